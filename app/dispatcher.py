@@ -102,11 +102,11 @@ class Dispatcher(QObject):
 
     def stand_by(self) -> None:
         """Keep a spare worker with torch loaded, to start the next run quickly."""
-        self._request("", self._manager.stand_by)
+        self._request("", self._manager.keep_standby)
 
     def stand_down(self) -> None:
         """Stop the spare worker."""
-        self._request("", self._manager.stand_down)
+        self._request("", self._manager.end_standby)
 
     def stop(self, run_id: str) -> None:
         """Ask a run to save and stop."""

@@ -16,7 +16,7 @@ from engine.record.opening import Record, open_record
 from engine.record.run_manager import RunManager
 from engine.record.runner import has_work
 from engine.record.runs import WORKING, Run, all_runs, runs_in
-from engine.record.searches import get_group, has_open
+from engine.record.searches import get_group, has_pending
 from engine.record.workers import QueueRunner
 from engine.runs.job_file import read_job
 from engine.runs.lock import is_held
@@ -123,6 +123,6 @@ def _all_finished(record: Record, ids: set[str]) -> bool:
             runs = all_runs(session)
         groups = {get_group(run) for run in runs if run.id in ids} - {None}
         selected = [run for run in runs if run.id in ids or get_group(run) in groups]
-        if not {run.state for run in selected} & {"queued", *WORKING} and not has_open(record):
+        if not {run.state for run in selected} & {"queued", *WORKING} and not has_pending(record):
             return all(run.state == FINISHED or is_by_search(run.problem) for run in selected)
         time.sleep(POLL_SECONDS)

@@ -344,7 +344,7 @@ def _click_start(studio: Any, window: Any, job: "JobSpec", stands_by: bool) -> C
 
     from engine.messages import now
     from engine.messages.events import Measured, Prepared
-    from engine.record.runs import run as find_run
+    from engine.record.runs import find_run
 
     studio.settings.set("stand_by", False)
     dispatcher, manager = studio.dispatcher, studio.dispatcher._manager

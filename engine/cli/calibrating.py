@@ -109,13 +109,13 @@ def _rows(model: Path, folder: Path, file: Path | None, part: Part) -> Predictio
 
 
 def _fit_temperature(settings: PredictionSettings, rows: Predictions) -> PredictionSettings:
-    settings_found = with_temperature(settings, rows)
-    if settings_found is None:
+    fitted = with_temperature(settings, rows)
+    if fitted is None:
         raise StudioError(
             "A temperature is fitted on rows with labels, and these have none.",
             "Evaluate the model on rows with labels first.",
         )
-    return settings_found
+    return fitted
 
 
 def _with_threshold(
@@ -137,7 +137,7 @@ def _with_threshold(
     named = info.labels[-1] if label is None and not several else label
     if named not in info.labels:
         raise StudioError(
-            "It is not clear which label the threshold is of.",
+            "It is not clear which label the threshold is for.",
             "Name one with --label: {labels}.",
             labels=", ".join(info.labels),
         )

@@ -43,7 +43,7 @@ def check(
     ],
     encoding: Encoding = None,
     as_json: AsJson = False,
-    **given: Any,
+    **extra: Any,
 ) -> None:
     """Read data to the end and report the contents, or the problems with their lines.
 
@@ -57,9 +57,9 @@ def check(
     try:
         folder = stored_version(file)
         if folder is None:
-            facts, problems = _check_file(file, encoding, given)
+            facts, problems = _check_file(file, encoding, extra)
         else:
-            facts, problems = _check_stored(open_dataset(folder), encoding, given)
+            facts, problems = _check_stored(open_dataset(folder), encoding, extra)
     except StudioError as error:
         problems = [error]
     if as_json:
@@ -110,19 +110,19 @@ check_command = with_options(
 
 
 def _check_file(
-    file: Path, encoding: str | None, given: dict[str, Any]
+    file: Path, encoding: str | None, extra: dict[str, Any]
 ) -> tuple[dict[str, Any], list[StudioError]]:
     """Facts about the file, and all problems that make its rows unusable for the task.
 
     Raises StudioError if it cannot be read to the end.
     """
-    named = COLUMNS.given(given)
-    recognition = recognise_file(file, encoding, named, given["task"])
+    named = COLUMNS.select(extra)
+    recognition = recognise_file(file, encoding, named, extra["task"])
     mapping = require_mapping(file, recognition, named)
-    cleaning = parse_cleaning(given)
+    cleaning = parse_cleaning(extra)
     result = check_files(FileImport({"all": file}, recognition.reading, mapping, Split(), cleaning))
     rows = result.collected
-    kind = given["task"] or likely_task(mapping, rows.labels).kind
+    kind = extra["task"] or likely_task(mapping, rows.labels).kind
     problems = survey_problems(rows, mapping, TASKS[kind](kind=kind))
     labels = rows.labels or rows.spans
     facts = {
@@ -157,10 +157,10 @@ def _finding_facts(finding: Finding, lines: tuple[int, ...]) -> dict[str, Any]:
 
 
 def _check_stored(
-    dataset: Dataset, encoding: str | None, given: dict[str, Any]
+    dataset: Dataset, encoding: str | None, extra: dict[str, Any]
 ) -> tuple[dict[str, Any], list[StudioError]]:
     """The same for a stored version. Raises StudioError for options that need a file."""
-    if encoding is not None or any(value is not None for value in given.values()):
+    if encoding is not None or any(value is not None for value in extra.values()):
         raise StudioError(
             "A stored data set has its columns and its encoding already.",
             "Leave out the options that say how a file is read.",
@@ -230,12 +230,12 @@ def fix(
     if not chosen:
         names = ", ".join(dict.fromkeys(item.name for item in fixes))
         raise StudioError(
-            "What “{name}” found has no fix “{by}”.",
+            "The findings of “{name}” have no fix “{fix}”.",
             phrase("Choose one of {names}.", names=names)
             if names
             else phrase("Change the rows on the page of the data set."),
             name=check_name,
-            by=fix_name[:60],
+            fix=fix_name[:60],
         )
     changed = make_version(
         dataset, lambda into, version: apply_fixes(chosen, dataset.folder, into, version)

@@ -40,7 +40,7 @@ def cluster(
     """
     if getattr(sys, "frozen", False):
         raise StudioError(
-            "torchrun needs the Python of a checkout, which this packaged program has not.",
+            "torchrun needs the Python of a checkout, which this packaged program does not have.",
             "Install BERT Studio from its sources on the machines that are to train.",
         )
     spec = read_job(job)
@@ -55,7 +55,7 @@ def cluster(
     if nodes * per_node > first.training.batch_size:
         raise StudioError(
             "A batch size of {batch_size} is too small for {nodes} processes.",
-            "Give the job a larger batch, or take fewer processes.",
+            "Use a larger batch size, or fewer processes.",
             batch_size=first.training.batch_size,
             nodes=nodes * per_node,
         )
@@ -73,7 +73,7 @@ def script(folder: Path, nodes: int, processes: int) -> str:
     return f"""# Either {heading}:
 {torchrun(folder, nodes, processes, by_hand)}
 
-# Or as a file that is given to sbatch:
+# Or as a file for sbatch:
 #!/bin/bash
 #SBATCH --job-name={shlex.quote(folder.name)}
 #SBATCH --nodes={nodes} --ntasks-per-node=1 --gpus-per-node={processes}

@@ -86,18 +86,18 @@ def compose(
     encoding: Encoding = None,
     name: Annotated[str | None, typer.Option(help="Name of the run.")] = None,
     assignments: Assignments = [],  # noqa: B006 (Typer copies it)
-    **given: Any,
+    **extra: Any,
 ) -> None:
     """Compose a job and print it as JSON: bert-studio job --data FILE > JOB.json."""
-    source, task = _source_and_task(data, validation, encoding, given)
+    source, task = _source_and_task(data, validation, encoding, extra)
     raw: dict[str, Any] = {
         "name": name or f"{data.stem} · {TASKS[task].info.title}"[:RUN_NAME_LENGTH],
         "task": {"kind": task},
-        "base_model": _base_model(base_model, task, given),
+        "base_model": _base_model(base_model, task, extra),
         "data": source.model_dump(),
     }
     for options in ALWAYS_OPTIONS:
-        set_values(raw, options.given(given))
+        set_values(raw, options.select(extra))
     varied, single = searching.split_assignments(assignments)
     for assignment in single:
         assign(raw, assignment)
@@ -113,7 +113,7 @@ def compose(
         varied.remove(text)
         assign(raw, text)
     search = searching.parse_search(
-        validate_job(raw), varied, given["search"], searching.SEARCH.given(given)
+        validate_job(raw), varied, extra["search"], searching.SEARCH.select(extra)
     )
     if search is not None:
         set_values(raw, {field.path: searching.first_value(field) for field in search.fields})
@@ -149,15 +149,15 @@ def validate_job(raw: dict[str, Any], subject: str = "The job") -> JobSpec:
         raise describe_validation(error, subject) from error
 
 
-def _base_model(folder: Path | None, task: str, given: dict[str, Any]) -> dict[str, Any]:
+def _base_model(folder: Path | None, task: str, extra: dict[str, Any]) -> dict[str, Any]:
     """The model of --size with its options, or a checkpoint, or the default of the task.
 
     Raises StudioError if both are given.
     """
     scratch: dict[str, Any] = {}
     for options in SCRATCH_OPTIONS:
-        scratch |= options.given(given)
-    if given["size"] is None:
+        scratch |= options.select(extra)
+    if extra["size"] is None:
         for path in scratch:
             flag = get_flag(path.rpartition(".")[2])
             raise StudioError("{flag} is for a model from scratch.", "Add --size.", flag=flag)
@@ -165,14 +165,14 @@ def _base_model(folder: Path | None, task: str, given: dict[str, Any]) -> dict[s
         return FromCheckpoint(path=(folder or default).absolute()).model_dump()
     if folder is not None:
         raise StudioError("--base-model and --size cannot be combined.", "Leave one of them out.")
-    model = FromScratch(model=PRESETS[given["size"]]).model_dump()
+    model = FromScratch(model=PRESETS[extra["size"]]).model_dump()
     set_values({"base_model": model}, scratch)
     model["tokenizer"] = _absolute(model["tokenizer"])
     return model
 
 
 def _source_and_task(
-    data: Path, validation: Path | None, encoding: str | None, given: dict[str, Any]
+    data: Path, validation: Path | None, encoding: str | None, extra: dict[str, Any]
 ) -> tuple[FileData | StoredData, str]:
     """The data, and the requested task or the most likely one for the columns.
 
@@ -180,7 +180,7 @@ def _source_and_task(
 
     Raises StudioError with all problems that make the data unusable for the task.
     """
-    task: str | None = given["task"]
+    task: str | None = extra["task"]
     if stored_version(data) is not None or (data.is_dir() and not holds_texts(data)):
         dataset = require_dataset(data)
         spec = dataset.spec
@@ -190,7 +190,7 @@ def _source_and_task(
             folder=dataset.folder.absolute(), fingerprint=spec.fingerprint
         )
     else:
-        source = _file(data, validation, encoding, given)
+        source = _file(data, validation, encoding, extra)
         assert source.mapping is not None and source.reading is not None
         rows = survey(
             FileImport(
@@ -206,10 +206,10 @@ def _source_and_task(
 
 
 def _file(
-    data: Path, validation: Path | None, encoding: str | None, given: dict[str, Any]
+    data: Path, validation: Path | None, encoding: str | None, extra: dict[str, Any]
 ) -> FileData:
-    named = COLUMNS.given(given)
-    recognition = recognise_file(data, encoding, named, given["task"])
+    named = COLUMNS.select(extra)
+    recognition = recognise_file(data, encoding, named, extra["task"])
     for note in list_notes(recognition, named):
         echo_error(f"note: {note}")
     return FileData(
@@ -217,7 +217,7 @@ def _file(
         validation=_absolute(validation),
         reading=recognition.reading,
         mapping=require_mapping(data, recognition, named),
-        cleaning=parse_cleaning(given),
+        cleaning=parse_cleaning(extra),
     )
 
 

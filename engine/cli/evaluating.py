@@ -84,7 +84,7 @@ def evaluate(
     ] = None,
     batch_size: options.BatchSize = 32,
     precision: options.PrecisionOption = "exact",
-    **given: Any,
+    **extra: Any,
 ) -> None:
     """Evaluate a fine-tuned model on labelled rows, with 95 % intervals.
 
@@ -96,7 +96,7 @@ def evaluate(
     if sum(source is not None for source in (file, run, data)) != 1:
         raise StudioError(
             "It is not clear which rows are to be scored.",
-            "Name a file, or --data, or --run: one of them.",
+            "Name one of these: a file, --data or --run.",
         )
     numbers = {"batch_size": batch_size, "exact": precision == "exact"}
     numbers |= {"max_length": max_length} if max_length is not None else {}
@@ -107,15 +107,15 @@ def evaluate(
                 "Use --run or --data, or leave out --baseline.",
             )
         scored, looks, compared = (
-            _score_file(file, _require_model(model), numbers, encoding, given),
+            _score_file(file, _require_model(model), numbers, encoding, extra),
             0,
             [],
         )
         seeds: dict[int, float] = {}
     else:
-        if encoding is not None or COLUMNS.given(given) or CLEANING.given(given):
+        if encoding is not None or COLUMNS.select(extra) or CLEANING.select(extra):
             raise StudioError(
-                "A data set has its columns since it was imported.",
+                "The columns of a data set were chosen when it was imported.",
                 "Leave out the options of columns, --skip-empty and --encoding.",
             )
         selection = _select_rows(run, data, model, part)
@@ -191,14 +191,14 @@ def _score(request: Request) -> "tuple[Scored, int]":
 
 
 def _score_file(
-    file: Path, model: Path, numbers: dict[str, Any], encoding: str | None, given: dict[str, Any]
+    file: Path, model: Path, numbers: dict[str, Any], encoding: str | None, extra: dict[str, Any]
 ) -> "Scored":
     from engine.tasks.predicting import Predictor
     from engine.tasks.row_predictions import Origin
     from engine.tasks.scoring import score_rows
 
-    filled = parse_cleaning(given).skip_empty
-    table = read_table(file, COLUMNS.given(given), encoding, filled)
+    filled = parse_cleaning(extra).skip_empty
+    table = read_table(file, COLUMNS.select(extra), encoding, filled)
     max_length = numbers.get("max_length", MAX_LENGTH)
     predictor = Predictor(model, max_length, numbers["batch_size"], numbers["exact"])
     origin = Origin("file", file.name, table.mapping, model.name)
@@ -243,7 +243,7 @@ def _print_report(
         echo(over_seeds)
     for item in comparisons:
         echo(f"{item.name}: {item.metric} {_format_interval(item.score)}")
-        echo(f"  the model less this baseline: {_format_interval(item.difference)}: {item.verdict}")
+        echo(f"  the model minus the baseline: {_format_interval(item.difference)}: {item.verdict}")
     if comparisons:
         echo(baseline_advice(comparisons))
     if worst is not None:

@@ -53,8 +53,8 @@ def heads(
         typer.Option(
             help=(
                 "patterns: what each head attends to. importance: by the gradient of the loss. "
-                "each: also the loss without each head (slow). pruning: a tenth of the heads goes "
-                "in each round until the score falls (slow)."
+                "each: also the loss without each head (slow). pruning: a tenth of the heads is "
+                "pruned in each round until the score falls (slow)."
             )
         ),
     ] = "patterns",
@@ -88,7 +88,7 @@ def heads(
     top: Annotated[int, typer.Option(min=1, help="Number of heads to print, by importance.")] = 10,
     as_json: AsJson = False,
     encoding: Encoding = None,
-    **given: Any,
+    **extra: Any,
 ) -> None:
     """Measure what every attention head does in many texts, and which heads the model needs.
 
@@ -98,7 +98,7 @@ def heads(
     from engine.models import checkpoint
 
     _check(method, replacement, max_fall, save, out)
-    with _text_set(texts, data, part, encoding, TEXT_COLUMNS.given(given)) as chosen:
+    with _text_set(texts, data, part, encoding, TEXT_COLUMNS.select(extra)) as chosen:
         loaded = checkpoint.load(model)
         print_loading_notes(loaded.report)
         fields: dict[str, Any] = {
@@ -137,11 +137,11 @@ def _check(
         check_suffix(out, TABLE_WRITERS)
     if replacement != "zero" and method != "each":
         raise StudioError(
-            "--replacement is of heads that are switched off one by one.",
+            "--replacement is for heads that are switched off one by one.",
             "Add --method each, or leave it out.",
         )
     if max_fall is not None and method != "pruning":
-        raise StudioError("--max-fall is of pruning.", "Add --method pruning, or leave it out.")
+        raise StudioError("--max-fall is for pruning.", "Add --method pruning, or leave it out.")
     if save is not None and method != "pruning":
         raise StudioError(
             "Only a model whose heads were pruned can be saved.",
@@ -168,7 +168,7 @@ def _text_set(
     if (file is None) == (data is None):
         raise StudioError(
             "It is not clear which texts are meant.",
-            "Name a file with --texts, or a data set with --data: one of them.",
+            "Name either a file with --texts or a data set with --data.",
         )
     if data is not None:
         dataset = require_dataset(data)
@@ -232,7 +232,7 @@ def _measure(
         return Measured(result.columns, np.load(check_regular(result.file)), facts)
 
 
-# ── what is printed and written ──────────────────────────────────────────────────────────────
+# ── output ───────────────────────────────────────────────────────────────────────────────────
 
 
 def _format_heads(measured: Measured, method: Method, top: int) -> Iterator[str]:
@@ -341,11 +341,11 @@ def _prune(
         figure = "not finite" if step.figure is None else f"{step.figure:.4f}"
         echo(f"round {number}: {removed} of {len(records)} heads pruned, {pruned.metric} {figure}")
     names = " ".join(f"{layer + 1}.{head + 1}" for layer, head in pruned.pruned)
-    echo(f"{len(pruned.pruned)} heads can go: {names or 'none'}")
+    echo(f"{len(pruned.pruned)} heads can be pruned: {names or 'none'}")
     if save is not None and pruned.pruned:
         echo(f"The model without them was written to {save}")
     elif save is not None:
-        echo_error("Nothing was saved: no head can go.")
+        echo_error("Nothing was saved: no head can be pruned.")
     if out is not None:
         echo(f"{len(records)} heads written to {out}")
 

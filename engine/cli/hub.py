@@ -68,7 +68,7 @@ def push(
         planned = pushing.plan(checkpoint, name, not public)
         _print_files(planned.files)
         kind = "private" if planned.private else "public"
-        echo(f"{planned.bytes / MB:,.1f} MB would go to {planned.host} as {name} ({kind}).")
+        echo(f"{planned.bytes / MB:,.1f} MB would be sent to {planned.host} as {name} ({kind}).")
         return
     done = pushing.push(
         checkpoint, name, not public, lambda working: echo_error(f"{working.stage} …")
@@ -104,11 +104,11 @@ def _describe_cost(estimate: Cost) -> str:
     )
 
 
-def _search(words: str) -> None:
+def _search(query: str) -> None:
     from engine.hub import client
 
     echo_error(f"Asking {client.host()} …")
-    for model in client.search(words):
+    for model in client.search(query):
         facts = [model.family or "unknown family", model.licence or "no licence named"]
         facts += ["gated"] if model.gated else []
         facts += [] if model.offered else ["not supported"]

@@ -63,7 +63,7 @@ def import_data(
     seed: Annotated[int | None, typer.Option(help=SPLIT["seed"].description)] = None,
     encoding: Encoding = None,
     as_json: AsJson = False,
-    **given: Any,
+    **extra: Any,
 ) -> None:
     """Import files as a stored data set, which the window and other commands find by its name.
 
@@ -76,9 +76,9 @@ def import_data(
         return
     fetched = _fetch(data)
     if fetched is not None:
-        data = fetched.first
-    named = COLUMNS.given(given)
-    recognition = recognise_file(data, encoding, named, given["task"])
+        data = fetched.main_file
+    named = COLUMNS.select(extra)
+    recognition = recognise_file(data, encoding, named, extra["task"])
     mapping = require_mapping(data, recognition, named)
     split = _split(
         validation=validation_fraction, test=test_fraction, column=split_column, seed=seed
@@ -102,7 +102,7 @@ def import_data(
             into,
             version,
             emit,
-            cleaning=parse_cleaning(given),
+            cleaning=parse_cleaning(extra),
             hub=None if fetched is None else fetched.origin,
         )
     if fetched is not None:
@@ -152,7 +152,7 @@ def _fetch(data: Path) -> "Fetched | None":
     print_plan(planned)
     with ProgressLine(sys.stderr) as line:
         folder, _ = download.download(planned, downloads, line.draw_bytes(planned.bytes))
-    return Fetched.of(planned, folder)
+    return Fetched.from_plan(planned, folder)
 
 
 def _sources(data: Path, validation: Path | None, test: Path | None) -> Sources:

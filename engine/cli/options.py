@@ -56,8 +56,8 @@ class FieldOptions(NamedTuple):
         """An option for each field; the default is None."""
         return [field_option(n, self.spec.model_fields[n], self.heading) for n in self.names]
 
-    def given(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """The given values by field path; a list for several values."""
+    def select(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """The values of these fields by path, if set; a list for several values."""
         prefix = f"{self.path}." if self.path else ""
         selected = {name: values[name] for name in self.names if values[name] is not None}
         return {
@@ -115,7 +115,7 @@ def _parameter(
 def with_options(
     command: Callable[..., None], parameters: Iterable[inspect.Parameter]
 ) -> Callable[..., None]:
-    """The command with further options, passed as `**given`."""
+    """The command with further options, passed as `**extra`."""
 
     def extended(**values: Any) -> None:
         command(**values)

@@ -40,8 +40,8 @@ def predict(
         typer.Option(
             "--raw",
             help=(
-                "CSV and TSV: write cells as they are. Without it, an apostrophe stands before a "
-                "cell that a spreadsheet would run as a formula."
+                "CSV and TSV: write cells unchanged. Without it, cells that a spreadsheet would "
+                "run as a formula get a leading apostrophe."
             ),
         ),
     ] = False,
@@ -52,7 +52,7 @@ def predict(
             help="Continue an interrupted prediction of the same file to the same output.",
         ),
     ] = False,
-    **given: Any,
+    **extra: Any,
 ) -> None:
     """Write every row of a file with all its columns and the predictions of a fine-tuned model.
 
@@ -63,7 +63,7 @@ def predict(
     from engine.applying.chunks import chunk_folder
     from engine.tasks.predicting import Predictor
 
-    named = INPUT_COLUMNS.given(given)
+    named = INPUT_COLUMNS.select(extra)
     recognition = recognise_file(file, encoding, named)
     mapping = require_mapping(file, recognition, named)
     predictor = Predictor(model, max_length, batch_size, precision == "exact")

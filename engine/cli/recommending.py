@@ -27,22 +27,22 @@ COUNTED = 20_000  # rows of a file; more make no difference
 
 
 def apply_recommended(
-    job: JobSpec, given: Collection[str], given_features: Collection[str] = ()
+    job: JobSpec, fixed: Collection[str], fixed_features: Collection[str] = ()
 ) -> JobSpec:
-    """Apply the recommended settings except those `given`; explains them on stderr.
+    """Apply the recommended settings except those that are `fixed`; explains them on stderr.
 
-    `given_features` names the given settings of the features.
+    `fixed_features` names the fixed settings of the features.
 
     Raises StudioError if the data or the base model cannot be read.
     """
     result = recommend_for(job)
-    update = {name: getattr(result.training, name) for name in RECOMMENDED if name not in given}
+    update = {name: getattr(result.training, name) for name in RECOMMENDED if name not in fixed}
     for name, value in update.items():
         if name in result.reasons:
             title = TrainingSpec.model_fields[name].title
             echo_error(f"{title} {value:g}: {result.reasons[name]}")
     features = job.features
-    if "learning_rate" not in given_features:
+    if "learning_rate" not in fixed_features:
         features = probe_rate(Features(), features)
     training = job.training.model_copy(update=update)
     return job.model_copy(update={"training": training, "features": features})

@@ -109,8 +109,8 @@ def find_slices(predictions: Predictions, min_rows: int = MIN_ROWS) -> dict[str,
                 "conditions": CONDITIONS.dump_python(item.conditions, mode="json"),
                 "sentence": str(item.sentence),
                 "rows": item.group.count,
-                "score": _ends(item.group.score),
-                "elsewhere": _ends(item.elsewhere),
+                "score": _interval_facts(item.group.score),
+                "elsewhere": _interval_facts(item.elsewhere),
                 "p": item.p,
             }
             for item in worst.slices
@@ -128,7 +128,7 @@ def slice_lines(worst: dict[str, Any]) -> list[str]:
     ]
 
 
-def _ends(interval: Interval) -> dict[str, float | None]:
+def _interval_facts(interval: Interval) -> dict[str, float | None]:
     """A figure and its interval; null if not finite."""
     return {n: v if math.isfinite(v) else None for n, v in interval._asdict().items()}
 
@@ -141,9 +141,9 @@ def _comparison_json(comparison: Comparison) -> dict[str, Any]:
         "relabelled": comparison.matching.relabelled,
         "metrics": {
             metric.name: {
-                "first": _ends(metric.first),
-                "second": _ends(metric.second),
-                "difference": _ends(metric.difference),
+                "first": _interval_facts(metric.first),
+                "second": _interval_facts(metric.second),
+                "difference": _interval_facts(metric.difference),
             }
             for metric in (comparison.metrics if comparison.rows else ())
         },

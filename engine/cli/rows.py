@@ -64,8 +64,8 @@ def choose_mapping(recognition: Recognised, named: dict[str, Any]) -> Mapping | 
         raise describe_validation(error, "The choice of columns") from error
 
 
-def parse_cleaning(given: dict[str, Any]) -> Cleaning:
-    return Cleaning(skip_empty=tuple(CLEANING.given(given).get("cleaning.skip_empty", ())))
+def parse_cleaning(extra: dict[str, Any]) -> Cleaning:
+    return Cleaning(skip_empty=tuple(CLEANING.select(extra).get("cleaning.skip_empty", ())))
 
 
 def require_mapping(file: Path, recognition: Recognised, named: dict[str, Any]) -> Mapping:

@@ -45,21 +45,21 @@ def _is_text(info: FieldInfo | None) -> bool:
 
 
 def parse_search(
-    job: JobSpec, varied: Sequence[str], method: str | None, given: Mapping[str, Any]
+    job: JobSpec, varied: Sequence[str], method: str | None, options: Mapping[str, Any]
 ) -> SearchSpec | None:
     """The search on a command line; None if each field has one value.
 
     Raises StudioError for a method or a budget without several values, and for unreadable values.
     """
     if not varied:
-        if method is not None or given:
+        if method is not None or options:
             raise StudioError(
                 "A search needs a field with several values.",
                 "Add for example --set training.learning_rate=1e-5,3e-5,1e-4.",
             )
         return None
     fields = tuple(_field(job, assignment) for assignment in varied)
-    return SearchSpec(fields=fields, method=cast(Method, method or "grid"), **given)
+    return SearchSpec(fields=fields, method=cast(Method, method or "grid"), **options)
 
 
 def first_value(field: SearchField) -> JsonValue:

@@ -56,7 +56,7 @@ def resume(into: Path) -> int:
     is_search = _is_search(RunFolder(into / names[0]))
     code = _train_search(into, names) if is_search else _train_each(into, names)
     if code is None:
-        shutil.rmtree(into / VECTORS, ignore_errors=True)  # not needed any more
+        shutil.rmtree(into / VECTORS, ignore_errors=True)  # no longer needed
     else:
         echo_error(f"Resume with: bert-studio resume {into}")
     _print_summary(summarise(name, [RunFolder(into / member) for member in _members(into)[1]]))
@@ -132,7 +132,7 @@ def _search_runs(into: Path, names: Iterable[str]) -> tuple[list[searching.Searc
 
 
 def _next_runs(into: Path, names: list[str]) -> list[str]:
-    """The folders of the next combination, if the search goes on; they are added to the summary."""
+    """The folders of the next combination, if the search continues; adds them to the summary."""
     runs, higher = _search_runs(into, names)
     question = searching.next_question(runs, higher)
     if question is None:
@@ -180,7 +180,7 @@ def _members(into: Path) -> tuple[str, list[str]]:
         if member in ("", ".", "..") or Path(member).name != member or (into / member).is_symlink():
             raise StudioError(
                 "{file} of {folder} names the run “{run}”, which is not a folder in it.",
-                "Only runs in the folder itself are trained. Resume others by their own.",
+                "Only runs in the folder itself are trained. Resume others by their own folders.",
                 file=groups.SUMMARY,
                 folder=into.name,
                 run=member,

@@ -99,13 +99,13 @@ def vectors(
     max_length: MaxLength = None,
     batch_size: BatchSize = 32,
     encoding: Encoding = None,
-    **given: Any,
+    **extra: Any,
 ) -> None:
     """Write one vector for each row of a file or of a stored data set."""
     from engine.tasks.similarity import save_array, vector_table
 
     check_suffix(out, (".npy", ".parquet", ".jsonl"))
-    rows = _rows(file, data, part, encoding, TEXT_COLUMN.given(given))
+    rows = _rows(file, data, part, encoding, TEXT_COLUMN.select(extra))
     loaded = _load(model)
     encoded = _encode(loaded, rows.texts, max_length, batch_size)
     if out.suffix.lower() == ".npy":
@@ -127,13 +127,13 @@ def nearest(
     batch_size: BatchSize = 32,
     encoding: Encoding = None,
     as_json: AsJson = False,
-    **given: Any,
+    **extra: Any,
 ) -> None:
     """Print the rows whose texts are nearest to a text, by the cosine of their vectors."""
     from engine.tasks.similarity import nearest as nearest_to
     from engine.tasks.similarity import sentence_vectors
 
-    rows = _rows(file, data, part, encoding, TEXT_COLUMN.given(given))
+    rows = _rows(file, data, part, encoding, TEXT_COLUMN.select(extra))
     loaded = _load(model)
     encoded = _encode(loaded, rows.texts, max_length, batch_size)
     query_vector = sentence_vectors(loaded, [query], max_length, on_truncated=_print_truncated)[0]

@@ -53,7 +53,7 @@ def make_version(old: Dataset, write: Callable[[Path, int], DatasetSpec]) -> Dat
     if not folder.name.isdecimal():
         raise StudioError(
             "{folder} is not a version of a data set.",
-            "Name a data set of the Data page: a copy in a run stays as it is.",
+            "Name a data set of the Data page: a copy in a run is never changed.",
             folder=folder.name,
         )
     number = next_version(folder.parent)

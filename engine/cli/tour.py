@@ -92,7 +92,7 @@ def _train(folder: Path) -> tuple[RunFolder, dict[str, list[tuple[int, float]]],
         ),
         training=TrainingSpec.model_validate(shipped.FIRST_TRAINING),
     )
-    run = RunFolder.create(folder, apply_recommended(job, given=shipped.FIRST_TRAINING))
+    run = RunFolder.create(folder, apply_recommended(job, fixed=shipped.FIRST_TRAINING))
     curves: dict[str, list[tuple[int, float]]] = {"training": [], "validation": []}
     names = {"loss": "training", "validation_loss": "validation"}
     best: list[str] = []

@@ -34,8 +34,8 @@ SAME_CODE = Bounds(1e-5, 1e-3, 1.0)
 BOUNDS: dict[Precision, Bounds] = {
     # different code, with a different order of summation in many layers
     "float32": Bounds(1e-4, 1e-3, 1.0),
-    # A weight has a rounding error of up to 2^-12 of itself in float16 and 2^-9 in bfloat16.
-    # Through whole networks that grows to 0.0004 and 0.005; the bounds leave room for deeper ones.
+    # The relative rounding error of a weight is up to 2^-12 in float16 and 2^-9 in bfloat16.
+    # Through whole networks it grows to 0.0004 and 0.005; the bounds allow for deeper ones.
     "float16": Bounds(1e-2, 1e-2, 1.0),
     "bfloat16": Bounds(5e-2, 2e-2, 1.0),
     # typical: at least 0.97 of the picks agree, and outputs differ by 0.02 to 0.06

@@ -16,8 +16,8 @@ from engine.runs.snapshots import find_run
 
 MAX_EXAMPLES = 24  # rows of a file or of a run
 
-Sequence = tuple[str, str | None]  # a text, and the second of a pair
-Example = tuple[Sequence, ...]  # one sequence; several for multiple choice
+TextPair = tuple[str, str | None]  # a text, and the second of a pair
+Example = tuple[TextPair, ...]  # one pair; several for multiple choice
 
 BUILT_IN: tuple[
     Example, ...

@@ -264,10 +264,10 @@ def _lines(report: ExportReport) -> list[str]:
         *(f"  {name:{WIDTH}}{number}" for name, number in report.versions.items()),
         "",
         "Texts",
-        *(f"  {number:3}  {_shown(text)}" for number, text in enumerate(report.texts, 1)),
+        *(f"  {number:3}  {_shorten(text)}" for number, text in enumerate(report.texts, 1)),
     ]
 
 
-def _shown(text: str) -> str:
+def _shorten(text: str) -> str:
     line = " ".join(text.split()) or "(empty)"
     return line if len(line) <= MAX_SHOWN else f"{line[:MAX_SHOWN]} …"

@@ -68,7 +68,7 @@ def write_graph(folder: Path, network: Network) -> None:
 
 @contextmanager
 def _readable_flags() -> Iterator[None]:
-    """Let torch.export read its TF32 flag, which fails if a training has turned it off in this
+    """Let torch.export read its TF32 flag, which fails if training has turned it off in this
     process; no effect on the CPU."""
     before = torch.backends.fp32_precision  # type: ignore[attr-defined]
     torch.backends.fp32_precision = "none"  # type: ignore[attr-defined]

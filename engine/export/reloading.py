@@ -111,7 +111,7 @@ def fingerprint(network: "Network", dtype: "torch.dtype | None" = None) -> str:
 
 def main(scratch: Path) -> int:
     """Entry point of the clean process: answer the request in `scratch`."""
-    threading.Thread(target=_end_with_input, daemon=True).start()
+    threading.Thread(target=_exit_with_parent, daemon=True).start()
     request = Request.model_validate_json((scratch / REQUEST).read_bytes())
     try:
         reloaded, predictions = load_and_run(request)
@@ -134,7 +134,7 @@ def load_and_run(request: Request) -> tuple[Reloaded, Predictions]:
     return _graph(request) if request.form == "onnx" else _folder(request)
 
 
-def _end_with_input() -> None:
+def _exit_with_parent() -> None:
     # blocks until stdin closes; not through sys.stdin, whose lock outlives this thread
     os.read(0, 1)
     os._exit(1)

@@ -51,15 +51,15 @@ def host() -> str:
     return urlsplit(constants.ENDPOINT).netloc or constants.ENDPOINT
 
 
-def search(words: str) -> tuple[HubModel, ...]:
-    """The models with these words in their names, most downloaded first.
+def search(query: str) -> tuple[HubModel, ...]:
+    """The models whose names match a query, most downloaded first.
 
     Raises StudioError if the hub cannot be reached.
     """
-    with hub_errors(words):
+    with hub_errors(query):
         infos = list(
             api().list_models(
-                search=words,
+                search=query,
                 sort="downloads",
                 limit=MAX_RESULTS,
                 expand=["config", "downloads", "gated", "private", "tags"],
@@ -192,7 +192,7 @@ def _http_error(status: int, name: str, details: str) -> StudioError:
                 details,
             )
     return StudioError(
-        "The hub has a problem of its own (HTTP {status}).",
+        "The hub reports an internal error (HTTP {status}).",
         phrase("Try again later. ") + OFFLINE_ADVICE,
         details,
         status=status,

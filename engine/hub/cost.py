@@ -20,8 +20,8 @@ TEXTS = 1_000  # texts of the reported time
 
 PROGRAM = 320_000_000  # bytes of Python and torch without a network
 TRAINER = 100_000_000  # additional bytes for training
-TRAINED = 16  # bytes per weight: itself, its gradient, and the two moments of AdamW (fp32)
-EXPLORED = 6  # bytes per weight: itself, and its part of a copy for quick answers
+TRAINING_BYTES = 16  # bytes per weight: itself, its gradient, and the two moments of AdamW (fp32)
+EXPLORING_BYTES = 6  # bytes per weight: itself, and its part of a copy for quick answers
 ACTIVATIONS = 88  # bytes per element of a hidden state that a layer saves for the backward pass
 EFFICIENCY = 0.6  # of the speed of large matrix products, reached on short texts
 SIDE = 768  # size of the square matrices that are multiplied to measure the speed
@@ -39,8 +39,8 @@ def estimate_cost(spec: EncoderSpec, rate: float | None = None) -> Cost:
     weights = parameters(outline(spec, ("pooler",)))
     activations = ACTIVATIONS * spec.hidden_size * spec.layers * BATCH * SHORT
     return Cost(
-        training=PROGRAM + TRAINER + TRAINED * weights + activations,
-        exploring=PROGRAM + EXPLORED * weights,
+        training=PROGRAM + TRAINER + TRAINING_BYTES * weights + activations,
+        exploring=PROGRAM + EXPLORING_BYTES * weights,
         seconds=None if not rate else operations(spec) * TEXTS / (EFFICIENCY * rate),
     )
 
@@ -54,7 +54,7 @@ def operations(spec: EncoderSpec, tokens: int = SHORT) -> int:
 
 
 def verdict(needed: int, free: int) -> Verdict:
-    """Verdict on needing `needed` of `free` bytes of memory."""
+    """Compare the `needed` bytes of memory with the `free` ones."""
     if needed > free:
         return "too large"
     return "tight" if needed > TIGHT * free else "fits"

@@ -94,11 +94,11 @@ def plan(address: Address, folder: Path) -> Planned:
     files = [siblings[file] for paths in splits.values() for file in paths]
     if len(files) > MAX_FILES:
         raise StudioError(
-            "{name} has {count:,} files, more than the {most:,} that can be imported at once.",
+            "{name} has {count:,} files, more than the {maximum:,} that can be imported.",
             "Choose another data set, or a smaller subset.",
             name=safe_name(name),
             count=len(files),
-            most=MAX_FILES,
+            maximum=MAX_FILES,
         )
     planned = plan_files(info, name, files, folder, "dataset")
     return planned.model_copy(
@@ -146,7 +146,7 @@ def assign_splits(titles: Mapping[str, list[str]]) -> tuple[dict[SplitName, list
         by_title[first] = "train"
     splits: dict[SplitName, list[str]] = {}
     for split in SPLITS:
-        files = [file for title, own in by_title.items() if own == split for file in titles[title]]
+        files = [file for title in titles if by_title[title] == split for file in titles[title]]
         if files:
             splits[split] = files
     skipped = [f"“{safe_name(title)}”" for title, split in by_title.items() if split is None]

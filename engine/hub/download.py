@@ -250,8 +250,8 @@ def _size(path: Path) -> int:
 def _wrong_size(planned: Planned, file: HubFile, part: Path) -> StudioError:
     part.unlink(missing_ok=True)
     return StudioError(
-        "{file} of {model} has another size than the hub says.",
-        "Try again; if it stays so, choose another one.",
+        "{file} of {model} has another size than the hub reports.",
+        "Try again; if this happens again, choose another one.",
         file=safe_name(file.name),
         model=safe_name(planned.model),
     )

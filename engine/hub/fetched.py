@@ -18,7 +18,7 @@ class Fetched(NamedTuple):
     origin: HubOrigin
 
     @property
-    def first(self) -> Path:
+    def main_file(self) -> Path:
         """The file whose format applies to all."""
         return next(iter(self.sources.values()))[0]
 
@@ -26,12 +26,12 @@ class Fetched(NamedTuple):
         """Each file with its split; a single file has all rows."""
         splits_of_files: dict[Path, SplitName | None] = {}
         for split, paths in self.sources.items():
-            own: SplitName = "train" if split == "all" else split
-            splits_of_files.update(dict.fromkeys(paths, own))
+            assigned: SplitName = "train" if split == "all" else split
+            splits_of_files.update(dict.fromkeys(paths, assigned))
         return splits_of_files if len(splits_of_files) > 1 else dict.fromkeys(splits_of_files)
 
     @classmethod
-    def of(cls, planned: Planned, folder: Path) -> Self:
+    def from_plan(cls, planned: Planned, folder: Path) -> Self:
         """The files of a planned download, in its folder."""
         paths = {
             split: tuple(folder / name for name in names) for split, names in planned.splits.items()

@@ -77,7 +77,7 @@ def push(checkpoint: Path, model: str, private: bool, emit: Emit) -> Pushed:
         if private and not api.model_info(model, timeout=client.TIMEOUT).private:
             raise StudioError(
                 "{model} exists already and is public.",
-                "Choose another name, or say that the model may be public.",
+                "Choose another name, or allow the model to be public.",
                 model=safe_name(model),
             )
         emit(Working(stage=phrase("Computing the checksums")))
@@ -127,14 +127,14 @@ class CountedFile(io.BufferedReader):
 
     def __init__(self, path: Path, sent: UploadProgress) -> None:
         super().__init__(io.FileIO(path))
-        self._sent, self._is_summed, self._position = sent, False, 0
+        self._sent, self._is_hashed, self._position = sent, False, 0
 
     def read(self, size: int | None = -1, /) -> bytes:
         content = super().read(size)
-        if self._is_summed:
+        if self._is_hashed:
             self._count()
         elif not content:
-            self._is_summed = True
+            self._is_hashed = True
         return content
 
     def _count(self) -> None:

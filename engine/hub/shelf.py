@@ -155,12 +155,12 @@ SHELF = (
     ),
     ShelfEntry(
         "FacebookAI/roberta-large", "RoBERTa large", "english", ("en",), "mit", 1422,
-        phrase("the best scores, where a GPU is at hand"),
+        phrase("the best scores, if there is a GPU"),
         "roberta", {**LARGE, **ROBERTA}, pooled=False,
     ),
     ShelfEntry(
         "albert/albert-base-v2", "ALBERT base", "english", ("en",), "apache-2.0", 47.4,
-        phrase("little room on the disk; as slow as BERT base"),
+        phrase("little disk space; as slow as BERT base"),
         "albert", _vocabulary(30000),
     ),
     ShelfEntry(
@@ -277,7 +277,7 @@ SHELF = (
     ),
     ShelfEntry(
         "microsoft/unixcoder-base", "UniXcoder", "fields", ("en",), "apache-2.0", 504,
-        phrase("source code in six languages, and what is said of it"),
+        phrase("source code in six languages, and its documentation"),
         "roberta",
         {"vocab_size": 51416, "max_positions": 1024, "segments": 10},
     ),
@@ -293,7 +293,7 @@ SHELF = (
     ),
     ShelfEntry(
         "sentence-transformers/all-mpnet-base-v2", "MPNet", "sentences", ("en",), "apache-2.0", 438,
-        phrase("similar sentences, as exactly as a model of this size can"), "mpnet",
+        phrase("similar sentences, the most accurate of its size"), "mpnet",
     ),
     ShelfEntry(
         "sentence-transformers/paraphrase-multilingual-MiniLM-L12-v2", "Multilingual MiniLM",

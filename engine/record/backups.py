@@ -36,8 +36,8 @@ def back_up(record: Path, backups: Path, reason: str) -> Path:
             os.replace(temporary, target)
         finally:
             temporary.unlink(missing_ok=True)
-    of_reason = [b for b in all_backups(backups) if b.stem.endswith(f"-{reason}")]
-    for old in of_reason[:-BACKUPS_KEPT]:
+    same_reason = [b for b in all_backups(backups) if b.stem.endswith(f"-{reason}")]
+    for old in same_reason[:-BACKUPS_KEPT]:
         old.unlink(missing_ok=True)
     return target
 
@@ -60,8 +60,8 @@ def all_backups(backups: Path) -> list[Path]:
     return sorted((b for b in files if NAME.fullmatch(b.name)), key=_number)
 
 
-def newest_sound(backups: Path, version: int) -> Path | None:
-    """The newest sound backup with at most this `version` of the tables."""
+def newest_intact(backups: Path, version: int) -> Path | None:
+    """The newest undamaged backup with at most this `version` of the tables."""
     for backup in reversed(all_backups(backups)):
         try:
             if read_version(backup, version):

@@ -140,8 +140,8 @@ def _read_every_row(connection: sqlite3.Connection) -> None:
     """Read every row: SQLite's own check covers neither column names nor contents."""
     for table in (About, Run, Checkpoint, Metric):
         columns = table.__table__.columns
-        odd = " OR ".join(_is_odd(c.name, c.type, bool(c.nullable)) for c in columns)
-        sql = f"SELECT count(*) FROM {table.__tablename__} WHERE {odd}"  # noqa: S608 (our names)
+        mismatch = " OR ".join(_has_wrong_type(c.name, c.type, bool(c.nullable)) for c in columns)
+        sql = f"SELECT count(*) FROM {table.__tablename__} WHERE {mismatch}"  # noqa: S608 (our names)
         if connection.execute(sql).fetchone() != (0,):
             raise Damaged
     engine = create_engine("sqlite://", creator=lambda: connection, poolclass=StaticPool)
@@ -157,7 +157,7 @@ def _read_every_row(connection: sqlite3.Connection) -> None:
         raise Damaged from error
 
 
-def _is_odd(name: str, kind: TypeEngine[Any], nullable: bool) -> str:
+def _has_wrong_type(name: str, kind: TypeEngine[Any], nullable: bool) -> str:
     """SQL condition: a cell has another storage class than its column."""
     allowed = {"null"} if nullable else set[str]()
     if isinstance(kind, Integer | Boolean):

@@ -27,7 +27,7 @@ from engine.messages.events import (
 )
 from engine.phrases import phrase
 from engine.record.checkpoints import add_saved, match_folders, remove_checkpoint
-from engine.record.metrics import TIE_BREAKER, add_metrics, extreme
+from engine.record.metrics import TIE_BREAKER, add_metrics, best_point
 from engine.record.runs import MAX_REMARKS, WORKING, Run, State, add_run
 from engine.runs.folder import RunFolder, checkpoint_step
 
@@ -62,7 +62,7 @@ def _record_next(session: Session, run: Run, folder: RunFolder) -> list[AnyEvent
             state = _apply(session, run, folder, event) or state
     add_metrics(session, run.id, points)
     if prepared or {point.name for point in points} & {run.best_metric, TIE_BREAKER}:
-        best = extreme(session, run.id, run.best_metric, run.higher_is_better)
+        best = best_point(session, run.id, run.best_metric, run.higher_is_better)
         run.best_step, run.best_score = best if best is not None else (0, None)
     run.bytes_read = byte
     if state is not None:

@@ -201,7 +201,7 @@ def sparkline(session: Session, run_id: str, name: str, points: int = 60) -> lis
     )
 
 
-def extreme(session: Session, run_id: str, name: str, highest: bool) -> tuple[int, float] | None:
+def best_point(session: Session, run_id: str, name: str, highest: bool) -> tuple[int, float] | None:
     """Step and value of the best finite point.
 
     Ties are broken by the lowest validation loss, then the earliest step, as the worker compares

@@ -1,4 +1,4 @@
-"""Open or upgrade the record, and give sessions on it.
+"""Open or upgrade the record, and provide sessions.
 
 One process writes (the window or the queue runner), and others may read or write briefly at the
 same time: there is a write-ahead log, a writer takes the write lock at the start of its
@@ -39,7 +39,7 @@ from engine.errors import DiskFull, StudioError
 from engine.files.atomic_write import disk_errors_for
 from engine.messages import now
 from engine.phrases import phrase
-from engine.record.backups import back_up, newest_sound, restore
+from engine.record.backups import back_up, newest_intact, restore
 from engine.record.checking import (
     ACCESS_ERRORS,
     Damaged,
@@ -171,7 +171,7 @@ def _open(path: Path, backups: Path, restores: bool) -> Record:
     version = read_version(path, VERSION)
     aside = restored = None
     if not version:
-        restored = newest_sound(backups, VERSION) if restores else None
+        restored = newest_intact(backups, VERSION) if restores else None
         aside = _newest_aside(path, restored)
     if restored is not None:
         set_aside(path)  # an unfinished file, or a log without its record
@@ -182,7 +182,7 @@ def _open(path: Path, backups: Path, restores: bool) -> Record:
     record = Record(path)
     try:
         with record.session() as session:
-            _try_out(session)
+            _test_tables(session)
             _update_home(session, path.parent)
             set_fact(session, "program", program_version())
             for name, file in (("set_aside", aside), ("restored", restored)):
@@ -194,7 +194,7 @@ def _open(path: Path, backups: Path, restores: bool) -> Record:
             )
     except BaseException as error:
         record.close()
-        if _says_read_only(error) and os.access(path, os.W_OK) and os.access(path.parent, os.W_OK):
+        if _is_readonly(error) and os.access(path, os.W_OK) and os.access(path.parent, os.W_OK):
             raise Damaged from error  # the file's header marks it read-only
         raise
     record.set_aside = path.with_name(set_aside_name) if set_aside_name else None
@@ -209,7 +209,7 @@ def _roll_back(path: Path) -> None:
             connection.execute("SELECT count(*) FROM sqlite_master")
 
 
-def _says_read_only(error: BaseException) -> bool:
+def _is_readonly(error: BaseException) -> bool:
     cause = getattr(error.__cause__, "orig", None)
     return bool(getattr(cause, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_READONLY)
 
@@ -236,7 +236,7 @@ def _newest_aside(path: Path, backup: Path | None) -> Path | None:
     return None
 
 
-def _try_out(session: Session) -> None:
+def _test_tables(session: Session) -> None:
     """Write a row of each kind and roll back: only this shows whether foreign keys work.
 
     Raises Damaged.
@@ -309,7 +309,7 @@ def _engine(path: Path, foreign_keys: bool = True) -> Engine:
     journal = "DELETE" if detect_drive(path.parent).kind == "network" else "WAL"
 
     @event.listens_for(engine, "connect")
-    def settle(connection: DBAPIConnection, _: ConnectionPoolEntry) -> None:
+    def configure(connection: DBAPIConnection, _: ConnectionPoolEntry) -> None:
         connection.isolation_level = None  # transactions are begun below, not by the driver
         cursor = connection.cursor()
         for setting in SETTINGS:
@@ -363,10 +363,7 @@ def _translated_errors(path: Path) -> Iterator[None]:
         if is_disk_full(cause, path):
             raise DiskFull(
                 phrase("The disk is full, so nothing more can be recorded."),
-                phrase(
-                    "Free some space. Everything recorded so far is kept, and runs continue by"
-                    " themselves."
-                ),
+                phrase("Free some space. Everything recorded so far is kept, and runs continue."),
                 path.parent,
             ) from error
         if code in ACCESS_ERRORS:

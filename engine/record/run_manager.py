@@ -39,12 +39,12 @@ from engine.record.runs import (
     all_runs,
     annotate,
     export_annotations,
-    names,
+    find_run,
     remove_run,
     run_ids,
+    run_names,
     runs_in,
 )
-from engine.record.runs import run as find
 from engine.record.searches import MARK, Searches
 from engine.record.workers import QueueRunner, Workers
 from engine.runs import launch
@@ -180,7 +180,7 @@ class RunManager:
 
     def _is_working(self, run_id: str) -> bool:
         with self._record.read() as session:
-            run = find(session, run_id)
+            run = find_run(session, run_id)
         return run is not None and run.state in WORKING
 
     # ── the queue ────────────────────────────────────────────────────────────────────────────
@@ -212,19 +212,19 @@ class RunManager:
     def _check_predecessor(self, run: Run) -> list[RunUpdate] | None:
         """Return None if a run may start; if it waits for another one, the updates caused by that.
 
-        If the other run has not finished and will not by itself, this one is put on hold.
+        If the other run has ended without finishing, this one is put on hold.
         """
         before_id = run.run_folder().waits_for()
         if not before_id:
             return None
         with self._record.read() as session:
-            predecessor = find(session, before_id)
+            predecessor = find_run(session, before_id)
         if predecessor is not None and predecessor.state == "finished":
             return None
         if predecessor is not None and predecessor.state in (*WAITING, *WORKING):
             return []
         with self._record.session() as session:
-            if (run_row := find(session, run.id)) is not None and run_row.state == "queued":
+            if (run_row := find_run(session, run.id)) is not None and run_row.state == "queued":
                 run_row.state = "on hold"
                 run_row.problem = phrase(
                     "It was to start after “{run}”, which has not finished.",
@@ -236,7 +236,7 @@ class RunManager:
     def _launch(self, queued: Run) -> None:
         """Start a worker. The state is saved first, so that no worker is ever started twice."""
         with self._record.session() as session:
-            run = find(session, queued.id)
+            run = find_run(session, queued.id)
             if run is None or run.state != "queued":
                 return
             run.state, run.launched = "starting", now()
@@ -244,19 +244,19 @@ class RunManager:
             self.workers.start(run)
         except StudioError as error:
             with self._record.session() as session:
-                failed = find(session, queued.id)
+                failed = find_run(session, queued.id)
                 if failed is not None:
                     failed.state, failed.ended = "failed", now()
                     failed.problem, failed.advice = error.problem, error.advice
 
     # ── commands of the user ─────────────────────────────────────────────────────────────────
 
-    def stand_by(self) -> list[RunUpdate]:
+    def keep_standby(self) -> list[RunUpdate]:
         """Keep a standby worker for a run that may start soon, unless others work now."""
         self.workers.keep_standby(start_new=not self.is_busy)
         return []
 
-    def stand_down(self) -> list[RunUpdate]:
+    def end_standby(self) -> list[RunUpdate]:
         self.workers.end_standby()
         return []
 
@@ -268,7 +268,7 @@ class RunManager:
         transaction; all or none.
         """
         with self._record.read() as session:
-            renamed = _number_name(job, names(session))
+            renamed = _number_name(job, run_names(session))
         return self._add(expand(renamed, self._home.cache / FEATURES_FOLDER), after)
 
     def _add(self, jobs: Sequence[JobSpec], after: str = "") -> list[str]:
@@ -308,7 +308,7 @@ class RunManager:
         with self._record.session() as session:
             run = self._find(session, run_id)
             if run.state == "queued" or run.state in WORKING:
-                return []  # asked twice
+                return []  # requested twice
             if run.state not in (*RESUMABLE, "on hold"):
                 raise StudioError(
                     "“{run}” cannot be resumed.",
@@ -370,7 +370,7 @@ class RunManager:
                         "Choose a run that does not wait for it.",
                         run=before.name,
                     )
-                before = find(session, before.run_folder().waits_for())
+                before = find_run(session, before.run_folder().waits_for())
         for run in waiting:
             run.run_folder().wait_for(before_id)
         return [RunUpdate("run_changed", (run.id,)) for run in waiting]
@@ -395,7 +395,7 @@ class RunManager:
         trashed: list[Trashed] = []
         for run_id in run_ids:
             with self._record.read() as session:
-                run = find(session, run_id)
+                run = find_run(session, run_id)
             if run is None:
                 continue
             try:
@@ -459,11 +459,11 @@ class RunManager:
         """Create a run from a checkpoint of another one. Slow; safe in any thread."""
         with self._record.read() as session:
             source = self._find(session, run_id).run_folder()
-            renamed = _number_name(job, names(session))
+            renamed = _number_name(job, run_names(session))
         return branch(source, step, renamed, free_folder(self._home.runs, renamed.name))
 
     def detach(self) -> None:
-        """Detach the workers: they train on after this process, except the standby one.
+        """Detach the workers: all but the standby one continue after this process.
 
         The queue runner continues the queue.
         """
@@ -474,7 +474,7 @@ class RunManager:
             self._runner.detach()
 
     def _find(self, session: Session, run_id: str) -> Run:
-        run = find(session, run_id)
+        run = find_run(session, run_id)
         if run is None:
             raise StudioError("This run is no longer listed.", "It may have been deleted.")
         return run

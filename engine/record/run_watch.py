@@ -11,8 +11,7 @@ from engine.messages.events import AnyEvent, Ended, Measured, Noted, Started
 from engine.phrases import phrase
 from engine.record.follow import catch_up, crash, working_state
 from engine.record.opening import Record
-from engine.record.runs import WORKING, Annotations, Run, runs_in
-from engine.record.runs import run as find
+from engine.record.runs import WORKING, Annotations, Run, find_run, runs_in
 from engine.record.workers import SILENCE, WorkerActivity, Workers
 from engine.runs.folder import RunFolder
 from engine.system.errors import explain_error
@@ -81,11 +80,11 @@ class RunWatch:
             with suppress(OSError):  # reported when the run is followed
                 self._correct(run)
 
-    def _correct(self, seen: Run) -> None:
-        last = seen.run_folder().last_events()
+    def _correct(self, stale: Run) -> None:
+        last = stale.run_folder().last_events()
         ends = [event for event in last if isinstance(event, Started | Ended)]
         with self._record.session() as session:
-            run = find(session, seen.id)
+            run = find_run(session, stale.id)
             if run is None:
                 return
             if run.state == "starting" and run.run_folder().events_size() == run.bytes_read:
@@ -130,52 +129,52 @@ class RunWatch:
         if not problem:
             del self._unreadable[run_id]
         with self._record.session() as session:
-            run = find(session, run_id)
+            run = find_run(session, run_id)
             if run is not None and (problem or run.problem == before):
                 run.problem, run.advice = problem, advice
         return [RunUpdate("run_changed", (run_id,))]
 
-    def _follow(self, seen: Run) -> list[RunUpdate]:
-        folder = seen.run_folder()
-        has_worker = seen.state in WORKING and folder.has_worker()  # before its lines are read
+    def _follow(self, stale: Run) -> list[RunUpdate]:
+        folder = stale.run_folder()
+        has_worker = stale.state in WORKING and folder.has_worker()  # before its lines are read
         if has_worker:
-            self._silent_since.pop(seen.id, None)
+            self._silent_since.pop(stale.id, None)
         else:
-            self._activity.discard(seen.id)
-        run, updates, behind = self._read_events(seen, folder)
+            self._activity.discard(stale.id)
+        run, updates, behind = self._read_events(stale, folder)
         if run is None:
             return updates
         self.is_behind = self.is_behind or behind
-        changed = run.bytes_read != seen.bytes_read
-        by_user = seen.state == "stopping" or seen.id in self._force_stopped
+        changed = run.bytes_read != stale.bytes_read
+        by_user = stale.state == "stopping" or stale.id in self._force_stopped
         if run.state in WORKING and not has_worker and not behind:
             changed = self._record_crash(run, folder) or changed
         elif has_worker:
             changed = self._check_response(run, folder) or changed
         if not changed:
             return updates
-        return [*updates, RunUpdate("run_changed", (run.id,)), *self._detect_end(seen, by_user)]
+        return [*updates, RunUpdate("run_changed", (run.id,)), *self._detect_end(stale, by_user)]
 
-    def _detect_end(self, seen: Run, by_user: bool) -> list[RunUpdate]:
+    def _detect_end(self, stale: Run, by_user: bool) -> list[RunUpdate]:
         with self._record.read() as session:
-            run = find(session, seen.id)
-        if seen.state not in WORKING or run is None or run.state in WORKING:
+            run = find_run(session, stale.id)
+        if stale.state not in WORKING or run is None or run.state in WORKING:
             return []
         outcome = (run.problem, run.advice, run.best_metric, run.best_score)
         end = RunEnd(run.id, run.name, run.state, *outcome, by_user, run.folder)
         return [RunUpdate("ended", (end,))]
 
-    def _check_response(self, seen: Run, folder: RunFolder) -> bool:
+    def _check_response(self, stale: Run, folder: RunFolder) -> bool:
         """Record if a worker stopped or resumed responding; returns True for a change. It is never
         killed."""
-        hung = seen.state == "not responding"
-        if seen.state not in (*RESPONDING, "not responding"):
+        hung = stale.state == "not responding"
+        if stale.state not in (*RESPONDING, "not responding"):
             return False
-        if self._activity.is_silent(seen.id, folder) == hung:
+        if self._activity.is_silent(stale.id, folder) == hung:
             return False
         with self._record.session() as session:
-            run = find(session, seen.id)
-            if run is None or run.state != seen.state:
+            run = find_run(session, stale.id)
+            if run is None or run.state != stale.state:
                 return False
             if hung:
                 run.state, run.problem, run.advice = working_state(folder), "", ""
@@ -190,16 +189,16 @@ class RunWatch:
         return True
 
     def _read_events(
-        self, seen: Run, folder: RunFolder
+        self, stale: Run, folder: RunFolder
     ) -> tuple[Run | None, list[RunUpdate], bool]:
         """Return the updated run (None: removed), its updates, and whether more events wait."""
         updates: list[RunUpdate] = []
-        run = seen
+        run = stale
         for _ in range(BATCHES_PER_RUN):
             if folder.events_size() == run.bytes_read:
                 return run, updates, False
             with self._record.session() as session:
-                current = find(session, seen.id)
+                current = find_run(session, stale.id)
                 if current is None:
                     return None, updates, False
                 before, events = current.bytes_read, catch_up(session, current, folder)
@@ -209,18 +208,18 @@ class RunWatch:
             updates += _list_updates(run.id, events)
         return run, updates, True
 
-    def _record_crash(self, seen: Run, folder: RunFolder) -> bool:
+    def _record_crash(self, stale: Run, folder: RunFolder) -> bool:
         """Record the crash, end or failed start of a run without a worker; returns True for a
         change."""
-        if seen.state == "starting" and not self._workers.has_ended(seen.id):
-            since = self._silent_since.setdefault(seen.id, time.monotonic())
+        if stale.state == "starting" and not self._workers.has_ended(stale.id):
+            since = self._silent_since.setdefault(stale.id, time.monotonic())
             if time.monotonic() - since < START_TIMEOUT:
                 return False
-        elif seen.state != "starting" and folder.has_worker():
+        elif stale.state != "starting" and folder.has_worker():
             return False  # it has just taken the lock
-        exit_code = self._workers.exit_code(seen.id)
+        exit_code = self._workers.exit_code(stale.id)
         with self._record.session() as session:
-            run = find(session, seen.id)
+            run = find_run(session, stale.id)
             if run is None:
                 return False
             while catch_up(session, run, folder):  # its last events, written after they were read
@@ -228,9 +227,9 @@ class RunWatch:
             if run.state == "starting" and self._workers.get_process(run.id) is None:
                 run.state = "queued"  # the process that was to start it died
             elif run.state in WORKING:
-                crash(session, run, folder, exit_code, seen.id in self._force_stopped)
-        self._silent_since.pop(seen.id, None)
-        self._force_stopped.discard(seen.id)
+                crash(session, run, folder, exit_code, stale.id in self._force_stopped)
+        self._silent_since.pop(stale.id, None)
+        self._force_stopped.discard(stale.id)
         return True
 
 

@@ -24,7 +24,7 @@ from engine.record.opening import Record, open_record
 from engine.record.run_manager import RunManager
 from engine.record.run_watch import RunEnd, RunUpdate
 from engine.record.runs import WORKING, runs_in
-from engine.record.searches import has_open
+from engine.record.searches import has_pending
 from engine.runs.lock import hold, is_held
 from engine.system.errors import explain_error
 from engine.system.terminal import echo, echo_error
@@ -87,7 +87,7 @@ def has_work(record: Record) -> bool:
     with record.read() as session:
         if runs_in(session, ("queued", *WORKING)):
             return True
-    return has_open(record)
+    return has_pending(record)
 
 
 def _log(updates: Iterable[RunUpdate]) -> None:

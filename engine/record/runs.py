@@ -173,7 +173,7 @@ def all_runs(session: Session) -> Sequence[Run]:
     return session.scalars(select(Run).order_by(Run.created.desc(), Run.id.desc())).all()
 
 
-def run(session: Session, run_id: str) -> Run | None:
+def find_run(session: Session, run_id: str) -> Run | None:
     return session.get(Run, run_id)
 
 
@@ -192,7 +192,7 @@ def run_ids(session: Session) -> set[str]:
     return set(session.scalars(select(Run.id)))
 
 
-def names(session: Session) -> set[str]:
+def run_names(session: Session) -> set[str]:
     return set(session.scalars(select(Run.name)))
 
 
@@ -208,7 +208,7 @@ class Annotations(TypedDict, total=False):
 
 def annotate(session: Session, run_id: str, **annotations: Unpack[Annotations]) -> None:
     """Replace annotations of a run; duplicates and surrounding blanks of tags are removed."""
-    if (row := run(session, run_id)) is None:
+    if (row := find_run(session, run_id)) is None:
         return
     if "tags" in annotations:
         stripped = (tag.strip()[:TAG_LENGTH] for tag in annotations["tags"])

@@ -20,8 +20,7 @@ from engine.phrases import phrase
 from engine.record.metrics import get_values
 from engine.record.opening import Record
 from engine.record.run_watch import RunUpdate
-from engine.record.runs import WAITING, Run
-from engine.record.runs import run as find
+from engine.record.runs import WAITING, Run, find_run
 from engine.runs import launch, searching
 from engine.runs.groups import expand_setting
 
@@ -40,7 +39,7 @@ class Searches:
         self._record, self._add = record, add
         self._pending: set[str] | None = None  # ids of groups to check; None: all
         self._request: _Request | None = None
-        self._refused: set[str] = set()  # groups for which the worker failed
+        self._failed: set[str] = set()  # groups for which the worker failed
 
     @property
     def is_busy(self) -> bool:
@@ -59,20 +58,20 @@ class Searches:
 
     def _mark_pending(self, run_id: str) -> None:
         with self._record.read() as session:
-            run = find(session, run_id)
+            run = find_run(session, run_id)
         group = get_group(run) if run is not None and run.state in ENDED else None
         if self._pending is not None and group is not None:
             self._pending.add(group)
 
     def _check(self) -> list[RunUpdate]:
         if self._request is not None:
-            return self._take_answer(self._request)
+            return self._apply_answer(self._request)
         if self._pending is None:
             self._pending = set(all_groups(self._record))
         updates: list[RunUpdate] = []
         while self._pending and self._request is None:
             group = self._pending.pop()
-            if group not in self._refused:
+            if group not in self._failed:
                 updates += self._continue(group)
         return updates
 
@@ -96,13 +95,13 @@ class Searches:
                 run.state, run.ended, run.problem = "stopped", now(), problem
         return [RunUpdate("run_changed", (run.id,)) for run in waiting]
 
-    def _take_answer(self, request: "_Request") -> list[RunUpdate]:
-        if request.is_open:
+    def _apply_answer(self, request: "_Request") -> list[RunUpdate]:
+        if request.is_pending:
             return []
         self._request = None
         answer = request.answer
         if isinstance(answer, Refused):
-            self._refused.add(request.group)
+            self._failed.add(request.group)
             return [RunUpdate("noted", ("", answer.phrase))]
         runs, higher = list_search_runs(self._record, request.group)
         is_new = searching.next_question(runs, higher) == request.question if runs else False
@@ -117,7 +116,7 @@ class Searches:
     def _prune(self, run_id: str, points: Sequence[Measured]) -> list[RunUpdate]:
         """Stop a run if the others of its search were better at the same evaluation."""
         with self._record.read() as session:
-            run = find(session, run_id)
+            run = find_run(session, run_id)
             if run is None or run.state != "running" or MARK not in run.job:
                 return []
             scored = [point.step for point in points if point.name == run.best_metric]
@@ -127,25 +126,25 @@ class Searches:
             search = job.group.search if job is not None and job.group is not None else None
             if job is None or job.group is None or search is None or not search.prune:
                 return []
-            own = _evaluations(session, run)
+            scores = _evaluations(session, run)
             others = [
                 searching.best_so_far(_evaluations(session, other), run.higher_is_better)
                 for other in _runs_in_group(session, job.group.id)
                 if other.state == "finished" or searching.is_by_search(other.problem)
             ]
-        median = searching.is_below_median(own, others, run.higher_is_better)
+        median = searching.is_below_median(scores, others, run.higher_is_better)
         if median is None or _was_pruned(run):
             return []
-        score = searching.best_so_far(own, run.higher_is_better)[-1]
+        score = searching.best_so_far(scores, run.higher_is_better)[-1]
         run.run_folder().request_stop(searching.pruning_reason(max(scored), score, median))
         with self._record.session() as session:
-            if (current := find(session, run_id)) is not None and current.state == "running":
+            if (current := find_run(session, run_id)) is not None and current.state == "running":
                 current.state = "stopping"
         return [RunUpdate("run_changed", (run_id,))]
 
 
 class _Request:
-    """A question to the worker with Optuna, and its answer once it has come."""
+    """A question to the worker with Optuna, and its answer, once received."""
 
     def __init__(self, group: str, question: Suggest) -> None:
         self.group, self.question = group, question
@@ -154,7 +153,7 @@ class _Request:
         self._thread.start()
 
     @property
-    def is_open(self) -> bool:
+    def is_pending(self) -> bool:
         return self._thread.is_alive()
 
     def _ask(self) -> None:
@@ -200,7 +199,7 @@ def all_groups(record: Record) -> list[str]:
     return list(dict.fromkeys(group for run in runs if (group := get_group(run)) is not None))
 
 
-def has_open(record: Record) -> bool:
+def has_pending(record: Record) -> bool:
     """True if some search needs its next combination."""
     return any(
         runs and searching.next_question(runs, higher) is not None
@@ -243,7 +242,7 @@ def _evaluations(session: Session, run: Run) -> list[float]:
 
 
 def _was_pruned(run: Run) -> bool:
-    """True if the search has stopped it before; a resumed run is not pruned again."""
+    """True if the search has already stopped the run; a resumed run is not pruned again."""
     events = run.run_folder().milestones()
     return any(
         isinstance(event, Ended) and searching.is_by_search(event.problem) for event in events

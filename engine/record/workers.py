@@ -77,7 +77,7 @@ class Workers:
             self.end_standby()
 
     def keep_standby(self, start_new: bool) -> None:
-        """Keep the standby worker for longer, or else start one if wanted."""
+        """Keep the standby worker for longer; if there is none, start one if `start_new`."""
         if self.standby is not None and self.standby.is_usable():
             self.standby.keep()
         elif start_new:
@@ -90,7 +90,7 @@ class Workers:
             standby.end()
 
     def detach(self) -> None:
-        """Detach all processes: they train on, except the standby one, which is ended."""
+        """Detach all processes: they continue to train, except the standby one, which is ended."""
         self.end_standby()
         for worker in self.processes():
             launch.detach(worker)
@@ -99,7 +99,7 @@ class Workers:
 
 
 class StandbyWorker:
-    """A training worker that has loaded torch, which takes seconds, before there is a run for it.
+    """A training worker that has loaded torch, which takes seconds, before a run needs it.
 
     It waits for one line on its input, the folder of a run; from then on it is a normal worker. If
     its input ends instead, as when this process dies, it ends too. Raises StudioError if it cannot
@@ -139,7 +139,7 @@ class StandbyWorker:
 class _Watched:
     pid: int  # 0: on another machine, or unknown
     checked: float  # monotonic time of the last check
-    sign: tuple[float, int]  # CPU time in s, and bytes of events
+    activity: tuple[float, int]  # CPU time in s, and bytes of events
     silent: float = 0.0  # s
 
 
@@ -159,9 +159,9 @@ class WorkerActivity:
             return False
         if not watched.pid or now - watched.checked < CHECK_INTERVAL:
             return watched.silent >= SILENCE
-        sign = _activity(watched.pid, folder)
-        if sign != watched.sign:
-            watched.sign, watched.silent = sign, 0.0
+        activity = _activity(watched.pid, folder)
+        if activity != watched.activity:
+            watched.activity, watched.silent = activity, 0.0
         else:
             watched.silent += min(now - watched.checked, MAX_SILENT_STEP)
         watched.checked = now

@@ -21,7 +21,7 @@ RANGE = (5, 95)  # percent
 
 
 def importance(question: MeasureImportance) -> ImportanceMeasured:
-    """The fraction of each field, the largest first. Raises StudioError for too few trials."""
+    """The importance of each field, the largest first. Raises StudioError for too few trials."""
     search = question.search
     trials = [t for t in question.trials if t.state == "finished" and t.score is not None]
     if len(trials) < MIN_TRIALS:

@@ -2,7 +2,7 @@
 
 Optuna's TPESampler chooses with a fixed seed; earlier draws are replayed first. So a resumed search
 continues as if it had not been interrupted, and no Optuna state is stored. Only combinations that
-were tried, or that break a rule of the job, are drawn again.
+were tried, or are invalid for the job, are drawn again.
 """
 
 import random
@@ -16,7 +16,7 @@ from engine.messages.searching import Suggest, Trial
 from engine.runs.searching import Setting, is_possible
 from engine.search.study import distribution, outcome, study, to_optuna, to_value
 
-DRAWS = 20  # before any untried combination is taken
+DRAWS = 20  # attempts, before an untried combination is chosen at random
 
 
 def suggest(question: Suggest) -> Setting | None:
@@ -39,7 +39,7 @@ class _ReplayedStudy:
         self.tried: list[Setting] = []
 
     def draw(self) -> tuple[optuna.Trial, Setting] | None:
-        """A new and valid combination; None if a few draws give none."""
+        """A new and valid combination; None after `DRAWS` attempts without one."""
         search = self._question.search
         if len(self.tried) >= combinations(search) < MAX_SETTINGS:
             return None

@@ -12,8 +12,7 @@ from engine.record.checkpoints import get_checkpoints
 from engine.record.metrics import curves
 from engine.record.opening import Record, open_record
 from engine.record.run_watch import RunEnd, Trashed
-from engine.record.runs import Run, add_run, all_runs
-from engine.record.runs import run as find
+from engine.record.runs import Run, add_run, all_runs, find_run
 from engine.runs.folder import RunFolder
 from tests.app.fake_workers import fake_workers
 from tests.engine.runs import fake_worker
@@ -42,7 +41,7 @@ class Watched:
 
     def run(self, run_id: str) -> Run:
         with self.record.read() as session:
-            row = find(session, run_id)
+            row = find_run(session, run_id)
         assert row is not None
         return row
 

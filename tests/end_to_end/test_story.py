@@ -25,7 +25,7 @@ from app.window import MainWindow
 from engine.files.home import Home
 from engine.files.shipped import sample_data, starter_model
 from engine.messages.events import Measured
-from engine.record.runs import all_runs, run
+from engine.record.runs import all_runs, find_run
 from engine.runs.folder import RunFolder
 from engine.worker.train import main as work
 from tests.app.pages.train.chosen import SENTENCE
@@ -138,7 +138,7 @@ def test_from_a_file_to_history_with_a_kill_between(qtbot, window, home, tmp_pat
     runs = shown.pages["runs"]
     assert isinstance(runs, RunsPage) and runs.run is not None
     with shown.studio.record.read() as session:
-        folder = Path(run(session, run_id).folder)
+        folder = Path(find_run(session, run_id).folder)
     live = RunFolder(folder)
     qtbot.waitUntil(lambda: len(live.checkpoint_folders()) >= 1, timeout=LONG)
     started_event = live.last_started()
@@ -165,4 +165,4 @@ def test_from_a_file_to_history_with_a_kill_between(qtbot, window, home, tmp_pat
 
 def state_of(window: MainWindow, run_id: str) -> str:
     with window.studio.record.read() as session:
-        return str(run(session, run_id).state)
+        return str(find_run(session, run_id).state)

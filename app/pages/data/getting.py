@@ -135,6 +135,6 @@ class GettingData(HubRequest):
 
         def downloaded(answer: Answer) -> None:
             if isinstance(answer, Downloaded):
-                self.fetched.emit(Fetched.of(plan, answer.folder))
+                self.fetched.emit(Fetched.from_plan(plan, answer.folder))
 
         self._fetch(question, downloaded, self.tr("Downloading {0}").format(plan.model))

@@ -21,8 +21,7 @@ from engine.messages.events import Branched
 from engine.record.checkpoints import best_and_last, get_checkpoints
 from engine.record.metrics import When, get_values_by_run, sparkline
 from engine.record.opening import Record
-from engine.record.runs import RESUMABLE, WAITING, Run, all_runs
-from engine.record.runs import run as find_run
+from engine.record.runs import RESUMABLE, WAITING, Run, all_runs, find_run
 from engine.runs.folder import checkpoint_step
 
 POINTS = 60  # points of a sparkline

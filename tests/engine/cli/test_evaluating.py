@@ -48,7 +48,7 @@ def test_a_run_is_scored_with_intervals_and_baselines(run, asked):
     assert (
         "Majority: accuracy 0.4" in printed and "TF-IDF + logistic regression: accuracy" in printed
     )
-    assert "the model less this baseline: " in printed and "The test rows" not in printed
+    assert "the model minus the baseline: " in printed and "The test rows" not in printed
     report = json.loads(asked("--run", run.path, "--baseline", "--json"))
     value, low, high = report["intervals"]["accuracy"]
     assert value == pytest.approx(accuracy) and low <= value <= high

@@ -118,7 +118,7 @@ def test_pruned_heads_and_the_model_without_them(run, place, tmp_path):
     code, printed, err = run(*options)
     assert code == 1 and "already exists" in err
     code, printed, _ = run("--method", "pruning", "--max-fall", "1")
-    assert "3 heads can go: " in printed and printed.count("round ") == 4
+    assert "3 heads can be pruned: " in printed and printed.count("round ") == 4
 
 
 def test_results_for_a_stored_data_set_are_cached(run, place, home):
@@ -133,7 +133,7 @@ def test_results_for_a_stored_data_set_are_cached(run, place, home):
     [
         (("--save", "new"), "Only a model whose heads were pruned can be saved."),
         (("--replacement", "mean"), "Add --method each"),
-        (("--max-fall", "0.1"), "--max-fall is of pruning."),
+        (("--max-fall", "0.1"), "--max-fall is for pruning."),
         (("--data", "x"), "It is not clear which texts are meant."),
         (("--out", "x.txt"), ".csv, .tsv"),
     ],

@@ -41,7 +41,7 @@ def run(*words: str) -> tuple[Any, str]:
 
 def test_given_values_have_the_path_of_their_field() -> None:
     values, _ = run("--cups=3", "--loud", "--colour", "blue", "--guests=Ann,Bob", "--room=garden")
-    assert OPTIONS.given(values) == {
+    assert OPTIONS.select(values) == {
         "kitchen.kettle.cups": 3,
         "kitchen.kettle.loud": True,
         "kitchen.kettle.colour": "blue",
@@ -49,9 +49,9 @@ def test_given_values_have_the_path_of_their_field() -> None:
     }
     assert values["room"] == "garden"
     values, _ = run()
-    assert OPTIONS.given(values) == {} and values["room"] == "kitchen"
+    assert OPTIONS.select(values) == {} and values["room"] == "kitchen"
     values, _ = run("--no-loud")
-    assert OPTIONS.given(values) == {"kitchen.kettle.loud": False}
+    assert OPTIONS.select(values) == {"kitchen.kettle.loud": False}
 
 
 @pytest.mark.parametrize("words", [("--cups=many",), ("--colour=green",), ("--kind=kettle",)])

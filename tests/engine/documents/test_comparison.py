@@ -9,7 +9,7 @@ from engine.documents.report import Report, Section, html
 from engine.errors import StudioError
 from engine.results.comparing import compare
 from engine.results.predictions import read_predictions
-from engine.results.several import Candidate
+from engine.results.several import ComparedRun
 from engine.results.store import predictions_file
 from engine.runs.folder import RunFolder
 from engine.runs.groups import best_metrics
@@ -20,7 +20,7 @@ CHANGES = {"first": {}, "again": {"seed": 2}, "quick": {"learning_rate": 0.02, "
 
 
 @pytest.fixture(scope="module")
-def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Candidate]:
+def runs(tmp_path_factory: pytest.TempPathFactory) -> list[ComparedRun]:
     """Two runs that differ only in the seed, and one with another rate."""
     folder = tmp_path_factory.mktemp("runs")
     job = JOBS["text_classification"](folder, epochs=1)
@@ -30,12 +30,12 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Candidate]:
         own = job.model_copy(update={"name": name, "training": training})
         run = RunFolder.create(folder / name, own)
         train(own, run, run.append)
-        result.append(Candidate(name, name, run.path))
+        result.append(ComparedRun(name, name, run.path))
     return result
 
 
 @pytest.fixture(scope="module")
-def sections(runs: list[Candidate]) -> dict[str, Section]:
+def sections(runs: list[ComparedRun]) -> dict[str, Section]:
     report = comparison_report(runs)
     assert report.title == "Comparison of 3 runs"
     return {section.key: section for section in report.sections}
@@ -92,4 +92,4 @@ def test_environment_weights_and_the_place_of_the_curves(sections):
 @pytest.mark.parametrize("count", [0, 1, MAX_RUNS + 1])
 def test_only_several_runs_are_compared(count, tmp_path):
     with pytest.raises(StudioError, match="2 to 50 runs"):
-        comparison_report([Candidate(str(n), str(n), tmp_path) for n in range(count)])
+        comparison_report([ComparedRun(str(n), str(n), tmp_path) for n in range(count)])

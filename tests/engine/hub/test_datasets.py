@@ -58,9 +58,9 @@ def test_the_card_assigns_files_to_splits(hub, repo, tmp_path):
     paths = {file.relative_to(folder).as_posix() for file in folder.rglob("*.*")} - {"source.json"}
     assert paths == {file.name for file in planned.files} and source.revision == repo.sha
     assert all((folder / name).read_bytes() == repo.files[name] for name in paths)
-    fetched = Fetched.of(planned, folder)
+    fetched = Fetched.from_plan(planned, folder)
     assert list(fetched.sources) == ["train", "validation", "test"]
-    assert fetched.first == folder / "data/train-00000-of-00002.parquet"
+    assert fetched.main_file == folder / "data/train-00000-of-00002.parquet"
 
 
 def test_a_command_imports_it_and_keeps_where_it_came_from(
@@ -85,7 +85,7 @@ def test_several_subsets_without_a_default_must_be_chosen_from(hub, tmp_path, mo
     assert planned.files == () and planned.subsets == ("news", "film")
     planned = plan(Address(NAME, "film"), tmp_path)
     assert planned.splits == {"train": ("film/train.csv",), "validation": ("film/dev.csv",)}
-    assert Fetched.of(planned, tmp_path).name == "moods-film"
+    assert Fetched.from_plan(planned, tmp_path).name == "moods-film"
     with pytest.raises(StudioError, match="no subset “books”"):
         plan(Address(NAME, "books"), tmp_path)
     monkeypatch.setenv("BERT_STUDIO_HOME", str(tmp_path / "home"))

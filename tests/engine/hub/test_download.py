@@ -184,7 +184,7 @@ def test_a_file_that_is_not_as_listed_is_refused(hub, repo, tmp_path):
             for file in planned.files
         ]
         other = planned.model_copy(update={"files": tuple(listed)})
-        with pytest.raises(StudioError, match="another size than the hub says"):
+        with pytest.raises(StudioError, match="another size than the hub reports"):
             fetched(other, tmp_path / str(size))
 
 
@@ -200,7 +200,7 @@ REFUSED = {
     403: "no right",
     404: "no such file",
     429: "asks to wait",
-    503: r"problem of its own \(HTTP 503\)",
+    503: r"internal error \(HTTP 503\)",
 }
 
 

@@ -45,7 +45,7 @@ def windows(home: Home, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[]
 
     yield open_one
     for window in opened:
-        window.manager.stand_down()
+        window.manager.end_standby()
         for worker in window.manager.workers.processes():
             worker.kill()
             worker.wait()

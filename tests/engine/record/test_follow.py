@@ -21,7 +21,7 @@ from engine.record.follow import catch_up, crash, record_folder
 from engine.record.metrics import Points, curves
 from engine.record.opening import Record
 from engine.record.runs import Run, add_run
-from engine.record.runs import run as find
+from engine.record.runs import find_run
 from engine.runs.folder import RunFolder
 from tests.engine.runs import fake_worker
 
@@ -52,7 +52,7 @@ class Followed:
         read = []
         while True:
             with self.record.session() as session:
-                run = find(session, "one")
+                run = find_run(session, "one")
                 assert run is not None
                 events = catch_up(session, run, self.folder)
             if not events:
@@ -115,7 +115,7 @@ def test_nothing_is_counted_twice_or_lost_when_the_window_dies(followed):
     for event in (Started(pid=1), Noted(text="a"), measured("loss", 1, 1.0)):
         followed.folder.append(event)
     with pytest.raises(ZeroDivisionError), followed.record.session() as session:  # noqa: PT012
-        run = find(session, "one")
+        run = find_run(session, "one")
         assert run is not None and catch_up(session, run, followed.folder)
         _ = 1 / 0
     run, read = followed.catch_up()
@@ -178,7 +178,7 @@ def test_an_unreported_checkpoint_is_found_at_the_end(followed):
     for inside in followed.folder.checkpoint(2).iterdir():
         inside.unlink()  # deleted by the user
     with followed.record.session() as session:
-        run = find(session, "one")
+        run = find_run(session, "one")
         assert run is not None
         crash(session, run, followed.folder)
         assert [c.step for c in get_checkpoints(session, "one")] == [4]
@@ -234,7 +234,7 @@ def test_a_stage_ends_with_the_next_event(followed):
     assert followed.record_events(Ended(outcome="stopped", step=1)).stage == ""
     followed.record_events(Started(pid=1), stage)
     with followed.record.session() as session:
-        dead = find(session, "one")
+        dead = find_run(session, "one")
         assert dead is not None
         crash(session, dead, followed.folder)
         assert dead.stage == ""
@@ -254,7 +254,7 @@ def test_a_crash_is_reported_with_cause_and_advice(followed, code, cause):
     followed.folder.log.write_text("line one\nterminate called\n")
     followed.record_events(Started(pid=1), measured("loss", 7, 1))
     with followed.record.session() as session:
-        run = find(session, "one")
+        run = find_run(session, "one")
         assert run is not None
         crash(session, run, followed.folder, code)
     assert (run.state, run.problem) == ("crashed", f"The training process {cause}")
@@ -301,8 +301,8 @@ def test_events_have_the_same_effect_together_and_one_by_one(record, home):
     for event in events:
         followed.record_events(event)
     with record.session() as session:
-        one_by_one = {c: getattr(find(session, "one"), c) for c in COLUMNS}
-        run = find(session, "one")
+        one_by_one = {c: getattr(find_run(session, "one"), c) for c in COLUMNS}
+        run = find_run(session, "one")
         curve = comparable(curves(session, "one"))
         session.delete(run)
         session.flush()

@@ -22,7 +22,7 @@ from engine.record import opening, rebuild
 from engine.record.backups import all_backups
 from engine.record.checking import NewerRecord
 from engine.record.opening import Record, open_record
-from engine.record.runs import add_run, all_runs, run
+from engine.record.runs import add_run, all_runs, find_run
 from engine.record.tables import Table, set_fact
 from engine.runs.folder import RunFolder
 from engine.runs.launch import CODE
@@ -243,13 +243,13 @@ def test_a_transaction_takes_the_write_lock_at_its_start(home, record):
 
 def test_a_reader_sees_a_snapshot(home, record):
     with record.read() as reading:
-        assert run(reading, "one") is None
+        assert find_run(reading, "one") is None
         with record.session() as session:
             folder = RunFolder.create(home.runs / "one", fake_worker.job())
             add_run(session, folder, fake_worker.job(), "queued")
-        assert run(reading, "one") is None
+        assert find_run(reading, "one") is None
     with record.read() as reading:
-        assert run(reading, "one") is not None
+        assert find_run(reading, "one") is not None
 
 
 @pytest.mark.skipif(os.name == "nt", reason="links need rights there")

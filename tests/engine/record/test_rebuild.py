@@ -14,8 +14,7 @@ from engine.record.follow import catch_up
 from engine.record.metrics import Metric
 from engine.record.opening import open_record
 from engine.record.rebuild import RefillReport, rebuild, refill
-from engine.record.runs import Run, add_run, all_runs, annotate
-from engine.record.runs import run as find
+from engine.record.runs import Run, add_run, all_runs, annotate, find_run
 from engine.runs.folder import RunFolder, checkpoint_step
 from tests.engine.faults import without_the_rights_of_root
 from tests.engine.runs import fake_worker
@@ -68,7 +67,7 @@ def test_live_following_gives_the_same_rows_as_a_rebuild(home, record):
     fake_worker.main(waiting)
     while True:
         with record.session() as session:
-            run = find(session, "one")
+            run = find_run(session, "one")
             assert run is not None
             if not catch_up(session, run, waiting):
                 break
@@ -88,7 +87,7 @@ def test_annotations_survive_a_rebuild(home, record, trained):
         add_run(session, waiting, waiting.job(), "queued")
     assert rebuild(home) == 3
     with record.read() as session:  # the window has it open meanwhile
-        one, two, three = (find(session, name) for name in ("one", "two", "three"))
+        one, two, three = (find_run(session, name) for name in ("one", "two", "three"))
     assert one and two and three
     assert (one.name, one.notes, one.star) == ("Mein Versuch <b>", "good\nso far", True)
     assert (one.tags, one.archived) == (["paper", "ward 7"], True)
@@ -191,7 +190,7 @@ def test_a_run_readable_again_is_listed_with_its_annotations(home, record, train
         (home.runs / name / "kept").rename(home.runs / name / "spec.json")
     assert refill(record, home) == RefillReport(["one", "two"], [])
     with record.read() as session:
-        one, two = (find(session, name) for name in ("one", "two"))
+        one, two = (find_run(session, name) for name in ("one", "two"))
     assert one and two and one.state == two.state == "finished"
     assert (one.name, one.notes, one.problem) == ("short", "looks odd", "")
     assert two.name == "mine"

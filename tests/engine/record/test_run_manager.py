@@ -10,8 +10,7 @@ from engine.errors import StudioError
 from engine.messages.events import Measured
 from engine.record.checkpoints import get_checkpoints
 from engine.record.metrics import curves
-from engine.record.runs import annotate
-from engine.record.runs import run as find
+from engine.record.runs import annotate, find_run
 from engine.runs.folder import RunFolder
 from tests.engine.runs import fake_worker
 from tests.engine.runs.waiting import until
@@ -146,7 +145,7 @@ def test_a_removed_run_goes_to_the_trash(window, tmp_path):
     os.rename(trashed[0].trash_path, folder)
     assert window.manager.restore(trashed) == [("run_added", (run_id,))]
     with window.record.read() as session:
-        back = find(session, run_id)
+        back = find_run(session, run_id)
         assert back is not None
         assert (back.name, back.notes, back.state) == ("Mine", "Keep this.", "finished")
         assert curves(session, run_id) and get_checkpoints(session, run_id)

@@ -17,7 +17,7 @@ from engine.record.opening import RecordMoved, open_record
 from engine.record.run_manager import RunManager
 from engine.record.run_watch import RunWatch
 from engine.record.runs import Run, add_run, all_runs
-from engine.record.runs import run as find
+from engine.record.runs import find_run
 from engine.record.workers import Workers
 from engine.runs import launch
 from engine.runs.folder import RunFolder
@@ -222,7 +222,7 @@ def test_a_run_with_unreadable_events_hides_no_other_and_recovers(home, record):
 
     def run(run_id: str) -> Run:
         with record.read() as session:
-            found_run = find(session, run_id)
+            found_run = find_run(session, run_id)
         assert found_run is not None
         return found_run
 

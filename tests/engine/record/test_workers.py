@@ -25,9 +25,9 @@ def fake_standby(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_run_uses_the_standby_worker(window):
-    window.manager.stand_by()
+    window.manager.keep_standby()
     held = window.manager.workers.standby
-    window.manager.stand_by()
+    window.manager.keep_standby()
     assert held is not None and window.manager.workers.standby is held
     run_id = window.add(fake_worker.job())
     run = window.until(run_id, "finished")
@@ -36,14 +36,14 @@ def test_a_run_uses_the_standby_worker(window):
 
 
 def test_the_standby_worker_ends_during_a_run_and_after_a_while(window, monkeypatch):
-    window.manager.stand_by()
+    window.manager.keep_standby()
     run_id = window.add(fake_worker.job("long"))
     window.until_waiting(run_id)
-    window.manager.stand_by()
+    window.manager.keep_standby()
     assert window.manager.workers.standby is None
     window.manager.stop(run_id)
     window.until(run_id, "stopped")
-    window.manager.stand_by()
+    window.manager.keep_standby()
     held = window.manager.workers.standby
     assert held is not None
     monkeypatch.setattr(workers, "STANDBY_SECONDS", 0.0)
@@ -53,7 +53,7 @@ def test_the_standby_worker_ends_during_a_run_and_after_a_while(window, monkeypa
 
 def test_a_dead_standby_worker_is_replaced_by_a_fresh_one(window, monkeypatch):
     monkeypatch.setattr(launch, "command", fake_worker.command)
-    window.manager.stand_by()
+    window.manager.keep_standby()
     assert window.manager.workers.standby is not None
     window.manager.workers.standby._process.kill()
     window.manager.workers.standby._process.wait()
@@ -62,7 +62,7 @@ def test_a_dead_standby_worker_is_replaced_by_a_fresh_one(window, monkeypatch):
 
 def test_a_run_of_several_processes_gets_a_fresh_worker(window, monkeypatch):
     monkeypatch.setattr(launch, "command", fake_worker.command)
-    window.manager.stand_by()
+    window.manager.keep_standby()
     job = fake_worker.job()
     several = job.model_copy(update={"hardware": HardwareSpec(device="cpu", processes=2)})
     run = window.until(window.add(several), "finished")
@@ -71,7 +71,7 @@ def test_a_run_of_several_processes_gets_a_fresh_worker(window, monkeypatch):
 
 
 def test_a_standby_worker_ends_with_the_window(window):
-    window.manager.stand_by()
+    window.manager.keep_standby()
     held = window.manager.workers.standby
     assert held is not None
     window.manager.detach()

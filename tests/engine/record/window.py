@@ -8,7 +8,7 @@ from engine.record.opening import open_record
 from engine.record.run_manager import RunManager
 from engine.record.run_watch import RunUpdate
 from engine.record.runs import Run, all_runs
-from engine.record.runs import run as find
+from engine.record.runs import find_run
 from tests.engine.runs.waiting import until
 
 
@@ -28,7 +28,7 @@ class Window:
 
     def run(self, run_id: str) -> Run:
         with self.record.read() as session:
-            run = find(session, run_id)
+            run = find_run(session, run_id)
         assert run is not None
         return run
 

@@ -31,7 +31,7 @@ from engine.config.training import TrainingSpec
 from engine.record.checkpoints import get_checkpoints, match_folders
 from engine.record.metrics import TIE_BREAKER, get_values
 from engine.record.opening import Record
-from engine.record.runs import run as find_run
+from engine.record.runs import find_run
 from engine.runs.branching import check_remaining_steps
 from engine.runs.retention import check_removal, reasons_to_keep, size
 

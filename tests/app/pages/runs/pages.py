@@ -8,7 +8,7 @@ from app.pages.runs.columns import Column
 from app.pages.runs.run.view import RunView
 from app.pages.runs.view import RunsPage
 from app.studio import Studio
-from engine.record.runs import run as find
+from engine.record.runs import find_run
 
 HOSTILE = '<img src="file:///CANARY.png"><b>x</b>&amp; R&D'
 PATIENCE = 20_000  # ms
@@ -31,11 +31,11 @@ def open_run(page: RunsPage, run_id: str, qtbot: QtBot) -> RunView:
 def change_run(studio: Studio, run_id: str, **fields: object) -> None:
     """Change a run in the record, as its worker would."""
     with studio.record.session() as session:
-        run = find(session, run_id)
+        run = find_run(session, run_id)
         for name, value in fields.items():
             setattr(run, name, value)
 
 
 def row_of(studio: Studio, run_id: str) -> Any:
     with studio.record.read() as session:
-        return find(session, run_id)
+        return find_run(session, run_id)

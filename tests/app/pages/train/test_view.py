@@ -15,7 +15,7 @@ from app.pages.train.pickers import Pick, PickList
 from app.pages.train.view import TrainPage
 from app.widgets.card_list import ITEM
 from engine.config.job import JobSpec
-from engine.record.runs import run
+from engine.record.runs import find_run
 from tests.app.pages.train.chosen import ONWARD, PAIR, SENTENCE
 from tests.app.pages.train.conftest import go_to_review, pick, press
 
@@ -73,7 +73,7 @@ def test_going_through_and_back_loses_nothing_and_starts_a_run(page, studio, qtb
         press(qtbot, page.next)
     assert signal.args[0] == "runs"
     with studio.record.read() as session:
-        assert run(session, signal.args[1]["run"]).parse_job() == composed
+        assert find_run(session, signal.args[1]["run"]).parse_job() == composed
 
 
 def test_next_is_disabled_with_a_reason_until_something_is_chosen(page, studio, qtbot) -> None:
