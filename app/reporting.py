@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from engine.errors import StudioError
-from engine.results.several import Candidate
+from engine.results.several import ComparedRun
 from engine.runs.folder import RunFolder
 from engine.system.terminal import echo
 
@@ -40,7 +40,7 @@ def report(
     from app.using.report import gather, gather_comparison, write_report
 
     compared = [
-        Candidate(str(folder.path), job.name, folder.path)
+        ComparedRun(str(folder.path), job.name, folder.path)
         for folder, job in zip(folders, jobs, strict=True)
     ]
     write_report(

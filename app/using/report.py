@@ -29,7 +29,7 @@ from engine.files.atomic_write import write_file
 from engine.files.table_files import check_suffix
 from engine.messages.events import Measured
 from engine.progress import ProgressCallback, no_progress
-from engine.results.several import Candidate
+from engine.results.several import ComparedRun
 from engine.runs.folder import RunFolder
 
 SMOOTHING = 25  # window of the moving average of the training loss, in points
@@ -92,7 +92,7 @@ def gather(run: RunFolder) -> Material:
 
 
 def gather_comparison(
-    runs: Sequence[Candidate], progress: ProgressCallback = no_progress
+    runs: Sequence[ComparedRun], progress: ProgressCallback = no_progress
 ) -> Material:
     """Read several runs and compare their predictions; takes seconds per run.
 
@@ -201,7 +201,7 @@ def _curves(run: RunFolder) -> Iterator[PlacedFigure]:
         )
 
 
-def _comparison_curves(runs: Sequence[Candidate]) -> Iterator[PlacedFigure]:
+def _comparison_curves(runs: Sequence[ComparedRun]) -> Iterator[PlacedFigure]:
     all_curves = [_series(RunFolder(run.folder)) for run in runs]
     names = dict.fromkeys(
         name for curves in all_curves for name in curves if name.startswith(VALIDATION)

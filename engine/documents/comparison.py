@@ -16,7 +16,7 @@ from engine.documents.card import format_ends
 from engine.errors import StudioError
 from engine.phrases import Phrase, phrase
 from engine.progress import ProgressCallback, no_progress
-from engine.results.several import Candidate, RunScore, score_runs, stored_parts
+from engine.results.several import ComparedRun, RunScore, score_runs, stored_parts
 from engine.runs.folder import RunFolder
 from engine.runs.groups import aggregate, best_metrics, last_outcome, without_seed
 from engine.runs.pace import read_pace
@@ -37,7 +37,7 @@ LISTED_FIELDS = (
 
 
 def comparison_report(
-    runs: Sequence[Candidate], progress: ProgressCallback = no_progress
+    runs: Sequence[ComparedRun], progress: ProgressCallback = no_progress
 ) -> report.Report:
     """Compare runs: common and different settings, scores with tests, environments.
 
@@ -70,7 +70,7 @@ def comparison_report(
 
 
 def _runs(
-    runs: Sequence[Candidate],
+    runs: Sequence[ComparedRun],
     folders: Sequence[RunFolder],
     jobs: Sequence[JobSpec],
     best: Sequence[tuple[int, Mapping[str, float]]],
@@ -95,7 +95,7 @@ def _runs(
     return replace(table, sentences=(sentence,))
 
 
-def _settings(runs: Sequence[Candidate], jobs: Sequence[JobSpec]) -> Iterator[report.Section]:
+def _settings(runs: Sequence[ComparedRun], jobs: Sequence[JobSpec]) -> Iterator[report.Section]:
     """The settings that differ, then the common ones that differ from the defaults."""
     changed = [{change.path: change for change in changes(jobs[0], job)} for job in jobs]
     different = {path: change for fields in changed for path, change in fields.items()}
@@ -147,7 +147,7 @@ def _table(
 
 
 def _over_seeds(
-    runs: Sequence[Candidate], jobs: Sequence[JobSpec], metrics: Sequence[Mapping[str, float]]
+    runs: Sequence[ComparedRun], jobs: Sequence[JobSpec], metrics: Sequence[Mapping[str, float]]
 ) -> Iterator[report.Section]:
     """Mean and standard deviation of runs that differ only in the seed, if there are any."""
     groups: list[tuple[JobSpec, list[int]]] = []
@@ -207,7 +207,7 @@ def _score(score: RunScore) -> tuple[str, ...]:
 
 
 def _environments(
-    runs: Sequence[Candidate], histories: Sequence[Reproducibility]
+    runs: Sequence[ComparedRun], histories: Sequence[Reproducibility]
 ) -> Iterator[report.Section]:
     names = list(dict.fromkeys(name for history in histories for name in history.environment))
     columns = [
@@ -232,7 +232,7 @@ def _environments(
         )
 
 
-def _repeat(runs: Sequence[Candidate], first: JobSpec) -> report.Section:
+def _repeat(runs: Sequence[ComparedRun], first: JobSpec) -> report.Section:
     sentence = phrase(
         "The folder of each run holds its job as spec.json; it trains again with the same versions "
         "on the same data. Below: the job of “{run}”, with every setting.",

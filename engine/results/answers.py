@@ -49,7 +49,7 @@ class Answer(NamedTuple):
 
 @dataclass(frozen=True)
 class ThresholdCurve:
-    """F1 and exact match at each no-answer threshold, rising, each float64 [P].
+    """F1 and exact match at each no-answer threshold, ascending, each float64 [P].
 
     A question whose no-answer score is above the threshold gets no answer.
     """

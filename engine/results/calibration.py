@@ -19,7 +19,7 @@ from engine.results.row_figures import Floats, figure
 BINS = 10
 MIN_TEMPERATURE, MAX_TEMPERATURE = 0.05, 20.0  # bounds of temperatures
 MIN_PROBABILITY = 1e-30  # clips probabilities, so that logarithms are finite
-HALVINGS = 26  # bisections of the log temperature: 7 digits
+BISECTIONS = 26  # of the log temperature: 7 digits
 FIT_ROWS = 200_000  # at most, drawn at random
 
 
@@ -56,7 +56,7 @@ def reliability(predictions: Predictions) -> tuple[Bin, ...]:
     Of the predicted label, or of all labels of a multi-label task.
     """
     confidence, right = _confidences(predictions)
-    several = is_multi_label(predictions)
+    multi_label = is_multi_label(predictions)
     bins = []
     for index in range(BINS):
         last = index + 1 == BINS
@@ -71,7 +71,7 @@ def reliability(predictions: Predictions) -> tuple[Bin, ...]:
                     count=int(inside.sum()),
                     confidence=float(confidence[inside].mean(dtype=np.float64)),
                     accuracy=wilson(int(right[inside].sum()), int(inside.sum())),
-                    conditions=() if several else (between,),
+                    conditions=() if multi_label else (between,),
                 )
             )
     return tuple(bins)
@@ -99,27 +99,27 @@ def temperature(predictions: Predictions) -> Temperature | None:
     if len(truth) > FIT_ROWS:
         sample = np.random.default_rng(0).choice(len(truth), FIT_ROWS, replace=False)
         probabilities, truth = probabilities[sample], truth[sample]
-    several = is_multi_label(predictions)
-    logits = to_logits(probabilities, several)
-    value = fit_temperature(logits, truth, several)
+    multi_label = is_multi_label(predictions)
+    logits = to_logits(probabilities, multi_label)
+    value = fit_temperature(logits, truth, multi_label)
     halves = np.arange(len(truth)) % 2 == 0
     after = np.full(truth.shape, np.nan)
     if len(truth) > 1:
         for half in (halves, ~halves):
-            fitted = fit_temperature(logits[half], truth[half], several)
-            after[~half] = probabilities_at(logits[~half], fitted, several)
+            fitted = fit_temperature(logits[half], truth[half], multi_label)
+            after[~half] = probabilities_at(logits[~half], fitted, multi_label)
     return Temperature(
         value=value,
         is_at_limit=not MIN_TEMPERATURE * 1.001 < value < MAX_TEMPERATURE / 1.001,
-        nll_before=_nll(probabilities, truth, several),
-        nll_after=_nll(after, truth, several),
-        ece_before=_ece(probabilities, truth, several),
-        ece_after=_ece(after, truth, several),
+        nll_before=_nll(probabilities, truth, multi_label),
+        nll_after=_nll(after, truth, multi_label),
+        ece_before=_ece(probabilities, truth, multi_label),
+        ece_after=_ece(after, truth, multi_label),
     )
 
 
 def fit_temperature(
-    logits: NDArray[np.float64], truth: NDArray[np.bool_], several: bool = False
+    logits: NDArray[np.float64], truth: NDArray[np.bool_], multi_label: bool = False
 ) -> float:
     """The temperature within the bounds that has the lowest negative log-likelihood.
 
@@ -127,12 +127,12 @@ def fit_temperature(
 
     Args:
         logits: [N, C].
-        truth: bool [N, C], the label of each row; any number of them if `several`.
+        truth: bool [N, C], the label of each row; any number of them if `multi_label`.
     """
     low, high = np.log(MIN_TEMPERATURE), np.log(MAX_TEMPERATURE)
-    for _ in range(HALVINGS):
+    for _ in range(BISECTIONS):
         middle = (low + high) / 2
-        p = probabilities_at(logits, float(np.exp(middle)), several)
+        p = probabilities_at(logits, float(np.exp(middle)), multi_label)
         if float(((p - truth) * logits).sum()) > 0:  # derivative by 1/T: a higher T is better
             low = middle
         else:
@@ -140,20 +140,20 @@ def fit_temperature(
     return float(np.exp((low + high) / 2))
 
 
-def to_logits(probabilities: Floats, several: bool = False) -> NDArray[np.float64]:
+def to_logits(probabilities: Floats, multi_label: bool = False) -> NDArray[np.float64]:
     """Logits with these probabilities, float64 [N, C]; for a softmax, up to a constant per row."""
     p = np.clip(np.asarray(probabilities, dtype=np.float64), MIN_PROBABILITY, 1)
-    if not several:
+    if not multi_label:
         return np.log(p)
     return np.log(p) - np.log(np.clip(1 - p, MIN_PROBABILITY, 1))
 
 
 def probabilities_at(
-    logits: NDArray[np.float64], temperature: float, several: bool = False
+    logits: NDArray[np.float64], temperature: float, multi_label: bool = False
 ) -> NDArray[np.float64]:
-    """The probabilities at a temperature, float64 [N, C]: softmax, or sigmoid if `several`."""
+    """The probabilities at a temperature, float64 [N, C]: softmax, or sigmoid if `multi_label`."""
     scaled = logits / temperature
-    if several:
+    if multi_label:
         return np.exp(-np.logaddexp(0, -scaled))
     powers = np.exp(scaled - scaled.max(axis=1, keepdims=True))
     probabilities: NDArray[np.float64] = powers / powers.sum(axis=1, keepdims=True)
@@ -181,19 +181,19 @@ def _probabilities(predictions: Predictions) -> tuple[Floats, NDArray[np.bool_]]
     return predictions.scores[rows], members(predictions, "gold")[rows][:, columns]
 
 
-def _nll(probabilities: Floats, truth: NDArray[np.bool_], several: bool) -> float:
-    """Mean negative log-likelihood of the truth, in nats; over all labels if `several`."""
+def _nll(probabilities: Floats, truth: NDArray[np.bool_], multi_label: bool) -> float:
+    """Mean negative log-likelihood of the truth, in nats; over all labels if `multi_label`."""
     p = np.clip(np.asarray(probabilities, dtype=np.float64), MIN_PROBABILITY, 1)
-    if not several:
+    if not multi_label:
         return float(-np.log(p[truth]).mean())
     other = np.clip(1 - p, MIN_PROBABILITY, 1)
     return float(-np.log(np.where(truth, p, other)).mean())
 
 
-def _ece(probabilities: Floats, truth: NDArray[np.bool_], several: bool) -> float:
+def _ece(probabilities: Floats, truth: NDArray[np.bool_], multi_label: bool) -> float:
     if np.isnan(probabilities).any():
         return float("nan")
-    if several:
+    if multi_label:
         confidence, right = probabilities.ravel(), truth.ravel()
     else:
         chosen = probabilities.argmax(axis=1)

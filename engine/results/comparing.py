@@ -34,7 +34,7 @@ BETWEEN_TEXTS = "\x1f"
 class Matching:
     """Rows of two results that belong together."""
 
-    first: NDArray[np.int64]  # indices of M rows in the first result, rising
+    first: NDArray[np.int64]  # indices of M rows in the first result, ascending
     second: NDArray[np.int64]  # the same rows in the second
     only_first: int  # rows that could not be matched
     only_second: int
@@ -164,11 +164,15 @@ def compare(first: Predictions, second: Predictions) -> Comparison:
         )
     left, right = _match(first, second)
     gold, other_gold = first.table["gold"].take(left), second.table["gold"].take(right)
-    both = pc.and_(pc.is_valid(gold), pc.is_valid(other_gold)).to_numpy()
+    valid = pc.and_(pc.is_valid(gold), pc.is_valid(other_gold)).to_numpy()
     equal: Any = pc.coalesce(pc.equal(gold, other_gold), pa.scalar(False))
-    same = both & equal.to_numpy()
+    same = valid & equal.to_numpy()
     matching = Matching(
-        left, right, len(first) - len(left), len(second) - len(right), int((both & ~same).sum())
+        left,
+        right,
+        len(first) - len(left),
+        len(second) - len(right),
+        int((valid & ~same).sum()),
     )
     known = same & ~np.isnan(row_scores(first).values[left])
     known &= ~np.isnan(row_scores(second).values[right])
@@ -246,9 +250,9 @@ def _claim(main: MetricDifference, is_sure: bool, test: Phrase, rows: int | None
 def _match(first: Predictions, second: Predictions) -> tuple[NDArray[np.int64], ...]:
     """Indices of the matching rows, on each side."""
     texts = _text_codes(first, second)
-    rows_ = [side.table["row"].to_numpy() for side in (first, second)]
+    row_numbers = [side.table["row"].to_numpy() for side in (first, second)]
     size = 1 + max((int(codes.max(initial=0)) for codes in texts), default=0)
-    keys = [row * size + codes for row, codes in zip(rows_, texts, strict=True)]
+    keys = [row * size + codes for row, codes in zip(row_numbers, texts, strict=True)]
     _, a, b = np.intersect1d(keys[0], keys[1], assume_unique=True, return_indices=True)
     rest = [np.setdiff1d(np.arange(len(side)), matched, assume_unique=True)
             for side, matched in ((first, a), (second, b))]  # fmt: skip

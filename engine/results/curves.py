@@ -137,7 +137,7 @@ def label_curve(predictions: Predictions, label: str) -> Curve:
 def curve(scores: Floats, truth: NDArray[np.bool_], label: str = "") -> Curve:
     """The curve of scores, [N], of rows that have the label or not, bool [N].
 
-    Rows with equal scores are taken together; NaN ranks last.
+    Rows with equal scores are grouped; NaN ranks last.
     """
     ranked, true_positives, false_positives = ranking(scores, truth)
     return Curve(

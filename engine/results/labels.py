@@ -22,12 +22,12 @@ def labels(predictions: Predictions) -> tuple[str, ...]:
     known = predictions.info.labels
     if is_multi_label(predictions):
         sets = _sets(predictions)[0]
-        seen = {label for pair in sets for side in pair.values() for label in side}
+        occurring = {label for pair in sets for side in pair.values() for label in side}
     else:
         gold, predicted = predictions.table["gold"], predictions.table["predicted"]
         values = (*pc.unique(gold).to_pylist(), *pc.unique(predicted).to_pylist())
-        seen = {label for label in values if label is not None}
-    return (*known, *sorted(seen - set(known)))
+        occurring = {label for label in values if label is not None}
+    return (*known, *sorted(occurring - set(known)))
 
 
 def is_multi_label(predictions: Predictions) -> bool:
@@ -85,8 +85,8 @@ def _members(predictions: Predictions) -> dict[Side, NDArray[np.bool_]]:
 def _sets(predictions: Predictions) -> tuple[list[dict[Side, list[str]]], NDArray[np.int64]]:
     """The different pairs of label sets, and the index of each row's pair, int64 [rows]."""
     encoded = predictions.table["details"].combine_chunks().dictionary_encode()
-    different = [json.loads(text) if text else {} for text in encoded.dictionary.to_pylist()]
-    sets = [{side: list(record.get(side) or ()) for side in SIDES} for record in different]
+    distinct = [json.loads(text) if text else {} for text in encoded.dictionary.to_pylist()]
+    sets = [{side: list(record.get(side) or ()) for side in SIDES} for record in distinct]
     return sets, encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
 
 

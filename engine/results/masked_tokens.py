@@ -1,4 +1,4 @@
-"""Rows of pre-training, one for each of some masked tokens, and their unigram baseline."""
+"""Rows of pre-training, one per sampled masked token, and their unigram baseline."""
 
 from datetime import UTC, datetime
 

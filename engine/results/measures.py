@@ -1,6 +1,6 @@
 """The metrics of predictions with their intervals, by the measures of each task.
 
-N rows, C labels. `engine.evaluation` has a file for each task, whose `measures` are used here.
+N rows, C labels. `engine.evaluation` has a module for each task, whose `measures` are used here.
 """
 
 from collections.abc import Container, Sequence

@@ -2,7 +2,7 @@
 
 Up to EXACT_ROWS rows, by `leave_one_out`. Beyond, by ten-fold cross-validation of logistic
 regressions on TF-IDF of words and word pairs, on the vectors of the last layer of a frozen encoder,
-and on those of several layers; their mean is taken. Only workers import this file: scikit-learn
+and on those of several layers, averaged. Only workers import this file: scikit-learn
 takes a second. Shapes: N rows, C classes, L layers, D size of a vector.
 """
 
@@ -34,18 +34,18 @@ Kernel = NDArray[np.float32]
 Fit = Callable[[NDArray[np.bool_]], NDArray[np.float64]]
 
 
-def stratified_folds(given: NDArray[np.int64], folds: int = FOLDS) -> NDArray[np.int64]:
+def stratified_folds(labels: NDArray[np.int64], folds: int = FOLDS) -> NDArray[np.int64]:
     """The fold of each row, int64 [N], at random, stratified by label."""
-    order = np.random.default_rng(0).permutation(len(given))
-    order = order[np.argsort(given[order], kind="stable")]
-    fold_of_row = np.empty(len(given), dtype=np.int64)
-    fold_of_row[order] = np.arange(len(given)) % folds
+    order = np.random.default_rng(0).permutation(len(labels))
+    order = order[np.argsort(labels[order], kind="stable")]
+    fold_of_row = np.empty(len(labels), dtype=np.int64)
+    fold_of_row[order] = np.arange(len(labels)) % folds
     return fold_of_row
 
 
 def out_of_sample(
     texts: Sequence[str],
-    given: NDArray[np.int64],
+    labels: NDArray[np.int64],
     classes: int,
     vectors: NDArray[np.float32] | None = None,
     progress: ProgressCallback = no_progress,
@@ -53,23 +53,23 @@ def out_of_sample(
     """The out-of-sample probability of each class for each row, float64 [N, C].
 
     Args:
-        given: int64 [N], the class of each row; it may be wrong.
+        labels: int64 [N], the class of each row; it may be wrong.
         vectors: float32 [N, L, D], of a frozen encoder; the last layer comes last.
         progress: receives the number of finished steps.
     """
-    method = leave_one_out if len(given) <= EXACT_ROWS else cross_validate
-    return method(texts, given, classes, vectors, progress)
+    method = leave_one_out if len(labels) <= EXACT_ROWS else cross_validate
+    return method(texts, labels, classes, vectors, progress)
 
 
 def cross_validate(
     texts: Sequence[str],
-    given: NDArray[np.int64],
+    labels: NDArray[np.int64],
     classes: int,
     vectors: NDArray[np.float32] | None = None,
     progress: ProgressCallback = no_progress,
 ) -> NDArray[np.float64]:
-    fits = _fits(texts, given, classes, vectors)
-    folds, probabilities = stratified_folds(given), np.zeros((len(given), classes))
+    fits = _fits(texts, labels, classes, vectors)
+    folds, probabilities = stratified_folds(labels), np.zeros((len(labels), classes))
     done, total = 0, len(fits) * FOLDS
     for fold in range(FOLDS):
         train = folds != fold
@@ -82,7 +82,7 @@ def cross_validate(
 
 def predict_other_rows(
     texts: Sequence[str],
-    given: NDArray[np.int64],
+    labels: NDArray[np.int64],
     train: NDArray[np.bool_],
     classes: int,
     vectors: NDArray[np.float32] | None = None,
@@ -90,67 +90,67 @@ def predict_other_rows(
     """The probability of each class for the rows outside of `train`, float64 [others, C].
 
     Args:
-        given: int64 [N], the class of each row; ignored outside of `train`.
+        labels: int64 [N], the class of each row; ignored outside of `train`.
         train: bool [N], the rows that the models are fitted on.
         vectors: float32 [N, L, D], of a frozen encoder; the last layer comes last.
     """
-    fits = _fits(texts, given, classes, vectors)
+    fits = _fits(texts, labels, classes, vectors)
     mean: NDArray[np.float64] = np.mean([fit(train) for fit in fits], axis=0)
     return mean
 
 
 def _fits(
     texts: Sequence[str],
-    given: NDArray[np.int64],
+    labels: NDArray[np.int64],
     classes: int,
     vectors: NDArray[np.float32] | None,
 ) -> list[Fit]:
-    fits = [_by_words(texts, given, classes)]
+    fits = [_by_words(texts, labels, classes)]
     if vectors is not None:
-        fits.append(_by_vectors(vectors[:, -1], given, classes, VECTORS_C))
+        fits.append(_by_vectors(vectors[:, -1], labels, classes, VECTORS_C))
         if vectors.shape[1] > 1:
-            fits.append(_by_vectors(vectors.reshape(len(vectors), -1), given, classes, LAYERS_C))
+            fits.append(_by_vectors(vectors.reshape(len(vectors), -1), labels, classes, LAYERS_C))
     return fits
 
 
-def _by_words(texts: Sequence[str], given: NDArray[np.int64], classes: int) -> Fit:
+def _by_words(texts: Sequence[str], labels: NDArray[np.int64], classes: int) -> Fit:
     def fit(train: NDArray[np.bool_]) -> NDArray[np.float64]:
         words = TfidfVectorizer(sublinear_tf=True, ngram_range=(1, 2))
         fitted = words.fit_transform([texts[n] for n in np.flatnonzero(train).tolist()])
         others = words.transform([texts[n] for n in np.flatnonzero(~train).tolist()])
-        return _probabilities(fitted, given[train], others, classes, TFIDF_C)
+        return _probabilities(fitted, labels[train], others, classes, TFIDF_C)
 
     return fit
 
 
 def _by_vectors(
-    vectors: NDArray[np.float32], given: NDArray[np.int64], classes: int, c: float
+    vectors: NDArray[np.float32], labels: NDArray[np.int64], classes: int, c: float
 ) -> Fit:
     def fit(train: NDArray[np.bool_]) -> NDArray[np.float64]:
         scale = StandardScaler().fit(vectors[train])
         fitted, others = scale.transform(vectors[train]), scale.transform(vectors[~train])
-        return _probabilities(fitted, given[train], others, classes, c)
+        return _probabilities(fitted, labels[train], others, classes, c)
 
     return fit
 
 
 def _probabilities(
-    fitted: object, given: NDArray[np.int64], others: object, classes: int, c: float
+    fitted: object, labels: NDArray[np.int64], others: object, classes: int, c: float
 ) -> NDArray[np.float64]:
     """float64 [rows of `others`, C]; 0 for classes without fitted rows."""
-    known = np.unique(given)
+    known = np.unique(labels)
     probabilities = np.zeros((others.shape[0], classes))  # type: ignore[attr-defined]
     if len(known) < 2:
         probabilities[:, known] = 1.0
         return probabilities
-    model = LogisticRegression(C=c, max_iter=300, tol=1e-3).fit(fitted, given)
+    model = LogisticRegression(C=c, max_iter=300, tol=1e-3).fit(fitted, labels)
     probabilities[:, model.classes_] = model.predict_proba(others)
     return probabilities
 
 
 def leave_one_out(
     texts: Sequence[str],
-    given: NDArray[np.int64],
+    labels: NDArray[np.int64],
     classes: int,
     vectors: NDArray[np.float32] | None = None,
     progress: ProgressCallback = no_progress,
@@ -164,21 +164,21 @@ def leave_one_out(
     discriminant classifiers*). It needs 8 N² bytes besides the vectors, and O(N³) time.
 
     Args:
-        given: int64 [N], the class of each row; it may be wrong.
+        labels: int64 [N], the class of each row; it may be wrong.
         vectors: float32 [N, L, D], of a frozen encoder.
         progress: receives the number of finished steps.
     """
-    count = len(given)
-    targets = np.where(given[:, None] == np.arange(classes), 1.0, -1.0)  # [N, C]
+    count = len(labels)
+    targets = np.where(labels[:, None] == np.arange(classes), 1.0, -1.0)  # [N, C]
     kernel = np.ones((count, count), dtype=np.float32)  # a constant, for the class priors
     _add_cosines(kernel, texts, WORD_NGRAMS)
     if vectors is not None:
         _add_vectors(kernel, vectors)
     progress(1, STEPS)
-    probabilities = _scaled_softmax(_predict_left_out(kernel.copy(), targets), given)
+    probabilities = _scaled_softmax(_predict_left_out(kernel.copy(), targets), labels)
     progress(2, STEPS)
     _add_cosines(kernel, texts, CHARACTER_NGRAMS)
-    probabilities += _scaled_softmax(_predict_left_out(kernel, targets), given)
+    probabilities += _scaled_softmax(_predict_left_out(kernel, targets), labels)
     progress(STEPS, STEPS)
     return probabilities / 2
 
@@ -221,13 +221,13 @@ def _predict_left_out(kernel: Kernel, targets: NDArray[np.float64]) -> NDArray[n
     return np.asarray(targets - coefficients / inverse.diagonal()[:, None], dtype=np.float64)
 
 
-def _scaled_softmax(scores: NDArray[np.float64], given: NDArray[np.int64]) -> NDArray[np.float64]:
+def _scaled_softmax(scores: NDArray[np.float64], labels: NDArray[np.int64]) -> NDArray[np.float64]:
     """The softmax with the most likely scale, float64 [N, C]."""
     rows, best = np.arange(len(scores)), (np.inf, np.empty(0))
     for scale in SCALES:
         logits = scale * (scores - scores.max(axis=1, keepdims=True))
         sums = np.exp(logits).sum(axis=1)
-        loss = float((np.log(sums) - logits[rows, given]).mean())
+        loss = float((np.log(sums) - logits[rows, labels]).mean())
         if loss < best[0]:
             best = (loss, np.exp(logits) / sums[:, None])
     return best[1]

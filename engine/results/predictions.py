@@ -176,7 +176,7 @@ def read_predictions(path: Path) -> Predictions:
 
 
 def _damaged(path: Path) -> StudioError:
-    """The file may be somebody's own data, so the advice is not to delete it."""
+    """The file may be the user's own data, so the advice is not to delete it."""
     return StudioError(
         "The predictions in {name} cannot be read.",
         "Evaluate the model again, or choose another file of predictions.",

@@ -56,7 +56,7 @@ def parse_numbers(column: "pa.ChunkedArray[pa.StringScalar]") -> NDArray[np.floa
 
 
 def quantile_starts(values: Floats, parts: int) -> list[float]:
-    """Starts of groups of about equally many values; each is a value, rising and distinct."""
+    """Starts of groups of about equally many values; each is a value, ascending and distinct."""
     known = np.sort(values[~np.isnan(values)])
     if not len(known):
         return []

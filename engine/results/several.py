@@ -19,7 +19,7 @@ from engine.runs.folder import RunFolder
 PARTS: tuple[SplitName, ...] = ("validation", "test", "train")
 
 
-class Candidate(NamedTuple):
+class ComparedRun(NamedTuple):
     """A compared run: its key, name and folder."""
 
     key: str
@@ -36,7 +36,7 @@ class RunScore:
     is the reason for a missing comparison.
     """
 
-    run: Candidate
+    run: ComparedRun
     file: Path
     metric: str
     score: Interval
@@ -48,7 +48,7 @@ class RunScore:
     problem: str = ""
 
 
-def stored_parts(runs: Sequence[Candidate]) -> list[SplitName]:
+def stored_parts(runs: Sequence[ComparedRun]) -> list[SplitName]:
     """The parts of data for which some run has predictions."""
     stored = {
         item.info.part for run in runs for item in stored_predictions(RunFolder(run.folder).results)
@@ -57,12 +57,12 @@ def stored_parts(runs: Sequence[Candidate]) -> list[SplitName]:
 
 
 def score_runs(
-    runs: Sequence[Candidate],
+    runs: Sequence[ComparedRun],
     part: SplitName,
     progress: ProgressCallback = no_progress,
     cancelled: Callable[[], bool] = lambda: False,
 ) -> list[RunScore]:
-    """Score the runs with predictions for `part`, in order; some seconds each.
+    """Score the runs with predictions for `part`, in order; takes seconds for each.
 
     Only two results are in memory at a time. Empty if `cancelled`.
     """

@@ -14,8 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 from engine.results.intervals import CONFIDENCE, Interval
 
 NODES = 64  # of the quadrature; more give the same 12 digits
-DEEPEST_TAIL = 12.0  # standard deviations beyond the start of a tail
-TERMS = 40  # of a discrete tail, besides those within DEEPEST_TAIL
+TAIL_WIDTH = 12.0  # standard deviations beyond the start of a tail
+TERMS = 40  # of a discrete tail, besides those within TAIL_WIDTH
 
 
 class Difference(NamedTuple):
@@ -27,18 +27,18 @@ class Difference(NamedTuple):
     p: float
 
 
-def t_tail(t: ArrayLike, freedom: ArrayLike) -> NDArray[np.float64]:
+def t_tail(t: ArrayLike, df: ArrayLike) -> NDArray[np.float64]:
     """The survival function of Student's t, for degrees of freedom from 1, [...].
 
     With t = √ν tan θ, the density is proportional to cosᵛ⁻¹ θ, integrated by Gauss-Legendre
     quadrature.
     """
     values, nu = np.broadcast_arrays(
-        np.asarray(t, dtype=np.float64), np.asarray(freedom, dtype=np.float64)
+        np.asarray(t, dtype=np.float64), np.asarray(df, dtype=np.float64)
     )
     nodes, weights = np.polynomial.legendre.leggauss(NODES)
     start = np.arctan(np.abs(values) / np.sqrt(nu))
-    end = np.minimum(np.pi / 2, start + DEEPEST_TAIL / np.sqrt(np.maximum(nu, 1)))
+    end = np.minimum(np.pi / 2, start + TAIL_WIDTH / np.sqrt(np.maximum(nu, 1)))
     angles = start[..., None] + (end - start)[..., None] * (nodes + 1) / 2
     with np.errstate(divide="ignore", under="ignore"):
         inside = (nu[..., None] - 1) * np.log(np.cos(angles)) + np.log(weights)
@@ -53,12 +53,12 @@ def t_tail(t: ArrayLike, freedom: ArrayLike) -> NDArray[np.float64]:
 
 
 @lru_cache(1_000)
-def t_limit(freedom: float) -> float:
+def t_limit(df: float) -> float:
     """The two-sided critical value of Student's t, by bisection."""
     low, high = 0.0, 1e6
     for _ in range(80):
         middle = (low + high) / 2
-        if float(t_tail(middle, freedom)) > (1 - CONFIDENCE) / 2:
+        if float(t_tail(middle, df)) > (1 - CONFIDENCE) / 2:
             low = middle
         else:
             high = middle
@@ -103,8 +103,8 @@ def hypergeometric_tail(
     k, n = np.asarray(hits, dtype=np.int64), np.asarray(rows, dtype=np.int64)
     logs = _log_factorials(all_rows)
     fraction = all_hits / max(all_rows, 1)
-    deep = np.maximum(0, k - n * fraction) + DEEPEST_TAIL * np.sqrt(n * fraction * (1 - fraction))
-    terms = int(deep.max(initial=0)) + TERMS
+    depth = np.maximum(0, k - n * fraction) + TAIL_WIDTH * np.sqrt(n * fraction * (1 - fraction))
+    terms = int(depth.max(initial=0)) + TERMS
     p = np.zeros(len(k))
     for step in range(0, terms, TERMS):
         down = k[:, None] - np.arange(step, step + TERMS)  # [S, TERMS]
@@ -167,16 +167,16 @@ def over_seeds(first: Sequence[float], second: Sequence[float], paired: bool) ->
     if min(len(a), len(b)) < 2:
         return Difference(value, math.nan, math.nan, math.nan)
     if paired:
-        error, freedom = float((b - a).std(ddof=1)) / math.sqrt(len(a)), len(a) - 1.0
+        error, df = float((b - a).std(ddof=1)) / math.sqrt(len(a)), len(a) - 1.0
     else:
         a_error, b_error = float(a.var(ddof=1)) / len(a), float(b.var(ddof=1)) / len(b)
         error = math.sqrt(a_error + b_error)
         parts = a_error**2 / (len(a) - 1) + b_error**2 / (len(b) - 1)
-        freedom = (a_error + b_error) ** 2 / parts if parts else 1.0
+        df = (a_error + b_error) ** 2 / parts if parts else 1.0
     if error == 0:
         return Difference(value, value, value, 1.0 if value == 0 else 0.0)
-    half = t_limit(freedom) * error
-    p = min(1.0, 2 * float(t_tail(abs(value) / error, freedom)))
+    half = t_limit(df) * error
+    p = min(1.0, 2 * float(t_tail(abs(value) / error, df)))
     return Difference(value, value - half, value + half, p)
 
 

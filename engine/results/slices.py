@@ -51,7 +51,7 @@ MAX_SLICES = 20  # in a result
 SEARCH_ROWS = 200_000  # at most, drawn at random
 CHUNK = 20_000  # rows of a matrix product
 MAX_WORDS = 200  # the most frequent ones are tried
-NO_WORD = r"[^\pL\pM\pN_]+"
+NON_WORD = r"[^\pL\pM\pN_]+"
 
 
 class Slice(Spec):
@@ -137,20 +137,20 @@ def worst_slices(predictions: Predictions, min_rows: int = MIN_ROWS) -> WorstSli
         usable = np.sort(np.random.default_rng(0).choice(usable, SEARCH_ROWS, replace=False))
     tried = candidates(predictions, usable, min_rows)
     values = scores.values[usable].astype(np.float64)
-    trial = _Trial.build(tried, values if scores.higher_is_better else -values, min_rows)
-    p = trial.tail(scores.is_binary)
-    adjusted, cost = benjamini_hochberg(p), trial.cost
+    sums = _SliceStatistics.build(tried, values if scores.higher_is_better else -values, min_rows)
+    p = sums.tail(scores.is_binary)
+    adjusted, cost = benjamini_hochberg(p), sums.cost
     reported: list[WorstSlice] = []
     covered = np.zeros(len(usable), dtype=bool)
     for index in sorted(np.flatnonzero(adjusted < LEVEL), key=lambda i: (p[i], -cost[i])):
         if len(reported) == MAX_SLICES:
             break
-        first, second = trial.pairs[index]
+        first, second = sums.pairs[index]
         rows = tried[first].rows & tried[second].rows
-        if not trial.is_worse(rows & ~covered, ~rows & ~covered, scores.is_binary, min_rows):
+        if not sums.is_worse(rows & ~covered, ~rows & ~covered, scores.is_binary, min_rows):
             continue
         if first != second and not all(
-            trial.is_worse(rows, candidate.rows & ~rows, scores.is_binary)
+            sums.is_worse(rows, candidate.rows & ~rows, scores.is_binary)
             for candidate in (tried[first], tried[second])
         ):
             continue
@@ -171,7 +171,7 @@ def worst_slices(predictions: Predictions, min_rows: int = MIN_ROWS) -> WorstSli
 
 
 @dataclass(frozen=True)
-class _Trial:
+class _SliceStatistics:
     """All tried slices: pairs of conditions; a condition paired with itself is single.
 
     Counts, sums and sums of squares of the scores are [S, S]; of the tried slices, [tried].
@@ -186,7 +186,7 @@ class _Trial:
     @classmethod
     def build(
         cls, tried: Sequence[Candidate], values: NDArray[np.float64], min_rows: int
-    ) -> "_Trial":
+    ) -> "_SliceStatistics":
         """All pairs by three matrix products."""
         size = len(tried)
         counts, sums, squares = (np.zeros((size, size)) for _ in range(3))
@@ -340,7 +340,7 @@ def candidates(
     """The conditions that hold for at least `min_rows` of these rows, and for not nearly all.
 
     Args:
-        rows: indices of the N rows, rising.
+        rows: indices of the N rows, ascending.
     """
     part = Predictions(predictions.info, predictions.table.take(rows))
     grouped = (
@@ -384,7 +384,7 @@ def _words(part: Predictions, min_rows: int) -> Iterator[Candidate]:
     """Candidates for the words in the most rows, per column."""
     for column in text_columns(part):
         text: Any = pc.utf8_lower(part.cells(column).cast(pa.large_string())).combine_chunks()
-        lists = pc.split_pattern_regex(text, NO_WORD)
+        lists = pc.split_pattern_regex(text, NON_WORD)
         rows = pc.list_parent_indices(lists).to_numpy()
         encoded = pc.list_flatten(lists).dictionary_encode()
         words = encoded.dictionary.to_pylist()
@@ -400,7 +400,7 @@ def _words(part: Predictions, min_rows: int) -> Iterator[Candidate]:
 
 
 def _distinct(values: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Distinct values, rising. np.unique hashes them, which is slow for millions and holds the
+    """Distinct values, ascending. np.unique hashes them, which is slow for millions and holds the
     GIL."""
     ordered = np.sort(values)
     is_first = np.ones(len(ordered), dtype=bool)

@@ -34,7 +34,7 @@ ERROR_NAMES: dict[SpanKind, Phrase] = {
 
 
 class SpanPair(NamedTuple):
-    """A gold span and the predicted span it is pair_spans with; one may be missing."""
+    """A gold span and the predicted span paired with it; one may be missing."""
 
     gold: Span | None
     predicted: Span | None

@@ -71,7 +71,7 @@ def predictions_file(folder: Path, part: Part, source: str = "", baseline: str =
 
 
 def results_root(folder: Path) -> Path:
-    """The results folder of a folder: itself, or its parent if it belongs to a step."""
+    """The results folder itself, or the parent of one that belongs to a step."""
     return folder.parent if STEP.fullmatch(folder.name) else folder
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from engine.files.home import Home
 from engine.messages.events import measured
-from engine.record.metrics import BATCH, add_metrics, curves, extreme, sparkline
+from engine.record.metrics import BATCH, add_metrics, curves, best_point, sparkline
 from engine.record.opening import Record
 from engine.record.runs import add_run
 from engine.runs.folder import RunFolder
@@ -45,7 +45,7 @@ def test_non_finite_values_are_preserved(record, run_id):
         curve = curves(session, run_id)["loss"]
         assert curve.steps.tolist() == [0, 1, 2, 3] and list(curve.finite()) == [(3, 0.5)]
         assert curve.not_finite == ((0, "nan"), (1, "inf"), (2, "-inf"))
-        assert extreme(session, run_id, "loss", highest=True) == (3, 0.5)
+        assert best_point(session, run_id, "loss", highest=True) == (3, 0.5)
         assert sparkline(session, run_id, "loss") == [0.5]
 
 
@@ -60,7 +60,7 @@ def test_the_shape_of_a_long_curve_takes_few_points(record, run_id):
 def test_a_curve_without_points_is_empty(record, run_id):
     with record.read() as session:
         assert curves(session, run_id) == {} and sparkline(session, run_id, "loss") == []
-        assert extreme(session, run_id, "loss", highest=False) is None
+        assert best_point(session, run_id, "loss", highest=False) is None
 
 
 def test_the_earliest_of_equal_values_is_the_best(record, run_id):
@@ -68,5 +68,5 @@ def test_the_earliest_of_equal_values_is_the_best(record, run_id):
         add_metrics(
             session, run_id, [measured("f1", s, v) for s, v in ((1, 0.5), (2, 0.9), (3, 0.9))]
         )
-        assert extreme(session, run_id, "f1", highest=True) == (2, 0.9)
-        assert extreme(session, run_id, "f1", highest=False) == (1, 0.5)
+        assert best_point(session, run_id, "f1", highest=True) == (2, 0.9)
+        assert best_point(session, run_id, "f1", highest=False) == (1, 0.5)

@@ -4,7 +4,7 @@ from engine.config.job import JobSpec
 from engine.config.search import SearchField, SearchSpec
 from engine.record import runner
 from engine.record.runs import all_runs
-from engine.record.searches import has_open, list_search_runs
+from engine.record.searches import has_pending, list_search_runs
 from engine.runs import searching
 from tests.engine.record.window import Window
 from tests.engine.runs import fake_worker
@@ -33,7 +33,7 @@ def test_the_queue_asks_for_the_next_combination_without_a_window(window):
     assert len(window.states()) == 1
     runner.run_queue(window.home)
     assert list(rates(window).values()) == ["finished"] * 2
-    assert not has_open(window.record) and not runner.has_work(window.record)
+    assert not has_pending(window.record) and not runner.has_work(window.record)
 
 
 def test_a_search_is_resumed_whose_runner_was_killed_between_two_runs(window, windows):
@@ -41,7 +41,7 @@ def test_a_search_is_resumed_whose_runner_was_killed_between_two_runs(window, wi
     window.manager._searches._pending = set()  # it gets no events, as if killed
     window.manager._searches.follow = lambda updates: []  # type: ignore[method-assign]
     window.until(first, "finished")
-    assert has_open(window.record) and runner.has_work(window.record)
+    assert has_pending(window.record) and runner.has_work(window.record)
     fresh = windows()
 
     def is_done() -> bool:
@@ -59,7 +59,7 @@ def test_a_run_that_the_user_stopped_holds_its_search(window):
     window.manager.stop(first)
     window.until(first, "stopped")
     window.refresh()
-    assert not window.manager._searches.is_busy and not has_open(window.record)
+    assert not window.manager._searches.is_busy and not has_pending(window.record)
 
 
 def test_a_poor_run_is_pruned_with_a_reason(window, monkeypatch):

@@ -118,7 +118,7 @@ def test_a_temperature_of_several_labels_is_that_of_a_reference_fit():
             for row in predictions.table["gold"].to_pylist()
         ]
     )
-    logits = to_logits(predictions.scores, several=True)
+    logits = to_logits(predictions.scores, multi_label=True)
     theirs = optimize.minimize_scalar(
         lambda t: np.logaddexp(0, np.where(truth, -1, 1) * logits / np.exp(t)).mean(),
         bounds=(np.log(MIN_TEMPERATURE), np.log(MAX_TEMPERATURE)),

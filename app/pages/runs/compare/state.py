@@ -17,7 +17,7 @@ from app.studio import Studio
 from engine.config.tasks import TASKS
 from engine.record.metrics import list_names, read_points
 from engine.record.opening import Record
-from engine.results.several import Candidate
+from engine.results.several import ComparedRun
 from engine.runs.folder import RunFolder
 from engine.runs.pace import Pace, read_pace
 
@@ -84,9 +84,9 @@ class CompareState(QObject):
         """The runs that still exist, in the chosen order."""
         return [self.runs.rows[run] for run in self.ids if run in self.runs.rows]
 
-    def candidates(self) -> list[Candidate]:
+    def candidates(self) -> list[ComparedRun]:
         """The runs with their folders, for scoring."""
-        return [Candidate(row.id, row.name, row.folder) for row in self.rows]
+        return [ComparedRun(row.id, row.name, row.folder) for row in self.rows]
 
     def read_names(self) -> None:
         record, ids = self.studio.record, self.ids
