@@ -20,8 +20,7 @@ from engine.record.checkpoints import get_checkpoints
 from engine.record.follow import catch_up, crash, record_folder
 from engine.record.metrics import Points, curves
 from engine.record.opening import Record
-from engine.record.runs import Run, add_run
-from engine.record.runs import find_run
+from engine.record.runs import Run, add_run, find_run
 from engine.runs.folder import RunFolder
 from tests.engine.runs import fake_worker
 

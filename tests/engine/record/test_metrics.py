@@ -4,7 +4,7 @@ import pytest
 
 from engine.files.home import Home
 from engine.messages.events import measured
-from engine.record.metrics import BATCH, add_metrics, curves, best_point, sparkline
+from engine.record.metrics import BATCH, add_metrics, best_point, curves, sparkline
 from engine.record.opening import Record
 from engine.record.runs import add_run
 from engine.runs.folder import RunFolder

@@ -16,8 +16,7 @@ from engine.record.metrics import curves
 from engine.record.opening import RecordMoved, open_record
 from engine.record.run_manager import RunManager
 from engine.record.run_watch import RunWatch
-from engine.record.runs import Run, add_run, all_runs
-from engine.record.runs import find_run
+from engine.record.runs import Run, add_run, all_runs, find_run
 from engine.record.workers import Workers
 from engine.runs import launch
 from engine.runs.folder import RunFolder

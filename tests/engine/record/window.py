@@ -7,8 +7,7 @@ from engine.files.home import Home
 from engine.record.opening import open_record
 from engine.record.run_manager import RunManager
 from engine.record.run_watch import RunUpdate
-from engine.record.runs import Run, all_runs
-from engine.record.runs import find_run
+from engine.record.runs import Run, all_runs, find_run
 from tests.engine.runs.waiting import until
 
 
