@@ -4,8 +4,6 @@ import re
 import shlex
 from pathlib import Path
 
-import pytest
-
 from app.__main__ import command
 from tools import docs
 
@@ -15,25 +13,25 @@ PAGES = [*sorted(PAGES), ROOT / "CONTRIBUTING.md"]
 MAX_WORDS, MAX_README, MAX_PICTURES, MAX_PICTURE = 18_000, 900, 14, 150_000
 
 
-def test_generated_tables_are_current() -> None:
+def test_generated_tables_are_current():
     for page in docs.GENERATED:
         assert docs.current(page) == (docs.DOCS / page).read_text("utf-8"), "python3 dev.py docs"
 
 
-def test_links_lead_to_files() -> None:
+def test_links_lead_to_files():
     for page in PAGES:
         for target in re.findall(r"\]\(([^)#\s]+)", page.read_text("utf-8")):
             assert target.startswith("http") or (page.parent / target).exists(), (page, target)
 
 
-def test_referenced_files_exist() -> None:
+def test_referenced_files_exist():
     files = {f.relative_to(ROOT).as_posix() for f in ROOT.rglob("*.py") if ".venv" not in f.parts}
     for page in PAGES:
         for name in re.findall(r"`([a-z0-9_/]+\.py)`", page.read_text("utf-8")):
             assert any(file == name or file.endswith(f"/{name}") for file in files), (page, name)
 
 
-def test_the_commands_of_the_readme_parse(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_commands_of_the_readme_parse(capsys):
     blocks = re.findall(r"```sh\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.DOTALL)
     lines = [line for line in "".join(blocks).splitlines() if line.startswith("bert-studio ")]
     assert len(lines) > 5
@@ -43,7 +41,7 @@ def test_the_commands_of_the_readme_parse(capsys: pytest.CaptureFixture[str]) ->
     assert arguments[0] in capsys.readouterr().out
 
 
-def test_documents_stay_short() -> None:
+def test_documents_stay_short():
     words = {page: len(page.read_text("utf-8").split()) for page in PAGES}
     assert sum(words.values()) <= MAX_WORDS
     assert words[ROOT / "README.md"] <= MAX_README

@@ -28,7 +28,7 @@ def comments(code: str) -> Iterator[str]:
     return (match[1] for match in re.finditer(r"(?:^ *|  )# (.+)$", code, re.MULTILINE))
 
 
-def test_comments_and_docstrings_are_plain_english() -> None:
+def test_comments_and_docstrings_are_plain_english():
     for group in GROUPS:
         words, openings, count, positions = Counter[str](), 0, 0, list[str]()
         for file in sorted(file for name in group for file in python_files(ROOT / name)):

@@ -54,7 +54,7 @@ def _is_library(called: ast.expr) -> bool:
     return last in LAST and ast.unparse(called) in LIBRARIES  # to write it out takes long
 
 
-def test_files_are_read_only_through_the_safe_functions() -> None:
+def test_files_are_read_only_through_the_safe_functions():
     wrong = []
     for file in sorted([*(ROOT / "engine").rglob("*.py"), *(ROOT / "app").rglob("*.py")]):
         name = file.relative_to(ROOT).as_posix()
@@ -63,5 +63,5 @@ def test_files_are_read_only_through_the_safe_functions() -> None:
     assert not wrong, "read these with engine.files.regular_file"
 
 
-def test_every_exception_is_still_needed() -> None:
+def test_every_exception_is_still_needed():
     assert [name for name in OWN if not reads_in(ROOT / name)] == []

@@ -14,7 +14,7 @@ FOLDER = Path(__file__).parent / "simulated"
 
 @pytest.mark.first
 @pytest.mark.timeout(1200)
-def test_the_way_of_gpus_on_a_simulated_device() -> None:
+def test_the_way_of_gpus_on_a_simulated_device():
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(FOLDER)]
     environment = {**os.environ, OWN_PROCESS: "1"}
     done = subprocess.run(

@@ -84,7 +84,7 @@ def said() -> Iterator[tuple[str, str]]:
             yield location, text.source
 
 
-def test_every_text_uses_the_words_of_the_glossary() -> None:
+def test_every_text_uses_the_words_of_the_glossary():
     pattern = refused()
     wrong = [
         f"{location}: “{m[0]}” in: {text}"
@@ -94,7 +94,7 @@ def test_every_text_uses_the_words_of_the_glossary() -> None:
     assert not wrong, "\n".join(wrong)
 
 
-def test_names_in_the_code_are_those_of_the_field() -> None:
+def test_names_in_the_code_are_those_of_the_field():
     refused_names = re.compile(rf"\b({'|'.join(NAMES)})\b")
     wrong = list[str]()
     for file in sorted([*(ROOT / "app").rglob("*.py"), *(ROOT / "engine").rglob("*.py")]):
@@ -109,7 +109,7 @@ def test_names_in_the_code_are_those_of_the_field() -> None:
     assert not wrong, "\n".join(wrong)
 
 
-def test_a_concept_has_one_word_and_a_word_one_concept() -> None:
+def test_a_concept_has_one_word_and_a_word_one_concept():
     known = [term.casefold() for term in terms()]
     assert known and len(set(known)) == len(known)
     assert {term.casefold() for term in REFUSED} <= set(known)

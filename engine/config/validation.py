@@ -43,7 +43,6 @@ def _convert_error(item: Any) -> list[Problem]:
 
 
 def _prefix_fields(prefix: tuple[str, ...], problem: Problem) -> Problem:
-    """Prefix the fields of a problem with the path `prefix`."""
     return Problem(problem.text, tuple(".".join((*prefix, field)) for field in problem.fields))
 
 

@@ -167,7 +167,6 @@ class StateDictMapper:
         return [published_name(n, self._family, heads) for n in mlm_head_parameters(self._spec)]
 
     def _probe_in_file(self) -> Heads | None:
-        """Probe with all its tensors, or None."""
         probe = probe_in(self._config)
         if probe is None or not probe.trains_probe or PROBE_OUTPUT not in self._names:
             return None

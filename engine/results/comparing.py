@@ -168,11 +168,7 @@ def compare(first: Predictions, second: Predictions) -> Comparison:
     equal: Any = pc.coalesce(pc.equal(gold, other_gold), pa.scalar(False))
     same = valid & equal.to_numpy()
     matching = Matching(
-        left,
-        right,
-        len(first) - len(left),
-        len(second) - len(right),
-        int((valid & ~same).sum()),
+        left, right, len(first) - len(left), len(second) - len(right), int((valid & ~same).sum())
     )
     known = same & ~np.isnan(row_scores(first).values[left])
     known &= ~np.isnan(row_scores(second).values[right])

@@ -74,7 +74,6 @@ def text_columns(predictions: Predictions) -> tuple[str, ...]:
 
 
 def _sum_over_texts(predictions: Predictions, count: Callable[[Any], Any]) -> NDArray[np.float64]:
-    """The sum of `count` over the texts of each row."""
     counts = np.zeros(len(predictions), dtype=np.float64)
     for column in text_columns(predictions):
         cells = pc.coalesce(predictions.cells(column), pa.scalar(""))

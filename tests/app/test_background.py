@@ -15,7 +15,7 @@ from app.background import Progress
 from engine.errors import StudioError
 
 
-def test_the_result_arrives_on_the_windows_thread(qtbot) -> None:
+def test_the_result_arrives_on_the_windows_thread(qtbot):
     came: list[tuple[int, int]] = []
     owner = QObject()
     main = threading.get_ident()
@@ -29,7 +29,7 @@ def test_the_result_arrives_on_the_windows_thread(qtbot) -> None:
     assert worked != main and thread == main
 
 
-def test_an_error_reaches_the_owner_or_the_hook(qtbot, monkeypatch) -> None:
+def test_an_error_reaches_the_owner_or_the_hook(qtbot, monkeypatch):
     came: list[Any] = []
 
     def work() -> None:
@@ -48,7 +48,7 @@ def test_an_error_reaches_the_owner_or_the_hook(qtbot, monkeypatch) -> None:
     assert isinstance(came[-1], ValueError)
 
 
-def test_nothing_arrives_after_a_cancel(qtbot) -> None:
+def test_nothing_arrives_after_a_cancel(qtbot):
     came: list[object] = []
     begun, go_on = threading.Event(), threading.Event()
 
@@ -74,7 +74,7 @@ def test_nothing_arrives_after_a_cancel(qtbot) -> None:
     assert seen == ["cancelled"] and not came
 
 
-def test_nothing_arrives_when_the_owner_is_deleted(qtbot) -> None:
+def test_nothing_arrives_when_the_owner_is_deleted(qtbot):
     came: list[object] = []
     go_on = threading.Event()
     owner = QObject()
@@ -88,7 +88,7 @@ def test_nothing_arrives_when_the_owner_is_deleted(qtbot) -> None:
     assert not came
 
 
-def test_progress_is_reported_and_always_the_last(qtbot) -> None:
+def test_progress_is_reported_and_always_the_last(qtbot):
     steps: list[tuple[int, int]] = []
     results: list[str] = []
 
@@ -136,7 +136,7 @@ sys.exit(background.ensure_exit(7))
 """
 
 
-def test_a_hanging_task_does_not_keep_the_program_alive(tmp_path: Path) -> None:
+def test_a_hanging_task_does_not_keep_the_program_alive(tmp_path):
     ended = subprocess.run(
         [sys.executable, "-c", HANGING, str(tmp_path / "pipe")],
         cwd=Path(__file__).parents[2],
@@ -147,7 +147,7 @@ def test_a_hanging_task_does_not_keep_the_program_alive(tmp_path: Path) -> None:
     assert (ended.returncode, ended.stdout) == (7, "closed\n"), ended.stderr
 
 
-def test_hanging_tasks_leave_threads_for_others(qtbot) -> None:
+def test_hanging_tasks_leave_threads_for_others(qtbot):
     go_on = threading.Event()
     came: list[int] = []
     for _ in range(background.MIN_THREADS - 1):
@@ -158,7 +158,7 @@ def test_hanging_tasks_leave_threads_for_others(qtbot) -> None:
     assert background.finish()
 
 
-def test_the_window_waits_briefly_for_a_task_that_holds_the_gil() -> None:
+def test_the_window_waits_briefly_for_a_task_that_holds_the_gil():
     background.run(make_owner(), lambda: 1, lambda _: None)
     assert sys.getswitchinterval() == pytest.approx(background.SWITCH_INTERVAL)
     assert background.finish()

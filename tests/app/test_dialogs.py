@@ -263,7 +263,7 @@ def default_of(dialog: Dialog) -> QPushButton | None:
     return next(shown, None)
 
 
-def test_the_table_has_every_dialog_of_the_program() -> None:
+def test_the_table_has_every_dialog_of_the_program():
     assert set(DIALOGS) | set(ELSEWHERE) == dialog_classes()
     assert not set(DIALOGS) & set(ELSEWHERE)
     assert all((ROOT / "tests" / test).is_file() for test in ELSEWHERE.values())
@@ -302,7 +302,7 @@ def focused_first(dialog: Dialog) -> QWidget:
 
 
 @pytest.mark.parametrize("name", DIALOGS)
-def test_a_dialog_fits_and_handles_escape_and_enter(opened, qtbot, name, monkeypatch) -> None:
+def test_a_dialog_fits_and_handles_escape_and_enter(opened, qtbot, name, monkeypatch):
     """Escape chooses nothing; Enter does what the default button says."""
     monkeypatch.setattr(QScreen, "availableGeometry", lambda _: QRect(0, 0, *SMALL))
     dialog = opened(name)
@@ -332,7 +332,7 @@ def test_a_dialog_fits_and_handles_escape_and_enter(opened, qtbot, name, monkeyp
     assert answers == [expected]
 
 
-def test_typed_notes_are_saved(opened, stage, qtbot, monkeypatch) -> None:
+def test_typed_notes_are_saved(opened, stage, qtbot, monkeypatch):
     saved: list[str] = []
     monkeypatch.setattr(stage.runs, "set_notes", lambda _, text: saved.append(text))
     dialog = opened("app/pages/runs/questions.py ask_notes")
@@ -345,7 +345,7 @@ def test_typed_notes_are_saved(opened, stage, qtbot, monkeypatch) -> None:
     assert saved == ["a b\nc"]
 
 
-def test_a_branch_that_would_train_nothing_cannot_be_started(stage: Stage, qtbot: QtBot) -> None:
+def test_a_branch_that_would_train_nothing_cannot_be_started(stage, qtbot):
     ask_to_branch(stage.window, stage.checkpoints(), stage.row.steps)
     dialog = stage.window.findChildren(Question)[0]
     assert not dialog.buttons["branch"].isEnabled()
@@ -353,9 +353,9 @@ def test_a_branch_that_would_train_nothing_cannot_be_started(stage: Stage, qtbot
 
 
 def test_deleting_a_run_names_its_dependents(
-    stage: Stage,
-    make_run: MakeRun,  # noqa: F811
-) -> None:
+    stage,
+    make_run,  # noqa: F811
+):
     base = FromCheckpoint(path=stage.row.folder / "checkpoints" / "step-00000020")
     job = fake_worker.job("Later").model_copy(update={"base_model": base})
     for name, outcome in (("Later", "stopped"), ("Done", "finished")):

@@ -81,7 +81,7 @@ def watched(watch: Callable[[], Watched]) -> Watched:
     return watch().begin()
 
 
-def test_a_job_becomes_a_run_that_is_followed_to_its_end(watched: Watched) -> None:
+def test_a_job_becomes_a_run_that_is_followed_to_its_end(watched):
     run_id = watched.dispatcher.start(fake_worker.job())
     assert watched.events == [("run_added", run_id)]
     watched.until(run_id, "finished")
@@ -97,7 +97,7 @@ def test_a_job_becomes_a_run_that_is_followed_to_its_end(watched: Watched) -> No
     assert [point.step for point in points if point.name == "loss"] == [1, 2, 3, 4, 5, 6]
 
 
-def test_refreshes_are_frequent_only_while_runs_are_unfinished(watched: Watched) -> None:
+def test_refreshes_are_frequent_only_while_runs_are_unfinished(watched):
     clock = watched.dispatcher._timer
     watched.qtbot.waitUntil(lambda: clock.interval() == IDLE_REFRESH_MS)
     run_id = watched.dispatcher.start(fake_worker.job("long"))
@@ -108,7 +108,7 @@ def test_refreshes_are_frequent_only_while_runs_are_unfinished(watched: Watched)
     watched.qtbot.waitUntil(lambda: clock.interval() == IDLE_REFRESH_MS)
 
 
-def test_a_killed_worker_is_reported_and_others_continue(watched: Watched) -> None:
+def test_a_killed_worker_is_reported_and_others_continue(watched):
     run_id = watched.dispatcher.start(fake_worker.job("long"))
     other = watched.dispatcher.start(fake_worker.job("long", device="cuda"))
     watched.until_waiting(run_id)
@@ -128,7 +128,7 @@ def test_a_killed_worker_is_reported_and_others_continue(watched: Watched) -> No
     assert "You force-stopped" in watched.until(other, "crashed").problem
 
 
-def test_a_request_that_fails_is_reported(watched: Watched) -> None:
+def test_a_request_that_fails_is_reported(watched):
     run_id = watched.dispatcher.start(fake_worker.job())
     watched.until(run_id, "finished")
     watched.dispatcher.resume(run_id)
@@ -139,7 +139,7 @@ def test_a_request_that_fails_is_reported(watched: Watched) -> None:
     assert "cannot be resumed" in problems[0] and "is not a run folder" in problems[1]
 
 
-def test_a_run_from_elsewhere_is_adopted_and_removed(watched, tmp_path) -> None:
+def test_a_run_from_elsewhere_is_adopted_and_removed(watched, tmp_path):
     elsewhere = RunFolder.create(tmp_path / "elsewhere" / "run", fake_worker.job())
     assert fake_worker.main(elsewhere) == 0
     watched.dispatcher.adopt(elsewhere.path)
@@ -159,7 +159,7 @@ def test_a_run_from_elsewhere_is_adopted_and_removed(watched, tmp_path) -> None:
     assert folder.exists() and watched.run("run").state == "finished"
 
 
-def test_a_branch_is_copied_listed_with_its_curves_and_trained(watched: Watched) -> None:
+def test_a_branch_is_copied_listed_with_its_curves_and_trained(watched):
     source = watched.dispatcher.start(fake_worker.job("short"))
     folder = watched.until(source, "finished").run_folder()
     for checkpoint in folder.checkpoint_folders():
@@ -184,7 +184,7 @@ def test_a_branch_is_copied_listed_with_its_curves_and_trained(watched: Watched)
     assert len(created) == 1
 
 
-def test_an_internal_error_is_raised_in_the_window_once(watched, monkeypatch) -> None:
+def test_an_internal_error_is_raised_in_the_window_once(watched, monkeypatch):
     refreshed: list[bool] = []
 
     def refresh(everything: bool = False) -> None:
@@ -200,7 +200,7 @@ def test_an_internal_error_is_raised_in_the_window_once(watched, monkeypatch) ->
     assert [kind for kind, _, _ in raised] == [ZeroDivisionError]
 
 
-def test_stale_running_states_are_corrected_before_anything_is_shown(watch, home) -> None:
+def test_stale_running_states_are_corrected_before_anything_is_shown(watch, home):
     record = open_record(home.record, home.backups)
     folder = RunFolder.create(home.runs / "one", fake_worker.job())
     folder.append(Started(pid=1))
@@ -210,7 +210,7 @@ def test_stale_running_states_are_corrected_before_anything_is_shown(watch, home
     assert watch().run("one").state == "crashed"
 
 
-def test_a_last_moment_request_is_executed_and_runs_continue(watch) -> None:
+def test_a_last_moment_request_is_executed_and_runs_continue(watch):
     first = watch().begin()
     stopping = first.dispatcher.start(fake_worker.job("long"))
     going = first.dispatcher.start(fake_worker.job("long", device="cuda"))

@@ -16,7 +16,7 @@ from engine.system.drives import Drive
         (Drive("local", ""), ""),
     ],
 )
-def test_a_shared_drive_is_reported_once(qapp, home, tmp_path, monkeypatch, drive, warning) -> None:
+def test_a_shared_drive_is_reported_once(qapp, home, tmp_path, monkeypatch, drive, warning):
     monkeypatch.setattr("app.studio.detect_drive", lambda _: drive)
     notices, settings = Notices(qapp), Settings(home.settings)
     for _ in range(2):

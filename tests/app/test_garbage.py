@@ -34,7 +34,7 @@ class Cycle(QObject):
         self.freed_in.append(threading.get_ident())
 
 
-def test_cycles_are_freed_on_the_windows_thread_only(collector: Collector, qtbot: QtBot) -> None:
+def test_cycles_are_freed_on_the_windows_thread_only(collector, qtbot):
     Cycle.freed_in.clear()
     Cycle()
     allocating = threading.Thread(target=lambda: [[i] for i in range(100_000)])
@@ -47,7 +47,7 @@ def test_cycles_are_freed_on_the_windows_thread_only(collector: Collector, qtbot
     assert len(keep) == 2_000
 
 
-def test_surviving_objects_are_scanned_at_most_once(collector: Collector) -> None:
+def test_surviving_objects_are_scanned_at_most_once(collector):
     for keeps, freed in ((freeze_modules, []), (collect_and_freeze, [threading.get_ident()])):
         Cycle.freed_in.clear()
         Cycle()
@@ -60,7 +60,7 @@ def test_surviving_objects_are_scanned_at_most_once(collector: Collector) -> Non
 
 
 @pytest.mark.parametrize("keeps", [freeze_modules, collect_and_freeze])
-def test_a_modern_python_keeps_its_own_collector(monkeypatch, keeps) -> None:
+def test_a_modern_python_keeps_its_own_collector(monkeypatch, keeps):
     monkeypatch.setattr(gc, "isenabled", lambda: True)
     frozen = gc.get_freeze_count()
     keeps()

@@ -33,7 +33,7 @@ def keywords(source: str) -> list[str]:
     ]
 
 
-def test_no_constructor_of_qt_sets_a_property_by_keyword() -> None:
+def test_no_constructor_of_qt_sets_a_property_by_keyword():
     source = "from PySide6.QtCore import QTimer\ntimer = QTimer(owner, interval=5)"
     assert keywords(source) == ["line 2: QTimer(interval=…)"]
     files = sorted(APP.rglob("*.py"))

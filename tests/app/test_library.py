@@ -6,13 +6,11 @@ from pathlib import Path
 import pytest
 
 from app import library
-from app.studio import Studio
 from engine.config.dataset import FileData, Mapping, Reading, Split
 from engine.config.families.bert import bert
 from engine.config.job import FromScratch, JobSpec
 from engine.config.tasks.text_classification import TextClassification
 from engine.data.datasets.importing import import_dataset
-from engine.files.home import Home
 from engine.messages import now
 from engine.messages.events import Saved, Started
 from engine.record.rebuild import refill
@@ -35,7 +33,7 @@ def no_starter(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(library, "included_models", lambda: {"Starter": tmp_path / "starter"})
 
 
-def test_an_unreadable_folder_is_listed_with_its_reason(home, tmp_path) -> None:
+def test_an_unreadable_folder_is_listed_with_its_reason(home, tmp_path):
     closed = (make_model(home.models / "closed"), home.datasets / "shut" / "1")
     make_model(home.models / "open")
     closed[1].mkdir(parents=True)
@@ -49,7 +47,7 @@ def test_an_unreadable_folder_is_listed_with_its_reason(home, tmp_path) -> None:
     assert data.folder == closed[1] and "permission" in data.problem
 
 
-def test_models_are_listed_by_name_damaged_ones_with_their_problem(home, tmp_path) -> None:
+def test_models_are_listed_by_name_damaged_ones_with_their_problem(home, tmp_path):
     (make_model(home.models / "broken") / "config.json").unlink()
     (entry,) = library.own_models(home)
     assert entry.info is None and "config.json" in entry.problem
@@ -65,7 +63,7 @@ def test_models_are_listed_by_name_damaged_ones_with_their_problem(home, tmp_pat
     assert [m.origin for m in library.own_models(home)] == ["included", "imported", "imported"]
 
 
-def test_data_sets_are_listed_the_newest_first(home: Home, tmp_path: Path) -> None:
+def test_data_sets_are_listed_the_newest_first(home, tmp_path):
     table = tmp_path / "reviews.csv"
     table.write_text("text,label\n" + "good,1\nbad,0\n" * 20)
     for name, version in (("first", 1), ("second", 1), ("second", 2)):
@@ -85,7 +83,7 @@ def test_data_sets_are_listed_the_newest_first(home: Home, tmp_path: Path) -> No
     assert damaged.spec is None and "damaged" in damaged.problem
 
 
-def test_leftovers_of_an_interrupted_import_are_removed(home: Home) -> None:
+def test_leftovers_of_an_interrupted_import_are_removed(home):
     left = home.models / ".Ape.tmp-12ab"
     make_model(left)
     in_dataset = home.datasets / "reviews" / ".1.tmp-12ab"
@@ -94,7 +92,7 @@ def test_leftovers_of_an_interrupted_import_are_removed(home: Home) -> None:
     assert not left.exists() and not in_dataset.exists()
 
 
-def test_of_a_run_the_best_and_the_last_checkpoint_are_offered(qtbot, studio: Studio) -> None:
+def test_of_a_run_the_best_and_the_last_checkpoint_are_offered(qtbot, studio):
     job = JobSpec(
         name="My run",
         task=TextClassification(),
@@ -111,7 +109,7 @@ def test_of_a_run_the_best_and_the_last_checkpoint_are_offered(qtbot, studio: St
     assert models == [("My run", 20, True, "run-1"), ("My run", 30, False, "run-1")]
 
 
-def test_a_saved_checkpoint_is_announced(qtbot, studio: Studio) -> None:
+def test_a_saved_checkpoint_is_announced(qtbot, studio):
     studio.running.refresh()
     with qtbot.waitSignal(studio.running._delay.timeout):
         pass

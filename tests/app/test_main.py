@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QObject
-from pytestqt.qtbot import QtBot
 
 from app.__main__ import main
 from app.shell.opening import STOP_SIGNALS, SignalHandler
@@ -134,7 +133,7 @@ def stay(home: Home) -> Iterator[Callable[[], subprocess.Popen[str]]]:
         process.communicate()
 
 
-def test_the_window_with_all_its_pages_loads_no_torch_and_few_modules(home) -> None:
+def test_the_window_with_all_its_pages_loads_no_torch_and_few_modules(home):
     shown = run("-c", VISITING)
     assert shown.returncode == 0, shown.stderr
     assert shown.stdout.splitlines() == ["before the first frame: []", "loaded: []"], shown.stdout
@@ -142,7 +141,7 @@ def test_the_window_with_all_its_pages_loads_no_torch_and_few_modules(home) -> N
     assert "Traceback" not in home.log.read_text(encoding="utf-8")
 
 
-def test_modules_are_loaded_as_python_does_and_the_application_has_its_styles(home: Home) -> None:
+def test_modules_are_loaded_as_python_does_and_the_application_has_its_styles(home):
     """PySide's own import would read the source of each module. Benchmarks create the application
     too and would otherwise measure an unstyled window."""
     loaded = run(
@@ -156,14 +155,14 @@ def test_modules_are_loaded_as_python_does_and_the_application_has_its_styles(ho
     assert loaded.stdout.split() == ["__feature_import__", "False", "True"], loaded.stderr
 
 
-def test_without_a_screen_it_names_the_headless_commands(home: Home) -> None:
+def test_without_a_screen_it_names_the_headless_commands(home):
     started = run("-m", "app", QT_QPA_PLATFORM="", DISPLAY="", WAYLAND_DISPLAY="")
     if sys.platform == "linux":
         assert started.returncode == 1
         assert len(started.stderr.splitlines()) == 1 and "bert-studio tour" in started.stderr
 
 
-def test_a_window_opens_after_a_killed_one_and_a_second_start_shows_it(home, stay) -> None:
+def test_a_window_opens_after_a_killed_one_and_a_second_start_shows_it(home, stay):
     first = stay()
     os.kill(first.pid, signal.SIGKILL)
     first.wait()
@@ -177,7 +176,7 @@ def test_a_window_opens_after_a_killed_one_and_a_second_start_shows_it(home, sta
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals are POSIX's")
-def test_a_signal_closes_the_window_cleanly(home, stay) -> None:
+def test_a_signal_closes_the_window_cleanly(home, stay):
     staying = stay()
     os.kill(staying.pid, signal.SIGTERM)
     assert staying.wait(20) == 0
@@ -185,7 +184,7 @@ def test_a_signal_closes_the_window_cleanly(home, stay) -> None:
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals are POSIX's")
-def test_every_termination_signal_reaches_the_event_loop(qtbot: QtBot) -> None:
+def test_every_termination_signal_reaches_the_event_loop(qtbot):
     owner, ends = QObject(), list[int]()
     before = [signal.getsignal(number) for number in STOP_SIGNALS]
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -209,7 +208,7 @@ sys.exit(opening.run_window())
 """
 
 
-def test_a_record_of_a_newer_program_can_be_set_aside(home: Home) -> None:
+def test_a_record_of_a_newer_program_can_be_set_aside(home):
     assert main(["rebuild"]) == 0
     with closing(sqlite3.connect(home.record)) as record:
         record.execute(f"PRAGMA user_version = {VERSION + 1}")
@@ -221,7 +220,7 @@ def test_a_record_of_a_newer_program_can_be_set_aside(home: Home) -> None:
     assert aside.read_bytes() == before
 
 
-def test_an_unusable_home_is_explained_in_one_sentence(tmp_path, monkeypatch, capsys) -> None:
+def test_an_unusable_home_is_explained_in_one_sentence(tmp_path, monkeypatch, capsys):
     (tmp_path / "file").write_text("")
     messages = []
     for name in ("n" * 300, "/".join(["n" * 180] * 20), "b\udcff\udcfe", "file/home"):
@@ -234,7 +233,7 @@ def test_an_unusable_home_is_explained_in_one_sentence(tmp_path, monkeypatch, ca
         assert len(message.splitlines()) == 1 and len(message) <= 320
 
 
-def test_a_failed_start_is_explained_in_one_sentence(home: Home) -> None:
+def test_a_failed_start_is_explained_in_one_sentence(home):
     """A folder or file in the place of another, and a record of a newer program."""
     assert main(["rebuild"]) == 0
     with closing(sqlite3.connect(home.record)) as record:

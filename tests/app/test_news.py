@@ -18,7 +18,7 @@ def end(state: str, problem: str = "", by_user: bool = False) -> RunEnd:
     return RunEnd("run-1", "One", state, problem, "", "validation_accuracy", 0.75, by_user)
 
 
-def test_the_end_of_a_run_is_announced_with_its_score_and_link(studio, notices, qtbot) -> None:
+def test_the_end_of_a_run_is_announced_with_its_score_and_link(studio, notices, qtbot):
     studio.dispatcher.ended.emit(end("finished"))
     (notice,) = studio.notices.shown
     assert notice.problem == "The run “One” finished; best validation accuracy: 75.0 %."
@@ -28,7 +28,7 @@ def test_the_end_of_a_run_is_announced_with_its_score_and_link(studio, notices, 
     assert signal.args == ["runs", {"run": "run-1"}]
 
 
-def test_a_failure_stays_and_an_unrequested_stop_is_announced(studio, notices) -> None:
+def test_a_failure_stays_and_an_unrequested_stop_is_announced(studio, notices):
     studio.dispatcher.ended.emit(end("failed", "The loss is not a number."))
     (notice,) = studio.notices.shown
     assert notice.is_error and notice.action
@@ -38,14 +38,14 @@ def test_a_failure_stays_and_an_unrequested_stop_is_announced(studio, notices) -
     assert notice.problem == "The run “One” stopped. The disk is full." and not notice.is_error
 
 
-def test_a_requested_stop_is_not_announced(studio: Studio, notices: RunNotices) -> None:
+def test_a_requested_stop_is_not_announced(studio, notices):
     studio.dispatcher.ended.emit(end("stopped", by_user=True))
     studio.dispatcher.ended.emit(end("stopped", "Pruned at step 3: too poor."))
     studio.dispatcher.ended.emit(end("crashed", "Killed.", by_user=True))
     assert studio.notices.shown == []
 
 
-def test_notes_of_a_run_go_to_the_log(studio, notices, caplog) -> None:
+def test_notes_of_a_run_go_to_the_log(studio, notices, caplog):
     with caplog.at_level(logging.INFO, "studio"):
         studio.dispatcher.noted.emit("run-1", "69 tensors loaded.")
     assert studio.notices.shown == [] and "69 tensors loaded." in caplog.text
@@ -53,7 +53,7 @@ def test_notes_of_a_run_go_to_the_log(studio, notices, caplog) -> None:
     assert [notice.problem for notice in studio.notices.shown] == ["The record was damaged."]
 
 
-def test_deleted_runs_are_restored_by_the_button(studio, notices, monkeypatch, tmp_path) -> None:
+def test_deleted_runs_are_restored_by_the_button(studio, notices, monkeypatch, tmp_path):
     back: list[tuple[Trashed, ...]] = []
     monkeypatch.setattr(studio.dispatcher, "restore", back.append)
     first, other = (

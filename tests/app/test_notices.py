@@ -55,7 +55,7 @@ class Bell(QObject):
     rung = Signal()
 
 
-def test_a_notice_can_be_acted_on_and_an_error_stays_until_closed(qtbot, notices, banners) -> None:
+def test_a_notice_can_be_acted_on_and_an_error_stays_until_closed(qtbot, notices, banners):
     done: list[bool] = []
     notices.info("The model was removed.", "Undo", lambda: done.append(True))
     banner = banners.banner(notices.shown[0])
@@ -77,7 +77,7 @@ def test_a_notice_can_be_acted_on_and_an_error_stays_until_closed(qtbot, notices
     assert notices.shown == [] and not banners.isVisible()
 
 
-def test_repeated_notices_are_counted_and_errors_keep_their_text(notices, banners) -> None:
+def test_repeated_notices_are_counted_and_errors_keep_their_text(notices, banners):
     for _ in range(3):
         notices.error("The disk is full.")
     assert len(notices.shown) == 1
@@ -87,7 +87,7 @@ def test_repeated_notices_are_counted_and_errors_keep_their_text(notices, banner
     assert notices.shown[-1].advice == "Choose another."
 
 
-def test_many_messages_leave_room_for_the_page(notices: Notices, banners: Banners) -> None:
+def test_many_messages_leave_room_for_the_page(notices, banners):
     for number in range(MAX_BANNERS + 4):
         notices.error(f"Problem {number}.")
     shown = [n for n in notices.shown if banners.banner(n).isVisible()]
@@ -97,7 +97,7 @@ def test_many_messages_leave_room_for_the_page(notices: Notices, banners: Banner
     assert all(banners.banner(n).isVisible() for n in notices.shown)
 
 
-def test_long_messages_and_markup_are_shown_literally(notices, banners) -> None:
+def test_long_messages_and_markup_are_shown_literally(notices, banners):
     notices.error("<b>bold</b><img src='file:///x.png'>")
     assert banners.banner(notices.shown[0]).problem.text().startswith("<b>bold</b>")
     assert_accessible(banners)
@@ -109,7 +109,7 @@ def test_long_messages_and_markup_are_shown_literally(notices, banners) -> None:
 
 
 @pytest.mark.usefixtures("hooks")
-def test_an_exception_in_a_slot_is_reported(qtbot, notices: Notices) -> None:
+def test_an_exception_in_a_slot_is_reported(qtbot, notices):
     bell = Bell()
 
     def slot() -> None:
@@ -207,7 +207,7 @@ PLACES: dict[str, Callable[[Any], object]] = {  # every place from which Qt call
 
 @pytest.mark.usefixtures("hooks")
 @pytest.mark.parametrize("place", PLACES)
-def test_exceptions_in_qt_callbacks_are_reported(qtbot, notices: Notices, place: str) -> None:
+def test_exceptions_in_qt_callbacks_are_reported(qtbot, notices, place):
     kept = PLACES[place](qtbot)
     qtbot.waitUntil(lambda: bool(notices.shown))
     problem = notices.shown[0].problem
@@ -216,7 +216,7 @@ def test_exceptions_in_qt_callbacks_are_reported(qtbot, notices: Notices, place:
 
 
 @pytest.mark.usefixtures("hooks")
-def test_an_exception_in_a_thread_is_reported(qtbot, notices: Notices) -> None:
+def test_an_exception_in_a_thread_is_reported(qtbot, notices):
     def work() -> None:
         raise KeyError("lost")
 
@@ -227,7 +227,7 @@ def test_an_exception_in_a_thread_is_reported(qtbot, notices: Notices) -> None:
     assert "KeyError" in notices.shown[0].problem
 
 
-def test_the_log_has_one_line_for_each_record(qtbot, tmp_path, notices: Notices) -> None:
+def test_the_log_has_one_line_for_each_record(qtbot, tmp_path, notices):
     with logging_to(tmp_path / "studio.log"):
         notices.show(ValueError("first\nsecond\x1b[31m"))
         log_qt_messages()

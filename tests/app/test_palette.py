@@ -27,7 +27,7 @@ def open_palette(window: QWidget, commands: list[Command]) -> Palette:
     return palette
 
 
-def test_the_beginning_of_a_title_is_best_and_every_typed_word_counts() -> None:
+def test_the_beginning_of_a_title_is_best_and_every_typed_word_counts():
     commands = [command("Recent runs"), command("Runs"), command("Data", hint="of runs")]
     scores = [score("run", c) for c in commands]
     assert scores[1] is not None and scores[0] is not None and scores[2] is not None
@@ -37,7 +37,7 @@ def test_the_beginning_of_a_title_is_best_and_every_typed_word_counts() -> None:
     assert score("ÉTÉ", command("L'été")) is not None
 
 
-def test_typing_and_enter_run_the_chosen_command(qtbot, window: QWidget) -> None:
+def test_typing_and_enter_run_the_chosen_command(qtbot, window):
     done: list[str] = []
     palette = open_palette(
         window,
@@ -54,7 +54,7 @@ def test_typing_and_enter_run_the_chosen_command(qtbot, window: QWidget) -> None
     assert done == ["stones"]
 
 
-def test_later_results_are_appended(qtbot, window: QWidget) -> None:
+def test_later_results_are_appended(qtbot, window):
     palette = open_palette(window, [command("Home")])
     qtbot.keyClicks(palette.line, "first")
     assert not palette.shown() and palette.no_results.isVisible()
@@ -63,7 +63,7 @@ def test_later_results_are_appended(qtbot, window: QWidget) -> None:
     palette.close()
 
 
-def test_markup_in_a_name_is_shown_literally(window: QWidget) -> None:
+def test_markup_in_a_name_is_shown_literally(window):
     palette = open_palette(window, [command("<b>x</b>\u202ereversed", "Run")])
     index = palette.view.model().index(0, 0)
     assert index.data() == "<b>x</b>\\u202ereversed"
@@ -72,7 +72,7 @@ def test_markup_in_a_name_is_shown_literally(window: QWidget) -> None:
     palette.close()
 
 
-def test_ten_thousand_names_are_searched_between_two_keystrokes(qtbot, window: QWidget) -> None:
+def test_ten_thousand_names_are_searched_between_two_keystrokes(qtbot, window):
     palette = open_palette(window, [command(f"Run number {n}", "Run") for n in range(10_000)])
     qtbot.keyClicks(palette.line, "9999")  # the watchdog fails a key that takes too long
     assert [c.title for c in palette.shown()] == ["Run number 9999"]

@@ -33,7 +33,7 @@ def early(done: list[str]) -> Preloader:
     return Preloader(iter(modules), iter(pages))
 
 
-def test_modules_are_loaded_immediately_and_pages_while_idle(still, early, done) -> None:
+def test_modules_are_loaded_immediately_and_pages_while_idle(still, early, done):
     still.setattr("app.preloader.freeze_modules", lambda: done.append("kept"))
     early.begin()
     early._on_tick()
@@ -42,7 +42,7 @@ def test_modules_are_loaded_immediately_and_pages_while_idle(still, early, done)
     assert done == ["module", "kept", "page"] and early.is_over
 
 
-def test_pages_but_not_modules_wait_for_activity(still, early, done) -> None:
+def test_pages_but_not_modules_wait_for_activity(still, early, done):
     early.begin()
     early._on_tick()
     still.setattr(QCursor, "pos", lambda: QPoint(2, 1))

@@ -31,7 +31,7 @@ def two_runs(home: Home) -> Home:
     return home
 
 
-def test_runs_are_moved_from_one_home_to_another(two_runs, tmp_path, monkeypatch, capsys) -> None:
+def test_runs_are_moved_from_one_home_to_another(two_runs, tmp_path, monkeypatch, capsys):
     file = tmp_path / "night.zip"
     two = str(two_runs.runs / "two")
     assert (
@@ -58,7 +58,7 @@ def test_runs_are_moved_from_one_home_to_another(two_runs, tmp_path, monkeypatch
     assert "already in the list of runs" in capsys.readouterr().err
 
 
-def test_what_cannot_be_exported_or_imported_is_refused(home, tmp_path, capsys, two_runs) -> None:
+def test_what_cannot_be_exported_or_imported_is_refused(home, tmp_path, capsys, two_runs):
     assert main(["export-runs", "nothing", "--to", str(tmp_path / "x.zip")]) == 1
     assert "There is no run nothing." in capsys.readouterr().err
     assert not (tmp_path / "x.zip").exists()

@@ -2,7 +2,6 @@
 
 import json
 import random
-from pathlib import Path
 
 import pytest
 from pydantic import ValidationError
@@ -12,7 +11,7 @@ from PySide6.QtWidgets import QLabel, QSplitter
 from app.settings import Preferences, Settings
 
 
-def test_a_preference_is_saved_and_a_wrong_value_refused(qtbot, tmp_path) -> None:
+def test_a_preference_is_saved_and_a_wrong_value_refused(qtbot, tmp_path):
     file = tmp_path / "settings.json"
     settings = Settings(file)
     with qtbot.waitSignal(settings.changed) as signal:
@@ -30,7 +29,7 @@ def test_a_preference_is_saved_and_a_wrong_value_refused(qtbot, tmp_path) -> Non
     assert settings.preferences.threads == 0
 
 
-def test_the_sizes_of_a_splitter_are_restored(qtbot, tmp_path: Path) -> None:
+def test_the_sizes_of_a_splitter_are_restored(qtbot, tmp_path):
     file = tmp_path / "settings.json"
 
     def splitter(settings: Settings) -> QSplitter:
@@ -52,7 +51,7 @@ def test_the_sizes_of_a_splitter_are_restored(qtbot, tmp_path: Path) -> None:
     assert splitter(Settings(file)).sizes() == sizes
 
 
-def test_a_damaged_file_does_not_prevent_the_start(qtbot, tmp_path: Path) -> None:
+def test_a_damaged_file_does_not_prevent_the_start(qtbot, tmp_path):
     file = tmp_path / "settings.json"
     settings = Settings(file)
     settings.set("theme", "dark")
@@ -75,7 +74,7 @@ def test_a_damaged_file_does_not_prevent_the_start(qtbot, tmp_path: Path) -> Non
     [b"", b"[]", b"null", b"\xff\xfe", b"[" * 100_000, b'{"preferences": 3}', b'{"places": []}'],
     ids=["empty", "list", "null", "bytes", "deep", "number", "no places"],
 )
-def test_a_damaged_file_is_renamed(qtbot, tmp_path: Path, content: bytes) -> None:
+def test_a_damaged_file_is_renamed(qtbot, tmp_path, content):
     file = tmp_path / "settings.json"
     file.write_bytes(content)
     settings = Settings(file)
@@ -83,7 +82,7 @@ def test_a_damaged_file_is_renamed(qtbot, tmp_path: Path, content: bytes) -> Non
     assert file.with_name("settings.json.bad").read_bytes() == content
 
 
-def test_fields_of_a_newer_version_are_ignored(qtbot, tmp_path: Path) -> None:
+def test_fields_of_a_newer_version_are_ignored(qtbot, tmp_path):
     file = tmp_path / "settings.json"
     file.write_text(json.dumps({"preferences": {"theme": "dark", "colour": "red"}, "more": 1}))
     settings = Settings(file)

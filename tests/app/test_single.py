@@ -64,7 +64,7 @@ def end(*processes: subprocess.Popen[str]) -> None:
         process.communicate()
 
 
-def test_only_one_of_several_processes_gets_the_home(home: Home) -> None:
+def test_only_one_of_several_processes_gets_the_home(home):
     racers = [start(CLAIMING, home.lock) for _ in range(6)]
     try:
         results = [read_line(racer) for racer in racers]
@@ -73,7 +73,7 @@ def test_only_one_of_several_processes_gets_the_home(home: Home) -> None:
     assert sorted(results) == ["mine"] + ["theirs"] * 5
 
 
-def test_the_home_is_free_after_its_window_was_killed(home: Home) -> None:
+def test_the_home_is_free_after_its_window_was_killed(home):
     owner = start(CLAIMING, home.lock)
     assert read_line(owner) == "mine"
     os.kill(owner.pid, signal.SIGKILL)
@@ -83,7 +83,7 @@ def test_the_home_is_free_after_its_window_was_killed(home: Home) -> None:
         pass
 
 
-def test_a_second_start_notifies_the_first_unless_it_was_killed(qtbot, home) -> None:
+def test_a_second_start_notifies_the_first_unless_it_was_killed(qtbot, home):
     rings: list[bool] = []
     if os.name == "posix":
         (Path(QDir.tempPath()) / server_name(home)).write_text("")
@@ -96,7 +96,7 @@ def test_a_second_start_notifies_the_first_unless_it_was_killed(qtbot, home) -> 
 
 
 @pytest.mark.skipif(os.name != "posix", reason="rights of sockets are POSIX's")
-def test_the_socket_is_for_this_user_alone(qtbot, home: Home) -> None:
+def test_the_socket_is_for_this_user_alone(qtbot, home):
     owner = _owner(home, [])
     path = Path(QDir.tempPath()) / server_name(home)
     assert path.stat().st_mode & 0o077 == 0
@@ -104,7 +104,7 @@ def test_the_socket_is_for_this_user_alone(qtbot, home: Home) -> None:
 
 
 @pytest.mark.skipif(os.name != "posix", reason="rights of sockets are POSIX's")
-def test_any_message_to_the_socket_only_rings(qtbot, home: Home) -> None:
+def test_any_message_to_the_socket_only_rings(qtbot, home):
     rings: list[bool] = []
     owner = _owner(home, rings)
     path = str(Path(QDir.tempPath()) / server_name(home))
@@ -120,7 +120,7 @@ def test_any_message_to_the_socket_only_rings(qtbot, home: Home) -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="root alone may")
-def test_another_user_cannot_ring(qtbot, home: Home) -> None:
+def test_another_user_cannot_ring(qtbot, home):
     owner = _owner(home, [])
     knock = "socket.socket(socket.AF_UNIX).connect(sys.argv[1])"
     path = Path(QDir.tempPath()) / server_name(home)
@@ -132,7 +132,7 @@ def test_another_user_cannot_ring(qtbot, home: Home) -> None:
     owner.deleteLater()
 
 
-def test_every_home_has_its_own_server_name(home, monkeypatch, tmp_path) -> None:
+def test_every_home_has_its_own_server_name(home, monkeypatch, tmp_path):
     monkeypatch.setattr("app.shell.opening.ANSWER_SECONDS", 0.1)
     assert not activate_running(home)
     first, other = Home(tmp_path / "one"), Home(tmp_path / "other")

@@ -14,7 +14,6 @@ from PySide6.QtCore import Qt
 
 from app.notices import Notices
 from app.sample import sample_entry
-from app.studio import Studio
 from app.window import MainWindow
 from engine.runs.folder import RunFolder
 from tests.engine.runs import fake_worker
@@ -32,7 +31,7 @@ def measure(process: psutil.Process) -> tuple[int, int, int]:
 @pytest.mark.long
 @pytest.mark.timeout(7200)
 @pytest.mark.skipif(not hasattr(psutil.Process, "num_fds"), reason="counts open files as POSIX")
-def test_memory_does_not_grow_in_a_long_session(qtbot, studio: Studio) -> None:
+def test_memory_does_not_grow_in_a_long_session(qtbot, studio):
     entry = sample_entry(studio.home)
     window = MainWindow(studio)
     qtbot.addWidget(window)

@@ -34,7 +34,7 @@ def contrast(one: str, other: str) -> float:
 
 
 @pytest.mark.parametrize("colours", [LIGHT, DARK], ids=["light", "dark"])
-def test_every_text_is_readable_on_every_background(colours: dict[Role, str]) -> None:
+def test_every_text_is_readable_on_every_background(colours):
     for ground in (Role.WINDOW, Role.SURFACE, Role.RAISED):
         for text in TEXTS:
             assert contrast(colours[text], colours[ground]) >= 4.5, (text, ground)
@@ -46,7 +46,7 @@ def test_every_text_is_readable_on_every_background(colours: dict[Role, str]) ->
         assert contrast(colours[line], colours[Role.SURFACE]) >= 3, line
 
 
-def test_chart_colours_differ_for_every_kind_of_colour_vision(qapp: object) -> None:
+def test_chart_colours_differ_for_every_kind_of_colour_vision(qapp):
     for colours, vision in product((LIGHT, DARK), VISIONS):
         shown = [simulate(colours[role], vision) for role in CHART]
         apart = {(n, m): difference(shown[n], shown[m]) for n, m in combinations(range(8), 2)}
@@ -58,7 +58,7 @@ def test_chart_colours_differ_for_every_kind_of_colour_vision(qapp: object) -> N
             assert distance >= CLOSE or not same_dashes, (vision, n + 1, m + 1, distance)
 
 
-def test_the_difference_of_colours_is_ciede2000() -> None:
+def test_the_difference_of_colours_is_ciede2000():
     """Three pairs of the data that Sharma and others 2005 published for testing."""
     for one, other, expected in (
         ((50, 2.6772, -79.7751), (50, 0, -82.7485), 2.0425),
@@ -68,12 +68,12 @@ def test_the_difference_of_colours_is_ciede2000() -> None:
         assert difference(np.array(one), np.array(other)) == pytest.approx(expected, abs=1e-4)
 
 
-def test_series_of_one_colour_differ_in_their_dashes(qapp: object) -> None:
+def test_series_of_one_colour_differ_in_their_dashes(qapp):
     looks = [(pen.color().name(), tuple(pen.dashPattern())) for pen in map(chart_pen, range(32))]
     assert len(set(looks)) == 32
 
 
-def test_chart_colours_are_not_used_outside_charts() -> None:
+def test_chart_colours_are_not_used_outside_charts():
     """Other code uses the named colours of the theme."""
     meanings = [theme.SEGMENTS[1], theme.SIDES[1], theme.SIGNS[1]]
     assert len(set(meanings)) == len(meanings)
@@ -89,7 +89,7 @@ def test_chart_colours_are_not_used_outside_charts() -> None:
     assert wrong == []
 
 
-def test_a_change_of_the_theme_repaints_existing_widgets(qtbot, looks) -> None:
+def test_a_change_of_the_theme_repaints_existing_widgets(qtbot, looks):
     window = QWidget()
     qtbot.addWidget(window)
     column = QVBoxLayout(window)
@@ -110,7 +110,7 @@ def test_a_change_of_the_theme_repaints_existing_widgets(qtbot, looks) -> None:
     assert dark != light
 
 
-def test_colours_fonts_and_palette_follow_the_theme(qapp, looks) -> None:
+def test_colours_fonts_and_palette_follow_the_theme(qapp, looks):
     looks("dark")
     assert theme.colour(Role.TEXT) == QColor(DARK[Role.TEXT])
     looks("light")
@@ -121,7 +121,7 @@ def test_colours_fonts_and_palette_follow_the_theme(qapp, looks) -> None:
     assert QFontInfo(resources.mono_font()).family() == resources.MONO
 
 
-def test_icons_take_the_colour_of_the_theme_at_any_size(qapp, looks) -> None:
+def test_icons_take_the_colour_of_the_theme_at_any_size(qapp, looks):
     icon = resources.icon("box")
     for choice, colours in (("light", LIGHT), ("dark", DARK)):
         looks(choice)
@@ -137,7 +137,7 @@ def test_icons_take_the_colour_of_the_theme_at_any_size(qapp, looks) -> None:
                 assert abs(one - other) < 6, (choice, side)
 
 
-def test_icons_that_are_used_are_shipped_with_licences_and_no_others(qapp) -> None:
+def test_icons_that_are_used_are_shipped_with_licences_and_no_others(qapp):
     folder = resources.resources()
     files = (folder.parent / "app").rglob("*.py")
     sources = "".join(file.read_text(encoding="utf-8") for file in files)
@@ -149,7 +149,7 @@ def test_icons_that_are_used_are_shipped_with_licences_and_no_others(qapp) -> No
         resources.icon("no-such-icon")
 
 
-def test_tabs_that_do_not_fit_are_scrolled_by_visible_arrows(qtbot, looks) -> None:
+def test_tabs_that_do_not_fit_are_scrolled_by_visible_arrows(qtbot, looks):
     bar = QTabBar()
     qtbot.addWidget(bar)
     bar.setUsesScrollButtons(True)

@@ -1,10 +1,9 @@
 from PySide6.QtCore import QObject
-from pytestqt.qtbot import QtBot
 
 from app.timers import debounced, repeated
 
 
-def test_a_slot_runs_once_after_the_last_start_or_until_stopped(qtbot: QtBot) -> None:
+def test_a_slot_runs_once_after_the_last_start_or_until_stopped(qtbot):
     owner, calls = QObject(), list[int]()
     timer = debounced(owner, 0, lambda: calls.append(1))
     timer.start()

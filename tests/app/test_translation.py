@@ -47,7 +47,7 @@ def spoken(qapp, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     qapp.removeTranslator(translator)
 
 
-def test_english_plurals_follow_the_number(qapp) -> None:
+def test_english_plurals_follow_the_number(qapp):
     english = Translator()
     qapp.installTranslator(english)
     try:
@@ -62,7 +62,7 @@ def test_english_plurals_follow_the_number(qapp) -> None:
         qapp.removeTranslator(english)
 
 
-def test_a_file_and_a_line_make_a_language(spoken) -> None:
+def test_a_file_and_a_line_make_a_language(spoken):
     assert QObject().tr("Runs") == in_language("Runs") == "Przebiegi"
     assert tr("Open", comment="state") == "Otwarty" and tr("Open") == "Open"
     assert [tr("%n run(s)", n) for n in (1, 3, 5)] == ["1 bieg", "3 biegi", "5 biegów"]
@@ -75,7 +75,7 @@ def test_a_file_and_a_line_make_a_language(spoken) -> None:
     assert translation.find_language("tlh").code == "en"
 
 
-def test_texts_of_every_kind_are_collected() -> None:
+def test_texts_of_every_kind_are_collected():
     collected = {text.source: text for text in texts.collect()}
     assert collected["Runs"].context == "app"
     assert "{where}: {problem}" in collected, "of an error of the engine"
@@ -87,7 +87,7 @@ def test_texts_of_every_kind_are_collected() -> None:
     assert len(collected) > 1500
 
 
-def test_a_file_keeps_what_was_translated(tmp_path: Path) -> None:
+def test_a_file_keeps_what_was_translated(tmp_path):
     before = tmp_path / "pl.ts"
     before.write_text(POLISH, encoding="utf-8")
     now = [texts.Found("app", "Runs"), texts.Found("app", "%n run(s)"), texts.Found("app", "New")]
@@ -109,7 +109,7 @@ NAMES = {"BERT Studio", "HF_TOKEN"}  # the same in every language
 KEYS = {"Title", "Description"}  # of the metadata of a picture
 
 
-def test_no_widget_shows_a_literal_that_is_not_translated() -> None:
+def test_no_widget_shows_a_literal_that_is_not_translated():
     """An English word in a literal that goes to a widget outside `tr`."""
     wrong = []
     shows = re.compile(rf"\b(?:{'|'.join(sorted(SHOWS))})\(\s*f?[\"']")

@@ -82,7 +82,7 @@ def page(window: MainWindow, key: str) -> FakePage:
     return page
 
 
-def test_pages_are_reached_by_their_keys_and_by_arrows_and_space(qtbot, window: MainWindow) -> None:
+def test_pages_are_reached_by_their_keys_and_by_arrows_and_space(qtbot, window):
     for number, key in enumerate(("home", "data", "models", "train", "runs")):
         qtbot.keyClick(window, Qt.Key(Qt.Key.Key_1 + number), Qt.KeyboardModifier.ControlModifier)
         assert window.current == key
@@ -96,7 +96,7 @@ def test_pages_are_reached_by_their_keys_and_by_arrows_and_space(qtbot, window: 
     assert window.current == "data"
 
 
-def test_a_page_is_created_when_first_shown_and_restored_at_the_next_start(window, qtbot) -> None:
+def test_a_page_is_created_when_first_shown_and_restored_at_the_next_start(window, qtbot):
     assert set(window.pages) == {"home"}
     window.go("runs", {"run": "x"})
     assert page(window, "runs").arguments == [{"run": "x"}]
@@ -109,7 +109,7 @@ def test_a_page_is_created_when_first_shown_and_restored_at_the_next_start(windo
 
 
 @pytest.mark.parametrize("wants", [True, False])
-def test_the_focus_set_by_the_first_page_is_kept(qtbot, window, monkeypatch, wants) -> None:
+def test_the_focus_set_by_the_first_page_is_kept(qtbot, window, monkeypatch, wants):
     class Typing(FakePage):
         def arrive(self, argument: object) -> None:
             self.text = QLineEdit(self)
@@ -130,7 +130,7 @@ def test_the_focus_set_by_the_first_page_is_kept(qtbot, window, monkeypatch, wan
     assert again.focusWidget() is (page.text if wants else again.stack)
 
 
-def test_the_palette_leads_to_a_page_and_to_help(qtbot, window: MainWindow) -> None:
+def test_the_palette_leads_to_a_page_and_to_help(qtbot, window):
     qtbot.keyClick(window, Qt.Key.Key_K, Qt.KeyboardModifier.ControlModifier)
     palette = window._palette
     assert palette is not None and palette.isVisible()
@@ -149,7 +149,7 @@ def test_the_palette_leads_to_a_page_and_to_help(qtbot, window: MainWindow) -> N
     opened.close()
 
 
-def test_f1_opens_the_help_for_what_has_the_focus(qtbot, window: MainWindow) -> None:
+def test_f1_opens_the_help_for_what_has_the_focus(qtbot, window):
     for key, entry in window.entries.items():
         window.go(key)
         window.stack.setFocus()
@@ -168,7 +168,7 @@ def test_f1_opens_the_help_for_what_has_the_focus(qtbot, window: MainWindow) -> 
     opened.close()
 
 
-def test_a_dead_drive_does_not_block_the_window(qtbot, window, tmp_path, monkeypatch) -> None:
+def test_a_dead_drive_does_not_block_the_window(qtbot, window, tmp_path, monkeypatch):
     answers, is_dir = threading.Event(), Path.is_dir
 
     def slow(path: Path) -> bool:
@@ -186,7 +186,7 @@ def test_a_dead_drive_does_not_block_the_window(qtbot, window, tmp_path, monkeyp
     qtbot.waitUntil(lambda: bool(window.studio.notices.shown))
 
 
-def test_a_file_is_opened_by_the_page_that_accepts_it_or_reported(qtbot, window, tmp_path) -> None:
+def test_a_file_is_opened_by_the_page_that_accepts_it_or_reported(qtbot, window, tmp_path):
     odd = tmp_path / "<b>picture.png"
     odd.write_bytes(b"\x89PNG")
     window.open_paths([odd])
@@ -204,7 +204,7 @@ def test_a_file_is_opened_by_the_page_that_accepts_it_or_reported(qtbot, window,
     qtbot.waitUntil(lambda: page(window, "data").dropped == [table, table])
 
 
-def test_a_worker_loads_while_something_is_dragged(window: MainWindow, tmp_path, monkeypatch):
+def test_a_worker_loads_while_something_is_dragged(window, tmp_path, monkeypatch):
     started: list[bool] = []
     monkeypatch.setattr(window.studio.standby, "start", lambda: started.append(True))
     data = dragged([tmp_path])  # Qt does not keep it
@@ -236,7 +236,7 @@ def running(state: str = "running", **more: object) -> RunningRun:
     return RunningRun(id="run-1", name="My <b>run</b> & more", state=state, **values)  # type: ignore[arg-type]
 
 
-def test_the_status_bar_names_what_runs_and_leads_to_it(qtbot, window: MainWindow) -> None:
+def test_the_status_bar_names_what_runs_and_leads_to_it(qtbot, window):
     assert window.status.idle.isVisible()
     window.studio.running.changed.emit([running()])
     button, bar = window.status.runs[0]
@@ -255,7 +255,7 @@ def test_the_status_bar_names_what_runs_and_leads_to_it(qtbot, window: MainWindo
     assert window.status.idle.isVisible() and not button.isVisible()
 
 
-def test_closing_names_running_and_queued_runs(qtbot, window: MainWindow) -> None:
+def test_closing_names_running_and_queued_runs(qtbot, window):
     window.studio.running.runs = [running(), running("queued")]
     window.close()
     assert window.isVisible()
@@ -271,14 +271,14 @@ def test_closing_names_running_and_queued_runs(qtbot, window: MainWindow) -> Non
     assert not window.isVisible()
 
 
-def test_the_frame_is_accessible_and_closes_silently_when_idle(window) -> None:
+def test_the_frame_is_accessible_and_closes_silently_when_idle(window):
     window.studio.notices.error("A problem.", "An advice.", "details")
     assert_accessible(window)
     window.close()
     assert not window.isVisible()
 
 
-def test_a_page_that_fails_to_load_leaves_the_window_open(qtbot, window, monkeypatch) -> None:
+def test_a_page_that_fails_to_load_leaves_the_window_open(qtbot, window, monkeypatch):
     def broken(_: Studio) -> QWidget:
         raise RuntimeError("no such thing")
 
@@ -289,7 +289,7 @@ def test_a_page_that_fails_to_load_leaves_the_window_open(qtbot, window, monkeyp
     assert window.current == "home" and window.navigation.buttons["home"].isChecked()
 
 
-def test_a_broken_last_page_leaves_the_window_open(qtbot, pages, studio, monkeypatch) -> None:
+def test_a_broken_last_page_leaves_the_window_open(qtbot, pages, studio, monkeypatch):
     def broken(_: Studio) -> QWidget:
         raise RuntimeError("no such thing")
 
@@ -300,7 +300,7 @@ def test_a_broken_last_page_leaves_the_window_open(qtbot, pages, studio, monkeyp
     assert window.current == "home" and "no such thing" in studio.notices.shown[0].problem
 
 
-def test_the_explorer_is_named_when_it_takes_longer(qtbot, window: MainWindow) -> None:
+def test_the_explorer_is_named_when_it_takes_longer(qtbot, window):
     window.studio.explorer.busy_changed.emit(True)
     assert not window.status.explorer.isVisible()
     qtbot.waitUntil(window.status.explorer.isVisible)
@@ -308,7 +308,7 @@ def test_the_explorer_is_named_when_it_takes_longer(qtbot, window: MainWindow) -
     assert not window.status.explorer.isVisible()
 
 
-def test_notices_are_shown_from_the_start(qtbot, pages: None, studio: Studio) -> None:
+def test_notices_are_shown_from_the_start(qtbot, pages, studio):
     assert isinstance(studio.notices, Notices)
     studio.notices.error("Told before the window was there.")
     window = MainWindow(studio)
@@ -318,7 +318,7 @@ def test_notices_are_shown_from_the_start(qtbot, pages: None, studio: Studio) ->
 
 
 @pytest.mark.parametrize("screen", [(1280, 800), (960, 600)])
-def test_the_window_is_placed_on_the_screen(qtbot, pages, studio, monkeypatch, screen) -> None:
+def test_the_window_is_placed_on_the_screen(qtbot, pages, studio, monkeypatch, screen):
     monkeypatch.setattr(QScreen, "availableGeometry", lambda _: QRect(0, 0, 4000, 3000))
     large = MainWindow(studio)
     qtbot.addWidget(large)
@@ -342,7 +342,7 @@ def shown_at(part: QWidget, window: MainWindow) -> QRect:
 
 
 @pytest.mark.parametrize("size", [(1100, 700), (1280, 800)])
-def test_notices_cover_nothing_of_the_page(qtbot, window, size) -> None:
+def test_notices_cover_nothing_of_the_page(qtbot, window, size):
     window.resize(*size)
     whole = shown_at(window.stack, window)
     window.studio.notices.error("Something is wrong.", "Do this.", "Details of it.")
@@ -371,7 +371,7 @@ def test_notices_cover_nothing_of_the_page(qtbot, window, size) -> None:
     assert not window.banners.isVisible()
 
 
-def test_the_page_keeps_the_focus_when_its_button_is_removed(qtbot, window: MainWindow) -> None:
+def test_the_page_keeps_the_focus_when_its_button_is_removed(qtbot, window):
     shown = page(window, window.current)
     parts = [QPushButton(name) for name in "abc"]
     for part in parts:
@@ -388,7 +388,7 @@ def test_the_page_keeps_the_focus_when_its_button_is_removed(qtbot, window: Main
     assert not window.navigation.isAncestorOf(window.focusWidget() or window)
 
 
-def test_pages_are_created_while_idle(qtbot, window, monkeypatch) -> None:
+def test_pages_are_created_while_idle(qtbot, window, monkeypatch):
     monkeypatch.setattr(QCursor, "pos", lambda: QPoint(1, 1))
     monkeypatch.setattr(QApplication, "activeModalWidget", lambda: None)  # of other tests
     monkeypatch.setattr(QApplication, "activePopupWidget", lambda: None)
@@ -405,7 +405,7 @@ def test_pages_are_created_while_idle(qtbot, window, monkeypatch) -> None:
     assert page(window, "train").arguments == [{"data": "x"}]
 
 
-def test_no_page_is_created_during_keyboard_or_mouse_input(qtbot, window, monkeypatch) -> None:
+def test_no_page_is_created_during_keyboard_or_mouse_input(qtbot, window, monkeypatch):
     numbers = iter(range(100))
     monkeypatch.setattr(QCursor, "pos", lambda: QPoint(next(numbers), 1))
     for _ in range(3):

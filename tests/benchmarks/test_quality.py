@@ -16,7 +16,7 @@ def test_five_percent_of_labels_are_changed_and_found():
     assert fraction_found(np.full((200, 3), 1 / 3), labels, np.arange(200) >= 190) == 0
 
 
-def test_the_score_is_compared_with_each_baseline() -> None:
+def test_the_score_is_compared_with_each_baseline():
     baseline = {"name": "Majority", "score": [0.1, 0.05, 0.2], "difference": [0.54, 0.4, 0.6]}
     report = {"intervals": {"accuracy": [0.64, 0.5, 0.7]}, "baselines": [baseline]}
     assert summary(report) == [

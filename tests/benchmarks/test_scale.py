@@ -7,7 +7,7 @@ import pytest
 from benchmarks import scale
 
 
-def test_the_best_interval_loses_the_least() -> None:
+def test_the_best_interval_loses_the_least():
     between, work = 3 * 3600.0, 100 * 3600.0
     best = scale.best_interval(between)
     assert best == pytest.approx(math.sqrt(2 * scale.SAVED * between), rel=0.05)  # Young 1974
@@ -17,11 +17,11 @@ def test_the_best_interval_loses_the_least() -> None:
     assert losses[1] == pytest.approx(first_order, rel=0.15)
 
 
-def test_a_run_without_failures_loses_its_checkpoints_alone() -> None:
+def test_a_run_without_failures_loses_its_checkpoints_alone():
     assert scale.lost(36_000.0, 3_600.0, 1e15) == pytest.approx(10 * scale.SAVED / 36_000)
 
 
-def test_more_gpus_take_less_time_and_more_money() -> None:
+def test_more_gpus_take_less_time_and_more_money():
     took = [scale.hours(scale.Machines(gpus)) for gpus in (1, 8, 64)]
     assert took == sorted(took, reverse=True)
     assert took[1] * 8 >= took[0] and took[2] * 64 >= took[1] * 8

@@ -7,7 +7,7 @@ from engine.models.checkpoint import load
 from engine.runs.snapshots import snapshot_folder
 
 
-def test_snapshots_of_a_run_can_be_browsed_in_explore(tmp_path) -> None:
+def test_snapshots_of_a_run_can_be_browsed_in_explore(tmp_path):
     tiny = load(tiny_model())
     run = make_run(tmp_path / "run", tiny.spec, tiny.tokenizer, steps=3)
     snapshots = read_snapshots(snapshot_folder(run, 0))

@@ -35,7 +35,7 @@ def sentences(path: Path, count: int) -> Path:
     return path
 
 
-def test_the_whole_cycle_works_by_mouse_and_keys(tmp_path: Path) -> None:
+def test_the_whole_cycle_works_by_mouse_and_keys(tmp_path):
     files = {
         "train": sentences(tmp_path / "train.jsonl", 48),
         "validation": sentences(tmp_path / "validation.jsonl", 16),

@@ -4,7 +4,6 @@
 """
 
 import time
-from pathlib import Path
 
 import pytest
 
@@ -54,7 +53,7 @@ def wait_for_the_end(home: Home, record: Record) -> dict[str, float]:
         time.sleep(0.1)
 
 
-def test_two_values_train_overnight_and_are_compared_in_the_morning(tmp_path: Path) -> None:
+def test_two_values_train_overnight_and_are_compared_in_the_morning(tmp_path):
     steps = circle_window.STEPS
     home = Home(tmp_path / "home")
     files = " ".join(

@@ -255,7 +255,7 @@ USUAL = ("data-set", "train-settings", "run-results", "run-failed", "explore-att
     "name",
     [name if name in USUAL else pytest.param(name, marks=pytest.mark.long) for name in EVERY],
 )
-def test_every_text_of_a_scene_is_translated_and_whole(stage: Stage, name: str) -> None:
+def test_every_text_of_a_scene_is_translated_and_whole(stage, name):
     EVERY[name](stage)
     settle()
     shown = _on_top(stage.window)

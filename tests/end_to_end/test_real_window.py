@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from engine.files.home import Home
 from engine.files.shipped import starter_model
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -85,7 +84,7 @@ pytestmark = [
 ]
 
 
-def test_every_page_and_explore_are_used_by_mouse_and_keys(home: Home, tmp_path: Path) -> None:
+def test_every_page_and_explore_are_used_by_mouse_and_keys(home, tmp_path):
     steps = tmp_path / "steps.txt"
     steps.write_text(STEPS, encoding="utf-8")
     drive = [sys.executable, str(REPOSITORY / "tools" / "drive.py"), "--size", "1400x900"]

@@ -32,14 +32,14 @@ class Said(BaseModel):
     notes: tuple[PhraseField, ...] = ()
 
 
-def test_a_text_is_its_english_sentence() -> None:
+def test_a_text_is_its_english_sentence():
     text = phrase("“{name}” has {rows:,} rows, {share:.1%} of all.", name="a", rows=1234, share=0.5)
     assert text == "“a” has 1,234 rows, 50.0 % of all."
     assert f"{text}!" == "“a” has 1,234 rows, 50.0 % of all.!"
     assert text.key.startswith("“{name}” has") and text.args["rows"] == 1234
 
 
-def test_noun_and_verb_follow_the_number() -> None:
+def test_noun_and_verb_follow_the_number():
     for template, singular, plural in (
         ("{n} row(s)", "1 row", "2 rows"),
         ("{n} row(s) are in both", "1 row is in both", "2 rows are in both"),
@@ -53,14 +53,14 @@ def test_noun_and_verb_follow_the_number() -> None:
     assert phrase("cut to {most} row(s)", most=1) == "cut to 1 row(s)"
 
 
-def test_a_phrase_is_translated_with_its_arguments() -> None:
+def test_a_phrase_is_translated_with_its_arguments():
     text = phrase("{what} in {where}.", what=phrase("{n} row(s)", n=3), where="speeches.csv")
     assert text == "3 rows in speeches.csv."
     assert render(text, german) == "In speeches.csv: 3 Zeile(n)."
     assert render("as it stands", german) == "as it stands"
 
 
-def test_joined_phrases_stay_translatable() -> None:
+def test_joined_phrases_stay_translatable():
     empty = phrase("“{name}” is empty.", name="a")
     message = join("; ", [empty, "b {c}", empty])
     assert message == "“a” is empty.; b {c}; “a” is empty."
@@ -69,13 +69,13 @@ def test_joined_phrases_stay_translatable() -> None:
     assert join(", ", []) == ""
 
 
-def test_an_error_fills_in_its_templates() -> None:
+def test_an_error_fills_in_its_templates():
     error = StudioError("“{name}” is empty.", "Add {n} row(s).", name="a", n=2)
     assert str(error) == "“a” is empty. Add 2 rows."
     assert render(error.problem, german) == "„a“ ist leer."
 
 
-def test_an_error_preserves_its_phrases_and_can_be_an_argument() -> None:
+def test_an_error_preserves_its_phrases_and_can_be_an_argument():
     inner = BadFile(
         Path("a.csv"), phrase("“{name}” is empty.", name="b"), "Choose another.", line=3
     )
@@ -89,13 +89,13 @@ def test_an_error_preserves_its_phrases_and_can_be_an_argument() -> None:
 @pytest.mark.parametrize(
     "make", [copy.copy, copy.deepcopy, lambda t: pickle.loads(pickle.dumps(t))]
 )
-def test_copies_are_texts(make) -> None:
+def test_copies_are_texts(make):
     text = phrase("{what} in {where}.", what=phrase("{n} row(s)", n=3), where="c")
     copy = make(text)
     assert copy == text and to_json(copy) == to_json(text)
 
 
-def test_a_message_brings_it_across() -> None:
+def test_a_message_brings_it_across():
     message = Said(
         text=phrase("{n} row(s)", n=1), notes=("plain", phrase("“{name}” is empty.", name="a"))
     )
@@ -107,7 +107,7 @@ def test_a_message_brings_it_across() -> None:
     assert Said.model_validate(message.model_dump()) == message
 
 
-def test_arguments_are_json_values() -> None:
+def test_arguments_are_json_values():
     text = phrase("{loss:.3f} at {place}", loss=math.nan, place=Path("a"))
     assert text == "nan at a" and json.dumps(to_json(text))
 
@@ -115,19 +115,19 @@ def test_arguments_are_json_values() -> None:
 @pytest.mark.parametrize(
     "key", ["{a.__class__}", "{a[0]}", "{a:>999999999}", "{b}", "{", "{a!x}", "{a:{a}}", "}"]
 )
-def test_a_hostile_template_does_no_harm(key: str) -> None:
+def test_a_hostile_template_does_no_harm(key):
     assert len(from_json({"key": key, "args": {"a": "x"}})) < 30
 
 
 @pytest.mark.parametrize(
     "value", [3, None, {}, {"key": 1, "args": {}}, {"key": "", "args": {"a": []}}]
 )
-def test_anything_else_is_refused(value: object) -> None:
+def test_anything_else_is_refused(value):
     with pytest.raises(ValidationError):
         Said.model_validate({"text": value})
 
 
-def test_texts_are_not_nested_without_end() -> None:
+def test_texts_are_not_nested_without_end():
     value: object = "x"
     for _ in range(100):
         value = {"key": "{a}", "args": {"a": value}}
@@ -135,7 +135,7 @@ def test_texts_are_not_nested_without_end() -> None:
         from_json(value)
 
 
-def test_a_text_never_changes() -> None:
+def test_a_text_never_changes():
     with pytest.raises(AttributeError):
         phrase("a").key = "b"
 
@@ -149,7 +149,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.mark.parametrize("package", ["engine", "app"])
-def test_every_error_and_every_event_can_be_translated(package: str) -> None:
+def test_every_error_and_every_event_can_be_translated(package):
     mentions = re.compile(rf"\b({'|'.join(SAYS)})\(")  # other files need no parsing
     bare = [
         f"{file.relative_to(ROOT)}:{node.lineno}: {ast.unparse(node)}"

@@ -2,7 +2,6 @@
 
 import tempfile
 from importlib.util import find_spec
-from pathlib import Path
 
 import pytest
 
@@ -14,12 +13,12 @@ from tests.simulated.device import counted
     "row, precision", [("finetuning-base", "fp32"), ("pretraining-base", "fp16")]
 )
 def test_a_dry_run_ends_with_a_table(
-    row: str,
-    precision: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+    row,
+    precision,
+    tmp_path,
+    monkeypatch,
+    capsys,
+):
     options = ["--device=cuda", "--dry", "--pairs=1", "--threads=1", f"--precision={precision}"]
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     for name in ("BERT_STUDIO_HOME", "GOMP_SPINCOUNT", "HF_HUB_OFFLINE"):

@@ -28,13 +28,7 @@ from tests.engine.training.test_loss_scaling import halves
 from tests.often import tries
 from tests.simulated import test_training
 from tests.simulated.device import device, parameters_keep_their_identity
-from tests.simulated.test_training import (
-    FEW,
-    NEAR,
-    Train,
-    assert_curves_agree,
-    on_device,
-)
+from tests.simulated.test_training import FEW, NEAR, Train, assert_curves_agree, on_device
 from tests.tasks.test_table import JOBS
 
 __all__ = ["on_device"]
@@ -81,26 +75,24 @@ def check(job: JobSpec, folder: Path, on_device: Train) -> RunFolder:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_tasks_of_every_shape_are_learned_as_on_the_processor(
-    kind: str, on_device: Train, tmp_path: Path
-) -> None:
+def test_tasks_of_every_shape_are_learned_as_on_the_processor(kind, on_device, tmp_path):
     check(JOBS[kind](tmp_path, **FEW), tmp_path, on_device)
 
 
 @pytest.mark.parametrize("family", ["deberta-v2", "modernbert"])
-def test_families_are(family: str, on_device: Train, tmp_path: Path) -> None:
+def test_families_are(family, on_device, tmp_path):
     check(from_family(family, small.classifying(tmp_path), tmp_path, **FEW), tmp_path, on_device)
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_every_way_is(way: str, on_device: Train, tmp_path: Path) -> None:
+def test_every_way_is(way, on_device, tmp_path):
     check(small.classifying(tmp_path, **FEW | WAYS[way]), tmp_path, on_device)
 
 
 @pytest.mark.parametrize(
     "kind, precision", [("text_classification", "bf16"), ("pretraining", "fp16")]
 )
-def test_short_numbers_are(kind: str, precision: Any, on_device: Train, tmp_path: Path) -> None:
+def test_short_numbers_are(kind, precision, on_device, tmp_path):
     job = halves(JOBS[kind](tmp_path, **FEW), precision)
     whole, short = (
         small.new_run(tmp_path / name, with_graphs(job, target))
@@ -116,8 +108,8 @@ def test_short_numbers_are(kind: str, precision: Any, on_device: Train, tmp_path
 
 
 def test_a_run_that_is_stopped_and_resumed_changes_nothing_with_dropout(
-    on_device: Train, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    on_device, tmp_path, monkeypatch
+):
     """A graph that is captured at another step draws nothing from the random state of that step."""
     job = with_graphs(small.classifying(tmp_path, **FEW | {"steps": 4, "dropout": 0.1}))
     calm, stopped = (small.new_run(tmp_path / name, job) for name in ("calm", "stopped"))
@@ -129,7 +121,7 @@ def test_a_run_that_is_stopped_and_resumed_changes_nothing_with_dropout(
     assert final(stopped) == final(calm) and metrics(stopped) == metrics(calm)
 
 
-def test_a_shape_is_captured_once(on_device: Train, tmp_path: Path) -> None:
+def test_a_shape_is_captured_once(on_device, tmp_path):
     job = small.classifying(tmp_path, **FEW | {"steps": 12, "epochs": 6})
     run = check(job, tmp_path, on_device)
     assert len(made) < 12 and max(made) > 1
@@ -137,9 +129,7 @@ def test_a_shape_is_captured_once(on_device: Train, tmp_path: Path) -> None:
     assert prepared.environment["CUDA graphs"] == "on"
 
 
-def test_few_graphs_are_kept(
-    on_device: Train, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_few_graphs_are_kept(on_device, tmp_path, monkeypatch):
     monkeypatch.setattr(cuda_graphs, "MAX_GRAPHS", 1)
     widths = set[int]()
     monkeypatch.setattr(cuda_graphs, "graph_size", lambda number: widths.add(number) or number)
@@ -149,9 +139,7 @@ def test_few_graphs_are_kept(
 
 
 @pytest.mark.parametrize("faster", [True, False])
-def test_auto_uses_the_faster_measurement(
-    faster: bool, on_device: Train, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_auto_uses_the_faster_measurement(faster, on_device, tmp_path, monkeypatch):
     monkeypatch.setattr(cuda_graphs, "MIN_SPEEDUP", 0.0 if faster else 1e9)
     job = with_graphs(small.classifying(tmp_path, **FEW), "auto")
     calm, run = small.trained(tmp_path / "calm", job), small.new_run(tmp_path / "run", job)
@@ -169,9 +157,7 @@ def test_auto_uses_the_faster_measurement(
     )
 
 
-def test_an_error_that_is_none_of_capturing_is_not_passed_over(
-    on_device: Train, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_error_that_is_none_of_capturing_is_not_passed_over(on_device, tmp_path, monkeypatch):
     def broken(*_: Any) -> Captured:
         raise RuntimeError("the network is wrong")
 
@@ -189,13 +175,13 @@ def test_an_error_that_is_none_of_capturing_is_not_passed_over(
     ],
 )
 def test_without_graph_support_a_run_trains_and_reports_it(
-    wanted: str,
-    error: Exception,
-    why: str,
-    on_device: Train,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    wanted,
+    error,
+    why,
+    on_device,
+    tmp_path,
+    monkeypatch,
+):
     def failing(*_: Any) -> Captured:
         raise type(error)(*error.args)  # a new one, without references to frames
 
@@ -207,7 +193,7 @@ def test_without_graph_support_a_run_trains_and_reports_it(
     assert small.notes(run) == [f"No CUDA graphs: {why}"]
 
 
-def test_uncapturable_runs_are_not_captured_and_reported(on_device: Train, tmp_path: Path) -> None:
+def test_uncapturable_runs_are_not_captured_and_reported(on_device, tmp_path):
     job = small.classifying(tmp_path, **FEW | {"gradient_checkpointing": True})
     requested, left = (
         small.new_run(tmp_path / item, with_graphs(job, item)) for item in ("on", "auto")
@@ -221,18 +207,18 @@ def test_uncapturable_runs_are_not_captured_and_reported(on_device: Train, tmp_p
 
 @given(st.integers(1, 100_000))
 @tries(200)
-def test_at_most_a_quarter_is_added_to_a_size(number: int) -> None:
+def test_at_most_a_quarter_is_added_to_a_size(number):
     assert number <= graph_size(number) and graph_size(number) % 8 == 0
     assert graph_size(number) < max(number + 8, 1.25 * number + 1)
     assert graph_size(graph_size(number)) == graph_size(number)
 
 
-def test_sizes_are_few() -> None:
+def test_sizes_are_few():
     assert len({graph_size(number) for number in range(1, 513)}) == 20
     assert len({graph_size(number) for number in range(1, 20_000)}) < 45
 
 
-def test_padding_a_batch_changes_no_loss() -> None:
+def test_padding_a_batch_changes_no_loss():
     tokens = torch.arange(3 * 72).view(3, 72)
     positions, targets = torch.tensor([1, 73, 215]), torch.tensor([7, 8, 9])
     inputs = Batch(tokens, torch.zeros_like(tokens), None, targets, positions)
@@ -247,9 +233,7 @@ def test_padding_a_batch_changes_no_loss() -> None:
     assert pad_to_graph_shape(inputs, 1, 74, -100).tokens.shape == (3, 74)
 
 
-def test_time_and_memory_of_a_job_are_measured_with_graphs(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_time_and_memory_of_a_job_are_measured_with_graphs(tmp_path, monkeypatch):
     choose = estimate.choose_machine
     monkeypatch.setattr(
         estimate, "choose_machine", lambda *a, **n: replace(choose(*a, **n), device=device())

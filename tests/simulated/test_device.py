@@ -16,7 +16,7 @@ def layers() -> torch.nn.Sequential:
     )
 
 
-def test_a_module_trains_on_the_device_as_on_the_cpu() -> None:
+def test_a_module_trains_on_the_device_as_on_the_cpu():
     local, x = layers(), torch.randn(3, 4)
     local[3].weight = local[0].weight  # tied
     there = deepcopy(local)
@@ -36,14 +36,14 @@ def test_a_module_trains_on_the_device_as_on_the_cpu() -> None:
 
 
 @pytest.mark.parametrize("inference", [False, True])
-def test_tensors_of_both_sides_are_refused_together(inference: bool) -> None:
+def test_tensors_of_both_sides_are_refused_together(inference):
     with parameters_keep_their_identity():
         there = layers().to(device())
     with torch.inference_mode(inference), pytest.raises(RuntimeError, match="of the processor"):
         there(torch.randn(3, 4))
 
 
-def test_launches_copies_and_waits_are_counted() -> None:
+def test_launches_copies_and_waits_are_counted():
     local = torch.randn(3, 4)
     with counted() as counts:
         there = local.to(device())
@@ -57,7 +57,7 @@ def test_launches_copies_and_waits_are_counted() -> None:
     assert dict(counts.waits) == {"to host": 2, "_local_scalar_dense": 1, "index": 1, "nonzero": 1}
 
 
-def test_tensors_of_all_kinds_travel_in_one_copy() -> None:
+def test_tensors_of_all_kinds_travel_in_one_copy():
     inputs = [
         *(torch.arange(3), torch.tensor([True, False, True]), torch.randn(2, 3).t()),
         *(torch.tensor(2.5, dtype=torch.float64), torch.empty(0, dtype=torch.int64)),

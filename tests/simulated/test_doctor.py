@@ -52,9 +52,7 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
 
 
 @pytest.mark.parametrize("name", CHECKS)
-def test_a_check_passes_on_a_device_that_matches_the_cpu(
-    name: str, bench: Bench, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_check_passes_on_a_device_that_matches_the_cpu(name, bench, monkeypatch):
     if CHECKS[name] is checks.tasks:
         monkeypatch.setattr(checks, "KINDS", SOME)
     monkeypatch.setattr(checks, "OPTIONS", {})
@@ -68,9 +66,7 @@ def test_a_check_passes_on_a_device_that_matches_the_cpu(
             assert figure.value is not None and figure.value <= most, figure
 
 
-def test_a_fault_of_the_device_is_found_and_the_other_checks_are_carried_out(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_fault_of_the_device_is_found_and_the_other_checks_are_carried_out(bench, monkeypatch):
     right = torch.nn.functional.scaled_dot_product_attention
 
     def wrong(q: torch.Tensor, *given: torch.Tensor, **named: torch.Tensor) -> torch.Tensor:

@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from copy import deepcopy
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 import torch
@@ -22,7 +21,7 @@ from tests.engine.models.fast.test_unpadded import FAMILIES
 from tests.engine.training import small
 from tests.simulated.attention import as_on_a_gpu
 from tests.simulated.device import Counts, counted, device, parameters_keep_their_identity
-from tests.simulated.test_training import CLOSE, FEW, Train, check, on_device
+from tests.simulated.test_training import CLOSE, FEW, check, on_device
 
 __all__ = ["on_device"]
 LENGTHS = torch.tensor([20, 17, 9, 3])
@@ -57,7 +56,7 @@ def train_step(
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_every_family_learns_the_same_without_a_wait(family: str) -> None:
+def test_every_family_learns_the_same_without_a_wait(family):
     torch.manual_seed(3)
     network = Network(FAMILIES[family], Heads(outputs=2)).train()
     set_dropout(network, 0.0)  # that of the head too
@@ -78,7 +77,7 @@ def test_every_family_learns_the_same_without_a_wait(family: str) -> None:
 
 
 @pytest.mark.parametrize("short", [torch.bfloat16, torch.float16])
-def test_the_kernels_get_short_numbers(short: torch.dtype) -> None:
+def test_the_kernels_get_short_numbers(short):
     torch.manual_seed(3)
     network = Network(FAMILIES["bert"], Heads(outputs=2)).train().to(device())
     expected, _, _ = train_step(network, device())
@@ -89,9 +88,7 @@ def test_the_kernels_get_short_numbers(short: torch.dtype) -> None:
     assert {*counts.products} == {short}
 
 
-def test_a_whole_run_uses_the_measured_attention(
-    on_device: Train, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_whole_run_uses_the_measured_attention(on_device, tmp_path, monkeypatch):
     monkeypatch.setattr(fastest, "MEASURED_ON", ("sim",))
     monkeypatch.setattr(fastest, "measure_attention", lambda *_: faster("nested"))
     run, steps = check(small.classifying(tmp_path, **FEW), tmp_path, on_device)
@@ -107,7 +104,7 @@ def faster(way: str) -> AttentionTimes:
 MACHINE = Machine(torch.device("cpu"), "fp32", 1)
 
 
-def test_the_quicker_way_is_measured_once_and_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_quicker_way_is_measured_once_and_taken(monkeypatch):
     monkeypatch.setattr(fastest, "MEASURED_ON", ("sim",))
     monkeypatch.setattr(fastest, "TIMED", 1)
     machine = replace(MACHINE, device=device(), precision_name="bf16")
@@ -130,7 +127,7 @@ def test_the_quicker_way_is_measured_once_and_taken(monkeypatch: pytest.MonkeyPa
     assert choose_attention(distances, machine) == ""
 
 
-def test_a_way_that_the_device_refuses_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_way_that_the_device_refuses_is_not_taken(monkeypatch):
     monkeypatch.setattr(fastest, "TIMED", 1)
     refuse = RuntimeError("no kernel for heads of this size")
     monkeypatch.setattr(Unpadded, "gather", refused(refuse))
@@ -151,7 +148,7 @@ def refused(error: RuntimeError):  # type: ignore[no-untyped-def]
     return one
 
 
-def test_the_two_ways_have_to_differ_clearly() -> None:
+def test_the_two_ways_have_to_differ_clearly():
     assert [faster(way).fastest for way in ("nested", "padded blocks")] == [
         "nested",
         "padded blocks",

@@ -118,25 +118,23 @@ def check(
 
 
 @pytest.mark.parametrize("kind", JOBS)
-def test_every_task_is_learned_on_a_device_as_on_the_processor(
-    kind: str, on_device: Train, tmp_path: Path
-) -> None:
+def test_every_task_is_learned_on_a_device_as_on_the_processor(kind, on_device, tmp_path):
     shorter: tuple[Precision, ...] = ("bf16", "fp16") if kind in IN_SHORT else ()
     check(JOBS[kind](tmp_path, **FEW), tmp_path, on_device, shorter)
 
 
 @pytest.mark.parametrize("family", UNLIKE)  # every one is in test_nested_attention.py
-def test_families_are(family: str, on_device: Train, tmp_path: Path) -> None:
+def test_families_are(family, on_device, tmp_path):
     job = from_family(family, small.classifying(tmp_path), tmp_path, **FEW)
     check(job, tmp_path, on_device, ("bf16",))
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_every_way_is(way: str, on_device: Train, tmp_path: Path) -> None:
+def test_every_way_is(way, on_device, tmp_path):
     check(small.classifying(tmp_path, **FEW | WAYS[way]), tmp_path, on_device)
 
 
-def test_probes_are(on_device: Train, tmp_path: Path) -> None:
+def test_probes_are(on_device, tmp_path):
     first = small.trained(tmp_path / "base", small.classifying(tmp_path, steps=1))
     features = Features(vectors="sum of last four", probe="bilstm", probe_size=8)
     base = FromCheckpoint(path=first.checkpoint_folders()[-1])
@@ -145,8 +143,8 @@ def test_probes_are(on_device: Train, tmp_path: Path) -> None:
 
 
 def test_a_gradient_that_overflows_in_fp16_skips_its_step_as_on_the_processor(
-    on_device: Train, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    on_device, tmp_path, monkeypatch
+):
     begin = partial(TrainingProgress, loss_scale=2.0**24)
     monkeypatch.setattr(start, "TrainingProgress", begin)
     job = halves(small.classifying(tmp_path, **FEW | {"steps": 12}))
@@ -161,9 +159,7 @@ def test_a_gradient_that_overflows_in_fp16_skips_its_step_as_on_the_processor(
     assert steps[0].waits == steps[-1].waits
 
 
-def test_a_loss_that_is_no_number_is_traced_to_its_examples(
-    on_device: Train, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_loss_that_is_no_number_is_traced_to_its_examples(on_device, tmp_path, monkeypatch):
     original = TextClassificationLearner.losses
 
     def losses(self: TextClassificationLearner, network: Network, batch: Batch, *whole: Batch):  # type: ignore[no-untyped-def]
@@ -177,8 +173,8 @@ def test_a_loss_that_is_no_number_is_traced_to_its_examples(
 
 
 def test_a_batch_that_is_too_large_for_a_device_is_computed_in_parts(
-    on_device: Train, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    on_device, tmp_path, monkeypatch
+):
     send = Batch.to
 
     def full(self: Batch, there: torch.device) -> Batch:
@@ -194,9 +190,7 @@ def test_a_batch_that_is_too_large_for_a_device_is_computed_in_parts(
     assert_curves_agree(run, calm)
 
 
-def test_time_and_memory_of_a_job_are_measured_on_a_device(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_time_and_memory_of_a_job_are_measured_on_a_device(tmp_path, monkeypatch):
     choose = estimate.choose_machine
     monkeypatch.setattr(
         estimate, "choose_machine", lambda *a, **n: replace(choose(*a, **n), device=device())
@@ -209,11 +203,11 @@ def test_time_and_memory_of_a_job_are_measured_on_a_device(
     )
 
 
-def test_adapters_are(on_device: Train, tmp_path: Path) -> None:
+def test_adapters_are(on_device, tmp_path):
     check(small.adapted(tmp_path, ema_decay=0.9, **FEW), tmp_path, on_device)
 
 
-def test_runs_move_between_device_and_cpu(on_device: Train, tmp_path: Path) -> None:
+def test_runs_move_between_device_and_cpu(on_device, tmp_path):
     job = small.classifying(tmp_path, **FEW | {"steps": 4})
     calm, other = (small.new_run(tmp_path / name, job) for name in ("calm", "moved"))
     on_device(calm)
@@ -225,8 +219,8 @@ def test_runs_move_between_device_and_cpu(on_device: Train, tmp_path: Path) -> N
 
 
 def test_a_run_on_a_device_that_is_stopped_and_resumed_changes_nothing(
-    on_device: Train, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    on_device, tmp_path, monkeypatch
+):
     job = small.classifying(tmp_path, **FEW | {"steps": 4})
     calm, stopped = (small.new_run(tmp_path / name, job) for name in ("calm", "stopped"))
     on_device(calm)
@@ -250,9 +244,7 @@ SPEC = BertSpec(
 
 
 @pytest.mark.parametrize("lengths, bound", [((20, 20, 20, 20), 1.2), ((20, 17, 9, 3), 1.35)])
-def test_a_step_launches_little_more_than_that_of_transformers(
-    lengths: tuple[int, ...], bound: float
-) -> None:
+def test_a_step_launches_little_more_than_that_of_transformers(lengths, bound):
     """Count the launches of a forward and backward pass of twelve tiny layers.
 
     Attention runs one block per length; here every length differs.

@@ -5,7 +5,6 @@ import inspect
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -20,7 +19,6 @@ from engine.config.tasks import TASKS
 from engine.config.tasks.regression import Regression
 from engine.data.datasets.rows import Rows
 from engine.explore.prediction import predict
-from engine.files.home import Home
 from engine.messages.explore.prediction import Predict
 from engine.models import checkpoint
 from engine.models.outputs import head_outputs
@@ -51,7 +49,7 @@ def mood(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("mood")
-def test_a_job_of_another_task_is_trained_recorded_and_queried(home: Home, tmp_path: Path) -> None:
+def test_a_job_of_another_task_is_trained_recorded_and_queried(home, tmp_path):
     raw = small.classifying(tmp_path, epochs=2).model_dump(mode="json")
     raw["task"] = {"kind": "mood", "balanced": True}
     job = JobSpec.model_validate_json(JobSpec.model_validate(raw).model_dump_json())
@@ -89,7 +87,7 @@ def test_a_job_of_another_task_is_trained_recorded_and_queried(home: Home, tmp_p
 
 
 @pytest.mark.usefixtures("mood")
-def test_another_task_appears_in_the_window_and_the_command_line() -> None:
+def test_another_task_appears_in_the_window_and_the_command_line():
     goal = Goal("mood")
     assert goal in goals() and goal.task == spec.Mood()
     assert task_part("mood").description() and view_class("mood") is part.ClassesView
@@ -97,7 +95,7 @@ def test_another_task_appears_in_the_window_and_the_command_line() -> None:
     assert "mood" in str(inspect.signature(compose.job_command))
 
 
-def test_a_foreign_model_is_for_the_task_that_reads_the_fewest_columns() -> None:
+def test_a_foreign_model_is_for_the_task_that_reads_the_fewest_columns():
     """Even if another task with the same head comes first."""
 
     class Comparison(Regression):
@@ -116,7 +114,7 @@ def test_a_foreign_model_is_for_the_task_that_reads_the_fewest_columns() -> None
         TASKS.update(others)
 
 
-def test_a_task_must_be_listed_in_the_table() -> None:
+def test_a_task_must_be_listed_in_the_table():
     assert "mood" not in TASKS and "mood" not in str(inspect.signature(compose.job_command))
     with pytest.raises(ValueError, match="there is no task 'mood'"):
         JobSpec.model_validate({"name": "x", "task": {"kind": "mood"}})

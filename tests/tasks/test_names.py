@@ -10,7 +10,7 @@ TABLE = Path("engine/config/tasks/__init__.py")
 REPOSITORY = Path(__file__).parents[2]
 
 
-def test_no_other_file_of_the_program_names_a_task() -> None:
+def test_no_other_file_of_the_program_names_a_task():
     own = {Path(folder, f"{task}.py") for folder in PLACES for task in TASKS} | {TABLE}
     places = []
     for path in (path for top in ("app", "engine") for path in (REPOSITORY / top).rglob("*.py")):

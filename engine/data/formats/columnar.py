@@ -302,7 +302,6 @@ def _class_names(schema: pa.Schema) -> dict[str, list[str]]:
 
 
 def _feature_names(feature: Any) -> list[str]:
-    """Names of a class feature, or of a list of it."""
     while isinstance(feature, list) or (isinstance(feature, dict) and "feature" in feature):
         feature = feature[0] if isinstance(feature, list) else feature["feature"]
     if not isinstance(feature, dict) or feature.get("_type") != "ClassLabel":

@@ -62,7 +62,7 @@ def rows(page: HomePage) -> list[RunRow]:
     return [row for row in page.findChildren(RunRow) if not row.isHidden()]
 
 
-def test_the_cards_lead_to_the_pages(qtbot, page, visits) -> None:
+def test_the_cards_lead_to_the_pages(qtbot, page, visits):
     page.show()
     qtbot.mouseClick(page.cards[0], Qt.MouseButton.LeftButton)
     for card in page.cards[1:]:
@@ -75,7 +75,7 @@ def test_the_cards_lead_to_the_pages(qtbot, page, visits) -> None:
     ]
 
 
-def test_the_first_step_opens_the_completed_wizard(qtbot, page, visits, monkeypatch) -> None:
+def test_the_first_step_opens_the_completed_wizard(qtbot, page, visits, monkeypatch):
     monkeypatch.setattr(home_view, "minilm", lambda: Path(__file__).parent)
     monkeypatch.setattr(home_view, "sample_data", lambda: Path(__file__))
     page.show()
@@ -84,14 +84,14 @@ def test_the_first_step_opens_the_completed_wizard(qtbot, page, visits, monkeypa
     assert visits == [("train", {"preset": "first"})]
 
 
-def test_without_the_sample_nothing_is_offered(qtbot, page, monkeypatch, tmp_path) -> None:
+def test_without_the_sample_nothing_is_offered(qtbot, page, monkeypatch, tmp_path):
     monkeypatch.setattr(home_view, "minilm", lambda: tmp_path / "none")
     with qtbot.waitSignal(page.state.runs_changed):
         page.show()
     assert not page.first.isVisible() and not page.runs.isVisible()
 
 
-def test_recent_runs_show_their_best_and_open(qtbot, page, studio, visits, screen) -> None:
+def test_recent_runs_show_their_best_and_open(qtbot, page, studio, visits, screen):
     add_run(studio, "My <b>first</b> run", 1)
     page.show()
     qtbot.waitUntil(lambda: len(rows(page)) == 1)
@@ -105,7 +105,7 @@ def test_recent_runs_show_their_best_and_open(qtbot, page, studio, visits, scree
     assert visits == [("runs", {"run": "run-1"}), ("runs", None)]
 
 
-def test_a_change_of_a_run_is_seen_without_a_new_row(qtbot, page, studio) -> None:
+def test_a_change_of_a_run_is_seen_without_a_new_row(qtbot, page, studio):
     add_run(studio, "First", 1)
     page.show()
     qtbot.waitUntil(lambda: len(rows(page)) == 1)
@@ -121,7 +121,7 @@ def test_a_change_of_a_run_is_seen_without_a_new_row(qtbot, page, studio) -> Non
     qtbot.waitUntil(lambda: len(rows(page)) == 2)
 
 
-def test_the_machine_is_described_with_a_gpu_that_torch_cannot_use(qtbot, page, studio) -> None:
+def test_the_machine_is_described_with_a_gpu_that_torch_cannot_use(qtbot, page, studio):
     with qtbot.waitSignal(page.state.machine_read) as seen:
         page.show()
     assert isinstance(seen.args[0], Machine)
@@ -135,7 +135,7 @@ def test_the_machine_is_described_with_a_gpu_that_torch_cannot_use(qtbot, page, 
     assert page.health.device.full_text() == "NVIDIA H200" and not page.health.warning.text()
 
 
-def test_nothing_is_read_while_hidden(qtbot, page, studio) -> None:
+def test_nothing_is_read_while_hidden(qtbot, page, studio):
     with qtbot.waitSignal(page.state.runs_changed):
         page.show()
     page.hide()

@@ -25,7 +25,7 @@ def page(qtbot, studio: Studio) -> SettingsPage:
     return page
 
 
-def test_the_theme_changes_immediately(qtbot, qapp, page, studio) -> None:
+def test_the_theme_changes_immediately(qtbot, qapp, page, studio):
     look = theme.ThemeController(qapp, "light")
     studio.settings.changed.connect(lambda _: look.choose(studio.settings.preferences.theme))
     page.theme_choice.group.button(THEMES.index("dark")).click()
@@ -35,7 +35,7 @@ def test_the_theme_changes_immediately(qtbot, qapp, page, studio) -> None:
     look.deleteLater()
 
 
-def test_a_language_is_offered_if_there_are_several(qtbot, page, studio, monkeypatch) -> None:
+def test_a_language_is_offered_if_there_are_several(qtbot, page, studio, monkeypatch):
     named = [box.accessibleName() for box in page.findChildren(QComboBox)]
     assert "Language" not in named, "no option that does nothing"
     polish = translation.Language("pl", "Polski")
@@ -48,7 +48,7 @@ def test_a_language_is_offered_if_there_are_several(qtbot, page, studio, monkeyp
     assert_accessible(other)
 
 
-def test_preferences_are_saved(page, studio) -> None:
+def test_preferences_are_saved(page, studio):
     page.device.setCurrentIndex(DEVICES.index("cpu"))
     page.explorer_device.setCurrentIndex(DEVICES.index("cuda"))
     page.threads.setValue(3)
@@ -62,7 +62,7 @@ def test_preferences_are_saved(page, studio) -> None:
     assert page.home.full_text() == str(studio.home.root)
 
 
-def test_about_names_the_torch_build_and_every_version(qtbot, page) -> None:
+def test_about_names_the_torch_build_and_every_version(qtbot, page):
     page.arrive()
     qtbot.waitUntil(page.about.torch.isVisible)
     assert page.about.torch.text().startswith("torch 2.")
@@ -76,7 +76,7 @@ def test_about_names_the_torch_build_and_every_version(qtbot, page) -> None:
     assert_accessible(page)
 
 
-def test_about_names_the_automatic_precision_and_the_fastest_threads() -> None:
+def test_about_names_the_automatic_precision_and_the_fastest_threads():
     where = "where that is faster for the model: here"
     times = "matrix multiplication is"
     for speeds, sentence in (
@@ -103,7 +103,7 @@ def test_about_names_the_automatic_precision_and_the_fastest_threads() -> None:
     )
 
 
-def test_models_are_used_in_place_and_the_token_is_kept_safe(qtbot, page, studio, tmp_path) -> None:
+def test_models_are_used_in_place_and_the_token_is_kept_safe(qtbot, page, studio, tmp_path):
     write_model(tmp_path / "mine" / "little")
     with qtbot.waitSignal(studio.models_changed):
         page.elsewhere._set(str(tmp_path / "mine"))

@@ -63,7 +63,7 @@ def chip_texts(bar: FilterBar) -> list[str]:
     return [chip.text() for chip in bar.chips]
 
 
-def test_a_condition_is_changed_in_the_sentence(open_filter, qtbot) -> None:
+def test_a_condition_is_changed_in_the_sentence(open_filter, qtbot):
     bar = open_filter(CLASSIFIED)
     state = bar._state
     conditions = (LabelIs(side="gold", label="good"), LabelIs(side="predicted", label="bad"))
@@ -89,7 +89,7 @@ def test_a_condition_is_changed_in_the_sentence(open_filter, qtbot) -> None:
     assert not editor.isVisible()
 
 
-def test_escape_leaves_the_filter_and_the_cross_removes_a_condition(open_filter, qtbot) -> None:
+def test_escape_leaves_the_filter_and_the_cross_removes_a_condition(open_filter, qtbot):
     bar = open_filter(CLASSIFIED)
     bar._state.choose("a", (Outcome(right=False), CellContains(column="text", text="so")))
     bar.chips[1].click()
@@ -107,7 +107,7 @@ def test_escape_leaves_the_filter_and_the_cross_removes_a_condition(open_filter,
     assert bar.remove_buttons[0].accessibleName() == "Remove: “text” contains “so”"
 
 
-def test_a_condition_is_added_and_its_problem_is_shown(open_filter, qtbot) -> None:
+def test_a_condition_is_added_and_its_problem_is_shown(open_filter, qtbot):
     bar = open_filter(CLASSIFIED)
     bar.add.click()
     editor = bar.editor
@@ -130,7 +130,7 @@ def test_a_condition_is_added_and_its_problem_is_shown(open_filter, qtbot) -> No
     assert bar.chips[0].hasFocus()
 
 
-def test_the_ends_of_a_number_are_typed(open_filter, qtbot) -> None:
+def test_the_ends_of_a_number_are_typed(open_filter, qtbot):
     bar = open_filter(CLASSIFIED)
     bar._state.choose("length", (Between(figure="words", least=2, most=9),))
     bar.chips[0].click()
@@ -169,7 +169,7 @@ CONDITIONS: tuple[Condition, ...] = (
 SPANS: tuple[Condition, ...] = (HasSpan(), HasSpan(error="type", gold="PER", predicted=None))
 
 
-def test_every_condition_can_be_typed() -> None:
+def test_every_condition_can_be_typed():
     for condition in (*CONDITIONS, *SPANS):
         now = as_typed(condition)
         predictions = TAGGED if isinstance(condition, HasSpan) else CLASSIFIED
@@ -179,7 +179,7 @@ def test_every_condition_can_be_typed() -> None:
         assert len(operator.values) == len(now.values)
 
 
-def test_individually_selected_rows_can_only_be_removed(open_filter) -> None:
+def test_individually_selected_rows_can_only_be_removed(open_filter):
     bar = open_filter(CLASSIFIED)
     bar._state.choose("comparison", (Rows(rows=(1,)),))
     assert not bar.chips[0].isEnabled()
@@ -188,7 +188,7 @@ def test_individually_selected_rows_can_only_be_removed(open_filter) -> None:
     assert bar.chips == []
 
 
-def test_every_subject_gives_a_condition_that_selects() -> None:
+def test_every_subject_gives_a_condition_that_selects():
     for predictions in (CLASSIFIED, TAGGED):
         for subject in subjects(predictions, Typed(("cell", "text"), 1, ("",))):
             for operator in subject.operators:

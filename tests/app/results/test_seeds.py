@@ -63,7 +63,7 @@ def compare(studio: Studio, qtbot: QtBot, shown: Path, other: Path) -> ResultsVi
     return view
 
 
-def test_a_comparison_states_the_claim_over_seeds(studio, runs, qtbot, tmp_path, capsys) -> None:
+def test_a_comparison_states_the_claim_over_seeds(studio, runs, qtbot, tmp_path, capsys):
     card = compare(studio, qtbot, runs["second", 1], runs["first", 1]).comparison
     assert main(["compare-results", str(tmp_path / "first"), str(tmp_path / "second")]) == 0
     printed = capsys.readouterr().out.splitlines()
@@ -80,7 +80,7 @@ def test_a_comparison_states_the_claim_over_seeds(studio, runs, qtbot, tmp_path,
     ]
 
 
-def test_the_mean_over_seeds_is_below_the_score_of_one_run(studio, runs, qtbot) -> None:
+def test_the_mean_over_seeds_is_below_the_score_of_one_run(studio, runs, qtbot):
     for seed, right in {1: 0.5, 2: 0.7, 3: 0.6}.items():
         predictions = classified(GOLD, PREDICTED, text=TEXTS)
         facts = predictions.info.model_copy(update={"metrics": {"accuracy": right}, "step": seed})
@@ -106,7 +106,7 @@ def test_two_runs_of_the_same_settings_are_compared_by_their_rows_only(studio, r
     assert not card.seeds_about.isVisible()
 
 
-def test_runs_that_differ_only_in_their_seed_are_found(studio, runs, tmp_path) -> None:
+def test_runs_that_differ_only_in_their_seed_are_found(studio, runs, tmp_path):
     for name in ("first", "second"):
         results = runs[name, 2] / "results"
         seed_runs = find_seed_runs(studio.record, results)
@@ -115,7 +115,7 @@ def test_runs_that_differ_only_in_their_seed_are_found(studio, runs, tmp_path) -
     assert find_seed_runs(studio.record, tmp_path / "elsewhere") == []
 
 
-def test_results_over_the_same_rows_are_first_and_other_parts_excluded(studio, runs) -> None:
+def test_results_over_the_same_rows_are_first_and_other_parts_excluded(studio, runs):
     """After a correction the data have another fingerprint; the same part still comes first."""
     shown = runs["second", 1] / "results"
     facts = read_predictions(predictions_file(shown, "validation")).info

@@ -87,7 +87,7 @@ def texts(view: ResultsView) -> list[str]:
     return [model.index(row, index).data() for row in range(model.rowCount())]
 
 
-def test_the_score_has_an_interval_and_confident_mistakes_come_first(show) -> None:
+def test_the_score_has_an_interval_and_confident_mistakes_come_first(show):
     view = show()
     assert view.headline.score.full_text() == "Accuracy 40.0 %"
     assert "95 % interval" in view.headline.about.text()
@@ -114,7 +114,7 @@ def test_a_precision_with_inexact_digits_is_named(show, studio, tmp_path, qtbot)
     assert "Explore" in view.headline.about.toolTip()
 
 
-def test_a_cell_of_the_matrix_lists_rows_that_are_saved_as_a_table(show, qtbot, tmp_path) -> None:
+def test_a_cell_of_the_matrix_lists_rows_that_are_saved_as_a_table(show, qtbot, tmp_path):
     view = show()
     matrix = view.pictures.pictures["confusion"].matrix
     matrix.setFocus()
@@ -140,7 +140,7 @@ def test_a_cell_of_the_matrix_lists_rows_that_are_saved_as_a_table(show, qtbot, 
         assert b"poor" in content and b"so so" not in content
 
 
-def test_selections_of_two_pictures_are_combined_and_removed_separately(show, qtbot) -> None:
+def test_selections_of_two_pictures_are_combined_and_removed_separately(show, qtbot):
     view = show()
     view.pictures.pictures["confusion"].matrix.pressed.emit((0, -1))
     view.pictures.choice.setCurrentIndex(1)
@@ -156,7 +156,7 @@ def test_selections_of_two_pictures_are_combined_and_removed_separately(show, qt
     qtbot.waitUntil(lambda: view.rows.model.rowCount() == 5)
 
 
-def test_rows_are_searched_and_sorted(show, qtbot) -> None:
+def test_rows_are_searched_and_sorted(show, qtbot):
     view = show()
     view.rows.search.setText("AWFUL")
     QTest.keyClick(view.rows.search, Qt.Key.Key_Return)
@@ -171,7 +171,7 @@ def test_rows_are_searched_and_sorted(show, qtbot) -> None:
     qtbot.waitUntil(lambda: texts(view)[0] == "poor")
 
 
-def test_enter_opens_the_row_in_explore_with_its_model(show, studio, tmp_path) -> None:
+def test_enter_opens_the_row_in_explore_with_its_model(show, studio, tmp_path):
     view, requests = show(), []
     studio.go.connect(lambda page, argument: requests.append((page, argument)))
     QTest.keyClick(view.rows.table, Qt.Key.Key_Return)
@@ -186,7 +186,7 @@ def test_enter_opens_the_row_in_explore_with_its_model(show, studio, tmp_path) -
 @pytest.mark.parametrize(
     "cells", [{"a": "on a mat", "b": "on a dog"}, {"both": '["on a mat", "on a dog"]'}]
 )
-def test_a_row_of_multiple_choice_goes_to_explore_with_its_choices(cells) -> None:
+def test_a_row_of_multiple_choice_goes_to_explore_with_its_choices(cells):
     columns = {name: [cell] for name, cell in cells.items()}
     predictions = classified(["1"], ["2"], ["1", "2"], text=["The cat sat"], **columns)
     mapping = Mapping(text="text", label="label", endings=tuple(cells))
@@ -196,7 +196,7 @@ def test_a_row_of_multiple_choice_goes_to_explore_with_its_choices(cells) -> Non
     assert row == {"text": "The cat sat", "pair": None, "choices": ("on a mat", "on a dog")}
 
 
-def test_a_masked_token_opens_in_the_words_panel(studio, qtbot, tmp_path) -> None:
+def test_a_masked_token_opens_in_the_words_panel(studio, qtbot, tmp_path):
     predictions = masked_tokens()
     predictions.write(tmp_path / "results" / "validation.parquet")
     unigram(predictions).write(tmp_path / "results" / "unigram-validation.parquet")
@@ -214,7 +214,7 @@ def test_a_masked_token_opens_in_the_words_panel(studio, qtbot, tmp_path) -> Non
     assert requests[0][1]["panel"] == "words" and "[MASK]" in requests[0][1]["text"]
 
 
-def test_a_damaged_file_is_reported(studio, qtbot, tmp_path) -> None:
+def test_a_damaged_file_is_reported(studio, qtbot, tmp_path):
     view = open_results(studio, qtbot, results_of(tmp_path))
     assert view.score.isVisible()
     view.state.open(tmp_path / "gone.parquet")
@@ -222,7 +222,7 @@ def test_a_damaged_file_is_reported(studio, qtbot, tmp_path) -> None:
     assert "gone.parquet is missing" in view.problem.text.text()
 
 
-def test_no_part_vanishes_in_a_short_window(show) -> None:
+def test_no_part_vanishes_in_a_short_window(show):
     """Everything together scrolls, and short labels leave their space to the texts."""
     view = show(width=960, height=380)
     view.pictures.pictures["confusion"].matrix.pressed.emit((0, 1))
@@ -278,7 +278,7 @@ def test_test_rows_are_scored_after_a_question_and_counted(show, studio, qtbot, 
     qtbot.waitUntil(lambda: view.headline.score.full_text() == "Accuracy 40.0 %")
 
 
-def test_rows_of_a_file_are_scored(show, studio, qtbot, monkeypatch) -> None:
+def test_rows_of_a_file_are_scored(show, studio, qtbot, monkeypatch):
     worker = FakeWorker(notes=True)
     monkeypatch.setattr(studio, "one_time_worker", worker)
     view, notices = show(), []
@@ -304,7 +304,7 @@ def test_a_refusal_of_the_worker_is_shown_and_nothing_is_lost(show, studio, qtbo
     assert view.headline.score.full_text() == "Accuracy 40.0 %"
 
 
-def test_a_saved_slice_is_available_to_other_results(show, studio, qtbot) -> None:
+def test_a_saved_slice_is_available_to_other_results(show, studio, qtbot):
     view = show()
     view.pictures.pictures["confusion"].matrix.pressed.emit((0, 1))
     qtbot.waitUntil(lambda: view.rows.model.rowCount() == 2)
@@ -327,7 +327,7 @@ def test_a_saved_slice_is_available_to_other_results(show, studio, qtbot) -> Non
     qtbot.waitUntil(lambda: view.rows.model.rowCount() == 2)
 
 
-def test_a_slice_is_renamed_and_deleted_with_undo(show, studio, qtbot) -> None:
+def test_a_slice_is_renamed_and_deleted_with_undo(show, studio, qtbot):
     wrong = (Outcome(right=False),)
     for name in ("Mistakes", "Others"):
         save_slice(studio.home.slices, Slice(name=name, source="Reviews", conditions=wrong))
@@ -359,7 +359,7 @@ def test_a_slice_is_renamed_and_deleted_with_undo(show, studio, qtbot) -> None:
     assert_accessible(view)
 
 
-def test_the_worst_slice_is_found_and_described(qtbot) -> None:
+def test_the_worst_slice_is_found_and_described(qtbot):
     gold = ["good"] * 200
     predicted = ["bad" if n < 30 else "good" for n in range(200)]
     source = ["old" if n < 40 else "new" for n in range(200)]
@@ -371,7 +371,7 @@ def test_the_worst_slice_is_found_and_described(qtbot) -> None:
     assert "10 of 40 rows right where “source” is “old”" in picture.note.text()
 
 
-def test_a_slice_without_rows_is_drawn(show, studio, qtbot) -> None:
+def test_a_slice_without_rows_is_drawn(show, studio, qtbot):
     nothing = (CellContains(column="text", text="nowhere"),)
     save_slice(studio.home.slices, Slice(name="None", source="Reviews", conditions=nothing))
     view = show()
@@ -384,7 +384,7 @@ def test_a_slice_without_rows_is_drawn(show, studio, qtbot) -> None:
     view.grab()
 
 
-def test_two_results_are_compared_and_flips_are_rows(show, studio, qtbot, tmp_path) -> None:
+def test_two_results_are_compared_and_flips_are_rows(show, studio, qtbot, tmp_path):
     before = classified(GOLD, ["good", "good", "good", "bad", "good"], text=TEXTS)
     facts = before.info.model_copy(update={"model": "Older", "step": 7})
     Predictions(facts, before.table).write(tmp_path / "results" / "step-00000007" / "x.parquet")
@@ -412,7 +412,7 @@ def test_two_results_are_compared_and_flips_are_rows(show, studio, qtbot, tmp_pa
     assert not card.isVisible()
 
 
-def test_a_result_is_compared_with_a_file_of_predictions(show, qtbot, tmp_path) -> None:
+def test_a_result_is_compared_with_a_file_of_predictions(show, qtbot, tmp_path):
     other = tmp_path / "elsewhere.parquet"
     classified(GOLD, ["good", "good", "good", "bad", "good"], text=TEXTS).write(other)
     view = show()
@@ -466,7 +466,7 @@ def test_the_score_is_compared_with_baselines(
     assert not view.baselines.fit.isVisible()
 
 
-def test_a_new_threshold_is_saved_and_used(show, qtbot, studio, monkeypatch, tmp_path) -> None:
+def test_a_new_threshold_is_saved_and_used(show, qtbot, studio, monkeypatch, tmp_path):
     worker = FakeWorker()
     monkeypatch.setattr(studio, "one_time_worker", worker)
     view = show()
@@ -484,7 +484,7 @@ def lines(predictions: Predictions, place: int = 0) -> list[str]:
     return list(row_lines(predictions, row_columns(predictions), place))
 
 
-def test_a_row_is_read_with_spans_answers_and_rounded_numbers() -> None:
+def test_a_row_is_read_with_spans_answers_and_rounded_numbers():
     predictions = tagged([("Ann Lee saw Rome", "B-PER I-PER O B-LOC", "B-PER O O B-ORG")])
     assert lines(predictions) == [
         "text: Ann Lee saw Rome",

@@ -44,7 +44,7 @@ def add_data(studio: Studio, tmp_path: Path) -> Callable[[], Path]:
     return add
 
 
-def test_the_nearest_rows_follow_while_typing(qtbot, tab: UseTab, studio, add_data) -> None:
+def test_the_nearest_rows_follow_while_typing(qtbot, tab, studio, add_data):
     view = tab.nearest
     assert isinstance(view, NearestView) and tab.trying is not None
     assert "Add a data set" in view.status.text() and not view.compute.isEnabled()
@@ -67,7 +67,7 @@ def test_the_nearest_rows_follow_while_typing(qtbot, tab: UseTab, studio, add_da
     qtbot.waitUntil(lambda: not view.table.isVisible())
 
 
-def test_a_computation_is_stopped_and_refusals_shown(qtbot, tab, studio, add_data) -> None:
+def test_a_computation_is_stopped_and_refusals_shown(qtbot, tab, studio, add_data):
     add_data()
     state: NearestState = tab.nearest.state
     qtbot.waitUntil(lambda: state.data is not None)

@@ -4,7 +4,6 @@ import pytest
 from PySide6.QtCore import QPersistentModelIndex, Qt
 from PySide6.QtGui import QColor, QFont
 from pytestqt.modeltest import ModelTester
-from pytestqt.qtbot import QtBot
 
 from app.widgets.tables import AT_LEFT, AT_RIGHT, Column, ColumnsModel
 
@@ -45,7 +44,7 @@ def shown(model: ColumnsModel[Item]) -> str:
     return "".join(str(model.index(row, 0).data()) for row in range(model.rowCount()))
 
 
-def test_cells_and_headings_have_the_roles_of_their_column(model: ColumnsModel[Item]) -> None:
+def test_cells_and_headings_have_the_roles_of_their_column(model):
     name, score, unknown = model.index(0, 0), model.index(0, 1), model.index(1, 1)
     assert (name.data(), name.data(Role.EditRole)) == ("b", "b")
     assert (score.data(), score.data(Role.EditRole)) == ("2.0", 2.0)
@@ -70,7 +69,7 @@ def test_cells_and_headings_have_the_roles_of_their_column(model: ColumnsModel[I
     assert named.headerData(1, Qt.Orientation.Vertical) == "#1"
 
 
-def test_sorting_is_stable_with_unknown_last_and_keeps_selection(model) -> None:
+def test_sorting_is_stable_with_unknown_last_and_keeps_selection(model):
     current = QPersistentModelIndex(model.index(2, 0))
     model.sort(1)
     assert shown(model) == "cbda"
@@ -82,7 +81,7 @@ def test_sorting_is_stable_with_unknown_last_and_keeps_selection(model) -> None:
     assert shown(model) == "bacd"
 
 
-def test_updated_rows_keep_the_selection_and_new_ones_the_order(model: ColumnsModel[Item]) -> None:
+def test_updated_rows_keep_the_selection_and_new_ones_the_order(model):
     model.sort(1)
     current = QPersistentModelIndex(model.index(0, 0))
     model.update_rows([("b", 2.0), ("a", 0.0), ("c", 9.0), ("d", 2.0)])
@@ -94,7 +93,7 @@ def test_updated_rows_keep_the_selection_and_new_ones_the_order(model: ColumnsMo
     assert (shown(model), model.columnCount()) == ("z", 1)
 
 
-def test_the_model_passes_the_model_tester(model: ColumnsModel[Item], qtbot: QtBot) -> None:
+def test_the_model_passes_the_model_tester(model, qtbot):
     tester = ModelTester(None)
     tester.check(model)
     model.sort(1)

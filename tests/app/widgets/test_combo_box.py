@@ -21,7 +21,7 @@ def box(qtbot: QtBot) -> ComboBox:
     return box
 
 
-def test_a_text_that_does_not_fit_ends_in_an_ellipsis(box: ComboBox) -> None:
+def test_a_text_that_does_not_fit_ends_in_an_ellipsis(box):
     shown = box.shown_text()
     assert shown.endswith("…") and LONG.startswith(shown[:-1])
     narrow = box.grab().toImage()
@@ -32,7 +32,7 @@ def test_a_text_that_does_not_fit_ends_in_an_ellipsis(box: ComboBox) -> None:
     assert box.shown_text() == LONG
 
 
-def test_icons_reduce_the_text_width_and_placeholders_are_elided(box: ComboBox) -> None:
+def test_icons_reduce_the_text_width_and_placeholders_are_elided(box):
     before = box.shown_text()
     pixmap = QPixmap(16, 16)
     pixmap.fill("red")
@@ -44,7 +44,7 @@ def test_icons_reduce_the_text_width_and_placeholders_are_elided(box: ComboBox) 
     assert box.shown_text() == before
 
 
-def test_only_an_elided_text_has_a_tooltip(box: ComboBox, qtbot: QtBot) -> None:
+def test_only_an_elided_text_has_a_tooltip(box, qtbot):
     def asked() -> str:
         QToolTip.hideText()
         point = QPoint(5, 5)
@@ -60,7 +60,7 @@ def test_only_an_elided_text_has_a_tooltip(box: ComboBox, qtbot: QtBot) -> None:
     assert asked() == "Which data set"
 
 
-def test_a_box_of_its_preferred_size_shows_its_whole_text(qtbot: QtBot) -> None:
+def test_a_box_of_its_preferred_size_shows_its_whole_text(qtbot):
     for length in range(1, len(LONG) + 1):
         box = ComboBox()
         qtbot.addWidget(box)

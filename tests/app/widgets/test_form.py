@@ -6,7 +6,6 @@ import pytest
 from pydantic import BaseModel, Field, model_validator
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLabel
-from pytestqt.qtbot import QtBot
 
 from app.widgets.forms.controls import NumberField, number_text, parse_number
 from app.widgets.forms.fields import NumberChoice, OneOf, Optional, YesNo
@@ -32,7 +31,7 @@ def number(form: SpecForm, name: str) -> NumberChoice:
     return field
 
 
-def test_a_fresh_form_has_the_defaults_title_and_help_of_its_spec(form: SpecForm) -> None:
+def test_a_fresh_form_has_the_defaults_title_and_help_of_its_spec(form):
     assert TrainingSpec.model_validate(form.value()) == TrainingSpec()
     assert form.is_valid()
     shown = {label.text() for label in form.findChildren(QLabel)}
@@ -42,7 +41,7 @@ def test_a_fresh_form_has_the_defaults_title_and_help_of_its_spec(form: SpecForm
     assert_accessible(form)
 
 
-def test_values_of_the_paper_are_buttons_and_others_typed(qtbot, form) -> None:
+def test_values_of_the_paper_are_buttons_and_others_typed(qtbot, form):
     field = number(form, "learning_rate")
     assert field.segments is not None and not field.number.isVisible()
     with qtbot.waitSignal(form.changed):
@@ -61,7 +60,7 @@ def test_values_of_the_paper_are_buttons_and_others_typed(qtbot, form) -> None:
     assert form.value()["batch_size"] == 16 and segments.group.button(0).hasFocus()
 
 
-def test_problems_are_shown_next_to_the_field(qtbot: QtBot, form: SpecForm) -> None:
+def test_problems_are_shown_next_to_the_field(qtbot, form):
     form.set_value({"batch_size": 0, "warmup_ratio": 2})
     number(form, "seed").number.lineEdit().setText("many")
     assert form.problems() == {
@@ -76,7 +75,7 @@ def test_problems_are_shown_next_to_the_field(qtbot: QtBot, form: SpecForm) -> N
     assert form.problems() == {}
 
 
-def test_an_empty_value_is_a_separate_choice(form: SpecForm) -> None:
+def test_an_empty_value_is_a_separate_choice(form):
     field = form.fields["dropout"]
     assert isinstance(field, Optional)
     assert form.value()["dropout"] is None and field.box.isChecked()
@@ -86,7 +85,7 @@ def test_an_empty_value_is_a_separate_choice(form: SpecForm) -> None:
     assert form.value()["dropout"] is None and not field.inner.isVisible()
 
 
-def test_a_few_words_become_a_box_and_wrong_cores_are_reported_at_their_field(qtbot) -> None:
+def test_a_few_words_become_a_box_and_wrong_cores_are_reported_at_their_field(qtbot):
     form = SpecForm(HardwareSpec)
     qtbot.addWidget(form)
     field = form.fields["device"]
@@ -101,7 +100,7 @@ def test_a_few_words_become_a_box_and_wrong_cores_are_reported_at_their_field(qt
     assert form.problems() == {"cores": "“3-1” runs backwards: write 1-3."}
 
 
-def test_problems_of_several_fields_are_shown_below_in_their_words(qtbot) -> None:
+def test_problems_of_several_fields_are_shown_below_in_their_words(qtbot):
     form = SpecForm(BertSpec, ["hidden_size", "heads"])
     qtbot.addWidget(form)
     form.set_value({"hidden_size": 100, "heads": 12})
@@ -120,7 +119,7 @@ class Odd(BaseModel):
         return self
 
 
-def test_switches_and_lines_of_text_and_no_other_kind(qtbot) -> None:
+def test_switches_and_lines_of_text_and_no_other_kind(qtbot):
     form = SpecForm(Odd)
     qtbot.addWidget(form)
     switch = form.fields["on"]
@@ -154,7 +153,7 @@ def test_switches_and_lines_of_text_and_no_other_kind(qtbot) -> None:
         ("0x10", True, None),
     ],
 )
-def test_numbers_are_read_as_people_write_them(text: str, whole: bool, value: object) -> None:
+def test_numbers_are_read_as_people_write_them(text, whole, value):
     assert parse_number(text, whole) == value
 
 
@@ -169,7 +168,7 @@ def test_numbers_are_read_as_people_write_them(text: str, whole: bool, value: ob
         (1 / 3, "0.3333333333"),
     ],
 )
-def test_numbers_are_written_short(value: float, text: str) -> None:
+def test_numbers_are_written_short(value, text):
     assert number_text(value) == text
 
 
@@ -186,7 +185,7 @@ def test_numbers_are_written_short(value: float, text: str) -> None:
         ({"value": 1, "stepping": "decades", "whole": True, "low": 0}, -3, 0),
     ],
 )
-def test_arrows_step_to_sensible_values(qtbot, field, steps, expected) -> None:
+def test_arrows_step_to_sensible_values(qtbot, field, steps, expected):
     number = NumberField(**field)  # type: ignore[arg-type]
     qtbot.addWidget(number)
     number.stepBy(steps)

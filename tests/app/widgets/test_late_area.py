@@ -2,7 +2,6 @@
 
 from PySide6.QtCore import QEvent, QObject, Qt
 from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
-from pytestqt.qtbot import QtBot
 
 from app.widgets.page import scrolling
 from app.widgets.screen import set_shown
@@ -26,7 +25,7 @@ def inside(*labels: QLabel) -> QWidget:
     return widget
 
 
-def test_a_scroll_area_measures_its_content_when_first_shown(qtbot: QtBot) -> None:
+def test_a_scroll_area_measures_its_content_when_first_shown(qtbot):
     label, counter = QLabel("some words"), Counter()
     label.installEventFilter(counter)
     area = scrolling(inside(label))
@@ -40,7 +39,7 @@ def test_a_scroll_area_measures_its_content_when_first_shown(qtbot: QtBot) -> No
     assert area.widget() is not None and area.widget().width() == area.viewport().width()
 
 
-def test_widgets_shown_with_their_layout_are_not_laid_out_before(qtbot: QtBot) -> None:
+def test_widgets_shown_with_their_layout_are_not_laid_out_before(qtbot):
     first, other, counter = QLabel("one"), QLabel("other"), Counter()
     first.installEventFilter(counter)
     whole = inside(first, other)

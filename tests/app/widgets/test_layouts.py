@@ -1,12 +1,11 @@
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLabel, QWidget
-from pytestqt.qtbot import QtBot
 
 from app.widgets import layouts
 from app.widgets.drawing import flow
 
 
-def test_items_keep_their_order_stretch_spacing_and_margins(qtbot: QtBot) -> None:
+def test_items_keep_their_order_stretch_spacing_and_margins(qtbot):
     outer, first, second = QWidget(), QLabel("1"), QLabel("2")
     qtbot.addWidget(outer)
     inner = layouts.row(second, layouts.STRETCH)
@@ -33,7 +32,7 @@ def test_items_keep_their_order_stretch_spacing_and_margins(qtbot: QtBot) -> Non
     assert layouts.row(margins=(1, 2, 3, 4)).contentsMargins().right() == 3
 
 
-def test_a_grid_has_its_spacing_and_boxes_flow_into_rows(qtbot: QtBot) -> None:
+def test_a_grid_has_its_spacing_and_boxes_flow_into_rows(qtbot):
     outer = QWidget()
     qtbot.addWidget(outer)
     grid = layouts.grid(parent=outer, across=6, down=5, stretched=1)

@@ -1,12 +1,11 @@
 """A widget that is created once, when first needed."""
 
 from PySide6.QtWidgets import QLineEdit, QTabWidget
-from pytestqt.qtbot import QtBot
 
 from app.widgets.page import Lazy
 
 
-def test_the_widget_is_created_when_first_shown(qtbot: QtBot) -> None:
+def test_the_widget_is_created_when_first_shown(qtbot):
     created = list[QLineEdit]()
 
     def make() -> QLineEdit:
@@ -28,7 +27,7 @@ def test_the_widget_is_created_when_first_shown(qtbot: QtBot) -> None:
     assert len(created) == 1
 
 
-def test_a_widget_is_created_on_request_or_after_its_page(qtbot: QtBot) -> None:
+def test_a_widget_is_created_on_request_or_after_its_page(qtbot):
     lazy = Lazy(lambda: QLineEdit("typed"))
     qtbot.addWidget(lazy)
     assert lazy.widget.text() == "typed" and lazy.widget.parent() is lazy

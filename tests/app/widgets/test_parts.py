@@ -1,7 +1,6 @@
 """The small parts: text, numbers, buttons, cards, questions, pickers."""
 
 import re
-from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -48,7 +47,7 @@ from tests.app.accessible import assert_accessible, name_of
 MARKUP = "<img src='file:///CANARY.png'><b>x</b>&amp;"
 
 
-def test_text_is_shown_literally_and_hidden_characters_are_written_out(qtbot) -> None:
+def test_text_is_shown_literally_and_hidden_characters_are_written_out(qtbot):
     label = Text(MARKUP)
     qtbot.addWidget(label)
     assert label.text() == MARKUP and label.textFormat() == Qt.TextFormat.PlainText
@@ -60,7 +59,7 @@ def test_text_is_shown_literally_and_hidden_characters_are_written_out(qtbot) ->
     assert plain_menu_text("R&D\nx") == "R&&D x"
 
 
-def test_quoted_text_does_not_change_the_direction_and_numbers_follow_it(qapp) -> None:
+def test_quoted_text_does_not_change_the_direction_and_numbers_follow_it(qapp):
     """As Unicode wants it (UAX 9, 2.7); the order is that of the positions of the characters."""
     alone = visible("“ca” attends to “##ו” 0.20, “סלא” 0.03")
     assert alone == "“ca” attends to “\u2068##ו\u2069” 0.20, “\u2068סלא\u2069” 0.03"
@@ -76,7 +75,7 @@ def test_quoted_text_does_not_change_the_direction_and_numbers_follow_it(qapp) -
     assert positions == sorted(positions) and line.cursorToX(text.index("ב"))[0] > positions[2]
 
 
-def test_a_line_that_does_not_fit_is_elided_with_a_tooltip(qtbot) -> None:
+def test_a_line_that_does_not_fit_is_elided_with_a_tooltip(qtbot):
     line = OneLine("a very long name " * 50)
     qtbot.addWidget(line)
     line.resize(120, 20)
@@ -102,11 +101,11 @@ def test_a_line_that_does_not_fit_is_elided_with_a_tooltip(qtbot) -> None:
         (lambda: numbers.ago(3), "just now"),
     ],
 )
-def test_numbers_have_one_notation(qapp, made: Callable[[], str], expected: str) -> None:
+def test_numbers_have_one_notation(qapp, made, expected):
     assert made() == expected
 
 
-def test_titles_and_accessible_names_have_no_mnemonic() -> None:
+def test_titles_and_accessible_names_have_no_mnemonic():
     setters = "set_title|setAccessibleName|setWindowTitle|setPlaceholderText"
     shown = re.compile(rf'(?:{setters})\(\s*(?:self\.)?tr\(\s*"[^"]*&\w')
     code = Path(app.__file__).parent.rglob("*.py")
@@ -114,7 +113,7 @@ def test_titles_and_accessible_names_have_no_mnemonic() -> None:
     assert shown.search('view.set_title(self.tr("&Import"), "")')
 
 
-def test_an_included_model_keeps_its_name_after_the_program_moved(tmp_path: Path) -> None:
+def test_an_included_model_keeps_its_name_after_the_program_moved(tmp_path):
     for name, folder in included_models().items():
         moved = tmp_path / "elsewhere" / folder.relative_to(resources().parent)
         assert base_model_name(FromCheckpoint(path=moved)) == name
@@ -123,7 +122,7 @@ def test_an_included_model_keeps_its_name_after_the_program_moved(tmp_path: Path
     assert base_model_name(FromCheckpoint(path=of_a_run)) == "mine, step 2,000"
 
 
-def test_accessible_names_of_buttons_have_no_mnemonic(qtbot) -> None:
+def test_accessible_names_of_buttons_have_no_mnemonic(qtbot):
     done: list[int] = []
     button = buttons.primary("&Add R&&D", lambda: done.append(1), icon="plus")
     qtbot.addWidget(button)
@@ -132,7 +131,7 @@ def test_accessible_names_of_buttons_have_no_mnemonic(qtbot) -> None:
     assert done == [1]
 
 
-def test_segments_are_chosen_by_click_and_code_and_their_bold_text_is_whole(qtbot) -> None:
+def test_segments_are_chosen_by_click_and_code_and_their_bold_text_is_whole(qtbot):
     segments = Segments(["One", "Two"], "Number")
     qtbot.addWidget(segments)
     with qtbot.waitSignal(segments.chosen) as signal:
@@ -157,7 +156,7 @@ def test_segments_are_chosen_by_click_and_code_and_their_bold_text_is_whole(qtbo
         assert room >= QFontMetrics(bold).horizontalAdvance(text), text
 
 
-def test_a_card_is_a_big_button(qtbot) -> None:
+def test_a_card_is_a_big_button(qtbot):
     card = Card("Open", pressable=True)
     qtbot.addWidget(card)
     card.show()
@@ -170,7 +169,7 @@ def test_a_card_is_a_big_button(qtbot) -> None:
     assert_accessible(card)
 
 
-def test_an_empty_page_offers_the_next_action(qtbot) -> None:
+def test_an_empty_page_offers_the_next_action(qtbot):
     done: list[int] = []
     page = Page("Runs", "Nothing here")
     qtbot.addWidget(page)
@@ -186,7 +185,7 @@ def test_an_empty_page_offers_the_next_action(qtbot) -> None:
     assert_accessible(page)
 
 
-def test_a_layout_is_cleared_with_all_that_is_in_it(qtbot) -> None:
+def test_a_layout_is_cleared_with_all_that_is_in_it(qtbot):
     window = QWidget()
     qtbot.addWidget(window)
     column, inner = QVBoxLayout(window), QVBoxLayout()
@@ -197,7 +196,7 @@ def test_a_layout_is_cleared_with_all_that_is_in_it(qtbot) -> None:
     assert column.count() == 0 and inner.count() == 0
 
 
-def test_a_question_is_answered_by_its_buttons_or_cancelled(qtbot) -> None:
+def test_a_question_is_answered_by_its_buttons_or_cancelled(qtbot):
     window = QWidget()
     qtbot.addWidget(window)
     window.show()
@@ -211,7 +210,7 @@ def test_a_question_is_answered_by_its_buttons_or_cancelled(qtbot) -> None:
     assert answers == ["remove", "keep"]
 
 
-def test_a_switch_is_toggled_by_the_keyboard(qtbot) -> None:
+def test_a_switch_is_toggled_by_the_keyboard(qtbot):
     switch = Switch("Ask")
     qtbot.addWidget(switch)
     switch.show()
@@ -238,7 +237,7 @@ def entries() -> list[ModelEntry]:
     ]
 
 
-def test_checkpoints_are_chosen_and_those_of_equal_runs_can_be_distinguished(qtbot) -> None:
+def test_checkpoints_are_chosen_and_those_of_equal_runs_can_be_distinguished(qtbot):
     box = CheckpointBox(lambda entry: "It is too big." if entry.name == "Huge" else "")
     qtbot.addWidget(box)
     box.set_models(entries())
@@ -268,7 +267,7 @@ def test_checkpoints_are_chosen_and_those_of_equal_runs_can_be_distinguished(qtb
     assert "79.3 % acc · best checkpoint · films · step 120" in text
 
 
-def test_models_passed_over_by_keys_are_not_picked(qtbot) -> None:
+def test_models_passed_over_by_keys_are_not_picked(qtbot):
     box = CheckpointBox()
     qtbot.addWidget(box)
     names = [f"Model {letter}" for letter in "ABCD"]
@@ -304,7 +303,7 @@ class Cell(QAbstractTableModel):
         return known.get(Qt.ItemDataRole(role))
 
 
-def test_a_cell_is_copied_with_its_line_breaks(qtbot) -> None:
+def test_a_cell_is_copied_with_its_line_breaks(qtbot):
     table, cell = QTableView(), Cell()
     qtbot.addWidget(table)
     table.setModel(cell)
@@ -314,7 +313,7 @@ def test_a_cell_is_copied_with_its_line_breaks(qtbot) -> None:
     assert QGuiApplication.clipboard().text() == "a\nb"
 
 
-def test_truncated_names_with_equal_beginnings_differ(qtbot) -> None:
+def test_truncated_names_with_equal_beginnings_differ(qtbot):
     painted = []
     for end in ("first", "second"):
         bars = ProbabilityBars("Labels")
@@ -328,7 +327,7 @@ def test_truncated_names_with_equal_beginnings_differ(qtbot) -> None:
 @pytest.mark.parametrize("frame", [QFrame.Shape.NoFrame, QFrame.Shape.StyledPanel], ids=str)
 @pytest.mark.parametrize("size", [0, 9, 13, 22])
 @pytest.mark.parametrize("lines", [1, 3])
-def test_a_box_sized_for_lines_shows_them_whole(qtbot, qapp, lines, size, frame) -> None:
+def test_a_box_sized_for_lines_shows_them_whole(qtbot, qapp, lines, size, frame):
     box = QPlainTextEdit()
     qtbot.addWidget(box)
     box.setFrameShape(frame)

@@ -34,7 +34,7 @@ SPECS = (
 )
 
 
-def test_every_choice_has_its_own_name() -> None:
+def test_every_choice_has_its_own_name():
     fields = set()
     for spec in SPECS:
         by_field: dict[str, list[str]] = {}

@@ -22,7 +22,7 @@ def weights(form: SpecForm) -> Weights:
     return field
 
 
-def test_a_weight_is_added_for_the_next_label_changed_and_removed(qtbot, form: SpecForm) -> None:
+def test_a_weight_is_added_for_the_next_label_changed_and_removed(qtbot, form):
     field = weights(form)
     field.set_names(["bad", "good"])
     field.add.click()
@@ -37,14 +37,14 @@ def test_a_weight_is_added_for_the_next_label_changed_and_removed(qtbot, form: S
     assert form.is_valid()
 
 
-def test_a_weight_that_is_not_positive_is_refused(form: SpecForm) -> None:
+def test_a_weight_that_is_not_positive_is_refused(form):
     weights(form).put({"bad": 1.0})
     for typed in ("0", "-1", "much", "1e9"):
         weights(form).rows[0].number.lineEdit().setText(typed)
         assert "class_weights" in form.problems(), typed
 
 
-def test_set_values_are_shown(form: SpecForm) -> None:
+def test_set_values_are_shown(form):
     field = weights(form)
     form.set_value({"class_weights": {"a": 1.5, "b": 3.0}})
     assert [(row.name.currentText(), row.number.number()) for row in field.rows] == [

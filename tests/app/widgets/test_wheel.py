@@ -7,7 +7,6 @@ import pytest
 from PySide6.QtCore import QPoint, QPointF
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QAbstractSpinBox, QComboBox, QScrollArea, QVBoxLayout, QWidget
-from pytestqt.qtbot import QtBot
 
 from app.widgets.forms.checkpoint_box import CheckpointBox
 from app.widgets.forms.controls import ComboBox, DoubleSpinBox, NumberField, SpinBox, WheelMixin
@@ -40,7 +39,7 @@ def field(request: pytest.FixtureRequest) -> Field:
     return field
 
 
-def test_the_page_scrolls_until_the_field_has_the_focus(qtbot: QtBot, field: Field) -> None:
+def test_the_page_scrolls_until_the_field_has_the_focus(qtbot, field):
     area, page, other = QScrollArea(), QWidget(), ComboBox()
     column = QVBoxLayout(page)
     column.addWidget(other)
@@ -66,7 +65,7 @@ def test_the_page_scrolls_until_the_field_has_the_focus(qtbot: QtBot, field: Fie
     assert area.verticalScrollBar().value() == 0
 
 
-def test_every_page_uses_these_fields() -> None:
+def test_every_page_uses_these_fields():
     own = re.compile(r"\b(QComboBox|QSpinBox|QDoubleSpinBox|QAbstractSpinBox|QDial)\(")
     files = [str(file) for file in APP.rglob("*.py") if own.search(file.read_text("utf-8"))]
     assert not files

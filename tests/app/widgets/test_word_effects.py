@@ -1,7 +1,6 @@
 """Words with their effects: picked by the mouse and by the arrow keys."""
 
 from PySide6.QtCore import Qt
-from pytestqt.qtbot import QtBot
 
 from app.widgets.text.word_effects import Words, tint_effects
 from engine.messages.explore.attribution import WordEffect
@@ -14,7 +13,7 @@ EFFECTS = tint_effects(
 )
 
 
-def test_a_word_is_picked_by_mouse_and_keys(qtbot: QtBot) -> None:
+def test_a_word_is_picked_by_mouse_and_keys(qtbot):
     words, picked = Words("Words", picks=True), list[int]()
     qtbot.addWidget(words)
     words.word_picked.connect(picked.append)

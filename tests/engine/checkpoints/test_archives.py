@@ -3,7 +3,6 @@
 import io
 import tarfile
 import zipfile
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -42,9 +41,7 @@ def model(tmp_path: Path) -> Files:
     "name, pack", [("m.zip", zipped), ("m.tar.gz", tarred), ("m.tgz", tarred), ("m.tar", tarred)]
 )
 @pytest.mark.parametrize("above", ["", "deep/folder/"])
-def test_only_the_model_is_extracted(
-    tmp_path: Path, model: Files, name: str, pack: Callable[[Path, Files], Path], above: str
-) -> None:
+def test_only_the_model_is_extracted(tmp_path, model, name, pack, above):
     other = {f"{above}train.py": b"import os", f"{above}sub/config.json": b"{}", "x.txt": b"x"}
     evil = {"../vocab.txt": b"x", "/vocab.txt": b"x", f"{above}../../tokenizer.json": b"x"}
     inside = {f"{above}{file}": content for file, content in model.items()}
@@ -58,7 +55,7 @@ def test_only_the_model_is_extracted(
     assert is_model_archive(archive) is (name != "m.zip")  # a zip is detected by its directory
 
 
-def test_links_and_devices_are_passed_over(tmp_path: Path, model: Files) -> None:
+def test_links_and_devices_are_passed_over(tmp_path, model):
     path = tarred(tmp_path / "m.tar", {n: c for n, c in model.items() if n != "vocab.txt"})
     with tarfile.open(path, "a") as archive:
         for name, kind in (("vocab.txt", tarfile.SYMTYPE), ("spiece.model", tarfile.CHRTYPE)):
@@ -71,9 +68,7 @@ def test_links_and_devices_are_passed_over(tmp_path: Path, model: Files) -> None
     assert not (into / "vocab.txt").exists() and not (into / "spiece.model").exists()
 
 
-def test_a_zip_bomb_is_refused_before_extraction(
-    tmp_path: Path, model: Files, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_zip_bomb_is_refused_before_extraction(tmp_path, model, monkeypatch):
     into = tmp_path / "into"
     into.mkdir()
     zeros = zipped(tmp_path / "zeros.zip", {**model, "model.safetensors": bytes(50_000_000)})
@@ -89,9 +84,7 @@ def test_a_zip_bomb_is_refused_before_extraction(
 
 
 @pytest.mark.parametrize("name, pack", [("m.zip", zipped), ("m.tar.gz", tarred)])
-def test_a_damaged_archive_is_reported(
-    tmp_path: Path, model: Files, name: str, pack: Callable[[Path, Files], Path]
-) -> None:
+def test_a_damaged_archive_is_reported(tmp_path, model, name, pack):
     whole = pack(tmp_path / name, model).read_bytes()
     for number, broken in enumerate(
         (b"", whole[:100], whole[: len(whole) // 2], whole[:400] + bytes(200) + whole[600:])
@@ -104,12 +97,12 @@ def test_a_damaged_archive_is_reported(
             unpack(path, into)
 
 
-def test_an_archive_without_a_model_is_reported(tmp_path: Path) -> None:
+def test_an_archive_without_a_model_is_reported(tmp_path):
     with pytest.raises(BadCheckpoint, match=r"no config\.json"):
         unpack(zipped(tmp_path / "a.zip", {"a.txt": b"x"}), tmp_path)
 
 
-def test_a_nested_model_folder_is_found(tmp_path: Path) -> None:
+def test_a_nested_model_folder_is_found(tmp_path):
     model = small.folder(tmp_path / "above" / "model")
     assert find_model_folder(model) == model == find_model_folder(tmp_path / "above")
     old = small.folder(tmp_path / "old" / "0_Transformer")

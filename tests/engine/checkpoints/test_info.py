@@ -60,7 +60,7 @@ def folder(tmp_path: Path) -> Path:
     return path
 
 
-def test_size_heads_and_labels_are_read(folder: Path) -> None:
+def test_size_heads_and_labels_are_read(folder):
     info = checkpoint_info(folder)
     assert (info.layers, info.hidden_size, info.heads, info.vocab_size) == (2, 8, 2, 10)
     assert info.parameters == 80 + 64 + 10 + 16, "what is tied or no parameter is not counted"
@@ -70,13 +70,13 @@ def test_size_heads_and_labels_are_read(folder: Path) -> None:
     assert info.bytes == (folder / "model.safetensors").stat().st_size
 
 
-def test_labels_without_a_head_for_them_are_none(folder: Path) -> None:
+def test_labels_without_a_head_for_them_are_none(folder):
     fewer = {name: value for name, value in TENSORS.items() if not name.startswith("classifier")}
     (folder / "model.safetensors").write_bytes(safetensors(fewer))
     assert checkpoint_info(folder).labels == ()
 
 
-def test_shards_are_read_together(folder: Path) -> None:
+def test_shards_are_read_together(folder):
     names = list(TENSORS)
     for number, part in enumerate((names[:3], names[3:])):
         shard = safetensors({name: TENSORS[name] for name in part})
@@ -91,7 +91,7 @@ def test_shards_are_read_together(folder: Path) -> None:
         checkpoint_info(folder)
 
 
-def test_a_change_is_seen(folder: Path) -> None:
+def test_a_change_is_seen(folder):
     assert checkpoint_info(folder).layers == 2
     (folder / "config.json").write_text(json.dumps({**CONFIG, "num_hidden_layers": 12}))
     assert checkpoint_info(folder).layers == 12
@@ -114,7 +114,7 @@ def test_a_change_is_seen(folder: Path) -> None:
         ("model.safetensors", safetensors(TENSORS) + b"x"),
     ],
 )
-def test_errors_are_one_sentence(folder: Path, name: str, content: bytes | None) -> None:
+def test_errors_are_one_sentence(folder, name, content):
     (folder / name).unlink()
     if content is not None:
         (folder / name).write_bytes(content)
@@ -123,7 +123,7 @@ def test_errors_are_one_sentence(folder: Path, name: str, content: bytes | None)
     assert refused.value.problem.startswith("model cannot be used") and refused.value.advice
 
 
-def test_no_mutation_of_a_file_breaks_more_than_its_own_entry(folder: Path) -> None:
+def test_no_mutation_of_a_file_breaks_more_than_its_own_entry(folder):
     dice = random.Random(7)
     for name in ("config.json", "model.safetensors", "tokenizer_config.json"):
         whole = (folder / name).read_bytes()
@@ -137,7 +137,7 @@ def test_no_mutation_of_a_file_breaks_more_than_its_own_entry(folder: Path) -> N
         (folder / name).write_bytes(whole)
 
 
-def test_the_summary_agrees_with_the_loader(assets: Path) -> None:
+def test_the_summary_agrees_with_the_loader(assets):
     from engine.models.checkpoint import examine
 
     for name in ("bert-tiny-splade-en", "ref-bert-tiny-sst2"):

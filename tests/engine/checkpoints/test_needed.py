@@ -20,7 +20,7 @@ from tests.engine.models import small
 BASE = ["config.json", "vocab.txt"]
 
 
-def test_every_file_of_a_tokenizer_that_is_read_is_fetched() -> None:
+def test_every_file_of_a_tokenizer_that_is_read_is_fetched():
     assert set(TOKENIZER) <= set(TOKENIZERS)
 
 
@@ -39,11 +39,11 @@ def test_every_file_of_a_tokenizer_that_is_read_is_fetched() -> None:
         ),
     ],
 )
-def test_weights_are_fetched_in_their_best_form(there: list[str], wanted: list[str]) -> None:
+def test_weights_are_fetched_in_their_best_form(there, wanted):
     assert select_files([*BASE, *there], "x") == [*BASE, *wanted]
 
 
-def test_what_is_missing_is_named() -> None:
+def test_what_is_missing_is_named():
     for there, expected in (
         (["vocab.txt", "model.safetensors"], "config.json"),
         (["config.json", "model.safetensors"], "vocabulary"),
@@ -58,11 +58,11 @@ def test_what_is_missing_is_named() -> None:
     "name",
     ["", "../a", "/a", "a/../b", "a//b", ".git/config", "a\\b", "c:/a", "a\nb", "a" * 300, "a/b/c"],
 )
-def test_a_path_outside_is_no_model_name(name: str) -> None:
+def test_a_path_outside_is_no_model_name(name):
     assert not is_plain(name)
 
 
-def test_only_pretraining_depends_on_the_direction_of_its_base_model() -> None:
+def test_only_pretraining_depends_on_the_direction_of_its_base_model():
     for kind, task in TASKS.items():
         for causal in (False, True):
             problem = wrong_direction(task(kind=kind), "little", causal)
@@ -72,7 +72,7 @@ def test_only_pretraining_depends_on_the_direction_of_its_base_model() -> None:
     assert wrong_direction(Pretraining(objective="clm"), "little", True) is None
 
 
-def test_a_requested_nsp_head_is_refused_without_support() -> None:
+def test_a_requested_nsp_head_is_refused_without_support():
     for family in FAMILIES.values():
         assert missing_nsp_head(False, family) is None
         problem = missing_nsp_head(True, family)
@@ -95,7 +95,7 @@ def cached(cache: Path, name: str, folder: Path) -> Path:
     return snapshot
 
 
-def test_a_cached_model_is_listed_and_loaded_in_place(tmp_path: Path) -> None:
+def test_a_cached_model_is_listed_and_loaded_in_place(tmp_path):
     folder, cache = small.folder(tmp_path / "mine" / "tiny"), tmp_path / "hub"
     snapshot = cached(cache, "somebody/tiny", folder)
     (cache / "datasets--somebody--rows").mkdir()
@@ -120,6 +120,6 @@ def test_a_cached_model_is_listed_and_loaded_in_place(tmp_path: Path) -> None:
         ({"XDG_CACHE_HOME": "/y"}, "/y/huggingface/hub"),
     ],
 )
-def test_the_cache_is_that_of_the_library(environment: dict[str, str], expected: str) -> None:
+def test_the_cache_is_that_of_the_library(environment, expected):
     assert hub_cache(environment) == Path(expected)
     assert hub_cache({}) == Path.home() / ".cache" / "huggingface" / "hub"

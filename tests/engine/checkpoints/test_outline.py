@@ -14,13 +14,13 @@ SPECS = {"bert": SPEC} | {name: example.spec for name, example in EXAMPLES.items
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_every_family_has_the_parameters_of_its_network(family: str) -> None:
+def test_every_family_has_the_parameters_of_its_network(family):
     network = meta_network(SPECS[family], Heads(pooler=True))
     blocks = outline(SPECS[family], ("pooler",))
     assert parameters(blocks) == sum(p.numel() for p in network.parameters())
 
 
-def test_each_head_is_a_separate_block() -> None:
+def test_each_head_is_a_separate_block():
     heads = ("mlm", "nsp", "pooler", "text_classification")
     named = {block.name: block for block in outline(PRESETS["tiny"], heads, 3)}
     assert named["Task head"].parameters == 3 * 128 + 3
@@ -29,6 +29,6 @@ def test_each_head_is_a_separate_block() -> None:
     assert head.parameters == 128 * 128 + 128 + 256 + 30522, "its decoder is counted once"
 
 
-def test_layers_are_numbered() -> None:
+def test_layers_are_numbered():
     blocks = outline(PRESETS["mini"])
     assert [block.number for block in blocks if block.name == "Layer"] == [1, 2, 3, 4]

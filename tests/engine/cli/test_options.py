@@ -39,7 +39,7 @@ def run(*words: str) -> tuple[Any, str]:
     return (heard[0] if heard else None), result.output
 
 
-def test_given_values_have_the_path_of_their_field() -> None:
+def test_given_values_have_the_path_of_their_field():
     values, _ = run("--cups=3", "--loud", "--colour", "blue", "--guests=Ann,Bob", "--room=garden")
     assert OPTIONS.select(values) == {
         "kitchen.kettle.cups": 3,
@@ -55,12 +55,12 @@ def test_given_values_have_the_path_of_their_field() -> None:
 
 
 @pytest.mark.parametrize("words", [("--cups=many",), ("--colour=green",), ("--kind=kettle",)])
-def test_values_of_a_wrong_type_are_refused(words: tuple[str, ...]) -> None:
+def test_values_of_a_wrong_type_are_refused(words):
     values, printed = run(*words)
     assert values is None and words[0].partition("=")[0] in printed
 
 
-def test_the_help_shows_each_field_under_its_heading() -> None:
+def test_the_help_shows_each_field_under_its_heading():
     _, printed = run("--help")
     before, after = printed.split("Kettle:")
     assert "--room" in before and "Where it is:" in before

@@ -32,7 +32,7 @@ SPECS: tuple[type[BaseModel], ...] = (
 WRITTEN_BY_THE_PROGRAM = {"kind", "model"}  # no settings
 
 
-def test_each_setting_has_a_title_a_help_text_and_a_level() -> None:
+def test_each_setting_has_a_title_a_help_text_and_a_level():
     for spec in SPECS:
         for name, info in spec.model_fields.items():
             if name in WRITTEN_BY_THE_PROGRAM:
@@ -43,14 +43,14 @@ def test_each_setting_has_a_title_a_help_text_and_a_level() -> None:
             assert get_level(info) in LEVELS
 
 
-def test_each_setting_has_one_level() -> None:
+def test_each_setting_has_one_level():
     for spec in SPECS:
         by_level = [fields_at(spec, level) for level in LEVELS]
         assert sorted(name for names in by_level for name in names) == sorted(get_settings(spec))
         assert fields_at(spec, *LEVELS) == tuple(get_settings(spec))
 
 
-def test_a_branch_may_change_fields_that_fit_any_checkpoint() -> None:
+def test_a_branch_may_change_fields_that_fit_any_checkpoint():
     bound = set(get_settings(TrainingSpec)) - set(branch_fields(TrainingSpec))
     assert bound == {
         *("lora_rank", "lora_alpha", "lora_dropout", "lora_layers"),

@@ -17,7 +17,7 @@ def problems(spec, **fields: object) -> list[Problem]:
     return list_problems(caught.value)
 
 
-def test_a_single_field_is_named() -> None:
+def test_a_single_field_is_named():
     (one,) = problems(TrainingSpec, batch_size=0)
     assert one == ("must be at least 1", ("batch_size",))
     (one,) = problems(HardwareSpec, cores="3-1")
@@ -33,13 +33,13 @@ def test_a_single_field_is_named() -> None:
         (Mapping, {"text": "a", "endings": ["b", "a"]}, ("text", "endings")),
     ],
 )
-def test_a_rule_names_all_fields_that_it_is_about(spec, fields, about: tuple[str, ...]) -> None:
+def test_a_rule_names_all_fields_that_it_is_about(spec, fields, about):
     (one,) = problems(spec, **fields)
     assert one.fields == about
     assert isinstance(one.text, Phrase) and not one.text.endswith(".")
 
 
-def test_all_problems_become_one_error() -> None:
+def test_all_problems_become_one_error():
     with pytest.raises(ValidationError) as caught:
         TrainingSpec.model_validate({"batch_size": 0, "epochs": "many"})
     message = describe_validation(caught.value, "The job").problem

@@ -22,12 +22,12 @@ TEXT = TASKS["text_classification"].info
 TINY, SMALL, BASE = bert(2, 128), bert(4, 256), bert(12, 768)
 
 
-def test_the_weights_of_layers_are_those_of_their_matrices() -> None:
+def test_the_weights_of_layers_are_those_of_their_matrices():
     assert layer_weights(BASE) == 12 * 12 * 768**2 == 84_934_656
 
 
 @pytest.mark.parametrize("kind", TASKS)
-def test_a_size_that_was_not_measured_has_the_values_of_the_paper(kind: str) -> None:
+def test_a_size_that_was_not_measured_has_the_values_of_the_paper(kind):
     facts = TASKS[kind].info
     recommended = recommend(Situation(facts, network=BASE, rows=500))
     assert recommended.training == facts.training
@@ -36,7 +36,7 @@ def test_a_size_that_was_not_measured_has_the_values_of_the_paper(kind: str) -> 
     assert recommend(Situation(facts)).training == facts.training, "nor has one that is unknown"
 
 
-def test_smaller_networks_and_adapters_learn_at_higher_rates() -> None:
+def test_smaller_networks_and_adapters_learn_at_higher_rates():
     rates = [
         recommend(Situation(TEXT, network=network)).training.learning_rate
         for network in (TINY, SMALL, bert(6, 384), BASE)
@@ -46,7 +46,7 @@ def test_smaller_networks_and_adapters_learn_at_higher_rates() -> None:
     assert adapted > rates[1]
 
 
-def test_fewer_rows_get_more_epochs_and_the_reason_gives_the_updates() -> None:
+def test_fewer_rows_get_more_epochs_and_the_reason_gives_the_updates():
     rows = (50, 3_000, 100_000)
     recommended = [recommend(Situation(TEXT, network=SMALL, rows=count)) for count in rows]
     epochs = [network.training.epochs for network in recommended]
@@ -57,7 +57,7 @@ def test_fewer_rows_get_more_epochs_and_the_reason_gives_the_updates() -> None:
     )
 
 
-def test_a_rate_that_was_not_measured_does_not_say_so() -> None:
+def test_a_rate_that_was_not_measured_does_not_say_so():
     reasons = [
         recommend(Situation(TEXT, network=bert(6, 384), lora=lora)).reasons["learning_rate"]
         for lora in (False, True)
@@ -66,7 +66,7 @@ def test_a_rate_that_was_not_measured_does_not_say_so() -> None:
     assert reasons[1].startswith("Between what was measured")
 
 
-def test_another_probe_gets_its_rate_unless_the_user_set_one() -> None:
+def test_another_probe_gets_its_rate_unless_the_user_set_one():
     lstm, linear = Features(vectors="last"), Features(vectors="last", probe="linear")
     assert lstm.learning_rate == PROBE_RATES[lstm.probe]
     probe = probe_rate(lstm, linear)
@@ -79,7 +79,7 @@ def test_another_probe_gets_its_rate_unless_the_user_set_one() -> None:
 
 
 @pytest.mark.parametrize("typical, length", [(3, 16), (45, 48), (64, 64), (65, 80), (900, 256)])
-def test_the_length_fits_typical_inputs_and_the_network(typical: int, length: int) -> None:
+def test_the_length_fits_typical_inputs_and_the_network(typical, length):
     network = SMALL.model_copy(update={"max_positions": 256})
     recommended = recommend(Situation(TEXT, network=network, typical_length=typical))
     assert recommended.training.max_length == length
@@ -88,14 +88,14 @@ def test_the_length_fits_typical_inputs_and_the_network(typical: int, length: in
     )
 
 
-def test_windows_and_blocks_keep_their_usual_length() -> None:
+def test_windows_and_blocks_keep_their_usual_length():
     for kind, length in (("question_answering", 384), ("pretraining", 128)):
         facts = TASKS[kind].info
         recommended = recommend(Situation(facts, network=SMALL, typical_length=900))
         assert recommended.training.max_length == length
 
 
-def test_the_tables_are_in_ascending_order() -> None:
+def test_the_tables_are_in_ascending_order():
     assert RATES.keys() == EPOCHS.keys()
     for rates in RATES.values():
         assert [rate.max_weights for rate in rates] == sorted(one.max_weights for one in rates)

@@ -78,13 +78,13 @@ def problems(**fields: object):
 
 
 @pytest.mark.parametrize("paths", CASES, ids=" ".join)
-def test_a_rule_names_its_fields(paths: tuple[str, ...]) -> None:
+def test_a_rule_names_its_fields(paths):
     (problem,) = problems(**CASES[paths])
     assert problem.fields == paths
     assert isinstance(problem.text, Phrase) and not problem.text.endswith(".")
 
 
-def test_every_rule_is_broken_by_a_case() -> None:
+def test_every_rule_is_broken_by_a_case():
     names = {rule.__name__ for rule in RULES}
     broken = set()
     for fields in CASES.values():
@@ -95,11 +95,11 @@ def test_every_rule_is_broken_by_a_case() -> None:
     assert broken == names
 
 
-def test_all_broken_rules_are_reported_together() -> None:
+def test_all_broken_rules_are_reported_together():
     errors = problems(hardware={"processes": 8, "device": "mps"}, training={"batch_size": 4})
     assert len(errors) == 2
 
 
-def test_a_field_of_the_task_is_named_by_its_path() -> None:
+def test_a_field_of_the_task_is_named_by_its_path():
     (problem,) = problems(task={"kind": "pretraining", "mlm_probability": 2})
     assert problem.fields == ("task.mlm_probability",)

@@ -23,7 +23,7 @@ def run(tmp_path: Path) -> RunFolder:
     return RunFolder.create(tmp_path / "run", fake_worker.job())
 
 
-def test_a_run_is_sampled_until_it_ends(run: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_is_sampled_until_it_ends(run, monkeypatch):
     monkeypatch.setattr(history, "FIRST_PAUSE", 0.01)
     steps = iter(range(1, 1_000_000))
     with history.sampling(run, os.getpid(), lambda: next(steps)):
@@ -37,7 +37,7 @@ def test_a_run_is_sampled_until_it_ends(run: RunFolder, monkeypatch: pytest.Monk
     assert read_samples(run.machine_file, byte) == ([], byte), "nobody looks on"
 
 
-def test_each_figure_is_a_curve_of_whatever_it_is_known_of(run: RunFolder) -> None:
+def test_each_figure_is_a_curve_of_whatever_it_is_known_of(run):
     for step in (0, 10, 10, 20, 30, 15):  # two samples at step 10; resumed from 10 after 30
         append_sample(run, SAMPLE.model_copy(update={"step": step}))
     samples, _ = read_samples(run.machine_file, 0)
@@ -53,7 +53,7 @@ def test_each_figure_is_a_curve_of_whatever_it_is_known_of(run: RunFolder) -> No
     assert build_curves(samples, "power") == {}, "nothing tells it here"
 
 
-def test_the_file_may_be_cut_damaged_or_somebody_elses(run: RunFolder, tmp_path: Path) -> None:
+def test_the_file_may_be_cut_damaged_or_somebody_elses(run, tmp_path):
     append_sample(run, MachineSample(step=1, busy=0.5))
     whole = run.machine_file.read_bytes()
     with run.machine_file.open("ab") as file:
@@ -67,7 +67,7 @@ def test_the_file_may_be_cut_damaged_or_somebody_elses(run: RunFolder, tmp_path:
 
 
 @pytest.mark.skipif(os.name == "nt", reason="links need rights there")
-def test_nothing_is_written_or_read_through_a_link(run: RunFolder, tmp_path: Path) -> None:
+def test_nothing_is_written_or_read_through_a_link(run, tmp_path):
     target = tmp_path / "mine"
     target.write_text("mine")
     run.machine_file.symlink_to(target)

@@ -123,14 +123,12 @@ def places(kinds: Iterable[str]) -> list[Any]:
 
 
 @pytest.mark.parametrize("kind, library", places(KINDS))
-def test_the_code_predicts_as_the_engine_does(models, run_code, kind, library) -> None:
+def test_the_code_predicts_as_the_engine_does(models, run_code, kind, library):
     assert_equal(run_code[kind, library], models[kind])
 
 
 @pytest.mark.parametrize("kind, library", places(DECIDED))
-def test_the_lines_use_thresholds_and_temperature(
-    models, run_code, kind, library, tmp_path
-) -> None:
+def test_the_lines_use_thresholds_and_temperature(models, run_code, kind, library, tmp_path):
     model = copied(models[kind], tmp_path)
     save_settings(model.checkpoint, DECIDED[kind])
     right = expected(model)
@@ -147,7 +145,7 @@ def test_the_lines_use_thresholds_and_temperature(
         assert "|".join(ast.literal_eval(chosen)) == right["labels"]
 
 
-def test_a_question_is_withheld_by_the_threshold_of_the_job_or_of_the_model() -> None:
+def test_a_question_is_withheld_by_the_threshold_of_the_job_or_of_the_model():
     task = QuestionAnswering(unanswerable=True, no_answer_threshold=2.5)
     for code in (transformers_code, onnx_code):
         assert "if no_answer > 2.5 else" in code(task, "here")

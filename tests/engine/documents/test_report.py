@@ -1,7 +1,6 @@
 """The run report agrees with its files, and cannot contain active content."""
 
 from html.parser import HTMLParser
-from pathlib import Path
 
 import pytest
 from huggingface_hub import ModelCard
@@ -24,7 +23,7 @@ from engine.results.measures import main_score
 from engine.results.predictions import Predictions, read_predictions
 from engine.results.store import log_evaluation, predictions_file
 from engine.runs.folder import RunFolder
-from tests.engine.fine_tuned import KINDS, FineTuned, copied
+from tests.engine.fine_tuned import KINDS, copied
 from tests.engine.models.small import folder
 from tests.engine.results.made import classified
 
@@ -62,7 +61,7 @@ def sections(report: Report) -> dict[str, Section]:
     return {section.key: section for section in report.sections}
 
 
-def test_the_report_agrees_with_the_run_folder(model: FineTuned) -> None:
+def test_the_report_agrees_with_the_run_folder(model):
     report, results = run_report(model.run)
     predictions, by_key = (
         read_predictions(predictions_file(model.run.results, "validation")),
@@ -98,7 +97,7 @@ def test_the_report_agrees_with_the_run_folder(model: FineTuned) -> None:
     assert len(by_key["validation-mistakes"].rows) == min(20, int(wrong.sum()))
 
 
-def test_the_page_has_every_section_and_picture_in_its_place(model: FineTuned) -> None:
+def test_the_page_has_every_section_and_picture_in_its_place(model):
     report, _ = run_report(model.run)
     picture = Picture("validation", "Matrix", "Gold by row.", "data:image/png;base64,AAAA", 400)
     page = Page(html(report, [picture]))
@@ -112,7 +111,7 @@ def test_the_page_has_every_section_and_picture_in_its_place(model: FineTuned) -
     assert all(str(v).startswith("data:") for n, v in page.attributes if n in ("src", "href"))
 
 
-def test_foreign_markup_is_escaped() -> None:
+def test_foreign_markup_is_escaped():
     report = Report(
         phrase("Report of the run “{name}”", name=HOSTILE),
         HOSTILE,
@@ -126,13 +125,13 @@ def test_foreign_markup_is_escaped() -> None:
     assert [row for _, row in page.texts if "alert" in row]
 
 
-def test_the_page_is_in_the_language_of_the_reader() -> None:
+def test_the_page_is_in_the_language_of_the_reader():
     report = Report("", "", (Section("limits", phrase("Limits")),))
     text = html(report, (), {"Limits": "Grenzen", "": ""}.__getitem__, "de")
     assert "<h2>Grenzen</h2>" in text and '<html lang="de">' in text
 
 
-def test_mistakes_are_limited_with_the_most_confident_first(model: FineTuned) -> None:
+def test_mistakes_are_limited_with_the_most_confident_first(model):
     long = "word " * 200
     predictions = classified(
         ["bad", "bad", "good"],
@@ -151,7 +150,7 @@ def test_mistakes_are_limited_with_the_most_confident_first(model: FineTuned) ->
     assert rows[0][1] == f"{long[:CELL_CHARACTERS]}…" and rows[0][-1] == "0.900"
 
 
-def test_looks_at_the_test_rows_are_counted(model: FineTuned) -> None:
+def test_looks_at_the_test_rows_are_counted(model):
     predictions = read_predictions(predictions_file(model.run.results, "validation"))
     test = Predictions(predictions.info.model_copy(update={"part": "test"}), predictions.table)
     test.write(predictions_file(model.run.results, "test"))
@@ -162,7 +161,7 @@ def test_looks_at_the_test_rows_are_counted(model: FineTuned) -> None:
     assert "scored 2 times" in " ".join(sections(report)["test"].sentences)
 
 
-def test_a_run_names_its_group(model: FineTuned) -> None:
+def test_a_run_names_its_group(model):
     group = RunGroup(id="1", name="Seeds", runs=3)
     job = model.run.job().model_copy(update={"group": group})
     model.run.spec_file.write_text(job.model_dump_json(), encoding="utf-8")
@@ -170,7 +169,7 @@ def test_a_run_names_its_group(model: FineTuned) -> None:
     assert ("group", "one of 3 runs of “Seeds”") in rows
 
 
-def test_a_run_without_results_is_refused_in_words(model: FineTuned, tmp_path: Path) -> None:
+def test_a_run_without_results_is_refused_in_words(model, tmp_path):
     predictions_file(model.run.results, "validation").unlink()
     with pytest.raises(StudioError, match="no results to report") as refused:
         run_report(model.run)
@@ -188,7 +187,7 @@ def test_every_task_has_a_report(tuned, kind):
     assert Page(html(report)).of("h2")[0] == "What was trained"
 
 
-def test_the_hub_reads_the_metadata_and_people_the_rest(model: FineTuned) -> None:
+def test_the_hub_reads_the_metadata_and_people_the_rest(model):
     predictions = read_predictions(predictions_file(model.run.results, "validation"))
     assert predictions.info.step is not None
     best = model.run.checkpoint(predictions.info.step)
@@ -205,7 +204,7 @@ def test_the_hub_reads_the_metadata_and_people_the_rest(model: FineTuned) -> Non
     assert "onnxruntime" in model_card(best, "onnx") and "```" not in model_card(best, "tf1")
 
 
-def test_unknown_facts_are_omitted(tmp_path: Path) -> None:
+def test_unknown_facts_are_omitted(tmp_path):
     text = model_card(folder(tmp_path / "model", Heads(mlm=True)), "hf")
     assert ModelCard(text).data.pipeline_tag is None
     assert "## Scores" not in text and "trained on" not in text and "## Use" not in text

@@ -75,7 +75,7 @@ def test_no_answer_is_given_above_the_threshold():
     assert choice.answer(CONTEXT, 1.0) == "a0 b1"
 
 
-def test_scores_of_a_network_that_blew_up_are_compared_all_the_same() -> None:
+def test_scores_of_a_network_that_blew_up_are_compared_all_the_same():
     for bad in [math.nan, math.inf, -math.inf]:
         windows = make_windows()
         choice = choose(windows, np.full((len(windows), 15), bad), np.full((len(windows), 15), bad))

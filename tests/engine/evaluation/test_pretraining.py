@@ -3,7 +3,7 @@
 from engine.evaluation.pretraining import report
 
 
-def test_sums_become_means() -> None:
+def test_sums_become_means():
     result = report(8, 16.0, 2, 6, 4, 2.0, 3)
     assert result.metrics() == {
         "loss": 2.5,
@@ -16,7 +16,7 @@ def test_sums_become_means() -> None:
     }
 
 
-def test_without_pairs_the_loss_is_that_of_the_tokens() -> None:
+def test_without_pairs_the_loss_is_that_of_the_tokens():
     assert report(4, 6.0, 1, 2).metrics() == {
         "loss": 1.5,
         "accuracy": 0.25,
@@ -25,6 +25,6 @@ def test_without_pairs_the_loss_is_that_of_the_tokens() -> None:
     }
 
 
-def test_nothing_gives_zeros() -> None:
+def test_nothing_gives_zeros():
     for metric in ["loss", "accuracy", "top5"]:
         assert report(0, 0.0, 0, 0).metrics()[metric] == 0

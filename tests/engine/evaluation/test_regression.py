@@ -53,13 +53,13 @@ def test_correlations_of_finite_numbers_are_finite_however_large_or_small(rows):
     json.dumps(result.to_json(), allow_nan=False)
 
 
-def test_a_straight_line_is_straight_at_any_scale() -> None:
+def test_a_straight_line_is_straight_at_any_scale():
     for scale in [5e-324, 1e-300, 1.0, 1e300]:
         result = report(np.array([1, 2, 3, 5]) * scale, [10, 20, 30, 50])
         assert result.pearson == pytest.approx(1) and result.spearman == pytest.approx(1)
 
 
-def test_a_constant_side_has_no_correlation() -> None:
+def test_a_constant_side_has_no_correlation():
     for predicted, true in [([], []), ([1], [2]), ([0.1] * 3, [1, 2, 3]), ([1, 2], [7, 7])]:
         result = report(predicted, true)
         assert (result.pearson, result.spearman) == (0, 0)

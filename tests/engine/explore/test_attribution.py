@@ -97,7 +97,7 @@ def logit(pair: Pair, output: int, against: int | None = None, position: int | N
 
 @pytest.mark.parametrize("contrast", [None, 2])
 @pytest.mark.parametrize("kind", ["class", "tag"])
-def test_every_method_equals_captum(classes, tags, kind, contrast) -> None:
+def test_every_method_equals_captum(classes, tags, kind, contrast):
     pair, position = (classes, None) if kind == "class" else (tags, 4)
     forward = logit(pair, 1, contrast, position)
     labels = pair.ours.labels
@@ -140,7 +140,7 @@ def test_every_method_equals_captum(classes, tags, kind, contrast) -> None:
 
 
 @pytest.mark.parametrize("kind,outputs", [("multi_label", 3), ("regression", 1)])
-def test_a_typed_mask_is_no_word_and_parts_continue(tmp_path, monkeypatch, kind, outputs) -> None:
+def test_a_typed_mask_is_no_word_and_parts_continue(tmp_path, monkeypatch, kind, outputs):
     pair = Pair(tmp_path / "model", kind, "AutoModelForSequenceClassification", outputs)
     text = "abc de [MASK] abcde"
     inputs = transformers.AutoTokenizer.from_pretrained(pair.folder)(text, return_tensors="pt")
@@ -169,7 +169,7 @@ def test_a_typed_mask_is_no_word_and_parts_continue(tmp_path, monkeypatch, kind,
     assert (result.done, result.points) == (3, 3)
 
 
-def test_the_best_choice_is_explained_over_the_text_and_itself(tmp_path) -> None:
+def test_the_best_choice_is_explained_over_the_text_and_itself(tmp_path):
     pair = Pair(tmp_path / "model", "multiple_choice", "AutoModelForMultipleChoice", 1)
     asks = {"pair": "b", "endings": ("ca", "dd e")}
     answer = attribute(pair.ours, query("abc de", **asks))
@@ -190,13 +190,13 @@ def test_the_best_choice_is_explained_over_the_text_and_itself(tmp_path) -> None
     assert answer.words[0].effect == pytest.approx(score() - score(*first), abs=CLOSE)
 
 
-def test_an_empty_text_has_no_words(tiny) -> None:
+def test_an_empty_text_has_no_words(tiny):
     answer = attribute(tiny, query(""))
     assert answer.words == () and answer.next is None and answer.points == 0
 
 
 @pytest.mark.parametrize("baseline", ["mask", "pad", "zero"])
-def test_integrated_gradients_sum_to_what_they_explain_in_every_family(known, baseline) -> None:
+def test_integrated_gradients_sum_to_what_they_explain_in_every_family(known, baseline):
     """For the token predicted at a mask, and for the difference to another one."""
     masked = (2,)
     about = {"head": "mlm", "masked": masked, "method": "integrated_gradients",
@@ -217,7 +217,7 @@ def test_integrated_gradients_sum_to_what_they_explain_in_every_family(known, ba
     assert other.explained.against == against
 
 
-def test_points_are_doubled_until_the_sum_is_close(classes, monkeypatch) -> None:
+def test_points_are_doubled_until_the_sum_is_close(classes, monkeypatch):
     """With slices of a few points, so that every part continues the previous one."""
     monkeypatch.setattr(attribution, "BACKWARD_SLICE", 40)
     ask = query(method="integrated_gradients", points=1, pair=PAIR)
@@ -243,7 +243,7 @@ def attribute_at_once(ours: Checkpoint, points: int):
 @pytest.mark.skipif(
     not is_available("float32"), reason="there is no packed product on this machine"
 )
-def test_the_packed_network_refuses_a_gradient(classes) -> None:
+def test_the_packed_network_refuses_a_gradient(classes):
     """The outputs are the same, but its gradient would be silently wrong."""
     packed = Checkpoint(**vars(classes.ours) | {"network": pack_network(classes.ours.network,
                                                                           "float32")})  # fmt: skip
@@ -256,7 +256,7 @@ def test_the_packed_network_refuses_a_gradient(classes) -> None:
             attribute(packed, query(method=method, pair=PAIR))
 
 
-def test_rollout_is_that_of_the_token_that_the_logit_is_of(tags) -> None:
+def test_rollout_is_that_of_the_token_that_the_logit_is_of(tags):
     _, rolled = weights(tags.ours, TEXT, PAIR, "rollout")
     result = attribute(tags.ours, query(method="rollout", position=5, pair=PAIR))
     first = tags.words.index(tags.words[5])
@@ -265,7 +265,7 @@ def test_rollout_is_that_of_the_token_that_the_logit_is_of(tags) -> None:
     assert sum(result.effects) == pytest.approx(1, abs=1e-5) and result.difference is None
 
 
-def test_an_answer_begins_and_ends_at_its_most_likely_tokens(tmp_path) -> None:
+def test_an_answer_begins_and_ends_at_its_most_likely_tokens(tmp_path):
     pair = Pair(tmp_path / "model", "question_answering", "AutoModelForQuestionAnswering", 2)
     with torch.no_grad():
         theirs = pair.theirs(**pair.given)
@@ -279,7 +279,7 @@ def test_an_answer_begins_and_ends_at_its_most_likely_tokens(tmp_path) -> None:
         attribute(pair.ours, query())
 
 
-def test_a_probe_has_the_gradient_of_its_encoder(tmp_path) -> None:
+def test_a_probe_has_the_gradient_of_its_encoder(tmp_path):
     """Training a probe freezes its encoder; explaining it needs the gradient."""
     ours = load(
         folder(tmp_path / "probe", Heads(outputs=3, features=Features(vectors="sum of last four")))
@@ -294,12 +294,12 @@ def test_a_probe_has_the_gradient_of_its_encoder(tmp_path) -> None:
     "about,problem",
     [({"label": "none of them"}, "does not know the class"), ({"head": "mlm"}, "no MLM head")],
 )
-def test_missing_parts_are_refused_in_a_sentence(classes, about, problem) -> None:
+def test_missing_parts_are_refused_in_a_sentence(classes, about, problem):
     with pytest.raises(StudioError, match=problem):
         attribute(classes.ours, query(pair=PAIR, **about))
 
 
-def test_a_token_needs_a_mask_and_a_vocabulary_that_has_it(tiny) -> None:
+def test_a_token_needs_a_mask_and_a_vocabulary_that_has_it(tiny):
     with pytest.raises(StudioError, match="Nothing is masked"):
         attribute(tiny, query(head="mlm"))
     with pytest.raises(StudioError, match="no token “xyz”"):

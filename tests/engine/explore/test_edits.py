@@ -34,7 +34,7 @@ def logits(model, tokenizer, text: str) -> torch.Tensor:
         return model(**tokenizer(text, return_tensors="pt")).logits[0]
 
 
-def test_every_edit_has_the_logit_of_the_changed_text(classes) -> None:
+def test_every_edit_has_the_logit_of_the_changed_text(classes):
     ours, model, tokenizer = classes
     edits = (Edit(start=0, end=4), Edit(start=0, end=6, text="de abc"), Edit(start=4, end=6,
              text="q"))  # fmt: skip
@@ -51,7 +51,7 @@ def test_every_edit_has_the_logit_of_the_changed_text(classes) -> None:
         assert edit.predicted == ours.labels[int(theirs.argmax())]
 
 
-def test_a_mask_stays_with_its_word_and_an_edit_of_it_has_no_score(classes) -> None:
+def test_a_mask_stays_with_its_word_and_an_edit_of_it_has_no_score(classes):
     ours = classes[0]
     edits = (Edit(start=0, end=4), Edit(start=4, end=6, text="q"))
     mask = next(n for n, t in enumerate(ours.tokenizer.encode(TEXT).tokens) if t.start == 4)
@@ -68,7 +68,7 @@ def test_a_mask_stays_with_its_word_and_an_edit_of_it_has_no_score(classes) -> N
     assert "token that is explained" in answer.edits[1].problem
 
 
-def test_faithfulness_equals_that_of_manual_masking(classes, monkeypatch) -> None:
+def test_faithfulness_equals_that_of_manual_masking(classes, monkeypatch):
     ours, model, tokenizer = classes
     monkeypatch.setattr(attribution, "FORWARD_SLICE", 100)
     inputs = tokenizer(TEXT, return_tensors="pt")
@@ -100,14 +100,14 @@ def test_faithfulness_equals_that_of_manual_masking(classes, monkeypatch) -> Non
         assert actual.sufficiency == pytest.approx(alone, abs=CLOSE)
 
 
-def test_an_order_names_every_word_once(classes) -> None:
+def test_an_order_names_every_word_once(classes):
     with pytest.raises(StudioError, match="two words"):
         check_faithfulness(
             classes[0], CheckFaithfulness(checkpoint=Path("any"), text=TEXT, order=(0, 0))
         )
 
 
-def test_words_are_suggested_by_the_mask_head(classes) -> None:
+def test_words_are_suggested_by_the_mask_head(classes):
     ours = classes[0]
     question = SuggestWords(checkpoint=Path("any"), text=TEXT, start=7, end=8, top=4)
     masked = next(n for n, t in enumerate(ours.tokenizer.encode(TEXT).tokens) if t.start == 7)

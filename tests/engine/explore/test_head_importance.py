@@ -32,7 +32,7 @@ def query(path: Path, **more) -> WeighHeads:
     return WeighHeads(checkpoint=path, texts=typed, **more)
 
 
-def test_importance_and_loss_without_a_head_are_those_of_transformers(classifier, tmp_path) -> None:
+def test_importance_and_loss_without_a_head_are_those_of_transformers(classifier, tmp_path):
     checkpoint = load(classifier)
     answer = weigh(checkpoint, query(classifier, each_head=True), tmp_path, lambda _: None)
     values = np.load(answer.file)
@@ -99,7 +99,7 @@ def test_layers_below_that_are_kept_change_nothing(known, tmp_path):
     ],
     ids=["one layer", "learned mix"],
 )
-def test_a_probe_needs_the_heads_below_the_vectors_that_it_reads(features, tmp_path) -> None:
+def test_a_probe_needs_the_heads_below_the_vectors_that_it_reads(features, tmp_path):
     """Importance against differences of losses, the loss without a head against full passes."""
     checkpoint = load(folder(tmp_path / "probe", Heads(outputs=3, features=features)))
     question = query(tmp_path / "probe", each_head=True)
@@ -131,7 +131,7 @@ def test_a_probe_needs_the_heads_below_the_vectors_that_it_reads(features, tmp_p
     assert result["importance"].any()
 
 
-def test_inputs_that_belong_together_are_computed_without_a_head_together(classifier) -> None:
+def test_inputs_that_belong_together_are_computed_without_a_head_together(classifier):
     """Two choices of one example, the second padded."""
     network = load(classifier).network
     tokens = torch.tensor([[2, 5, 6, 7, 3], [2, 8, 3, 0, 0]])
@@ -155,7 +155,7 @@ def test_inputs_that_belong_together_are_computed_without_a_head_together(classi
                     assert result[head] == pytest.approx(float(loss(network, batch)), rel=CLOSE)
 
 
-def test_layers_are_computed_for_several_heads_at_once(classifier) -> None:
+def test_layers_are_computed_for_several_heads_at_once(classifier):
     """Of two layers with two heads: a pass for the gradient and one that caches its parts, then
     each layer for both heads of the lower one at once, and the upper one for its own."""
     checkpoint = load(classifier)
@@ -169,7 +169,7 @@ def test_layers_are_computed_for_several_heads_at_once(classifier) -> None:
     assert (calls.count(0), calls.count(1)) == (2 + 1, 2 + 2)
 
 
-def test_batching_changes_no_importance(known, monkeypatch) -> None:
+def test_batching_changes_no_importance(known, monkeypatch):
     """Texts of several lengths in a padded batch, and each alone."""
     checkpoint = known.checkpoint
     lines = ("A quiet film, and nobody laughs at it.", "Nobody.", "A film, a quiet film.")
@@ -182,7 +182,7 @@ def test_batching_changes_no_importance(known, monkeypatch) -> None:
         assert a["importance"] == pytest.approx(other["importance"], rel=1e-3, abs=CLOSE)
 
 
-def test_every_family_has_a_gradient_for_each_head(known, tmp_path) -> None:
+def test_every_family_has_a_gradient_for_each_head(known, tmp_path):
     """For masked tokens; ALBERT's shared layer has one per layer index. It is the slope of the
     loss."""
     checkpoint = known.checkpoint
@@ -195,7 +195,7 @@ def test_every_family_has_a_gradient_for_each_head(known, tmp_path) -> None:
     assert (values[0, ..., 0] > 0).all() and values[0, ..., 1].any()
 
 
-def test_the_packed_network_has_no_gradient(classifier) -> None:
+def test_the_packed_network_has_no_gradient(classifier):
     """An error instead of a silently wrong number; callers use the plain network."""
     serving = Serving(load(classifier))
     if serving.exact is serving.plain:
@@ -206,7 +206,7 @@ def test_the_packed_network_has_no_gradient(classifier) -> None:
         measure_texts(serving.exact.network, [(batch, loss)], False)
 
 
-def test_without_labels_or_a_head_there_is_no_loss(classifier, tmp_path) -> None:
+def test_without_labels_or_a_head_there_is_no_loss(classifier, tmp_path):
     texts = TextSet(typed=(TypedText(text="a b"),))
     question = WeighHeads(checkpoint=classifier, texts=texts)
     with pytest.raises(StudioError, match="no labels"):

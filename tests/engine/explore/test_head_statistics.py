@@ -36,7 +36,7 @@ def counted(checkpoint: Checkpoint, question: CountHeads, scratch: Path, emit=la
     return answer, {name: values[..., n] for n, name in enumerate(answer.columns)}
 
 
-def test_means_are_those_of_all_tokens_in_transformers(known, tmp_path) -> None:
+def test_means_are_those_of_all_tokens_in_transformers(known, tmp_path):
     answer, result = counted(known.checkpoint, make_query(TEXTS), tmp_path)
     sums, queries, offsets = 0.0, 0, []
     for text in TEXTS:
@@ -62,7 +62,7 @@ def test_means_are_those_of_all_tokens_in_transformers(known, tmp_path) -> None:
     assert (low < high).all()
 
 
-def test_batching_changes_no_number(known, monkeypatch) -> None:
+def test_batching_changes_no_number(known, monkeypatch):
     """Texts of several lengths in a padded batch, and each alone."""
     pairs = [(TEXTS[2], None), (TEXTS[0], TEXTS[1]), (TEXTS[1], None), (" ".join(TEXTS), None)]
     together = measure_texts(known.checkpoint, pairs, [], [])
@@ -74,7 +74,7 @@ def test_batching_changes_no_number(known, monkeypatch) -> None:
         assert np.array_equal(a["offsets"], other["offsets"])
 
 
-def test_a_planted_previous_token_head_comes_first(tmp_path) -> None:
+def test_a_planted_previous_token_head_comes_first(tmp_path):
     """Positions are orthogonal, and the query of one head matches the previous position."""
     size, count = 32, 12
     spec = BertSpec(
@@ -103,7 +103,7 @@ def test_a_planted_previous_token_head_comes_first(tmp_path) -> None:
     assert result["previous"][0][0, 1] < 0.5
 
 
-def test_lift_and_accuracy_of_heads_are_those_by_hand(tiny) -> None:
+def test_lift_and_accuracy_of_heads_are_those_by_hand(tiny):
     """Each value from its definition, with the same attention; two of the words have two tokens."""
     words = ["a", "bc", "d", "ea"]
     tags, heads = ["X", "Y", "X", "Z"], [2, 0, 2, 3]
@@ -134,7 +134,7 @@ def test_lift_and_accuracy_of_heads_are_those_by_hand(tiny) -> None:
 
 
 @pytest.mark.parametrize("tags", ["upos", None])
-def test_a_stored_conllu_has_lift_and_accuracy(tiny, tmp_path, tags) -> None:
+def test_a_stored_conllu_has_lift_and_accuracy(tiny, tmp_path, tags):
     """Syntactic heads need no column of tags; only the lift needs one."""
     file = tmp_path / "some.conllu"
     row = "{}\t{}\t_\t{}\t_\t_\t{}\tdep\t_\t_"
@@ -158,14 +158,14 @@ def test_a_stored_conllu_has_lift_and_accuracy(tiny, tmp_path, tags) -> None:
     assert REACH >= 8
 
 
-def test_mismatched_columns_lose_no_word() -> None:
+def test_mismatched_columns_lose_no_word():
     rows = Rows(texts=["a b", "c"], tags=["X Y Z", "X"])
     first, second = words_in(rows, ["1", "0"])
     assert (first.tags, first.heads) == ([], [-1, -1])
     assert (second.tags, second.heads) == (["X"], [-1])
 
 
-def test_text_without_tags_must_be_split_into_words() -> None:
+def test_text_without_tags_must_be_split_into_words():
     apart, wide = words_in(Rows(texts=["a b", "a  b"]), ["2 0", "2 0"])
     assert (apart.spans, apart.heads) == ([(0, 1), (2, 3)], [1, -1])
     assert wide.heads == [-1, -1]

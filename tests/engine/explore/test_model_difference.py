@@ -49,19 +49,19 @@ def pair(tmp_path_factory) -> tuple[Path, Path]:
     return first, home / "b"
 
 
-def test_a_model_does_not_differ_from_itself(pair, tmp_path) -> None:
+def test_a_model_does_not_differ_from_itself(pair, tmp_path):
     answer, result = differed(pair[0], pair[0], tmp_path)
     assert answer.comparable and not answer.of_words
     assert not result["divergence"].any() and not result["columns"].any() and not result["kl"].any()
     assert result["cka"] == pytest.approx(1.0, abs=1e-9)
 
 
-def test_a_sentence_encoder_predicts_nothing_for_single_texts(tmp_path) -> None:
+def test_a_sentence_encoder_predicts_nothing_for_single_texts(tmp_path):
     answer, result = differed(minilm(), minilm(), tmp_path)
     assert set(answer.predictions) == {("", "")} and not result["divergence"].any()
 
 
-def test_a_to_b_is_the_opposite_of_b_to_a(pair, tmp_path) -> None:
+def test_a_to_b_is_the_opposite_of_b_to_a(pair, tmp_path):
     (there, item), (back, two) = (differed(*way, tmp_path) for way in (pair, pair[::-1]))
     assert np.array_equal(item["columns"], -two["columns"]) and item["columns"].any()
     assert item["divergence"] == pytest.approx(two["divergence"], abs=1e-12)
@@ -69,7 +69,7 @@ def test_a_to_b_is_the_opposite_of_b_to_a(pair, tmp_path) -> None:
     assert [p[::-1] for p in there.predictions] == list(back.predictions)
 
 
-def test_numbers_are_those_of_scipy_on_transformers(pair, tmp_path) -> None:
+def test_numbers_are_those_of_scipy_on_transformers(pair, tmp_path):
     answer, result = differed(*pair, tmp_path)
     theirs = [
         AutoModelForSequenceClassification.from_pretrained(p, attn_implementation="eager").eval()
@@ -99,7 +99,7 @@ def test_numbers_are_those_of_scipy_on_transformers(pair, tmp_path) -> None:
     assert answer.vectors == queries and len(answer.predictions) == len(TEXTS)
 
 
-def test_models_without_lineage_have_a_cka_alone(pair, tmp_path) -> None:
+def test_models_without_lineage_have_a_cka_alone(pair, tmp_path):
     strange = network(Heads(outputs=3), seed=99)
     path = tmp_path / "strange"
     path.mkdir()
@@ -125,7 +125,7 @@ def gram_hsic(x: np.ndarray, y: np.ndarray) -> float:
     ) / (n * (n - 3))
 
 
-def test_cka_equals_the_full_formula_and_ignores_rotation() -> None:
+def test_cka_equals_the_full_formula_and_ignores_rotation():
     rng = np.random.default_rng(1)
     x, noise = rng.normal(size=(50, 7)), rng.normal(size=(50, 9))
     y = np.concatenate([x @ rng.normal(size=(7, 4)), noise[:, :5]], 1)
@@ -140,7 +140,7 @@ def test_cka_equals_the_full_formula_and_ignores_rotation() -> None:
     assert math.isnan(linear_cka(x[:3], y[:3])) and math.isnan(linear_cka(0 * x, y))
 
 
-def test_divergences_are_those_of_scipy() -> None:
+def test_divergences_are_those_of_scipy():
     rng = np.random.default_rng(2)
     p, q = rng.dirichlet(np.full(5, 0.2), 20), rng.dirichlet(np.full(5, 0.2), 20)
     p[0], q[0] = np.eye(5)[0], np.eye(5)[1]

@@ -54,9 +54,7 @@ def encoded(model: Checkpoint, data: Path, file: Path) -> list[Working]:
     return messages
 
 
-def test_the_nearest_are_those_of_sentence_transformers(
-    model: Checkpoint, data: Path, tmp_path: Path
-) -> None:
+def test_the_nearest_are_those_of_sentence_transformers(model, data, tmp_path):
     answer = encoded(model, data, tmp_path / "cache" / "rows.npy")
     assert answer and answer[-1].done == answer[-1].total > 0
     result = find_nearest(model, query(data, tmp_path / "cache" / "rows.npy"))
@@ -70,9 +68,7 @@ def test_the_nearest_are_those_of_sentence_transformers(
     assert (result.to, result.rows, len(result.nearest)) == (3, len(texts), 5)
 
 
-def test_missing_or_foreign_vectors_are_reported(
-    model: Checkpoint, data: Path, tmp_path: Path
-) -> None:
+def test_missing_or_foreign_vectors_are_reported(model, data, tmp_path):
     for content in (None, b"no array", np.zeros((3, 16), np.float32)):
         file = tmp_path / "rows.npy"
         if isinstance(content, bytes):
@@ -84,7 +80,7 @@ def test_missing_or_foreign_vectors_are_reported(
         assert raised.value.advice == "Compute them again."
 
 
-def test_an_empty_split_is_reported(model: Checkpoint, data: Path, tmp_path: Path) -> None:
+def test_an_empty_split_is_reported(model, data, tmp_path):
     question = EncodeRows(checkpoint=Path(), data=data, part="test", file=tmp_path / "rows.npy")
     assert not open_dataset(data).spec.rows.get("test")
     with pytest.raises(StudioError, match="no rows in this split"):

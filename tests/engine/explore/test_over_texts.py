@@ -1,7 +1,6 @@
 """Work on many texts: cancelled, resumed, cached, and batched without regard to speed."""
 
 import contextlib
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +17,6 @@ from engine.messages.explore.text_set import (
     HeadsCounted,
     PlaceTexts,
     ScoreTexts,
-    SetQuestion,
     TextSet,
     TypedText,
     WeighHeads,
@@ -50,8 +48,8 @@ ALL = TextSet(
     ],
 )
 def test_a_cancelled_question_is_resumed_and_equals_an_uncut_one(
-    make: Callable[..., SetQuestion], classifier, tmp_path, monkeypatch
-) -> None:
+    make, classifier, tmp_path, monkeypatch
+):
     """Every text is a slice, and every slice is reported; cancelled at the third."""
     for name, value in (("REPORT_SECONDS", 0.0), ("MAX_SLICE", 1), ("MAX_BATCH", 1)):
         monkeypatch.setattr(work, name, value)
@@ -79,7 +77,7 @@ def test_a_cancelled_question_is_resumed_and_equals_an_uncut_one(
     assert max_difference(answer_fields(stored, context), whole) <= 1e-6
 
 
-def test_damaged_stored_arrays_are_recomputed(classifier, tmp_path) -> None:
+def test_damaged_stored_arrays_are_recomputed(classifier, tmp_path):
     question = ScoreTexts(checkpoint=classifier, texts=ALL, cache=tmp_path / "kept")
     whole = score(Serving(load(classifier)), question)
     next((tmp_path / "kept").glob("*/*.npz")).write_bytes(b"PK nothing")
@@ -87,7 +85,7 @@ def test_damaged_stored_arrays_are_recomputed(classifier, tmp_path) -> None:
 
 
 @pytest.mark.parametrize("step", [1, 3, 5, 16])
-def test_batches_do_not_depend_on_the_clock(step, monkeypatch) -> None:
+def test_batches_do_not_depend_on_the_clock(step, monkeypatch):
     """Regardless of the speed of the machine and of a resume, the same texts are batched."""
 
     def groups(store: work.ArrayStore, stop_at: int = 300) -> list[tuple[int, int]]:
@@ -116,7 +114,7 @@ def test_batches_do_not_depend_on_the_clock(step, monkeypatch) -> None:
     assert quick == [(n, min(n + step, 300)) for n in range(0, 300, step)]
 
 
-def test_little_room_is_kept(classifier, tmp_path, monkeypatch) -> None:
+def test_little_room_is_kept(classifier, tmp_path, monkeypatch):
     monkeypatch.setattr(work, "MAX_FOLDERS", 2)
     serving = Serving(load(classifier))
     for number in range(4):
@@ -125,7 +123,7 @@ def test_little_room_is_kept(classifier, tmp_path, monkeypatch) -> None:
     assert len(list((tmp_path / "kept").iterdir())) == 2
 
 
-def test_short_texts_go_together_and_long_ones_alone() -> None:
+def test_short_texts_go_together_and_long_ones_alone():
     assert group_size([("a" * 100, None)] * 3) == work.MAX_BATCH
     assert group_size([("a" * 200, "b" * 200), ("a" * 400, None)]) == 5
     assert group_size([("a" * 100_000, None), ("", None)]) == 1 == group_size([("a" * 2048, None)])

@@ -66,9 +66,7 @@ def text_answers(folder: Path, tmp_path: Path) -> list[Question]:
     return mine
 
 
-def test_a_snapshot_answers_every_question_as_a_checkpoint(
-    run: RunFolder, half: Path, tmp_path: Path
-) -> None:
+def test_a_snapshot_answers_every_question_as_a_checkpoint(run, half, tmp_path):
     ours = text_answers(snapshot_folder(run, 33), tmp_path)
     theirs = text_answers(half, tmp_path)
     kinds = {question.kind for question in ours}
@@ -82,7 +80,7 @@ def test_a_snapshot_answers_every_question_as_a_checkpoint(
         assert repr(expected[0]) == repr(expected[1]), a.kind
 
 
-def test_answers_from_snapshots_are_marked_exact(run: RunFolder, tmp_path: Path) -> None:
+def test_answers_from_snapshots_are_marked_exact(run, tmp_path):
     context = WorkerContext(tmp_path, lambda _: None)
     question = FillMask(checkpoint=snapshot_folder(run, 4), text="a [MASK] film", exact=False)
     reply = answer(question, context)
@@ -121,11 +119,11 @@ def memory(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
 
 
 def test_the_nearest_are_loaded_ahead_and_kept(
-    run: RunFolder,
-    loaded: list[int],
-    memory: Callable[[int], None],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    run,
+    loaded,
+    memory,
+    monkeypatch,
+):
     monkeypatch.setattr(model_cache, "MAX_PRELOAD_SECONDS", 100.0)
     models = ModelCache()
     first = models.take(snapshot_folder(run, 8))
@@ -138,20 +136,18 @@ def test_the_nearest_are_loaded_ahead_and_kept(
 
 
 def test_those_that_take_long_are_loaded_when_they_are_asked_about(
-    run: RunFolder,
-    loaded: list[int],
-    memory: Callable[[int], None],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    run,
+    loaded,
+    memory,
+    monkeypatch,
+):
     monkeypatch.setattr(model_cache, "MAX_PRELOAD_SECONDS", 0.0)
     models = ModelCache()
     models.take(snapshot_folder(run, 8))
     assert not models.prepare() and loaded == [8]
 
 
-def test_short_memory_evicts_the_farthest_first(
-    run: RunFolder, loaded: list[int], memory: Callable[[int], None]
-) -> None:
+def test_short_memory_evicts_the_farthest_first(run, loaded, memory):
     models = ModelCache()
     for step in (0, 8, 16, 32):
         models.take(snapshot_folder(run, step))
@@ -169,9 +165,7 @@ def test_short_memory_evicts_the_farthest_first(
     assert not real()
 
 
-def test_one_that_changed_on_the_disk_is_loaded_again(
-    run: RunFolder, tmp_path: Path, memory: Callable[[int], None]
-) -> None:
+def test_one_that_changed_on_the_disk_is_loaded_again(run, tmp_path, memory):
     copy = RunFolder(Path(shutil.copytree(run.path, tmp_path / "copy")))
     models = ModelCache()
     before = models.take(snapshot_folder(copy, 4))
@@ -181,9 +175,7 @@ def test_one_that_changed_on_the_disk_is_loaded_again(
     assert after is not before and replace(after).tokenizer is before.tokenizer
 
 
-def test_a_damaged_snapshot_is_skipped_and_reported_on_request(
-    run: RunFolder, tmp_path: Path, memory: Callable[[int], None], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_damaged_snapshot_is_skipped_and_reported_on_request(run, tmp_path, memory, monkeypatch):
     monkeypatch.setattr(model_cache, "MAX_PRELOAD_SECONDS", 100.0)
     copy = RunFolder(Path(shutil.copytree(run.path, tmp_path / "copy")))
     (snapshot_folder(copy, 16) / "model.safetensors").write_bytes(b"nothing")

@@ -34,7 +34,7 @@ def query(path: Path, **more) -> PlaceTexts:
     return PlaceTexts(checkpoint=path, texts=typed, **more)
 
 
-def test_vectors_are_those_of_transformers(classifier) -> None:
+def test_vectors_are_those_of_transformers(classifier):
     serving = Serving(load(classifier))
     result = encode_texts(serving, Rows(texts=list(TEXTS[:2])))
     theirs = AutoModel.from_pretrained(classifier).eval()
@@ -48,7 +48,7 @@ def test_vectors_are_those_of_transformers(classifier) -> None:
         assert result["pooled"][number] == pytest.approx(out.pooler_output[0].numpy(), abs=2e-3)
 
 
-def test_batching_changes_no_vector(classifier, monkeypatch) -> None:
+def test_batching_changes_no_vector(classifier, monkeypatch):
     """Texts of several lengths in a padded batch, and each alone."""
     serving, rows = Serving(load(classifier)), Rows(texts=list(TEXTS), labels=list(LABELS))
     result = encode_texts(serving, rows)
@@ -63,7 +63,7 @@ def test_batching_changes_no_vector(classifier, monkeypatch) -> None:
 
 
 @pytest.mark.parametrize("shape", [(30, 6), (6, 30)])
-def test_pca_is_that_of_scikit_learn_with_a_fixed_sign(shape) -> None:
+def test_pca_is_that_of_scikit_learn_with_a_fixed_sign(shape):
     x = np.random.default_rng(0).normal(size=shape) * np.arange(1, shape[1] + 1)
     points, ratios = pca(x)
     theirs = PCA(2)
@@ -75,14 +75,14 @@ def test_pca_is_that_of_scikit_learn_with_a_fixed_sign(shape) -> None:
     assert np.isfinite(pca(np.ones(shape))[0]).all()
 
 
-def test_one_varying_feature_gives_a_line() -> None:
+def test_one_varying_feature_gives_a_line():
     line = np.array([[1.0], [2.0], [4.0]])
     points, ratios = pca(line)
     assert points == pytest.approx(np.hstack([line - line.mean(), np.zeros((3, 1))]))
     assert ratios == (1, 0)
 
 
-def test_how_far_labels_are_apart_is_that_of_scikit_learn(monkeypatch) -> None:
+def test_how_far_labels_are_apart_is_that_of_scikit_learn(monkeypatch):
     rng = np.random.default_rng(3)
     ids = np.array([0] * 12 + [1] * 20 + [2] * 9 + [3])
     x = rng.normal(size=(len(ids), 4)) + 2 * ids[:, None]
@@ -99,7 +99,7 @@ def test_how_far_labels_are_apart_is_that_of_scikit_learn(monkeypatch) -> None:
     assert shuffled.silhouette < result.silhouette and shuffled.neighbours < result.neighbours
 
 
-def test_another_layer_or_method_reuses_stored_vectors(classifier, tmp_path, monkeypatch) -> None:
+def test_another_layer_or_method_reuses_stored_vectors(classifier, tmp_path, monkeypatch):
     serving = Serving(load(classifier))
     question = query(classifier, cache=tmp_path / "kept")
     answers: list = []
@@ -122,7 +122,7 @@ def test_another_layer_or_method_reuses_stored_vectors(classifier, tmp_path, mon
     assert second.placed == tuple(range(len(TEXTS))) and second.explained is None
 
 
-def test_encoding_emits_maps_and_progress(classifier, tmp_path, monkeypatch) -> None:
+def test_encoding_emits_maps_and_progress(classifier, tmp_path, monkeypatch):
     """Mapping all texts after every few would cost as much as encoding them."""
     monkeypatch.setattr(work, "REPORT_SECONDS", 0)
     monkeypatch.setattr(work, "SHORT", 0)
@@ -138,7 +138,7 @@ def test_encoding_emits_maps_and_progress(classifier, tmp_path, monkeypatch) -> 
     assert of_five == pytest.approx(np.load(expected.file), abs=1e-5)
 
 
-def test_points_without_tsne_lie_between_neighbours(monkeypatch) -> None:
+def test_points_without_tsne_lie_between_neighbours(monkeypatch):
     monkeypatch.setattr(text_map, "MAX_TSNE", 12)
     x = np.random.default_rng(5).normal(size=(15, 4))
     points, placed = tsne(x)
@@ -152,7 +152,7 @@ def test_points_without_tsne_lie_between_neighbours(monkeypatch) -> None:
     "count,perplexity,method",
     [(20, 19 / 3, "exact"), (95, 30.0, "exact"), (101, 30.0, "barnes_hut")],
 )
-def test_tsne_is_that_of_scikit_learn(count, perplexity, method, monkeypatch) -> None:
+def test_tsne_is_that_of_scikit_learn(count, perplexity, method, monkeypatch):
     """The perplexity is a third of the texts, at most 30; many texts are approximated."""
     monkeypatch.setattr(text_map, "MAX_EXACT", 100)
     x = np.random.default_rng(6).normal(size=(count, 5))
@@ -162,7 +162,7 @@ def test_tsne_is_that_of_scikit_learn(count, perplexity, method, monkeypatch) ->
     assert len(placed) == count and points == pytest.approx(theirs, abs=1e-4)
 
 
-def test_few_texts_and_no_pooler_are_refused_in_a_sentence(classifier, tmp_path) -> None:
+def test_few_texts_and_no_pooler_are_refused_in_a_sentence(classifier, tmp_path):
     few = query(classifier)
     few = few.model_copy(update={"texts": few.texts.model_copy(update={"rows": (0, 1)})})
     with pytest.raises(StudioError, match="three texts"):
@@ -172,7 +172,7 @@ def test_few_texts_and_no_pooler_are_refused_in_a_sentence(classifier, tmp_path)
         map_texts(Serving(load(bare)), query(bare, pooling="pooled"), tmp_path, lambda _: None)
 
 
-def test_known_labels_have_the_names_of_the_model(classifier, tmp_path) -> None:
+def test_known_labels_have_the_names_of_the_model(classifier, tmp_path):
     """In a file they may be label indices; labels of another task are left unchanged."""
     for label, expected in (("0", "bad"), ("purple", "purple")):
         typed = tuple(TypedText(text=text, label=label) for text in TEXTS[:3])

@@ -29,7 +29,7 @@ def all_scores(serving: Serving, question: ScoreTexts) -> list[TextScore]:
     return [each for answer in answers for each in answer.scores]
 
 
-def test_loss_and_prediction_are_those_of_transformers(classifier) -> None:
+def test_loss_and_prediction_are_those_of_transformers(classifier):
     checkpoint = load(classifier)
     result = all_scores(Serving(checkpoint), ScoreTexts(checkpoint=classifier, texts=ALL))
     theirs = AutoModelForSequenceClassification.from_pretrained(classifier).eval()
@@ -47,7 +47,7 @@ def test_loss_and_prediction_are_those_of_transformers(classifier) -> None:
         assert item.right == (item.prediction == gold) and item.label == gold
 
 
-def test_a_model_without_a_task_is_asked_for_each_token(tiny_folder, tmp_path) -> None:
+def test_a_model_without_a_task_is_asked_for_each_token(tiny_folder, tmp_path):
     path = folder(tmp_path / "mlm", Heads(mlm=True))
     checkpoint = load(path)
     result = all_scores(Serving(checkpoint), ScoreTexts(checkpoint=path, texts=ALL))
@@ -64,7 +64,7 @@ def test_a_model_without_a_task_is_asked_for_each_token(tiny_folder, tmp_path) -
     assert result[1].right is None and result[1].prediction == ""
 
 
-def test_an_encoder_alone_has_lengths_and_no_loss(tmp_path) -> None:
+def test_an_encoder_alone_has_lengths_and_no_loss(tmp_path):
     path = folder(tmp_path / "bare", Heads())
     answers: list = []
     last = score(Serving(load(path)), ScoreTexts(checkpoint=path, texts=ALL), answers.append)
@@ -72,7 +72,7 @@ def test_an_encoder_alone_has_lengths_and_no_loss(tmp_path) -> None:
     assert [score.tokens for score in last.scores] == [5, 6, 3, 7, 4, 6][-len(last.scores) :]
 
 
-def test_labels_that_the_model_does_not_know_are_refused(classifier) -> None:
+def test_labels_that_the_model_does_not_know_are_refused(classifier):
     texts = TextSet(typed=(TypedText(text="a b", label="purple"),))
     with pytest.raises(StudioError, match="purple"):
         score(Serving(load(classifier)), ScoreTexts(checkpoint=classifier, texts=texts))

@@ -27,7 +27,7 @@ def cosine(a: np.ndarray, b: np.ndarray) -> float:
     return float(a @ b / np.linalg.norm(a) / np.linalg.norm(b))
 
 
-def test_cosines_are_those_of_the_hidden_states_of_transformers(known) -> None:
+def test_cosines_are_those_of_the_hidden_states_of_transformers(known):
     answer = compare(known.checkpoint, CompareWord(checkpoint=Path("any"), word="film",
                                                    texts=TEXTS))  # fmt: skip
     assert [entry.text for entry in answer.places] == [0, 1, 3, 3] and answer.missing == (2,)
@@ -59,7 +59,7 @@ def test_cosines_are_those_of_the_hidden_states_of_transformers(known) -> None:
             assert shown.static == ()
 
 
-def test_random_pairs_are_of_different_texts() -> None:
+def test_random_pairs_are_of_different_texts():
     """Tokens of one text are equal, those of different texts orthogonal."""
     texts = [torch.zeros((2, 5, 4)) for _ in range(3)]
     for number, text in enumerate(texts):
@@ -68,12 +68,12 @@ def test_random_pairs_are_of_different_texts() -> None:
     assert all(np.isnan(random_cosines(texts[:1])))
 
 
-def test_a_word_is_found_as_a_whole_and_in_any_case() -> None:
+def test_a_word_is_found_as_a_whole_and_in_any_case():
     assert find_occurrences("stick", "Sticks stick; STICK!") == [(7, 12), (14, 19)]
     assert find_occurrences("a.b", "a.b axb") == [(0, 3)] and find_occurrences("", "abc") == []
 
 
-def test_a_word_without_occurrences_is_named(tiny) -> None:
+def test_a_word_without_occurrences_is_named(tiny):
     with pytest.raises(StudioError, match="No text contains the word “zebra”"):
         compare(tiny, CompareWord(checkpoint=Path("any"), word="zebra", texts=("a b",)))
 
@@ -115,7 +115,7 @@ def compute_vectors(known, text: str, layer: int) -> dict[tuple[int, int], np.nd
     }
 
 
-def test_the_nearest_rows_are_those_of_the_embedding_of_transformers(known) -> None:
+def test_the_nearest_rows_are_those_of_the_embedding_of_transformers(known):
     question = FindTokens(checkpoint=known.folder, **FILM, top=5)
     table = known.model.get_input_embeddings().weight.detach().double().numpy()
     vector = film_vector(known)
@@ -131,7 +131,7 @@ def test_the_nearest_rows_are_those_of_the_embedding_of_transformers(known) -> N
     assert result.rows == len(expected)
 
 
-def test_the_nearest_words_of_texts_are_those_of_transformers(known) -> None:
+def test_the_nearest_words_of_texts_are_those_of_transformers(known):
     result = find_words(
         known.checkpoint, FindWords(checkpoint=known.folder, texts=SET, **FILM), lambda _: None
     )

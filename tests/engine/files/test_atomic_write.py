@@ -66,7 +66,7 @@ def contents(folder: Path) -> str:
 
 
 @pytest.mark.parametrize("fault", ["kill", "full"])
-def test_a_folder_is_old_or_new_wherever_a_save_is_interrupted(tmp_path: Path, fault: str) -> None:
+def test_a_folder_is_old_or_new_wherever_a_save_is_interrupted(tmp_path, fault):
     setup = SETUP.format(target=str(tmp_path / "0" / "checkpoint"))
     count = faults.calls(setup, SAVE_FOLDER)
     assert count > 8
@@ -88,7 +88,7 @@ def test_a_folder_is_old_or_new_wherever_a_save_is_interrupted(tmp_path: Path, f
 
 
 @pytest.mark.parametrize("fault", ["kill", "full"])
-def test_a_file_is_old_or_new_wherever_a_write_is_interrupted(tmp_path: Path, fault: str) -> None:
+def test_a_file_is_old_or_new_wherever_a_write_is_interrupted(tmp_path, fault):
     first = tmp_path / "first"
     count = faults.calls(SETUP.format(target=str(first)), SAVE_FILE)
     assert count >= 3
@@ -102,9 +102,7 @@ def test_a_file_is_old_or_new_wherever_a_write_is_interrupted(tmp_path: Path, fa
 
 
 @times(2, 1_000)
-def test_the_order_is_flush_then_rename_then_flush_of_the_parent(
-    tmp_path: Path, count: int
-) -> None:
+def test_the_order_is_flush_then_rename_then_flush_of_the_parent(tmp_path, count):
     if shutil.which("strace") is None:
         pytest.skip("strace is not installed")
     code = SETUP.format(target=str(tmp_path)) + SAVE_MANY.format(count=count)
@@ -125,7 +123,7 @@ def test_the_order_is_flush_then_rename_then_flush_of_the_parent(
         assert f"<{tmp_path}>" in lines[current + 1]
 
 
-def test_a_write_beyond_the_size_limit_raises_disk_full(tmp_path: Path) -> None:
+def test_a_write_beyond_the_size_limit_raises_disk_full(tmp_path):
     target = old_folder(tmp_path / "checkpoint")
     limit = resource.getrlimit(resource.RLIMIT_FSIZE)
     before = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
@@ -139,7 +137,7 @@ def test_a_write_beyond_the_size_limit_raises_disk_full(tmp_path: Path) -> None:
     assert contents(target) == "old"
 
 
-def test_nothing_is_written_through_a_link(tmp_path: Path) -> None:
+def test_nothing_is_written_through_a_link(tmp_path):
     precious = tmp_path / "precious"
     precious.mkdir()
     (precious / "a").write_text("mine")
@@ -155,7 +153,7 @@ def test_nothing_is_written_through_a_link(tmp_path: Path) -> None:
     assert not file.is_symlink() and (precious / "a").read_text() == "mine"
 
 
-def test_a_device_is_never_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_device_is_never_replaced(tmp_path, monkeypatch):
     folder = tmp_path / "null"
     folder.write_text("as if it were a device")
     real_lstat = os.lstat
@@ -179,7 +177,7 @@ def test_a_device_is_never_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.parametrize("name", ["x" * 255, "é" * 127, "🦜" * 63 + "xyz"])
-def test_a_name_of_any_length_the_disk_allows_can_be_written(tmp_path: Path, name: str) -> None:
+def test_a_name_of_any_length_the_disk_allows_can_be_written(tmp_path, name):
     for _ in range(2):  # the second replaces the first
         write_file(tmp_path / name, b"new")
     assert (tmp_path / name).read_bytes() == b"new"
@@ -195,7 +193,7 @@ def test_a_name_of_any_length_the_disk_allows_can_be_written(tmp_path: Path, nam
     assert list(folder.parent.iterdir()) == []
 
 
-def test_a_manifest_has_size_and_checksum_of_every_file(tmp_path: Path) -> None:
+def test_a_manifest_has_size_and_checksum_of_every_file(tmp_path):
     folder = old_folder(tmp_path / "checkpoint")
     entries = json.loads((folder / "manifest.json").read_text())["files"]
     assert entries == {"a": {"bytes": 3, "sha256": sha256(folder / "a")}}

@@ -19,7 +19,7 @@ HOSTILE = [
 
 @given(st.one_of(st.text(), st.sampled_from(HOSTILE)))
 @tries(100)
-def test_every_name_becomes_one_safe_folder(name: str) -> None:
+def test_every_name_becomes_one_safe_folder(name):
     safe = folder_name(name)
     assert Path(safe).name == safe and safe not in ("", ".", "..")
     assert len(safe.encode("utf-8")) <= 130 and "\0" not in safe
@@ -27,7 +27,7 @@ def test_every_name_becomes_one_safe_folder(name: str) -> None:
     assert safe.split(".")[0].lower() not in ("con", "nul", "prn", "aux")
 
 
-def test_two_hundred_hostile_names_give_two_hundred_folders(tmp_path: Path) -> None:
+def test_two_hundred_hostile_names_give_two_hundred_folders(tmp_path):
     for number in range(200):
         path = free_folder(tmp_path, HOSTILE[number % len(HOSTILE)])
         assert path.parent == tmp_path
@@ -39,7 +39,7 @@ def test_two_hundred_hostile_names_give_two_hundred_folders(tmp_path: Path) -> N
         path.mkdir()
 
 
-def test_a_home_is_private(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_home_is_private(tmp_path, monkeypatch):
     monkeypatch.setenv("BERT_STUDIO_HOME", str(tmp_path / "mine"))
     home = Home()
     home.make()
@@ -48,7 +48,7 @@ def test_a_home_is_private(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 @pytest.mark.skipif(os.name != "posix", reason="modes are of POSIX")
-def test_an_existing_folder_keeps_its_mode(tmp_path: Path) -> None:
+def test_an_existing_folder_keeps_its_mode(tmp_path):
     tmp_path.chmod(0o1777)
     home = Home(tmp_path)
     home.make()
@@ -57,13 +57,13 @@ def test_an_existing_folder_keeps_its_mode(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["x" * 500, "b\udcff"])
-def test_a_path_that_the_record_could_not_have_is_refused(tmp_path: Path, name: str) -> None:
+def test_a_path_that_the_record_could_not_have_is_refused(tmp_path, name):
     with pytest.raises(StudioError, match="home folder"):
         Home(tmp_path / name).make()
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_next_version_comes_after_the_newest(tmp_path: Path) -> None:
+def test_the_next_version_comes_after_the_newest(tmp_path):
     assert next_version(tmp_path / "films") == 1
     for name in ("1", "10", ".11.tmp", "notes"):
         (tmp_path / "films" / name).mkdir(parents=True)

@@ -22,7 +22,7 @@ FORMULAS = (
 
 
 @pytest.mark.parametrize("cell", FORMULAS)
-def test_a_formula_becomes_text_unless_raw_cells_are_requested(cell: str) -> None:
+def test_a_formula_becomes_text_unless_raw_cells_are_requested(cell):
     for raw, expected in ((False, f"'{cell}"), (True, cell)):
         text = format_table((cell, "b"), [("x", cell)], raw=raw)
         rows = list(csv.reader(io.StringIO(text, newline="")))
@@ -32,11 +32,11 @@ def test_a_formula_becomes_text_unless_raw_cells_are_requested(cell: str) -> Non
 @pytest.mark.parametrize(
     "cell", ["-1.5", "+3", "-2e-05", "-40%", ".5", "", "-", "=", "a=b", "'=1", -1, 0.1, None]
 )
-def test_numbers_signs_and_other_texts_are_unchanged(cell: object) -> None:
+def test_numbers_signs_and_other_texts_are_unchanged(cell):
     assert escape_cell(cell) == cell
 
 
-def test_numbers_keep_all_their_digits() -> None:
+def test_numbers_keep_all_their_digits():
     assert (
         format_table(("a",), [(0.1 + 0.2,), (-1e-300,)])
         == "a\r\n0.30000000000000004\r\n-1e-300\r\n"

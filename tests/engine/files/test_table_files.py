@@ -42,7 +42,7 @@ def sheet_cells(path: Path) -> list[tuple[str, str, str]]:
 
 @pytest.mark.parametrize("suffix,delimiter", [(".csv", ","), (".tsv", "\t")])
 @pytest.mark.parametrize("raw", [False, True])
-def test_delimited_files_are_read_back_by_csv(tmp_path, suffix, delimiter, raw) -> None:
+def test_delimited_files_are_read_back_by_csv(tmp_path, suffix, delimiter, raw):
     with open(written(tmp_path, suffix, raw), encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file, delimiter=delimiter))
     assert [row["text"] for row in rows] == ["=1+1" if raw else "'=1+1", ROWS[1]["text"], ""]
@@ -51,17 +51,17 @@ def test_delimited_files_are_read_back_by_csv(tmp_path, suffix, delimiter, raw) 
     assert [row["tags"] for row in rows] == ['["B", "O"]', "[]", ""]
 
 
-def test_json_lines_keep_lists_and_have_no_nan(tmp_path) -> None:
+def test_json_lines_keep_lists_and_have_no_nan(tmp_path):
     rows = [json.loads(line) for line in written(tmp_path, ".jsonl").read_text().splitlines()]
     assert rows == [*ROWS[:1], {**ROWS[1], "p": None}, *ROWS[2:]]
 
 
-def test_parquet_keeps_every_type(tmp_path) -> None:
+def test_parquet_keeps_every_type(tmp_path):
     table = pq.read_table(written(tmp_path, ".parquet"))
     assert table.schema == TABLE.schema and table.to_pylist()[0] == ROWS[0]
 
 
-def test_a_formula_is_a_text_in_excel_and_numbers_are_numbers(tmp_path) -> None:
+def test_a_formula_is_a_text_in_excel_and_numbers_are_numbers(tmp_path):
     cells = sheet_cells(written(tmp_path, ".xlsx"))
     assert cells[:5] == [(f"{c}1", "inlineStr", n) for c, n in zip("ABCDE", ROWS[0], strict=True)]
     assert cells[5:10] == [
@@ -75,7 +75,7 @@ def test_a_formula_is_a_text_in_excel_and_numbers_are_numbers(tmp_path) -> None:
     assert not any(cell in ("B3", "C3", "A4") for cell, _, _ in cells)
 
 
-def test_rows_too_large_for_excel_are_refused_and_leave_nothing(tmp_path, monkeypatch) -> None:
+def test_rows_too_large_for_excel_are_refused_and_leave_nothing(tmp_path, monkeypatch):
     path = tmp_path / "rows.xlsx"
     long = pa.table({"text": ["short", "x" * 32_768]})
     with pytest.raises(StudioError, match="row 2, column “text”, has 32,768 characters"):
@@ -90,7 +90,7 @@ def test_rows_too_large_for_excel_are_refused_and_leave_nothing(tmp_path, monkey
 
 
 @pytest.mark.parametrize("suffix", TABLE_WRITERS)
-def test_an_existing_file_stays_if_writing_fails(tmp_path, suffix) -> None:
+def test_an_existing_file_stays_if_writing_fails(tmp_path, suffix):
     path = tmp_path / f"rows{suffix}"
     path.write_text("before")
 
@@ -103,6 +103,6 @@ def test_an_existing_file_stays_if_writing_fails(tmp_path, suffix) -> None:
     assert path.read_text() == "before" and len(list(tmp_path.iterdir())) == 1
 
 
-def test_an_unknown_suffix_is_refused_and_the_known_ones_are_named(tmp_path) -> None:
+def test_an_unknown_suffix_is_refused_and_the_known_ones_are_named(tmp_path):
     with pytest.raises(StudioError, match=r"ends with none of \.csv, \.tsv, \.jsonl"):
         write_table(tmp_path / "rows.doc", TABLE.schema, [TABLE])

@@ -9,7 +9,7 @@ from engine.errors import StudioError
 from engine.hub import token
 from engine.hub.push import CountedFile, UploadProgress, plan, push
 from engine.messages.question import Working
-from tests.engine.hub.stand_in import TOKEN, Hub, Repo
+from tests.engine.hub.stand_in import TOKEN, Repo
 from tests.engine.models import small
 
 NAME = "me/tiny"
@@ -24,9 +24,7 @@ def checkpoint(tmp_path: Path) -> Path:
     return folder
 
 
-def test_a_dry_run_sends_nothing_and_a_push_sends_what_it_listed(
-    hub: Hub, checkpoint: Path
-) -> None:
+def test_a_dry_run_sends_nothing_and_a_push_sends_what_it_listed(hub, checkpoint):
     token.save_token(TOKEN)
     planned, updates = plan(checkpoint, NAME, private=True), list[Working]()
     names = [file.name for file in planned.files]
@@ -50,7 +48,7 @@ def test_a_dry_run_sends_nothing_and_a_push_sends_what_it_listed(
     assert done.address == f"{hub.address}/{NAME}" and done.revision == "c" * 40
 
 
-def test_what_is_sent_again_is_counted_once(tmp_path: Path) -> None:
+def test_what_is_sent_again_is_counted_once(tmp_path):
     (tmp_path / "file").write_bytes(bytes(1_000))
     updates = list[int]()
     with CountedFile(tmp_path / "file", UploadProgress(updates.append)) as file:
@@ -64,7 +62,7 @@ def test_what_is_sent_again_is_counted_once(tmp_path: Path) -> None:
     assert updates == [400, 800, 1_000]
 
 
-def test_a_private_push_never_fills_a_public_model(hub: Hub, checkpoint: Path) -> None:
+def test_a_private_push_never_fills_a_public_model(hub, checkpoint):
     token.save_token(TOKEN)
     hub.repos[NAME] = Repo({})
     with pytest.raises(StudioError, match="exists already and is public"):
@@ -74,9 +72,7 @@ def test_a_private_push_never_fills_a_public_model(hub: Hub, checkpoint: Path) -
     assert "config.json" in hub.pushed[NAME]
 
 
-def test_a_model_that_cannot_be_sent_is_reported(
-    hub: Hub, checkpoint: Path, tmp_path: Path
-) -> None:
+def test_a_model_that_cannot_be_sent_is_reported(hub, checkpoint, tmp_path):
     with pytest.raises(StudioError, match="does not know who sends this") as refusal:
         push(checkpoint, NAME, private=True, emit=lambda _: None)
     assert "token" in refusal.value.advice

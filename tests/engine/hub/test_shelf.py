@@ -8,7 +8,7 @@ from engine.checkpoints.outline import outline, parameters
 from engine.config.families import FAMILIES
 from engine.config.families.bert import bert
 from engine.hub.cost import estimate_cost, matmul_rate, operations, verdict
-from engine.hub.shelf import GROUPS, LANGUAGES, MAX_NAMED, OFFERED, SHELF, ShelfEntry, find_entry
+from engine.hub.shelf import GROUPS, LANGUAGES, MAX_NAMED, OFFERED, SHELF, find_entry
 from engine.system.precision import Speeds, ThreadSpeeds
 
 LICENCES = {"apache-2.0", "mit", "cc-by-sa-4.0", "cc-by-4.0"}
@@ -16,7 +16,7 @@ LANGUAGE = re.compile(r"[a-z]{2,3}")
 
 
 @pytest.mark.parametrize("entry", OFFERED, ids=lambda entry: entry.name)
-def test_an_entry_agrees_with_itself(entry: ShelfEntry) -> None:
+def test_an_entry_agrees_with_itself(entry):
     assert re.fullmatch(r"[\w.-]+/[\w.-]+", entry.name)
     assert entry.group in GROUPS and entry.licence in LICENCES
     assert entry.languages and all(LANGUAGE.fullmatch(code) for code in entry.languages)
@@ -31,7 +31,7 @@ def test_an_entry_agrees_with_itself(entry: ShelfEntry) -> None:
     assert 0 < entry.max_length <= 8192
 
 
-def test_an_entry_is_found_by_either_name() -> None:
+def test_an_entry_is_found_by_either_name():
     assert len({entry.name for entry in SHELF}) == len(SHELF)
     assert {entry.group for entry in OFFERED} == set(GROUPS)
     assert (
@@ -40,24 +40,24 @@ def test_an_entry_is_found_by_either_name() -> None:
     assert find_entry("nothing/like-it") is None
 
 
-def test_the_memory_estimate_matches_measured_runs() -> None:
+def test_the_memory_estimate_matches_measured_runs():
     """Peaks of `python -m benchmarks memory`: classification, batches of 32."""
     for layers, width, expected in ((4, 256, 0.75e9), (12, 768, 2.92e9)):
         assert estimate_cost(bert(layers, width)).training == pytest.approx(expected, rel=0.15)
 
 
-def test_the_operations_are_those_of_the_matrices() -> None:
+def test_the_operations_are_those_of_the_matrices():
     spec, tokens = bert(12, 768), 128
     layers = sum(block.parameters for block in outline(spec)[1:])
     maps = 4 * spec.layers * tokens * tokens * spec.hidden_size
     assert operations(spec, tokens) == pytest.approx(2 * layers * tokens + maps, rel=0.01)
 
 
-def test_the_fit_depends_on_free_memory() -> None:
+def test_the_fit_depends_on_free_memory():
     assert [verdict(needed, 100) for needed in (50, 90, 101)] == ["fits", "tight", "too large"]
 
 
-def test_the_measured_speed_is_used() -> None:
+def test_the_measured_speed_is_used():
     pace = ThreadSpeeds("here", 1, {"1": 5e9, "2": 8e9})
     assert matmul_rate(pace, Speeds("cpu here", fp32=6e9)) == 8e9
     assert matmul_rate(None, Speeds("cuda here", fp32=9e13)) < 9e13

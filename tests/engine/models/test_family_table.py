@@ -1,7 +1,6 @@
 """The family table is complete for all its consumers."""
 
 import json
-from pathlib import Path
 
 import pytest
 import torch
@@ -40,19 +39,19 @@ def specs(kind: type[EncoderSpec] = EncoderSpec) -> list[type[EncoderSpec]]:
     return result + [spec for below in kind.__subclasses__() for spec in specs(below)]
 
 
-def test_every_spec_has_its_family_and_every_family_an_example() -> None:
+def test_every_spec_has_its_family_and_every_family_an_example():
     assert {spec.family for spec in specs()} == set(FAMILIES) == set(EXAMPLES)
     assert all(name == family.name for name, family in FAMILIES.items())
 
 
 @every_family
-def test_the_config_holds_the_whole_spec(family: str) -> None:
+def test_the_config_holds_the_whole_spec(family):
     spec = EXAMPLES[family].spec
     assert parse_spec({"model_type": family, **config_entries(spec)}) == spec
 
 
 @every_family
-def test_its_network_is_found_and_has_the_layers_of_its_spec(family: str) -> None:
+def test_its_network_is_found_and_has_the_layers_of_its_spec(family):
     encoder = new_network(family, Heads()).encoder
     spec = EXAMPLES[family].spec
     assert isinstance(encoder, Encoder) and len(encoder.layers) == spec.stored_layers
@@ -63,7 +62,7 @@ def test_its_network_is_found_and_has_the_layers_of_its_spec(family: str) -> Non
 
 
 @every_family
-def test_every_parameter_has_one_published_name_and_a_layer(family: str) -> None:
+def test_every_parameter_has_one_published_name_and_a_layer(family):
     spec, entry = EXAMPLES[family].spec, FAMILIES[family]
     heads = Heads(mlm=True, nsp=entry.has_nsp_head, outputs=3)
     names = [name for name, _ in meta_network(spec, heads).named_parameters()]
@@ -72,7 +71,7 @@ def test_every_parameter_has_one_published_name_and_a_layer(family: str) -> None
 
 
 @every_family
-def test_transformers_has_the_class_that_its_config_names(family: str) -> None:
+def test_transformers_has_the_class_that_its_config_names(family):
     expected = [Heads(), Heads(mlm=True), Heads(outputs=3)]
     if FAMILIES[family].has_nsp_head:
         expected.append(Heads(nsp=True))
@@ -80,7 +79,7 @@ def test_transformers_has_the_class_that_its_config_names(family: str) -> None:
 
 
 @every_family
-def test_it_is_saved_described_loaded_and_counted(family: str, tmp_path: Path) -> None:
+def test_it_is_saved_described_loaded_and_counted(family, tmp_path):
     heads = Heads(mlm=True, outputs=3)
     network, labels = new_network(family, heads), ("a", "b", "c")
     tokenizer = Tokenizer.from_folder(write_tokenizer(family, tmp_path / "tokenizer"))
@@ -95,7 +94,7 @@ def test_it_is_saved_described_loaded_and_counted(family: str, tmp_path: Path) -
 
 
 @every_family
-def test_it_is_adapted_packed_and_exported(family: str) -> None:
+def test_it_is_adapted_packed_and_exported(family):
     network, inputs = new_network(family, Heads(outputs=3)), random_batch(family)
     with torch.inference_mode():
         outputs = named_outputs(network, *inputs)

@@ -57,7 +57,7 @@ def step(network: Network, family: str) -> tuple[dict[str, Tensor], set[int]]:
 
 @every_network
 @pytest.mark.parametrize("way", WAYS)
-def test_no_number_changes_and_nothing_is_rounded_again(family: str, way: str) -> None:
+def test_no_number_changes_and_nothing_is_rounded_again(family, way):
     network = new_network(family, Heads(outputs=3))
     WAYS[way](network)
     names = merge_adapters(network).keys()
@@ -73,7 +73,7 @@ def test_no_number_changes_and_nothing_is_rounded_again(family: str, way: str) -
     assert merge_adapters(network).keys() == names
 
 
-def test_trainable_and_unused_layers_are_unchanged() -> None:
+def test_trainable_and_unused_layers_are_unchanged():
     network = new_network("bert", Heads(outputs=3))
     freeze(network, 1)
     network.encoder.cached_layers = 1
@@ -89,7 +89,7 @@ def test_trainable_and_unused_layers_are_unchanged() -> None:
     assert any(isinstance(module, FrozenLinear) for module in frozen.modules())
 
 
-def test_without_autocast_the_weights_themselves_are_used() -> None:
+def test_without_autocast_the_weights_themselves_are_used():
     network = new_network("bert", Heads(outputs=3))
     freeze(network, network.spec.layers)
     with torch.no_grad():
@@ -100,7 +100,7 @@ def test_without_autocast_the_weights_themselves_are_used() -> None:
 
 
 @every_network
-def test_weights_are_cast_once_and_the_network_is_restored(family: str) -> None:
+def test_weights_are_cast_once_and_the_network_is_restored(family):
     network = new_network(family, Heads(outputs=3)).eval()
     weights = {
         m.weight.data_ptr() for m in network.encoder.layers.modules() if isinstance(m, nn.Linear)

@@ -80,9 +80,7 @@ def broken(good: Good) -> Iterator[tuple[str, object]]:
             yield entry, value
 
 
-def test_no_entry_of_a_config_may_have_a_value_that_it_cannot_have(
-    good: Good, tmp_path: Path
-) -> None:
+def test_no_entry_of_a_config_may_have_a_value_that_it_cannot_have(good, tmp_path):
     folder = shutil.copytree(good.folder, tmp_path / "model")
     seen_values = set[str]()
     for entry, value in broken(good):
@@ -100,9 +98,7 @@ ODD_VALUES: tuple[object, ...] = (
 )
 
 
-def test_entries_of_other_forms_are_read_or_refused_in_a_sentence(
-    good: Good, tmp_path: Path
-) -> None:
+def test_entries_of_other_forms_are_read_or_refused_in_a_sentence(good, tmp_path):
     """Required values, and entries repeated in another form."""
     folder = shutil.copytree(good.folder, tmp_path / "model")
     names = {*good.family.others, *good.family.constants, "model_type", "id2label"}
@@ -121,7 +117,7 @@ def test_entries_of_other_forms_are_read_or_refused_in_a_sentence(
     assert refused >= {"model_type", "id2label", *good.family.constants}
 
 
-def test_sizes_that_are_absent_or_do_not_fit_are_named(good: Good, tmp_path: Path) -> None:
+def test_sizes_that_are_absent_or_do_not_fit_are_named(good, tmp_path):
     folder = shutil.copytree(good.folder, tmp_path / "model")
     names = {ours: entry for entry, ours in good.family.sizes.items()}
     for entry in good.family.sizes:
@@ -180,7 +176,7 @@ SPOILT: tuple[tuple[Callable[[Path], None], str], ...] = (
 )
 
 
-def test_files_that_are_missing_or_damaged_are_named(good: Good, tmp_path: Path) -> None:
+def test_files_that_are_missing_or_damaged_are_named(good, tmp_path):
     for number, (spoil, says) in enumerate(SPOILT):
         folder = shutil.copytree(good.folder, tmp_path / str(number))
         spoil(folder)

@@ -1,7 +1,5 @@
 """LoRA: the formula, what is trained, what is in a file, and that a resume is exact."""
 
-from pathlib import Path
-
 import pytest
 import safetensors.torch
 import torch
@@ -47,7 +45,7 @@ def logits(network: Network) -> torch.Tensor:
 
 
 @pytest.mark.parametrize("which", LINEARS)
-def test_merged_weights_give_the_same_logits(which: str) -> None:
+def test_merged_weights_give_the_same_logits(which):
     network = adapted(which)
     plain = Network(NETWORK, Heads(outputs=2)).eval()
     plain.load_state_dict(
@@ -60,7 +58,7 @@ def test_merged_weights_give_the_same_logits(which: str) -> None:
             assert torch.allclose(module.merged_weight(), sums, atol=1e-6)
 
 
-def test_only_adapters_and_heads_are_trained_and_frozen_layers_get_none() -> None:
+def test_only_adapters_and_heads_are_trained_and_frozen_layers_get_none():
     network = adapted("query and value", frozen=1)
     names = {name for name, p in network.named_parameters() if p.requires_grad}
     heads = {n for n in names if n.startswith(("task.", "encoder.pooler."))}
@@ -77,7 +75,7 @@ def job(tmp_path_factory: pytest.TempPathFactory) -> JobSpec:
     return adapted_job(tmp_path_factory.mktemp("base"), **LORA, steps=12, dropout=0.1)
 
 
-def test_a_checkpoint_holds_sums_and_nothing_else_has_moved(job: JobSpec, tmp_path: Path) -> None:
+def test_a_checkpoint_holds_sums_and_nothing_else_has_moved(job, tmp_path):
     run = trained(tmp_path / "run", job)
     assert job.base_model.kind == "checkpoint"
     before = dict(checkpoint.load(job.base_model.path).network.named_parameters())
@@ -103,16 +101,14 @@ def test_a_checkpoint_holds_sums_and_nothing_else_has_moved(job: JobSpec, tmp_pa
     assert any(text.startswith(f"Training {adapters + head:,} of ") for text in notes), notes
 
 
-def test_a_stop_and_a_resume_change_nothing(job: JobSpec, tmp_path: Path) -> None:
+def test_a_stop_and_a_resume_change_nothing(job, tmp_path):
     job = with_hardware(with_training(job, ema_decay=0.9), precision="bf16")
     calm, stopped = trained(tmp_path / "calm", job), resumed(tmp_path / "stopped", job, 8)
     assert final(stopped) == final(calm)
     assert metrics(stopped) == metrics(calm)
 
 
-def test_weights_that_are_rounded_once_give_the_same_run(
-    job: JobSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_weights_that_are_rounded_once_give_the_same_run(job, tmp_path, monkeypatch):
     job = with_hardware(job, precision="bf16")
     once = trained(tmp_path / "once", job)
     stored = list[object]()
@@ -123,6 +119,6 @@ def test_weights_that_are_rounded_once_give_the_same_run(
     assert len(stored) == 1 and final(once) == final(always) and metrics(once) == metrics(always)
 
 
-def test_fresh_weights_are_not_adapted(tmp_path: Path) -> None:
+def test_fresh_weights_are_not_adapted(tmp_path):
     with pytest.raises(ValidationError, match="LoRA needs a pre-trained model"):
         JobSpec.model_validate(classifying(tmp_path, lora_rank=4).model_dump())

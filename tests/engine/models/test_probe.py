@@ -11,7 +11,7 @@ from engine.models.probe import Probe, reading_order
 LENGTHS = np.array([3, 7, 1, 7, 4])
 
 
-def test_the_order_is_that_of_torch() -> None:
+def test_the_order_is_that_of_torch():
     order = reading_order(LENGTHS, 9)
     numbers = torch.arange(5 * 9).view(5, 9)
     packed = pack_padded_sequence(numbers, torch.from_numpy(LENGTHS), True, enforce_sorted=False)
@@ -24,7 +24,7 @@ def test_the_order_is_that_of_torch() -> None:
 
 @pytest.mark.parametrize("tokens", [False, True])
 @pytest.mark.parametrize("planned", [False, True])
-def test_answers_and_gradients_are_those_of_padded_sequences(tokens: bool, planned: bool) -> None:
+def test_answers_and_gradients_are_those_of_padded_sequences(tokens, planned):
     torch.manual_seed(1)
     features = Features.model_validate({"vectors": "last", "probe": "bilstm", "probe_size": 6})
     probe = Probe(features, 4, 2, 3, 0.0, tokens)

@@ -5,13 +5,12 @@ from contextlib import closing
 import pytest
 
 from engine.errors import StudioError
-from engine.files.home import Home
 from engine.record.backups import BACKUPS_KEPT, all_backups, back_up, back_up_daily
-from engine.record.opening import Record, open_record
+from engine.record.opening import open_record
 from engine.record.tables import get_fact, set_fact
 
 
-def test_a_backup_is_an_independent_record(home: Home, record: Record) -> None:
+def test_a_backup_is_an_independent_record(home, record):
     with record.session() as session:
         set_fact(session, "colour", "blue")
         copy = back_up(home.record, home.backups, "daily")  # while a transaction is open
@@ -26,9 +25,7 @@ def test_a_backup_is_an_independent_record(home: Home, record: Record) -> None:
     opened.close()
 
 
-def test_the_oldest_backups_of_each_reason_are_deleted_by_number(
-    home: Home, record: Record
-) -> None:
+def test_the_oldest_backups_of_each_reason_are_deleted_by_number(home, record):
     first = back_up(home.record, home.backups, "upgrade")
     for _ in range(BACKUPS_KEPT + 2):
         newest = back_up(home.record, home.backups, "daily")
@@ -37,7 +34,7 @@ def test_the_oldest_backups_of_each_reason_are_deleted_by_number(
     assert backups[0] == first and backups[-1] == newest and len(backups) == BACKUPS_KEPT + 1
 
 
-def test_the_daily_backup_is_made_once_and_only_after_a_change(home: Home, record: Record) -> None:
+def test_the_daily_backup_is_made_once_and_only_after_a_change(home, record):
     first = back_up_daily(home.record, home.backups)
     assert first is not None
     with record.session() as session:
@@ -54,7 +51,7 @@ def test_the_daily_backup_is_made_once_and_only_after_a_change(home: Home, recor
     assert back_up_daily(home.record, home.backups) is None
 
 
-def test_a_bad_copy_is_no_backup(home: Home) -> None:
+def test_a_bad_copy_is_no_backup(home):
     home.record.write_bytes(b"no record at all" * 1000)
     with pytest.raises(StudioError, match="could not be backed up"):
         back_up(home.record, home.backups, "daily")

@@ -27,7 +27,7 @@ def renumbered(made: Predictions, rows: list[int]) -> Predictions:
     return Predictions(made.info, table.set_column(index, "row", [rows]))
 
 
-def test_rows_are_matched_by_number_and_text_then_by_text_alone() -> None:
+def test_rows_are_matched_by_number_and_text_then_by_text_alone():
     first = classified(["good"] * 5, ["good"] * 5, text=["a", "b", "c", "twice", "twice"])
     second = renumbered(
         classified(["good"] * 5, ["good"] * 5, text=["a", "c", "other", "twice", "b"]),
@@ -46,13 +46,13 @@ def test_rows_are_matched_by_number_and_text_then_by_text_alone() -> None:
     assert compare(first, first).matching.sentence == "5 rows are in both"
 
 
-def test_rows_with_equal_texts_are_matched_by_their_number() -> None:
+def test_rows_with_equal_texts_are_matched_by_their_number():
     predictions = classified(["good", "bad", "good"], ["good"] * 3, text=["x", "x", "x"])
     comparison = compare(predictions, predictions).matching
     assert comparison.first.tolist() == comparison.second.tolist() == [0, 1, 2]
 
 
-def test_rows_with_another_gold_label_are_not_compared() -> None:
+def test_rows_with_another_gold_label_are_not_compared():
     first = classified(["good", "bad", None], ["good", "good", "bad"], text=["a", "b", "c"])
     second = classified(["good", "good", None], ["bad", "good", "bad"], text=["a", "b", "c"])
     comparison = compare(first, second)
@@ -60,7 +60,7 @@ def test_rows_with_another_gold_label_are_not_compared() -> None:
     assert comparison.worse.tolist() == [True] and comparison.better.tolist() == [False]
 
 
-def test_flips_are_rows_on_both_sides() -> None:
+def test_flips_are_rows_on_both_sides():
     gold = ["good"] * 6
     first = classified(gold, ["good", "bad", "good", "bad", "good", "bad"], text=list("abcdef"))
     second = classified(gold, ["bad", "good", "good", "good", "bad", "bad"], text=list("abcdef"))
@@ -77,7 +77,7 @@ def test_flips_are_rows_on_both_sides() -> None:
     )
 
 
-def test_a_significant_difference_is_stated_with_its_direction() -> None:
+def test_a_significant_difference_is_stated_with_its_direction():
     rng = np.random.default_rng(0)
     gold = rng.choice(["bad", "good"], 500)
     other = np.where(gold == "good", "bad", "good")
@@ -97,7 +97,7 @@ def test_a_significant_difference_is_stated_with_its_direction() -> None:
     assert accuracy.difference.value == pytest.approx(accuracy.second.value - accuracy.first.value)
 
 
-def test_numbers_and_tags_are_compared_by_a_bootstrap() -> None:
+def test_numbers_and_tags_are_compared_by_a_bootstrap():
     rng = np.random.default_rng(1)
     gold = rng.random(200)
     first, two = (regressions(gold, gold + rng.normal(0, spread, 200)) for spread in (1.0, 0.1))
@@ -112,7 +112,7 @@ def test_numbers_and_tags_are_compared_by_a_bootstrap() -> None:
     assert "may be chance" in compare(tags, tags).sentence
 
 
-def test_incomparable_predictions_have_a_reason() -> None:
+def test_incomparable_predictions_have_a_reason():
     with pytest.raises(StudioError) as caught:
         compare(tagged([("a", "O", "O")]), regressions([1], [1]))
     assert caught.value.problem == (
@@ -126,7 +126,7 @@ def test_incomparable_predictions_have_a_reason() -> None:
     assert empty.rows == 0 and empty.matching.sentence == "0 rows are in both"
 
 
-def test_runs_with_several_seeds_are_tested() -> None:
+def test_runs_with_several_seeds_are_tested():
     first, two = {1: 0.70, 2: 0.72, 3: 0.71}, {1: 0.74, 2: 0.76, 3: 0.76}
     result, sentence = compare_seeds("accuracy", first, two)
     theirs = stats.ttest_rel(list(two.values()), list(first.values()))
@@ -158,7 +158,7 @@ MAJORITY = predicted(["good"] * 60, model="Majority")
         (["bad"] * 60, WORSE, "The model is not clearly better than Majority. What usually"),
     ],
 )
-def test_the_verdict_follows_from_the_paired_interval(answers, verdict, begins) -> None:
+def test_the_verdict_follows_from_the_paired_interval(answers, verdict, begins):
     model = predicted(answers)
     result = compare_with_baseline(model, MAJORITY)
     paired = difference(measures(MAJORITY)[0], measures(model)[0])
@@ -168,7 +168,7 @@ def test_the_verdict_follows_from_the_paired_interval(answers, verdict, begins) 
     assert baseline_advice([result]).startswith(begins)
 
 
-def test_the_metric_is_that_by_which_the_model_was_chosen() -> None:
+def test_the_metric_is_that_by_which_the_model_was_chosen():
     answers = ["good"] * 44 + [
         "bad"
     ] * 16  # accuracy is nearly that of the majority, macro F1 is not
@@ -178,5 +178,5 @@ def test_the_metric_is_that_by_which_the_model_was_chosen() -> None:
     assert compare_with_baseline(predicted(answers), MAJORITY).verdict == UNSURE
 
 
-def test_of_no_baselines_nothing_follows() -> None:
+def test_of_no_baselines_nothing_follows():
     assert baseline_advice([]) == ""

@@ -69,14 +69,14 @@ CASES: list[tuple[Condition, list[int], str]] = [
 ]  # fmt: skip
 
 
-def test_a_condition_selects_rows_and_has_a_sentence() -> None:
+def test_a_condition_selects_rows_and_has_a_sentence():
     for condition, rows, expected in CASES:
         assert mask(REVIEWS, [condition]).nonzero()[0].tolist() == rows
         assert sentence([condition]) == expected
         assert CONDITIONS.validate_json(CONDITIONS.dump_json((condition,))) == (condition,)
 
 
-def test_spans_select_rows() -> None:
+def test_spans_select_rows():
     for condition, rows, expected in [
         (HasSpan(), [0, 1, 2, 3], "the row has a span"),
         (HasSpan(error="missed"), [0], "the row has a missed span"),
@@ -98,7 +98,7 @@ def test_spans_select_rows() -> None:
         assert sentence([condition]) == expected
 
 
-def test_conditions_hold_together() -> None:
+def test_conditions_hold_together():
     both: tuple[Condition, ...] = (LabelIs(side="gold", label="bad"), Outcome(right=False))
     assert mask(REVIEWS, both).tolist() == [False, True, False, False]
     assert sentence(both) == "gold is “bad” and the prediction is wrong"
@@ -106,7 +106,7 @@ def test_conditions_hold_together() -> None:
     assert sentence(()) == "all rows"
 
 
-def test_one_of_several_labels_is_enough() -> None:
+def test_one_of_several_labels_is_enough():
     sets = labelled_sets([["a", "a, b"], [], ["b"]], [["b"], ["a"], ["a, b", "b"]], ["a", "b"])
     for label, gold, predicted in (("a", [0], [1]), ("b", [2], [0, 2]), ("a, b", [0], [2])):
         assert mask(sets, [LabelIs(side="gold", label=label)]).nonzero()[0].tolist() == gold
@@ -114,7 +114,7 @@ def test_one_of_several_labels_is_enough() -> None:
         assert result == predicted
 
 
-def test_a_word_is_taken_literally() -> None:
+def test_a_word_is_taken_literally():
     for word in ["a.c", r"\E", r"a\Eb", "[", "日本"]:
         predictions = classified(
             ["bad"] * 3, ["bad"] * 3, text=[f"x {word} y", "x abc y", f"x{word}y"]
@@ -123,7 +123,7 @@ def test_a_word_is_taken_literally() -> None:
         assert mask(predictions, [condition]).tolist() == [True, False, False]
 
 
-def test_unusable_conditions_have_a_reason() -> None:
+def test_unusable_conditions_have_a_reason():
     for condition, problem in [
         (CellMatches(column="text", pattern="("), "“(” is not a valid regular expression."),
         (CellMatches(column="text", pattern="(?=a)"), "“(?=a)” is not a valid regular expression."),

@@ -115,7 +115,7 @@ CASES: dict[str, tuple[Callable[[Any], Interval], float]] = {
 @pytest.mark.long
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("name", CASES)
-def test_the_interval_holds_the_true_metric(name: str) -> None:
+def test_the_interval_holds_the_true_metric(name):
     draw, true = CASES[name]
     least = 0.925
     # its samples reuse the ranks among all rows, which is a little too narrow
@@ -127,7 +127,7 @@ def test_the_interval_holds_the_true_metric(name: str) -> None:
     assert least <= held < 0.98
 
 
-def test_the_interval_over_seeds_is_that_of_scipy() -> None:
+def test_the_interval_over_seeds_is_that_of_scipy():
     values = [0.81, 0.79, 0.84]
     result = seeds_interval(values)
     theirs = stats.ttest_1samp(values, 0).confidence_interval(0.95)
@@ -137,7 +137,7 @@ def test_the_interval_over_seeds_is_that_of_scipy() -> None:
     assert alone.value == 0.5 and np.isnan(alone.low)
 
 
-def test_the_interval_of_a_share_is_that_of_wilson_and_has_a_width() -> None:
+def test_the_interval_of_a_share_is_that_of_wilson_and_has_a_width():
     for right in [ROWS, 3, 0]:
         record = {"row": range(ROWS), "gold": ["a"] * ROWS, "predicted": ["a"] * ROWS}
         record |= {"score": [1] * right + [0] * (ROWS - right)}

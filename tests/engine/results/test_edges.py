@@ -78,34 +78,34 @@ OF_ALL: tuple[Callable[[Predictions], object], ...] = (
 )
 
 
-def test_of_every_task() -> None:
+def test_of_every_task():
     for item in every(CLASSES, SETS, TAGS, NUMBERS, QUESTIONS):
         for function in OF_ALL:
             function(item)
             assert all(figure(item, name).shape == (len(item),) for name in FIGURES)
 
 
-def test_of_labels() -> None:
+def test_of_labels():
     for item in every(CLASSES, SETS):
         for function in OF_LABELS:
             function(item)
             assert item.scores.shape == (len(item), 2)
 
 
-def test_of_tags() -> None:
+def test_of_tags():
     for item in every(TAGS):
         assert sum(span_figures.kind_counts(item).values()) == 0
         assert span_figures.type_confusion(item).counts.shape == (1, 1)
         assert span_figures.type_figures(item) == ()
 
 
-def test_of_regressions() -> None:
+def test_of_regressions():
     for item in every(NUMBERS):
         parts = groups.groups(item, groups.by_width(item, "residual", 30))
         assert sum(part.count for part in parts) <= len(item)
 
 
-def test_of_answered() -> None:
+def test_of_answered():
     for item in every(QUESTIONS):
         answers.by_kind(item), answers.by_length(item)
         assert (answers.threshold_curve(item) is None) == (len(item) == 0)

@@ -27,7 +27,7 @@ MADE = classified(
 )
 
 
-def test_groups_by_a_number_part_the_rows() -> None:
+def test_groups_by_a_number_part_the_rows():
     rng = np.random.default_rng(0)
     predictions = classified(
         ["good"] * 100, ["good"] * 100, text=["x " * n for n in rng.integers(0, 9, 100)]
@@ -40,7 +40,7 @@ def test_groups_by_a_number_part_the_rows() -> None:
     assert [group.count for group in groups(same, by_figure(same, "words"))] == [3]
 
 
-def test_groups_by_values_words_and_labels() -> None:
+def test_groups_by_values_words_and_labels():
     by_file = groups(MADE, by_column(MADE, "file"))
     assert [(item.count, item.score.value) for item in by_file] == [(3, 1), (2, 0.5), (1, 0)]
     assert [str(item.name) for item in by_file] == [
@@ -65,7 +65,7 @@ def test_groups_by_values_words_and_labels() -> None:
     assert not by_column(many, "text")
 
 
-def test_the_score_of_numbers_is_their_distance() -> None:
+def test_the_score_of_numbers_is_their_distance():
     predictions = Predictions.from_columns(
         facts("regression"),
         {"row": range(3), "gold": ["1", "2,5", None], "predicted": ["1.5", "2.5", "0"],
@@ -79,7 +79,7 @@ def test_the_score_of_numbers_is_their_distance() -> None:
     assert row_scores(MADE).is_binary
 
 
-def test_choices_are_grouped_by_position_and_margin() -> None:
+def test_choices_are_grouped_by_position_and_margin():
     scores = [[0.9, 0.1], [0.6, 0.4], [0.5, 0.5], [0.2, 0.8]]
     predictions = classified(["0", "1", "1", "1"], ["0", "0", "0", "1"], ("0", "1"), scores)
     by = groups(predictions, by_label(predictions))

@@ -13,7 +13,7 @@ from tests.engine.results.made import bootstrap_rows
 SEED_TOLERANCE = 0.01  # tolerance between two bootstraps of the same rows
 
 
-def test_the_interval_of_a_proportion_is_that_of_scipy() -> None:
+def test_the_interval_of_a_proportion_is_that_of_scipy():
     for successes, trials in [(0, 1), (1, 1), (3, 7), (0, 50), (50, 50), (690, 1000)]:
         theirs = stats.binomtest(successes, trials).proportion_ci(0.95, method="wilson")
         result = wilson(successes, trials)
@@ -21,7 +21,7 @@ def test_the_interval_of_a_proportion_is_that_of_scipy() -> None:
         np.testing.assert_allclose([result.low, result.high], [theirs.low, theirs.high], atol=1e-12)
 
 
-def test_an_empty_sample_has_no_interval() -> None:
+def test_an_empty_sample_has_no_interval():
     empty = (wilson(0, 0), mean_interval(np.array([])), bootstrap_rows(0, lambda _: 1.0),
                bootstrap(np.zeros((0, 3)), f1_of_sums), f1_interval(0, 0, 0, 9))  # fmt: skip
     for item in empty:
@@ -30,7 +30,7 @@ def test_an_empty_sample_has_no_interval() -> None:
     assert np.isnan(percentiles(1.0, np.array([np.nan]))[1:]).all()
 
 
-def test_a_bootstrap_of_counts_equals_one_of_rows() -> None:
+def test_a_bootstrap_of_counts_equals_one_of_rows():
     rng = np.random.default_rng(1)
     gold, predicted = rng.random(400) < 0.4, rng.random(400) < 0.5
     parts = np.column_stack([gold & predicted, predicted, gold])
@@ -42,7 +42,7 @@ def test_a_bootstrap_of_counts_equals_one_of_rows() -> None:
     assert counted != bootstrap(parts, f1_of_sums, seed=1)
 
 
-def test_the_jackknife_agrees_with_the_bootstrap(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_jackknife_agrees_with_the_bootstrap(monkeypatch):
     rng = np.random.default_rng(3)
     values = rng.random(5_000)
     parts = np.column_stack([values, np.ones_like(values), values < 0.5])
@@ -62,12 +62,12 @@ def _ratio(sums: np.ndarray) -> np.ndarray:
     return sums[:, 2] / sums[:, 0]
 
 
-def test_one_value_has_no_spread() -> None:
+def test_one_value_has_no_spread():
     assert mean_interval(np.array([0.5, np.nan])) == (0.5, 0.5, 0.5)
 
 
 @pytest.mark.long
-def test_the_interval_of_f1_covers_the_true_value() -> None:
+def test_the_interval_of_f1_covers_the_true_value():
     rng = np.random.default_rng(6)
     true = 2 * 0.3 / (0.45 + 0.4)  # with fractions of right 0.3, predicted 0.45 and gold 0.4
     covered = 0

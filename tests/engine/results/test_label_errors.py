@@ -19,7 +19,7 @@ from engine.results.out_of_sample import (
 from engine.tasks.suggesting import label_errors, most_diverse, most_uncertain, thresholds
 
 
-def test_the_confident_joint_is_that_of_the_paper() -> None:
+def test_the_confident_joint_is_that_of_the_paper():
     p = np.array([[0.9, 0.1], [0.7, 0.3], [0.2, 0.8], [0.4, 0.6], [0.1, 0.9], [0.45, 0.55]])
     labels = np.array([0, 0, 0, 1, 1, 1])
     assert thresholds(p, labels) == pytest.approx([0.6, (0.6 + 0.9 + 0.55) / 3])
@@ -32,7 +32,7 @@ def test_the_confident_joint_is_that_of_the_paper() -> None:
     assert result.confidence[2] == pytest.approx(0.2)
 
 
-def test_a_label_without_confident_rows_has_its_own_threshold() -> None:
+def test_a_label_without_confident_rows_has_its_own_threshold():
     p = np.array([[0.95, 0.05], [0.9, 0.1], [0.6, 0.4], [0.9, 0.1], [0.65, 0.35]])
     labels = np.array([0, 0, 0, 1, 1])
     result = label_errors(p, labels)
@@ -40,7 +40,7 @@ def test_a_label_without_confident_rows_has_its_own_threshold() -> None:
     assert result.joint[1, 0] == 1
 
 
-def test_a_label_with_a_single_row_does_not_draw_the_rows_that_are_a_little_unsure() -> None:
+def test_a_label_with_a_single_row_does_not_draw_the_rows_that_are_a_little_unsure():
     """No model predicts it, so its threshold is 0, which all rows reach."""
     own = np.linspace(0.55, 0.95, 100)
     p = np.column_stack([own, 1 - own - 0.001, np.full(100, 0.001)])
@@ -54,13 +54,13 @@ def test_a_label_with_a_single_row_does_not_draw_the_rows_that_are_a_little_unsu
     assert result.suggested[201] == 1
 
 
-def test_shapes_that_do_not_fit_are_refused() -> None:
+def test_shapes_that_do_not_fit_are_refused():
     for p, labels in ((np.ones((3, 1)), np.zeros(3, int)), (np.ones((3, 2)), np.zeros(2, int))):
         with pytest.raises(ValueError, match="at least two classes"):
             label_errors(p, labels)
 
 
-def test_folds_are_disjoint_and_stratified() -> None:
+def test_folds_are_disjoint_and_stratified():
     labels = np.array([0] * 50 + [1] * 20)
     folds = stratified_folds(labels)
     assert [np.sum(folds[labels == 1] == fold) for fold in range(FOLDS)] == [2] * FOLDS
@@ -69,7 +69,7 @@ def test_folds_are_disjoint_and_stratified() -> None:
 
 
 @pytest.mark.parametrize("way, steps", [(leave_one_out, (3, 3, 3)), (cross_validate, (10, 20, 30))])
-def test_labels_that_were_changed_come_first(way, steps) -> None:
+def test_labels_that_were_changed_come_first(way, steps):
     rng = np.random.default_rng(0)
     true = rng.integers(0, 3, 240)
     words = (("red", "hot"), ("cold", "ice"), ("green", "leaf"))
@@ -92,7 +92,7 @@ def test_labels_that_were_changed_come_first(way, steps) -> None:
         assert np.array_equal(result.suggested[wrong], true[wrong])
 
 
-def test_each_row_is_held_against_a_fit_to_all_others() -> None:
+def test_each_row_is_held_against_a_fit_to_all_others():
     """Compared with `KernelRidge` of scikit-learn, refitted without each row."""
     rng = np.random.default_rng(3)
     texts = [" ".join(rng.choice(list("abcdefgh"), 6)).replace("a", "aa") for _ in range(30)]
@@ -121,7 +121,7 @@ def test_each_row_is_held_against_a_fit_to_all_others() -> None:
     assert p[:, 1] == pytest.approx(np.mean(expected, axis=0), abs=1e-3)
 
 
-def test_many_rows_are_predicted_by_folds(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_rows_are_predicted_by_folds(monkeypatch):
     texts, labels = [f"w{n % 5} film" for n in range(40)], np.arange(40) % 5
     few = out_of_sample(texts, labels, 5)
     monkeypatch.setattr(module, "EXACT_ROWS", 39)
@@ -130,7 +130,7 @@ def test_many_rows_are_predicted_by_folds(monkeypatch: pytest.MonkeyPatch) -> No
     assert np.array_equal(many, cross_validate(texts, labels, 5))
 
 
-def test_a_class_with_a_single_row_is_no_defect() -> None:
+def test_a_class_with_a_single_row_is_no_defect():
     labels = np.array([0] * 9 + [1])
     for way in (leave_one_out, cross_validate):
         p = way(["good film", *["bad film"] * 9], labels, 2)
@@ -141,12 +141,12 @@ def test_a_class_with_a_single_row_is_no_defect() -> None:
     assert np.isfinite(p).all() and p.argmax(axis=1).tolist() == [0] * 10
 
 
-def test_the_smallest_margin_comes_first() -> None:
+def test_the_smallest_margin_comes_first():
     p = np.array([[0.9, 0.1, 0.0], [0.4, 0.35, 0.25], [0.5, 0.3, 0.2]])
     assert most_uncertain(p).tolist() == [1, 2, 0]
 
 
-def test_diverse_rows_cover_all_groups() -> None:
+def test_diverse_rows_cover_all_groups():
     rng = np.random.default_rng(0)
     groups = np.repeat(np.arange(4), 25)
     vectors = (np.eye(4)[groups] + rng.normal(0, 0.02, (100, 4))).astype(np.float32)

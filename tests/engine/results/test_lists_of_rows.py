@@ -24,31 +24,31 @@ def mixed() -> Predictions:
     )
 
 
-def test_the_most_confident_mistakes_are_first_and_rows_without_gold_last() -> None:
+def test_the_most_confident_mistakes_are_first_and_rows_without_gold_last():
     assert mistakes_first(mixed()).tolist() == [2, 1, 3, 0, 4]
 
 
-def test_a_regression_begins_with_its_largest_residual() -> None:
+def test_a_regression_begins_with_its_largest_residual():
     record = {"row": range(3), "gold": ["1", "2", None], "scores": [[1.5], [4.0], [9.0]]}
     predictions = Predictions.from_columns(facts("regression"), record, {"text": ["a", "b", "c"]})
     assert mistakes_first(predictions).tolist() == [1, 0, 2]
 
 
-def test_predicted_numbers_are_sorted_as_numbers() -> None:
+def test_predicted_numbers_are_sorted_as_numbers():
     record = {"row": range(3), "gold": ["10", "9", None], "predicted": ["1e-4", "12.5", "3"]}
     predictions = Predictions.from_columns(facts("regression"), record, {"text": ["a", "b", "c"]})
     assert sort_rows(predictions, "predicted").tolist() == [0, 2, 1]
     assert sort_rows(predictions, "gold").tolist() == [1, 0, 2]
 
 
-def test_without_probabilities_mistakes_are_sorted_by_loss() -> None:
+def test_without_probabilities_mistakes_are_sorted_by_loss():
     predictions = classified(["a", "a", "a"], ["b", "a", "b"], labels=("a", "b"), text=["x"] * 3)
     record = predictions.table.set_column(4, "probability", pa.nulls(3, pa.float32()))
     record = record.set_column(5, "loss", pa.array([1.0, 0.5, 3.0], pa.float32()))
     assert mistakes_first(Predictions(predictions.info, record)).tolist() == [2, 0, 1]
 
 
-def test_cells_that_all_are_numbers_are_sorted_as_numbers_and_empty_ones_last() -> None:
+def test_cells_that_all_are_numbers_are_sorted_as_numbers_and_empty_ones_last():
     assert sort_rows(mixed(), "cell:year").tolist() == [3, 0, 1, 4, 2]
     assert sort_rows(mixed(), "cell:year", descending=True).tolist() == [4, 1, 0, 3, 2]
     assert sort_rows(mixed(), "probability").tolist() == [1, 3, 2, 0, 4]
@@ -56,13 +56,13 @@ def test_cells_that_all_are_numbers_are_sorted_as_numbers_and_empty_ones_last() 
     assert sort_rows(mixed(), "cell:text").tolist() == [0, 3, 1, 4, 2]
 
 
-def test_the_search_covers_cells_and_labels_in_any_case() -> None:
+def test_the_search_covers_cells_and_labels_in_any_case():
     assert np.flatnonzero(rows_with(mixed(), "FINE")).tolist() == [0, 1]
     assert np.flatnonzero(rows_with(mixed(), "bad")).tolist() == [1, 2, 3]
     assert not rows_with(mixed(), "(").any()
 
 
-def test_other_programs_get_the_cells_by_their_names_and_each_probability() -> None:
+def test_other_programs_get_the_cells_by_their_names_and_each_probability():
     table = plain_table(classified(["bad"], ["good"], text=["x"], gold_column=["y"]))
     assert table.column_names == [
         *("row", "text", "gold_column", "gold", "predicted", "probability", "score"),
@@ -71,7 +71,7 @@ def test_other_programs_get_the_cells_by_their_names_and_each_probability() -> N
     assert table.to_pylist()[0]["probability of good"] == 1
 
 
-def test_a_cell_named_like_our_column_is_distinguished() -> None:
+def test_a_cell_named_like_our_column_is_distinguished():
     record = {"row": [0], "gold": ["a"], "predicted": ["b"]}
     predictions = Predictions.from_columns(
         facts("text_classification"), record, {"text": ["x"], "gold": ["mine"]}
@@ -80,7 +80,7 @@ def test_a_cell_named_like_our_column_is_distinguished() -> None:
     assert (table["gold"].to_pylist(), table["gold 2"].to_pylist()) == (["mine"], ["a"])
 
 
-def test_the_score_of_classes_is_the_accuracy_of_labelled_rows_with_an_interval() -> None:
+def test_the_score_of_classes_is_the_accuracy_of_labelled_rows_with_an_interval():
     assert main_metric(mixed()).name == "accuracy"
     score = main_score(mixed())
     assert score.value == 0.5
@@ -88,7 +88,7 @@ def test_the_score_of_classes_is_the_accuracy_of_labelled_rows_with_an_interval(
     assert np.isnan(main_score(classified([None], ["good"], text=["x"])).value)
 
 
-def test_the_score_is_that_of_the_metric_that_chose_the_checkpoint() -> None:
+def test_the_score_is_that_of_the_metric_that_chose_the_checkpoint():
     result = mixed()
     chosen = replace(result, info=result.info.model_copy(update={"best_metric": "f1_macro"}))
     assert main_metric(chosen).name == "f1_macro"
@@ -97,7 +97,7 @@ def test_the_score_is_that_of_the_metric_that_chose_the_checkpoint() -> None:
     assert main_metric(by_loss).name == "accuracy", "rows do not decide a loss"
 
 
-def test_the_score_of_tags_that_name_no_spans_is_the_accuracy() -> None:
+def test_the_score_of_tags_that_name_no_spans_is_the_accuracy():
     details = [{"words": ["a", "b"], "gold": ["DET", "N"], "predicted": ["DET", "V"]}]
     record = {"row": [0], "gold": ["DET N"], "predicted": ["DET V"], "score": [np.nan]}
     record["details"] = [json.dumps(detail) for detail in details]
@@ -107,7 +107,7 @@ def test_the_score_of_tags_that_name_no_spans_is_the_accuracy() -> None:
     assert main_score(predictions).value == 0.5
 
 
-def test_the_label_to_doubt_is_the_wrong_one_of_a_row() -> None:
+def test_the_label_to_doubt_is_the_wrong_one_of_a_row():
     predictions = classified(["good", "bad", None], ["bad", "bad", "good"])
     assert [doubtful_label(predictions, item) for item in range(3)] == ["bad", "bad", "good"]
     several = labelled_sets([["a"], ["a", "b"], ["a"], []], [["a", "c"], ["a"], ["a"], []], "abc")
@@ -115,7 +115,7 @@ def test_the_label_to_doubt_is_the_wrong_one_of_a_row() -> None:
     assert doubtful_label(tagged([("Ann", "B-PER", "O")]), 0) is None
 
 
-def test_no_row_is_both_and_none_without_a_label_is_either() -> None:
+def test_no_row_is_both_and_none_without_a_label_is_either():
     for count, worst, best in [(1, [3], [4]), (2, [3, 0], [4, 2]), (9, None, [])]:
         predictions = classified(
             ["good", None, "bad", "bad", "good"],

@@ -47,7 +47,7 @@ def regressions(gold: Any, predicted: Any) -> Predictions:
 @given(
     st.lists(st.tuples(st.sampled_from(LABELS), st.sampled_from(LABELS)), min_size=1, max_size=25)
 )
-def test_of_classes(rows: list[tuple[str, str]]) -> None:
+def test_of_classes(rows):
     gold, predicted = (list(side) for side in zip(*rows, strict=True))
     assert metric_values(classified(gold, predicted, LABELS)) == pytest.approx(
         {
@@ -65,7 +65,7 @@ def test_of_classes(rows: list[tuple[str, str]]) -> None:
         max_size=20,
     )
 )
-def test_of_several_labels(rows: list[tuple[frozenset[str], frozenset[str]]]) -> None:
+def test_of_several_labels(rows):
     gold, predicted = ([sorted(item) for item in side] for side in zip(*rows, strict=True))
     truth, said = (
         np.array([[label in row for label in LABELS] for row in side]) for side in (gold, predicted)
@@ -81,7 +81,7 @@ def test_of_several_labels(rows: list[tuple[frozenset[str], frozenset[str]]]) ->
 
 @tries(60)
 @given(st.lists(st.tuples(number, number), min_size=1, max_size=20))
-def test_of_numbers(rows: list[tuple[float, float]]) -> None:
+def test_of_numbers(rows):
     gold, predicted = (list(side) for side in zip(*rows, strict=True))
     predicted = [float(np.float32(item)) for item in predicted]
     theirs = report(predicted, gold)
@@ -95,7 +95,7 @@ def test_of_numbers(rows: list[tuple[float, float]]) -> None:
     )
 
 
-def test_correlations_have_the_intervals_of_scipy() -> None:
+def test_correlations_have_the_intervals_of_scipy():
     rng = np.random.default_rng(0)
     gold = np.round(rng.normal(0, 2, 120), 3)
     predicted = (gold + rng.normal(0.3, 1, 120)).astype(np.float32)
@@ -110,7 +110,7 @@ def test_correlations_have_the_intervals_of_scipy() -> None:
     assert [item.count for item in bins] == [count for count in counts if count]
 
 
-def test_large_numbers_keep_their_correlation() -> None:
+def test_large_numbers_keep_their_correlation():
     rng = np.random.default_rng(0)
     gold = np.round(1e5 + rng.normal(0, 1, 50), 3)
     predicted = (gold + rng.normal(0, 1, 50)).astype(np.float32)
@@ -118,7 +118,7 @@ def test_large_numbers_keep_their_correlation() -> None:
     assert ours == pytest.approx(stats.pearsonr(gold, predicted).statistic, abs=1e-6)
 
 
-def test_of_tags() -> None:
+def test_of_tags():
     rows = [("a b c", "B-x I-x O", "B-x O O"), ("a", "B-y", "B-y"), ("a b", "O O", "B-x O")]
     predictions = tagged(rows)
     theirs = tag_report(*([row[side].split() for row in rows] for side in (1, 2)))
@@ -129,7 +129,7 @@ def test_of_tags() -> None:
     assert metric_values(words) == {"accuracy": 0.5}
 
 
-def test_of_answers() -> None:
+def test_of_answers():
     predictions = answered(
         [("the cat", ["cat"], 0.1), ("dog", ["a big dog"], 0.2), ("", [], 0.9)], 1
     )
@@ -138,7 +138,7 @@ def test_of_answers() -> None:
     )
 
 
-def test_the_first_metric_is_the_one_of_the_task() -> None:
+def test_the_first_metric_is_the_one_of_the_task():
     result = {
         "text_classification": classified(["good"], ["good"]),
         "multi_label": labelled_sets([["a"]], [["a"]], ["a"]),
@@ -160,7 +160,7 @@ def macro_f1(gold: np.ndarray, predicted: np.ndarray) -> float:
     return float(np.mean(np.divide(hits, sums)))
 
 
-def test_the_interval_of_a_difference_is_that_of_pairs() -> None:
+def test_the_interval_of_a_difference_is_that_of_pairs():
     rng = np.random.default_rng(1)
     gold = rng.choice(LABELS, 300)
     predicted = [
@@ -180,7 +180,7 @@ def test_the_interval_of_a_difference_is_that_of_pairs() -> None:
         np.testing.assert_allclose(result, by_rows, atol=0.025)
 
 
-def test_rows_without_gold_have_no_metric() -> None:
+def test_rows_without_gold_have_no_metric():
     for item in (
         classified([None], ["good"]),
         regressions([None], [1.0]),

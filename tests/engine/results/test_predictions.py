@@ -1,7 +1,6 @@
 """Storage of predictions."""
 
 from datetime import UTC, datetime
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -38,7 +37,7 @@ def predictions() -> Predictions:
     )
 
 
-def test_predictions_survive_a_round_trip(tmp_path: Path) -> None:
+def test_predictions_survive_a_round_trip(tmp_path):
     written = predictions()
     written.write(tmp_path / "results" / "validation.parquet")
     result = read_predictions(tmp_path / "results" / "validation.parquet")
@@ -52,7 +51,7 @@ def test_predictions_survive_a_round_trip(tmp_path: Path) -> None:
     assert result.table["details"].to_pylist() == ["", ""]
 
 
-def test_another_file_is_refused_in_words(tmp_path: Path) -> None:
+def test_another_file_is_refused_in_words(tmp_path):
     for content in [b"", b"no parquet"]:
         file = tmp_path / "validation.parquet"
         file.write_bytes(content)
@@ -69,7 +68,7 @@ def build(part: str, step: int, fingerprint: str = "one") -> Predictions:
     return Predictions(rows.info.model_copy(update=update), rows.table)
 
 
-def test_stored_predictions_are_listed_by_metadata(tmp_path: Path) -> None:
+def test_stored_predictions_are_listed_by_metadata(tmp_path):
     assert store.stored_predictions(tmp_path / "none") == []
     best, other = tmp_path, tmp_path / "step-00000004"
     build("test", 9).write(store.predictions_file(best, "test"))
@@ -87,7 +86,7 @@ def test_stored_predictions_are_listed_by_metadata(tmp_path: Path) -> None:
     assert result[2].file == store.predictions_file(other, "validation")
 
 
-def test_each_look_at_test_rows_is_counted_for_its_data(tmp_path: Path) -> None:
+def test_each_look_at_test_rows_is_counted_for_its_data(tmp_path):
     folder = tmp_path / "results"
     assert store.logged_evaluations(folder) == []
     assert store.log_evaluation(folder, build("test", 1).info) == 1
@@ -101,7 +100,7 @@ def test_each_look_at_test_rows_is_counted_for_its_data(tmp_path: Path) -> None:
     assert first.metrics == {"accuracy": 0.5} and first.at.tzinfo is not None
 
 
-def test_a_link_in_the_place_of_the_looks_is_not_written_through(tmp_path: Path) -> None:
+def test_a_link_in_the_place_of_the_looks_is_not_written_through(tmp_path):
     (tmp_path / "target").write_text("mine", encoding="utf-8")
     (tmp_path / store.LOG_FILE).symlink_to(tmp_path / "target")
     with pytest.raises(StudioError, match="link"):

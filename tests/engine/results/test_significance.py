@@ -14,7 +14,7 @@ from tests.often import tries
 small = st.floats(-5, 5).map(lambda number: round(number, 2))
 
 
-def test_tails_of_t_are_those_of_scipy() -> None:
+def test_tails_of_t_are_those_of_scipy():
     for freedom in [1, 1.5, 2, 3.5, 10, 30, 300, 1e4, 1e6]:
         t = np.array([-30, -2, -0.1, 0, 0.1, 0.5, 1, 2, 4, 8, 20])
         np.testing.assert_allclose(
@@ -32,7 +32,7 @@ def test_tails_of_t_are_those_of_scipy() -> None:
     st.lists(small, min_size=2, max_size=12, unique=True),
     st.lists(small, min_size=2, max_size=12, unique=True),
 )
-def test_the_test_of_welch_is_that_of_scipy(a: list[float], b: list[float]) -> None:
+def test_the_test_of_welch_is_that_of_scipy(a, b):
     both = stats.ttest_ind(b, a, equal_var=False)
     result = significance.over_seeds(a, b, paired=False)
     assert result.p == pytest.approx(both.pvalue, rel=1e-4, abs=1e-12)
@@ -44,7 +44,7 @@ def moments(values: np.ndarray) -> list[np.ndarray]:
     return [np.array([float(item)]) for item in (len(values), values.sum(), (values**2).sum())]
 
 
-def test_the_permutation_test_is_that_of_scipy() -> None:
+def test_the_permutation_test_is_that_of_scipy():
     for seed in (0, 1, 3):
         rng = np.random.default_rng(seed)
         values = np.round(rng.beta(0.5, 0.5, 300), 1)  # most near 0 and 1, many ties
@@ -60,7 +60,7 @@ def test_the_permutation_test_is_that_of_scipy() -> None:
         assert ours == pytest.approx(theirs.pvalue, abs=0.02)
 
 
-def test_equal_rows_are_no_proof() -> None:
+def test_equal_rows_are_no_proof():
     rng = np.random.default_rng(1)
     outside = (rng.random(500) < 0.5).astype(float)
     few = significance.permutation_tail(moments(np.zeros(3)), moments(outside))[0]
@@ -69,7 +69,7 @@ def test_equal_rows_are_no_proof() -> None:
     assert significance.permutation_tail(moments(np.ones(3)), moments(np.ones(9)))[0] == 1
 
 
-def test_runs_with_the_same_seeds_are_compared_in_pairs() -> None:
+def test_runs_with_the_same_seeds_are_compared_in_pairs():
     a, b = [0.70, 0.72, 0.69, 0.75], [0.72, 0.73, 0.70, 0.77]
     theirs = stats.ttest_rel(b, a)
     result = significance.over_seeds(a, b, paired=True)
@@ -86,7 +86,7 @@ def test_runs_with_the_same_seeds_are_compared_in_pairs() -> None:
 
 @tries(100)
 @given(st.data(), st.integers(1, 3000))
-def test_the_exact_test_of_a_slice_is_that_of_scipy(data: st.DataObject, rows: int) -> None:
+def test_the_exact_test_of_a_slice_is_that_of_scipy(data, rows):
     hits = data.draw(st.integers(0, rows))
     drawn = data.draw(st.integers(0, rows))
     least, most = max(0, drawn + hits - rows), min(drawn, hits)
@@ -96,7 +96,7 @@ def test_the_exact_test_of_a_slice_is_that_of_scipy(data: st.DataObject, rows: i
     assert ours == pytest.approx(theirs, rel=1e-6, abs=1e-14)
 
 
-def test_the_test_of_mcnemar_is_the_exact_one() -> None:
+def test_the_test_of_mcnemar_is_the_exact_one():
     for fixed, broken in [(0, 0), (1, 0), (3, 10), (10, 3), (7, 7), (400, 520)]:
         theirs = stats.binomtest(fixed, fixed + broken).pvalue if fixed + broken else 1
         assert significance.mcnemar(fixed, broken) == pytest.approx(theirs, rel=1e-9)
@@ -104,10 +104,10 @@ def test_the_test_of_mcnemar_is_the_exact_one() -> None:
 
 @tries(50)
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=20))
-def test_many_looks_are_corrected_as_scipy_does(p: list[float]) -> None:
+def test_many_looks_are_corrected_as_scipy_does(p):
     np.testing.assert_allclose(significance.benjamini_hochberg(p), stats.false_discovery_control(p))
 
 
-def test_no_tests_need_no_correction() -> None:
+def test_no_tests_need_no_correction():
     assert not len(significance.benjamini_hochberg([]))
     assert not len(significance.hypergeometric_tail([], [], 3, 9))

@@ -1,7 +1,5 @@
 """Slices are found if and only if a model is worse in them."""
 
-from pathlib import Path
-
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -32,7 +30,7 @@ def reviews(rows: int, seed: int, right: float = 0.8, planted: bool = False) -> 
     return classified(gold, np.where(is_right, gold, other), text=texts, file=files)
 
 
-def test_planted_slices_are_found_and_described() -> None:
+def test_planted_slices_are_found_and_described():
     predictions = reviews(1500, 0, planted=True)
     result = slices.worst_slices(predictions)
     conditions = [entry.conditions for entry in result.slices]
@@ -60,7 +58,7 @@ def test_planted_slices_are_found_and_described() -> None:
         )
 
 
-def test_a_pair_is_reported_if_both_conditions_matter() -> None:
+def test_a_pair_is_reported_if_both_conditions_matter():
     rng = np.random.default_rng(3)
     files, gold = rng.choice(["a", "b"], 2000), rng.choice(["bad", "good"], 2000)
     wrong = rng.random(2000) < np.where((files == "b") & (gold == "bad"), 0.7, 0.1)
@@ -73,12 +71,12 @@ def test_a_pair_is_reported_if_both_conditions_matter() -> None:
     }
 
 
-def test_chance_alone_gives_hardly_ever_a_slice() -> None:
+def test_chance_alone_gives_hardly_ever_a_slice():
     hits = [bool(slices.worst_slices(reviews(400, seed)).slices) for seed in range(15)]
     assert sum(hits) <= 3  # 0.75 are expected at most
 
 
-def test_regression_slices_have_a_larger_error() -> None:
+def test_regression_slices_have_a_larger_error():
     rng = np.random.default_rng(4)
     files = rng.choice(["a", "b"], 600)
     gold = rng.random(600) * 5
@@ -96,7 +94,7 @@ def test_regression_slices_have_a_larger_error() -> None:
     assert result[0].group.score.value > result[0].elsewhere.value
 
 
-def test_slices_of_tags_are_by_type() -> None:
+def test_slices_of_tags_are_by_type():
     rows = [("Bob ran", "B-person O", "B-person O")] * 60 + [("Oslo ran", "B-place O", "O O")] * 30
     predictions = tagged(rows)
     score = np.where(np.arange(90) % 9 == 0, 0.5, predictions.numbers("score")).astype(np.float32)
@@ -111,12 +109,12 @@ def test_slices_of_tags_are_by_type() -> None:
     )
 
 
-def test_few_rows_have_no_slices() -> None:
+def test_few_rows_have_no_slices():
     for item in (classified([], []), reviews(30, 1), classified([None] * 50, ["good"] * 50)):
         assert slices.worst_slices(item).slices == ()
 
 
-def test_a_pair_is_about_two_things() -> None:
+def test_a_pair_is_about_two_things():
     predictions = reviews(300, 5)
     result = slices.candidates(predictions, np.arange(300), 20)
     assert {entry.subject for entry in result} == {"label", "length", "column file", "word"}
@@ -125,7 +123,7 @@ def test_a_pair_is_about_two_things() -> None:
         assert not item.pairs_with(item)
 
 
-def test_the_length_of_texts_without_blanks_is_in_characters() -> None:
+def test_the_length_of_texts_without_blanks_is_in_characters():
     assert slices.length_figure(
         classified(["good"], ["good"], text=["这部电影非常好看我很喜欢它因为演员"])
     ) == ("characters")
@@ -135,7 +133,7 @@ def test_the_length_of_texts_without_blanks_is_in_characters() -> None:
     )
 
 
-def test_named_slices_have_scores() -> None:
+def test_named_slices_have_scores():
     predictions = reviews(100, 6)
     named = slices.Slice(name="B", source="Reviews", conditions=(CellIs(column="file", value="b"),))
     [result] = slices.score_slices(predictions, [named])
@@ -143,7 +141,7 @@ def test_named_slices_have_scores() -> None:
     assert slices.Slice.model_validate_json(named.model_dump_json()) == named
 
 
-def test_slices_are_saved_replaced_and_deleted(tmp_path: Path) -> None:
+def test_slices_are_saved_replaced_and_deleted(tmp_path):
     file = tmp_path / "new" / "slices.json"
     assert read_slices(file) == ()
     first = Slice(name="B", source="Reviews", conditions=(CellIs(column="file", value="b"),))
@@ -158,7 +156,7 @@ def test_slices_are_saved_replaced_and_deleted(tmp_path: Path) -> None:
     assert read_slices(file) == (other,)
 
 
-def test_a_slice_is_renamed_in_its_place_and_never_over_another_one(tmp_path: Path) -> None:
+def test_a_slice_is_renamed_in_its_place_and_never_over_another_one(tmp_path):
     file = tmp_path / "slices.json"
     first, two = (Slice(name=name, source="Reviews", conditions=()) for name in "AB")
     other = Slice(name="C", source="News", conditions=())
@@ -173,7 +171,7 @@ def test_a_slice_is_renamed_in_its_place_and_never_over_another_one(tmp_path: Pa
     assert read_slices(file) == (renamed, two, other)
 
 
-def test_another_file_is_refused_in_words(tmp_path: Path) -> None:
+def test_another_file_is_refused_in_words(tmp_path):
     for content in [b"", b"{}", b'[{"name": "a", "conditions": 3}]']:
         file = tmp_path / "slices.json"
         file.write_bytes(content)

@@ -23,7 +23,7 @@ row = st.integers(1, 8).flatmap(
 @tries(80)
 @given(st.lists(row, min_size=1, max_size=6))
 @pytest.mark.filterwarnings("ignore")
-def test_types_are_counted_as_seqeval_counts_them(rows: list[tuple[list[str], list[str]]]) -> None:
+def test_types_are_counted_as_seqeval_counts_them(rows):
     predictions = tagged([("w " * len(a), " ".join(a), " ".join(b)) for a, b in rows], ["B-a"])
     gold, predicted = ([list(side) for side in sides] for sides in zip(*rows, strict=True))
     types = span_table(predictions).types
@@ -57,7 +57,7 @@ def test_types_are_counted_as_seqeval_counts_them(rows: list[tuple[list[str], li
         assert mask(predictions, confusion.conditions(len(types), n)).any() == (spurious > 0)
 
 
-def test_each_span_has_one_kind_of_error() -> None:
+def test_each_span_has_one_kind_of_error():
     for gold, predicted, kinds in [
         ("B-a I-a O", "B-a I-a O", ["right"]),
         ("B-a I-a O", "B-b I-b O", ["type"]),
@@ -73,7 +73,7 @@ def test_each_span_has_one_kind_of_error() -> None:
         assert row_spans(predictions, 0).words == ("x", "y", "z")
 
 
-def test_spans_with_the_same_ends_belong_together_first() -> None:
+def test_spans_with_the_same_ends_belong_together_first():
     gold, predicted = [Span("a", 0, 2)], [Span("a", 1, 2), Span("b", 0, 2)]
     assert pair_spans(gold, predicted) == [
         SpanPair(gold[0], predicted[1]),
@@ -81,13 +81,13 @@ def test_spans_with_the_same_ends_belong_together_first() -> None:
     ]
 
 
-def test_tags_that_name_no_spans_are_words_with_a_type() -> None:
+def test_tags_that_name_no_spans_are_words_with_a_type():
     predictions = tagged([("the dog", "DET NOUN", "DET VERB")])
     assert kind_counts(predictions)["type"] == 1 and kind_counts(predictions)["right"] == 1
     assert span_table(predictions).types == ("DET", "NOUN", "VERB")
 
 
-def test_rows_without_gold_have_no_errors() -> None:
+def test_rows_without_gold_have_no_errors():
     predictions = tagged([("a b", "", "B-a O")])
     assert not len(span_table(predictions).rows)
     assert [pair.kind for pair in row_spans(predictions, 0).pairs] == ["spurious"]

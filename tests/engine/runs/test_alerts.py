@@ -14,13 +14,13 @@ def falling(seed: int = 1) -> np.ndarray:
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_a_noisy_training_is_no_alert(seed: int) -> None:
+def test_a_noisy_training_is_no_alert(seed):
     noise = np.random.default_rng(seed).lognormal(0, 0.25, len(STEPS))
     assert spikes(STEPS, falling(seed)) == []
     assert explosions(STEPS, noise) == []
 
 
-def test_a_spike_is_reported_once_with_its_step() -> None:
+def test_a_spike_is_reported_once_with_its_step():
     losses = falling()
     losses[200:203] = (2.9, 2.4, 1.6)
     losses[320] = np.nan
@@ -30,14 +30,14 @@ def test_a_spike_is_reported_once_with_its_step() -> None:
     assert spikes(STEPS[:15], np.array([1.0] * 14 + [99.0])) == []  # too early to say
 
 
-def test_an_exploding_gradient_is_reported() -> None:
+def test_an_exploding_gradient_is_reported():
     norms = np.random.default_rng(2).lognormal(0, 0.2, len(STEPS))
     norms[100] = 40.0
     (alert,) = explosions(STEPS, norms)
     assert alert.step == 101 and "times the usual at step 101" in str(alert.text)
 
 
-def test_no_improvement_is_reported_at_the_best_evaluation() -> None:
+def test_no_improvement_is_reported_at_the_best_evaluation():
     scores = np.array([0.5, 0.7, 0.8, 0.79, 0.78, 0.8, 0.77, np.nan, 0.76])
     steps = np.arange(10.0, 100.0, 10.0)
     (alert,) = no_improvement(steps, scores, higher_is_better=True)
@@ -48,7 +48,7 @@ def test_no_improvement_is_reported_at_the_best_evaluation() -> None:
     assert no_improvement(steps[:0], scores[:0], True) == []
 
 
-def test_few_of_a_hundred_thousand_losses_are_examined(monkeypatch) -> None:
+def test_few_of_a_hundred_thousand_losses_are_examined(monkeypatch):
     steps = np.arange(100_000.0)
     losses = 1 + np.random.default_rng(3).normal(0, 0.05, len(steps))
     losses[70_000] = 4.0

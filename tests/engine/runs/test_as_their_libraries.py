@@ -69,7 +69,7 @@ def run(tmp_path: Path) -> RunFolder:
     return folder
 
 
-def test_the_records_of_tensorboard_are_equal_byte_for_byte(run: RunFolder, tmp_path: Path) -> None:
+def test_the_records_of_tensorboard_are_equal_byte_for_byte(run, tmp_path):
     files = TensorBoardFiles(run, tmp_path / "tb")
     files.write_all()
     [path] = files.folder.glob("events.*")
@@ -81,7 +81,7 @@ def test_the_records_of_tensorboard_are_equal_byte_for_byte(run: RunFolder, tmp_
     assert records[2:] == TENSORBOARD.split(), "after the version and the start"
 
 
-def test_the_files_of_mlflow_are_equal(run: RunFolder, tmp_path: Path) -> None:
+def test_the_files_of_mlflow_are_equal(run, tmp_path):
     files = MLflowFiles(run, tmp_path / "mlflow")
     files.write_all()
     folder = files.folder

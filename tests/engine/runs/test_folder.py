@@ -109,7 +109,7 @@ def test_a_damaged_line_is_skipped_with_a_note(folder):
         (b"\n", []),
     ],
 )
-def test_an_event_is_a_line(folder: RunFolder, between: bytes, kinds: list[str]) -> None:
+def test_an_event_is_a_line(folder, between, kinds):
     """Many lines are parsed as one list, in which these would be events as well."""
     line = measured("loss", 1, 0.5).line()
     pieces = between.replace(b"%b", line.strip())
@@ -212,7 +212,7 @@ def test_only_one_worker_trains_in_a_folder(folder):
 
 @pytest.mark.skipif(os.name == "nt", reason="no fork there")
 @pytest.mark.parametrize("forks", [False, True])
-def test_the_lock_is_released_when_its_holder_dies(folder: RunFolder, forks: bool) -> None:
+def test_the_lock_is_released_when_its_holder_dies(folder, forks):
     with python(HOLDER, folder.path, *(["fork"] if forks else [])) as holder:
         assert holder.stdout is not None and holder.stdout.readline() == "held\n"
         assert folder.has_worker()

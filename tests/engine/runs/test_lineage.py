@@ -34,7 +34,7 @@ def graph(edges: list[tuple[str, str]]) -> lineage.Lineage:
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_ancestors_descendants_and_layers_are_those_of_networkx(seed: int) -> None:
+def test_ancestors_descendants_and_layers_are_those_of_networkx(seed):
     rng = random.Random(seed)
     edges = [(str(a), str(b)) for a in range(30) for b in range(a + 1, 30) if rng.random() < 0.08]
     rng.shuffle(edges)
@@ -49,7 +49,7 @@ def test_ancestors_descendants_and_layers_are_those_of_networkx(seed: int) -> No
     assert {(edge.source, edge.target) for edge in among} == within
 
 
-def test_a_cycle_in_the_lineage_ends() -> None:
+def test_a_cycle_in_the_lineage_ends():
     made = graph([("a", "b"), ("b", "c"), ("c", "a"), ("c", "d"), ("d", "d")])
     assert made.ancestors("a") == ["c", "b"] and made.descendants("a") == ["b", "c", "d"]
     layers = made.layers("abcd")
@@ -115,7 +115,7 @@ def full(home: Home) -> Home:
     return home
 
 
-def test_a_home_has_the_lineage_of_its_items(full: Home) -> None:
+def test_a_home_has_the_lineage_of_its_items(full):
     known = lineage.read_lineage(full, lineage.read_runs(full))
     data = full.datasets / "reviews"
     first = lineage.run_key("first")
@@ -137,7 +137,7 @@ def test_a_home_has_the_lineage_of_its_items(full: Home) -> None:
     assert known.layers([first, *known.ancestors(first)])[first] == 2
 
 
-def test_requirements_have_checksums_versions_and_changes(full: Home) -> None:
+def test_requirements_have_checksums_versions_and_changes(full):
     known = lineage.read_lineage(full, lineage.read_runs(full))
     exported = lineage.export_key(full.root / "exported")
     needed = list_requirements(known, exported)
@@ -169,7 +169,7 @@ def test_requirements_have_checksums_versions_and_changes(full: Home) -> None:
     assert "base model is no longer in" in problems["Run “second”"]
 
 
-def test_the_command_prints_the_same(full: Home, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_prints_the_same(full, capsys):
     assert main(["lineage", "first"]) == 0
     said = capsys.readouterr().out
     assert said.startswith(f"first (run): {full.runs / 'first'}\n\nMade from it:\n")
@@ -188,7 +188,7 @@ def test_the_command_prints_the_same(full: Home, capsys: pytest.CaptureFixture[s
     assert "There is no run, data set, model or export nothing" in capsys.readouterr().err
 
 
-def test_damaged_items_and_other_versions_are_ignored(home: Home) -> None:
+def test_damaged_items_and_other_versions_are_ignored(home):
     for name, job in (("broken", "{"), ("newer", '{"name": "n", "data": {"kind": "cloud"}}')):
         (home.runs / name).mkdir()
         (home.runs / name / "spec.json").write_text(job)
@@ -200,7 +200,7 @@ def test_damaged_items_and_other_versions_are_ignored(home: Home) -> None:
     assert "n" in str(list_requirements(known, lineage.run_key("newer"))[0].title)
 
 
-def test_without_a_home_nothing_is_noted(tmp_path: Path) -> None:
+def test_without_a_home_nothing_is_noted(tmp_path):
     home = Home(tmp_path / "none")
     log_export(
         home,

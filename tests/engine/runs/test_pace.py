@@ -1,7 +1,6 @@
 """Time and tokens of a run over its steps."""
 
 from datetime import timedelta
-from pathlib import Path
 
 import numpy as np
 
@@ -12,7 +11,7 @@ from engine.runs.pace import read_pace
 from tests.engine.runs import fake_worker
 
 
-def test_steps_repeated_after_a_kill_count_once(tmp_path: Path) -> None:
+def test_steps_repeated_after_a_kill_count_once(tmp_path):
     run, at = RunFolder.create(tmp_path / "run", fake_worker.job("run")), now()
     updates: list[Event] = []
     for began, first, last in ((0, 1, 4), (5000, 3, 6)):  # killed at step 4, resumed from 2

@@ -3,7 +3,6 @@
 import struct
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
@@ -56,7 +55,7 @@ def records(content: bytes) -> Iterator[bytes]:
         at += 16 + size
 
 
-def test_a_run_without_points_has_a_file_with_the_version_and_its_start(tmp_path: Path) -> None:
+def test_a_run_without_points_has_a_file_with_the_version_and_its_start(tmp_path):
     run = RunFolder.create(tmp_path / "night", fake_worker.job())
     run.append(Started(pid=1, at=AT))
     files = TensorBoardFiles(run, tmp_path / "tb")
@@ -68,6 +67,6 @@ def test_a_run_without_points_has_a_file_with_the_version_and_its_start(tmp_path
     assert event_message().FromString(first).file_version == "brain.Event:2"
 
 
-def test_metrics_are_grouped() -> None:
+def test_metrics_are_grouped():
     assert tag("validation_f1_macro") == "validation/f1_macro"
     assert tag("learning_rate") == "training/learning_rate"

@@ -2,7 +2,6 @@
 
 import json
 import math
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -47,7 +46,7 @@ def tfidf(train: list[str]) -> TfidfVectorizer:
     return model.fit([*train, "a"])
 
 
-def test_classes_are_those_of_scikit_learn() -> None:
+def test_classes_are_those_of_scikit_learn():
     train, rows = split(texts=TEXTS, labels=LABELS)
     result, metrics = fitted("text_classification", "tfidf", train, rows)
     vectors = tfidf(TEXTS[TRAIN])
@@ -59,14 +58,14 @@ def test_classes_are_those_of_scikit_learn() -> None:
     assert metrics["loss"] == pytest.approx(log_loss(LABELS[TEST], expected), abs=1e-5)
 
 
-def test_the_majority_predicts_the_most_frequent_class_with_its_share() -> None:
+def test_the_majority_predicts_the_most_frequent_class_with_its_share():
     train, rows = split(texts=TEXTS, labels=["good"] * 20 + ["bad"] * 16)
     result, metrics = fitted("text_classification", "majority", train, rows)
     assert {*result.predicted} == {"good"} and metrics["accuracy"] == 0
     np.testing.assert_allclose(result.scores, [[1 / 3, 2 / 3]] * 6, rtol=1e-6)
 
 
-def test_pairs_have_both_texts_their_distances_and_their_cosine() -> None:
+def test_pairs_have_both_texts_their_distances_and_their_cosine():
     seconds = TEXTS[1:] + TEXTS[:1]
     train, rows = split(texts=TEXTS, pairs=seconds, labels=LABELS)
     result, _ = fitted("pair_classification", "tfidf", train, rows)
@@ -80,7 +79,7 @@ def test_pairs_have_both_texts_their_distances_and_their_cosine() -> None:
     assert result.scores == pytest.approx(model.predict_proba(features(TEST)), abs=1e-3)
 
 
-def test_a_number_is_that_of_ridge_regression() -> None:
+def test_a_number_is_that_of_ridge_regression():
     numbers = [len(text) / 10 for text in TEXTS]
     train, rows = split(texts=TEXTS, labels=[str(number) for number in numbers])
     result, _ = fitted("regression", "tfidf", train, rows)
@@ -92,7 +91,7 @@ def test_a_number_is_that_of_ridge_regression() -> None:
     assert mean.scores[:, 0] == pytest.approx(np.mean(numbers[TRAIN]))  # type: ignore[index]
 
 
-def test_each_label_of_a_set_has_its_own_regression() -> None:
+def test_each_label_of_a_set_has_its_own_regression():
     sets = ["|".join(w for w in ("film", "acting", "fine") if w in text) for text in TEXTS]
     train, rows = split(texts=TEXTS, labels=sets)
     result, metrics = fitted("multi_label", "tfidf", train, rows)
@@ -105,7 +104,7 @@ def test_each_label_of_a_set_has_its_own_regression() -> None:
     assert metrics["f1_micro"] > 0.8
 
 
-def test_a_label_of_all_or_no_training_rows_is_predicted_for_all_or_none() -> None:
+def test_a_label_of_all_or_no_training_rows_is_predicted_for_all_or_none():
     sets = ["film|always"] * 30 + ["film|rare"] * 6
     train, rows = split(texts=TEXTS, labels=sets)
     train = Rows(train.texts, labels=["film|always" if n else "always" for n in range(30)])
@@ -117,7 +116,7 @@ def test_a_label_of_all_or_no_training_rows_is_predicted_for_all_or_none() -> No
     assert (result.scores[:, 1] > 0.99).all() and (result.scores[:, 2] < 0.01).all()
 
 
-def test_the_choice_with_the_highest_cosine_is_taken() -> None:
+def test_the_choice_with_the_highest_cosine_is_taken():
     endings = [(text, "nothing of it") if n % 3 else ("else", text) for n, text in enumerate(TEXTS)]
     right = [str(int(n % 3 == 0)) for n in range(len(TEXTS))]
     train, rows = split(texts=TEXTS, endings=endings, labels=right)
@@ -127,7 +126,7 @@ def test_the_choice_with_the_highest_cosine_is_taken() -> None:
     assert {*majority.predicted} == {"0"} and metrics["accuracy"] == pytest.approx(4 / 6)
 
 
-def test_a_word_has_its_most_frequent_tag() -> None:
+def test_a_word_has_its_most_frequent_tag():
     texts = ['["Rome", "is", "big"]', '["rome", "and", "Ann"]', '["Rome", "saw", "Ann"]']
     tags = ['["B-place", "O", "O"]', '["O", "O", "B-person"]', '["B-place", "O", "B-person"]']
     rows = Rows(['["Rome", "ANN", "Bob", "ROME"]'], tags=['["B-place", "B-person", "O", "O"]'])
@@ -165,7 +164,7 @@ def training_rows(answerable: bool) -> Rows:
     return Rows([*known.texts, *other.texts], [*known.pairs, *FILLER], answers=cells)
 
 
-def test_an_answer_is_the_words_nearest_to_those_of_the_question() -> None:
+def test_an_answer_is_the_words_nearest_to_those_of_the_question():
     rows = question_rows(BUILT, ("Lovelace, born where?", "London"))
     result, metrics = fitted("question_answering", "nearest-words", training_rows(True), rows)
     assert list(result.predicted) == ["Charles Babbage", "Ada"]  # both names are next to Lovelace
@@ -180,7 +179,7 @@ def test_an_answer_is_the_words_nearest_to_those_of_the_question() -> None:
     assert first["best"][0][3] == pytest.approx(math.log(fraction), abs=1e-6)
 
 
-def test_a_question_that_shares_no_word_with_its_passage_has_no_answer() -> None:
+def test_a_question_that_shares_no_word_with_its_passage_has_no_answer():
     rows = question_rows(BUILT, ("Why?", ""))
     result, metrics = fitted("question_answering", "nearest-words", training_rows(False), rows)
     assert list(result.predicted) == ["Charles Babbage", ""] and metrics["f1"] == 1
@@ -188,14 +187,14 @@ def test_a_question_that_shares_no_word_with_its_passage_has_no_answer() -> None
     assert null_scores[0] <= 0 < null_scores[1] and result.settings["no_answer_threshold"] == 0
 
 
-def test_a_passage_without_a_word_has_no_answer() -> None:
+def test_a_passage_without_a_word_has_no_answer():
     rows = Rows(["Who?", ""], ["", "…"], answers=["", ""])
     result, metrics = fitted("question_answering", "nearest-words", training_rows(True), rows)
     assert list(result.predicted) == ["", ""] and metrics["exact_match"] == 1
 
 
 @pytest.mark.parametrize("kind", TASKS)
-def test_the_baselines_of_every_task_are_kept_as_predictions(kind: str, tmp_path: Path) -> None:
+def test_the_baselines_of_every_task_are_kept_as_predictions(kind, tmp_path):
     job = JOBS[kind](tmp_path)
     if kind == "pretraining":
         assert learner_for(job.task).baselines() == ()

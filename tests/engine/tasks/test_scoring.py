@@ -77,11 +77,7 @@ def test_a_file_without_labels_is_scored(run, tmp_path):
     said = evaluate(question, scratch=tmp_path)
     rows = read_predictions(said.file)
     assert (said.file.name, said.metrics, said.looks) == ("file-new.csv.parquet", {}, 0)
-    assert (rows.info.part, rows.info.source, rows.is_labelled) == (
-        "file",
-        "new.csv",
-        False,
-    )
+    assert (rows.info.part, rows.info.source, rows.is_labelled) == ("file", "new.csv", False)
     assert rows.cells("note").to_pylist() == ["x", "y"]
     assert rows.table["line"].to_pylist() == [2, 3]
     assert store.stored_predictions(tmp_path / "results")[0].file == said.file

@@ -33,7 +33,7 @@ def stored(folder: Path, rows: list[str]) -> Dataset:
     return open_dataset(into)
 
 
-def test_labels_that_are_wrong_are_listed_with_the_right_one(tmp_path: Path) -> None:
+def test_labels_that_are_wrong_are_listed_with_the_right_one(tmp_path):
     rows = [f"{WORDS[label]} {n},{label}" for n in range(60) for label in WORDS]
     data = stored(tmp_path, rows)
     learned = np.flatnonzero(data.splits != 2)

@@ -1,7 +1,5 @@
 """The three steps of a tokenizer."""
 
-from pathlib import Path
-
 import pytest
 
 from engine.tokenizers.steps import steps
@@ -16,7 +14,7 @@ def tokenizer() -> Tokenizer:
     return Tokenizer(WordPiece(PIECES))
 
 
-def test_the_three_steps_of_a_sentence(tokenizer: Tokenizer) -> None:
+def test_the_three_steps_of_a_sentence(tokenizer):
     chosen = steps(tokenizer, "The  FILMS, ungood")
     assert chosen.normalised == "the  films, ungood"
     assert chosen.words == ("the", "films", ",", "ungood")
@@ -25,31 +23,31 @@ def test_the_three_steps_of_a_sentence(tokenizer: Tokenizer) -> None:
     assert not chosen.truncated
 
 
-def test_a_mask_in_the_text_is_neither_changed_nor_split(tokenizer: Tokenizer) -> None:
+def test_a_mask_in_the_text_is_neither_changed_nor_split(tokenizer):
     chosen = steps(tokenizer, "The [MASK] Good")
     assert chosen.normalised == "the [MASK] good"
     assert chosen.words == ("the", "[MASK]", "good")
 
 
-def test_accents_are_stripped_if_the_vocabulary_ignores_them(tokenizer: Tokenizer) -> None:
+def test_accents_are_stripped_if_the_vocabulary_ignores_them(tokenizer):
     assert steps(tokenizer, "Fílm").normalised == "film"
     cased = Tokenizer(WordPiece(PIECES, lowercase=False))
     assert steps(cased, "Fílm").normalised == "Fílm"
 
 
-def test_a_very_long_text_is_truncated_and_marked(tokenizer: Tokenizer) -> None:
+def test_a_very_long_text_is_truncated_and_marked(tokenizer):
     chosen = steps(tokenizer, "the film " * 20_000)
     assert chosen.truncated
     assert len(chosen.tokens) < 2_100
 
 
 @pytest.mark.parametrize("text", ["", "   ", "\ud800", "\x00\u202e", "日本語"])
-def test_odd_texts_are_taken(tokenizer: Tokenizer, text: str) -> None:
+def test_odd_texts_are_taken(tokenizer, text):
     chosen = steps(tokenizer, text)
     assert [token.text for token in chosen.tokens][:1] == ["[CLS]"]
 
 
-def test_the_steps_agree_with_published_vocabularies(assets: Path) -> None:
+def test_the_steps_agree_with_published_vocabularies(assets):
     for name in ("bert-tiny-splade-en", "rxnfp-bert-pretrained"):
         tokenizer = Tokenizer.from_folder(assets / "models" / name)
         chosen = steps(tokenizer, "Unbelievably good CCO words.")

@@ -439,7 +439,7 @@ def test_a_null_setting_is_not_reported(tmp_path):
     assert Tokenizer.from_folder(folder).lowercase
 
 
-def test_characters_that_a_japanese_vocabulary_lacks_are_their_bytes(tmp_path: Path) -> None:
+def test_characters_that_a_japanese_vocabulary_lacks_are_their_bytes(tmp_path):
     """Without spaces a whole text is one word of any length."""
     texts = ["今日の天気は晴れです。", "明日は雨でした。"] * 3
     folder = bytes_behind(tmp_path / "ja", texts)

@@ -11,11 +11,7 @@ from engine.tokenizers.tokenizer import Tokenizer
 from engine.tokenizers.wordpiece import SPECIAL, WordCache, WordPiece, parts_at_spaces
 from tests.often import tries
 
-PIECES = (
-    *"abcxyz日本.!İσ",
-    *(f"##{item}" for item in "abcé日"),
-    *("hello", "un", "##able"),
-)
+PIECES = (*"abcxyz日本.!İσ", *(f"##{item}" for item in "abcé日"), *("hello", "un", "##able"))
 CHARACTERS = st.characters(exclude_categories=["Cs"])  # lone surrogates are replaced before
 VOCABULARIES = {
     "uncased": WordPiece((*SPECIAL, *PIECES)),

@@ -51,7 +51,7 @@ def take(monkeypatch: pytest.MonkeyPatch) -> Take:
     return say
 
 
-def test_explicit_or_useless_precisions_are_not_measured(take: Take) -> None:
+def test_explicit_or_useless_precisions_are_not_measured(take):
     requested, network = take(), Network(NETWORK, Heads())
     named = HardwareSpec(precision="bf16")
     assert choose_precision(network, SHORT, named, 32, 20) is SHORT
@@ -63,16 +63,14 @@ def test_explicit_or_useless_precisions_are_not_measured(take: Take) -> None:
 @pytest.mark.parametrize(
     "fp32, bf16, chosen", [(1.0, 0.5, "bf16"), (1.0, 0.95, "fp32"), (1.0, 2.0, "fp32")]
 )
-def test_reduced_precision_is_chosen_if_clearly_faster(
-    fp32: float, bf16: float, chosen: str, take: Take
-) -> None:
+def test_reduced_precision_is_chosen_if_clearly_faster(fp32, bf16, chosen, take):
     take(fp32=fp32, bf16=bf16)
     result = choose_precision(Network(NETWORK, Heads()), SHORT, HardwareSpec(), 32, 20)
     assert result.precision_name == chosen
     assert last(LayerTimes, Home().root).fastest == chosen  # type: ignore[union-attr]
 
 
-def test_batches_of_about_one_size_are_measured_once(take: Take) -> None:
+def test_batches_of_about_one_size_are_measured_once(take):
     requested, network = take(fp32=1.0, bf16=2.0), Network(NETWORK, Heads())
     once = measure_layer(network, SHORT, 32, 20.0)
     count = len(requested)
@@ -85,7 +83,7 @@ def test_batches_of_about_one_size_are_measured_once(take: Take) -> None:
 
 
 @pytest.mark.parametrize("family", EXAMPLES)
-def test_every_family_is_measured_and_unchanged(family: str) -> None:
+def test_every_family_is_measured_and_unchanged(family):
     network = Network(EXAMPLES[family].spec, Heads())
     before = {name: value.clone() for name, value in network.state_dict().items()}
     result = measure_layer(network, SHORT, 2, 8.0)
@@ -105,16 +103,14 @@ def job(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> JobSpec:
     return result.model_copy(update={"hardware": HardwareSpec(device="cpu", threads=1)})
 
 
-def test_a_run_and_its_estimate_take_the_same(take: Take, job: JobSpec, tmp_path: Path) -> None:
+def test_a_run_and_its_estimate_take_the_same(take, job, tmp_path):
     take(fp32=1.0, bf16=2.0)
     assert estimate(job, lambda stage: None).precision == "fp32"
     run = trained(tmp_path / "run", job)
     assert chosen_precision(run) == "fp32"
 
 
-def test_a_run_that_measures_has_the_losses_of_one_that_knows(
-    job: JobSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_that_measures_has_the_losses_of_one_that_knows(job, tmp_path, monkeypatch):
     """The layer is run with its dropout, then its timing is replaced."""
     measure, requested = fastest._layer_seconds, list[Precision]()
 
@@ -134,9 +130,7 @@ def test_a_run_that_measures_has_the_losses_of_one_that_knows(
 
 
 @pytest.mark.parametrize("precision, multiple", [("fp32", 1), ("bf16", 32)])
-def test_batches_in_short_numbers_have_few_shapes(
-    precision: Precision, multiple: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_batches_in_short_numbers_have_few_shapes(precision, multiple, monkeypatch, tmp_path):
     requested = set[int]()
     planned = encoding.unpad
 

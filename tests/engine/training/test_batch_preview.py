@@ -15,7 +15,6 @@ from engine.config.job import FromCheckpoint, JobSpec
 from engine.config.tasks import TASKS
 from engine.config.tasks.pretraining import Pretraining
 from engine.errors import StudioError
-from engine.files.home import Home
 from engine.messages.batch import BatchRow, BatchShown, ShowBatch
 from engine.messages.question import Refused
 from engine.tasks.learner import Batch, Learner
@@ -107,9 +106,7 @@ JOBS: dict[str, tuple[Callable[[Path], JobSpec], Check]] = {
 
 
 @pytest.mark.parametrize("name", JOBS)
-def test_the_preview_shows_the_trained_batch(
-    home: Home, tmp_path: Path, seen: Seen, name: str
-) -> None:
+def test_the_preview_shows_the_trained_batch(home, tmp_path, seen, name):
     make, check = JOBS[name]
     run = small.trained(tmp_path / "run", make(tmp_path))
     assert len(seen) == 8
@@ -129,9 +126,7 @@ def test_the_preview_shows_the_trained_batch(
         check(shown.rows)
 
 
-def test_a_preview_shows_the_fate_of_each_token(
-    home: Home, tmp_path: Path, seen: Seen, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_preview_shows_the_fate_of_each_token(home, tmp_path, seen, capsys):
     job = as_in_the_paper(tmp_path)
     job = job.model_copy(update={"task": job.task.model_copy(update={"random_token_share": 0.15})})
     run = small.trained(tmp_path / "run", job)
@@ -162,15 +157,13 @@ def test_a_preview_shows_the_fate_of_each_token(
     assert command(["batch", str(run.path), "--step", "99"]) == 1
 
 
-def test_every_task_shows_its_targets(home: Home, tmp_path: Path) -> None:
+def test_every_task_shows_its_targets(home, tmp_path):
     for task in small.TASKS:
         run = small.trained(tmp_path / task, small.learning(task, tmp_path, steps=1))
         assert all(row.expected for row in BatchPreview().show(run, 1).rows), task
 
 
-def test_fine_tuning_from_a_checkpoint_is_shown_while_running(
-    home: Home, tmp_path: Path, seen: Seen
-) -> None:
+def test_fine_tuning_from_a_checkpoint_is_shown_while_running(home, tmp_path, seen):
     first = small.trained(tmp_path / "first", small.pretraining(tmp_path, steps=4))
     seen.clear()
     start = FromCheckpoint(path=first.checkpoint_folders()[-1])
@@ -190,7 +183,7 @@ def test_fine_tuning_from_a_checkpoint_is_shown_while_running(
     assert compared >= 1
 
 
-def test_the_explorer_answers_but_not_for_steps_that_are_not(home: Home, tmp_path: Path) -> None:
+def test_the_explorer_answers_but_not_for_steps_that_are_not(home, tmp_path):
     run = small.new_run(tmp_path / "run", whole_words_static(tmp_path))
     events: list[object] = []
     context = WorkerContext(tmp_path, events.append)

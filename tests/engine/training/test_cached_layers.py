@@ -45,18 +45,16 @@ def check_same(folder: Path, job: JobSpec, close: float = CLOSE) -> None:
 
 
 @pytest.mark.parametrize("task", TASKS)
-def test_every_task_learns_the_same(task: str, tmp_path: Path) -> None:
+def test_every_task_learns_the_same(task, tmp_path):
     check_same(tmp_path, small.with_training(TASKS[task](tmp_path), **FEW | CACHED))
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_every_way_of_training_learns_the_same(way: str, tmp_path: Path) -> None:
+def test_every_way_of_training_learns_the_same(way, tmp_path):
     check_same(tmp_path, small.classifying(tmp_path, **FEW | CACHED | WAYS[way]))
 
 
-def test_the_frozen_layers_work_once_and_without_dropout(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_frozen_layers_work_once_and_without_dropout(tmp_path, monkeypatch):
     seen = list[tuple[int, bool]]()
     honest = Layer.forward
 
@@ -74,7 +72,7 @@ def test_the_frozen_layers_work_once_and_without_dropout(
     )
 
 
-def test_a_stop_and_a_resume_change_nothing_even_without_the_cache(tmp_path: Path) -> None:
+def test_a_stop_and_a_resume_change_nothing_even_without_the_cache(tmp_path):
     job = small.classifying(tmp_path, dropout=0.1, steps=14, **CACHED)
     calm, stopped = (small.new_run(tmp_path / name, job) for name in ("calm", "stopped"))
     train(job, calm, calm.append)
@@ -89,9 +87,7 @@ def test_a_stop_and_a_resume_change_nothing_even_without_the_cache(tmp_path: Pat
     assert not (calm.cache / "vectors").exists(), "nobody reads it any more"
 
 
-def test_a_resume_finds_the_cache_though_other_weights_have_changed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_resume_finds_the_cache_though_other_weights_have_changed(tmp_path, monkeypatch):
     job = small.classifying(tmp_path, steps=14, **CACHED)
     run = small.new_run(tmp_path / "run", job)
     assert train(job, run, run.append, lambda: small.has_seen(run, 6))[0] == "stopped"
@@ -99,9 +95,7 @@ def test_a_resume_finds_the_cache_though_other_weights_have_changed(
     assert train(job, run, run.append) == ("finished", 14)
 
 
-def test_unused_rows_are_not_computed_and_the_folder_is_reported(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_unused_rows_are_not_computed_and_the_folder_is_reported(tmp_path, monkeypatch):
     counts, honest = list[int](), FeatureExtractor._vectors
 
     def counted(extractor: FeatureExtractor, tokens: Tensor, *more: object) -> Tensor:
@@ -115,7 +109,7 @@ def test_unused_rows_are_not_computed_and_the_folder_is_reported(
     assert any("lowest 1 layer(s) is cached in" in note for note in small.notes(run))
 
 
-def test_the_disk_space_is_estimated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_disk_space_is_estimated(tmp_path, monkeypatch):
     job = small.classifying(tmp_path, epochs=1, **CACHED)
     estimated, sizes, honest = estimate(job, lambda _: None), list[int](), FeatureExtractor._compute
 
@@ -130,7 +124,7 @@ def test_the_disk_space_is_estimated(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert estimate(small.with_training(job, cache_frozen_layers=False), lambda _: None).cache == 0
 
 
-def test_half_numbers_are_begun_with_as_they_were(tmp_path: Path) -> None:
+def test_half_numbers_are_begun_with_as_they_were(tmp_path):
     """Features are cached in fp32 in every precision."""
     job = small.classifying(tmp_path, **FEW | CACHED)
     check_same(tmp_path, small.with_hardware(job, precision="bf16"), close=0.02)

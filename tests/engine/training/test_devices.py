@@ -3,7 +3,6 @@
 import subprocess
 import sys
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 import torch
@@ -43,9 +42,7 @@ def set_thread_counts(monkeypatch: pytest.MonkeyPatch) -> Numbers:
         ({"architecture": "arm64"}, False),
     ],
 )
-def test_bf16_without_cpu_support_has_a_remark(
-    monkeypatch: pytest.MonkeyPatch, capabilities: dict[str, object], emulates: bool
-) -> None:
+def test_bf16_without_cpu_support_has_a_remark(monkeypatch, capabilities, emulates):
     monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: capabilities)
     assert ["not support bf16" in remark for remark in remarks("cpu", "bf16")] == [True] * emulates
     assert not remarks("cpu", "fp32") and not remarks("cuda", "bf16")
@@ -55,14 +52,12 @@ def remarks(device: str, precision: Precision) -> list[str]:
     return list(Machine(torch.device(device), precision, threads=1).remarks(HardwareSpec()))
 
 
-def test_fp16_on_a_cpu_has_a_remark() -> None:
+def test_fp16_on_a_cpu_has_a_remark():
     assert "fp16 is for GPUs" in remarks("cpu", "fp16")[0]
     assert not remarks("cuda", "fp16") and not remarks("mps", "fp16")
 
 
-def test_auto_uses_fp32_without_bf16_instructions(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_auto_uses_fp32_without_bf16_instructions(monkeypatch):
     monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: X86)
     assert choose_machine(HardwareSpec(device="cpu", threads=1)).precision_name == "fp32"
     assert not last(Speeds, Home().root).bf16  # type: ignore[union-attr]
@@ -70,9 +65,7 @@ def test_auto_uses_fp32_without_bf16_instructions(
     assert choose_machine(spec).precision_name == "bf16"
 
 
-def test_auto_measures_once_and_uses_the_clearly_faster(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_auto_measures_once_and_uses_the_clearly_faster(monkeypatch):
     monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: X86 | {"amx_bf16": True})
     rates, requested = {torch.float32: 1e11, torch.bfloat16: 1e12}, []
 
@@ -100,9 +93,7 @@ def test_auto_measures_once_and_uses_the_clearly_faster(
     "device, has_bf16, measured",
     [("cuda", True, "bf16"), ("cuda", False, "fp16"), ("mps", False, "fp16")],
 )
-def test_fp16_is_measured_on_a_gpu_without_bf16(
-    device: str, has_bf16: bool, measured: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_fp16_is_measured_on_a_gpu_without_bf16(device, has_bf16, measured, monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda including_emulation: has_bf16)
     monkeypatch.setattr(torch.cuda, "get_device_name", lambda device: "A GPU")
     rates, requested = {torch.float32: 1e13, torch.bfloat16: 8e13, torch.float16: 8e13}, []
@@ -120,20 +111,18 @@ def test_fp16_is_measured_on_a_gpu_without_bf16(
     assert slow.fastest == "fp32"
 
 
-def test_measurements_without_fp16_are_repeated(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_measurements_without_fp16_are_repeated(monkeypatch):
     monkeypatch.setattr(devices, "_measure_rate", lambda dtype, device: 1e12)
     of = devices.matmul_speeds(torch.device("mps"), 1).key
     save(Speeds(of))
     assert devices.matmul_speeds(torch.device("mps"), 1).fp16 == 1e12
 
 
-def test_a_rate_is_that_of_a_real_product() -> None:
+def test_a_rate_is_that_of_a_real_product():
     assert 1e8 < devices._measure_rate(torch.float32, torch.device("cpu")) < 1e15
 
 
-def test_a_resume_keeps_the_precision() -> None:
+def test_a_resume_keeps_the_precision():
     now, auto = Machine(torch.device("cpu"), "fp32", threads=1), HardwareSpec()
     assert now.resume(auto, "bf16", 0).precision_name == "bf16"
     assert now.resume(auto, "fp16", 0).precision_name == "fp16"
@@ -142,9 +131,7 @@ def test_a_resume_keeps_the_precision() -> None:
     assert now.resume(HardwareSpec(precision="fp32"), "bf16", 0) == now
 
 
-def test_the_number_of_threads_is_measured_once(
-    monkeypatch: pytest.MonkeyPatch, set_thread_counts: Numbers
-) -> None:
+def test_the_number_of_threads_is_measured_once(monkeypatch, set_thread_counts):
     rates, measured = {2: 1e11, 4: 1.05e11}, []
 
     def rate(dtype: torch.dtype, device: torch.device) -> float:
@@ -169,7 +156,7 @@ def test_the_number_of_threads_is_measured_once(
     assert measured == [2, 4, 2, 4]
 
 
-def test_speeds_and_threads_are_kept_side_by_side() -> None:
+def test_speeds_and_threads_are_kept_side_by_side():
     speeds, pace = (
         Speeds("here", fp32=1.0),
         ThreadSpeeds("here, 2,4 threads", 2, {"2": 1.0, "4": 2.0}),
@@ -182,9 +169,7 @@ def test_speeds_and_threads_are_kept_side_by_side() -> None:
     assert find(ThreadSpeeds, speeds.key) is None
 
 
-def test_a_resume_keeps_the_number_of_threads(
-    monkeypatch: pytest.MonkeyPatch, set_thread_counts: Numbers, tmp_path: Path
-) -> None:
+def test_a_resume_keeps_the_number_of_threads(monkeypatch, set_thread_counts, tmp_path):
     job = classifying(tmp_path, steps=6)
     job = job.model_copy(update={"hardware": HardwareSpec(device="cpu", precision="fp32")})
     calm, stopped = (new_run(tmp_path / name, job) for name in ("calm", "stopped"))
@@ -206,7 +191,7 @@ def test_a_resume_keeps_the_number_of_threads(
     assert "Resumed from step 1, bit for bit." in notes(stopped)
 
 
-def test_threads_are_kept_only_for_equal_results(set_thread_counts: Numbers) -> None:
+def test_threads_are_kept_only_for_equal_results(set_thread_counts):
     then = {"threads": "4", "cpu": cores.cpu_and_cores(), "processes": "1"}
     set_thread_counts(2, 4)
     assert reusable_threads(then, "1") == 4
@@ -220,7 +205,7 @@ def test_threads_are_kept_only_for_equal_results(set_thread_counts: Numbers) -> 
 @pytest.mark.skipif(
     not cores.supports_affinity(), reason="this system has nothing to keep a process with"
 )
-def test_each_process_keeps_to_its_share_of_the_cores() -> None:
+def test_each_process_keeps_to_its_share_of_the_cores():
     there = cores.allowed_cores()
     code = (
         "import psutil, torch; from engine.training.device.machine import choose_machine;"
@@ -234,7 +219,7 @@ def test_each_process_keeps_to_its_share_of_the_cores() -> None:
     assert done.stdout.split() == ["True", *map(str, sorted(cores.divide_cores(there, 1, 2)))]
 
 
-def test_a_run_reports_unavailable_cores(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_run_reports_unavailable_cores(monkeypatch, tmp_path):
     job = classifying(tmp_path, steps=1)
     job = with_hardware(job, cores="0")
     monkeypatch.setattr(cores, "supports_affinity", lambda: False)
@@ -243,13 +228,13 @@ def test_a_run_reports_unavailable_cores(monkeypatch: pytest.MonkeyPatch, tmp_pa
     assert any(isinstance(event, Noted) and "uses all of them" in event.text for event in events)
 
 
-def test_a_missing_core_is_named() -> None:
+def test_a_missing_core_is_named():
     with pytest.raises(StudioError, match=r"may not use core 4000-4001; available") as caught:
         cores.pin_to([*cores.allowed_cores(), 4000, 4001])
     assert "hardware.cores" in caught.value.advice
 
 
-def test_the_conditions_of_a_run_name_the_precision_that_was_chosen(tmp_path: Path) -> None:
+def test_the_conditions_of_a_run_name_the_precision_that_was_chosen(tmp_path):
     job = classifying(tmp_path, steps=1)
     job = job.model_copy(update={"hardware": HardwareSpec(device="cpu", threads=1)})
     events: list[object] = []
@@ -259,7 +244,7 @@ def test_the_conditions_of_a_run_name_the_precision_that_was_chosen(tmp_path: Pa
     assert plan.environment["precision"] in ("fp32", "bf16")
 
 
-def test_gpu_attention_avoids_kernels_planned_per_shape() -> None:
+def test_gpu_attention_avoids_kernels_planned_per_shape():
     torch.backends.cuda.enable_cudnn_sdp(True)
     choose_machine(HardwareSpec(device="cpu"))
     assert not torch.backends.cuda.cudnn_sdp_enabled()

@@ -48,8 +48,8 @@ def estimate_search(*fields: SearchField, **more: object) -> Estimated:
 
 
 def test_the_heaviest_is_measured_and_the_others_follow_from_their_work(
-    measured: list[JobSpec],
-) -> None:
+    measured,
+):
     result = estimate_search(EPOCHS, SIZES, SEEDS)
     assert (result.runs, result.checkpoints) == (12, 36)
     assert result.seconds == pytest.approx(2 * 2 * (10 + 20 + 40))
@@ -61,7 +61,7 @@ def models(*names: str) -> SearchField:
     return SearchField(path="base_model", values=values)
 
 
-def test_each_base_model_is_measured_up_to_four(measured: list[JobSpec]) -> None:
+def test_each_base_model_is_measured_up_to_four(measured):
     result = estimate_search(EPOCHS, models("small", "large"))
     assert result.seconds == pytest.approx(70 + 140) and result.memory == 2000
     assert len(measured) == 2
@@ -71,7 +71,7 @@ def test_each_base_model_is_measured_up_to_four(measured: list[JobSpec]) -> None
     assert many.seconds == pytest.approx(80), "the others are taken to be alike"
 
 
-def test_tpe_is_estimated_by_as_many_random_combinations(measured: list[JobSpec]) -> None:
+def test_tpe_is_estimated_by_as_many_random_combinations(measured):
     ranged = SearchField(path="training.learning_rate", low=1e-5, high=1e-3, log=True)
     result = estimate_search(ranged, SEEDS, method="tpe", budget=5)
     assert result.runs == 10 and result.seconds == pytest.approx(100)

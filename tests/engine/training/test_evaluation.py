@@ -1,7 +1,5 @@
 """Early stopping, also after a resume."""
 
-from pathlib import Path
-
 import pytest
 
 from engine.errors import StudioError
@@ -12,9 +10,7 @@ from tests.engine.training.finished import notes
 from tests.engine.training.small import classifying, new_run, tagging, trained
 
 
-def test_a_run_stops_early_when_its_patience_ends(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_stops_early_when_its_patience_ends(tmp_path, monkeypatch):
     job = classifying(
         tmp_path, steps=40, evaluate_every=2, early_stopping_patience=3, learning_rate=1e-9
     )
@@ -36,9 +32,7 @@ def test_a_run_stops_early_when_its_patience_ends(
     assert train(job, run, events.append) == ("finished", 8)
 
 
-def test_the_metric_that_was_chosen_decides(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_metric_that_was_chosen_decides(tmp_path, monkeypatch):
     measured = [
         {"accuracy": 0.9, "f1_macro": 0.5, "loss": 0.3},
         {"accuracy": 0.8, "f1_macro": 0.6, "loss": 0.4},
@@ -59,7 +53,7 @@ def test_the_metric_that_was_chosen_decides(
     assert (prepared.best_metric, prepared.higher_is_better) == ("validation_f1_macro", True)
 
 
-def test_a_metric_that_the_data_do_not_allow_is_refused_at_once(tmp_path: Path) -> None:
+def test_a_metric_that_the_data_do_not_allow_is_refused_at_once(tmp_path):
     tags = tagging(tmp_path, best_metric="f1")
     text = (tmp_path / "tagged.conll").read_text(encoding="utf-8")
     classes = text.replace("B-", "").replace("I-", "")
@@ -77,9 +71,7 @@ def test_a_metric_that_the_data_do_not_allow_is_refused_at_once(tmp_path: Path) 
         ((0.5, float("nan"), 0.6), 1),
     ],
 )
-def test_equal_scores_are_ranked_by_loss(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, losses: tuple[float, ...], best: int
-) -> None:
+def test_equal_scores_are_ranked_by_loss(tmp_path, monkeypatch, losses, best):
     monkeypatch.setattr(
         evaluation,
         "_evaluate_validation",

@@ -25,7 +25,6 @@ from engine.runs.folder import RunFolder
 from engine.training.optimiser import layer_index
 from tests.engine.models.family_folders import EXAMPLES, OWN_NETWORKS, published_folder
 from tests.engine.training import small
-from tests.engine.training.crew import Crew
 from tests.engine.training.small import answering, classifying, new_run, pretraining, resumed
 from tests.engine.training.test_loop import final, metrics
 
@@ -63,7 +62,7 @@ def class_for(family: str, folder: Path) -> JobSpec:
 
 
 @pytest.mark.parametrize("family", EVERY)
-def test_a_resume_changes_nothing(family: str, tmp_path: Path) -> None:
+def test_a_resume_changes_nothing(family, tmp_path):
     """Recomputing the activations of the layers changes nothing either."""
     job = class_for(family, tmp_path)
     calm, stopped = trained(tmp_path / "calm", job), resumed(tmp_path / "stopped", job, 4)
@@ -74,9 +73,7 @@ def test_a_resume_changes_nothing(family: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("way", ["adapters", "probe"])
 @pytest.mark.parametrize("family", UNLIKE)
-def test_a_resume_changes_nothing_with_adapters_or_a_probe(
-    family: str, way: str, tmp_path: Path
-) -> None:
+def test_a_resume_changes_nothing_with_adapters_or_a_probe(family, way, tmp_path):
     settings = {"lora_rank": 3, "lora_layers": "all", "ema_decay": 0.9} if way == "adapters" else {}
     job = from_family(family, classifying(tmp_path), tmp_path, steps=STEPS, **settings)
     if way == "probe":
@@ -91,7 +88,7 @@ def test_a_resume_changes_nothing_with_adapters_or_a_probe(
 
 @pytest.mark.skipif(os.name == "nt", reason="the tests fork their ranks")
 @pytest.mark.parametrize("family", UNLIKE)
-def test_two_ranks_have_the_curves_of_one_process(family: str, crew: Crew, tmp_path: Path) -> None:
+def test_two_ranks_have_the_curves_of_one_process(family, crew, tmp_path):
     alone = trained(tmp_path / "alone", class_for(family, tmp_path), dropout=0.0)
     both = new_run(tmp_path / "both", alone.job())
     assert crew.train(both, 2) == [0, 0]
@@ -99,9 +96,7 @@ def test_two_ranks_have_the_curves_of_one_process(family: str, crew: Crew, tmp_p
 
 
 @pytest.mark.parametrize("family", OWN_NETWORKS)
-def test_frozen_layers_are_unchanged_and_cached_ones_have_equal_curves(
-    family: str, tmp_path: Path
-) -> None:
+def test_frozen_layers_are_unchanged_and_cached_ones_have_equal_curves(family, tmp_path):
     job, spec = class_for(family, tmp_path), EXAMPLES[family].spec
     frozen = spec.layers if spec.shares_layers else spec.layers - 1
     settings = {"frozen_layers": frozen, "dropout": 0.0}
@@ -143,14 +138,14 @@ def first_and_last_loss(run: RunFolder) -> tuple[float, float]:
 
 
 @pytest.mark.parametrize("family", ["roberta", "deberta-v2"])
-def test_answers_are_learned(family: str, tmp_path: Path) -> None:
+def test_answers_are_learned(family, tmp_path):
     job = from_family(family, answering(tmp_path), tmp_path, max_length=48)
     first, last = first_and_last_loss(trained(tmp_path / "run", job))
     assert last < first
 
 
 @pytest.mark.parametrize("family", EVERY)
-def test_masked_words_are_learned_further(family: str, tmp_path: Path) -> None:
+def test_masked_words_are_learned_further(family, tmp_path):
     task = Pretraining(nsp=family == "albert", whole_word_masking=True)
     job = from_family(family, pretraining(tmp_path), tmp_path, save_every=0)
     run = trained(tmp_path / "run", job.model_copy(update={"task": task}))
@@ -164,7 +159,7 @@ def test_masked_words_are_learned_further(family: str, tmp_path: Path) -> None:
     assert not result["unexpected_keys"]
 
 
-def test_unsupported_training_is_refused_before_it_starts(tmp_path: Path) -> None:
+def test_unsupported_training_is_refused_before_it_starts(tmp_path):
     job = from_family("roberta", pretraining(tmp_path), tmp_path)
     job = job.model_copy(update={"task": Pretraining(nsp=True)})
     with pytest.raises(StudioError, match="no head for next-sentence"):

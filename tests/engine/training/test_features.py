@@ -72,7 +72,7 @@ def hidden(layers: int = 12) -> tuple[torch.Tensor, ...]:
         ("one layer", [5.0]),
     ],
 )
-def test_each_choice_reads_the_vectors_that_it_names(vectors: str, mixed: list[float]) -> None:
+def test_each_choice_reads_the_vectors_that_it_names(vectors, mixed):
     features = Features.model_validate({"vectors": vectors, "layer": 5})
     probe = Probe(features, 3, 12, 2, 0.0, False)
     result = probe._mix(select_layers(hidden(), probe.layers))
@@ -80,14 +80,14 @@ def test_each_choice_reads_the_vectors_that_it_names(vectors: str, mixed: list[f
     assert torch.allclose(result, expected)
 
 
-def test_the_sum_of_all_is_kept_as_one() -> None:
+def test_the_sum_of_all_is_kept_as_one():
     assert layer_indices(Features(vectors="sum of all"), 12) == (SUM_OF_ALL,)
     assert layer_indices(Features(vectors="sum of last four"), 2) == (1, 2), "as many as there are"
 
 
 @pytest.mark.parametrize("probe", ["linear", "bilstm"])
 @pytest.mark.parametrize("pooling", ["mean", "first"])
-def test_padding_changes_nothing(probe: str, pooling: str) -> None:
+def test_padding_changes_nothing(probe, pooling):
     features = Features.model_validate(
         {"vectors": "last", **SMALL, "probe": probe, "pooling": pooling}
     )
@@ -98,7 +98,7 @@ def test_padding_changes_nothing(probe: str, pooling: str) -> None:
     assert torch.allclose(network(short, None), network(padded, real), atol=1e-6)
 
 
-def test_kept_vectors_are_those_of_the_encoder(base: JobSpec, tmp_path: Path) -> None:
+def test_kept_vectors_are_those_of_the_encoder(base, tmp_path):
     job = reading(base, "learned mix")
     run = new_run(tmp_path / "run", job)
     ready = set_up(RunContext(job, run))
@@ -121,9 +121,7 @@ def test_kept_vectors_are_those_of_the_encoder(base: JobSpec, tmp_path: Path) ->
     assert [len(part.tokens) for part in read.parts(2)] == [2, 1]
 
 
-def test_vectors_are_computed_once(
-    base: JobSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_vectors_are_computed_once(base, tmp_path, monkeypatch):
     job = reading(base, "last")
     run = new_run(tmp_path / "run", job)
     ready, machine = set_up(RunContext(job, run)), choose_machine(job.hardware)
@@ -145,7 +143,7 @@ def test_vectors_are_computed_once(
     assert len(list((run.cache / "vectors").rglob("*.npy"))) == 4, "other weights, other vectors"
 
 
-def test_a_reader_learns_and_the_model_stays(base: JobSpec, tmp_path: Path) -> None:
+def test_a_reader_learns_and_the_model_stays(base, tmp_path):
     """The checkpoint: the encoder for any program, and the probe for ours."""
     transformers = pytest.importorskip("transformers")
     job = reading(base, "last", epochs=15)
@@ -182,7 +180,7 @@ def test_a_reader_learns_and_the_model_stays(base: JobSpec, tmp_path: Path) -> N
     assert plain.probe is None and plain.task is not None
 
 
-def test_a_damaged_reader_is_left_out(base: JobSpec, tmp_path: Path) -> None:
+def test_a_damaged_reader_is_left_out(base, tmp_path):
     network = Network(
         NETWORK, Heads(outputs=2, features=Features(vectors="last", probe_size=8).plain())
     )
@@ -199,7 +197,7 @@ def test_a_damaged_reader_is_left_out(base: JobSpec, tmp_path: Path) -> None:
         assert loaded.network.probe is None or wrong == {"kind": []}
 
 
-def test_unreadable_layers_are_refused(tmp_path: Path, base: JobSpec) -> None:
+def test_unreadable_layers_are_refused(tmp_path, base):
     fresh = classifying(tmp_path).model_dump() | {"features": {"vectors": "last"}}
     with pytest.raises(ValidationError, match="needs a pre-trained base model"):
         JobSpec.model_validate(fresh)
@@ -208,7 +206,7 @@ def test_unreadable_layers_are_refused(tmp_path: Path, base: JobSpec) -> None:
         JobSpec.model_validate(adapted)
 
 
-def test_the_layer_bench_is_seven_runs_of_one_job(base: JobSpec) -> None:
+def test_the_layer_bench_is_seven_runs_of_one_job(base):
     bench = Features.model_validate({"vectors": "layer sweep", **SMALL})
     jobs = expand(base.model_copy(update={"features": bench}), Path("/vectors"))
     assert tuple(job.features.vectors for job in jobs) == PAPER_VECTORS and len(jobs) == 7
@@ -223,11 +221,11 @@ def test_the_layer_bench_is_seven_runs_of_one_job(base: JobSpec) -> None:
 
 
 def test_the_layer_bench_without_a_window(
-    base: JobSpec,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    base,
+    tmp_path,
+    capsys,
+    monkeypatch,
+):
     """One pass of the encoder serves all six; the table has seven rows."""
     passes = []
     honest = FeatureExtractor._compute
@@ -254,7 +252,7 @@ def test_the_layer_bench_without_a_window(
     assert "concatenation of last four\n  validation_" in printed
 
 
-def test_a_bench_can_be_estimated(base: JobSpec) -> None:
+def test_a_bench_can_be_estimated(base):
     cost = estimate(reading(base, "last"), lambda _: None)
     assert cost.seconds > 0 and cost.steps == 3 * 11
     bench = Features.model_validate({"vectors": "layer sweep", **SMALL})
@@ -263,7 +261,7 @@ def test_a_bench_can_be_estimated(base: JobSpec) -> None:
 
 
 @pytest.mark.parametrize("task", ["tags", "answers", "choices"])
-def test_every_task_can_read_vectors(tmp_path: Path, task: str) -> None:
+def test_every_task_can_read_vectors(tmp_path, task):
     """A saved probe predicts from token ids as it did from cached features."""
     made_by = {"tags": tagging, "answers": answering}
     make = made_by.get(task, partial(learning, task))

@@ -49,7 +49,7 @@ def undisturbed(stored: Stored, tmp_path_factory: pytest.TempPathFactory) -> tup
     return folder, predict_folds(*args, lambda *call: calls.append(call), **options), calls
 
 
-def test_every_row_is_scored_by_a_run_that_did_not_see_it(stored: Stored, undisturbed: Any) -> None:
+def test_every_row_is_scored_by_a_run_that_did_not_see_it(stored, undisturbed):
     folder, p, progress = undisturbed
     (data, _, numbers, labels, names, _), _ = arguments(stored, folder)
     assert p.shape == (len(numbers), len(names))
@@ -103,9 +103,7 @@ def arguments(stored: Stored, scratch: Path) -> tuple[tuple[Any, ...], dict[str,
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="Windows has no SIGKILL")
-def test_folds_that_were_killed_are_resumed(
-    stored: Stored, undisturbed: Any, tmp_path: Path
-) -> None:
+def test_folds_that_were_killed_are_resumed(stored, undisturbed, tmp_path):
     folder = tmp_path / "folds"
     args, options = arguments(stored, folder)
     command = [sys.executable, "-c", KILLED, *map(str, stored), str(folder)]
@@ -120,9 +118,7 @@ def test_folds_that_were_killed_are_resumed(
     assert np.array_equal(result, undisturbed[1])
 
 
-def test_the_fold_cache_depends_on_rows_and_model_and_is_deleted(
-    stored: Stored, tmp_path: Path
-) -> None:
+def test_the_fold_cache_depends_on_rows_and_model_and_is_deleted(stored, tmp_path):
     args, _ = arguments(stored, tmp_path)
     cache, requested = tmp_path / "cache", list[Path]()
 

@@ -68,9 +68,7 @@ def weights(folder: Path) -> dict[str, torch.Tensor]:
     return load(RunFolder(folder).checkpoint(STEPS)).network.state_dict()
 
 
-def test_both_halves_sum_to_the_whole(
-    by_halves: set[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_both_halves_sum_to_the_whole(by_halves, tmp_path, monkeypatch):
     for task, make in TASKS.items():
         (folder := tmp_path / task).mkdir()
         job = small.with_hardware(make(folder, steps=STEPS, dropout=0.0, epochs=1), threads=2)
@@ -84,7 +82,7 @@ def test_both_halves_sum_to_the_whole(
         assert halves == pytest.approx(whole, abs=1e-5), task
 
 
-def test_dropout_is_the_same_every_time(by_halves: set[int], tmp_path: Path) -> None:
+def test_dropout_is_the_same_every_time(by_halves, tmp_path):
     settings = {"steps": STEPS, "dropout": 0.3, "micro_batch_size": 5}
     job = small.with_hardware(small.pairs(tmp_path, **settings), threads=2)
     twice = small.with_hardware(
@@ -105,9 +103,7 @@ def test_dropout_is_the_same_every_time(by_halves: set[int], tmp_path: Path) -> 
     assert torch.get_num_threads() == 2
 
 
-def test_summed_gradients_are_those_of_torch(
-    by_halves: set[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_summed_gradients_are_those_of_torch(by_halves, tmp_path, monkeypatch):
     """In a run by halves and in one of micro-batches; a table is the decoder, too, or it is not."""
     added, add = list[torch.Tensor](), Half.add
 
@@ -137,7 +133,7 @@ def test_summed_gradients_are_those_of_torch(
             )
 
 
-def test_the_halves_do_not_drop_the_same(by_halves: set[int], tmp_path: Path) -> None:
+def test_the_halves_do_not_drop_the_same(by_halves, tmp_path):
     """Each half gets one of two equal rows, whose losses would agree under equal dropout."""
     values = list[float]()
     losses = TextClassificationLearner.losses
@@ -160,9 +156,7 @@ def test_the_halves_do_not_drop_the_same(by_halves: set[int], tmp_path: Path) ->
     assert values[0] != values[1]
 
 
-def test_errors_in_either_half_are_raised(
-    by_halves: set[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_errors_in_either_half_are_raised(by_halves, tmp_path, monkeypatch):
     main = threading.get_ident()
     losses = TextClassificationLearner.losses
     for beside in (False, True):
@@ -179,9 +173,7 @@ def test_errors_in_either_half_are_raised(
         assert torch.get_num_threads() == 2
 
 
-def test_memory_that_is_short_in_one_half_makes_smaller_parts(
-    by_halves: set[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_memory_that_is_short_in_one_half_makes_smaller_parts(by_halves, tmp_path, monkeypatch):
     losses = TextClassificationLearner.losses
 
     def short(self, network, batch, whole=None):

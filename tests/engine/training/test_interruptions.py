@@ -18,7 +18,6 @@ from engine.messages.events import Ended, Event, Measured
 from engine.runs.folder import RunFolder, checkpoint_step
 from engine.worker.train import main as work
 from tests.engine.training import small
-from tests.engine.training.killing import Killer
 from tests.engine.training.test_loop import final, metrics
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(7200)]
@@ -48,9 +47,7 @@ def hear_step(step: int, act: Callable[[], object]) -> Callable[[Event], None]:
 
 @pytest.mark.parametrize("part", range(4))
 @pytest.mark.parametrize("kind", JOBS)
-def test_a_run_killed_at_random_moments_loses_nothing(
-    killer: Killer, tmp_path: Path, kind: str, part: int
-) -> None:
+def test_a_run_killed_at_random_moments_loses_nothing(killer, tmp_path, kind, part):
     """25 times in each part: 200 in all."""
     job = JOBS[kind](tmp_path, steps=40, evaluate_every=10, save_every=4)
     calm, hurt = pair(tmp_path, job)
@@ -77,9 +74,7 @@ PLACES = ("saving", "moving", "removing", "full")
 
 
 @pytest.mark.parametrize("place", PLACES)
-def test_a_good_checkpoint_survives_any_disk_failure(
-    killer: Killer, tmp_path: Path, place: str
-) -> None:
+def test_a_good_checkpoint_survives_any_disk_failure(killer, tmp_path, place):
     """With one kept: the old one goes only when the new one is safe."""
     job = small.classifying(tmp_path, steps=12, save_every=2, evaluate_every=4, keep=1)
     calm, run = pair(tmp_path, job)
@@ -106,7 +101,7 @@ def test_a_good_checkpoint_survives_any_disk_failure(
 
 
 @pytest.mark.parametrize("kind", JOBS)
-def test_a_run_stopped_after_each_of_its_steps_ends_the_same(tmp_path: Path, kind: str) -> None:
+def test_a_run_stopped_after_each_of_its_steps_ends_the_same(tmp_path, kind):
     options = {"micro_batch_size": 3} if kind == "classes" else {}
     job = JOBS[kind](tmp_path, steps=200, evaluate_every=7, save_every=5, dropout=0.1, **options)
     calm, run = pair(tmp_path, job)
@@ -125,7 +120,7 @@ SPOILERS: dict[str, Callable[[Path], object]] = {
 }
 
 
-def test_a_source_that_changes_at_any_step_changes_no_run(tmp_path: Path) -> None:
+def test_a_source_that_changes_at_any_step_changes_no_run(tmp_path):
     calm, fresh = pair(tmp_path, small.classifying(tmp_path, steps=12))
     source = tmp_path / "sentences.csv"
     whole = source.read_bytes()
@@ -147,7 +142,7 @@ def test_a_source_that_changes_at_any_step_changes_no_run(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("part", range(2))
-def test_a_stop_at_any_moment_leaves_a_resumable_run(tmp_path: Path, part: int) -> None:
+def test_a_stop_at_any_moment_leaves_a_resumable_run(tmp_path, part):
     calm, fresh = pair(tmp_path, small.classifying(tmp_path, steps=20, evaluate_every=5))
     dice = random.Random(14 + part)
     for _ in range(50):

@@ -17,7 +17,7 @@ from engine.runs.folder import RunFolder
 from engine.runs.reproducibility import read_reproducibility
 from engine.worker.train import main as work
 from tests.engine.training import small
-from tests.engine.training.killing import Killer, Place
+from tests.engine.training.killing import Place
 
 
 def final(run: RunFolder) -> dict[str, str]:
@@ -82,9 +82,7 @@ LIKE_OTHERS = ("next word", "number")  # whose steps remember nothing of their o
 @pytest.mark.parametrize(
     "task", [t if t not in LIKE_OTHERS else pytest.param(t, marks=pytest.mark.long) for t in TASKS]
 )
-def test_a_run_killed_again_and_again_ends_with_the_same_weights(
-    task: str, killer: Killer, tmp_path: Path
-) -> None:
+def test_a_run_killed_again_and_again_ends_with_the_same_weights(task, killer, tmp_path):
     job = TASKS[task](tmp_path)
     job = small.with_training(job, steps=14, evaluate_every=5, save_every=4)
     calm, hurt = (small.new_run(tmp_path / name, job) for name in ("calm", "hurt"))
@@ -117,7 +115,7 @@ def new_run(folder: Path, name: str = "run") -> RunFolder:
     return small.new_run(folder / name, in_parts(folder, steps=20))
 
 
-def test_stop_saves_and_going_on_is_exact(tmp_path: Path) -> None:
+def test_stop_saves_and_going_on_is_exact(tmp_path):
     calm, stopped = new_run(tmp_path, "calm"), new_run(tmp_path, "stopped")
     assert work(calm.path) == 0
     stopped_at(stopped, 11, Measured)
@@ -132,7 +130,7 @@ def test_stop_saves_and_going_on_is_exact(tmp_path: Path) -> None:
     assert "Resumed from step 11, bit for bit." in small.notes(stopped)
 
 
-def test_a_changed_number_of_threads_is_reported(tmp_path: Path) -> None:
+def test_a_changed_number_of_threads_is_reported(tmp_path):
     run = stopped_at(new_run(tmp_path), 5)
     hardware = run.job().hardware.model_copy(update={"threads": 2})
     run.spec_file.write_text(run.job().model_copy(update={"hardware": hardware}).model_dump_json())
@@ -140,7 +138,7 @@ def test_a_changed_number_of_threads_is_reported(tmp_path: Path) -> None:
     assert any("not bit for bit (threads 1 → 2)" in note for note in small.notes(run))
 
 
-def test_a_damaged_checkpoint_is_named_and_the_one_before_is_used(tmp_path: Path) -> None:
+def test_a_damaged_checkpoint_is_named_and_the_one_before_is_used(tmp_path):
     run = stopped_at(new_run(tmp_path), 10)
     *_, before, last = run.checkpoint_folders()
     weights = last / "model.safetensors"
@@ -155,9 +153,7 @@ def test_a_damaged_checkpoint_is_named_and_the_one_before_is_used(tmp_path: Path
     assert sum(isinstance(event, Started) for event in run.events_after(0)[0]) == 2
 
 
-def test_data_that_changed_are_refused_unless_asked_for(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_data_that_changed_are_refused_unless_asked_for(tmp_path, capsys):
     run = stopped_at(new_run(tmp_path), 5)
     shutil.rmtree(run.dataset)  # its copy
     source = run.job().data
@@ -171,7 +167,7 @@ def test_data_that_changed_are_refused_unless_asked_for(
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="signals are of POSIX")
-def test_a_terminal_that_closes_stops_a_training_that_is_saved(tmp_path: Path) -> None:
+def test_a_terminal_that_closes_stops_a_training_that_is_saved(tmp_path):
     run = new_run(tmp_path)
 
     def hang_up(event: object) -> None:

@@ -1,9 +1,7 @@
 """Training in fp16: its losses are scaled, steps whose gradient overflows are skipped."""
 
 import math
-from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 
 import pytest
 import safetensors.torch
@@ -52,7 +50,7 @@ def scaled(precision: Precision = "fp16", **progress: float) -> tuple[LossScaler
     return LossScaler(Machine(torch.device("cpu"), precision, 1), remembers), remembers
 
 
-def test_the_scale_is_halved_after_an_overflow_and_doubled_after_many_good_steps() -> None:
+def test_the_scale_is_halved_after_an_overflow_and_doubled_after_many_good_steps():
     step, progress = scaled(step=6, loss_scale=65536.0, good_steps=9)
     assert step.scale == 65536
     assert "step 7 was skipped" in (notes := step.lower()) and "to 32,768." in notes
@@ -67,7 +65,7 @@ def test_the_scale_is_halved_after_an_overflow_and_doubled_after_many_good_steps
     assert progress.loss_scale == HIGHEST_SCALE
 
 
-def test_only_a_gradient_that_a_lower_scale_may_mend_is_left_out() -> None:
+def test_only_a_gradient_that_a_lower_scale_may_mend_is_left_out():
     step, _ = scaled(loss_scale=2.0)
     assert step.overflowed(1.0, math.inf) and step.overflowed(1.0, math.nan)
     assert not step.overflowed(1.0, 1e30)
@@ -76,7 +74,7 @@ def test_only_a_gradient_that_a_lower_scale_may_mend_is_left_out() -> None:
     assert not scaled("bf16", loss_scale=2.0)[0].overflowed(1.0, math.inf)
 
 
-def test_taking_the_scale_out_is_exact() -> None:
+def test_taking_the_scale_out_is_exact():
     network = nn.Linear(3, 2)
     torch.manual_seed(1)
     gradient = torch.randn(2, 3)
@@ -88,7 +86,7 @@ def test_taking_the_scale_out_is_exact() -> None:
 
 
 @pytest.mark.parametrize("make", [small.classifying, small.pretraining])
-def test_losses_are_near_those_of_fp32(make: Callable[..., JobSpec], tmp_path: Path) -> None:
+def test_losses_are_near_those_of_fp32(make, tmp_path):
     job = make(tmp_path, steps=10, dropout=0.0, learning_rate=1e-3, evaluate_every=10)
     fine = small.new_run(tmp_path / "fine", job)
     coarse = small.new_run(tmp_path / "coarse", halves(job))
@@ -102,9 +100,7 @@ def test_losses_are_near_those_of_fp32(make: Callable[..., JobSpec], tmp_path: P
     assert not left_out(coarse)
 
 
-def test_overflowing_steps_are_skipped_and_reported(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_overflowing_steps_are_skipped_and_reported(tmp_path, monkeypatch):
     begin_with(monkeypatch, 2.0**30)
     job = halves(small.classifying(tmp_path, steps=30, ema_decay=0.9))
     run = small.new_run(tmp_path / "run", job)
@@ -125,9 +121,7 @@ def test_overflowing_steps_are_skipped_and_reported(
 
 
 @pytest.mark.parametrize("threads, stops_after", [(1, 22), (2, 3)])
-def test_a_resume_keeps_the_scale_bit_for_bit(
-    threads: int, stops_after: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_resume_keeps_the_scale_bit_for_bit(threads, stops_after, tmp_path, monkeypatch):
     monkeypatch.setattr(gradients, "MIN_PARALLEL", 0)  # each of two threads has a half
     begin_with(monkeypatch, 2.0**26)
     monkeypatch.setattr(step, "STEPS_UNTIL_DOUBLED", FEW)
@@ -152,9 +146,7 @@ def test_a_resume_keeps_the_scale_bit_for_bit(
 
 
 @pytest.mark.parametrize("way", ["loss", "gradient"])
-def test_a_loss_that_is_nan_at_any_scale_ends_the_run(
-    way: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_loss_that_is_nan_at_any_scale_ends_the_run(way, tmp_path, monkeypatch):
     original = TextClassificationLearner.losses
 
     def losses(*given: object) -> dict[str, Tensor]:
@@ -174,7 +166,7 @@ def test_a_loss_that_is_nan_at_any_scale_ends_the_run(
     assert len(left_out(run)) == step - 1
 
 
-def test_the_vocabulary_gradient_is_that_of_the_scaled_loss() -> None:
+def test_the_vocabulary_gradient_is_that_of_the_scaled_loss():
     """Probabilities over a large vocabulary underflow in fp16, but their sum matters."""
     torch.manual_seed(1)
     rows, decoder = torch.randn(300, 8) / 10, torch.randn(20_000, 8) / 10
@@ -196,7 +188,7 @@ def test_the_vocabulary_gradient_is_that_of_the_scaled_loss() -> None:
     torch.testing.assert_close(result[1][3][unseen], result[0][3][unseen], rtol=0.02, atol=0)
 
 
-def test_a_batch_without_words_to_guess_still_gives_gradients() -> None:
+def test_a_batch_without_words_to_guess_still_gives_gradients():
     decoder, bias = torch.randn(20, 8, requires_grad=True), torch.zeros(20, requires_grad=True)
     with torch.autocast("cpu", torch.float16):
         loss = cross_entropy(torch.empty(0, 8), decoder, bias, torch.empty(0).long(), 1)

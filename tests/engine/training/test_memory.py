@@ -9,7 +9,6 @@ import pytest
 from engine.config.families.bert import PRESETS
 from engine.config.job import FromScratch, JobSpec
 from engine.config.tasks.pretraining import Pretraining
-from engine.files.home import Home
 from engine.messages.estimating import Estimate, Estimated
 from engine.messages.events import Ended
 from engine.messages.question import Working, parse_answer
@@ -46,7 +45,7 @@ def estimated(job: JobSpec, scratch: Path) -> Estimated:
     return answer
 
 
-def test_the_estimate_matches_the_run(home: Home, tmp_path: Path) -> None:
+def test_the_estimate_matches_the_run(home, tmp_path):
     job = heavy(tmp_path)
     result = estimated(job, tmp_path)
     run = small.new_run(tmp_path / "run", job)
@@ -59,7 +58,7 @@ def test_the_estimate_matches_the_run(home: Home, tmp_path: Path) -> None:
     assert read_reproducibility(run).memory == ended.memory
 
 
-def test_the_peak_counts_freed_memory() -> None:
+def test_the_peak_counts_freed_memory():
     before = peak_memory().process
     held = np.ones(40_000_000)
     assert len(held) and peak_memory().process > before - 1e6

@@ -1,7 +1,6 @@
 """Gradient accumulation: an update in micro-batches is that of the whole batch."""
 
 import random
-from pathlib import Path
 
 import pytest
 import torch
@@ -25,7 +24,7 @@ def assert_close(first: dict[str, torch.Tensor], other: dict[str, torch.Tensor])
             assert (weight - other[name]).abs().max() < 1e-4, name
 
 
-def test_an_update_in_parts_is_that_of_the_whole_batch(tmp_path: Path) -> None:
+def test_an_update_in_parts_is_that_of_the_whole_batch(tmp_path):
     def job(micro_batch: int) -> JobSpec:
         options = {"steps": 4, "epochs": 1, "dropout": 0.0, "micro_batch_size": micro_batch}
         return pretraining(tmp_path, **options).model_copy(update={"task": Pretraining(nsp=True)})
@@ -38,9 +37,7 @@ def test_an_update_in_parts_is_that_of_the_whole_batch(tmp_path: Path) -> None:
 
 
 @times(1, 50)
-def test_batches_are_halved_until_they_fit(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, count: int
-) -> None:
+def test_batches_are_halved_until_they_fit(tmp_path, monkeypatch, count):
     job = classifying(tmp_path, steps=6, dropout=0.0)
     _, calm, told_calmly = trained(tmp_path / "calm", job)
     honest, dice = TextClassificationLearner.losses, random.Random(6)
@@ -65,9 +62,7 @@ def test_batches_are_halved_until_they_fit(
         assert losses(events) == pytest.approx(losses(told_calmly), abs=1e-3)
 
 
-def test_an_example_too_large_and_other_errors_are_reported(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_example_too_large_and_other_errors_are_reported(tmp_path, monkeypatch):
     for error in (MemoryError("none left"), RuntimeError("shapes differ")):
 
         def broken(*_: object, error: Exception = error) -> dict[str, torch.Tensor]:
@@ -79,7 +74,7 @@ def test_an_example_too_large_and_other_errors_are_reported(
             train(job, new_run(tmp_path / type(error).__name__, job))
 
 
-def test_computing_layers_twice_keeps_less_for_the_way_back() -> None:
+def test_computing_layers_twice_keeps_less_for_the_way_back():
     """Counts the bytes that autograd saves for the backward pass."""
 
     def held(again: bool) -> int:

@@ -51,9 +51,7 @@ def first_run(tmp_path: Path, job: JobSpec) -> RunFolder:
 
 
 @pytest.mark.parametrize("way", ["loss", "gradient"])
-def test_the_step_and_the_line_of_the_source_are_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str
-) -> None:
+def test_the_step_and_the_line_of_the_source_are_named(tmp_path, monkeypatch, way):
     job = small.classifying(tmp_path, steps=30)
     source = tmp_path / "sentences.csv"
     lines = source.read_text("utf-8").splitlines()
@@ -87,9 +85,7 @@ def test_the_step_and_the_line_of_the_source_are_named(
 
 
 @times(2, 50)
-def test_an_exploding_loss_blames_settings_and_keeps_good_checkpoints(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, count: int
-) -> None:
+def test_an_exploding_loss_blames_settings_and_keeps_good_checkpoints(tmp_path, monkeypatch, count):
     """The step is repeated later with finite values, without traces of the bad one."""
     job = small.pretraining(tmp_path, steps=12)
     calm = small.new_run(tmp_path / "calm", job)

@@ -22,14 +22,14 @@ from engine.training.step import clip_gradients, total_gradient_norm
 from tests.engine.training.small import NETWORK
 
 
-def test_optimiser_state_of_another_network_is_refused() -> None:
+def test_optimiser_state_of_another_network_is_refused():
     network = Network(NETWORK, Heads(outputs=2))
     optimiser = adamw(network, TrainingSpec())
     with pytest.raises(StudioError, match=r"unexpected classes.dense.bias"):
         load_state(optimiser, network, {"classes.dense.bias|step": torch.ones(())})
 
 
-def test_more_frozen_layers_than_there_are_leave_the_heads() -> None:
+def test_more_frozen_layers_than_there_are_leave_the_heads():
     network = Network(NETWORK, Heads(outputs=2))
     freeze(network, 99)
     moving = {name for name, p in network.named_parameters() if p.requires_grad}
@@ -39,7 +39,7 @@ def test_more_frozen_layers_than_there_are_leave_the_heads() -> None:
     assert all(p.requires_grad for p in network.parameters())
 
 
-def test_each_layer_learns_at_its_share_of_the_rate() -> None:
+def test_each_layer_learns_at_its_share_of_the_rate():
     network = Network(NETWORK, Heads(outputs=2))
     optimiser = adamw(network, TrainingSpec(layer_lr_decay=0.5, weight_decay=0.1))
     set_learning_rate(optimiser, 0.8)
@@ -59,7 +59,7 @@ def test_each_layer_learns_at_its_share_of_the_rate() -> None:
     "ours, theirs",
     [("linear", "linear"), ("cosine", "cosine"), ("constant", "constant_with_warmup")],
 )
-def test_each_schedule_is_that_of_transformers(ours: str, theirs: str, warmup_ratio: float) -> None:
+def test_each_schedule_is_that_of_transformers(ours, theirs, warmup_ratio):
     steps = 53
     training = TrainingSpec.model_validate(
         {"learning_rate": 3e-4, "warmup_ratio": warmup_ratio, "lr_schedule": ours}
@@ -95,9 +95,7 @@ def tiny(keeps: bool) -> Network:
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("limit", [0.0, 1e-3, 1e3])
 @pytest.mark.parametrize("keeps", [False, True])
-def test_clipping_is_torchs(
-    keeps: bool, limit: float, threads: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_clipping_is_torchs(keeps, limit, threads, monkeypatch):
     monkeypatch.setattr(step, "MIN_PARALLEL", 0)
     training = TrainingSpec(learning_rate=1e-2, max_grad_norm=limit)
     ours, theirs = tiny(keeps), tiny(False)
@@ -116,7 +114,7 @@ def test_clipping_is_torchs(
         assert not torch.equal(own, old) or not other.grad.any()
 
 
-def test_slices_of_a_network_are_left_to_torch(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_slices_of_a_network_are_left_to_torch(monkeypatch):
     """Collective calls must be made in the same order, so by one thread."""
     network = tiny(False)
     optimiser = adamw(network, TrainingSpec(learning_rate=1e-2))

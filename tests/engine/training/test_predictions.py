@@ -1,7 +1,5 @@
 """A run saves the validation predictions of its best checkpoint."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -44,7 +42,7 @@ def scored_again(run: RunFolder) -> Predictions:
     return score_rows(predictor, rows, cells, origin).predictions
 
 
-def test_the_file_is_that_of_the_best_checkpoint(run: RunFolder) -> None:
+def test_the_file_is_that_of_the_best_checkpoint(run):
     stored, best, job = stored_rows(run), best_step(run), run.job()
     assert (stored.info.step, stored.info.model, stored.info.part) == (best, job.name, "validation")
     curve = {
@@ -60,7 +58,7 @@ def test_the_file_is_that_of_the_best_checkpoint(run: RunFolder) -> None:
     assert again.info.metrics == pytest.approx(stored.info.metrics, abs=1e-5)
 
 
-def test_predictions_name_their_precision(run: RunFolder, tmp_path: Path) -> None:
+def test_predictions_name_their_precision(run, tmp_path):
     assert stored_rows(run).info.precision == "fp32"
     job = run.job()
     hardware = job.hardware.model_copy(update={"precision": "bf16"})
@@ -74,9 +72,7 @@ def test_predictions_name_their_precision(run: RunFolder, tmp_path: Path) -> Non
     )  # bf16 has 8 bits
 
 
-def test_a_stopped_run_has_the_predictions_of_an_uninterrupted_one(
-    run: RunFolder, tmp_path: Path
-) -> None:
+def test_a_stopped_run_has_the_predictions_of_an_uninterrupted_one(run, tmp_path):
     job, parted = run.job(), small.new_run(tmp_path / "parts", run.job())
     assert train(job, parted, parted.append, lambda: small.has_seen(parted, 4)) == ("stopped", 4)
     assert stored_rows(parted).info.step == 3
@@ -88,9 +84,7 @@ def test_a_stopped_run_has_the_predictions_of_an_uninterrupted_one(
 
 
 @pytest.mark.parametrize("removable", [True, False])
-def test_a_failed_save_of_predictions_is_noted_and_ends_no_run(
-    removable: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failed_save_of_predictions_is_noted_and_ends_no_run(removable, tmp_path, monkeypatch):
     def full(*_: object) -> None:
         raise DiskFull("There is no room left.")
 

@@ -112,16 +112,14 @@ def check_curves(alone: RunFolder, both: RunFolder) -> None:
     )
 
 
-def test_two_ranks_have_the_curves_of_one_process(
-    calm: RunFolder, crew: Crew, tmp_path: Path
-) -> None:
+def test_two_ranks_have_the_curves_of_one_process(calm, crew, tmp_path):
     both = small.new_run(tmp_path / "both", calm.job())
     assert crew.train(both, 2) == [0, 0]
     check_curves(calm, both)
 
 
 @pytest.mark.parametrize("task", TASKS)
-def test_two_ranks_do_so_in_other_tasks(task: str, crew: Crew, tmp_path: Path) -> None:
+def test_two_ranks_do_so_in_other_tasks(task, crew, tmp_path):
     job = TASKS[task](tmp_path, dropout=0.0)
     job = small.with_training(job, steps=6, evaluate_every=5, save_every=5, learning_rate=1e-3)
     alone, both = (small.new_run(tmp_path / name, job) for name in ("alone", "both"))
@@ -130,9 +128,7 @@ def test_two_ranks_do_so_in_other_tasks(task: str, crew: Crew, tmp_path: Path) -
     check_curves(alone, both)
 
 
-def test_another_number_of_ranks_keeps_the_order(
-    calm: RunFolder, crew: Crew, tmp_path: Path
-) -> None:
+def test_another_number_of_ranks_keeps_the_order(calm, crew, tmp_path):
     stopped = small.new_run(tmp_path / "stopped", calm.job())
     assert crew.train(stopped, 3, stop_after=11) == [0, 0, 0]
     assert (last_ended(stopped).outcome, last_ended(stopped).step) == ("stopped", 11)
@@ -141,7 +137,7 @@ def test_another_number_of_ranks_keeps_the_order(
     assert prepared(stopped).differences == ("processes 3 → 2",)
 
 
-def test_the_same_number_of_ranks_repeats_bit_for_bit(crew: Crew, tmp_path: Path) -> None:
+def test_the_same_number_of_ranks_repeats_bit_for_bit(crew, tmp_path):
     job = small.classifying(tmp_path, dropout=0.1, steps=8)
     calm, stopped, alone = (small.new_run(tmp_path / n, job) for n in ("calm", "stopped", "alone"))
     assert crew.train(calm, 2) == [0, 0]
@@ -161,9 +157,7 @@ def test_a_person_resumes_with_another_number_of_processes(calm, crew, tmp_path)
     assert prepared(run).processes == 1 and prepared(run).differences == ("processes 2 → 1",)
 
 
-def test_unsupported_cluster_jobs_are_refused(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_unsupported_cluster_jobs_are_refused(tmp_path, capsys):
     file, into = tmp_path / "job.json", tmp_path / "run"
 
     def asked(job: JobSpec, *more: str) -> str:
@@ -183,7 +177,7 @@ def test_unsupported_cluster_jobs_are_refused(
     assert RunFolder(into).job() == job
 
 
-def test_more_ranks_than_examples_in_the_last_batch(crew: Crew, tmp_path: Path) -> None:
+def test_more_ranks_than_examples_in_the_last_batch(crew, tmp_path):
     job = small.classifying(tmp_path, dropout=0.0, batch_size=4, steps=12, learning_rate=1e-3)
     rows = small.sentences(tmp_path / "sentences.csv", 17).read_text().splitlines()
     (tmp_path / "dev.csv").write_text("\n".join(rows[:9]))
@@ -200,7 +194,7 @@ def sharded(job: JobSpec, **training: object) -> JobSpec:
     return small.with_training(small.with_hardware(job, processes=2, sharded=True), **training)
 
 
-def test_sharded_weights_learn_the_same(calm: RunFolder, crew: Crew, tmp_path: Path) -> None:
+def test_sharded_weights_learn_the_same(calm, crew, tmp_path):
     spread = small.new_run(tmp_path / "spread", sharded(calm.job()))
     assert crew.train(spread, 2, stop_after=11) == [0, 0]
     assert prepared(spread).environment["processes"] == "2, sharded"
@@ -221,7 +215,7 @@ def load(checkpoint: Path) -> dict[str, torch.Tensor]:
     return result
 
 
-def test_sharded_weights_repeat_bit_for_bit(crew: Crew, tmp_path: Path) -> None:
+def test_sharded_weights_repeat_bit_for_bit(crew, tmp_path):
     job = sharded(  # some parts of three have no padding, and are judged in another way
         small.classifying(tmp_path), steps=8, dropout=0.1, micro_batch_size=3, layer_lr_decay=0.9
     )
@@ -234,9 +228,7 @@ def test_sharded_weights_repeat_bit_for_bit(crew: Crew, tmp_path: Path) -> None:
     assert final(calm) == final(stopped)
 
 
-def test_all_ranks_leave_out_the_same_steps_in_fp16(
-    crew: Crew, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_all_ranks_leave_out_the_same_steps_in_fp16(crew, tmp_path, monkeypatch):
     """With a copy of the weights for each, and with sharded ones."""
     job = halves(pairs(tmp_path, steps=24, save_every=24, evaluate_every=24, dropout=0.0))
     begun = small.new_run(tmp_path / "begun", job)
@@ -270,7 +262,7 @@ def steps_left_out(run: RunFolder) -> set[int]:
     return {int(note.split(" step ")[1].split()[0]) for note in left_out(run)}
 
 
-def test_ranks_get_equal_tokens() -> None:
+def test_ranks_get_equal_tokens():
     chance = np.random.default_rng(1)
     tokens, longest = np.zeros(4), 0
     for _ in range(100):
@@ -285,7 +277,7 @@ def test_ranks_get_equal_tokens() -> None:
     assert [len(numbers) for numbers in balance(np.full(12, 128), 4)] == [3, 3, 3, 3]
 
 
-def test_examples_of_a_batch_are_taken_with_all_that_belongs_to_them() -> None:
+def test_examples_of_a_batch_are_taken_with_all_that_belongs_to_them():
     lengths, endings = (2, 3, 9, 12), 2
     real = torch.zeros(8, 16, dtype=torch.bool)
     for row in range(8):
@@ -304,7 +296,7 @@ def test_examples_of_a_batch_are_taken_with_all_that_belongs_to_them() -> None:
     assert short.tokens.shape == (4, 8) and short.targets.tolist() == [1, 34]
 
 
-def test_processes_without_examples_are_refused(tmp_path: Path) -> None:
+def test_processes_without_examples_are_refused(tmp_path):
     job = small.classifying(tmp_path, batch_size=2).model_dump()
     job["hardware"]["processes"] = 3
     with pytest.raises(ValidationError, match="cannot be shared by 3 processes"):
@@ -318,7 +310,7 @@ def test_processes_without_examples_are_refused(tmp_path: Path) -> None:
         JobSpec.model_validate(job)
 
 
-def test_the_estimate_is_of_the_share_of_each_and_the_memory_of_all(tmp_path: Path) -> None:
+def test_the_estimate_is_of_the_share_of_each_and_the_memory_of_all(tmp_path):
     job = small.classifying(tmp_path)
     stages: list[str] = []
     alone = estimate(job, stages.append)
@@ -348,9 +340,7 @@ def get_rank(worker: int, number: int) -> psutil.Process:
 
 
 @pytest.mark.parametrize("numbers", [(1,), pytest.param((1, 0), marks=pytest.mark.long)])
-def test_killed_ranks_end_the_run_and_it_resumes(
-    numbers: tuple[int, ...], crew: Crew, tmp_path: Path
-) -> None:
+def test_killed_ranks_end_the_run_and_it_resumes(numbers, crew, tmp_path):
     """A worker, which ends its ranks, does so too."""
     job = small.with_hardware(
         small.classifying(tmp_path, dropout=0.1, steps=100_000, save_every=5), processes=2
@@ -382,14 +372,14 @@ def test_killed_ranks_end_the_run_and_it_resumes(
     assert final(hurt) == final(calm)
 
 
-def test_a_rank_that_writes_nothing_still_has_a_last_word(tmp_path: Path) -> None:
+def test_a_rank_that_writes_nothing_still_has_a_last_word(tmp_path):
     write_final_event(tmp_path, 1, Ended(outcome="failed", problem="No GPU.", advice="Buy one."))
     assert str(rank_died((1, 1), 2, tmp_path)) == "Process 2 of 2 (rank 1) failed: No GPU. Buy one."
     assert "rank 0) ended with exit code 7" in rank_died((0, 7), 2, tmp_path).problem
     assert "the checkpoints" in rank_died(None, 2, tmp_path).advice.lower()
 
 
-def test_the_rank_with_the_least_memory_decides_for_all(tmp_path: Path) -> None:
+def test_the_rank_with_the_least_memory_decides_for_all(tmp_path):
     class Others(Ranks):
         def maximum(self, *values: float) -> list[float]:
             return [max(pair) for pair in zip(values, (1.0, 1 / 3), strict=True)]
@@ -408,9 +398,7 @@ def test_the_rank_with_the_least_memory_decides_for_all(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("deaths", [0, pytest.param(1, marks=pytest.mark.long)])
-def test_torchrun_starts_the_same_and_again_after_a_death(
-    deaths: int, crew: Crew, tmp_path: Path
-) -> None:
+def test_torchrun_starts_the_same_and_again_after_a_death(deaths, crew, tmp_path):
     job = small.classifying(tmp_path, dropout=0.1, steps=60 if deaths else 10, save_every=5)
     ours, theirs = (tmp_path / "ours"), (tmp_path / "theirs")
     assert crew.train(small.new_run(ours, job), 2) == [0, 0]

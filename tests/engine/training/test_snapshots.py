@@ -31,7 +31,6 @@ from engine.training.estimate import estimate
 from engine.worker.train import main as work
 from tests.engine.training import small
 from tests.engine.training.finished import notes, trained
-from tests.engine.training.killing import Killer
 
 PYTHIA = [0, 1, 2, 4, 8, 16, 32, 64, 128, 256, 512]  # Biderman et al. 2023, before every 1,000th
 
@@ -54,14 +53,14 @@ def short(folder: Path, **more: object) -> JobSpec:
     return small.classifying(folder, **options | more)
 
 
-def test_the_steps_are_those_of_pythia() -> None:
+def test_the_steps_are_those_of_pythia():
     expected = [*PYTHIA, *range(1000, 143_001, 1000)]
     assert [s for s in range(143_001) if is_snapshot_step(s, 1000)] == expected
     assert len(expected) == 154, "as the paper counts them"
     assert not any(is_snapshot_step(step, 0) for step in range(600))
 
 
-def test_the_count_is_that_of_a_whole_run() -> None:
+def test_the_count_is_that_of_a_whole_run():
     for every in (1, 3, 100, 512, 600, 1000):
         for last in (1, 2, 3, 100, 511, 512, 513, 600, 1200, 1201):
             result = {s for s in range(last + 1) if is_snapshot_step(s, every)} | {last}
@@ -78,9 +77,7 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
     return run
 
 
-def test_a_run_without_the_option_makes_none_and_has_the_same_losses(
-    undisturbed: RunFolder, tmp_path: Path
-) -> None:
+def test_a_run_without_the_option_makes_none_and_has_the_same_losses(undisturbed, tmp_path):
     run, weights, events = trained(tmp_path / "run", short(tmp_path, snapshot_every=0))
     assert snapshot_folders(run) == [] and not run.snapshots.exists()
     assert not any("snapshot" in note for note in notes(events))
@@ -88,7 +85,7 @@ def test_a_run_without_the_option_makes_none_and_has_the_same_losses(
     assert all(torch.equal(p, weights[name]) for name, p in with_them.named_parameters())
 
 
-def test_the_size_is_reported_first_and_is_that_of_the_files(undisturbed: RunFolder) -> None:
+def test_the_size_is_reported_first_and_is_that_of_the_files(undisturbed):
     estimated = estimate(undisturbed.job(), lambda _: None)
     assert steps(undisturbed) == [0, 1, 2, 4, 8, 11] and estimated.snapshots == 6
     (text,) = (note for note in notes(undisturbed.events_after(0)[0]) if "snapshot" in note)
@@ -103,8 +100,8 @@ def test_the_size_is_reported_first_and_is_that_of_the_files(undisturbed: RunFol
 
 @pytest.mark.parametrize("averages", [False, True], ids=["plain", "averaged"])
 def test_a_snapshot_is_the_checkpoint_of_its_step_in_half_precision(
-    undisturbed: RunFolder, tmp_path: Path, averages: bool
-) -> None:
+    undisturbed, tmp_path, averages
+):
     """Read by safetensors alone, and through our loader."""
     run = trained(tmp_path / "run", short(tmp_path, ema_decay=0.9))[0] if averages else undisturbed
     saved = safetensors.torch.load_file(run.checkpoint(8) / "model.safetensors")
@@ -126,7 +123,7 @@ def test_a_snapshot_is_the_checkpoint_of_its_step_in_half_precision(
     assert find_run(tmp_path / "models" / "bert") is None
 
 
-def test_a_damaged_snapshot_is_named(undisturbed: RunFolder, tmp_path: Path) -> None:
+def test_a_damaged_snapshot_is_named(undisturbed, tmp_path):
     run = RunFolder(shutil.copytree(undisturbed.path, tmp_path / "run"))
     file = snapshot_folder(run, 2) / "model.safetensors"
     content = bytearray(file.read_bytes())
@@ -145,9 +142,7 @@ def test_a_damaged_snapshot_is_named(undisturbed: RunFolder, tmp_path: Path) -> 
 @pytest.mark.parametrize(
     "place", [("saving", 12), *(pytest.param(p, marks=pytest.mark.long) for p in OTHER_PLACES)]
 )
-def test_a_killed_run_has_each_snapshot_once_and_identical(
-    undisturbed: RunFolder, killer: Killer, tmp_path: Path, place: tuple[str, int]
-) -> None:
+def test_a_killed_run_has_each_snapshot_once_and_identical(undisturbed, killer, tmp_path, place):
     hurt = small.new_run(tmp_path / "hurt", undisturbed.job())
     shutil.copytree(undisturbed.cache, hurt.cache)
     assert killer.train(hurt, place) == -signal.SIGKILL
@@ -165,9 +160,7 @@ class Killed(BaseException):
     """Simulated kill that no `except Exception` catches."""
 
 
-def test_a_run_killed_right_after_a_checkpoint_has_the_snapshot_of_its_step(
-    undisturbed: RunFolder, tmp_path: Path
-) -> None:
+def test_a_run_killed_right_after_a_checkpoint_has_the_snapshot_of_its_step(undisturbed, tmp_path):
     run = small.new_run(tmp_path / "run", undisturbed.job())
 
     def on_event(event: Event) -> None:
@@ -180,9 +173,7 @@ def test_a_run_killed_right_after_a_checkpoint_has_the_snapshot_of_its_step(
     assert steps(run) == [0, 1, 2, 4, 8, 11] and sums(run) == sums(undisturbed)
 
 
-def test_a_stopped_run_makes_the_rest_when_it_resumes(
-    undisturbed: RunFolder, tmp_path: Path
-) -> None:
+def test_a_stopped_run_makes_the_rest_when_it_resumes(undisturbed, tmp_path):
     run = small.new_run(tmp_path / "run", undisturbed.job())
 
     def on_event(event: Event) -> None:
@@ -196,9 +187,7 @@ def test_a_stopped_run_makes_the_rest_when_it_resumes(
     assert sums(run) == sums(undisturbed)
 
 
-def test_snapshots_past_the_resumed_step_are_deleted(
-    undisturbed: RunFolder, tmp_path: Path
-) -> None:
+def test_snapshots_past_the_resumed_step_are_deleted(undisturbed, tmp_path):
     """The resumed run may differ, for example on another machine."""
     run = RunFolder(shutil.copytree(undisturbed.path, tmp_path / "run"))
     for step in (8, 11):
@@ -214,9 +203,7 @@ def test_snapshots_past_the_resumed_step_are_deleted(
     assert seen == [[0, 1, 2, 4]] and steps(run)[-1] == 11
 
 
-def test_a_copy_has_them_and_the_list_of_checkpoints_counts_them(
-    undisturbed: RunFolder, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_copy_has_them_and_the_list_of_checkpoints_counts_them(undisturbed, capsys):
     copied = {
         file.relative_to(undisturbed.path).as_posix() for file in files_to_copy(undisturbed.path)
     }
@@ -225,9 +212,7 @@ def test_a_copy_has_them_and_the_list_of_checkpoints_counts_them(
     assert "6 snapshots of steps 0 to 11" in capsys.readouterr().out
 
 
-def test_weights_too_large_for_half_precision_leave_one_out_with_a_note(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_weights_too_large_for_half_precision_leave_one_out_with_a_note(tmp_path, monkeypatch):
     """The training continues to its end."""
     real = checkpoint.finite_tensors
 

@@ -45,9 +45,7 @@ def prepared(job: JobSpec, folder: Path) -> Prepared:
     return next(event for event in events if isinstance(event, Prepared))
 
 
-def test_the_majority_is_that_of_scikit_learn_and_of_the_baselines(
-    job: JobSpec, tmp_path: Path
-) -> None:
+def test_the_majority_is_that_of_scikit_learn_and_of_the_baselines(job, tmp_path):
     run = RunFolder.create(tmp_path / "run", job)
     events: list[object] = []
     train(job, run, events.append)
@@ -77,6 +75,6 @@ def test_the_majority_is_that_of_scikit_learn_and_of_the_baselines(
     ],
     ids=["choices", "questions", "texts"],
 )
-def test_label_distribution_is_reported(make: object, answers: set[str], tmp_path: Path) -> None:
+def test_label_distribution_is_reported(make, answers, tmp_path):
     start = prepared(make(tmp_path), tmp_path / "run")  # type: ignore[operator]
     assert start.majority in answers and (start.majority_score > 0) == bool(start.majority)

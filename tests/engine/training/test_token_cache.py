@@ -15,7 +15,6 @@ from engine.config.tasks.pretraining import Pretraining
 from engine.data.datasets.importing import import_dataset
 from engine.data.datasets.store import Dataset
 from engine.errors import StudioError
-from engine.files.home import Home
 from engine.messages.events import Event, Progressed, Saved
 from engine.runs.folder import RunFolder
 from engine.runs.launch import environment
@@ -51,7 +50,7 @@ def stages(job: JobSpec, folder: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("name", MAKES)
-def test_a_second_run_reuses_the_cached_tokens(home: Home, tmp_path: Path, name: str) -> None:
+def test_a_second_run_reuses_the_cached_tokens(home, tmp_path, name):
     job = MAKES[name](tmp_path)
     first = stages(job, tmp_path / "first")
     assert set(LONG_WORK) <= set(first)
@@ -65,9 +64,7 @@ def test_a_second_run_reuses_the_cached_tokens(home: Home, tmp_path: Path, name:
     assert len(list((home.cache / "tokens").glob("train-*/*-24"))) == 1
 
 
-def test_a_second_run_on_a_stored_version_reads_no_text(
-    home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_second_run_on_a_stored_version_reads_no_text(home, tmp_path, monkeypatch):
     job = small.classifying(tmp_path, steps=1, early_stopping_patience=0)
     import_dataset(
         *("films", {"all": job.data.path}, job.data.reading, job.data.mapping),
@@ -89,9 +86,7 @@ def test_a_second_run_on_a_stored_version_reads_no_text(
     assert sorted(read) == ["_line", "_line", "label"], "of the dev rows, none are there"
 
 
-def test_other_shares_of_masking_share_the_token_ids_and_other_pairs_do_not(
-    home: Home, tmp_path: Path
-) -> None:
+def test_other_shares_of_masking_share_the_token_ids_and_other_pairs_do_not(home, tmp_path):
     job = with_pairs(tmp_path)
     stages(job, tmp_path / "first")
 
@@ -109,7 +104,7 @@ def test_other_shares_of_masking_share_the_token_ids_and_other_pairs_do_not(
 
 
 @pytest.mark.parametrize("stage", ["Reading the data set", *LONG_WORK[:2]])
-def test_a_run_stopped_during_tokenization_resumes(home: Home, tmp_path: Path, stage: str) -> None:
+def test_a_run_stopped_during_tokenization_resumes(home, tmp_path, stage):
     job = MAKES["masked words"](tmp_path)
     run = small.new_run(tmp_path / "run", job)
     events: list[Event] = []
@@ -125,7 +120,7 @@ def test_a_run_stopped_during_tokenization_resumes(home: Home, tmp_path: Path, s
     assert train(job, run, events.append) == ("finished", 1)
 
 
-def test_deleted_or_damaged_tokens_are_rebuilt_identically(home: Home, tmp_path: Path) -> None:
+def test_deleted_or_damaged_tokens_are_rebuilt_identically(home, tmp_path):
     job = with_pairs(tmp_path)
     stages(job, tmp_path / "first")
 
@@ -144,7 +139,7 @@ def test_deleted_or_damaged_tokens_are_rebuilt_identically(home: Home, tmp_path:
     assert contents() == before
 
 
-def test_only_one_of_two_runs_tokenizes(tmp_path: Path) -> None:
+def test_only_one_of_two_runs_tokenizes(tmp_path):
     cache = TokenCache(tmp_path / "tokens")
     code = (
         "import sys; from pathlib import Path; "
@@ -171,7 +166,7 @@ def test_only_one_of_two_runs_tokenizes(tmp_path: Path) -> None:
             assert waits >= 1 and (folder / "ended").exists()
 
 
-def test_a_wait_can_be_ended(tmp_path: Path) -> None:
+def test_a_wait_can_be_ended(tmp_path):
     cache = TokenCache(tmp_path / "tokens")
 
     def enough() -> None:
@@ -185,7 +180,7 @@ def test_a_wait_can_be_ended(tmp_path: Path) -> None:
         raise AssertionError("two at once")
 
 
-def test_unused_tokens_are_eventually_deleted(home: Home) -> None:
+def test_unused_tokens_are_eventually_deleted(home):
     cache = shared_tokens()
     for name in ("old", "new", "busy"):
         with cache.reserve(name, lambda: None) as folder:

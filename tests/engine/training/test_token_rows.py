@@ -1,7 +1,5 @@
 """Predictions of masked tokens saved by pre-training, compared with transformers."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 import torch
@@ -35,7 +33,7 @@ def stored_rows(run: RunFolder) -> Predictions:
     return read_predictions(predictions_file(run.results, "validation"))
 
 
-def test_every_row_equals_transformers(run: RunFolder, tmp_path: Path) -> None:
+def test_every_row_equals_transformers(run, tmp_path):
     stored, job = stored_rows(run), run.job()
     network = BertForMaskedLM.from_pretrained(best_checkpoint(run)).eval()
     tokenizer = Tokenizer.from_folder(best_checkpoint(run))
@@ -74,7 +72,7 @@ def test_every_row_equals_transformers(run: RunFolder, tmp_path: Path) -> None:
     assert occurrences(stored).tolist() == [counts[item[2]] for item in expected]
 
 
-def test_the_measures_of_the_rows_are_the_metrics_of_the_run(run: RunFolder) -> None:
+def test_the_measures_of_the_rows_are_the_metrics_of_the_run(run):
     stored = stored_rows(run)
     own = {measure.name: interval(measure) for measure in measures(stored)}
     assert list(own) == ["loss_mlm", "accuracy", "top5"]
@@ -84,14 +82,14 @@ def test_the_measures_of_the_rows_are_the_metrics_of_the_run(run: RunFolder) -> 
     assert "nsp_accuracy" in stored.info.metrics
 
 
-def test_a_text_has_one_mask_and_gives_the_same_token_back(run: RunFolder) -> None:
+def test_a_text_has_one_mask_and_gives_the_same_token_back(run):
     loaded, tokenizer = stored_rows(run), Tokenizer.from_folder(best_checkpoint(run))
     ids = [tokenizer.encode(text).ids for text in loaded.cells("text").to_pylist()]
     assert all(item.count(tokenizer.mask) == 1 for item in ids)
     assert loaded.info.mapping.text == "text"
 
 
-def test_the_file_is_reproduced(run: RunFolder) -> None:
+def test_the_file_is_reproduced(run):
     again = score(run_evaluation(run, "validation")).predictions
     before = stored_rows(run)
     for name in before.table.column_names:
@@ -101,7 +99,7 @@ def test_the_file_is_reproduced(run: RunFolder) -> None:
     assert again.info.metrics == pytest.approx(before.info.metrics, abs=1e-5)
 
 
-def test_the_baseline_predicts_by_frequency(run: RunFolder) -> None:
+def test_the_baseline_predicts_by_frequency(run):
     stored = stored_rows(run)
     baseline, counts = unigram(stored), occurrences(stored)
     total = stored.info.settings["training_tokens"] + 0.5 * stored.info.settings["vocabulary"]
@@ -112,9 +110,7 @@ def test_the_baseline_predicts_by_frequency(run: RunFolder) -> None:
     assert baseline.numbers("score").tolist() == right
 
 
-def test_of_many_tokens_those_of_some_inputs_are_kept(
-    run: RunFolder, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_of_many_tokens_those_of_some_inputs_are_kept(run, monkeypatch):
     whole = stored_rows(run)
     monkeypatch.setattr(token_rows, "MAX_TOKENS", len(whole) // 3)
     some = score(run_evaluation(run, "validation")).predictions
@@ -124,7 +120,7 @@ def test_of_many_tokens_those_of_some_inputs_are_kept(
     assert some.info.metrics == pytest.approx(whole.info.metrics, abs=1e-5), "of all tokens"
 
 
-def test_a_causal_model_stores_no_masked_tokens(tmp_path: Path) -> None:
+def test_a_causal_model_stores_no_masked_tokens(tmp_path):
     job = small.pretraining(tmp_path, steps=2, evaluate_every=2)
     job = job.model_copy(update={"task": job.task.model_copy(update={"objective": "clm"})})
     run = small.trained(tmp_path / "run", job)

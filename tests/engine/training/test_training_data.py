@@ -1,7 +1,5 @@
 """Which examples the steps see."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -23,7 +21,7 @@ from tests.engine.training.test_loop import final, metrics
 from tests.often import tries
 
 
-def test_the_last_steps_see_long_inputs(tmp_path: Path) -> None:
+def test_the_last_steps_see_long_inputs(tmp_path):
     job = pretraining(tmp_path, steps=10, max_length=16)
     task = Pretraining(long_length=48, long_share=0.3)
     job = job.model_copy(update={"task": task})
@@ -41,7 +39,7 @@ def test_the_last_steps_see_long_inputs(tmp_path: Path) -> None:
     assert any("truncated to 64 tokens" in text for text in notes(messages))
 
 
-def test_a_thread_makes_the_same_batches(tmp_path: Path) -> None:
+def test_a_thread_makes_the_same_batches(tmp_path):
     job = small.pretraining(tmp_path)
     setup = set_up(RunContext(job, small.new_run(tmp_path / "run", job)))
     data = setup.data
@@ -57,7 +55,7 @@ def test_a_thread_makes_the_same_batches(tmp_path: Path) -> None:
         assert a.batch.unpadded is None and other.batch.unpadded is not None
 
 
-def test_a_run_with_a_thread_ends_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_with_a_thread_ends_the_same(tmp_path, monkeypatch):
     job = small.classifying(tmp_path, dropout=0.1, steps=14)
     plain, early = (small.new_run(tmp_path / name, job) for name in ("plain", "early"))
     assert work(plain.path) == 0
@@ -88,7 +86,7 @@ LENGTHS = np.random.default_rng(0).integers(3, 60, 1003)
 
 @given(count=st.integers(1, 300), batch=st.integers(1, 40), seed=st.integers(0, 2**40))
 @tries(100)
-def test_every_example_occurs_once_per_epoch(count: int, batch: int, seed: int) -> None:
+def test_every_example_occurs_once_per_epoch(count, batch, seed):
     order = BatchOrder(LENGTHS[:count], batch, seed)
     for epoch in range(2):
         first = epoch * order.steps_per_epoch
@@ -97,20 +95,20 @@ def test_every_example_occurs_once_per_epoch(count: int, batch: int, seed: int) 
         assert sorted(seen) == list(range(count))
 
 
-def test_a_step_asked_alone_is_the_step_asked_in_turn() -> None:
+def test_a_step_asked_alone_is_the_step_asked_in_turn():
     in_order = BatchOrder(LENGTHS, 16, 3)
     batches = [in_order.indices(step) for step in range(3 * in_order.steps_per_epoch)]
     for step in (150, 0, 70, 188):
         assert (BatchOrder(LENGTHS, 16, 3).indices(step) == batches[step]).all()
 
 
-def test_epochs_and_seeds_differ() -> None:
+def test_epochs_and_seeds_differ():
     order = BatchOrder(LENGTHS, 16, 3)
     assert (order.indices(0) != order.indices(order.steps_per_epoch)).any()
     assert (BatchOrder(LENGTHS, 16, 4).indices(0) != order.indices(0)).any()
 
 
-def test_batches_are_random_and_sorted_by_length() -> None:
+def test_batches_are_random_and_sorted_by_length():
     order = BatchOrder(LENGTHS, 16, 3)
     batches = [LENGTHS[order.indices(step)] for step in range(order.steps_per_epoch - 1)]
     drawn = rng_for(3, 9).permutation(LENGTHS)[: 16 * len(batches)].reshape(-1, 16)
@@ -119,7 +117,7 @@ def test_batches_are_random_and_sorted_by_length() -> None:
     assert all((np.diff(batch) >= 0).all() for batch in batches)
 
 
-def test_a_share_of_the_data_is_drawn_once() -> None:
+def test_a_share_of_the_data_is_drawn_once():
     order = BatchOrder(LENGTHS, 10, 3, fraction=0.1)
     assert (len(order), order.steps_per_epoch) == (100, 10)
     epochs = [
@@ -129,5 +127,5 @@ def test_a_share_of_the_data_is_drawn_once() -> None:
     assert epochs[0] == epochs[1]
 
 
-def test_judging_sees_each_example_once() -> None:
+def test_judging_sees_each_example_once():
     assert sorted(np.concatenate(batches_by_length(LENGTHS, 32))) == list(range(len(LENGTHS)))

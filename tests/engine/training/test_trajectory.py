@@ -91,7 +91,7 @@ def assert_losses_of_transformers(
     return ours
 
 
-def test_the_losses_of_classes_are_those_of_transformers(tmp_path: Path) -> None:
+def test_the_losses_of_classes_are_those_of_transformers(tmp_path):
     job = small.classifying(tmp_path, **SETTINGS)
     ours = assert_losses_of_transformers(
         job, "BertForSequenceClassification", class_job, tmp_path, 2e-5
@@ -99,7 +99,7 @@ def test_the_losses_of_classes_are_those_of_transformers(tmp_path: Path) -> None
     assert ours[-1] < 0.8 * ours[0]
 
 
-def test_the_losses_of_tags_are_in_micro_batches_computed_twice(tmp_path: Path) -> None:
+def test_the_losses_of_tags_are_in_micro_batches_computed_twice(tmp_path):
     parts = {"micro_batch_size": 3, "gradient_checkpointing": True, "lr_schedule": "cosine"}
     job = small.tagging(tmp_path, **SETTINGS, **parts)
     ours = assert_losses_of_transformers(job, "BertForTokenClassification", tag_job, tmp_path, 2e-5)
@@ -129,9 +129,7 @@ def of_wnut17(folder: Path, assets: Path) -> JobSpec:
 
 @pytest.mark.parametrize("work", [of_sst2, pytest.param(of_wnut17, marks=pytest.mark.long)])
 @pytest.mark.parametrize("family", OWN_NETWORKS)
-def test_the_losses_of_every_family_are_those_of_transformers(
-    family: str, work: Callable[[Path, Path], JobSpec], tmp_path: Path, assets: Path
-) -> None:
+def test_the_losses_of_every_family_are_those_of_transformers(family, work, tmp_path, assets):
     settings = {**SETTINGS, "steps": 10, "warmup_ratio": 0.3, "learning_rate": 5e-4}
     job = from_family(family, work(tmp_path, assets), tmp_path, **settings, max_length=40)
     suffix, labels = (

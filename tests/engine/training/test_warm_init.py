@@ -1,7 +1,5 @@
 """Warm initialisation: word vectors from counts, heads that attend to neighbours."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 import torch
@@ -50,9 +48,7 @@ def ids(tokenizer: Tokenizer, words: list[str]) -> list[int]:
     return [tokenizer.contents([word])[0][0] for word in words]
 
 
-def test_words_with_the_same_neighbours_get_similar_vectors(
-    tokenizer: Tokenizer, text: TokenizedDataset
-) -> None:
+def test_words_with_the_same_neighbours_get_similar_vectors(tokenizer, text):
     vectors = torch.from_numpy(
         word_vectors(text, tokenizer.size, 4, special_ids(tokenizer), nothing)
     )
@@ -63,9 +59,7 @@ def test_words_with_the_same_neighbours_get_similar_vectors(
     assert not vectors[special_ids(tokenizer)].any()
 
 
-def test_attention_scores_match_related_vectors(
-    tokenizer: Tokenizer, text: TokenizedDataset
-) -> None:
+def test_attention_scores_match_related_vectors(tokenizer, text):
     vectors = word_vectors(text, tokenizer.size, tokenizer.size, special_ids(tokenizer), nothing)
     drinks, takes = ids(tokenizer, ["drinks", "takes"])
     tea, saw = ids(tokenizer, ["tea", "saw"])
@@ -73,9 +67,7 @@ def test_attention_scores_match_related_vectors(
     assert vectors[takes] @ vectors[saw] > vectors[drinks] @ vectors[saw]
 
 
-def test_each_head_of_the_lowest_layer_looks_at_its_neighbour(
-    tokenizer: Tokenizer, text: TokenizedDataset
-) -> None:
+def test_each_head_of_the_lowest_layer_looks_at_its_neighbour(tokenizer, text):
     spec = sized(
         tokenizer, hidden_size=256, layers=3, heads=4, intermediate_size=64, max_positions=64
     )
@@ -93,9 +85,7 @@ def test_each_head_of_the_lowest_layer_looks_at_its_neighbour(
 
 @pytest.mark.parametrize("width, heads, layers", [(4, 4, 1), (12, 3, 2), (64, 2, 5), (16, 1, 1)])
 @pytest.mark.parametrize("head", [Heads(mlm=True), Heads(outputs=2)])
-def test_every_shape_of_network_stays_finite(
-    tokenizer: Tokenizer, text: TokenizedDataset, width: int, heads: int, layers: int, head: Heads
-) -> None:
+def test_every_shape_of_network_stays_finite(tokenizer, text, width, heads, layers, head):
     spec = sized(
         tokenizer,
         hidden_size=width,
@@ -111,7 +101,7 @@ def test_every_shape_of_network_stays_finite(
         assert network.encoder(tokens, torch.zeros_like(tokens)).last.isfinite().all()
 
 
-def test_a_text_without_two_words_is_no_trouble(tokenizer: Tokenizer, tmp_path: Path) -> None:
+def test_a_text_without_two_words_is_no_trouble(tokenizer, tmp_path):
     alone = tokenize_stream(["tea"], tokenizer, 8, tmp_path / "tokenized")
     vectors = word_vectors(alone, tokenizer.size, 4, special_ids(tokenizer), nothing)
     assert not vectors.any()
@@ -121,7 +111,7 @@ def test_a_text_without_two_words_is_no_trouble(tokenizer: Tokenizer, tmp_path: 
     assert all(parameter.isfinite().all() for parameter in network.parameters())
 
 
-def test_a_warm_start_lowers_the_first_losses_and_repeats(tmp_path: Path) -> None:
+def test_a_warm_start_lowers_the_first_losses_and_repeats(tmp_path):
     def first_losses(name: str, head_start: bool) -> list[float]:
         job = pretraining(tmp_path, steps=4, learning_rate=1e-9)
         job = job.model_copy(

@@ -22,7 +22,7 @@ def weights(folder: Path) -> dict[str, np.ndarray]:
     return {name: parameter.detach().numpy() for name, parameter in network.named_parameters()}
 
 
-def test_the_checkpoint_holds_the_average_and_resume_the_weights(tmp_path: Path) -> None:
+def test_the_checkpoint_holds_the_average_and_resume_the_weights(tmp_path):
     raw_job = classifying(tmp_path, steps=STEPS, save_every=1, keep=STEPS)
     raw = new_run(tmp_path / "raw", raw_job)
     first = set_up(RunContext(raw_job, raw)).network
@@ -45,7 +45,7 @@ def test_the_checkpoint_holds_the_average_and_resume_the_weights(tmp_path: Path)
     assert "encoder.layers.0.attention.query.weight" in beside
 
 
-def test_the_average_is_what_is_evaluated(tmp_path: Path) -> None:
+def test_the_average_is_what_is_evaluated(tmp_path):
     """A decay of almost 1 with a first weight: the metrics stay near the first ones."""
     events: list[object] = []
     job = classifying(tmp_path, steps=12, evaluate_every=12, ema_decay=0.5)

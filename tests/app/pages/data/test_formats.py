@@ -25,11 +25,11 @@ def assert_accepted(folder: Path) -> None:
         file.unlink()
 
 
-def test_the_window_accepts_every_format(tmp_path) -> None:
+def test_the_window_accepts_every_format(tmp_path):
     assert_accepted(tmp_path)
 
 
-def test_the_window_accepts_a_format_from_outside(qtbot, tmp_path, studio) -> None:
+def test_the_window_accepts_a_format_from_outside(qtbot, tmp_path, studio):
     with added() as added_format:
         assert_accepted(tmp_path)
         whole = QWidget()

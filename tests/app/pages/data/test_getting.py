@@ -58,7 +58,7 @@ def page(qtbot, studio: Studio) -> DataPage:
     return page
 
 
-def test_a_data_set_is_fetched_and_imported_with_its_splits(qtbot, page, hub, studio) -> None:
+def test_a_data_set_is_fetched_and_imported_with_its_splits(qtbot, page, hub, studio):
     page.list.hub_button.click()
     dialog = question(qtbot, "Get a data set")
     dialog.findChild(QLineEdit).setText(NAME)
@@ -93,7 +93,7 @@ def test_a_data_set_is_fetched_and_imported_with_its_splits(qtbot, page, hub, st
     assert facts["Source status"].startswith("Fetched from")
 
 
-def test_a_refusal_is_shown_and_cancelling_ends_the_worker(qtbot, page, hub, studio) -> None:
+def test_a_refusal_is_shown_and_cancelling_ends_the_worker(qtbot, page, hub, studio):
     page.getting.plan("somebody/nothing")
     dialog = page.getting.dialog
     assert dialog is not None and dialog.isVisible()
@@ -106,7 +106,7 @@ def test_a_refusal_is_shown_and_cancelling_ends_the_worker(qtbot, page, hub, stu
     assert worker.is_over() and page.getting.worker is page.getting.dialog is None
 
 
-def test_cached_data_is_used_in_place(qtbot, page, hub, tmp_path) -> None:
+def test_cached_data_is_used_in_place(qtbot, page, hub, tmp_path):
     folder = tmp_path / "hub" / "datasets--somebody--moods" / "snapshots" / "abc"
     folder.mkdir(parents=True)
     (folder / "train.csv").write_text(f"text,label\n{ROWS}", encoding="utf-8")

@@ -26,7 +26,7 @@ def marks(page) -> list[str]:
     return [model.rows[row].mark for row in range(model.rowCount())]
 
 
-def test_an_empty_page_offers_the_sample_one_click_away(page, qtbot, studio) -> None:
+def test_an_empty_page_offers_the_sample_one_click_away(page, qtbot, studio):
     assert page.list.empty.isVisible()
     assert page.list.first_sample.isVisible()
     assert_accessible(page)
@@ -42,7 +42,7 @@ def test_an_empty_page_offers_the_sample_one_click_away(page, qtbot, studio) -> 
     assert not page.list.sample.isVisible()
 
 
-def test_a_data_set_is_listed_and_opened(qtbot, page, studio, reviews, qtmodeltester) -> None:
+def test_a_data_set_is_listed_and_opened(qtbot, page, studio, reviews, qtmodeltester):
     store(page, reviews)
     studio.datasets_changed.emit()
     qtbot.waitUntil(page.list.list.isVisible, timeout=PATIENCE)
@@ -58,7 +58,7 @@ def test_a_data_set_is_listed_and_opened(qtbot, page, studio, reviews, qtmodelte
     assert page.stack.currentWidget() is page.dataset
 
 
-def test_a_source_that_changes_is_marked(qtbot, page, studio, reviews) -> None:
+def test_a_source_that_changes_is_marked(qtbot, page, studio, reviews):
     view = open_view(qtbot, page, reviews)
     qtbot.waitUntil(lambda: page.state.sources.get(view.state.folder) == "same", timeout=PATIENCE)
     assert "Unchanged" in view.details.facts.values["Source status"].text()
@@ -74,7 +74,7 @@ def test_a_source_that_changes_is_marked(qtbot, page, studio, reviews) -> None:
     )
 
 
-def test_a_source_is_read_again_only_when_it_changed(page, reviews) -> None:
+def test_a_source_is_read_again_only_when_it_changed(page, reviews):
     spec = open_dataset(store(page, reviews)).spec
     known: dict = {}
     assert source_state(spec, known) == "same"
@@ -83,7 +83,7 @@ def test_a_source_is_read_again_only_when_it_changed(page, reviews) -> None:
     assert source_state(spec, known) == "changed", "the digest was taken from what is known"
 
 
-def test_data_can_be_dropped_and_other_files_are_ignored(page, tmp_path, write, qtbot) -> None:
+def test_data_can_be_dropped_and_other_files_are_ignored(page, tmp_path, write, qtbot):
     model = write("model/config.json", "{}").parent
     run = write("run/spec.json", "{}").parent
     (run / "checkpoints").mkdir()
@@ -101,7 +101,7 @@ def test_data_can_be_dropped_and_other_files_are_ignored(page, tmp_path, write, 
     qtbot.waitUntil(lambda: page.importing.state.name == "one", timeout=PATIENCE)
 
 
-def test_whole_versions_from_elsewhere_are_imported(qtbot, page, studio, reviews, tmp_path) -> None:
+def test_whole_versions_from_elsewhere_are_imported(qtbot, page, studio, reviews, tmp_path):
     folder = store(page, reviews)
     away = folder.parents[2] / "away"
     shutil.move(folder, away)
@@ -123,7 +123,7 @@ def test_whole_versions_from_elsewhere_are_imported(qtbot, page, studio, reviews
     open_dataset(page.dataset.state.folder).verify()
 
 
-def test_a_damaged_folder_is_listed_with_its_problem(qtbot, page, studio) -> None:
+def test_a_damaged_folder_is_listed_with_its_problem(qtbot, page, studio):
     folder = studio.home.datasets / "broken" / "1"
     folder.mkdir(parents=True)
     (folder / "spec.json").write_text("{}")
@@ -131,7 +131,7 @@ def test_a_damaged_folder_is_listed_with_its_problem(qtbot, page, studio) -> Non
     qtbot.waitUntil(lambda: marks(page) == ["Damaged"], timeout=PATIENCE)
 
 
-def test_tables_and_files_are_pasted_but_no_empty_clipboard(qtbot, page, studio, reviews) -> None:
+def test_tables_and_files_are_pasted_but_no_empty_clipboard(qtbot, page, studio, reviews):
     announcements = []
     studio.notices.added.connect(lambda notice: announcements.append(notice.problem))
     QGuiApplication.clipboard().setText(" ")
@@ -156,7 +156,7 @@ def test_tables_and_files_are_pasted_but_no_empty_clipboard(qtbot, page, studio,
     assert state.files[0].is_relative_to(studio.home.cache)
 
 
-def test_a_pipe_is_no_source(tmp_path) -> None:
+def test_a_pipe_is_no_source(tmp_path):
     source = tmp_path / "a.csv"
     source.write_text("text,label\na,b\nc,d\n")
     mapping = Mapping(text="text", label="label")
@@ -167,7 +167,7 @@ def test_a_pipe_is_no_source(tmp_path) -> None:
     assert source_state(spec, {}) == "missing"
 
 
-def test_a_source_on_a_dead_drive_blocks_one_thread_only(qtbot, studio, monkeypatch) -> None:
+def test_a_source_on_a_dead_drive_blocks_one_thread_only(qtbot, studio, monkeypatch):
     waiting, go_on, calls = threading.Event(), threading.Event(), []
 
     def hangs(spec: object, _digests: object) -> str:

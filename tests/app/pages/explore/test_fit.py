@@ -128,7 +128,7 @@ def test_no_panel_scrolls_as_a_whole_and_controls_are_small(page, explorer, wait
         page.bench.close_panel("history")  # it is next to the others
 
 
-def test_panels_fit_at_double_scale() -> None:
+def test_panels_fit_at_double_scale():
     """In a separate process, since Qt reads the factor only at startup."""
     chosen = [f"{__file__}::{at_twice_the_pixels.__name__}", "-o", f"python_functions={TWICE}"]
     quiet = ["-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:randomly"]

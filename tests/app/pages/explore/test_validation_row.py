@@ -41,7 +41,7 @@ def trained(
 ONE, PAIR = Mapping(text="text", label="label"), Mapping(text="text", pair="other", label="label")
 
 
-def test_the_row_comes_from_the_validation_data(home: Home) -> None:
+def test_the_row_comes_from_the_validation_data(home):
     choice = Mapping(text="text", beginning="first", endings=("x", "y"), label="label")
     for mapping, row, expected in (
         (ONE, {"text": "the cat", "label": "a"}, TextInput("the cat")),
@@ -63,7 +63,7 @@ def test_the_row_comes_from_the_validation_data(home: Home) -> None:
         shutil.rmtree(home.runs / "films")
 
 
-def test_without_validation_data_it_is_a_training_row(home: Home) -> None:
+def test_without_validation_data_it_is_a_training_row(home):
     checkpoint = trained(home, ONE, {"text": "the dog", "label": "a"}, None)
     assert example_row(checkpoint) == TextInput("the dog")
     shutil.rmtree(home.datasets / "films")
@@ -71,7 +71,7 @@ def test_without_validation_data_it_is_a_training_row(home: Home) -> None:
     assert example_row(home.models / "imported") is None, "of no run"
 
 
-def test_explore_shows_it_but_never_instead_of_typed_text(make_page, home, model, wait) -> None:
+def test_explore_shows_it_but_never_instead_of_typed_text(make_page, home, model, wait):
     checkpoint = trained(home, ONE, {"text": "x", "label": "a"}, {"text": "the mat", "label": "a"})
     page = make_page(model, EXAMPLE)
     page.arrive(checkpoint)

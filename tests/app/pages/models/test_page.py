@@ -56,7 +56,7 @@ def names(page: ModelsPage) -> list[str]:
 # ── the list ─────────────────────────────────────────────────────────────────────────────────
 
 
-def test_every_task_head_has_a_name() -> None:
+def test_every_task_head_has_a_name():
     for head, text in {
         "text_classification": "3 label(s)",
         "multi_label": "3 label(s)",
@@ -73,7 +73,7 @@ def test_every_task_head_has_a_name() -> None:
         assert head_titles(info) == [text]
 
 
-def test_the_list_describes_a_model_and_opens_it_by_keyboard(page, little, qtbot) -> None:
+def test_the_list_describes_a_model_and_opens_it_by_keyboard(page, little, qtbot):
     model = page.list.list.cards
     row = model.find_row(little)
     text = model.index(row, 0).data(Qt.ItemDataRole.AccessibleTextRole)
@@ -114,7 +114,7 @@ def test_checkpoints_of_runs_are_told_apart_and_found(qtbot, page, studio, littl
     assert facts["Saved"]
 
 
-def test_damaged_and_missing_folders_are_reported(qtbot, page, studio, tmp_path) -> None:
+def test_damaged_and_missing_folders_are_reported(qtbot, page, studio, tmp_path):
     broken = studio.home.models / "broken"
     broken.mkdir()
     (broken / "config.json").write_text("{")
@@ -131,7 +131,7 @@ def test_damaged_and_missing_folders_are_reported(qtbot, page, studio, tmp_path)
 # ── one model ────────────────────────────────────────────────────────────────────────────────
 
 
-def test_a_models_page_shows_facts_parts_and_pooling(qtbot, page, little) -> None:
+def test_a_models_page_shows_facts_parts_and_pooling(qtbot, page, little):
     view = open_model(qtbot, page, little)
     assert view.results is None, "it has no task"
     facts = {name: label.text() for name, label in view.overview.facts.values.items()}
@@ -156,7 +156,7 @@ def test_a_models_page_shows_facts_parts_and_pooling(qtbot, page, little) -> Non
     assert set(pooling_names()) == set(POOLING_MODES)
 
 
-def test_a_model_is_searched_tried_out_and_used_elsewhere(qtbot, page, studio, little) -> None:
+def test_a_model_is_searched_tried_out_and_used_elsewhere(qtbot, page, studio, little):
     view = open_model(qtbot, page, little)
     for button, target in (
         (view.explore, ["explore", little]),
@@ -183,7 +183,7 @@ def test_a_model_is_searched_tried_out_and_used_elsewhere(qtbot, page, studio, l
     assert "2" in view.tokenizer.count.text()
 
 
-def test_a_card_is_shown_literally(qtbot, page, little) -> None:
+def test_a_card_is_shown_literally(qtbot, page, little):
     card = f"# Title\n![x](file:///CANARY.png)\n{MARKUP}\n" + "y" * 50_000
     (little / "README.md").write_text(card)
     view = open_model(qtbot, page, little)
@@ -195,7 +195,7 @@ def test_a_card_is_shown_literally(qtbot, page, little) -> None:
     view.grab()
 
 
-def test_the_tabs_of_a_model_without_vocabulary_say_so(qtbot, page, little) -> None:
+def test_the_tabs_of_a_model_without_vocabulary_say_so(qtbot, page, little):
     for name in ("tokenizer.json", "vocab.txt"):
         (little / name).unlink(missing_ok=True)
     view = open_model(qtbot, page, little)
@@ -204,7 +204,7 @@ def test_the_tabs_of_a_model_without_vocabulary_say_so(qtbot, page, little) -> N
     assert not view.tokenizer.text.isEnabled()
 
 
-def test_names_with_markup_are_shown_literally(qtbot, page, studio) -> None:
+def test_names_with_markup_are_shown_literally(qtbot, page, studio):
     folder = studio.home.models / MARKUP.replace("/", "_")
     write_model(folder)
     config = json.loads((folder / "config.json").read_text())
@@ -217,7 +217,7 @@ def test_names_with_markup_are_shown_literally(qtbot, page, studio) -> None:
     assert_accessible(page)
 
 
-def test_every_tab_is_accessible_in_both_themes(qtbot, page, looks, screen, little) -> None:
+def test_every_tab_is_accessible_in_both_themes(qtbot, page, looks, screen, little):
     view = open_model(qtbot, page, little)
     for number in range(view.tabs.count()):
         view.tabs.setCurrentIndex(number)
@@ -231,7 +231,7 @@ def test_every_tab_is_accessible_in_both_themes(qtbot, page, looks, screen, litt
 # ── deleting and exporting ─────────────────────────────────────────────────────────────────────
 
 
-def test_deleting_names_the_losses_and_is_undone(qtbot, page, studio, little, trash) -> None:
+def test_deleting_names_the_losses_and_is_undone(qtbot, page, studio, little, trash):
     view = open_model(qtbot, page, little)
     qtbot.mouseClick(view.delete, Qt.MouseButton.LeftButton)
     dialog = question(qtbot)
@@ -246,7 +246,7 @@ def test_deleting_names_the_losses_and_is_undone(qtbot, page, studio, little, tr
     assert not list(trash.iterdir())
 
 
-def test_runs_that_need_a_model_are_named_first(qtbot, page, studio, little, tmp_path) -> None:
+def test_runs_that_need_a_model_are_named_first(qtbot, page, studio, little, tmp_path):
     base = job().model_copy(update={"base_model": FromCheckpoint(path=little)})
     words = FromScratch(model=PRESETS["tiny"], tokenizer=little / "vocab.txt")
     with studio.record.session() as session:
@@ -268,7 +268,7 @@ def test_runs_that_need_a_model_are_named_first(qtbot, page, studio, little, tmp
     dialog.close()
 
 
-def test_a_model_that_was_not_imported_cannot_be_deleted(qtbot, studio, page, little) -> None:
+def test_a_model_that_was_not_imported_cannot_be_deleted(qtbot, studio, page, little):
     for origin, reason in (("included", "part of BERT Studio"), ("run", "run")):
         model = ModelEntry("other", little, checkpoint_info(little), origin)
         view = ModelView(studio, model, page.state.why_not_delete(model))
@@ -279,7 +279,7 @@ def test_a_model_that_was_not_imported_cannot_be_deleted(qtbot, studio, page, li
 
 
 @pytest.mark.usefixtures("in_threads")
-def test_a_model_is_exported_in_a_dialog(qtbot, page, studio, tmp_path) -> None:
+def test_a_model_is_exported_in_a_dialog(qtbot, page, studio, tmp_path):
     model = small_checkpoint(studio.home.models / "small")
     studio.models_changed.emit()
     view = open_model(qtbot, page, model)
@@ -303,7 +303,7 @@ def wait_for_import(qtbot, page: ModelsPage) -> None:
     qtbot.waitUntil(lambda: not page.state.is_importing, timeout=PATIENCE)
 
 
-def test_a_folder_that_is_dropped_is_imported_with_a_report(qtbot, page, studio, tmp_path) -> None:
+def test_a_folder_that_is_dropped_is_imported_with_a_report(qtbot, page, studio, tmp_path):
     source = small_checkpoint(tmp_path / "small", Heads(mlm=True, nsp=True))
     assert page.accept_drop([source / "config.json"])
     assert page.stack.currentWidget() is page.importing
@@ -327,7 +327,7 @@ def test_a_folder_that_is_dropped_is_imported_with_a_report(qtbot, page, studio,
 
 
 @pytest.mark.usefixtures("in_threads")
-def test_a_checkpoint_of_tensorflow_that_is_dropped_is_imported(qtbot, page, studio) -> None:
+def test_a_checkpoint_of_tensorflow_that_is_dropped_is_imported(qtbot, page, studio):
     source = WRITTEN / "saved"
     assert page_for([source]) == page_for([source / "bert_config.json"]) == "models"
     assert page.accept_drop([source / "bert_config.json"])
@@ -339,7 +339,7 @@ def test_a_checkpoint_of_tensorflow_that_is_dropped_is_imported(qtbot, page, stu
 
 
 @pytest.mark.usefixtures("in_threads")
-def test_a_folder_without_a_model_is_refused_with_a_reason(qtbot, page, studio, tmp_path) -> None:
+def test_a_folder_without_a_model_is_refused_with_a_reason(qtbot, page, studio, tmp_path):
     source = tmp_path / "strange"
     source.mkdir()
     (source / "config.json").write_bytes(b"{")
@@ -352,7 +352,7 @@ def test_a_folder_without_a_model_is_refused_with_a_reason(qtbot, page, studio, 
 
 
 @pytest.mark.usefixtures("in_threads")
-def test_a_pickle_with_code_inside_is_refused(qtbot, page, studio, tmp_path) -> None:
+def test_a_pickle_with_code_inside_is_refused(qtbot, page, studio, tmp_path):
     source = small_checkpoint(tmp_path / "evil")
     (source / "model.safetensors").unlink()
     (source / "manifest.json").unlink(missing_ok=True)
@@ -367,7 +367,7 @@ def test_a_pickle_with_code_inside_is_refused(qtbot, page, studio, tmp_path) -> 
     assert not (studio.home.models / "evil").exists()
 
 
-def test_leaving_an_import_stops_it(qtbot, page, studio, tmp_path) -> None:
+def test_leaving_an_import_stops_it(qtbot, page, studio, tmp_path):
     source = small_checkpoint(tmp_path / "small")
     page.import_from(source)
     qtbot.mouseClick(page.importing.back, Qt.MouseButton.LeftButton)
@@ -377,7 +377,7 @@ def test_leaving_an_import_stops_it(qtbot, page, studio, tmp_path) -> None:
     assert left == ["little"]
 
 
-def test_the_folder_dialog_returns_the_choice(qtbot, page, tmp_path) -> None:
+def test_the_folder_dialog_returns_the_choice(qtbot, page, tmp_path):
     page.arrive({"import": True})
     dialog = page.findChild(QFileDialog)
     dialog.fileSelected.emit(str(tmp_path / "nothing here"))
@@ -388,7 +388,7 @@ def test_the_folder_dialog_returns_the_choice(qtbot, page, tmp_path) -> None:
     assert not page.state.is_importing
 
 
-def test_a_worker_loads_while_a_model_is_chosen(page, tmp_path, studio, monkeypatch) -> None:
+def test_a_worker_loads_while_a_model_is_chosen(page, tmp_path, studio, monkeypatch):
     (tmp_path / "reviews.csv").write_text("text,label\n")
     assert not page.accept_drop([tmp_path / "reviews.csv"])
     assert not page.accept_drop([])
@@ -403,7 +403,7 @@ def test_a_worker_loads_while_a_model_is_chosen(page, tmp_path, studio, monkeypa
     page.findChild(QFileDialog).close()
 
 
-def test_ten_thousand_tensors_fit_into_a_section(qtbot) -> None:
+def test_ten_thousand_tensors_fit_into_a_section(qtbot):
     section = Section("10,000 not used", "Help.", [f"{MARKUP}.{n}" for n in range(10_000)])
     qtbot.addWidget(section)
     section.show()
@@ -415,7 +415,7 @@ def test_ten_thousand_tensors_fit_into_a_section(qtbot) -> None:
 # ── results ──────────────────────────────────────────────────────────────────────────────────
 
 
-def test_a_fine_tuned_model_has_results_of_files(qtbot, studio, little) -> None:
+def test_a_fine_tuned_model_has_results_of_files(qtbot, studio, little):
     tuned = checkpoint_info(little).model_copy(update={"task_heads": ("text_classification",)})
     view = ModelView(studio, ModelEntry("mine", little, tuned, "imported"), "")
     qtbot.addWidget(view)

@@ -77,7 +77,7 @@ def problem(window: MainWindow, qtbot: QtBot, words: str) -> str:
     return f"{notice.problem} {notice.advice}"
 
 
-def test_a_run_folder_is_dropped_on_any_page(window, elsewhere, qtbot, studio) -> None:
+def test_a_run_folder_is_dropped_on_any_page(window, elsewhere, qtbot, studio):
     window.go("data")
     drop(window, elsewhere.path)
     qtbot.waitUntil(lambda: window.current == "runs", timeout=PATIENCE)
@@ -97,7 +97,7 @@ def test_a_run_folder_is_dropped_on_any_page(window, elsewhere, qtbot, studio) -
     assert sorted(f.name for f in studio.home.runs.iterdir()) == ["far"]
 
 
-def test_other_and_newer_folders_are_refused(window, tmp_path, qtbot, elsewhere, studio) -> None:
+def test_other_and_newer_folders_are_refused(window, tmp_path, qtbot, elsewhere, studio):
     (tmp_path / "holiday").mkdir()
     drop(window, tmp_path / "holiday")
     assert "a run folder" in problem(window, qtbot, "does not recognise holiday")

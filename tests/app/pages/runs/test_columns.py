@@ -22,7 +22,7 @@ def row(studio, make_run) -> RunRow:
     return read
 
 
-def test_every_column_has_a_title_and_a_text(row) -> None:
+def test_every_column_has_a_title_and_a_text(row):
     assert set(COLUMNS) == set(Column)
     row = replace(row, tags=("paper",), notes="a note")
     for column, facts in COLUMNS.items():
@@ -30,7 +30,7 @@ def test_every_column_has_a_title_and_a_text(row) -> None:
         facts.sort_key(row)
 
 
-def test_tasks_and_metrics_have_titles_and_a_best_score(row) -> None:
+def test_tasks_and_metrics_have_titles_and_a_best_score(row):
     for kind in TASKS:
         facts = TASKS[kind].info
         name = f"{run_texts.VALIDATION}{facts.best_metric}"

@@ -9,7 +9,7 @@ from tests.app.asking import question
 from tests.app.pages.runs.pages import PATIENCE, names
 
 
-def test_exports_and_imports_keep_name_and_notes(page, studio, make_run, qtbot, tmp_path) -> None:
+def test_exports_and_imports_keep_name_and_notes(page, studio, make_run, qtbot, tmp_path):
     run_id = make_run("night")
     studio.dispatcher.begin()
     shown = page()
@@ -37,7 +37,7 @@ def test_exports_and_imports_keep_name_and_notes(page, studio, make_run, qtbot, 
     qtbot.waitUntil(lambda: not list(studio.home.cache.glob("unpacked-*")), timeout=PATIENCE)
 
 
-def test_runs_are_exported_to_tensorboard(page, make_run, qtbot, tmp_path, studio) -> None:
+def test_runs_are_exported_to_tensorboard(page, make_run, qtbot, tmp_path, studio):
     make_run("one")
     make_run("two")
     shown = page()

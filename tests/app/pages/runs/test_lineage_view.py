@@ -93,7 +93,7 @@ def test_the_graph_is_navigated_by_keys_and_opens_nodes(page, studio, chain, qtb
     assert requests[1:] == [("runs", {"run": chain[1]})]
 
 
-def test_the_mouse_selects_and_a_double_click_opens(page, studio, chain, qtbot) -> None:
+def test_the_mouse_selects_and_a_double_click_opens(page, studio, chain, qtbot):
     first, second = map(run_key, chain)
     whole = page()
     view = shown(whole, first, qtbot)
@@ -115,7 +115,7 @@ def test_the_mouse_selects_and_a_double_click_opens(page, studio, chain, qtbot) 
     assert whole.lineage is None
 
 
-def test_the_graph_is_saved_and_shows_the_nearest_of_many_runs(page, chain, qtbot, studio) -> None:
+def test_the_graph_is_saved_and_shows_the_nearest_of_many_runs(page, chain, qtbot, studio):
     view = shown(page(), run_key(chain[1]), qtbot)
     qtbot.mouseClick(view.copy, Qt.MouseButton.LeftButton)
     copied = QGuiApplication.clipboard().text()
@@ -144,7 +144,7 @@ def test_the_graph_is_saved_and_shows_the_nearest_of_many_runs(page, chain, qtbo
     assert f"The nearest {MAX_SHOWN} of {total} are shown." in view.summary.text()
 
 
-def test_a_deleted_node_is_reported(page, qtbot) -> None:
+def test_a_deleted_node_is_reported(page, qtbot):
     whole = page()
     whole.arrive({"lineage": run_key("nothing")})
     view = whole.lineage
@@ -154,7 +154,7 @@ def test_a_deleted_node_is_reported(page, qtbot) -> None:
     qtbot.keyClick(view.picture, Qt.Key.Key_Return)
 
 
-def test_boxes_do_not_overlap_and_lines_go_right(qapp) -> None:
+def test_boxes_do_not_overlap_and_lines_go_right(qapp):
     rng = random.Random(3)
     lineage = Lineage()
     for number in range(60):

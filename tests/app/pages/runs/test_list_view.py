@@ -13,7 +13,7 @@ from tests.app.asking import question
 from tests.app.pages.runs.pages import HOSTILE, PATIENCE, change_run, names, row_of
 
 
-def test_without_runs_the_first_action_is_offered(page, studio, qtbot) -> None:
+def test_without_runs_the_first_action_is_offered(page, studio, qtbot):
     shown = page()
     assert shown.list.views.currentIndex() == 1
     with qtbot.waitSignal(studio.go) as signal:
@@ -21,7 +21,7 @@ def test_without_runs_the_first_action_is_offered(page, studio, qtbot) -> None:
     assert signal.args == ["train", {"preset": "first"}]
 
 
-def test_a_run_that_changes_stays_selected(page, studio, make_run, qtbot) -> None:
+def test_a_run_that_changes_stays_selected(page, studio, make_run, qtbot):
     first, second = make_run("one"), make_run("two", upto=3, outcome=None)
     shown = page()
     shown.list.select(second)
@@ -39,7 +39,7 @@ def test_a_run_that_changes_stays_selected(page, studio, make_run, qtbot) -> Non
     assert [row.id for row in shown.list.selected()] == [first]
 
 
-def test_search_filter_and_a_cell_narrow_the_table(page, make_run, qtbot) -> None:
+def test_search_filter_and_a_cell_narrow_the_table(page, make_run, qtbot):
     make_run("apples")
     make_run("pears", upto=4, outcome="stopped")
     shown = page()
@@ -68,7 +68,7 @@ def test_search_filter_and_a_cell_narrow_the_table(page, make_run, qtbot) -> Non
     assert names(shown) == ["pears"]
 
 
-def test_the_keyboard_opens_renames_and_stars(page, studio, make_run, qtbot) -> None:
+def test_the_keyboard_opens_renames_and_stars(page, studio, make_run, qtbot):
     run_id = make_run("one")
     shown = page()
     shown.activateWindow()
@@ -93,7 +93,7 @@ def test_the_keyboard_opens_renames_and_stars(page, studio, make_run, qtbot) -> 
     assert [row.id for row in shown.list.selected()] == [run_id]
 
 
-def test_the_first_press_of_a_key_selects_the_first_run(page, make_run, qtbot) -> None:
+def test_the_first_press_of_a_key_selects_the_first_run(page, make_run, qtbot):
     """The table makes it the current row on focus, without selecting it."""
     runs = [make_run("one"), make_run("two")]
     shown = page()
@@ -115,7 +115,7 @@ def test_the_first_press_of_a_key_selects_the_first_run(page, make_run, qtbot) -
     assert shown.run is not None and shown.run.state.run_id == other.id
 
 
-def test_the_menu_shows_why_an_action_is_disabled(page, make_run, qtbot) -> None:
+def test_the_menu_shows_why_an_action_is_disabled(page, make_run, qtbot):
     bare, finished = make_run("bare", upto=2, outcome="stopped"), make_run("done")
     shown = page()
     shown.list.select(bare)
@@ -138,9 +138,7 @@ def test_the_menu_shows_why_an_action_is_disabled(page, make_run, qtbot) -> None
     assert not any(action.isEnabled() for action in acts.values())
 
 
-def test_deleting_asks_and_uses_the_trash(
-    page, studio, make_run, qtbot, tmp_path, monkeypatch
-) -> None:
+def test_deleting_asks_and_uses_the_trash(page, studio, make_run, qtbot, tmp_path, monkeypatch):
     kept, gone = make_run("kept"), make_run(HOSTILE)
     studio.dispatcher.begin()
     shown = page()
@@ -155,14 +153,14 @@ def test_deleting_asks_and_uses_the_trash(
     assert [folder.name for folder in studio.home.runs.iterdir()] == [kept]
 
 
-def test_the_widths_of_the_columns_are_remembered(page, make_run, studio) -> None:
+def test_the_widths_of_the_columns_are_remembered(page, make_run, studio):
     make_run("one")
     column = page().list.model.column(Column.NAME)
     page().list.table.setColumnWidth(column, 321)
     assert page().list.table.columnWidth(column) == 321
 
 
-def test_a_sentence_is_completed_and_its_errors_are_shown(page, make_run, qtbot) -> None:
+def test_a_sentence_is_completed_and_its_errors_are_shown(page, make_run, qtbot):
     make_run("apples")
     make_run("pears", upto=4, outcome="stopped")
     shown = page()
@@ -182,7 +180,7 @@ def test_a_sentence_is_completed_and_its_errors_are_shown(page, make_run, qtbot)
     assert not line.error.isVisible()
 
 
-def test_several_runs_are_tagged_and_archived(page, make_run, qtbot) -> None:
+def test_several_runs_are_tagged_and_archived(page, make_run, qtbot):
     for name in ("one", "two", "three"):
         make_run(name)
     shown = page()
@@ -204,7 +202,7 @@ def test_several_runs_are_tagged_and_archived(page, make_run, qtbot) -> None:
     assert sorted(names(shown)) == ["one", "two"]
 
 
-def test_columns_groups_and_filter_are_saved_as_a_view(page, make_run, studio) -> None:
+def test_columns_groups_and_filter_are_saved_as_a_view(page, make_run, studio):
     make_run("one")
     make_run("two", upto=4, outcome="stopped")
     first = page().list
@@ -226,7 +224,7 @@ def test_columns_groups_and_filter_are_saved_as_a_view(page, make_run, studio) -
     again.apply(Layout())
 
 
-def test_columns_share_the_width_and_are_hidden_in_small_windows(page, make_run, qtbot) -> None:
+def test_columns_share_the_width_and_are_hidden_in_small_windows(page, make_run, qtbot):
     make_run("one")
     shown = page()
     table, model = shown.list.table, shown.list.model

@@ -21,7 +21,7 @@ def waiting(row: RunRow) -> list[RunRow]:
     return [replace(row, id=name, name=name, state="queued") for name in "abc"]
 
 
-def test_runs_are_moved_by_keys_and_by_dragging(qtbot, row) -> None:
+def test_runs_are_moved_by_keys_and_by_dragging(qtbot, row):
     queue = OrderedList("Queue", [_item(run.name, run.id) for run in waiting(row)])
     qtbot.addWidget(queue)
     keys = Qt.KeyboardModifier.ControlModifier
@@ -36,7 +36,7 @@ def test_runs_are_moved_by_keys_and_by_dragging(qtbot, row) -> None:
     assert moved and queue.keys() == ["c", "a", "b"]
 
 
-def test_only_unfinished_runs_can_be_waited_for(qtbot, studio, row, monkeypatch) -> None:
+def test_only_unfinished_runs_can_be_waited_for(qtbot, studio, row, monkeypatch):
     state = RunsState(studio)
     state.rows = {run.id: run for run in [*waiting(row), row]}
     shown: list[object] = []

@@ -37,7 +37,7 @@ def row(studio, make_run) -> RunRow:
     return read_rows(studio.record)[0]
 
 
-def test_the_queue_follows_a_drop_between_two_rows(row) -> None:
+def test_the_queue_follows_a_drop_between_two_rows(row):
     for moved, above, below, rising, order in [
         ("c", "", "a", True, "cab"),
         ("a", "c", "", True, "bca"),
@@ -111,7 +111,7 @@ def drag(page: RunsPage, run_id: str, onto: QPoint) -> EventLog:
 
 
 @pytest.mark.gui
-def test_a_run_is_dragged_to_another_position_in_the_queue(page, studio, waiting, qtbot) -> None:
+def test_a_run_is_dragged_to_another_position_in_the_queue(page, studio, waiting, qtbot):
     """On a real screen: offscreen, Qt drags nothing."""
     QCursor.setPos(QApplication.primaryScreen().geometry().bottomRight())  # out of the way
     studio.dispatcher.begin()
@@ -127,7 +127,7 @@ def test_a_run_is_dragged_to_another_position_in_the_queue(page, studio, waiting
     qtbot.waitUntil(is_moved, timeout=1000 * END_TIMEOUT)
 
 
-def test_a_drop_in_the_table_changes_the_queue(page, studio, waiting, qtbot) -> None:
+def test_a_drop_in_the_table_changes_the_queue(page, studio, waiting, qtbot):
     studio.dispatcher.begin()
     shown = page()
     model = shown.list.model
@@ -143,7 +143,7 @@ def test_a_drop_in_the_table_changes_the_queue(page, studio, waiting, qtbot) -> 
     qtbot.waitUntil(lambda: names(shown) == ["third", "first", "fourth", "second", "done"])
 
 
-def test_only_queued_runs_in_queue_order_can_be_dragged(page, waiting, qtbot) -> None:
+def test_only_queued_runs_in_queue_order_can_be_dragged(page, waiting, qtbot):
     shown = page()
     model = shown.list.model
     drags = Qt.ItemFlag.ItemIsDragEnabled
@@ -162,7 +162,7 @@ def test_only_queued_runs_in_queue_order_can_be_dragged(page, waiting, qtbot) ->
     assert can_be_dragged() == []
 
 
-def test_a_dragged_file_is_left_to_the_window(page, waiting, qtbot) -> None:
+def test_a_dragged_file_is_left_to_the_window(page, waiting, qtbot):
     files = QMimeData()
     files.setUrls([QUrl.fromLocalFile("/tmp/run")])
     copy, button = Qt.DropAction.CopyAction, Qt.MouseButton.LeftButton

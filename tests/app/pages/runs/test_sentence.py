@@ -38,7 +38,7 @@ def rows(studio, make_run) -> list[RunRow]:
     return [replace(first, measured=first.measured, tags=("paper", "ward 7")), second, tags]
 
 
-def test_a_sentence_selects_runs(rows) -> None:
+def test_a_sentence_selects_runs(rows):
     for sentence, names in [
         ("task is NER", "tags"),
         ("task is token classification", "tags"),
@@ -73,7 +73,7 @@ def test_a_sentence_selects_runs(rows) -> None:
         assert " ".join(row.name.split()[0] for row in rows if parsed.test(row)) == names
 
 
-def test_an_error_is_one_sentence_with_its_position() -> None:
+def test_an_error_is_one_sentence_with_its_position():
     for sentence, expected, position in [
         ("learnin rate = 3", "There is no field “learnin rate”: did you mean “learning rate”?", 0),
         ("task is NER and qqqq > 1", "There is no field “qqqq”.", 16),
@@ -91,7 +91,7 @@ def test_an_error_is_one_sentence_with_its_position() -> None:
         assert error.start == position
 
 
-def test_words_alone_are_a_search_and_numbers_read_as_people_write_them() -> None:
+def test_words_alone_are_a_search_and_numbers_read_as_people_write_them():
     assert not is_sentence("night of runs")
     assert not is_sentence("")
     assert is_sentence("x is y") and is_sentence("loss<3")
@@ -109,7 +109,7 @@ def test_words_alone_are_a_search_and_numbers_read_as_people_write_them() -> Non
     assert quote("a=b") == '"a=b"'
 
 
-def test_the_end_of_a_sentence_is_completed(rows) -> None:
+def test_the_end_of_a_sentence_is_completed(rows):
     for text, expected, begin in [
         ("learn", "field", "learning rate"),
         ("state ", "operator", "is"),
@@ -122,7 +122,7 @@ def test_the_end_of_a_sentence_is_completed(rows) -> None:
         assert completions(parsed, text, rows)[0] == begin
 
 
-def test_every_column_has_a_name_and_a_click_on_a_cell_makes_a_sentence(rows) -> None:
+def test_every_column_has_a_name_and_a_click_on_a_cell_makes_a_sentence(rows):
     odd = replace(rows[1], name='say "and" or (not)', notes="a = b, c", measured={})
     for row in (rows[0], odd):
         for key in all_columns():

@@ -24,7 +24,7 @@ def cell(model: Any, row: int, column: Column) -> str:
     return str(model.index(row, model.column(column)).data())
 
 
-def test_the_cells_of_a_run_show_its_values(rows, qtbot) -> None:
+def test_the_cells_of_a_run_show_its_values(rows, qtbot):
     table = RunsTable()
     table.show_rows(rows)
     row = table.find_row("run1")
@@ -41,7 +41,7 @@ def test_the_cells_of_a_run_show_its_values(rows, qtbot) -> None:
     assert spoken == "Best score: 80.0 % acc"
 
 
-def test_the_model_is_sound_while_its_rows_change(rows, qtbot, qtmodeltester) -> None:
+def test_the_model_is_sound_while_its_rows_change(rows, qtbot, qtmodeltester):
     table = RunsTable()
     qtmodeltester.check(table)
     table.show_rows(rows[1:])
@@ -57,7 +57,7 @@ def test_the_model_is_sound_while_its_rows_change(rows, qtbot, qtmodeltester) ->
     assert table.rowCount() == 1  # the other group, collapsed, with the remaining run
 
 
-def test_only_the_name_can_be_edited_and_an_equal_row_changes_nothing(rows, qtbot) -> None:
+def test_only_the_name_can_be_edited_and_an_equal_row_changes_nothing(rows, qtbot):
     table = RunsTable()
     table.show_rows(rows)
     with qtbot.assertNotEmitted(table.dataChanged):
@@ -74,7 +74,7 @@ def test_only_the_name_can_be_edited_and_an_equal_row_changes_nothing(rows, qtbo
     assert table.rowCount(index) == 0 and table.rowCount(QModelIndex()) == 3
 
 
-def test_every_word_of_a_search_must_occur(rows, qtbot) -> None:
+def test_every_word_of_a_search_must_occur(rows, qtbot):
     for text, names in [
         ("", {"first", "second", "third"}),
         ("SECOND", {"second"}),
@@ -88,7 +88,7 @@ def test_every_word_of_a_search_must_occur(rows, qtbot) -> None:
         assert {cell(table, n, Column.NAME) for n in range(table.rowCount())} == names
 
 
-def test_the_filter_shows_the_runs_in_these_states(rows, qtbot) -> None:
+def test_the_filter_shows_the_runs_in_these_states(rows, qtbot):
     for shown, names in [
         (RunFilter.ALL, {"first", "second", "third"}),
         (RunFilter.ACTIVE, set()),
@@ -116,7 +116,7 @@ def sorted_runs(rows: list[RunRow], column: Column, order: Qt.SortOrder) -> list
     return [table.index(n, 0).data(ROW_ROLE) for n in range(len(rows))]
 
 
-def test_best_scores_are_sorted_by_metric_and_runs_without_a_value_last(rows, qtbot) -> None:
+def test_best_scores_are_sorted_by_metric_and_runs_without_a_value_last(rows, qtbot):
     scores = [
         ("validation_loss", False, 6.59),
         ("validation_accuracy", True, 0.0793),
@@ -142,7 +142,7 @@ def test_best_scores_are_sorted_by_metric_and_runs_without_a_value_last(rows, qt
                 assert ordered[-1] is empty or ordered[-1] == empty
 
 
-def test_waiting_runs_are_moved_held_released_and_cancelled(rows) -> None:
+def test_waiting_runs_are_moved_held_released_and_cancelled(rows):
     queued, running = (replace(rows[0], state=state) for state in ("queued", "running"))
     assert stop_text([queued]) == stop_text([queued, queued]) == "&Cancel"
     assert stop_text([running]) == stop_text([queued, running]) == "&Stop and save"
@@ -158,7 +158,7 @@ def test_waiting_runs_are_moved_held_released_and_cancelled(rows) -> None:
     assert not why_not("resume", held) and why_not("resume", queued)
 
 
-def test_runs_are_grouped_by_cell_text(rows, qtbot) -> None:
+def test_runs_are_grouped_by_cell_text(rows, qtbot):
     table = RunsTable()
     table.show_rows([*rows, replace(rows[0], id="more", best_score=0.5)])
     table.sort(table.column(Column.NAME))
@@ -175,7 +175,7 @@ def test_runs_are_grouped_by_cell_text(rows, qtbot) -> None:
     assert table.rowCount() == 4
 
 
-def test_the_group_with_the_best_mean_score_is_marked(rows, qtbot) -> None:
+def test_the_group_with_the_best_mean_score_is_marked(rows, qtbot):
     third, second, first = (replace(row, best_metric="validation_f1") for row in rows)
     worse = replace(first, id="no score", best_score=None, state="queued")
     table = RunsTable()
@@ -202,7 +202,7 @@ def test_the_group_with_the_best_mean_score_is_marked(rows, qtbot) -> None:
     assert marked(scored[0], worse) == [], "a single group has scores"
 
 
-def test_any_setting_and_any_metric_is_a_column(rows, qtbot) -> None:
+def test_any_setting_and_any_metric_is_a_column(rows, qtbot):
     table = RunsTable()
     rows[0].measured["validation_accuracy@last"] = 0.9375
     table.set_columns(("name", "training.learning_rate", "validation_accuracy@last", "nonsense"))

@@ -8,7 +8,7 @@ from tests.app.accessible import assert_accessible
 from tests.app.pages.runs.pages import HOSTILE, names, open_run
 
 
-def test_an_unknown_run_leads_back_to_all_runs(page, make_run, qtbot) -> None:
+def test_an_unknown_run_leads_back_to_all_runs(page, make_run, qtbot):
     make_run("one")
     shown = page()
     shown.arrive({"run": "gone"})
@@ -16,7 +16,7 @@ def test_an_unknown_run_leads_back_to_all_runs(page, make_run, qtbot) -> None:
     assert names(shown) == ["one"]
 
 
-def test_names_with_markup_are_shown_as_they_are(page, studio, make_run, qtbot) -> None:
+def test_names_with_markup_are_shown_as_they_are(page, studio, make_run, qtbot):
     run_id = make_run(HOSTILE, upto=7, outcome="failed", problem=f"Wrong: {HOSTILE}")
     shown = page()
     assert names(shown) == [HOSTILE]
@@ -35,7 +35,7 @@ def test_names_with_markup_are_shown_as_they_are(page, studio, make_run, qtbot) 
     menu.close()
 
 
-def test_both_pages_are_accessible_in_both_themes(page, make_run, qtbot, looks, screen) -> None:
+def test_both_pages_are_accessible_in_both_themes(page, make_run, qtbot, looks, screen):
     run_id = make_run("one", upto=7, outcome="failed", problem="Memory ran out.", not_finite=[3])
     shown = page()
     for theme in ("light", "dark"):

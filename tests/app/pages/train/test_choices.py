@@ -17,13 +17,13 @@ from tests.app.pages.train.chosen import (
 )
 
 
-def test_a_custom_size_is_used_unchanged() -> None:
+def test_a_custom_size_is_used_unchanged():
     custom = PRESETS["tiny"].model_copy(update={"layers": 5, "max_positions": 64})
     spec = replace(chosen(SCRATCH), scratch=Scratch(size=CUSTOM_SIZE, custom=custom)).network
     assert spec == custom.model_copy(update={"vocab_size": 8000})
 
 
-def test_unset_values_are_recommended_for_model_and_data() -> None:
+def test_unset_values_are_recommended_for_model_and_data():
     choices = chosen(SENTENCE)
     larger = replace(MODEL, info=INFO.model_copy(update={"layers": 6, "hidden_size": 384}))
     more = dataset().model_copy(update={"rows": {"train": 5000}})
@@ -40,14 +40,14 @@ def test_unset_values_are_recommended_for_model_and_data() -> None:
     assert followed.set_by_user == {}, "the recommended value follows what is chosen"
 
 
-def test_a_job_started_again_keeps_every_setting() -> None:
+def test_a_job_started_again_keeps_every_setting():
     spec = job(with_training(chosen(SENTENCE), learning_rate=7e-5))
     again = choices_from_job(spec, [data()], [MODEL])
     larger = replace(MODEL, info=INFO.model_copy(update={"layers": 6, "hidden_size": 384}))
     assert replace(again, model=larger).training == spec.training
 
 
-def test_a_quick_trial_and_adapters_change_what_follows_from_them() -> None:
+def test_a_quick_trial_and_adapters_change_what_follows_from_them():
     choices = chosen(SENTENCE)
     adapted = with_training(choices, lora_rank=8)
     assert adapted.training.learning_rate > choices.training.learning_rate
@@ -56,7 +56,7 @@ def test_a_quick_trial_and_adapters_change_what_follows_from_them() -> None:
     assert quick.with_quick_trial(False).training.train_fraction == 1
 
 
-def test_the_length_follows_the_data_and_each_task_keeps_its_settings() -> None:
+def test_the_length_follows_the_data_and_each_task_keeps_its_settings():
     choices = replace(chosen(SENTENCE), typical_length=45)
     assert choices.training.max_length == 48
     assert replace(choices, typical_length=61).training.max_length == 64

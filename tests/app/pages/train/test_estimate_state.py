@@ -9,7 +9,7 @@ ESTIMATED = Estimated(
 )
 
 
-def test_an_estimate_is_measured_once_for_a_job(state, qtbot, one_time_workers) -> None:
+def test_an_estimate_is_measured_once_for_a_job(state, qtbot, one_time_workers):
     state.estimate.measure()
     assert one_time_workers == []  # nothing to measure yet
     choose_all(state, qtbot)
@@ -30,7 +30,7 @@ def test_an_estimate_is_measured_once_for_a_job(state, qtbot, one_time_workers) 
     assert state.estimate.result == ESTIMATED
 
 
-def test_a_late_or_cancelled_estimate_is_dropped(state, qtbot, one_time_workers) -> None:
+def test_a_late_or_cancelled_estimate_is_dropped(state, qtbot, one_time_workers):
     choose_all(state, qtbot)
     state.estimate.measure()
     state.set(state.choices.with_quick_trial(True))
@@ -42,7 +42,7 @@ def test_a_late_or_cancelled_estimate_is_dropped(state, qtbot, one_time_workers)
     assert one_time_workers[1].cancelled and state.estimate.progress is None
 
 
-def test_a_refused_estimate_says_why_and_can_be_repeated(state, qtbot, one_time_workers) -> None:
+def test_a_refused_estimate_says_why_and_can_be_repeated(state, qtbot, one_time_workers):
     choose_all(state, qtbot)
     state.estimate.measure()
     one_time_workers[0].refused(Refused(problem="Too little memory.", advice="Close programs."))

@@ -16,7 +16,7 @@ from tests.app.pages.train.chosen import (
 )
 
 
-def test_a_task_requires_its_texts_labels_and_rows() -> None:
+def test_a_task_requires_its_texts_labels_and_rows():
     assert dataset_problems(dataset(), SENTENCE.task) == []
     assert dataset_problems(dataset(PAIR), PAIR.task) == []
     assert "two texts" in str(dataset_problems(dataset(PAIR), SENTENCE.task)[0])
@@ -32,7 +32,7 @@ def test_a_task_requires_its_texts_labels_and_rows() -> None:
     )
 
 
-def test_each_kind_of_label_fits_its_task() -> None:
+def test_each_kind_of_label_fits_its_task():
     for kind, others in [
         (LABELS, {SENTENCE}),  # a cell with several labels may be a class
         (NUMBER, {LABELS}),
@@ -49,7 +49,7 @@ def test_each_kind_of_label_fits_its_task() -> None:
         assert "little" in summary(chosen(kind))
 
 
-def test_columns_that_a_task_lacks_are_reported() -> None:
+def test_columns_that_a_task_lacks_are_reported():
     for kind, mapping, labels, says in [
         (NUMBER, {"label": "label"}, {"1.5": 3, "much": 1}, "1 of 4 rows have no number"),
         (NUMBER, {"label": "label"}, {"1.5": 3, "1,5": 1}, "in every row"),

@@ -17,7 +17,7 @@ from engine.config.training import HardwareSpec, TrainingSpec
 from tests.app.pages.train.chosen import INFO, MODEL, PAIR, SCRATCH, SENTENCE, chosen, data
 
 
-def test_fine_tuning_a_sentence_starts_from_the_checkpoint_with_recommended_settings() -> None:
+def test_fine_tuning_a_sentence_starts_from_the_checkpoint_with_recommended_settings():
     assert job(chosen(SENTENCE)) == JobSpec(
         name="films · little",
         task=TextClassification(),
@@ -27,7 +27,7 @@ def test_fine_tuning_a_sentence_starts_from_the_checkpoint_with_recommended_sett
     )
 
 
-def test_from_scratch_uses_the_size_and_a_new_or_existing_vocabulary() -> None:
+def test_from_scratch_uses_the_size_and_a_new_or_existing_vocabulary():
     choices = replace(
         chosen(SCRATCH), scratch=Scratch(size="tiny", vocab_size=5000, lowercase=False)
     )
@@ -39,7 +39,7 @@ def test_from_scratch_uses_the_size_and_a_new_or_existing_vocabulary() -> None:
     assert (start.model.vocab_size, start.tokenizer) == (INFO.vocab_size, MODEL.path)
 
 
-def test_incomplete_choices_make_no_job_and_names_are_never_too_long() -> None:
+def test_incomplete_choices_make_no_job_and_names_are_never_too_long():
     with pytest.raises(ValueError, match="not chosen"):
         job(Choices())
     with pytest.raises(ValueError, match="no model"):
@@ -50,7 +50,7 @@ def test_incomplete_choices_make_no_job_and_names_are_never_too_long() -> None:
     assert suggested_name(Choices()) == "run"
 
 
-def test_choices_are_restored_from_their_job() -> None:
+def test_choices_are_restored_from_their_job():
     for kind in goals():
         choices = replace(
             chosen(kind),
@@ -66,7 +66,7 @@ def test_choices_are_restored_from_their_job() -> None:
         assert back.data == data(kind)
 
 
-def test_causal_language_modelling_needs_a_left_to_right_network_and_gets_one() -> None:
+def test_causal_language_modelling_needs_a_left_to_right_network_and_gets_one():
     masking = Pretraining(objective="clm", nsp=True)
     choices = replace(chosen(SCRATCH), scratch=Scratch(warm_init=True)).with_task(masking)
     composed = job(choices)
@@ -79,7 +79,7 @@ def test_causal_language_modelling_needs_a_left_to_right_network_and_gets_one() 
     assert not classes.is_causal and isinstance(job(classes).task, TextClassification)
 
 
-def test_a_preset_is_recognised_and_any_other_size_is_custom() -> None:
+def test_a_preset_is_recognised_and_any_other_size_is_custom():
     def start(spec_of_model: object) -> Choices:
         spec = job(chosen(SCRATCH)).model_copy(
             update={"base_model": FromScratch.model_validate({"model": spec_of_model})}
@@ -92,7 +92,7 @@ def test_a_preset_is_recognised_and_any_other_size_is_custom() -> None:
     assert start(bert(3, 128)).scratch.size == CUSTOM_SIZE
 
 
-def test_unlisted_data_and_models_of_a_job_are_kept() -> None:
+def test_unlisted_data_and_models_of_a_job_are_kept():
     spec = JobSpec(
         name="elsewhere",
         task=PairClassification(labels=("b", "a")),

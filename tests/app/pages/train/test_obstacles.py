@@ -47,7 +47,7 @@ def of_model(choices: Choices, **facts: object) -> Choices:
     return replace(choices, model=replace(choices.model, info=info))
 
 
-def test_each_step_has_a_sentence_about_what_is_missing() -> None:
+def test_each_step_has_a_sentence_about_what_is_missing():
     nothing = Choices()
     assert obstacle(nothing, Step.TASK) == "Choose a task."
     assert obstacle(nothing, Step.DATA).startswith("Choose a data set")
@@ -63,7 +63,7 @@ def test_each_step_has_a_sentence_about_what_is_missing() -> None:
         assert [obstacle(chosen(kind), step) for step in Step] == [""] * 5
 
 
-def test_weights_are_for_labels_tags_and_types_of_the_data() -> None:
+def test_weights_are_for_labels_tags_and_types_of_the_data():
     for kind, task in ((SENTENCE, TextClassification), (LABELS, MultiLabel)):
         choices = chosen(kind)
         right = choices.with_task(task(class_weights={"good": 2.0}))
@@ -82,7 +82,7 @@ def test_weights_are_for_labels_tags_and_types_of_the_data() -> None:
     assert "“B-thing”, but the data has no" in obstacle(wrong, Step.SETTINGS)
 
 
-def test_settings_that_the_model_or_the_task_cannot_have_are_obstacles() -> None:
+def test_settings_that_the_model_or_the_task_cannot_have_are_obstacles():
     longer = with_training(chosen(SENTENCE), max_length=300)
     assert "at most 256" in obstacle(longer, Step.SETTINGS)
     masking = Pretraining(mask_token_share=0.8, random_token_share=0.3)
@@ -97,7 +97,7 @@ def test_settings_that_the_model_or_the_task_cannot_have_are_obstacles() -> None
     assert "“lost”" in obstacle(replace(chosen(SCRATCH), scratch=lost), Step.BASE_MODEL)
 
 
-def test_the_objective_and_the_direction_of_a_model_go_together() -> None:
+def test_the_objective_and_the_direction_of_a_model_go_together():
     bidirectional = chosen(ONWARD)
     causal = of_model(bidirectional, causal=True)
     causal_task = {"tasks": {"pretraining": Pretraining(objective="clm")}}
@@ -109,7 +109,7 @@ def test_the_objective_and_the_direction_of_a_model_go_together() -> None:
     assert "next-token prediction" in summary(replace(causal, **causal_task))
 
 
-def test_a_probe_is_summarised_and_excludes_lora() -> None:
+def test_a_probe_is_summarised_and_excludes_lora():
     choices = replace(chosen(SENTENCE), features=Features(vectors="last", epochs=7))
     text = summary(choices)
     assert "(2 label(s), probe on frozen features: Last layer)." in text
@@ -127,7 +127,7 @@ def test_a_probe_is_summarised_and_excludes_lora() -> None:
     assert choices_from_job(job(choices), [], []).features == choices.features
 
 
-def test_invalid_combinations_of_processes_are_obstacles() -> None:
+def test_invalid_combinations_of_processes_are_obstacles():
     for hardware, training, expected in [
         ({"processes": 2}, {}, ""),
         ({"processes": 2, "sharded": True}, {}, ""),
@@ -148,7 +148,7 @@ def test_invalid_combinations_of_processes_are_obstacles() -> None:
             assert job(choices).hardware == choices.hardware
 
 
-def test_a_family_without_an_nsp_head_is_an_obstacle() -> None:
+def test_a_family_without_an_nsp_head_is_an_obstacle():
     families = {"bert": "", "albert": "", "roberta": "RoBERTa", "distilbert": "Di"}
     for family, expected in families.items():
         of_family = of_model(chosen(ONWARD), family=family)
@@ -178,7 +178,7 @@ WRONG = {
 }
 
 
-def test_the_button_removes_the_obstacle() -> None:
+def test_the_button_removes_the_obstacle():
     for choices, step in WRONG.values():
         assert obstacle(choices, step)
         (fix,) = fixes(choices, step)
@@ -188,7 +188,7 @@ def test_the_button_removes_the_obstacle() -> None:
     assert fix.choices.task.class_weights == {"good": 3}, "other weights are kept"
 
 
-def test_rows_are_skipped_and_another_column_used_in_a_new_version() -> None:
+def test_rows_are_skipped_and_another_column_used_in_a_new_version():
     choices = chosen(SENTENCE)
     spec = choices.data.spec.model_copy(update={"empty": {"label": 3, "other": 5}})
     choices = replace(choices, data=replace(choices.data, spec=spec))

@@ -5,7 +5,7 @@ from engine.tokenizers.tokenizer import Tokenizer
 from tests.app.pages.train.conftest import text_of
 
 
-def test_examples_are_tokens_and_pretraining_shows_masks(sentences, model) -> None:
+def test_examples_are_tokens_and_pretraining_shows_masks(sentences, model):
     seen = preview(sentences, model, TextClassification())
     assert len(seen.examples) == EXAMPLES
     for example in seen.examples:
@@ -17,19 +17,19 @@ def test_examples_are_tokens_and_pretraining_shows_masks(sentences, model) -> No
         assert example.label is None
 
 
-def test_a_pair_has_two_segments(pairs, model) -> None:
+def test_a_pair_has_two_segments(pairs, model):
     tokens = preview(pairs, model, TextClassification()).examples[0].tokens
     assert {token.segment for token in tokens} == {0, 1}
 
 
-def test_without_a_vocabulary_plain_text_is_shown(sentences) -> None:
+def test_without_a_vocabulary_plain_text_is_shown(sentences):
     seen = preview(sentences, None, TextClassification())
     assert seen.lengths is None
     assert all(example.tokens == () for example in seen.examples)
     assert seen.examples[0].text in [text_of(row) for row in range(60)]
 
 
-def test_lengths_include_both_special_tokens_of_real_rows(make_data, model) -> None:
+def test_lengths_include_both_special_tokens_of_real_rows(make_data, model):
     folder = make_data("many", rows=700)
     lengths = preview(folder, model, TextClassification()).lengths
     assert len(lengths.sample) >= 500

@@ -16,7 +16,7 @@ from tests.app.pages.train.chosen import LABELS, ONWARD, PAIR, SCRATCH, SENTENCE
 from tests.app.pages.train.conftest import choose_all
 
 
-def test_the_first_preset_imports_the_sample_and_chooses_all(studio, qtbot, included) -> None:
+def test_the_first_preset_imports_the_sample_and_chooses_all(studio, qtbot, included):
     state = TrainState(studio, studio)
     requests = Requests(studio, state)
     with qtbot.waitSignal(state.lists.changed, timeout=20_000):
@@ -34,7 +34,7 @@ def test_the_first_preset_imports_the_sample_and_chooses_all(studio, qtbot, incl
     assert state.choices.hardware == state.choices.default_hardware
 
 
-def test_the_sample_requested_twice_is_imported_once(studio, qtbot, monkeypatch) -> None:
+def test_the_sample_requested_twice_is_imported_once(studio, qtbot, monkeypatch):
     state = TrainState(studio, studio)
     requests = Requests(studio, state)
     chosen: list[object] = []
@@ -49,7 +49,7 @@ def test_the_sample_requested_twice_is_imported_once(studio, qtbot, monkeypatch)
     assert len({entry.folder for entry in entries}) == 1
 
 
-def test_the_first_preset_without_its_model_is_refused(studio, qtbot) -> None:
+def test_the_first_preset_without_its_model_is_refused(studio, qtbot):
     state = TrainState(studio, studio)
     requests = Requests(studio, state)
     with qtbot.waitSignal(studio.notices.added, timeout=20_000) as refused:
@@ -65,7 +65,7 @@ def take_data(state: TrainState, requests: Requests, qtbot: QtBot, folder: Path)
     return state.adjustment.sentence if state.adjustment else ""
 
 
-def test_a_requested_data_set_sets_its_task(state, requests, qtbot, make_data, sentences) -> None:
+def test_a_requested_data_set_sets_its_task(state, requests, qtbot, make_data, sentences):
     announcement = take_data(state, requests, qtbot, make_data("two", pair=True))
     assert state.choices.goal == PAIR
     assert announcement == "The task is now “Sentence-pair classification”, which suits “two”."
@@ -82,7 +82,7 @@ def test_a_requested_data_set_sets_its_task(state, requests, qtbot, make_data, s
     assert state.choices.goal == SCRATCH, "both are pre-training"
 
 
-def test_rows_without_a_label_leave_task_and_version(state, requests, qtbot, make_data) -> None:
+def test_rows_without_a_label_leave_task_and_version(state, requests, qtbot, make_data):
     state.choose_goal(SENTENCE)
     folder = make_data("holes", holes=1)
     assert take_data(state, requests, qtbot, folder) == ""
@@ -95,7 +95,7 @@ def test_rows_without_a_label_leave_task_and_version(state, requests, qtbot, mak
     assert not state.versions.is_busy
 
 
-def test_labelled_rows_are_chosen_and_undone(state, requests, qtbot, make_data) -> None:
+def test_labelled_rows_are_chosen_and_undone(state, requests, qtbot, make_data):
     state.choose_goal(LABELS)
     folder = make_data("holes", holes=7)
     with qtbot.waitSignal(state.versions.ended, timeout=20_000):
@@ -113,7 +113,7 @@ def test_labelled_rows_are_chosen_and_undone(state, requests, qtbot, make_data) 
     assert state.choices.data.source.folder == folder
 
 
-def test_home_and_a_model_change_the_task_with_a_message(state, requests, qtbot, model) -> None:
+def test_home_and_a_model_change_the_task_with_a_message(state, requests, qtbot, model):
     requests.load_family(pretrains=False)
     assert state.choices.goal == SENTENCE and state.adjustment is None, "none was chosen"
     state.choose_goal(TAGS)
@@ -133,14 +133,14 @@ def test_home_and_a_model_change_the_task_with_a_message(state, requests, qtbot,
     assert state.choices.goal == SCRATCH
 
 
-def test_deleted_data_and_models_are_refused(studio, requests, qtbot, tmp_path) -> None:
+def test_deleted_data_and_models_are_refused(studio, requests, qtbot, tmp_path):
     for load, kind in ((requests.load_data, "data set"), (requests.load_model, "model")):
         with qtbot.waitSignal(studio.notices.added) as refused:
             load(tmp_path / "gone")
         assert refused.args[0].problem == f"The {kind} no longer exists."
 
 
-def test_a_job_is_loaded_to_be_changed(state, requests, qtbot) -> None:
+def test_a_job_is_loaded_to_be_changed(state, requests, qtbot):
     choose_all(state, qtbot)
     spec = job(replace(state.choices, name="again").with_quick_trial(True))
     state.choose_goal(SCRATCH)

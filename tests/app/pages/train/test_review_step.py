@@ -26,7 +26,7 @@ ESTIMATED = Estimated(
 )
 
 
-def test_the_job_file_is_shown_copied_and_saved(page, qtbot, tmp_path) -> None:
+def test_the_job_file_is_shown_copied_and_saved(page, qtbot, tmp_path):
     go_to_review(qtbot, page)
     review = page.review
     assert_accessible(page)
@@ -51,7 +51,7 @@ def test_the_job_file_is_shown_copied_and_saved(page, qtbot, tmp_path) -> None:
     assert f"'{file}'" in review.command.text()
 
 
-def test_an_estimate_can_be_cancelled(page, qtbot, one_time_workers, monkeypatch) -> None:
+def test_an_estimate_can_be_cancelled(page, qtbot, one_time_workers, monkeypatch):
     go_to_review(qtbot, page)
     box = page.review.estimate
     qtbot.waitUntil(lambda: len(one_time_workers) == 1)

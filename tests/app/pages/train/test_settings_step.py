@@ -36,7 +36,7 @@ def step(wizard: TrainPage) -> SettingsStep:
     return wizard.settings
 
 
-def test_the_step_is_built_when_first_opened(wizard) -> None:
+def test_the_step_is_built_when_first_opened(wizard):
     assert not wizard.findChildren(SettingsStep)
     wizard._open_step(Step.DATA)
     assert not wizard.findChildren(SettingsStep)
@@ -44,7 +44,7 @@ def test_the_step_is_built_when_first_opened(wizard) -> None:
     assert wizard.findChildren(SettingsStep) == [wizard.settings]
 
 
-def test_every_setting_has_a_control(wizard, step) -> None:
+def test_every_setting_has_a_control(wizard, step):
     for simple in (step.fine_tuning, step.pre_training):
         assert set(simple.fields) | set(step.more.fields) == set(get_settings(TrainingSpec))
         assert not set(simple.fields) & set(step.more.fields)
@@ -59,7 +59,7 @@ def test_every_setting_has_a_control(wizard, step) -> None:
         assert shown == set(fields_at(TASKS[goal.kind], "simple", "advanced")), goal.kind
 
 
-def test_metrics_are_offered_for_the_best_checkpoint(wizard, step, qtbot) -> None:
+def test_metrics_are_offered_for_the_best_checkpoint(wizard, step, qtbot):
     field = step.more.fields["best_metric"]
     assert isinstance(field, OneOf)
     initial = wizard.state.choices.task
@@ -83,7 +83,7 @@ def texts_in(section: QWidget) -> set[str]:
     return labels | {box.text().replace("&", "") for box in section.findChildren(QCheckBox)}
 
 
-def test_every_setting_of_an_import_has_a_control(qtbot, studio) -> None:
+def test_every_setting_of_an_import_has_a_control(qtbot, studio):
     page = DataPage(studio)
     qtbot.addWidget(page)
     shown = page.importing
@@ -92,7 +92,7 @@ def test_every_setting_of_an_import_has_a_control(qtbot, studio) -> None:
         assert titles <= texts_in(section), spec
 
 
-def test_simple_offers_the_recommended_values_and_the_grid_of_the_paper(page, qtbot) -> None:
+def test_simple_offers_the_recommended_values_and_the_grid_of_the_paper(page, qtbot):
     go_to_review(qtbot, page)
     press(qtbot, page.back)
     form, best = page.settings.fine_tuning, page.state.choices.defaults
@@ -126,7 +126,7 @@ def test_simple_offers_the_recommended_values_and_the_grid_of_the_paper(page, qt
     assert page.state.choices.training.seed == 7
 
 
-def test_advanced_shows_more_fields_and_lists_its_changes(page, qtbot, screen) -> None:
+def test_advanced_shows_more_fields_and_lists_its_changes(page, qtbot, screen):
     go_to_review(qtbot, page)
     press(qtbot, page.back)
     settings = page.settings
@@ -163,7 +163,7 @@ def test_advanced_shows_more_fields_and_lists_its_changes(page, qtbot, screen) -
     qtbot.waitUntil(lambda: bar.value() == 0)
 
 
-def test_pretraining_has_its_own_values_and_hides_mask_settings_for_clm(page, qtbot) -> None:
+def test_pretraining_has_its_own_values_and_hides_mask_settings_for_clm(page, qtbot):
     press(qtbot, page.task.cards[SCRATCH])
     page.arrive({"task": "pretraining"})
     assert page.step is Step.TASK and page.state.choices.goal == SCRATCH
@@ -188,7 +188,7 @@ def test_pretraining_has_its_own_values_and_hides_mask_settings_for_clm(page, qt
     assert warm.isEnabled()
 
 
-def test_sizes_and_vocabularies_from_scratch_are_chosen(page, qtbot) -> None:
+def test_sizes_and_vocabularies_from_scratch_are_chosen(page, qtbot):
     press(qtbot, page.task.cards[SCRATCH])
     press(qtbot, page.next)
     pick(qtbot, page.data.list, "films")

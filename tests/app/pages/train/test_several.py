@@ -44,7 +44,7 @@ def click(qtbot: QtBot, several: SeveralValues) -> None:
     qtbot.mouseClick(several.button, Qt.MouseButton.LeftButton)
 
 
-def test_values_that_are_typed_make_a_job_with_a_search(qtbot, wizard) -> None:
+def test_values_that_are_typed_make_a_job_with_a_search(qtbot, wizard):
     step, state = wizard.settings, wizard.state
     rate = step.fine_tuning.several["learning_rate"]
     click(qtbot, rate)
@@ -71,7 +71,7 @@ def test_values_that_are_typed_make_a_job_with_a_search(qtbot, wizard) -> None:
     assert job(state.choices).search is None and not rate.field.isHidden()
 
 
-def test_invalid_values_are_reported_at_the_field(qtbot, wizard) -> None:
+def test_invalid_values_are_reported_at_the_field(qtbot, wizard):
     form = wizard.settings.fine_tuning
     rate = form.several["learning_rate"]
     click(qtbot, rate)
@@ -87,7 +87,7 @@ def test_invalid_values_are_reported_at_the_field(qtbot, wizard) -> None:
         assert wizard.state.job() is None
 
 
-def test_a_range_is_searched_by_tpe_and_restored_from_a_job(qtbot, wizard) -> None:
+def test_a_range_is_searched_by_tpe_and_restored_from_a_job(qtbot, wizard):
     step, state = wizard.settings, wizard.state
     for form, name, text in (
         (step.fine_tuning, "learning_rate", "1e-5..1e-3"),
@@ -115,7 +115,7 @@ def test_a_range_is_searched_by_tpe_and_restored_from_a_job(qtbot, wizard) -> No
         assert words in step.fine_tuning.problems()["learning_rate"]
 
 
-def test_the_layers_of_a_new_network_can_have_several_values(qtbot, wizard) -> None:
+def test_the_layers_of_a_new_network_can_have_several_values(qtbot, wizard):
     state, form = wizard.state, wizard.base_model.scratch
     state.choose_goal(SCRATCH)
     state.set(replace(state.choices, scratch=replace(state.choices.scratch, size=CUSTOM_SIZE)))
@@ -129,7 +129,7 @@ def test_the_layers_of_a_new_network_can_have_several_values(qtbot, wizard) -> N
     assert state.choices.search is None, "a base model has the layers that it has"
 
 
-def test_every_control_has_help_and_each_number_or_choice_can_have_several_values(wizard) -> None:
+def test_every_control_has_help_and_each_number_or_choice_can_have_several_values(wizard):
     state = wizard.state
     state.set(state.choices.with_varied("training", {"max_length": (64, 512)}))
     assert "at most 128 tokens, but “Max. length” is 512" in state.obstacle(Step.SETTINGS)
@@ -149,7 +149,7 @@ def test_every_control_has_help_and_each_number_or_choice_can_have_several_value
     assert all(concept(key).title for key in keys)
 
 
-def test_further_models_and_data_sets_are_part_of_the_search(qtbot, wizard) -> None:
+def test_further_models_and_data_sets_are_part_of_the_search(qtbot, wizard):
     state = wizard.state
     for step in (wizard.base_model, wizard.data):
         step.more._fill()
@@ -167,7 +167,7 @@ def test_further_models_and_data_sets_are_part_of_the_search(qtbot, wizard) -> N
     assert len(expand(job(state.choices))) == 2
 
 
-def test_the_review_shows_the_number_of_runs_and_the_search_plan(qtbot, wizard) -> None:
+def test_the_review_shows_the_number_of_runs_and_the_search_plan(qtbot, wizard):
     state, box = wizard.state, wizard.review.search
     assert box.isHidden()
     choices = state.choices.with_varied("training", {"epochs": (1, 2, 3), "seed": (1, 2)})
@@ -182,7 +182,7 @@ def test_the_review_shows_the_number_of_runs_and_the_search_plan(qtbot, wizard) 
     assert_accessible(wizard)
 
 
-def test_one_estimate_is_for_all_runs() -> None:
+def test_one_estimate_is_for_all_runs():
     estimate = Estimated(
         steps=10, seconds_per_step=0.1, seconds=7200, memory=1, available=1000, parameters=1,
         device="cpu", runs=6,

@@ -9,7 +9,7 @@ from tests.app.pages.train.chosen import ONWARD, SENTENCE
 from tests.app.pages.train.conftest import choose_all, write_model
 
 
-def test_the_choices_become_the_job_unless_a_form_is_invalid(state, qtbot, sentences) -> None:
+def test_the_choices_become_the_job_unless_a_form_is_invalid(state, qtbot, sentences):
     assert state.job() is None
     choose_all(state, qtbot)
     composed = state.job()
@@ -23,7 +23,7 @@ def test_the_choices_become_the_job_unless_a_form_is_invalid(state, qtbot, sente
     assert state.job() is not None
 
 
-def test_the_default_model_is_selected(state, studio, qtbot, home, monkeypatch) -> None:
+def test_the_default_model_is_selected(state, studio, qtbot, home, monkeypatch):
     models = {name: write_model(home.root / name) for name in ("Starter", "MiniLM")}
     monkeypatch.setattr(library, "included_models", lambda: models)
     usual = "app.pages.train.state.default_base_model"
@@ -45,7 +45,7 @@ def test_the_default_model_is_selected(state, studio, qtbot, home, monkeypatch) 
     assert chosen() == "little"
 
 
-def test_the_max_length_follows_the_data_until_it_is_set_by_hand(state, qtbot) -> None:
+def test_the_max_length_follows_the_data_until_it_is_set_by_hand(state, qtbot):
     choose_all(state, qtbot)
     suggested = state.choices.training.max_length
     assert 16 <= suggested < 128
@@ -59,7 +59,7 @@ def test_the_max_length_follows_the_data_until_it_is_set_by_hand(state, qtbot) -
     assert state.choices.training.max_length == suggested
 
 
-def test_start_queues_the_job(state, studio, qtbot) -> None:
+def test_start_queues_the_job(state, studio, qtbot):
     choose_all(state, qtbot)
     state.set_name("mine")
     composed = state.job()
@@ -72,7 +72,7 @@ def test_start_queues_the_job(state, studio, qtbot) -> None:
     assert state.choices.name == ""  # the next run gets a name of its own
 
 
-def test_deleted_data_or_models_cannot_start(state, studio, qtbot, sentences, model) -> None:
+def test_deleted_data_or_models_cannot_start(state, studio, qtbot, sentences, model):
     choose_all(state, qtbot)
     hidden = sentences.parent.rename(sentences.parent.with_name(".gone"))
     with qtbot.waitSignal(state.lists.changed):
@@ -88,7 +88,7 @@ def test_deleted_data_or_models_cannot_start(state, studio, qtbot, sentences, mo
     assert "“little” no longer exists" in state.obstacle(Step.BASE_MODEL)
 
 
-def test_a_version_without_incomplete_rows_is_made_and_undone(state, qtbot, make_data) -> None:
+def test_a_version_without_incomplete_rows_is_made_and_undone(state, qtbot, make_data):
     folder = make_data("holes", holes=2)
     with qtbot.waitSignal(state.lists.changed):
         state.lists.read()
@@ -110,7 +110,7 @@ def test_a_version_without_incomplete_rows_is_made_and_undone(state, qtbot, make
     assert state.choices.data is not None and state.choices.data.source.folder == folder
 
 
-def test_data_chosen_while_a_version_is_made_stays(state, qtbot, make_data, sentences) -> None:
+def test_data_chosen_while_a_version_is_made_stays(state, qtbot, make_data, sentences):
     folder = make_data("holes", holes=2)
     with qtbot.waitSignal(state.lists.changed):
         state.lists.read()

@@ -26,7 +26,7 @@ from tests.app.pages.train.chosen import (
 )
 
 
-def test_the_summary_names_task_weights_and_duration_and_shows_names_literally() -> None:
+def test_the_summary_names_task_weights_and_duration_and_shows_names_literally():
     assert summary(chosen(SENTENCE)) == (
         "Fine-tune “little” on “films” (2 label(s), all weights)."
         " 10 epoch(s) over 900 rows, batch size 32, learning rate 5e-4."
@@ -49,7 +49,7 @@ def test_the_summary_names_task_weights_and_duration_and_shows_names_literally()
     assert hostile in summary(choices)
 
 
-def test_the_command_can_be_pasted_into_a_shell() -> None:
+def test_the_command_can_be_pasted_into_a_shell():
     file = Path("films-little.json")
     assert command("train", file) == "bert-studio train films-little.json --into films-little"
     hostile = Path("$(rm -rf ~); `x` 'y'.json")
@@ -57,7 +57,7 @@ def test_the_command_can_be_pasted_into_a_shell() -> None:
     assert shlex.split(command("cluster", hostile)) == words
 
 
-def test_advanced_changes_are_listed_with_their_defaults() -> None:
+def test_advanced_changes_are_listed_with_their_defaults():
     choices = chosen(ONWARD)
     assert changed_by_advanced(choices) == []
     simple = with_training(choices, batch_size=16, seed=1, train_fraction=0.1)
@@ -81,7 +81,7 @@ def test_advanced_changes_are_listed_with_their_defaults() -> None:
     assert "0.5 (default 1)" in change
 
 
-def test_warnings_name_doubtful_choices_only() -> None:
+def test_warnings_name_doubtful_choices_only():
     assert warnings(chosen(SENTENCE), Lengths((10, 20)), estimate()) == []
     spec = dataset().model_copy(update={"rows": {"train": 9}, "labels": {"a": 3, "b": 900}})
     doubtful = replace(chosen(SENTENCE), data=replace(data(), spec=spec))
@@ -100,12 +100,12 @@ def test_warnings_name_doubtful_choices_only() -> None:
     assert "need up to 4.0 GB, but only 3.0 GB are free" in text
 
 
-def test_the_verdict_follows_the_free_memory() -> None:
+def test_the_verdict_follows_the_free_memory():
     for gigabytes, word in [(1, "fits"), (7, "tight"), (9, "too large")]:
         assert verdict(estimate(gigabytes * GB)) == word
 
 
-def test_disk_space_includes_checkpoints_snapshots_and_a_cache() -> None:
+def test_disk_space_includes_checkpoints_snapshots_and_a_cache():
     many = {"checkpoint": GB, "checkpoints": 4, "snapshot": GB // 4, "snapshots": 12}
     snapshots = estimate().model_copy(update=many)
     text = "Needs up to 7.0 GB of disk (4 checkpoints of 1.0 GB, 12 snapshots of 250 MB)."

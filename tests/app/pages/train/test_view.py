@@ -22,7 +22,7 @@ from tests.app.pages.train.conftest import go_to_review, pick, press
 HOSTILE = '<img src="file:///CANARY.png"><b>x</b>&amp; R&D'
 
 
-def test_a_worker_is_kept_ready_while_a_run_is_composed(studio, qtbot, monkeypatch) -> None:
+def test_a_worker_is_kept_ready_while_a_run_is_composed(studio, qtbot, monkeypatch):
     calls: list[str] = []
     for name in ("stand_by", "stand_down"):
         monkeypatch.setattr(studio.dispatcher, name, lambda name=name: calls.append(name))
@@ -39,7 +39,7 @@ def test_a_worker_is_kept_ready_while_a_run_is_composed(studio, qtbot, monkeypat
     assert len(calls) == 2
 
 
-def test_going_through_and_back_loses_nothing_and_starts_a_run(page, studio, qtbot) -> None:
+def test_going_through_and_back_loses_nothing_and_starts_a_run(page, studio, qtbot):
     assert not page.bar.steps[Step.BASE_MODEL].isEnabled()
     assert "Choose a task" in page.bar.steps[Step.BASE_MODEL].toolTip()
     press(qtbot, page.task.cards[SENTENCE])
@@ -76,7 +76,7 @@ def test_going_through_and_back_loses_nothing_and_starts_a_run(page, studio, qtb
         assert find_run(session, signal.args[1]["run"]).parse_job() == composed
 
 
-def test_next_is_disabled_with_a_reason_until_something_is_chosen(page, studio, qtbot) -> None:
+def test_next_is_disabled_with_a_reason_until_something_is_chosen(page, studio, qtbot):
     assert page.state.choices.model is not None, "the only model is chosen"
     assert not page.next.isEnabled()
     assert page.reason.text() == "Choose a task."
@@ -103,7 +103,7 @@ def test_next_is_disabled_with_a_reason_until_something_is_chosen(page, studio, 
     assert signal.args == ["models", {"get": True}]
 
 
-def test_the_wizard_is_completed_by_keyboard(page, qtbot) -> None:
+def test_the_wizard_is_completed_by_keyboard(page, qtbot):
     page.activateWindow()
     qtbot.waitUntil(page.isActiveWindow)
     page.task.cards[SENTENCE].setFocus()
@@ -123,7 +123,7 @@ def test_the_wizard_is_completed_by_keyboard(page, qtbot) -> None:
     qtbot.waitUntil(lambda: page.step is Step.SETTINGS)
 
 
-def test_enter_does_not_start_the_same_job_again(page, studio, qtbot, monkeypatch) -> None:
+def test_enter_does_not_start_the_same_job_again(page, studio, qtbot, monkeypatch):
     started: list[JobSpec] = []
     monkeypatch.setattr(studio.dispatcher, "start", lambda job: started.append(job) or "run")
     go_to_review(qtbot, page)
@@ -134,7 +134,7 @@ def test_enter_does_not_start_the_same_job_again(page, studio, qtbot, monkeypatc
     assert page.step < Step.REVIEW and page.state.choices.data is not None
 
 
-def test_start_validates_and_shows_each_step_once(page, qtbot, monkeypatch) -> None:
+def test_start_validates_and_shows_each_step_once(page, qtbot, monkeypatch):
     go_to_review(qtbot, page)
     qtbot.waitUntil(lambda: page.state.estimate.progress is not None)
     page.state.set_name("named")
@@ -171,7 +171,7 @@ def test_start_validates_and_shows_each_step_once(page, qtbot, monkeypatch) -> N
     assert sorted(shown) == sorted(shows.values())
 
 
-def test_a_saved_job_that_is_dropped_opens_in_the_wizard(page, studio, qtbot, tmp_path) -> None:
+def test_a_saved_job_that_is_dropped_opens_in_the_wizard(page, studio, qtbot, tmp_path):
     go_to_review(qtbot, page)
     expected = page.state.job().model_copy(update={"name": "Saved"})
     file, rows = tmp_path / "job.json", tmp_path / "rows.json"
@@ -188,7 +188,7 @@ def test_a_saved_job_that_is_dropped_opens_in_the_wizard(page, studio, qtbot, tm
     assert notice.args[0].is_error and "job.json" in notice.args[0].problem
 
 
-def test_without_data_the_page_offers_the_sample(studio, qtbot, model) -> None:
+def test_without_data_the_page_offers_the_sample(studio, qtbot, model):
     page = TrainPage(studio)
     qtbot.addWidget(page)
     with qtbot.waitExposed(page):
@@ -202,7 +202,7 @@ def test_without_data_the_page_offers_the_sample(studio, qtbot, model) -> None:
     assert page.next.isEnabled()
 
 
-def test_names_with_markup_are_shown_as_they_are(page, qtbot, make_data) -> None:
+def test_names_with_markup_are_shown_as_they_are(page, qtbot, make_data):
     make_data(HOSTILE)
     with qtbot.waitSignal(page.state.lists.changed):
         page.state.lists.read()
@@ -217,7 +217,7 @@ def test_names_with_markup_are_shown_as_they_are(page, qtbot, make_data) -> None
     qtbot.waitUntil(lambda: not page.state.preview.is_reading)
 
 
-def test_a_pick_list_is_a_sound_model(qtbot, qtmodeltester) -> None:
+def test_a_pick_list_is_a_sound_model(qtbot, qtmodeltester):
     picks = PickList("Things")
     qtbot.addWidget(picks)
     shown = [Pick(1, "one", "1 row"), Pick(2, "two", "2 rows", reason="It does not fit.")]
@@ -230,7 +230,7 @@ def test_a_pick_list_is_a_sound_model(qtbot, qtmodeltester) -> None:
     assert picks.chosen() is None
 
 
-def test_steps_are_drawn_and_requests_loaded(page, qtbot, looks, screen, sentences, model) -> None:
+def test_steps_are_drawn_and_requests_loaded(page, qtbot, looks, screen, sentences, model):
     go_to_review(qtbot, page)
     for theme in ("light", "dark"):
         looks(theme)
@@ -250,7 +250,7 @@ def test_steps_are_drawn_and_requests_loaded(page, qtbot, looks, screen, sentenc
         assert page.state.job() == composed
 
 
-def test_a_task_set_by_a_data_set_is_visible_and_undone(page, qtbot, make_data, screen) -> None:
+def test_a_task_set_by_a_data_set_is_visible_and_undone(page, qtbot, make_data, screen):
     page.resize(1000, 420)  # the last cards are below the fold
     assert page.adjusted.isHidden()
     page.arrive({"data": make_data("bare", label=False)})

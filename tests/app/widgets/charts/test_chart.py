@@ -4,13 +4,12 @@ import numpy as np
 import pyqtgraph
 import pytest
 from PySide6.QtCore import Qt
-from pytestqt.qtbot import QtBot
 
 from app.widgets.charts.chart import Axis, Chart, Line, describe_series, log_ticks, peaks, ticks
 from app.widgets.charts.view import ZoomChart
 
 
-def test_peaks_and_levels_of_detail_keep_the_extremes() -> None:
+def test_peaks_and_levels_of_detail_keep_the_extremes():
     x = np.arange(1000, dtype=np.float64)
     y = np.random.default_rng(1).normal(size=1000)
     y[500] = 50.0
@@ -27,7 +26,7 @@ def test_peaks_and_levels_of_detail_keep_the_extremes() -> None:
     assert span.low == pytest.approx(-1.1, abs=0.01) and span.high == pytest.approx(1.1, abs=0.01)
 
 
-def test_ticks_of_linear_and_logarithmic_axes_are_round() -> None:
+def test_ticks_of_linear_and_logarithmic_axes_are_round():
     for ends, expected in (
         ((0, 1), [0, 0.2, 0.4, 0.6, 0.8, 1.0]),
         ((-3, 9), [-2, 0, 2, 4, 6, 8]),
@@ -40,7 +39,7 @@ def test_ticks_of_linear_and_logarithmic_axes_are_round() -> None:
     assert [10**at for at in log_ticks(0.1, 0.2)] == pytest.approx([1.3, 1.4, 1.5])
 
 
-def test_a_series_is_described_with_its_gaps() -> None:
+def test_a_series_is_described_with_its_gaps():
     x = np.arange(0.0, 50.0, 10.0)
     text = describe_series("loss", x, np.array([3.0, np.nan, 1.0, np.nan, 2.0]))
     assert "from 3.0000 at step 0 to 2.0000 at step 40" in text
@@ -48,7 +47,7 @@ def test_a_series_is_described_with_its_gaps() -> None:
     assert "no values yet" in describe_series("loss", x, np.full(5, np.nan))
 
 
-def test_a_chart_is_zoomed_reset_and_read_by_keys(qtbot: QtBot) -> None:
+def test_a_chart_is_zoomed_reset_and_read_by_keys(qtbot):
     view = ZoomChart("curves")
     qtbot.addWidget(view)
     view.resize(500, 300)
@@ -71,7 +70,7 @@ def test_a_chart_is_zoomed_reset_and_read_by_keys(qtbot: QtBot) -> None:
     view.grab()
 
 
-def test_long_curves_are_drawn_from_few_points(qtbot: QtBot, monkeypatch) -> None:
+def test_long_curves_are_drawn_from_few_points(qtbot, monkeypatch):
     """`python -m benchmarks runs list` measures the frame rate."""
     drawn: list[int] = []
     to_path = pyqtgraph.functions.arrayToQPath

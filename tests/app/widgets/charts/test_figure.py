@@ -186,7 +186,7 @@ def test_a_right_click_opens_the_menu_and_a_save_dialog(qtbot, button, tmp_path,
     dialog.close()
 
 
-def test_numbers_have_the_digits_that_float32_holds() -> None:
+def test_numbers_have_the_digits_that_float32_holds():
     values = np.random.default_rng(1).random(200).astype(np.float32)
     text = figure.csv_text(Table(("value",), [(float(value),) for value in values]))
     words = text.split()[1:]

@@ -1,7 +1,6 @@
 """Curves show what was measured, gaps included, and say it in words."""
 
 import math
-from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -10,7 +9,6 @@ from hypothesis import strategies as st
 from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QImage, QPainter
 
-from app import theme
 from app.widgets.charts.chart import Marker
 from app.widgets.charts.figure import csv_text
 from app.widgets.charts.live import LiveChart
@@ -36,7 +34,7 @@ def drawn_points(curve: LiveChart, name: str) -> tuple[np.ndarray, np.ndarray]:
     return x, y
 
 
-def test_points_are_drawn_added_and_replaced_after_a_resume(curve: LiveChart) -> None:
+def test_points_are_drawn_added_and_replaced_after_a_resume(curve):
     curve.set_series("loss", [0, 1, 2], [3.0, None, 1.0])
     curve.append("loss", [3], [0.5])
     x, y = drawn_points(curve, "loss")
@@ -47,7 +45,7 @@ def test_points_are_drawn_added_and_replaced_after_a_resume(curve: LiveChart) ->
     assert curve.series("loss").values.tolist() == [4.0, 3.0, 2.5, 1.5]
 
 
-def test_the_crosshair_shows_the_values_known_at_its_step(qtbot, curve: LiveChart) -> None:
+def test_the_crosshair_shows_the_values_known_at_its_step(qtbot, curve):
     curve.set_series("training", range(1, 101), [1 / step for step in range(1, 101)])
     curve.set_series("validation", [41, 81], [0.5, 0.25])
     curve.draw_now()
@@ -64,7 +62,7 @@ def test_the_crosshair_shows_the_values_known_at_its_step(qtbot, curve: LiveChar
     assert curve.readout.full_text() == ""
 
 
-def test_a_single_series_is_read_in_the_heading_by_mouse_and_keys(curve, qtbot) -> None:
+def test_a_single_series_is_read_in_the_heading_by_mouse_and_keys(curve, qtbot):
     curve.set_series("loss", [0, 10, 20], [3.0, 2.0, 1.0])
     curve.draw_now()
     for step, text in ((11.0, "step 11: 2.0000 (step 10)"), (10.0, "step 10: 2.0000")):
@@ -86,7 +84,7 @@ def test_a_single_series_is_read_in_the_heading_by_mouse_and_keys(curve, qtbot) 
 
 
 @pytest.mark.parametrize("width", [320, 480, 900])
-def test_every_value_fits(curve: LiveChart, width: int) -> None:
+def test_every_value_fits(curve, width):
     curve.resize(width, 300)
     for name in ("accuracy", "F1", "macro F1", "micro F1", "weighted F1"):
         curve.set_series(name, [10, 20], [0.7, 0.8])
@@ -101,7 +99,7 @@ def test_every_value_fits(curve: LiveChart, width: int) -> None:
     assert {box.top() for box in curve.legend.boxes()} == lines, "reading moves nothing"
 
 
-def test_an_empty_curve_says_why_and_others_are_described_in_words(curve: LiveChart) -> None:
+def test_an_empty_curve_says_why_and_others_are_described_in_words(curve):
     assert curve.accessibleDescription() == "No values yet"
     curve.set_empty_text("The run ended before its first step.")
     curve.draw_now()
@@ -120,7 +118,7 @@ def test_an_empty_curve_says_why_and_others_are_described_in_words(curve: LiveCh
     assert_accessible(curve)
 
 
-def test_axes_have_ticks_and_omit_or_clip_what_does_not_fit(curve: LiveChart) -> None:
+def test_axes_have_ticks_and_omit_or_clip_what_does_not_fit(curve):
     curve.set_series("loss", [0, 25_000], [0.25, 0.31])
     curve.draw_now()
     left, bottom = (curve.plot.getAxis(side) for side in ("left", "bottom"))
@@ -142,7 +140,7 @@ def test_axes_have_ticks_and_omit_or_clip_what_does_not_fit(curve: LiveChart) ->
     assert curve.plot.getViewBox().viewRange()[1][1] < 10
 
 
-def test_the_saved_chart_matches_the_shown_one(curve: LiveChart) -> None:
+def test_the_saved_chart_matches_the_shown_one(curve):
     assert curve.figure() is None
     curve.set_series("loss", [0, 1, 2, 3], [4.0, 1.0, 1.0, 1.0])
     curve.set_smoothing(3)
@@ -159,7 +157,7 @@ def test_the_saved_chart_matches_the_shown_one(curve: LiveChart) -> None:
     assert [row[:3] for row in figure.table().rows][4:6] == [("loss", 0, 2.5), ("loss", 1, 2.0)]
 
 
-def test_series_differ_in_more_than_colour_and_markup_is_literal(curve) -> None:
+def test_series_differ_in_more_than_colour_and_markup_is_literal(curve):
     for number in range(4):
         curve.set_series(f"run {number}", [0, 1], [number, number])
     curve.draw_now()
@@ -177,7 +175,7 @@ def test_series_differ_in_more_than_colour_and_markup_is_literal(curve) -> None:
     assert "<b>one</b>\t0.0\t0.0" in csv_text(figure.table(), "\t")
 
 
-def test_a_window_shows_the_last_steps_and_new_points_do_not_move_a_zoom(curve: LiveChart) -> None:
+def test_a_window_shows_the_last_steps_and_new_points_do_not_move_a_zoom(curve):
     curve.set_series("loss", range(100), [1.0] * 100)
     curve.draw_now()
     curve.plot.setXRange(10, 20)
@@ -193,7 +191,7 @@ def test_a_window_shows_the_last_steps_and_new_points_do_not_move_a_zoom(curve: 
     assert first == pytest.approx(899, abs=5) and last == pytest.approx(999, abs=5)
 
 
-def test_a_million_points_are_drawn_in_time(qtbot, curve: LiveChart) -> None:
+def test_a_million_points_are_drawn_in_time(qtbot, curve):
     steps = np.arange(1_000_000)
     curve.set_series("loss", steps, np.sin(steps / 1e4))
     for number in range(5):
@@ -202,7 +200,7 @@ def test_a_million_points_are_drawn_in_time(qtbot, curve: LiveChart) -> None:
     assert len(curve.series("loss")) == 1_000_005
 
 
-def test_curves_follow_the_theme(curve: LiveChart, looks: Callable[[theme.Choice], None]) -> None:
+def test_curves_follow_the_theme(curve, looks):
     curve.set_series("loss", [0, 1], [0.0, 1.0])
     curve.draw_now()
     line = curve.plot.item("loss")
@@ -213,7 +211,7 @@ def test_curves_follow_the_theme(curve: LiveChart, looks: Callable[[theme.Choice
     assert line.opts["symbolBrush"] == dark != light
 
 
-def test_smoothing_is_the_mean_of_the_neighbours() -> None:
+def test_smoothing_is_the_mean_of_the_neighbours():
     series = StepSeries(range(7), [0, 0, 0, 7, 0, 0, 0])
     assert series.smooth(1).tolist() == series.values.tolist()
     assert series.smooth(3).tolist() == pytest.approx([0, 0, 7 / 3, 7 / 3, 7 / 3, 0, 0])
@@ -224,7 +222,7 @@ def test_smoothing_is_the_mean_of_the_neighbours() -> None:
 
 @tries(40)
 @given(st.lists(st.one_of(st.none(), st.floats(allow_nan=True, width=32)), max_size=60))
-def test_any_numbers_make_a_series(values: list[float | None]) -> None:
+def test_any_numbers_make_a_series(values):
     series = StepSeries()
     for step, value in enumerate(values):
         series.extend([step], [value])
@@ -236,7 +234,7 @@ def test_any_numbers_make_a_series(values: list[float | None]) -> None:
 @pytest.mark.parametrize(
     "values", [[], [None], [math.nan, math.inf], [1.0], [1.0, 1.0], [0.0, None, 2.0] * 500]
 )
-def test_a_sparkline_takes_any_values(qapp, values: list[float | None]) -> None:
+def test_a_sparkline_takes_any_values(qapp, values):
     image = QImage(80, 24, QImage.Format.Format_ARGB32)
     image.fill(Qt.GlobalColor.white)
     blank = image.copy()

@@ -52,7 +52,7 @@ def sentences(conditions: Conditions) -> list[str]:
     return [str(condition.sentence) for condition in conditions]
 
 
-def test_a_click_or_key_selects_a_cell_a_row_or_a_column(qtbot) -> None:
+def test_a_click_or_key_selects_a_cell_a_row_or_a_column(qtbot):
     widget, chosen = picture(qtbot), []
     widget.chosen.connect(lambda some: chosen.append(sentences(some)))
     for row, column in ((0, 1), (1, -1), (-1, 1)):
@@ -70,7 +70,7 @@ def test_a_click_or_key_selects_a_cell_a_row_or_a_column(qtbot) -> None:
     assert widget.matrix.accessibleDescription() == "Predicted “b”: 3 row(s)"
 
 
-def test_names_wider_than_a_cell_are_rotated_and_complete(qtbot) -> None:
+def test_names_wider_than_a_cell_are_rotated_and_complete(qtbot):
     labels = ("animals and plants", "games and sport", "religion and myth")
     gold = list(labels) * 2
     widget = picture(qtbot)
@@ -95,7 +95,7 @@ def test_names_wider_than_a_cell_are_rotated_and_complete(qtbot) -> None:
     assert not widget.grab().isNull()
 
 
-def test_the_figure_draws_shown_labels_and_has_all_numbers(qtbot) -> None:
+def test_the_figure_draws_shown_labels_and_has_all_numbers(qtbot):
     widget = picture(qtbot)
     widget.matrix.set_unit(BY_ROW)
     drawing = widget.figure()
@@ -104,7 +104,7 @@ def test_the_figure_draws_shown_labels_and_has_all_numbers(qtbot) -> None:
     assert not figure.image(drawing).isNull()
 
 
-def test_the_labels_with_most_mistakes_are_shown() -> None:
+def test_the_labels_with_most_mistakes_are_shown():
     counts = np.zeros((40, 40), dtype=np.int64)
     counts[3, 39] = counts[2, 1] = 5
     shown = shown_labels(Confusion(tuple(map(str, range(40))), counts))
@@ -113,7 +113,7 @@ def test_the_labels_with_most_mistakes_are_shown() -> None:
     assert sorted(shown) == shown.tolist()
 
 
-def test_a_label_has_its_intervals_and_a_cell_selects_the_rows_behind_it(qtbot) -> None:
+def test_a_label_has_its_intervals_and_a_cell_selects_the_rows_behind_it(qtbot):
     picture, chosen = LabelTablePicture(), []
     qtbot.addWidget(picture)
     picture.show_measured(LabelTablePicture.measure(EXAMPLES))
@@ -134,7 +134,7 @@ def test_a_label_has_its_intervals_and_a_cell_selects_the_rows_behind_it(qtbot) 
     assert picture.figure() is not None
 
 
-def test_scores_have_a_single_notation() -> None:
+def test_scores_have_a_single_notation():
     lopsided = Interval(1 / 18, 0.0099, 0.2576)
     assert with_ends(lopsided, per_cent) == "5.6 (1.0 to 25.8)"
     assert score_text(lopsided, is_share=True) == "5.6 (1.0 to 25.8)"
@@ -147,7 +147,7 @@ def test_scores_have_a_single_notation() -> None:
     assert with_ends(Interval(0.5, math.nan, math.nan), per_cent) == "50.0"
 
 
-def test_label_columns_fit_a_small_window(qtbot) -> None:
+def test_label_columns_fit_a_small_window(qtbot):
     picture = LabelTablePicture()
     qtbot.addWidget(picture)
     picture.resize(384, 300)  # as the pictures in a window of 1100 px
@@ -163,7 +163,7 @@ def test_label_columns_fit_a_small_window(qtbot) -> None:
         assert header.sectionSize(column) >= picture.table.sizeHintForColumn(column)
 
 
-def test_a_cell_of_the_table_is_chosen_once_by_a_click_and_by_a_key(qtbot) -> None:
+def test_a_cell_of_the_table_is_chosen_once_by_a_click_and_by_a_key(qtbot):
     picture, chosen = LabelTablePicture(), []
     qtbot.addWidget(picture)
     picture.resize(500, 300)

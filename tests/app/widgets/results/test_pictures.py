@@ -101,7 +101,7 @@ EXAMPLES: dict[str, Predictions] = {
 PICTURES = [(task, kind) for task in EXAMPLES for kind in task_part(task).pictures]
 
 
-def test_every_picture_is_measured_shown_and_saved(qtbot) -> None:
+def test_every_picture_is_measured_shown_and_saved(qtbot):
     for task, kind in PICTURES:
         picture = kind()
         qtbot.addWidget(picture)
@@ -121,7 +121,7 @@ def test_every_picture_is_measured_shown_and_saved(qtbot) -> None:
         assert len(set(keys)) == len(keys)
 
 
-def test_masked_tokens_are_grouped_by_frequency_and_the_worst_named(qtbot) -> None:
+def test_masked_tokens_are_grouped_by_frequency_and_the_worst_named(qtbot):
     lines = FrequencyPicture.measure(EXAMPLES["pretraining"]).lines
     assert [(line.group.count, line.group.score.value) for line in lines] == [(20, 0.0), (20, 1.0)]
     assert [line.name for line in lines] == ["1 – 9", "1,000 – 9,999"]
@@ -138,7 +138,7 @@ def test_masked_tokens_are_grouped_by_frequency_and_the_worst_named(qtbot) -> No
     assert other.table.isColumnHidden(LOSS), "no losses"
 
 
-def test_a_line_selects_as_many_rows_as_it_names(qtbot) -> None:
+def test_a_line_selects_as_many_rows_as_it_names(qtbot):
     for task, kind in PICTURES:
         if not issubclass(kind, GroupPicture):
             continue
@@ -152,23 +152,18 @@ def test_a_line_selects_as_many_rows_as_it_names(qtbot) -> None:
             assert count == line.group.count or kind is SpanErrorsPicture
 
 
-def test_a_bar_of_the_reliability_diagram_selects_its_rows_by_keyboard(qtbot) -> None:
+def test_a_bar_of_the_reliability_diagram_selects_its_rows_by_keyboard(qtbot):
     picture, chosen = ReliabilityPicture(), []
     qtbot.addWidget(picture)
     picture.show_measured(ReliabilityPicture.measure(EXAMPLES["text_classification"]))
     picture.chosen.connect(chosen.append)
     QTest.keyClick(picture.view, Qt.Key.Key_Return)
-    assert mask(EXAMPLES["text_classification"], chosen[0]).tolist() == [
-        False,
-        False,
-        True,
-        False,
-    ]
+    assert mask(EXAMPLES["text_classification"], chosen[0]).tolist() == [False, False, True, False]
     assert "1 row(s), 0.0 % right" in picture.view.accessibleDescription()
     assert "ECE" in picture.note.text()
 
 
-def test_the_threshold_is_moved_by_keyboard_and_by_mouse(qtbot) -> None:
+def test_the_threshold_is_moved_by_keyboard_and_by_mouse(qtbot):
     picture, chosen = ThresholdPicture(), []
     qtbot.addWidget(picture)
     picture.resize(400, 400)
@@ -182,17 +177,12 @@ def test_the_threshold_is_moved_by_keyboard_and_by_mouse(qtbot) -> None:
     assert "precision 100.0 %, recall 50.0 %" in picture.note.text()
     picture.chosen.connect(chosen.append)
     picture.above.click()
-    assert mask(EXAMPLES["text_classification"], chosen[0]).tolist() == [
-        False,
-        True,
-        False,
-        False,
-    ]
+    assert mask(EXAMPLES["text_classification"], chosen[0]).tolist() == [False, True, False, False]
     picture.best.click()
     assert picture.threshold == pytest.approx(0.65)  # between the rows of 0.7 and of 0.6
 
 
-def test_the_threshold_is_moved_on_the_pr_and_the_roc_curve_too(qtbot) -> None:
+def test_the_threshold_is_moved_on_the_pr_and_the_roc_curve_too(qtbot):
     picture = ThresholdPicture()
     qtbot.addWidget(picture)
     picture.show_measured(ThresholdPicture.measure(EXAMPLES["text_classification"]))
@@ -222,7 +212,7 @@ def decided(picture: ResultPicture) -> list[Any]:
     return decisions
 
 
-def test_a_threshold_is_applied_to_predictions_and_reset(qtbot) -> None:
+def test_a_threshold_is_applied_to_predictions_and_reset(qtbot):
     picture = ThresholdPicture()
     qtbot.addWidget(picture)
     decisions = decided(picture)
@@ -245,7 +235,7 @@ def test_a_threshold_is_applied_to_predictions_and_reset(qtbot) -> None:
     assert decisions[-1] == PredictionSettings()
 
 
-def test_all_labels_get_the_threshold_of_their_best_f1(qtbot) -> None:
+def test_all_labels_get_the_threshold_of_their_best_f1(qtbot):
     picture = ThresholdPicture()
     qtbot.addWidget(picture)
     decisions = decided(picture)
@@ -257,7 +247,7 @@ def test_all_labels_get_the_threshold_of_their_best_f1(qtbot) -> None:
     assert picture.use.isHidden()  # the most likely of three is predicted
 
 
-def test_a_temperature_is_applied_and_reset(qtbot) -> None:
+def test_a_temperature_is_applied_and_reset(qtbot):
     picture = ReliabilityPicture()
     qtbot.addWidget(picture)
     decisions = decided(picture)
@@ -280,7 +270,7 @@ def test_a_temperature_is_applied_and_reset(qtbot) -> None:
     assert decisions[-1] == PredictionSettings()
 
 
-def test_the_no_answer_threshold_is_moved_and_applied(qtbot) -> None:
+def test_the_no_answer_threshold_is_moved_and_applied(qtbot):
     picture, chosen = NoAnswerPicture(), []
     qtbot.addWidget(picture)
     decisions = decided(picture)
@@ -297,7 +287,7 @@ def test_the_no_answer_threshold_is_moved_and_applied(qtbot) -> None:
     assert picture.threshold < 0.1
 
 
-def test_a_click_in_a_chart_finds_the_zone_below_it(qtbot) -> None:
+def test_a_click_in_a_chart_finds_the_zone_below_it(qtbot):
     view = ZoneChart("chart")
     qtbot.addWidget(view)
     view.resize(460, 200)
@@ -324,7 +314,7 @@ class RecordingPainter(QPainter):
 
 
 @pytest.mark.parametrize("size", [(200, 88), (200, 120), (420, 300)])
-def test_the_labels_of_an_axis_never_cover_one_another(qtbot, size) -> None:
+def test_the_labels_of_an_axis_never_cover_one_another(qtbot, size):
     line = Line("", np.array([0.0, 1.0]), np.array([0.0, 1.0]))
     x, y = Axis("Predicted number", (0, 1)), Axis("Share of the rows", (0, 1))
     chart = Chart(x, y, (line,))

@@ -29,7 +29,7 @@ def edited(old: Dataset, rows: dict[int, RowEdit]) -> Dataset:
     return open_dataset(into)
 
 
-def test_edits_become_the_next_version_with_its_lineage(films: Dataset) -> None:
+def test_edits_become_the_next_version_with_its_lineage(films):
     train = [n for n in range(12) if films.page(n, 1)[0]["_split"] == "train"]
     other = next(n for n in train if n not in (2, 3, 5))
     new = edited(
@@ -58,7 +58,7 @@ def test_edits_become_the_next_version_with_its_lineage(films: Dataset) -> None:
     assert differences(films, films) == []
 
 
-def test_rows_are_matched_across_several_versions(films: Dataset) -> None:
+def test_rows_are_matched_across_several_versions(films):
     second = edited(films, {n: RowEdit(deleted=True) for n in (0, 4, 11)})
     third = edited(second, {0: RowEdit(cells={"text": "the second row"})})
     rows = differences(films, third)
@@ -77,7 +77,7 @@ def several(folder: Path, texts: dict[SplitName, list[str]]) -> Dataset:
     return imported(files, folder / "films" / "1")
 
 
-def test_rows_of_several_files_are_matched_by_their_cells(tmp_path: Path) -> None:
+def test_rows_of_several_files_are_matched_by_their_cells(tmp_path):
     """Each file has the same lines, so that they alone do not identify the missing row."""
     old = several(
         tmp_path,
@@ -99,7 +99,7 @@ def test_rows_of_several_files_are_matched_by_their_cells(tmp_path: Path) -> Non
     assert {row.after for row in back if row.before is None} == gone and len(back) == 4
 
 
-def test_copies_in_several_files_are_matched_in_their_order(tmp_path: Path) -> None:
+def test_copies_in_several_files_are_matched_in_their_order(tmp_path):
     old = several(tmp_path, {"train": ["one", "two", "three"], "test": ["one", "two"]})
     new = edited(old, {1: RowEdit(deleted=True), 4: RowEdit(cells={"text": "four"})})
     assert differences(old, new) == [
@@ -108,7 +108,7 @@ def test_copies_in_several_files_are_matched_in_their_order(tmp_path: Path) -> N
     ]
 
 
-def test_edits_survive_in_a_file_and_none_leave_no_file(tmp_path: Path) -> None:
+def test_edits_survive_in_a_file_and_none_leave_no_file(tmp_path):
     file = tmp_path / "edits" / "films-1.json"
     edits = PendingEdits(fingerprint="a", rows={3: RowEdit(cells={"label": "good"})})
     edits.write(file)
@@ -122,7 +122,7 @@ def test_edits_survive_in_a_file_and_none_leave_no_file(tmp_path: Path) -> None:
     assert not file.exists() and read_edits(file, "a") == PendingEdits(fingerprint="a")
 
 
-def test_one_edit_follows_another() -> None:
+def test_one_edit_follows_another():
     first = RowEdit(cells={"label": "good", "text": "a film"}, split="test")
     both = first.merge(RowEdit(cells={"label": "bad"}))
     assert both == RowEdit(cells={"label": "bad", "text": "a film"}, split="test")
@@ -140,5 +140,5 @@ def test_one_edit_follows_another() -> None:
         ("NOUN VERB O", 0, 1, "ADJ", "ADJ ADJ O"),
     ],
 )
-def test_words_get_a_tag(cell: str, first: int, last: int, name: str, wanted: str) -> None:
+def test_words_get_a_tag(cell, first, last, name, wanted):
     assert with_tag(cell, first, last, name) == wanted

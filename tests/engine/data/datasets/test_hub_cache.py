@@ -31,7 +31,7 @@ def commit(tmp_path: Path) -> Path:
     return commit
 
 
-def test_name_commit_and_licence_are_those_that_the_hubs_library_reads(commit: Path) -> None:
+def test_name_commit_and_licence_are_those_that_the_hubs_library_reads(commit):
     origin = cached_origin([commit / "film" / "train.csv", commit / "film" / "test.csv"])
     (repo,) = scan_cache_dir(commit.parents[2]).repos
     (revision,) = repo.revisions
@@ -40,7 +40,7 @@ def test_name_commit_and_licence_are_those_that_the_hubs_library_reads(commit: P
     )
 
 
-def test_an_import_keeps_it(commit: Path, tmp_path: Path) -> None:
+def test_an_import_keeps_it(commit, tmp_path):
     sources = {"train": commit / "film" / "train.csv", "test": commit / "film" / "test.csv"}
     spec = imported(sources, tmp_path / "1").spec
     assert spec.hub is not None and (spec.hub.name, spec.hub.revision) == ("somebody/moods", COMMIT)
@@ -50,7 +50,7 @@ def test_an_import_keeps_it(commit: Path, tmp_path: Path) -> None:
     assert spec.hub == given_origin
 
 
-def test_files_elsewhere_and_of_several_commits_have_none(commit: Path, tmp_path: Path) -> None:
+def test_files_elsewhere_and_of_several_commits_have_none(commit, tmp_path):
     other = commit.parent / "fedcba" / "train.csv"
     assert cached_origin([tmp_path / "train.csv"]) is None
     assert cached_origin([commit / "film" / "train.csv", tmp_path / "train.csv"]) is None
@@ -61,7 +61,7 @@ def test_files_elsewhere_and_of_several_commits_have_none(commit: Path, tmp_path
 @pytest.mark.parametrize(
     "card", ["", "---\nlicense: [a, b]\n---\n", "license: mit\n", "---\nlicense: mit\n"]
 )
-def test_a_card_that_states_no_licence(commit: Path, card: str) -> None:
+def test_a_card_that_states_no_licence(commit, card):
     (commit / "README.md").unlink()
     (commit / "README.md").write_text(card, encoding="utf-8")
     origin = cached_origin([commit / "film" / "train.csv"])

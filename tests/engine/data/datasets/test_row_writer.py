@@ -151,6 +151,6 @@ SOME = st.lists(st.text(st.sampled_from("aB \t\n\0\x1céßẞ\u00a0ﬁ"), max_si
 @example(["a b", " A ", "", "c\0d"])
 @example([])
 @tries(300)
-def test_a_batch_of_texts_gives_the_same_as_single_texts(some: list[str]) -> None:
+def test_a_batch_of_texts_gives_the_same_as_single_texts(some):
     cells = pa.array(["before", *some, "behind"], type=pa.string()).slice(1, len(some))
     assert plain_cells(cells) == [plain_text(text) for text in some]

@@ -354,7 +354,7 @@ def test_the_fingerprint_hashes_lengths_and_cells_in_order():
         assert result.hexdigest() == expected.hexdigest()
 
 
-def test_rows_of_several_files_in_a_split_have_their_source(tmp_path: Path) -> None:
+def test_rows_of_several_files_in_a_split_have_their_source(tmp_path):
     """So that scores can be split by source."""
     files = [tmp_path / name / "reviews.csv" for name in ("shop", "forum")]
     files += [tmp_path / "letters.csv", tmp_path / "test.csv"]
@@ -382,14 +382,14 @@ def hundred(tmp_path: Path) -> Dataset:
     return imported(write_lines(tmp_path / "reviews.csv", "text,label", *lines), tmp_path / "v")
 
 
-def test_rows_are_selected_by_index(hundred: Dataset) -> None:
+def test_rows_are_selected_by_index(hundred):
     rows = hundred.take(np.array([3, 50, 99]))
     assert [row["text"][4:] for row in rows] == ["bad film 3", "GOOD film 50", "bad film 99"]
     assert [row["_line"] for row in rows] == [5, 52, 101]
     assert hundred.take(np.array([7]), ["label"]) == [{"label": "1"}]
 
 
-def test_search_ignores_case_and_is_no_regular_expression(hundred: Dataset) -> None:
+def test_search_ignores_case_and_is_no_regular_expression(hundred):
     assert len(hundred.find("good")) == 66
     assert list(hundred.find("FILM 42")) == [42]
     assert not len(hundred.find("no such words")) and not len(hundred.find(".*"))

@@ -125,7 +125,7 @@ def test_a_change_anywhere_in_it_changes_its_digest(tmp_path):
     assert source_digest(folder) != before
 
 
-def test_each_file_is_read_in_its_encoding_with_a_note(tmp_path: Path) -> None:
+def test_each_file_is_read_in_its_encoding_with_a_note(tmp_path):
     folder = made(tmp_path / "mails", **{f"{n:02}": f"a mail ☂ number {n}" for n in range(20)})
     (folder / "03.txt").write_bytes("Grüße aus Köln, für Zoë".encode("cp1252"))
     (folder / "04.txt").write_bytes("ein Gruß ☂".encode("utf-16"))
@@ -142,14 +142,14 @@ def test_each_file_is_read_in_its_encoding_with_a_note(tmp_path: Path) -> None:
     assert "read as utf-16" in notes and "“�”: once, in line 7" in notes
 
 
-def test_the_first_file_does_not_decide_for_the_others(tmp_path: Path) -> None:
+def test_the_first_file_does_not_decide_for_the_others(tmp_path):
     folder = made(tmp_path / "mails", b="schöne Grüße ☂", c="noch mehr Grüße")
     (folder / "a.txt").write_bytes("schöne Grüße".encode("latin-1"))
     _, cells = rows(folder)
     assert [text for text, _ in cells] == ["schöne Grüße", "schöne Grüße ☂", "noch mehr Grüße"]
 
 
-def test_the_encoding_can_be_set(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_encoding_can_be_set(tmp_path, capsys):
     table, folder = tmp_path / "table.csv", tmp_path / "mails"
     folder.mkdir()
     text = "καλημέρα κόσμε"

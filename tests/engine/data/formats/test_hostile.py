@@ -2,21 +2,20 @@
 
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
 from engine.data.formats.reading import preview, read, recognise
 from engine.errors import BadFile
 from engine.runs.launch import CODE
-from tests.engine.data.formats.hostile import CASES, Case
+from tests.engine.data.formats.hostile import CASES
 
 READ = [case for case in CASES if case.rows is not None]
 REFUSED = [case for case in CASES if case.rows is None]
 
 
 @pytest.mark.parametrize("case", READ, ids=lambda case: case.name)
-def test_a_hostile_file_gives_all_its_rows(case: Case, tmp_path: Path) -> None:
+def test_a_hostile_file_gives_all_its_rows(case, tmp_path):
     path = tmp_path / case.name
     case.make(path)
     recognised = recognise(path)
@@ -28,7 +27,7 @@ def test_a_hostile_file_gives_all_its_rows(case: Case, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("case", REFUSED, ids=lambda case: case.name)
-def test_a_hostile_file_is_refused_with_the_position(case: Case, tmp_path: Path) -> None:
+def test_a_hostile_file_is_refused_with_the_position(case, tmp_path):
     path = tmp_path / case.name
     case.make(path)
     with pytest.raises(BadFile) as caught:
@@ -60,7 +59,7 @@ print(re.search(r"VmHWM:\\s*(\\d+)", Path("/proc/self/status").read_text())[1])
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is counted in other units")
-def test_no_hostile_file_takes_much_memory(tmp_path: Path) -> None:
+def test_no_hostile_file_takes_much_memory(tmp_path):
     """All of them in one process, at its worst moment."""
     command = [sys.executable, "-c", MEMORY, str(tmp_path)]
     out = subprocess.run(command, check=True, capture_output=True, text=True, cwd=CODE).stdout

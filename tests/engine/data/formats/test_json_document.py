@@ -23,7 +23,7 @@ def written(path: Path, value: object = SPLITS, indent: int | None = None) -> Pa
 
 
 @pytest.mark.parametrize("indent", [None, 2])
-def test_lists_are_imported_as_the_splits_they_are(tmp_path: Path, indent: int | None) -> None:
+def test_lists_are_imported_as_the_splits_they_are(tmp_path, indent):
     file = written(tmp_path / "intents.json", indent=indent)
     train, validation = list_parts(file)
     assert (train, validation) == (file / "train", file / "validation"), "an empty list is none"
@@ -32,7 +32,7 @@ def test_lists_are_imported_as_the_splits_they_are(tmp_path: Path, indent: int |
     assert dataset.rows("validation").texts == ["c d"]
 
 
-def test_splits_are_read_packed_and_in_archives(tmp_path: Path) -> None:
+def test_splits_are_read_packed_and_in_archives(tmp_path):
     file = written(tmp_path / "intents.json")
     packed = tmp_path / "packed.json.gz"
     packed.write_bytes(gzip.compress(file.read_bytes()))
@@ -47,14 +47,14 @@ def test_splits_are_read_packed_and_in_archives(tmp_path: Path) -> None:
         assert [row.cells for row in read(part, guess.reading)] == [("a b", "x"), ("c d", "y")]
 
 
-def test_without_a_split_name_the_splits_are_listed_and_none_is_read(tmp_path: Path) -> None:
+def test_without_a_split_name_the_splits_are_listed_and_none_is_read(tmp_path):
     file = written(tmp_path / "intents.json")
     with pytest.raises(BadFile, match="train, validation are splits") as raised:
         recognise(file)
     assert "intents.json/train" in raised.value.advice
 
 
-def test_a_missing_list_is_refused_and_the_available_ones_are_named(tmp_path: Path) -> None:
+def test_a_missing_list_is_refused_and_the_available_ones_are_named(tmp_path):
     file = written(tmp_path / "intents.json")
     with pytest.raises(BadFile, match="no list “dev” in it") as raised:
         recognise(file / "dev")
@@ -67,7 +67,7 @@ def test_a_missing_list_is_refused_and_the_available_ones_are_named(tmp_path: Pa
         recognise(table / "train")
 
 
-def test_other_and_broken_documents_stay_unchanged(tmp_path: Path) -> None:
+def test_other_and_broken_documents_stay_unchanged(tmp_path):
     one = written(tmp_path / "one.json", {"train": ROWS})
     mixed = written(tmp_path / "mixed.json", {"train": ROWS, "labels": ["x", "y"]})
     cut = tmp_path / "cut.json"

@@ -30,7 +30,7 @@ def written(file: Path, items: list[object]) -> Path:
 
 
 @pytest.mark.parametrize("name", ["reviews.jsonl", "reviews.json"])
-def test_values_of_nested_objects_become_columns_with_a_note(tmp_path: Path, name: str) -> None:
+def test_values_of_nested_objects_become_columns_with_a_note(tmp_path, name):
     file = written(tmp_path / name, [*REVIEWS, {"id": 20, "review": None, "by": {"age": 3}}])
     guess = recognise(file)
     assert guess.columns == ("id", "review.text", "review.stars", "by.name", "by.age")
@@ -43,7 +43,7 @@ def test_values_of_nested_objects_become_columns_with_a_note(tmp_path: Path, nam
     assert message in table.notes and not any("null" in note for note in table.notes)
 
 
-def test_answers_lists_and_objects_of_many_names_stay_cells(tmp_path: Path) -> None:
+def test_answers_lists_and_objects_of_many_names_stay_cells(tmp_path):
     many = {f"word{n}": n for n in range(MAX_NAMES + 1)}
     item = {"answers": {"text": ["a"], "answer_start": [0]}, "counts": many, "odd": {"a": 1}}
     file = written(tmp_path / "rows.jsonl", [item, item | {"odd": "plain"}])
@@ -53,7 +53,7 @@ def test_answers_lists_and_objects_of_many_names_stay_cells(tmp_path: Path) -> N
     assert [json.loads(cell) for cell in first] == [*item.values()]
 
 
-def test_what_has_no_column_stays_together(tmp_path: Path, monkeypatch) -> None:
+def test_what_has_no_column_stays_together(tmp_path, monkeypatch):
     """Names that appear first further below, other values, and a key that is called as a column."""
     monkeypatch.setattr(json_nested, "SAMPLE_OBJECTS", 20)
     late = {"id": 20, "review": {"text": "new", "new": 1}, "by": "nobody"}
@@ -66,7 +66,7 @@ def test_what_has_no_column_stays_together(tmp_path: Path, monkeypatch) -> None:
     assert flatten({"a": {"b": 1}, "a.b": 2}, {"a": {"b": "a.b"}}) == {"a": {"b": 1}, "a.b": 2}
 
 
-def test_null_instead_of_an_object_gives_the_same_note(tmp_path: Path, monkeypatch) -> None:
+def test_null_instead_of_an_object_gives_the_same_note(tmp_path, monkeypatch):
     """Also in blocks that pyarrow could parse."""
     small_blocks(monkeypatch, looked_at=1)
     late = [{"a": {"b": 1}}, {"a": {"late": 1}}, *([{"a": None, "x": "y"}] * 30)]
@@ -92,7 +92,7 @@ ITEMS = st.lists(st.dictionaries(st.sampled_from(["a", "b", "a.b"]), VALUES), mi
 
 @tries(300)
 @given(items=ITEMS)
-def test_any_objects_are_read_completely(tmp_path_factory, items) -> None:
+def test_any_objects_are_read_completely(tmp_path_factory, items):
     file = written(tmp_path_factory.getbasetemp() / "nested.jsonl", items)
     how = Reading(format="jsonl")
     with pytest.MonkeyPatch.context() as patch:

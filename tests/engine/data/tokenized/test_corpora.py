@@ -101,7 +101,7 @@ def stored(folder: Path, texts: list[str], group: int, parts: list[str] | None =
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is measured as Linux tells it")
-def test_memory_stays_bounded_whatever_the_size(tmp_path: Path) -> None:
+def test_memory_stays_bounded_whatever_the_size(tmp_path):
     line = "abcdefg " * 60
     texts = [f"{n} {line}.\n{line} {n}.\n{line}" for n in range(SIZE // 1_460)]
     stored(tmp_path / "corpus", texts, group=4_000)
@@ -124,7 +124,7 @@ def words(count: int) -> list[str]:
     ]
 
 
-def test_the_number_of_threads_makes_no_difference(tmp_path: Path) -> None:
+def test_the_number_of_threads_makes_no_difference(tmp_path):
     texts = words(300)
     stored(tmp_path / "corpus", texts, group=70)
     (tmp_path / "vocabulary").mkdir()
@@ -141,7 +141,7 @@ def test_the_number_of_threads_makes_no_difference(tmp_path: Path) -> None:
     assert result[0] == result[1] and len(result[0]) == 11
 
 
-def test_texts_from_the_disk_are_those_of_memory(tmp_path: Path) -> None:
+def test_texts_from_the_disk_are_those_of_memory(tmp_path):
     texts = [f"text {n}" for n in range(1_000)]
     parts = [("train", "validation", "train", "test")[n % 4] for n in range(700)] + ["train"] * 300
     dataset = stored(tmp_path / "corpus", texts, 270, parts)
@@ -155,7 +155,7 @@ def test_texts_from_the_disk_are_those_of_memory(tmp_path: Path) -> None:
     assert list(dataset.stream("train").texts)[-1] == "text 999"
 
 
-def test_a_sample_is_drawn_from_all_over_the_part(tmp_path: Path) -> None:
+def test_a_sample_is_drawn_from_all_over_the_part(tmp_path):
     texts = [f"{n}" for n in range(2_000)]
     parts = ["validation" if n < 100 else "train" for n in range(2_000)]
     result = stored(tmp_path / "corpus", texts, 100, parts).stream("train").texts
@@ -166,7 +166,7 @@ def test_a_sample_is_drawn_from_all_over_the_part(tmp_path: Path) -> None:
     assert result.sample(80, np.random.default_rng(0)) == [str(number) for number in some]
 
 
-def test_a_part_that_is_none_is_damage(tmp_path: Path) -> None:
+def test_a_part_that_is_none_is_damage(tmp_path):
     stored(tmp_path / "corpus", ["a", "b"], 2)
     table = pa.table({"text": ["a", "b"], "_line": [1, 2], "_split": ["train", "elsewhere"]})
     pq.write_table(table, tmp_path / "corpus" / "data.parquet")
@@ -174,7 +174,7 @@ def test_a_part_that_is_none_is_damage(tmp_path: Path) -> None:
         open_dataset(tmp_path / "corpus")
 
 
-def test_a_grown_array_is_a_numpy_array(tmp_path: Path) -> None:
+def test_a_grown_array_is_a_numpy_array(tmp_path):
     for count in (0, 1, 450_000):
         path = tmp_path / f"{count}.npy"
         with GrowingArray(path, np.int32) as file:
@@ -183,7 +183,7 @@ def test_a_grown_array_is_a_numpy_array(tmp_path: Path) -> None:
         assert np.array_equal(np.load(path), np.arange(count, dtype=np.int32))
 
 
-def test_packed_inputs_are_mapped_and_not_read(tmp_path: Path) -> None:
+def test_packed_inputs_are_mapped_and_not_read(tmp_path):
     texts = words(20)
     tokenizer = Tokenizer(learn_vocabulary(texts, 60, True))
     tokenized = tokenize_stream(texts, tokenizer, 16, tmp_path / "tokenized")

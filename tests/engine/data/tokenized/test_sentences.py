@@ -51,7 +51,7 @@ from engine.data.tokenized.sentences import sentences
         ("\n \n", []),
     ],
 )
-def test_sentences_end_at_stops_and_line_ends(text: str, expected: list[str]) -> None:
+def test_sentences_end_at_stops_and_line_ends(text, expected):
     assert sentences(text) == expected
 
 
@@ -66,14 +66,14 @@ POEM = "Tyger Tyger, burning bright,\nIn the forests of the night;\nWhat immorta
 
 @pytest.mark.parametrize("width", [40, 72, 100])
 @pytest.mark.parametrize("line_end", ["\n", "\r\n"])
-def test_the_lines_of_wrapped_text_are_joined(width: int, line_end: str) -> None:
+def test_the_lines_of_wrapped_text_are_joined(width, line_end):
     text = " ".join(TOLD)
     paragraph = line_end.join(textwrap.wrap(text, width, break_on_hyphens=False))
     assert sentences(paragraph) == TOLD
     assert sentences(f"{paragraph}{line_end * 2}{paragraph}") == TOLD * 2
 
 
-def test_one_sentence_per_line_is_not_split() -> None:
+def test_one_sentence_per_line_is_not_split():
     assert sentences("\n".join(TOLD)) == TOLD
     plain = [line.lower().replace(".", "") for line in TOLD]
     assert sentences("\n".join(plain)) == plain
@@ -82,21 +82,21 @@ def test_one_sentence_per_line_is_not_split() -> None:
     assert sentences("\n".join(headings)) == headings
 
 
-def test_the_lines_of_a_poem_stay_lines() -> None:
+def test_the_lines_of_a_poem_stay_lines():
     assert sentences(POEM) == POEM.split("\n")
 
 
-def test_an_empty_line_ends_a_sentence_also_in_wrapped_text() -> None:
+def test_an_empty_line_ends_a_sentence_also_in_wrapped_text():
     text = "\n".join(textwrap.wrap(" ".join(TOLD), 60))
     assert sentences(f"A heading without a stop\n\n{text}")[0] == "A heading without a stop"
 
 
-def test_a_line_continued_in_lower_case_ends_no_sentence() -> None:
+def test_a_line_continued_in_lower_case_ends_no_sentence():
     text = "A line that is\nlonger than the others, by far, in this text\nof three. So.\nThe end."
     assert len(sentences(text)) == 3
 
 
-def test_a_word_broken_at_a_hyphen_stays_together() -> None:
+def test_a_word_broken_at_a_hyphen_stays_together():
     text = "There stood at last the house of his well-\nknown friend, and it was a long way away.\n"
     (one,) = sentences(text)
     assert "well-known friend" in one

@@ -46,7 +46,7 @@ def test_dropout_follows_the_seed_alone():
     assert torch.equal(first, Dropout(0.3)(x))
 
 
-def test_gaps_are_drawn_until_they_suffice(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_gaps_are_drawn_until_they_suffice(monkeypatch):
     """The first gaps are too short once in a billion times."""
 
     class Unlucky:
@@ -60,7 +60,7 @@ def test_gaps_are_drawn_until_they_suffice(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 @pytest.mark.parametrize("count, times", [(1, 4000), (90, 200), (1000, 80), (2 * MAX_VALUES, 2)])
-def test_values_are_dropped_independently(count: int, times: int) -> None:
+def test_values_are_dropped_independently(count, times):
     """Also across the boundaries of drawn blocks."""
     draws, fraction = DropoutStream(7), 0.3
     rows = np.zeros((times, count), dtype=bool)
@@ -78,7 +78,7 @@ def test_values_are_dropped_independently(count: int, times: int) -> None:
         assert (gaps == gap).mean() == pytest.approx(expected, abs=wide)
 
 
-def test_draws_from_a_saved_state_repeat_at_every_rate() -> None:
+def test_draws_from_a_saved_state_repeat_at_every_rate():
     draws = DropoutStream(5)
     requested = [(700, 0.1), (40, 0.5), (3, 0.1), (900, 0.1), (40, 0.5), (2000, 0.1), (500, 0.5)]
     for count, fraction in requested:
@@ -90,7 +90,7 @@ def test_draws_from_a_saved_state_repeat_at_every_rate() -> None:
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
-def test_fused_dropout_and_addition_equal_the_separate_ones(dtype: torch.dtype) -> None:
+def test_fused_dropout_and_addition_equal_the_separate_ones(dtype):
     random = torch.Generator().manual_seed(3)
     x, residual = (torch.randn((40, 6), generator=random) for _ in range(2))
     weight = torch.randn((40, 6), generator=random)

@@ -71,7 +71,7 @@ def one_after_another(network: Tied, first: int) -> dict[str, Tensor]:
     return gradients(network)
 
 
-def test_a_sum_is_that_of_torch(network: Tied) -> None:
+def test_a_sum_is_that_of_torch(network):
     torch.manual_seed(1)
     for tokens in halves():
         network(tokens).backward()
@@ -81,14 +81,14 @@ def test_a_sum_is_that_of_torch(network: Tied) -> None:
         alike(one_after_another(network, first), theirs)
 
 
-def test_the_order_does_not_depend_on_arrival(network: Tied) -> None:
+def test_the_order_does_not_depend_on_arrival(network):
     network.float()
     ours, others = (one_after_another(network, first) for first in (0, 1))
     for name, gradient in ours.items():
         assert torch.equal(others[name], gradient), name
 
 
-def test_a_pass_adds_to_existing_gradients(network: Tied) -> None:
+def test_a_pass_adds_to_existing_gradients(network):
     tokens, more = halves()
     for summing in (True, False):
         for each in (tokens, more):
@@ -103,7 +103,7 @@ def test_a_pass_adds_to_existing_gradients(network: Tied) -> None:
     alike(ours, gradients(network))
 
 
-def test_halves_may_use_different_parameters(network: Tied) -> None:
+def test_halves_may_use_different_parameters(network):
     x = torch.randn(2, TOKENS, SIZE, dtype=torch.float64)
     for first in (0, 1):
         summed = GradientSum(index_weights(network.parameters()), 2)
@@ -118,7 +118,7 @@ def test_halves_may_use_different_parameters(network: Tied) -> None:
         alike(ours, gradients(network))
 
 
-def test_early_gradients_wait(network: Tied) -> None:
+def test_early_gradients_wait(network):
     summed = GradientSum({network.upper.weight: 0}, 2)
     x = torch.randn(4, SIZE, dtype=torch.float64)
     with summed.half(1):
@@ -133,7 +133,7 @@ def test_early_gradients_wait(network: Tied) -> None:
 
 
 @pytest.mark.parametrize("shape", [(7,), (2, 7)])
-def test_a_layer_has_the_gradients_of_torch(shape: tuple[int, ...]) -> None:
+def test_a_layer_has_the_gradients_of_torch(shape):
     torch.manual_seed(2)
     layer = Linear(SIZE, 4).double()
     x = torch.randn(*shape, SIZE, dtype=torch.float64, requires_grad=True)
@@ -160,7 +160,7 @@ def ways() -> Iterator[tuple[str, Callable[[Linear], object]]]:
     yield "small", lambda layer: setattr(linear, "LARGE", 10**6)
 
 
-def test_torch_is_used_without_a_gain(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_torch_is_used_without_a_gain(monkeypatch):
     x = torch.randn(3, SIZE, requires_grad=True)
     for name, change in ways():
         monkeypatch.setattr(linear, "LARGE", 0)
@@ -176,14 +176,14 @@ def test_torch_is_used_without_a_gain(monkeypatch: pytest.MonkeyPatch) -> None:
         assert current_half() is None
 
 
-def test_every_linear_layer_of_an_encoder_is_ours() -> None:
+def test_every_linear_layer_of_an_encoder_is_ours():
     layers = Network(SPEC, Heads(outputs=2)).encoder.layers
     linears = [part for part in layers.modules() if isinstance(part, nn.Linear)]
     assert len(linears) == 6 * SPEC.layers
     assert all(isinstance(part, Linear) for part in linears)
 
 
-def test_the_gradient_of_a_decoder_keeps_its_memory() -> None:
+def test_the_gradient_of_a_decoder_keeps_its_memory():
     head = MlmHead(SPEC, nn.Embedding(40, 16))
     positions = set[int]()
     for _ in range(3):

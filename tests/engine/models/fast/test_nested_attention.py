@@ -25,7 +25,7 @@ BIDIRECTIONAL = {name: spec for name, spec in FAMILIES.items() if name != "left-
 
 
 @pytest.mark.parametrize("family", BIDIRECTIONAL)
-def test_vectors_and_gradients_are_those_of_padded_blocks(family: str) -> None:
+def test_vectors_and_gradients_are_those_of_padded_blocks(family):
     network = build_network(BIDIRECTIONAL[family])
     for choice in ("all", "some", "none"):
         network.encoder.nested = False
@@ -34,7 +34,7 @@ def test_vectors_and_gradients_are_those_of_padded_blocks(family: str) -> None:
         assert_alike(ours, vectors_and_gradients(network, padded_batch(), POSITIONS[choice]))
 
 
-def test_padded_blocks_are_planned_only_if_a_layer_needs_them() -> None:
+def test_padded_blocks_are_planned_only_if_a_layer_needs_them():
     def planned(family: str, choice: str, is_nested: bool = True):
         network = build_network(FAMILIES[family])
         network.encoder.nested = is_nested
@@ -52,7 +52,7 @@ def test_padded_blocks_are_planned_only_if_a_layer_needs_them() -> None:
 @pytest.mark.parametrize("rows, causal, is_planned", [
     ([0, 2, 5], False, True), ([0, 2], False, False), ([0, 2, 5], True, False),
 ])  # fmt: skip
-def test_every_sequence_needs_a_query(rows: list[int], causal: bool, is_planned: bool) -> None:
+def test_every_sequence_needs_a_query(rows, causal, is_planned):
     result = plan_spans(np.array([1, 3, 4]), causal, np.array(rows))
     assert (result is not None) == is_planned
     if result is not None:
@@ -65,7 +65,7 @@ def test_every_sequence_needs_a_query(rows: list[int], causal: bool, is_planned:
         )
 
 
-def test_a_plan_of_spans_is_much_smaller_than_one_of_padded_blocks() -> None:
+def test_a_plan_of_spans_is_much_smaller_than_one_of_padded_blocks():
     def size(is_nested: bool) -> int:
         tensors = list[torch.Tensor]()
         lengths = np.linspace(4, 55, 32).astype(np.int64)
@@ -76,7 +76,7 @@ def test_a_plan_of_spans_is_much_smaller_than_one_of_padded_blocks() -> None:
     assert 10 * size(True) < size(False)
 
 
-def test_attention_weights_are_dropped_at_the_given_rate() -> None:
+def test_attention_weights_are_dropped_at_the_given_rate():
     torch.manual_seed(3)
     spans = plan_spans(np.full(50, 16), False)
     assert spans is not None
@@ -88,7 +88,7 @@ def test_attention_weights_are_dropped_at_the_given_rate() -> None:
 
 
 @pytest.mark.parametrize("is_inference_tensor", [True, False])
-def test_inference_mode_gives_the_same(is_inference_tensor: bool) -> None:
+def test_inference_mode_gives_the_same(is_inference_tensor):
     spans, x = plan_spans(np.array([3, 4]), False), torch.randn(7, 16)
     assert spans is not None
     expected = attend_nested(x, x, x, 2, spans, 0.0)

@@ -33,7 +33,7 @@ def test_blocks_cover_all_sequences_within_the_limit(rising, most):
     assert all(b - a == 1 or (b - a) * 2 * lengths[b - 1] ** 2 <= most for a, b in parts)
 
 
-def test_a_gpu_gets_fewer_blocks() -> None:
+def test_a_gpu_gets_fewer_blocks():
     lengths = np.arange(4, 56)
     parts = [len(group_lengths(lengths, 12, overhead=each)) for each in (COST, COST_ON_GPU)]
     assert parts[0] > 2 and parts[1] == 1

@@ -30,7 +30,7 @@ def passes() -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
         yield torch.randint(0, ROWS, shape), torch.randn(*shape, SIZE)
 
 
-def test_every_step_has_the_gradient_that_torch_has(tables) -> None:
+def test_every_step_has_the_gradient_that_torch_has(tables):
     ours, plain = tables
     memory = set[int]()
     for tokens, back in passes():
@@ -43,7 +43,7 @@ def test_every_step_has_the_gradient_that_torch_has(tables) -> None:
     assert len(memory) == 1
 
 
-def test_passes_add_up(tables) -> None:
+def test_passes_add_up(tables):
     ours, plain = tables
     for tokens, back in passes():
         for table in tables:
@@ -51,7 +51,7 @@ def test_passes_add_up(tables) -> None:
     assert torch.equal(ours.weight.grad, plain.weight.grad)
 
 
-def test_halves_of_two_threads_are_both_there(tables) -> None:
+def test_halves_of_two_threads_are_both_there(tables):
     ours, plain = tables
     (first, back), *_ = passes()
     second, other = first.flip(0), torch.randn(*first.shape, SIZE)
@@ -68,7 +68,7 @@ def test_halves_of_two_threads_are_both_there(tables) -> None:
     assert torch.equal(ours.weight.grad, plain.weight.grad)
 
 
-def test_evaluation_and_frozen_tables_leave_it_alone(tables) -> None:
+def test_evaluation_and_frozen_tables_leave_it_alone(tables):
     ours, _ = tables
     tokens = torch.arange(4)
     ours.eval()
@@ -79,7 +79,7 @@ def test_evaluation_and_frozen_tables_leave_it_alone(tables) -> None:
     assert not ours(tokens).requires_grad
 
 
-def test_a_tied_table_is_left_to_torch() -> None:
+def test_a_tied_table_is_left_to_torch():
     tied, own = Network(SPEC, Heads(mlm=True)), Network(SPEC, Heads(mlm=True, own_decoder=True))
     for network in (tied, own):
         network.reuse_token_gradient()

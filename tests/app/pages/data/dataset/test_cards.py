@@ -12,7 +12,7 @@ from app.pages.data.dataset.labels import LabelBars, balance
 from app.pages.data.dataset.lengths import Lengths
 
 
-def test_imbalance_and_rows_without_a_label_are_named(qtbot) -> None:
+def test_imbalance_and_rows_without_a_label_are_named(qtbot):
     for labels, begins in (
         ({"a": 10, "b": 11}, "Balanced"),
         ({"a": 90, "b": 10}, "Imbalanced: “a” is 9.0 × as frequent"),
@@ -29,7 +29,7 @@ def test_imbalance_and_rows_without_a_label_are_named(qtbot) -> None:
     assert bars.columnWidth(0) > QFontMetricsF(bars.font()).horizontalAdvance(shown)
 
 
-def test_answers_missing_from_their_passage_are_counted(qtbot) -> None:
+def test_answers_missing_from_their_passage_are_counted(qtbot):
     card = LabelsCard()
     qtbot.addWidget(card)
     for without, missing, text in (
@@ -41,7 +41,7 @@ def test_answers_missing_from_their_passage_are_counted(qtbot) -> None:
         assert card.balance.text() == text
 
 
-def test_lengths_are_counted_and_the_histogram_holds_every_row(qtbot) -> None:
+def test_lengths_are_counted_and_the_histogram_holds_every_row(qtbot):
     lengths = Lengths(np.bincount([3, 3, 4, 5, 200]))
     assert (lengths.rows, lengths.median(), lengths.maximum) == (5, 4, 200)
     assert lengths.count_longer(128) == 1
@@ -58,7 +58,7 @@ def test_lengths_are_counted_and_the_histogram_holds_every_row(qtbot) -> None:
     assert not histogram.accessibleDescription()
 
 
-def test_ten_labels_fit_on_their_buttons(qtbot) -> None:
+def test_ten_labels_fit_on_their_buttons(qtbot):
     outer = QWidget()
     column = QVBoxLayout(outer)
     keys = LabelKeys()
@@ -75,7 +75,7 @@ def test_ten_labels_fit_on_their_buttons(qtbot) -> None:
         assert all(b.mapTo(keys, QPoint(b.width(), 0)).x() <= keys.width() for b in buttons)
 
 
-def test_a_label_that_is_a_digit_is_its_own_key(qtbot) -> None:
+def test_a_label_that_is_a_digit_is_its_own_key(qtbot):
     for labels, keys in (
         (("bad", "good"), {"1": "bad", "2": "good", "0": ""}),
         (("0", "1"), {"0": "0", "1": "1", "-": ""}),

@@ -40,7 +40,7 @@ def label(view: DatasetView, row: int) -> str:
     return view.model.index(row, 3).data()
 
 
-def test_one_or_several_rows_are_labelled_by_keys_and_undone(qtbot, view) -> None:
+def test_one_or_several_rows_are_labelled_by_keys_and_undone(qtbot, view):
     choose(view, 0)
     qtbot.keyClick(view.table, Qt.Key.Key_1)
     assert label(view, 0) == "1"
@@ -68,7 +68,7 @@ def test_one_or_several_rows_are_labelled_by_keys_and_undone(qtbot, view) -> Non
     assert [label(view, row) for row in (0, 3, 6)] == ["0"] * 3
 
 
-def test_a_text_is_edited_in_place(qtbot, view) -> None:
+def test_a_text_is_edited_in_place(qtbot, view):
     choose(view, 1, column=2)
     qtbot.keyClick(view.table, Qt.Key.Key_F2)
     editor = view.table.viewport().findChild(QPlainTextEdit)
@@ -84,7 +84,7 @@ def test_a_text_is_edited_in_place(qtbot, view) -> None:
     assert view.model.index(1, 2).data() == "9 lives"
 
 
-def test_edits_survive_and_become_the_next_version(qtbot, page, view) -> None:
+def test_edits_survive_and_become_the_next_version(qtbot, page, view):
     choose(view, 0)
     qtbot.keyClick(view.table, Qt.Key.Key_1)
     choose(view, 4, 5)
@@ -107,7 +107,7 @@ def test_edits_survive_and_become_the_next_version(qtbot, page, view) -> None:
     assert not list(page._studio.home.edits.glob("*")), "nothing is unsaved any more"
 
 
-def test_words_are_tagged_by_selecting_them(qtbot, page, tagged) -> None:
+def test_words_are_tagged_by_selecting_them(qtbot, page, tagged):
     view = open_view(qtbot, page, tagged)
     words = view.editing.words
     qtbot.waitUntil(words.isVisible, timeout=PATIENCE)
@@ -128,7 +128,7 @@ def test_words_are_tagged_by_selecting_them(qtbot, page, tagged) -> None:
     assert words.tags[:2] == ["B-person", "I-person"]
 
 
-def test_several_labels_of_a_row_are_turned_on_and_off(qtbot, page, write) -> None:
+def test_several_labels_of_a_row_are_turned_on_and_off(qtbot, page, write):
     rows = [f"text {n},{('a;b', 'b;c', 'a', 'c;a')[n % 4]}" for n in range(24)]
     view = open_view(qtbot, page, write("many.csv", "text,labels\n" + "\n".join(rows) + "\n"))
     qtbot.waitUntil(view.editing.keys.isVisible, timeout=PATIENCE)
@@ -140,7 +140,7 @@ def test_several_labels_of_a_row_are_turned_on_and_off(qtbot, page, write) -> No
     assert [label(view, row) for row in (0, 1)] == ["a|b", "b"]
 
 
-def test_the_words_follow_the_selected_row(qtbot, page, tagged) -> None:
+def test_the_words_follow_the_selected_row(qtbot, page, tagged):
     """By mouse, by keys, and after a search, in which no row is highlighted."""
     view = open_view(qtbot, page, tagged)
     table, words = view.table, view.editing.words

@@ -9,7 +9,7 @@ from tests.engine.runs import fake_worker
 __all__ = ["make_run"]
 
 
-def test_scores_are_drawn_over_labelled_rows(qtbot, page, write, make_run) -> None:
+def test_scores_are_drawn_over_labelled_rows(qtbot, page, write, make_run):
     rows = [f"film {n},{('', 'good', 'bad')[n % 3]}" for n in range(30)]
     view = open_view(qtbot, page, write("films.csv", "text,label\n" + "\n".join(rows) + "\n"))
     qtbot.waitUntil(view.editing.keys.isVisible, timeout=PATIENCE)

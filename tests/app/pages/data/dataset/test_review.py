@@ -57,7 +57,7 @@ FOUND = LabelErrorsFound(
 )
 
 
-def test_likely_errors_are_listed_corrected_and_confirmed(qtbot, view, one_time_workers) -> None:
+def test_likely_errors_are_listed_corrected_and_confirmed(qtbot, view, one_time_workers):
     card = view.editing.card
     qtbot.mouseClick(card.find_errors, Qt.MouseButton.LeftButton)
     question = one_time_workers[-1].question
@@ -88,7 +88,7 @@ def test_likely_errors_are_listed_corrected_and_confirmed(qtbot, view, one_time_
     assert view.editing.bar.count.text()[:2] == "2 "
 
 
-def test_to_confirm_undoes_a_correction_and_search_shows_all(qtbot, view, one_time_workers) -> None:
+def test_to_confirm_undoes_a_correction_and_search_shows_all(qtbot, view, one_time_workers):
     qtbot.mouseClick(view.editing.card.find_errors, Qt.MouseButton.LeftButton)
     list_errors(qtbot, view, one_time_workers, FOUND)
     qtbot.keyClick(view.table, Qt.Key.Key_Return)
@@ -102,7 +102,7 @@ def test_to_confirm_undoes_a_correction_and_search_shows_all(qtbot, view, one_ti
     qtbot.waitUntil(lambda: view.model.rowCount() == 120, timeout=PATIENCE)
 
 
-def test_a_search_for_errors_can_be_cancelled_or_refused(qtbot, view, one_time_workers) -> None:
+def test_a_search_for_errors_can_be_cancelled_or_refused(qtbot, view, one_time_workers):
     card = view.editing.card
     qtbot.mouseClick(card.find_errors, Qt.MouseButton.LeftButton)
     qtbot.mouseClick(card.progress.cancel, Qt.MouseButton.LeftButton)
@@ -120,7 +120,7 @@ def test_a_search_for_errors_can_be_cancelled_or_refused(qtbot, view, one_time_w
     assert view._studio.notices.shown[-1].problem == "There is nothing."
 
 
-def test_rows_without_a_label_are_labelled_and_used(qtbot, page, one_time_workers, write) -> None:
+def test_rows_without_a_label_are_labelled_and_used(qtbot, page, one_time_workers, write):
     rows = [f"film {n},{('', 'good', 'bad')[n % 3]}" for n in range(30)]
     view = open_view(qtbot, page, write("films.csv", "text,label\n" + "\n".join(rows) + "\n"))
     card = view.editing.card
@@ -142,7 +142,7 @@ def test_rows_without_a_label_are_labelled_and_used(qtbot, page, one_time_worker
     assert requests == [("train", {"data": view.state.folder.parent / "2", "labelled": True})]
 
 
-def test_changes_since_the_previous_version_are_listed(qtbot, page, view) -> None:
+def test_changes_since_the_previous_version_are_listed(qtbot, page, view):
     view.editing.state.set_label([4], "0")
     view.editing.state.set_cells([7], "sentence", ["another text"])
     view.editing.state.move([4], "test")
@@ -185,7 +185,7 @@ def test_changes_since_the_previous_version_are_listed(qtbot, page, view) -> Non
     qtbot.waitUntil(old.finding_line.isHidden, timeout=PATIENCE)
 
 
-def test_a_version_made_by_editing_can_be_undone(qtbot, page, view, trash) -> None:
+def test_a_version_made_by_editing_can_be_undone(qtbot, page, view, trash):
     """Immediately, with the previous edits, or later on the page of the version."""
     first = view.state.folder
     view.editing.state.set_label([4], "0")

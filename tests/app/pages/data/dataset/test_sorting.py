@@ -40,7 +40,7 @@ def films(write) -> Path:
     return write("films.csv", "text,label\n" + "".join(rows))
 
 
-def test_a_header_sorts_both_ways_and_edits_follow_their_rows(qtbot, page, reviews) -> None:
+def test_a_header_sorts_both_ways_and_edits_follow_their_rows(qtbot, page, reviews):
     view = open_view(qtbot, page, reviews)
     before, header = shown(qtbot, view), view.table.horizontalHeader()
     click(qtbot, view, TEXT)
@@ -60,7 +60,7 @@ def test_a_header_sorts_both_ways_and_edits_follow_their_rows(qtbot, page, revie
     assert shown(qtbot, view)[119 - number] == "a text of my own"
 
 
-def test_the_keyboard_sorts_a_column_and_equal_rows_stay_in_order(qtbot, page, films) -> None:
+def test_the_keyboard_sorts_a_column_and_equal_rows_stay_in_order(qtbot, page, films):
     view = open_view(qtbot, page, films)
     click(qtbot, view, TEXT)
     shown(qtbot, view)
@@ -75,7 +75,7 @@ def test_the_keyboard_sorts_a_column_and_equal_rows_stay_in_order(qtbot, page, f
     assert all(texts[n : n + 20] == sorted(texts[n : n + 20]) for n in (0, 20, 40))
 
 
-def test_search_results_and_listed_rows_are_sorted(qtbot, page, reviews) -> None:
+def test_search_results_and_listed_rows_are_sorted(qtbot, page, reviews):
     view = open_view(qtbot, page, reviews)
     click(qtbot, view, LINE)
     click(qtbot, view, LINE)
@@ -99,7 +99,7 @@ def test_search_results_and_listed_rows_are_sorted(qtbot, page, reviews) -> None
     assert view.finding_line.isVisible()
 
 
-def test_sorting_reports_progress_and_can_be_cancelled(qtbot, page, reviews, monkeypatch) -> None:
+def test_sorting_reports_progress_and_can_be_cancelled(qtbot, page, reviews, monkeypatch):
     column_ranks = dataset_state.column_ranks
     go_on, ends = threading.Event(), list[bool]()
 
@@ -125,7 +125,7 @@ def test_sorting_reports_progress_and_can_be_cancelled(qtbot, page, reviews, mon
     assert view.stop_sorting.isHidden() and view.count.text() == "120 row(s)"
 
 
-def test_a_damaged_file_leaves_the_rows_as_they_are(qtbot, page, studio, reviews) -> None:
+def test_a_damaged_file_leaves_the_rows_as_they_are(qtbot, page, studio, reviews):
     view = open_view(qtbot, page, reviews)
     before = shown(qtbot, view)
     qtbot.waitUntil(lambda: view.checks_state.findings is not None, timeout=PATIENCE)
@@ -139,7 +139,7 @@ def test_a_damaged_file_leaves_the_rows_as_they_are(qtbot, page, studio, reviews
 
 
 @times(4_000, 1_000_000)
-def test_many_rows_are_sorted(qtbot, page, tmp_path, count) -> None:
+def test_many_rows_are_sorted(qtbot, page, tmp_path, count):
     file = tmp_path / "many.csv"
     with file.open("w", encoding="utf-8") as lines:
         lines.write("text,label\n")

@@ -12,7 +12,7 @@ from tests.app.pages.train.chosen import SENTENCE
 PATIENCE = 90_000  # ms; a worker loads torch first
 
 
-def test_rows_are_labelled_with_the_default_model(qtbot, page, write) -> None:
+def test_rows_are_labelled_with_the_default_model(qtbot, page, write):
     rows = [f"{('lovely', 'dull')[n % 2]} film {n},{'' if n % 3 else n % 2}" for n in range(60)]
     view = open_view(qtbot, page, write("films.csv", "text,label\n" + "\n".join(rows) + "\n"))
     card = view.editing.card

@@ -53,7 +53,7 @@ def row_texts(view: DatasetView) -> list[str]:
     return [view.model.index(row, 2).data() for row in range(view.model.rowCount())]
 
 
-def test_rows_are_found_by_words_split_and_label(qtbot, page, reviews, qtmodeltester) -> None:
+def test_rows_are_found_by_words_split_and_label(qtbot, page, reviews, qtmodeltester):
     view = open_view(qtbot, page, reviews)
     assert view.train.text() == "Fine-&tune on this…"
     first = [view.model.index(0, column).data() for column in range(4)]
@@ -82,7 +82,7 @@ def test_rows_are_found_by_words_split_and_label(qtbot, page, reviews, qtmodelte
     qtmodeltester.check(LabelsModel({"a": 3, "b": 1, "": 2}))
 
 
-def test_lengths_are_counted_and_cached(qtbot, page, reviews) -> None:
+def test_lengths_are_counted_and_cached(qtbot, page, reviews):
     view = open_view(qtbot, page, reviews)
     qtbot.waitUntil(lambda: view.state.lengths is not None, timeout=PATIENCE)
     lengths = view.state.lengths
@@ -102,7 +102,7 @@ def test_lengths_are_counted_and_cached(qtbot, page, reviews) -> None:
     qtbot.waitUntil(lambda: again.lengths and again.lengths.maximum > lengths.maximum)
 
 
-def test_a_long_row_is_shown_in_full_and_counted_as_truncated(qtbot, page, write) -> None:
+def test_a_long_row_is_shown_in_full_and_counted_as_truncated(qtbot, page, write):
     long = "very " * 300
     view = open_view(
         qtbot, page, write("mixed.csv", f"text,label\n{long},1\nshort,0\na b,1\nc,0\n")
@@ -113,7 +113,7 @@ def test_a_long_row_is_shown_in_full_and_counted_as_truncated(qtbot, page, write
     qtbot.waitUntil(lambda: long.strip() in view.row_text.toPlainText())
 
 
-def test_text_without_labels_offers_to_pre_train(qtbot, page, studio, write) -> None:
+def test_text_without_labels_offers_to_pre_train(qtbot, page, studio, write):
     view = open_view(qtbot, page, write("book.txt", "One line.\n\nAnother one.\n\nA third.\n"))
     assert view.train.text() == "Pre-&train on this…"
     with qtbot.waitSignal(studio.go) as signal:
@@ -122,7 +122,7 @@ def test_text_without_labels_offers_to_pre_train(qtbot, page, studio, write) -> 
     assert not view.labels.bars.isVisible()
 
 
-def test_questions_are_shown_to_have_answers(qtbot, page, write) -> None:
+def test_questions_are_shown_to_have_answers(qtbot, page, write):
     answers = [{"text": "Paris", "answer_start": 0}]
     questions = [
         {"id": "1", "question": "Which city?", "answers": answers},
@@ -136,7 +136,7 @@ def test_questions_are_shown_to_have_answers(qtbot, page, write) -> None:
     assert view.train.text() == "Fine-&tune on this…"
 
 
-def test_labels_in_several_spellings_are_reported(qtbot, page, write) -> None:
+def test_labels_in_several_spellings_are_reported(qtbot, page, write):
     rows = ["text,label", *(f"a film {n},{('Good', 'good', 'bad', '')[n % 4]}" for n in range(40))]
     view = open_view(qtbot, page, write("films.csv", "\n".join(rows)))
     assert view.labels.title.text() == "3 label(s)", "an empty cell is no label"
@@ -144,7 +144,7 @@ def test_labels_in_several_spellings_are_reported(qtbot, page, write) -> None:
     assert view.labels.spellings.isVisible()
 
 
-def test_deleting_names_the_losses_and_is_undone(qtbot, page, studio, reviews, trash) -> None:
+def test_deleting_names_the_losses_and_is_undone(qtbot, page, studio, reviews, trash):
     view = open_view(qtbot, page, reviews)
     folder = view.state.folder
     qtbot.mouseClick(view.delete, Qt.MouseButton.LeftButton)
@@ -165,7 +165,7 @@ def test_deleting_names_the_losses_and_is_undone(qtbot, page, studio, reviews, t
     qtbot.waitUntil(lambda: folder.is_dir() and bool(page.state.all_entries()), timeout=PATIENCE)
 
 
-def test_a_damaged_data_set_is_reported(qtbot, page, reviews) -> None:
+def test_a_damaged_data_set_is_reported(qtbot, page, reviews):
     folder = store(page, reviews)
     (folder / "data.parquet").write_bytes(b"PAR1 nothing")
     page.open_dataset(folder)
@@ -174,7 +174,7 @@ def test_a_damaged_data_set_is_reported(qtbot, page, reviews) -> None:
 
 
 @times(20_000, 10_000_000)
-def test_many_rows_scroll(qtbot, page, tmp_path, count) -> None:
+def test_many_rows_scroll(qtbot, page, tmp_path, count):
     file = tmp_path / "many.csv"
     with file.open("w", encoding="utf-8") as lines:
         lines.write("text,label\n")
@@ -189,7 +189,7 @@ def test_many_rows_scroll(qtbot, page, tmp_path, count) -> None:
     qtbot.waitUntil(lambda: len(view.model._pages) <= 30)
 
 
-def test_rows_scrolled_past_are_not_read(qtbot, page, write, monkeypatch) -> None:
+def test_rows_scrolled_past_are_not_read(qtbot, page, write, monkeypatch):
     """One page at a time, the most recently requested first; others when scrolling back."""
     rows = [f"film number {n},{n % 2}" for n in range(10 * state.PAGE_ROWS)]
     view = open_view(qtbot, page, write("many.csv", "\n".join(["text,label", *rows])))
@@ -220,7 +220,7 @@ def test_rows_scrolled_past_are_not_read(qtbot, page, write, monkeypatch) -> Non
     qtbot.waitUntil(lambda: text_in(4) == f"film number {4 * state.PAGE_ROWS}", timeout=PATIENCE)
 
 
-def test_an_unreadable_page_is_reported_once(qtbot, page, studio, write, monkeypatch) -> None:
+def test_an_unreadable_page_is_reported_once(qtbot, page, studio, write, monkeypatch):
     rows = [f"film number {n},{n % 2}" for n in range(3 * state.PAGE_ROWS)]
     view = open_view(qtbot, page, write("many.csv", "\n".join(["text,label", *rows])))
     cells = state._cells
@@ -240,7 +240,7 @@ def test_an_unreadable_page_is_reported_once(qtbot, page, studio, write, monkeyp
     assert [notice.problem for notice in studio.notices.shown] == ["It is damaged."]
 
 
-def test_the_page_is_accessible_in_both_themes(qtbot, page, looks, screen, reviews) -> None:
+def test_the_page_is_accessible_in_both_themes(qtbot, page, looks, screen, reviews):
     view = open_view(qtbot, page, reviews)
     qtbot.waitUntil(lambda: view.state.lengths is not None, timeout=PATIENCE)
     assert_accessible(page)
@@ -254,7 +254,7 @@ def test_the_page_is_accessible_in_both_themes(qtbot, page, looks, screen, revie
         screen(page, f"data-set-{look}")
 
 
-def test_tags_are_counted_by_type(qtbot, page, tagged, screen) -> None:
+def test_tags_are_counted_by_type(qtbot, page, tagged, screen):
     view = open_view(qtbot, page, tagged)
     assert row_texts(view)[0] == "Ada Lovelace saw Paris"
     assert view.model.index(0, 3).data() == "B-person I-person O B-place"
@@ -268,7 +268,7 @@ def test_tags_are_counted_by_type(qtbot, page, tagged, screen) -> None:
     screen(page, "data tags")
 
 
-def test_numbers_are_shown_as_a_histogram(qtbot, page, write, screen) -> None:
+def test_numbers_are_shown_as_a_histogram(qtbot, page, write, screen):
     rows = "".join(f"a film that is {n},{(n * n % 101) / 10}\n" for n in range(101))
     view = open_view(qtbot, page, write("scores.csv", "text,score\n" + rows))
     assert view.labels.title.text() == "Numbers"
@@ -281,7 +281,7 @@ def test_numbers_are_shown_as_a_histogram(qtbot, page, write, screen) -> None:
     screen(view, "data scale")
 
 
-def test_each_of_several_labels_is_counted_and_leads_to_its_rows(qtbot, page, write) -> None:
+def test_each_of_several_labels_is_counted_and_leads_to_its_rows(qtbot, page, write):
     cells = ("good|long", "good", "long", "", "odd|good")
     rows = "".join(f"a film that is {n},{cells[n % 5]}\n" for n in range(50))
     view = open_view(qtbot, page, write("topics.csv", "text,label\n" + rows))

@@ -24,7 +24,7 @@ from engine.tokenizers.tokenizer import Tokenizer
 from tests.app.pages.train.conftest import write_model
 
 
-def test_splits_and_data_set_names_are_guessed_from_file_names() -> None:
+def test_splits_and_data_set_names_are_guessed_from_file_names():
     for names, splits in [
         (["train.tsv", "dev.tsv", "test.tsv"], ["train", "validation", "test"]),
         (["sts-dev.csv", "sts-train.csv"], ["validation", "train"]),
@@ -49,7 +49,7 @@ def test_splits_and_data_set_names_are_guessed_from_file_names() -> None:
         assert suggest_name([Path(file) for file in files]) == name
 
 
-def test_a_folder_yields_its_data_files_and_a_named_file_itself(tmp_path) -> None:
+def test_a_folder_yields_its_data_files_and_a_named_file_itself(tmp_path):
     for name in ("train.tsv", "README.txt", "LICENSE.txt", "model.bin", "test.tsv", "dev.conll"):
         (tmp_path / name).touch()
     files = ["dev.conll", "test.tsv", "train.tsv"]
@@ -62,7 +62,7 @@ def test_a_folder_yields_its_data_files_and_a_named_file_itself(tmp_path) -> Non
     assert data_files([tmp_path / "texts"]) == texts, "they are called as splits"
 
 
-def test_a_folder_of_documents_is_one_source_or_its_splits(tmp_path) -> None:
+def test_a_folder_of_documents_is_one_source_or_its_splits(tmp_path):
     for split in ("train", "test"):
         for label in ("neg", "pos"):
             (tmp_path / split / label).mkdir(parents=True)
@@ -75,7 +75,7 @@ def test_a_folder_of_documents_is_one_source_or_its_splits(tmp_path) -> None:
     assert page_for([tmp_path / "train" / "neg"]) == ""
 
 
-def test_sheets_and_archive_members_are_separate_sources(tmp_path) -> None:
+def test_sheets_and_archive_members_are_separate_sources(tmp_path):
     book = tmp_path / "reviews.xlsx"
     with xlsxwriter.Workbook(book) as workbook:
         for name in ("Notes", "Rows", "Empty"):
@@ -107,7 +107,7 @@ def test_sheets_and_archive_members_are_separate_sources(tmp_path) -> None:
     assert page_for([packed]) == "models"
 
 
-def test_a_data_set_of_the_hub_or_its_library_yields_its_splits(tmp_path) -> None:
+def test_a_data_set_of_the_hub_or_its_library_yields_its_splits(tmp_path):
     hub = tmp_path / "datasets--stanfordnlp--imdb"
     blob = hub / "blobs" / "0a1b"
     names = ["test-00000-of-00001.parquet", "train-00000-of-00002.parquet"]
@@ -136,7 +136,7 @@ def test_a_data_set_of_the_hub_or_its_library_yields_its_splits(tmp_path) -> Non
     assert guess_splits(files) == ["train", "validation"]
 
 
-def test_a_whole_disk_is_not_walked(tmp_path, monkeypatch) -> None:
+def test_a_whole_disk_is_not_walked(tmp_path, monkeypatch):
     monkeypatch.setattr("app.pages.data.importing.files.MAX_FOLDERS", 5)
     deep = tmp_path.joinpath(*"abcdefgh")
     deep.mkdir(parents=True)
@@ -148,7 +148,7 @@ def test_a_whole_disk_is_not_walked(tmp_path, monkeypatch) -> None:
 LETTERS = 200_000
 
 
-def test_a_tokenizer_gets_no_more_of_a_cell_than_the_examples_need(tmp_path, monkeypatch) -> None:
+def test_a_tokenizer_gets_no_more_of_a_cell_than_the_examples_need(tmp_path, monkeypatch):
     lengths: list[int] = []
     encode = Tokenizer.encode
 
@@ -170,7 +170,7 @@ def test_a_tokenizer_gets_no_more_of_a_cell_than_the_examples_need(tmp_path, mon
 
 
 @pytest.mark.parametrize("name", ["a.csv", "a.tsv", "a.txt", "a.jsonl", "a.conll"])
-def test_a_format_is_guessed_without_reading_long_lines_whole(tmp_path, monkeypatch, name) -> None:
+def test_a_format_is_guessed_without_reading_long_lines_whole(tmp_path, monkeypatch, name):
     longest: list[int] = []
     lines = {
         "a.csv": ["text,label", "{},a", '"b, {}",c'],

@@ -54,7 +54,7 @@ def importing(qtbot, studio: Studio) -> Import:
     return Import(qtbot, studio)
 
 
-def test_a_file_becomes_a_data_set_in_the_home(importing, studio, reviews) -> None:
+def test_a_file_becomes_a_data_set_in_the_home(importing, studio, reviews):
     state = importing.open(reviews)
     assert state.reading.format == "csv"
     assert state.roles == Roles("sentence", None, "label")
@@ -72,7 +72,7 @@ def test_a_file_becomes_a_data_set_in_the_home(importing, studio, reviews) -> No
     assert dataset.spec.labels == {"0": 40, "1": 80} and dataset.spec.rows == sizes
 
 
-def test_a_name_makes_a_new_data_set_or_its_next_version(importing, reviews, studio) -> None:
+def test_a_name_makes_a_new_data_set_or_its_next_version(importing, reviews, studio):
     for name in ("a/b", "a:b"):
         importing.open(reviews)
         importing.state.set_name(name)
@@ -89,7 +89,7 @@ def test_a_name_makes_a_new_data_set_or_its_next_version(importing, reviews, stu
     assert (studio.home.datasets / "reviews" / "1").is_dir()
 
 
-def test_other_reading_options_are_shown_immediately(importing, write) -> None:
+def test_other_reading_options_are_shown_immediately(importing, write):
     state = importing.open(write("semicolons.csv", "text;label\nshort, but good;1\nbad;0\n"))
     assert state.columns == ("text", "label")
     state.set_reading(state.reading.model_copy(update={"delimiter": ","}))
@@ -101,7 +101,7 @@ def test_other_reading_options_are_shown_immediately(importing, write) -> None:
     assert len(state.preview.table.rows) == 3
 
 
-def test_a_wrong_row_far_below_blocks_with_its_line(importing, write) -> None:
+def test_a_wrong_row_far_below_blocks_with_its_line(importing, write):
     rows = [f"a good film {n},1" for n in range(2990)]
     state = importing.open(write("bad.csv", "text,label\n" + "\n".join([*rows, "x,y,z"]) + "\n"))
     assert not state.obstacle(), "the first rows are right"
@@ -111,7 +111,7 @@ def test_a_wrong_row_far_below_blocks_with_its_line(importing, write) -> None:
     assert not state.is_importing
 
 
-def test_a_binary_file_is_reported(importing, tmp_path) -> None:
+def test_a_binary_file_is_reported(importing, tmp_path):
     for name, content, problem in (
         ("empty.csv", b"", "the file is empty"),
         ("table.xlsx", b"PK\x03\x04 xl/ and more", "cannot be unpacked"),
@@ -127,7 +127,7 @@ def test_a_binary_file_is_reported(importing, tmp_path) -> None:
         assert name in state.obstacle()
 
 
-def test_a_wrong_encoding_is_named_and_can_be_corrected(importing, write) -> None:
+def test_a_wrong_encoding_is_named_and_can_be_corrected(importing, write):
     state = importing.open(write("umlauts.csv", "text,label\nschön und gut,1\nübel,0\n"))
     right = state.reading
     for wrong in ("ascii", "no-such-encoding"):
@@ -140,7 +140,7 @@ def test_a_wrong_encoding_is_named_and_can_be_corrected(importing, write) -> Non
     assert not state.obstacle()
 
 
-def test_a_single_class_can_be_imported_with_a_remark(importing, write) -> None:
+def test_a_single_class_can_be_imported_with_a_remark(importing, write):
     state = importing.open(write("same.csv", "text,label\n" + "a good film,1\n" * 40))
     state.set_roles(Roles("text", None, "label"))
     importing.count()
@@ -148,7 +148,7 @@ def test_a_single_class_can_be_imported_with_a_remark(importing, write) -> None:
     assert not state.obstacle()
 
 
-def test_missing_choices_are_named_in_a_sentence(importing, reviews) -> None:
+def test_missing_choices_are_named_in_a_sentence(importing, reviews):
     state = importing.open(reviews)
     state.set_roles(Roles(None, None, "label"))
     assert state.obstacle() == "No text column is chosen."
@@ -161,7 +161,7 @@ def test_missing_choices_are_named_in_a_sentence(importing, reviews) -> None:
     assert not state.obstacle()
 
 
-def test_files_by_name_are_the_splits(importing, write) -> None:
+def test_files_by_name_are_the_splits(importing, write):
     rows = "text,label\n" + "".join(f"a film {n},{n % 2}\n" for n in range(10))
     for name in ("dev", "test", "train"):
         write(f"films/{name}.csv", rows)
@@ -174,7 +174,7 @@ def test_files_by_name_are_the_splits(importing, write) -> None:
     assert dataset.spec.rows == {"train": 10, "validation": 10, "test": 10}
 
 
-def test_files_without_split_names_are_all_for_training(importing, write) -> None:
+def test_files_without_split_names_are_all_for_training(importing, write):
     for name in ("emma", "hamlet", "alice"):
         write(f"books/{name}.txt", "\n".join(f"line {n} of {name}" for n in range(10)))
     state = importing.open(write("books/README.txt", "about").parent)
@@ -189,7 +189,7 @@ def test_files_without_split_names_are_all_for_training(importing, write) -> Non
     assert len(dataset.spec.source_sha256) == 3
 
 
-def test_one_of_several_files_is_for_training(importing, write) -> None:
+def test_one_of_several_files_is_for_training(importing, write):
     rows = "text,label\nlong,0\nshort,1\n"
     state = importing.open(write("a.csv", rows), write("b.csv", rows))
     assert state.sources == {"all": tuple(state.files)}
@@ -202,7 +202,7 @@ def test_one_of_several_files_is_for_training(importing, write) -> None:
     assert not state.obstacle()
 
 
-def test_columns_chosen_twice_are_reported(importing, write) -> None:
+def test_columns_chosen_twice_are_reported(importing, write):
     rows = "".join(f"a film {n},a longer note {n},{n % 2}\n" for n in range(20))
     state = importing.open(write("films.csv", "text,note,label\n" + rows))
     state.set_roles(Roles("note", None, "label"))
@@ -223,7 +223,7 @@ def find_fix(state: ImportState, text: str) -> Cleaning:
     return problem.cleaning
 
 
-def test_rows_without_a_label_are_skipped_and_restored_at_a_click(importing, write) -> None:
+def test_rows_without_a_label_are_skipped_and_restored_at_a_click(importing, write):
     rows = "".join(f"a film {n},{'' if n < 2 else n % 2}\n" for n in range(20))
     state = importing.open(write("holes.csv", "text,label\n" + rows))
     importing.count()
@@ -242,7 +242,7 @@ def test_rows_without_a_label_are_skipped_and_restored_at_a_click(importing, wri
     assert any("skipped: 2 times" in note for note in dataset.spec.notes)
 
 
-def test_each_kind_of_incomplete_row_has_its_own_button(importing, write) -> None:
+def test_each_kind_of_incomplete_row_has_its_own_button(importing, write):
     rows = "".join(
         f"{'' if n < 3 else f'a film {n}'},{'' if n > 17 else n % 2}\n" for n in range(20)
     )
@@ -257,7 +257,7 @@ def test_each_kind_of_incomplete_row_has_its_own_button(importing, write) -> Non
     assert importing.messages() == ["Rows in which one of “label”, “text” is empty are skipped."]
 
 
-def test_only_the_checks_report_answers_not_in_their_passage(importing, write) -> None:
+def test_only_the_checks_report_answers_not_in_their_passage(importing, write):
     rows = "".join(f"who is {n}?,It is Ann at {n}.,{'aA'[n % 2]}nn\n" for n in range(20))
     state = importing.open(write("who.csv", "question,context,answer\n" + rows))
     importing.count()
@@ -267,7 +267,7 @@ def test_only_the_checks_report_answers_not_in_their_passage(importing, write) -
     assert not any("answer" in message for message in importing.messages())
 
 
-def test_labels_in_several_spellings_are_reported_and_merged_at_a_click(importing, write) -> None:
+def test_labels_in_several_spellings_are_reported_and_merged_at_a_click(importing, write):
     spelled = {1: "Positive", 2: "positive ", 3: "postive"}
     rows = [f"a film {n},{spelled.get(n, ('negative', 'positive')[n % 2])}" for n in range(60)]
     state = importing.open(write("spelled.csv", "\n".join(["text,label", *rows])))
@@ -283,7 +283,7 @@ def test_labels_in_several_spellings_are_reported_and_merged_at_a_click(importin
     assert dataset.spec.cleaning.spellings == {"Positive": "positive", "postive": "positive"}
 
 
-def test_examples_are_what_the_model_gets(importing, studio, write) -> None:
+def test_examples_are_what_the_model_gets(importing, studio, write):
     folder = write_model(studio.home.models / "little")
     state = importing.open(write("pairs.csv", "text,pair,label\nthe film,a film,1\nbad,good,0\n"))
     state.set_roles(Roles("text", "pair", "label"))
@@ -297,7 +297,7 @@ def test_examples_are_what_the_model_gets(importing, studio, write) -> None:
     assert (first.label, first.line) == ("1", 2)
 
 
-def test_a_damaged_tokenizer_is_reported_instead_of_examples(importing, studio, reviews) -> None:
+def test_a_damaged_tokenizer_is_reported_instead_of_examples(importing, studio, reviews):
     folder = write_model(studio.home.models / "little")
     for name in ("tokenizer.json", "vocab.txt"):
         (folder / name).write_text("{")
@@ -308,7 +308,7 @@ def test_a_damaged_tokenizer_is_reported_instead_of_examples(importing, studio, 
     assert not state.obstacle(), "the import itself needs no model"
 
 
-def test_cancelling_leaves_nothing(importing, studio, write, qtbot) -> None:
+def test_cancelling_leaves_nothing(importing, studio, write, qtbot):
     rows = "".join(f"the film number {n} was long,{n % 2}\n" for n in range(150_000))
     state = importing.open(write("many.csv", "text,label\n" + rows))
     with qtbot.waitSignal(state.progressed, timeout=PATIENCE):
@@ -322,7 +322,7 @@ def test_cancelling_leaves_nothing(importing, studio, write, qtbot) -> None:
     assert not importing.folders
 
 
-def test_choices_do_not_leak_and_stay_if_a_file_vanishes(importing, reviews, write) -> None:
+def test_choices_do_not_leak_and_stay_if_a_file_vanishes(importing, reviews, write):
     state = importing.open(reviews)
     state.set_split(state.split.model_copy(update={"column": "label"}))
     state = importing.open(write("other.txt", "Just text.\n\nAnd more.\n"))
@@ -338,7 +338,7 @@ def test_choices_do_not_leak_and_stay_if_a_file_vanishes(importing, reviews, wri
     assert not importing.folders
 
 
-def test_the_rows_are_checked_and_chosen_fixes_make_a_second_version(importing, twice) -> None:
+def test_the_rows_are_checked_and_chosen_fixes_make_a_second_version(importing, twice):
     state = importing.open(twice)
     importing.wait(lambda s: s.findings.findings is not None)
     conflict, duplicate = state.findings.problems()
@@ -364,7 +364,7 @@ def test_the_rows_are_checked_and_chosen_fixes_make_a_second_version(importing, 
     assert sum(open_dataset(folder.parent / "1").spec.rows.values()) == 42, "version 1 is kept"
 
 
-def test_an_import_whose_fix_drops_every_row_leaves_nothing(importing, write, studio) -> None:
+def test_an_import_whose_fix_drops_every_row_leaves_nothing(importing, write, studio):
     text = "the same words again and again"
     rows = [f"{text},{n % 2}" for n in range(12)]
     state = importing.open(write("one.csv", "\n".join(["sentence,label", *rows])))
@@ -377,7 +377,7 @@ def test_an_import_whose_fix_drops_every_row_leaves_nothing(importing, write, st
     assert not list(studio.home.datasets.iterdir())
 
 
-def test_every_role_can_be_chosen_and_roles_become_a_mapping() -> None:
+def test_every_role_can_be_chosen_and_roles_become_a_mapping():
     assert {field.name for field in fields(Roles)} == set(Mapping.model_fields)
     assert LIST_ROLES == ("flags", "endings")
     assert Roles().mapping() is None

@@ -44,7 +44,7 @@ def choose(qtbot, box: QComboBox, text: str) -> None:
         qtbot.keyClick(box, key)
 
 
-def test_from_a_file_to_a_data_set_with_clicks(qtbot, page, studio, reviews) -> None:
+def test_from_a_file_to_a_data_set_with_clicks(qtbot, page, studio, reviews):
     view = begin(qtbot, page, reviews)
     assert page.stack.currentWidget() is view
     assert view.rows.rowCount() == 120
@@ -64,7 +64,7 @@ def test_from_a_file_to_a_data_set_with_clicks(qtbot, page, studio, reviews) -> 
     assert not name.note.text()
 
 
-def test_guessed_columns_are_marked_until_they_are_chosen(qtbot, page, write) -> None:
+def test_guessed_columns_are_marked_until_they_are_chosen(qtbot, page, write):
     rows = [f"{n},a film number {n},{word}\n" for n in range(10) for word in ("good", "bad")]
     view = begin(qtbot, page, write("films.csv", "place,opinion,verdict\n" + "".join(rows)))
     note = view.columns.note
@@ -74,7 +74,7 @@ def test_guessed_columns_are_marked_until_they_are_chosen(qtbot, page, write) ->
     assert not note.isVisibleTo(view)
 
 
-def test_without_a_text_column_the_roles_follow_the_chosen_one(qtbot, page, write) -> None:
+def test_without_a_text_column_the_roles_follow_the_chosen_one(qtbot, page, write):
     rows = [f"{n};{word}\n" for n in ("very good", "quite bad") for word in "yyyyynnnnn"]
     page.import_from([write("films.csv", "opinion;verdict\n" + "".join(rows))])
     view, columns = page.importing, page.importing.columns
@@ -91,7 +91,7 @@ def test_without_a_text_column_the_roles_follow_the_chosen_one(qtbot, page, writ
     assert not columns.note.isVisibleTo(view)
 
 
-def test_delimiter_and_encoding_are_changed_by_keyboard(qtbot, page, write) -> None:
+def test_delimiter_and_encoding_are_changed_by_keyboard(qtbot, page, write):
     view = begin(qtbot, page, write("bars.csv", "text|label\none; two|1\nthree; four|0\n"))
     assert view.format.delimiter.currentText() == "Vertical bar  |"
     choose(qtbot, view.format.delimiter, "Semicolon  ;")
@@ -122,7 +122,7 @@ def tick(columns: SeveralColumns, *names: str) -> None:
             action.trigger()
 
 
-def test_several_columns_of_yes_and_no_are_ticked_in_one_menu(qtbot, page, write) -> None:
+def test_several_columns_of_yes_and_no_are_ticked_in_one_menu(qtbot, page, write):
     rows = "".join(f"a film {n},{n % 2},{('yes', 'no')[n % 4 > 0]},{n % 5}\n" for n in range(40))
     view = begin(qtbot, page, write("flags.csv", "text,rude,long,other\n" + rows))
     view.columns.more.setChecked(True)
@@ -143,7 +143,7 @@ def test_several_columns_of_yes_and_no_are_ticked_in_one_menu(qtbot, page, write
     assert view.state.problems() == []
 
 
-def test_a_cell_that_is_neither_yes_nor_no_is_reported_with_its_line(qtbot, page, write) -> None:
+def test_a_cell_that_is_neither_yes_nor_no_is_reported_with_its_line(qtbot, page, write):
     view = begin(qtbot, page, write("flags.csv", "text,rude\na film,1\nb film,maybe\n"))
     choose(qtbot, view.columns.label, "none")
     tick(view.columns.lists["flags"], "rude")
@@ -151,7 +151,7 @@ def test_a_cell_that_is_neither_yes_nor_no_is_reported_with_its_line(qtbot, page
     assert "line 3: “maybe” in the column “rude”" in view.state.count.problem.problem
 
 
-def test_endings_are_chosen_by_hand(qtbot, page, write) -> None:
+def test_endings_are_chosen_by_hand(qtbot, page, write):
     rows = "".join(f"film {n},it was good,it was bad,{n % 2}\n" for n in range(20))
     view = begin(qtbot, page, write("swag.csv", "text,one,other,label\n" + rows))
     assert view.state.roles.endings == ()
@@ -161,7 +161,7 @@ def test_endings_are_chosen_by_hand(qtbot, page, write) -> None:
     assert view.state.problems() == []
 
 
-def test_a_wrong_file_is_reported_on_the_page(qtbot, page, write) -> None:
+def test_a_wrong_file_is_reported_on_the_page(qtbot, page, write):
     view = begin(qtbot, page, write("table.xlsx", "PK\x03\x04 xl/"))
     assert page.stack.currentWidget() is view
     assert "cannot be unpacked" in view.unreadable.title.text()
@@ -171,7 +171,7 @@ def test_a_wrong_file_is_reported_on_the_page(qtbot, page, write) -> None:
     assert "table.xlsx" in view.start.accessibleDescription()
 
 
-def test_roles_and_the_split_are_chosen_and_shown(qtbot, page, reviews) -> None:
+def test_roles_and_the_split_are_chosen_and_shown(qtbot, page, reviews):
     view = begin(qtbot, page, reviews)
     qtbot.waitUntil(lambda: "validation 12" in view.split.note.text())
     view.split.validation.setFocus()
@@ -188,7 +188,7 @@ def test_roles_and_the_split_are_chosen_and_shown(qtbot, page, reviews) -> None:
     assert view.rows.headerData(1, heading, spoken) is None
 
 
-def test_each_split_has_a_box_for_its_file(qtbot, page, write) -> None:
+def test_each_split_has_a_box_for_its_file(qtbot, page, write):
     rows = "text,label\n" + "".join(f"a film {n},{n % 2}\n" for n in range(9))
     view = begin(qtbot, page, write("train.csv", rows), write("test.csv", rows))
     assert [box.currentData() for box in view.files.boxes] == ["train", "test"]
@@ -197,7 +197,7 @@ def test_each_split_has_a_box_for_its_file(qtbot, page, write) -> None:
     qtbot.waitUntil(lambda: view.state.sources == {"all": (view.state.files[0],)})
 
 
-def test_the_file_dialog_starts_an_import_and_back_cancels_it(qtbot, page, reviews) -> None:
+def test_the_file_dialog_starts_an_import_and_back_cancels_it(qtbot, page, reviews):
     qtbot.mouseClick(page.list.import_button, Qt.MouseButton.LeftButton)
     dialog = page.findChild(QFileDialog)
     dialog.filesSelected.emit([str(reviews)])
@@ -212,7 +212,7 @@ def test_the_file_dialog_starts_an_import_and_back_cancels_it(qtbot, page, revie
 # ── hostile and huge (RELIABILITY rows 10 and 11) ────────────────────────────────────────────
 
 
-def test_markup_is_shown_literally(qtbot, page, write) -> None:
+def test_markup_is_shown_literally(qtbot, page, write):
     cell = MARKUP.replace('"', '""')
     rows = "".join(f'"{cell} {n}","{cell} {n % 2}"\n' for n in range(6))
     view = begin(qtbot, page, write("&<b>bold<b>.csv", f'sentence,"{cell}"\n{rows}'))
@@ -228,7 +228,7 @@ def test_markup_is_shown_literally(qtbot, page, write) -> None:
     assert_accessible(view)
 
 
-def test_a_cell_of_a_million_characters_does_not_block_the_window(qtbot, page, write) -> None:
+def test_a_cell_of_a_million_characters_does_not_block_the_window(qtbot, page, write):
     huge = "word " * 200_000
     view = begin(qtbot, page, write("long.csv", f"text,label\n{huge},1\nshort one,0\n"))
     assert view.start.isEnabled()
@@ -246,7 +246,7 @@ def test_a_cell_of_a_million_characters_does_not_block_the_window(qtbot, page, w
 
 
 @times(1_000, 3_000)
-def test_many_columns_do_not_block_the_window(qtbot, page, write, count) -> None:
+def test_many_columns_do_not_block_the_window(qtbot, page, write, count):
     names = ",".join(f"column{n}" for n in range(count))
     rows = [",".join([f"a long text {n}", *[str(n % 2)] * (count - 1)]) for n in range(30)]
     view = begin(qtbot, page, write("wide.csv", "\n".join([names, *rows]) + "\n"))
@@ -264,7 +264,7 @@ def test_many_columns_do_not_block_the_window(qtbot, page, write, count) -> None
 
 
 @times(2_000, 30_000)
-def test_many_labels_do_not_block_the_window(qtbot, page, write, count) -> None:
+def test_many_labels_do_not_block_the_window(qtbot, page, write, count):
     rows = "".join(f"text number {n} is one,label {n % count}\n" for n in range(2 * count))
     view = begin(qtbot, page, write("labels.csv", f"text,label\n{rows}"))
     view.state.set_roles(Roles("text", None, "label"))
@@ -281,7 +281,7 @@ def test_many_labels_do_not_block_the_window(qtbot, page, write, count) -> None:
 
 @pytest.mark.long
 @pytest.mark.timeout(7200)
-def test_no_hostile_file_blocks_the_window(qtbot, page, tmp_path, watchdog) -> None:
+def test_no_hostile_file_blocks_the_window(qtbot, page, tmp_path, watchdog):
     """Each file of the corpus in the real page: its rows, or a sentence."""
     watchdog.be_strict(0.2)
     for case in CASES:
@@ -294,7 +294,7 @@ def test_no_hostile_file_blocks_the_window(qtbot, page, tmp_path, watchdog) -> N
     print(f"{len(CASES)} files, none held the window for more than 200 ms of work")
 
 
-def test_the_preview_model_is_sound(qtmodeltester) -> None:
+def test_the_preview_model_is_sound(qtmodeltester):
     model = PreviewModel()
     model.show_preview(FirstRows(("a", "b"), [Row(1, ("x", "y")), Row(2, ("z\nz", ""))], ()))
     model.show_roles(Roles("a", None, "b"))
@@ -302,7 +302,7 @@ def test_the_preview_model_is_sound(qtmodeltester) -> None:
     assert model.index(1, 0).data() == "z⏎z"
 
 
-def test_the_page_is_accessible_and_looks_right(qtbot, page, looks, screen, reviews) -> None:
+def test_the_page_is_accessible_and_looks_right(qtbot, page, looks, screen, reviews):
     view = begin(qtbot, page, reviews)
     qtbot.waitUntil(lambda: bool(view.state.examples.examples))
     assert_accessible(page)
@@ -315,7 +315,7 @@ def test_the_page_is_accessible_and_looks_right(qtbot, page, looks, screen, revi
     assert page.rect().contains(corner)
 
 
-def test_a_fix_is_chosen_by_its_button_and_undone(qtbot, page, twice) -> None:
+def test_a_fix_is_chosen_by_its_button_and_undone(qtbot, page, twice):
     view = begin(qtbot, page, twice)
     qtbot.waitUntil(lambda: view.state.findings.findings is not None, timeout=PATIENCE)
     assert_accessible(view)
@@ -330,7 +330,7 @@ def test_a_fix_is_chosen_by_its_button_and_undone(qtbot, page, twice) -> None:
     assert not view.state.findings.chosen
 
 
-def test_the_list_keeps_its_place_and_the_focus_when_a_fix_is_chosen(qtbot, page, twice) -> None:
+def test_the_list_keeps_its_place_and_the_focus_when_a_fix_is_chosen(qtbot, page, twice):
     more = ["", " ,1", "caf\u00c3\u00a9,1", "a &quot;film&quot;,0"]
     twice.write_text(twice.read_text() + "\n".join(more), encoding="utf-8")
     view = begin(qtbot, page, twice)
@@ -351,7 +351,7 @@ def test_the_list_keeps_its_place_and_the_focus_when_a_fix_is_chosen(qtbot, page
     qtbot.waitUntil(lambda: QApplication.focusWidget().accessibleName() == again)
 
 
-def test_many_rows_are_checked_when_asked(qtbot, page, monkeypatch, reviews) -> None:
+def test_many_rows_are_checked_when_asked(qtbot, page, monkeypatch, reviews):
     """The page offers checking, shows its progress, and can cancel it."""
     monkeypatch.setattr("app.pages.data.importing.findings.AUTOMATIC_ROWS", 100)
     view = begin(qtbot, page, reviews)

@@ -8,11 +8,7 @@ from PySide6.QtTest import QTest
 
 from app.library import describe_model
 from app.pages.explore.captions import source
-from app.pages.explore.panels.difference.view import (
-    make_cka_figure,
-    make_figure,
-    make_texts_figure,
-)
+from app.pages.explore.panels.difference.view import make_cka_figure, make_figure, make_texts_figure
 from app.widgets.charts import figure as figures
 from engine.models.checkpoint import load, write
 from tests.app.accessible import assert_accessible

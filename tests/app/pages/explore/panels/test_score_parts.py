@@ -23,7 +23,7 @@ SHOWN = QueryKeyShown(
 )
 
 
-def test_the_parts_of_a_score_are_named_and_summed() -> None:
+def test_the_parts_of_a_score_are_named_and_summed():
     text = score_text(SHOWN)
     positions = [text.index(n) for n in ("content–content", "content–position", "position–content")]
     assert positions == sorted(positions)

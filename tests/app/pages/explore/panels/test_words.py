@@ -297,10 +297,7 @@ def test_a_search_runs_on_request_or_automatically(view, explore, explorer, wait
     assert len(explorer.of_kind("find_candidates")) == 1, "another text needs another click"
     view.candidates.automatic.setChecked(True)
     explore.pick(4)
-    assert [(q.first, q.last) for q in explorer.of_kind("find_candidates")[1:]] == [
-        (2, 3),
-        (4, 4),
-    ]
+    assert [(q.first, q.last) for q in explorer.of_kind("find_candidates")[1:]] == [(2, 3), (4, 4)]
 
 
 def test_adjacent_typed_masks_are_one_gap(state, explore, wait):

@@ -16,7 +16,7 @@ def gpu(total: int | None, used: int | None = 0) -> GpuLoad:
     return GpuLoad(name="A GPU", busy=0.1, memory=used, memory_total=total)
 
 
-def test_a_model_must_fit_the_gpu_used_for_training(qtbot, studio) -> None:
+def test_a_model_must_fit_the_gpu_used_for_training(qtbot, studio):
     state, entry = GettingState(studio), find_entry("FacebookAI/roberta-large")
     assert entry is not None and texts.training_verdict(state, entry) is None
     state.machine = machine_facts(MACHINE, [])

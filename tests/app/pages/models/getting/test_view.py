@@ -58,7 +58,7 @@ def titles(getting: GettingPage) -> list[str]:
     return [item.title for item in getting.list.cards.rows]
 
 
-def test_the_catalogue_contacts_no_server_and_is_searched_by_any_word(page, hub) -> None:
+def test_the_catalogue_contacts_no_server_and_is_searched_by_any_word(page, hub):
     getting = page.getting
     assert len(titles(getting)) == len(OFFERED)
     getting.search_field.setText("german")
@@ -74,7 +74,7 @@ def test_the_catalogue_contacts_no_server_and_is_searched_by_any_word(page, hub)
     assert_accessible(page)
 
 
-def test_a_model_is_searched_fetched_and_imported(qtbot, page, hub, studio) -> None:
+def test_a_model_is_searched_fetched_and_imported(qtbot, page, hub, studio):
     getting = page.getting
     getting.search_field.setText("tiny")
     getting.search_hub.click()
@@ -101,7 +101,7 @@ def test_a_model_is_searched_fetched_and_imported(qtbot, page, hub, studio) -> N
     assert signal.args == ["train", {"model": folder}]
 
 
-def test_a_refusal_is_shown_and_the_page_stays(qtbot, page, hub, studio) -> None:
+def test_a_refusal_is_shown_and_the_page_stays(qtbot, page, hub, studio):
     studio.settings.set("hub_allowed", True)
     getting = page.getting
     getting.state.plan("somebody/nothing")
@@ -110,7 +110,7 @@ def test_a_refusal_is_shown_and_the_page_stays(qtbot, page, hub, studio) -> None
     assert getting.get.isEnabled() and len(titles(getting)) == len(OFFERED)
 
 
-def test_an_upload_is_cancelled_in_its_dialog(qtbot, page, hub, studio, monkeypatch) -> None:
+def test_an_upload_is_cancelled_in_its_dialog(qtbot, page, hub, studio, monkeypatch):
     folder = small.folder(studio.home.models / "mine")
     entry = library.describe_model("mine", folder, "imported")
     files = (HubFile(name="config.json", bytes=9),)
@@ -123,7 +123,7 @@ def test_an_upload_is_cancelled_in_its_dialog(qtbot, page, hub, studio, monkeypa
     assert not hub.pushed and not studio.notices.shown
 
 
-def test_an_archive_and_a_nested_folder_are_accepted(qtbot, page, tmp_path, studio) -> None:
+def test_an_archive_and_a_nested_folder_are_accepted(qtbot, page, tmp_path, studio):
     model = small.folder(tmp_path / "above" / "mine")
     archive = Path(shutil.make_archive(str(tmp_path / "packed"), "gztar", tmp_path / "above"))
     assert page_for([archive]) == page_for([tmp_path / "above"]) == "models"
@@ -134,7 +134,7 @@ def test_an_archive_and_a_nested_folder_are_accepted(qtbot, page, tmp_path, stud
     assert sorted(entry.name for entry in studio.home.models.iterdir()) == ["packed"]
 
 
-def test_a_model_is_uploaded_after_a_review(qtbot, page, hub, studio, monkeypatch) -> None:
+def test_a_model_is_uploaded_after_a_review(qtbot, page, hub, studio, monkeypatch):
     monkeypatch.setenv("HF_TOKEN", TOKEN)
     studio.settings.set("hub_allowed", True)
     folder = small.folder(studio.home.models / "mine")

@@ -52,7 +52,7 @@ def comparison(page, four, qtbot) -> CompareView:
     return view
 
 
-def test_a_comparison_names_runs_by_their_differences(four) -> None:
+def test_a_comparison_names_runs_by_their_differences(four):
     for names, telling in [
         ("Night · 1e-4 · seed 1|Night · 3e-4 · seed 1", "1e-4|3e-4"),
         ("Night · 1e-4 · seed 1|Night · 1e-4 · seed 2", "seed 1|seed 2"),
@@ -72,7 +72,7 @@ def curves(four: Sequence[RunRow]) -> Curves:
     return Curves("loss", points)
 
 
-def test_curves_have_groups_colours_and_axes(four) -> None:
+def test_curves_have_groups_colours_and_axes(four):
     look = CurveStyle("training.learning_rate", as_means=True)
     low, high = chart_lines(four, curves(four), "step", 1, look)
     assert low.name == "Learning rate 1e-5 (n = 2)"
@@ -99,7 +99,7 @@ def test_curves_have_groups_colours_and_axes(four) -> None:
     assert x_values("tokens", four[0], steps, uncounted) is None, "speed times time is no count"
 
 
-def test_curves_are_drawn_over_the_chosen_axis_the_usual_metric_first(comparison, qtbot) -> None:
+def test_curves_are_drawn_over_the_chosen_axis_the_usual_metric_first(comparison, qtbot):
     tab = comparison.curves
     assert tab.metric_box.currentData() == "validation_accuracy"
     assert tab.view.chart is not None and len(tab.view.chart.lines) == 4
@@ -121,7 +121,7 @@ def test_curves_are_drawn_over_the_chosen_axis_the_usual_metric_first(comparison
     assert tab.metric_box.currentData() == "validation_loss", "what is shown stays"
 
 
-def test_every_picture_has_its_numbers_and_a_point_opens_its_run(comparison, four, qtbot) -> None:
+def test_every_picture_has_its_numbers_and_a_point_opens_its_run(comparison, four, qtbot):
     comparison.tabs.setCurrentWidget(comparison.parallel)
     comparison.tabs.setCurrentWidget(comparison.scatter)
     for kept in (
@@ -145,7 +145,7 @@ def test_every_picture_has_its_numbers_and_a_point_opens_its_run(comparison, fou
     assert opened.args == [view.scatter.rows[0].id] if view.scatter else False
 
 
-def test_settings_that_differ_are_listed_for_each_run_and_copied(comparison, four, qtbot) -> None:
+def test_settings_that_differ_are_listed_for_each_run_and_copied(comparison, four, qtbot):
     assert differing_paths(four) == ["training.learning_rate", "training.seed"]
     comparison.tabs.setCurrentWidget(comparison.settings)
     tab = comparison.settings.widget
@@ -170,7 +170,7 @@ def test_settings_that_differ_are_listed_for_each_run_and_copied(comparison, fou
     assert model.headerData(1, Qt.Orientation.Horizontal, Qt.ItemDataRole.ToolTipRole) == row.name
 
 
-def test_axes_have_several_values_and_part_of_one_chooses_runs(comparison, four, qtbot) -> None:
+def test_axes_have_several_values_and_part_of_one_chooses_runs(comparison, four, qtbot):
     axis = make_axis("training.learning_rate", four)
     assert axis is not None and [label for _, label in axis.labels] == ["1e-5", "1e-4"]
     shown = Parallel(four, [axis], {axis.key: (0.5, 1.0)})
@@ -197,7 +197,7 @@ def test_axes_have_several_values_and_part_of_one_chooses_runs(comparison, four,
         assert len(values - {"None"}) > 1, key
 
 
-def test_a_single_run_is_not_compared_and_back_restores_the_view(page, four, qtbot) -> None:
+def test_a_single_run_is_not_compared_and_back_restores_the_view(page, four, qtbot):
     shown = page()
     shown.list.select(four[0].id)
     action = shown.list.actions_.by_key["compare"]
@@ -212,7 +212,7 @@ def test_a_single_run_is_not_compared_and_back_restores_the_view(page, four, qtb
     assert shown.comparison is None and shown._stack.currentIndex() == 0
 
 
-def test_the_comparison_is_saved_as_a_report(comparison, four, qtbot, tmp_path) -> None:
+def test_the_comparison_is_saved_as_a_report(comparison, four, qtbot, tmp_path):
     path = tmp_path / "comparison.html"
     qtbot.mouseClick(comparison.report, Qt.MouseButton.LeftButton)
     dialog = comparison.window().findChild(QFileDialog)
@@ -226,7 +226,7 @@ def test_the_comparison_is_saved_as_a_report(comparison, four, qtbot, tmp_path) 
     assert page.count("<img") == len({"loss", "validation_accuracy"})
 
 
-def test_the_same_report_is_made_without_a_window(four, tmp_path, capsys) -> None:
+def test_the_same_report_is_made_without_a_window(four, tmp_path, capsys):
     folders = [str(row.folder) for row in four]
     out = tmp_path / "comparison.pdf"
     assert app.__main__.main(["report", *folders, "--out", str(out)]) == 0

@@ -44,7 +44,7 @@ def tab_extent(view: RunView) -> tuple[int, int]:
     return view.tabs.y(), view.tabs.height()
 
 
-def test_a_run_that_learned_nothing_gets_a_line_of_advice(page, studio, make_run, qtbot) -> None:
+def test_a_run_that_learned_nothing_gets_a_line_of_advice(page, studio, make_run, qtbot):
     shown = page()
     well = open_run(shown, make_run("well"), qtbot)
     qtbot.wait(0)
@@ -76,7 +76,7 @@ def test_a_run_that_learned_nothing_gets_a_line_of_advice(page, studio, make_run
     assert line.text.full_text().startswith("No better")
 
 
-def test_rows_of_absent_labels_are_moved_to_validation(page, studio, qtbot, tmp_path) -> None:
+def test_rows_of_absent_labels_are_moved_to_validation(page, studio, qtbot, tmp_path):
     rows = [f"film {n},{'mixed' if n % 9 else 'positive'},train" for n in range(40)]
     rows += [f"play {n},positive,validation" for n in range(5)]
     file, folder = tmp_path / "films.csv", studio.home.datasets / "films" / "1"

@@ -97,7 +97,7 @@ def test_nothing_is_asked_until_visible_and_then_the_current_step(tab, explorer,
         assert words in tab.legend.text()
 
 
-def test_inputs_are_browsed_and_a_chosen_step_stays(tab, explorer, qtbot) -> None:
+def test_inputs_are_browsed_and_a_chosen_step_stays(tab, explorer, qtbot):
     show(tab, qtbot)
     explorer.answer()
     assert not tab.previous.isEnabled()
@@ -118,7 +118,7 @@ def test_inputs_are_browsed_and_a_chosen_step_stays(tab, explorer, qtbot) -> Non
     assert tab.state.batch is not None and tab.state.batch.step == 3
 
 
-def test_a_followed_run_is_asked_again_after_more_steps(tab, explorer, run, qtbot) -> None:
+def test_a_followed_run_is_asked_again_after_more_steps(tab, explorer, run, qtbot):
     tab.state._pause.setInterval(10)
     show(tab, qtbot)
     explorer.answer()
@@ -136,14 +136,14 @@ def test_a_followed_run_is_asked_again_after_more_steps(tab, explorer, run, qtbo
     qtbot.waitUntil(lambda: len(explorer.asked) == 3)
 
 
-def test_a_refusal_is_shown(tab, explorer, qtbot) -> None:
+def test_a_refusal_is_shown(tab, explorer, qtbot):
     show(tab, qtbot)
     explorer.answered.emit(Refused(to=1, problem="It has not begun.", advice="Wait."))
     assert tab.stack.currentIndex() == 1
     assert (tab.empty.title.text(), tab.empty.text.text()) == ("It has not begun.", "Wait.")
 
 
-def test_every_token_is_drawn_and_described(qtbot) -> None:
+def test_every_token_is_drawn_and_described(qtbot):
     pieces = BatchTokens()
     qtbot.addWidget(pieces)
     pieces.resize(400, 300)
@@ -160,7 +160,7 @@ def test_every_token_is_drawn_and_described(qtbot) -> None:
     assert not any(a.intersects(b) for n, a in enumerate(boxes) for b in boxes[n + 1 :])
 
 
-def test_the_tab_is_drawn_in_both_themes(tab, explorer, qtbot, looks, screen) -> None:
+def test_the_tab_is_drawn_in_both_themes(tab, explorer, qtbot, looks, screen):
     show(tab, qtbot)
     explorer.answer()
     for choice in ("light", "dark"):

@@ -11,7 +11,7 @@ from engine.record.metrics import add_metrics
 from tests.app.pages.runs.pages import PATIENCE, open_run
 
 
-def test_a_nan_loss_is_a_gap_with_a_mark(page, make_run, qtbot) -> None:
+def test_a_nan_loss_is_a_gap_with_a_mark(page, make_run, qtbot):
     run_id = make_run("nan", upto=10, outcome="failed", problem="NaN.", not_finite=[4, 5])
     view = open_run(page(), run_id, qtbot)
     values = view.charts.loss.series("training").values.tolist()
@@ -20,7 +20,7 @@ def test_a_nan_loss_is_a_gap_with_a_mark(page, make_run, qtbot) -> None:
     assert [marker.x for marker in view.charts.loss.markers] == [4, 5]
 
 
-def test_no_curve_is_clipped_in_a_short_window(page, make_run, qtbot) -> None:
+def test_no_curve_is_clipped_in_a_short_window(page, make_run, qtbot):
     """Advice, alerts and machine load above them take their space."""
     shown = page()
     view = open_run(shown, make_run("live", upto=10, outcome=None), qtbot)
@@ -35,7 +35,7 @@ def test_no_curve_is_clipped_in_a_short_window(page, make_run, qtbot) -> None:
     qtbot.waitUntil(lambda: area.verticalScrollBar().maximum() == 0)
 
 
-def test_new_points_are_drawn_as_they_arrive(page, studio, make_run, qtbot) -> None:
+def test_new_points_are_drawn_as_they_arrive(page, studio, make_run, qtbot):
     run_id = make_run("live", upto=4, outcome=None)
     view = open_run(page(), run_id, qtbot)
     studio.dispatcher.measured.emit(
@@ -71,7 +71,7 @@ def test_fifty_thousand_points_do_not_block_the_window(page, studio, make_run, q
     assert len(view.charts.loss.series("training")) == 50_000
 
 
-def test_a_curve_is_saved_and_its_options_apply_to_other_runs(page, make_run, qtbot) -> None:
+def test_a_curve_is_saved_and_its_options_apply_to_other_runs(page, make_run, qtbot):
     first, second = make_run("one"), make_run("two")
     shown = page()
     view = open_run(shown, first, qtbot)
@@ -90,7 +90,7 @@ def test_a_curve_is_saved_and_its_options_apply_to_other_runs(page, make_run, qt
     assert again.charts.rate.figure() is None  # nothing was measured
 
 
-def test_empty_charts_say_why(page, make_run, qtbot) -> None:
+def test_empty_charts_say_why(page, make_run, qtbot):
     shown = page()
     for name, upto, outcome, training, validation in (
         ("none", 0, "failed", "The run ended before its first step.", "before its first step"),
@@ -102,7 +102,7 @@ def test_empty_charts_say_why(page, make_run, qtbot) -> None:
         qtbot.waitUntil(lambda: charts.loss.empty.isHidden() == bool(upto))  # noqa: B023
 
 
-def test_alerts_are_marked_and_listed(page, make_run, studio, qtbot) -> None:
+def test_alerts_are_marked_and_listed(page, make_run, studio, qtbot):
     run_id = make_run("spiky", steps=80, upto=80)
     with studio.record.session() as session:
         add_metrics(session, run_id, [measured("loss", 60, 9.0), measured("loss", 70, 0.9)])

@@ -14,7 +14,7 @@ from tests.app.asking import question
 from tests.app.pages.runs.pages import open_run
 
 
-def test_checkpoints_can_be_explored_and_trained_further(page, studio, make_run, qtbot) -> None:
+def test_checkpoints_can_be_explored_and_trained_further(page, studio, make_run, qtbot):
     shown = page()
     view = open_run(shown, make_run("one"), qtbot)
     tab = view.checkpoints
@@ -39,7 +39,7 @@ def test_checkpoints_can_be_explored_and_trained_further(page, studio, make_run,
     assert not without.checkpoints.hint.isHidden() and not without.checkpoints.fine_tune.isEnabled()
 
 
-def test_a_checkpoint_is_trashed(page, studio, make_run, qtbot, monkeypatch, tmp_path) -> None:
+def test_a_checkpoint_is_trashed(page, studio, make_run, qtbot, monkeypatch, tmp_path):
     monkeypatch.setattr("app.trash.move_to_trash", lambda folder: folder.rename(tmp_path / "gone"))
     offered: list[Callable[[], None]] = []
     monkeypatch.setattr(studio.notices, "info", lambda text, action, act: offered.append(act))
@@ -63,7 +63,7 @@ def test_a_checkpoint_is_trashed(page, studio, make_run, qtbot, monkeypatch, tmp
     qtbot.waitUntil(lambda: view.header.resume.text() == "&Resume from step 10")
 
 
-def test_a_branch_has_the_changed_settings(page, studio, make_run, qtbot, monkeypatch) -> None:
+def test_a_branch_has_the_changed_settings(page, studio, make_run, qtbot, monkeypatch):
     run_id = make_run("one")
     view = open_run(page(), run_id, qtbot)
     tab = view.checkpoints

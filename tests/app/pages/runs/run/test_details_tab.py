@@ -3,7 +3,7 @@
 from tests.app.pages.runs.pages import HOSTILE, names, open_run, row_of
 
 
-def test_notes_are_saved_and_searched(page, studio, make_run, qtbot) -> None:
+def test_notes_are_saved_and_searched(page, studio, make_run, qtbot):
     run_id = make_run("one")
     shown = page()
     view = open_run(shown, run_id, qtbot)
@@ -16,7 +16,7 @@ def test_notes_are_saved_and_searched(page, studio, make_run, qtbot) -> None:
     assert open_run(shown, run_id, qtbot).details.notes.toPlainText() == f"remember {HOSTILE}"
 
 
-def test_the_log_is_complete_and_scrolls_only_at_its_end(page, make_run, qtbot, studio) -> None:
+def test_the_log_is_complete_and_scrolls_only_at_its_end(page, make_run, qtbot, studio):
     view = open_run(page(), make_run("one"), qtbot)
     qtbot.waitUntil(lambda: "2 texts were truncated" in view.state.log)
     view.tabs.setCurrentWidget(view.log)

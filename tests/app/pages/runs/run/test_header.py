@@ -12,7 +12,7 @@ from tests.app.pages.runs.pages import change_run, open_run
 from tests.engine.runs import fake_worker
 
 
-def test_a_finished_run_shows_curves_and_a_branch_its_parent(page, studio, make_run, qtbot) -> None:
+def test_a_finished_run_shows_curves_and_a_branch_its_parent(page, studio, make_run, qtbot):
     run_id = make_run("done")
     shown = page()
     view = open_run(shown, run_id, qtbot)
@@ -40,7 +40,7 @@ def test_a_finished_run_shows_curves_and_a_branch_its_parent(page, studio, make_
     assert open_run(shown, plain, qtbot).header.branched.isHidden()
 
 
-def test_a_silent_worker_may_be_force_stopped(page, studio, make_run, qtbot, monkeypatch) -> None:
+def test_a_silent_worker_may_be_force_stopped(page, studio, make_run, qtbot, monkeypatch):
     run_id = make_run("hung", upto=4, outcome=None)
     change_run(studio, run_id, state="stopping")
     view = open_run(page(), run_id, qtbot)
@@ -54,7 +54,7 @@ def test_a_silent_worker_may_be_force_stopped(page, studio, make_run, qtbot, mon
     assert wished == [run_id]
 
 
-def test_header_table_and_status_agree_on_a_run(page, studio, make_run, qtbot) -> None:
+def test_header_table_and_status_agree_on_a_run(page, studio, make_run, qtbot):
     run_id = make_run("live", steps=200, upto=20, outcome=None)
     working = {"state": "running", "stage": "Evaluating", "stage_done": 13, "stage_total": 14}
     change_run(studio, run_id, **working)
@@ -70,7 +70,7 @@ def test_header_table_and_status_agree_on_a_run(page, studio, make_run, qtbot) -
     assert "left" not in view.header.pace.full_text()
 
 
-def test_a_run_is_prepared_with_a_newer_version_of_its_data(page, studio, make_run, qtbot) -> None:
+def test_a_run_is_prepared_with_a_newer_version_of_its_data(page, studio, make_run, qtbot):
     films = studio.home.datasets / "films"
     (films / "1").mkdir(parents=True)
     job = fake_worker.job("first").model_copy(update={"data": StoredData(folder=films / "1")})
@@ -88,7 +88,7 @@ def test_a_run_is_prepared_with_a_newer_version_of_its_data(page, studio, make_r
     assert argument["job"].training == job.training
 
 
-def test_a_failed_run_shows_why_and_resumes(page, studio, make_run, qtbot, monkeypatch) -> None:
+def test_a_failed_run_shows_why_and_resumes(page, studio, make_run, qtbot, monkeypatch):
     run_id = make_run("broken", upto=7, outcome="failed", problem="Memory ran out.")
     view = open_run(page(), run_id, qtbot)
     banner = view.banner
@@ -109,7 +109,7 @@ def test_a_failed_run_shows_why_and_resumes(page, studio, make_run, qtbot, monke
     assert wished == [run_id]
 
 
-def test_a_run_that_waits_for_space_resumes(page, studio, make_run, qtbot, monkeypatch) -> None:
+def test_a_run_that_waits_for_space_resumes(page, studio, make_run, qtbot, monkeypatch):
     run_id = make_run("full", upto=7, outcome=None)
     monkeypatch.setattr("app.pages.runs.run.state.SILENCE_MS", 0)
     full = {"state": "paused", "problem": "The disk is full.", "advice": "Free 3 MB."}

@@ -29,7 +29,7 @@ def sample(step: int, busy: float, gpus: tuple[GpuLoad, ...] = ()) -> MachineSam
     )
 
 
-def test_the_curves_grow_while_the_run_trains(page, studio, make_run, qtbot) -> None:
+def test_the_curves_grow_while_the_run_trains(page, studio, make_run, qtbot):
     run_id = make_run("live", upto=4, outcome=None)
     folder = RunFolder(studio.home.runs / run_id)
     append_sample(folder, sample(1, 0.2))
@@ -51,7 +51,7 @@ def test_the_curves_grow_while_the_run_trains(page, studio, make_run, qtbot) -> 
     assert figure is not None, "a picture, and its numbers"
 
 
-def test_a_run_that_has_ended_shows_no_load_and_a_note(page, make_run, qtbot) -> None:
+def test_a_run_that_has_ended_shows_no_load_and_a_note(page, make_run, qtbot):
     view = open_run(page(), make_run("older"), qtbot)
     view.tabs.setCurrentWidget(view.machine)
     assert view.machine.widget.busy.empty.text() == "No values were recorded for this run."
@@ -60,7 +60,7 @@ def test_a_run_that_has_ended_shows_no_load_and_a_note(page, make_run, qtbot) ->
     assert not line.note.isVisible() and not line._timer.isActive()
 
 
-def test_the_load_is_shown_while_the_run_trains_here(page, studio, make_run, qtbot) -> None:
+def test_the_load_is_shown_while_the_run_trains_here(page, studio, make_run, qtbot):
     run_id = make_run("live", upto=4, outcome=None)
     folder = RunFolder(studio.home.runs / run_id)
     assert local_worker_pid(folder) == 0, "nobody holds its lock"
@@ -77,7 +77,7 @@ def test_the_load_is_shown_while_the_run_trains_here(page, studio, make_run, qtb
         assert line.note.isVisible() and line.note.text().startswith("Machine: CPU ")
 
 
-def test_the_line_shows_the_known_values_and_numbers_equal_gpus() -> None:
+def test_the_line_shows_the_known_values_and_numbers_equal_gpus():
     gpu = GpuLoad(
         name="NVIDIA A100",
         busy=0.87,

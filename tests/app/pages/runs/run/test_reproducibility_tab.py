@@ -12,7 +12,7 @@ from tests.app.pages.runs.pages import open_run
 from tests.engine.runs import fake_worker
 
 
-def test_reproducibility_is_shown_and_the_files_are_verified(page, studio, make_run, qtbot) -> None:
+def test_reproducibility_is_shown_and_the_files_are_verified(page, studio, make_run, qtbot):
     run_id = make_run("one", upto=10, outcome="stopped")
     folder = RunFolder(studio.home.runs / run_id)
     environment = {"cpu": "A fast one", "device": "cpu", "threads": "2", "torch": "2.13.0"}

@@ -41,7 +41,7 @@ def run_that_trains(view: RunView) -> None:
     view.state.changed.emit()
 
 
-def test_rows_follow_the_best_evaluation(page, studio, make_run, qtbot) -> None:
+def test_rows_follow_the_best_evaluation(page, studio, make_run, qtbot):
     run_id = make_run("live", upto=4, outcome=None)
     folder = RunFolder(studio.home.runs / run_id)
     view = open_run(page(), run_id, qtbot)
@@ -65,7 +65,7 @@ def test_rows_follow_the_best_evaluation(page, studio, make_run, qtbot) -> None:
     assert set(column(tab.worst, "Right")) == {"✓"}
 
 
-def test_the_results_replace_the_rows_when_the_run_has_ended(page, studio, make_run, qtbot) -> None:
+def test_the_results_replace_the_rows_when_the_run_has_ended(page, studio, make_run, qtbot):
     run_id = make_run("live")
     write(RunFolder(studio.home.runs / run_id), right=0.5, step=10)
     view = open_run(page(), run_id, qtbot)
@@ -79,7 +79,7 @@ def test_the_results_replace_the_rows_when_the_run_has_ended(page, studio, make_
     assert not view.tabs.isTabVisible(index) and view.tabs.currentWidget() is view.results
 
 
-def test_columns_grow_with_their_content_unless_resized_by_the_user(qtbot) -> None:
+def test_columns_grow_with_their_content_unless_resized_by_the_user(qtbot):
     table = RowsTable("Rows")
     qtbot.addWidget(table)
     table.resize(600, 200)

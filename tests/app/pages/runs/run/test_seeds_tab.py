@@ -41,7 +41,7 @@ def ids(make_run) -> list[str]:
     ]
 
 
-def test_the_spread_is_computed_over_finished_runs(studio, ids, make_run, qtbot) -> None:
+def test_the_spread_is_computed_over_finished_runs(studio, ids, make_run, qtbot):
     alone = make_run("alone")
     table = RunsTable()
     table.show_rows(read_rows(studio.record))
@@ -56,7 +56,7 @@ def test_the_spread_is_computed_over_finished_runs(studio, ids, make_run, qtbot)
     assert mean_and_deviation([rows[ids[2]]]) == ""
 
 
-def test_without_seeds_there_is_neither_column_nor_tab(page, studio, make_run, qtbot) -> None:
+def test_without_seeds_there_is_neither_column_nor_tab(page, studio, make_run, qtbot):
     run_id = make_run("alone")
     shown = page()
     table, column = shown.list.table, shown.list.model.column(Column.SEEDS)
@@ -68,7 +68,7 @@ def test_without_seeds_there_is_neither_column_nor_tab(page, studio, make_run, q
     qtbot.waitUntil(lambda: not table.isColumnHidden(column))
 
 
-def test_a_run_shows_its_siblings_and_leads_to_them(page, studio, ids, qtbot, screen) -> None:
+def test_a_run_shows_its_siblings_and_leads_to_them(page, studio, ids, qtbot, screen):
     shown = page()
     view = open_run(shown, ids[0], qtbot)
     qtbot.waitUntil(lambda: len(view.seeds.widget.model.rows) == 3)
@@ -89,7 +89,7 @@ def test_a_run_shows_its_siblings_and_leads_to_them(page, studio, ids, qtbot, sc
     assert shown.run is not None and shown.run.state.run_id == ids[1]
 
 
-def test_the_folder_of_all_seeds_can_be_dropped(page, studio, tmp_path, qtbot, monkeypatch) -> None:
+def test_the_folder_of_all_seeds_can_be_dropped(page, studio, tmp_path, qtbot, monkeypatch):
     whole = tmp_path / "whole"
     for job in jobs(2):
         RunFolder.create(whole / f"seed-{job.training.seed}", job)
@@ -102,7 +102,7 @@ def test_the_folder_of_all_seeds_can_be_dropped(page, studio, tmp_path, qtbot, m
     assert dropped == [whole / "seed-42", whole / "seed-43"]
 
 
-def test_the_layer_sweep_is_a_table_of_seven_rows(page, studio, make_run, qtbot, screen) -> None:
+def test_the_layer_sweep_is_a_table_of_seven_rows(page, studio, make_run, qtbot, screen):
     job = fake_worker.job("films")
     sweep = expand(job.model_copy(update={"features": Features(vectors="layer sweep")}))
     assert len(sweep) == 7
@@ -152,7 +152,7 @@ def test_a_search_shows_means_the_best_and_what_was_pruned(page, studio, make_ru
     assert is_pruned(rows[pruned]) and not is_pruned(rows[ids[0]])
 
 
-def test_the_table_of_all_runs_marks_the_best_combination(studio, make_run, qtbot) -> None:
+def test_the_table_of_all_runs_marks_the_best_combination(studio, make_run, qtbot):
     ids = [make_run("films", upto=upto, job=job) for upto, job in
            zip((5, 10, 20, 20), searched(), strict=True)]  # fmt: skip
     ids.append(make_run("alone"))
@@ -173,7 +173,7 @@ def test_the_table_of_all_runs_marks_the_best_combination(studio, make_run, qtbo
     assert cell_text(ids[0]).endswith("(best)") and not cell_text(ids[2]).endswith("(best)")
 
 
-def test_the_importance_of_a_field_has_an_interval() -> None:
+def test_the_importance_of_a_field_has_an_interval():
     importance = FieldImportance(path="training.learning_rate", share=0.8, low=0.5, high=0.95)
     sure = ImportanceMeasured(fields=(importance,), trials=9, explained=0.7)
     text = importance_text(sure, lambda path: "Learning rate")

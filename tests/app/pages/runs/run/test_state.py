@@ -23,7 +23,7 @@ def open_run(runs: RunsState, studio: Studio, run_id: str, qtbot: QtBot) -> RunS
     return state
 
 
-def test_a_run_is_read_when_it_is_opened(runs, studio, make_run, qtbot) -> None:
+def test_a_run_is_read_when_it_is_opened(runs, studio, make_run, qtbot):
     run_id = make_run("mine", upto=10, outcome="stopped", not_finite=[3])
     state = RunState(studio, runs, run_id, studio)
     received: dict[str, Any] = {}
@@ -44,7 +44,7 @@ def test_a_run_is_read_when_it_is_opened(runs, studio, make_run, qtbot) -> None:
     assert (state.row.checkpoint_step, state.row.checkpoint) == (10, saved[1].folder)
 
 
-def test_points_that_arrive_while_curves_are_read_are_kept(runs, studio, make_run, qtbot) -> None:
+def test_points_that_arrive_while_curves_are_read_are_kept(runs, studio, make_run, qtbot):
     run_id = make_run("mine", upto=4, outcome=None)
     state = RunState(studio, runs, run_id, studio)
     calls: list[str] = []
@@ -61,7 +61,7 @@ def test_points_that_arrive_while_curves_are_read_are_kept(runs, studio, make_ru
     assert list(points["loss"].finite()) == [(3, 0.5), (4, 0.4)]
 
 
-def test_long_log_lines_are_truncated(runs, studio, make_run, qtbot) -> None:
+def test_long_log_lines_are_truncated(runs, studio, make_run, qtbot):
     run_id = make_run("mine")
     state = open_run(runs, studio, run_id, qtbot)
     (studio.home.runs / run_id / "worker.log").write_text("x" * 1_000_000 + "\nend")
@@ -70,7 +70,7 @@ def test_long_log_lines_are_truncated(runs, studio, make_run, qtbot) -> None:
     assert max(map(len, state.log.splitlines())) <= MAX_LINE + 1
 
 
-def test_a_removed_run_is_announced(runs, studio, make_run, qtbot) -> None:
+def test_a_removed_run_is_announced(runs, studio, make_run, qtbot):
     state = RunState(studio, runs, "nobody", studio)
     with qtbot.waitSignal(state.removed):
         state.open()

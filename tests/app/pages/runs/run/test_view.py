@@ -11,7 +11,7 @@ from tests.engine.results.made import classified
 from tests.engine.runs import fake_worker
 
 
-def test_a_run_is_followed_stopped_and_resumed(page, studio, workers, qtbot) -> None:
+def test_a_run_is_followed_stopped_and_resumed(page, studio, workers, qtbot):
     studio.dispatcher.begin()
     shown = page()
     run_id = studio.dispatcher.start(fake_worker.job("long"))
@@ -34,7 +34,7 @@ def test_a_run_is_followed_stopped_and_resumed(page, studio, workers, qtbot) -> 
     assert not view.header.explore.isHidden() and view.header.explore.isEnabled()
 
 
-def test_a_run_that_dies_shows_why_and_the_end_of_its_log(page, studio, workers, qtbot) -> None:
+def test_a_run_that_dies_shows_why_and_the_end_of_its_log(page, studio, workers, qtbot):
     studio.dispatcher.begin()
     shown = page()
     run_id = studio.dispatcher.start(fake_worker.job("long"))
@@ -49,7 +49,7 @@ def test_a_run_that_dies_shows_why_and_the_end_of_its_log(page, studio, workers,
     assert view.banner.resume.text() == "&Resume from step 2"
 
 
-def test_results_come_first_and_each_tab_has_its_alt_keys(page, make_run, studio, qtbot) -> None:
+def test_results_come_first_and_each_tab_has_its_alt_keys(page, make_run, studio, qtbot):
     run = make_run("Reviews")
     predictions = classified(["bad", "good"], ["bad", "bad"], text=["poor", "fine"])
     predictions.write(RunFolder(row_of(studio, run).folder).results / "validation.parquet")
@@ -69,7 +69,7 @@ def test_results_come_first_and_each_tab_has_its_alt_keys(page, make_run, studio
             assert_distinct_keys(view, ResultPicture, CheckpointsTab)
 
 
-def test_a_run_that_has_not_finished_shows_its_curves_first(page, make_run, qtbot) -> None:
+def test_a_run_that_has_not_finished_shows_its_curves_first(page, make_run, qtbot):
     view = open_run(page(), make_run("Reviews", upto=3, outcome="failed"), qtbot)
     assert view.tabs.currentWidget() is view.charts
     assert not view.tabs.isTabVisible(view.tabs.indexOf(view.results))
