@@ -171,9 +171,9 @@ def test_rows_without_a_label_are_skipped_on_request(refusal, run, asked, tmp_pa
         (["--run", "RUN", "--model", "RUN"], "its own checkpoints"),
         (["some.csv", "--model", "RUN", "--baseline"], "a file has none"),
         (["--run", "RUN", "--predictions", "rows.doc"], "ends with none of"),
-        (["--run", "RUN", "--skip-empty", "label"], "since it was imported"),
-        (["--data", "RUN/dataset", "--model", "RUN", "--text", "a"], "since it was imported"),
-        (["--run", "RUN", "--encoding", "latin-1"], "since it was imported"),
+        (["--run", "RUN", "--skip-empty", "label"], "when it was imported"),
+        (["--data", "RUN/dataset", "--model", "RUN", "--text", "a"], "when it was imported"),
+        (["--run", "RUN", "--encoding", "latin-1"], "when it was imported"),
     ],
 )
 def test_contradictory_options_are_refused(refusal, run, given, problem):

@@ -95,7 +95,7 @@ def data_changed(folder: Path) -> None:
 def not_finite(folder: Path) -> None:
     entry = open_bundle(folder, INDEX).entries[QUERY.decode()]
     content = np.frombuffer((folder / DATA).read_bytes(), np.uint8).copy()
-    tensor = content[entry.first : entry.first + entry.size]
+    tensor = content[entry.offset : entry.offset + entry.size]
     tensor.view("<f4")[3] = np.nan
     (folder / DATA).write_bytes(content.tobytes())
     rewrite(folder, QUERY, checksum=mask_checksum(crc32c(tensor)))
@@ -243,8 +243,8 @@ def _renamed(entries: dict[bytes, bytes]) -> dict[bytes, bytes]:
 FLOAT = encode_field(1, 1)
 for name, spoil, says in (
     ("elsewhere", _says(WORDS, shard=1), "the file of bert/embeddings/word_embeddings is missing"),
-    ("before", _says(WORDS, first=NEGATIVE), "word_embeddings is outside its file"),
-    ("far", _says(WORDS, first=1 << 62), "is incomplete: it has"),
+    ("before", _says(WORDS, offset=NEGATIVE), "word_embeddings is outside its file"),
+    ("far", _says(WORDS, offset=1 << 62), "is incomplete: it has"),
     ("large", _says(WORDS, size=1 << 62), "does not match its shape"),
     ("claims_much", _says(WORDS, shape=(1 << 40, 16), size=1 << 46), "is incomplete: it has"),
     ("below_zero", _says(WORDS, shape=(NEGATIVE, 16)), "has an invalid shape"),
@@ -257,7 +257,7 @@ for name, spoil, says in (
     ("scalar", _says(QUERY, shape=(), size=4), "has the shape [] in the file"),
     ("whole_numbers", _says(WORDS, dtype="int32"), "is stored as int32"),
     ("text", _says(WORDS, dtype="string"), "is stored as string"),
-    ("another_place", _says(QUERY, first=0), "checksum does not match"),
+    ("another_place", _says(QUERY, offset=0), "checksum does not match"),
     (
         "no_rank",
         _entries(lambda e: e.update({WORDS: FLOAT + encode_field(2, encode_field(3, 1))})),

@@ -84,8 +84,8 @@ def test_whole_columns_are_counted_as_single_rows(
     keys = [tuple(plain_text(row[column]) for column in texts) for _, row in kept_rows]
     alone = [key if any(key) else n for n, key in enumerate(keys)]
     assert _groups(alone) == _groups(result.text_keys.tolist())
-    assert [row[2] for row in result.first] == plain
-    assert [row[:2] for row in result.first] == [row[:2] for _, row in kept_rows]
+    assert [row[2] for row in result.first_rows] == plain
+    assert [row[:2] for row in result.first_rows] == [row[:2] for _, row in kept_rows]
     assert list(notes) == _notes(rows, kept_rows, skips)
 
 

@@ -223,12 +223,12 @@ def test_rows_scrolled_past_are_not_read(qtbot, page, write, monkeypatch):
 def test_an_unreadable_page_is_reported_once(qtbot, page, studio, write, monkeypatch):
     rows = [f"film number {n},{n % 2}" for n in range(3 * state.PAGE_ROWS)]
     view = open_view(qtbot, page, write("many.csv", "\n".join(["text,label", *rows])))
-    cells = state._cells
+    read_cells = state._cells
 
     def broken(dataset: Dataset, numbers: state.Rows, columns: tuple[str, ...]) -> list[Any]:
         if numbers[0] == state.PAGE_ROWS:
             raise StudioError("It is damaged.", "Import it again.")
-        return cells(dataset, numbers, columns)
+        return read_cells(dataset, numbers, columns)
 
     monkeypatch.setattr(state, "_cells", broken)
     cells = [view.model.index(number * state.PAGE_ROWS, 2) for number in (2, 1)]
