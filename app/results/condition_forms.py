@@ -239,4 +239,4 @@ MAKERS: dict[str, Callable[[Any], Subject]] = {
     "cell": cell_subject,
     "label": lambda side: label_subject(side, ()),
 }
-"""By the first part of a key; called with the second."""
+"""Forms of a condition by the first part of its key; each is called with the second part."""

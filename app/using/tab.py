@@ -196,7 +196,7 @@ class ElsewhereDialog(Dialog):
         self.card = CodeTab(self.tr("Model card"), self.tr("Each export gets it as README.md."))
         self._checkpoint = checkpoint
         for title, note in (
-            ("transformers", self.tr("Runs as is if transformers and torch are installed.")),
+            ("transformers", self.tr("Needs transformers and torch.")),
             (
                 "onnxruntime",
                 self.tr(

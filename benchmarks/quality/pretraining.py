@@ -55,12 +55,12 @@ def sample_text(corpus: Path, work: Path, threads: int) -> None:
         ["--set", "task.dupe_factor=5", "--set", "training.dropout=0"],
         ["--set", f"training.evaluate_every={SAMPLE_STEPS // 6}"],
     )
-    get_values = curves(run)
+    values_by_name = curves(run)
     print("| step | loss | MLM loss | NSP loss | MLM accuracy | NSP accuracy |")
     print("| --- | --- | --- | --- | --- | --- |")
     names = ("loss", "loss_mlm", "loss_nsp", "accuracy")
-    for step in sorted(get_values["validation_loss"]):
-        values = [get_values[f"validation_{name}"][step] for name in (*names, "nsp_accuracy")]
+    for step in sorted(values_by_name["validation_loss"]):
+        values = [values_by_name[f"validation_{name}"][step] for name in (*names, "nsp_accuracy")]
         print(f"| {step} | {' | '.join(f'{value:.4f}' for value in values)} |")
 
 
@@ -111,21 +111,21 @@ def rxnfp(checkpoint: Path, work: Path, threads: int) -> None:
         ["--threads", threads, "--set", "task.nsp=true"],
         ["--set", "training.dropout=0", "--set", f"training.evaluate_every={RXNFP_STEPS // 3}"],
     )
-    get_values = curves(run)
+    values_by_name = curves(run)
     names = ("loss", "loss_mlm", "loss_nsp")
     print("| step | loss | MLM loss | NSP loss | transformers | | |")
     print("| --- | --- | --- | --- | --- | --- | --- |")
     for step, theirs in enumerate(transformers_losses(run, checkpoint), start=1):
-        values = [get_values[name][step] for name in names]
+        values = [values_by_name[name][step] for name in names]
         cells = " | ".join(f"{value:.5f}" for value in (*values, *theirs))
         print(f"| {step} | {cells} |")
     print("| steps | loss | MLM loss | NSP loss |")
     print("| --- | --- | --- | --- |")
     for first in range(1, RXNFP_STEPS, 10):
         steps = range(first, first + 10)
-        means = [sum(get_values[name][step] for step in steps) / 10 for name in names]
+        means = [sum(values_by_name[name][step] for step in steps) / 10 for name in names]
         print(f"| {first} to {first + 9} | {' | '.join(f'{mean:.4f}' for mean in means)} |")
-    for step, right in sorted(get_values["validation_accuracy"].items()):
+    for step, right in sorted(values_by_name["validation_accuracy"].items()):
         print(f"validation, step {step}: {right:.4f} of the masked tokens right")
 
 

@@ -75,7 +75,7 @@ class TextClassificationLearner(WholeTextLearner):
                 else phrase("there are none")
             )
             raise StudioError(
-                "The training rows need at least two different labels, and {labels}.",
+                "The training rows need at least two different labels, but {labels}.",
                 "Choose another label column, or add rows with another label.",
                 labels=labels,
             )
@@ -220,7 +220,7 @@ def map_labels(labels: set[str], model_labels: tuple[str, ...]) -> dict[str, str
     mapping, unknown = match_labels(labels, model_labels)
     if unknown:
         raise StudioError(
-            "The file has the label “{unknown}”, and the model knows {known}.",
+            "The file has the label “{unknown}”, but the model knows only {known}.",
             "Choose the right label column, or a model that was trained with these labels.",
             unknown=shortened(min(unknown, key=label_sort_key)),
             known=quoted(model_labels),

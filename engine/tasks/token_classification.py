@@ -253,7 +253,7 @@ class TokenClassificationLearner(Learner):
         if len(tags) < 2:
             labels = phrase("all have “{tag}”", tag=min(tags)) if tags else phrase("there are none")
             raise StudioError(
-                "The words of the training rows need at least two different tags, and {labels}.",
+                "The words of the training rows need at least two different tags, but {labels}.",
                 "Choose another tag column, or add rows with other tags.",
                 labels=labels,
             )
@@ -323,7 +323,7 @@ class TokenClassificationLearner(Learner):
         names = set(tags.names) - {OUTSIDE}
         if names and not names & set(ids):
             raise StudioError(
-                "The rows have tags such as “{tag}”, and the model knows none of them.",
+                "The rows have tags such as “{tag}”, but the model knows none of them.",
                 "Its tags are {tags}. Choose the right tag column.",
                 tag=min(names),
                 tags=", ".join(self._labels[:10]),

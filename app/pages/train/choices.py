@@ -129,7 +129,7 @@ class Scratch:
 
 
 class SearchPlan(Spec):
-    """How several values are combined: a search without its fields."""
+    """Settings of a search, without its fields."""
 
     method: Method = "grid"
     budget: int = 0

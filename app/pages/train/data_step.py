@@ -53,7 +53,7 @@ class DataStep(QWidget):
         head = layouts.row((Text(self.tr("Data sets"), "heading"), 1), self.import_button)
         self.more = more_data(self._state)
         left = layouts.column(head, (self.list, 1), self.more, spacing=2 * SPACE)
-        self.examples = Card(self.tr("As the model sees it"))
+        self.examples = Card(self.tr("Tokenised preview"))
         self._note = Text("", "muted")
         self._rows = layouts.column(spacing=4 * SPACE)
         inner = layouts.page(self._rows, layouts.STRETCH, margins=(0, 0, 2 * SPACE, 0))

@@ -1,4 +1,4 @@
-"""What a network says and what transformers says with the same weights."""
+"""Outputs of a network and of transformers with the same weights."""
 
 import re
 from pathlib import Path

@@ -206,7 +206,7 @@ def test_a_tag_that_training_has_not_seen_is_wrong_and_has_no_loss(learner, toke
 @pytest.mark.parametrize(
     "tags, says",
     [
-        (["O O"], "at least two different tags, and all have “O”"),
+        (["O O"], "at least two different tags, but all have “O”"),
         (["O"], "line 1 has 2 words and 1 tags"),
         (["O B-x O"], "line 1 has 2 words and 3 tags"),
     ],

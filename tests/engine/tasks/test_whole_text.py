@@ -258,7 +258,7 @@ def test_an_unknown_label_is_refused_by_name():
     assert learner.targets(Rows(["a", "b"], None, ["good", "bad"])).tolist() == [1, 0]
     assert learner.targets(Rows(["a", "b"], None, ["0", "1"])).tolist() == [0, 1]
     for stranger in ("new", "2", "-1"):
-        says = f"the label “{stranger}”, and the model knows “bad”, “good”"
+        says = f"the label “{stranger}”, but the model knows only “bad”, “good”"
         with pytest.raises(StudioError, match=says):
             learner.targets(Rows(["a", "b"], None, ["good", stranger]))
     assert learner.targets(Rows(["a", "b"], None, ["1.0", "0"])).tolist() == [1, 0]

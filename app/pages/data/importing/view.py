@@ -126,7 +126,7 @@ class ImportView(Page):
     def _fill_examples(self, column: QVBoxLayout) -> None:
         head = layouts.row(spacing=3 * SPACE)
         column.addLayout(head)
-        head.addWidget(Text(self.tr("As the model sees them"), "heading", wraps=False))
+        head.addWidget(Text(self.tr("Tokenised preview"), "heading", wraps=False))
         head.addStretch()
         self.tokenizer = CheckpointBox()
         self.tokenizer.setAccessibleName(self.tr("Model whose tokenizer is used"))

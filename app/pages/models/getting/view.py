@@ -39,7 +39,7 @@ class GettingPage(Page):
         self.state = state
         self.set_title(
             self.tr("Get a model"),
-            self.tr("Encoders chosen with care. No server is contacted until you press a button."),
+            self.tr("A curated list of encoders. No server is contacted until you press a button."),
         )
         self.back = self.add_back(self.tr("Back to all models"), self._leave)
         self._chosen = ""
