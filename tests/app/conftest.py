@@ -33,31 +33,31 @@ def qapp(qapp: QApplication) -> QApplication:
 
 
 APP = Path(app.__file__).parent
-PARTS_ARE_SHOWN = APP / "widgets" / "screen.py"  # by `set_shown`
-WINDOWS = QDialog, QMainWindow, QMenu
-SHOWN = {name: getattr(QWidget, name) for name in ("show", "setVisible")}
+SHOW_HELPER = APP / "widgets" / "screen.py"  # its `set_shown`
+WINDOW_TYPES = QDialog, QMainWindow, QMenu
+ORIGINALS = {name: getattr(QWidget, name) for name in ("show", "setVisible")}
 
 
 @pytest.fixture(scope="session", autouse=True)
-def no_window_by_mistake() -> Iterator[None]:
+def no_stray_windows() -> Iterator[None]:
     """Fail if a widget without a parent is shown: it would flicker and take the focus."""
 
-    def showing(name: str) -> Callable[..., None]:
-        def shown(self: QWidget, *shows: bool) -> None:
+    def checked(name: str) -> Callable[..., None]:
+        def show(self: QWidget, *visible: bool) -> None:
             caller = Path(sys._getframe(1).f_code.co_filename)
-            alone = self.parent() is None and self.windowHandle() is None
-            if alone and APP in caller.parents and not isinstance(self, WINDOWS):
-                decides = caller == PARTS_ARE_SHOWN and shows == (False,)
-                assert decides, f"{self} stands in nothing yet: `set_shown`, or later"
-            SHOWN[name](self, *shows)
+            is_orphan = self.parent() is None and self.windowHandle() is None
+            if is_orphan and APP in caller.parents and not isinstance(self, WINDOW_TYPES):
+                is_hidden = caller == SHOW_HELPER and visible == (False,)
+                assert is_hidden, f"{self} has no parent yet: use `set_shown`, or show it later"
+            ORIGINALS[name](self, *visible)
 
-        return shown
+        return show
 
-    for name in SHOWN:
-        setattr(QWidget, name, showing(name))
+    for name in ORIGINALS:
+        setattr(QWidget, name, checked(name))
     yield
-    for name, usual in SHOWN.items():
-        setattr(QWidget, name, usual)
+    for name, original in ORIGINALS.items():
+        setattr(QWidget, name, original)
 
 
 @pytest.fixture(autouse=True)
@@ -68,7 +68,7 @@ def trash(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture(autouse=True)
-def nothing_in_the_background(tmp_path: Path) -> Iterator[None]:
+def finished_background_writes(tmp_path: Path) -> Iterator[None]:
     """Wait for pending writes of a test before its folder is removed."""
     yield
     QThreadPool.globalInstance().waitForDone(5_000)
@@ -76,7 +76,7 @@ def nothing_in_the_background(tmp_path: Path) -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def empty_record(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Record of an empty home, made once and copied."""
+    """Record of an empty home, created once and copied."""
     home = Home(tmp_path_factory.mktemp("empty") / "home")
     home.make()
     open_record(home.record, home.backups).close()
@@ -87,26 +87,26 @@ def empty_record(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def studio(
     qtbot: Any, home: Home, empty_record: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Studio]:
-    """A studio with a real record, dispatcher and explorer; neither has started, and no worker runs
-    before it is needed."""
+    """A studio with a real record, dispatcher and explorer; none is started, and workers start only
+    when needed."""
     if not home.record.exists():
         shutil.copy(empty_record, home.record)
-    opened = Studio(home, Notices())
-    monkeypatch.setattr(opened.standby, "start", lambda: None)
-    yield opened
-    opened.close()
+    studio = Studio(home, Notices())
+    monkeypatch.setattr(studio.standby, "start", lambda: None)
+    yield studio
+    studio.close()
 
 
 @pytest.fixture
 def settings(qtbot: Any, tmp_path: Path) -> Iterator[Settings]:
-    """Settings of no studio."""
+    """Settings without a studio."""
     settings = Settings(tmp_path / "settings.json")
     yield settings
     settings.close()
 
 
 @dataclass
-class AskedWorker:
+class StubWorker:
     """A one-time worker answered by the test."""
 
     question: Any
@@ -121,14 +121,14 @@ class AskedWorker:
 
 
 @pytest.fixture
-def one_time_workers(studio: Studio, monkeypatch: pytest.MonkeyPatch) -> list[AskedWorker]:
-    """The questions to workers; no process is started."""
-    workers: list[AskedWorker] = []
+def one_time_workers(studio: Studio, monkeypatch: pytest.MonkeyPatch) -> list[StubWorker]:
+    """Stubs of the workers that are asked a question; no process starts."""
+    workers: list[StubWorker] = []
 
     def one_time_worker(
         question: Question, done: Any, refused: Any, working: Any, owner: Any
-    ) -> AskedWorker:
-        workers.append(AskedWorker(question, done, refused, working))
+    ) -> StubWorker:
+        workers.append(StubWorker(question, done, refused, working))
         return workers[-1]
 
     monkeypatch.setattr(studio, "one_time_worker", one_time_worker)
@@ -137,7 +137,7 @@ def one_time_workers(studio: Studio, monkeypatch: pytest.MonkeyPatch) -> list[As
 
 @pytest.fixture
 def in_threads(studio: Studio, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Threads answer as one-time workers do."""
+    """Answer questions to one-time workers in threads."""
     from tests.app.threads import FakeWorkers
 
     scratch = tmp_path / "scratch"
@@ -146,14 +146,14 @@ def in_threads(studio: Studio, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.fixture
-def looks(qapp: QApplication) -> Iterator[Callable[[theme.Choice], None]]:
-    """`looks("dark")` changes the theme; it is light again afterwards."""
-    shown: list[theme.Choice] = ["light"]
+def set_theme(qapp: QApplication) -> Iterator[Callable[[theme.Choice], None]]:
+    """`set_theme("dark")` changes the theme; afterwards it is light again."""
+    choices: list[theme.Choice] = ["light"]
 
     def change(choice: theme.Choice) -> None:
-        if choice != shown[-1]:  # a style sheet takes long to apply
+        if choice != choices[-1]:  # a style sheet takes long to apply
             theme.apply(qapp, choice)
-            shown.append(choice)
+            choices.append(choice)
 
     yield change
     change("light")

@@ -89,7 +89,7 @@ def test_chart_colours_are_not_used_outside_charts():
     assert wrong == []
 
 
-def test_a_change_of_the_theme_repaints_existing_widgets(qtbot, looks):
+def test_a_change_of_the_theme_repaints_existing_widgets(qtbot, set_theme):
     window = QWidget()
     qtbot.addWidget(window)
     column = QVBoxLayout(window)
@@ -101,19 +101,19 @@ def test_a_change_of_the_theme_repaints_existing_widgets(qtbot, looks):
     window.resize(400, 400)
     window.show()
     light = window.grab().toImage()
-    looks("dark")
+    set_theme("dark")
     assert theme.is_dark()
     dark = window.grab().toImage()
     assert dark.pixelColor(2, 2) == QColor(DARK[Role.WINDOW])
-    looks("light")
+    set_theme("light")
     assert window.grab().toImage() == light, "light, dark and light again is light"
     assert dark != light
 
 
-def test_colours_fonts_and_palette_follow_the_theme(qapp, looks):
-    looks("dark")
+def test_colours_fonts_and_palette_follow_the_theme(qapp, set_theme):
+    set_theme("dark")
     assert theme.colour(Role.TEXT) == QColor(DARK[Role.TEXT])
-    looks("light")
+    set_theme("light")
     assert theme.colour(Role.TEXT) == QColor(LIGHT[Role.TEXT])
     assert qapp.palette().color(QPalette.ColorRole.Text) == QColor(LIGHT[Role.TEXT])
     assert theme.colour(Role.ACCENT, 0.5).alphaF() == pytest.approx(0.5, abs=0.01)
@@ -121,10 +121,10 @@ def test_colours_fonts_and_palette_follow_the_theme(qapp, looks):
     assert QFontInfo(resources.mono_font()).family() == resources.MONO
 
 
-def test_icons_take_the_colour_of_the_theme_at_any_size(qapp, looks):
+def test_icons_take_the_colour_of_the_theme_at_any_size(qapp, set_theme):
     icon = resources.icon("box")
     for choice, colours in (("light", LIGHT), ("dark", DARK)):
-        looks(choice)
+        set_theme(choice)
         for side in (16, 32, 64):
             image = icon.pixmap(side, side).toImage()
             drawn = [
@@ -149,7 +149,7 @@ def test_icons_that_are_used_are_shipped_with_licences_and_no_others(qapp):
         resources.icon("no-such-icon")
 
 
-def test_tabs_that_do_not_fit_are_scrolled_by_visible_arrows(qtbot, looks):
+def test_tabs_that_do_not_fit_are_scrolled_by_visible_arrows(qtbot, set_theme):
     bar = QTabBar()
     qtbot.addWidget(bar)
     bar.setUsesScrollButtons(True)
@@ -160,7 +160,7 @@ def test_tabs_that_do_not_fit_are_scrolled_by_visible_arrows(qtbot, looks):
     arrows = [button for button in bar.findChildren(QToolButton) if button.isVisible()]
     assert len(arrows) == 2
     for choice, button in product(("light", "dark"), arrows):
-        looks(choice)
+        set_theme(choice)
         picture = button.grab().toImage()
         ground = picture.pixelColor(0, 0)
         inked = sum(

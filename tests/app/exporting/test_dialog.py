@@ -171,9 +171,9 @@ def test_quitting_stops_an_export(qapp, one_time_workers, dialog):
     assert one_time_workers[-1].cancelled
 
 
-def test_every_stage_is_accessible_in_either_theme(one_time_workers, dialog, screen, looks):
+def test_every_stage_is_accessible_in_either_theme(one_time_workers, dialog, screen, set_theme):
     for look in ("light", "dark"):
-        looks(look)
+        set_theme(look)
         screen(dialog, f"export-choices-{look}")
         dialog.state.start()
         one_time_workers[-1].working(Working(stage="Writing the export", done=2, total=4))

@@ -64,7 +64,9 @@ def test_the_question_mark_says_the_line_and_opens_the_page(qtbot, owner):
     assert len(owner.findChildren(HelpWindow)) == 1
 
 
-def test_titles_and_links_lead_to_pages_which_follow_the_theme(qtbot, owner, monkeypatch, looks):
+def test_titles_and_links_lead_to_pages_which_follow_the_theme(
+    qtbot, owner, monkeypatch, set_theme
+):
     owner.button.click()
     window = owner.findChild(HelpWindow)
     qtbot.keyClick(window.view.titles, Qt.Key.Key_Home)
@@ -76,11 +78,11 @@ def test_titles_and_links_lead_to_pages_which_follow_the_theme(qtbot, owner, mon
     window.view.page.anchorClicked.emit(QUrl("https://arxiv.org/abs/1706.03762"))
     assert [url.host() for url in opened] == ["arxiv.org"]
     assert window.view.shown() == "attention-rollout"
-    looks("dark")
+    set_theme("dark")
     assert concept("attention-rollout").title in window.view.page.toPlainText()
 
 
-def test_the_title_of_the_page_is_visible(qtbot, looks):
+def test_the_title_of_the_page_is_visible(qtbot, set_theme):
     view = HelpView()
     qtbot.addWidget(view)
     view.resize(800, 400)
@@ -93,7 +95,7 @@ def test_the_title_of_the_page_is_visible(qtbot, looks):
 
     view.show()
     qtbot.waitUntil(is_seen)
-    looks("dark")
+    set_theme("dark")
     view.titles.scrollToTop()
     view.show_page("settings")
     qtbot.waitUntil(is_seen)

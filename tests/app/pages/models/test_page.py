@@ -217,13 +217,13 @@ def test_names_with_markup_are_shown_literally(qtbot, page, studio):
     assert_accessible(page)
 
 
-def test_every_tab_is_accessible_in_both_themes(qtbot, page, looks, screen, little):
+def test_every_tab_is_accessible_in_both_themes(qtbot, page, set_theme, screen, little):
     view = open_model(qtbot, page, little)
     for number in range(view.tabs.count()):
         view.tabs.setCurrentIndex(number)
         qtbot.wait(1)
         for look in ("light", "dark"):
-            looks(look)
+            set_theme(look)
             screen(page, f"model-{look}-{number}")
     assert_accessible(page)
 

@@ -35,11 +35,11 @@ def test_names_with_markup_are_shown_as_they_are(page, studio, make_run, qtbot):
     menu.close()
 
 
-def test_both_pages_are_accessible_in_both_themes(page, make_run, qtbot, looks, screen):
+def test_both_pages_are_accessible_in_both_themes(page, make_run, qtbot, set_theme, screen):
     run_id = make_run("one", upto=7, outcome="failed", problem="Memory ran out.", not_finite=[3])
     shown = page()
     for theme in ("light", "dark"):
-        looks(theme)
+        set_theme(theme)
         shown.show_all()
         assert isinstance(shown.list.table.model().index(0, 0).data(ROW_ROLE), RunRow)
         screen(shown, f"runs-list-{theme}")

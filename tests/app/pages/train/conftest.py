@@ -25,7 +25,7 @@ from engine.config.dataset import DatasetSpec, Mapping, Reading, Split
 from engine.data.datasets.importing import import_dataset
 from engine.files.home import Home
 from engine.tokenizers.tokenizer import Tokenizer
-from tests.app.conftest import AskedWorker
+from tests.app.conftest import StubWorker
 from tests.app.pages.train.chosen import SENTENCE
 
 TEXT = "a the film was very good bad and long or short but never dull at all"
@@ -162,7 +162,7 @@ def choose_all(state: TrainState, qtbot: QtBot) -> None:
 
 @pytest.fixture
 def page(
-    studio: Studio, qtbot: QtBot, sentences: Path, model: Path, one_time_workers: list[AskedWorker]
+    studio: Studio, qtbot: QtBot, sentences: Path, model: Path, one_time_workers: list[StubWorker]
 ) -> TrainPage:
     """The visible wizard, with its lists read."""
     wizard = TrainPage(studio)

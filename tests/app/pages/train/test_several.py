@@ -19,7 +19,7 @@ from engine.files.home import Home
 from engine.messages.estimating import Estimated
 from engine.runs.groups import expand
 from tests.app.accessible import assert_accessible
-from tests.app.conftest import AskedWorker
+from tests.app.conftest import StubWorker
 from tests.app.pages.train.chosen import SCRATCH, SENTENCE
 from tests.app.pages.train.conftest import MakeData, choose_all, write_model
 
@@ -27,7 +27,7 @@ from tests.app.pages.train.conftest import MakeData, choose_all, write_model
 @pytest.fixture
 def wizard(
     qtbot: QtBot, studio: Studio, sentences: object, model: object,
-    one_time_workers: list[AskedWorker], home: Home, make_data: MakeData,
+    one_time_workers: list[StubWorker], home: Home, make_data: MakeData,
 ) -> TrainPage:  # fmt: skip
     """With two data sets and two models, one of each chosen."""
     write_model(home.models / "other")

@@ -230,10 +230,10 @@ def test_a_pick_list_is_a_sound_model(qtbot, qtmodeltester):
     assert picks.chosen() is None
 
 
-def test_steps_are_drawn_and_requests_loaded(page, qtbot, looks, screen, sentences, model):
+def test_steps_are_drawn_and_requests_loaded(page, qtbot, set_theme, screen, sentences, model):
     go_to_review(qtbot, page)
     for theme in ("light", "dark"):
-        looks(theme)
+        set_theme(theme)
         for step in Step:
             press(qtbot, page.bar.steps[step])
             screen(page, f"train-{step.name.lower()}-{theme}")

@@ -200,13 +200,13 @@ def test_a_million_points_are_drawn_in_time(qtbot, curve):
     assert len(curve.series("loss")) == 1_000_005
 
 
-def test_curves_follow_the_theme(curve, looks):
+def test_curves_follow_the_theme(curve, set_theme):
     curve.set_series("loss", [0, 1], [0.0, 1.0])
     curve.draw_now()
     line = curve.plot.item("loss")
     light = line.opts["pen"].color()
     assert line.opts["symbolBrush"] == light
-    looks("dark")
+    set_theme("dark")
     dark = line.opts["pen"].color()
     assert line.opts["symbolBrush"] == dark != light
 

@@ -19,19 +19,19 @@ from engine.messages.labelling import (
 from engine.messages.question import Answer, Refused, Working
 from tests.app.accessible import assert_accessible
 from tests.app.asking import question
-from tests.app.conftest import AskedWorker
+from tests.app.conftest import StubWorker
 from tests.app.pages.data.dataset.test_view import PATIENCE, open_view
 
 
 @pytest.fixture
-def view(qtbot, page: DataPage, reviews: Path, one_time_workers: list[AskedWorker]) -> DatasetView:
+def view(qtbot, page: DataPage, reviews: Path, one_time_workers: list[StubWorker]) -> DatasetView:
     view = open_view(qtbot, page, reviews)
     qtbot.waitUntil(view.editing.keys.isVisible, timeout=PATIENCE)
     return view
 
 
 def list_errors(
-    qtbot, view: DatasetView, one_time_workers: list[AskedWorker], answer: Answer
+    qtbot, view: DatasetView, one_time_workers: list[StubWorker], answer: Answer
 ) -> None:
     one_time_workers[-1].done(answer)
     qtbot.waitUntil(lambda: "…" not in texts(view), timeout=PATIENCE)

@@ -240,7 +240,7 @@ def test_an_unreadable_page_is_reported_once(qtbot, page, studio, write, monkeyp
     assert [notice.problem for notice in studio.notices.shown] == ["It is damaged."]
 
 
-def test_the_page_is_accessible_in_both_themes(qtbot, page, looks, screen, reviews):
+def test_the_page_is_accessible_in_both_themes(qtbot, page, set_theme, screen, reviews):
     view = open_view(qtbot, page, reviews)
     qtbot.waitUntil(lambda: view.state.lengths is not None, timeout=PATIENCE)
     assert_accessible(page)
@@ -250,7 +250,7 @@ def test_the_page_is_accessible_in_both_themes(qtbot, page, looks, screen, revie
     qtbot.waitUntil(view.editing.bar.isVisible)
     assert_distinct_keys(view, LabelKeys, ChecksCard)
     for look in ("light", "dark"):
-        looks(look)
+        set_theme(look)
         screen(page, f"data-set-{look}")
 
 

@@ -302,13 +302,13 @@ def test_the_preview_model_is_sound(qtmodeltester):
     assert model.index(1, 0).data() == "z⏎z"
 
 
-def test_the_page_is_accessible_and_looks_right(qtbot, page, looks, screen, reviews):
+def test_the_page_is_accessible_and_looks_right(qtbot, page, set_theme, screen, reviews):
     view = begin(qtbot, page, reviews)
     qtbot.waitUntil(lambda: bool(view.state.examples.examples))
     assert_accessible(page)
     assert_distinct_keys(page, QCheckBox)
     for look in ("light", "dark"):
-        looks(look)
+        set_theme(look)
         assert screen(page, f"data-import-{look}").stat().st_size > 10_000
     assert view.side.widget().minimumSizeHint().width() <= view.side.viewport().width()
     corner = view.start.mapTo(page, QPoint(view.start.width(), view.start.height()))

@@ -212,14 +212,14 @@ def test_a_lost_file_is_asked_for_again_and_a_refusal_shown(view, state, explore
     assert view.problem.title.text() == "There is not enough memory for this."
 
 
-def test_pictures_follow_the_theme(view, weights, looks, wait):
+def test_pictures_follow_the_theme(view, weights, set_theme, wait):
     def corner():
         image = view.matrix.grab().toImage()
         middle = view.matrix.field().center()
         return image.pixelColor(middle).name()
 
     light = corner()
-    looks("dark")
+    set_theme("dark")
     wait(lambda: corner() != light)
 
 

@@ -186,7 +186,7 @@ class Cells(QStandardItemModel):
         return self.index(row, column).data()
 
 
-def test_cells_are_painted_as_by_qt(qtbot, looks):
+def test_cells_are_painted_as_by_qt(qtbot, set_theme):
     """Size as of Qt's own delegate, below their headings; truncated if there is no space."""
     width, texts = 90, ["12.12", "previous token (98 %)", "0.123"]
 
@@ -215,7 +215,7 @@ def test_cells_are_painted_as_by_qt(qtbot, looks):
         return {"selected": (row(0, 0), row(1, 1)), "plain": (row(0, 2), row(0, 3))}
 
     for theme in ("light", "dark"):
-        looks(theme)
+        set_theme(theme)
         own, by_qt = paint(True), paint(False)
         for kind in own:
             background = own[kind][1][:, 8, 8]

@@ -205,7 +205,7 @@ def test_tooltips_show_the_whole_texts(view, explore, history):
     ]
 
 
-def test_pinned_entries_come_first_and_a_search_filters(full, looks, qtbot):
+def test_pinned_entries_come_first_and_a_search_filters(full, set_theme, qtbot):
     assert_accessible(full)
     index = full.entries.index(0, 0)
     assert "pinned" in index.data(Qt.ItemDataRole.AccessibleTextRole)

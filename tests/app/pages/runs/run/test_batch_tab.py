@@ -160,10 +160,10 @@ def test_every_token_is_drawn_and_described(qtbot):
     assert not any(a.intersects(b) for n, a in enumerate(boxes) for b in boxes[n + 1 :])
 
 
-def test_the_tab_is_drawn_in_both_themes(tab, explorer, qtbot, looks, screen):
+def test_the_tab_is_drawn_in_both_themes(tab, explorer, qtbot, set_theme, screen):
     show(tab, qtbot)
     explorer.answer()
     for choice in ("light", "dark"):
-        looks(choice)
+        set_theme(choice)
         assert_accessible(tab)
         screen(tab, f"batch-{choice}")
