@@ -1,4 +1,4 @@
-"""The Home page: ways to the others, recent runs, and the machine."""
+"""The Home page: links to other pages, recent runs, and the machine."""
 
 from datetime import timedelta
 from pathlib import Path
@@ -32,7 +32,7 @@ def page(qtbot, studio: Studio) -> HomePage:
 
 @pytest.fixture
 def visits(studio: Studio) -> list[tuple[str, object]]:
-    """Target page of a click."""
+    """Pages that were opened."""
     visits: list[tuple[str, object]] = []
     studio.go.connect(lambda key, argument: visits.append((key, argument)))
     return visits
@@ -91,7 +91,7 @@ def test_without_the_sample_nothing_is_offered(qtbot, page, monkeypatch, tmp_pat
     assert not page.first.isVisible() and not page.runs.isVisible()
 
 
-def test_recent_runs_show_their_best_and_open(qtbot, page, studio, visits, screen):
+def test_recent_runs_show_their_best_metric_and_open(qtbot, page, studio, visits, screen):
     add_run(studio, "My <b>first</b> run", 1)
     page.show()
     qtbot.waitUntil(lambda: len(rows(page)) == 1)
@@ -105,7 +105,7 @@ def test_recent_runs_show_their_best_and_open(qtbot, page, studio, visits, scree
     assert visits == [("runs", {"run": "run-1"}), ("runs", None)]
 
 
-def test_a_change_of_a_run_is_seen_without_a_new_row(qtbot, page, studio):
+def test_a_changed_run_keeps_its_row(qtbot, page, studio):
     add_run(studio, "First", 1)
     page.show()
     qtbot.waitUntil(lambda: len(rows(page)) == 1)
@@ -122,9 +122,9 @@ def test_a_change_of_a_run_is_seen_without_a_new_row(qtbot, page, studio):
 
 
 def test_the_machine_is_described_with_a_gpu_that_torch_cannot_use(qtbot, page, studio):
-    with qtbot.waitSignal(page.state.machine_read) as seen:
+    with qtbot.waitSignal(page.state.machine_read) as signal:
         page.show()
-    assert isinstance(seen.args[0], Machine)
+    assert isinstance(signal.args[0], Machine)
     text = " ".join(label.text() for label in page.health.findChildren(QLabel))
     assert "free" in text and str(studio.home.root)[:8] in text
     assert not page.health.warning.isVisible()

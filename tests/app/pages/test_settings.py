@@ -26,18 +26,18 @@ def page(qtbot, studio: Studio) -> SettingsPage:
 
 
 def test_the_theme_changes_immediately(qtbot, qapp, page, studio):
-    look = theme.ThemeController(qapp, "light")
-    studio.settings.changed.connect(lambda _: look.choose(studio.settings.preferences.theme))
+    controller = theme.ThemeController(qapp, "light")
+    studio.settings.changed.connect(lambda _: controller.choose(studio.settings.preferences.theme))
     page.theme_choice.group.button(THEMES.index("dark")).click()
     assert studio.settings.preferences.theme == "dark" and theme.is_dark()
     studio.settings.set("theme", "light")
     assert page.theme_choice.choice() == THEMES.index("light") and not theme.is_dark()
-    look.deleteLater()
+    controller.deleteLater()
 
 
 def test_a_language_is_offered_if_there_are_several(qtbot, page, studio, monkeypatch):
-    named = [box.accessibleName() for box in page.findChildren(QComboBox)]
-    assert "Language" not in named, "no option that does nothing"
+    names = [box.accessibleName() for box in page.findChildren(QComboBox)]
+    assert "Language" not in names, "no option that does nothing"
     polish = translation.Language("pl", "Polski")
     monkeypatch.setattr(translation, "LANGUAGES", (*translation.LANGUAGES, polish))
     other = SettingsPage(studio)
@@ -58,7 +58,7 @@ def test_preferences_are_saved(page, studio):
     assert (saved.device, saved.explorer_device, saved.threads) == ("cpu", "cuda", 3)
     assert not saved.ask_on_close and not saved.stand_by
     studio.settings.set("ask_on_close", True)
-    assert page.ask_on_close.isChecked(), "as if set elsewhere"
+    assert page.ask_on_close.isChecked(), "as if changed elsewhere"
     assert page.home.full_text() == str(studio.home.root)
 
 
@@ -77,18 +77,18 @@ def test_about_names_the_torch_build_and_every_version(qtbot, page):
 
 
 def test_about_names_the_automatic_precision_and_the_fastest_threads():
-    where = "where that is faster for the model: here"
+    condition = "where that is faster for the model: here"
     times = "matrix multiplication is"
     for speeds, sentence in (
         (None, ""),
         (Speeds("a CPU"), "Trains in fp32: this processor has no bf16 instructions."),
         (
             Speeds("a CPU", fp32=1e11, bf16=8e11),
-            f"Trains in bf16 {where} bf16 {times} 8.0 × as fast as fp32.",
+            f"Trains in bf16 {condition} bf16 {times} 8.0 × as fast as fp32.",
         ),
         (
             Speeds("a GPU", fp32=1e13, fp16=3e13),
-            f"Trains in fp16 {where} fp16 {times} 3.0 × as fast as fp32.",
+            f"Trains in fp16 {condition} fp16 {times} 3.0 × as fast as fp32.",
         ),
         (
             Speeds("a GPU", fp32=1e13, fp16=1.2e13),
@@ -97,13 +97,13 @@ def test_about_names_the_automatic_precision_and_the_fastest_threads():
     ):
         assert precision_sentence(speeds) == sentence
     assert threads_sentence(None) == ""
-    pace = ThreadSpeeds("a processor", 4, {"4": 1.2e11, "8": 1.1e11})
-    assert threads_sentence(pace) == (
+    thread_speeds = ThreadSpeeds("a processor", 4, {"4": 1.2e11, "8": 1.1e11})
+    assert threads_sentence(thread_speeds) == (
         "Trains with 4 thread(s). Measured: 120 GFLOP/s with 4, 110 GFLOP/s with 8."
     )
 
 
-def test_models_are_used_in_place_and_the_token_is_kept_safe(qtbot, page, studio, tmp_path):
+def test_models_are_used_in_place_and_the_token_is_in_the_keyring(qtbot, page, studio, tmp_path):
     write_model(tmp_path / "mine" / "little")
     with qtbot.waitSignal(studio.models_changed):
         page.elsewhere._set(str(tmp_path / "mine"))

@@ -1,4 +1,4 @@
-"""A Data page on a fresh home with a little model, and small files to import."""
+"""A Data page on a fresh home with a small model, and files to import."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -36,7 +36,7 @@ def reviews(write: Write) -> Path:
 
 
 @pytest.fixture
-def twice(write: Write) -> Path:
+def duplicates(write: Write) -> Path:
     """40 sentences: one is duplicated, another has two labels."""
     rows = [f"the film {n} was very good,{n % 2}" for n in range(40)]
     return write("twice.csv", "\n".join(["sentence,label", *rows, rows[0], f"{rows[1][:-1]}0"]))

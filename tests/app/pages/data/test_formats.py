@@ -1,4 +1,4 @@
-"""The window accepts every format of `FORMATS`, and one added from outside."""
+"""The window accepts every format of `FORMATS`, and a third-party one."""
 
 from pathlib import Path
 
@@ -29,11 +29,11 @@ def test_the_window_accepts_every_format(tmp_path):
     assert_accepted(tmp_path)
 
 
-def test_the_window_accepts_a_format_from_outside(qtbot, tmp_path, studio):
+def test_the_window_accepts_a_third_party_format(qtbot, tmp_path, studio):
     with added() as added_format:
         assert_accepted(tmp_path)
-        whole = QWidget()
-        qtbot.addWidget(whole)
-        controls = FormatSection(ImportState(studio, studio.datasets), whole)
+        parent = QWidget()
+        qtbot.addWidget(parent)
+        controls = FormatSection(ImportState(studio, studio.datasets), parent)
         index = controls.format.findData(added_format.name)
         assert controls.format.itemText(index) == added_format.title

@@ -72,8 +72,8 @@ def test_a_data_set_is_fetched_and_imported_with_its_splits(qtbot, page, hub, st
     box.setCurrentIndex(1)
     subset.buttons["choose"].click()
     confirm = question(qtbot, "Download")
-    listed = confirm.findChild(QPlainTextEdit).toPlainText()
-    assert "news/a-learn.csv" in listed and "film" not in listed
+    files = confirm.findChild(QPlainTextEdit).toPlainText()
+    assert "news/a-learn.csv" in files and "film" not in files
     message = " ".join(text.text() for text in confirm.findChildren(Text))
     assert "apache-2.0" in message and hub.repos[f"datasets/{NAME}"].sha[:12] in message
     confirm.buttons["download"].click()

@@ -76,11 +76,11 @@ def test_a_source_that_changes_is_marked(qtbot, page, studio, reviews):
 
 def test_a_source_is_read_again_only_when_it_changed(page, reviews):
     spec = open_dataset(store(page, reviews)).spec
-    known: dict = {}
-    assert source_state(spec, known) == "same"
-    (key,) = known
-    known[key] = "another digest"
-    assert source_state(spec, known) == "changed", "the digest was taken from what is known"
+    digests: dict = {}
+    assert source_state(spec, digests) == "same"
+    (key,) = digests
+    digests[key] = "another digest"
+    assert source_state(spec, digests) == "changed", "the known digest was used"
 
 
 def test_data_can_be_dropped_and_other_files_are_ignored(page, tmp_path, write, qtbot):
@@ -101,23 +101,23 @@ def test_data_can_be_dropped_and_other_files_are_ignored(page, tmp_path, write, 
     qtbot.waitUntil(lambda: page.importing.state.name == "one", timeout=PATIENCE)
 
 
-def test_whole_versions_from_elsewhere_are_imported(qtbot, page, studio, reviews, tmp_path):
+def test_stored_versions_from_other_folders_are_imported(qtbot, page, studio, reviews, tmp_path):
     folder = store(page, reviews)
-    away = folder.parents[2] / "away"
-    shutil.move(folder, away)
-    spec = json.loads((away / "spec.json").read_text())
+    external = folder.parents[2] / "away"
+    shutil.move(folder, external)
+    spec = json.loads((external / "spec.json").read_text())
     spec["fingerprint"] = "0" * 64
-    (away / "spec.json").write_text(json.dumps(spec))
-    assert page.accept_drop([away])
+    (external / "spec.json").write_text(json.dumps(spec))
+    assert page.accept_drop([external])
     qtbot.waitUntil(lambda: bool(studio.notices.shown), timeout=PATIENCE)
     assert "damaged" in studio.notices.shown[-1].problem
     assert page.dataset is None
     shutil.rmtree(studio.home.datasets / "reviews")
-    away = tmp_path / "usb" / "reviews"
-    away.parent.mkdir()
-    shutil.move(store(page, reviews), away)
+    external = tmp_path / "usb" / "reviews"
+    external.parent.mkdir()
+    shutil.move(store(page, reviews), external)
     shutil.rmtree(studio.home.datasets / "reviews")
-    assert page.accept_drop([away])
+    assert page.accept_drop([external])
     qtbot.waitUntil(lambda: page.dataset is not None, timeout=PATIENCE)
     assert page.dataset.state.folder.is_relative_to(studio.home.datasets)
     open_dataset(page.dataset.state.folder).verify()
@@ -131,7 +131,7 @@ def test_a_damaged_folder_is_listed_with_its_problem(qtbot, page, studio):
     qtbot.waitUntil(lambda: marks(page) == ["Damaged"], timeout=PATIENCE)
 
 
-def test_tables_and_files_are_pasted_but_no_empty_clipboard(qtbot, page, studio, reviews):
+def test_tables_and_files_are_pasted_but_an_empty_clipboard_is_not(qtbot, page, studio, reviews):
     announcements = []
     studio.notices.added.connect(lambda notice: announcements.append(notice.problem))
     QGuiApplication.clipboard().setText(" ")
@@ -156,7 +156,7 @@ def test_tables_and_files_are_pasted_but_no_empty_clipboard(qtbot, page, studio,
     assert state.files[0].is_relative_to(studio.home.cache)
 
 
-def test_a_pipe_is_no_source(tmp_path):
+def test_a_named_pipe_counts_as_missing(tmp_path):
     source = tmp_path / "a.csv"
     source.write_text("text,label\na,b\nc,d\n")
     mapping = Mapping(text="text", label="label")
@@ -168,25 +168,25 @@ def test_a_pipe_is_no_source(tmp_path):
 
 
 def test_a_source_on_a_dead_drive_blocks_one_thread_only(qtbot, studio, monkeypatch):
-    waiting, go_on, calls = threading.Event(), threading.Event(), []
+    waiting, resume, calls = threading.Event(), threading.Event(), []
 
-    def hangs(spec: object, _digests: object) -> str:
+    def hang(spec: object, _digests: object) -> str:
         calls.append(spec)
         waiting.set()
-        go_on.wait(60)
+        resume.wait(60)
         return "same"
 
     source = studio.home.root / "a.csv"
     source.write_text("text,label\na,b\nc,d\n")
-    into = studio.home.datasets / "a" / "1"
-    import_dataset("a", {"all": source}, Reading(), Mapping(text="text"), Split(), into)
-    monkeypatch.setattr(state, "source_state", hangs)
-    page = DataState(studio)
-    page.read_list()
+    folder = studio.home.datasets / "a" / "1"
+    import_dataset("a", {"all": source}, Reading(), Mapping(text="text"), Split(), folder)
+    monkeypatch.setattr(state, "source_state", hang)
+    data_state = DataState(studio)
+    data_state.read_list()
     qtbot.waitUntil(waiting.is_set)
     for _ in range(3):
-        with qtbot.waitSignal(page.listed):
-            page.read_list()
+        with qtbot.waitSignal(data_state.listed):
+            data_state.read_list()
     assert len(calls) == 1
-    go_on.set()
-    qtbot.waitUntil(lambda: page.sources == {into: "same"} and len(calls) == 2)
+    resume.set()
+    qtbot.waitUntil(lambda: data_state.sources == {folder: "same"} and len(calls) == 2)

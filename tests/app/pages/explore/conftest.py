@@ -47,7 +47,7 @@ def make_model(
     labels: tuple[str, ...] = (),
     spec: BertSpec = SPEC,
 ) -> Path:
-    """A checkpoint folder with English words, and some that are not."""
+    """A checkpoint folder whose vocabulary has words of several scripts."""
     path.mkdir(parents=True)
     labels = labels or tuple(f"label {number}" for number in range(heads.outputs))
     write(path, Network(spec, heads), tokenizer(path, words), labels)
@@ -87,9 +87,7 @@ class FakeExplorer(QObject):
         self.scratch = scratch
         self.asked: list[Question] = []
         self.starts = 0
-        self._desk = WorkerContext(
-            scratch, self.answered.emit
-        )  # which keeps models, as the worker's does
+        self._context = WorkerContext(scratch, self.answered.emit)  # keeps models loaded
 
     def start(self) -> None:
         self.starts += 1
@@ -106,21 +104,21 @@ class FakeExplorer(QObject):
 
     def compute(self, question: Any) -> Any:
         """Answer as the worker does; returns the last answer."""
-        last = answer(question, self._desk)
+        last = answer(question, self._context)
         self.answered.emit(last)
         return last
 
     def fill(self, question: Any, *labels: str, causal: bool = False) -> Answer:
         """Answer with `labels` at every mask; the actual token has 1 %."""
-        known = Tokenizer.from_folder(question.checkpoint)
-        tokens = known.encode(question.text, question.pair, 32).tokens
+        model_tokenizer = Tokenizer.from_folder(question.checkpoint)
+        tokens = model_tokenizer.encode(question.text, question.pair, 32).tokens
         masked = set(question.masked)
-        positions = [n for n, t in enumerate(tokens) if t.id == known.mask or n in masked]
+        positions = [n for n, t in enumerate(tokens) if t.id == model_tokenizer.mask or n in masked]
         ranked = tuple(
             LabelProbability(label=label, probability=0.5 / (n + 1))
             for n, label in enumerate(labels)
         )
-        typed = [t.id == known.mask for t in tokens]
+        typed = [t.id == model_tokenizer.mask for t in tokens]
 
         def rank(n: int) -> int:
             if typed[n]:
@@ -128,23 +126,23 @@ class FakeExplorer(QObject):
             return labels.index(tokens[n].text) + 1 if tokens[n].text in labels else 1_234
 
         actual = [LabelProbability(label=t.text, probability=0.01) for t in tokens]
-        nothing = LabelProbability(label="", probability=0.01)
-        answer = MaskFilled(
+        no_token = LabelProbability(label="", probability=0.01)
+        filled = MaskFilled(
             to=question.number,
             tokens=tokens,
             predictions=tuple(Prediction(first=n, last=n, ranked=ranked) for n in positions),
-            actual=tuple(nothing if typed[n] else actual[n] for n in positions),
+            actual=tuple(no_token if typed[n] else actual[n] for n in positions),
             ranks=tuple(map(rank, positions)),
             requested=tuple(() for _ in positions),
             causal=causal,
         )
-        self.answered.emit(answer)
-        return answer
+        self.answered.emit(filled)
+        return filled
 
     def attend(self, question: Any, weights: np.ndarray | None = None) -> np.ndarray:
-        """Answer with `weights`, or with made-up ones, as float32 [L, H, T, T]."""
-        known = Tokenizer.from_folder(question.checkpoint)
-        tokens = known.encode(question.text, question.pair, 32).tokens
+        """Answer with `weights`, or with random ones, as float32 [L, H, T, T]."""
+        model_tokenizer = Tokenizer.from_folder(question.checkpoint)
+        tokens = model_tokenizer.encode(question.text, question.pair, 32).tokens
         if weights is None:
             random = np.random.default_rng(question.number)
             weights = random.dirichlet(np.full(len(tokens), 0.3), (3, 2, len(tokens)))
@@ -179,10 +177,10 @@ def workshop(
     studio: Studio, explorer: FakeExplorer, workers: FakeWorkers, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Studio]:
     """The studio with the explorer that answers on request."""
-    real, studio.explorer = studio.explorer, explorer
+    original, studio.explorer = studio.explorer, explorer
     monkeypatch.setattr(studio, "one_time_worker", workers.start)
     yield studio
-    studio.explorer = real
+    studio.explorer = original
 
 
 @pytest.fixture

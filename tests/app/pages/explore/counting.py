@@ -1,4 +1,4 @@
-"""A panel from outside: it counts the letters of the text, with a question of its own."""
+"""A third-party panel that counts letters with its own kind of question."""
 
 from functools import partial
 from typing import ClassVar, Literal

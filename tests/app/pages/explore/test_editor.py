@@ -1,4 +1,4 @@
-"""Typing and pasting, also far too much."""
+"""Typing and pasting, including texts that are too long."""
 
 import pytest
 from PySide6.QtCore import QMimeData, Qt
@@ -49,34 +49,34 @@ def test_long_texts_are_truncated_and_reported(qtbot, editor):
 
 
 def test_tab_leaves_the_editor(qtbot):
-    both = QWidget()
-    qtbot.addWidget(both)
-    column = QVBoxLayout(both)
+    parent = QWidget()
+    qtbot.addWidget(parent)
+    column = QVBoxLayout(parent)
     first, second = Editor("Text", "Type"), Editor("Second text", "Type")
     column.addWidget(first)
     column.addWidget(second)
-    with qtbot.waitExposed(both):
-        both.show()
-    both.activateWindow()
+    with qtbot.waitExposed(parent):
+        parent.show()
+    parent.activateWindow()
     first.setFocus()
     qtbot.keyClick(first, Qt.Key.Key_Tab)
     assert first.toPlainText() == ""
-    assert both.focusWidget() is second
+    assert parent.focusWidget() is second
 
 
 def test_the_editor_grows_with_its_lines_and_then_scrolls(qtbot, editor):
     one_line = editor.sizeHint().height()
     editor.set_text("a\nb")
     qtbot.waitUntil(lambda: editor.sizeHint().height() > one_line)
-    two = editor.sizeHint().height()
+    two_lines = editor.sizeHint().height()
     editor.set_text("a\n" * 3)
-    qtbot.waitUntil(lambda: editor.sizeHint().height() > two)
-    three = editor.sizeHint().height()
+    qtbot.waitUntil(lambda: editor.sizeHint().height() > two_lines)
+    three_lines = editor.sizeHint().height()
     editor.set_text("a\n" * 300)
-    assert editor.sizeHint().height() == three
+    assert editor.sizeHint().height() == three_lines
 
 
-def test_the_editor_has_the_lines_that_its_text_needs_at_any_width(qapp, editor):
+def test_the_editor_height_follows_its_wrapped_lines(qapp, editor):
     editor.set_text("the cat sat on the mat and saw the dog")
     heights = []
     for width in (600, 180, 600):

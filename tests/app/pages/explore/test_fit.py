@@ -1,7 +1,7 @@
-"""Every panel fits its dock as a whole, also in the smallest window and with the longest text.
+"""Every panel fits its dock, even in the smallest window and with the longest text.
 
-A page is measured as it is in the window: what scrolls as a whole, what can be read of what is
-pointed at, and how much of the height is neither text nor numbers nor picture.
+Measured in the window: whether a panel scrolls, whether the values under the mouse stay visible,
+and how much of the height is controls.
 """
 
 import os
@@ -23,8 +23,8 @@ from tests.app.pages.explore.conftest import WORDS, make_model
 
 STATUS = 36  # px of the status bar
 WINDOWS = ((1100, 700), (1920, 1080))
-EVERY = [panel() for panel in PANELS]
-TWICE = "at_twice_*"  # of what a test starts in a program of its own
+DESCRIPTIONS = [panel() for panel in PANELS]
+CHECKS = "check_*"  # run by a test in a separate process
 TEXT, PAIR = "the cat sat on the mat", "a dog sat on unhappy cats"
 LONG = "the cat sat on a mat . " * 80
 CASES = {
@@ -44,7 +44,7 @@ SPEC = BertSpec(
 OTHER_WORDS = tuple(word for word in WORDS if word not in ("cat", "mat"))
 
 
-def wide(path, words):
+def wide_model(path, words):
     """Twelve layers of twelve heads, for 512 tokens."""
     spec = SPEC.model_copy(update={"vocab_size": len(words)})
     return make_model(path, Heads(mlm=True, nsp=True, outputs=3), words, ("a", "b", "c"), spec)
@@ -52,13 +52,13 @@ def wide(path, words):
 
 @pytest.fixture
 def model(home):
-    return wide(home.models / "wide", WORDS)
+    return wide_model(home.models / "wide", WORDS)
 
 
 @pytest.fixture
 def other(home):
-    """A model that cuts the text in another way."""
-    return describe_model("other", wide(home.models / "zz-other", OTHER_WORDS), "imported")
+    """A model that splits the text differently."""
+    return describe_model("other", wide_model(home.models / "zz-other", OTHER_WORDS), "imported")
 
 
 @pytest.fixture
@@ -66,7 +66,7 @@ def page(make_page, model, other):
     return make_page(model)
 
 
-def look(page, explorer, wait, panel, text, pair, other):
+def open_panel(page, explorer, wait, panel, text, pair, other):
     """Show a text in a panel and answer its questions with uniform attention."""
     count = len(explorer.asked)
     page.arrive({"text": text, "pair": pair})
@@ -74,11 +74,11 @@ def look(page, explorer, wait, panel, text, pair, other):
     wait(lambda: page.state.is_settled and page.state.first.text == text[:10_000])
     page.state.toggle_mask(2)
     page.state.pick(2)
-    show(page, explorer, wait, panel, count)
+    show_panel(page, explorer, wait, panel, count)
 
 
-def show(page, explorer, wait, panel, count):
-    """Bring a panel to the front; the questions from the number `asked` on are answered."""
+def show_panel(page, explorer, wait, panel, count):
+    """Bring a panel to the front and answer all questions from number `count` on."""
     page.bench.set_offered(panel, True)
     page.bench.show_panel(panel)
     wait(lambda: page.bench.is_visible(panel))
@@ -106,72 +106,72 @@ def answer(page, explorer, question):
 
 
 def content(page, panel):
-    """Main contents of the panel: figures, tables, lists and texts on them."""
+    """The part of the panel that shows its figures, tables, lists and texts."""
     view = page.bench.docks[panel].panel
     return {"attention": lambda: view.halves, "words": lambda: view.shown}.get(
         panel, lambda: view
     )()
 
 
-def place(page, widget) -> QRect:
+def rect_in(page, widget) -> QRect:
     return QRect(widget.mapTo(page, QPoint()), widget.size())
 
 
-def test_no_panel_scrolls_as_a_whole_and_controls_are_small(page, explorer, wait, other):
+def test_no_panel_scrolls_and_controls_are_small(page, explorer, wait, other):
     """In the smallest window with every input, in larger ones with a comparison."""
     for text, pair, is_compared in CASES.values():
-        look(page, explorer, wait, FRONT, text, pair, other if is_compared else None)
-        for described in EVERY:
-            show(page, explorer, wait, described.id, len(explorer.asked))
+        open_panel(page, explorer, wait, FRONT, text, pair, other if is_compared else None)
+        for description in DESCRIPTIONS:
+            show_panel(page, explorer, wait, description.id, len(explorer.asked))
             for size in WINDOWS if is_compared else WINDOWS[:1]:
-                assert_fits(page, described.id, size)
+                assert_fits(page, description.id, size)
         page.bench.close_panel("history")  # it is next to the others
 
 
 def test_panels_fit_at_double_scale():
     """In a separate process, since Qt reads the factor only at startup."""
-    chosen = [f"{__file__}::{at_twice_the_pixels.__name__}", "-o", f"python_functions={TWICE}"]
-    quiet = ["-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:randomly"]
-    ran = subprocess.run(
-        [sys.executable, "-m", "pytest", *chosen, *quiet],
+    target = [f"{__file__}::{check_at_double_scale.__name__}", "-o", f"python_functions={CHECKS}"]
+    options = ["-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:randomly"]
+    result = subprocess.run(
+        [sys.executable, "-m", "pytest", *target, *options],
         env=os.environ | {"TEST_SCALE": "2"},
         capture_output=True,
         text=True,
         check=False,
     )
-    assert ran.returncode == 0, ran.stdout[-4000:]
+    assert result.returncode == 0, result.stdout[-4000:]
 
 
-def at_twice_the_pixels(page, explorer, other, wait) -> None:
+def check_at_double_scale(page, explorer, other, wait) -> None:
     assert page.devicePixelRatioF() == 2
-    look(page, explorer, wait, "attention", TEXT, None, other)
-    for described in EVERY:
-        show(page, explorer, wait, described.id, len(explorer.asked))
-        assert_fits(page, described.id, WINDOWS[0])
+    open_panel(page, explorer, wait, "attention", TEXT, None, other)
+    for description in DESCRIPTIONS:
+        show_panel(page, explorer, wait, description.id, len(explorer.asked))
+        assert_fits(page, description.id, WINDOWS[0])
 
 
 def assert_fits(page, key, size):
-    """A panel that is shown, in a window of this size."""
+    """The visible panel fits a window of this size."""
     view, dock = page.bench.docks[key].panel, page.bench.docks[key]
     fit(page, size)
     bars = dock.area.verticalScrollBar(), dock.area.horizontalScrollBar()
     assert [bar.maximum() for bar in bars] == [0, 0], f"{key}, {size}: the panel scrolls"
-    shown = content(page, key)
-    assert place(page, dock.area).contains(place(page, shown)), f"{key}, {size}: it is cut"
+    main = content(page, key)
+    assert rect_in(page, dock.area).contains(rect_in(page, main)), f"{key}, {size}: cut off"
     inputs = (
         *(page.text, page.pair, page.strip_area, page.notice),
         *(page.comparison.status, page.comparison.strip_area),
     )
-    seen = [place(page, each) for each in inputs if each.isVisible()]
-    used = max(each.bottom() for each in seen) - min(each.top() for each in seen)
-    chrome = page.height() - used - shown.height()
+    rects = [rect_in(page, widget) for widget in inputs if widget.isVisible()]
+    used = max(rect.bottom() for rect in rects) - min(rect.top() for rect in rects)
+    chrome = page.height() - used - main.height()
     assert chrome < size[1] / 3, f"{key}, {size}: {chrome} px are chrome"
     if key == "attention":
-        assert_read_above_the_pictures(page, view, dock)
+        assert_readout_is_above_pictures(page, view, dock)
 
 
 def fit(page, size):
-    """Make the page as large as it is in a window of this size."""
+    """Resize the page to its size in a window of this size."""
     target = (size[0] - WIDTH, size[1] - STATUS)
     page.resize(*target)
     for _ in range(6):
@@ -179,21 +179,21 @@ def fit(page, size):
     assert (page.width(), page.height()) == target, "the page needs a larger window"
 
 
-def assert_read_above_the_pictures(page, view, dock):
-    inside = place(page, dock.area)
-    wall = view.overview.grid
+def assert_readout_is_above_pictures(page, view, dock):
+    inside = rect_in(page, dock.area)
+    grid = view.overview.grid
     for widget in (view.readout, view.overview.legend, view.overview.area, view.matrix):
-        assert inside.contains(place(page, widget)), widget.accessibleName()
+        assert inside.contains(rect_in(page, widget)), widget.accessibleName()
     for picture in (view.overview.area, view.lines_area, view.matrix):
-        assert place(page, view.readout).bottom() < place(page, picture).top()
-    last = wall.cell(11, 11).toAlignedRect()
-    assert wall.visibleRegion().boundingRect().contains(last), "the last head of the wall"
+        assert rect_in(page, view.readout).bottom() < rect_in(page, picture).top()
+    last = grid.cell(11, 11).toAlignedRect()
+    assert grid.visibleRegion().boundingRect().contains(last), "the last head of the grid"
 
 
 def test_every_tab_is_visible_in_the_smallest_window(page, wait):
-    """All panels of a model with every head; none is reached by scrolling alone."""
+    """All panels of a model with every head; none needs scrolling."""
     page.resize(WINDOWS[0][0] - WIDTH, WINDOWS[0][1] - STATUS)
-    tabs = [panel for panel in EVERY if panel.area == "tab"]
+    tabs = [panel for panel in DESCRIPTIONS if panel.area == "tab"]
     bar = max(page.bench.findChildren(QTabBar), key=QTabBar.count)
     wait(lambda: bar.count() == len(tabs))
     wait(lambda: 0 < bar.tabRect(len(tabs) - 1).right() <= bar.width() <= page.width())

@@ -1,4 +1,4 @@
-"""A head is switched off on the wall: what the model says before and after, in every panel."""
+"""Heads are switched off in the overview, and every panel shows the effect."""
 
 import pytest
 from PySide6.QtCore import Qt
@@ -14,20 +14,20 @@ def page(make_page, model):
 
 
 @pytest.fixture
-def wall(page, explorer, wait):
+def grid(page, explorer, wait):
     page.bench.show_panel("attention")
     wait(lambda: bool(explorer.of_kind("attend")))
     explorer.compute(explorer.of_kind("attend")[-1])
-    wall = page.bench.docks["attention"].panel.overview.grid
-    wait(lambda: wall.size_in_heads == (3, 2))
-    return wall
+    grid = page.bench.docks["attention"].panel.overview.grid
+    wait(lambda: grid.size_in_heads == (3, 2))
+    return grid
 
 
-def test_what_changes_when_a_head_is_switched_off(page, wall, explorer, wait, qtbot, model):
+def test_predictions_change_when_a_head_is_switched_off(page, grid, explorer, wait, qtbot, model):
     """Three actions: a word is masked, Alt and a click, and the panel of predictions."""
     page.state.toggle_mask(2)  # 1
-    point = wall.cell(1, 1).center().toPoint()
-    qtbot.mouseClick(wall, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.AltModifier, point)  # 2
+    point = grid.cell(1, 1).center().toPoint()
+    qtbot.mouseClick(grid, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.AltModifier, point)  # 2
     assert page.state.first.heads_off == ((1, 1),) and page.state.is_compared
     assert (page.state.layer, page.state.head) == (0, 0), "nothing else is selected"
     wait(lambda: page.state.is_settled)
@@ -47,7 +47,7 @@ def test_what_changes_when_a_head_is_switched_off(page, wall, explorer, wait, qt
     assert_accessible(page.bench.docks["attention"].panel)
 
 
-def test_a_head_is_switched_on_by_button_comparison_and_model(page, wall, qtbot, wait, classifier):
+def test_heads_are_switched_on_by_button_comparison_and_model(page, grid, qtbot, wait, classifier):
     switch = page.bench.docks["attention"].panel.overview.switch
     qtbot.mouseClick(switch, Qt.MouseButton.LeftButton)
     assert page.state.first.heads_off == ((0, 0),)
@@ -67,7 +67,7 @@ def test_a_head_is_switched_on_by_button_comparison_and_model(page, wall, qtbot,
     assert page.state.first.heads_off == () and not page.state.is_compared
 
 
-def test_a_head_is_replaced_by_its_mean_over_texts(page, wall, wait, qtbot, explorer):
+def test_a_head_is_replaced_by_its_mean_over_texts(page, grid, wait, qtbot, explorer):
     """Zero at first; the mean once it is computed over chosen texts."""
     box = page.comparison.replacement
     assert not box.isVisible()

@@ -19,7 +19,7 @@ def query(explore, explorer):
     return query
 
 
-def test_the_old_answer_stays_until_the_new_one_and_late_ones_are_ignored(explore, explorer, query):
+def test_an_answer_is_kept_until_the_next_and_late_ones_are_ignored(explore, explorer, query):
     explore.toggle_mask(1)
     old = explorer.fill(explorer.asked[-1], "old")
     explore.toggle_mask(2)

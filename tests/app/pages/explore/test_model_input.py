@@ -16,7 +16,7 @@ OTHER_WORDS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "c", "##at",
 
 @pytest.fixture
 def other(home) -> ModelEntry:
-    """A model that cuts “cat” in two."""
+    """A model that splits “cat” in two."""
     path = make_model(home.models / "other", Heads(mlm=True), OTHER_WORDS)
     return describe_model("other", path, "imported")
 
@@ -27,7 +27,7 @@ def fill(side):
     )
 
 
-def test_a_second_model_reads_the_same_text_its_own_way(explore, other, wait):
+def test_a_second_model_splits_the_same_text_differently(explore, other, wait):
     explore.toggle_mask(2)
     explore.compare(other)
     wait(lambda: explore.is_settled)
@@ -36,7 +36,7 @@ def test_a_second_model_reads_the_same_text_its_own_way(explore, other, wait):
     assert [t.text for t in second.tokens] == ["[CLS]", "the", "c", "##at", "sat", "[SEP]"]
     assert (first.masked, second.masked) == ((2,), (2, 3))
     counterparts = [second.counterpart(token) for token in first.tokens]
-    assert counterparts == [0, 1, 3, 4, 5]  # of “c” and “##at”, which share “cat”, the longer one
+    assert counterparts == [0, 1, 3, 4, 5]  # “cat” maps to “##at”, the longer piece
     assert second.counterpart(second.tokens[2].model_copy(update={"segment": 1})) == -1
     explore.unmask_all()
     settled = []
@@ -85,7 +85,7 @@ def test_each_side_is_queried_separately(explore, other, explorer, wait):
     assert [question.side for question in explorer.asked] == [0]
     explore.compare(other)
     wait(lambda: explore.is_settled)
-    assert [question.side for question in explorer.asked] == [0, 1]  # the first not again
+    assert [question.side for question in explorer.asked] == [0, 1]  # the first is not asked again
     explore.toggle_mask(2)
     assert [question.masked for question in explorer.asked[2:]] == [(2,), (2, 3)]
     answers = [explorer.fill(question, "x") for question in explorer.asked[2:]]

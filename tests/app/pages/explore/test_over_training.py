@@ -45,8 +45,8 @@ def run(night_run: RunFolder, home: Home) -> RunFolder:
     return RunFolder(Path(shutil.copytree(night_run.path, home.runs / "night")))
 
 
-class Answering:
-    """Answers every question of predictions as the worker does, once it is asked."""
+class Answerer:
+    """Answers the newest question of each kind as the worker does."""
 
     def __init__(self, explorer: FakeExplorer) -> None:
         self.explorer, self.done = explorer, 0
@@ -61,8 +61,8 @@ class Answering:
 
 
 @pytest.fixture
-def answer(explorer: FakeExplorer) -> Answering:
-    return Answering(explorer)
+def answer(explorer: FakeExplorer) -> Answerer:
+    return Answerer(explorer)
 
 
 @pytest.fixture
@@ -73,17 +73,17 @@ def settle(answer, wait) -> Callable[[ExplorePage], None]:
 
 @pytest.fixture
 def page(make_page, model, run, wait, answer) -> ExplorePage:
-    """The last checkpoint of the run, with “film” masked and what is predicted for it."""
-    shown = make_page(run.checkpoint(24), TEXT, (1180, 760))
-    wait(shown.training_bar.isVisible)
-    shown.state.toggle_mask(
-        next(n for n, t in enumerate(shown.state.first.tokens) if "film" in t.text)
+    """The last checkpoint of the run, with “film” masked and predicted."""
+    new_page = make_page(run.checkpoint(24), TEXT, (1180, 760))
+    wait(new_page.training_bar.isVisible)
+    new_page.state.toggle_mask(
+        next(n for n, t in enumerate(new_page.state.first.tokens) if "film" in t.text)
     )
     answer()
-    return shown
+    return new_page
 
 
-def at(page: ExplorePage) -> int:
+def current_step(page: ExplorePage) -> int:
     assert page.state.first.checkpoint is not None
     return checkpoint_step(page.state.first.checkpoint)
 
@@ -99,7 +99,7 @@ def test_the_bar_names_the_step_and_keys_and_dragging_change_it(page, run, settl
     assert bar.state.snapshots.steps == STEPS
     assert bar.status.text() == "Checkpoint of step 24"
     click(page, 3)
-    assert at(page) == 4 and page.state.first.checkpoint == snapshot_folder(run, 4)
+    assert current_step(page) == 4 and page.state.first.checkpoint == snapshot_folder(run, 4)
     settle(page)
     assert bar.status.text().startswith("Step 4 · loss ")
     assert bar.slider.accessibleDescription() == bar.status.text()
@@ -107,29 +107,29 @@ def test_the_bar_names_the_step_and_keys_and_dragging_change_it(page, run, settl
     assert_accessible(bar)
     slider = page.training_bar.slider
     slider.setFocus()
-    seen = []
+    steps = []
     for key in ("Home", "Left", "Right", "Right", "Up", "Down", "PageUp", "End", "Right"):
         QTest.keyClick(slider, getattr(Qt.Key, f"Key_{key}"))
-        seen.append(at(page))
-    assert seen == [0, 0, 1, 2, 4, 2, 24, 24, 24]
-    high = slider.height() // 3
-    QTest.mousePress(slider, Qt.MouseButton.LeftButton, pos=QPoint(round(slider.to_x(0)), high))
-    seen = [at(page)]
+        steps.append(current_step(page))
+    assert steps == [0, 0, 1, 2, 4, 2, 24, 24, 24]
+    y = slider.height() // 3
+    QTest.mousePress(slider, Qt.MouseButton.LeftButton, pos=QPoint(round(slider.to_x(0)), y))
+    steps = [current_step(page)]
     for number in (1, 3, 5):
-        QTest.mouseMove(slider, QPoint(round(slider.to_x(number)), high))
-        seen.append(at(page))
-    QTest.mouseRelease(slider, Qt.MouseButton.LeftButton, pos=QPoint(0, high))
-    assert seen == [0, 1, 4, 16] and at(page) == 16
+        QTest.mouseMove(slider, QPoint(round(slider.to_x(number)), y))
+        steps.append(current_step(page))
+    QTest.mouseRelease(slider, Qt.MouseButton.LeftButton, pos=QPoint(0, y))
+    assert steps == [0, 1, 4, 16] and current_step(page) == 16
 
 
 def test_panels_follow_and_keep_their_content_until_the_next_answer(page, explorer, answer, wait):
     words = page.bench.docks["words"].panel
-    picked = page.state.first.tokens
+    tokens = page.state.first.tokens
     page.state.pick(3)
     before = page.bench.docks["words"].panel.predictions.state.fills[0].answer
     assert before is not None
     click(page, 1)
-    assert page.state.first.tokens == picked and page.state.picked == 3
+    assert page.state.first.tokens == tokens and page.state.picked == 3
     assert (
         words.predictions.state.fills[0].answer is before
         and words.predictions.state.fills[0].is_waiting
@@ -142,13 +142,13 @@ def test_panels_follow_and_keep_their_content_until_the_next_answer(page, explor
     assert page.precision.status.text() == "Exact (fp32), as always with snapshots."
 
 
-def test_attention_follows(page, explorer, answer, wait):
+def test_attention_follows_the_step(page, explorer, answer, wait):
     page.bench.show_panel("attention")
     wait(lambda: explorer.of_kind("attend"))
     answer()
     state = page.bench.docks["attention"].panel._state
     wait(lambda: len(state.tokens))
-    shown = []
+    weights = []
     for number in (0, 6):
         click(page, number)
         wait(
@@ -156,13 +156,13 @@ def test_attention_follows(page, explorer, answer, wait):
         )
         answer()
         wait(lambda: not state.maps.query.is_waiting)
-        shown.append(state.maps.weights.copy())
-    assert abs(shown[0] - shown[1]).max() > 1e-4
+        weights.append(state.maps.weights.copy())
+    assert abs(weights[0] - weights[1]).max() > 1e-4
 
 
 def test_bars_and_scales_cover_every_step(page, answer, wait):
     words = page.bench.docks["words"].panel.predictions
-    assert words.cards[0].bars.maximum < 1, "of a checkpoint they end where its largest does"
+    assert words.cards[0].bars.maximum < 1, "for a checkpoint they end at its largest value"
     for number in (6, 0, 6):
         click(page, number)
         wait(lambda: answer() or words.cards[0].bars.maximum == 1)
@@ -170,40 +170,39 @@ def test_bars_and_scales_cover_every_step(page, answer, wait):
     click(page, 0)
     assert [explore.running_max("x", value) for value in (1.0, 5.0, 2.0)] == [1.0, 5.0, 5.0]
     explore.set_texts("a poor story")
-    assert explore.running_max("x", 2.0) == 2.0, "of another text it begins anew"
+    assert explore.running_max("x", 2.0) == 2.0, "it restarts for another text"
     page.picker.choose(page.picker.chosen().path)
     explore.choose_model(page.picker.chosen())
-    assert [explore.running_max("x", value) for value in (5.0, 2.0)] == [5.0, 2.0], (
-        "of one model as it is"
-    )
+    assert [explore.running_max("x", value) for value in (5.0, 2.0)] == [5.0, 2.0]  # no steps
 
 
-def test_it_plays_from_the_first_to_the_last_and_can_be_paused(page, answer, wait, qtbot):
+def test_playback_covers_every_step_and_can_be_paused(page, answer, wait, qtbot):
     bar = page.training_bar
     bar.state._playing.setInterval(1)
     click(page, 6)
     qtbot.mouseClick(bar.play, Qt.MouseButton.LeftButton)
     for _ in range(20):
         bar.state._playing.timeout.emit()
-    assert bar.play.accessibleName() == "Pause" and at(page) == 0, "it waits for the answers"
-    seen = []
+    assert bar.play.accessibleName() == "Pause"
+    assert current_step(page) == 0, "it waits for the answers"
+    steps = []
 
-    def through(last: int) -> Callable[[], bool]:
-        def step() -> bool:
+    def plays_to(last: int) -> Callable[[], bool]:
+        def is_reached() -> bool:
             answer()
-            if not seen or seen[-1] != at(page):
-                seen.append(at(page))
-            return at(page) == last
+            if not steps or steps[-1] != current_step(page):
+                steps.append(current_step(page))
+            return current_step(page) == last
 
-        return step
+        return is_reached
 
-    wait(through(4))
+    wait(plays_to(4))
     qtbot.mouseClick(bar.play, Qt.MouseButton.LeftButton)
     assert bar.play.accessibleName() == "Play" and not bar.state.is_playing
     qtbot.mouseClick(bar.play, Qt.MouseButton.LeftButton)
-    assert at(page) == seen[-1]
-    wait(lambda: through(24)() and not bar.state.is_playing)
-    assert tuple(seen) == STEPS, "none is left out"
+    assert current_step(page) == steps[-1]
+    wait(lambda: plays_to(24)() and not bar.state.is_playing)
+    assert tuple(steps) == STEPS, "no step is skipped"
 
 
 def test_switched_off_heads_stay_off_over_the_steps(page, wait, answer):
@@ -218,11 +217,11 @@ def test_switched_off_heads_stay_off_over_the_steps(page, wait, answer):
 
 def test_a_step_stays_until_another_checkpoint_or_model_is_chosen(page, workshop, wait, run, model):
     click(page, 2)
-    read_again(page, workshop, wait)
+    reload_models(page, workshop, wait)
     assert page.state.first.checkpoint == snapshot_folder(run, 2)
     page.arrive({"model": snapshot_folder(run, 8)})
     wait(lambda: page.state.is_settled and page.state.first.checkpoint == snapshot_folder(run, 8))
-    read_again(page, workshop, wait)
+    reload_models(page, workshop, wait)
     assert page.picker.chosen().path == page.state.first.checkpoint == snapshot_folder(run, 8)
     page.choose(run.checkpoint(12))
     wait(lambda: page.state.first.checkpoint == run.checkpoint(12))
@@ -244,7 +243,7 @@ def test_playing_and_saving_end_with_cancel_and_when_the_page_is_left(page, qtbo
     assert not bar.series.is_running
     page.show()
     bar.series.start(tmp_path)
-    assert at(page) == 0
+    assert current_step(page) == 0
     qtbot.mouseClick(bar.save, Qt.MouseButton.LeftButton)
     assert not bar.series.is_running and bar.save.text() == "Save a se&ries…"
     assert not any(tmp_path.glob("*.png"))
@@ -273,8 +272,8 @@ def test_a_series_has_a_picture_of_each_step(page, answer, wait, qtbot, tmp_path
     pictures = [QImage(str(folder / name)) for name in names]
     assert all(not picture.isNull() for picture in pictures)
     titles = {picture.text("Description") for picture in pictures}
-    assert len(titles) == len(pictures), "each names its step"
-    assert at(page) == 2, "where it was"
+    assert len(titles) == len(pictures), "each title names its step"
+    assert current_step(page) == 2, "the step is restored"
     assert "pictures in" in workshop.notices.shown[-1].problem
     bar.series.start(tmp_path / "nowhere")
     wait(is_saved)
@@ -287,26 +286,26 @@ def list_entries(run: RunFolder, *steps: int) -> list[ModelEntry]:
     return [replace(entry, run="night", step=n) for entry, n in zip(entries, steps, strict=True)]
 
 
-def read_again(page: ExplorePage, workshop: Studio, wait: Callable[..., None]) -> None:
-    """Read the list of models again, and show it."""
-    shown: list[int] = []
-    page.picker.currentIndexChanged.connect(shown.append)
+def reload_models(page: ExplorePage, workshop: Studio, wait: Callable[..., None]) -> None:
+    """Read the list of models again and wait until it is shown."""
+    changes: list[int] = []
+    page.picker.currentIndexChanged.connect(changes.append)
     workshop.models_changed.emit()
-    wait(lambda: bool(shown))
+    wait(lambda: bool(changes))
 
 
-def test_a_run_that_deletes_the_checkpoint_leaves_the_step(page, workshop, wait, run, monkeypatch):
+def test_the_step_is_kept_when_its_checkpoint_is_deleted(page, workshop, wait, run, monkeypatch):
     """Like a running training that keeps only its newest checkpoints."""
     monkeypatch.setattr(workshop, "models", lambda: list_entries(run, 12, 24))
     page.choose(run.checkpoint(24))
     wait(lambda: page.state.first.model.run == "night")
     wait(page.training_bar.isVisible)
     click(page, 3)
-    for left, chosen in (([12], run.checkpoint(12)), ([], snapshot_folder(run, 4))):
-        monkeypatch.setattr(workshop, "models", lambda left=left: list_entries(run, *left))
-        read_again(page, workshop, wait)
+    for steps, expected in (([12], run.checkpoint(12)), ([], snapshot_folder(run, 4))):
+        monkeypatch.setattr(workshop, "models", lambda steps=steps: list_entries(run, *steps))
+        reload_models(page, workshop, wait)
         assert page.state.first.checkpoint == snapshot_folder(run, 4)
-        assert page.picker.chosen().path == chosen
+        assert page.picker.chosen().path == expected
 
 
 def test_the_included_tiny_model_shows_how_it_learned(make_page, settle, wait):

@@ -13,7 +13,7 @@ from app.pages.explore.model_input import MAX_CHARACTERS
 from app.pages.explore.view import EXAMPLE, ExplorePage
 from tests.app.accessible import assert_accessible
 
-LATER = 120_000  # ms; a worker loads torch first, maybe on a busy machine
+TIMEOUT = 120_000  # ms; a worker loads torch first, maybe on a busy machine
 
 
 @pytest.fixture
@@ -51,7 +51,7 @@ def test_the_cursor_starts_at_the_end_and_keeps_its_position(qtbot, page, wait):
     assert page.focusWidget() is page.text
     qtbot.keyClicks(page.focusWidget(), " too")
     assert page.text.toPlainText() == f"{EXAMPLE} too"
-    page.text.set_text("the cat")  # as when a row of the validation set comes
+    page.text.set_text("the cat")  # as a validation row does
     qtbot.keyClicks(page.focusWidget(), " sat")
     assert page.text.toPlainText() == "the cat sat"
     page.picker.setFocus()
@@ -70,7 +70,7 @@ def test_a_model_outside_the_home_is_shown(page, workshop, home, model, tmp_path
     assert "broken" in workshop.notices.shown[0].problem
 
 
-def test_it_is_opened_with_a_model_and_a_text(page, classifier, explorer, wait):
+def test_the_page_opens_with_a_model_and_a_text(page, classifier, explorer, wait):
     page.arrive(classifier)
     wait(lambda: page.state.is_settled and page.state.first.checkpoint == classifier)
     assert page.bench.is_visible("predictions")
@@ -147,44 +147,44 @@ def test_tokens_are_described_and_picked_and_a_second_text_is_toggled(qtbot, rea
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs SIGKILL")
-def test_the_story_with_a_real_worker_that_is_killed(qtbot, studio, model):
-    """Type, hide a word, see guesses; kill the worker: a notice, and guesses again; open a head."""
+def test_predictions_continue_after_a_real_worker_is_killed(qtbot, studio, model):
+    """Mask a word and see predictions; kill the worker, edit the text, and open a head."""
     page = ExplorePage(studio)
     qtbot.addWidget(page)
     page.resize(1180, 720)
     page.show()
-    qtbot.waitUntil(lambda: page.state.is_settled, timeout=LATER)
+    qtbot.waitUntil(lambda: page.state.is_settled, timeout=TIMEOUT)
     page.text.clear()
     qtbot.keyClicks(page.text, "the cat sat on the mat")
-    qtbot.waitUntil(lambda: len(page.state.first.tokens) == 8, timeout=LATER)
+    qtbot.waitUntil(lambda: len(page.state.first.tokens) == 8, timeout=TIMEOUT)
     point = page.strip.boxes[2].center().toPoint()
     qtbot.mouseDClick(page.strip, Qt.MouseButton.LeftButton, pos=point)
     cards = page.bench.docks["words"].panel.predictions.cards
     card = lambda: cards and cards[0]  # noqa: E731
-    qtbot.waitUntil(lambda: bool(card()) and bool(card().bars.shown), timeout=LATER)
+    qtbot.waitUntil(lambda: bool(card()) and bool(card().bars.shown), timeout=TIMEOUT)
     before = card().bars.shown
-    qtbot.waitUntil(lambda: not studio.explorer.is_busy, timeout=LATER)
+    qtbot.waitUntil(lambda: not studio.explorer.is_busy, timeout=TIMEOUT)
 
     os.kill(studio.explorer.pid, signal.SIGKILL)
-    qtbot.waitUntil(lambda: bool(studio.notices.shown), timeout=LATER)
+    qtbot.waitUntil(lambda: bool(studio.notices.shown), timeout=TIMEOUT)
     assert "is restarting" in studio.notices.shown[0].problem
     page.text.moveCursor(page.text.textCursor().MoveOperation.End)
     qtbot.keyClicks(page.text, " .")
-    qtbot.waitUntil(lambda: card().bars.shown != before, timeout=LATER)
+    qtbot.waitUntil(lambda: card().bars.shown != before, timeout=TIMEOUT)
     assert "“cat”" in card().head.full_text()
 
     page.bench.show_panel("attention")
     state = page.bench.docks["attention"].panel._state
     qtbot.waitUntil(
-        lambda: state.maps.thumbnails is not None and len(state.links.weights) > 0, timeout=LATER
+        lambda: state.maps.thumbnails is not None and len(state.links.weights) > 0, timeout=TIMEOUT
     )
     assert state.maps.size == (3, 2)
-    first = state.map
+    old_map = state.map
     grid = page.bench.docks["attention"].panel.overview.grid
     point = grid.cell(1, 1).center().toPoint()
     qtbot.mouseClick(grid, Qt.MouseButton.LeftButton, pos=point)
-    assert (state.map != first).any()
-    state.exclude_special(False)  # as they are at first
+    assert (state.map != old_map).any()
+    state.exclude_special(False)  # special tokens included, rows sum to 1
     assert state.map.sum(1) == pytest.approx(1, abs=2e-3)
 
 
@@ -204,7 +204,7 @@ def test_compare_adds_a_second_model(ready, classifier, workshop, wait):
     assert "the same tokens" in ready.comparison.status.full_text()
     assert ready.comparison.strip_area.isHidden()
     ready.comparison.set_models([])
-    assert ready.comparison.picker.chosen().path == classifier, "no longer listed, yet shown"
+    assert ready.comparison.picker.chosen().path == classifier, "shown although no longer listed"
     ready.comparison.end.click()
     assert not ready.state.is_compared
     assert ready.comparison.isHidden()
@@ -240,24 +240,24 @@ def test_an_input_of_the_history_is_restored_with_its_masks(ready, wait):
     assert ready.state.first.masked == (2,)
     assert ready.text.toPlainText() == "the cat sat"
     assert ready.pair.isHidden()
-    assert history.entries[0].input.text == "on the mat", "stored before"
+    assert history.entries[0].input.text == "on the mat", "the previous input is stored"
 
 
 def test_a_worker_is_loaded_before_chosen_texts_are_used(ready, workshop, wait, monkeypatch):
     """Loading torch takes half of the time until the first statistics over many texts."""
-    begun = []
-    monkeypatch.setattr(workshop.standby, "start", lambda: begun.append(1))
+    starts = []
+    monkeypatch.setattr(workshop.standby, "start", lambda: starts.append(1))
     ready.bench.show_panel("heads")
     wait(lambda: ready.bench.is_visible("heads"))
-    assert not begun, "no texts are chosen"
+    assert not starts, "no texts are chosen"
     ready.bench.docks["texts"].panel.typed.setPlainText("the cat sat\na dog")
     wait(lambda: ready.state.chosen is not None)
-    assert begun
+    assert starts
     ready.bench.show_panel("words")
     wait(lambda: ready.bench.is_visible("words"))
-    begun.clear()
+    starts.clear()
     ready.bench.docks["texts"].panel.typed.setPlainText("the cat sat\na dog\na mat")
     wait(lambda: ready.state.chosen is not None and ready.state.chosen.count == 3)
-    assert not begun, "no panel over texts is seen"
+    assert not starts, "no panel over texts is visible"
     ready.bench.show_panel("heads")
-    wait(lambda: begun)
+    wait(lambda: starts)

@@ -1,4 +1,4 @@
-"""The table of panels: each description has all that is needed of a panel."""
+"""The table of panels: each description is complete."""
 
 import ast
 import sys
@@ -16,8 +16,8 @@ from app.widgets.help_topics import concept
 from engine.runs import launch
 from tests.app.pages.explore import counting
 
-LATER = 120_000  # ms; a worker loads torch first, maybe on a busy machine
-EVERY = [panel() for panel in PANELS]
+TIMEOUT = 120_000  # ms; a worker loads torch first, maybe on a busy machine
+DESCRIPTIONS = [panel() for panel in PANELS]
 
 
 @pytest.fixture
@@ -31,13 +31,13 @@ def page(make_page, model) -> ExplorePage:
 
 def test_every_folder_of_panels_is_registered():
     folders = {folder.parent.name for folder in Path(panels.__file__).parent.glob("*/view.py")}
-    assert folders == {described.id for described in EVERY}
-    assert len({described.title for described in EVERY}) == len(EVERY)
+    assert folders == {description.id for description in DESCRIPTIONS}
+    assert len({description.title for description in DESCRIPTIONS}) == len(DESCRIPTIONS)
     assert FRONT in folders
 
 
 def test_each_panel_has_a_title_an_icon_and_a_help_page(qapp):
-    for description in EVERY:
+    for description in DESCRIPTIONS:
         assert description.title[0].isupper()
         assert not resources.icon(description.icon).isNull(), description.id
         assert concept(description.help).text
@@ -49,7 +49,7 @@ def test_each_panel_is_in_the_menu_and_its_figures_name_their_source(page, explo
     menu = bench.menu()
     menu.aboutToShow.emit()
     titles = [action.text().replace("&", "") for action in menu.actions()]
-    for description in EVERY:
+    for description in DESCRIPTIONS:
         key, count = description.id, len(explorer.asked) if description.id != FRONT else 0
         bench.set_offered(key, True)
         bench.show_panel(key)
@@ -76,8 +76,8 @@ def test_the_page_names_no_panel():
                 assert not node.module.startswith("app.pages.explore.panels."), file.name
 
 
-def test_a_panel_from_outside_is_shown_and_answered(qtbot, studio, model, monkeypatch):
-    """Its folder, its question and answer, a line in each of the two tables: nothing else."""
+def test_a_third_party_panel_is_shown_and_answered(qtbot, studio, model, monkeypatch):
+    """It needs its folder, its question and answer, and a line in each of two tables."""
     monkeypatch.setattr(view, "PANELS", (*PANELS, counting.panel))
     monkeypatch.setattr(
         launch, "worker", lambda *args: [sys.executable, "-c", counting.WORKER, args[-1]]
@@ -89,7 +89,7 @@ def test_a_panel_from_outside_is_shown_and_answered(qtbot, studio, model, monkey
     page.arrive({"text": "the cat sat"})
     qtbot.waitUntil(lambda: page.state.is_settled and page.state.first.text == "the cat sat")
     page.bench.show_panel("counting")
-    shown = page.bench.docks["counting"].panel
-    qtbot.waitUntil(lambda: shown.label.text() == "9 letters, 3 layers", timeout=LATER)
+    panel = page.bench.docks["counting"].panel
+    qtbot.waitUntil(lambda: panel.label.text() == "9 letters, 3 layers", timeout=TIMEOUT)
     page.state.set_texts("the mat")
-    qtbot.waitUntil(lambda: shown.label.text() == "6 letters, 3 layers", timeout=LATER)
+    qtbot.waitUntil(lambda: panel.label.text() == "6 letters, 3 layers", timeout=TIMEOUT)

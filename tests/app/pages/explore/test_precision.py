@@ -18,10 +18,10 @@ def switch(explore, explorer, settings, qtbot):
 
 
 def activate(explore, explorer, kind):
-    live = kind(explore, explorer)
-    for query in live.fills if kind is WordsState else (live,):
+    state = kind(explore, explorer)
+    for query in state.fills if kind is WordsState else (state,):
         query.set_active(True)
-    return live
+    return state
 
 
 def test_only_predictions_may_be_fast(explore, explorer, switch):
@@ -31,19 +31,19 @@ def test_only_predictions_may_be_fast(explore, explorer, switch):
     assert [(type(q), q.exact) for q in explorer.asked] == [(FillMask, False), (Attend, True)]
 
 
-def test_a_click_asks_for_an_exact_answer_each_time(explore, explorer, switch, settings, qtbot):
+def test_the_choice_of_exact_answers_is_saved(explore, explorer, switch, settings, qtbot):
     explore.toggle_mask(2)
     activate(explore, explorer, WordsState)
     switch.exact.click()
     assert [q.exact for q in explorer.asked] == [False, True]
     assert settings.preferences.exact_answers
-    again = PrecisionSwitch(explore, explorer, settings)
-    qtbot.addWidget(again)
-    assert again.exact.isChecked()
+    reopened = PrecisionSwitch(explore, explorer, settings)
+    qtbot.addWidget(reopened)
+    assert reopened.exact.isChecked()
     assert explore.is_exact
 
 
-def test_every_answer_says_how_it_was_computed(explore, explorer, switch):
+def test_the_status_names_the_precision_of_each_answer(explore, explorer, switch):
     for computed, why, text in (
         ("int8", "", "Fast (int8)."),
         ("float32", "", "Exact (fp32)."),

@@ -1,4 +1,4 @@
-"""Any text is shown as it is; with --long, no panel blocks the window for more than 50 ms."""
+"""Any text is shown unchanged; with --long, no panel blocks the window for more than 50 ms."""
 
 import gc
 
@@ -18,9 +18,9 @@ from tests.app.pages.explore.conftest import SPEC, make_model
 
 BLOCKED = 0.05  # s
 PANELS = ("tokens", "words", "attention", "history")
-TRIES = 12  # one in quiet is enough: other programs come and go
-PAUSE = 50  # ms without a key before anything is asked, in place of those of a person
-AFTER = 100  # ms for drawing and computing
+TRIES = 12  # one undisturbed by other programs is enough
+PAUSE = 50  # ms; a shorter typing pause
+SETTLE_TIME = 100  # ms for drawing and computing
 TEXTS = {
     "a hundred thousand characters": "the cat sat on a mat. " * 4_546,
     "a letter a million times": "a" * 1_000_000,
@@ -51,7 +51,7 @@ def page(make_page, model, monkeypatch):
 
 
 @pytest.fixture(autouse=True)
-def _old_objects_are_not_looked_through(page):
+def _freeze_old_objects(page):
     """Exclude objects of pytest and other tests from the window's garbage collection."""
     gc.collect()
     gc.freeze()
@@ -65,7 +65,7 @@ def paste(page, text):
     page.text.paste()
 
 
-def look(page, explorer, model, wait, panel, text):
+def show_text(page, explorer, model, wait, panel, text):
     """Paste a text, and answer what the panel asks about it."""
     before = len(explorer.asked)
     paste(page, text)
@@ -83,13 +83,13 @@ def look(page, explorer, model, wait, panel, text):
     page.bench.docks["history"].panel.history.add_input()
 
 
-def test_any_text_is_shown_as_it_is(page, explorer, model, wait):
-    page.bench.show_panel("history")  # at the side of the others
+def test_any_text_is_shown_unchanged(page, explorer, model, wait):
+    page.bench.show_panel("history")  # next to the others
     for panel in PANELS[:3]:
         page.bench.show_panel(panel)
         wait(lambda panel=panel: page.bench.is_visible(panel) and page.bench.is_visible("history"))
         for text in TEXTS.values():
-            look(page, explorer, model, wait, panel, text)
+            show_text(page, explorer, model, wait, panel, text)
             assert page.text.toPlainText() == displayed(text), panel
     labels = page.findChildren(QLabel)
     assert all(label.textFormat() == Qt.TextFormat.PlainText for label in labels)
@@ -101,17 +101,17 @@ def test_no_text_blocks_the_window(qtbot, page, explorer, model, wait, watchdog,
     """Slow cases are tried again: another program may have cleared the CPU's cache."""
     page.bench.show_panel(panel)
     wait(lambda: page.bench.is_visible(panel))
-    look(page, explorer, model, wait, panel, "".join(t[:200] for t in TEXTS.values()))
-    page.grab()  # the fonts of all these letters are loaded by now
+    show_text(page, explorer, model, wait, panel, "".join(t[:200] for t in TEXTS.values()))
+    page.grab()  # loads the fonts of all these characters
     slow = {}
     for name, text in TEXTS.items():
         for _ in range(TRIES):
-            look(page, explorer, model, wait, panel, "the cat")
+            show_text(page, explorer, model, wait, panel, "the cat")
             qtbot.wait(PAUSE)
             watchdog.be_strict(BLOCKED)
             watchdog.blocked.clear()
-            look(page, explorer, model, wait, panel, text)
-            qtbot.wait(AFTER)
+            show_text(page, explorer, model, wait, panel, text)
+            qtbot.wait(SETTLE_TIME)
             blocked = list(watchdog.blocked)
             watchdog.blocked.clear()
             if not blocked:
@@ -119,8 +119,8 @@ def test_no_text_blocks_the_window(qtbot, page, explorer, model, wait, watchdog,
         else:
             slow[name] = blocked
     assert slow == {}
-    watchdog.blocked.clear()  # of the short texts between
-    print(f"{len(TEXTS)} texts, none held the window for more than {BLOCKED * 1000:.0f} ms of work")
+    watchdog.blocked.clear()  # from the short texts in between
+    print(f"{len(TEXTS)} texts, none blocked the window for more than {BLOCKED * 1000:.0f} ms")
 
 
 def displayed(text: str) -> str:

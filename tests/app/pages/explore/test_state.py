@@ -12,7 +12,7 @@ def texts(explore: ExploreState) -> list[str]:
 
 
 def test_a_mask_stays_with_its_word_while_the_text_around_it_changes():
-    for old, new, stays in (
+    for old, new, expected in (
         ("the cat sat", "the cat sat.", {(4, 7)}),  # after it
         ("the cat sat", "look, the cat sat", {(10, 13)}),  # before it
         ("the cat sat", "a cat sat", {(2, 5)}),
@@ -21,11 +21,11 @@ def test_a_mask_stays_with_its_word_while_the_text_around_it_changes():
         ("the cat sat", "the bobcat sat", set()),
         ("the cat sat", "", set()),
         ("the cat sat", "the cat sat", {(4, 7)}),
-        ("cat cat cat", "cat cat", {(4, 7)}),  # of equal ones the last went
+        ("cat cat cat", "cat cat", {(4, 7)}),  # the last of equal words is removed
         ("😀 cat", "😀 😀 cat", {(4, 7)}),
     ):
         start = old.index("cat", 4) if old.startswith("cat") else old.index("cat")
-        assert shift_spans({(start, start + 3)}, old, new) == stays, new
+        assert shift_spans({(start, start + 3)}, old, new) == expected, new
 
 
 def test_the_text_becomes_tokens_and_settles_once_after_the_last_key(explore, qtbot, wait):
@@ -42,7 +42,7 @@ def test_the_text_becomes_tokens_and_settles_once_after_the_last_key(explore, qt
 
 
 def test_a_mask_covers_a_whole_word_or_a_single_piece(explore, qtbot, wait):
-    with qtbot.waitSignal(explore.settled, timeout=0):  # at once
+    with qtbot.waitSignal(explore.settled, timeout=0):  # immediately
         explore.toggle_mask(2)
     explore.set_texts("the unhappys cat")
     wait(lambda: explore.is_settled)
@@ -62,7 +62,7 @@ def test_a_mask_covers_a_whole_word_or_a_single_piece(explore, qtbot, wait):
     assert explore.first.masked == (2,)
     explore.toggle_mask(1)  # the other piece: now the whole word
     assert explore.first.masked == (1, 2)
-    explore.toggle_mask(2, alone=True)  # what hides the piece is the word, which is shown again
+    explore.toggle_mask(2, alone=True)  # the whole word is unmasked
     assert explore.first.masked == ()
 
 
@@ -77,7 +77,7 @@ def test_special_tokens_are_not_masked_and_a_typed_mask_stays(explore, wait):
     assert explore.first.masked == ()
 
 
-def test_masks_of_both_texts_are_kept_apart(explore, wait):
+def test_masks_of_both_texts_are_separate(explore, wait):
     explore.toggle_mask(2)
     explore.set_texts("the cats")
     wait(lambda: explore.is_settled)
@@ -92,7 +92,7 @@ def test_masks_of_both_texts_are_kept_apart(explore, wait):
     assert explore.first.source_text(5) == "cat"
 
 
-def test_without_marked_pieces_a_mask_takes_one_token(explore, home, wait):
+def test_without_continuation_marks_a_mask_covers_one_token(explore, home, wait):
     words = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "C", "O", "(", "=", ")")
     model = make_model(home.models / "reactions", Heads(mlm=True), words)
     explore.choose_model(describe_model("reactions", model, "imported"))
@@ -141,7 +141,7 @@ def test_the_selection_stays_with_its_word_while_the_text_is_edited(explore, wai
     explore.pick_target(5)
     explore.set_texts("a the dog mat sat on the mat")
     wait(lambda: explore.is_settled and "mat sat" in explore.first.text)
-    assert (explore.picked, explore.target) == (-1, 5), "the word was typed over"
+    assert (explore.picked, explore.target) == (-1, 5), "the word was overwritten"
     explore.set_texts("the cat", "the cat")
     wait(lambda: explore.is_settled)
     explore.pick(5)

@@ -1,8 +1,7 @@
 """Questions of researchers and teachers, each answered in at most six actions with mouse and keys.
 
-A press of the mouse goes to the window, which gives it to the widget there, so what is covered or
-cut cannot be used. What is asked is answered by the worker's own functions. A hand begins on the
-page, with a text and a model.
+Clicks go to the window, so a covered or clipped widget cannot be used. The worker's own functions
+answer the questions. A `User` starts on the page, with a text and a model.
 """
 
 from operator import attrgetter
@@ -30,11 +29,11 @@ LEFT, NONE = Qt.MouseButton.LeftButton, Qt.KeyboardModifier(0)
 LABELS = ("negative", "neutral", "positive")
 TEXTS = ("the cat sat on the mat", "a dog sat", "on the mat .", "a dog sat on a dog", "the mat",
          "unhappy cats", "the cat sat", "a mat")  # fmt: skip
-MOST = 6
+MAX_ACTIONS = 6
 SMALLEST = (1100 - WIDTH, 700 - 36)  # px of the page in the smallest window
 
 
-class Hand:
+class User:
     """Uses the page as a person does, and counts."""
 
     def __init__(self, page: ExplorePage, explorer, wait) -> None:
@@ -42,18 +41,18 @@ class Hand:
         self._answered = len(explorer.asked)
         self.actions = 0
 
-    def click(self, widget: QWidget, place: QPoint | None = None, twice=False) -> None:
+    def click(self, widget: QWidget, point: QPoint | None = None, double=False) -> None:
         """One action: a click, or a double-click, in the middle or at a point of a widget."""
         self.actions += 1
-        press = QTest.mouseDClick if twice else QTest.mouseClick
-        press(self.page.window().windowHandle(), LEFT, NONE, self.place(widget, place))
+        press = QTest.mouseDClick if double else QTest.mouseClick
+        press(self.page.window().windowHandle(), LEFT, NONE, self.locate(widget, point))
 
-    def place(self, widget: QWidget, place: QPoint | None = None) -> QPoint:
-        """In the window, in which nothing may cover it."""
+    def locate(self, widget: QWidget, point: QPoint | None = None) -> QPoint:
+        """Position in the window; nothing may cover it."""
         window = self.page.window()
-        at = widget.mapTo(window, place or widget.rect().center())
-        assert window.childAt(at) in (widget, *widget.findChildren(QWidget)), "it is covered or cut"
-        return at
+        pos = widget.mapTo(window, point or widget.rect().center())
+        assert window.childAt(pos) in (widget, *widget.findChildren(QWidget)), "covered or clipped"
+        return pos
 
     def panel(self, key: str) -> QWidget:
         """One action: the tab of a panel."""
@@ -81,7 +80,7 @@ class Hand:
         self.click(table.viewport(), QPoint(max(cell.left(), 0) + 12, cell.center().y()))
 
     def header(self, table, section: int) -> None:
-        """One action: the rows by a column."""
+        """One action: sort by a column."""
         table.scrollTo(table.model().index(0, section))
         header = table.horizontalHeader()
         point = QPoint(header.sectionViewportPosition(section) + 12, header.height() // 2)
@@ -90,7 +89,7 @@ class Hand:
     def until(self, ready) -> None:
         """Answer the pending questions."""
 
-        def answered() -> bool:
+        def answer_pending() -> bool:
             questions = self._explorer.asked[self._answered :]
             self._answered += len(questions)
             newest = {(question.kind, question.side): question for question in questions}
@@ -98,31 +97,31 @@ class Hand:
                 self._explorer.compute(question)
             return bool(ready())
 
-        self._wait(answered)
+        self._wait(answer_pending)
 
 
 @pytest.fixture
 def model(home) -> Path:
-    """It predicts tokens and knows three classes."""
+    """A model that predicts tokens and three classes."""
     return make_model(home.models / "tiny", Heads(mlm=True, outputs=3), labels=LABELS)
 
 
 @pytest.fixture
-def hand(make_page, model, explorer, wait):
-    used = Hand(make_page(model, TEXTS[0], SMALLEST), explorer, wait)
-    yield used
-    assert 0 < used.actions <= MOST
+def user(make_page, model, explorer, wait):
+    new_user = User(make_page(model, TEXTS[0], SMALLEST), explorer, wait)
+    yield new_user
+    assert 0 < new_user.actions <= MAX_ACTIONS
 
 
-def choose_texts(hand: Hand, *lines: str) -> None:
+def choose_texts(user: User, *lines: str) -> None:
     """Two actions: the panel Texts, and texts that are typed there."""
-    hand.type(hand.panel("texts").typed, *lines)
-    explore = hand.page.state
-    hand.until(lambda: explore.chosen is not None and explore.chosen.count == len(lines))
+    user.type(user.panel("texts").typed, *lines)
+    explore = user.page.state
+    user.until(lambda: explore.chosen is not None and explore.chosen.count == len(lines))
 
 
-def test_which_head_follows_coreference_in_a_conllu_file(hand, home, tmp_path):
-    """Its column HEAD has the antecedent of a word, 0 if there is none."""
+def test_the_head_that_follows_coreference_is_found(user, home, tmp_path):
+    """The HEAD column of the CoNLL-U file has the antecedent of a word, or 0."""
     row = "{}\t{}\t_\t{}\t_\t_\t{}\t_\t_\t_\n"
     words = ("a", "dog", "sat", "on", "the", "mat", "unhappy")
     file = tmp_path / "mine.conllu"
@@ -143,73 +142,73 @@ def test_which_head_follows_coreference_in_a_conllu_file(hand, home, tmp_path):
         Split(validation=0, test=0),
         home.datasets / "mine" / "1",
     )
-    view = hand.panel("texts")
-    hand.until(lambda: view.source.count() == 2)
-    hand.actions += 1
+    view = user.panel("texts")
+    user.until(lambda: view.source.count() == 2)
+    user.actions += 1
     view.source.setFocus()
     QTest.keyClick(view.source, Qt.Key.Key_Down)
-    explore = hand.page.state
-    hand.until(lambda: explore.chosen is not None and explore.chosen.count == 6)
-    view = hand.panel("heads")
-    hand.click(view.bar.run)
-    hand.until(lambda: view.rows.rowCount() == 6 and not view._state.work.is_running)
+    explore = user.page.state
+    user.until(lambda: explore.chosen is not None and explore.chosen.count == 6)
+    view = user.panel("heads")
+    user.click(view.bar.run)
+    user.until(lambda: view.rows.rowCount() == 6 and not view._state.work.is_running)
     header, section = view.table.horizontalHeader(), view.rows.column_index("head dependent")
-    seen = header.sectionViewportPosition(section) + header.sectionSize(section)
-    assert seen <= header.viewport().width(), "it is in sight without scrolling"
-    hand.header(view.table, section)
-    hand.row(view.table, 0)
-    right = view._state.interval("head dependent")[0]
+    right_edge = header.sectionViewportPosition(section) + header.sectionSize(section)
+    assert right_edge <= header.viewport().width(), "visible without scrolling"
+    user.header(view.table, section)
+    user.row(view.table, 0)
+    agreement = view._state.interval("head dependent")[0]
     assert not any(key.startswith("tag ") for key in view._state.keys), "no word has a tag"
     assert (explore.layer, explore.head) == view.rows.row(0)
-    assert right[explore.layer, explore.head] == right.max()
+    assert agreement[explore.layer, explore.head] == agreement.max()
     assert "the best fixed offset, -3, has" in view.note.text()
 
 
-def test_the_first_control_of_a_panel_is_visible_in_the_smallest_window(hand):
+def test_the_first_control_of_a_panel_is_visible_in_the_smallest_window(user):
     """The tests of the panels count their actions."""
-    choose_texts(hand, *TEXTS)
+    choose_texts(user, *TEXTS)
     runs = dict.fromkeys(("texts", "heads", "map", "difference"), "bar.run")
     others = {"attention": "overview.list", "vectors": "texts", "attribution": "controls.target"}
     for key, name in (runs | others).items():
-        hand.place(attrgetter(name)(hand.panel(key)))
-    hand.actions = MOST
+        user.locate(attrgetter(name)(user.panel(key)))
+    user.actions = MAX_ACTIONS
 
 
-def test_what_did_fine_tuning_change(hand, home, model, wait):
+def test_differences_after_fine_tuning(user, home, model, wait):
     loaded = load(model)
     for parameter in loaded.network.parameters():
         parameter.data.mul_(1.02)
     tuned = home.models / "zz-tuned"
     tuned.mkdir()
     write(tuned, loaded.network, loaded.tokenizer, loaded.labels)
-    hand.page.read_models()
-    wait(hand.page.compare.isEnabled)
-    choose_texts(hand, *TEXTS)
-    hand.click(hand.page.compare)
-    hand.until(lambda: hand.page.state.is_compared and hand.page.state.is_settled)
-    view = hand.panel("difference")
-    hand.click(view.bar.run)
-    hand.until(lambda: view._state.answer is not None and not view._state.work.is_running)
-    assert describe_model("zz-tuned", tuned, "imported").path == hand.page.state.second.checkpoint
+    user.page.read_models()
+    wait(user.page.compare.isEnabled)
+    choose_texts(user, *TEXTS)
+    user.click(user.page.compare)
+    user.until(lambda: user.page.state.is_compared and user.page.state.is_settled)
+    view = user.panel("difference")
+    user.click(view.bar.run)
+    user.until(lambda: view._state.answer is not None and not view._state.work.is_running)
+    assert describe_model("zz-tuned", tuned, "imported").path == user.page.state.second.checkpoint
     assert view.grid.values.shape == (3, 2) and (view.grid.values > 0).all()
     assert len(view.texts.rows.rows) == len(TEXTS)
 
 
-def test_what_was_learned_between_two_steps(make_page, explorer, wait, night_run):  # noqa: F811
+def test_two_steps_of_a_training_are_compared(make_page, explorer, wait, night_run):  # noqa: F811
     run = RunFolder(night_run.path)
     page = make_page(run.checkpoint(24), "a warm film and a good end", SMALLEST)
     wait(page.training_bar.isVisible)
-    hand, bar = Hand(page, explorer, wait), page.training_bar
+    user, bar = User(page, explorer, wait), page.training_bar
     film = next(n for n, token in enumerate(page.state.first.tokens) if "film" in token.text)
-    hand.click(page.strip, page.strip.boxes[film].center().toPoint(), twice=True)
-    hand.panel("words")
-    hand.click(bar.slider, QPoint(round(bar.slider.to_x(1)), bar.slider.height() // 3))
-    hand.until(lambda: bar.state.is_answered)
-    hand.click(bar.compare_button)
-    hand.until(lambda: bar.state.is_answered)
-    hand.click(bar.slider, QPoint(round(bar.slider.to_x(6)), bar.slider.height() // 3))
+    user.click(page.strip, page.strip.boxes[film].center().toPoint(), double=True)
+    user.panel("words")
+    user.click(bar.slider, QPoint(round(bar.slider.to_x(1)), bar.slider.height() // 3))
+    user.until(lambda: bar.state.is_answered)
+    user.click(bar.compare_button)
+    user.until(lambda: bar.state.is_answered)
+    user.click(bar.slider, QPoint(round(bar.slider.to_x(6)), bar.slider.height() // 3))
     assert bar.status.text() == "Step 24 · computing …", "the panels show another step"
-    hand.until(lambda: bar.state.is_answered)
+    user.until(lambda: bar.state.is_answered)
     assert [side.checkpoint for side in page.state.both] == [
         snapshot_folder(run, 24),
         snapshot_folder(run, 1),
@@ -219,7 +218,7 @@ def test_what_was_learned_between_two_steps(make_page, explorer, wait, night_run
     assert bars and all(None not in (bar.probability, bar.second) for bar in bars)
     assert any(abs(bar.probability - bar.second) > 0.01 for bar in bars)
     assert all(f"Night, step {step}" in words.models.text() for step in (24, 1))
-    assert hand.actions <= MOST
+    assert user.actions <= MAX_ACTIONS
     bar.slider.setFocus()
     QTest.keyClick(bar.slider, Qt.Key.Key_Left)
     steps = [checkpoint_step(side.checkpoint) for side in page.state.both]

@@ -21,7 +21,7 @@ Wait = Callable[[Callable[[], Any]], None]
 READING = Reading(format="jsonl")
 
 
-def trained(
+def make_checkpoint(
     home: Home, mapping: Mapping, train: dict[str, Any], validation: dict[str, Any] | None
 ) -> Path:
     """The checkpoint of a run on a data set of these rows, a classifier of three classes."""
@@ -38,13 +38,14 @@ def trained(
     return make_model(run.checkpoint(20), Heads(outputs=3))
 
 
-ONE, PAIR = Mapping(text="text", label="label"), Mapping(text="text", pair="other", label="label")
+TEXT = Mapping(text="text", label="label")
+PAIR = Mapping(text="text", pair="other", label="label")
 
 
 def test_the_row_comes_from_the_validation_data(home):
     choice = Mapping(text="text", beginning="first", endings=("x", "y"), label="label")
     for mapping, row, expected in (
-        (ONE, {"text": "the cat", "label": "a"}, TextInput("the cat")),
+        (TEXT, {"text": "the cat", "label": "a"}, TextInput("the cat")),
         (PAIR, {"text": "a cat", "other": "a dog", "label": "b"}, TextInput("a cat", "a dog")),
         (
             Mapping(text="words", tags="tags"),
@@ -58,21 +59,23 @@ def test_the_row_comes_from_the_validation_data(home):
         ),
     ):
         train = {name: "O" if name == "tags" else "0" for name in row}
-        assert example_row(trained(home, mapping, train, row)) == expected
+        assert example_row(make_checkpoint(home, mapping, train, row)) == expected
         shutil.rmtree(home.datasets / "films")
         shutil.rmtree(home.runs / "films")
 
 
 def test_without_validation_data_it_is_a_training_row(home):
-    checkpoint = trained(home, ONE, {"text": "the dog", "label": "a"}, None)
+    checkpoint = make_checkpoint(home, TEXT, {"text": "the dog", "label": "a"}, None)
     assert example_row(checkpoint) == TextInput("the dog")
     shutil.rmtree(home.datasets / "films")
     assert example_row(checkpoint) is None, "the data is gone"
-    assert example_row(home.models / "imported") is None, "of no run"
+    assert example_row(home.models / "imported") is None, "it belongs to no run"
 
 
-def test_explore_shows_it_but_never_instead_of_typed_text(make_page, home, model, wait):
-    checkpoint = trained(home, ONE, {"text": "x", "label": "a"}, {"text": "the mat", "label": "a"})
+def test_the_row_is_shown_but_never_replaces_typed_text(make_page, home, model, wait):
+    checkpoint = make_checkpoint(
+        home, TEXT, {"text": "x", "label": "a"}, {"text": "the mat", "label": "a"}
+    )
     page = make_page(model, EXAMPLE)
     page.arrive(checkpoint)
     wait(lambda: page.state.first.text == "the mat" and page.state.is_settled)

@@ -12,32 +12,32 @@ from app.pages.data.dataset.labels import LabelBars, balance
 from app.pages.data.dataset.lengths import Lengths
 
 
-def test_imbalance_and_rows_without_a_label_are_named(qtbot):
-    for labels, begins in (
+def test_the_balance_of_labels_is_described(qtbot):
+    for labels, start in (
         ({"a": 10, "b": 11}, "Balanced"),
         ({"a": 90, "b": 10}, "Imbalanced: “a” is 9.0 × as frequent"),
         ({"a": 90}, "There is only one label"),
         ({"": 80, "a": 10, "b": 11}, "Balanced"),
         ({"": 80, "a": 11}, "There is only one label"),
     ):
-        assert balance(labels).startswith(begins)
+        assert balance(labels).startswith(start)
     bars = LabelBars()
     qtbot.addWidget(bars)
     bars.show_labels({"": 80, "0": 23, "1": 17})
-    shown = bars.model().index(0, 0).data()
-    assert shown == "(empty)"
-    assert bars.columnWidth(0) > QFontMetricsF(bars.font()).horizontalAdvance(shown)
+    text = bars.model().index(0, 0).data()
+    assert text == "(empty)"
+    assert bars.columnWidth(0) > QFontMetricsF(bars.font()).horizontalAdvance(text)
 
 
 def test_answers_missing_from_their_passage_are_counted(qtbot):
     card = LabelsCard()
     qtbot.addWidget(card)
-    for without, missing, text in (
+    for unanswered, missing, text in (
         (0, 0, "Every question has an answer in its passage."),
         (1, 0, "1 question(s) without an answer in the passage."),
         (0, 3, "3 answer(s) that the passage does not contain."),
     ):
-        card.show_answers(without, missing)
+        card.show_answers(unanswered, missing)
         assert card.balance.text() == text
 
 
@@ -84,10 +84,10 @@ def test_a_label_that_is_a_digit_is_its_own_key(qtbot):
     ):
         outer = QWidget()
         qtbot.addWidget(outer)
-        shown = LabelKeys(outer)
-        shown.show_labels(labels, "no label")
+        label_keys = LabelKeys(outer)
+        label_keys.show_labels(labels, "no label")
         for key in "-0123456789":
-            assert shown.find_label(ord(key)) == keys.get(key)
-        buttons = [(b.text(), b.icon().isNull()) for b in shown.findChildren(QPushButton)]
+            assert label_keys.find_label(ord(key)) == keys.get(key)
+        buttons = [(b.text(), b.icon().isNull()) for b in label_keys.findChildren(QPushButton)]
         assert buttons == [(label or "no label", key == label) for key, label in keys.items()]
-        assert shown.find_label(Qt.Key.Key_Return) is None
+        assert label_keys.find_label(Qt.Key.Key_Return) is None

@@ -1,4 +1,4 @@
-"""The checks on the page of a data set: findings, their rows, a fix, and the way back."""
+"""The checks on the page of a data set: findings, their rows, a fix, and its undo."""
 
 from pathlib import Path
 
@@ -33,7 +33,7 @@ def button(view: DatasetView, name: str) -> QPushButton:
     return next(b for b in buttons if b.accessibleName() == name)
 
 
-def test_findings_show_their_rows_and_are_kept(qtbot, page, messy, monkeypatch):
+def test_findings_show_their_rows_and_are_cached(qtbot, page, messy, monkeypatch):
     view = open_checked(qtbot, page, messy)
     assert [finding.check for finding in view.checks_state.findings] == [
         "label_conflicts",
@@ -58,7 +58,7 @@ def test_findings_show_their_rows_and_are_kept(qtbot, page, messy, monkeypatch):
     assert len(view.checks_state.findings) == 2
 
 
-def test_a_fix_makes_a_version_that_can_be_undone(qtbot, page, messy):
+def test_a_fix_creates_a_version_that_can_be_undone(qtbot, page, messy):
     view = open_checked(qtbot, page, messy)
     before = view.state.folder
     button(view, "Exact duplicates: Drop the copies").click()
@@ -83,7 +83,7 @@ def test_a_fix_makes_a_version_that_can_be_undone(qtbot, page, messy):
     qtbot.waitUntil(lambda: page.dataset.state.dataset is not None, timeout=PATIENCE)
 
 
-def test_many_rows_are_checked_when_asked_until_cancelled(qtbot, page, messy, monkeypatch):
+def test_many_rows_are_checked_only_on_request(qtbot, page, messy, monkeypatch):
     monkeypatch.setattr("app.pages.data.dataset.checks.state.AUTOMATIC_ROWS", 42)
     view = open_view(qtbot, page, messy)
     qtbot.waitUntil(lambda: not view.checks_state.is_examining, timeout=PATIENCE)

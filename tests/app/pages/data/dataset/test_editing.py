@@ -93,18 +93,18 @@ def test_edits_survive_and_become_the_next_version(qtbot, page, view):
     folder = view.state.folder
     page.show_list()  # closes the page of the data set
     page.open_dataset(folder)
-    again = page.dataset
-    qtbot.waitUntil(lambda: len(again.editing.state.rows) == 4, timeout=PATIENCE)
-    qtbot.waitUntil(lambda: again.model.index(7, 1).data() == "Test", timeout=PATIENCE)
-    assert again.model.index(4, 2).data(Qt.ItemDataRole.FontRole).strikeOut()
-    qtbot.mouseClick(again.editing.bar.save, Qt.MouseButton.LeftButton)
+    reopened = page.dataset
+    qtbot.waitUntil(lambda: len(reopened.editing.state.rows) == 4, timeout=PATIENCE)
+    qtbot.waitUntil(lambda: reopened.model.index(7, 1).data() == "Test", timeout=PATIENCE)
+    assert reopened.model.index(4, 2).data(Qt.ItemDataRole.FontRole).strikeOut()
+    qtbot.mouseClick(reopened.editing.bar.save, Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: page.dataset.state.folder.name == "2", timeout=PATIENCE)
     old, new = open_dataset(folder), open_dataset(folder.parent / "2")
     assert new.spec.made_from == 1 and len(new.spec.changes) == 3
     changes = differences(old, new)
     assert [change.line for change in changes] == [2, 9, 6, 7]
     assert changes[0].cells == {"label": ("0", "1")} and changes[1].split is not None
-    assert not list(page._studio.home.edits.glob("*")), "nothing is unsaved any more"
+    assert not list(page._studio.home.edits.glob("*")), "no unsaved edits remain"
 
 
 def test_words_are_tagged_by_selecting_them(qtbot, page, tagged):
@@ -151,15 +151,15 @@ def test_the_words_follow_the_selected_row(qtbot, page, tagged):
         """True if the only highlighted row is the sentence whose words are shown."""
         (row,) = table.selectionModel().selectedRows()
         qtbot.waitUntil(lambda: view.model.index(row.row(), text).data() != "…", timeout=PATIENCE)
-        cell = view.model.row_cells(row.row())
-        written = dict(cell)[view.state.spec.mapping.text]
-        return words.words == split_words(written) and len(words.tags) == len(words.words)
+        cells = view.model.row_cells(row.row())
+        sentence = dict(cells)[view.state.spec.mapping.text]
+        return words.words == split_words(sentence) and len(words.tags) == len(words.words)
 
     for row in (0, 3, 17, 9):
         index = view.model.index(row, text)
         table.scrollTo(index)
-        at = table.visualRect(index).center()
-        qtbot.mouseClick(table.viewport(), Qt.MouseButton.LeftButton, pos=at)
+        position = table.visualRect(index).center()
+        qtbot.mouseClick(table.viewport(), Qt.MouseButton.LeftButton, pos=position)
         assert agrees() and table.currentIndex().row() == row
     for key in (Qt.Key.Key_Down, Qt.Key.Key_Down, Qt.Key.Key_PageDown, Qt.Key.Key_Up):
         qtbot.keyClick(table, key)
@@ -168,9 +168,9 @@ def test_the_words_follow_the_selected_row(qtbot, page, tagged):
     view.search.setText(max(words.words, key=len))
     qtbot.waitUntil(lambda: 0 < view.model.rowCount() < before, timeout=PATIENCE)
     assert not table.selectionModel().hasSelection()
-    assert words.words == [] and words.tags == [], "no row is highlighted, so none is shown"
+    assert words.words == [] and words.tags == [], "no row is highlighted"
     view.table.setFocus()
     qtbot.keyClick(words, Qt.Key.Key_1)
-    assert not view.editing.state.rows, "and none is tagged"
+    assert not view.editing.state.rows, "no word is tagged"
     table.selectRow(0)
     assert agrees()

@@ -42,11 +42,11 @@ def texts(view: DatasetView) -> list[str]:
 
 
 def suggestions(view: DatasetView) -> list[str]:
-    last = view.model.suggestion_column
-    return [view.model.index(row, last).data() for row in range(view.model.rowCount())]
+    column = view.model.suggestion_column
+    return [view.model.index(row, column).data() for row in range(view.model.rowCount())]
 
 
-FOUND = LabelErrorsFound(
+ERRORS = LabelErrorsFound(
     suggestions=(
         Suggestion(row=60, label="1", probability=0.93),
         Suggestion(row=3, label="1", probability=0.8),
@@ -66,7 +66,7 @@ def test_likely_errors_are_listed_corrected_and_confirmed(qtbot, view, one_time_
     one_time_workers[-1].working(Working(stage="Reading the rows", done=3, total=10))
     assert card.progress.stage.text() == "Reading the rows"
     wide = view.table.columnWidth(2)
-    list_errors(qtbot, view, one_time_workers, FOUND)
+    list_errors(qtbot, view, one_time_workers, ERRORS)
     narrow = max(wide - SUGGESTION_WIDTH, 80 * SPACE)
     qtbot.waitUntil(lambda: view.table.columnWidth(2) == narrow)
     assert texts(view) == [f"the film was very {x}" for x in ("bad 60", "bad 3", "good 31")]
@@ -88,9 +88,9 @@ def test_likely_errors_are_listed_corrected_and_confirmed(qtbot, view, one_time_
     assert view.editing.bar.count.text()[:2] == "2 "
 
 
-def test_to_confirm_undoes_a_correction_and_search_shows_all(qtbot, view, one_time_workers):
+def test_confirming_undoes_a_correction_and_a_search_ends_the_review(qtbot, view, one_time_workers):
     qtbot.mouseClick(view.editing.card.find_errors, Qt.MouseButton.LeftButton)
-    list_errors(qtbot, view, one_time_workers, FOUND)
+    list_errors(qtbot, view, one_time_workers, ERRORS)
     qtbot.keyClick(view.table, Qt.Key.Key_Return)
     qtbot.keyClick(view.table, Qt.Key.Key_Up)
     qtbot.keyClick(view.table, Qt.Key.Key_Space)
@@ -129,14 +129,14 @@ def test_rows_without_a_label_are_labelled_and_used(qtbot, page, one_time_worker
     qtbot.mouseClick(card.suggest, Qt.MouseButton.LeftButton)
     question = one_time_workers[-1].question
     assert isinstance(question, SuggestLabels) and question.order == "diverse"
-    named = (Suggestion(row=row, label="good", probability=0.5) for row in (9, 0, 21))
-    list_errors(qtbot, view, one_time_workers, LabelsSuggested(suggestions=tuple(named), rows=10))
+    labels = tuple(Suggestion(row=row, label="good", probability=0.5) for row in (9, 0, 21))
+    list_errors(qtbot, view, one_time_workers, LabelsSuggested(suggestions=labels, rows=10))
     assert texts(view) == ["film 9", "film 0", "film 21"]
     qtbot.keyClick(view.table, Qt.Key.Key_Return)
     qtbot.keyClick(view.table, Qt.Key.Key_1)  # bad
     assert card.decisions.text() == "2 labelled, 50.0 % as suggested"
     requests: list[tuple[str, object]] = []
-    page._studio.go.connect(lambda *where: requests.append(where))
+    page._studio.go.connect(lambda *args: requests.append(args))
     qtbot.mouseClick(card.train, Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: bool(requests), timeout=PATIENCE)
     assert requests == [("train", {"data": view.state.folder.parent / "2", "labelled": True})]
@@ -147,7 +147,7 @@ def test_changes_since_the_previous_version_are_listed(qtbot, page, view):
     view.editing.state.set_cells([7], "sentence", ["another text"])
     view.editing.state.move([4], "test")
     view.editing.state.delete([0, 1])
-    assert not view.changes.isVisible(), "the first version has none before it"
+    assert not view.changes.isVisible(), "the first version has no predecessor"
     view.editing.state.save()
     qtbot.waitUntil(lambda: page.dataset.state.folder.name == "2", timeout=PATIENCE)
     new = page.dataset
@@ -166,11 +166,11 @@ def test_changes_since_the_previous_version_are_listed(qtbot, page, view):
         "sentence: the film was very good 7",
     ]
     assert new.finding_text.text() == "Since version 1: 2 changed, 0 added, 2 deleted"
-    assert "the film was very good 4" in new.row_text.toPlainText(), "the first row is read in full"
+    assert "the film was very good 4" in new.row_text.toPlainText(), "the first row is shown"
     qtbot.keyClicks(new.search, "another")
     qtbot.waitUntil(new.finding_line.isHidden, timeout=PATIENCE)
     qtbot.waitUntil(lambda: texts(new) == ["another text"], timeout=PATIENCE)
-    assert new.model.columnCount() == before, "the cells of before are gone with the list"
+    assert new.model.columnCount() == before, "the column Before disappears with the list"
     qtbot.mouseClick(new.changes, Qt.MouseButton.LeftButton)
     qtbot.waitUntil(new.deleted_rows.isVisible, timeout=PATIENCE)
     qtbot.mouseClick(new.deleted_rows, Qt.MouseButton.LeftButton)
@@ -213,4 +213,4 @@ def test_a_version_made_by_editing_can_be_undone(qtbot, page, view, trash):
     qtbot.waitUntil(lambda: page.dataset.state.folder == first, timeout=PATIENCE)
     assert not version.exists() and first.is_dir()
     qtbot.waitUntil(page.dataset.editing.keys.isVisible, timeout=PATIENCE)
-    assert not page.dataset.undo.isVisible(), "the first version has none before it"
+    assert not page.dataset.undo.isVisible(), "the first version has no predecessor"

@@ -29,7 +29,7 @@ def test_rows_are_labelled_with_the_default_model(qtbot, page, write):
     wizard.state.choose_goal(SENTENCE)
     page._studio.go.connect(lambda page, argument: page == "train" and wizard.arrive(argument))
     versions = view.state.folder.parent
-    qtbot.mouseClick(card.train, Qt.MouseButton.LeftButton)  # the only press
+    qtbot.mouseClick(card.train, Qt.MouseButton.LeftButton)  # the only click
     qtbot.waitUntil((versions / "3" / "spec.json").exists, timeout=PATIENCE)
     state = wizard.state
     qtbot.waitUntil(lambda: state.choices.data is not None, timeout=PATIENCE)

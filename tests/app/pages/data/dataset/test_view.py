@@ -34,9 +34,9 @@ PATIENCE = 20_000  # ms
 def store(page: DataPage, file: Path) -> Path:
     """Import a file as the engine does."""
     recognised = recognise(file)
-    into = page._studio.home.datasets / file.stem / "1"
-    import_dataset(file.stem, {"all": file}, recognised.reading, recognised.mapping, Split(), into)
-    return into
+    path = page._studio.home.datasets / file.stem / "1"
+    import_dataset(file.stem, {"all": file}, recognised.reading, recognised.mapping, Split(), path)
+    return path
 
 
 def open_view(qtbot, page: DataPage, file: Path) -> DatasetView:
@@ -53,13 +53,13 @@ def row_texts(view: DatasetView) -> list[str]:
     return [view.model.index(row, 2).data() for row in range(view.model.rowCount())]
 
 
-def test_rows_are_found_by_words_split_and_label(qtbot, page, reviews, qtmodeltester):
+def test_rows_are_filtered_by_words_split_and_label(qtbot, page, reviews, qtmodeltester):
     view = open_view(qtbot, page, reviews)
     assert view.train.text() == "Fine-&tune on this…"
-    first = [view.model.index(0, column).data() for column in range(4)]
-    assert first[0] == "2"
-    assert first[1] in ("Training", "Validation")
-    assert first[2:] == ["the film was very bad 0", "0"]
+    cells = [view.model.index(0, column).data() for column in range(4)]
+    assert cells[0] == "2"
+    assert cells[1] in ("Training", "Validation")
+    assert cells[2:] == ["the film was very bad 0", "0"]
     assert view.model.rowCount() == 120
     qtbot.keyClicks(view.search, "BAD 1")
     qtbot.waitUntil(lambda: view.count.text() == "9 of 120 rows", timeout=PATIENCE)
@@ -97,9 +97,9 @@ def test_lengths_are_counted_and_cached(qtbot, page, reviews):
     qtbot.waitUntil(lambda: page.dataset.state.lengths is not None, timeout=PATIENCE)
     assert np.array_equal(page.dataset.state.lengths.counts, lengths.counts)
     assert list(page._studio.home.cache.glob("lengths-*.npy")) == files
-    again = page.dataset.state
-    again.measure_with(write_model(page._studio.home.models / "smaller", pieces=34))
-    qtbot.waitUntil(lambda: again.lengths and again.lengths.maximum > lengths.maximum)
+    reopened = page.dataset.state
+    reopened.measure_with(write_model(page._studio.home.models / "smaller", pieces=34))
+    qtbot.waitUntil(lambda: reopened.lengths and reopened.lengths.maximum > lengths.maximum)
 
 
 def test_a_long_row_is_shown_in_full_and_counted_as_truncated(qtbot, page, write):
@@ -122,7 +122,7 @@ def test_text_without_labels_offers_to_pre_train(qtbot, page, studio, write):
     assert not view.labels.bars.isVisible()
 
 
-def test_questions_are_shown_to_have_answers(qtbot, page, write):
+def test_questions_without_an_answer_are_counted(qtbot, page, write):
     answers = [{"text": "Paris", "answer_start": 0}]
     questions = [
         {"id": "1", "question": "Which city?", "answers": answers},
@@ -144,7 +144,7 @@ def test_labels_in_several_spellings_are_reported(qtbot, page, write):
     assert view.labels.spellings.isVisible()
 
 
-def test_deleting_names_the_losses_and_is_undone(qtbot, page, studio, reviews, trash):
+def test_deleting_asks_first_and_can_be_undone(qtbot, page, studio, reviews, trash):
     view = open_view(qtbot, page, reviews)
     folder = view.state.folder
     qtbot.mouseClick(view.delete, Qt.MouseButton.LeftButton)
@@ -176,9 +176,9 @@ def test_a_damaged_data_set_is_reported(qtbot, page, reviews):
 @times(20_000, 10_000_000)
 def test_many_rows_scroll(qtbot, page, tmp_path, count):
     file = tmp_path / "many.csv"
-    with file.open("w", encoding="utf-8") as lines:
-        lines.write("text,label\n")
-        lines.writelines(f"film number {n} was fine,{n % 5}\n" for n in range(count))
+    with file.open("w", encoding="utf-8") as stream:
+        stream.write("text,label\n")
+        stream.writelines(f"film number {n} was fine,{n % 5}\n" for n in range(count))
     view = open_view(qtbot, page, file)
     view.table.scrollToBottom()
     last = view.model.index(count - 1, 2)
@@ -194,30 +194,30 @@ def test_rows_scrolled_past_are_not_read(qtbot, page, write, monkeypatch):
     rows = [f"film number {n},{n % 2}" for n in range(10 * state.PAGE_ROWS)]
     view = open_view(qtbot, page, write("many.csv", "\n".join(["text,label", *rows])))
     read: list[int] = []
-    under_way, most = 0, 0
+    running, max_running = 0, 0
     may_read, cells = threading.Event(), state._cells
 
-    def slow(dataset: Dataset, numbers: state.Rows, columns: tuple[str, ...]) -> list[Any]:
-        nonlocal under_way, most
-        under_way += 1
-        most = max(most, under_way)
-        read.append(int(numbers[0]) // state.PAGE_ROWS)
+    def slow(dataset: Dataset, indices: state.Rows, columns: tuple[str, ...]) -> list[Any]:
+        nonlocal running, max_running
+        running += 1
+        max_running = max(max_running, running)
+        read.append(int(indices[0]) // state.PAGE_ROWS)
         assert may_read.wait(PATIENCE / 1000)
-        under_way -= 1
-        return cells(dataset, numbers, columns)
+        running -= 1
+        return cells(dataset, indices, columns)
 
     monkeypatch.setattr(state, "_cells", slow)
 
-    def text_in(page: int) -> str:
-        return view.model.index(page * state.PAGE_ROWS, 2).data()
+    def first_text(number: int) -> str:
+        return view.model.index(number * state.PAGE_ROWS, 2).data()
 
     for number in range(1, 10):
-        assert text_in(number) == "…"
+        assert first_text(number) == "…"
     may_read.set()
     qtbot.waitUntil(lambda: len(read) == 3, timeout=PATIENCE)
-    qtbot.waitUntil(lambda: text_in(8) != "…", timeout=PATIENCE)
-    assert (read, most) == ([1, 9, 8], 1)
-    qtbot.waitUntil(lambda: text_in(4) == f"film number {4 * state.PAGE_ROWS}", timeout=PATIENCE)
+    qtbot.waitUntil(lambda: first_text(8) != "…", timeout=PATIENCE)
+    assert (read, max_running) == ([1, 9, 8], 1)
+    qtbot.waitUntil(lambda: first_text(4) == f"film number {4 * state.PAGE_ROWS}", timeout=PATIENCE)
 
 
 def test_an_unreadable_page_is_reported_once(qtbot, page, studio, write, monkeypatch):
@@ -225,10 +225,10 @@ def test_an_unreadable_page_is_reported_once(qtbot, page, studio, write, monkeyp
     view = open_view(qtbot, page, write("many.csv", "\n".join(["text,label", *rows])))
     read_cells = state._cells
 
-    def broken(dataset: Dataset, numbers: state.Rows, columns: tuple[str, ...]) -> list[Any]:
-        if numbers[0] == state.PAGE_ROWS:
+    def broken(dataset: Dataset, indices: state.Rows, columns: tuple[str, ...]) -> list[Any]:
+        if indices[0] == state.PAGE_ROWS:
             raise StudioError("It is damaged.", "Import it again.")
-        return read_cells(dataset, numbers, columns)
+        return read_cells(dataset, indices, columns)
 
     monkeypatch.setattr(state, "_cells", broken)
     cells = [view.model.index(number * state.PAGE_ROWS, 2) for number in (2, 1)]
@@ -281,7 +281,7 @@ def test_numbers_are_shown_as_a_histogram(qtbot, page, write, screen):
     screen(view, "data scale")
 
 
-def test_each_of_several_labels_is_counted_and_leads_to_its_rows(qtbot, page, write):
+def test_multiple_labels_are_counted_and_filter_the_rows(qtbot, page, write):
     cells = ("good|long", "good", "long", "", "odd|good")
     rows = "".join(f"a film that is {n},{cells[n % 5]}\n" for n in range(50))
     view = open_view(qtbot, page, write("topics.csv", "text,label\n" + rows))

@@ -49,7 +49,7 @@ def test_splits_and_data_set_names_are_guessed_from_file_names():
         assert suggest_name([Path(file) for file in files]) == name
 
 
-def test_a_folder_yields_its_data_files_and_a_named_file_itself(tmp_path):
+def test_a_folder_yields_its_data_files_and_a_file_itself(tmp_path):
     for name in ("train.tsv", "README.txt", "LICENSE.txt", "model.bin", "test.tsv", "dev.conll"):
         (tmp_path / name).touch()
     files = ["dev.conll", "test.tsv", "train.tsv"]
@@ -59,7 +59,7 @@ def test_a_folder_yields_its_data_files_and_a_named_file_itself(tmp_path):
     texts[0].parent.mkdir()
     for text in texts:
         text.touch()
-    assert data_files([tmp_path / "texts"]) == texts, "they are called as splits"
+    assert data_files([tmp_path / "texts"]) == texts, "they are named after splits"
 
 
 def test_a_folder_of_documents_is_one_source_or_its_splits(tmp_path):
@@ -95,11 +95,11 @@ def test_sheets_and_archive_members_are_separate_sources(tmp_path):
     assert guess_splits(files[:2]) == ["train", None], "the second sheet may be anything"
     assert guess_splits(files[2:]) == ["validation", "train"]
     assert suggest_name(files) == "reviews" and suggest_name(files[2:]) == "glue"
-    lists = tmp_path / "intents.json"
-    lists.write_text('{"dev": [{"text": "a b"}],\n "train": [{"text": "c d"}]}')
-    inside = expand([lists])
-    assert display_names(inside) == ["dev", "train"] and suggest_name(inside) == "intents"
-    assert guess_splits(inside) == ["validation", "train"]
+    intents = tmp_path / "intents.json"
+    intents.write_text('{"dev": [{"text": "a b"}],\n "train": [{"text": "c d"}]}')
+    members = expand([intents])
+    assert display_names(members) == ["dev", "train"] and suggest_name(members) == "intents"
+    assert guess_splits(members) == ["validation", "train"]
     assert suggest_name([tmp_path / "a.csv.gz"]) == "a"
     assert page_for([packed]) == "data"
     with zipfile.ZipFile(packed, "a") as archive:
@@ -107,7 +107,7 @@ def test_sheets_and_archive_members_are_separate_sources(tmp_path):
     assert page_for([packed]) == "models"
 
 
-def test_a_data_set_of_the_hub_or_its_library_yields_its_splits(tmp_path):
+def test_hub_and_datasets_library_folders_yield_their_splits(tmp_path):
     hub = tmp_path / "datasets--stanfordnlp--imdb"
     blob = hub / "blobs" / "0a1b"
     names = ["test-00000-of-00001.parquet", "train-00000-of-00002.parquet"]
@@ -145,33 +145,33 @@ def test_a_whole_disk_is_not_walked(tmp_path, monkeypatch):
     assert data_files([tmp_path / "a" / "b" / "c" / "d"]) == [deep / "rows.csv"]
 
 
-LETTERS = 200_000
+CELL_LENGTH = 200_000
 
 
-def test_a_tokenizer_gets_no_more_of_a_cell_than_the_examples_need(tmp_path, monkeypatch):
+def test_a_tokenizer_gets_only_the_start_of_a_long_cell(tmp_path, monkeypatch):
     lengths: list[int] = []
     encode = Tokenizer.encode
 
-    def noted(self: Tokenizer, text: str, pair: str | None = None, *rest: int) -> Any:
+    def record_lengths(self: Tokenizer, text: str, pair: str | None = None, *rest: int) -> Any:
         lengths.extend(map(len, (text, pair or "")))
         return encode(self, text, pair, *rest)
 
-    monkeypatch.setattr(Tokenizer, "encode", noted)
+    monkeypatch.setattr(Tokenizer, "encode", record_lengths)
     file = tmp_path / "long.csv"
-    words = "word and other things " * (LETTERS // 22)
-    file.write_text(f"text,pair,label\n{'x' * LETTERS},{words},a\na b,{words},b\n")
-    shown = preview_file(file, recognise(file).reading)
+    words = "word and other things " * (CELL_LENGTH // 22)
+    file.write_text(f"text,pair,label\n{'x' * CELL_LENGTH},{words},a\na b,{words},b\n")
+    preview = preview_file(file, recognise(file).reading)
     tokenizer = Tokenizer.from_folder(write_model(tmp_path / "model"))
     first, second = make_examples(
-        shown, Mapping(text="text", pair="pair", label="label"), tokenizer
+        preview, Mapping(text="text", pair="pair", label="label"), tokenizer
     )
     assert max(lengths) == EXAMPLE_CHARACTERS
     assert first.truncated and second.truncated and first.label == "a"
 
 
 @pytest.mark.parametrize("name", ["a.csv", "a.tsv", "a.txt", "a.jsonl", "a.conll"])
-def test_a_format_is_guessed_without_reading_long_lines_whole(tmp_path, monkeypatch, name):
-    longest: list[int] = []
+def test_a_format_is_guessed_without_reading_long_lines_in_full(tmp_path, monkeypatch, name):
+    lengths: list[int] = []
     lines = {
         "a.csv": ["text,label", "{},a", '"b, {}",c'],
         "a.tsv": ["text\tlabel", "{}\ta", "b {}\tc"],
@@ -182,14 +182,14 @@ def test_a_format_is_guessed_without_reading_long_lines_whole(tmp_path, monkeypa
     short, long = tmp_path / "short" / name, tmp_path / name
     short.parent.mkdir()
     short.write_text("\n".join(line.format("a word " * 100) for line in lines) + "\n")
-    long.write_text("\n".join(line.format("a word " * (LETTERS // 7)) for line in lines) + "\n")
+    long.write_text("\n".join(line.format("a word " * (CELL_LENGTH // 7)) for line in lines) + "\n")
     expected = recognise(short).reading
     for format_ in FORMATS.values():
 
-        def noted(given: list[str], *rest: Any, guess: Any = format_.guess) -> Any:
-            longest.extend(map(len, given))
-            return guess(given, *rest)
+        def record_lengths(sample: list[str], *rest: Any, guess: Any = format_.guess) -> Any:
+            lengths.extend(map(len, sample))
+            return guess(sample, *rest)
 
-        monkeypatch.setitem(FORMATS, format_.name, format_._replace(guess=noted))
+        monkeypatch.setitem(FORMATS, format_.name, format_._replace(guess=record_lengths))
     assert recognise(long).reading == expected
-    assert 0 < max(longest) < LONG_LINE
+    assert 0 < max(lengths) < LONG_LINE

@@ -28,7 +28,7 @@ class Import:
         self.state.imported.connect(self.folders.append)
 
     def open(self, *paths: Path) -> ImportState:
-        """Choose files and wait until the first rows are there."""
+        """Open files and wait for their preview."""
         self.state.open(paths)
         self.wait(lambda s: s.preview is not None or s.preview_problem is not None)
         return self.state
@@ -72,7 +72,7 @@ def test_a_file_becomes_a_data_set_in_the_home(importing, studio, reviews):
     assert dataset.spec.labels == {"0": 40, "1": 80} and dataset.spec.rows == sizes
 
 
-def test_a_name_makes_a_new_data_set_or_its_next_version(importing, reviews, studio):
+def test_a_name_creates_a_new_data_set_or_its_next_version(importing, reviews, studio):
     for name in ("a/b", "a:b"):
         importing.open(reviews)
         importing.state.set_name(name)
@@ -101,17 +101,17 @@ def test_other_reading_options_are_shown_immediately(importing, write):
     assert len(state.preview.table.rows) == 3
 
 
-def test_a_wrong_row_far_below_blocks_with_its_line(importing, write):
+def test_an_invalid_row_below_the_preview_is_reported_with_its_line(importing, write):
     rows = [f"a good film {n},1" for n in range(2990)]
     state = importing.open(write("bad.csv", "text,label\n" + "\n".join([*rows, "x,y,z"]) + "\n"))
-    assert not state.obstacle(), "the first rows are right"
+    assert not state.obstacle(), "the first rows are valid"
     importing.count()
     assert "line 2992" in state.obstacle()
     state.start_import()
     assert not state.is_importing
 
 
-def test_a_binary_file_is_reported(importing, tmp_path):
+def test_unreadable_files_are_reported(importing, tmp_path):
     for name, content, problem in (
         ("empty.csv", b"", "the file is empty"),
         ("table.xlsx", b"PK\x03\x04 xl/ and more", "cannot be unpacked"),
@@ -129,18 +129,18 @@ def test_a_binary_file_is_reported(importing, tmp_path):
 
 def test_a_wrong_encoding_is_named_and_can_be_corrected(importing, write):
     state = importing.open(write("umlauts.csv", "text,label\nschön und gut,1\nübel,0\n"))
-    right = state.reading
+    valid = state.reading
     for wrong in ("ascii", "no-such-encoding"):
-        state.set_reading(right.model_copy(update={"encoding": wrong}))
+        state.set_reading(valid.model_copy(update={"encoding": wrong}))
         importing.wait(
             lambda s, wrong=wrong: s.preview_problem and wrong in s.preview_problem.problem
         )
-    state.set_reading(right)
+    state.set_reading(valid)
     importing.wait(lambda s: s.preview is not None)
     assert not state.obstacle()
 
 
-def test_a_single_class_can_be_imported_with_a_remark(importing, write):
+def test_a_single_class_can_be_imported_with_a_warning(importing, write):
     state = importing.open(write("same.csv", "text,label\n" + "a good film,1\n" * 40))
     state.set_roles(Roles("text", None, "label"))
     importing.count()
@@ -148,7 +148,7 @@ def test_a_single_class_can_be_imported_with_a_remark(importing, write):
     assert not state.obstacle()
 
 
-def test_missing_choices_are_named_in_a_sentence(importing, reviews):
+def test_missing_choices_are_reported(importing, reviews):
     state = importing.open(reviews)
     state.set_roles(Roles(None, None, "label"))
     assert state.obstacle() == "No text column is chosen."
@@ -161,7 +161,7 @@ def test_missing_choices_are_named_in_a_sentence(importing, reviews):
     assert not state.obstacle()
 
 
-def test_files_by_name_are_the_splits(importing, write):
+def test_file_names_determine_the_splits(importing, write):
     rows = "text,label\n" + "".join(f"a film {n},{n % 2}\n" for n in range(10))
     for name in ("dev", "test", "train"):
         write(f"films/{name}.csv", rows)
@@ -189,7 +189,7 @@ def test_files_without_split_names_are_all_for_training(importing, write):
     assert len(dataset.spec.source_sha256) == 3
 
 
-def test_one_of_several_files_is_for_training(importing, write):
+def test_one_of_several_files_must_be_for_training(importing, write):
     rows = "text,label\nlong,0\nshort,1\n"
     state = importing.open(write("a.csv", rows), write("b.csv", rows))
     assert state.sources == {"all": tuple(state.files)}
@@ -202,13 +202,13 @@ def test_one_of_several_files_is_for_training(importing, write):
     assert not state.obstacle()
 
 
-def test_columns_chosen_twice_are_reported(importing, write):
+def test_roles_are_guessed_again_when_their_columns_disappear(importing, write):
     rows = "".join(f"a film {n},a longer note {n},{n % 2}\n" for n in range(20))
     state = importing.open(write("films.csv", "text,note,label\n" + rows))
     state.set_roles(Roles("note", None, "label"))
     state.set_reading(state.reading.model_copy(update={"quoted": False}))
     importing.wait(lambda s: not s._previewing.is_busy)
-    assert state.roles.text == "note", "what is still there stays chosen"
+    assert state.roles.text == "note", "an existing column stays chosen"
     state.set_reading(state.reading.model_copy(update={"header": False}))
     importing.wait(lambda s: not s._previewing.is_busy)
     assert state.roles.text != "note"
@@ -218,7 +218,7 @@ def test_columns_chosen_twice_are_reported(importing, write):
 
 
 def find_fix(state: ImportState, text: str) -> Cleaning:
-    """Fix of the button for this sentence."""
+    """The cleaning offered with this message."""
     (problem,) = [p for p in state.problems() if text in p.text and p.cleaning_title]
     return problem.cleaning
 
@@ -268,8 +268,8 @@ def test_only_the_checks_report_answers_not_in_their_passage(importing, write):
 
 
 def test_labels_in_several_spellings_are_reported_and_merged_at_a_click(importing, write):
-    spelled = {1: "Positive", 2: "positive ", 3: "postive"}
-    rows = [f"a film {n},{spelled.get(n, ('negative', 'positive')[n % 2])}" for n in range(60)]
+    spellings = {1: "Positive", 2: "positive ", 3: "postive"}
+    rows = [f"a film {n},{spellings.get(n, ('negative', 'positive')[n % 2])}" for n in range(60)]
     state = importing.open(write("spelled.csv", "\n".join(["text,label", *rows])))
     importing.count()
     text = "The labels “positive” and “Positive”, “postive” may be one; they are treated as "
@@ -283,7 +283,7 @@ def test_labels_in_several_spellings_are_reported_and_merged_at_a_click(importin
     assert dataset.spec.cleaning.spellings == {"Positive": "positive", "postive": "positive"}
 
 
-def test_examples_are_what_the_model_gets(importing, studio, write):
+def test_examples_show_the_tokens_of_the_model(importing, studio, write):
     folder = write_model(studio.home.models / "little")
     state = importing.open(write("pairs.csv", "text,pair,label\nthe film,a film,1\nbad,good,0\n"))
     state.set_roles(Roles("text", "pair", "label"))
@@ -317,12 +317,12 @@ def test_cancelling_leaves_nothing(importing, studio, write, qtbot):
     assert not state.is_importing
     state.close()
     assert QThreadPool.globalInstance().waitForDone(PATIENCE)
-    left = [path for path in studio.home.datasets.rglob("*") if path.is_file()]
-    assert not left
+    files = [path for path in studio.home.datasets.rglob("*") if path.is_file()]
+    assert not files
     assert not importing.folders
 
 
-def test_choices_do_not_leak_and_stay_if_a_file_vanishes(importing, reviews, write):
+def test_choices_are_reset_for_another_file_and_survive_a_failed_import(importing, reviews, write):
     state = importing.open(reviews)
     state.set_split(state.split.model_copy(update={"column": "label"}))
     state = importing.open(write("other.txt", "Just text.\n\nAnd more.\n"))
@@ -338,15 +338,15 @@ def test_choices_do_not_leak_and_stay_if_a_file_vanishes(importing, reviews, wri
     assert not importing.folders
 
 
-def test_the_rows_are_checked_and_chosen_fixes_make_a_second_version(importing, twice):
-    state = importing.open(twice)
+def test_chosen_fixes_create_a_second_version(importing, duplicates):
+    state = importing.open(duplicates)
     importing.wait(lambda s: s.findings.findings is not None)
     conflict, duplicate = state.findings.problems()
     titles = (conflict.text, duplicate.text)
     assert titles == ("Same text, different labels", "Exact duplicates")
     assert not state.obstacle() and state.findings.note()
     state.set_split(state.split.model_copy(update={"validation": 0.3}))
-    assert state.findings.findings is None, "others may be found in another split"
+    assert state.findings.findings is None, "another split may have other findings"
     importing.wait(lambda s: s.findings.findings is not None)
     conflict, duplicate = state.findings.problems()
     assert [fix.name for fix in conflict.fixes] == ["majority", "drop"]
@@ -382,9 +382,9 @@ def test_every_role_can_be_chosen_and_roles_become_a_mapping():
     assert LIST_ROLES == ("flags", "endings")
     assert Roles().mapping() is None
     assert Roles("text", label="text").mapping() is None
-    whole = Mapping(text="a", label="b", endings=("c", "d"))
-    assert Roles.from_mapping(whole).mapping() == whole
-    assert Roles.from_mapping(whole).columns == {
+    mapping = Mapping(text="a", label="b", endings=("c", "d"))
+    assert Roles.from_mapping(mapping).mapping() == mapping
+    assert Roles.from_mapping(mapping).columns == {
         "a": "text",
         "b": "label",
         "c": "endings",

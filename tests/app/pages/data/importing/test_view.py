@@ -22,8 +22,8 @@ PATIENCE = 20_000  # ms
 MARKUP = '<img src="file:///CANARY.png"><b>x</b>&amp;'
 
 
-def begin(qtbot, page: DataPage, *files: Path) -> ImportView:
-    """Open files and wait until all their rows were counted, or what is wrong is known."""
+def load(qtbot, page: DataPage, *files: Path) -> ImportView:
+    """Open files and wait until their rows are counted or a problem is reported."""
     page.import_from(files)
     view = page.importing
     state = view.state
@@ -44,8 +44,8 @@ def choose(qtbot, box: QComboBox, text: str) -> None:
         qtbot.keyClick(box, key)
 
 
-def test_from_a_file_to_a_data_set_with_clicks(qtbot, page, studio, reviews):
-    view = begin(qtbot, page, reviews)
+def test_a_file_is_imported_with_the_mouse(qtbot, page, studio, reviews):
+    view = load(qtbot, page, reviews)
     assert page.stack.currentWidget() is view
     assert view.rows.rowCount() == 120
     assert view.start.isEnabled()
@@ -57,16 +57,16 @@ def test_from_a_file_to_a_data_set_with_clicks(qtbot, page, studio, reviews):
     assert [entry.name for entry in studio.datasets()] == ["reviews"]
     page.show_list()
     qtbot.waitUntil(lambda: bool(page.state.all_entries()))
-    name = begin(qtbot, page, reviews).name
-    assert "version 2" in name.note.text()
-    name.name.selectAll()
-    qtbot.keyClicks(name.name, "others")
-    assert not name.note.text()
+    section = load(qtbot, page, reviews).name
+    assert "version 2" in section.note.text()
+    section.name.selectAll()
+    qtbot.keyClicks(section.name, "others")
+    assert not section.note.text()
 
 
 def test_guessed_columns_are_marked_until_they_are_chosen(qtbot, page, write):
     rows = [f"{n},a film number {n},{word}\n" for n in range(10) for word in ("good", "bad")]
-    view = begin(qtbot, page, write("films.csv", "place,opinion,verdict\n" + "".join(rows)))
+    view = load(qtbot, page, write("films.csv", "place,opinion,verdict\n" + "".join(rows)))
     note = view.columns.note
     assert note.isVisibleTo(view) and "We guessed" in note.text()
     assert "We guessed" not in view.format.note.text()
@@ -74,7 +74,7 @@ def test_guessed_columns_are_marked_until_they_are_chosen(qtbot, page, write):
     assert not note.isVisibleTo(view)
 
 
-def test_without_a_text_column_the_roles_follow_the_chosen_one(qtbot, page, write):
+def test_choosing_the_text_column_guesses_the_other_roles(qtbot, page, write):
     rows = [f"{n};{word}\n" for n in ("very good", "quite bad") for word in "yyyyynnnnn"]
     page.import_from([write("films.csv", "opinion;verdict\n" + "".join(rows))])
     view, columns = page.importing, page.importing.columns
@@ -87,22 +87,22 @@ def test_without_a_text_column_the_roles_follow_the_chosen_one(qtbot, page, writ
     qtbot.waitUntil(view.start.isEnabled, timeout=PATIENCE)
     choose(qtbot, columns.label, "none")
     choose(qtbot, columns.text, "verdict")
-    assert view.state.roles == Roles("verdict"), "only the first choice brings others"
+    assert view.state.roles == Roles("verdict"), "only the first choice guesses the others"
     assert not columns.note.isVisibleTo(view)
 
 
 def test_delimiter_and_encoding_are_changed_by_keyboard(qtbot, page, write):
-    view = begin(qtbot, page, write("bars.csv", "text|label\none; two|1\nthree; four|0\n"))
+    view = load(qtbot, page, write("bars.csv", "text|label\none; two|1\nthree; four|0\n"))
     assert view.format.delimiter.currentText() == "Vertical bar  |"
     choose(qtbot, view.format.delimiter, "Semicolon  ;")
     qtbot.waitUntil(lambda: view.state.preview_problem is not None, timeout=PATIENCE)
     assert view.table_stack.currentWidget() is view.unreadable
     assert "line 2" in view.unreadable.title.text()
-    assert view.side.isVisible(), "what is wrong can be mended here"
+    assert view.side.isVisible(), "the problem can be fixed here"
     choose(qtbot, view.format.delimiter, "Vertical bar  |")
     qtbot.waitUntil(lambda: view.rows.columnCount() == 2, timeout=PATIENCE)
     assert view.table_stack.currentWidget() is view.table
-    view = begin(qtbot, page, write("greek.csv", "text,label\nκαλό,1\nκακό,0\n", "cp1253"))
+    view = load(qtbot, page, write("greek.csv", "text,label\nκαλό,1\nκακό,0\n", "cp1253"))
     box = view.format.encoding
     box.setFocus()
     box.lineEdit().selectAll()
@@ -122,9 +122,9 @@ def tick(columns: SeveralColumns, *names: str) -> None:
             action.trigger()
 
 
-def test_several_columns_of_yes_and_no_are_ticked_in_one_menu(qtbot, page, write):
+def test_several_flag_columns_are_ticked_in_one_menu(qtbot, page, write):
     rows = "".join(f"a film {n},{n % 2},{('yes', 'no')[n % 4 > 0]},{n % 5}\n" for n in range(40))
-    view = begin(qtbot, page, write("flags.csv", "text,rude,long,other\n" + rows))
+    view = load(qtbot, page, write("flags.csv", "text,rude,long,other\n" + rows))
     view.columns.more.setChecked(True)
     choose(qtbot, view.columns.label, "none")
     box = view.columns.lists["flags"]
@@ -144,7 +144,7 @@ def test_several_columns_of_yes_and_no_are_ticked_in_one_menu(qtbot, page, write
 
 
 def test_a_cell_that_is_neither_yes_nor_no_is_reported_with_its_line(qtbot, page, write):
-    view = begin(qtbot, page, write("flags.csv", "text,rude\na film,1\nb film,maybe\n"))
+    view = load(qtbot, page, write("flags.csv", "text,rude\na film,1\nb film,maybe\n"))
     choose(qtbot, view.columns.label, "none")
     tick(view.columns.lists["flags"], "rude")
     qtbot.waitUntil(lambda: view.state.count.problem is not None, timeout=PATIENCE)
@@ -153,7 +153,7 @@ def test_a_cell_that_is_neither_yes_nor_no_is_reported_with_its_line(qtbot, page
 
 def test_endings_are_chosen_by_hand(qtbot, page, write):
     rows = "".join(f"film {n},it was good,it was bad,{n % 2}\n" for n in range(20))
-    view = begin(qtbot, page, write("swag.csv", "text,one,other,label\n" + rows))
+    view = load(qtbot, page, write("swag.csv", "text,one,other,label\n" + rows))
     assert view.state.roles.endings == ()
     tick(view.columns.lists["endings"], "one", "other")
     qtbot.waitUntil(lambda: view.state.count.collected is not None, timeout=PATIENCE)
@@ -162,7 +162,7 @@ def test_endings_are_chosen_by_hand(qtbot, page, write):
 
 
 def test_a_wrong_file_is_reported_on_the_page(qtbot, page, write):
-    view = begin(qtbot, page, write("table.xlsx", "PK\x03\x04 xl/"))
+    view = load(qtbot, page, write("table.xlsx", "PK\x03\x04 xl/"))
     assert page.stack.currentWidget() is view
     assert "cannot be unpacked" in view.unreadable.title.text()
     assert view.unreadable.isVisible()
@@ -172,7 +172,7 @@ def test_a_wrong_file_is_reported_on_the_page(qtbot, page, write):
 
 
 def test_roles_and_the_split_are_chosen_and_shown(qtbot, page, reviews):
-    view = begin(qtbot, page, reviews)
+    view = load(qtbot, page, reviews)
     qtbot.waitUntil(lambda: "validation 12" in view.split.note.text())
     view.split.validation.setFocus()
     view.split.validation.selectAll()
@@ -188,9 +188,9 @@ def test_roles_and_the_split_are_chosen_and_shown(qtbot, page, reviews):
     assert view.rows.headerData(1, heading, spoken) is None
 
 
-def test_each_split_has_a_box_for_its_file(qtbot, page, write):
+def test_each_file_has_a_box_for_its_split(qtbot, page, write):
     rows = "text,label\n" + "".join(f"a film {n},{n % 2}\n" for n in range(9))
-    view = begin(qtbot, page, write("train.csv", rows), write("test.csv", rows))
+    view = load(qtbot, page, write("train.csv", rows), write("test.csv", rows))
     assert [box.currentData() for box in view.files.boxes] == ["train", "test"]
     assert view.file_box.isVisible()
     choose(qtbot, view.files.boxes[1], "Skip this file")
@@ -215,7 +215,7 @@ def test_the_file_dialog_starts_an_import_and_back_cancels_it(qtbot, page, revie
 def test_markup_is_shown_literally(qtbot, page, write):
     cell = MARKUP.replace('"', '""')
     rows = "".join(f'"{cell} {n}","{cell} {n % 2}"\n' for n in range(6))
-    view = begin(qtbot, page, write("&<b>bold<b>.csv", f'sentence,"{cell}"\n{rows}'))
+    view = load(qtbot, page, write("&<b>bold<b>.csv", f'sentence,"{cell}"\n{rows}'))
     view.state.set_roles(Roles("sentence", None, MARKUP))
     qtbot.waitUntil(lambda: bool(view.state.examples.examples))
     assert view.rows.index(0, 0).data() == f"{MARKUP} 0"
@@ -230,7 +230,7 @@ def test_markup_is_shown_literally(qtbot, page, write):
 
 def test_a_cell_of_a_million_characters_does_not_block_the_window(qtbot, page, write):
     huge = "word " * 200_000
-    view = begin(qtbot, page, write("long.csv", f"text,label\n{huge},1\nshort one,0\n"))
+    view = load(qtbot, page, write("long.csv", f"text,label\n{huge},1\nshort one,0\n"))
     assert view.start.isEnabled()
     assert len(view.rows.index(0, 0).data()) < 400
     view.table.selectRow(0)
@@ -249,7 +249,7 @@ def test_a_cell_of_a_million_characters_does_not_block_the_window(qtbot, page, w
 def test_many_columns_do_not_block_the_window(qtbot, page, write, count):
     names = ",".join(f"column{n}" for n in range(count))
     rows = [",".join([f"a long text {n}", *[str(n % 2)] * (count - 1)]) for n in range(30)]
-    view = begin(qtbot, page, write("wide.csv", "\n".join([names, *rows]) + "\n"))
+    view = load(qtbot, page, write("wide.csv", "\n".join([names, *rows]) + "\n"))
     assert view.rows.columnCount() == 200
     assert view.columns.text.count() == count + 1
     assert any(f"200 of {count:,}" in note for note in view.state.preview.table.notes)
@@ -266,7 +266,7 @@ def test_many_columns_do_not_block_the_window(qtbot, page, write, count):
 @times(2_000, 30_000)
 def test_many_labels_do_not_block_the_window(qtbot, page, write, count):
     rows = "".join(f"text number {n} is one,label {n % count}\n" for n in range(2 * count))
-    view = begin(qtbot, page, write("labels.csv", f"text,label\n{rows}"))
+    view = load(qtbot, page, write("labels.csv", f"text,label\n{rows}"))
     view.state.set_roles(Roles("text", None, "label"))
     qtbot.waitUntil(lambda: view.state.count.split_rows is not None, timeout=PATIENCE)
     view.state.start_import()
@@ -282,19 +282,19 @@ def test_many_labels_do_not_block_the_window(qtbot, page, write, count):
 @pytest.mark.long
 @pytest.mark.timeout(7200)
 def test_no_hostile_file_blocks_the_window(qtbot, page, tmp_path, watchdog):
-    """Each file of the corpus in the real page: its rows, or a sentence."""
+    """The real page shows the rows of each file, or a problem."""
     watchdog.be_strict(0.2)
     for case in CASES:
         path = tmp_path / case.name
         case.make(path)
-        view = begin(qtbot, page, path)
+        view = load(qtbot, page, path)
         assert view.state.preview_problem or view.state.count.problem or view.rows.rowCount()
         page.show_list()
         qtbot.wait(1)
-    print(f"{len(CASES)} files, none held the window for more than 200 ms of work")
+    print(f"{len(CASES)} files, none blocked the window for more than 200 ms")
 
 
-def test_the_preview_model_is_sound(qtmodeltester):
+def test_the_preview_model_is_valid(qtmodeltester):
     model = PreviewModel()
     model.show_preview(FirstRows(("a", "b"), [Row(1, ("x", "y")), Row(2, ("z\nz", ""))], ()))
     model.show_roles(Roles("a", None, "b"))
@@ -303,7 +303,7 @@ def test_the_preview_model_is_sound(qtmodeltester):
 
 
 def test_the_page_is_accessible_and_looks_right(qtbot, page, set_theme, screen, reviews):
-    view = begin(qtbot, page, reviews)
+    view = load(qtbot, page, reviews)
     qtbot.waitUntil(lambda: bool(view.state.examples.examples))
     assert_accessible(page)
     assert_distinct_keys(page, QCheckBox)
@@ -315,12 +315,12 @@ def test_the_page_is_accessible_and_looks_right(qtbot, page, set_theme, screen, 
     assert page.rect().contains(corner)
 
 
-def test_a_fix_is_chosen_by_its_button_and_undone(qtbot, page, twice):
-    view = begin(qtbot, page, twice)
+def test_a_fix_is_chosen_by_its_button_and_undone(qtbot, page, duplicates):
+    view = load(qtbot, page, duplicates)
     qtbot.waitUntil(lambda: view.state.findings.findings is not None, timeout=PATIENCE)
     assert_accessible(view)
-    named = {button.accessibleName(): button for button in view.problems.findChildren(QPushButton)}
-    button = named["Exact duplicates: Drop the copies"]
+    buttons = {b.accessibleName(): b for b in view.problems.findChildren(QPushButton)}
+    button = buttons["Exact duplicates: Drop the copies"]
     qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
     assert view.state.findings.chosen == {("exact_duplicates", "drop")}
     text = "After the import, as a separate version: 1 exact duplicate(s) dropped"
@@ -330,15 +330,15 @@ def test_a_fix_is_chosen_by_its_button_and_undone(qtbot, page, twice):
     assert not view.state.findings.chosen
 
 
-def test_the_list_keeps_its_place_and_the_focus_when_a_fix_is_chosen(qtbot, page, twice):
+def test_choosing_a_fix_keeps_the_scroll_position_and_the_focus(qtbot, page, duplicates):
     more = ["", " ,1", "caf\u00c3\u00a9,1", "a &quot;film&quot;,0"]
-    twice.write_text(twice.read_text() + "\n".join(more), encoding="utf-8")
-    view = begin(qtbot, page, twice)
+    duplicates.write_text(duplicates.read_text() + "\n".join(more), encoding="utf-8")
+    view = load(qtbot, page, duplicates)
     qtbot.waitUntil(lambda: view.state.findings.findings is not None, timeout=PATIENCE)
     bar = view.problems._area.verticalScrollBar()
     qtbot.waitUntil(lambda: bar.maximum() > 30, timeout=PATIENCE)
-    named = {button.accessibleName(): button for button in view.problems.findChildren(QPushButton)}
-    button = named["Exact duplicates: Drop the copies"]
+    buttons = {b.accessibleName(): b for b in view.problems.findChildren(QPushButton)}
+    button = buttons["Exact duplicates: Drop the copies"]
     bar.setValue(20)
     button.setFocus()
     button.click()
@@ -347,14 +347,14 @@ def test_the_list_keeps_its_place_and_the_focus_when_a_fix_is_chosen(qtbot, page
     assert isinstance(focused, QPushButton) and focused.text() == "Undo"
     assert bar.value() == 20
     focused.click()
-    again = "Exact duplicates: Drop the copies"
-    qtbot.waitUntil(lambda: QApplication.focusWidget().accessibleName() == again)
+    name = "Exact duplicates: Drop the copies"
+    qtbot.waitUntil(lambda: QApplication.focusWidget().accessibleName() == name)
 
 
-def test_many_rows_are_checked_when_asked(qtbot, page, monkeypatch, reviews):
+def test_many_rows_are_checked_only_on_request(qtbot, page, monkeypatch, reviews):
     """The page offers checking, shows its progress, and can cancel it."""
     monkeypatch.setattr("app.pages.data.importing.findings.AUTOMATIC_ROWS", 100)
-    view = begin(qtbot, page, reviews)
+    view = load(qtbot, page, reviews)
     qtbot.waitUntil(view.check.isVisible, timeout=PATIENCE)
     assert view.count.text() == "120 row(s)" and view.state.findings.findings is None
     qtbot.mouseClick(view.check, Qt.MouseButton.LeftButton)
@@ -367,5 +367,5 @@ def test_many_rows_are_checked_when_asked(qtbot, page, monkeypatch, reviews):
     qtbot.waitUntil(lambda: view.state.findings.findings is not None, timeout=PATIENCE)
     assert not view.check.isVisible() and not view.cancel_check.isVisible()
     assert fractions == sorted(fractions) and fractions[-1] > 0.5, "files first, then rows"
-    says = view.problems.sentences()
-    assert "The checks of the rows found no problems." in says or view.state.findings.problems()
+    texts = view.problems.sentences()
+    assert "The checks of the rows found no problems." in texts or view.state.findings.problems()
