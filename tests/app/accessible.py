@@ -1,7 +1,7 @@
 """Accessibility of a widget: names for screen readers, keyboard access, foreign text shown
 literally.
 
-Tab reaches everything that can be clicked, or arrows do within a choice, and Tab leaves it again.
+Everything clickable is reached by Tab, or by arrows within a choice, and Tab leaves it again.
 """
 
 from PySide6.QtCore import Qt
@@ -29,40 +29,40 @@ from app.palette import Palette
 from app.widgets.page import Card
 from app.widgets.text.word_effects import Words
 
-# parts that Qt makes for itself and that speak through their owner
+# controls whose inner widgets Qt creates; screen readers read the control
 PARTS = (QAbstractSpinBox, QComboBox, QLineEdit, QTabBar, QTableView)
 
 
 def assert_accessible(widget: QWidget) -> None:
-    """Fail with a list of controls without a name, controls that no key reaches or that Tab never
-    leaves, and labels that read markup.
+    """Fail with a list of controls without a name, controls that no key reaches or that trap
+    Tab, and labels that render markup.
 
-    Hidden controls count as well.
+    Includes hidden controls.
     """
-    faults = [fault for each in [widget, *widget.findChildren(QWidget)] for fault in _faults(each)]
+    children = widget.findChildren(QWidget)
+    faults = [fault for part in [widget, *children] for fault in _faults(part)]
     assert not faults, "\n".join(faults)
 
 
-def name_of(widget: QWidget) -> str:
-    """Accessible name of `widget`."""
+def accessible_name(widget: QWidget) -> str:
     interface = QAccessible.queryAccessibleInterface(widget)
     name = interface.text(QAccessible.Text.Name) if interface is not None else ""
     return str(name or widget.accessibleName())
 
 
 def _faults(widget: QWidget) -> list[str]:
-    where = f"{type(widget).__name__} in {type(widget.parentWidget()).__name__}"
+    position = f"{type(widget).__name__} in {type(widget.parentWidget()).__name__}"
     if isinstance(widget, QLabel):
         plain = widget.textFormat() == Qt.TextFormat.PlainText or not widget.text()
-        return [] if plain else [f"{where} would read markup: {widget.text()[:60]!r}"]
-    named = f"{where} ({name_of(widget) or widget.objectName() or 'no name'})"
-    if _is_clicked(widget) and not _is_reached(widget):
-        return [f"{named} can be clicked, and no key reaches it"]
-    if _keeps_tab(widget):
-        return [f"{named} keeps Tab for itself"]
-    if not _takes_focus(widget) or name_of(widget):
+        return [] if plain else [f"{position} would render markup: {widget.text()[:60]!r}"]
+    label = f"{position} ({accessible_name(widget) or widget.objectName() or 'no name'})"
+    if _is_clickable(widget) and not _is_reachable(widget):
+        return [f"{label} can be clicked, but no key reaches it"]
+    if _traps_tab(widget):
+        return [f"{label} traps Tab"]
+    if not _takes_focus(widget) or accessible_name(widget):
         return []
-    return [f"{where} has no accessible name ({widget.objectName() or 'no object name'})"]
+    return [f"{position} has no accessible name ({widget.objectName() or 'no object name'})"]
 
 
 def _takes_focus(widget: QWidget) -> bool:
@@ -79,23 +79,23 @@ def _takes_focus(widget: QWidget) -> bool:
     return widget.focusPolicy() != Qt.FocusPolicy.NoFocus or isinstance(widget, controls)
 
 
-def _is_clicked(widget: QWidget) -> bool:
-    """True if a click does something: for Qt's widgets, and ours that say so."""
-    is_idle = isinstance(widget, Card | Words) and widget.focusPolicy() == Qt.FocusPolicy.NoFocus
-    if is_idle or _is_part(widget):  # these two take clicks only if they take the focus
+def _is_clickable(widget: QWidget) -> bool:
+    """True for Qt's controls, and for widgets of ours that handle mouse buttons."""
+    is_passive = isinstance(widget, Card | Words) and widget.focusPolicy() == Qt.FocusPolicy.NoFocus
+    if is_passive or _is_part(widget):  # these two react to clicks only if they take focus
         return False
-    if isinstance(widget, QMenu):  # it gets the focus when it opens
+    if isinstance(widget, QMenu):  # it gets focus when it opens
         return False
-    ours = any(
+    handles_mouse = any(
         "mousePressEvent" in vars(kind) or "mouseReleaseEvent" in vars(kind)
         for kind in type(widget).__mro__
         if kind.__module__.startswith("app.")
     )
     controls = QAbstractButton | QComboBox | QAbstractSpinBox | QLineEdit | QAbstractItemView
-    return ours or isinstance(widget, controls)
+    return handles_mouse or isinstance(widget, controls)
 
 
-def _is_reached(widget: QWidget) -> bool:
+def _is_reachable(widget: QWidget) -> bool:
     """True if Tab reaches it, or the arrows of an exclusive choice that Tab reaches."""
     target = widget.focusProxy() or widget
     if target.focusPolicy() & Qt.FocusPolicy.TabFocus:
@@ -103,13 +103,13 @@ def _is_reached(widget: QWidget) -> bool:
     parent = widget.parentWidget()
     if parent is None:
         return False
-    alike = [child for child in parent.children() if type(child) is type(widget)]
+    siblings = [child for child in parent.children() if type(child) is type(widget)]
     return isinstance(widget, QAbstractButton | Card) and any(
-        child.focusPolicy() & Qt.FocusPolicy.TabFocus for child in alike
+        sibling.focusPolicy() & Qt.FocusPolicy.TabFocus for sibling in siblings
     )
 
 
-def _keeps_tab(widget: QWidget) -> bool:
+def _traps_tab(widget: QWidget) -> bool:
     if isinstance(widget, QPlainTextEdit | QTextEdit):
         return not widget.tabChangesFocus()
     return isinstance(widget, QTableView) and widget.tabKeyNavigation()

@@ -1,4 +1,4 @@
-"""Workers without torch for the runs of a home; they end with the test."""
+"""Workers without torch for the runs of a home; killed when the test ends."""
 
 import os
 import subprocess
@@ -19,12 +19,12 @@ def fake_workers(monkeypatch: pytest.MonkeyPatch, home: Home) -> Iterator[None]:
     pids: list[int] = []
     start = launch.start
 
-    def remember(folder: Path) -> "subprocess.Popen[bytes]":
+    def start_and_record(folder: Path) -> "subprocess.Popen[bytes]":
         worker = start(folder)
         pids.append(worker.pid)
         return worker
 
-    monkeypatch.setattr(launch, "start", remember)
+    monkeypatch.setattr(launch, "start", start_and_record)
     yield
     for folder in home.runs.iterdir():
         launch.kill_worker(folder)

@@ -35,15 +35,23 @@ from PySide6.QtWidgets import (
 from engine.phrases import apply_plural
 from tools.texts import collect
 
-LONGER = 0.3  # fraction of its length added to every text
+PADDING = 0.3  # added to every text, as a fraction of its length
 TAG = re.compile(r"<[^<>]*>")
 MARKUP = re.compile(r"<[^<>]*>|&[a-z]+;")
 BRACKETED = re.compile(r"⟦[^⟦⟧]*⟧")
-BEHIND = re.compile(r"((?:#+ )?)(.*?)(?: (\([^()]*\)))?", re.DOTALL)
-CUT = re.compile(r"⟦[^⟧]*…$")  # the end did not fit
+PARTS = re.compile(r"((?:#+ )?)(.*?)(?: (\([^()]*\)))?", re.DOTALL)
+ELIDED = re.compile(r"⟦[^⟧]*…$")
 WORD = re.compile(r"[^\W\d_]{3,}")
-TOKENS = ("Words", "TokenRow", "Strip", "TokenTable", "NumbersTable", "LayerGrid", "BatchTokens")
-CELLS = 300  # read of a table
+TOKENS = (
+    "Words",
+    "TokenRow",
+    "Strip",
+    "TokenTable",
+    "NumbersTable",
+    "LayerGrid",
+    "BatchTokens",
+)
+MAX_CELLS = 300  # read from a table
 
 
 class Pseudo(QTranslator):
@@ -64,56 +72,56 @@ class Pseudo(QTranslator):
 
 
 def bracketed(text: str) -> str:
-    """A text in the pseudo-language, after the mark of a heading.
+    """A text in the pseudo-language; the hashes of a heading stay outside.
 
-    A part in brackets after a title may be left out if there is little space.
+    A part in brackets after a title stays separate: widgets may leave it out to save space.
     """
-    mark, title, behind = BEHIND.fullmatch(text).groups()  # type: ignore[union-attr]
-    return f"{mark}⟦{title} {_longer(title)}⟧" + (f" ⟦{behind}⟧" if behind else "")
+    prefix, title, suffix = PARTS.fullmatch(text).groups()  # type: ignore[union-attr]
+    return f"{prefix}⟦{title} {_padding(title)}⟧" + (f" ⟦{suffix}⟧" if suffix else "")
 
 
-def _longer(text: str) -> str:
-    added = round(LONGER * len(TAG.sub("", text)))
-    return " ".join("~" * min(7, added - at) for at in range(0, added, 8))
+def _padding(text: str) -> str:
+    added = round(PADDING * len(TAG.sub("", text)))
+    return " ".join("~" * min(7, added - start) for start in range(0, added, 8))
 
 
 def untranslated(text: str, known: re.Pattern[str]) -> str:
-    """Words outside of brackets that are no `known` names."""
-    left = MARKUP.sub(" ", text)
-    left = CUT.sub(" ", left) if left.endswith("…") else left
-    while (less := BRACKETED.sub(" ", left)) != left:
-        left = less
-    return " ".join(WORD.findall(known.sub(" ", left)))
+    """Words outside brackets, without the `known` names."""
+    rest = MARKUP.sub(" ", text)
+    rest = ELIDED.sub(" ", rest) if rest.endswith("…") else rest
+    while (stripped := BRACKETED.sub(" ", rest)) != rest:
+        rest = stripped
+    return " ".join(WORD.findall(known.sub(" ", rest)))
 
 
 @dataclass(frozen=True)
-class Seen:
+class VisibleText:
     """A text and its position."""
 
-    where: str
+    position: str
     text: str
 
 
-def texts_of(window: QWidget) -> Iterator[Seen]:
+def visible_texts(window: QWidget) -> Iterator[VisibleText]:
     """All texts visible in `window`, including tooltips and accessible texts."""
     for widget in (window, *window.findChildren(QWidget)):
         if widget.isVisible():
-            where = _place(widget)
-            for kind, text in _of(widget):
+            position = _position(widget)
+            for kind, text in _texts(widget):
                 if text:
-                    yield Seen(f"{where}.{kind}", text)
+                    yield VisibleText(f"{position}.{kind}", text)
 
 
-def _place(widget: QWidget) -> str:
+def _position(widget: QWidget) -> str:
     names: list[str] = []
-    at: QWidget | None = widget
-    while at is not None and len(names) < 4:
-        names.append(type(at).__name__)
-        at = at.parentWidget()
+    parent: QWidget | None = widget
+    while parent is not None and len(names) < 4:
+        names.append(type(parent).__name__)
+        parent = parent.parentWidget()
     return " < ".join(names)
 
 
-def _of(widget: QWidget) -> Iterator[tuple[str, str]]:
+def _texts(widget: QWidget) -> Iterator[tuple[str, str]]:
     yield "tooltip", widget.toolTip()
     yield "accessible name", widget.accessibleName()
     yield "accessible description", widget.accessibleDescription()
@@ -121,12 +129,12 @@ def _of(widget: QWidget) -> Iterator[tuple[str, str]]:
     if widget.isWindow():
         yield "title", widget.windowTitle()
     for action in widget.actions():
-        yield from _of_action(action)
+        yield from _action_texts(action)
     match widget:
         case QLabel() | QAbstractButton():
             yield "text", widget.text().replace("&", "")
             if isinstance(widget, QToolButton) and (menu := widget.menu()) is not None:
-                yield from _of_menu(menu)
+                yield from _menu_texts(menu)
         case QLineEdit():
             yield "placeholder", widget.placeholderText()
         case QComboBox():
@@ -147,32 +155,32 @@ def _of(widget: QWidget) -> Iterator[tuple[str, str]]:
         case QAbstractSpinBox():
             yield "special", widget.specialValueText()
         case QMenu():
-            yield from _of_menu(widget)
+            yield from _menu_texts(widget)
         case QGraphicsView():
-            yield from _of_scene(widget)
+            yield from _scene_texts(widget)
         case QHeaderView():
             pass
         case QAbstractItemView():
-            yield from _of_model(widget)
+            yield from _model_texts(widget)
 
 
-def _of_menu(menu: QMenu) -> Iterator[tuple[str, str]]:
+def _menu_texts(menu: QMenu) -> Iterator[tuple[str, str]]:
     for action in menu.actions():
-        yield from _of_action(action)
+        yield from _action_texts(action)
 
 
-def _of_action(action: QAction) -> Iterator[tuple[str, str]]:
+def _action_texts(action: QAction) -> Iterator[tuple[str, str]]:
     yield "action", action.text().replace("&", "")
 
 
-def _of_scene(view: QGraphicsView) -> Iterator[tuple[str, str]]:
+def _scene_texts(view: QGraphicsView) -> Iterator[tuple[str, str]]:
     for item in view.scene().items() if view.scene() is not None else []:
         read_text = getattr(item, "toPlainText", None)
         if read_text is not None and item.isVisible():
             yield "drawn", read_text()
 
 
-def _of_model(view: QAbstractItemView) -> Iterator[tuple[str, str]]:
+def _model_texts(view: QAbstractItemView) -> Iterator[tuple[str, str]]:
     model = view.model()
     if model is None:
         return
@@ -187,7 +195,7 @@ def _of_model(view: QAbstractItemView) -> Iterator[tuple[str, str]]:
             for role in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.ToolTipRole):
                 text = model.headerData(column, Qt.Orientation.Horizontal, role)
                 yield "header", str(text or "")
-    for row in range(min(model.rowCount(QModelIndex()), max(1, CELLS // max(columns, 1)))):
+    for row in range(min(model.rowCount(QModelIndex()), max(1, MAX_CELLS // max(columns, 1)))):
         for column in range(columns):
             index = model.index(row, column)
             for role in (
@@ -200,67 +208,67 @@ def _of_model(view: QAbstractItemView) -> Iterator[tuple[str, str]]:
                     yield "cell", text
 
 
-def cut_off(window: QWidget) -> Iterator[Seen]:
+def cut_off_texts(window: QWidget) -> Iterator[VisibleText]:
     """Labels and buttons that need more space than they have and have no tooltip."""
     for widget in window.findChildren(QWidget):
         if not widget.isVisible() or widget.visibleRegion().isEmpty():
             continue
         if isinstance(widget, QLabel) and widget.text() and widget.pixmap().isNull():
-            short = _too_small(widget)
+            is_cut = _too_small(widget)
         elif isinstance(widget, QAbstractButton) and widget.text():
-            short = widget.width() < widget.minimumSizeHint().width() - 1
+            is_cut = widget.width() < widget.minimumSizeHint().width() - 1
         else:
             continue
-        if under := beyond_an_edge(widget):
-            yield Seen(f"{_place(widget)} ({under} px beyond what is shown)", widget.text())
-        if short and not widget.toolTip():
-            needs = widget.sizeHint()
-            size = f"{widget.width()}×{widget.height()} of {needs.width()}×{needs.height()}"
-            yield Seen(f"{_place(widget)} ({size})", widget.text())
+        if overflow := horizontal_overflow(widget):
+            yield VisibleText(f"{_position(widget)} ({overflow} px outside)", widget.text())
+        if is_cut and not widget.toolTip():
+            hint = widget.sizeHint()
+            size = f"{widget.width()}×{widget.height()} of {hint.width()}×{hint.height()}"
+            yield VisibleText(f"{_position(widget)} ({size})", widget.text())
 
 
-def beyond_an_edge(widget: QWidget) -> int:
-    """Width in px beyond an area that does not, or should not, scroll sideways."""
+def horizontal_overflow(widget: QWidget) -> int:
+    """Width in px outside an area that does not, or should not, scroll sideways."""
     area = widget.parentWidget()
     while area is not None:
-        around = area.parentWidget()
-        if isinstance(around, QScrollArea) and area is around.viewport():
-            policy = around.horizontalScrollBarPolicy()
-            off = policy == Qt.ScrollBarPolicy.ScrollBarAlwaysOff
-            stays = off or isinstance(area.window(), QDialog)
+        parent = area.parentWidget()
+        if isinstance(parent, QScrollArea) and area is parent.viewport():
+            policy = parent.horizontalScrollBarPolicy()
+            never = policy == Qt.ScrollBarPolicy.ScrollBarAlwaysOff
+            is_fixed = never or isinstance(area.window(), QDialog)
             right = widget.mapTo(area, QPoint(widget.width(), 0)).x()
-            if stays and right > area.width() + 1:
+            if is_fixed and right > area.width() + 1:
                 return right - area.width()
-        area = around
+        area = parent
     return 0
 
 
 def _too_small(label: QLabel) -> bool:
-    room = label.contentsRect()
+    available = label.contentsRect()
     text = unescape(TAG.sub("", label.text()))
     flags = Qt.TextFlag.TextWordWrap if label.wordWrap() else Qt.TextFlag.TextExpandTabs
-    shown = Qt.TextFlag.TextShowMnemonic if label.buddy() is not None else Qt.TextFlag(0)
-    tall = QRect(0, 0, max(room.width(), 1), 1_000_000)
-    needs = label.fontMetrics().boundingRect(tall, int(flags | shown), text)
+    mnemonic = Qt.TextFlag.TextShowMnemonic if label.buddy() is not None else Qt.TextFlag(0)
+    bounds = QRect(0, 0, max(available.width(), 1), 1_000_000)
+    needed = label.fontMetrics().boundingRect(bounds, int(flags | mnemonic), text)
     if label.wordWrap():
-        return needs.height() > room.height() + 2 or needs.width() > room.width() + 1
-    return needs.width() > room.width() + 1
+        return needed.height() > available.height() + 2 or needed.width() > available.width() + 1
+    return needed.width() > available.width() + 1
 
 
-def faults(
-    seen: Iterable[Seen], known: re.Pattern[str], theirs: frozenset[str] = frozenset()
+def find_untranslated(
+    texts: Iterable[VisibleText], known: re.Pattern[str], user_texts: frozenset[str] = frozenset()
 ) -> list[str]:
     """Untranslated texts, each once.
 
-    `theirs` are texts of the user, with single spaces, and single words of displayed tokens.
+    `user_texts` have single spaces, and include single words of displayed tokens.
     """
-    left = set()
-    for each in seen:
-        whole = " ".join(unescape(TAG.sub("", each.text)).split())
-        words = untranslated(each.text, known) if whole not in theirs else ""
-        are_theirs = all({word, word.lower()} & theirs for word in words.split())
-        if each.where.startswith(TOKENS) and are_theirs:
+    untranslated_texts = set()
+    for item in texts:
+        plain = " ".join(unescape(TAG.sub("", item.text)).split())
+        words = untranslated(item.text, known) if plain not in user_texts else ""
+        are_users = all({word, word.lower()} & user_texts for word in words.split())
+        if item.position.startswith(TOKENS) and are_users:
             continue
         if words:
-            left.add(f"{each.where}: {words}   [{each.text[:120]}]")
-    return sorted(left)
+            untranslated_texts.add(f"{item.position}: {words}   [{item.text[:120]}]")
+    return sorted(untranslated_texts)

@@ -15,80 +15,77 @@ from app.background import Progress
 from engine.errors import StudioError
 
 
-def test_the_result_arrives_on_the_windows_thread(qtbot):
-    came: list[tuple[int, int]] = []
+def test_the_result_arrives_on_the_main_thread(qtbot):
+    results: list[tuple[int, int]] = []
     owner = QObject()
     main = threading.get_ident()
 
     def done(ident: int) -> None:
-        came.append((ident, threading.get_ident()))
+        results.append((ident, threading.get_ident()))
 
     background.run(owner, threading.get_ident, done)
-    qtbot.waitUntil(lambda: bool(came))
-    worked, thread = came[0]
-    assert worked != main and thread == main
+    qtbot.waitUntil(lambda: bool(results))
+    work_thread, done_thread = results[0]
+    assert work_thread != main and done_thread == main
 
 
 def test_an_error_reaches_the_owner_or_the_hook(qtbot, monkeypatch):
-    came: list[Any] = []
+    errors: list[Any] = []
 
     def work() -> None:
         raise StudioError("The file is empty.")
 
-    background.run(make_owner(), work, lambda _: None, came.append)
-    qtbot.waitUntil(lambda: bool(came))
-    assert str(came[0]) == "The file is empty."
-    monkeypatch.setattr(sys, "excepthook", lambda kind, error, trace: came.append(error))
+    background.run(make_owner(), work, lambda _: None, errors.append)
+    qtbot.waitUntil(lambda: bool(errors))
+    assert str(errors[0]) == "The file is empty."
+    monkeypatch.setattr(sys, "excepthook", lambda kind, error, trace: errors.append(error))
 
     def fail() -> None:
         raise ValueError("a mistake")
 
     background.run(make_owner(), fail, lambda _: None)
-    qtbot.waitUntil(lambda: len(came) == 2)
-    assert isinstance(came[-1], ValueError)
+    qtbot.waitUntil(lambda: len(errors) == 2)
+    assert isinstance(errors[-1], ValueError)
 
 
 def test_nothing_arrives_after_a_cancel(qtbot):
-    came: list[object] = []
-    begun, go_on = threading.Event(), threading.Event()
+    results: list[object] = []
+    was_cancelled: list[bool] = []
+    started, resume = threading.Event(), threading.Event()
 
-    def work(progress: Progress) -> str:
-        begun.set()
-        go_on.wait(5)
-        return "cancelled" if progress.cancelled() else "went on"
+    def work(progress: Progress) -> None:
+        started.set()
+        resume.wait(5)
+        was_cancelled.append(progress.cancelled())
 
-    seen: list[str] = []
-
-    def watched(progress: Progress) -> str:
-        seen.append(work(progress))
-        return seen[0]
-
-    job = background.run(make_owner(), watched, came.append, came.append, progress=lambda *_: None)
-    assert begun.wait(5)
+    job = background.run(
+        make_owner(), work, results.append, results.append, progress=lambda *_: None
+    )
+    assert started.wait(5)
     job.cancel()
-    go_on.set()
+    resume.set()
     qtbot.waitUntil(job.is_over)
-    last: list[int] = []
-    background.run(make_owner(), lambda: 1, last.append)
-    qtbot.waitUntil(lambda: bool(last))
-    assert seen == ["cancelled"] and not came
+    later: list[int] = []
+    background.run(make_owner(), lambda: 1, later.append)
+    qtbot.waitUntil(lambda: bool(later))
+    assert was_cancelled == [True] and not results
 
 
 def test_nothing_arrives_when_the_owner_is_deleted(qtbot):
-    came: list[object] = []
-    go_on = threading.Event()
+    results: list[object] = []
+    resume = threading.Event()
     owner = QObject()
-    job = background.run(owner, lambda: go_on.wait(5), came.append, came.append)
+    job = background.run(owner, lambda: resume.wait(5), results.append, results.append)
     shiboken6.delete(owner)
-    go_on.set()
+    resume.set()
     qtbot.waitUntil(job.is_over)
-    last: list[int] = []
-    background.run(make_owner(), lambda: 1, last.append)
-    qtbot.waitUntil(lambda: bool(last))
-    assert not came
+    later: list[int] = []
+    background.run(make_owner(), lambda: 1, later.append)
+    qtbot.waitUntil(lambda: bool(later))
+    assert not results
 
 
-def test_progress_is_reported_and_always_the_last(qtbot):
+def test_progress_is_throttled_but_the_last_step_is_reported(qtbot):
     steps: list[tuple[int, int]] = []
     results: list[str] = []
 
@@ -106,7 +103,7 @@ def test_progress_is_reported_and_always_the_last(qtbot):
 
 
 @pytest.fixture(autouse=True)
-def _forget_owners():
+def _clear_owners():
     yield
     _owners.clear()
 
@@ -127,9 +124,9 @@ from app import background
 
 app = QCoreApplication([])
 os.mkfifo(sys.argv[1])
-begun, owner = threading.Event(), QObject()
-background.run(owner, lambda: (begun.set(), open(sys.argv[1])), print)
-begun.wait()
+started, owner = threading.Event(), QObject()
+background.run(owner, lambda: (started.set(), open(sys.argv[1])), print)
+started.wait()
 assert not background.finish(0.05)
 print("closed")
 sys.exit(background.ensure_exit(7))
@@ -137,24 +134,24 @@ sys.exit(background.ensure_exit(7))
 
 
 def test_a_hanging_task_does_not_keep_the_program_alive(tmp_path):
-    ended = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", HANGING, str(tmp_path / "pipe")],
         cwd=Path(__file__).parents[2],
         capture_output=True,
         text=True,
         timeout=60,
     )
-    assert (ended.returncode, ended.stdout) == (7, "closed\n"), ended.stderr
+    assert (process.returncode, process.stdout) == (7, "closed\n"), process.stderr
 
 
 def test_hanging_tasks_leave_threads_for_others(qtbot):
-    go_on = threading.Event()
-    came: list[int] = []
+    resume = threading.Event()
+    results: list[int] = []
     for _ in range(background.MIN_THREADS - 1):
-        background.run(make_owner(), lambda: go_on.wait(60), lambda _: None)
-    background.run(make_owner(), lambda: 1, came.append)
-    qtbot.waitUntil(lambda: bool(came))
-    go_on.set()
+        background.run(make_owner(), lambda: resume.wait(60), lambda _: None)
+    background.run(make_owner(), lambda: 1, results.append)
+    qtbot.waitUntil(lambda: bool(results))
+    resume.set()
     assert background.finish()
 
 

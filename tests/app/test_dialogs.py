@@ -41,19 +41,19 @@ from app.window import ask_to_close
 from engine.config.job import FromCheckpoint
 from engine.files.shipped import starter_model
 from tests.app.pages.runs.conftest import MakeRun, make_run  # noqa: F401  # a fixture
-from tests.app.pseudo import beyond_an_edge
+from tests.app.pseudo import horizontal_overflow
 from tests.engine.models.small import folder as small_checkpoint
 from tests.engine.runs import fake_worker
 
 ROOT = Path(__file__).parents[2]
 QUESTIONS = "app/widgets/dialogs.py"  # base of all questions
 ASKING = {"ask", "confirm", "ask_for_name"}
-WIDE = 700  # px from which on no dialog scrolls sideways
-USUAL, SMALL = (1280, 800), (640, 400)  # of the screen; the second at 200 %
+WIDE = 700  # px; dialogs at least this wide do not scroll sideways
+NORMAL, SMALL = (1280, 800), (640, 400)  # px of the screen; the second at a scale of 200 %
 
 
 class Stage:
-    """A window with a run in its record, and other objects of dialogs."""
+    """A window, a run in its record, and other objects that dialogs need."""
 
     def __init__(self, studio: Studio, run_id: str, qtbot: QtBot) -> None:
         self.studio, self.run_id = studio, run_id
@@ -73,7 +73,7 @@ class Stage:
         state.row = self.row
         return CheckpointsState(self.studio, state)
 
-    def shown(self, widget: QWidget) -> Any:
+    def show(self, widget: QWidget) -> Any:
         self.window.setCentralWidget(widget)
         return widget
 
@@ -99,7 +99,7 @@ def columns_of_runs(stage: Stage) -> None:
 
 
 def name_of_view(stage: Stage) -> None:
-    stage.shown(ViewMenu(Views(stage.studio.settings), Layout))._ask_name()
+    stage.show(ViewMenu(Views(stage.studio.settings), Layout))._ask_name()
 
 
 def delete_run(stage: Stage) -> None:
@@ -124,20 +124,20 @@ def branch(stage: Stage) -> None:
 
 def delete_checkpoint(stage: Stage) -> None:
     saved = read_checkpoints(stage.studio.record, stage.run_id)[0]
-    tab = stage.shown(CheckpointsTab(stage.checkpoints()))
+    tab = stage.show(CheckpointsTab(stage.checkpoints()))
     tab._on_deletion_requested(saved, "No run can resume from it.")
 
 
 def delete_data(stage: Stage) -> None:
     entry = sample_entry(stage.studio.home)
-    stage.shown(DataPage(stage.studio))._ask_to_delete(entry, Uses(("One run",), ("Another",)))
+    stage.show(DataPage(stage.studio))._ask_to_delete(entry, Uses(("One run",), ("Another",)))
 
 
 def delete_model(stage: Stage) -> None:
     folder = stage.studio.home.models / "little"
     if not folder.exists():
         small_checkpoint(folder)
-    page = stage.shown(ModelsPage(stage.studio))
+    page = stage.show(ModelsPage(stage.studio))
     page.state.models = stage.studio.models()
     page.open_model(folder)
     page._ask_to_delete(page.model.state.model, Uses(("One run",), ("Another",)))
@@ -183,7 +183,7 @@ DIALOGS: dict[str, Callable[[Stage], None]] = {
     "app/widgets/help.py HelpWindow": help_page,
     "app/palette.py Palette": find,
 }
-# dialogs that need results, edits or a hub behind them, and the tests that open them
+# dialogs that need results, edits or a hub, and the tests that open them
 ELSEWHERE = {
     "app/results/view.py _on_test": "app/results/test_view.py",
     "app/results/filter_bar.py _ask_name": "app/results/test_view.py",
@@ -202,13 +202,13 @@ ELSEWHERE = {
     "app/using/applying_view.py ApplyingDialog": "app/using/test_tab.py",
     "app/pages/data/dataset/view.py _ask_to_fix": "app/pages/data/dataset/test_checks.py",
 }
-AFTER_ENTER_OPEN = {"app/widgets/help.py HelpWindow", "app/exporting/view.py ExportDialog",
+OPEN_AFTER_ENTER = {"app/widgets/help.py HelpWindow", "app/exporting/view.py ExportDialog",
                     "app/palette.py Palette"}  # fmt: skip
 
 
-def dialog_classes() -> set[str]:
-    """Every place that asks a question, and every final class of dialogs."""
-    asking, bases = set(), {}
+def find_dialogs() -> set[str]:
+    """Every function that asks a question, and every concrete class of dialogs."""
+    askers, bases = set(), {}
     for file in sorted((ROOT / "app").rglob("*.py")):
         name, source = file.relative_to(ROOT).as_posix(), file.read_text(encoding="utf-8")
         if not re.search(
@@ -221,15 +221,15 @@ def dialog_classes() -> set[str]:
             if isinstance(node, ast.FunctionDef) and name != QUESTIONS:
                 calls = {ast.unparse(c.func) for c in ast.walk(node) if isinstance(c, ast.Call)}
                 if {call.removeprefix("dialogs.") for call in calls} & ASKING:
-                    asking.add(f"{name} {node.name}")
+                    askers.add(f"{name} {node.name}")
     dialogs = {"QDialog"}
     while subclasses := {
-        key for key, of in bases.items() if of & dialogs and _class(key) not in dialogs
+        key for key, parents in bases.items() if parents & dialogs and _class(key) not in dialogs
     }:
         dialogs |= set(map(_class, subclasses))
-    used = {base for of in bases.values() for base in of}
+    used = {base for parents in bases.values() for base in parents}
     leaves = {key for key in bases if _class(key) in dialogs - used}
-    return asking | {key for key in leaves if not key.startswith(QUESTIONS)}
+    return askers | {key for key in leaves if not key.startswith(QUESTIONS)}
 
 
 def _class(key: str) -> str:
@@ -242,14 +242,17 @@ def stage(qtbot: QtBot, studio: Studio, make_run: MakeRun) -> Stage:  # noqa: F8
 
 
 @pytest.fixture
-def opened(stage: Stage, qtbot: QtBot) -> Iterator[Callable[[str], Dialog]]:
-    """`opened(name)` opens a dialog over a window and returns it."""
+def open_dialog(stage: Stage, qtbot: QtBot) -> Iterator[Callable[[str], Dialog]]:
+    """`open_dialog(name)` opens a dialog over a window and returns it."""
 
     def show(name: str) -> Dialog:
         DIALOGS[name](stage)
-        visible = lambda: [d for d in stage.window.findChildren(Dialog) if d.isVisible()]  # noqa: E731
-        qtbot.waitUntil(lambda: bool(visible()))
-        (dialog,) = visible()
+
+        def visible_dialogs() -> list[Dialog]:
+            return [d for d in stage.window.findChildren(Dialog) if d.isVisible()]
+
+        qtbot.waitUntil(lambda: bool(visible_dialogs()))
+        (dialog,) = visible_dialogs()
         qtbot.waitActive(dialog)
         return dialog
 
@@ -258,26 +261,26 @@ def opened(stage: Stage, qtbot: QtBot) -> Iterator[Callable[[str], Dialog]]:
         dialog.reject()
 
 
-def default_of(dialog: Dialog) -> QPushButton | None:
-    shown = (b for b in dialog.findChildren(QPushButton) if b.isVisible() and b.isDefault())
-    return next(shown, None)
+def default_button(dialog: Dialog) -> QPushButton | None:
+    buttons = (b for b in dialog.findChildren(QPushButton) if b.isVisible() and b.isDefault())
+    return next(buttons, None)
 
 
-def test_the_table_has_every_dialog_of_the_program():
-    assert set(DIALOGS) | set(ELSEWHERE) == dialog_classes()
+def test_every_dialog_is_tested():
+    assert set(DIALOGS) | set(ELSEWHERE) == find_dialogs()
     assert not set(DIALOGS) & set(ELSEWHERE)
     assert all((ROOT / "tests" / test).is_file() for test in ELSEWHERE.values())
 
 
-def assert_whole(dialog: Dialog, size: tuple[int, int]) -> None:
+def assert_fits(dialog: Dialog, size: tuple[int, int]) -> None:
     """Fail if a part lies outside the dialog, or the dialog outside the screen."""
     assert dialog.width() <= size[0] and dialog.height() <= available_area(dialog).height()
     inside = dialog.rect()
-    QApplication.processEvents()  # areas that scroll give their content its width then
+    QApplication.processEvents()  # scroll areas resize their content
     if size[0] >= WIDE:
         for widget in dialog.findChildren(QWidget):
-            beyond = widget.isVisible() and beyond_an_edge(widget)
-            assert not beyond, widget.metaObject().className()
+            overflow = widget.isVisible() and horizontal_overflow(widget)
+            assert not overflow, widget.metaObject().className()
     for button in dialog.findChildren(QPushButton):
         if button.isVisible() and not button.visibleRegion().isEmpty():
             corner = button.mapTo(dialog, button.rect().topLeft())
@@ -286,14 +289,14 @@ def assert_whole(dialog: Dialog, size: tuple[int, int]) -> None:
         assert button.visibleRegion().boundingRect() == button.rect(), button.text()
 
 
-def focused_first(dialog: Dialog) -> QWidget:
-    """The focused widget: the first field, or else the default button."""
+def initial_focus(dialog: Dialog) -> QWidget:
+    """The focused widget, which is the first field or else the default button."""
     focus = dialog.focusWidget()
     fields = [w for w in dialog.findChildren(QWidget) if isinstance(w, FIELDS) and w.isVisible()]
     fields = [w for w in fields if w.focusPolicy() & Qt.FocusPolicy.TabFocus]
     if fields:
         assert focus is fields[0]
-    elif (default := default_of(dialog)) is not None:
+    elif (default := default_button(dialog)) is not None:
         assert focus is default
     assert focus is not None and focus.isEnabled()
     if isinstance(focus, QLineEdit):
@@ -302,40 +305,40 @@ def focused_first(dialog: Dialog) -> QWidget:
 
 
 @pytest.mark.parametrize("name", DIALOGS)
-def test_a_dialog_fits_and_handles_escape_and_enter(opened, qtbot, name, monkeypatch):
-    """Escape chooses nothing; Enter does what the default button says."""
+def test_a_dialog_fits_and_handles_escape_and_enter(open_dialog, qtbot, name, monkeypatch):
+    """Escape cancels; Ctrl+Enter presses the default button."""
     monkeypatch.setattr(QScreen, "availableGeometry", lambda _: QRect(0, 0, *SMALL))
-    dialog = opened(name)
-    assert_whole(dialog, SMALL)
+    dialog = open_dialog(name)
+    assert_fits(dialog, SMALL)
     answers: list[str] = []
     if isinstance(dialog, Question):
-        harmless = dialog._answer
+        cancel_answer = dialog._answer
         dialog._on_answer = answers.append
     with qtbot.waitSignal(dialog.finished):
-        qtbot.keyClick(focused_first(dialog), Qt.Key.Key_Escape)
-    assert answers in ([], [harmless] if isinstance(dialog, Question) else [])
-    monkeypatch.setattr(QScreen, "availableGeometry", lambda _: QRect(0, 0, *USUAL))
-    dialog = opened(name)
-    assert_whole(dialog, USUAL)
-    focus = focused_first(dialog)
-    if name in AFTER_ENTER_OPEN:
+        qtbot.keyClick(initial_focus(dialog), Qt.Key.Key_Escape)
+    assert answers in ([], [cancel_answer] if isinstance(dialog, Question) else [])
+    monkeypatch.setattr(QScreen, "availableGeometry", lambda _: QRect(0, 0, *NORMAL))
+    dialog = open_dialog(name)
+    assert_fits(dialog, NORMAL)
+    focus = initial_focus(dialog)
+    if name in OPEN_AFTER_ENTER:
         return
     assert isinstance(dialog, Question)
-    default = default_of(dialog)
+    default = default_button(dialog)
     assert default is not None and default.isEnabled()
     answers.clear()
     dialog._on_answer = answers.append
     expected = next(key for key, button in dialog.buttons.items() if button is default)
-    assert default.property("kind") in ("primary", "plain")  # nothing is deleted by Enter alone
+    assert default.property("kind") in ("primary", "plain")  # never deletes
     with qtbot.waitSignal(dialog.finished):
         qtbot.keyClick(focus, Qt.Key.Key_Return, Qt.KeyboardModifier.ControlModifier)
     assert answers == [expected]
 
 
-def test_typed_notes_are_saved(opened, stage, qtbot, monkeypatch):
+def test_typed_notes_are_saved(open_dialog, stage, qtbot, monkeypatch):
     saved: list[str] = []
     monkeypatch.setattr(stage.runs, "set_notes", lambda _, text: saved.append(text))
-    dialog = opened("app/pages/runs/questions.py ask_notes")
+    dialog = open_dialog("app/pages/runs/questions.py ask_notes")
     focus = dialog.focusWidget()
     assert focus is not None
     qtbot.keyClicks(focus, "a b")
@@ -345,7 +348,7 @@ def test_typed_notes_are_saved(opened, stage, qtbot, monkeypatch):
     assert saved == ["a b\nc"]
 
 
-def test_a_branch_that_would_train_nothing_cannot_be_started(stage, qtbot):
+def test_a_branch_at_the_last_step_cannot_be_started(stage, qtbot):
     ask_to_branch(stage.window, stage.checkpoints(), stage.row.steps)
     dialog = stage.window.findChildren(Question)[0]
     assert not dialog.buttons["branch"].isEnabled()

@@ -20,7 +20,7 @@ from tests.engine.runs import fake_worker
 PATIENCE = 20_000  # ms
 
 
-class Watched:
+class WatchedDispatcher:
     """A running dispatcher, and its signals."""
 
     def __init__(self, qtbot: QtBot, home: Home) -> None:
@@ -34,7 +34,7 @@ class Watched:
             )
         self.dispatcher.refused.connect(lambda *values: self.events.append(("refused", *values)))
 
-    def begin(self) -> "Watched":
+    def begin(self) -> "WatchedDispatcher":
         with self.qtbot.waitSignal(self.dispatcher.settled, timeout=PATIENCE):
             self.dispatcher.begin()
         return self
@@ -54,34 +54,34 @@ class Watched:
         self.qtbot.waitUntil(lambda: self.run(run_id).step == 3, timeout=PATIENCE)
         return self.run(run_id)
 
-    def wait_for_event(self, *wanted: object) -> None:
+    def wait_for_event(self, *prefix: object) -> None:
         self.qtbot.waitUntil(
-            lambda: any(event[: len(wanted)] == wanted for event in self.events), timeout=PATIENCE
+            lambda: any(event[: len(prefix)] == prefix for event in self.events), timeout=PATIENCE
         )
 
 
 @pytest.fixture
-def watch(qtbot, home: Home, monkeypatch) -> Iterator[Callable[[], Watched]]:
+def watch(qtbot, home: Home, monkeypatch) -> Iterator[Callable[[], WatchedDispatcher]]:
     """Start a dispatcher on the home."""
-    watchers: list[Watched] = []
+    watchers: list[WatchedDispatcher] = []
 
-    def make() -> Watched:
-        watchers.append(Watched(qtbot, home))
+    def start() -> WatchedDispatcher:
+        watchers.append(WatchedDispatcher(qtbot, home))
         return watchers[-1]
 
     with fake_workers(monkeypatch, home):
-        yield make
+        yield start
         for watched in watchers:
             watched.dispatcher.close()
             watched.record.close()
 
 
 @pytest.fixture
-def watched(watch: Callable[[], Watched]) -> Watched:
+def watched(watch: Callable[[], WatchedDispatcher]) -> WatchedDispatcher:
     return watch().begin()
 
 
-def test_a_job_becomes_a_run_that_is_followed_to_its_end(watched):
+def test_a_started_job_is_followed_until_its_run_ends(watched):
     run_id = watched.dispatcher.start(fake_worker.job())
     assert watched.events == [("run_added", run_id)]
     watched.until(run_id, "finished")
@@ -98,14 +98,14 @@ def test_a_job_becomes_a_run_that_is_followed_to_its_end(watched):
 
 
 def test_refreshes_are_frequent_only_while_runs_are_unfinished(watched):
-    clock = watched.dispatcher._timer
-    watched.qtbot.waitUntil(lambda: clock.interval() == IDLE_REFRESH_MS)
+    timer = watched.dispatcher._timer
+    watched.qtbot.waitUntil(lambda: timer.interval() == IDLE_REFRESH_MS)
     run_id = watched.dispatcher.start(fake_worker.job("long"))
     watched.until_waiting(run_id)
-    assert clock.interval() == BUSY_REFRESH_MS
+    assert timer.interval() == BUSY_REFRESH_MS
     watched.dispatcher.stop(run_id)
     watched.until(run_id, "stopped")
-    watched.qtbot.waitUntil(lambda: clock.interval() == IDLE_REFRESH_MS)
+    watched.qtbot.waitUntil(lambda: timer.interval() == IDLE_REFRESH_MS)
 
 
 def test_a_killed_worker_is_reported_and_others_continue(watched):
@@ -118,7 +118,7 @@ def test_a_killed_worker_is_reported_and_others_continue(watched):
     with watched.qtbot.waitSignal(
         watched.dispatcher.run_changed,
         timeout=PATIENCE,
-        check_params_cb=lambda i: i == run_id and watched.run(i).state == "crashed",
+        check_params_cb=lambda id_: id_ == run_id and watched.run(id_).state == "crashed",
     ):
         os.kill(started.pid, signal.SIGKILL)
     run = watched.run(run_id)
@@ -159,7 +159,7 @@ def test_a_run_from_elsewhere_is_adopted_and_removed(watched, tmp_path):
     assert folder.exists() and watched.run("run").state == "finished"
 
 
-def test_a_branch_is_copied_listed_with_its_curves_and_trained(watched):
+def test_a_branch_copies_curves_and_checkpoints_and_is_trained(watched):
     source = watched.dispatcher.start(fake_worker.job("short"))
     folder = watched.until(source, "finished").run_folder()
     for checkpoint in folder.checkpoint_folders():
@@ -210,37 +210,17 @@ def test_stale_running_states_are_corrected_before_anything_is_shown(watch, home
     assert watch().run("one").state == "crashed"
 
 
-def test_a_last_moment_request_is_executed_and_runs_continue(watch):
+def test_a_request_before_closing_is_executed_and_runs_continue(watch):
     first = watch().begin()
     stopping = first.dispatcher.start(fake_worker.job("long"))
-    going = first.dispatcher.start(fake_worker.job("long", device="cuda"))
+    running = first.dispatcher.start(fake_worker.job("long", device="cuda"))
     first.until_waiting(stopping)
-    folder = first.until_waiting(going).run_folder()
+    folder = first.until_waiting(running).run_folder()
     first.dispatcher.stop(stopping)
     first.dispatcher.close()
     assert first.run(stopping).run_folder().stop_requested() and folder.has_worker()
     second = watch().begin()
     second.until(stopping, "stopped")
-    assert second.run(going).state == "running"
+    assert second.run(running).state == "running"
     (folder.path / "do").write_text("go on")
-    second.until(going, "finished")
-
-
-WINDOW = """
-import sys
-from PySide6.QtCore import QCoreApplication
-from app.dispatcher import Dispatcher
-from engine.files.home import Home
-from engine.record.opening import open_record
-from engine.runs import launch
-from tests.app.fake_workers import fake_workers
-from tests.engine.runs import fake_worker
-launch.command = fake_worker.command
-application = QCoreApplication([])
-home = Home()
-dispatcher = Dispatcher(open_record(home.record, home.backups), home)
-dispatcher.measured.connect(lambda *_: print("measured", flush=True))
-dispatcher.begin()
-dispatcher.start(fake_worker.job("long"))
-application.exec()
-"""
+    second.until(running, "finished")

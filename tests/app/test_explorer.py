@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import QObject
 
-from app import explorer as module
+from app import explorer as explorer_module
 from app.explorer import Explorer, OneTimeWorker, Standby, WorkerProcess
 from app.settings import Settings
 from engine.messages.explore.attention import Attend, Attended
@@ -39,8 +39,7 @@ def explorer(qtbot, tmp_path: Path, settings: Settings) -> Iterator[Explorer]:
     explorer.close()
 
 
-def wait_for(qtbot, explorer: Explorer, number: int):
-    """The answer to a question."""
+def wait_for_answer(qtbot, explorer: Explorer, number: int):
     qtbot.waitUntil(lambda: any(a.to == number for a in explorer.answers), timeout=PATIENCE)
     return next(a for a in explorer.answers if a.to == number)
 
@@ -48,10 +47,10 @@ def wait_for(qtbot, explorer: Explorer, number: int):
 def test_questions_are_answered_and_closing_ends_worker_and_files(qtbot, explorer, tiny):
     number = explorer.ask(FillMask(checkpoint=tiny, text="a [MASK]"))
     assert explorer.is_busy
-    answer = wait_for(qtbot, explorer, number)
+    answer = wait_for_answer(qtbot, explorer, number)
     assert isinstance(answer, MaskFilled)
     assert not explorer.is_busy
-    answer = wait_for(qtbot, explorer, explorer.ask(Attend(checkpoint=tiny, text="a b")))
+    answer = wait_for_answer(qtbot, explorer, explorer.ask(Attend(checkpoint=tiny, text="a b")))
     assert isinstance(answer, Attended)
     assert answer.weights.path.is_file()
     explorer.close()
@@ -60,12 +59,12 @@ def test_questions_are_answered_and_closing_ends_worker_and_files(qtbot, explore
     assert explorer.deaths == []
 
 
-LIGHT = """
+FAKE_WORKER = """
 import sys, time, types
 from engine.messages.explore.fill_mask import MaskFilled
 from engine.worker.__main__ import explore
 
-class Light:
+class Context:
     def __init__(self, scratch, emit):
         time.sleep(0.5)
         self.emit, self.models = emit, types.SimpleNamespace(prepare=lambda: False)
@@ -73,52 +72,52 @@ class Light:
 def respond(line, context):
     context.emit(MaskFilled(to=line.number, tokens=(), predictions=(), milliseconds=1))
 
-sys.modules["engine.worker.context"] = types.SimpleNamespace(WorkerContext=Light)
+sys.modules["engine.worker.context"] = types.SimpleNamespace(WorkerContext=Context)
 sys.modules["engine.worker.answerers"] = types.SimpleNamespace(respond=respond)
 explore(None)
 """
 
 
 @pytest.fixture
-def light(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The worker's real loop, answering every question without torch."""
-    fake_worker(monkeypatch, LIGHT)
+def no_torch(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Workers run the real loop but answer every question without torch."""
+    fake_worker(monkeypatch, FAKE_WORKER)
 
 
-def test_typing_builds_no_queue_and_kinds_do_not_replace_each_other(qtbot, explorer, tiny, light):
-    """Of forty questions in a row the first and the last are answered, in this order."""
+def test_only_the_latest_waiting_question_of_a_kind_is_answered(qtbot, explorer, tiny, no_torch):
+    """Of forty questions in a row, the first and the last are answered."""
     numbers = [explorer.ask(FillMask(checkpoint=tiny, text="a " * n + "[MASK]")) for n in range(40)]
-    wait_for(qtbot, explorer, numbers[-1])
+    wait_for_answer(qtbot, explorer, numbers[-1])
     assert [answer.to for answer in explorer.answers] == [numbers[0], numbers[-1]]
     assert not explorer.is_busy
     first = explorer.ask(FillMask(checkpoint=tiny, text="a [MASK]"))
     explorer.ask(Attend(checkpoint=tiny, text="a"))
-    words = explorer.ask(FillMask(checkpoint=tiny, text="b [MASK]"))
-    heads = explorer.ask(Attend(checkpoint=tiny, text="b"))
-    others = explorer.ask(Attend(checkpoint=tiny, text="b", side=1))
-    wait_for(qtbot, explorer, others)
-    assert [answer.to for answer in explorer.answers][2:] == [first, words, heads, others]
+    fill = explorer.ask(FillMask(checkpoint=tiny, text="b [MASK]"))
+    attend = explorer.ask(Attend(checkpoint=tiny, text="b"))
+    other_side = explorer.ask(Attend(checkpoint=tiny, text="b", side=1))
+    wait_for_answer(qtbot, explorer, other_side)
+    assert [answer.to for answer in explorer.answers][2:] == [first, fill, attend, other_side]
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs SIGKILL")
-def test_a_worker_killed_while_busy_or_idle_restarts(qtbot, explorer, tiny, light):
+def test_a_worker_killed_while_busy_or_idle_restarts(qtbot, explorer, tiny, no_torch):
     explorer.start()
     qtbot.waitUntil(lambda: explorer.pid > 0, timeout=PATIENCE)
     number = explorer.ask(FillMask(checkpoint=tiny, text="a [MASK]"))
     os.kill(explorer.pid, signal.SIGKILL)
-    answer = wait_for(qtbot, explorer, number)
+    answer = wait_for_answer(qtbot, explorer, number)
     assert isinstance(answer, MaskFilled)
     assert len(explorer.deaths) == 1
     assert "signal 9" in explorer.deaths[0]
     assert explorer.deaths[0].endswith(".")
-    wait_for(qtbot, explorer, explorer.ask(FillMask(checkpoint=tiny, text="a [MASK]")))
-    old = explorer.pid
+    wait_for_answer(qtbot, explorer, explorer.ask(FillMask(checkpoint=tiny, text="a [MASK]")))
+    old_pid = explorer.pid
     explorer.deaths.clear()
     with qtbot.waitSignal(explorer.died, timeout=PATIENCE):
-        os.kill(old, signal.SIGKILL)
+        os.kill(old_pid, signal.SIGKILL)
     assert explorer.pid == 0
-    wait_for(qtbot, explorer, explorer.ask(FillMask(checkpoint=tiny, text="b [MASK]")))
-    assert explorer.pid not in (0, old)
+    wait_for_answer(qtbot, explorer, explorer.ask(FillMask(checkpoint=tiny, text="b [MASK]")))
+    assert explorer.pid not in (0, old_pid)
 
 
 def fake_worker(monkeypatch: pytest.MonkeyPatch, program: str) -> None:
@@ -129,7 +128,7 @@ def fake_worker(monkeypatch: pytest.MonkeyPatch, program: str) -> None:
 def test_a_question_that_crashes_two_workers_is_refused(qtbot, explorer, tiny, monkeypatch):
     fake_worker(monkeypatch, "import sys; sys.stdin.readline(); sys.exit('the last words')")
     number = explorer.ask(FillMask(checkpoint=tiny, text="a [MASK]"))
-    answer = wait_for(qtbot, explorer, number)
+    answer = wait_for_answer(qtbot, explorer, number)
     assert isinstance(answer, Refused)
     assert "the last words" in answer.details
     assert len(explorer.deaths) == 2
@@ -137,19 +136,19 @@ def test_a_question_that_crashes_two_workers_is_refused(qtbot, explorer, tiny, m
     assert not explorer.is_busy
 
 
-def test_a_newer_question_replaces_one_that_was_lost(qtbot, explorer, tiny, monkeypatch, tmp_path):
-    died = tmp_path / "died"
+def test_a_newer_question_replaces_a_lost_one(qtbot, explorer, tiny, monkeypatch, tmp_path):
+    marker = tmp_path / "marker"
     fake_worker(
         monkeypatch,
-        f"import pathlib, sys, json; died = pathlib.Path({str(died)!r})\n"
+        f"import pathlib, sys, json; marker = pathlib.Path({str(marker)!r})\n"
         "line = json.loads(sys.stdin.readline())\n"
-        "if not died.exists(): died.touch(); sys.exit(3)\n"
+        "if not marker.exists(): marker.touch(); sys.exit(3)\n"
         "print(json.dumps({'kind': 'refused', 'to': line['number'], 'problem': 'x'}), flush=True)\n"
         "sys.stdin.read()",
     )
     lost = explorer.ask(FillMask(checkpoint=tiny, text="a"))
     newer = explorer.ask(FillMask(checkpoint=tiny, text="ab"))
-    wait_for(qtbot, explorer, newer)
+    wait_for_answer(qtbot, explorer, newer)
     assert [answer.to for answer in explorer.answers] == [newer]
     assert lost != newer
 
@@ -159,7 +158,7 @@ def test_a_worker_with_invalid_output_is_replaced(qtbot, explorer, tiny, monkeyp
         monkeypatch, "import sys; sys.stdin.readline(); print('hello', flush=True); input()"
     )
     number = explorer.ask(FillMask(checkpoint=tiny, text="a"))
-    answer = wait_for(qtbot, explorer, number)
+    answer = wait_for_answer(qtbot, explorer, number)
     assert isinstance(answer, Refused)
     assert "hello" in answer.details
 
@@ -167,33 +166,33 @@ def test_a_worker_with_invalid_output_is_replaced(qtbot, explorer, tiny, monkeyp
 def test_a_worker_that_cannot_be_started_is_reported(qtbot, explorer, tiny, monkeypatch):
     monkeypatch.setattr(sys, "executable", "/no/such/program")
     number = explorer.ask(FillMask(checkpoint=tiny, text="a"))
-    assert isinstance(wait_for(qtbot, explorer, number), Refused)
+    assert isinstance(wait_for_answer(qtbot, explorer, number), Refused)
     assert explorer.deaths
 
 
-def test_a_new_setting_takes_over_without_a_notice(qtbot, explorer, tiny, settings, light):
-    wait_for(qtbot, explorer, explorer.ask(FillMask(checkpoint=tiny, text="a [MASK]")))
-    old = explorer.pid
+def test_a_changed_setting_restarts_the_worker_silently(qtbot, explorer, tiny, settings, no_torch):
+    wait_for_answer(qtbot, explorer, explorer.ask(FillMask(checkpoint=tiny, text="a [MASK]")))
+    old_pid = explorer.pid
     number = explorer.ask(FillMask(checkpoint=tiny, text="b [MASK]"))
     settings.set("threads", 1)
-    assert isinstance(wait_for(qtbot, explorer, number), MaskFilled)
-    assert explorer.pid != old
+    assert isinstance(wait_for_answer(qtbot, explorer, number), MaskFilled)
+    assert explorer.pid != old_pid
     assert explorer.deaths == []
-    qtbot.waitUntil(lambda: not module._ending, timeout=PATIENCE)
+    qtbot.waitUntil(lambda: not explorer_module._ending, timeout=PATIENCE)
 
 
 def test_files_of_a_killed_window_are_removed_at_the_next_start(qtbot, tmp_path, settings):
-    left = tmp_path / "cache" / "explorer" / "attention-7.npy"
-    left.parent.mkdir(parents=True)
-    left.touch()
+    leftover = tmp_path / "cache" / "explorer" / "attention-7.npy"
+    leftover.parent.mkdir(parents=True)
+    leftover.touch()
     explorer = Explorer(tmp_path / "cache", settings)
-    assert not left.exists()
+    assert not leftover.exists()
     assert explorer.scratch.is_dir()
     explorer.close()
 
 
 class Recorder:
-    """Calls of a OneTimeWorker."""
+    """Records the callbacks of a OneTimeWorker."""
 
     def __init__(self) -> None:
         self.done: list[object] = []
@@ -220,10 +219,10 @@ def test_a_one_time_question_has_its_own_process(qtbot, tmp_path, settings, tiny
     assert recorder.refused == []
     assert one_time_worker.is_over()
     assert (into / "config.json").is_file()
-    qtbot.waitUntil(lambda: not module._ending, timeout=PATIENCE)
+    qtbot.waitUntil(lambda: not explorer_module._ending, timeout=PATIENCE)
 
 
-def test_a_refused_one_time_question_has_a_reason(qtbot, tmp_path, settings, monkeypatch):
+def test_a_one_time_question_can_be_refused(qtbot, tmp_path, settings, monkeypatch):
     fake_worker(
         monkeypatch,
         "import sys, json; sys.stdin.readline()\n"
@@ -234,7 +233,7 @@ def test_a_refused_one_time_question_has_a_reason(qtbot, tmp_path, settings, mon
     recorder.run(Examine(folder=tmp_path), tmp_path, settings)
     qtbot.waitUntil(lambda: bool(recorder.refused), timeout=PATIENCE)
     assert recorder.done == [] and recorder.refused[0].problem == "x"
-    qtbot.waitUntil(lambda: not module._ending, timeout=PATIENCE)
+    qtbot.waitUntil(lambda: not explorer_module._ending, timeout=PATIENCE)
 
 
 def test_a_question_whose_process_dies_is_refused(qtbot, tmp_path, settings, monkeypatch, tiny):
@@ -245,68 +244,68 @@ def test_a_question_whose_process_dies_is_refused(qtbot, tmp_path, settings, mon
     assert "stopped" in recorder.refused[0].problem
 
 
-def test_a_cancelled_or_ownerless_question_is_silent(qtbot, tmp_path, settings, tiny, light):
+def test_a_cancelled_or_ownerless_question_is_silent(qtbot, tmp_path, settings, tiny, no_torch):
     recorder = Recorder()
     one_time_worker = recorder.run(Examine(folder=tiny), tmp_path, settings)
     one_time_worker.cancel()
-    qtbot.waitUntil(lambda: not module._ending, timeout=PATIENCE)
+    qtbot.waitUntil(lambda: not explorer_module._ending, timeout=PATIENCE)
     assert (recorder.done, recorder.refused) == ([], [])
     recorder, owner = Recorder(), QObject()
     one_time_worker = recorder.run(Examine(folder=tiny), tmp_path, settings, owner)
     owner.deleteLater()
     qtbot.waitUntil(one_time_worker.is_over, timeout=PATIENCE)
-    qtbot.waitUntil(lambda: not module._ending, timeout=PATIENCE)
+    qtbot.waitUntil(lambda: not explorer_module._ending, timeout=PATIENCE)
     assert (recorder.done, recorder.refused) == ([], [])
 
 
 @pytest.fixture
-def standby(qtbot, tmp_path: Path, settings: Settings, light: None) -> Iterator[Standby]:
+def standby(qtbot, tmp_path: Path, settings: Settings, no_torch: None) -> Iterator[Standby]:
     standby = Standby(tmp_path, settings)
     yield standby
     standby.end()
-    qtbot.waitUntil(lambda: not module._ending, timeout=PATIENCE)
+    qtbot.waitUntil(lambda: not explorer_module._ending, timeout=PATIENCE)
 
 
-def started(qtbot, standby: Standby) -> int:
-    """Process id of the loading worker."""
+def start_standby(qtbot, standby: Standby) -> int:
+    """Start the standby worker and return its process id."""
     standby.start()
     qtbot.waitUntil(lambda: standby.pid > 0, timeout=PATIENCE)
     return standby.pid
 
 
 def test_a_standby_worker_answers_one_question_of_its_program(qtbot, standby, tiny):
-    waiting = started(qtbot, standby)
+    pid = start_standby(qtbot, standby)
     other = standby.take("hub")
-    assert other.pid == 0 and standby.pid == waiting
+    assert other.pid == 0 and standby.pid == pid
     other.deleteLater()
     standby.start()
-    assert standby.pid == waiting, "there is one at a time"
+    assert standby.pid == pid, "only one at a time"
     process = standby.take("explore")
-    assert process.pid == waiting and standby.pid == 0
+    assert process.pid == pid and standby.pid == 0
     recorder = Recorder()
     recorder.ask(FillMask(checkpoint=tiny, text="a [MASK]"), process)
     qtbot.waitUntil(lambda: bool(recorder.done), timeout=PATIENCE)
     assert isinstance(recorder.done[0], MaskFilled)
-    assert started(qtbot, standby) != waiting
+    assert start_standby(qtbot, standby) != pid
 
 
-def test_an_unneeded_worker_ends(qtbot, standby, settings, monkeypatch):
-    started(qtbot, standby)
+def test_an_outdated_or_unused_standby_worker_ends(qtbot, standby, settings, monkeypatch):
+    start_standby(qtbot, standby)
     settings.set("threads", 1)
-    assert standby.pid == 0, "threads are chosen at its start"
-    started(qtbot, standby)
+    assert standby.pid == 0, "threads are set at its start"
+    start_standby(qtbot, standby)
     settings.set("stand_by", False)
     assert standby.pid == 0
     standby.start()
-    assert standby.pid == 0, "the user does not like it"
+    assert standby.pid == 0, "turned off by the user"
     settings.set("stand_by", True)
     standby._unused.setInterval(1)
-    started(qtbot, standby)
+    start_standby(qtbot, standby)
     qtbot.waitUntil(lambda: standby.pid == 0, timeout=PATIENCE)
 
 
-def test_a_worker_that_died_while_it_waited_is_not_asked(qtbot, standby):
-    waiting = started(qtbot, standby)
-    os.kill(waiting, signal.SIGKILL)
+def test_a_standby_worker_that_died_is_replaced(qtbot, standby):
+    pid = start_standby(qtbot, standby)
+    os.kill(pid, signal.SIGKILL)
     qtbot.waitUntil(lambda: standby.pid == 0, timeout=PATIENCE)
-    assert started(qtbot, standby) != waiting
+    assert start_standby(qtbot, standby) != pid

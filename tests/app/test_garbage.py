@@ -12,11 +12,11 @@ from app.shell.garbage import Collector, collect_and_freeze, freeze_modules
 
 @pytest.fixture
 def collector(qtbot: QtBot) -> Iterator[Collector]:
-    was_on = gc.isenabled()
+    was_enabled = gc.isenabled()
     owner = QObject()
     yield Collector(owner)
     del owner
-    (gc.enable if was_on else gc.disable)()
+    (gc.enable if was_enabled else gc.disable)()
 
 
 class Cycle(QObject):
@@ -34,34 +34,34 @@ class Cycle(QObject):
         self.freed_in.append(threading.get_ident())
 
 
-def test_cycles_are_freed_on_the_windows_thread_only(collector, qtbot):
+def test_cycles_are_freed_on_the_main_thread_only(collector, qtbot):
     Cycle.freed_in.clear()
     Cycle()
     allocating = threading.Thread(target=lambda: [[i] for i in range(100_000)])
     allocating.start()
     allocating.join()
     assert Cycle.freed_in == []
-    keep = [[i] for i in range(2_000)]
+    survivors = [[i] for i in range(2_000)]
     qtbot.waitUntil(lambda: bool(Cycle.freed_in))
     assert set(Cycle.freed_in) == {threading.get_ident()}
-    assert len(keep) == 2_000
+    assert len(survivors) == 2_000
 
 
 def test_surviving_objects_are_scanned_at_most_once(collector):
-    for keeps, freed in ((freeze_modules, []), (collect_and_freeze, [threading.get_ident()])):
+    for freeze, freed in ((freeze_modules, []), (collect_and_freeze, [threading.get_ident()])):
         Cycle.freed_in.clear()
         Cycle()
-        keep, frozen = [[i] for i in range(2_000)], gc.get_freeze_count()
-        keeps()
-        assert Cycle.freed_in == freed, keeps
-        assert gc.get_freeze_count() >= frozen + len(keep)
+        survivors, frozen = [[i] for i in range(2_000)], gc.get_freeze_count()
+        freeze()
+        assert Cycle.freed_in == freed, freeze
+        assert gc.get_freeze_count() >= frozen + len(survivors)
         gc.unfreeze()
         gc.collect()
 
 
-@pytest.mark.parametrize("keeps", [freeze_modules, collect_and_freeze])
-def test_a_modern_python_keeps_its_own_collector(monkeypatch, keeps):
+@pytest.mark.parametrize("freeze", [freeze_modules, collect_and_freeze])
+def test_a_modern_python_keeps_its_own_collector(monkeypatch, freeze):
     monkeypatch.setattr(gc, "isenabled", lambda: True)
     frozen = gc.get_freeze_count()
-    keeps()
+    freeze()
     assert gc.get_freeze_count() == frozen

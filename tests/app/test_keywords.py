@@ -1,7 +1,7 @@
-"""No property of Qt is set by a keyword of a constructor: PySide finds its setter by the locale.
+"""No Qt property is set by a constructor keyword: PySide derives its setter with the locale.
 
-In Turkish and Azeri “interval” becomes “setİnterval”, which is no method, and the window would not
-open.
+In Turkish and Azeri “interval” becomes “setİnterval”, which does not exist, and the window would
+not open.
 """
 
 import ast
@@ -9,11 +9,11 @@ import re
 from pathlib import Path
 
 APP = Path(__file__).resolve().parents[2] / "app"
-KEYWORD = re.compile(r"\bQ[A-Z]\w*\([^:]*?\w=[^=]")  # perhaps one of a constructor
+KEYWORD = re.compile(r"\bQ[A-Z]\w*\([^:]*?\w=[^=]")  # a candidate
 
 
 def keywords(source: str) -> list[str]:
-    """The keywords but `parent` that are given to constructors of PySide6."""
+    """Keywords other than `parent` passed to constructors of PySide6."""
     if not KEYWORD.search(source):
         return []  # parsing takes long
     nodes = list(ast.walk(ast.parse(source)))
@@ -33,7 +33,7 @@ def keywords(source: str) -> list[str]:
     ]
 
 
-def test_no_constructor_of_qt_sets_a_property_by_keyword():
+def test_qt_properties_are_not_set_by_constructor_keywords():
     source = "from PySide6.QtCore import QTimer\ntimer = QTimer(owner, interval=5)"
     assert keywords(source) == ["line 2: QTimer(interval=…)"]
     files = sorted(APP.rglob("*.py"))

@@ -47,7 +47,7 @@ def test_an_unreadable_folder_is_listed_with_its_reason(home, tmp_path):
     assert data.folder == closed[1] and "permission" in data.problem
 
 
-def test_models_are_listed_by_name_damaged_ones_with_their_problem(home, tmp_path):
+def test_models_are_sorted_by_name_and_damaged_ones_have_a_problem(home, tmp_path):
     (make_model(home.models / "broken") / "config.json").unlink()
     (entry,) = library.own_models(home)
     assert entry.info is None and "config.json" in entry.problem
@@ -63,7 +63,7 @@ def test_models_are_listed_by_name_damaged_ones_with_their_problem(home, tmp_pat
     assert [m.origin for m in library.own_models(home)] == ["included", "imported", "imported"]
 
 
-def test_data_sets_are_listed_the_newest_first(home, tmp_path):
+def test_data_sets_are_listed_newest_first(home, tmp_path):
     table = tmp_path / "reviews.csv"
     table.write_text("text,label\n" + "good,1\nbad,0\n" * 20)
     for name, version in (("first", 1), ("second", 1), ("second", 2)):
@@ -84,15 +84,15 @@ def test_data_sets_are_listed_the_newest_first(home, tmp_path):
 
 
 def test_leftovers_of_an_interrupted_import_are_removed(home):
-    left = home.models / ".Ape.tmp-12ab"
-    make_model(left)
+    leftover = home.models / ".Ape.tmp-12ab"
+    make_model(leftover)
     in_dataset = home.datasets / "reviews" / ".1.tmp-12ab"
     in_dataset.mkdir(parents=True)
     library.remove_leftovers(home)
-    assert not left.exists() and not in_dataset.exists()
+    assert not leftover.exists() and not in_dataset.exists()
 
 
-def test_of_a_run_the_best_and_the_last_checkpoint_are_offered(qtbot, studio):
+def test_the_best_and_last_checkpoints_of_a_run_are_offered(qtbot, studio):
     job = JobSpec(
         name="My run",
         task=TextClassification(),
@@ -114,6 +114,6 @@ def test_a_saved_checkpoint_is_announced(qtbot, studio):
     with qtbot.waitSignal(studio.running._delay.timeout):
         pass
     qtbot.waitUntil(lambda: studio.running._checkpoints is not None)
-    test_of_a_run_the_best_and_the_last_checkpoint_are_offered(qtbot, studio)
+    test_the_best_and_last_checkpoints_of_a_run_are_offered(qtbot, studio)
     with qtbot.waitSignal(studio.models_changed):
         studio.dispatcher.run_changed.emit("run-1")

@@ -17,14 +17,14 @@ from app.shell.opening import STOP_SIGNALS, SignalHandler
 from engine.files.home import Home
 from engine.record.opening import VERSION
 
-CODE = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[2]
 
-# opens the real window, shows every page, closes it when the runs are caught up with
-VISITING = """
+# opens the real window, shows every page, and closes it when the record is up to date
+VISIT_PAGES = """
 import sys
 from app.shell import opening
 
-class Visited(opening.MainWindow):
+class VisitingWindow(opening.MainWindow):
     def begin(self):
         print("before the first frame:", sorted(LATER & set(sys.modules)))
         self.studio.dispatcher.settled.connect(self.close)
@@ -33,18 +33,18 @@ class Visited(opening.MainWindow):
             self.go(key)
 
 LATER = {"numpy", "pyarrow", "pyqtgraph"}
-opening.MainWindow = Visited
+opening.MainWindow = VisitingWindow
 code = opening.run_window()
 heavy = {"torch", "safetensors", "transformers"} & set(sys.modules)
 print("loaded:", sorted(heavy))
 sys.exit(code)
 """
 
-# opens the real window and says when it is on the screen; keeps it until it is killed
-STAYING = """
+# opens the real window, prints when it is shown, and stays open until killed or activated
+STAY_OPEN = """
 from app.shell import opening
 
-class Staying(opening.MainWindow):
+class StayingWindow(opening.MainWindow):
     def begin(self):
         print("shown", flush=True)
 
@@ -52,14 +52,14 @@ class Staying(opening.MainWindow):
         print("front", flush=True)
         self.close()
 
-opening.MainWindow = Staying
+opening.MainWindow = StayingWindow
 opening.run_window()
 """
 
-PLACES = ("home.lock", "studio.log", "studio.db", "runs", "backups")
+PATHS = ("home.lock", "studio.log", "studio.db", "runs", "backups")
 
-# answers the dialog that a start ends with by its button CHOICE, or closes it
-ANSWERING = """
+# answers the dialog in which a start ends by the statement CHOICE
+ANSWER_DIALOG = """
 import sys
 from PySide6.QtCore import QTimer
 from PySide6.QtWidgets import QApplication
@@ -78,35 +78,35 @@ timer.timeout.connect(answer)
 timer.start(20)
 """
 
-# starts that end with a dialog, the first as the home is, the others with a place that is another's
-REFUSED = f"""{ANSWERING.replace("CHOICE", "dialog.close()")}
+# starts that end with a dialog: on the home as it is, then with a file for a folder or vice versa
+FAILED_STARTS = f"""{ANSWER_DIALOG.replace("CHOICE", "dialog.close()")}
 from engine.files.home import Home
 root, codes = Home().root, [opening.run_window()]
-for name in {PLACES}:
-    place, kept = root / name, root / "kept"
-    is_folder = place.is_dir()
-    if place.exists():
-        place.rename(kept)
-    place.write_text("x") if is_folder else place.mkdir()
+for name in {PATHS}:
+    path, backup = root / name, root / "backup"
+    is_folder = path.is_dir()
+    if path.exists():
+        path.rename(backup)
+    path.write_text("x") if is_folder else path.mkdir()
     codes.append(opening.run_window())
-    place.unlink() if is_folder else place.rmdir()
-    if kept.exists():
-        kept.rename(place)
+    path.unlink() if is_folder else path.rmdir()
+    if backup.exists():
+        backup.rename(path)
 print(codes)
 """
 
 
-def environment(**more: str) -> dict[str, str]:
-    """Environment of this process for another screen; an empty value removes a name."""
-    whole = {**os.environ, "QT_QPA_PLATFORM": "offscreen", **more}
-    return {name: value for name, value in whole.items() if value}
+def environment(**overrides: str) -> dict[str, str]:
+    """Environment of this process with `overrides`; an empty value removes a variable."""
+    merged = {**os.environ, "QT_QPA_PLATFORM": "offscreen", **overrides}
+    return {name: value for name, value in merged.items() if value}
 
 
-def run(*arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
+def run(*arguments: str, **overrides: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, *arguments],
-        cwd=CODE,
-        env=environment(**more),
+        cwd=ROOT,
+        env=environment(**overrides),
         capture_output=True,
         text=True,
         timeout=120,
@@ -114,14 +114,14 @@ def run(*arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.fixture
-def stay(home: Home) -> Iterator[Callable[[], subprocess.Popen[str]]]:
-    """`stay()` shows the real window, in a process of its own."""
+def open_window(home: Home) -> Iterator[Callable[[], subprocess.Popen[str]]]:
+    """`open_window()` shows the real window in a separate process."""
     processes: list[subprocess.Popen[str]] = []
 
     def start() -> subprocess.Popen[str]:
-        command = [sys.executable, "-c", STAYING]
+        command = [sys.executable, "-c", STAY_OPEN]
         process = subprocess.Popen(
-            command, cwd=CODE, env=environment(), stdout=subprocess.PIPE, text=True
+            command, cwd=ROOT, env=environment(), stdout=subprocess.PIPE, text=True
         )
         processes.append(process)
         assert process.stdout is not None and process.stdout.readline() == "shown\n"
@@ -133,17 +133,17 @@ def stay(home: Home) -> Iterator[Callable[[], subprocess.Popen[str]]]:
         process.communicate()
 
 
-def test_the_window_with_all_its_pages_loads_no_torch_and_few_modules(home):
-    shown = run("-c", VISITING)
-    assert shown.returncode == 0, shown.stderr
-    assert shown.stdout.splitlines() == ["before the first frame: []", "loaded: []"], shown.stdout
-    assert "Traceback" not in shown.stderr
+def test_the_window_and_its_pages_load_no_heavy_modules(home):
+    visit = run("-c", VISIT_PAGES)
+    assert visit.returncode == 0, visit.stderr
+    assert visit.stdout.splitlines() == ["before the first frame: []", "loaded: []"], visit.stdout
+    assert "Traceback" not in visit.stderr
     assert "Traceback" not in home.log.read_text(encoding="utf-8")
 
 
-def test_modules_are_loaded_as_python_does_and_the_application_has_its_styles(home):
-    """PySide's own import would read the source of each module. Benchmarks create the application
-    too and would otherwise measure an unstyled window."""
+def test_pythons_import_is_restored_and_the_application_has_its_styles(home):
+    """PySide's import hook would read the source of each module; without styles, benchmarks would
+    measure an unstyled window."""
     loaded = run(
         "-c",
         "import builtins\nfrom app.__main__ import restore_import\n"
@@ -155,55 +155,55 @@ def test_modules_are_loaded_as_python_does_and_the_application_has_its_styles(ho
     assert loaded.stdout.split() == ["__feature_import__", "False", "True"], loaded.stderr
 
 
-def test_without_a_screen_it_names_the_headless_commands(home):
+def test_a_start_without_a_screen_names_the_headless_commands(home):
     started = run("-m", "app", QT_QPA_PLATFORM="", DISPLAY="", WAYLAND_DISPLAY="")
     if sys.platform == "linux":
         assert started.returncode == 1
         assert len(started.stderr.splitlines()) == 1 and "bert-studio tour" in started.stderr
 
 
-def test_a_window_opens_after_a_killed_one_and_a_second_start_shows_it(home, stay):
-    first = stay()
+def test_a_window_opens_after_a_killed_one_and_a_second_start_shows_it(home, open_window):
+    first = open_window()
     os.kill(first.pid, signal.SIGKILL)
     first.wait()
-    staying = stay()
+    process = open_window()
     second = run("-m", "app")
     assert second.returncode == 0
     assert "switching to its window" in second.stdout
-    assert staying.stdout is not None
-    assert staying.stdout.readline() == "front\n"
-    assert staying.wait(20) == 0
+    assert process.stdout is not None
+    assert process.stdout.readline() == "front\n"
+    assert process.wait(20) == 0
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals are POSIX's")
-def test_a_signal_closes_the_window_cleanly(home, stay):
-    staying = stay()
-    os.kill(staying.pid, signal.SIGTERM)
-    assert staying.wait(20) == 0
-    assert home.settings.is_file(), "what the window remembers was written"
+def test_a_signal_closes_the_window_cleanly(home, open_window):
+    process = open_window()
+    os.kill(process.pid, signal.SIGTERM)
+    assert process.wait(20) == 0
+    assert home.settings.is_file(), "the settings were saved"
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals are POSIX's")
 def test_every_termination_signal_reaches_the_event_loop(qtbot):
-    owner, ends = QObject(), list[int]()
+    owner, received = QObject(), list[int]()
     before = [signal.getsignal(number) for number in STOP_SIGNALS]
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        ending = SignalHandler(lambda number=number: ends.append(number), owner)
+        handler = SignalHandler(lambda number=number: received.append(number), owner)
         try:
             os.kill(os.getpid(), number)
-            qtbot.waitUntil(lambda number=number: ends[-1:] == [number])
+            qtbot.waitUntil(lambda number=number: received[-1:] == [number])
         finally:
-            ending.close()
+            handler.close()
     assert [signal.getsignal(number) for number in STOP_SIGNALS] == before
 
 
-SETTING_ASIDE = f"""{ANSWERING.replace("CHOICE", 'dialog.buttons["new"].click()')}
-class Visited(opening.MainWindow):
+SET_ASIDE = f"""{ANSWER_DIALOG.replace("CHOICE", 'dialog.buttons["new"].click()')}
+class VisitingWindow(opening.MainWindow):
     def begin(self):
         self.studio.dispatcher.settled.connect(self.close)
         super().begin()
 
-opening.MainWindow = Visited
+opening.MainWindow = VisitingWindow
 sys.exit(opening.run_window())
 """
 
@@ -214,7 +214,7 @@ def test_a_record_of_a_newer_program_can_be_set_aside(home):
         record.execute(f"PRAGMA user_version = {VERSION + 1}")
         record.commit()
     before = home.record.read_bytes()
-    opened = run("-c", SETTING_ASIDE)
+    opened = run("-c", SET_ASIDE)
     assert opened.returncode == 0, opened.stderr
     (aside,) = home.root.glob("studio.db.corrupt-*")
     assert aside.read_bytes() == before
@@ -234,15 +234,15 @@ def test_an_unusable_home_is_explained_in_one_sentence(tmp_path, monkeypatch, ca
 
 
 def test_a_failed_start_is_explained_in_one_sentence(home):
-    """A folder or file in the place of another, and a record of a newer program."""
+    """Files in the place of folders, folders in the place of files, and a newer record."""
     assert main(["rebuild"]) == 0
     with closing(sqlite3.connect(home.record)) as record:
         record.execute("PRAGMA user_version = 1000")
         record.commit()
     before = home.record.read_bytes()
-    refused = run("-c", REFUSED)
-    assert "Traceback" not in refused.stderr and home.record.read_bytes() == before
-    codes, sentences = eval(refused.stdout.splitlines()[-1]), refused.stderr.splitlines()
+    starts = run("-c", FAILED_STARTS)
+    assert "Traceback" not in starts.stderr and home.record.read_bytes() == before
+    codes, sentences = eval(starts.stdout.splitlines()[-1]), starts.stderr.splitlines()
     assert codes == [1] * 6 and len(sentences) == 6 and "newer" in sentences[0]
-    for name, sentence in zip(PLACES, sentences[1:], strict=True):
+    for name, sentence in zip(PATHS, sentences[1:], strict=True):
         assert name in sentence, sentence

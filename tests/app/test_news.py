@@ -1,4 +1,4 @@
-"""Notices on runs: their end, their deletion with undo, and no others."""
+"""Notices about runs: their end, and their deletion with undo."""
 
 import logging
 
@@ -45,7 +45,7 @@ def test_a_requested_stop_is_not_announced(studio, notices):
     assert studio.notices.shown == []
 
 
-def test_notes_of_a_run_go_to_the_log(studio, notices, caplog):
+def test_notes_of_a_run_are_logged(studio, notices, caplog):
     with caplog.at_level(logging.INFO, "studio"):
         studio.dispatcher.noted.emit("run-1", "69 tensors loaded.")
     assert studio.notices.shown == [] and "69 tensors loaded." in caplog.text
@@ -53,9 +53,9 @@ def test_notes_of_a_run_go_to_the_log(studio, notices, caplog):
     assert [notice.problem for notice in studio.notices.shown] == ["The record was damaged."]
 
 
-def test_deleted_runs_are_restored_by_the_button(studio, notices, monkeypatch, tmp_path):
-    back: list[tuple[Trashed, ...]] = []
-    monkeypatch.setattr(studio.dispatcher, "restore", back.append)
+def test_undo_restores_deleted_runs(studio, notices, monkeypatch, tmp_path):
+    restored: list[tuple[Trashed, ...]] = []
+    monkeypatch.setattr(studio.dispatcher, "restore", restored.append)
     first, other = (
         Trashed(name, tmp_path / name, tmp_path / "trash" / name, {"name": name}) for name in "ab"
     )
@@ -65,4 +65,4 @@ def test_deleted_runs_are_restored_by_the_button(studio, notices, monkeypatch, t
         assert notice.problem.startswith(expected) and notice.action == "Undo"
         assert notice.act is not None
         notice.act()
-        assert back[-1] == trashed
+        assert restored[-1] == trashed

@@ -66,7 +66,7 @@ def test_a_notice_can_be_acted_on_and_an_error_stays_until_closed(qtbot, notices
     (notice,) = notices.shown
     banner = banners.banner(notice)
     assert banner.isVisible() and banner.problem.text() == "The file is empty."
-    assert not hasattr(banner, "_timer"), "no clock runs out on an error"
+    assert not hasattr(banner, "_timer"), "errors do not time out"
     banner.more.click()
     assert banner.details is not None and banner.details.isVisible()
     banner.copy.click()
@@ -87,7 +87,7 @@ def test_repeated_notices_are_counted_and_errors_keep_their_text(notices, banner
     assert notices.shown[-1].advice == "Choose another."
 
 
-def test_many_messages_leave_room_for_the_page(notices, banners):
+def test_many_notices_leave_space_for_the_page(notices, banners):
     for number in range(MAX_BANNERS + 4):
         notices.error(f"Problem {number}.")
     shown = [n for n in notices.shown if banners.banner(n).isVisible()]
@@ -149,7 +149,7 @@ def fail(*_: object) -> None:
     raise ZeroDivisionError("one by nothing")
 
 
-def shown(qtbot) -> QWidget:
+def show_model(qtbot) -> QWidget:
     view = QListView()
     qtbot.addWidget(view)
     view.setModel(Broken(view))
@@ -157,7 +157,7 @@ def shown(qtbot) -> QWidget:
     return view
 
 
-def filtered(qtbot) -> QWidget:
+def filter_event(qtbot) -> QWidget:
     target = QWidget()
     qtbot.addWidget(target)
     target.installEventFilter(Broken(target))
@@ -165,54 +165,54 @@ def filtered(qtbot) -> QWidget:
     return target
 
 
-def painted(qtbot) -> QWidget:
+def paint_widget(qtbot) -> QWidget:
     widget = BrokenWidget()
     qtbot.addWidget(widget)
     QTimer.singleShot(0, widget.show)
     return widget
 
 
-def clicked(qtbot) -> None:
+def click_button(qtbot) -> None:
     button = QPushButton()
     button.clicked.connect(fail)
     button.click()
 
 
-def queued(qtbot) -> None:
+def emit_queued(qtbot) -> None:
     bell = Bell()
     bell.rung.connect(fail, Qt.ConnectionType.QueuedConnection)
     bell.rung.emit()
     QCoreApplication.processEvents()
 
 
-def in_the_pool(qtbot) -> None:
+def fail_in_pool(qtbot) -> None:
     background.run(QCoreApplication.instance(), fail, fail)
 
 
-def after_the_pool(qtbot) -> None:
+def fail_after_pool(qtbot) -> None:
     background.run(QCoreApplication.instance(), lambda: 1, fail)
 
 
-PLACES: dict[str, Callable[[Any], object]] = {  # every place from which Qt calls our code
-    "a click": clicked,
-    "a queued signal": queued,
+CALLBACKS: dict[str, Callable[[Any], object]] = {  # every kind of call from Qt
+    "a click": click_button,
+    "a queued signal": emit_queued,
     "a timer": lambda qtbot: QTimer.singleShot(0, fail),
-    "a model": shown,
-    "a filter of events": filtered,
-    "a paint event": painted,
-    "work in a thread": in_the_pool,
-    "the result of such work": after_the_pool,
+    "a model": show_model,
+    "an event filter": filter_event,
+    "a paint event": paint_widget,
+    "work in a thread": fail_in_pool,
+    "the result of that work": fail_after_pool,
 }
 
 
 @pytest.mark.usefixtures("hooks")
-@pytest.mark.parametrize("place", PLACES)
-def test_exceptions_in_qt_callbacks_are_reported(qtbot, notices, place):
-    kept = PLACES[place](qtbot)
+@pytest.mark.parametrize("kind", CALLBACKS)
+def test_exceptions_in_qt_callbacks_are_reported(qtbot, notices, kind):
+    widget = CALLBACKS[kind](qtbot)
     qtbot.waitUntil(lambda: bool(notices.shown))
     problem = notices.shown[0].problem
     assert "ZeroDivisionError: " in problem and "one by nothing" in problem
-    del kept
+    del widget
 
 
 @pytest.mark.usefixtures("hooks")

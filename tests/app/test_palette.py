@@ -27,7 +27,7 @@ def open_palette(window: QWidget, commands: list[Command]) -> Palette:
     return palette
 
 
-def test_the_beginning_of_a_title_is_best_and_every_typed_word_counts():
+def test_title_prefixes_rank_first_and_every_typed_word_must_match():
     commands = [command("Recent runs"), command("Runs"), command("Data", hint="of runs")]
     scores = [score("run", c) for c in commands]
     assert scores[1] is not None and scores[0] is not None and scores[2] is not None

@@ -1,4 +1,4 @@
-"""Early tasks: modules at once, pages while idle, each in small pieces."""
+"""Preloading: modules immediately, pages while the user is idle."""
 
 from functools import partial
 
@@ -11,8 +11,8 @@ from app.preloader import Preloader
 
 
 @pytest.fixture
-def still(qapp: QApplication, monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
-    """Simulates an idle user."""
+def idle_user(qapp: QApplication, monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    """Simulate an idle user."""
     monkeypatch.setattr(QCursor, "pos", lambda: QPoint(1, 1))
     for name in ("activeModalWidget", "activePopupWidget", "focusWidget"):
         monkeypatch.setattr(QApplication, name, lambda: None)
@@ -27,26 +27,26 @@ def done() -> list[str]:
 
 
 @pytest.fixture
-def early(done: list[str]) -> Preloader:
+def preloader(done: list[str]) -> Preloader:
     modules = [partial(done.append, "module")]
     pages = [partial(done.append, "page")]
     return Preloader(iter(modules), iter(pages))
 
 
-def test_modules_are_loaded_immediately_and_pages_while_idle(still, early, done):
-    still.setattr("app.preloader.freeze_modules", lambda: done.append("kept"))
-    early.begin()
-    early._on_tick()
-    assert done == ["module", "kept"] and not early.is_over
-    early._on_tick()
-    assert done == ["module", "kept", "page"] and early.is_over
+def test_modules_are_loaded_immediately_and_pages_while_idle(idle_user, preloader, done):
+    idle_user.setattr("app.preloader.freeze_modules", lambda: done.append("frozen"))
+    preloader.begin()
+    preloader._on_tick()
+    assert done == ["module", "frozen"] and not preloader.is_over
+    preloader._on_tick()
+    assert done == ["module", "frozen", "page"] and preloader.is_over
 
 
-def test_pages_but_not_modules_wait_for_activity(still, early, done):
-    early.begin()
-    early._on_tick()
-    still.setattr(QCursor, "pos", lambda: QPoint(2, 1))
-    early._on_tick()
+def test_pages_but_not_modules_wait_for_activity(idle_user, preloader, done):
+    preloader.begin()
+    preloader._on_tick()
+    idle_user.setattr(QCursor, "pos", lambda: QPoint(2, 1))
+    preloader._on_tick()
     assert done == ["module"]
-    early._on_tick()
+    preloader._on_tick()
     assert done == ["module", "page"]

@@ -1,14 +1,14 @@
-"""The PySide6 that is installed keeps the counts of references to None, True and False right.
+"""The installed PySide6 counts references to None, True and False correctly.
 
 PySide6 6.12.0 does not on Python 3.11: every call of a method without a result loses a reference
 to None, every emitted bool signal one to True, and after some thousand calls the interpreter dies
-with “Fatal Python error: none_dealloc”. Python 3.12 and newer are not hurt.
+with “Fatal Python error: none_dealloc”. Python 3.12 and newer are not affected.
 """
 
 import subprocess
 import sys
 
-ROUNDS = """
+SCRIPT = """
 import sys
 from PySide6.QtCore import QObject, Signal
 
@@ -37,12 +37,12 @@ before = counts()
 for _ in range(500):
     work()
 lost = [(old - new) / 500 for old, new in zip(before, counts())]
-print("references lost in each round (None, True, False):", lost)
+print("references lost per round (None, True, False):", lost)
 sys.exit(any(count > 0.4 for count in lost))
 """
 
 
 def test_calls_and_signals_lose_no_references():
-    # in a process of its own, because the failure is a crash
-    done = subprocess.run([sys.executable, "-c", ROUNDS], capture_output=True, text=True)
+    # in a separate process, because a failure crashes it
+    done = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -49,7 +49,7 @@ def test_jobs_are_trained_in_the_background_in_order(home, job_file, capsys):
     assert "The queue is empty." in capsys.readouterr().out
 
 
-def test_a_job_starts_after_the_run_that_is_named(home, job_file, capsys):
+def test_a_job_starts_after_the_given_run(home, job_file, capsys):
     assert main(["queue", str(job_file), "--after", "nothing"]) == 1
     assert "There is no run nothing." in capsys.readouterr().err
     assert not list(home.runs.iterdir()), "nothing was added"
@@ -79,7 +79,7 @@ def test_the_queue_is_printed_as_json_and_a_failure_is_reported(home, job_file, 
     until(lambda: is_idle(home))
 
 
-def test_the_program_is_its_own_runner(home):
-    """In the packaged program the runner is the program itself."""
+def test_the_program_runs_as_queue_runner(home):
+    """The packaged program has no separate runner."""
     assert main(["--queue-runner"]) == 0
     assert home.record.exists() and is_idle(home)

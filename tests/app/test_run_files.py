@@ -54,11 +54,11 @@ def test_runs_are_moved_from_one_home_to_another(two_runs, tmp_path, monkeypatch
     assert runs["one"].star and runs["one"].tags == ["paper", "second try"]
     assert runs["two"].name == "two" and runs["two"].tags == []
     assert [f.name for f in RunFolder(other.runs / "one").checkpoint_folders()] == ["step-00000002"]
-    assert main(["import-runs", str(file)]) == 1, "they are there already"
+    assert main(["import-runs", str(file)]) == 1, "imported already"
     assert "already in the list of runs" in capsys.readouterr().err
 
 
-def test_what_cannot_be_exported_or_imported_is_refused(home, tmp_path, capsys, two_runs):
+def test_invalid_exports_and_imports_are_refused(home, tmp_path, capsys, two_runs):
     assert main(["export-runs", "nothing", "--to", str(tmp_path / "x.zip")]) == 1
     assert "There is no run nothing." in capsys.readouterr().err
     assert not (tmp_path / "x.zip").exists()

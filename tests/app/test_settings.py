@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QLabel, QSplitter
 from app.settings import Preferences, Settings
 
 
-def test_a_preference_is_saved_and_a_wrong_value_refused(qtbot, tmp_path):
+def test_a_preference_is_saved_and_an_invalid_value_refused(qtbot, tmp_path):
     file = tmp_path / "settings.json"
     settings = Settings(file)
     with qtbot.waitSignal(settings.changed) as signal:
@@ -32,7 +32,7 @@ def test_a_preference_is_saved_and_a_wrong_value_refused(qtbot, tmp_path):
 def test_the_sizes_of_a_splitter_are_restored(qtbot, tmp_path):
     file = tmp_path / "settings.json"
 
-    def splitter(settings: Settings) -> QSplitter:
+    def make_splitter(settings: Settings) -> QSplitter:
         splitter = QSplitter(Qt.Orientation.Horizontal)
         qtbot.addWidget(splitter)
         for text in ("left", "right"):
@@ -43,12 +43,12 @@ def test_the_sizes_of_a_splitter_are_restored(qtbot, tmp_path):
         return splitter
 
     settings = Settings(file)
-    first = splitter(settings)
+    first = make_splitter(settings)
     first.setSizes([100, 400])
     first.splitterMoved.emit(100, 1)
     sizes = first.sizes()
     settings.close()
-    assert splitter(Settings(file)).sizes() == sizes
+    assert make_splitter(Settings(file)).sizes() == sizes
 
 
 def test_a_damaged_file_does_not_prevent_the_start(qtbot, tmp_path):
@@ -57,16 +57,16 @@ def test_a_damaged_file_does_not_prevent_the_start(qtbot, tmp_path):
     settings.set("theme", "dark")
     settings.set_state("page", "runs")
     settings.close()
-    whole = file.read_bytes()
-    dice = random.Random(1)
+    content = file.read_bytes()
+    rng = random.Random(1)
     for _ in range(100):
-        damaged = bytearray(whole)
-        for _ in range(dice.randint(1, 5)):
-            damaged[dice.randrange(len(damaged))] = dice.randrange(256)
-        file.write_bytes(bytes(damaged[: dice.randrange(len(damaged) + 1)]))
-        again = Settings(file)
-        assert isinstance(again.preferences, Preferences)
-        again.get_state("page")
+        damaged = bytearray(content)
+        for _ in range(rng.randint(1, 5)):
+            damaged[rng.randrange(len(damaged))] = rng.randrange(256)
+        file.write_bytes(bytes(damaged[: rng.randrange(len(damaged) + 1)]))
+        settings = Settings(file)
+        assert isinstance(settings.preferences, Preferences)
+        settings.get_state("page")
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""One window for each home, by real processes."""
+"""One window per home, checked with real processes."""
 
 import contextlib
 import os
@@ -17,10 +17,10 @@ from engine.errors import StudioError
 from engine.files.home import Home
 from engine.runs.lock import hold
 
-CODE = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[2]
 
-# takes the home if it can, says whether, and keeps it until its input ends
-CLAIMING = """
+# claims the home, prints the result, and holds it until stdin closes
+CLAIM_HOME = """
 import sys
 from pathlib import Path
 from engine.errors import StudioError
@@ -34,8 +34,8 @@ except StudioError:
     sys.stdin.read()
 """
 
-# rings at the window that has the home, and says whether somebody answered
-RINGING = """
+# activates the window of the home, and prints whether it answered
+ACTIVATE_WINDOW = """
 import sys
 from pathlib import Path
 from app.shell.opening import activate_running
@@ -47,7 +47,7 @@ print("heard" if activate_running(Home(Path(sys.argv[1]))) else "silence", flush
 def start(script: str, path: Path) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [sys.executable, "-c", script, str(path)],
-        cwd=CODE,
+        cwd=ROOT,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
@@ -65,71 +65,71 @@ def end(*processes: subprocess.Popen[str]) -> None:
 
 
 def test_only_one_of_several_processes_gets_the_home(home):
-    racers = [start(CLAIMING, home.lock) for _ in range(6)]
+    processes = [start(CLAIM_HOME, home.lock) for _ in range(6)]
     try:
-        results = [read_line(racer) for racer in racers]
+        results = [read_line(process) for process in processes]
     finally:
-        end(*racers)
+        end(*processes)
     assert sorted(results) == ["mine"] + ["theirs"] * 5
 
 
 def test_the_home_is_free_after_its_window_was_killed(home):
-    owner = start(CLAIMING, home.lock)
+    owner = start(CLAIM_HOME, home.lock)
     assert read_line(owner) == "mine"
     os.kill(owner.pid, signal.SIGKILL)
     end(owner)
-    assert home.lock.exists(), "the file is left, and its lock is gone"
+    assert home.lock.exists(), "the file remains without its lock"
     with hold(home.lock, StudioError("it is held")):
         pass
 
 
 def test_a_second_start_notifies_the_first_unless_it_was_killed(qtbot, home):
-    rings: list[bool] = []
+    activations: list[bool] = []
     if os.name == "posix":
         (Path(QDir.tempPath()) / server_name(home)).write_text("")
-    owner = _owner(home, rings)
-    second = start(RINGING, home.root)
+    server = _listen(home, activations)
+    second = start(ACTIVATE_WINDOW, home.root)
     qtbot.waitUntil(lambda: second.poll() is not None, timeout=60_000)
-    assert read_line(second) == "heard" and rings == [True]
+    assert read_line(second) == "heard" and activations == [True]
     end(second)
-    owner.deleteLater()
+    server.deleteLater()
 
 
-@pytest.mark.skipif(os.name != "posix", reason="rights of sockets are POSIX's")
+@pytest.mark.skipif(os.name != "posix", reason="needs permissions of sockets")
 def test_the_socket_is_for_this_user_alone(qtbot, home):
-    owner = _owner(home, [])
+    server = _listen(home, [])
     path = Path(QDir.tempPath()) / server_name(home)
     assert path.stat().st_mode & 0o077 == 0
-    owner.deleteLater()
+    server.deleteLater()
 
 
-@pytest.mark.skipif(os.name != "posix", reason="rights of sockets are POSIX's")
-def test_any_message_to_the_socket_only_rings(qtbot, home):
-    rings: list[bool] = []
-    owner = _owner(home, rings)
+@pytest.mark.skipif(os.name != "posix", reason="needs permissions of sockets")
+def test_any_message_to_the_socket_only_activates_the_window(qtbot, home):
+    activations: list[bool] = []
+    server = _listen(home, activations)
     path = str(Path(QDir.tempPath()) / server_name(home))
-    dice = random.Random(49)
+    rng = random.Random(49)
     for number in range(1, 41):
-        with socket.socket(socket.AF_UNIX) as caller:
-            caller.connect(path)
-            with contextlib.suppress(OSError):  # it may have been answered and closed already
+        with socket.socket(socket.AF_UNIX) as client:
+            client.connect(path)
+            with contextlib.suppress(OSError):  # may be answered and closed already
                 for _ in range(50):
-                    caller.send(dice.randbytes(dice.choice((0, 1, 100, 4000))), socket.MSG_DONTWAIT)
-            qtbot.waitUntil(lambda number=number: len(rings) == number)
-    owner.deleteLater()
+                    client.send(rng.randbytes(rng.choice((0, 1, 100, 4000))), socket.MSG_DONTWAIT)
+            qtbot.waitUntil(lambda number=number: len(activations) == number)
+    server.deleteLater()
 
 
-@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="root alone may")
-def test_another_user_cannot_ring(qtbot, home):
-    owner = _owner(home, [])
-    knock = "socket.socket(socket.AF_UNIX).connect(sys.argv[1])"
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="needs root")
+def test_another_user_cannot_connect(qtbot, home):
+    server = _listen(home, [])
+    connect = "socket.socket(socket.AF_UNIX).connect(sys.argv[1])"
     path = Path(QDir.tempPath()) / server_name(home)
     done = subprocess.run(
-        [sys.executable, "-S", "-c", f"import os, socket, sys; os.setuid(65534); {knock}", path],
+        [sys.executable, "-S", "-c", f"import os, socket, sys; os.setuid(65534); {connect}", path],
         capture_output=True, text=True,
     )  # fmt: skip
     assert done.returncode and "PermissionError" in done.stderr
-    owner.deleteLater()
+    server.deleteLater()
 
 
 def test_every_home_has_its_own_server_name(home, monkeypatch, tmp_path):
@@ -142,9 +142,9 @@ def test_every_home_has_its_own_server_name(home, monkeypatch, tmp_path):
     assert server_name(first) == server_name(Home(tmp_path / "link"))
 
 
-def _owner(home: Home, rings: list[bool]) -> InstanceServer:
+def _listen(home: Home, activations: list[bool]) -> InstanceServer:
     application = QCoreApplication.instance()
     assert application is not None
-    bell = InstanceServer(home, lambda: rings.append(True), application)
-    assert bell.is_listening
-    return bell
+    server = InstanceServer(home, lambda: activations.append(True), application)
+    assert server.is_listening
+    return server

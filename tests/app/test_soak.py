@@ -1,6 +1,6 @@
-"""A window that is used for long keeps what it takes: memory, open files and threads. With --long.
+"""Memory, open files and threads of the window do not grow in a long session; needs --long.
 
-What it does is real: pages, the rows of a data set, notices, a run that ends, dialogs that close.
+The session opens pages, a data set and the palette, ends runs and closes notices.
 """
 
 import gc
@@ -39,7 +39,7 @@ def test_memory_does_not_grow_in_a_long_session(qtbot, studio):
     window.show()
     studio.settings.set("ask_on_close", False)
     notices: Notices = studio.notices
-    process, rounds, looks = psutil.Process(), 0, list[tuple[int, int, int]]()
+    process, rounds, samples = psutil.Process(), 0, list[tuple[int, int, int]]()
     end = time.monotonic() + MINUTES * 60
     while time.monotonic() < end:
         rounds += 1
@@ -57,8 +57,8 @@ def test_memory_does_not_grow_in_a_long_session(qtbot, studio):
             notices.close(notices.shown[0])
         qtbot.wait(30)
         if rounds % 5 == 0:
-            looks.append(measure(process))
-    first, last = looks[len(looks) // 3], looks[-1]
+            samples.append(measure(process))
+    first, last = samples[len(samples) // 3], samples[-1]
     print(f"{rounds} rounds in {MINUTES:g} minutes: first third and end {first}, {last}")
     assert last[0] - first[0] < GROWTH
     assert last[1] <= first[1] and last[2] <= first[2]

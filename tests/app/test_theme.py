@@ -1,4 +1,4 @@
-"""Colours can be read, and change together."""
+"""Colours are readable and follow the theme."""
 
 import re
 from itertools import combinations, product
@@ -21,23 +21,23 @@ LIGHT, DARK = {role: role.light for role in Role}, {role: role.dark for role in 
 TEXTS = (Role.TEXT, Role.MUTED, Role.ACCENT, Role.GOOD, Role.WARN, Role.BAD)
 
 
-def contrast(one: str, other: str) -> float:
+def contrast(first: str, second: str) -> float:
     """WCAG 2: from 1 to 21."""
 
-    def light(name: str) -> float:
+    def luminance(name: str) -> float:
         parts = [QColor(name).redF(), QColor(name).greenF(), QColor(name).blueF()]
         linear = [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
         return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
-    upper, lower = sorted((light(one), light(other)), reverse=True)
-    return (upper + 0.05) / (lower + 0.05)
+    lighter, darker = sorted((luminance(first), luminance(second)), reverse=True)
+    return (lighter + 0.05) / (darker + 0.05)
 
 
 @pytest.mark.parametrize("colours", [LIGHT, DARK], ids=["light", "dark"])
 def test_every_text_is_readable_on_every_background(colours):
-    for ground in (Role.WINDOW, Role.SURFACE, Role.RAISED):
+    for background in (Role.WINDOW, Role.SURFACE, Role.RAISED):
         for text in TEXTS:
-            assert contrast(colours[text], colours[ground]) >= 4.5, (text, ground)
+            assert contrast(colours[text], colours[background]) >= 4.5, (text, background)
     assert contrast(colours[Role.ON_ACCENT], colours[Role.ACCENT]) >= 4.5
     assert contrast(colours[Role.ON_ACCENT], colours[Role.ACCENT_HOVER]) >= 4.5
     assert contrast(colours[Role.TEXT], colours[Role.ACCENT_SOFT]) >= 4.5
@@ -48,45 +48,45 @@ def test_every_text_is_readable_on_every_background(colours):
 
 def test_chart_colours_differ_for_every_kind_of_colour_vision(qapp):
     for colours, vision in product((LIGHT, DARK), VISIONS):
-        shown = [simulate(colours[role], vision) for role in CHART]
-        apart = {(n, m): difference(shown[n], shown[m]) for n, m in combinations(range(8), 2)}
-        assert min(apart.values()) >= 10, (vision, min(apart, key=apart.__getitem__))
-        first = [apart[pair] for pair in apart if max(pair) < 4]
-        assert min(first) >= 13, "few series have the colours that differ most"
-        for (n, m), distance in apart.items():
+        seen = [simulate(colours[role], vision) for role in CHART]
+        distances = {(n, m): difference(seen[n], seen[m]) for n, m in combinations(range(8), 2)}
+        assert min(distances.values()) >= 10, (vision, min(distances, key=distances.__getitem__))
+        first_four = [distances[pair] for pair in distances if max(pair) < 4]
+        assert min(first_four) >= 13, "the first colours differ most"
+        for (n, m), distance in distances.items():
             same_dashes = chart_pen(n).dashPattern() == chart_pen(m).dashPattern()
             assert distance >= CLOSE or not same_dashes, (vision, n + 1, m + 1, distance)
 
 
 def test_the_difference_of_colours_is_ciede2000():
-    """Three pairs of the data that Sharma and others 2005 published for testing."""
-    for one, other, expected in (
+    """Three pairs of the test data of Sharma et al. 2005."""
+    for first, second, expected in (
         ((50, 2.6772, -79.7751), (50, 0, -82.7485), 2.0425),
         ((50, 2.5, 0), (73, 25, -18), 27.1492),
         ((22.7233, 20.0904, -46.6940), (23.0331, 14.9730, -42.5619), 2.0373),
     ):
-        assert difference(np.array(one), np.array(other)) == pytest.approx(expected, abs=1e-4)
+        assert difference(np.array(first), np.array(second)) == pytest.approx(expected, abs=1e-4)
 
 
 def test_series_of_one_colour_differ_in_their_dashes(qapp):
-    looks = [(pen.color().name(), tuple(pen.dashPattern())) for pen in map(chart_pen, range(32))]
-    assert len(set(looks)) == 32
+    styles = [(pen.color().name(), tuple(pen.dashPattern())) for pen in map(chart_pen, range(32))]
+    assert len(set(styles)) == 32
 
 
 def test_chart_colours_are_not_used_outside_charts():
     """Other code uses the named colours of the theme."""
-    meanings = [theme.SEGMENTS[1], theme.SIDES[1], theme.SIGNS[1]]
-    assert len(set(meanings)) == len(meanings)
-    firsts = {theme.SEGMENTS[0], theme.SIDES[0], theme.SIGNS[0]}
-    assert firsts == {CHART[0]} and theme.PICKED not in CHART
+    other_colours = [theme.SEGMENTS[1], theme.SIDES[1], theme.SIGNS[1]]
+    assert len(set(other_colours)) == len(other_colours)
+    first_colours = {theme.SEGMENTS[0], theme.SIDES[0], theme.SIGNS[0]}
+    assert first_colours == {CHART[0]} and theme.PICKED not in CHART
     app = Path(theme.__file__).parent
-    wrong = [
-        f"{file.name}: {found}"
+    uses = [
+        f"{file.name}: {name}"
         for file in app.rglob("*.py")
         if file.name != "theme.py"
-        for found in re.findall(r"CHART_[2-8]", file.read_text(encoding="utf-8"))
+        for name in re.findall(r"CHART_[2-8]", file.read_text(encoding="utf-8"))
     ]
-    assert wrong == []
+    assert uses == []
 
 
 def test_a_change_of_the_theme_repaints_existing_widgets(qtbot, set_theme):
@@ -106,7 +106,7 @@ def test_a_change_of_the_theme_repaints_existing_widgets(qtbot, set_theme):
     dark = window.grab().toImage()
     assert dark.pixelColor(2, 2) == QColor(DARK[Role.WINDOW])
     set_theme("light")
-    assert window.grab().toImage() == light, "light, dark and light again is light"
+    assert window.grab().toImage() == light, "light again after dark"
     assert dark != light
 
 
@@ -133,8 +133,8 @@ def test_icons_take_the_colour_of_the_theme_at_any_size(qapp, set_theme):
             darkest = max(drawn, key=lambda pixel: pixel.alpha())
             expected = QColor(colours[Role.TEXT])
             assert darkest.alpha() > 128, (choice, side)
-            for one, other in zip(darkest.toTuple()[:3], expected.toTuple()[:3], strict=True):
-                assert abs(one - other) < 6, (choice, side)
+            for first, second in zip(darkest.toTuple()[:3], expected.toTuple()[:3], strict=True):
+                assert abs(first - second) < 6, (choice, side)
 
 
 def test_icons_that_are_used_are_shipped_with_licences_and_no_others(qapp):
@@ -162,10 +162,10 @@ def test_tabs_that_do_not_fit_are_scrolled_by_visible_arrows(qtbot, set_theme):
     for choice, button in product(("light", "dark"), arrows):
         set_theme(choice)
         picture = button.grab().toImage()
-        ground = picture.pixelColor(0, 0)
-        inked = sum(
-            abs(picture.pixelColor(x, y).lightness() - ground.lightness()) > 60
+        background = picture.pixelColor(0, 0)
+        visible_pixels = sum(
+            abs(picture.pixelColor(x, y).lightness() - background.lightness()) > 60
             for x in range(picture.width())
             for y in range(picture.height())
         )
-        assert button.width() >= 20 and inked >= 10
+        assert button.width() >= 20 and visible_pixels >= 10

@@ -1,4 +1,4 @@
-"""The texts of the window: a number and its word agree, and a file brings another language."""
+"""Translated texts: English plurals, and languages added by a file."""
 
 import ast
 import re
@@ -35,8 +35,8 @@ POLISH_LANGUAGE = Language("pl", "Polski", polish_form, forms=3)
 
 
 @pytest.fixture
-def spoken(qapp, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    """A language that is a file and a line."""
+def polish(qapp, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Polish, added by a file and an entry of LANGUAGES."""
     (tmp_path / "translations").mkdir()
     (tmp_path / "translations" / "pl.ts").write_text(POLISH, encoding="utf-8")
     monkeypatch.setattr(translation, "resources", lambda: tmp_path)
@@ -51,26 +51,26 @@ def test_english_plurals_follow_the_number(qapp):
     english = Translator()
     qapp.installTranslator(english)
     try:
-        speaker = QObject()
-        assert speaker.tr("%n run(s) of %n class(es)", "", 1) == "1 run of 1 class"
-        assert speaker.tr("%n run(s) of %n class(es)", "", 2) == "2 runs of 2 classes"
-        assert speaker.tr("%n run(s)", "", 0) == "0 runs"
-        assert speaker.tr("no number (s)") == "no number (s)"
+        translatable = QObject()
+        assert translatable.tr("%n run(s) of %n class(es)", "", 1) == "1 run of 1 class"
+        assert translatable.tr("%n run(s) of %n class(es)", "", 2) == "2 runs of 2 classes"
+        assert translatable.tr("%n run(s)", "", 0) == "0 runs"
+        assert translatable.tr("no number (s)") == "no number (s)"
         translate = QCoreApplication.translate
         assert translate("numbers", "%n minute(s) ago", "", 5) == "5 minutes ago"
     finally:
         qapp.removeTranslator(english)
 
 
-def test_a_file_and_a_line_make_a_language(spoken):
+def test_a_language_is_added_by_a_file_and_an_entry(polish):
     assert QObject().tr("Runs") == in_language("Runs") == "Przebiegi"
     assert tr("Open", comment="state") == "Otwarty" and tr("Open") == "Open"
     assert [tr("%n run(s)", n) for n in (1, 3, 5)] == ["1 bieg", "3 biegi", "5 biegów"]
-    assert tr("Data") == "Data", "what is not translated yet stays English"
+    assert tr("Data") == "Data", "untranslated texts stay English"
     assert tr("%n step(s)", 1) == "1 step"
     assert translated(phrase("{n} row(s) of {name}", n=3, name="a.csv")) == "a.csv: 3 wiersze"
     assert translated(phrase("{n} cell(s)", n=1)) == "1 cell"
-    assert translated("Runs") == "Runs", "a plain text, such as a name, is left as it is"
+    assert translated("Runs") == "Runs", "plain text, such as a name, is unchanged"
     assert translation.find_language("pl").name == "Polski"
     assert translation.find_language("tlh").code == "en"
 
@@ -78,49 +78,49 @@ def test_a_file_and_a_line_make_a_language(spoken):
 def test_texts_of_every_kind_are_collected():
     collected = {text.source: text for text in texts.collect()}
     assert collected["Runs"].context == "app"
-    assert "{where}: {problem}" in collected, "of an error of the engine"
+    assert "{where}: {problem}" in collected, "from engine errors"
     assert collected["Weight decay"].context == "settings"
-    assert "# Attention" in collected, "of the help"
+    assert "# Attention" in collected, "from the help"
     assert any(text.context == "command line" for text in collected.values())
     assert all(text.source.strip() for text in collected.values())
     assert all(len(text.places) == len(set(text.places)) for text in collected.values())
     assert len(collected) > 1500
 
 
-def test_a_file_keeps_what_was_translated(tmp_path):
-    before = tmp_path / "pl.ts"
-    before.write_text(POLISH, encoding="utf-8")
-    now = [texts.Found("app", "Runs"), texts.Found("app", "%n run(s)"), texts.Found("app", "New")]
-    before.write_bytes(texts.render(POLISH_LANGUAGE, now, before))
-    known = dict(entries(before))
-    assert known["Runs", ""] == ("Przebiegi",)
-    assert known["%n run(s)", ""] == ("%n bieg", "%n biegi", "%n biegów")
-    assert known["New", ""] == ("",)
-    assert b"vanished" in before.read_bytes() and known["Open", "state"] == ("Otwarty",)
+def test_updating_a_file_keeps_its_translations(tmp_path):
+    file = tmp_path / "pl.ts"
+    file.write_text(POLISH, encoding="utf-8")
+    found = [texts.Found("app", "Runs"), texts.Found("app", "%n run(s)"), texts.Found("app", "New")]
+    file.write_bytes(texts.render(POLISH_LANGUAGE, found, file))
+    translations = dict(entries(file))
+    assert translations["Runs", ""] == ("Przebiegi",)
+    assert translations["%n run(s)", ""] == ("%n bieg", "%n biegi", "%n biegów")
+    assert translations["New", ""] == ("",)
+    assert b"vanished" in file.read_bytes() and translations["Open", "state"] == ("Otwarty",)
 
 
-SHOWS = {
+SETTERS = {
     *("setText", "setWindowTitle", "setToolTip", "setPlaceholderText", "setAccessibleName"),
     *("setAccessibleDescription", "setTitle", "setSuffix", "setPrefix", "setSpecialValueText"),
     *("addTab", "addAction", "Text", "OneLine", "QLabel", "QPushButton", "QCheckBox", "Switch"),
     *("plain", "quiet", "primary", "tooltip"),
 }
 NAMES = {"BERT Studio", "HF_TOKEN"}  # the same in every language
-KEYS = {"Title", "Description"}  # of the metadata of a picture
+KEYS = {"Title", "Description"}  # of picture metadata
 
 
-def test_no_widget_shows_a_literal_that_is_not_translated():
-    """An English word in a literal that goes to a widget outside `tr`."""
-    wrong = []
-    shows = re.compile(rf"\b(?:{'|'.join(sorted(SHOWS))})\(\s*f?[\"']")
+def test_widgets_show_no_untranslated_literals():
+    """Finds English words in literals passed to widgets without `tr`."""
+    literals = []
+    pattern = re.compile(rf"\b(?:{'|'.join(sorted(SETTERS))})\(\s*f?[\"']")
     for file in sorted((texts.ROOT / "app").rglob("*.py")):
         source = file.read_text("utf-8")
-        for call in ast.walk(ast.parse(source)) if shows.search(source) else ():
+        for call in ast.walk(ast.parse(source)) if pattern.search(source) else ():
             if not isinstance(call, ast.Call) or not call.args:
                 continue
             function = call.func
             name = function.attr if isinstance(function, ast.Attribute) else None
-            if (name or getattr(function, "id", None)) not in SHOWS:
+            if (name or getattr(function, "id", None)) not in SETTERS:
                 continue
             text = call.args[0]
             parts = text.values if isinstance(text, ast.JoinedStr) else [text]
@@ -128,5 +128,5 @@ def test_no_widget_shows_a_literal_that_is_not_translated():
                 literal = part.value if isinstance(part, ast.Constant) else ""
                 is_word = isinstance(literal, str) and re.search(r"[A-Za-z]{3}", literal)
                 if is_word and not literal.startswith("%(") and literal not in NAMES | KEYS:
-                    wrong.append(f"{file}:{call.lineno}: {literal!r}")
-    assert not wrong, "\n".join(wrong)
+                    literals.append(f"{file}:{call.lineno}: {literal!r}")
+    assert not literals, "\n".join(literals)

@@ -9,7 +9,7 @@ from PySide6.QtCore import QMimeData, QPoint, QPointF, QRect, Qt, QTimer, QUrl
 from PySide6.QtGui import QCursor, QDragEnterEvent, QDropEvent, QScreen
 from PySide6.QtWidgets import QApplication, QLabel, QLineEdit, QPushButton, QVBoxLayout, QWidget
 
-from app import window as frame
+from app import window as window_module
 from app.notices import Notices
 from app.running import RunningRun
 from app.studio import Studio
@@ -23,13 +23,13 @@ from tests.app.accessible import assert_accessible
 class FakePage(QWidget):
     """A page that records its arguments."""
 
-    def __init__(self, title: str, takes: str = "") -> None:
+    def __init__(self, title: str, suffix: str = "") -> None:
         super().__init__()
         label = QLabel(title, textFormat=Qt.TextFormat.PlainText)
         QVBoxLayout(self).addWidget(label)
         self.arguments: list[object] = []
         self.dropped: list[Path] = []
-        self._takes = takes
+        self._suffix = suffix
         self.has_rest = False
 
     def create_rest(self) -> None:
@@ -39,30 +39,30 @@ class FakePage(QWidget):
         self.arguments.append(argument)
 
     def accept_drop(self, paths: list[Path]) -> bool:
-        if self._takes and all(path.suffix == self._takes for path in paths):
+        if self._suffix and all(path.suffix == self._suffix for path in paths):
             self.dropped += paths
             return True
         return False
 
 
-def entry(key: str, keys: str, takes: str = "", is_large: bool = False) -> PageEntry:
+def entry(key: str, keys: str, suffix: str = "", is_large: bool = False) -> PageEntry:
     return PageEntry(
-        key, key.title(), "house", keys, lambda _: FakePage(key, takes), is_large=is_large
+        key, key.title(), "house", keys, lambda _: FakePage(key, suffix), is_large=is_large
     )
 
 
 @pytest.fixture
 def pages(monkeypatch: pytest.MonkeyPatch) -> None:
     """Replace the pages, so that only the main window is tested."""
-    known = [
+    entries = [
         entry("home", "Ctrl+1"),
         entry("data", "Ctrl+2", ".csv"),
         entry("models", "Ctrl+3"),
         entry("train", "Ctrl+4", is_large=True),
         entry("runs", "Ctrl+5"),
     ]
-    monkeypatch.setattr(frame, "PAGES", known)
-    monkeypatch.setattr(frame, "LOWER_PAGES", [entry("settings", "Ctrl+,")])
+    monkeypatch.setattr(window_module, "PAGES", entries)
+    monkeypatch.setattr(window_module, "LOWER_PAGES", [entry("settings", "Ctrl+,")])
 
 
 @pytest.fixture
@@ -82,7 +82,7 @@ def page(window: MainWindow, key: str) -> FakePage:
     return page
 
 
-def test_pages_are_reached_by_their_keys_and_by_arrows_and_space(qtbot, window):
+def test_pages_open_by_shortcut_and_by_arrows_and_space(qtbot, window):
     for number, key in enumerate(("home", "data", "models", "train", "runs")):
         qtbot.keyClick(window, Qt.Key(Qt.Key.Key_1 + number), Qt.KeyboardModifier.ControlModifier)
         assert window.current == key
@@ -103,20 +103,20 @@ def test_a_page_is_created_when_first_shown_and_restored_at_the_next_start(windo
     window.studio.go.emit("runs", None)
     assert page(window, "runs").arguments == [{"run": "x"}, None]
     window.go("models")
-    again = MainWindow(window.studio)
-    qtbot.addWidget(again)
-    assert again.current == "models"
+    restarted = MainWindow(window.studio)
+    qtbot.addWidget(restarted)
+    assert restarted.current == "models"
 
 
-@pytest.mark.parametrize("wants", [True, False])
-def test_the_focus_set_by_the_first_page_is_kept(qtbot, window, monkeypatch, wants):
-    class Typing(FakePage):
+@pytest.mark.parametrize("sets_focus", [True, False])
+def test_the_focus_set_by_the_first_page_is_kept(qtbot, window, monkeypatch, sets_focus):
+    class PageWithField(FakePage):
         def arrive(self, argument: object) -> None:
             self.text = QLineEdit(self)
-            if wants:
+            if sets_focus:
                 self.text.setFocus()
 
-    page = Typing("typing")
+    page = PageWithField("typing")
 
     def make(window: MainWindow, key: str) -> FakePage:
         window.pages[key] = page
@@ -124,13 +124,13 @@ def test_the_focus_set_by_the_first_page_is_kept(qtbot, window, monkeypatch, wan
         return page
 
     monkeypatch.setattr(MainWindow, "_make", make)
-    again = MainWindow(window.studio)
-    qtbot.addWidget(again)
-    again.begin()
-    assert again.focusWidget() is (page.text if wants else again.stack)
+    restarted = MainWindow(window.studio)
+    qtbot.addWidget(restarted)
+    restarted.begin()
+    assert restarted.focusWidget() is (page.text if sets_focus else restarted.stack)
 
 
-def test_the_palette_leads_to_a_page_and_to_help(qtbot, window):
+def test_the_palette_opens_pages_and_help(qtbot, window):
     qtbot.keyClick(window, Qt.Key.Key_K, Qt.KeyboardModifier.ControlModifier)
     palette = window._palette
     assert palette is not None and palette.isVisible()
@@ -143,37 +143,37 @@ def test_the_palette_leads_to_a_page_and_to_help(qtbot, window):
     assert palette is not None
     qtbot.keyClicks(palette.line, "help rollout")
     qtbot.keyClick(palette.line, Qt.Key.Key_Return)
-    opened = window.findChild(HelpWindow)
-    assert opened is not None and opened.isVisible()
-    assert opened.view.shown() == "attention-rollout"
-    opened.close()
+    help_window = window.findChild(HelpWindow)
+    assert help_window is not None and help_window.isVisible()
+    assert help_window.view.shown() == "attention-rollout"
+    help_window.close()
 
 
-def test_f1_opens_the_help_for_what_has_the_focus(qtbot, window):
+def test_f1_opens_the_help_of_the_focused_widget(qtbot, window):
     for key, entry in window.entries.items():
         window.go(key)
         window.stack.setFocus()
         qtbot.keyClick(window, Qt.Key.Key_F1)
-        opened = window.findChild(HelpWindow)
-        assert opened is not None and opened.view.shown() == entry.help
-        opened.close()
+        help_window = window.findChild(HelpWindow)
+        assert help_window is not None and help_window.view.shown() == entry.help
+        help_window.close()
         window.activateWindow()
     field = QLineEdit(window)
     set_help(field, "charts")
     field.show()
     field.setFocus()
     qtbot.keyClick(field, Qt.Key.Key_F1)
-    opened = window.findChild(HelpWindow)
-    assert opened is not None and opened.view.shown() == "charts"
-    opened.close()
+    help_window = window.findChild(HelpWindow)
+    assert help_window is not None and help_window.view.shown() == "charts"
+    help_window.close()
 
 
 def test_a_dead_drive_does_not_block_the_window(qtbot, window, tmp_path, monkeypatch):
-    answers, is_dir = threading.Event(), Path.is_dir
+    drive_answers, is_dir = threading.Event(), Path.is_dir
 
     def slow(path: Path) -> bool:
         if path.name == "dead":
-            assert answers.wait(20)
+            assert drive_answers.wait(20)
         return is_dir(path)
 
     monkeypatch.setattr(Path, "is_dir", slow)
@@ -182,14 +182,14 @@ def test_a_dead_drive_does_not_block_the_window(qtbot, window, tmp_path, monkeyp
     QTimer.singleShot(50, lambda: ticks.append(1))
     qtbot.waitUntil(lambda: bool(ticks))  # the watchdog measures the loop meanwhile
     assert not window.studio.notices.shown
-    answers.set()
+    drive_answers.set()
     qtbot.waitUntil(lambda: bool(window.studio.notices.shown))
 
 
 def test_a_file_is_opened_by_the_page_that_accepts_it_or_reported(qtbot, window, tmp_path):
-    odd = tmp_path / "<b>picture.png"
-    odd.write_bytes(b"\x89PNG")
-    window.open_paths([odd])
+    picture = tmp_path / "<b>picture.png"
+    picture.write_bytes(b"\x89PNG")
+    window.open_paths([picture])
     qtbot.waitUntil(lambda: bool(window.studio.notices.shown))
     (notice,) = window.studio.notices.shown
     assert "<b>picture.png" in notice.problem and notice.advice
@@ -204,23 +204,23 @@ def test_a_file_is_opened_by_the_page_that_accepts_it_or_reported(qtbot, window,
     qtbot.waitUntil(lambda: page(window, "data").dropped == [table, table])
 
 
-def test_a_worker_loads_while_something_is_dragged(window, tmp_path, monkeypatch):
+def test_a_worker_starts_while_files_are_dragged(window, tmp_path, monkeypatch):
     started: list[bool] = []
     monkeypatch.setattr(window.studio.standby, "start", lambda: started.append(True))
-    data = dragged([tmp_path])  # Qt does not keep it
+    data = mime_data([tmp_path])  # Qt does not keep it
     pick = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
     window.dragEnterEvent(QDragEnterEvent(QPoint(300, 300), Qt.DropAction.CopyAction, data, *pick))
     assert started == [True] and window._overlay.isVisible()
 
 
-def dragged(paths: list[Path]) -> QMimeData:
+def mime_data(paths: list[Path]) -> QMimeData:
     data = QMimeData()
     data.setUrls([QUrl.fromLocalFile(str(path)) for path in paths])
     return data
 
 
 def drop(window: MainWindow, paths: list[Path]) -> None:
-    data = dragged(paths)
+    data = mime_data(paths)
     event = QDropEvent(
         QPointF(300, 300),
         Qt.DropAction.CopyAction,
@@ -231,14 +231,14 @@ def drop(window: MainWindow, paths: list[Path]) -> None:
     window.dropEvent(event)
 
 
-def running(state: str = "running", **more: object) -> RunningRun:
-    values = {"step": 120, "steps": 600, "seconds_left": 125.0, **more}
+def run_entry(state: str = "running", **changes: object) -> RunningRun:
+    values = {"step": 120, "steps": 600, "seconds_left": 125.0, **changes}
     return RunningRun(id="run-1", name="My <b>run</b> & more", state=state, **values)  # type: ignore[arg-type]
 
 
-def test_the_status_bar_names_what_runs_and_leads_to_it(qtbot, window):
+def test_the_status_bar_shows_runs_and_opens_them(qtbot, window):
     assert window.status.idle.isVisible()
-    window.studio.running.changed.emit([running()])
+    window.studio.running.changed.emit([run_entry()])
     button, bar = window.status.runs[0]
     assert not window.status.idle.isVisible()
     assert button.text() == "My <b>run</b> && more · step 120 of 600, 2 min 5 s left"
@@ -246,17 +246,17 @@ def test_the_status_bar_names_what_runs_and_leads_to_it(qtbot, window):
     assert_accessible(window.status)
     button.click()
     assert window.current == "runs" and page(window, "runs").arguments == [{"run": "run-1"}]
-    evaluating = running(stage="Evaluating", stage_done=13, stage_total=14)
-    window.studio.running.changed.emit([evaluating, running("paused", seconds_left=None)])
+    evaluating = run_entry(stage="Evaluating", stage_done=13, stage_total=14)
+    window.studio.running.changed.emit([evaluating, run_entry("paused", seconds_left=None)])
     assert "Evaluating: 13 of 14" in button.text() and "paused" in window.status.runs[1][0].text()
-    window.studio.running.changed.emit([running(), running("queued"), running("queued")])
+    window.studio.running.changed.emit([run_entry(), run_entry("queued"), run_entry("queued")])
     assert window.status.more.isVisible() and "1" in window.status.more.text()
     window.studio.running.changed.emit([])
     assert window.status.idle.isVisible() and not button.isVisible()
 
 
 def test_closing_names_running_and_queued_runs(qtbot, window):
-    window.studio.running.runs = [running(), running("queued")]
+    window.studio.running.runs = [run_entry(), run_entry("queued")]
     window.close()
     assert window.isVisible()
     question = window.findChild(Question)
@@ -271,7 +271,7 @@ def test_closing_names_running_and_queued_runs(qtbot, window):
     assert not window.isVisible()
 
 
-def test_the_frame_is_accessible_and_closes_silently_when_idle(window):
+def test_the_window_is_accessible_and_closes_silently_when_idle(window):
     window.studio.notices.error("A problem.", "An advice.", "details")
     assert_accessible(window)
     window.close()
@@ -293,14 +293,15 @@ def test_a_broken_last_page_leaves_the_window_open(qtbot, pages, studio, monkeyp
     def broken(_: Studio) -> QWidget:
         raise RuntimeError("no such thing")
 
-    monkeypatch.setattr(frame, "PAGES", [*frame.PAGES, PageEntry("x", "X", "house", "", broken)])
+    page_entry = PageEntry("x", "X", "house", "", broken)
+    monkeypatch.setattr(window_module, "PAGES", [*window_module.PAGES, page_entry])
     studio.settings.set_state("page", "x")
     window = MainWindow(studio)
     qtbot.addWidget(window)
     assert window.current == "home" and "no such thing" in studio.notices.shown[0].problem
 
 
-def test_the_explorer_is_named_when_it_takes_longer(qtbot, window):
+def test_a_slow_question_is_shown_in_the_status_bar(qtbot, window):
     window.studio.explorer.busy_changed.emit(True)
     assert not window.status.explorer.isVisible()
     qtbot.waitUntil(window.status.explorer.isVisible)
@@ -310,7 +311,7 @@ def test_the_explorer_is_named_when_it_takes_longer(qtbot, window):
 
 def test_notices_are_shown_from_the_start(qtbot, pages, studio):
     assert isinstance(studio.notices, Notices)
-    studio.notices.error("Told before the window was there.")
+    studio.notices.error("Reported before the window existed.")
     window = MainWindow(studio)
     qtbot.addWidget(window)
     window.show()
@@ -336,38 +337,38 @@ def test_the_window_is_placed_on_the_screen(qtbot, pages, studio, monkeypatch, s
     assert first.width() <= screen_rect.width() and first.height() <= available_area(first).height()
 
 
-def shown_at(part: QWidget, window: MainWindow) -> QRect:
+def rect_in(part: QWidget, window: MainWindow) -> QRect:
     """Geometry in window coordinates."""
     return QRect(part.mapTo(window, QPoint()), part.size())
 
 
 @pytest.mark.parametrize("size", [(1100, 700), (1280, 800)])
-def test_notices_cover_nothing_of_the_page(qtbot, window, size):
+def test_notices_do_not_cover_the_page(qtbot, window, size):
     window.resize(*size)
-    whole = shown_at(window.stack, window)
+    before = rect_in(window.stack, window)
     window.studio.notices.error("Something is wrong.", "Do this.", "Details of it.")
     window.studio.notices.info("A run finished.", "Show", lambda: None)
 
-    def no_longer_covered() -> bool:
-        banners, left = (shown_at(part, window) for part in (window.banners, window.stack))
-        return banners.height() > 0 and not banners.intersects(left)
+    def is_uncovered() -> bool:
+        banners, stack = (rect_in(part, window) for part in (window.banners, window.stack))
+        return banners.height() > 0 and not banners.intersects(stack)
 
-    qtbot.waitUntil(no_longer_covered)
-    left, area = shown_at(window.stack, window), shown_at(window.banners, window)
-    assert left.topLeft() == whole.topLeft() and left.width() == whole.width(), "only its end moves"
-    assert whole.contains(area), "not over the navigation or the status"
-    assert shown_at(page(window, window.current), window) == left
+    qtbot.waitUntil(is_uncovered)
+    stack, area = rect_in(window.stack, window), rect_in(window.banners, window)
+    assert stack.topLeft() == before.topLeft() and stack.width() == before.width(), "bottom moves"
+    assert before.contains(area), "not over the navigation or the status"
+    assert rect_in(page(window, window.current), window) == stack
     for banner in window.banners._banners.values():
-        assert area.contains(shown_at(banner, window))
+        assert area.contains(rect_in(banner, window))
     next(iter(window.banners._banners.values())).more.click()
-    qtbot.waitUntil(lambda: shown_at(window.banners, window).top() < area.top())
-    assert window.stack.height() >= whole.height() // 2, "a page is left"
-    assert whole.contains(shown_at(window.banners, window))
+    qtbot.waitUntil(lambda: rect_in(window.banners, window).top() < area.top())
+    assert window.stack.height() >= before.height() // 2, "half of the page stays"
+    assert before.contains(rect_in(window.banners, window))
     window.resize(window.width() + 60, window.height() + 40)
-    qtbot.waitUntil(lambda: shown_at(window.banners, window).bottom() > area.bottom())
+    qtbot.waitUntil(lambda: rect_in(window.banners, window).bottom() > area.bottom())
     for notice in list(window.studio.notices.shown):
         window.studio.notices.close(notice)
-    qtbot.waitUntil(lambda: window.stack.height() == whole.height() + 40)
+    qtbot.waitUntil(lambda: window.stack.height() == before.height() + 40)
     assert not window.banners.isVisible()
 
 
@@ -377,14 +378,14 @@ def test_the_page_keeps_the_focus_when_its_button_is_removed(qtbot, window):
     for part in parts:
         shown.layout().addWidget(part)
     qtbot.waitUntil(lambda: all(part.isVisible() for part in parts))
-    for part, after in zip(parts, (*parts[1:], None), strict=True):
+    for part, next_part in zip(parts, (*parts[1:], None), strict=True):
         part.setFocus()
         assert window.focusWidget() is part
         if part is parts[0]:
             part.setEnabled(False)
         else:
             part.hide()
-        assert after is None or window.focusWidget() is after
+        assert next_part is None or window.focusWidget() is next_part
     assert not window.navigation.isAncestorOf(window.focusWidget() or window)
 
 
@@ -394,10 +395,10 @@ def test_pages_are_created_while_idle(qtbot, window, monkeypatch):
     monkeypatch.setattr(QApplication, "activePopupWidget", lambda: None)
     monkeypatch.setattr(QApplication, "focusWidget", lambda: None)
     monkeypatch.setattr(QApplication, "mouseButtons", lambda: Qt.MouseButton.NoButton)
-    for _ in range(1000):  # works, most of which load a module
+    for _ in range(1000):  # tasks, most of which load a module
         window.preloader._on_tick()
     assert window.preloader.is_over and set(window.pages) == set(window.entries)
-    assert list(window.pages)[:3] == ["home", "train", "data"], "home was there, train is large"
+    assert list(window.pages)[:3] == ["home", "train", "data"], "home existed, train is large"
     assert all(page(window, key).has_rest for key in window.pages)
     assert not page(window, "train").isVisible()
     assert page(window, "train").arguments == [] and window.current == "home"
@@ -406,8 +407,8 @@ def test_pages_are_created_while_idle(qtbot, window, monkeypatch):
 
 
 def test_no_page_is_created_during_keyboard_or_mouse_input(qtbot, window, monkeypatch):
-    numbers = iter(range(100))
-    monkeypatch.setattr(QCursor, "pos", lambda: QPoint(next(numbers), 1))
+    positions = iter(range(100))
+    monkeypatch.setattr(QCursor, "pos", lambda: QPoint(next(positions), 1))
     for _ in range(3):
         window.preloader._create_when_idle()
     monkeypatch.setattr(QCursor, "pos", lambda: QPoint(1, 1))

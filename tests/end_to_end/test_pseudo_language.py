@@ -38,7 +38,7 @@ from engine.results.masked_tokens import TEXT as AROUND
 from engine.results.predictions import CELL, read_predictions
 from engine.runs import launch
 from engine.visible import shorten
-from tests.app.pseudo import Pseudo, cut_off, faults, texts_of
+from tests.app.pseudo import Pseudo, cut_off_texts, find_untranslated, visible_texts
 from tests.conftest import LONG
 from tools import pictures
 from tools.pictures import (
@@ -260,8 +260,8 @@ def test_every_text_of_a_scene_is_translated_and_whole(stage, name):
     settle()
     shown = _on_top(stage.window)
     try:
-        missed = faults(texts_of(shown), KNOWN, theirs() | masked(stage.home))
-        cut = [f"{each.where}: {each.text[:80]}" for each in cut_off(shown)]
+        missed = find_untranslated(visible_texts(shown), KNOWN, theirs() | masked(stage.home))
+        cut = [f"{each.position}: {each.text[:80]}" for each in cut_off_texts(shown)]
     finally:
         if shown is not stage.window:
             shown.close()

@@ -1,4 +1,4 @@
-"""The dialog of an export, with a studio that answers as the test says, and once with a worker."""
+"""The export dialog, with stubs of its workers."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,12 +16,10 @@ from engine.messages.question import Refused, Working
 from engine.messages.reports import Comparison, ExportReport
 from tests.app.accessible import assert_accessible
 
-PATIENCE = 60_000  # ms; a worker loads torch first
-
 
 @pytest.fixture
 def dialog(qtbot, studio: Studio, tmp_path: Path) -> Iterator[ExportDialog]:
-    """Open, for a model “little” and the folder of the test."""
+    """The open dialog of a model “little”; exports go to `tmp_path`."""
     owner = QWidget()
     qtbot.addWidget(owner)
     owner.show()
@@ -33,7 +31,7 @@ def dialog(qtbot, studio: Studio, tmp_path: Path) -> Iterator[ExportDialog]:
     owner.close()
 
 
-def report(**more: object) -> ExportReport:
+def report(**changes: object) -> ExportReport:
     values: dict[str, object] = {
         "checkpoint": "/models/little",
         "form": "hf",
@@ -48,7 +46,7 @@ def report(**more: object) -> ExportReport:
         "comparisons": (Comparison(output="logits", rows=2, difference=1e-6, scale=3, bound=1e-5),),
         "versions": {},
     }
-    return ExportReport.model_validate(values | more)
+    return ExportReport.model_validate(values | changes)
 
 
 def outcome_text(dialog: ExportDialog) -> str:
@@ -56,12 +54,12 @@ def outcome_text(dialog: ExportDialog) -> str:
 
 
 def choose(qtbot, box, data: str) -> None:
-    """As the user does: pick an entry of a list."""
+    """Pick an entry of a combo box as the user does."""
     box.setCurrentIndex(box.findData(data))
     box.activated.emit(box.currentIndex())
 
 
-def test_the_form_says_which_precisions_there_are(qtbot, dialog):
+def test_precisions_depend_on_the_form(qtbot, dialog):
     choices = dialog.choices
 
     def precisions() -> list[str]:
@@ -85,7 +83,7 @@ def test_half_precision_is_the_default_for_half_precision_models(studio, tmp_pat
     assert ExportState(studio, tmp_path, "m", "float64").precision == "float32"
 
 
-def test_folder_and_texts_are_chosen(qtbot, dialog, tmp_path):
+def test_folder_and_texts_can_be_chosen(qtbot, dialog, tmp_path):
     other = tmp_path / "other"
     (other / "little-hf").mkdir(parents=True)
     qtbot.mouseClick(dialog.choices.choose_folder, Qt.MouseButton.LeftButton)
@@ -97,8 +95,8 @@ def test_folder_and_texts_are_chosen(qtbot, dialog, tmp_path):
     assert dialog.state.texts == tmp_path / "rows.csv"
     qtbot.mouseClick(dialog.choices.no_texts, Qt.MouseButton.LeftButton)
     assert dialog.state.texts is None
-    for each in dialog.findChildren(QFileDialog):
-        each.close()
+    for file_dialog in dialog.findChildren(QFileDialog):
+        file_dialog.close()
 
 
 def test_the_chosen_export_runs_and_its_report_is_shown(qtbot, one_time_workers, dialog, tmp_path):
@@ -114,11 +112,11 @@ def test_the_chosen_export_runs_and_its_report_is_shown(qtbot, one_time_workers,
     assert dialog.parts.currentWidget() is dialog.progress
     assert dialog.progress.stage.text() == "Running the model …"
     assert dialog.progress.bar.value() / dialog.progress.bar.maximum() == 0.25
-    noted = report(notes=("A note.",), weights_equal=None)
-    one_time_workers[-1].done(Exported(folder=question.into, bytes=5_000_000, report=noted))
+    with_note = report(notes=("A note.",), weights_equal=None)
+    one_time_workers[-1].done(Exported(folder=question.into, bytes=5_000_000, report=with_note))
     assert dialog.parts.currentWidget() is dialog.outcome
-    into = str(question.into)
-    for part in ("5.0 MB", into, "logits: largest difference", "2 built in", "A note."):
+    folder = str(question.into)
+    for part in ("5.0 MB", folder, "logits: largest difference", "2 built in", "A note."):
         assert part in outcome_text(dialog)
     assert "tensors" not in outcome_text(dialog)
     assert dialog.outcome.folder.isVisible()
@@ -126,28 +124,28 @@ def test_the_chosen_export_runs_and_its_report_is_shown(qtbot, one_time_workers,
 
 
 def test_the_report_compares_the_weights(one_time_workers, dialog):
-    for precision, words in (("float32", "bit for bit"), ("float16", "rounded to float16")):
+    for precision, phrase in (("float32", "bit for bit"), ("float16", "rounded to float16")):
         dialog.state.start()
         equal = report(precision=precision)
         one_time_workers[-1].done(Exported(folder=dialog.state.target, bytes=1, report=equal))
         assert "12 tensors" in outcome_text(dialog)
-        assert words in outcome_text(dialog)
+        assert phrase in outcome_text(dialog)
         dialog.state.back()
 
 
 def test_a_failure_is_explained_and_can_be_retried(qtbot, one_time_workers, dialog, tmp_path):
-    left = tmp_path / f".{dialog.state.target.name}.tmp-0a"
-    left.mkdir()
-    mine = tmp_path / ".other.tmp-0a"
-    mine.mkdir()
+    leftover = tmp_path / f".{dialog.state.target.name}.tmp-0a"
+    leftover.mkdir()
+    unrelated = tmp_path / ".other.tmp-0a"
+    unrelated.mkdir()
     dialog.state.start()
     one_time_workers[-1].refused(
         Refused(problem="It was <b>broken</b>.", advice="Do so.", details="line\n" * 9)
     )
     assert "It was <b>broken</b>." in outcome_text(dialog)
     assert "Do so." in outcome_text(dialog)
-    qtbot.waitUntil(lambda: not left.exists())
-    assert mine.exists(), "what others wrote stays"
+    qtbot.waitUntil(lambda: not leftover.exists())
+    assert unrelated.exists(), "files of other exports stay"
     assert not dialog.outcome.folder.isVisible()
     qtbot.mouseClick(dialog.outcome.back, Qt.MouseButton.LeftButton)
     assert dialog.parts.currentWidget() is dialog.choices
@@ -155,38 +153,38 @@ def test_a_failure_is_explained_and_can_be_retried(qtbot, one_time_workers, dial
     assert len(one_time_workers) == 2
 
 
-def test_closing_stops_an_export_and_removes_its_files(qtbot, one_time_workers, dialog, tmp_path):
+def test_closing_cancels_an_export_and_removes_its_files(qtbot, one_time_workers, dialog, tmp_path):
     dialog.state.start()
-    left = tmp_path / f".{dialog.state.target.name}.tmp-0a"
-    left.mkdir()
+    leftover = tmp_path / f".{dialog.state.target.name}.tmp-0a"
+    leftover.mkdir()
     with qtbot.waitSignal(dialog.destroyed):
         qtbot.keyClick(dialog, Qt.Key.Key_Escape)
     assert one_time_workers[-1].cancelled
-    qtbot.waitUntil(lambda: not left.exists())
+    qtbot.waitUntil(lambda: not leftover.exists())
 
 
-def test_quitting_stops_an_export(qapp, one_time_workers, dialog):
+def test_quitting_cancels_an_export(qapp, one_time_workers, dialog):
     dialog.state.start()
     qapp.aboutToQuit.emit()
     assert one_time_workers[-1].cancelled
 
 
-def test_every_stage_is_accessible_in_either_theme(one_time_workers, dialog, screen, set_theme):
-    for look in ("light", "dark"):
-        set_theme(look)
-        screen(dialog, f"export-choices-{look}")
+def test_every_stage_is_accessible_in_both_themes(one_time_workers, dialog, screen, set_theme):
+    for theme in ("light", "dark"):
+        set_theme(theme)
+        screen(dialog, f"export-choices-{theme}")
         dialog.state.start()
         one_time_workers[-1].working(Working(stage="Writing the export", done=2, total=4))
-        screen(dialog, f"export-progress-{look}")
+        screen(dialog, f"export-progress-{theme}")
         one_time_workers[-1].done(
             Exported(folder=dialog.state.target, bytes=34_000_000, report=report())
         )
-        screen(dialog, f"export-done-{look}")
+        screen(dialog, f"export-done-{theme}")
         dialog.state.back()
         dialog.state.start()
         one_time_workers[-1].refused(
             Refused(problem="There is something here.", advice="Choose another.")
         )
-        screen(dialog, f"export-failed-{look}")
+        screen(dialog, f"export-failed-{theme}")
         assert_accessible(dialog)
         dialog.state.back()

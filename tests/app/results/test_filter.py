@@ -40,7 +40,7 @@ TAGGED = tagged([("Ann met Bob", "B-PER O B-PER", "B-PER O O")])
 def open_filter(qtbot, tmp_path) -> Open:
     """The filter of predictions, in a separate window that has the focus."""
 
-    def make(predictions: Predictions) -> FilterBar:
+    def open_bar(predictions: Predictions) -> FilterBar:
         notices = Notices()
         state = ResultsState(notices)
         bar = FilterBar(state, notices)
@@ -56,14 +56,14 @@ def open_filter(qtbot, tmp_path) -> Open:
             state.open(tmp_path / "validation.parquet")
         return bar
 
-    return make
+    return open_bar
 
 
 def chip_texts(bar: FilterBar) -> list[str]:
     return [chip.text() for chip in bar.chips]
 
 
-def test_a_condition_is_changed_in_the_sentence(open_filter, qtbot):
+def test_a_condition_is_edited_by_keyboard(open_filter, qtbot):
     bar = open_filter(CLASSIFIED)
     state = bar._state
     conditions = (LabelIs(side="gold", label="good"), LabelIs(side="predicted", label="bad"))
@@ -85,11 +85,11 @@ def test_a_condition_is_changed_in_the_sentence(open_filter, qtbot):
     assert chip_texts(bar) == ["gold is not “bad”", "predicted is “bad”"]
     assert state.rows.tolist() == [1]
     assert bar.chips[0].hasFocus()
-    assert state.chosen_by("confusion") == ()  # whose cell is no longer what was clicked
+    assert state.chosen_by("confusion") == ()  # its cell no longer matches the filter
     assert not editor.isVisible()
 
 
-def test_escape_leaves_the_filter_and_the_cross_removes_a_condition(open_filter, qtbot):
+def test_escape_cancels_an_edit_and_the_cross_removes_a_condition(open_filter, qtbot):
     bar = open_filter(CLASSIFIED)
     bar._state.choose("a", (Outcome(right=False), CellContains(column="text", text="so")))
     bar.chips[1].click()
@@ -130,7 +130,7 @@ def test_a_condition_is_added_and_its_problem_is_shown(open_filter, qtbot):
     assert bar.chips[0].hasFocus()
 
 
-def test_the_ends_of_a_number_are_typed(open_filter, qtbot):
+def test_the_bounds_of_a_range_are_checked(open_filter, qtbot):
     bar = open_filter(CLASSIFIED)
     bar._state.choose("length", (Between(figure="words", least=2, most=9),))
     bar.chips[0].click()
@@ -169,14 +169,14 @@ CONDITIONS: tuple[Condition, ...] = (
 SPANS: tuple[Condition, ...] = (HasSpan(), HasSpan(error="type", gold="PER", predicted=None))
 
 
-def test_every_condition_can_be_typed():
+def test_every_condition_can_be_edited():
     for condition in (*CONDITIONS, *SPANS):
-        now = as_typed(condition)
+        typed = as_typed(condition)
         predictions = TAGGED if isinstance(condition, HasSpan) else CLASSIFIED
-        known = {subject.key: subject for subject in subjects(predictions, now)}
-        operator = known[now.key].operators[now.operator]
-        assert operator.make(*now.values) == condition
-        assert len(operator.values) == len(now.values)
+        by_key = {subject.key: subject for subject in subjects(predictions, typed)}
+        operator = by_key[typed.key].operators[typed.operator]
+        assert operator.make(*typed.values) == condition
+        assert len(operator.values) == len(typed.values)
 
 
 def test_individually_selected_rows_can_only_be_removed(open_filter):
@@ -188,7 +188,7 @@ def test_individually_selected_rows_can_only_be_removed(open_filter):
     assert bar.chips == []
 
 
-def test_every_subject_gives_a_condition_that_selects():
+def test_every_operator_makes_a_condition_with_a_mask():
     for predictions in (CLASSIFIED, TAGGED):
         for subject in subjects(predictions, Typed(("cell", "text"), 1, ("",))):
             for operator in subject.operators:

@@ -1,4 +1,4 @@
-"""Two results of jobs that ran with several seeds: the window claims what the command claims."""
+"""Comparisons of jobs over several seeds: the window states what the command prints."""
 
 import shutil
 from pathlib import Path
@@ -16,12 +16,12 @@ from engine.record.follow import record_folder
 from engine.results.predictions import Predictions, read_predictions
 from engine.results.store import predictions_file
 from engine.runs.folder import RunFolder
-from tests.app.results.test_view import GOLD, PREDICTED, TEXTS, open_results, results_of
+from tests.app.results.test_view import GOLD, PREDICTED, TEXTS, open_results, results_source
 from tests.engine.cli.test_results import of_seeds
 from tests.engine.results.made import classified
 from tests.engine.training import small
 
-FIRST, SECOND = {1: 0.70, 2: 0.72, 3: 0.71}, {1: 0.74, 2: 0.76, 3: 0.76}
+FIRST_SCORES, SECOND_SCORES = {1: 0.70, 2: 0.72, 3: 0.71}, {1: 0.74, 2: 0.76, 3: 0.76}
 
 
 def slower(job: JobSpec) -> JobSpec:
@@ -34,13 +34,11 @@ Runs = dict[tuple[str, int], Path]  # by the name of the job, and the seed
 
 @pytest.fixture
 def runs(studio, tmp_path) -> Runs:
-    """Two jobs with three finished runs each and a stopped one.
-
-    In the record and as folders, as the command `train` leaves them.
-    """
+    """Two jobs, each with three finished runs and a stopped one, in the record and as the folders
+    that `train` writes."""
     job = small.classifying(tmp_path, epochs=1)
-    of_seeds(tmp_path / "first", job, FIRST, unfinished=4)
-    of_seeds(tmp_path / "second", slower(job), SECOND, unfinished=4)
+    of_seeds(tmp_path / "first", job, FIRST_SCORES, unfinished=4)
+    of_seeds(tmp_path / "second", slower(job), SECOND_SCORES, unfinished=4)
     runs: Runs = {}
     with studio.record.session() as session:
         for name in ("first", "second"):
@@ -56,7 +54,7 @@ def runs(studio, tmp_path) -> Runs:
 
 
 def compare(studio: Studio, qtbot: QtBot, shown: Path, other: Path) -> ResultsView:
-    view = open_results(studio, qtbot, results_of(shown))
+    view = open_results(studio, qtbot, results_source(shown))
     qtbot.waitUntil(lambda: view.rows.model.rowCount() == 5)
     view.comparison.compare_with(Other("First", predictions_file(other / "results", "validation")))
     qtbot.waitUntil(view.comparison.isVisible)
@@ -80,24 +78,24 @@ def test_a_comparison_states_the_claim_over_seeds(studio, runs, qtbot, tmp_path,
     ]
 
 
-def test_the_mean_over_seeds_is_below_the_score_of_one_run(studio, runs, qtbot):
-    for seed, right in {1: 0.5, 2: 0.7, 3: 0.6}.items():
+def test_the_mean_over_seeds_is_shown_below_the_score(studio, runs, qtbot):
+    for seed, accuracy in {1: 0.5, 2: 0.7, 3: 0.6}.items():
         predictions = classified(GOLD, PREDICTED, text=TEXTS)
-        facts = predictions.info.model_copy(update={"metrics": {"accuracy": right}, "step": seed})
-        Predictions(facts, predictions.table).write(
+        info = predictions.info.model_copy(update={"metrics": {"accuracy": accuracy}, "step": seed})
+        Predictions(info, predictions.table).write(
             predictions_file(runs["first", seed] / "results", "validation")
         )
-    view = open_results(studio, qtbot, results_of(runs["first", 2]))
+    view = open_results(studio, qtbot, results_source(runs["first", 2]))
     qtbot.waitUntil(view.headline.seeds.isVisible)
     assert view.headline.seeds.text() == (
         "Mean of 3 runs (seeds 1, 2, 3): 60.0 % · 95 % interval 35.2 % to 84.8 %"
     )
-    alone = open_results(studio, qtbot, results_of(runs["second", 1]))
+    alone = open_results(studio, qtbot, results_source(runs["second", 1]))
     qtbot.waitUntil(lambda: alone.rows.model.rowCount() == 5)
     assert not alone.headline.seeds.isVisible()
 
 
-def test_two_runs_of_the_same_settings_are_compared_by_their_rows_only(studio, runs, qtbot):
+def test_runs_with_equal_settings_are_compared_by_rows_only(studio, runs, qtbot):
     predictions = classified(GOLD, PREDICTED, text=TEXTS)
     predictions.write(predictions_file(runs["first", 2] / "results", "validation"))
     card = compare(studio, qtbot, runs["first", 2], runs["first", 1]).comparison
@@ -115,22 +113,22 @@ def test_runs_that_differ_only_in_their_seed_are_found(studio, runs, tmp_path):
     assert find_seed_runs(studio.record, tmp_path / "elsewhere") == []
 
 
-def test_results_over_the_same_rows_are_first_and_other_parts_excluded(studio, runs):
-    """After a correction the data have another fingerprint; the same part still comes first."""
+def test_results_over_the_same_part_come_first_and_own_parts_are_excluded(studio, runs):
+    """Corrected data have another fingerprint; the same part still comes before other parts."""
     shown = runs["second", 1] / "results"
-    facts = read_predictions(predictions_file(shown, "validation")).info
-    known = classified(GOLD, GOLD, text=TEXTS)
+    info = read_predictions(predictions_file(shown, "validation")).info
+    predictions = classified(GOLD, GOLD, text=TEXTS)
     for folder, part, fingerprint in (
-        (shown, "test", facts.fingerprint),
-        (runs["first", 1] / "results", "validation", facts.fingerprint),
+        (shown, "test", info.fingerprint),
+        (runs["first", 1] / "results", "validation", info.fingerprint),
         (runs["first", 1] / "results", "test", "older"),
         (runs["first", 2] / "results", "validation", "older"),
     ):
         fields = {"part": part, "fingerprint": fingerprint, "model": "One"}
-        Predictions(known.info.model_copy(update=fields), known.table).write(
+        Predictions(predictions.info.model_copy(update=fields), predictions.table).write(
             predictions_file(folder, part)
         )
-    offered = [results.file for results in find_comparable(studio.record, shown, facts)]
+    offered = [results.file for results in find_comparable(studio.record, shown, info)]
     assert offered[0] == predictions_file(runs["first", 1] / "results", "validation")
     assert offered[1] == predictions_file(runs["first", 2] / "results", "validation")
     assert offered[2] == predictions_file(runs["first", 1] / "results", "test")
@@ -139,24 +137,26 @@ def test_results_over_the_same_rows_are_first_and_other_parts_excluded(studio, r
 
 def test_the_same_training_on_an_earlier_version_is_compared_automatically(studio, qtbot, tmp_path):
     job = small.classifying(tmp_path, epochs=1)
-    known = classified(GOLD, PREDICTED, text=TEXTS)
-    folders = []
+    predictions = classified(GOLD, PREDICTED, text=TEXTS)
+    version_runs = []
     for version, number in ((1, 1), (2, 2), (3, 3), (2, 4)):
         data = StoredData(folder=tmp_path / "reviews" / str(version))
-        own = (slower(job) if version == 3 else job).model_copy(update={"data": data})
-        run = RunFolder.create(studio.home.runs / f"run-{version}-{number}", own)
-        known.write(predictions_file(run.results, "validation"))
+        own_job = (slower(job) if version == 3 else job).model_copy(update={"data": data})
+        run = RunFolder.create(studio.home.runs / f"run-{version}-{number}", own_job)
+        predictions.write(predictions_file(run.results, "validation"))
         with studio.record.session() as session:
             record_folder(session, run, run.job())
-        folders.append(run)
-    first, second, slow, _ = folders
-    earlier = find_earlier(studio.record, second.results, known.info)
+        version_runs.append(run)
+    first, second, slow, _ = version_runs
+    earlier = find_earlier(studio.record, second.results, predictions.info)
     assert earlier is not None and earlier.file == predictions_file(first.results, "validation")
-    assert find_earlier(studio.record, first.results, known.info) is None
-    assert find_earlier(studio.record, slow.results, known.info) is None, "its settings differ"
-    assert find_earlier(studio.record, tmp_path / "elsewhere", known.info) is None
+    assert find_earlier(studio.record, first.results, predictions.info) is None
+    assert find_earlier(studio.record, slow.results, predictions.info) is None, (
+        "its settings differ"
+    )
+    assert find_earlier(studio.record, tmp_path / "elsewhere", predictions.info) is None
 
-    view = open_results(studio, qtbot, results_of(second.path))
+    view = open_results(studio, qtbot, results_source(second.path))
     qtbot.waitUntil(view.comparison.isVisible)
     assert view.comparison.about.text().startswith("First: ")
     view.comparison.stop.click()

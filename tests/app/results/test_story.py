@@ -1,4 +1,4 @@
-"""The Results page of a run from its training to its baselines, with the answers of workers."""
+"""The Results page of a trained run, from its rows to its baselines."""
 
 from pathlib import Path
 
@@ -20,7 +20,7 @@ PATIENCE = 90_000  # ms; a worker loads torch first
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory) -> RunFolder:
-    """A tiny classifier of two labels, with rows left for the test."""
+    """A tiny classifier of two labels, with held-out test rows."""
     folder = tmp_path_factory.mktemp("trained")
     job = classifying(folder, epochs=1)
     assert isinstance(job.data, FileData)
@@ -32,19 +32,19 @@ def trained(tmp_path_factory) -> RunFolder:
 
 
 @pytest.mark.usefixtures("in_threads")
-def test_a_run_is_read_sliced_opened_tested_and_compared_with_baselines(qtbot, studio, trained):
+def test_results_are_filtered_opened_tested_and_compared_with_baselines(qtbot, studio, trained):
     view = open_results(studio, qtbot, run_results(trained))
     (stored,) = stored_predictions(trained.results)
     rows, listed = stored.rows, view.rows.model
     qtbot.waitUntil(lambda: listed.rowCount() == rows, timeout=PATIENCE)
     qtbot.waitUntil(lambda: view.pictures.pictures["confusion"].figure() is not None)
 
-    # a cell of the matrix lists its rows, whose number it says
+    # a cell of the matrix lists as many rows as it counts
     matrix = view.pictures.pictures["confusion"].matrix
     counts = matrix.confusion.counts
-    filled = next((g, p) for g in range(2) for p in range(2) if counts[g, p])
-    matrix.pressed.emit(filled)
-    qtbot.waitUntil(lambda: listed.rowCount() == counts[filled])
+    cell = next((g, p) for g in range(2) for p in range(2) if counts[g, p])
+    matrix.pressed.emit(cell)
+    qtbot.waitUntil(lambda: listed.rowCount() == counts[cell])
     requests: list[tuple[str, dict[str, object]]] = []
     studio.go.connect(lambda page, argument: requests.append((page, argument)))
     view.rows.table.setCurrentIndex(listed.index(0, 0))
@@ -53,12 +53,12 @@ def test_a_run_is_read_sliced_opened_tested_and_compared_with_baselines(qtbot, s
     assert page == "explore" and sent["text"] and sent["label"] in ("good", "bad")
     assert Path(str(sent["model"])).is_dir()
 
-    # simple models are fitted on the training rows, and compared with the score
+    # baselines are fitted on the training rows and compared with the score
     qtbot.mouseClick(view.baselines.fit, Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: "Majority" in view.baselines.verdict.text(), timeout=PATIENCE)
     assert "TF-IDF + logistic regression" in view.baselines.verdict.text()
 
-    # the test rows are scored when that is asked for, and it is counted
+    # scoring the test rows needs a confirmation and is counted
     view.test_action.trigger()
     question(qtbot).buttons["score"].click()
     qtbot.waitUntil(lambda: view.choice.currentText().startswith("Test"), timeout=PATIENCE)

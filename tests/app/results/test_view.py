@@ -1,4 +1,4 @@
-"""The results of a run: the score, pictures that select rows, and the rows."""
+"""The results of a run: its score, pictures that filter rows, and its rows."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -34,13 +34,13 @@ from tests.app.accessible import assert_accessible
 from tests.app.asking import question
 from tests.engine.results.made import classified, facts, masked_tokens, tagged
 
-Show = Callable[..., ResultsView]
+ShowResults = Callable[..., ResultsView]
 GOLD = ["good", "good", "bad", "bad", "bad"]
 PREDICTED = ["good", "bad", "good", "good", "bad"]
 TEXTS = ["fine", "so so", "poor", "awful & <b>bad</b>", "dull"]
 
 
-def results_of(folder: Path) -> ResultsSource:
+def results_source(folder: Path) -> ResultsSource:
     """Results of a model in `folder` that can score any part."""
     return ResultsSource(
         folder / "results",
@@ -64,21 +64,21 @@ def open_results(studio: Studio, qtbot: QtBot, source: ResultsSource) -> Results
 
 
 @pytest.fixture
-def show(studio, qtbot, tmp_path) -> Show:
-    """The view of the five rows above, of the checkpoint in `tmp_path`."""
+def show(studio, qtbot, tmp_path) -> ShowResults:
+    """The view of the five rows above and the checkpoint in `tmp_path`."""
 
-    def make(width: int = 1000, height: int = 560) -> ResultsView:
+    def show_view(width: int = 1000, height: int = 560) -> ResultsView:
         predictions = classified(
             GOLD, PREDICTED, probability=[0.9, 0.6, 0.8, 0.7, 0.95], text=TEXTS, label=GOLD
         )
         predictions.write(tmp_path / "results" / "validation.parquet")
-        view = open_results(studio, qtbot, results_of(tmp_path))
+        view = open_results(studio, qtbot, results_source(tmp_path))
         view.resize(width, height)
         qtbot.waitUntil(lambda: view.rows.model.rowCount() == 5)
         qtbot.waitUntil(lambda: view.pictures.pictures["confusion"].figure() is not None)
         return view
 
-    return make
+    return show_view
 
 
 def texts(view: ResultsView) -> list[str]:
@@ -102,14 +102,14 @@ def test_the_score_has_an_interval_and_confident_mistakes_come_first(show):
     assert QApplication.clipboard().text() == "awful & <b>bad</b>"
 
 
-def test_a_precision_with_inexact_digits_is_named(show, studio, tmp_path, qtbot):
-    """Explore shows another number for a row of a run that was evaluated in bf16."""
+def test_a_reduced_precision_is_mentioned(show, studio, tmp_path, qtbot):
+    """Explore may show other scores than a run that was evaluated in bf16."""
     about = show().headline.about
     assert "computed in" not in about.text() and not about.toolTip()
     predictions = classified(GOLD, PREDICTED, text=TEXTS, label=GOLD)
     facts = predictions.info.model_copy(update={"precision": "bf16"})
     replace(predictions, info=facts).write(tmp_path / "short" / "results" / "validation.parquet")
-    view = open_results(studio, qtbot, results_of(tmp_path / "short"))
+    view = open_results(studio, qtbot, results_source(tmp_path / "short"))
     qtbot.waitUntil(lambda: view.headline.about.text().endswith("computed in bf16"))
     assert "Explore" in view.headline.about.toolTip()
 
@@ -186,7 +186,7 @@ def test_enter_opens_the_row_in_explore_with_its_model(show, studio, tmp_path):
 @pytest.mark.parametrize(
     "cells", [{"a": "on a mat", "b": "on a dog"}, {"both": '["on a mat", "on a dog"]'}]
 )
-def test_a_row_of_multiple_choice_goes_to_explore_with_its_choices(cells):
+def test_a_multiple_choice_row_opens_in_explore_with_its_choices(cells):
     columns = {name: [cell] for name, cell in cells.items()}
     predictions = classified(["1"], ["2"], ["1", "2"], text=["The cat sat"], **columns)
     mapping = Mapping(text="text", label="label", endings=tuple(cells))
@@ -200,7 +200,7 @@ def test_a_masked_token_opens_in_the_words_panel(studio, qtbot, tmp_path):
     predictions = masked_tokens()
     predictions.write(tmp_path / "results" / "validation.parquet")
     unigram(predictions).write(tmp_path / "results" / "unigram-validation.parquet")
-    view, requests = open_results(studio, qtbot, results_of(tmp_path)), []
+    view, requests = open_results(studio, qtbot, results_source(tmp_path)), []
     qtbot.waitUntil(lambda: view.rows.model.rowCount() == 40)
     assert view.headline.score.full_text() == "Loss 4.850"
     assert "Accuracy 50.0 % · Top-5 accuracy 50.0 %" in view.headline.about.text()
@@ -215,7 +215,7 @@ def test_a_masked_token_opens_in_the_words_panel(studio, qtbot, tmp_path):
 
 
 def test_a_damaged_file_is_reported(studio, qtbot, tmp_path):
-    view = open_results(studio, qtbot, results_of(tmp_path))
+    view = open_results(studio, qtbot, results_source(tmp_path))
     assert view.score.isVisible()
     view.state.open(tmp_path / "gone.parquet")
     qtbot.waitUntil(view.problem.isVisible)
@@ -223,7 +223,7 @@ def test_a_damaged_file_is_reported(studio, qtbot, tmp_path):
 
 
 def test_no_part_vanishes_in_a_short_window(show):
-    """Everything together scrolls, and short labels leave their space to the texts."""
+    """The page scrolls as a whole, and narrow label columns leave space to the texts."""
     view = show(width=960, height=380)
     view.pictures.pictures["confusion"].matrix.pressed.emit((0, 1))
     view.comparison.show()
@@ -237,14 +237,14 @@ def test_no_part_vanishes_in_a_short_window(show):
 
 
 class FakeWorker:
-    """Answers immediately as a worker would: the five rows, all of them right."""
+    """Answers immediately with the five rows, all predicted correctly."""
 
     def __init__(self, refuses: bool = False, notes: bool = False) -> None:
-        self.asked: list[Evaluate] = []
+        self.questions: list[Evaluate] = []
         self.refuses, self.notes = refuses, notes
 
     def __call__(self, question: Evaluate, done: Any, refused: Any, *_: object) -> None:
-        self.asked.append(question)
+        self.questions.append(question)
         if self.refuses:
             refused(Refused(problem="The file has no text.", advice="Choose another file."))
             return
@@ -265,13 +265,13 @@ def test_test_rows_are_scored_after_a_question_and_counted(show, studio, qtbot, 
     assert view.test_action.text() == "Score the &test rows (0 time(s) so far)"
     view.test_action.trigger()
     question(qtbot).buttons["cancel"].click()
-    assert worker.asked == []
+    assert worker.questions == []
     view.test_action.trigger()
     question(qtbot).buttons["score"].click()
     qtbot.waitUntil(lambda: view.headline.score.full_text() == "Accuracy 100.0 %")
     assert "scored 1 time(s)" in view.headline.about.text()
     assert view.choice.currentText() == "Test"
-    view.test_action.trigger()  # asked once
+    view.test_action.trigger()  # without a second question
     qtbot.waitUntil(lambda: "scored 2 time(s)" in view.headline.about.text())
     view.choice.setCurrentIndex(0)
     view.choice.activated.emit(0)
@@ -283,9 +283,9 @@ def test_rows_of_a_file_are_scored(show, studio, qtbot, monkeypatch):
     monkeypatch.setattr(studio, "one_time_worker", worker)
     view, notices = show(), []
     studio.notices.added.connect(notices.append)
-    view.evaluating.score_file(results_of(view._source.folder.parent), Path("new rows.csv"))
+    view.evaluating.score_file(results_source(view._source.folder.parent), Path("new rows.csv"))
     qtbot.waitUntil(lambda: view.choice.currentText() == "data.csv")
-    question = worker.asked[0]
+    question = worker.questions[0]
     assert (question.part, question.source) == ("file", "new rows.csv")
     assert isinstance(question.data, FileData)
     assert question.data.path == Path("new rows.csv")
@@ -293,7 +293,7 @@ def test_rows_of_a_file_are_scored(show, studio, qtbot, monkeypatch):
     assert notices[0].problem == "Row without “label” skipped"
 
 
-def test_a_refusal_of_the_worker_is_shown_and_nothing_is_lost(show, studio, qtbot, monkeypatch):
+def test_a_refusal_of_the_worker_keeps_the_shown_results(show, studio, qtbot, monkeypatch):
     monkeypatch.setattr(studio, "one_time_worker", FakeWorker(refuses=True))
     view, notices = show(), []
     studio.notices.added.connect(notices.append)
@@ -336,7 +336,7 @@ def test_a_slice_is_renamed_and_deleted_with_undo(show, studio, qtbot):
     picture: Any = view.pictures.pictures["slices"]
     qtbot.waitUntil(lambda: picture.model.rowCount() == 2)
 
-    def named() -> list[str]:
+    def names() -> list[str]:
         return [picture.model.index(row, 0).data() for row in range(picture.model.rowCount())]
 
     assert picture.rename.isVisible()
@@ -347,14 +347,14 @@ def test_a_slice_is_renamed_and_deleted_with_undo(show, studio, qtbot):
     dialog = question(qtbot)
     dialog.findChild(QLineEdit).setText(" Wrong ")
     dialog.buttons["rename"].click()
-    qtbot.waitUntil(lambda: named() == ["Wrong", "Others"])
+    qtbot.waitUntil(lambda: names() == ["Wrong", "Others"])
     picture.table.setCurrentIndex(picture.model.index(0, 0))
     QTest.keyClick(picture.table, Qt.Key.Key_Delete)
-    qtbot.waitUntil(lambda: named() == ["Others"])
+    qtbot.waitUntil(lambda: names() == ["Others"])
     notice = studio.notices.shown[-1]
     assert (notice.problem, notice.action) == ("Deleted the slice “Wrong”.", "Undo")
     notice.act()
-    qtbot.waitUntil(lambda: named() == ["Others", "Wrong"])
+    qtbot.waitUntil(lambda: names() == ["Others", "Wrong"])
     assert {s.name for s in read_slices(studio.home.slices)} == {"Wrong", "Others"}
     assert_accessible(view)
 
@@ -372,8 +372,8 @@ def test_the_worst_slice_is_found_and_described(qtbot):
 
 
 def test_a_slice_without_rows_is_drawn(show, studio, qtbot):
-    nothing = (CellContains(column="text", text="nowhere"),)
-    save_slice(studio.home.slices, Slice(name="None", source="Reviews", conditions=nothing))
+    no_match = (CellContains(column="text", text="nowhere"),)
+    save_slice(studio.home.slices, Slice(name="None", source="Reviews", conditions=no_match))
     view = show()
     view.pictures.choice.setCurrentText("Slices")
     qtbot.waitUntil(lambda: "slices" in view.pictures.pictures)
@@ -384,7 +384,7 @@ def test_a_slice_without_rows_is_drawn(show, studio, qtbot):
     view.grab()
 
 
-def test_two_results_are_compared_and_flips_are_rows(show, studio, qtbot, tmp_path):
+def test_two_results_are_compared_and_changed_rows_are_listed(show, studio, qtbot, tmp_path):
     before = classified(GOLD, ["good", "good", "good", "bad", "good"], text=TEXTS)
     facts = before.info.model_copy(update={"model": "Older", "step": 7})
     Predictions(facts, before.table).write(tmp_path / "results" / "step-00000007" / "x.parquet")
@@ -443,17 +443,17 @@ def test_the_score_is_compared_with_baselines(
     gold, texts = ["good"] * 60, [f"text {n}" for n in range(60)]
     folder = tmp_path / "results"
     classified(gold, gold, text=texts).write(predictions_file(folder, "validation"))
-    simple = classified(gold, baseline, text=texts)
-    facts = simple.info.model_copy(update={"model": "Majority"})
+    majority = classified(gold, baseline, text=texts)
+    facts = majority.info.model_copy(update={"model": "Majority"})
 
     def fit(question: FitBaselines, done: Any, *_: object) -> None:
         file = predictions_file(question.into, question.part, baseline="majority")
-        Predictions(facts, simple.table).write(file)
+        Predictions(facts, majority.table).write(file)
         done(BaselinesFitted(files=(file,)))
 
     monkeypatch.setattr(studio, "one_time_worker", fit)
     source = replace(
-        results_of(tmp_path),
+        results_source(tmp_path),
         baselines=lambda facts: FitBaselines(
             data=FileData(path=tmp_path), into=folder, task=facts.task, labels=facts.labels
         ),
@@ -471,20 +471,20 @@ def test_a_new_threshold_is_saved_and_used(show, qtbot, studio, monkeypatch, tmp
     monkeypatch.setattr(studio, "one_time_worker", worker)
     view = show()
     view.pictures.decided.emit(lambda settings: PredictionSettings(threshold=0.75))
-    qtbot.waitUntil(lambda: bool(worker.asked))
+    qtbot.waitUntil(lambda: bool(worker.questions))
     assert prediction_settings(tmp_path).threshold == 0.75
-    assert worker.asked[0].part == "validation"
+    assert worker.questions[0].part == "validation"
     notice = studio.notices.shown[-1]
     assert notice.problem == "The model now predicts with a threshold of 75.0 %."
     notice.act()
     qtbot.waitUntil(lambda: prediction_settings(tmp_path).is_default)
 
 
-def lines(predictions: Predictions, place: int = 0) -> list[str]:
-    return list(row_lines(predictions, row_columns(predictions), place))
+def lines(predictions: Predictions, row: int = 0) -> list[str]:
+    return list(row_lines(predictions, row_columns(predictions), row))
 
 
-def test_a_row_is_read_with_spans_answers_and_rounded_numbers():
+def test_row_text_has_spans_answers_and_rounded_numbers():
     predictions = tagged([("Ann Lee saw Rome", "B-PER I-PER O B-LOC", "B-PER O O B-ORG")])
     assert lines(predictions) == [
         "text: Ann Lee saw Rome",

@@ -14,7 +14,7 @@ from app.widgets.text.spec_texts import problem_text
 from engine.config.families.bert import BertSpec
 from engine.config.problems import Problem
 from engine.config.training import HardwareSpec, TrainingSpec
-from tests.app.accessible import assert_accessible, name_of
+from tests.app.accessible import accessible_name, assert_accessible
 
 
 @pytest.fixture
@@ -37,7 +37,7 @@ def test_a_fresh_form_has_the_defaults_title_and_help_of_its_spec(form):
     shown = {label.text() for label in form.findChildren(QLabel)}
     for info in TrainingSpec.model_fields.values():
         assert info.title in shown and info.description in shown
-    assert name_of(number(form, "seed").number) == "Random seed"
+    assert accessible_name(number(form, "seed").number) == "Random seed"
     assert_accessible(form)
 
 

@@ -42,7 +42,7 @@ from app.widgets.text.run_texts import checkpoint_score, provenance
 from engine.config.job import FromCheckpoint
 from engine.files.shipped import included_models, resources, tiny_model
 from engine.messages.reports import CheckpointInfo
-from tests.app.accessible import assert_accessible, name_of
+from tests.app.accessible import accessible_name, assert_accessible
 
 MARKUP = "<img src='file:///CANARY.png'><b>x</b>&amp;"
 
@@ -81,7 +81,7 @@ def test_a_line_that_does_not_fit_is_elided_with_a_tooltip(qtbot):
     line.resize(120, 20)
     line.show()
     assert line.text().endswith("…") and line.full_text().startswith("a very long name")
-    assert "a very long name" in line.toolTip() and name_of(line)
+    assert "a very long name" in line.toolTip() and accessible_name(line)
 
 
 @pytest.mark.parametrize(
@@ -216,7 +216,7 @@ def test_a_switch_is_toggled_by_the_keyboard(qtbot):
     switch.show()
     switch.setFocus()
     qtbot.keyClick(switch, Qt.Key.Key_Space)
-    assert switch.isChecked() and name_of(switch) == "Ask"
+    assert switch.isChecked() and accessible_name(switch) == "Ask"
     switch.grab()
 
 

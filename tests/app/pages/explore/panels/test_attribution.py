@@ -17,7 +17,7 @@ from engine.explore.attribution import attribute
 from engine.models.checkpoint import load
 from engine.models.heads import Heads
 from tests.app.accessible import assert_accessible
-from tests.app.alt_keys import _keys as keys_in_sight
+from tests.app.alt_keys import mnemonics as keys_in_sight
 from tests.app.pages.explore.conftest import make_model
 
 

@@ -10,7 +10,7 @@ from app.pages.explore.panels.texts.view import LABEL, LOSS, PREDICTION, TEXT, m
 from engine.config.dataset import Mapping, Reading, Split
 from engine.data.datasets.importing import import_dataset
 from tests.app.accessible import assert_accessible
-from tests.app.alt_keys import _keys as keys_in_sight
+from tests.app.alt_keys import mnemonics as keys_in_sight
 
 ROWS = (
     *(("the cat sat", "label 0"), ("a dog", "label 1"), ("on the mat .", "label 2")),
