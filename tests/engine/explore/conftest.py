@@ -1,4 +1,4 @@
-"""A tiny checkpoint with every head, and one of each family, saved by transformers."""
+"""A tiny checkpoint with all heads, and one of each family saved by transformers."""
 
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,12 +13,12 @@ from engine.tasks.inputs import Inputs, encode_text
 from tests.engine.models.family_folders import EXAMPLES, OWN_NETWORKS, published_folder
 from tests.engine.models.small import folder
 
-EVERY = Heads(mlm=True, outputs=3)
+ALL_HEADS = Heads(mlm=True, outputs=3)
 
 
 @pytest.fixture(scope="session")
 def tiny_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return folder(tmp_path_factory.mktemp("models") / "tiny", EVERY)
+    return folder(tmp_path_factory.mktemp("models") / "tiny", ALL_HEADS)
 
 
 @pytest.fixture(scope="session")
@@ -40,11 +40,11 @@ class Known(NamedTuple):
     model: Any
 
     @torch.no_grad()
-    def run(self, given: Inputs, tokens: torch.Tensor | None = None, **more: Any) -> Any:
+    def run(self, inputs: Inputs, tokens: torch.Tensor | None = None, **more: Any) -> Any:
         """Output of transformers for an input, or for other tokens [B, T]."""
-        ids = given.tokens if tokens is None else tokens
+        ids = inputs.tokens if tokens is None else tokens
         if EXAMPLES[self.family].has_segments:
-            more["token_type_ids"] = given.segments.expand_as(ids)
+            more["token_type_ids"] = inputs.segments.expand_as(ids)
         return self.model(input_ids=ids, **more)
 
     def encode_text(self, text: str, pair: str | None = None, *masked: int) -> Inputs:
@@ -53,11 +53,11 @@ class Known(NamedTuple):
 
 @pytest.fixture(scope="session", params=("bert", *OWN_NETWORKS))
 def known(request, tmp_path_factory) -> Known:
-    """A checkpoint of transformers, imported."""
-    home = tmp_path_factory.mktemp("families")
-    source = published_folder(request.param, "ForMaskedLM", home / "theirs")[0]
-    import_checkpoint(source, home / "imported")
+    """An imported checkpoint of transformers."""
+    root = tmp_path_factory.mktemp("families")
+    source = published_folder(request.param, "ForMaskedLM", root / "theirs")[0]
+    import_checkpoint(source, root / "imported")
     model = AutoModelForMaskedLM.from_pretrained(
-        home / "imported", local_files_only=True, attn_implementation="eager"
+        root / "imported", local_files_only=True, attn_implementation="eager"
     )
-    return Known(request.param, home / "imported", load(home / "imported"), model.eval())
+    return Known(request.param, root / "imported", load(root / "imported"), model.eval())

@@ -1,4 +1,4 @@
-"""Attention of every head, and the file format that transports it."""
+"""Attention of every head, and its file format."""
 
 from pathlib import Path
 
@@ -14,8 +14,8 @@ from engine.models.checkpoint import load
 from tests.engine.models.small import folder
 
 
-def question(text: str, number: int = 1, **more) -> Attend:
-    return Attend(number=number, checkpoint=Path("any"), text=text, **more)
+def question(text: str, number: int = 1, **options) -> Attend:
+    return Attend(number=number, checkpoint=Path("any"), text=text, **options)
 
 
 def test_rows_sum_to_one_and_the_file_holds_all_heads(tiny, tmp_path):
@@ -33,42 +33,42 @@ def test_layers_can_be_read_while_more_are_computed(tiny, tmp_path, monkeypatch)
     monkeypatch.setattr(attention, "REPORT_SECONDS", 0)
     answers, read = [], []
 
-    def tell(so_far):
-        answers.append(so_far)
-        file = so_far.weights
-        with open(file.path, "rb") as opened:
-            np.lib.format.read_magic(opened)
-            shape, _, dtype = np.lib.format.read_array_header_1_0(opened)
-            start = opened.tell()
-        known = (so_far.layers, *shape[1:])
-        read.append(np.memmap(file.path, dtype, "r", start, known).copy())
+    def emit(partial):
+        answers.append(partial)
+        file = partial.weights
+        with open(file.path, "rb") as stream:
+            np.lib.format.read_magic(stream)
+            shape, _, dtype = np.lib.format.read_array_header_1_0(stream)
+            start = stream.tell()
+        shape_so_far = (partial.layers, *shape[1:])
+        read.append(np.memmap(file.path, dtype, "r", start, shape_so_far).copy())
 
-    answer = attend(tiny, question("a b c", measure="norms"), tmp_path, tell)
-    whole = np.load(answer.weights.path)
+    answer = attend(tiny, question("a b c", measure="norms"), tmp_path, emit)
+    complete = np.load(answer.weights.path)
     assert [(item.layers, item.is_final) for item in answers] == [(1, False)]
-    assert np.array_equal(read[0], whole[:1])
-    assert answers[0].largest == whole[0].max()
-    assert (answer.layers, answer.largest) == (None, whole.max())
+    assert np.array_equal(read[0], complete[:1])
+    assert answers[0].largest == complete[0].max()
+    assert (answer.layers, answer.largest) == (None, complete.max())
 
 
-def test_masked_words_are_shown_as_masks(tiny, tmp_path):
+def test_masking_a_word_equals_typing_a_mask(tiny, tmp_path):
     typed = attend(tiny, question("a [MASK] c", 1), tmp_path)
     masked = attend(tiny, question("a b c", 2, masked=(2,)), tmp_path)
     assert np.array_equal(np.load(typed.weights.path), np.load(masked.weights.path))
 
 
-def test_old_files_go_and_none_is_left_half_written(tiny, tmp_path):
+def test_only_the_two_newest_files_are_kept(tiny, tmp_path):
     for number in range(1, 6):
         attend(tiny, question("a b c", number), tmp_path)
     assert sorted(p.name for p in tmp_path.iterdir()) == ["attention-4.npy", "attention-5.npy"]
 
 
-def test_a_full_disk_is_reported_and_leaves_nothing(tiny, tmp_path, monkeypatch):
-    def full(file, header):
+def test_a_full_disk_is_reported_and_leaves_no_file(tiny, tmp_path, monkeypatch):
+    def raise_disk_full(file, header):
         file.write(b"half")
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(attention.np.lib.format, "write_array_header_1_0", full)
+    monkeypatch.setattr(attention.np.lib.format, "write_array_header_1_0", raise_disk_full)
     with pytest.raises(DiskFull):
         attend(tiny, question("a b c"), tmp_path)
     assert list(tmp_path.iterdir()) == []

@@ -30,8 +30,8 @@ def query(text: str = TEXT, **more: object) -> Attribute:
     return Attribute.model_validate({"checkpoint": Path("any"), "text": text} | more)
 
 
-def whole(ours: Checkpoint, question: Attribute):
-    """All parts of an answer, in order."""
+def full_answer(ours: Checkpoint, question: Attribute):
+    """The last answer, which continues all earlier parts."""
     answer = attribute(ours, question)
     while answer.next is not None:
         change = {"start": answer.next, "points": answer.points, "so_far": answer.effects}
@@ -45,19 +45,19 @@ def whole(ours: Checkpoint, question: Attribute):
 class Pair:
     """A checkpoint of ours and the same weights in transformers."""
 
-    def __init__(self, place: Path, kind: str, name: str, outputs: int = 3) -> None:
-        self.folder = folder(place, Heads(outputs=outputs, kind=kind))
+    def __init__(self, path: Path, kind: str, name: str, outputs: int = 3) -> None:
+        self.folder = folder(path, Heads(outputs=outputs, kind=kind))
         self.ours = load(self.folder)
         self.theirs = getattr(transformers, name).from_pretrained(self.folder).eval()
         tokenizer = transformers.AutoTokenizer.from_pretrained(self.folder)
-        self.given = tokenizer(TEXT, PAIR, return_tensors="pt")
+        self.inputs = tokenizer(TEXT, PAIR, return_tensors="pt")
         self.words = [
             (segment, word) if word is not None else None
             for segment, word in zip(
-                self.given.sequence_ids(0), self.given.word_ids(0), strict=True
+                self.inputs.sequence_ids(0), self.inputs.word_ids(0), strict=True
             )
         ]
-        self.base = self.given.input_ids.clone()
+        self.base = self.inputs.input_ids.clone()
         self.base[0, [n for n, word in enumerate(self.words) if word]] = tokenizer.mask_token_id
 
     def by_word(self, effects: torch.Tensor) -> list[float]:
@@ -85,7 +85,7 @@ def logit(pair: Pair, output: int, against: int | None = None, position: int | N
     def forward(ids: torch.Tensor) -> torch.Tensor:
         rows = {
             name: value.expand(len(ids), -1)
-            for name, value in pair.given.items()
+            for name, value in pair.inputs.items()
             if name != "input_ids"
         }
         logits = pair.theirs(input_ids=ids, **rows).logits
@@ -101,22 +101,22 @@ def test_every_method_equals_captum(classes, tags, kind, contrast):
     pair, position = (classes, None) if kind == "class" else (tags, 4)
     forward = logit(pair, 1, contrast, position)
     labels = pair.ours.labels
-    about = {"label": labels[1], "against": labels[contrast] if contrast else "", "pair": PAIR,
+    target = {"label": labels[1], "against": labels[contrast] if contrast else "", "pair": PAIR,
              "position": position}  # fmt: skip
-    ids, base = pair.given.input_ids, pair.base
+    ids, base = pair.inputs.input_ids, pair.base
     layer = pair.theirs.bert.embeddings.word_embeddings
     assert any(pair.words[n] == pair.words[n + 1] is not None for n in range(len(pair.words) - 1))
 
     words = sorted({word for word in pair.words if word})
     mask = torch.tensor([[words.index(w) + 1 if w else 0 for w in pair.words]])
-    ablate = FeatureAblation(forward).attribute(ids, baselines=base, feature_mask=mask)[0]
-    first = [pair.words.index(word) for word in words]
-    result = whole(pair.ours, query(**about))
-    assert [w.effect for w in result.words] == pytest.approx(ablate[first].tolist(), abs=CLOSE)
+    ablated = FeatureAblation(forward).attribute(ids, baselines=base, feature_mask=mask)[0]
+    starts = [pair.words.index(word) for word in words]
+    result = full_answer(pair.ours, query(**target))
+    assert [w.effect for w in result.words] == pytest.approx(ablated[starts].tolist(), abs=CLOSE)
 
     paths = LayerIntegratedGradients(forward, layer)
     theirs = paths.attribute(ids, base, n_steps=32, method="gausslegendre").sum(-1)[0]
-    result = whole(pair.ours, query(method="integrated_gradients", **about))
+    result = full_answer(pair.ours, query(method="integrated_gradients", **target))
     assert result.points == 32
     assert [w.effect for w in result.words] == pytest.approx(pair.by_word(theirs), abs=CLOSE)
     assert result.effects == pytest.approx(theirs.tolist(), abs=CLOSE)
@@ -126,21 +126,21 @@ def test_every_method_equals_captum(classes, tags, kind, contrast):
 
     vectors = layer(ids).detach()
 
-    def of_vectors(given: torch.Tensor) -> torch.Tensor:
-        hook = layer.register_forward_hook(lambda *_: given)
+    def forward_vectors(replacement: torch.Tensor) -> torch.Tensor:
+        hook = layer.register_forward_hook(lambda *_: replacement)
         try:
-            return forward(ids.expand(len(given), -1))
+            return forward(ids.expand(len(replacement), -1))
         finally:
             hook.remove()
 
-    theirs = InputXGradient(of_vectors).attribute(vectors.requires_grad_()).sum(-1)[0]
-    result = whole(pair.ours, query(method="input_x_gradient", **about))
+    theirs = InputXGradient(forward_vectors).attribute(vectors.requires_grad_()).sum(-1)[0]
+    result = full_answer(pair.ours, query(method="input_x_gradient", **target))
     assert result.effects == pytest.approx(theirs.tolist(), abs=CLOSE)
     assert [w.effect for w in result.words] == pytest.approx(pair.by_word(theirs), abs=CLOSE)
 
 
 @pytest.mark.parametrize("kind,outputs", [("multi_label", 3), ("regression", 1)])
-def test_a_typed_mask_is_no_word_and_parts_continue(tmp_path, monkeypatch, kind, outputs):
+def test_typed_masks_are_no_words_and_parts_are_joined(tmp_path, monkeypatch, kind, outputs):
     pair = Pair(tmp_path / "model", kind, "AutoModelForSequenceClassification", outputs)
     text = "abc de [MASK] abcde"
     inputs = transformers.AutoTokenizer.from_pretrained(pair.folder)(text, return_tensors="pt")
@@ -161,7 +161,7 @@ def test_a_typed_mask_is_no_word_and_parts_continue(tmp_path, monkeypatch, kind,
     )[0]
     monkeypatch.setattr(attribution, "FORWARD_SLICE", 20)
     assert attribute(pair.ours, query(text)).next is not None
-    result = whole(pair.ours, query(text))
+    result = full_answer(pair.ours, query(text))
     assert [word.text for word in result.words] == ["abc", "de", "abcde"]
     expected = theirs[[indices[0] for indices in groups.values()]].tolist()
     assert [word.effect for word in result.words] == pytest.approx(expected, abs=CLOSE)
@@ -169,12 +169,12 @@ def test_a_typed_mask_is_no_word_and_parts_continue(tmp_path, monkeypatch, kind,
     assert (result.done, result.points) == (3, 3)
 
 
-def test_the_best_choice_is_explained_over_the_text_and_itself(tmp_path):
+def test_the_best_choice_is_explained_by_text_and_choice(tmp_path):
     pair = Pair(tmp_path / "model", "multiple_choice", "AutoModelForMultipleChoice", 1)
-    asks = {"pair": "b", "endings": ("ca", "dd e")}
-    answer = attribute(pair.ours, query("abc de", **asks))
+    choices = {"pair": "b", "endings": ("ca", "dd e")}
+    answer = attribute(pair.ours, query("abc de", **choices))
     choice = answer.explained.label
-    predicted = predict(pair.ours, Predict(checkpoint=Path("any"), text="abc de", **asks))
+    predicted = predict(pair.ours, Predict(checkpoint=Path("any"), text="abc de", **choices))
     assert choice == predicted.predictions[0].ranked[0].label
     assert [word.text for word in answer.words] == ["abc", "de", "b", *choice.split()]
     tokenizer = transformers.AutoTokenizer.from_pretrained(pair.folder)
@@ -186,8 +186,8 @@ def test_the_best_choice_is_explained_over_the_text_and_itself(tmp_path):
             rows = {name: value[None] for name, value in inputs.items()}
             return float(pair.theirs(**rows).logits[0, 0])
 
-    first = [n for n, token in enumerate(answer.tokens) if (token.segment, token.word) == (0, 0)]
-    assert answer.words[0].effect == pytest.approx(score() - score(*first), abs=CLOSE)
+    indices = [n for n, token in enumerate(answer.tokens) if (token.segment, token.word) == (0, 0)]
+    assert answer.words[0].effect == pytest.approx(score() - score(*indices), abs=CLOSE)
 
 
 def test_an_empty_text_has_no_words(tiny):
@@ -196,12 +196,12 @@ def test_an_empty_text_has_no_words(tiny):
 
 
 @pytest.mark.parametrize("baseline", ["mask", "pad", "zero"])
-def test_integrated_gradients_sum_to_what_they_explain_in_every_family(known, baseline):
+def test_integrated_gradients_sum_to_the_difference_in_every_family(known, baseline):
     """For the token predicted at a mask, and for the difference to another one."""
     masked = (2,)
-    about = {"head": "mlm", "masked": masked, "method": "integrated_gradients",
+    options = {"head": "mlm", "masked": masked, "method": "integrated_gradients",
              "baseline": baseline}  # fmt: skip
-    result = whole(known.checkpoint, query("A quiet film.", **about))
+    result = full_answer(known.checkpoint, query("A quiet film.", **options))
     inputs = known.encode_text("A quiet film.", None, *masked)
     theirs = known.run(inputs).logits[0, 2, : known.checkpoint.tokenizer.size]
     assert result.explained.label == known.checkpoint.tokenizer.token(int(theirs.argmax()))
@@ -212,7 +212,7 @@ def test_integrated_gradients_sum_to_what_they_explain_in_every_family(known, ba
     sums = sum(word.effect for word in result.words) + result.others
     assert sums == pytest.approx(shift, rel=0.01) and abs(result.others) < CLOSE
     against = known.checkpoint.tokenizer.token(int(theirs.argmin()))
-    other = whole(known.checkpoint, query("A quiet film.", against=against, **about))
+    other = full_answer(known.checkpoint, query("A quiet film.", against=against, **options))
     assert other.explained.score == pytest.approx(float(theirs.max() - theirs.min()), abs=CLOSE)
     assert other.explained.against == against
 
@@ -220,20 +220,20 @@ def test_integrated_gradients_sum_to_what_they_explain_in_every_family(known, ba
 def test_points_are_doubled_until_the_sum_is_close(classes, monkeypatch):
     """With slices of a few points, so that every part continues the previous one."""
     monkeypatch.setattr(attribution, "BACKWARD_SLICE", 40)
-    ask = query(method="integrated_gradients", points=1, pair=PAIR)
-    first = attribute(classes.ours, ask)
+    request = query(method="integrated_gradients", points=1, pair=PAIR)
+    first = attribute(classes.ours, request)
     assert (first.next, first.points) == (0, 2), "one point is not enough"
-    result = whole(classes.ours, ask)
+    result = full_answer(classes.ours, request)
     assert result.points > 2 and result.difference is not None
     assert result.effects == pytest.approx(
-        attribute_at_once(classes.ours, result.points).effects, abs=1e-5
+        attribute_in_one_slice(classes.ours, result.points).effects, abs=1e-5
     )
     monkeypatch.setattr(attribution, "BACKWARD_SLICE", 10_000)
     monkeypatch.setattr(attribution, "CLOSE_ENOUGH", 0.0)
-    assert whole(classes.ours, ask).points == 256, "no more than these, and the rest is told"
+    assert full_answer(classes.ours, request).points == 256, "no more than these"
 
 
-def attribute_at_once(ours: Checkpoint, points: int):
+def attribute_in_one_slice(ours: Checkpoint, points: int):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(attribution, "BACKWARD_SLICE", 100_000)
         question = query(method="integrated_gradients", points=points, pair=PAIR)
@@ -256,7 +256,7 @@ def test_the_packed_network_refuses_a_gradient(classes):
             attribute(packed, query(method=method, pair=PAIR))
 
 
-def test_rollout_is_that_of_the_token_that_the_logit_is_of(tags):
+def test_rollout_starts_at_the_explained_token(tags):
     _, rolled = weights(tags.ours, TEXT, PAIR, "rollout")
     result = attribute(tags.ours, query(method="rollout", position=5, pair=PAIR))
     first = tags.words.index(tags.words[5])
@@ -265,10 +265,10 @@ def test_rollout_is_that_of_the_token_that_the_logit_is_of(tags):
     assert sum(result.effects) == pytest.approx(1, abs=1e-5) and result.difference is None
 
 
-def test_an_answer_begins_and_ends_at_its_most_likely_tokens(tmp_path):
+def test_start_and_end_of_an_answer_are_explained(tmp_path):
     pair = Pair(tmp_path / "model", "question_answering", "AutoModelForQuestionAnswering", 2)
     with torch.no_grad():
-        theirs = pair.theirs(**pair.given)
+        theirs = pair.theirs(**pair.inputs)
     passage = [n for n, word in enumerate(pair.words) if word and word[0] == 1]
     for label, logits in (("start", theirs.start_logits[0]), ("end", theirs.end_logits[0])):
         result = attribute(pair.ours, query(label=label, pair=PAIR))
@@ -284,22 +284,22 @@ def test_a_probe_has_the_gradient_of_its_encoder(tmp_path):
     ours = load(
         folder(tmp_path / "probe", Heads(outputs=3, features=Features(vectors="sum of last four")))
     )
-    result = whole(ours, query(method="integrated_gradients"))
+    result = full_answer(ours, query(method="integrated_gradients"))
     assert result.difference is not None and result.baseline_score is not None
     shift = result.explained.score - result.baseline_score
     assert abs(shift) > 1e-4 and abs(result.difference) <= 0.01 * abs(shift)
 
 
 @pytest.mark.parametrize(
-    "about,problem",
+    "target,problem",
     [({"label": "none of them"}, "does not know the class"), ({"head": "mlm"}, "no MLM head")],
 )
-def test_missing_parts_are_refused_in_a_sentence(classes, about, problem):
+def test_unknown_classes_and_missing_heads_are_refused(classes, target, problem):
     with pytest.raises(StudioError, match=problem):
-        attribute(classes.ours, query(pair=PAIR, **about))
+        attribute(classes.ours, query(pair=PAIR, **target))
 
 
-def test_a_token_needs_a_mask_and_a_vocabulary_that_has_it(tiny):
+def test_explaining_a_token_needs_a_mask_and_a_known_token(tiny):
     with pytest.raises(StudioError, match="Nothing is masked"):
         attribute(tiny, query(head="mlm"))
     with pytest.raises(StudioError, match="no token “xyz”"):

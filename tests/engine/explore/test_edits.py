@@ -34,7 +34,7 @@ def logits(model, tokenizer, text: str) -> torch.Tensor:
         return model(**tokenizer(text, return_tensors="pt")).logits[0]
 
 
-def test_every_edit_has_the_logit_of_the_changed_text(classes):
+def test_edits_have_the_logit_of_the_edited_text(classes):
     ours, model, tokenizer = classes
     edits = (Edit(start=0, end=4), Edit(start=0, end=6, text="de abc"), Edit(start=4, end=6,
              text="q"))  # fmt: skip
@@ -51,7 +51,7 @@ def test_every_edit_has_the_logit_of_the_changed_text(classes):
         assert edit.predicted == ours.labels[int(theirs.argmax())]
 
 
-def test_a_mask_stays_with_its_word_and_an_edit_of_it_has_no_score(classes):
+def test_masks_move_with_their_word_and_cannot_be_edited(classes):
     ours = classes[0]
     edits = (Edit(start=0, end=4), Edit(start=4, end=6, text="q"))
     mask = next(n for n, t in enumerate(ours.tokenizer.encode(TEXT).tokens) if t.start == 4)
@@ -68,7 +68,7 @@ def test_a_mask_stays_with_its_word_and_an_edit_of_it_has_no_score(classes):
     assert "token that is explained" in answer.edits[1].problem
 
 
-def test_faithfulness_equals_that_of_manual_masking(classes, monkeypatch):
+def test_faithfulness_matches_manual_masking(classes, monkeypatch):
     ours, model, tokenizer = classes
     monkeypatch.setattr(attribution, "FORWARD_SLICE", 100)
     inputs = tokenizer(TEXT, return_tensors="pt")
@@ -94,13 +94,13 @@ def test_faithfulness_equals_that_of_manual_masking(classes, monkeypatch):
     assert parts > 3 and len(answer.random) == 20
     for actual, ranking in ((answer.own, order), (answer.random[7], random_orders(count)[7])):
         chosen = [max(1, round(fraction * count)) for fraction in FRACTIONS]
-        gone = np.mean([value(()) - value(ranking[:n]) for n in chosen])
-        alone = np.mean([value(()) - value(ranking[n:]) for n in chosen])
-        assert actual.comprehensiveness == pytest.approx(gone, abs=CLOSE)
-        assert actual.sufficiency == pytest.approx(alone, abs=CLOSE)
+        without = np.mean([value(()) - value(ranking[:n]) for n in chosen])
+        only = np.mean([value(()) - value(ranking[n:]) for n in chosen])
+        assert actual.comprehensiveness == pytest.approx(without, abs=CLOSE)
+        assert actual.sufficiency == pytest.approx(only, abs=CLOSE)
 
 
-def test_an_order_names_every_word_once(classes):
+def test_an_order_with_duplicates_is_refused(classes):
     with pytest.raises(StudioError, match="two words"):
         check_faithfulness(
             classes[0], CheckFaithfulness(checkpoint=Path("any"), text=TEXT, order=(0, 0))

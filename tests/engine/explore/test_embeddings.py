@@ -1,4 +1,4 @@
-"""The addends of every token's vector, compared with transformers."""
+"""Summed embeddings of each token, compared with transformers."""
 
 import numpy as np
 import pytest
@@ -12,12 +12,12 @@ TEXT, PAIR = "A quiet film.", "Nobody laughs."
 
 
 def tables(known):
-    """The word, position and segment tables of transformers, and its norm."""
+    """The word, position and segment tables of transformers, and their module."""
     part = known.model.base_model.embeddings
-    others = {"position": "position_embeddings", "segment": "token_type_embeddings"}
+    names = {"position": "position_embeddings", "segment": "token_type_embeddings"}
     words = "tok_embeddings" if known.family == "modernbert" else "word_embeddings"
     result = {"token": getattr(part, words)}
-    for name, theirs in others.items():
+    for name, theirs in names.items():
         if (table := getattr(part, theirs, None)) is not None:
             result[name] = table
     return result, part
@@ -25,7 +25,7 @@ def tables(known):
 
 @torch.no_grad()
 @pytest.mark.parametrize("pair", [None, PAIR])
-def test_every_norm_is_that_of_transformers(known, pair):
+def test_norms_match_transformers(known, pair):
     inputs = known.encode_text(TEXT, pair, 2)
     question = Embed(checkpoint=known.folder, text=TEXT, pair=pair, masked=(2,))
     answer = embed(known.checkpoint, question)
@@ -46,7 +46,7 @@ def test_every_norm_is_that_of_transformers(known, pair):
     assert answer.outcome == pytest.approx(hidden.norm(dim=-1).numpy(), abs=CLOSE)
 
 
-def test_rows_are_ids_places_and_segments(known):
+def test_rows_are_ids_positions_and_segments(known):
     answer = embed(known.checkpoint, Embed(checkpoint=known.folder, text=TEXT, pair=PAIR))
     by_table = {addend.table: addend.rows for addend in answer.addends}
     assert by_table["token"] == tuple(token.id for token in answer.tokens)
@@ -65,13 +65,13 @@ def test_rows_are_ids_places_and_segments(known):
         )
 
 
-def test_a_hidden_word_has_the_vector_of_the_mask(known):
-    shown = embed(known.checkpoint, Embed(checkpoint=known.folder, text=TEXT))
-    hidden = embed(known.checkpoint, Embed(checkpoint=known.folder, text=TEXT, masked=(2,)))
-    assert hidden.addends[0].rows[2] == known.checkpoint.tokenizer.mask
-    assert hidden.addends[0].norms[2] != pytest.approx(shown.addends[0].norms[2], abs=CLOSE)
-    assert hidden.addends[1:] == shown.addends[1:]
-    assert hidden.tokens == shown.tokens
+def test_a_masked_word_has_the_vector_of_the_mask(known):
+    unmasked = embed(known.checkpoint, Embed(checkpoint=known.folder, text=TEXT))
+    masked = embed(known.checkpoint, Embed(checkpoint=known.folder, text=TEXT, masked=(2,)))
+    assert masked.addends[0].rows[2] == known.checkpoint.tokenizer.mask
+    assert masked.addends[0].norms[2] != pytest.approx(unmasked.addends[0].norms[2], abs=CLOSE)
+    assert masked.addends[1:] == unmasked.addends[1:]
+    assert masked.tokens == unmasked.tokens
 
 
 def test_the_network_is_unchanged(tiny, tiny_folder):

@@ -17,36 +17,36 @@ from tests.engine.models.family_folders import EXAMPLES
 from tests.engine.models.small import folder
 
 
-def question(text: str, **more) -> FillMask:
-    return FillMask(checkpoint=Path("any"), text=text, **more)
+def question(text: str, **options) -> FillMask:
+    return FillMask(checkpoint=Path("any"), text=text, **options)
 
 
-def test_typed_masks_and_masked_tokens_are_guessed_in_their_order(tiny):
+def test_typed_and_set_masks_are_predicted_in_text_order(tiny):
     filled = fill_mask(tiny, question("a b [MASK] d", masked=(1,)))
     assert [guess.first for guess in filled.predictions] == [1, 3]
     assert [token.text for token in filled.tokens] == ["[CLS]", "a", "b", "[MASK]", "d", "[SEP]"]
     assert [likely.label for likely in filled.actual] == ["a", ""]
 
 
-def test_a_masked_token_and_a_typed_mask_give_the_same_guesses(tiny):
+def test_typed_and_set_masks_give_the_same_predictions(tiny):
     typed = fill_mask(tiny, question("a [MASK] c"))
     masked = fill_mask(tiny, question("a b c", masked=(2,)))
     assert typed.predictions == masked.predictions
 
 
-def test_special_tokens_and_numbers_beyond_the_text_are_never_hidden(tiny):
+def test_special_and_out_of_range_positions_are_not_masked(tiny):
     filled = fill_mask(tiny, question("a b", masked=(0, 3, 99, -1)))
     assert filled.predictions == ()
 
 
-def test_the_probability_of_the_actual_piece_is_that_of_its_rank(tiny):
+def test_actual_probability_matches_the_ranking(tiny):
     filled = fill_mask(tiny, question("a b c", masked=(2,), top=100))
     ranked = {likely.label: likely.probability for likely in filled.predictions[0].ranked}
     assert filled.actual[0].label == "b"
     assert filled.actual[0].probability == pytest.approx(ranked["b"])
 
 
-def test_ids_beyond_the_vocabulary_have_a_share_and_no_label(tiny):
+def test_ids_beyond_the_vocabulary_have_probability_and_no_label(tiny):
     filled = fill_mask(tiny, question("a [MASK]", top=100))
     ranked = filled.predictions[0].ranked
     assert len(ranked) == tiny.tokenizer.size < tiny.spec.vocab_size
@@ -54,7 +54,7 @@ def test_ids_beyond_the_vocabulary_have_a_share_and_no_label(tiny):
     assert list(ranked) == sorted(ranked, key=lambda likely: -likely.probability)
 
 
-def test_only_masked_places_are_projected_onto_the_vocabulary(tiny):
+def test_only_masked_positions_are_projected_onto_the_vocabulary(tiny):
     rows = []
     hook = tiny.network.mlm.register_forward_hook(
         lambda module, arguments, logits: rows.append(logits.shape[0])
@@ -73,7 +73,7 @@ def test_a_long_text_is_truncated_with_a_note(tiny):
     assert len(filled.tokens) == tiny.spec.max_positions
 
 
-def test_a_model_without_a_head_is_refused_in_words(tmp_path):
+def test_a_model_without_heads_is_refused(tmp_path):
     bare = load(folder(tmp_path / "bare", Heads()))
     with pytest.raises(StudioError, match="no MLM head"):
         fill_mask(bare, question("a [MASK]"))
@@ -81,7 +81,7 @@ def test_a_model_without_a_head_is_refused_in_words(tmp_path):
         predict(bare, Predict(checkpoint=tmp_path, text="a"))
 
 
-def test_non_finite_weights_are_reported_and_not_shown(tmp_path):
+def test_non_finite_weights_are_reported(tmp_path):
     broken = load(folder(tmp_path / "broken", Heads(mlm=True)))
     with torch.no_grad():
         broken.network.mlm.bias.fill_(float("nan"))
@@ -96,7 +96,7 @@ def test_the_published_reaction_model_completes_a_reaction(assets):
     assert best.probability == pytest.approx(0.994, abs=5e-4)
 
 
-def test_the_typed_token_is_ranked_and_others_are_scored_on_request(tiny):
+def test_the_original_token_is_ranked_and_requested_ones_scored(tiny):
     request = question("a b c d", masked=(2,), top=100).model_copy(
         update={"requested": ("e", "zzz")}
     )
@@ -108,7 +108,7 @@ def test_the_typed_token_is_ranked_and_others_are_scored_on_request(tiny):
     assert fill_mask(tiny, question("a [MASK]")).ranks == (0,)
 
 
-def test_masked_words_are_guessed_as_transformers_guesses_them(known):
+def test_predictions_match_transformers(known):
     family, folder, checkpoint, _ = known
     mask = checkpoint.tokenizer.token(checkpoint.tokenizer.mask)
     text, pair = f"a quiet {mask}, isn't it?", "nobody left"

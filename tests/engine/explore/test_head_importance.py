@@ -27,12 +27,12 @@ TEXTS = (("a b c", "bad"), ("d e f g", "good"), ("h i", "so-so"), ("a a a k l", 
 CLOSE = 1e-5
 
 
-def query(path: Path, **more) -> WeighHeads:
+def query(path: Path, **options) -> WeighHeads:
     typed = TextSet(typed=tuple(TypedText(text=t, label=g) for t, g in TEXTS))
-    return WeighHeads(checkpoint=path, texts=typed, **more)
+    return WeighHeads(checkpoint=path, texts=typed, **options)
 
 
-def test_importance_and_loss_without_a_head_are_those_of_transformers(classifier, tmp_path):
+def test_importance_and_ablated_loss_match_transformers(classifier, tmp_path):
     checkpoint = load(classifier)
     answer = weigh(checkpoint, query(classifier, each_head=True), tmp_path, lambda _: None)
     values = np.load(answer.file)
@@ -42,8 +42,8 @@ def test_importance_and_loss_without_a_head_are_those_of_transformers(classifier
     gates = torch.ones(2, 2, requires_grad=True)
     for number, layer in enumerate(theirs.bert.encoder.layer):
 
-        def hook(_, given, number=number):
-            return (given[0] * gates[number].repeat_interleave(size),)
+        def hook(_, inputs, number=number):
+            return (inputs[0] * gates[number].repeat_interleave(size),)
 
         layer.attention.output.dense.register_forward_pre_hook(hook)
 
@@ -51,31 +51,31 @@ def test_importance_and_loss_without_a_head_are_those_of_transformers(classifier
         ids = torch.tensor([checkpoint.tokenizer.encode(text).ids])
         return theirs(ids, labels=torch.tensor([LABELS.index(label)])).loss
 
-    sums, whole, off = np.zeros((2, 2)), 0.0, np.zeros((2, 2))
+    sums, full, off = np.zeros((2, 2)), 0.0, np.zeros((2, 2))
     for text, label in TEXTS:
         value = loss(text, label)
         sums += torch.autograd.grad(value, gates)[0].abs().double().numpy()
-        whole += float(value.detach())
+        full += float(value.detach())
         for head in np.ndindex(2, 2):
             with torch.no_grad():
                 gates[head] = 0
                 off[head] += float(loss(text, label))
                 gates[head] = 1
     assert values[0, ..., 0] == pytest.approx(sums / len(TEXTS), abs=CLOSE)
-    assert answer.loss == pytest.approx(whole / len(TEXTS), abs=CLOSE)
-    assert values[0, ..., 1] == pytest.approx((off - whole) / len(TEXTS), abs=CLOSE)
+    assert answer.loss == pytest.approx(full / len(TEXTS), abs=CLOSE)
+    assert values[0, ..., 1] == pytest.approx((off - full) / len(TEXTS), abs=CLOSE)
     low, high = values[1:]
     assert (low <= values[0]).all() and (values[0] <= high).all() and (low < high).all()
 
 
-def test_layers_below_that_are_kept_change_nothing(known, tmp_path):
-    """The loss without a head equals that of a full pass, to 1e-6, by zero and by the mean."""
+def test_reusing_lower_layers_changes_no_loss(known, tmp_path):
+    """The loss equals that of a full pass, with zero and with the mean as replacement."""
     checkpoint = known.checkpoint
     texts = TextSet(typed=tuple(TypedText(text=t) for t in ("A quiet film.", "Nobody laughs.")))
     rows = load_rows(texts)
     network, spec = checkpoint.network, checkpoint.network.spec
-    whole = head_means(checkpoint, AverageHeads(checkpoint=known.folder, texts=texts))
-    for replacement, instead in (("zero", None), ("mean", torch.from_numpy(whole))):
+    means = head_means(checkpoint, AverageHeads(checkpoint=known.folder, texts=texts))
+    for replacement, values in (("zero", None), ("mean", torch.from_numpy(means))):
         question = WeighHeads(
             checkpoint=known.folder, texts=texts, each_head=True, replacement=replacement
         )
@@ -83,7 +83,7 @@ def test_layers_below_that_are_kept_change_nothing(known, tmp_path):
         for number in range(2):
             batch, loss = build_batch(checkpoint, None, rows.take([number]))
             for head in np.ndindex(spec.layers, spec.heads):
-                with torch.inference_mode(), heads_off(network, (head,), instead):
+                with torch.inference_mode(), heads_off(network, (head,), values):
                     expected = float(loss(network, batch))
                 assert result["off"][(number, *head)] == pytest.approx(expected, abs=1e-6)
         assert list(network.encoder.iter_layers()) == list(
@@ -99,8 +99,8 @@ def test_layers_below_that_are_kept_change_nothing(known, tmp_path):
     ],
     ids=["one layer", "learned mix"],
 )
-def test_a_probe_needs_the_heads_below_the_vectors_that_it_reads(features, tmp_path):
-    """Importance against differences of losses, the loss without a head against full passes."""
+def test_a_probe_depends_only_on_heads_below_its_layers(features, tmp_path):
+    """Importance matches finite differences, and the ablated loss a full pass."""
     checkpoint = load(folder(tmp_path / "probe", Heads(outputs=3, features=features)))
     question = query(tmp_path / "probe", each_head=True)
     result = score_heads(checkpoint, question, lambda *_: None)
@@ -115,8 +115,8 @@ def test_a_probe_needs_the_heads_below_the_vectors_that_it_reads(features, tmp_p
                 wide = torch.ones(network.spec.hidden_size)
                 wide[head * size : (head + 1) * size] = factor
 
-                def scale(_, given, wide=wide):
-                    return (given[0] * wide,)
+                def scale(_, inputs, wide=wide):
+                    return (inputs[0] * wide,)
 
                 output = network.encoder.layers[layer].attention.output
                 hook = output.register_forward_pre_hook(scale)
@@ -127,26 +127,26 @@ def test_a_probe_needs_the_heads_below_the_vectors_that_it_reads(features, tmp_p
             assert result["importance"][number, layer, head] == pytest.approx(slope, 0.05, 1e-4)
             assert result["off"][number, layer, head] == pytest.approx(scaled[2], abs=1e-6)
     if features.vectors == "one layer":
-        assert not result["importance"][:, 1].any(), "nothing that it reads comes from there"
+        assert not result["importance"][:, 1].any(), "the probe reads a lower layer"
     assert result["importance"].any()
 
 
-def test_inputs_that_belong_together_are_computed_without_a_head_together(classifier):
+def test_inputs_of_one_example_share_an_ablation(classifier):
     """Two choices of one example, the second padded."""
     network = load(classifier).network
     tokens = torch.tensor([[2, 5, 6, 7, 3], [2, 8, 3, 0, 0]])
     batch = Batch(tokens, torch.zeros_like(tokens), tokens != 0, torch.zeros(1), None)
     batch = batch.plan(network)
-    ways = (
+    encoders = (
         lambda network, arguments: network.encoder(*arguments.inputs[:3]).last[
             arguments.attention_mask
         ],
         lambda network, arguments: network.encode_pooled(*arguments.inputs),
     )
-    for way in ways:
+    for encode in encoders:
 
-        def loss(network, given, way=way):
-            return (way(network, given) ** 3).sum()
+        def loss(network, inputs, encode=encode):
+            return (encode(network, inputs) ** 3).sum()
 
         with torch.inference_mode():
             result = _each_off(network, batch, loss)
@@ -155,9 +155,9 @@ def test_inputs_that_belong_together_are_computed_without_a_head_together(classi
                     assert result[head] == pytest.approx(float(loss(network, batch)), rel=CLOSE)
 
 
-def test_layers_are_computed_for_several_heads_at_once(classifier):
-    """Of two layers with two heads: a pass for the gradient and one that caches its parts, then
-    each layer for both heads of the lower one at once, and the upper one for its own."""
+def test_each_layer_is_computed_for_several_heads_together(classifier):
+    """Two layers of two heads: a pass for the gradient and one that caches, then both layers for
+    the heads of the lower one together, and the upper layer for its own."""
     checkpoint = load(classifier)
     calls = []
     for number, layer in enumerate(checkpoint.network.encoder.layers):
@@ -182,9 +182,8 @@ def test_batching_changes_no_importance(known, monkeypatch):
         assert a["importance"] == pytest.approx(other["importance"], rel=1e-3, abs=CLOSE)
 
 
-def test_every_family_has_a_gradient_for_each_head(known, tmp_path):
-    """For masked tokens; ALBERT's shared layer has one per layer index. It is the slope of the
-    loss."""
+def test_every_head_of_every_family_has_a_gradient(known, tmp_path):
+    """The loss is that of masked tokens; ALBERT's shared layer has one gradient per index."""
     checkpoint = known.checkpoint
     texts = TextSet(typed=(TypedText(text="A quiet film, and nobody laughs at it."),))
     question = WeighHeads(checkpoint=known.folder, texts=texts, each_head=True)
@@ -195,8 +194,8 @@ def test_every_family_has_a_gradient_for_each_head(known, tmp_path):
     assert (values[0, ..., 0] > 0).all() and values[0, ..., 1].any()
 
 
-def test_the_packed_network_has_no_gradient(classifier):
-    """An error instead of a silently wrong number; callers use the plain network."""
+def test_the_packed_network_refuses_a_gradient(classifier):
+    """Its gradient would be silently wrong; callers use the plain network."""
     serving = Serving(load(classifier))
     if serving.exact is serving.plain:
         pytest.skip("nothing is packed on this machine")
@@ -206,7 +205,7 @@ def test_the_packed_network_has_no_gradient(classifier):
         measure_texts(serving.exact.network, [(batch, loss)], False)
 
 
-def test_without_labels_or_a_head_there_is_no_loss(classifier, tmp_path):
+def test_texts_without_labels_and_models_without_heads_are_refused(classifier, tmp_path):
     texts = TextSet(typed=(TypedText(text="a b"),))
     question = WeighHeads(checkpoint=classifier, texts=texts)
     with pytest.raises(StudioError, match="no labels"):

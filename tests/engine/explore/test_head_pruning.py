@@ -1,4 +1,4 @@
-"""Heads are pruned in rounds; the saved copy equals transformers without these heads."""
+"""Heads are pruned in rounds; the saved copy matches transformers without these heads."""
 
 from pathlib import Path
 
@@ -42,8 +42,8 @@ def classifier(tmp_path_factory) -> Path:
     return remove(question).folder
 
 
-def query(path: Path, **more) -> PruneHeads:
-    return PruneHeads(checkpoint=path, texts=TYPED, **{"fraction": 0.25} | more)
+def query(path: Path, **options) -> PruneHeads:
+    return PruneHeads(checkpoint=path, texts=TYPED, **{"fraction": 0.25} | options)
 
 
 def accuracy(path: Path, off: tuple[tuple[int, int], ...]) -> float:
@@ -51,12 +51,12 @@ def accuracy(path: Path, off: tuple[tuple[int, int], ...]) -> float:
     theirs = AutoModelForSequenceClassification.from_pretrained(path).eval()
     for number, layer in enumerate(theirs.bert.encoder.layer):
 
-        def hook(_, given, number=number):
-            gathered = given[0].clone()
-            for at, head in off:
-                if at == number:
-                    gathered[..., 4 * head : 4 * head + 4] = 0
-            return (gathered,)
+        def hook(_, inputs, number=number):
+            values = inputs[0].clone()
+            for index, head in off:
+                if index == number:
+                    values[..., 4 * head : 4 * head + 4] = 0
+            return (values,)
 
         layer.attention.output.dense.register_forward_pre_hook(hook)
     tokenizer, right = load(path).tokenizer, 0
@@ -68,13 +68,13 @@ def accuracy(path: Path, off: tuple[tuple[int, int], ...]) -> float:
 
 
 @pytest.fixture(scope="module")
-def whole(classifier) -> HeadsPruned:
+def full_pruning(classifier) -> HeadsPruned:
     """All rounds of a quarter of the heads."""
     return prune(load(classifier), query(classifier, max_fall=1), print)
 
 
-def test_the_figure_of_each_round_is_that_of_transformers(classifier, whole):
-    answer = whole
+def test_the_accuracy_of_each_round_matches_transformers(classifier, full_pruning):
+    answer = full_pruning
     assert answer.is_final and answer.metric == "accuracy"
     assert [len(entry.heads) for entry in answer.rounds] == [0, 3, 3, 3, 2], "one head stays"
     assert (1, 2) in answer.rounds[1].heads, "the head that adds nothing goes first"
@@ -85,11 +85,11 @@ def test_the_figure_of_each_round_is_that_of_transformers(classifier, whole):
     assert answer.pruned == tuple(sorted(off)) and len(set(off)) == 11
 
 
-def test_each_round_takes_the_least_important_by_layer(classifier, whole, tmp_path):
-    """Recomputed without the earlier ones, divided by the norm of the layer."""
+def test_each_round_prunes_the_least_important_heads(classifier, full_pruning, tmp_path):
+    """Importance is recomputed after each round and divided by the norm of the layer."""
     checkpoint = load(classifier)
     off: tuple[tuple[int, int], ...] = ()
-    for item in whole.rounds[1:3]:
+    for item in full_pruning.rounds[1:3]:
         with heads_off(checkpoint.network, off):
             question = WeighHeads(checkpoint=classifier, texts=TYPED)
             values = np.load(weigh(checkpoint, question, tmp_path, print).file)[0, ..., 0]
@@ -99,16 +99,16 @@ def test_each_round_takes_the_least_important_by_layer(classifier, whole, tmp_pa
         off += item.heads
 
 
-def test_it_ends_before_the_figure_falls_by_more(classifier, whole):
-    checkpoint, every = load(classifier), whole.rounds
+def test_pruning_ends_before_accuracy_falls_too_far(classifier, full_pruning):
+    checkpoint, rounds = load(classifier), full_pruning.rounds
     for fall in (0.0, 0.1):
         answer = prune(checkpoint, query(classifier, max_fall=fall), print)
         *allowed, last = answer.rounds
         begin = answer.rounds[0].figure
         assert all(item.figure >= begin - fall - 1e-6 for item in allowed)
-        is_whole = len(answer.rounds) == len(every)
+        is_whole = len(answer.rounds) == len(rounds)
         assert is_whole or last.figure < begin - fall
-        assert answer.rounds == every[: len(answer.rounds)]
+        assert answer.rounds == rounds[: len(answer.rounds)]
         counted = [h for item in (answer.rounds if is_whole else allowed) for h in item.heads]
         assert answer.pruned == tuple(sorted(counted))
 
@@ -116,11 +116,11 @@ def test_it_ends_before_the_figure_falls_by_more(classifier, whole):
 def test_the_saved_copy_is_loaded_by_transformers(known, tmp_path):
     """Its outputs are those of the model with these heads ablated."""
     network = known.checkpoint.network
-    every = units(network)
+    all_units = units(network)
     if known.family == "albert":
         with pytest.raises(StudioError, match="share their weights"):
             cut(network, ((0, 1),))
-    heads = tuple(head for unit in (every[1], every[-1]) for head in unit)
+    heads = tuple(head for unit in (all_units[1], all_units[-1]) for head in unit)
     answer = remove(RemoveHeads(checkpoint=known.folder, heads=heads, into=tmp_path / "cut"))
     inputs = known.encode_text("A quiet film.", "Nobody laughs.", 2)
     with torch.inference_mode(), heads_off(network, heads):
@@ -129,22 +129,22 @@ def test_the_saved_copy_is_loaded_by_transformers(known, tmp_path):
         answer.folder, local_files_only=True, attn_implementation="eager"
     ).eval()
     assert (known._replace(model=theirs).run(inputs).logits[0] - off).abs().max() < CLOSE
-    again = load(answer.folder)
+    reloaded = load(answer.folder)
     with torch.inference_mode():
-        ours = again.network.mlm(again.network.encode(inputs.tokens, inputs.segments).last)[0]
+        ours = reloaded.network.mlm(reloaded.network.encode(inputs.tokens, inputs.segments).last)[0]
     assert (ours - off).abs().max() < CLOSE
     assert (answer.folder / "manifest.json").is_file()
 
 
-def test_a_model_with_an_mlm_head_alone_keeps_its_masked_accuracy(tmp_path):
+def test_a_model_with_only_an_mlm_head_is_pruned_by_masked_accuracy(tmp_path):
     path = folder(tmp_path / "mlm", Heads(mlm=True))
     answer = prune(load(path), query(path, max_fall=1, fraction=0.5), print)
     assert answer.metric == "accuracy" and len(answer.pruned) == 3
     assert all(0 <= item.figure <= 1 for item in answer.rounds)
 
 
-def test_a_cancelled_pruning_is_resumed(classifier, whole, tmp_path, monkeypatch):
-    """Also with a larger allowed loss: known rounds are not recomputed."""
+def test_a_cancelled_pruning_is_resumed(classifier, full_pruning, tmp_path, monkeypatch):
+    """Stored rounds are not recomputed, even with another allowed fall."""
     checkpoint = load(classifier)
     question = query(classifier, max_fall=0.02, cache=tmp_path / "kept")
     monkeypatch.setattr(work, "REPORT_SECONDS", 0.0)
@@ -161,11 +161,11 @@ def test_a_cancelled_pruning_is_resumed(classifier, whole, tmp_path, monkeypatch
     assert answers and not any(answer.is_final for answer in answers)
     assert [answer.done for answer in answers] == sorted(answer.done for answer in answers)
     assert work.ArrayStore(question).rows == 2
-    again = prune(checkpoint, question.model_copy(update={"max_fall": 1.0}), answers.append)
-    assert (again.rounds, again.pruned) == (whole.rounds, whole.pruned)
+    resumed = prune(checkpoint, question.model_copy(update={"max_fall": 1.0}), answers.append)
+    assert (resumed.rounds, resumed.pruned) == (full_pruning.rounds, full_pruning.pruned)
     monkeypatch.setattr("engine.explore.head_pruning.pruned_score", None)
-    less = prune(checkpoint, question, answers.append)
-    assert less.rounds == whole.rounds[: len(less.rounds)]
+    shorter = prune(checkpoint, question, answers.append)
+    assert shorter.rounds == full_pruning.rounds[: len(shorter.rounds)]
 
 
 def test_unprunable_models_are_refused(classifier, tmp_path):
@@ -181,10 +181,10 @@ def test_unprunable_models_are_refused(classifier, tmp_path):
     assert not (tmp_path / "cut").exists()
 
 
-def test_the_importance_is_of_texts_drawn_evenly():
+def test_importance_uses_evenly_spaced_texts():
     many = TextSet(typed=tuple(TypedText(text=f"a {n}") for n in range(400)))
     rows = _sample(many, 400).rows
     assert len(rows) == WEIGHED and rows[0] == 0 and rows[-1] == 399 and len(set(rows)) == WEIGHED
-    some = many.model_copy(update={"rows": tuple(range(0, 400, 2))})
-    assert set(_sample(some, 200).rows) < set(some.rows)
-    assert _sample(some, 100) is some
+    half = many.model_copy(update={"rows": tuple(range(0, 400, 2))})
+    assert set(_sample(half, 200).rows) < set(half.rows)
+    assert _sample(half, 100) is half

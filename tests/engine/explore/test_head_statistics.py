@@ -1,4 +1,4 @@
-"""Head statistics: compared with transformers in float64, and their invariants."""
+"""Head statistics compared with transformers in float64, and their invariants."""
 
 from pathlib import Path
 
@@ -24,20 +24,20 @@ CLOSE = 1e-5
 TEXTS = ("A quiet film, a film.", "Nobody laughs?", "We left the film early; it was cold.")
 
 
-def make_query(texts, checkpoint=Path("any"), **more) -> CountHeads:
+def make_query(texts, checkpoint=Path("any"), **options) -> CountHeads:
     typed = TextSet(typed=tuple(TypedText(text=text) for text in texts))
-    return CountHeads(checkpoint=checkpoint, texts=typed, **more)
+    return CountHeads(checkpoint=checkpoint, texts=typed, **options)
 
 
-def counted(checkpoint: Checkpoint, question: CountHeads, scratch: Path, emit=lambda _: None):
+def count_heads(checkpoint: Checkpoint, question: CountHeads, scratch: Path, emit=lambda _: None):
     """The answer, and its columns by name: float64 [3, L, H] each."""
     answer = head_statistics(checkpoint, question, scratch, emit)
     values = np.load(answer.file)
     return answer, {name: values[..., n] for n, name in enumerate(answer.columns)}
 
 
-def test_means_are_those_of_all_tokens_in_transformers(known, tmp_path):
-    answer, result = counted(known.checkpoint, make_query(TEXTS), tmp_path)
+def test_means_over_all_tokens_match_transformers(known, tmp_path):
+    answer, result = count_heads(known.checkpoint, make_query(TEXTS), tmp_path)
     sums, queries, offsets = 0.0, 0, []
     for text in TEXTS:
         inputs = known.encode_text(text)
@@ -52,17 +52,17 @@ def test_means_are_those_of_all_tokens_in_transformers(known, tmp_path):
         assert result[key][0] == pytest.approx(sums[..., number] / queries, rel=CLOSE, abs=CLOSE), (
             key
         )
-    every = np.concatenate(offsets, -1)
-    for head in np.ndindex(*every.shape[:2]):
+    joined = np.concatenate(offsets, -1)
+    for head in np.ndindex(*joined.shape[:2]):
         offset = int(result["offset"][0][head])
-        assert result["offset_share"][0][head] == pytest.approx(np.mean(every[head] == offset))
-        assert np.bincount(every[head] + 99).max() == np.sum(every[head] == offset)
+        assert result["offset_share"][0][head] == pytest.approx(np.mean(joined[head] == offset))
+        assert np.bincount(joined[head] + 99).max() == np.sum(joined[head] == offset)
     low, high = result["entropy"][1:]
     assert (low <= result["entropy"][0]).all() and (result["entropy"][0] <= high).all()
     assert (low < high).all()
 
 
-def test_batching_changes_no_number(known, monkeypatch):
+def test_batching_changes_no_statistic(known, monkeypatch):
     """Texts of several lengths in a padded batch, and each alone."""
     pairs = [(TEXTS[2], None), (TEXTS[0], TEXTS[1]), (TEXTS[1], None), (" ".join(TEXTS), None)]
     together = measure_texts(known.checkpoint, pairs, [], [])
@@ -74,7 +74,7 @@ def test_batching_changes_no_number(known, monkeypatch):
         assert np.array_equal(a["offsets"], other["offsets"])
 
 
-def test_a_planted_previous_token_head_comes_first(tmp_path):
+def test_a_planted_previous_token_head_scores_highest(tmp_path):
     """Positions are orthogonal, and the query of one head matches the previous position."""
     size, count = 32, 12
     spec = BertSpec(
@@ -97,14 +97,14 @@ def test_a_planted_previous_token_head_comes_first(tmp_path):
     path = tmp_path / "planted"
     path.mkdir()
     write(path, model, tokenizer(path))
-    _, result = counted(load(path), make_query(("a b c d e", "f g h i")), tmp_path)
+    _, result = count_heads(load(path), make_query(("a b c d e", "f g h i")), tmp_path)
     assert result["previous"][0].argmax() == 0 and result["previous"][0][0, 0] > 0.9
     assert result["offset"][0][0, 0] == -1 and result["offset_share"][0][0, 0] >= POSITIONAL
     assert result["previous"][0][0, 1] < 0.5
 
 
-def test_lift_and_accuracy_of_heads_are_those_by_hand(tiny):
-    """Each value from its definition, with the same attention; two of the words have two tokens."""
+def test_lift_and_accuracy_match_their_definition(tiny):
+    """Two of the words have two tokens."""
     words = ["a", "bc", "d", "ea"]
     tags, heads = ["X", "Y", "X", "Z"], [2, 0, 2, 3]
     rows = Rows(texts=[" ".join(words)], tags=[" ".join(tags)])
@@ -116,10 +116,10 @@ def test_lift_and_accuracy_of_heads_are_those_by_hand(tiny):
     inside = [[n for n, t in enumerate(tokens) if not t.special and a <= t.start < b]
               for a, b in parsed.spans]  # fmt: skip
     queries = [n for n, token in enumerate(tokens) if not token.special]
-    of_x = inside[0] + inside[2]
-    mass = alpha[:, :, queries][..., of_x].sum((-1, -2))
+    x_tokens = inside[0] + inside[2]
+    mass = alpha[:, :, queries][..., x_tokens].sum((-1, -2))
     assert result["mass"][..., 0] == pytest.approx(mass, abs=CLOSE)
-    assert result["share"][0] == pytest.approx(len(queries) * len(of_x) / len(tokens))
+    assert result["share"][0] == pytest.approx(len(queries) * len(x_tokens) / len(tokens))
     for layer, head in np.ndindex(*alpha.shape[:2]):
         between = np.array([[np.mean([alpha[layer, head, i][to].sum() for i in item])
                              for to in inside] for item in inside])  # fmt: skip
@@ -134,7 +134,7 @@ def test_lift_and_accuracy_of_heads_are_those_by_hand(tiny):
 
 
 @pytest.mark.parametrize("tags", ["upos", None])
-def test_a_stored_conllu_has_lift_and_accuracy(tiny, tmp_path, tags):
+def test_a_stored_conllu_file_has_lift_and_accuracy(tiny, tmp_path, tags):
     """Syntactic heads need no column of tags; only the lift needs one."""
     file = tmp_path / "some.conllu"
     row = "{}\t{}\t_\t{}\t_\t_\t{}\tdep\t_\t_"
@@ -150,7 +150,7 @@ def test_a_stored_conllu_has_lift_and_accuracy(tiny, tmp_path, tags):
                    Split(validation=0, test=0), folder_)  # fmt: skip
     texts = TextSet(data=StoredData(folder=folder_), part="train")
     question = CountHeads(checkpoint=Path("any"), texts=texts)
-    answer, columns = counted(tiny, question, tmp_path)
+    answer, columns = count_heads(tiny, question, tmp_path)
     assert {"head dependent", "head governor"} <= set(columns)
     assert ({"tag DET", "tag NOUN"} <= set(columns)) == (tags is not None)
     assert answer.fixed == (1, pytest.approx(2 / 3))
@@ -158,15 +158,15 @@ def test_a_stored_conllu_has_lift_and_accuracy(tiny, tmp_path, tags):
     assert REACH >= 8
 
 
-def test_mismatched_columns_lose_no_word():
+def test_mismatched_columns_are_ignored():
     rows = Rows(texts=["a b", "c"], tags=["X Y Z", "X"])
     first, second = words_in(rows, ["1", "0"])
     assert (first.tags, first.heads) == ([], [-1, -1])
     assert (second.tags, second.heads) == (["X"], [-1])
 
 
-def test_text_without_tags_must_be_split_into_words():
-    apart, wide = words_in(Rows(texts=["a b", "a  b"]), ["2 0", "2 0"])
-    assert (apart.spans, apart.heads) == ([(0, 1), (2, 3)], [1, -1])
-    assert wide.heads == [-1, -1]
+def test_heads_without_tags_need_text_split_at_single_spaces():
+    single, double = words_in(Rows(texts=["a b", "a  b"]), ["2 0", "2 0"])
+    assert (single.spans, single.heads) == ([(0, 1), (2, 3)], [1, -1])
+    assert double.heads == [-1, -1]
     assert words_in(Rows(texts=["a b"]), None) == []

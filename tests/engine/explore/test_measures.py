@@ -64,8 +64,8 @@ def by_head(x):
     return x.reshape(len(x), HEADS, -1).transpose(1, 0, 2)
 
 
-def looked(known):
-    """transformers' hidden vectors [L + 1, T, D] and attention [L, H, T, T] as float64."""
+def reference_states(known):
+    """Hidden vectors [L + 1, T, D] and attention [L, H, T, T] of transformers as float64."""
     out = known.run(
         known.encode_text(TEXT, PAIR), output_hidden_states=True, output_attentions=True
     )
@@ -78,15 +78,15 @@ def linear(module, x):
     return product if module.bias is None else product + module.bias.detach().double().numpy()
 
 
-def read(known, layer, hidden):
-    """Inputs of queries, keys and values; normalised in pre-norm layers."""
+def normalised_input(known, layer, hidden):
+    """The input of queries, keys and values; pre-norm layers normalise it."""
     if known.family != "modernbert" or layer == 0:
         return hidden[layer]
     norm = known.model.model.layers[layer].attn_norm
     return norm(torch.tensor(hidden[layer]).float()).detach().double().numpy()
 
 
-def turned(known, layer, x):
+def rotate(known, layer, x):
     """Apply rotary embeddings to [H, T, K], if the family has them."""
     if known.checkpoint.spec.parts.positions != "rotary":
         return x
@@ -96,8 +96,8 @@ def turned(known, layer, x):
     return apply_rotary_pos_emb(inputs, inputs, cos, sin)[0][0].double().numpy()
 
 
-def test_weights_and_their_mean_are_those_of_transformers(known):
-    _, theirs = looked(known)
+def test_weights_and_their_mean_match_transformers(known):
+    _, theirs = reference_states(known)
     tokens, ours = weights(known.checkpoint, TEXT, PAIR)
     assert ours.shape == (LAYERS, HEADS, len(tokens), len(tokens))
     assert np.abs(ours - theirs).max() < CLOSE
@@ -106,7 +106,7 @@ def test_weights_and_their_mean_are_those_of_transformers(known):
 
 
 def test_rollout_is_the_product_of_half_attention_and_half_identity(known):
-    _, theirs = looked(known)
+    _, theirs = reference_states(known)
     _, ours = weights(known.checkpoint, TEXT, PAIR, "rollout")
     rolled = np.eye(theirs.shape[-1])
     for layer, mean in enumerate(theirs.mean(1)):
@@ -116,24 +116,24 @@ def test_rollout_is_the_product_of_half_attention_and_half_identity(known):
         assert np.allclose(ours[layer, 0].sum(-1), 1, atol=CLOSE)
 
 
-def test_norms_are_those_of_the_weighted_values(known):
-    """Every vector α f(x) is computed and measured, without factoring out α."""
-    hidden, theirs = looked(known)
+def test_norms_match_the_weighted_values(known):
+    """Each vector α f(x) is computed in full, without factoring out α."""
+    hidden, theirs = reference_states(known)
     _, ours = weights(known.checkpoint, TEXT, PAIR, "norms")
     for layer in range(LAYERS):
         _, _, value, output = parts(known, layer)
-        values = by_head(linear(value, read(known, layer, hidden)))  # [H, T, K]
+        values = by_head(linear(value, normalised_input(known, layer, hidden)))  # [H, T, K]
         matrix = output.weight.detach().double().numpy()  # [D, D]
         for head in range(HEADS):
-            fraction = matrix[:, head * 6 : (head + 1) * 6]
+            columns = matrix[:, head * 6 : (head + 1) * 6]
             weighted = (
-                theirs[layer, head][:, :, None] * (values[head] @ fraction.T)[None]
+                theirs[layer, head][:, :, None] * (values[head] @ columns.T)[None]
             )  # [T, T, D]
             expected = np.sqrt((weighted**2).sum(-1))
             assert np.abs(ours[layer, head] - expected).max() < CLOSE
 
 
-def disentangled(known, layer, query_part, key_part, x):
+def position_terms(known, layer, query_part, key_part, x):
     """The position terms that transformers adds to the scores, [H, T, T]."""
     encoder = known.model.deberta.encoder
     part = encoder.layer[layer].attention.self
@@ -149,10 +149,10 @@ def disentangled(known, layer, query_part, key_part, x):
     return result
 
 
-def test_a_query_and_a_key_lead_to_the_weight(known):
-    hidden, theirs = looked(known)
+def test_query_and_key_give_the_weight_of_transformers(known):
+    hidden, theirs = reference_states(known)
     layer, head, row, column = 2, 1, 3, 5
-    ask = ShowQueryKey(
+    question = ShowQueryKey(
         number=7,
         checkpoint=known.folder,
         text=TEXT,
@@ -162,52 +162,52 @@ def test_a_query_and_a_key_lead_to_the_weight(known):
         query_token=row,
         key_token=column,
     )
-    shown = query_key(known.checkpoint, ask)
+    answer = query_key(known.checkpoint, question)
     query_part, key_part, _, _ = parts(known, layer)
-    x = read(known, layer, hidden)
-    query = turned(known, layer, by_head(linear(query_part, x)))[head, row]
-    keys = turned(known, layer, by_head(linear(key_part, x)))[head]
+    x = normalised_input(known, layer, hidden)
+    query = rotate(known, layer, by_head(linear(query_part, x)))[head, row]
+    keys = rotate(known, layer, by_head(linear(key_part, x)))[head]
     scale = 1 / np.sqrt(len(query) * (3 if known.family == "deberta-v2" else 1))
     content = scores = keys @ query * scale
     if known.family == "deberta-v2":
-        added = disentangled(known, layer, query_part, key_part, hidden[layer])
-        assert [part.term for part in shown.parts] == ["content", *added]
+        position_scores = position_terms(known, layer, query_part, key_part, hidden[layer])
+        assert [part.term for part in answer.parts] == ["content", *position_scores]
         values = {"content": content} | {
-            name: attention[head, row] for name, attention in added.items()
+            name: bias[head, row] for name, bias in position_scores.items()
         }
-        for part in shown.parts:
+        for part in answer.parts:
             assert part.value == pytest.approx(values[part.term][column], abs=CLOSE)
         scores = sum(values.values())
     if known.family == "mpnet":
         model, tokens = known.model.mpnet.encoder, len(hidden[0])
-        added = model.compute_position_bias(torch.zeros(1, tokens, 1)).detach().numpy()
-        scores = content + added[0, head, row]
-        terms = {part.term: part.value for part in shown.parts}
+        position_scores = model.compute_position_bias(torch.zeros(1, tokens, 1)).detach().numpy()
+        scores = content + position_scores[0, head, row]
+        terms = {part.term: part.value for part in answer.parts}
         assert terms["content"] == pytest.approx(content[column], abs=CLOSE)
-        assert terms["distance"] == pytest.approx(added[0, head, row, column], abs=CLOSE)
-    assert np.allclose(shown.query, query, atol=CLOSE)
-    assert np.allclose(shown.key, keys[column], atol=CLOSE)
-    assert np.allclose(shown.products, query * keys[column] * scale, atol=CLOSE)
-    assert shown.score == pytest.approx(scores[column], abs=CLOSE)
-    assert np.allclose(shown.scores, scores, atol=CLOSE)
+        assert terms["distance"] == pytest.approx(position_scores[0, head, row, column], abs=CLOSE)
+    assert np.allclose(answer.query, query, atol=CLOSE)
+    assert np.allclose(answer.key, keys[column], atol=CLOSE)
+    assert np.allclose(answer.products, query * keys[column] * scale, atol=CLOSE)
+    assert answer.score == pytest.approx(scores[column], abs=CLOSE)
+    assert np.allclose(answer.scores, scores, atol=CLOSE)
     softmax = np.exp(scores - scores.max()) / np.exp(scores - scores.max()).sum()
-    assert shown.weight == pytest.approx(softmax[column], abs=CLOSE)
-    assert shown.weight == pytest.approx(theirs[layer, head, row, column], abs=CLOSE)
-    assert (shown.to, shown.layer, shown.head) == (7, layer, head)
+    assert answer.weight == pytest.approx(softmax[column], abs=CLOSE)
+    assert answer.weight == pytest.approx(theirs[layer, head, row, column], abs=CLOSE)
+    assert (answer.to, answer.layer, answer.head) == (7, layer, head)
 
 
 def test_a_causal_model_has_no_scores_of_later_tokens(tmp_path):
     causal = load(folder(tmp_path / "causal", spec=SPEC.model_copy(update={"causal": True})))
-    ask = ShowQueryKey(checkpoint=Path("any"), text="a b c d", query_token=2, key_token=1)
-    shown = query_key(causal, ask)
-    assert [score is None for score in shown.scores] == [False] * 3 + [True] * 3
+    question = ShowQueryKey(checkpoint=Path("any"), text="a b c d", query_token=2, key_token=1)
+    answer = query_key(causal, question)
+    assert [score is None for score in answer.scores] == [False] * 3 + [True] * 3
     _, rolled = weights(causal, "a b c d", measure="rollout")
     assert not np.triu(rolled[:, 0], 1).any()
 
 
-def test_missing_parts_are_refused_in_a_sentence(tiny):
-    ask = ShowQueryKey(
+def test_nonexistent_layers_heads_and_tokens_are_refused(tiny):
+    question = ShowQueryKey(
         checkpoint=Path("any"), text="a b", layer=2, head=1, query_token=1, key_token=2
     )
     with pytest.raises(StudioError, match="no layer 3, head 2, token 3"):
-        query_key(tiny, ask)
+        query_key(tiny, question)

@@ -15,23 +15,23 @@ from tests.engine.models.small import folder
 
 
 def test_a_checkpoint_is_loaded_once(tiny_folder):
-    own = ModelCache()
-    assert own.take(tiny_folder) is own.take(tiny_folder)
+    cache = ModelCache()
+    assert cache.take(tiny_folder) is cache.take(tiny_folder)
 
 
-def test_a_checkpoint_that_changed_on_the_disk_is_loaded_again(tmp_path, tiny_folder):
+def test_a_checkpoint_that_changed_on_disk_is_reloaded(tmp_path, tiny_folder):
     path = tmp_path / "model"
     shutil.copytree(tiny_folder, path)
-    own = ModelCache()
-    before = own.take(path)
+    cache = ModelCache()
+    before = cache.take(path)
     shutil.rmtree(path)
     folder(path)
-    after = own.take(path)
+    after = cache.take(path)
     assert before is not after
     assert after.network.task is None
 
 
-def test_the_checkpoint_used_longest_ago_makes_room(tmp_path, tiny_folder, monkeypatch):
+def test_the_least_recently_used_checkpoint_is_evicted(tmp_path, tiny_folder, monkeypatch):
     loaded = []
     load = model_cache.load
     monkeypatch.setattr(
@@ -39,27 +39,27 @@ def test_the_checkpoint_used_longest_ago_makes_room(tmp_path, tiny_folder, monke
         "load",
         lambda path, tokenizer: loaded.append(path.name) or load(path, tokenizer=tokenizer),
     )
-    own, folders = ModelCache(), [tmp_path / str(number) for number in range(MAX_MODELS + 1)]
+    cache, folders = ModelCache(), [tmp_path / str(number) for number in range(MAX_MODELS + 1)]
     for target in folders:
         shutil.copytree(tiny_folder, target)
     for target in (*folders[:MAX_MODELS], folders[0], folders[MAX_MODELS], folders[0], folders[1]):
-        own.take(target)
+        cache.take(target)
     assert loaded == [*(p.name for p in folders), folders[1].name]
 
 
-def test_a_missing_device_is_named(tiny_folder):
+def test_a_missing_device_is_reported(tiny_folder):
     if torch.cuda.is_available():
         pytest.skip("this machine has one")
     with pytest.raises(StudioError, match="“cuda”"):
         ModelCache("cuda").take(tiny_folder)
 
 
-def test_a_folder_without_a_model_is_refused_in_words(tmp_path):
+def test_a_folder_without_a_model_is_refused(tmp_path):
     with pytest.raises(StudioError):
         ModelCache().take(tmp_path / "nothing")
 
 
-GREEDY = """
+ALLOCATING_SCRIPT = """
 import resource, sys
 from pathlib import Path
 from engine.explore import limits
@@ -78,14 +78,14 @@ print("free again")
 """
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux can limit it")
-def test_more_than_the_files_can_need_is_refused_and_only_inside(tmp_path):
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits address space")
+def test_memory_is_limited_only_inside_the_context(tmp_path):
     (tmp_path / "model.bin").write_bytes(bytes(1000))
-    run = [sys.executable, "-c", GREEDY, str(tmp_path)]
-    output = subprocess.run(run, capture_output=True, text=True, check=True).stdout
+    command = [sys.executable, "-c", ALLOCATING_SCRIPT, str(tmp_path)]
+    output = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     assert output.split("\n")[:2] == ["refused", "free again"]
 
 
-def test_a_missing_folder_is_no_error(tmp_path):
+def test_limiting_memory_accepts_a_missing_folder(tmp_path):
     with limited_memory(tmp_path / "nothing"):
         assert not (tmp_path / "nothing").exists()

@@ -1,4 +1,4 @@
-"""Two models on the same texts: divergences, differences, CKA, and their invariants."""
+"""Two models compared on the same texts: divergences, differences, CKA, and their invariants."""
 
 import math
 from pathlib import Path
@@ -27,7 +27,7 @@ def query(a: Path, b: Path) -> CompareModels:
     return CompareModels(checkpoint=a, other=b, texts=typed)
 
 
-def differed(a: Path, b: Path, scratch: Path):
+def compare_folders(a: Path, b: Path, scratch: Path):
     serving = [Serving(load(path)) for path in (a, b)]
     answer = compare(*serving, query(a, b), scratch, lambda _: None)
     with np.load(answer.file) as actual:
@@ -36,49 +36,51 @@ def differed(a: Path, b: Path, scratch: Path):
 
 @pytest.fixture(scope="module")
 def pair(tmp_path_factory) -> tuple[Path, Path]:
-    """A classifier, and the same with perturbed weights."""
-    home = tmp_path_factory.mktemp("models")
-    first = folder(home / "a", Heads(outputs=3))
+    """A classifier, and a copy with perturbed weights."""
+    root = tmp_path_factory.mktemp("models")
+    first = folder(root / "a", Heads(outputs=3))
     other = network(Heads(outputs=3))
     torch.manual_seed(3)
     with torch.no_grad():
         for parameter in other.parameters():
             parameter.add_(torch.randn_like(parameter) * 0.05)
-    (home / "b").mkdir()
-    write(home / "b", other, tokenizer(home / "b"), ("bad", "good", "so-so"))
-    return first, home / "b"
+    (root / "b").mkdir()
+    write(root / "b", other, tokenizer(root / "b"), ("bad", "good", "so-so"))
+    return first, root / "b"
 
 
 def test_a_model_does_not_differ_from_itself(pair, tmp_path):
-    answer, result = differed(pair[0], pair[0], tmp_path)
+    answer, result = compare_folders(pair[0], pair[0], tmp_path)
     assert answer.comparable and not answer.of_words
     assert not result["divergence"].any() and not result["columns"].any() and not result["kl"].any()
     assert result["cka"] == pytest.approx(1.0, abs=1e-9)
 
 
 def test_a_sentence_encoder_predicts_nothing_for_single_texts(tmp_path):
-    answer, result = differed(minilm(), minilm(), tmp_path)
+    answer, result = compare_folders(minilm(), minilm(), tmp_path)
     assert set(answer.predictions) == {("", "")} and not result["divergence"].any()
 
 
-def test_a_to_b_is_the_opposite_of_b_to_a(pair, tmp_path):
-    (there, item), (back, two) = (differed(*way, tmp_path) for way in (pair, pair[::-1]))
-    assert np.array_equal(item["columns"], -two["columns"]) and item["columns"].any()
-    assert item["divergence"] == pytest.approx(two["divergence"], abs=1e-12)
-    assert item["cka"] == pytest.approx(two["cka"], abs=1e-9)
-    assert [p[::-1] for p in there.predictions] == list(back.predictions)
+def test_swapping_the_models_negates_the_differences(pair, tmp_path):
+    (answer, arrays), (reverse, other) = (
+        compare_folders(*models, tmp_path) for models in (pair, pair[::-1])
+    )
+    assert np.array_equal(arrays["columns"], -other["columns"]) and arrays["columns"].any()
+    assert arrays["divergence"] == pytest.approx(other["divergence"], abs=1e-12)
+    assert arrays["cka"] == pytest.approx(other["cka"], abs=1e-9)
+    assert [p[::-1] for p in answer.predictions] == list(reverse.predictions)
 
 
-def test_numbers_are_those_of_scipy_on_transformers(pair, tmp_path):
-    answer, result = differed(*pair, tmp_path)
+def test_numbers_match_scipy_on_transformers(pair, tmp_path):
+    answer, result = compare_folders(*pair, tmp_path)
     theirs = [
         AutoModelForSequenceClassification.from_pretrained(p, attn_implementation="eager").eval()
         for p in pair
     ]
-    known = load(pair[0]).tokenizer
+    loaded_tokenizer = load(pair[0]).tokenizer
     divergence, queries, means, kl = 0.0, 0, [0.0, 0.0], []
     for text in TEXTS:
-        encoded = known.encode(text)
+        encoded = loaded_tokenizer.encode(text)
         with torch.no_grad():
             out = [m(torch.tensor([encoded.ids]), output_attentions=True) for m in theirs]
         weights = [np.stack([a[0].double().numpy() for a in entry.attentions]) for entry in out]
@@ -99,13 +101,13 @@ def test_numbers_are_those_of_scipy_on_transformers(pair, tmp_path):
     assert answer.vectors == queries and len(answer.predictions) == len(TEXTS)
 
 
-def test_models_without_lineage_have_a_cka_alone(pair, tmp_path):
-    strange = network(Heads(outputs=3), seed=99)
+def test_unrelated_models_have_only_a_cka(pair, tmp_path):
+    unrelated = network(Heads(outputs=3), seed=99)
     path = tmp_path / "strange"
     path.mkdir()
-    write(path, strange, tokenizer(path, ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]",
+    write(path, unrelated, tokenizer(path, ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]",
                                           *"abcdefghijklmnopq")), ("x", "y", "z"))  # fmt: skip
-    answer, result = differed(pair[0], path, tmp_path)
+    answer, result = compare_folders(pair[0], path, tmp_path)
     assert not answer.comparable and "divergence" not in result
     assert len(result["cka"]) == 3 and np.isnan(result["kl"]).all()
     assert result["layers"].tolist() == [[0, 1, 2]] * 2
@@ -131,16 +133,16 @@ def test_cka_equals_the_full_formula_and_ignores_rotation():
     y = np.concatenate([x @ rng.normal(size=(7, 4)), noise[:, :5]], 1)
     expected = gram_hsic(x, y)
     assert hsic(x, y) == pytest.approx(expected, rel=1e-9)
-    whole = expected / math.sqrt(gram_hsic(x, x) * gram_hsic(y, y))
-    assert linear_cka(x + 3, y - 1) == pytest.approx(whole, rel=1e-6)
+    cka = expected / math.sqrt(gram_hsic(x, x) * gram_hsic(y, y))
+    assert linear_cka(x + 3, y - 1) == pytest.approx(cka, rel=1e-6)
     rotation = np.linalg.qr(rng.normal(size=(7, 7)))[0]
     assert linear_cka(x, 2 * x @ rotation + 1) == pytest.approx(1.0, abs=1e-9)
-    means = np.mean([linear_cka(x, rng.normal(size=(50, 9))) for _ in range(40)])
-    assert abs(means) < 0.05, "unbiased: of what is independent it is 0 in the mean"
+    mean = np.mean([linear_cka(x, rng.normal(size=(50, 9))) for _ in range(40)])
+    assert abs(mean) < 0.05, "unbiased: 0 on average for independent data"
     assert math.isnan(linear_cka(x[:3], y[:3])) and math.isnan(linear_cka(0 * x, y))
 
 
-def test_divergences_are_those_of_scipy():
+def test_divergences_match_scipy():
     rng = np.random.default_rng(2)
     p, q = rng.dirichlet(np.full(5, 0.2), 20), rng.dirichlet(np.full(5, 0.2), 20)
     p[0], q[0] = np.eye(5)[0], np.eye(5)[1]
@@ -148,5 +150,5 @@ def test_divergences_are_those_of_scipy():
     assert result == pytest.approx(jensenshannon(p, q, axis=1) ** 2, abs=1e-9)
     assert result[0] == pytest.approx(math.log(2))
     assert class_kl(p[1:], q[1:], False) == pytest.approx(entropy(p[1:], q[1:], axis=1))
-    both = entropy([0.2, 0.8], [0.5, 0.5]) + entropy([0.9, 0.1], [0.4, 0.6])
-    assert class_kl(np.array([[0.2, 0.9]]), np.array([[0.5, 0.4]]), True) == pytest.approx([both])
+    total = entropy([0.2, 0.8], [0.5, 0.5]) + entropy([0.9, 0.1], [0.4, 0.6])
+    assert class_kl(np.array([[0.2, 0.9]]), np.array([[0.5, 0.4]]), True) == pytest.approx([total])

@@ -46,7 +46,7 @@ def query(data: Path, file: Path) -> FindNearest:
     )
 
 
-def encoded(model: Checkpoint, data: Path, file: Path) -> list[Working]:
+def encode_split(model: Checkpoint, data: Path, file: Path) -> list[Working]:
     messages = list[Working]()
     question = EncodeRows(number=2, checkpoint=Path(), data=data, part="train", file=file)
     answer = encode_rows(model, question, messages.append)
@@ -54,9 +54,9 @@ def encoded(model: Checkpoint, data: Path, file: Path) -> list[Working]:
     return messages
 
 
-def test_the_nearest_are_those_of_sentence_transformers(model, data, tmp_path):
-    answer = encoded(model, data, tmp_path / "cache" / "rows.npy")
-    assert answer and answer[-1].done == answer[-1].total > 0
+def test_nearest_rows_match_sentence_transformers(model, data, tmp_path):
+    messages = encode_split(model, data, tmp_path / "cache" / "rows.npy")
+    assert messages and messages[-1].done == messages[-1].total > 0
     result = find_nearest(model, query(data, tmp_path / "cache" / "rows.npy"))
     texts = open_dataset(data).rows("train").texts
     vectors = sentence_vectors(model, list(texts))
@@ -68,7 +68,7 @@ def test_the_nearest_are_those_of_sentence_transformers(model, data, tmp_path):
     assert (result.to, result.rows, len(result.nearest)) == (3, len(texts), 5)
 
 
-def test_missing_or_foreign_vectors_are_reported(model, data, tmp_path):
+def test_missing_or_invalid_vectors_are_reported(model, data, tmp_path):
     for content in (None, b"no array", np.zeros((3, 16), np.float32)):
         file = tmp_path / "rows.npy"
         if isinstance(content, bytes):

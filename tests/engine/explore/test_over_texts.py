@@ -1,4 +1,4 @@
-"""Work on many texts: cancelled, resumed, cached, and batched without regard to speed."""
+"""Questions about many texts are resumed, cached, and batched independently of speed."""
 
 import contextlib
 from pathlib import Path
@@ -47,15 +47,13 @@ ALL = TextSet(
         lambda **arguments: CompareModels(**arguments, other=arguments["checkpoint"]),
     ],
 )
-def test_a_cancelled_question_is_resumed_and_equals_an_uncut_one(
-    make, classifier, tmp_path, monkeypatch
-):
-    """Every text is a slice, and every slice is reported; cancelled at the third."""
+def test_a_resumed_question_equals_an_uninterrupted_one(make, classifier, tmp_path, monkeypatch):
+    """Each text is a slice, and each slice is reported; the third cancels."""
     for name, value in (("REPORT_SECONDS", 0.0), ("MAX_SLICE", 1), ("MAX_BATCH", 1)):
         monkeypatch.setattr(work, name, value)
     question = make(checkpoint=classifier, texts=ALL)
     context = WorkerContext(tmp_path, lambda _: None)
-    whole = answer_fields(question, context)
+    expected = answer_fields(question, context)
     stored, answers = question.model_copy(update={"cache": tmp_path / "kept"}), list[Answer]()
 
     def cancel(answer: Answer) -> None:
@@ -74,19 +72,19 @@ def test_a_cancelled_question_is_resumed_and_equals_an_uncut_one(
     context.emit = answers.append
     last = ANSWERERS[type(stored)](stored, context)
     assert [answer.done for answer in answers] == [3, 4, 5] and last.is_final  # type: ignore[attr-defined]
-    assert max_difference(answer_fields(stored, context), whole) <= 1e-6
+    assert max_difference(answer_fields(stored, context), expected) <= 1e-6
 
 
 def test_damaged_stored_arrays_are_recomputed(classifier, tmp_path):
     question = ScoreTexts(checkpoint=classifier, texts=ALL, cache=tmp_path / "kept")
-    whole = score(Serving(load(classifier)), question)
+    expected = score(Serving(load(classifier)), question)
     next((tmp_path / "kept").glob("*/*.npz")).write_bytes(b"PK nothing")
-    assert score(Serving(load(classifier)), question) == whole
+    assert score(Serving(load(classifier)), question) == expected
 
 
 @pytest.mark.parametrize("step", [1, 3, 5, 16])
 def test_batches_do_not_depend_on_the_clock(step, monkeypatch):
-    """Regardless of the speed of the machine and of a resume, the same texts are batched."""
+    """Neither the speed of the machine nor a resume changes which texts share a batch."""
 
     def groups(store: work.ArrayStore, stop_at: int = 300) -> list[tuple[int, int]]:
         calls: list[tuple[int, int]] = []
@@ -95,12 +93,13 @@ def test_batches_do_not_depend_on_the_clock(step, monkeypatch):
             calls.append((first, stop))
             return {"n": np.arange(first, stop)}
 
-        def tell(_: object, first: int, done: int) -> None:
+        def report(_: object, first: int, done: int) -> None:
             if done >= stop_at:
                 raise KeyboardInterrupt
 
         with contextlib.suppress(KeyboardInterrupt):
-            assert np.array_equal(work.over_texts(store, 300, compute, tell, step)["n"], range(300))
+            result = work.over_texts(store, 300, compute, report, step)["n"]
+            assert np.array_equal(result, range(300))
         return calls
 
     question = ScoreTexts(checkpoint=Path("any"), texts=ALL)
@@ -109,21 +108,21 @@ def test_batches_do_not_depend_on_the_clock(step, monkeypatch):
     monkeypatch.setattr(work, "REPORT_SECONDS", 0.0)
     slow = groups(work.ArrayStore(question))
     store = work.ArrayStore(question)
-    cut = groups(store, 100)
-    assert quick == slow == cut + groups(store) and len(cut) < len(quick)
+    interrupted = groups(store, 100)
+    assert quick == slow == interrupted + groups(store) and len(interrupted) < len(quick)
     assert quick == [(n, min(n + step, 300)) for n in range(0, 300, step)]
 
 
-def test_little_room_is_kept(classifier, tmp_path, monkeypatch):
+def test_only_the_newest_stored_results_are_kept(classifier, tmp_path, monkeypatch):
     monkeypatch.setattr(work, "MAX_FOLDERS", 2)
     serving = Serving(load(classifier))
     for number in range(4):
-        some = ALL.model_copy(update={"rows": (number,)})
-        score(serving, ScoreTexts(checkpoint=classifier, texts=some, cache=tmp_path / "kept"))
+        texts = ALL.model_copy(update={"rows": (number,)})
+        score(serving, ScoreTexts(checkpoint=classifier, texts=texts, cache=tmp_path / "kept"))
     assert len(list((tmp_path / "kept").iterdir())) == 2
 
 
-def test_short_texts_go_together_and_long_ones_alone():
+def test_short_texts_are_batched_and_long_ones_run_alone():
     assert group_size([("a" * 100, None)] * 3) == work.MAX_BATCH
     assert group_size([("a" * 200, "b" * 200), ("a" * 400, None)]) == 5
     assert group_size([("a" * 100_000, None), ("", None)]) == 1 == group_size([("a" * 2048, None)])

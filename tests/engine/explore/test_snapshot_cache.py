@@ -1,4 +1,4 @@
-"""Snapshots can answer every question, are cached, and are preloaded nearest first."""
+"""Snapshots answer every question, are cached, and are preloaded nearest first."""
 
 import shutil
 from collections.abc import Callable
@@ -24,7 +24,7 @@ from engine.worker.context import WorkerContext
 from tests.engine.training import small
 from tests.engine.training.finished import trained
 
-PLACES = ("to", "milliseconds", "path", "file", "computed", "why_exact")
+IGNORED_FIELDS = ("to", "milliseconds", "path", "file", "computed", "why_exact")
 GB = 1 << 30
 
 
@@ -37,7 +37,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
 
 
 @pytest.fixture
-def half(run: RunFolder, tmp_path: Path) -> Path:
+def half_precision_copy(run: RunFolder, tmp_path: Path) -> Path:
     """The last checkpoint with its weights rounded to fp16, as a regular folder."""
     loaded = checkpoint.load(run.checkpoint(33))
     with torch.no_grad():
@@ -48,35 +48,34 @@ def half(run: RunFolder, tmp_path: Path) -> Path:
     return folder
 
 
-def without_places(value: object) -> object:
+def without_ignored(value: object) -> object:
     if isinstance(value, dict):
-        return {name: without_places(v) for name, v in value.items() if name not in PLACES}
-    return [without_places(item) for item in value] if isinstance(value, list | tuple) else value
+        return {name: without_ignored(v) for name, v in value.items() if name not in IGNORED_FIELDS}
+    return [without_ignored(item) for item in value] if isinstance(value, list | tuple) else value
 
 
-def text_answers(folder: Path, tmp_path: Path) -> list[Question]:
-    """Every question about a single model that this model can answer, from the doctor."""
-    nothing = tmp_path / "nothing"
-    models = asking.Models(folder, nothing, nothing, nothing, nothing, nothing)
-    mine = []
+def answerable_questions(folder: Path, tmp_path: Path) -> list[Question]:
+    """The doctor's questions about a single model that this model can answer."""
+    missing = tmp_path / "nothing"
+    models = asking.Models(folder, missing, missing, missing, missing, missing)
+    questions = []
     for question in asking.questions(models, tmp_path):
         text = question.model_dump_json()
-        if str(nothing) not in text and getattr(question, "checkpoint", None) == folder:
-            mine.append(question)
-    return mine
+        if str(missing) not in text and getattr(question, "checkpoint", None) == folder:
+            questions.append(question)
+    return questions
 
 
-def test_a_snapshot_answers_every_question_as_a_checkpoint(run, half, tmp_path):
-    ours = text_answers(snapshot_folder(run, 33), tmp_path)
-    theirs = text_answers(half, tmp_path)
+def test_a_snapshot_answers_questions_like_a_checkpoint(run, half_precision_copy, tmp_path):
+    ours = answerable_questions(snapshot_folder(run, 33), tmp_path)
+    theirs = answerable_questions(half_precision_copy, tmp_path)
     kinds = {question.kind for question in ours}
     assert {"fill_mask", "attend", "embed", "apply_lens", "attribute"} <= kinds and len(kinds) > 10
     for a, other in zip(ours, theirs, strict=True):
-        desks = [WorkerContext(tmp_path, lambda _: None) for _ in range(2)]
-        result = [
-            asking.answer_fields(q, context) for q, context in zip((a, other), desks, strict=True)
-        ]
-        expected = [without_places(one_said) for one_said in result]
+        contexts = [WorkerContext(tmp_path, lambda _: None) for _ in range(2)]
+        pairs = zip((a, other), contexts, strict=True)
+        result = [asking.answer_fields(q, context) for q, context in pairs]
+        expected = [without_ignored(fields) for fields in result]
         assert repr(expected[0]) == repr(expected[1]), a.kind
 
 
@@ -92,22 +91,22 @@ def test_answers_from_snapshots_are_marked_exact(run, tmp_path):
 
 @pytest.fixture
 def loaded(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """The steps of the loaded snapshots, in order; the tokenizer is read once."""
+    """The steps of the loaded snapshots, in order."""
     steps: list[int] = []
     load = model_cache.load
 
-    def counting(folder: Path, tokenizer: object = None) -> checkpoint.Checkpoint:
+    def counting_load(folder: Path, tokenizer: object = None) -> checkpoint.Checkpoint:
         assert (tokenizer is None) == (not steps), "the tokenizer of a run is read once"
         steps.append(checkpoint_step(folder))
         return load(folder, tokenizer=tokenizer)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(model_cache, "load", counting)
+    monkeypatch.setattr(model_cache, "load", counting_load)
     return steps
 
 
 @pytest.fixture
-def memory(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
-    """Sets the free memory, of 8 GB."""
+def set_free_memory(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
+    """Sets how much of 8 GB is free."""
     real = psutil.virtual_memory()
 
     def set_free(free: int) -> None:
@@ -118,12 +117,7 @@ def memory(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
     return set_free
 
 
-def test_the_nearest_are_loaded_ahead_and_kept(
-    run,
-    loaded,
-    memory,
-    monkeypatch,
-):
+def test_the_nearest_snapshots_are_preloaded_and_cached(run, loaded, set_free_memory, monkeypatch):
     monkeypatch.setattr(model_cache, "MAX_PRELOAD_SECONDS", 100.0)
     models = ModelCache()
     first = models.take(snapshot_folder(run, 8))
@@ -135,37 +129,32 @@ def test_the_nearest_are_loaded_ahead_and_kept(
     assert len(loaded) == len(snapshot_folders(run)) == len(models.snapshots.held)
 
 
-def test_those_that_take_long_are_loaded_when_they_are_asked_about(
-    run,
-    loaded,
-    memory,
-    monkeypatch,
-):
+def test_slow_snapshots_are_not_preloaded(run, loaded, set_free_memory, monkeypatch):
     monkeypatch.setattr(model_cache, "MAX_PRELOAD_SECONDS", 0.0)
     models = ModelCache()
     models.take(snapshot_folder(run, 8))
     assert not models.prepare() and loaded == [8]
 
 
-def test_short_memory_evicts_the_farthest_first(run, loaded, memory):
+def test_low_memory_evicts_the_farthest_snapshots(run, loaded, set_free_memory):
     models = ModelCache()
     for step in (0, 8, 16, 32):
         models.take(snapshot_folder(run, step))
-    memory(2 * GB)
-    seen: list[int] = []
+    set_free_memory(2 * GB)
+    counts: list[int] = []
     real = models.snapshots._has_memory
 
-    def room_for_two() -> bool:
-        seen.append(len(models.snapshots.held))
-        return seen[-1] <= 2 if len(seen) > 1 else real()
+    def has_memory_for_two() -> bool:
+        counts.append(len(models.snapshots.held))
+        return counts[-1] <= 2 if len(counts) > 1 else real()
 
-    models.snapshots._has_memory = room_for_two  # type: ignore[method-assign]
+    models.snapshots._has_memory = has_memory_for_two  # type: ignore[method-assign]
     models.take(snapshot_folder(run, 33))
     assert {checkpoint_step(folder) for folder in models.snapshots.held} == {16, 32, 33}
     assert not real()
 
 
-def test_one_that_changed_on_the_disk_is_loaded_again(run, tmp_path, memory):
+def test_a_snapshot_that_changed_on_disk_is_reloaded(run, tmp_path, set_free_memory):
     copy = RunFolder(Path(shutil.copytree(run.path, tmp_path / "copy")))
     models = ModelCache()
     before = models.take(snapshot_folder(copy, 4))
@@ -175,7 +164,9 @@ def test_one_that_changed_on_the_disk_is_loaded_again(run, tmp_path, memory):
     assert after is not before and replace(after).tokenizer is before.tokenizer
 
 
-def test_a_damaged_snapshot_is_skipped_and_reported_on_request(run, tmp_path, memory, monkeypatch):
+def test_a_damaged_snapshot_is_skipped_while_preloading(
+    run, tmp_path, set_free_memory, monkeypatch
+):
     monkeypatch.setattr(model_cache, "MAX_PRELOAD_SECONDS", 100.0)
     copy = RunFolder(Path(shutil.copytree(run.path, tmp_path / "copy")))
     (snapshot_folder(copy, 16) / "model.safetensors").write_bytes(b"nothing")

@@ -1,4 +1,4 @@
-"""Targets in templates, with a filler and with it masked, compared with transformers."""
+"""Scores of targets in templates, compared with transformers."""
 
 from pathlib import Path
 
@@ -16,16 +16,16 @@ ANY = Path("any")
 TEMPLATES = ("[TARGET] is a [FILLER].", "The [filler] said that [Target] laughs.")
 
 
-def chain(known, text: str, target: str, masked: str = "") -> float:
-    """Joint log-probability of a target from left to right, with the filler in `masked` masked."""
+def joint_score(known, text: str, target: str, masked: str = "") -> float:
+    """Joint log-probability of a target from left to right, with the word `masked` masked."""
     tokenizer = known.checkpoint.tokenizer
     inputs = known.encode_text(text.replace("@", target))
     start, tokens = text.index("@"), inputs.tokens.clone()
-    own = [(n, t) for n, t in enumerate(inputs.described) if not t.special]
-    inside = within(own, start, start + len(target))
+    ordinary = [(n, t) for n, t in enumerate(inputs.described) if not t.special]
+    inside = tokens_within(ordinary, start, start + len(target))
     if masked:
-        at = text.replace("@", target).index(masked)
-        tokens[0, within(own, at, at + len(masked))] = tokenizer.mask
+        offset = text.replace("@", target).index(masked)
+        tokens[0, tokens_within(ordinary, offset, offset + len(masked))] = tokenizer.mask
     tokens[0, inside] = tokenizer.mask
     total = 0.0
     for n in inside:
@@ -35,12 +35,12 @@ def chain(known, text: str, target: str, masked: str = "") -> float:
     return total
 
 
-def within(own, first: int, last: int) -> list[int]:
-    """A “▁” before a word has no characters, and belongs to it."""
-    return [n for n, t in own if (t.start < last and t.end > first) or t.start == t.end == first]
+def tokens_within(tokens, first: int, last: int) -> list[int]:
+    """A “▁” before a word has no characters but belongs to the word."""
+    return [n for n, t in tokens if (t.start < last and t.end > first) or t.start == t.end == first]
 
 
-def test_scores_are_those_of_transformers(known):
+def test_scores_match_transformers(known):
     """Targets and fillers of one token and of several."""
     fillers, targets = ("film", "a dog"), ("quiet", "he")
     question = ScoreTemplates(
@@ -49,19 +49,19 @@ def test_scores_are_those_of_transformers(known):
     answer = score(known.checkpoint, question)
     assert (answer.to, answer.total, answer.next) == (3, 4, None)
     assert [(row.template, row.filler) for row in answer.rows] == [(0, 0), (0, 1), (1, 0), (1, 1)]
-    spelled = ("@ is a {0}.", "The {0} said that @ laughs.")
+    formats = ("@ is a {0}.", "The {0} said that @ laughs.")
     assert any(len(item.tokens) > 1 for row in answer.rows for item in row.targets)
     for row in answer.rows:
-        text, filler = spelled[row.template].format(fillers[row.filler]), fillers[row.filler]
+        text, filler = formats[row.template].format(fillers[row.filler]), fillers[row.filler]
         assert row.tokens
         for target, actual in zip(targets, row.targets, strict=True):
-            inputs, prior = chain(known, text, target), chain(known, text, target, filler)
-            assert actual.given == pytest.approx(inputs, abs=CLOSE * len(actual.tokens))
+            given, prior = (joint_score(known, text, target, word) for word in ("", filler))
+            assert actual.given == pytest.approx(given, abs=CLOSE * len(actual.tokens))
             assert actual.prior == pytest.approx(prior, abs=CLOSE * len(actual.tokens))
             assert actual.association == actual.given - actual.prior
 
 
-def test_slots_are_found_in_any_order_and_case():
+def test_slots_are_filled_in_any_order_and_case():
     result = fill_template("The [filler] and [TARGET].", "big dog", "[MASK]")
     assert result.text == "The big dog and [MASK]."
     assert result.text[slice(*result.filler)] == "big dog"
@@ -88,7 +88,7 @@ def test_answers_are_streamed_in_slices(tiny):
     ]
 
 
-def test_an_unscored_word_has_a_reason(tiny):
+def test_unscorable_words_have_a_reason(tiny):
     question = ScoreTemplates(
         checkpoint=ANY,
         templates=("[TARGET] a [FILLER]",),

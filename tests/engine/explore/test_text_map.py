@@ -27,14 +27,14 @@ TEXTS = ("a b c", "d e f g", "h i", "a a a k l", "m n", "q p o n", "b c", "e f")
 LABELS = ("bad", "good", "bad", "good", "bad", "good", "", "bad")
 
 
-def query(path: Path, **more) -> PlaceTexts:
+def query(path: Path, **options) -> PlaceTexts:
     typed = TextSet(
         typed=tuple(TypedText(text=t, label=g) for t, g in zip(TEXTS, LABELS, strict=True))
     )
-    return PlaceTexts(checkpoint=path, texts=typed, **more)
+    return PlaceTexts(checkpoint=path, texts=typed, **options)
 
 
-def test_vectors_are_those_of_transformers(classifier):
+def test_vectors_match_transformers(classifier):
     serving = Serving(load(classifier))
     result = encode_texts(serving, Rows(texts=list(TEXTS[:2])))
     theirs = AutoModel.from_pretrained(classifier).eval()
@@ -63,7 +63,7 @@ def test_batching_changes_no_vector(classifier, monkeypatch):
 
 
 @pytest.mark.parametrize("shape", [(30, 6), (6, 30)])
-def test_pca_is_that_of_scikit_learn_with_a_fixed_sign(shape):
+def test_pca_matches_scikit_learn_with_a_fixed_sign(shape):
     x = np.random.default_rng(0).normal(size=shape) * np.arange(1, shape[1] + 1)
     points, ratios = pca(x)
     theirs = PCA(2)
@@ -82,20 +82,20 @@ def test_one_varying_feature_gives_a_line():
     assert ratios == (1, 0)
 
 
-def test_how_far_labels_are_apart_is_that_of_scikit_learn(monkeypatch):
+def test_label_separation_matches_scikit_learn(monkeypatch):
     rng = np.random.default_rng(3)
     ids = np.array([0] * 12 + [1] * 20 + [2] * 9 + [3])
     x = rng.normal(size=(len(ids), 4)) + 2 * ids[:, None]
-    between = distances(x, x)
-    np.fill_diagonal(between, 0)
-    result = label_separation(between, ids)
+    pairwise = distances(x, x)
+    np.fill_diagonal(pairwise, 0)
+    result = label_separation(pairwise, ids)
     assert result.silhouette == pytest.approx(silhouette_score(x, ids), abs=1e-6)
     monkeypatch.setattr(text_map, "NEIGHBOURS", 5)  # no ties with two labels
-    two = ids > 1
-    theirs = cross_val_score(KNeighborsClassifier(5), x, two, cv=LeaveOneOut()).mean()
-    assert label_separation(between, two.astype(int)).neighbours == pytest.approx(theirs)
+    is_last = ids > 1
+    theirs = cross_val_score(KNeighborsClassifier(5), x, is_last, cv=LeaveOneOut()).mean()
+    assert label_separation(pairwise, is_last.astype(int)).neighbours == pytest.approx(theirs)
     assert 0.5 < result.neighbours <= 1
-    shuffled = label_separation(between, rng.permutation(ids))
+    shuffled = label_separation(pairwise, rng.permutation(ids))
     assert shuffled.silhouette < result.silhouette and shuffled.neighbours < result.neighbours
 
 
@@ -105,7 +105,7 @@ def test_another_layer_or_method_reuses_stored_vectors(classifier, tmp_path, mon
     answers: list = []
     first = map_texts(serving, question, tmp_path, answers.append)
     assert len(work.ArrayStore(question.model_copy(update={"layer": 0})).chunks) > 0
-    monkeypatch.setattr(text_map, "encode_texts", None)  # nothing is computed again
+    monkeypatch.setattr(text_map, "encode_texts", None)  # encoding again would fail
     other = map_texts(
         serving,
         question.model_copy(update={"layer": 0, "pooling": "cls"}),
@@ -122,8 +122,8 @@ def test_another_layer_or_method_reuses_stored_vectors(classifier, tmp_path, mon
     assert second.placed == tuple(range(len(TEXTS))) and second.explained is None
 
 
-def test_encoding_emits_maps_and_progress(classifier, tmp_path, monkeypatch):
-    """Mapping all texts after every few would cost as much as encoding them."""
+def test_encoding_emits_some_maps_and_otherwise_progress(classifier, tmp_path, monkeypatch):
+    """Mapping after each slice would cost as much as encoding."""
     monkeypatch.setattr(work, "REPORT_SECONDS", 0)
     monkeypatch.setattr(work, "SHORT", 0)
     monkeypatch.setattr(text_map, "group_size", lambda pairs: 1)
@@ -131,14 +131,14 @@ def test_encoding_emits_maps_and_progress(classifier, tmp_path, monkeypatch):
     last = map_texts(Serving(load(classifier)), query(classifier), tmp_path, answers.append)
     assert [answer.done for answer in answers] == [3, 4, 5, 6, 7] and last.done == len(TEXTS)
     assert [answer.kind for answer in answers] == [last.kind] * 3 + ["working"] + [last.kind]
-    of_five = np.load(answers[2].file)
+    partial = np.load(answers[2].file)
     few = query(classifier)
     few = few.model_copy(update={"texts": few.texts.model_copy(update={"rows": tuple(range(5))})})
     expected = map_texts(Serving(load(classifier)), few, tmp_path, answers.append)
-    assert of_five == pytest.approx(np.load(expected.file), abs=1e-5)
+    assert partial == pytest.approx(np.load(expected.file), abs=1e-5)
 
 
-def test_points_without_tsne_lie_between_neighbours(monkeypatch):
+def test_points_left_out_of_tsne_are_means_of_neighbours(monkeypatch):
     monkeypatch.setattr(text_map, "MAX_TSNE", 12)
     x = np.random.default_rng(5).normal(size=(15, 4))
     points, placed = tsne(x)
@@ -152,7 +152,7 @@ def test_points_without_tsne_lie_between_neighbours(monkeypatch):
     "count,perplexity,method",
     [(20, 19 / 3, "exact"), (95, 30.0, "exact"), (101, 30.0, "barnes_hut")],
 )
-def test_tsne_is_that_of_scikit_learn(count, perplexity, method, monkeypatch):
+def test_tsne_matches_scikit_learn(count, perplexity, method, monkeypatch):
     """The perplexity is a third of the texts, at most 30; many texts are approximated."""
     monkeypatch.setattr(text_map, "MAX_EXACT", 100)
     x = np.random.default_rng(6).normal(size=(count, 5))
@@ -162,7 +162,7 @@ def test_tsne_is_that_of_scikit_learn(count, perplexity, method, monkeypatch):
     assert len(placed) == count and points == pytest.approx(theirs, abs=1e-4)
 
 
-def test_few_texts_and_no_pooler_are_refused_in_a_sentence(classifier, tmp_path):
+def test_few_texts_and_a_missing_pooler_are_refused(classifier, tmp_path):
     few = query(classifier)
     few = few.model_copy(update={"texts": few.texts.model_copy(update={"rows": (0, 1)})})
     with pytest.raises(StudioError, match="three texts"):
@@ -172,8 +172,8 @@ def test_few_texts_and_no_pooler_are_refused_in_a_sentence(classifier, tmp_path)
         map_texts(Serving(load(bare)), query(bare, pooling="pooled"), tmp_path, lambda _: None)
 
 
-def test_known_labels_have_the_names_of_the_model(classifier, tmp_path):
-    """In a file they may be label indices; labels of another task are left unchanged."""
+def test_label_indices_become_the_label_names_of_the_model(classifier, tmp_path):
+    """Labels of another task are left unchanged."""
     for label, expected in (("0", "bad"), ("purple", "purple")):
         typed = tuple(TypedText(text=text, label=label) for text in TEXTS[:3])
         question = PlaceTexts(checkpoint=classifier, texts=TextSet(typed=typed))

@@ -1,4 +1,4 @@
-"""Scores of many texts, compared with transformers; cancelled and resumed."""
+"""Scores of many texts, compared with transformers."""
 
 import numpy as np
 import pytest
@@ -21,15 +21,15 @@ ALL = TextSet(
 
 
 def all_scores(serving: Serving, question: ScoreTexts) -> list[TextScore]:
-    """The scores of the last answer after those of the earlier ones."""
+    """The scores of all answers, in order."""
     answers: list = []
     answers.append(score(serving, question, answers.append))
     assert [answer.is_final for answer in answers] == [False] * (len(answers) - 1) + [True]
     assert [answer.first for answer in answers] == [0, *(answer.done for answer in answers[:-1])]
-    return [each for answer in answers for each in answer.scores]
+    return [text_score for answer in answers for text_score in answer.scores]
 
 
-def test_loss_and_prediction_are_those_of_transformers(classifier):
+def test_loss_and_prediction_match_transformers(classifier):
     checkpoint = load(classifier)
     result = all_scores(Serving(checkpoint), ScoreTexts(checkpoint=classifier, texts=ALL))
     theirs = AutoModelForSequenceClassification.from_pretrained(classifier).eval()
@@ -47,7 +47,7 @@ def test_loss_and_prediction_are_those_of_transformers(classifier):
         assert item.right == (item.prediction == gold) and item.label == gold
 
 
-def test_a_model_without_a_task_is_asked_for_each_token(tiny_folder, tmp_path):
+def test_a_model_without_a_task_is_scored_by_masking_each_token(tiny_folder, tmp_path):
     path = folder(tmp_path / "mlm", Heads(mlm=True))
     checkpoint = load(path)
     result = all_scores(Serving(checkpoint), ScoreTexts(checkpoint=path, texts=ALL))
@@ -64,7 +64,7 @@ def test_a_model_without_a_task_is_asked_for_each_token(tiny_folder, tmp_path):
     assert result[1].right is None and result[1].prediction == ""
 
 
-def test_an_encoder_alone_has_lengths_and_no_loss(tmp_path):
+def test_a_bare_encoder_gives_token_counts_and_no_loss(tmp_path):
     path = folder(tmp_path / "bare", Heads())
     answers: list = []
     last = score(Serving(load(path)), ScoreTexts(checkpoint=path, texts=ALL), answers.append)

@@ -27,7 +27,7 @@ def cosine(a: np.ndarray, b: np.ndarray) -> float:
     return float(a @ b / np.linalg.norm(a) / np.linalg.norm(b))
 
 
-def test_cosines_are_those_of_the_hidden_states_of_transformers(known):
+def test_cosines_match_hidden_states_of_transformers(known):
     answer = compare(known.checkpoint, CompareWord(checkpoint=Path("any"), word="film",
                                                    texts=TEXTS))  # fmt: skip
     assert [entry.text for entry in answer.places] == [0, 1, 3, 3] and answer.missing == (2,)
@@ -47,19 +47,19 @@ def test_cosines_are_those_of_the_hidden_states_of_transformers(known):
         static.append(table[[inputs.described[n].id for n in inside]].mean(0))
     layers = len(vectors[0])
     assert len(answer.layers) == layers
-    for layer, shown in enumerate(answer.layers):
+    for layer, actual in enumerate(answer.layers):
         expected = [[cosine(a[layer], b[layer]) for b in vectors] for a in vectors]
-        assert np.abs(np.array(shown.cosines) - expected).max() < CLOSE
+        assert np.abs(np.array(actual.cosines) - expected).max() < CLOSE
         lower = [expected[a][b] for a in range(4) for b in range(a)]
-        assert shown.mean == pytest.approx(np.mean(lower), abs=CLOSE)
+        assert actual.mean == pytest.approx(np.mean(lower), abs=CLOSE)
         if len(static[0]) == len(vectors[0][layer]):
             rows = [cosine(v[layer], s) for v, s in zip(vectors, static, strict=True)]
-            assert shown.static == pytest.approx(rows, abs=CLOSE)
+            assert actual.static == pytest.approx(rows, abs=CLOSE)
         else:
-            assert shown.static == ()
+            assert actual.static == ()
 
 
-def test_random_pairs_are_of_different_texts():
+def test_random_pairs_come_from_different_texts():
     """Tokens of one text are equal, those of different texts orthogonal."""
     texts = [torch.zeros((2, 5, 4)) for _ in range(3)]
     for number, text in enumerate(texts):
@@ -68,29 +68,29 @@ def test_random_pairs_are_of_different_texts():
     assert all(np.isnan(random_cosines(texts[:1])))
 
 
-def test_a_word_is_found_as_a_whole_and_in_any_case():
+def test_whole_words_are_found_in_any_case():
     assert find_occurrences("stick", "Sticks stick; STICK!") == [(7, 12), (14, 19)]
     assert find_occurrences("a.b", "a.b axb") == [(0, 3)] and find_occurrences("", "abc") == []
 
 
-def test_a_word_without_occurrences_is_named(tiny):
+def test_a_word_without_occurrences_is_refused(tiny):
     with pytest.raises(StudioError, match="No text contains the word “zebra”"):
         compare(tiny, CompareWord(checkpoint=Path("any"), word="zebra", texts=("a b",)))
 
 
 SENTENCES = ("A quiet film.", "Nobody laughs; the film, left.", "We left.", "a film film")
-SET = TextSet(typed=tuple(TypedText(text=text) for text in SENTENCES))
+ALL = TextSet(typed=tuple(TypedText(text=text) for text in SENTENCES))
 FILM = {"text": "A quiet film.", "start": 8, "end": 12, "layer": 1}
 
 
-def cosines(vector: np.ndarray, others: np.ndarray) -> np.ndarray:
-    norms = np.maximum(np.linalg.norm(others, axis=1), 1e-12)  # that of [PAD] may be 0
-    result: np.ndarray = others @ vector / norms / np.linalg.norm(vector)
+def cosines(vector: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    norms = np.maximum(np.linalg.norm(rows, axis=1), 1e-12)  # the norm of [PAD] may be 0
+    result: np.ndarray = rows @ vector / norms / np.linalg.norm(vector)
     return result
 
 
 def film_vector(known) -> np.ndarray:
-    """The mean of the tokens of “film”, without others that a tokenizer may assign to the word."""
+    """The mean of the tokens of “film”, without others that a tokenizer adds to the word."""
     inputs = known.encode_text(FILM["text"])
     hidden = known.run(inputs, output_hidden_states=True).hidden_states[1][0].double().numpy()
     inside = [n for n, token in enumerate(inputs.described) if token.end > 8 and token.start < 12]
@@ -99,23 +99,23 @@ def film_vector(known) -> np.ndarray:
 
 
 def compute_vectors(known, text: str, layer: int) -> dict[tuple[int, int], np.ndarray]:
-    """The mean vector of each word by its characters, from transformers."""
+    """Mean vectors of words in transformers, by their character range."""
     inputs = known.encode_text(text)
     out = known.run(inputs, output_hidden_states=True)
     hidden = out.hidden_states[layer][0].double().numpy()
-    numbers: dict[int, list[int]] = {}
+    words: dict[int, list[int]] = {}
     for number, token in enumerate(inputs.described):
         if not token.special:
-            numbers.setdefault(token.word, []).append(number)
+            words.setdefault(token.word, []).append(number)
     return {
         (inputs.described[inside[0]].start, inputs.described[inside[-1]].end): hidden[inside].mean(
             0
         )
-        for inside in numbers.values()
+        for inside in words.values()
     }
 
 
-def test_the_nearest_rows_are_those_of_the_embedding_of_transformers(known):
+def test_nearest_tokens_match_the_embedding_of_transformers(known):
     question = FindTokens(checkpoint=known.folder, **FILM, top=5)
     table = known.model.get_input_embeddings().weight.detach().double().numpy()
     vector = film_vector(known)
@@ -131,43 +131,43 @@ def test_the_nearest_rows_are_those_of_the_embedding_of_transformers(known):
     assert result.rows == len(expected)
 
 
-def test_the_nearest_words_of_texts_are_those_of_transformers(known):
+def test_nearest_words_match_transformers(known):
     result = find_words(
-        known.checkpoint, FindWords(checkpoint=known.folder, texts=SET, **FILM), lambda _: None
+        known.checkpoint, FindWords(checkpoint=known.folder, texts=ALL, **FILM), lambda _: None
     )
     query = film_vector(known)
-    every = {
+    expected = {
         (row, *position): float(cosines(query, vector[None])[0])
         for row, text in enumerate(SENTENCES)
         for position, vector in compute_vectors(known, text, 1).items()
     }
-    assert result.is_final and result.vectors == len(every)
-    (itself,) = (place for place in every if place[0] == 0 and place[1] <= 8 < place[2])
-    del every[itself]
+    assert result.is_final and result.vectors == len(expected)
+    (queried,) = (key for key in expected if key[0] == 0 and key[1] <= 8 < key[2])
+    del expected[queried]
     by_word = {(word.row, word.start, word.end): word.cosine for word in result.words}
-    assert by_word.keys() == every.keys(), "all words of these texts but the word itself"
-    assert max(abs(by_word[answer] - every[answer]) for answer in by_word) < 2e-3, "kept in 16 bits"
+    assert by_word.keys() == expected.keys(), "all words of these texts but the word itself"
+    assert max(abs(by_word[key] - expected[key]) for key in by_word) < 2e-3, "stored in 16 bits"
     assert [word.cosine for word in result.words] == sorted(by_word.values(), reverse=True)
     assert SENTENCES[result.words[0].row] == result.words[0].text
 
 
 def test_another_word_reuses_stored_vectors(tiny, tiny_folder, tmp_path, monkeypatch):
     question = FindWords(
-        checkpoint=tiny_folder, texts=SET, text="a b c", start=2, end=3, layer=2, cache=tmp_path
+        checkpoint=tiny_folder, texts=ALL, text="a b c", start=2, end=3, layer=2, cache=tmp_path
     )
-    whole = find_words(tiny, question, lambda _: None)
-    again = find_words(tiny, question, lambda _: None)
-    assert again == whole
+    answer = find_words(tiny, question, lambda _: None)
+    repeated = find_words(tiny, question, lambda _: None)
+    assert repeated == answer
     other = question.model_copy(update={"start": 4, "end": 5})
     lower = question.model_copy(update={"layer": 1})
     assert work.question_key(other) == work.question_key(question) != work.question_key(lower)
     monkeypatch.setattr("engine.explore.word_vectors.encode_words", None)
-    assert find_words(tiny, other, lambda _: None).vectors == whole.vectors
+    assert find_words(tiny, other, lambda _: None).vectors == answer.vectors
     with pytest.raises(TypeError):
         find_words(tiny, lower, lambda _: None)
 
 
-def test_words_of_pairs_are_found_in_both_texts(tiny):
+def test_words_of_text_pairs_are_encoded(tiny):
     arrays = encode_words(tiny, [("a b", "c d e"), ("f", None)], 1)
     assert arrays["counts"].tolist() == [5, 1]
     assert arrays["places"].tolist() == [
@@ -176,7 +176,7 @@ def test_words_of_pairs_are_found_in_both_texts(tiny):
     assert arrays["vectors"].dtype == np.float16 and np.isfinite(arrays["vectors"]).all()
 
 
-def test_a_word_that_is_not_read_is_named(tiny):
+def test_a_word_beyond_the_text_is_refused(tiny):
     question = FindTokens(checkpoint=Path("any"), text="a b", start=90, end=95, layer=1)
     with pytest.raises(StudioError, match="does not read this word"):
         find_tokens(tiny, question)

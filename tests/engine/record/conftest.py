@@ -14,37 +14,37 @@ from tests.engine.runs import fake_worker
 
 @pytest.fixture
 def record(home: Home) -> Iterator[Record]:
-    opened = open_record(home.record, home.backups)
-    yield opened
-    opened.close()
+    new_record = open_record(home.record, home.backups)
+    yield new_record
+    new_record.close()
 
 
 @pytest.fixture
-def trained(home: Home) -> Callable[[str], RunFolder]:
+def train(home: Home) -> Callable[[str], RunFolder]:
     """Train a new run folder of the home to the end, in this process."""
 
-    def train(name: str) -> RunFolder:
+    def train_run(name: str) -> RunFolder:
         folder = RunFolder.create(home.runs / name, fake_worker.job())
         assert fake_worker.main(folder) == 0
         return folder
 
-    return train
+    return train_run
 
 
 @pytest.fixture
 def windows(home: Home, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], Window]]:
     """Open windows; earlier ones count as killed."""
     monkeypatch.setattr(launch, "command", fake_worker.command)
-    opened: list[Window] = []
+    started: list[Window] = []
 
-    def open_one() -> Window:
-        for before in opened:
-            before.manager.release_queue()
-        opened.append(Window(home))
-        return opened[-1]
+    def open_window() -> Window:
+        for earlier in started:
+            earlier.manager.release_queue()
+        started.append(Window(home))
+        return started[-1]
 
-    yield open_one
-    for window in opened:
+    yield open_window
+    for window in started:
         window.manager.end_standby()
         for worker in window.manager.workers.processes():
             worker.kill()

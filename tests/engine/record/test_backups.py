@@ -19,10 +19,10 @@ def test_a_backup_is_an_independent_record(home, record):
     with closing(sqlite3.connect(copy)) as connection:
         rows = connection.execute("SELECT value FROM about WHERE key = 'colour'").fetchall()
     assert rows == [("blue",)]
-    opened = open_record(copy, home.backups)
-    with opened.read() as session:
+    reopened = open_record(copy, home.backups)
+    with reopened.read() as session:
         assert get_fact(session, "colour") == "blue"
-    opened.close()
+    reopened.close()
 
 
 def test_the_oldest_backups_of_each_reason_are_deleted_by_number(home, record):
@@ -51,7 +51,7 @@ def test_the_daily_backup_is_made_once_and_only_after_a_change(home, record):
     assert back_up_daily(home.record, home.backups) is None
 
 
-def test_a_bad_copy_is_no_backup(home):
+def test_an_invalid_record_is_not_backed_up(home):
     home.record.write_bytes(b"no record at all" * 1000)
     with pytest.raises(StudioError, match="could not be backed up"):
         back_up(home.record, home.backups, "daily")

@@ -28,12 +28,11 @@ PREPARED = fake_worker.prepared(100, versions={"a": "1"}, best_metric="validatio
 COLUMNS = [column.key for column in Run.__table__.columns]
 
 
-def comparable(found: dict[str, Points]) -> dict[str, tuple[list[tuple[int, float]], object]]:
-    """Make curves comparable."""
-    return {name: (list(points.finite()), points.not_finite) for name, points in found.items()}
+def comparable(by_name: dict[str, Points]) -> dict[str, tuple[list[tuple[int, float]], object]]:
+    return {name: (list(points.finite()), points.not_finite) for name, points in by_name.items()}
 
 
-class Followed:
+class FollowedRun:
     """A run folder filled by a test, and the row that follows it."""
 
     def __init__(self, record: Record, home: Home) -> None:
@@ -60,11 +59,11 @@ class Followed:
 
 
 @pytest.fixture
-def followed(record: Record, home: Home) -> Followed:
-    return Followed(record, home)
+def followed(record: Record, home: Home) -> FollowedRun:
+    return FollowedRun(record, home)
 
 
-def test_a_run_goes_from_start_to_end(followed):
+def test_state_and_step_follow_the_events(followed):
     assert followed.record_events().state == "starting"
     assert followed.record_events(Started(pid=1)).state == "running"
     run = followed.record_events(PREPARED, measured("loss", 3, 0.25), Progressed(stage="x", done=1))
@@ -110,7 +109,7 @@ def test_a_failure_is_shown_until_the_run_resumes(followed):
     assert (run.step, run.ended) == (40, None)
 
 
-def test_nothing_is_counted_twice_or_lost_when_the_window_dies(followed):
+def test_events_are_recorded_once_after_a_rollback(followed):
     for event in (Started(pid=1), Noted(text="a"), measured("loss", 1, 1.0)):
         followed.folder.append(event)
     with pytest.raises(ZeroDivisionError), followed.record.session() as session:  # noqa: PT012
@@ -124,7 +123,7 @@ def test_nothing_is_counted_twice_or_lost_when_the_window_dies(followed):
         assert list(curves(session, "one")["loss"].finite()) == [(1, 1.0)]
 
 
-def test_the_worker_names_the_best_metric(followed):
+def test_the_best_score_is_of_the_metric_set_by_the_worker(followed):
     run = followed.record_events(
         Started(pid=1), PREPARED, measured("validation_accuracy", 1, float("nan"))
     )
@@ -143,13 +142,13 @@ def test_equal_scores_are_ranked_by_loss(followed):
         assert (run.best_score, run.best_step) == (0.5, best)
 
 
-def test_points_copied_by_a_branch_count_once_its_metric_is_known(followed):
+def test_points_copied_by_a_branch_set_its_best_score(followed):
     followed.record_events(measured("validation_accuracy", 2, 0.9))
     run = followed.record_events(Started(pid=1, step=2), PREPARED)
     assert (run.best_score, run.best_step) == (0.9, 2)
 
 
-def test_saved_and_removed_checkpoints_are_followed(followed):
+def test_saved_and_removed_checkpoints_are_recorded(followed):
     folder = followed.folder
     followed.record_events(Started(pid=1))
     for step in (2, 4, 6):
@@ -174,8 +173,8 @@ def test_an_unreported_checkpoint_is_found_at_the_end(followed):
     lines = followed.folder.events_file.read_bytes().splitlines(keepends=True)
     followed.folder.events_file.write_bytes(b"".join(lines[:-1]))  # killed before the last line
     followed.catch_up()
-    for inside in followed.folder.checkpoint(2).iterdir():
-        inside.unlink()  # deleted by the user
+    for file in followed.folder.checkpoint(2).iterdir():
+        file.unlink()  # deleted by the user
     with followed.record.session() as session:
         run = find_run(session, "one")
         assert run is not None
@@ -233,10 +232,10 @@ def test_a_stage_ends_with_the_next_event(followed):
     assert followed.record_events(Ended(outcome="stopped", step=1)).stage == ""
     followed.record_events(Started(pid=1), stage)
     with followed.record.session() as session:
-        dead = find_run(session, "one")
-        assert dead is not None
-        crash(session, dead, followed.folder)
-        assert dead.stage == ""
+        crashed = find_run(session, "one")
+        assert crashed is not None
+        crash(session, crashed, followed.folder)
+        assert crashed.stage == ""
 
 
 @pytest.mark.parametrize(
@@ -260,22 +259,22 @@ def test_a_crash_is_reported_with_cause_and_advice(followed, code, cause):
     assert run.details.endswith("terminate called") and "from the beginning" in run.advice
 
 
-def test_a_foreign_folder_is_recorded_in_its_present_state(record, home):
-    stories = {
+def test_an_existing_folder_is_recorded_with_its_state(record, home):
+    histories = {
         "ended": [Started(pid=1), Ended(outcome="finished", step=5)],
         "dead": [Started(pid=1), measured("loss", 5, 1)],
         "fresh": [],
     }
-    folders = {name: RunFolder.create(home.runs / name, fake_worker.job()) for name in stories}
-    for name, story in stories.items():
-        for event in story:
+    folders = {name: RunFolder.create(home.runs / name, fake_worker.job()) for name in histories}
+    for name, history in histories.items():
+        for event in history:
             folders[name].append(event)
     with record.session() as session:
         states = {n: record_folder(session, f, f.job()).state for n, f in folders.items()}
     assert states == {"ended": "finished", "dead": "crashed", "fresh": "stopped"}
-    living = RunFolder.create(home.runs / "living", fake_worker.job())
-    with living.lock(), record.session() as session:
-        assert record_folder(session, living, living.job()).state == "starting"
+    active = RunFolder.create(home.runs / "living", fake_worker.job())
+    with active.lock(), record.session() as session:
+        assert record_folder(session, active, active.job()).state == "starting"
     queued = RunFolder.create(home.runs / "queued", fake_worker.job())
     with record.session() as session:
         assert record_folder(session, queued, queued.job(), queued=True).state == "queued"
@@ -296,7 +295,7 @@ def test_events_have_the_same_effect_together_and_one_by_one(record, home):
         measured("loss", 9, float("nan")).model_copy(update={"at": at + timedelta(seconds=9)}),
         measured("rate", 8, 0.5).model_copy(update={"at": at + timedelta(seconds=7)}),
     ]
-    followed = Followed(record, home)
+    followed = FollowedRun(record, home)
     for event in events:
         followed.record_events(event)
     with record.session() as session:

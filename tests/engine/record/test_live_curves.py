@@ -9,7 +9,7 @@ from tests.engine.runs import fake_worker
 from tests.engine.runs.test_curve_files import points
 
 
-def prefer(window: Window, live: str) -> None:
+def set_live_curves(window: Window, live: str) -> None:
     preferences = {"preferences": {"live_curves": live, "keep_awake": False}}
     window.home.settings.write_text(json.dumps(preferences))
 
@@ -21,9 +21,9 @@ def losses(window: Window, run_id: str, form: str) -> list[int]:
     return [step for name, step, _ in points(files) if name == "training/loss"]
 
 
-def test_a_run_is_followed_over_a_kill_a_stop_and_its_end(window, monkeypatch):
+def test_points_are_written_once_across_crash_and_resume(window, monkeypatch):
     monkeypatch.setattr(follow_ups, "LIVE_SECONDS", 0.0)
-    prefer(window, "both")
+    set_live_curves(window, "both")
     run_id = window.add(fake_worker.job("long", steps=12))
     run = window.until_waiting(run_id)
     window.refresh()
@@ -48,7 +48,7 @@ def test_a_run_is_followed_over_a_kill_a_stop_and_its_end(window, monkeypatch):
     assert "status: 3\n" in mlflow.read_text()
 
 
-def test_no_curves_are_written_unless_preferred(window):
+def test_no_curves_are_written_by_default(window):
     run_id = window.add(fake_worker.job())
     window.until(run_id, "finished")
     assert not window.home.curves.exists()
@@ -57,8 +57,8 @@ def test_no_curves_are_written_unless_preferred(window):
 def test_unwritable_curves_are_reported_once_and_the_run_finishes(window, monkeypatch):
     monkeypatch.setattr(follow_ups, "LIVE_SECONDS", 0.0)
     window.home.curves.write_text("a file is in the way")
-    prefer(window, "tensorboard")
+    set_live_curves(window, "tensorboard")
     run_id = window.add(fake_worker.job())
     window.until(run_id, "finished")
-    noted = [update.values for update in window.updates if update.signal == "noted"]
-    assert [run for run, text in noted if "curves" in str(text)] == [run_id]
+    notices = [update.values for update in window.updates if update.signal == "noted"]
+    assert [run for run, text in notices if "curves" in str(text)] == [run_id]

@@ -28,7 +28,7 @@ def test_a_step_measured_again_replaces_the_old_value(record, run_id):
 
 @pytest.mark.parametrize("count", [BATCH - 1, BATCH, 2 * BATCH, 2 * BATCH + 1])
 def test_points_are_added_in_batches(record, run_id, count):
-    """The last value of a step counts, wherever the earlier ones are."""
+    """The last value of a step wins, even across batches."""
     points = [measured("loss", step, step) for step in (*range(1, count), 1)]
     points[-1] = measured("loss", 1, 7.0)
     with record.session() as session:
@@ -49,12 +49,12 @@ def test_non_finite_values_are_preserved(record, run_id):
         assert sparkline(session, run_id, "loss") == [0.5]
 
 
-def test_the_shape_of_a_long_curve_takes_few_points(record, run_id):
+def test_sparklines_downsample_long_curves(record, run_id):
     with record.session() as session:
         add_metrics(session, run_id, [measured("loss", s, 1000 - s) for s in range(1, 1001)])
-        shape = sparkline(session, run_id, "loss", points=50)
-    assert len(shape) == 50 and shape == sorted(shape, reverse=True)
-    assert shape[0] == pytest.approx(989.5) and sum(shape) / 50 == pytest.approx(499.5)
+        values = sparkline(session, run_id, "loss", points=50)
+    assert len(values) == 50 and values == sorted(values, reverse=True)
+    assert values[0] == pytest.approx(989.5) and sum(values) / 50 == pytest.approx(499.5)
 
 
 def test_a_curve_without_points_is_empty(record, run_id):

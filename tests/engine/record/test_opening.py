@@ -85,12 +85,12 @@ def test_a_newer_record_is_refused_and_not_touched(home, changed, log):
     assert all_backups(home.backups) == []
 
 
-NOW, NEXT = opening.VERSION, opening.VERSION + 1
+CURRENT, NEXT = opening.VERSION, opening.VERSION + 1
 NEXT_MIGRATION = f'''
 """One more table."""
 from alembic import op
 revision = "{NEXT:04d}"
-down_revision = "{NOW:04d}"
+down_revision = "{CURRENT:04d}"
 
 
 def upgrade() -> None:
@@ -101,7 +101,7 @@ def upgrade() -> None:
 
 
 @pytest.fixture
-def second_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+def add_migration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
     """Adds a migration."""
 
     def add(migration: str) -> None:
@@ -134,24 +134,24 @@ def read_state(file: Path) -> tuple[int, list[str]]:
         return version, [notes for (notes,) in connection.execute("SELECT notes FROM runs")]
 
 
-def test_an_older_record_is_backed_up_and_upgraded(home, second_version):
+def test_an_older_record_is_backed_up_and_upgraded(home, add_migration):
     add_one_run(home)
-    second_version(NEXT_MIGRATION)
+    add_migration(NEXT_MIGRATION)
     reopen(home).close()
     assert read_state(home.record) == (NEXT, ["upgraded"])
     (backup,) = all_backups(home.backups)
-    assert backup.name.endswith("-upgrade.db") and read_state(backup) == (NOW, [""])
+    assert backup.name.endswith("-upgrade.db") and read_state(backup) == (CURRENT, [""])
     reopen(home).close()
     assert len(all_backups(home.backups)) == 1
 
 
-def test_the_first_version_gets_tags_and_an_archive(home, monkeypatch, tmp_path):
-    first = tmp_path / "first"
-    shutil.copytree(opening.MIGRATIONS, first)
-    for later in sorted((first / "versions").glob("v*.py"))[1:]:
+def test_a_record_of_the_first_version_is_upgraded(home, monkeypatch, tmp_path):
+    migrations = tmp_path / "first"
+    shutil.copytree(opening.MIGRATIONS, migrations)
+    for later in sorted((migrations / "versions").glob("v*.py"))[1:]:
         later.unlink()
     config = Config()
-    config.set_main_option("script_location", str(first))
+    config.set_main_option("script_location", str(migrations))
     config.set_main_option("path_separator", "os")
     engine = create_engine(f"sqlite:///{home.record}")
     with engine.connect() as connection:
@@ -165,23 +165,23 @@ def test_the_first_version_gets_tags_and_an_archive(home, monkeypatch, tmp_path)
         (run,) = all_runs(session)
     record.close()
     assert (run.tags, run.archived) == ([], False)
-    assert read_state(home.record)[0] == NOW
+    assert read_state(home.record)[0] == CURRENT
 
 
-def test_an_upgrade_that_fails_leaves_the_old_record(home, second_version):
+def test_an_upgrade_that_fails_leaves_the_old_record(home, add_migration):
     add_one_run(home)
-    second_version(
+    add_migration(
         NEXT_MIGRATION.replace(f"PRAGMA user_version = {NEXT}", "INSERT INTO nothing VALUES (1)")
     )
     with pytest.raises(StudioError, match="could not be upgraded"):
         reopen(home)
-    assert read_state(home.record) == (NOW, [""])
+    assert read_state(home.record) == (CURRENT, [""])
 
 
-def test_a_killed_upgrade_leaves_the_old_record_and_is_repeated(home, second_version, monkeypatch):
+def test_a_killed_upgrade_leaves_the_old_record_and_is_repeated(home, add_migration, monkeypatch):
     add_one_run(home)
-    killed = "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"
-    second_version(NEXT_MIGRATION + f"    exec({killed!r})\n")
+    kill_code = "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"
+    add_migration(NEXT_MIGRATION + f"    exec({kill_code!r})\n")
     code = f"""
 import sys
 from pathlib import Path
@@ -192,8 +192,8 @@ home = Home()
 opening.open_record(home.record, home.backups)
 """
     assert run_program(code, opening.MIGRATIONS) == -9
-    assert read_state(home.record) == (NOW, [""])
-    second_version(NEXT_MIGRATION)
+    assert read_state(home.record) == (CURRENT, [""])
+    add_migration(NEXT_MIGRATION)
     reopen(home).close()
     assert read_state(home.record) == (NEXT, ["upgraded"])
 
@@ -252,7 +252,7 @@ def test_a_reader_sees_a_snapshot(home, record):
         assert find_run(reading, "one") is not None
 
 
-@pytest.mark.skipif(os.name == "nt", reason="links need rights there")
+@pytest.mark.skipif(os.name == "nt", reason="links need privileges on Windows")
 def test_the_record_is_not_written_through_a_link(home, tmp_path):
     home.record.symlink_to(tmp_path / "aim")
     with pytest.raises(StudioError, match="is a link"):
@@ -260,8 +260,8 @@ def test_the_record_is_not_written_through_a_link(home, tmp_path):
     assert not (tmp_path / "aim").exists()
 
 
-def test_paths_follow_a_moved_home(home, trained, tmp_path):
-    trained("one")
+def test_paths_follow_a_moved_home(home, train, tmp_path):
+    train("one")
     rebuild.rebuild(home)
     moved_home = Home(tmp_path / "else where")
     os.rename(home.root, moved_home.root)
@@ -272,7 +272,7 @@ def test_paths_follow_a_moved_home(home, trained, tmp_path):
     assert run.folder == moved_home.runs / "one"
 
 
-def test_a_full_disk_is_reported_with_a_sentence(record):
+def test_a_full_disk_is_reported(record):
     with pytest.raises(DiskFull, match="The disk is full"), record.session() as session:  # noqa: PT012
         pages = session.scalar(text("PRAGMA page_count"))
         session.execute(text(f"PRAGMA max_page_count = {pages}"))
@@ -302,7 +302,7 @@ record.close()
 
 @times(20, 2_000)
 def test_writers_and_readers_never_meet_a_locked_record(home, record, count):
-    """Every transaction reads, then writes: without the write lock at its start, it would fail."""
+    """Each transaction reads, then writes; without the write lock at its start it would fail."""
     writers = [
         subprocess.Popen(
             [sys.executable, "-c", WRITER, f"writer {number}", str(count)],
@@ -314,16 +314,16 @@ def test_writers_and_readers_never_meet_a_locked_record(home, record, count):
         )
         for number in range(WRITERS)
     ]
-    over = threading.Event()
+    done = threading.Event()
     problems: list[Exception] = []
 
     def keep_reading() -> None:
-        while not over.wait(0.005):
+        while not done.wait(0.005):
             try:
                 with record.read() as session:
                     first = session.scalar(text("SELECT value FROM about WHERE key = 'count'"))
-                    again = session.scalar(text("SELECT value FROM about WHERE key = 'count'"))
-                assert first == again
+                    second = session.scalar(text("SELECT value FROM about WHERE key = 'count'"))
+                assert first == second
             except Exception as error:  # noqa: BLE001 - raised again in the test's own thread
                 problems.append(error)
 
@@ -336,12 +336,12 @@ def test_writers_and_readers_never_meet_a_locked_record(home, record, count):
         assert writer.stdin is not None
         writer.stdin.write("go\n")
         writer.stdin.flush()
-    ends = [writer.communicate() for writer in writers]
-    over.set()
+    outputs = [writer.communicate() for writer in writers]
+    done.set()
     for reader in readers:
         reader.join()
     assert (
-        [problem for _, problem in ends] == [""] * WRITERS
+        [problem for _, problem in outputs] == [""] * WRITERS
         and [w.returncode for w in writers] == [0] * WRITERS
         and problems == []
     )
@@ -356,7 +356,7 @@ def test_writers_and_readers_never_meet_a_locked_record(home, record, count):
 @pytest.mark.long
 @pytest.mark.timeout(7200)
 def test_the_log_stays_small_over_an_hour_of_events_and_reads(home, record):
-    """The dispatcher's transactions of an hour, each followed by a reader."""
+    """An hour of the dispatcher's transactions, each followed by a read."""
     log, largest = home.record.with_name("studio.db-wal"), 0
     for number in range(14_400):
         with record.session() as session:
@@ -383,16 +383,16 @@ def damage(kind: str, content: bytes) -> bytes:
 
 
 @pytest.mark.parametrize("kind", ["no record", "zeros at the start", "cut", "a page of zeros"])
-def test_a_damaged_record_is_set_aside_and_rebuilt(home, trained, kind):
-    trained("one")
-    trained("two")
+def test_a_damaged_record_is_set_aside_and_rebuilt(home, train, kind):
+    train("one")
+    train("two")
     rebuild.rebuild(home)
     bad = damage(kind, home.record.read_bytes())
     home.record.write_bytes(bad)
     reopen(home).close()  # interrupted before the runs are listed again
     record = reopen(home)
-    (aside,) = home.root.glob("studio.db.corrupt-*")
-    assert record.set_aside == aside and aside.read_bytes() == bad
+    (corrupt_file,) = home.root.glob("studio.db.corrupt-*")
+    assert record.set_aside == corrupt_file and corrupt_file.read_bytes() == bad
     assert rebuild.refill(record, home).added == ["one", "two"]
     assert record.set_aside is None
     record.close()
@@ -407,5 +407,5 @@ def test_a_file_of_another_program_is_not_overwritten(home):
         other.commit()
     content = home.record.read_bytes()
     reopen(home).close()
-    (aside,) = home.root.glob("studio.db.corrupt-*")
-    assert aside.read_bytes() == content
+    (corrupt_file,) = home.root.glob("studio.db.corrupt-*")
+    assert corrupt_file.read_bytes() == content

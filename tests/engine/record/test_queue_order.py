@@ -10,7 +10,7 @@ from tests.engine.record.window import Window
 from tests.engine.runs import fake_worker
 
 
-def queue(window: Window) -> list[str]:
+def queued_names(window: Window) -> list[str]:
     with window.record.read() as session:
         return [run.name for run in runs_in(session, ("queued", "on hold"))]
 
@@ -20,13 +20,13 @@ def test_the_queue_can_be_reordered(window):
     window.until_waiting(long)
     ids = {name: window.add(fake_worker.job(name)) for name in "abcd"}
     window.manager.order([ids["c"], ids["a"], "gone"])
-    assert queue(window) == ["c", "a", "b", "d"]
+    assert queued_names(window) == ["c", "a", "b", "d"]
     window.manager.start_next([ids["a"]])
     window.manager.start_next([ids["d"], ids["b"], long, "gone"])
-    assert queue(window) == ["d", "b", "a", "c"] and window.run(long).priority == 0
+    assert queued_names(window) == ["d", "b", "a", "c"] and window.run(long).priority == 0
 
 
-def test_as_many_runs_at_a_time_as_the_user_prefers(window):
+def test_runs_per_device_follow_the_preference(window):
     window.home.settings.write_text(json.dumps({"preferences": {"runs_per_device": 2}}))
     ids = [window.add(fake_worker.job(f"long {n}")) for n in range(3)]
     for run_id in ids[:2]:
@@ -37,14 +37,14 @@ def test_as_many_runs_at_a_time_as_the_user_prefers(window):
     window.until_waiting(ids[2])
 
 
-def test_a_run_that_waits_for_another_one_does_not_block_the_queue(window):
+def test_a_run_waiting_for_another_does_not_block_the_queue(window):
     first, second, third = (window.add(fake_worker.job(name)) for name in ("long", "b", "c"))
     window.until_waiting(first)
     window.manager.start_after([second], first)
     window.send(first, "go on")
-    waited = window.until(second, "finished")
+    second_run = window.until(second, "finished")
     ended = window.run(first).ended
-    assert waited.started is not None and ended is not None and waited.started >= ended
+    assert second_run.started is not None and ended is not None and second_run.started >= ended
     window.until(third, "finished")
 
 
@@ -58,7 +58,7 @@ def test_a_run_is_put_on_hold_if_its_predecessor_fails(window):
     window.until(third, "finished")
 
 
-def test_runs_never_wait_for_one_another(window):
+def test_circular_waits_are_refused(window):
     window.until_waiting(window.add(fake_worker.job("long")))
     a, b = (window.add(fake_worker.job(name)) for name in "ab")
     window.manager.start_after([a], b)
@@ -70,19 +70,19 @@ def test_runs_never_wait_for_one_another(window):
     window.manager.start_after([b], a)
 
 
-def test_the_queue_runner_follows_runs_for_notices_and_to_prevent_sleep(window, monkeypatch):
-    """Even after the queue is empty; the system may sleep when nothing trains."""
-    held: list[str] = []
-    monkeypatch.setattr(window.manager.awake, "hold", lambda: held.append("hold"))
-    monkeypatch.setattr(window.manager.awake, "release", lambda: held.append("release"))
+def test_runs_are_followed_for_notices_and_to_prevent_sleep(window, monkeypatch):
+    """The system may sleep when nothing trains."""
+    calls: list[str] = []
+    monkeypatch.setattr(window.manager.awake, "hold", lambda: calls.append("hold"))
+    monkeypatch.setattr(window.manager.awake, "release", lambda: calls.append("release"))
     run_id = window.add(fake_worker.job("long"))
     window.until_waiting(run_id)
-    (working,) = [window.run(run_id)]
-    assert held[-1] == "hold" and window.manager._is_followed([working])
+    run = window.run(run_id)
+    assert calls[-1] == "hold" and window.manager._is_followed([run])
     window.home.settings.write_text(json.dumps({"preferences": {"keep_awake": False}}))
     window.refresh()
-    assert held[-1] == "release" and not window.manager._is_followed([working])
+    assert calls[-1] == "release" and not window.manager._is_followed([run])
     window.home.settings.write_text(
         json.dumps({"preferences": {"keep_awake": False, "notify": True}})
     )
-    assert window.manager._is_followed([working]) and not window.manager._is_followed([])
+    assert window.manager._is_followed([run]) and not window.manager._is_followed([])

@@ -44,9 +44,9 @@ def add_model(home: Home) -> Path:
     return folder
 
 
-def test_a_missing_record_is_rebuilt_from_the_folders(home, trained):
-    trained("one")
-    trained("two")
+def test_a_missing_record_is_rebuilt_from_the_folders(home, train):
+    train("one")
+    train("two")
     crashed = RunFolder.create(home.runs / "three", fake_worker.job())
     for event in (Started(pid=1), measured("loss", 1, float("nan"))):
         crashed.append(event)
@@ -76,9 +76,9 @@ def test_live_following_gives_the_same_rows_as_a_rebuild(home, record):
     assert rows(home) == live
 
 
-def test_annotations_survive_a_rebuild(home, record, trained):
-    trained("one")
-    trained("two")
+def test_annotations_survive_a_rebuild(home, record, train):
+    train("one")
+    train("two")
     refill(record, home)
     waiting = RunFolder.create(home.runs / "three", fake_worker.job())
     with record.session() as session:
@@ -86,7 +86,7 @@ def test_annotations_survive_a_rebuild(home, record, trained):
         annotate(session, "one", tags=[" paper ", "", "paper", "ward 7"], archived=True)
         add_run(session, waiting, waiting.job(), "queued")
     assert rebuild(home) == 3
-    with record.read() as session:  # the window has it open meanwhile
+    with record.read() as session:  # open in the window during the rebuild
         one, two, three = (find_run(session, name) for name in ("one", "two", "three"))
     assert one and two and three
     assert (one.name, one.notes, one.star) == ("Mein Versuch <b>", "good\nso far", True)
@@ -102,8 +102,8 @@ def test_an_unrecorded_queued_run_is_not_trained_without_a_request(home):
     assert rows(home)["runs"][0]["state"] == "stopped"
 
 
-def test_folders_that_are_no_runs_are_passed_over(home, record, trained):
-    trained("good")
+def test_folders_that_are_not_runs_are_skipped(home, record, train):
+    train("good")
     for name in (".half.tmp-1234", "empty"):
         (home.runs / name).mkdir()
     (home.runs / "file").write_text("x")
@@ -112,7 +112,7 @@ def test_folders_that_are_no_runs_are_passed_over(home, record, trained):
     assert refill(record, home) == RefillReport([], [])
 
 
-EDGES = [
+EXTREMES = [
     {"kind": "measured", "name": "loss", "step": 2**63, "value": 1.0},
     {"kind": "progressed", "stage": "x", "done": 10**30, "total": 1},
     {"kind": "started", "pid": -5},
@@ -125,9 +125,9 @@ EDGES = [
 ]
 
 
-def spoil(home: Home, name: str, trained: Train) -> None:
-    """Damage a run in the way given by its name."""
-    folder = trained(name)
+def damage(home: Home, name: str, train: Train) -> None:
+    """Train a run and damage it as its name says."""
+    folder = train(name)
     match name:
         case "spec not valid":
             folder.spec_file.write_text(json.dumps({"name": "x"}))
@@ -157,16 +157,16 @@ UNREADABLE = (
 )
 
 
-def test_an_unreadable_run_is_listed_with_its_reason_and_hides_no_other(home, record, trained):
-    trained("good")
+def test_unreadable_runs_are_listed_with_a_reason(home, record, train):
+    train("good")
     for name in UNREADABLE:
-        spoil(home, name, trained)
-    trained("other")
+        damage(home, name, train)
+    train("other")
     with without_the_rights_of_root():
         report = refill(record, home)
-        again = refill(record, home)
+        repeated = refill(record, home)
     assert report.added == sorted(["good", "other", *UNREADABLE])
-    assert len(report.problems) == len(UNREADABLE) and again == RefillReport([], [])
+    assert len(report.problems) == len(UNREADABLE) and repeated == RefillReport([], [])
     with record.read() as session:
         runs = {run.id: run for run in all_runs(session)}
     assert {runs[name].state for name in ("good", "other")} == {"finished"}
@@ -178,9 +178,9 @@ def test_an_unreadable_run_is_listed_with_its_reason_and_hides_no_other(home, re
     assert "spec.json" in runs["spec a folder"].problem
 
 
-def test_a_run_readable_again_is_listed_with_its_annotations(home, record, trained):
+def test_annotations_of_unreadable_runs_are_kept(home, record, train):
     for name in ("one", "two"):
-        folder = trained(name)
+        folder = train(name)
         folder.spec_file.rename(folder.path / "kept")
     refill(record, home)
     with record.session() as session:
@@ -196,38 +196,38 @@ def test_a_run_readable_again_is_listed_with_its_annotations(home, record, train
     assert two.name == "mine"
 
 
-def test_extreme_numbers_and_dates_damage_only_lines_of_their_run(home, record, trained):
-    folder = trained("edge")
+def test_events_with_extreme_numbers_or_dates_are_skipped(home, record, train):
+    folder = train("edge")
     with open(folder.events_file, "a") as file:
-        file.writelines(json.dumps({"at": "2026-01-01T00:00:00Z"} | edge) + "\n" for edge in EDGES)
+        file.writelines(json.dumps({"at": "2026-01-01T00:00:00Z"} | raw) + "\n" for raw in EXTREMES)
     (folder.checkpoints / "step-99999999999999999999").mkdir()
     (folder.checkpoints / "step-99999999999999999999" / "manifest.json").write_text("{}")
-    for seconds in (-1e12, 1e12):  # odd times of the job file, as from some archives
-        other = trained(f"at {seconds:g}")
+    for seconds in (-1e12, 1e12):  # extreme times of the job file, as from some archives
+        other = train(f"at {seconds:g}")
         os.utime(other.spec_file, (seconds, seconds))
     assert refill(record, home).problems == []
     with record.read() as session:
         runs = {run.id: run for run in all_runs(session)}
         skipped = [r for r in runs["edge"].remarks if r.startswith("Skipped")]
-        assert len(skipped) == len(EDGES)
+        assert len(skipped) == len(EXTREMES)
         assert {run.state for run in runs.values()} == {"finished"}
         assert all(checkpoint_step(c.folder) < 10**8 for c in all_checkpoints(session))
     for run in runs.values():
         assert run.created.astimezone(timezone(timedelta(hours=-14))).year >= 1969
 
 
-def test_a_folder_with_an_invalid_name_is_reported_and_hides_no_other(home, record, trained):
-    trained("good")
+def test_folders_with_invalid_names_are_reported(home, record, train):
+    train("good")
     for parent, file in ((home.runs, "spec.json"), (home.models, "config.json")):
-        strange = os.fsencode(parent) + b"/\xff\xfe"
-        os.mkdir(strange)
-        (Path(os.fsdecode(strange)) / file).write_text("{}")
+        folder = os.fsencode(parent) + b"/\xff\xfe"
+        os.mkdir(folder)
+        (Path(os.fsdecode(folder)) / file).write_text("{}")
     report = refill(record, home)
     assert report.added == ["good"]
     assert len(report.problems) == 1 and "not valid text" in report.problems[0]
 
 
-def test_imported_models_follow_their_folders(home, record):
+def test_imported_models_are_listed_while_their_folder_exists(home, record):
     model = add_model(home)
     refill(record, home)
     with record.read() as session:

@@ -23,10 +23,10 @@ Train = Callable[[str], RunFolder]
 
 
 @pytest.fixture
-def used_home(home: Home, trained: Train) -> Home:
-    """Two runs with a name, a note and a star, backed up, and a third run since then."""
+def used_home(home: Home, train: Train) -> Home:
+    """Two annotated runs in a backup, and a third run created after it."""
     for name in ("one", "two", "lost"):
-        trained(name)
+        train(name)
     rebuild(home)
     record = open_record(home.record, home.backups)
     with record.session() as session:
@@ -35,7 +35,7 @@ def used_home(home: Home, trained: Train) -> Home:
         annotate(session, "two", tags=["paper", "ward 7"])
     back_up(home.record, home.backups, "daily")
     shutil.rmtree(home.runs / "lost")  # now only the record knows it
-    trained("three")
+    train("three")
     refill(record, home)
     with record.session() as session:
         annotate(session, "three", notes="said after the backup")
@@ -47,13 +47,13 @@ def runs_and_notices(home: Home) -> tuple[dict[str, Run], str]:
     """The runs after a start of the window, and its notices."""
     record = open_record(home.record, home.backups)
     updates = RunManager(record, home).settle()
-    notices = " ".join(str(word) for update in updates for word in (update.signal, *update.values))
+    notices = " ".join(str(part) for update in updates for part in (update.signal, *update.values))
     with record.read() as session:
         runs = {run.id: run for run in all_runs(session)}
     record.close()
-    again = open_record(home.record, home.backups)
-    assert (again.set_aside, again.restored) == (None, None)  # reported once
-    again.close()
+    reopened = open_record(home.record, home.backups)
+    assert (reopened.set_aside, reopened.restored) == (None, None)  # reported once
+    reopened.close()
     return runs, notices
 
 
@@ -81,12 +81,12 @@ def schema_change(old: str, new: str) -> tuple[str, ...]:
     )
 
 
-GONE = {
+MISSING = {
     "deleted": lambda home: [f.unlink() for f in home.root.glob("studio.db*")],
     "empty": lambda home: home.record.write_bytes(b""),
     "never finished": lambda home: (home.record.unlink(), change(home, "PRAGMA journal_mode=WAL")),
 }
-UNNOTICED = {  # all pass the quick check of SQLite
+UNDETECTED = {  # all pass the quick check of SQLite
     "a date": "UPDATE runs SET created = '2026-13-45' WHERE id = 'one'",
     "a state": "UPDATE runs SET state = 'runming'",
     "a job": "UPDATE runs SET job = '{\"name\": ' WHERE id = 'two'",
@@ -103,17 +103,17 @@ UNNOTICED = {  # all pass the quick check of SQLite
 }
 
 
-@pytest.mark.parametrize("kind", GONE)
+@pytest.mark.parametrize("kind", MISSING)
 def test_a_missing_record_is_restored_from_its_newest_backup(used_home, kind):
-    GONE[kind](used_home)
+    MISSING[kind](used_home)
     runs, notices = check_annotations(used_home)
     assert {run.state for run in runs.values()} == {"finished"}
     assert "missing" in notices and "backup" in notices and "run_added three" in notices
 
 
-@pytest.mark.parametrize("kind", UNNOTICED)
+@pytest.mark.parametrize("kind", UNDETECTED)
 def test_damage_that_sqlite_misses_is_found_and_annotations_survive(used_home, kind):
-    statements = UNNOTICED[kind]
+    statements = UNDETECTED[kind]
     change(used_home, *([statements] if isinstance(statements, str) else statements))
     runs, notices = check_annotations(used_home)
     assert runs["three"].notes == "said after the backup"  # salvaged from the damaged one
@@ -129,7 +129,7 @@ def test_a_damaged_backup_is_skipped_for_an_older_one(used_home):
     assert runs["one"].name == "Mine" and "lost" in runs
 
 
-def test_a_record_of_a_newer_program_can_be_set_aside_by_hand(used_home, capsys):
+def test_rebuild_can_set_aside_a_record_of_a_newer_program(used_home, capsys):
     change(used_home, f"PRAGMA user_version = {VERSION + 1}")
     content = used_home.record.read_bytes()
     assert main(["rebuild"]) == 1
@@ -138,8 +138,8 @@ def test_a_record_of_a_newer_program_can_be_set_aside_by_hand(used_home, capsys)
     assert main(["rebuild", "--set-aside"]) == 0
     runs, _ = runs_and_notices(used_home)
     assert (runs["one"].name, runs["three"].notes) == ("Mine", "said after the backup")
-    (aside,) = used_home.root.glob("studio.db.corrupt-*")
-    assert aside.read_bytes() == content
+    (corrupt_file,) = used_home.root.glob("studio.db.corrupt-*")
+    assert corrupt_file.read_bytes() == content
 
 
 FIRST_START = """
@@ -154,10 +154,10 @@ import os, signal, sqlite3
 from sqlalchemy import event
 from sqlalchemy.engine import Engine
 from itertools import count
-left = count()
+statements = count()
 @event.listens_for(Engine, "before_cursor_execute")
-def strike(*_):
-    if next(left) == {number}:
+def kill(*_):
+    if next(statements) == {number}:
         os.kill(os.getpid(), signal.SIGKILL)
 """
 
@@ -165,21 +165,21 @@ def strike(*_):
 @pytest.mark.parametrize("number", [0, 8, 24])
 def test_a_killed_first_start_reports_no_damage(tmp_path, monkeypatch, number):
     monkeypatch.setenv("BERT_STUDIO_HOME", str(tmp_path / "home"))
-    done = faults.run(KILLED_AT.format(number=number), FIRST_START, "none")
-    assert done.returncode == -9
+    result = faults.run(KILLED_AT.format(number=number), FIRST_START, "none")
+    assert result.returncode == -9
     runs, notices = runs_and_notices(Home())
     assert (runs, notices) == ({}, "")
     assert list((tmp_path / "home").glob("studio.db.corrupt-*")) == []
 
 
-def test_a_first_start_on_a_full_disk_is_reported_and_the_next_one_works(tmp_path, monkeypatch):
+def test_a_start_after_one_on_a_full_disk_reports_no_damage(tmp_path, monkeypatch):
     with faults.small_disk(tmp_path / "disk", kilobytes=512) as disk:
         home = Home(disk / "home")
         home.make()
         monkeypatch.setenv("BERT_STUDIO_HOME", str(home.root))
-        for left in range(0, 96, 8):  # kB
+        for free in range(0, 96, 8):  # in kB
             ballast = disk / "ballast"
-            ballast.write_bytes(bytes(shutil.disk_usage(disk).free - left * 1024))
+            ballast.write_bytes(bytes(shutil.disk_usage(disk).free - free * 1024))
             with suppress(DiskFull):
                 open_record(home.record, home.backups).close()
             ballast.unlink()

@@ -87,7 +87,7 @@ def test_stop_saves_and_resume_continues_in_the_same_folder(window):
         assert curves(session, run_id)["loss"].steps.tolist() == [1, 2, 3, 4, 5, 6]
 
 
-def test_a_request_to_stop_a_run_that_is_just_starting_is_not_lost(window):
+def test_a_stop_request_during_the_start_is_kept(window):
     run_id = window.add(fake_worker.job("long"))
     window.updates += window.manager.refresh()
     assert window.run(run_id).state == "starting"
@@ -95,7 +95,7 @@ def test_a_request_to_stop_a_run_that_is_just_starting_is_not_lost(window):
     assert window.until(run_id, "stopped").step == 3
 
 
-def test_others_overtake_a_run_on_hold_or_stopped_until_it_is_resumed(window):
+def test_held_and_stopped_runs_are_skipped_until_resumed(window):
     names = ("long", "held", "stopped", "neither", "other")
     runs = {name: window.add(fake_worker.job(name)) for name in names}
     window.until_waiting(runs["long"])
@@ -126,18 +126,18 @@ def test_a_finished_run_cannot_be_resumed(window):
 # ── removing and adopting ───────────────────────────────────────────────────────────────────
 
 
-def test_a_removed_run_goes_to_the_trash(window, tmp_path):
+def test_a_removed_run_is_moved_to_the_trash_and_restored(window, tmp_path):
     run_id = window.add(fake_worker.job())
     folder = window.until(run_id, "finished").folder
     until(lambda: not window.run(run_id).run_folder().has_worker())
     with window.record.session() as session:
         annotate(session, run_id, name="Mine", notes="Keep this.")
 
-    def to_trash(path: Path) -> Path:
+    def move_to_trash(path: Path) -> Path:
         os.rename(path, tmp_path / "trash")
         return tmp_path / "trash"
 
-    removed, (signal, (trashed,)) = window.manager.remove([run_id, "gone"], to_trash)
+    removed, (signal, (trashed,)) = window.manager.remove([run_id, "gone"], move_to_trash)
     assert (removed, signal) == (("run_removed", (run_id,)), "trashed")
     assert window.states() == {} and not folder.exists()
     with window.record.read() as session:
@@ -145,9 +145,9 @@ def test_a_removed_run_goes_to_the_trash(window, tmp_path):
     os.rename(trashed[0].trash_path, folder)
     assert window.manager.restore(trashed) == [("run_added", (run_id,))]
     with window.record.read() as session:
-        back = find_run(session, run_id)
-        assert back is not None
-        assert (back.name, back.notes, back.state) == ("Mine", "Keep this.", "finished")
+        restored = find_run(session, run_id)
+        assert restored is not None
+        assert (restored.name, restored.notes, restored.state) == ("Mine", "Keep this.", "finished")
         assert curves(session, run_id) and get_checkpoints(session, run_id)
 
 
@@ -167,10 +167,10 @@ def test_a_run_in_training_is_not_removed(window):
     assert folder.exists()
 
 
-def test_a_run_from_elsewhere_is_adopted(window, tmp_path):
-    elsewhere = RunFolder.create(tmp_path / "server run", fake_worker.job())
-    assert fake_worker.main(elsewhere) == 0
-    copied = window.manager.copy(elsewhere.path, lambda done, total: None, lambda: False)
+def test_an_external_run_folder_is_adopted(window, tmp_path):
+    external = RunFolder.create(tmp_path / "server run", fake_worker.job())
+    assert fake_worker.main(external) == 0
+    copied = window.manager.copy(external.path, lambda done, total: None, lambda: False)
     ((name, (run_id,)),) = window.manager.adopt(copied)
     assert name == "run_added" and isinstance(run_id, str)
     run = window.run(run_id)
@@ -187,25 +187,25 @@ def test_a_job_with_several_seeds_becomes_a_group_of_runs(window):
     jobs = [window.run(run_id).parse_job() for run_id in ids]
     assert [job.training.seed for job in jobs] == [7, 8, 9]
     assert [job.name for job in jobs] == [f"{spec.name} · seed {seed}" for seed in (7, 8, 9)]
-    parts = {(job.group.name, job.group.runs) for job in jobs if job.group is not None}
-    assert parts == {(spec.name, 3)}
+    groups = {(job.group.name, job.group.runs) for job in jobs if job.group is not None}
+    assert groups == {(spec.name, 3)}
     assert len({job.group.id for job in jobs if job.group is not None}) == 1
     assert all(
         window.run(run_id).run_folder().job() == job for run_id, job in zip(ids, jobs, strict=True)
     )
 
 
-def test_of_several_runs_all_are_added_or_none(window, monkeypatch):
+def test_a_group_of_runs_is_added_completely_or_not_at_all(window, monkeypatch):
     create, calls = RunFolder.create, 0
 
-    def full(path: Path, job: JobSpec) -> RunFolder:
+    def raise_on_third_call(path: Path, job: JobSpec) -> RunFolder:
         nonlocal calls
         calls += 1
         if calls == 3:
             raise StudioError("The disk is full.")
         return create(path, job)
 
-    monkeypatch.setattr(RunFolder, "create", full)
+    monkeypatch.setattr(RunFolder, "create", raise_on_third_call)
     spec = fake_worker.job()
     training = spec.training.model_copy(update={"seeds": 3})
     with pytest.raises(StudioError, match="full"):

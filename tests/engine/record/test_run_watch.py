@@ -50,8 +50,8 @@ def test_the_cause_of_a_worker_crash_is_recorded(window):
 
 @pytest.mark.long
 @pytest.mark.timeout(7200)
-def test_the_cause_of_a_dead_worker_is_reported_immediately(window):
-    """In random ways, each after a resume, while another run keeps training."""
+def test_random_worker_crashes_are_reported_with_their_cause(window):
+    """Each crash follows a resume, while another run keeps training."""
     count = 100
     other = window.add(fake_worker.job("long", device="cuda"))
     run_id = window.add(fake_worker.job("long", steps=3 * count + 10))
@@ -59,8 +59,8 @@ def test_the_cause_of_a_dead_worker_is_reported_immediately(window):
     dice = random.Random(7)
     for _ in range(count):
         window.until_waiting(run_id)
-        word, cause = dice.choice(list(CAUSES.items()))
-        window.send(run_id, word)
+        command, cause = dice.choice(list(CAUSES.items()))
+        window.send(run_id, command)
         run = window.until(run_id, "crashed")
         assert cause in run.problem and run.advice
         assert window.run(other).state == "running"
@@ -71,13 +71,13 @@ def test_the_cause_of_a_dead_worker_is_reported_immediately(window):
     window.until(run_id, "stopped")
 
 
-def test_a_worker_that_ends_before_taking_the_lock_is_noticed(window):
+def test_a_worker_that_ends_before_taking_the_lock_is_reported(window):
     run_id = window.add(fake_worker.job("broken"))
     run = window.until(run_id, "crashed")
     assert "exit code 3" in run.problem and run.details == "no driver"
 
 
-def test_a_worker_that_cannot_be_started_is_a_failure(window, monkeypatch):
+def test_a_worker_that_cannot_be_started_is_reported(window, monkeypatch):
     monkeypatch.setattr(launch, "command", lambda folder: ["/nowhere/python"])
     run_id = window.add(fake_worker.job())
     assert "could not be started" in window.until(run_id, "failed").problem
@@ -100,41 +100,41 @@ def test_the_last_event_of_a_worker_is_never_missed(window):
         assert window.run(run_id).state == "finished"
 
 
-def test_a_run_continues_without_a_window_and_the_next_window_follows_it(window, windows):
+def test_a_run_continues_between_two_windows(window, windows):
     run_id = window.add(fake_worker.job("long"))
     window.until_waiting(run_id)
-    fresh = windows()
-    fresh.manager.watch.correct_stale()
-    assert fresh.run(run_id).state == "running"
-    fresh.manager.settle()
-    fresh.send(run_id, "go on")
-    fresh.until(run_id, "finished")
-    with fresh.record.read() as session:
+    new_window = windows()
+    new_window.manager.watch.correct_stale()
+    assert new_window.run(run_id).state == "running"
+    new_window.manager.settle()
+    new_window.send(run_id, "go on")
+    new_window.until(run_id, "finished")
+    with new_window.record.read() as session:
         assert len(curves(session, run_id)["loss"]) == 6
 
 
 @pytest.mark.parametrize("end", ["killed", "ended", "stopped"])
-def test_stale_states_are_corrected_before_they_are_shown(window, windows, end):
+def test_stale_states_are_corrected_at_start(window, windows, end):
     run_id = window.add(fake_worker.job("long"))
     window.until_waiting(run_id)
     worker = window.manager.workers.get_process(run_id)
     assert worker is not None
-    fresh = windows()
+    new_window = windows()
     match end:
         case "killed":
             os.killpg(worker.pid, signal.SIGKILL)
         case "ended":
-            fresh.send(run_id, "go on")
+            new_window.send(run_id, "go on")
         case _:
-            fresh.run(run_id).run_folder().request_stop()
+            new_window.run(run_id).run_folder().request_stop()
     worker.wait()
-    assert fresh.run(run_id).state == "running"
-    fresh.manager.watch.correct_stale()
+    assert new_window.run(run_id).state == "running"
+    new_window.manager.watch.correct_stale()
     expected = {"killed": "crashed", "ended": "finished", "stopped": "stopped"}[end]
-    assert fresh.run(run_id).state == expected
-    fresh.manager.settle()
-    assert fresh.run(run_id).state == expected
-    assert fresh.run(run_id).bytes_read == fresh.run(run_id).run_folder().events_size()
+    assert new_window.run(run_id).state == expected
+    new_window.manager.settle()
+    assert new_window.run(run_id).state == expected
+    assert new_window.run(run_id).bytes_read == new_window.run(run_id).run_folder().events_size()
 
 
 def test_a_run_that_never_started_is_queued_again(window):
@@ -154,8 +154,8 @@ def test_a_starting_run_has_a_minute_to_take_the_lock(window, monkeypatch):
     window.manager.watch.correct_stale()
     window.refresh()
     assert window.run("one").state == "starting"
-    later = time.monotonic() + run_watch.START_TIMEOUT
-    monkeypatch.setattr(time, "monotonic", lambda: later + 1)
+    deadline = time.monotonic() + run_watch.START_TIMEOUT
+    monkeypatch.setattr(time, "monotonic", lambda: deadline + 1)
     window.refresh()
     assert window.run("one").state == "starting" and window.manager.workers.get_process("one")
 
@@ -173,7 +173,7 @@ def test_the_step_of_a_crash_includes_unread_events(window):
     assert "at step 39" in window.run("one").problem and window.run("one").state == "crashed"
 
 
-def test_a_run_resumed_without_the_window_is_noticed(window):
+def test_a_run_resumed_outside_the_window_is_followed(window):
     run_id = window.add(fake_worker.job("long"))
     window.until_waiting(run_id)
     window.manager.stop(run_id)
@@ -204,7 +204,7 @@ def test_a_long_history_does_not_delay_other_runs(window):
     assert window.run("long").state == "crashed" and window.run("long").step == 39_999
 
 
-def test_a_run_with_unreadable_events_hides_no_other_and_recovers(home, record):
+def test_a_run_with_unreadable_events_is_reported_and_recovers(home, record):
     watch = RunWatch(record, Workers())
     folders = [RunFolder.create(home.runs / name, fake_worker.job()) for name in ("bad", "good")]
     with record.session() as session:
@@ -221,9 +221,9 @@ def test_a_run_with_unreadable_events_hides_no_other_and_recovers(home, record):
 
     def run(run_id: str) -> Run:
         with record.read() as session:
-            found_run = find_run(session, run_id)
-        assert found_run is not None
-        return found_run
+            row = find_run(session, run_id)
+        assert row is not None
+        return row
 
     bad.events_file.chmod(0)
     with without_the_rights_of_root():
@@ -250,7 +250,7 @@ def test_an_inaccessible_folder_does_not_prevent_the_start(home, record):
 
 
 @times(1, 30)
-def test_a_hanging_worker_is_shown_until_it_recovers(window, monkeypatch, count):
+def test_a_hung_worker_is_reported_until_it_recovers(window, monkeypatch, count):
     monkeypatch.setattr(workers, "CHECK_INTERVAL", 0.1)
     monkeypatch.setattr(workers, "SILENCE", 0.5)
     run_id = window.add(fake_worker.job("long"))
@@ -275,8 +275,8 @@ def test_workers_are_not_reported_as_hung_after_system_sleep(home, monkeypatch):
     folder.append(Started(pid=os.getpid(), host=platform.node()))
     monkeypatch.setattr(workers, "_activity", lambda pid, folder: (1.0, 1))
     times = iter((0.0, 600.0, 1200.0, 1202.0, 1204.0, 1206.0, 1208.0))
-    watched = workers.WorkerActivity(lambda: next(times))
-    silent = [watched.is_silent("one", folder) for _ in range(7)]
+    activity = workers.WorkerActivity(lambda: next(times))
+    silent = [activity.is_silent("one", folder) for _ in range(7)]
     assert silent == [False, False, False, False, False, True, True]
 
 
@@ -289,7 +289,7 @@ REMOVALS = {
 
 @times(1, 10)
 @pytest.mark.parametrize("removal", REMOVALS)
-def test_a_record_deleted_while_open_is_noticed(home, removal, count):
+def test_a_record_removed_while_open_is_detected(home, removal, count):
     for _ in range(count):
         record = open_record(home.record, home.backups)
         manager = RunManager(record, home)
@@ -298,7 +298,7 @@ def test_a_record_deleted_while_open_is_noticed(home, removal, count):
         with pytest.raises(RecordMoved):
             manager.refresh()
         with pytest.raises(RecordMoved), record.session():
-            pass  # nothing is written into the void
+            pass  # nothing is written to a removed file
         if removal == "moved":
             os.rename(home.root / "aside.db", home.record)
             manager.refresh()

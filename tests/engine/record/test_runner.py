@@ -32,15 +32,15 @@ ROOT = Path(__file__).parents[3]
 @pytest.fixture
 def start(home: Home) -> Iterator[Callable[[], subprocess.Popen[bytes]]]:
     """Start the runner of the home as a process."""
-    started: list[subprocess.Popen[bytes]] = []
+    processes: list[subprocess.Popen[bytes]] = []
     variables = {**os.environ, "BERT_STUDIO_HOME": str(home.root), "PYTHONPATH": str(ROOT)}
 
-    def start_one() -> subprocess.Popen[bytes]:
-        started.append(subprocess.Popen(PROGRAM, env=variables, cwd=ROOT))
-        return started[-1]
+    def start_runner() -> subprocess.Popen[bytes]:
+        processes.append(subprocess.Popen(PROGRAM, env=variables, cwd=ROOT))
+        return processes[-1]
 
-    yield start_one
-    for process in started:
+    yield start_runner
+    for process in processes:
         process.kill()
         process.wait()
 
@@ -56,7 +56,7 @@ def test_the_queue_is_trained_in_order_without_a_window(window):
     assert not is_held(window.home.runner_lock) and not is_held(window.home.queue_lock)
 
 
-def test_while_a_window_is_open_the_runner_waits(window):
+def test_the_runner_waits_while_a_window_is_open(window):
     run_id = window.add(fake_worker.job())
     window.manager.detach()
     thread = threading.Thread(target=runner.run_queue, args=(window.home,))
@@ -69,26 +69,26 @@ def test_while_a_window_is_open_the_runner_waits(window):
     assert window.run(run_id).state == "finished"
 
 
-def test_a_window_that_opens_takes_over(window, start):
+def test_a_new_window_takes_over_the_queue(window, start):
     first, second = window.add(fake_worker.job("long")), window.add(fake_worker.job())
     process = start()
     until(lambda: window.run(first).step == 3)
     with hold(window.home.lock, HELD):
         until(window.manager.acquire_queue)
         window.send(first, "go on")
-        started_here = set()
+        started_by_window = set()
 
         def is_finished() -> bool:
-            started_here.add(window.manager.workers.get_process(second) is not None)
+            started_by_window.add(window.manager.workers.get_process(second) is not None)
             window.refresh()
             return window.run(second).state == "finished"
 
         until(is_finished)
-        assert True in started_here, "started by this process"
+        assert True in started_by_window, "started by this process"
         assert process.wait(20) == 0, "nothing is left to do"
 
 
-def test_one_process_alone_starts_runs(window):
+def test_only_one_process_starts_runs(window):
     other = RunManager(window.record, window.home)
     run_id = window.add(fake_worker.job())
     assert window.manager.acquire_queue() and not other.acquire_queue()
@@ -111,9 +111,9 @@ def test_runs_added_by_another_process_are_listed(window):
     (run_id,) = other.add(fake_worker.job())
     window.refresh()
     assert ("run_added", (run_id,)) in window.updates
-    mine = window.add(fake_worker.job("mine"))
+    own_id = window.add(fake_worker.job("mine"))
     window.refresh()
-    assert ("run_added", (mine,)) not in window.updates, "the window knows its runs"
+    assert ("run_added", (own_id,)) not in window.updates, "the window lists its own runs itself"
 
 
 def test_a_resumed_run_whose_starter_died_stays_in_the_queue(window, windows, monkeypatch):
@@ -124,35 +124,35 @@ def test_a_resumed_run_whose_starter_died_stays_in_the_queue(window, windows, mo
     monkeypatch.setattr(window.manager.workers, "start", lambda _: None)  # it dies first
     window.manager.resume(run_id)
     assert window.run(run_id).state == "starting"
-    fresh = windows()
-    fresh.manager.watch.correct_stale()
-    assert fresh.run(run_id).state == "starting", "earlier events were of another start"
+    second = windows()
+    second.manager.watch.correct_stale()
+    assert second.run(run_id).state == "starting", "earlier events belong to another start"
     with monkeypatch.context() as patch:
         patch.setattr(run_watch, "START_TIMEOUT", 0.0)
-        until(lambda: fresh.refresh() or fresh.manager.workers.get_process(run_id) is not None)
-    fresh.send(run_id, "go on")
-    fresh.until(run_id, "finished")
+        until(lambda: second.refresh() or second.manager.workers.get_process(run_id) is not None)
+    second.send(run_id, "go on")
+    second.until(run_id, "finished")
 
 
 def test_the_runner_is_started_once_and_outlives_its_starter(window, monkeypatch):
     monkeypatch.setattr(launch, "queue_runner", lambda: PROGRAM)
-    waits = window.add(fake_worker.job("long"))
+    run_id = window.add(fake_worker.job("long"))
     queue_runner = QueueRunner(window.home)
     for _ in range(3):
         queue_runner.ensure()
-    until(lambda: window.run(waits).step == 3)
+    until(lambda: window.run(run_id).step == 3)
     other = QueueRunner(window.home)
     other.ensure()
     assert other._process is None and queue_runner._process is not None
     queue_runner.detach()
-    window.send(waits, "go on")
-    until(lambda: window.run(waits).state == "finished")
+    window.send(run_id, "go on")
+    until(lambda: window.run(run_id).state == "finished")
     until(lambda: not is_held(window.home.runner_lock))
     os.waitpid(queue_runner._process.pid, 0)
 
 
 @times(2, 200)
-def test_a_runner_that_is_killed_loses_no_run_and_starts_none_twice(window, start, count):
+def test_a_killed_runner_loses_no_run_and_starts_none_twice(window, start, count):
     dice = random.Random(5)
     ids = [window.add(fake_worker.job(f"run {n}", steps=2)) for n in range(count)]
     for _ in range(count):

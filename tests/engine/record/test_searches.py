@@ -1,4 +1,4 @@
-"""A search in the queue: its next runs, pruned runs, and the rest after its end."""
+"""A search in the queue: its next runs, pruned runs, and those left at its end."""
 
 from engine.config.job import JobSpec
 from engine.config.search import SearchField, SearchSpec
@@ -12,9 +12,9 @@ from tests.engine.runs import fake_worker
 RATE = "training.learning_rate"
 
 
-def job(*rates: float, name: str = "short", **more: object) -> JobSpec:
+def job(*rates: float, name: str = "short", **options: object) -> JobSpec:
     fields = (SearchField(path=RATE, values=rates),)
-    search = SearchSpec.model_validate({"fields": fields, **more})
+    search = SearchSpec.model_validate({"fields": fields, **options})
     raw = fake_worker.job(name, steps=4).model_dump() | {"search": search}
     return JobSpec.model_validate(raw)
 
@@ -27,7 +27,7 @@ def rates(window: Window) -> dict[float, str]:
         }
 
 
-def test_the_queue_asks_for_the_next_combination_without_a_window(window):
+def test_the_runner_adds_the_next_run_of_a_search(window):
     window.manager.add(job(1e-5, 2e-5, 3e-5, 5e-5, method="tpe", budget=2))
     window.manager.detach()
     assert len(window.states()) == 1
@@ -36,24 +36,19 @@ def test_the_queue_asks_for_the_next_combination_without_a_window(window):
     assert not has_pending(window.record) and not runner.has_work(window.record)
 
 
-def test_a_search_is_resumed_whose_runner_was_killed_between_two_runs(window, windows):
+def test_a_search_whose_runner_was_killed_is_resumed(window, windows):
     (first,) = window.manager.add(job(1e-5, 5e-5, method="tpe", budget=2))
     window.manager._searches._pending = set()  # it gets no events, as if killed
     window.manager._searches.follow = lambda updates: []  # type: ignore[method-assign]
     window.until(first, "finished")
     assert has_pending(window.record) and runner.has_work(window.record)
-    fresh = windows()
-
-    def is_done() -> bool:
-        fresh.refresh()
-        return not fresh.manager.is_busy
-
+    windows()
     window.manager.release_queue()
     runner.run_queue(window.home)
     assert list(rates(window).values()) == ["finished"] * 2
 
 
-def test_a_run_that_the_user_stopped_holds_its_search(window):
+def test_stopping_a_run_pauses_its_search(window):
     (first,) = window.manager.add(job(1e-5, 5e-5, name="long", method="tpe", budget=2))
     window.until_waiting(first)
     window.manager.stop(first)
@@ -85,7 +80,7 @@ def test_a_poor_run_is_pruned_with_a_reason(window, monkeypatch):
     assert window.until(poor, "finished").problem == "", "a resumed run is not pruned again"
 
 
-def test_the_rest_of_an_ended_search_leaves_the_queue(window):
+def test_queued_runs_of_an_ended_search_are_stopped(window):
     first, *others = window.manager.add(job(5e-5, 4e-5, 3e-5, 2e-5, stop_after=1))
     run = window.until(others[-1], "stopped")
     assert run.problem == (

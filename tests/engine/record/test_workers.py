@@ -1,4 +1,4 @@
-"""A standby worker: its use and its end."""
+"""The standby worker is used, replaced and ended."""
 
 import sys
 
@@ -20,22 +20,22 @@ def fake_standby(monkeypatch: pytest.MonkeyPatch) -> None:
         "line = sys.stdin.readline()\n"
         "sys.exit(fake_worker.main(fake_worker.RunFolder(Path(json.loads(line)))) if line else 0)"
     )
-    monkeypatch.setattr(launch, "worker", lambda *words: [sys.executable, "-c", code])
+    monkeypatch.setattr(launch, "worker", lambda *arguments: [sys.executable, "-c", code])
     monkeypatch.setattr(launch, "command", lambda folder: ["/nowhere/python"])
 
 
 def test_a_run_uses_the_standby_worker(window):
     window.manager.keep_standby()
-    held = window.manager.workers.standby
+    standby = window.manager.workers.standby
     window.manager.keep_standby()
-    assert held is not None and window.manager.workers.standby is held
+    assert standby is not None and window.manager.workers.standby is standby
     run_id = window.add(fake_worker.job())
     run = window.until(run_id, "finished")
     assert run.step == 6 and window.manager.workers.standby is None
-    assert run.run_folder().last_started().pid == held._process.pid
+    assert run.run_folder().last_started().pid == standby._process.pid
 
 
-def test_the_standby_worker_ends_during_a_run_and_after_a_while(window, monkeypatch):
+def test_the_standby_worker_ends_during_a_run_and_after_a_timeout(window, monkeypatch):
     window.manager.keep_standby()
     run_id = window.add(fake_worker.job("long"))
     window.until_waiting(run_id)
@@ -44,11 +44,11 @@ def test_the_standby_worker_ends_during_a_run_and_after_a_while(window, monkeypa
     window.manager.stop(run_id)
     window.until(run_id, "stopped")
     window.manager.keep_standby()
-    held = window.manager.workers.standby
-    assert held is not None
+    standby = window.manager.workers.standby
+    assert standby is not None
     monkeypatch.setattr(workers, "STANDBY_SECONDS", 0.0)
     window.refresh()
-    assert window.manager.workers.standby is None and held._process.returncode is not None
+    assert window.manager.workers.standby is None and standby._process.returncode is not None
 
 
 def test_a_dead_standby_worker_is_replaced_by_a_fresh_one(window, monkeypatch):
@@ -72,7 +72,7 @@ def test_a_run_of_several_processes_gets_a_fresh_worker(window, monkeypatch):
 
 def test_a_standby_worker_ends_with_the_window(window):
     window.manager.keep_standby()
-    held = window.manager.workers.standby
-    assert held is not None
+    standby = window.manager.workers.standby
+    assert standby is not None
     window.manager.detach()
-    assert held._process.returncode is not None
+    assert standby._process.returncode is not None

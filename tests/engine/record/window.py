@@ -12,7 +12,7 @@ from tests.engine.runs.waiting import until
 
 
 class Window:
-    """A dispatcher without Qt: polls, and stores the updates."""
+    """Polls the record and stores the updates."""
 
     def __init__(self, home: Home) -> None:
         self.home = home
@@ -35,28 +35,28 @@ class Window:
         self.updates += self.manager.refresh()
 
     def until(self, run_id: str, state: str) -> Run:
-        def holds() -> bool:
+        def has_state() -> bool:
             self.refresh()
             return self.run(run_id).state == state
 
-        until(holds)
+        until(has_state)
         return self.run(run_id)
 
     def until_waiting(self, run_id: str) -> Run:
-        """Until a “long” run has measured three steps and waits for a command."""
+        """Wait until a “long” run has measured three steps and waits for a command."""
 
-        def holds() -> bool:
+        def is_waiting() -> bool:
             self.refresh()
             run = self.run(run_id)
             return run.state in ("running", "stopping") and run.step - run.paced_step == 2
 
-        until(holds)
+        until(is_waiting)
         return self.run(run_id)
 
     def send(self, run_id: str, command: str) -> None:
-        do = self.run(run_id).folder / "do"
-        do.with_suffix(".new").write_text(command)
-        os.replace(do.with_suffix(".new"), do)
+        file = self.run(run_id).folder / "do"
+        file.with_suffix(".new").write_text(command)
+        os.replace(file.with_suffix(".new"), file)
 
     def clear_command(self, run_id: str) -> None:
         (self.run(run_id).folder / "do").unlink()

@@ -1,4 +1,4 @@
-"""Baselines equal scikit-learn, and are measured like any model."""
+"""Baselines match scikit-learn and are evaluated like models."""
 
 import json
 import math
@@ -23,7 +23,7 @@ from engine.training.setup import set_up
 from tests.engine.training import small
 from tests.tasks.test_table import HEADED, JOBS
 
-TEXTS = [f"{some} {n % 7}" for n, some in enumerate((*small.GOOD, *small.BAD) * 6)]
+TEXTS = [f"{text} {n % 7}" for n, text in enumerate((*small.GOOD, *small.BAD) * 6)]
 LABELS = ["good" if text[:-2] in small.GOOD else "bad" for text in TEXTS]
 TRAIN, TEST = slice(0, 30), slice(30, None)
 
@@ -33,7 +33,9 @@ def split(**columns: Any) -> tuple[Rows, Rows]:
     return Rows(**train), Rows(**test)
 
 
-def fitted(kind: str, key: str, train: Rows, rows: Rows) -> tuple[RowPredictions, dict[str, float]]:
+def evaluate(
+    kind: str, key: str, train: Rows, rows: Rows
+) -> tuple[RowPredictions, dict[str, float]]:
     learner = learner_for(parse_task(kind))
     learner.fit_labels(train)
     baseline = next(item for item in learner.baselines() if item.key == key)
@@ -46,9 +48,9 @@ def tfidf(train: list[str]) -> TfidfVectorizer:
     return model.fit([*train, "a"])
 
 
-def test_classes_are_those_of_scikit_learn():
+def test_classes_match_scikit_learn():
     train, rows = split(texts=TEXTS, labels=LABELS)
-    result, metrics = fitted("text_classification", "tfidf", train, rows)
+    result, metrics = evaluate("text_classification", "tfidf", train, rows)
     vectors = tfidf(TEXTS[TRAIN])
     model = LogisticRegression(max_iter=1000).fit(vectors.transform(TEXTS[TRAIN]), LABELS[TRAIN])
     expected = model.predict_proba(vectors.transform(TEXTS[TEST]))
@@ -60,51 +62,51 @@ def test_classes_are_those_of_scikit_learn():
 
 def test_the_majority_predicts_the_most_frequent_class_with_its_share():
     train, rows = split(texts=TEXTS, labels=["good"] * 20 + ["bad"] * 16)
-    result, metrics = fitted("text_classification", "majority", train, rows)
+    result, metrics = evaluate("text_classification", "majority", train, rows)
     assert {*result.predicted} == {"good"} and metrics["accuracy"] == 0
     np.testing.assert_allclose(result.scores, [[1 / 3, 2 / 3]] * 6, rtol=1e-6)
 
 
-def test_pairs_have_both_texts_their_distances_and_their_cosine():
+def test_pair_features_match_their_definition():
     seconds = TEXTS[1:] + TEXTS[:1]
     train, rows = split(texts=TEXTS, pairs=seconds, labels=LABELS)
-    result, _ = fitted("pair_classification", "tfidf", train, rows)
+    result, _ = evaluate("pair_classification", "tfidf", train, rows)
     vectors = tfidf(TEXTS[TRAIN] + seconds[TRAIN])
 
     def features(part: slice) -> np.ndarray:
-        first, two = (vectors.transform(some[part]).toarray() for some in (TEXTS, seconds))
-        return np.hstack([first, two, abs(first - two), (first * two).sum(axis=1, keepdims=True)])
+        a, b = (vectors.transform(texts[part]).toarray() for texts in (TEXTS, seconds))
+        return np.hstack([a, b, abs(a - b), (a * b).sum(axis=1, keepdims=True)])
 
     model = LogisticRegression(max_iter=1000).fit(features(TRAIN), LABELS[TRAIN])
     assert result.scores == pytest.approx(model.predict_proba(features(TEST)), abs=1e-3)
 
 
-def test_a_number_is_that_of_ridge_regression():
+def test_regression_matches_ridge_regression():
     numbers = [len(text) / 10 for text in TEXTS]
     train, rows = split(texts=TEXTS, labels=[str(number) for number in numbers])
-    result, _ = fitted("regression", "tfidf", train, rows)
+    result, _ = evaluate("regression", "tfidf", train, rows)
     vectors = tfidf(TEXTS[TRAIN])
     model = Ridge().fit(vectors.transform(TEXTS[TRAIN]), numbers[TRAIN])
     expected = model.predict(vectors.transform(TEXTS[TEST]))
     assert result.scores[:, 0] == pytest.approx(expected, abs=1e-4)  # type: ignore[index]
-    mean, _ = fitted("regression", "majority", train, rows)
+    mean, _ = evaluate("regression", "majority", train, rows)
     assert mean.scores[:, 0] == pytest.approx(np.mean(numbers[TRAIN]))  # type: ignore[index]
 
 
-def test_each_label_of_a_set_has_its_own_regression():
+def test_each_label_has_its_own_logistic_regression():
     sets = ["|".join(w for w in ("film", "acting", "fine") if w in text) for text in TEXTS]
     train, rows = split(texts=TEXTS, labels=sets)
-    result, metrics = fitted("multi_label", "tfidf", train, rows)
+    result, metrics = evaluate("multi_label", "tfidf", train, rows)
     vectors = tfidf(TEXTS[TRAIN])
     for index, label in enumerate(("acting", "film", "fine")):
-        has = [label in item for item in sets]
-        model = LogisticRegression(max_iter=1000).fit(vectors.transform(TEXTS[TRAIN]), has[TRAIN])
+        truth = [label in item for item in sets]
+        model = LogisticRegression(max_iter=1000).fit(vectors.transform(TEXTS[TRAIN]), truth[TRAIN])
         expected = model.predict_proba(vectors.transform(TEXTS[TEST]))[:, 1]
         assert result.scores[:, index] == pytest.approx(expected, abs=1e-4)  # type: ignore[index]
     assert metrics["f1_micro"] > 0.8
 
 
-def test_a_label_of_all_or_no_training_rows_is_predicted_for_all_or_none():
+def test_labels_of_all_or_no_training_rows_are_constant():
     sets = ["film|always"] * 30 + ["film|rare"] * 6
     train, rows = split(texts=TEXTS, labels=sets)
     train = Rows(train.texts, labels=["film|always" if n else "always" for n in range(30)])
@@ -116,21 +118,21 @@ def test_a_label_of_all_or_no_training_rows_is_predicted_for_all_or_none():
     assert (result.scores[:, 1] > 0.99).all() and (result.scores[:, 2] < 0.01).all()
 
 
-def test_the_choice_with_the_highest_cosine_is_taken():
+def test_the_choice_with_the_highest_cosine_is_predicted():
     endings = [(text, "nothing of it") if n % 3 else ("else", text) for n, text in enumerate(TEXTS)]
     right = [str(int(n % 3 == 0)) for n in range(len(TEXTS))]
     train, rows = split(texts=TEXTS, endings=endings, labels=right)
-    result, metrics = fitted("multiple_choice", "tfidf", train, rows)
+    result, metrics = evaluate("multiple_choice", "tfidf", train, rows)
     assert list(result.predicted) == right[TEST] and metrics["accuracy"] == 1
-    majority, metrics = fitted("multiple_choice", "majority", train, rows)
+    majority, metrics = evaluate("multiple_choice", "majority", train, rows)
     assert {*majority.predicted} == {"0"} and metrics["accuracy"] == pytest.approx(4 / 6)
 
 
-def test_a_word_has_its_most_frequent_tag():
+def test_a_word_gets_its_most_frequent_tag():
     texts = ['["Rome", "is", "big"]', '["rome", "and", "Ann"]', '["Rome", "saw", "Ann"]']
     tags = ['["B-place", "O", "O"]', '["O", "O", "B-person"]', '["B-place", "O", "B-person"]']
     rows = Rows(['["Rome", "ANN", "Bob", "ROME"]'], tags=['["B-place", "B-person", "O", "O"]'])
-    result, metrics = fitted("token_classification", "word-tags", Rows(texts, tags=tags), rows)
+    result, metrics = evaluate("token_classification", "word-tags", Rows(texts, tags=tags), rows)
     assert list(result.predicted) == ["B-place B-person O B-place"]
     assert metrics["f1"] == pytest.approx(0.8)
     ratios = [1, 1, 5 / 9, 2 / 3]  # Bob counts all words; ROME counts rome and Rome together
@@ -139,9 +141,9 @@ def test_a_word_has_its_most_frequent_tag():
 
 PASSAGE = "Ada Lovelace was born in London. The engine was built by Charles Babbage of Walworth."
 FILLER = [
-    f"The {n}th {some}"
+    f"The {n}th {text}"
     for n in range(8)
-    for some in ("duke was born in the house.", "ship was built by the crew.", "one of the sea.")
+    for text in ("duke was born in the house.", "ship was built by the crew.", "one of the sea.")
 ]
 BUILT = ("Who built the Walworth engine?", "Charles Babbage")
 
@@ -164,37 +166,37 @@ def training_rows(answerable: bool) -> Rows:
     return Rows([*known.texts, *other.texts], [*known.pairs, *FILLER], answers=cells)
 
 
-def test_an_answer_is_the_words_nearest_to_those_of_the_question():
+def test_an_answer_is_the_words_nearest_to_the_question_words():
     rows = question_rows(BUILT, ("Lovelace, born where?", "London"))
-    result, metrics = fitted("question_answering", "nearest-words", training_rows(True), rows)
+    result, metrics = evaluate("question_answering", "nearest-words", training_rows(True), rows)
     assert list(result.predicted) == ["Charles Babbage", "Ada"]  # both names are next to Lovelace
     assert metrics["exact_match"] == 0.5 and metrics["f1"] == 0.5
     assert result.loss is None and np.isnan(metrics["loss"])
-    first = json.loads((result.details or [])[0])
-    assert first["null"] is None and first["best"][0][0] == "Charles Babbage"
+    details = json.loads((result.details or [])[0])
+    assert details["null"] is None and details["best"][0][0] == "Charles Babbage"
     distances = {"built": 2, "engine": 4, "walworth": 2, "the": 5}  # in words, from the name
     passages = {"built": 9, "engine": 1, "walworth": 1, "the": 25, "who": 0}  # of 25
     idf = {word: math.log(26 / (1 + n)) for word, n in passages.items()}
     fraction = sum(idf[word] / (1 + n) for word, n in distances.items()) / sum(idf.values())
-    assert first["best"][0][3] == pytest.approx(math.log(fraction), abs=1e-6)
+    assert details["best"][0][3] == pytest.approx(math.log(fraction), abs=1e-6)
 
 
 def test_a_question_that_shares_no_word_with_its_passage_has_no_answer():
     rows = question_rows(BUILT, ("Why?", ""))
-    result, metrics = fitted("question_answering", "nearest-words", training_rows(False), rows)
+    result, metrics = evaluate("question_answering", "nearest-words", training_rows(False), rows)
     assert list(result.predicted) == ["Charles Babbage", ""] and metrics["f1"] == 1
     null_scores = [json.loads(item)["null"] for item in result.details or ()]
     assert null_scores[0] <= 0 < null_scores[1] and result.settings["no_answer_threshold"] == 0
 
 
-def test_a_passage_without_a_word_has_no_answer():
+def test_a_passage_without_words_has_no_answer():
     rows = Rows(["Who?", ""], ["", "…"], answers=["", ""])
-    result, metrics = fitted("question_answering", "nearest-words", training_rows(True), rows)
+    result, metrics = evaluate("question_answering", "nearest-words", training_rows(True), rows)
     assert list(result.predicted) == ["", ""] and metrics["exact_match"] == 1
 
 
 @pytest.mark.parametrize("kind", TASKS)
-def test_the_baselines_of_every_task_are_kept_as_predictions(kind, tmp_path):
+def test_baselines_of_every_task_are_stored_as_predictions(kind, tmp_path):
     job = JOBS[kind](tmp_path)
     if kind == "pretraining":
         assert learner_for(job.task).baselines() == ()

@@ -1,4 +1,4 @@
-"""Evaluation by two threads gives the same metrics, every time."""
+"""Evaluation in two threads gives the same metrics as in one."""
 
 import threading
 import time
@@ -27,56 +27,56 @@ TASKS: dict[str, Callable[[Path], JobSpec]] = {
 }
 
 
-def prepared(folder: Path, job: JobSpec) -> TrainingSetup:
+def prepare(folder: Path, job: JobSpec) -> TrainingSetup:
     return set_up(RunContext(job, small.new_run(folder / "run", job)))
 
 
 def run_evaluation(
-    made: TrainingSetup, at_once: int = 0
+    prepared: TrainingSetup, micro_size: int = 0
 ) -> tuple[dict[str, float], list[dict[str, object]]]:
     metrics = evaluate(
-        made.network,
-        made.data.learner,
-        made.data.tokenizer,
-        made.data.examples_at(0)[0],
+        prepared.network,
+        prepared.data.learner,
+        prepared.data.tokenizer,
+        prepared.data.examples_at(0)[0],
         7,
         seed=3,
-        micro_batch_size=at_once,
+        micro_batch_size=micro_size,
     )
     answers = metrics.predictions() if isinstance(metrics, PredictionCollector) else []
     return metrics.compute(), answers
 
 
 @pytest.mark.parametrize("task", TASKS)
-def test_two_threads_have_the_results_of_one(task, tmp_path):
-    result = prepared(tmp_path, TASKS[task](tmp_path))
+def test_two_threads_give_the_results_of_one(task, tmp_path):
+    result = prepare(tmp_path, TASKS[task](tmp_path))
     torch.set_num_threads(1)
     metrics, answers = run_evaluation(result)
     torch.set_num_threads(2)
-    again = run_evaluation(result)
-    assert again[0] == pytest.approx(metrics, abs=1e-6)
-    assert len(again[1]) == len(answers)
-    for a, other in zip(answers, again[1], strict=True):
+    parallel = run_evaluation(result)
+    assert parallel[0] == pytest.approx(metrics, abs=1e-6)
+    assert len(parallel[1]) == len(answers)
+    for a, other in zip(answers, parallel[1], strict=True):
         numbers = {name: value for name, value in a.items() if isinstance(value, float)}
         assert {name: other[name] for name in numbers} == pytest.approx(numbers, abs=1e-5)
-    assert all(run_evaluation(result) == again for _ in range(2)), "bit for bit"
-    assert run_evaluation(result, at_once=3)[0] == pytest.approx(metrics, abs=1e-6)
+    assert all(run_evaluation(result) == parallel for _ in range(2)), "bit for bit"
+    assert run_evaluation(result, micro_size=3)[0] == pytest.approx(metrics, abs=1e-6)
 
 
-def test_two_threads_take_part_unless_other_processes_must_keep_step(tmp_path):
-    result = prepared(tmp_path, small.classifying(tmp_path))
+def test_two_threads_evaluate_unless_in_lockstep(tmp_path):
+    result = prepare(tmp_path, small.classifying(tmp_path))
     torch.set_num_threads(2)
     forward = result.network.forward
-    seen: list[tuple[int, int]] = []
-    both, parallel = threading.Barrier(2), True
+    calls: list[tuple[int, int]] = []
+    barrier, parallel = threading.Barrier(2), True
 
-    def noted(*given, **more):
-        if parallel and threading.get_ident() not in {thread for thread, _ in seen}:
-            both.wait(60)  # wait for the other thread
-        seen.append((threading.get_ident(), torch.get_num_threads()))
-        return forward(*given, **more)
+    def recording_forward(*args, **kwargs):
+        if parallel and threading.get_ident() not in {thread for thread, _ in calls}:
+            barrier.wait(60)
+        calls.append((threading.get_ident(), torch.get_num_threads()))
+        return forward(*args, **kwargs)
 
-    result.network.forward = noted  # type: ignore[method-assign]
+    result.network.forward = recording_forward  # type: ignore[method-assign]
     inputs = (
         result.network,
         result.data.learner,
@@ -85,45 +85,45 @@ def test_two_threads_take_part_unless_other_processes_must_keep_step(tmp_path):
         8,
     )
     evaluate(*inputs)
-    assert len({thread for thread, _ in seen}) == 2
-    assert {number for _, number in seen} == {1}, "each by its share of the threads"
+    assert len({thread for thread, _ in calls}) == 2
+    assert {number for _, number in calls} == {1}, "each uses its share of the cores"
     assert torch.get_num_threads() == 2
-    seen.clear()
+    calls.clear()
     parallel = False
     evaluate(*inputs, lockstep=True)
-    assert {*seen} == {(threading.get_ident(), 2)}
+    assert {*calls} == {(threading.get_ident(), 2)}
 
 
 @pytest.mark.parametrize("parallel", [False, True])
-def test_each_item_is_done_once_and_an_error_ends_it(parallel):
+def test_each_item_is_processed_once_and_errors_end_the_loop(parallel):
     torch.set_num_threads(2)
-    done, reports = list[int](), list[tuple[int, int]]()
+    processed, reports = list[int](), list[tuple[int, int]]()
 
-    def slow(number: int) -> None:
+    def process(number: int) -> None:
         time.sleep(0.001)
-        done.append(number)
+        processed.append(number)
         if number == 3:
             raise MemoryError
 
-    def go_through(items: range, report: ProgressCallback) -> None:
-        for_each(items, slow, nullcontext, report, parallel)
+    def process_all(items: range, report: ProgressCallback) -> None:
+        for_each(items, process, nullcontext, report, parallel)
 
-    go_through(range(4, 204), lambda *counts: reports.append(counts))
-    assert sorted(done) == list(range(4, 204))
+    process_all(range(4, 204), lambda *counts: reports.append(counts))
+    assert sorted(processed) == list(range(4, 204))
     assert reports == sorted(reports)
     assert reports[-1] == (200, 200)
-    done.clear()
+    processed.clear()
     with pytest.raises(MemoryError):
-        go_through(range(3000), lambda *counts: None)
-    assert 4 <= len(done) < 10
+        process_all(range(3000), lambda *counts: None)
+    assert 4 <= len(processed) < 10
 
-    def stopped(count: int, of: int) -> None:
+    def interrupt(count: int, total: int) -> None:
         raise KeyboardInterrupt
 
-    done.clear()
+    processed.clear()
     with pytest.raises(KeyboardInterrupt):
-        go_through(range(4, 3000), stopped)
-    assert 1 <= len(done) < 10
+        process_all(range(4, 3000), interrupt)
+    assert 1 <= len(processed) < 10
 
 
 def test_each_thread_keeps_one_precision_for_all_its_items():
@@ -136,29 +136,29 @@ def test_each_thread_keeps_one_precision_for_all_its_items():
         entered.append(threading.get_ident())
         yield
 
-    learns_nothing = set[bool]()
-    both = threading.Barrier(2)
+    inference_modes = set[bool]()
+    barrier = threading.Barrier(2)
 
-    def look(number: int) -> None:
+    def record_mode(number: int) -> None:
         if number < 2:
-            both.wait(60)  # both threads take part
-        learns_nothing.add(torch.is_inference_mode_enabled())
+            barrier.wait(60)  # both threads take part
+        inference_modes.add(torch.is_inference_mode_enabled())
 
-    for_each(range(20), look, precision, lambda *counts: None, parallel=True)
+    for_each(range(20), record_mode, precision, lambda *counts: None, parallel=True)
     assert len(entered) == len({*entered}) == 2
-    assert learns_nothing == {True}
+    assert inference_modes == {True}
 
 
-def test_the_longest_come_first(tmp_path, monkeypatch):
-    result = prepared(tmp_path, small.classifying(tmp_path))
+def test_the_longest_examples_are_evaluated_first(tmp_path, monkeypatch):
+    result = prepare(tmp_path, small.classifying(tmp_path))
     lengths = list[int]()
     batch = result.data.learner.batch
 
-    def noted(examples, numbers, *given):
+    def recording_batch(examples, numbers, *args):
         lengths.append(int(examples.lengths[numbers].max()))
-        return batch(examples, numbers, *given)
+        return batch(examples, numbers, *args)
 
-    monkeypatch.setattr(result.data.learner, "batch", noted)
+    monkeypatch.setattr(result.data.learner, "batch", recording_batch)
     evaluate(
         result.network,
         result.data.learner,

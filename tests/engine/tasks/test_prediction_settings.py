@@ -1,4 +1,4 @@
-"""Thresholds and a temperature: stored with a model, applied to predictions, fitted on rows."""
+"""Thresholds and temperatures are stored with a model, applied to predictions and fitted."""
 
 import json
 import math
@@ -37,21 +37,21 @@ TEXT, PAIR = "a lovely warm film", "a dull cold film"
 
 
 @pytest.fixture(scope="module")
-def trained(tuned, tmp_path_factory):
+def trained_models(tuned, tmp_path_factory):
     kinds = ("text_classification", "multi_label", "question_answering")
     result = [copied(tuned(kind), tmp_path_factory.mktemp(kind)) for kind in kinds]
     return {item.kind: item._replace(checkpoint=best_checkpoint(item.run)) for item in result}
 
 
 @pytest.fixture
-def tuned_models(trained: dict[str, FineTuned]):
+def tuned_models(trained_models: dict[str, FineTuned]):
     """The models; their settings are reset afterwards."""
-    yield trained
-    for item in trained.values():
+    yield trained_models
+    for item in trained_models.values():
         (item.checkpoint / FILE).unlink(missing_ok=True)
 
 
-def scored(model: FineTuned) -> Predictions:
+def score_rows(model: FineTuned) -> Predictions:
     return score(run_evaluation(model.run, "validation")).predictions
 
 
@@ -59,60 +59,60 @@ def predict_text(model: FineTuned) -> dict[str, object]:
     return Predictor(model.checkpoint).predict(Rows([TEXT]))[0]
 
 
-def explored(model: FineTuned):
-    expected = Predict(checkpoint=model.checkpoint, text=TEXT)
-    return predict(load(model.checkpoint), expected)
+def answer_for(model: FineTuned):
+    question = Predict(checkpoint=model.checkpoint, text=TEXT)
+    return predict(load(model.checkpoint), question)
 
 
-def test_the_usual_settings_change_no_bit(tuned_models):
+def test_default_settings_change_nothing(tuned_models):
     model = tuned_models["text_classification"]
-    before = scored(model)
+    before = score_rows(model)
     save_settings(model.checkpoint, PredictionSettings())
-    after = scored(model)
+    after = score_rows(model)
     assert after.table.equals(before.table) and after.info.metrics == before.info.metrics
 
 
-def test_of_two_classes_the_threshold_decides(tuned_models):
+def test_a_threshold_decides_between_two_classes(tuned_models):
     model = tuned_models["text_classification"]
     first, second = checkpoint_info(model.checkpoint).labels
-    fraction = predict_text(model)[f"p({second})"]
-    for threshold, label in ((fraction / 2, second), ((1 + fraction) / 2, first)):
+    chance = predict_text(model)[f"p({second})"]
+    for threshold, label in ((chance / 2, second), ((1 + chance) / 2, first)):
         save_settings(model.checkpoint, PredictionSettings(threshold=threshold))
-        record, shown = predict_text(model), explored(model)
+        record, answer = predict_text(model), answer_for(model)
         assert record["label"] == label and record["probability"] == record[f"p({label})"]
-        assert shown.predicted == (label,) and shown.predictions[0].ranked[0].label == label
-        rows = scored(model)
+        assert answer.predicted == (label,) and answer.predictions[0].ranked[0].label == label
+        rows = score_rows(model)
         reached = rows.scores[:, 1] >= threshold
         assert rows.table["predicted"].to_pylist() == [(first, second)[int(r)] for r in reached]
         assert rows.info.settings["threshold"] == threshold
-        right = np.mean(rows.table["predicted"].to_numpy() == rows.table["gold"].to_numpy())
-        assert rows.info.metrics["accuracy"] == pytest.approx(right)
+        accuracy = np.mean(rows.table["predicted"].to_numpy() == rows.table["gold"].to_numpy())
+        assert rows.info.metrics["accuracy"] == pytest.approx(accuracy)
 
 
-def test_each_of_several_labels_has_its_threshold(tuned_models):
+def test_each_label_of_several_has_its_threshold(tuned_models):
     model = tuned_models["multi_label"]
     names = checkpoint_info(model.checkpoint).labels
-    ratios = {name: predict_text(model)[f"p({name})"] for name in names}
+    p = {name: predict_text(model)[f"p({name})"] for name in names}
     expected = names[:1]  # the others are unreachable
-    at = {name: ratios[name] / 2 if name in expected else (1 + ratios[name]) / 2 for name in names}
-    save_settings(model.checkpoint, PredictionSettings(thresholds=at))
-    assert predict_text(model)["labels"] == expected[0] and explored(model).predicted == expected
-    rows = scored(model)
-    inputs = rows.scores >= np.array([at[name] for name in names])
-    messages = [json.loads(item)["predicted"] for item in rows.table["details"].to_pylist()]
-    assert messages == [[n for n, yes in zip(names, row, strict=True) if yes] for row in inputs]
+    cuts = {name: p[name] / 2 if name in expected else (1 + p[name]) / 2 for name in names}
+    save_settings(model.checkpoint, PredictionSettings(thresholds=cuts))
+    assert predict_text(model)["labels"] == expected[0] and answer_for(model).predicted == expected
+    rows = score_rows(model)
+    reached = rows.scores >= np.array([cuts[name] for name in names])
+    predicted = [json.loads(item)["predicted"] for item in rows.table["details"].to_pylist()]
+    assert predicted == [[n for n, yes in zip(names, row, strict=True) if yes] for row in reached]
 
 
 def test_a_temperature_divides_the_logits(tuned_models):
     model = tuned_models["text_classification"]
-    before = scored(model)
+    before = score_rows(model)
     save_settings(model.checkpoint, PredictionSettings(temperature=2.5))
-    after = scored(model)
+    after = score_rows(model)
     logits = np.log(before.scores.astype(np.float64)) / 2.5
-    ratios = np.exp(logits) / np.exp(logits).sum(1, keepdims=True)
-    np.testing.assert_allclose(after.scores, ratios, atol=1e-6)
+    probabilities = np.exp(logits) / np.exp(logits).sum(1, keepdims=True)
+    np.testing.assert_allclose(after.scores, probabilities, atol=1e-6)
     assert after.table["predicted"].equals(before.table["predicted"])
-    ranked = {item.label: item.probability for item in explored(model).predictions[0].ranked}
+    ranked = {item.label: item.probability for item in answer_for(model).predictions[0].ranked}
     record = predict_text(model)
     assert ranked == pytest.approx({name: record[f"p({name})"] for name in ranked}, abs=1e-6)
 
@@ -121,33 +121,33 @@ def test_the_no_answer_threshold_withholds_answers(tuned_models):
     model = tuned_models["question_answering"]
     for threshold, withheld in ((-1e6, True), (1e6, False)):
         save_settings(model.checkpoint, PredictionSettings(no_answer_threshold=threshold))
-        rows = scored(model)
+        rows = score_rows(model)
         assert all(not text for text in rows.table["predicted"].to_pylist()) == withheld
         assert rows.info.settings["no_answer_threshold"] == threshold
 
 
-def test_thresholds_move_with_the_temperature():
-    usual = PredictionSettings(threshold=0.8, thresholds={"a": 0.3, "b": 0.5})
-    hot = usual.at_temperature(2.0)
+def test_thresholds_are_scaled_with_the_temperature():
+    settings = PredictionSettings(threshold=0.8, thresholds={"a": 0.3, "b": 0.5})
+    scaled = settings.at_temperature(2.0)
     logit = math.log(0.8 / 0.2)
-    assert hot.threshold == pytest.approx(1 / (1 + math.exp(-logit / 2)))
-    assert hot.thresholds["b"] == 0.5 and hot.thresholds["a"] > 0.3
-    back = hot.at_temperature(1.0)
+    assert scaled.threshold == pytest.approx(1 / (1 + math.exp(-logit / 2)))
+    assert scaled.thresholds["b"] == 0.5 and scaled.thresholds["a"] > 0.3
+    back = scaled.at_temperature(1.0)
     assert back.threshold == pytest.approx(0.8) and back.thresholds["a"] == pytest.approx(0.3)
-    first = usual.with_threshold("no", 0.9, ("no", "yes"), several=False)
-    assert first.threshold == pytest.approx(0.1)
-    assert first.get_threshold("no", ("no", "yes"), several=False) == pytest.approx(0.9)
+    changed = settings.with_threshold("no", 0.9, ("no", "yes"), several=False)
+    assert changed.threshold == pytest.approx(0.1)
+    assert changed.get_threshold("no", ("no", "yes"), several=False) == pytest.approx(0.9)
 
 
-@pytest.mark.parametrize("at", [1.0, 1.7])
-def test_fitted_thresholds_have_the_best_f1_of_scikit_learn(tuned_models, at):
+@pytest.mark.parametrize("temperature", [1.0, 1.7])
+def test_fitted_thresholds_have_the_best_f1_of_scikit_learn(tuned_models, temperature):
     for kind in ("text_classification", "multi_label"):
         model = tuned_models[kind]
-        save_settings(model.checkpoint, PredictionSettings(temperature=at))
-        before = scored(model)
-        fitted = with_best_f1(PredictionSettings(temperature=at), before)
+        save_settings(model.checkpoint, PredictionSettings(temperature=temperature))
+        before = score_rows(model)
+        fitted = with_best_f1(PredictionSettings(temperature=temperature), before)
         save_settings(model.checkpoint, fitted)
-        after, names = scored(model), before.info.labels
+        after, names = score_rows(model), before.info.labels
         several = kind == "multi_label"
         gold = [set(json.loads(item)["gold"]) for item in before.table["details"].to_pylist()] \
             if several else [{item} for item in before.table["gold"].to_pylist()]  # fmt: skip
@@ -157,21 +157,21 @@ def test_fitted_thresholds_have_the_best_f1_of_scikit_learn(tuned_models, at):
                 continue
             scores = before.scores[:, names.index(label)]
             best = max(f1_score(truth, scores >= cut) for cut in np.unique(scores))
-            least = fitted.get_threshold(label, names, several)
-            inputs = after.scores[:, names.index(label)] >= least
-            assert f1_score(truth, inputs) == pytest.approx(best)
+            threshold = fitted.get_threshold(label, names, several)
+            predicted = after.scores[:, names.index(label)] >= threshold
+            assert f1_score(truth, predicted) == pytest.approx(best)
 
 
-def test_a_fitted_temperature_stays_when_it_is_fitted_again(tuned_models):
+def test_refitting_a_temperature_does_not_change_it(tuned_models):
     model = tuned_models["text_classification"]
-    first = with_temperature(PredictionSettings(), scored(model))
+    first = with_temperature(PredictionSettings(), score_rows(model))
     assert first is not None
     save_settings(model.checkpoint, first)
-    again = with_temperature(first, scored(model))
-    assert again is not None and again.temperature == pytest.approx(first.temperature, rel=1e-3)
+    second = with_temperature(first, score_rows(model))
+    assert second is not None and second.temperature == pytest.approx(first.temperature, rel=1e-3)
 
 
-def test_a_copy_and_an_export_have_them_as_plain_numbers(tuned_models, tmp_path, here):
+def test_copies_and_exports_contain_the_settings(tuned_models, tmp_path, here):
     model = tuned_models["text_classification"]
     settings = PredictionSettings(temperature=1.5, threshold=0.37)
     save_settings(model.checkpoint, settings)
@@ -200,22 +200,23 @@ def test_calibrate_sets_fits_prints_and_resets(tuned_models, capsys):
     model = tuned_models["text_classification"]
     run = str(model.run.path)
 
-    def told(*given: str, code: int = 0) -> str:
+    def calibrate(*options: str, code: int = 0) -> str:
         capsys.readouterr()
-        assert main(["calibrate", run, *given]) == code
-        read = capsys.readouterr()
-        return read.err if code else read.out
+        assert main(["calibrate", run, *options]) == code
+        output = capsys.readouterr()
+        return output.err if code else output.out
 
-    assert told() == "temperature 1\nthreshold 0.5\n" and not (model.checkpoint / FILE).exists()
-    assert "threshold 0.37" in told("--threshold", "0.37")
-    fitted = json.loads(told("--reset", "--best-f1", "--fit-temperature", "--json"))
+    assert calibrate() == "temperature 1\nthreshold 0.5\n"
+    assert not (model.checkpoint / FILE).exists()
+    assert "threshold 0.37" in calibrate("--threshold", "0.37")
+    fitted = json.loads(calibrate("--reset", "--best-f1", "--fit-temperature", "--json"))
     rows = read_predictions(predictions_file(model.run.results, "validation"))
     expected = with_temperature(with_best_f1(PredictionSettings(), rows), rows)
     assert expected is not None and fitted == expected.model_dump(mode="json")
     assert prediction_settings(model.checkpoint) == expected
-    assert told("--reset") == "temperature 1\nthreshold 0.5\n"
-    assert "between 0 and 1" in told("--threshold", "1.5", code=1)
-    assert "which label" in told("--threshold", "0.5", "--label", "none such", code=1)
+    assert calibrate("--reset") == "temperature 1\nthreshold 0.5\n"
+    assert "between 0 and 1" in calibrate("--threshold", "1.5", code=1)
+    assert "which label" in calibrate("--threshold", "0.5", "--label", "none such", code=1)
     answers = str(tuned_models["question_answering"].run.path)
     assert main(["calibrate", answers, "--threshold", "0.3"]) == 1
     assert main(["calibrate", answers, "--no-answer-threshold", "2.5"]) == 0

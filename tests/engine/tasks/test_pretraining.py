@@ -1,4 +1,4 @@
-"""Pre-training on masked words and next sentence together."""
+"""Pre-training on masked words and next sentences together."""
 
 from pathlib import Path
 
@@ -27,34 +27,34 @@ IGNORED = -100
 
 @pytest.fixture(scope="module")
 def tokenizer() -> Tokenizer:
-    return Tokenizer.train(WORDS * 3, 120, lowercase=True)  # many words are several pieces
+    return Tokenizer.train(WORDS * 3, 120, lowercase=True)  # many words have several tokens
 
 
 @pytest.fixture(scope="module")
 def rows() -> Rows:
-    chance = np.random.default_rng(5)
+    rng = np.random.default_rng(5)
     texts = [
-        "\n".join(" ".join(chance.choice(WORDS, chance.integers(3, 8))) for _ in range(6))
+        "\n".join(" ".join(rng.choice(WORDS, rng.integers(3, 8))) for _ in range(6))
         for _ in range(40)
     ]
     return Rows(texts, None, None)
 
 
-def tokenized(learner: PretrainingLearner, rows: Rows, tokenizer: Tokenizer, at: Path) -> Examples:
-    return learner.tokenize(rows, tokenizer, 48, at / "tokenized", lambda done, total: None)
+def encode(learner: PretrainingLearner, rows: Rows, tokenizer: Tokenizer, folder: Path) -> Examples:
+    return learner.tokenize(rows, tokenizer, 48, folder / "tokenized", lambda done, total: None)
 
 
-def test_the_loss_is_that_of_transformers(tokenizer, rows, tmp_path):
+def test_the_loss_matches_transformers(tokenizer, rows, tmp_path):
     learner = PretrainingLearner(Pretraining(nsp=True))
     network = Network(sized(tokenizer), learner.heads).eval()
-    examples = tokenized(learner, rows, tokenizer, tmp_path)
+    examples = encode(learner, rows, tokenizer, tmp_path)
     batch = learner.batch(examples, np.arange(12), tokenizer, np.random.default_rng(0))
     save(tmp_path / "model", network, tokenizer)
-    other = BertForPreTraining.from_pretrained(tmp_path / "model").eval()
+    model = BertForPreTraining.from_pretrained(tmp_path / "model").eval()
     labels = torch.full_like(batch.tokens, IGNORED)
     labels.view(-1)[batch.positions] = batch.targets
     with torch.inference_mode():
-        theirs = other(
+        theirs = model(
             input_ids=batch.tokens,
             token_type_ids=batch.segments,
             attention_mask=None if batch.attention_mask is None else batch.attention_mask.long(),
@@ -66,10 +66,10 @@ def test_the_loss_is_that_of_transformers(tokenizer, rows, tmp_path):
     assert float(total(ours)) == pytest.approx(float(theirs), abs=1e-5)
 
 
-def test_the_figures_are_those_of_the_parts(tokenizer, rows, tmp_path):
+def test_metrics_over_parts_match_the_whole_batch(tokenizer, rows, tmp_path):
     learner = PretrainingLearner(Pretraining(nsp=True))
     network = Network(sized(tokenizer), learner.heads).eval()
-    examples = tokenized(learner, rows, tokenizer, tmp_path)
+    examples = encode(learner, rows, tokenizer, tmp_path)
     batch = learner.batch(examples, np.arange(16), tokenizer, np.random.default_rng(0))
     batch = batch._replace(indices=torch.arange(16))
     metrics = learner.metrics(examples)
@@ -87,12 +87,12 @@ def test_the_figures_are_those_of_the_parts(tokenizer, rows, tmp_path):
     assert metrics["nsp_accuracy"] == pytest.approx(float(right.float().mean()))
 
 
-def test_whole_words_are_hidden_together(tokenizer, rows, tmp_path):
+def test_whole_words_are_masked_together(tokenizer, rows, tmp_path):
     learner = PretrainingLearner(Pretraining(whole_word_masking=True))
-    examples = tokenized(learner, rows, tokenizer, tmp_path)
+    examples = encode(learner, rows, tokenizer, tmp_path)
     full = np.flatnonzero(examples.tokenized.lengths == 48)
     tokens = np.stack([examples.tokenized.ids(n) for n in full])
-    assert tokenizer.continues[tokens].mean() > 0.2, "words of several pieces are there"
+    assert tokenizer.continues[tokens].mean() > 0.2, "some words have several tokens"
     _, chosen = mask_tokens(
         tokens,
         tokenizer,
@@ -101,15 +101,15 @@ def test_whole_words_are_hidden_together(tokenizer, rows, tmp_path):
     )
     inside = tokenizer.continues[tokens[:, 1:]] & ~np.isin(tokens[:, :-1], special_ids(tokenizer))
     assert (chosen[:, 1:] == chosen[:, :-1])[inside].all()
-    room = np.rint(0.3 * (~np.isin(tokens, special_ids(tokenizer))).sum(1))
-    assert (chosen.sum(1) <= room).all() and chosen.sum() > 0.9 * room.sum()
+    budget = np.rint(0.3 * (~np.isin(tokens, special_ids(tokenizer))).sum(1))
+    assert (chosen.sum(1) <= budget).all() and chosen.sum() > 0.9 * budget.sum()
 
 
-def test_static_masks_stay_and_dynamic_ones_change(tokenizer, rows, tmp_path):
-    def places(masking: str, numbers: list[int], seed: int) -> dict[int, list[int]]:
+def test_static_masks_stay_and_dynamic_masks_change(tokenizer, rows, tmp_path):
+    def masked_positions(masking: str, numbers: list[int], seed: int) -> dict[int, list[int]]:
         """The predicted positions of each input."""
         learner = PretrainingLearner(Pretraining.model_validate({"masking": masking, "nsp": True}))
-        examples = tokenized(learner, rows, tokenizer, tmp_path)
+        examples = encode(learner, rows, tokenizer, tmp_path)
         batch = learner.batch(examples, np.array(numbers), tokenizer, np.random.default_rng(seed))
         assert batch.positions is not None
         width = batch.tokens.size(1)
@@ -119,16 +119,16 @@ def test_static_masks_stay_and_dynamic_ones_change(tokenizer, rows, tmp_path):
         }
 
     for kind, same in (("static", True), ("dynamic", False)):
-        item = places(kind, [0, 1, 2, 3], seed=1)
-        other = places(kind, [3, 7, 2, 9, 1, 0], seed=2)
-        assert ([item[n] for n in range(4)] == [other[n] for n in range(4)]) is same
+        first = masked_positions(kind, [0, 1, 2, 3], seed=1)
+        second = masked_positions(kind, [3, 7, 2, 9, 1, 0], seed=2)
+        assert ([first[n] for n in range(4)] == [second[n] for n in range(4)]) is same
 
 
 def test_a_run_reports_each_part_and_learns_both(tmp_path):
     job = pretraining(tmp_path, steps=5)
     lines = [f"the {noun} was {state}." for noun in ("film", "end") for state in ("good", "bad")]
-    chance = np.random.default_rng(0)
-    text = "\n\n".join("\n".join(chance.permutation(lines)) for _ in range(40))
+    rng = np.random.default_rng(0)
+    text = "\n\n".join("\n".join(rng.permutation(lines)) for _ in range(40))
     job.data.path.write_text(text + "\n", encoding="utf-8")
     job = job.model_copy(update={"task": Pretraining(nsp=True)})
     messages: list[object] = []
@@ -152,22 +152,22 @@ def random_ids(tokenizer: Tokenizer, count: int, width: int) -> np.ndarray:
     return ids
 
 
-def test_fifteen_in_a_hundred_are_chosen_and_hidden_in_three_ways(tokenizer):
+def test_fifteen_percent_are_chosen_and_most_of_them_masked(tokenizer):
     tokens = random_ids(tokenizer, 2000, 102)
-    shown, chosen = mask_tokens(tokens, tokenizer, Pretraining(), np.random.default_rng(2))
+    inputs, chosen = mask_tokens(tokens, tokenizer, Pretraining(), np.random.default_rng(2))
     assert (chosen.sum(axis=1) == 15).all()
-    masked = (shown == tokenizer.mask) & chosen
-    same = (shown == tokens) & chosen
+    masked = (inputs == tokenizer.mask) & chosen
+    unchanged = (inputs == tokens) & chosen
     count = chosen.sum()
     assert abs(masked.sum() / count - 0.8) < 0.01
-    expected_same = 0.1 + 0.1 / tokenizer.size  # a random piece may be the same one
-    assert abs(same.sum() / count - expected_same) < 0.01
+    expected = 0.1 + 0.1 / tokenizer.size  # a random token may be the original
+    assert abs(unchanged.sum() / count - expected) < 0.01
 
 
 def test_unselected_tokens_are_unchanged(tokenizer):
     tokens = random_ids(tokenizer, 50, 40)
-    shown, chosen = mask_tokens(tokens, tokenizer, Pretraining(), np.random.default_rng(2))
-    assert (shown[~chosen] == tokens[~chosen]).all()
+    inputs, chosen = mask_tokens(tokens, tokenizer, Pretraining(), np.random.default_rng(2))
+    assert (inputs[~chosen] == tokens[~chosen]).all()
     assert not chosen[np.isin(tokens, special_ids(tokenizer))].any()
 
 
@@ -178,26 +178,26 @@ def test_every_token_is_chosen_equally_often(tokenizer):
     assert ratios.min() > 0.13 and ratios.max() < 0.17
 
 
-def test_the_same_chance_gives_the_same_masks(tokenizer):
+def test_masks_depend_only_on_the_seed(tokenizer):
     tokens = random_ids(tokenizer, 5, 30)
     first = mask_tokens(tokens, tokenizer, Pretraining(), np.random.default_rng(9))
-    again = mask_tokens(tokens, tokenizer, Pretraining(), np.random.default_rng(9))
-    assert (first[0] == again[0]).all() and (first[1] == again[1]).all()
+    second = mask_tokens(tokens, tokenizer, Pretraining(), np.random.default_rng(9))
+    assert (first[0] == second[0]).all() and (first[1] == second[1]).all()
 
 
 @tries(100)
-@given(share=st.floats(0.01, 0.99), width=st.integers(3, 60), padding=st.integers(0, 20))
-def test_each_row_has_a_rounded_count_of_at_least_one(tokenizer, share, width, padding):
+@given(rate=st.floats(0.01, 0.99), width=st.integers(3, 60), padding=st.integers(0, 20))
+def test_each_row_has_a_rounded_count_of_at_least_one(tokenizer, rate, width, padding):
     tokens = np.pad(
         random_ids(tokenizer, 4, width), ((0, 0), (0, padding)), constant_values=tokenizer.pad
     )
     _, chosen = mask_tokens(
-        tokens, tokenizer, Pretraining(mlm_probability=share), np.random.default_rng(0)
+        tokens, tokenizer, Pretraining(mlm_probability=rate), np.random.default_rng(0)
     )
-    assert (chosen.sum(axis=1) == max(1, round(share * (width - 2)))).all()
+    assert (chosen.sum(axis=1) == max(1, round(rate * (width - 2)))).all()
 
 
-def test_a_fresh_network_guesses_by_frequency(tokenizer, tmp_path):
+def test_a_new_network_predicts_by_frequency(tokenizer, tmp_path):
     learner = PretrainingLearner(Pretraining())
     texts = [" ".join(WORDS[:10] * 5 + WORDS[10:20])] * 20
     examples = learner.tokenize(

@@ -31,7 +31,7 @@ FRIENDS = " ".join(f"Bob {number} lives in Oslo." for number in range(12))
 PASSAGE = f"Ann lives in Rome. {FRIENDS} Eve lives in Turin."
 
 
-def nothing(done, total): ...
+def silent(done, total): ...
 
 
 @pytest.fixture(scope="module")
@@ -52,10 +52,10 @@ def network(tokenizer, learner) -> Network:
 
 @pytest.fixture
 def examples(tokenizer, learner, tmp_path):
-    return learner.tokenize(ROWS, tokenizer, 32, tmp_path / "tokenized", nothing)
+    return learner.tokenize(ROWS, tokenizer, 32, tmp_path / "tokenized", silent)
 
 
-def theirs(network, tokenizer, folder) -> BertForQuestionAnswering:
+def load_reference(network, tokenizer, folder) -> BertForQuestionAnswering:
     save(folder, network, tokenizer)
     return BertForQuestionAnswering.from_pretrained(folder, local_files_only=True).eval()
 
@@ -67,7 +67,7 @@ ROWS = Rows(
 )
 
 
-def test_every_window_with_the_whole_answer_points_to_it(tokenizer, learner, examples, tmp_path):
+def test_windows_with_the_whole_answer_have_its_position(tokenizer, learner, examples, tmp_path):
     assert len(examples) > 6
     hits = set()
     for number, (first, last) in enumerate(examples.targets.tolist()):
@@ -78,19 +78,17 @@ def test_every_window_with_the_whole_answer_points_to_it(tokenizer, learner, exa
             assert text == ("turin", "rome")[owner]
             hits.add(owner)
     assert hits == {0, 1}
-    again = learner.tokenize(ROWS, tokenizer, 32, tmp_path / "tokenized", nothing)
-    assert np.array_equal(again.targets, examples.targets)
+    repeated = learner.tokenize(ROWS, tokenizer, 32, tmp_path / "tokenized", silent)
+    assert np.array_equal(repeated.targets, examples.targets)
 
 
-def test_the_loss_and_the_scores_are_those_of_transformers(
-    tokenizer, learner, network, examples, tmp_path
-):
-    model = theirs(network, tokenizer, tmp_path / "model")
-    whole = np.flatnonzero(examples.tokenized.lengths == 32)  # they score padding too
-    batch = learner.batch(examples, whole, tokenizer, np.random.default_rng(0))
+def test_loss_and_scores_match_transformers(tokenizer, learner, network, examples, tmp_path):
+    model = load_reference(network, tokenizer, tmp_path / "model")
+    full = np.flatnonzero(examples.tokenized.lengths == 32)  # transformers also scores padding
+    batch = learner.batch(examples, full, tokenizer, np.random.default_rng(0))
     assert batch.attention_mask is None
     with torch.no_grad():
-        other = model(
+        output = model(
             input_ids=batch.tokens,
             token_type_ids=batch.segments,
             start_positions=batch.targets[:, 0],
@@ -98,9 +96,9 @@ def test_the_loss_and_the_scores_are_those_of_transformers(
         )
         logits = span_logits(network, batch)
         loss = learner.losses(network, batch)["answers"]
-    assert torch.allclose(logits[..., 0], other.start_logits, atol=1e-5)
-    assert torch.allclose(logits[..., 1], other.end_logits, atol=1e-5)
-    assert float(loss) == pytest.approx(float(other.loss), abs=1e-5)
+    assert torch.allclose(logits[..., 0], output.start_logits, atol=1e-5)
+    assert torch.allclose(logits[..., 1], output.end_logits, atol=1e-5)
+    assert float(loss) == pytest.approx(float(output.loss), abs=1e-5)
 
 
 def test_padding_changes_no_loss_and_parts_add_up(tokenizer, learner, network, examples):
@@ -108,7 +106,7 @@ def test_padding_changes_no_loss_and_parts_add_up(tokenizer, learner, network, e
     batch = learner.batch(examples, numbers, tokenizer, np.random.default_rng(0))
     assert batch.attention_mask is not None
     with torch.no_grad():
-        whole = float(learner.losses(network, batch)["answers"])
+        full = float(learner.losses(network, batch)["answers"])
         counts = learner.counts(batch)
         parts = sum(float(learner.losses(network, p, counts)["answers"]) for p in batch.parts(3))
         longer = Batch(
@@ -119,50 +117,50 @@ def test_padding_changes_no_loss_and_parts_add_up(tokenizer, learner, network, e
             None,
         )
         padded = float(learner.losses(network, longer)["answers"])
-    assert parts == pytest.approx(whole, abs=1e-5)
-    assert padded == pytest.approx(whole, abs=1e-5)
+    assert parts == pytest.approx(full, abs=1e-5)
+    assert padded == pytest.approx(full, abs=1e-5)
 
 
-def test_padding_is_no_answer_and_that_is_all_that_differs_from_transformers(
+def test_only_excluding_padding_differs_from_transformers(
     tokenizer, learner, network, examples, tmp_path
 ):
-    """Their softmax includes padding; without it loss and gradients are equal."""
-    model = theirs(network, tokenizer, tmp_path / "model")
+    """The softmax of transformers includes padding; without it loss and gradients are equal."""
+    model = load_reference(network, tokenizer, tmp_path / "model")
     numbers = np.arange(len(examples))
     batch = learner.batch(examples, numbers, tokenizer, np.random.default_rng(0))
     real, ends = batch.attention_mask, batch.targets.T
     assert not real.all()
     inputs = {"token_type_ids": batch.segments, "attention_mask": real.long()}
     output = model(input_ids=batch.tokens, start_positions=ends[0], end_positions=ends[1], **inputs)
-    both = torch.stack([output.start_logits, output.end_logits], 1)  # [B, 2, T]
-    over_tokens = both.masked_fill(~real[:, None], float("-inf")).logsumexp(-1)
-    without = output.loss - (both.logsumexp(-1) - over_tokens).mean()
+    logits = torch.stack([output.start_logits, output.end_logits], 1)  # [B, 2, T]
+    over_tokens = logits.masked_fill(~real[:, None], float("-inf")).logsumexp(-1)
+    without = output.loss - (logits.logsumexp(-1) - over_tokens).mean()
     ours = learner.losses(network, batch)["answers"]
     assert ours.item() == pytest.approx(without.item(), abs=1e-5)
     assert output.loss.item() > ours.item() + 0.01
     without.backward()
     ours.backward()
-    there = dict(model.named_parameters())
+    reference = dict(model.named_parameters())
     for name in ("bert.embeddings.word_embeddings.weight", "qa_outputs.weight"):
-        known = {"qa_outputs.weight": network.task.dense.weight}
-        mine = known.get(name, network.encoder.embeddings.token.weight)
-        assert torch.allclose(mine.grad, there[name].grad, atol=1e-5)
+        heads = {"qa_outputs.weight": network.task.dense.weight}
+        parameter = heads.get(name, network.encoder.embeddings.token.weight)
+        assert torch.allclose(parameter.grad, reference[name].grad, atol=1e-5)
 
 
 class Oracle(torch.nn.Module):
-    """Scores the true ends of every window highest; the windows come from the examples."""
+    """Scores the true start and end of each window highest."""
 
     passes_over_padding = False
     probe = None
 
     def __init__(self, examples):
         super().__init__()
-        self.places = {
+        self.spans = {
             tuple(examples.tokenized.ids(n)): examples.targets[n] for n in range(len(examples))
         }
 
-    def forward(self, work, *given):
-        return work(self, *given)
+    def forward(self, work, *args):
+        return work(self, *args)
 
     def unpad(self, lengths, width, positions=None):
         return None
@@ -171,7 +169,7 @@ class Oracle(torch.nn.Module):
         scores = torch.zeros(*tokens.shape, 2)
         for row, ids in enumerate(tokens):
             count = len(ids) if real is None else int(real[row].sum())
-            first, last = self.places[tuple(ids[:count].tolist())]
+            first, last = self.spans[tuple(ids[:count].tolist())]
             scores[row, first, 0] = scores[row, last, 1] = 9
         return scores
 
@@ -188,14 +186,14 @@ def test_perfect_scores_give_perfect_answers(tokenizer, learner, examples):
     assert predictions[1]["candidates"][0]["text"] == "Rome"
 
 
-def test_where_all_questions_have_answers_one_is_always_given(tokenizer, tmp_path):
+def test_a_model_for_answerable_questions_always_answers(tokenizer, tmp_path):
     learner = QuestionAnsweringLearner(QuestionAnswering(doc_stride=8))
     rows = Rows(ROWS.texts[:2], ROWS.pairs[:2], answers=ROWS.answers[:2])
     learner.fit_labels(rows)
     assert learner.task.unanswerable is False
-    examples = learner.tokenize(rows.unlabelled(), tokenizer, 32, tmp_path / "tokenized", nothing)
-    oracle = Oracle(learner.tokenize(rows, tokenizer, 32, tmp_path / "known", nothing))
-    for positions in oracle.places.values():
+    examples = learner.tokenize(rows.unlabelled(), tokenizer, 32, tmp_path / "tokenized", silent)
+    oracle = Oracle(learner.tokenize(rows, tokenizer, 32, tmp_path / "known", silent))
+    for positions in oracle.spans.values():
         positions[:] = 0  # no window has an answer
     metrics = evaluate(oracle, learner, tokenizer, examples, batch=4)
     assert all(p["answer"] and p["no_answer"] == 0 for p in metrics.predictions())
@@ -204,7 +202,7 @@ def test_where_all_questions_have_answers_one_is_always_given(tokenizer, tmp_pat
 
 
 @pytest.mark.parametrize(
-    "cell,found",
+    "cell,answers",
     [
         ("", ()),
         ("Oslo", (Answer("Oslo", 32),)),
@@ -217,9 +215,9 @@ def test_where_all_questions_have_answers_one_is_always_given(tokenizer, tmp_pat
         ('{"text": [], "answer_start": []}', ()),
     ],
 )
-def test_cells_hold_answers_in_many_forms(cell, found):
-    assert parse_answers(cell, SHORT) == found
-    assert parse_answers(format_answers(found), SHORT) == found
+def test_answers_are_parsed_from_several_formats(cell, answers):
+    assert parse_answers(cell, SHORT) == answers
+    assert parse_answers(format_answers(answers), SHORT) == answers
 
 
 @pytest.mark.parametrize(
@@ -230,10 +228,10 @@ def test_an_answer_that_is_not_in_the_passage_is_refused(cell, tokenizer, learne
         parse_answers(cell, PASSAGE)
     rows = Rows(["who?"], [PASSAGE], answers=[cell], lines=[7])
     with pytest.raises(StudioError, match=r"In row 1 \(line 7\), the passage does not contain"):
-        learner.tokenize(rows, tokenizer, 32, tmp_path / "tokenized", nothing)
+        learner.tokenize(rows, tokenizer, 32, tmp_path / "tokenized", silent)
 
 
-def test_a_file_of_squad_is_recognised(tmp_path):
+def test_a_squad_file_is_recognised(tmp_path):
     recognised = recognise(questions(tmp_path / "q.json"))
     assert recognised.reading.format == "squad"
     assert recognised.columns == ("id", "title", "question", "context", "answers")
@@ -245,7 +243,7 @@ def test_a_file_of_squad_is_recognised(tmp_path):
     assert recognise(table).mapping.answers is None
 
 
-def test_a_run_learns_to_answer_and_its_checkpoint_remembers_the_task(tmp_path):
+def test_a_run_learns_and_its_checkpoint_stores_the_task(tmp_path):
     run = RunFolder.create(tmp_path / "run", answering(tmp_path, epochs=45, save_every=0))
     events = []
     assert train(run.job(), run, events.append)[0] == "finished"
@@ -264,7 +262,7 @@ def test_a_run_learns_to_answer_and_its_checkpoint_remembers_the_task(tmp_path):
     BertForQuestionAnswering.from_pretrained(best, local_files_only=True)
 
 
-def test_questions_about_one_passage_stay_together(tmp_path):
+def test_questions_about_one_passage_stay_in_one_split(tmp_path):
     path = tmp_path / "q.jsonl"
     rows = [
         {"question": f"who is {n}?", "context": f"{n % 10} is Ann.", "answers": "Ann"}

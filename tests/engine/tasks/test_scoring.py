@@ -1,4 +1,4 @@
-"""Evaluations, answered as in a worker."""
+"""Evaluations of runs and of files."""
 
 import shutil
 from pathlib import Path
@@ -31,7 +31,7 @@ def run(run_folder: RunFolder, tmp_path: Path) -> RunFolder:
     return RunFolder(shutil.copytree(run_folder.path, tmp_path / "run"))
 
 
-def test_the_validation_rows_of_a_run_are_reproduced(run):
+def test_validation_predictions_of_a_run_are_reproduced(run):
     file = store.predictions_file(run.results, "validation")
     before = read_predictions(file)
     file.unlink()
@@ -40,15 +40,15 @@ def test_the_validation_rows_of_a_run_are_reproduced(run):
     after = read_predictions(file)
     assert evaluation.file == file and evaluation.rows == len(before) and evaluation.looks == 0
     assert evaluation.metrics == pytest.approx(before.info.metrics, abs=1e-6)
-    same = {"made", "metrics"}
-    assert after.info.model_dump(exclude=same) == before.info.model_dump(exclude=same)
+    excluded = {"made", "metrics"}
+    assert after.info.model_dump(exclude=excluded) == before.info.model_dump(exclude=excluded)
     for name in ("row", "line", "gold", "predicted", "cell:text", "cell:label"):
         assert after.table[name].equals(before.table[name])
     assert messages[0].stage == "Loading the model"
     assert (messages[-1].stage, messages[-1].done) == ("Predicting", messages[-1].total)
 
 
-def test_every_look_at_the_test_rows_is_counted(run):
+def test_evaluations_on_test_rows_are_counted(run):
     assert not store.logged_evaluations(run.results)
     looks = [evaluate(store.run_evaluation(run, "test")).looks for _ in range(2)]
     assert looks == [1, 2]
@@ -74,13 +74,13 @@ def test_a_file_without_labels_is_scored(run, tmp_path):
     question = store.run_evaluation(run, "validation").model_copy(
         update={"data": data, "part": "file", "source": "", "into": tmp_path / "results"}
     )
-    said = evaluate(question, scratch=tmp_path)
-    rows = read_predictions(said.file)
-    assert (said.file.name, said.metrics, said.looks) == ("file-new.csv.parquet", {}, 0)
+    result = evaluate(question, scratch=tmp_path)
+    rows = read_predictions(result.file)
+    assert (result.file.name, result.metrics, result.looks) == ("file-new.csv.parquet", {}, 0)
     assert (rows.info.part, rows.info.source, rows.is_labelled) == ("file", "new.csv", False)
     assert rows.cells("note").to_pylist() == ["x", "y"]
     assert rows.table["line"].to_pylist() == [2, 3]
-    assert store.stored_predictions(tmp_path / "results")[0].file == said.file
+    assert store.stored_predictions(tmp_path / "results")[0].file == result.file
     assert not list(tmp_path.glob("evaluate-*"))
 
 
@@ -106,7 +106,7 @@ def test_unlabelled_rows_are_skipped_and_reported(run, tmp_path):
         evaluate(question, scratch=tmp_path)
 
 
-def test_missing_parts_are_refused_in_a_sentence(tmp_path):
+def test_missing_checkpoints_and_splits_are_refused(tmp_path):
     job = small.classifying(tmp_path, epochs=1, steps=1)
     run = small.new_run(tmp_path / "run", job)
     with pytest.raises(StudioError, match="no such checkpoint"):

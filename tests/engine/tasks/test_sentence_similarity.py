@@ -44,14 +44,14 @@ FIRST = [f"The {a} {b} the {c}." for a in ("dog", "girl", "man", "bird")
          for b in ("sees", "likes", "hears") for c in ("ball", "house", "car", "boy")]  # fmt: skip
 SECOND = [text.replace("The", "A big").replace("the", "an old") for text in FIRST]
 OTHERS = SECOND[7:] + SECOND[:7]
-FAR = [f"No {text}" for text in OTHERS]
+NEGATIVES = [f"No {text}" for text in OTHERS]
 NUMBERS = [str(number % 6) for number in range(len(FIRST))]
 KIND = "sentence_similarity"
 ROWS = {
     "cosine": Rows(FIRST, pairs=OTHERS, labels=NUMBERS),
     "in_batch_negatives": Rows(FIRST, pairs=SECOND),
-    "hard negatives": Rows(FIRST, pairs=SECOND, negatives=FAR),
-    "triplets": Rows(FIRST, pairs=SECOND, negatives=FAR),
+    "hard negatives": Rows(FIRST, pairs=SECOND, negatives=NEGATIVES),
+    "triplets": Rows(FIRST, pairs=SECOND, negatives=NEGATIVES),
 }
 POOLINGS = {
     "mean, normalised": SentenceSpec(normalize=True),
@@ -78,29 +78,29 @@ def tokenizer() -> Tokenizer:
 def new_encoder(folder: Path, tokenizer: Tokenizer, sentence: SentenceSpec | None = None) -> Path:
     """A small new encoder; without `sentence` it has no pooling."""
     torch.manual_seed(3)
-    steady = {"dropout": 0.0, "attention_dropout": 0.0, "initializer_range": 0.2}
-    spec = sized(tokenizer, hidden_size=32, heads=4, max_positions=64, **steady)
+    options = {"dropout": 0.0, "attention_dropout": 0.0, "initializer_range": 0.2}
+    spec = sized(tokenizer, hidden_size=32, heads=4, max_positions=64, **options)
     heads = Heads(outputs=1, kind=KIND, sentence=sentence) if sentence else Heads(pooler=True)
     checkpoint.save(folder, Network(spec, heads), tokenizer)
     return folder
 
 
-def theirs(folder: Path) -> SentenceTransformer:
+def reference(folder: Path) -> SentenceTransformer:
     return SentenceTransformer(str(folder), device="cpu", local_files_only=True)
 
 
 @pytest.mark.parametrize("name", POOLINGS)
-def test_it_reads_our_folder_and_has_equal_vectors(name, tmp_path, tokenizer):
+def test_sentence_transformers_reads_our_folder(name, tmp_path, tokenizer):
     folder = new_encoder(tmp_path / "ours", tokenizer, POOLINGS[name])
     loaded = checkpoint.load(folder)
     assert loaded.network.heads.sentence == POOLINGS[name] == checkpoint_info(folder).sentence
     assert not loaded.report.missing and not loaded.report.unexpected
     ours = text_vectors(loaded, TEXTS).numpy()
-    np.testing.assert_allclose(ours, theirs(folder).encode(TEXTS), atol=1e-5)
+    np.testing.assert_allclose(ours, reference(folder).encode(TEXTS), atol=1e-5)
 
 
 @pytest.mark.parametrize("name", POOLINGS)
-def test_we_read_its_folder_and_have_equal_vectors(name, tmp_path, tokenizer):
+def test_we_read_folders_of_sentence_transformers(name, tmp_path, tokenizer):
     """In the current layout, and in the older one with the encoder in a subfolder."""
     sentence = POOLINGS[name]
     new_encoder(tmp_path / "encoder", tokenizer)
@@ -118,31 +118,31 @@ def test_we_read_its_folder_and_have_equal_vectors(name, tmp_path, tokenizer):
     model = SentenceTransformer(modules=parts, device="cpu", **prompts if sentence.prompt else {})
     model.save(str(tmp_path / "theirs"))
     expected = model.encode(TEXTS)
-    for folder in (tmp_path / "theirs", with_folder_of_encoder(tmp_path / "theirs")):
+    for folder in (tmp_path / "theirs", with_encoder_subfolder(tmp_path / "theirs")):
         result = text_vectors(checkpoint.load(folder), TEXTS).numpy()
         np.testing.assert_allclose(result, expected, atol=1e-5)
         assert checkpoint_info(folder).task == KIND
         checkpoint.import_checkpoint(folder, tmp_path / folder.name / "imported")
-        again = checkpoint.load(tmp_path / folder.name / "imported")
-        np.testing.assert_allclose(text_vectors(again, TEXTS).numpy(), expected, atol=1e-5)
+        imported = checkpoint.load(tmp_path / folder.name / "imported")
+        np.testing.assert_allclose(text_vectors(imported, TEXTS).numpy(), expected, atol=1e-5)
         shutil.rmtree(tmp_path / folder.name / "imported")
 
 
-def with_folder_of_encoder(folder: Path) -> Path:
+def with_encoder_subfolder(folder: Path) -> Path:
     target = folder.with_name("0-transformer")
     shutil.copytree(folder, target)
     (target / "0_Transformer").mkdir()
-    listed = json.loads((target / "modules.json").read_text())
+    entries = json.loads((target / "modules.json").read_text())
     for file in target.iterdir():
-        stored = ("modules.json", "config_sentence_transformers.json", "README.md")
-        if file.is_file() and file.name not in stored:
+        top_level = ("modules.json", "config_sentence_transformers.json", "README.md")
+        if file.is_file() and file.name not in top_level:
             file.rename(target / "0_Transformer" / file.name)
-    listed[0]["path"] = "0_Transformer"
-    (target / "modules.json").write_text(json.dumps(listed))
+    entries[0]["path"] = "0_Transformer"
+    (target / "modules.json").write_text(json.dumps(entries))
     return target
 
 
-def compute_loss(name: str, model: SentenceTransformer) -> nn.Module:
+def reference_loss(name: str, model: SentenceTransformer) -> nn.Module:
     match name:
         case "cosine":
             return losses.CosineSimilarityLoss(model)
@@ -152,7 +152,7 @@ def compute_loss(name: str, model: SentenceTransformer) -> nn.Module:
 
 
 @pytest.mark.parametrize("name", ROWS)
-def test_twenty_steps_have_its_losses(name, tmp_path, tokenizer):
+def test_losses_match_sentence_transformers(name, tmp_path, tokenizer):
     folder = new_encoder(
         tmp_path / "base", tokenizer, SentenceSpec(normalize=name == "hard negatives")
     )
@@ -161,10 +161,10 @@ def test_twenty_steps_have_its_losses(name, tmp_path, tokenizer):
     learner = SentenceSimilarityLearner(SentenceSimilarity(objective=target))
     learner.fit_labels(rows)
     examples = learner.tokenize(rows, tokenizer, 32, tmp_path / "tokenized", lambda *_: None)
-    model = theirs(folder)
-    peer = compute_loss(name, model)
+    model = reference(folder)
+    their_loss = reference_loss(name, model)
     columns = [column for column in (rows.texts, rows.pairs, rows.negatives) if column is not None]
-    ours_by, theirs_by = (
+    our_optimiser, their_optimiser = (
         torch.optim.AdamW(item.parameters(), lr=1e-3, eps=1e-6) for item in (loaded.network, model)
     )
     loaded.network.train()
@@ -173,10 +173,10 @@ def test_twenty_steps_have_its_losses(name, tmp_path, tokenizer):
     for numbers in batches(20):
         batch = learner.batch(examples, numbers, tokenizer, np.random.default_rng(0))
         loss = total(learner.losses(loaded.network, batch))
-        result.append(step(loss, ours_by))
+        result.append(step(loss, our_optimiser))
         features = [model.preprocess([column[n] for n in numbers]) for column in columns]
         labels = torch.tensor([float(NUMBERS[n]) / 5 for n in numbers])
-        expected.append(step(peer(features, labels), theirs_by))
+        expected.append(step(their_loss(features, labels), their_optimiser))
     np.testing.assert_allclose(result, expected, atol=1e-4)
     assert result[-1] < result[0]
 
@@ -194,24 +194,24 @@ def step(loss: torch.Tensor, optimiser: torch.optim.Optimizer) -> float:
     return float(loss.detach())
 
 
-def figures(folder: Path, rows: Rows) -> dict[str, float]:
+def compute_metrics(folder: Path, rows: Rows) -> dict[str, float]:
     return Predictor(folder, batch=8).evaluate(rows).metrics()
 
 
-def test_its_evaluators_have_the_same_figures(tmp_path, tokenizer):
+def test_metrics_match_sentence_transformers(tmp_path, tokenizer):
     folder = new_encoder(tmp_path / "model", tokenizer, SentenceSpec())
-    model, ours = theirs(folder), figures(folder, ROWS["cosine"])
+    model, ours = reference(folder), compute_metrics(folder, ROWS["cosine"])
     numbers = [float(number) / 5 for number in NUMBERS]
     expected = evaluation.EmbeddingSimilarityEvaluator(FIRST, OTHERS, numbers, name="")(model)
     assert ours["spearman"] == pytest.approx(expected["spearman_cosine"], abs=1e-4)
     assert ours["pearson"] == pytest.approx(expected["pearson_cosine"], abs=1e-4)
 
-    ours = figures(folder, ROWS["triplets"])
-    expected = evaluation.TripletEvaluator(FIRST, SECOND, FAR, name="")(model)
+    ours = compute_metrics(folder, ROWS["triplets"])
+    expected = evaluation.TripletEvaluator(FIRST, SECOND, NEGATIVES, name="")(model)
     assert ours["accuracy"] == pytest.approx(expected["cosine_accuracy"])
 
     firsts, seconds = [*FIRST, FIRST[0], FIRST[5]], [*SECOND, OTHERS[0], SECOND[5]]  # some repeat
-    ours = figures(folder, Rows(firsts, pairs=seconds))
+    ours = compute_metrics(folder, Rows(firsts, pairs=seconds))
     keys = {text: f"q{number}" for number, text in enumerate(dict.fromkeys(firsts))}
     corpus = {text: f"c{number}" for number, text in enumerate(dict.fromkeys(seconds))}
     relevant: dict[str, set[str]] = {}
@@ -236,7 +236,7 @@ def test_sentence_transformers_reads_saved_runs_with_equal_vectors(data, tmp_pat
     assert loaded.network.heads.sentence == SentenceSpec()
     assert isinstance(checkpoint_learner(loaded), SentenceSimilarityLearner)
     ours = text_vectors(loaded, TEXTS).numpy()
-    np.testing.assert_allclose(ours, theirs(folder).encode(TEXTS), atol=1e-5)
+    np.testing.assert_allclose(ours, reference(folder).encode(TEXTS), atol=1e-5)
 
 
 def test_equal_texts_are_no_negatives(tmp_path, tokenizer):
@@ -264,12 +264,12 @@ def test_a_batch_with_in_batch_negatives_is_not_split(changes, tmp_path):
 
 
 BROKEN: dict[str, tuple[str, Any, str]] = {
-    "a way out": (
+    "path outside": (
         "modules.json",
         [{"path": "../x", "type": "a.Transformer"}, {"path": "1_Pooling", "type": "a.Pooling"}],
         "outside",
     ),
-    "no list": ("modules.json", {"path": ""}, "is not a JSON list"),
+    "not a list": ("modules.json", {"path": ""}, "is not a JSON list"),
     "no pooling": ("modules.json", [{"path": "", "type": "a.Transformer"}], "does not begin"),
     "another module": (
         "modules.json",
@@ -293,7 +293,7 @@ BROKEN: dict[str, tuple[str, Any, str]] = {
 
 
 @pytest.mark.parametrize("name", BROKEN)
-def test_a_hostile_folder_is_refused_in_a_sentence(name, tmp_path, tokenizer):
+def test_broken_folders_are_refused(name, tmp_path, tokenizer):
     folder = new_encoder(tmp_path / "model", tokenizer, POOLINGS["dense as in LaBSE"])
     file, content, expected = BROKEN[name]
     (folder / "manifest.json").unlink()
@@ -314,27 +314,27 @@ ODD: tuple[Any, ...] = (None, 7, "x", [7], [[]], {"a": 1}, True, -1, 1.5, float(
         *("sentence_bert_config.json", "config_sentence_transformers.json"),
     ],
 )
-def test_any_odd_value_in_its_files_is_read_or_refused_in_a_sentence(file, tmp_path, tokenizer):
+def test_odd_values_in_files_are_read_or_refused(file, tmp_path, tokenizer):
     folder = new_encoder(tmp_path / "model", tokenizer, POOLINGS["dense as in LaBSE"])
     (folder / "manifest.json").unlink()
     good = json.loads((folder / file).read_text())
     for value in ODD:
-        spoiled = [value, {"path": "", "type": value}]
+        variants = [value, {"path": "", "type": value}]
         if isinstance(good, list):
-            spoiled += [[*good, value], [{**item, "path": value} for item in good]]
-            spoiled += [[{**item, "type": value} for item in good]]
+            variants += [[*good, value], [{**item, "path": value} for item in good]]
+            variants += [[{**item, "type": value} for item in good]]
         else:
-            spoiled += [good | {name: value} for name in good]
-        for content in spoiled:
+            variants += [good | {name: value} for name in good]
+        for content in variants:
             (folder / file).write_text(json.dumps(content))
-            expected = ("it is loaded.", "As it was.")
+            message = ("Loaded.", "Unchanged.")
             try:
                 checkpoint.load(folder)
-            except BadCheckpoint as refused:
-                expected = (refused.problem, refused.advice)
-            assert expected[0].isprintable() and len(expected[0]) <= 300
-            assert all(part.endswith(".") for part in expected), (content, expected)
-            with suppress(StudioError):  # a page reads fewer files, and may not notice
+            except BadCheckpoint as error:
+                message = (error.problem, error.advice)
+            assert message[0].isprintable() and len(message[0]) <= 300
+            assert all(part.endswith(".") for part in message), (content, message)
+            with suppress(StudioError):  # it reads fewer files and may not fail
                 checkpoint_info(folder)
 
 
@@ -348,27 +348,27 @@ def test_a_sentence_encoder_is_a_base_model_for_other_tasks(tmp_path, tokenizer)
 
 @pytest.mark.parametrize("suffix", [".npy", ".parquet"])
 def test_single_texts_become_vectors(suffix, tmp_path, tokenizer):
-    """As the window applies a model to a file, read by NumPy and Arrow."""
+    """The window applies models to files in the same way; NumPy and Arrow read the output."""
     folder, file = (
         new_encoder(tmp_path / "model", tokenizer, SentenceSpec()),
         tmp_path / "texts.csv",
     )
     file.write_text("\n".join(["text", *FIRST]) + "\n", encoding="utf-8")
     mapping, reading = Mapping(text="text"), Reading(format="csv")
-    expected = Apply(
+    request = Apply(
         checkpoint=folder,
         given=FileInput(path=file, reading=reading, mapping=mapping),
         out=tmp_path / f"out{suffix}",
     )
-    assert apply(expected, Predictor(folder)).rows == len(FIRST)
+    assert apply(request, Predictor(folder)).rows == len(FIRST)
     if suffix == ".npy":
-        result = np.load(expected.out)
+        result = np.load(request.out)
     else:
-        result = np.stack(pq.read_table(expected.out)["vector"].to_pylist())
-    np.testing.assert_allclose(result, theirs(folder).encode(FIRST), atol=1e-5)
+        result = np.stack(pq.read_table(request.out)["vector"].to_pylist())
+    np.testing.assert_allclose(result, reference(folder).encode(FIRST), atol=1e-5)
 
 
-def test_npy_holds_vectors_and_nothing_else(tmp_path, tokenizer):
+def test_npy_output_is_refused_for_text_pairs(tmp_path, tokenizer):
     folder, file = (
         new_encoder(tmp_path / "model", tokenizer, SentenceSpec()),
         tmp_path / "pairs.csv",
@@ -376,12 +376,12 @@ def test_npy_holds_vectors_and_nothing_else(tmp_path, tokenizer):
     file.write_text("text,pair\na,b\n", encoding="utf-8")
     mapping = Mapping(text="text", pair="pair")
     inputs = FileInput(path=file, reading=Reading(format="csv"), mapping=mapping)
-    expected = Apply(checkpoint=folder, given=inputs, out=tmp_path / "out.npy")
+    request = Apply(checkpoint=folder, given=inputs, out=tmp_path / "out.npy")
     with pytest.raises(StudioError, match="No vectors are predicted"):
-        apply(expected, Predictor(folder))
+        apply(request, Predictor(folder))
 
 
-def test_an_export_to_tensorflow_is_refused_for_it_has_no_place_for_pooling(tmp_path, tokenizer):
+def test_export_to_tensorflow_is_refused(tmp_path, tokenizer):
     folder = new_encoder(tmp_path / "model", tokenizer, SentenceSpec())
     with pytest.raises(StudioError, match="cannot store how a sentence encoder pools"):
         export(Export(checkpoint=folder, into=tmp_path / "out", form="tf1"))

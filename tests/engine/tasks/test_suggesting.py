@@ -23,7 +23,7 @@ from engine.tasks.suggesting import (
 WORDS = {"good": "a fine and lovely film", "bad": "a dull and awful film"}
 
 
-def stored(folder: Path, rows: list[str]) -> Dataset:
+def import_rows(folder: Path, rows: list[str]) -> Dataset:
     file = folder / "films.csv"
     file.write_text("\n".join(["text,label", *rows]) + "\n", encoding="utf-8")
     into = folder / "films" / "1"
@@ -33,16 +33,16 @@ def stored(folder: Path, rows: list[str]) -> Dataset:
     return open_dataset(into)
 
 
-def test_labels_that_are_wrong_are_listed_with_the_right_one(tmp_path):
+def test_wrong_labels_are_listed_with_the_right_one(tmp_path):
     rows = [f"{WORDS[label]} {n},{label}" for n in range(60) for label in WORDS]
-    data = stored(tmp_path, rows)
-    learned = np.flatnonzero(data.splits != 2)
-    wrong = learned[[3, 30, 61]]
+    data = import_rows(tmp_path, rows)
+    candidates = np.flatnonzero(data.splits != 2)
+    wrong = candidates[[3, 30, 61]]
     for number in wrong:
         text, _, label = rows[number].rpartition(",")
         rows[number] = f"{text},{'bad' if label == 'good' else 'good'}"
     (tmp_path / "again").mkdir()
-    data = stored(tmp_path / "again", rows)
+    data = import_rows(tmp_path / "again", rows)
     messages: list[tuple[str, int, int]] = []
     result = find_label_errors(data, None, lambda *progress: messages.append(progress))
     assert result.rows == int((data.splits != 2).sum()), "test rows stay untouched"
@@ -54,21 +54,21 @@ def test_labels_that_are_wrong_are_listed_with_the_right_one(tmp_path):
 
 
 def test_rows_without_two_labels_are_refused(tmp_path, tuned):
-    data = stored(tmp_path, ["a film,good"] * 12)
+    data = import_rows(tmp_path, ["a film,good"] * 12)
     with pytest.raises(StudioError, match="fewer than two labels"):
         find_label_errors(data, None, lambda *_: None)
     model = tuned("regression")
     with pytest.raises(StudioError, match="Every row has a label"):
         suggest_labels(data, checkpoint.load(model.checkpoint), "uncertain", lambda *_: None)
     (tmp_path / "some").mkdir()
-    data = stored(tmp_path / "some", ["a film,good", "a film more,"] * 12)
+    data = import_rows(tmp_path / "some", ["a film,good", "a film more,"] * 12)
     with pytest.raises(StudioError, match="does not classify texts, and fewer than two"):
         suggest_labels(data, checkpoint.load(model.checkpoint), "uncertain", lambda *_: None)
 
 
-def test_rows_without_a_label_get_suggestions(tmp_path, tuned):
+def test_unlabelled_rows_get_suggestions(tmp_path, tuned):
     rows = [f"{WORDS['good']} {n},{'' if n % 2 else 'good'}" for n in range(40)]
-    data = stored(tmp_path, rows)
+    data = import_rows(tmp_path, rows)
     model = tuned("text_classification")
     loaded = checkpoint.load(model.checkpoint)
     for order in ("uncertain", "diverse"):
@@ -80,10 +80,10 @@ def test_rows_without_a_label_get_suggestions(tmp_path, tuned):
     assert all(0 <= margin <= 1 for margin in margins)
 
 
-def test_a_model_that_is_no_classifier_learns_from_the_rows_with_a_label(tmp_path, tuned):
+def test_a_model_without_classes_learns_from_labelled_rows(tmp_path, tuned):
     kinds = [kind for n in range(30) for kind in WORDS]
     rows = [f"{WORDS[kind]} {n},{'' if n % 3 else kind}" for n, kind in enumerate(kinds)]
-    data = stored(tmp_path, rows)
+    data = import_rows(tmp_path, rows)
     loaded = checkpoint.load(tuned("regression").checkpoint)
     for order in ("uncertain", "diverse"):
         result = suggest_labels(data, loaded, order, lambda *_: None)
@@ -92,7 +92,7 @@ def test_a_model_that_is_no_classifier_learns_from_the_rows_with_a_label(tmp_pat
         assert all(0.5 < s.probability <= 1 for s in result.suggestions)
 
 
-def test_a_vector_is_the_mean_over_the_tokens_without_padding(tmp_path, tuned):
+def test_vectors_are_means_over_tokens_without_padding(tmp_path, tuned):
     loaded = checkpoint.load(tuned("text_classification").checkpoint)
 
     texts = ["a film", "a much longer film than the other one, and rather dull", "a film"]

@@ -1,4 +1,4 @@
-"""Tagging: the loss of transformers, the metrics of seqeval, a tag for every word."""
+"""Tagging matches transformers and seqeval, and gives each word a tag."""
 
 import json
 from pathlib import Path
@@ -24,7 +24,7 @@ from engine.tasks.learner import Batch
 from engine.tasks.predicting import Predictor
 from engine.tasks.token_classification import UNKNOWN, TokenClassificationLearner
 from engine.tokenizers.tokenizer import Tokenizer
-from engine.worker.train import main as work
+from engine.worker.train import main as run_worker
 from tests.engine.models import small as models
 from tests.engine.training import small
 
@@ -34,7 +34,7 @@ ROWS = Rows(texts=TEXTS, tags=TAGS)
 LENGTH = 12
 
 
-def nothing(done: int, total: int) -> None: ...
+def no_progress(done: int, total: int) -> None: ...
 
 
 @pytest.fixture
@@ -54,10 +54,10 @@ def network(learner: TokenClassificationLearner) -> Network:
     return models.network(learner.heads)
 
 
-def tokenized(
+def tokenize_rows(
     learner: TokenClassificationLearner, tokenizer: Tokenizer, folder: Path, rows: Rows = ROWS
 ):
-    return learner.tokenize(rows, tokenizer, LENGTH, folder / f"tokenized-{len(rows)}", nothing)
+    return learner.tokenize(rows, tokenizer, LENGTH, folder / f"tokenized-{len(rows)}", no_progress)
 
 
 def make_batch(
@@ -74,7 +74,7 @@ def test_tags_are_sorted_with_o_first(learner):
     assert classes.best_metric == "accuracy"
 
 
-def test_loss_and_logits_are_those_of_transformers(learner, tokenizer, network, tmp_path):
+def test_loss_and_logits_match_transformers(learner, tokenizer, network, tmp_path):
     from transformers import AutoTokenizer, BertForTokenClassification
 
     folder = tmp_path / "saved"
@@ -82,9 +82,9 @@ def test_loss_and_logits_are_those_of_transformers(learner, tokenizer, network, 
     checkpoint.write(folder, network, tokenizer, learner.labels)
     model = BertForTokenClassification.from_pretrained(str(folder), local_files_only=True).eval()
     assert list(model.config.id2label.values()) == list(learner.labels)
-    theirs = AutoTokenizer.from_pretrained(str(folder), local_files_only=True)
+    their_tokenizer = AutoTokenizer.from_pretrained(str(folder), local_files_only=True)
     words, tags = [list(map(split_words, cells)) for cells in (TEXTS, TAGS)]
-    inputs = theirs(
+    inputs = their_tokenizer(
         words,
         is_split_into_words=True,
         truncation=True,
@@ -94,59 +94,59 @@ def test_loss_and_logits_are_those_of_transformers(learner, tokenizer, network, 
     )
     labels = torch.full_like(inputs["input_ids"], -100)
     for row, names in enumerate(tags):
-        before = None
+        previous = None
         for index, word in enumerate(inputs.word_ids(row)):
-            if word is not None and word != before:
+            if word is not None and word != previous:
                 labels[row, index] = learner.labels.index(names[word])
-            before = word
-    examples = tokenized(learner, tokenizer, tmp_path)
+            previous = word
+    examples = tokenize_rows(learner, tokenizer, tmp_path)
     batch = make_batch(learner, examples, tokenizer, len(TEXTS))
     width = batch.tokens.size(1)
     assert (batch.tokens[:, :LENGTH] == inputs["input_ids"][:, :width]).all()
     with torch.no_grad():
-        other = model(**inputs, labels=labels)
+        output = model(**inputs, labels=labels)
         ours = learner.losses(network, batch)["tags"]
         logits = network.logits(batch.tokens, batch.segments, batch.attention_mask)
     assert (labels != -100).sum() == len(batch.positions)
-    assert abs(float(ours - other.loss)) < 1e-5
+    assert abs(float(ours - output.loss)) < 1e-5
     real = inputs["attention_mask"].bool()
-    assert (logits[:, :LENGTH][real] - other.logits[real]).abs().max() < 1e-5
+    assert (logits[:, :LENGTH][real] - output.logits[real]).abs().max() < 1e-5
 
 
 def test_parts_of_a_batch_sum_to_the_whole(learner, tokenizer, network, tmp_path):
-    examples = tokenized(learner, tokenizer, tmp_path)
+    examples = tokenize_rows(learner, tokenizer, tmp_path)
     batch = make_batch(learner, examples, tokenizer, len(TEXTS))
-    whole = learner.losses(network, batch)["tags"]
+    full = learner.losses(network, batch)["tags"]
     counts = learner.counts(batch)
     for size in (1, 3):
         parts = [learner.losses(network, part, counts)["tags"] for part in batch.parts(size)]
-        assert torch.allclose(torch.stack(parts).sum(), whole, atol=1e-6)
+        assert torch.allclose(torch.stack(parts).sum(), full, atol=1e-6)
 
 
 @pytest.mark.parametrize(
-    "given, wanted",
+    "class_weights, expected",
     [({"x": 3.0}, [1, 3, 1, 3]), ({"y": 2.0, "B-x": 3.0, "x": 0.5, "O": 0.1}, [0.1, 3, 2, 0.5])],
 )
-def test_weights_and_smoothing_are_those_of_torch(given, wanted, tokenizer, network, tmp_path):
+def test_weights_and_smoothing_match_torch(class_weights, expected, tokenizer, network, tmp_path):
     learner = TokenClassificationLearner(
-        TokenClassification(class_weights=given, label_smoothing=0.1)
+        TokenClassification(class_weights=class_weights, label_smoothing=0.1)
     )
     learner.fit_labels(ROWS)
     assert learner.labels == ("O", "B-x", "B-y", "I-x")
-    batch = make_batch(learner, tokenized(learner, tokenizer, tmp_path), tokenizer, len(TEXTS))
-    whole = learner.losses(network, batch)["tags"]
+    batch = make_batch(learner, tokenize_rows(learner, tokenizer, tmp_path), tokenizer, len(TEXTS))
+    loss = learner.losses(network, batch)["tags"]
     logits = network.logits(batch.tokens, batch.segments, batch.attention_mask).flatten(0, 1)[
         batch.positions
     ]
-    weights = torch.tensor(wanted, dtype=torch.float32)
+    weights = torch.tensor(expected, dtype=torch.float32)
     theirs = F.cross_entropy(logits, batch.targets, weights, label_smoothing=0.1)
-    assert torch.allclose(whole, theirs, atol=1e-6)
+    assert torch.allclose(loss, theirs, atol=1e-6)
     counts = learner.counts(batch)
     parts = [learner.losses(network, part, counts)["tags"] for part in batch.parts(2)]
-    assert torch.allclose(torch.stack(parts).sum(), whole, atol=1e-6)
+    assert torch.allclose(torch.stack(parts).sum(), loss, atol=1e-6)
 
 
-def test_a_weight_of_no_tag_is_refused():
+def test_a_weight_of_an_unknown_tag_is_refused():
     with pytest.raises(StudioError, match="“place”, but no tag or entity type"):
         TokenClassificationLearner(TokenClassification(class_weights={"place": 2.0})).fit_labels(
             ROWS
@@ -158,7 +158,7 @@ def test_a_weight_of_no_tag_is_refused():
 
 
 def test_a_word_without_tokens_is_o_and_reported(learner, tokenizer, network, tmp_path):
-    examples = tokenized(learner, tokenizer, tmp_path)
+    examples = tokenize_rows(learner, tokenizer, tmp_path)
     (note,) = examples.notes
     metrics = evaluate(network, learner, tokenizer, examples, batch=2)
     predicted = metrics.predicted()
@@ -177,12 +177,12 @@ def test_a_word_without_tokens_is_o_and_reported(learner, tokenizer, network, tm
     assert result.loss == pytest.approx(loss, abs=1e-5)
 
 
-def test_answers_do_not_depend_on_the_batch_or_the_order(learner, tokenizer, network, tmp_path):
+def test_predictions_do_not_depend_on_batch_or_order(learner, tokenizer, network, tmp_path):
     alone = evaluate(
-        network, learner, tokenizer, tokenized(learner, tokenizer, tmp_path), 1
+        network, learner, tokenizer, tokenize_rows(learner, tokenizer, tmp_path), 1
     ).predictions()
-    unanswered = ROWS.unlabelled()
-    examples = learner.tokenize(unanswered, tokenizer, LENGTH, tmp_path / "new", nothing)
+    unlabelled = ROWS.unlabelled()
+    examples = learner.tokenize(unlabelled, tokenizer, LENGTH, tmp_path / "new", no_progress)
     together = evaluate(network, learner, tokenizer, examples, 4)
     for a, other in zip(alone, together.predictions(), strict=True):
         assert (a["words"], a["tags"]) == (other["words"], other["tags"])
@@ -191,50 +191,50 @@ def test_answers_do_not_depend_on_the_batch_or_the_order(learner, tokenizer, net
         together.report()
 
 
-def test_a_tag_that_training_has_not_seen_is_wrong_and_has_no_loss(learner, tokenizer, tmp_path):
+def test_a_tag_unseen_in_training_is_wrong_and_has_no_loss(learner, tokenizer, tmp_path):
     rows = Rows(texts=["a b", "c"], tags=["B-x I-z", "O"])
-    examples = tokenized(learner, tokenizer, tmp_path, rows)
+    examples = tokenize_rows(learner, tokenizer, tmp_path, rows)
     assert examples.targets.tolist() == [1, UNKNOWN, 0]
     assert "1 words have a tag that the model does not know" in examples.notes[0]
     batch = make_batch(learner, examples, tokenizer, 2)
     loss = learner.losses(models.network(learner.heads), batch)["tags"]
     assert torch.isfinite(loss)
     with pytest.raises(StudioError, match="knows none of them"):
-        tokenized(learner, tokenizer, tmp_path, Rows(texts=["a"], tags=["B-z"]))
+        tokenize_rows(learner, tokenizer, tmp_path, Rows(texts=["a"], tags=["B-z"]))
 
 
 @pytest.mark.parametrize(
-    "tags, says",
+    "tags, message",
     [
         (["O O"], "at least two different tags, but all have “O”"),
         (["O"], "line 1 has 2 words and 1 tags"),
         (["O B-x O"], "line 1 has 2 words and 3 tags"),
     ],
 )
-def test_rows_that_teach_nothing_are_refused(tags, says):
-    with pytest.raises(StudioError, match=says):
+def test_untrainable_rows_are_refused(tags, message):
+    with pytest.raises(StudioError, match=message):
         TokenClassificationLearner(TokenClassification()).fit_labels(Rows(texts=["a b"], tags=tags))
     with pytest.raises(MissingRole):
         TokenClassificationLearner(TokenClassification()).fit_labels(Rows(texts=["a b"]))
 
 
 @pytest.fixture(scope="module")
-def trained(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
+def trained_run(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
     folder = tmp_path_factory.mktemp("token_classification")
     run = small.new_run(folder / "run", small.tagging(folder, epochs=8))
-    assert work(run.path) == 0
+    assert run_worker(run.path) == 0
     return run
 
 
-def test_a_run_learns_to_tag(trained):
-    events, _ = trained.events_after(0)
+def test_a_run_learns_to_tag(trained_run):
+    events, _ = trained_run.events_after(0)
     curve = [e.value for e in events if isinstance(e, Measured) and e.name == "validation_f1"]
     assert curve[-1] == 1.0
     assert not [e.text for e in events if isinstance(e, Noted) and "no piece" in e.text]
 
 
-def test_the_headless_commands_tag_and_judge(trained, tmp_path, capsys):
-    model = str(trained.checkpoint_folders()[-1])
+def test_commands_predict_and_evaluate_tags(trained_run, tmp_path, capsys):
+    model = str(trained_run.checkpoint_folders()[-1])
     data = small.tagged(tmp_path / "new.conll", sentences=12)
     capsys.readouterr()
     assert main(["evaluate", str(data), "--model", model, "--json"]) == 0
@@ -242,8 +242,8 @@ def test_the_headless_commands_tag_and_judge(trained, tmp_path, capsys):
     assert metrics["f1"] == 1.0 and metrics["sentences"] == 12
     assert {metric["type"] for metric in metrics["types"]} == {"person", "place"}
     assert main(["evaluate", str(data), "--model", model]) == 0
-    printed = capsys.readouterr().out
-    assert "F1 100.00" in printed and "person: precision 100.00%" in printed
+    output = capsys.readouterr().out
+    assert "F1 100.00" in output and "person: precision 100.00%" in output
 
     out = tmp_path / "out.conll"
     assert main(["predict", str(data), "--model", model, "--out", str(out)]) == 0
@@ -275,8 +275,8 @@ def test_only_tags_can_be_written_as_conll(tuned, tmp_path, capsys):
     assert not out.exists()
 
 
-def test_a_prediction_reads_files_without_tags(trained):
-    predictor = Predictor(trained.checkpoint_folders()[-1])
+def test_texts_without_tags_are_predicted(trained_run):
+    predictor = Predictor(trained_run.checkpoint_folders()[-1])
     assert predictor.learner.labels == ("O", "B-person", "B-place", "I-person")
     (answer,) = predictor.predict(Rows(["paul jones"]))
     assert answer["tags"] == ["B-person", "I-person"]

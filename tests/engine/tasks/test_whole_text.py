@@ -78,24 +78,24 @@ class Prepared:
         self.examples = self.learner.tokenize(
             self.rows, tokenizer, 40, folder / "tokenized", lambda done, total: None
         )
-        self.batch = taken(self.learner, self.examples, tokenizer)
+        self.batch = make_batch(self.learner, self.examples, tokenizer)
 
 
-def taken(learner: Learner, examples: Examples, tokenizer: Tokenizer) -> Batch:
+def make_batch(learner: Learner, examples: Examples, tokenizer: Tokenizer) -> Batch:
     numbers = np.arange(len(examples))
     return learner.batch(examples, numbers, tokenizer, np.random.default_rng(0))
 
 
 @pytest.fixture
-def prepared(tokenizer: Tokenizer, tmp_path: Path) -> Callable[[str], Prepared]:
+def prepare(tokenizer: Tokenizer, tmp_path: Path) -> Callable[[str], Prepared]:
     return lambda name: Prepared(name, tokenizer, tmp_path)
 
 
 @pytest.mark.parametrize("name", ["classes", "labels", "number", "choices"])
-def test_loss_and_logits_are_those_of_transformers(name, prepared, tmp_path):
-    ready = prepared(name)
-    learner, batch = ready.learner, ready.batch
-    checkpoint.save(tmp_path / "model", ready.network, ready.tokenizer, learner.labels)
+def test_loss_and_logits_match_transformers(name, prepare, tmp_path):
+    setup = prepare(name)
+    learner, batch = setup.learner, setup.batch
+    checkpoint.save(tmp_path / "model", setup.network, setup.tokenizer, learner.labels)
     kind: Any = BertForMultipleChoice if name == "choices" else BertForSequenceClassification
     theirs = kind.from_pretrained(tmp_path / "model").eval()
     assert batch.attention_mask is not None
@@ -107,35 +107,35 @@ def test_loss_and_logits_are_those_of_transformers(name, prepared, tmp_path):
     if name == "choices":
         inputs = {key: rows.unflatten(0, (batch.size, -1)) for key, rows in inputs.items()}
     with torch.inference_mode():
-        other = theirs(**inputs, labels=batch.targets)
-        ours = learner.losses(ready.network, batch)
-        metrics = evaluate(ready.network, learner, ready.tokenizer, ready.examples, batch=5)
+        output = theirs(**inputs, labels=batch.targets)
+        ours = learner.losses(setup.network, batch)
+        metrics = evaluate(setup.network, learner, setup.tokenizer, setup.examples, batch=5)
     assert isinstance(metrics, PredictionCollector)
-    assert float(total(ours)) == pytest.approx(float(other.loss), abs=1e-5)
-    assert metrics.logits == pytest.approx(other.logits.numpy(), abs=1e-5)  # type: ignore[attr-defined]
-    assert metrics.compute()["loss"] == pytest.approx(float(other.loss), abs=1e-5)
+    assert float(total(ours)) == pytest.approx(float(output.loss), abs=1e-5)
+    assert metrics.logits == pytest.approx(output.logits.numpy(), abs=1e-5)  # type: ignore[attr-defined]
+    assert metrics.compute()["loss"] == pytest.approx(float(output.loss), abs=1e-5)
 
 
 @case
 @pytest.mark.parametrize("size", [1, 5, 11])
-def test_parts_of_a_batch_add_up_to_its_loss_and_gradient(name, size, prepared):
-    ready = prepared(name)
+def test_parts_of_a_batch_add_up_to_its_loss_and_gradient(name, size, prepare):
+    setup = prepare(name)
 
     def gradients(parts: list[Batch]) -> tuple[float, list[Tensor]]:
-        ready.network.zero_grad()
+        setup.network.zero_grad()
         value = 0.0
         for part in parts:
-            counts = ready.learner.counts(ready.batch)
-            loss = total(ready.learner.losses(ready.network, part, counts))
+            counts = setup.learner.counts(setup.batch)
+            loss = total(setup.learner.losses(setup.network, part, counts))
             loss.backward()
             value += float(loss.detach())
-        return value, [p.grad.clone() for p in ready.network.parameters() if p.grad is not None]
+        return value, [p.grad.clone() for p in setup.network.parameters() if p.grad is not None]
 
-    whole, of_whole = gradients([ready.batch])
-    summed, of_parts = gradients(ready.batch.parts(size))
-    assert sum(part.size for part in ready.batch.parts(size)) == 12
-    assert summed == pytest.approx(whole, rel=1e-5)
-    for a, other in zip(of_whole, of_parts, strict=True):
+    full_loss, full_gradients = gradients([setup.batch])
+    parts_loss, parts_gradients = gradients(setup.batch.parts(size))
+    assert sum(part.size for part in setup.batch.parts(size)) == 12
+    assert parts_loss == pytest.approx(full_loss, rel=1e-5)
+    for a, other in zip(full_gradients, parts_gradients, strict=True):
         assert torch.allclose(a, other, atol=1e-6)
 
 
@@ -143,20 +143,20 @@ def test_parts_of_a_batch_add_up_to_its_loss_and_gradient(name, size, prepared):
     ("weighted", ("bad", "good", "so-so"), [12 / (3 * 6), 12 / (3 * 4), 0.3]),
     ("weighted labels", ("cold", "dull", "good", "warm"), [8 / 4, 3.5, 6 / 6, 8 / 4]),
 ])  # fmt: skip
-def test_weights_and_smoothing_are_those_of_torch(name, labels, weights, prepared):
-    ready = prepared(name)
-    batch, inputs = ready.batch, torch.tensor(weights)
-    assert ready.learner.labels == labels
-    logits = ready.network.logits(batch.tokens, batch.segments, batch.attention_mask)
+def test_weights_and_smoothing_match_torch(name, labels, weights, prepare):
+    setup = prepare(name)
+    batch, tensor = setup.batch, torch.tensor(weights)
+    assert setup.learner.labels == labels
+    logits = setup.network.logits(batch.tokens, batch.segments, batch.attention_mask)
     if name == "weighted":
-        expected = F.cross_entropy(logits, batch.targets, inputs, label_smoothing=0.1)
+        expected = F.cross_entropy(logits, batch.targets, tensor, label_smoothing=0.1)
     else:
-        expected = F.binary_cross_entropy_with_logits(logits, batch.targets, pos_weight=inputs)
-    ours = total(ready.learner.losses(ready.network, batch))
+        expected = F.binary_cross_entropy_with_logits(logits, batch.targets, pos_weight=tensor)
+    ours = total(setup.learner.losses(setup.network, batch))
     assert float(ours.detach()) == pytest.approx(float(expected.detach()), rel=1e-6)
 
 
-def test_balancing_is_that_of_scikit_learn():
+def test_balancing_matches_scikit_learn():
     from sklearn.utils.class_weight import compute_class_weight
 
     learner = learner_for(TextClassification(balanced=True))
@@ -166,7 +166,7 @@ def test_balancing_is_that_of_scikit_learn():
 
 
 @pytest.mark.parametrize("task", [TextClassification, MultiLabel])
-def test_a_weight_for_no_label_is_refused(task):
+def test_a_weight_of_an_unknown_label_is_refused(task):
     rows = Rows(TEXTS, None, CLASSES)
     with pytest.raises(StudioError, match="“great”, but no label"):
         learner_for(task(class_weights={"great": 2.0})).fit_labels(rows)
@@ -185,7 +185,7 @@ def test_unused_flags_are_labels(tokenizer, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "task, rows, says",
+    "task, rows, message",
     [
         (Regression(), Rows(["a", "b"], None, ["1", "NaN"], lines=[2, 3]), "line 3 is “NaN”"),
         (Regression(), Rows(["a", "b"], None, ["1", ""], lines=[2, 3]), "line 3 is empty"),
@@ -204,50 +204,50 @@ def test_unused_flags_are_labels(tokenizer, tmp_path):
         ),
     ],
 )
-def test_unlearnable_data_is_refused_in_a_sentence(task, rows, says):
-    with pytest.raises(StudioError, match=says):
+def test_untrainable_rows_are_refused(task, rows, message):
+    with pytest.raises(StudioError, match=message):
         learner_for(task).fit_labels(rows)
 
 
 @pytest.mark.parametrize("name", ["classes", "labels", "number", "choices"])
-def test_a_saved_model_predicts_and_scores_as_before(name, prepared, tmp_path):
-    ready = prepared(name)
+def test_a_saved_model_has_the_same_predictions_and_metrics(name, prepare, tmp_path):
+    setup = prepare(name)
     folder = tmp_path / "model"
-    checkpoint.save(folder, ready.network, ready.tokenizer, ready.learner.labels)
+    checkpoint.save(folder, setup.network, setup.tokenizer, setup.learner.labels)
     loaded = checkpoint.load(folder)
     learner = checkpoint_learner(loaded)
-    assert learner is not None and learner.labels == ready.learner.labels
-    assert type(learner) is type(ready.learner)
+    assert learner is not None and learner.labels == setup.learner.labels
+    assert type(learner) is type(setup.learner)
     predictor = Predictor(folder, max_length=40)
-    before = evaluate(ready.network, ready.learner, ready.tokenizer, ready.examples, batch=3)
-    assert predictor.evaluate(ready.rows).metrics() == pytest.approx(before.compute(), abs=1e-5)
-    answers = predictor.predict(ready.rows)
+    before = evaluate(setup.network, setup.learner, setup.tokenizer, setup.examples, batch=3)
+    assert predictor.evaluate(setup.rows).metrics() == pytest.approx(before.compute(), abs=1e-5)
+    answers = predictor.predict(setup.rows)
     assert len(answers) == 12 and len({tuple(answer) for answer in answers}) == 1
     with pytest.raises(MissingRole):
-        predictor.evaluate(ready.rows.unlabelled())
+        predictor.evaluate(setup.rows.unlabelled())
 
 
-def test_a_regression_head_starts_at_the_mean(prepared):
-    ready = prepared("number")
-    ready.learner.init_output_bias(ready.network, ready.examples, ready.tokenizer)
-    assert ready.network.task is not None
-    assert float(ready.network.task.dense.bias.detach()) == pytest.approx(2.5416667)
+def test_a_regression_head_starts_at_the_mean(prepare):
+    setup = prepare("number")
+    setup.learner.init_output_bias(setup.network, setup.examples, setup.tokenizer)
+    assert setup.network.task is not None
+    assert float(setup.network.task.dense.bias.detach()) == pytest.approx(2.5416667)
 
 
-def test_made_up_batches_have_a_loss(prepared):
+def test_dummy_batches_have_a_loss(prepare):
     for name in CASES:
-        ready = prepared(name)
-        batch = ready.learner.dummy_batch(6, 16, ready.tokenizer, np.random.default_rng(1))
+        setup = prepare(name)
+        batch = setup.learner.dummy_batch(6, 16, setup.tokenizer, np.random.default_rng(1))
         assert batch.size == 6
-        assert np.isfinite(float(total(ready.learner.losses(ready.network, batch)).detach()))
+        assert np.isfinite(float(total(setup.learner.losses(setup.network, batch)).detach()))
 
 
-def test_a_model_for_numbers_remembers_their_range(prepared, tmp_path):
-    ready = prepared("number")
-    task = ready.learner.task
+def test_a_regression_model_stores_its_range(prepare, tmp_path):
+    setup = prepare("number")
+    task = setup.learner.task
     assert task is not None
     config = {TASK: task.model_dump(mode="json")}
-    checkpoint.save(tmp_path / "model", ready.network, ready.tokenizer, extra=config)
+    checkpoint.save(tmp_path / "model", setup.network, setup.tokenizer, extra=config)
     checkpoint.import_checkpoint(tmp_path / "model", tmp_path / "copy")
     learner = checkpoint_learner(checkpoint.load(tmp_path / "copy"))
     assert learner is not None and learner.task == Regression(range=(-1, 10))
@@ -257,26 +257,26 @@ def test_an_unknown_label_is_refused_by_name():
     learner = TextClassificationLearner(TextClassification(labels=("bad", "good")))
     assert learner.targets(Rows(["a", "b"], None, ["good", "bad"])).tolist() == [1, 0]
     assert learner.targets(Rows(["a", "b"], None, ["0", "1"])).tolist() == [0, 1]
-    for stranger in ("new", "2", "-1"):
-        says = f"the label “{stranger}”, but the model knows only “bad”, “good”"
-        with pytest.raises(StudioError, match=says):
-            learner.targets(Rows(["a", "b"], None, ["good", stranger]))
+    for unknown in ("new", "2", "-1"):
+        message = f"the label “{unknown}”, but the model knows only “bad”, “good”"
+        with pytest.raises(StudioError, match=message):
+            learner.targets(Rows(["a", "b"], None, ["good", unknown]))
     assert learner.targets(Rows(["a", "b"], None, ["1.0", "0"])).tolist() == [1, 0]
     numbered = TextClassificationLearner(TextClassification(labels=("1", "2", "3")))
-    for item, stranger in ((learner, "2"), (numbered, "0")):  # not mistaken for class 1
-        with pytest.raises(StudioError, match=f"the label “{stranger}”"):
+    for item, unknown in ((learner, "2"), (numbered, "0")):  # not mistaken for class 1
+        with pytest.raises(StudioError, match=f"the label “{unknown}”"):
             item.targets(Rows(["a", "b", "c"], None, ["0", "1", "2"]))
 
 
-def test_the_range_of_numbers_is_that_of_the_data():
+def test_the_regression_range_comes_from_the_data():
     learner = RegressionLearner(Regression())
     learner.fit_labels(Rows(["a", "b"], None, ["0.1", "16777217"]))
     assert learner.task.range == (0.1, 16777217.0)
 
 
 @pytest.mark.parametrize("endings", [1, 3])
-@pytest.mark.parametrize("most", [0, 2])
-def test_parts_keep_tokens_targets_and_positions(endings, most):
+@pytest.mark.parametrize("size", [0, 2])
+def test_parts_keep_tokens_targets_and_positions(endings, size):
     lengths = torch.tensor([5, 7, 60, 61]).repeat_interleave(endings)
     width = padded_width(61)
     real = torch.arange(width) < lengths[:, None]
@@ -290,11 +290,11 @@ def test_parts_keep_tokens_targets_and_positions(endings, most):
         positions=positions,
         inputs_per_example=endings,
     )
-    many = Batch(**(batch._asdict() | {"targets": torch.arange(len(positions))}))
-    parts, marked = batch.parts(most), many.parts(most)
-    assert [part.tokens.size(1) for part in parts] == ([8, 64] if most else [64])
+    numbered = Batch(**(batch._asdict() | {"targets": torch.arange(len(positions))}))
+    parts, others = batch.parts(size), numbered.parts(size)
+    assert [part.tokens.size(1) for part in parts] == ([8, 64] if size else [64])
     for part in parts:
         assert torch.equal(part.tokens.flatten()[part.positions], part.targets)
-    assert torch.equal(torch.cat([part.targets for part in marked]), torch.arange(len(positions)))
+    assert torch.equal(torch.cat([part.targets for part in others]), torch.arange(len(positions)))
     assert sum(part.size for part in parts) == 4
     assert sum(part.token_count for part in parts) == batch.token_count

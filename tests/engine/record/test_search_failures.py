@@ -20,7 +20,7 @@ from tests.engine.runs import fake_worker
 RATES, SEEDS = (3e-5, 5e-5), (1, 2)
 
 
-def night() -> JobSpec:
+def search_job() -> JobSpec:
     fields = (
         SearchField(path="training.learning_rate", values=RATES),
         SearchField(path="training.seed", values=SEEDS),
@@ -31,7 +31,7 @@ def night() -> JobSpec:
 
 @pytest.fixture
 def failing_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """The second run misses a file, and the third is killed immediately."""
+    """The second run fails, and the third is killed at its start."""
     code = (
         "import os, signal, sys; from pathlib import Path;"
         "from engine.messages.events import Ended, Started;"
@@ -47,14 +47,14 @@ def failing_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     def command(folder: Path) -> list[str]:
         started.append(folder)
         action = {2: "fail", 3: "die"}.get(len(started))
-        return [sys.executable, "-c", code, str(folder), action] if action else usual(folder)
+        return [sys.executable, "-c", code, str(folder), action] if action else normal(folder)
 
-    usual: Callable[[Path], list[str]] = fake_worker.command
+    normal: Callable[[Path], list[str]] = fake_worker.command
     monkeypatch.setattr(launch, "command", command)
 
 
-def test_the_table_shows_every_outcome_of_a_search_with_failures(window, failing_runs):
-    ids = window.manager.add(night())
+def test_a_search_continues_after_failed_and_killed_runs(window, failing_runs):
+    ids = window.manager.add(search_job())
     window.manager.detach()
     assert len(ids) == 4
     runner.run_queue(window.home)
@@ -72,6 +72,6 @@ def test_the_table_shows_every_outcome_of_a_search_with_failures(window, failing
     assert group is not None
     runs, higher = list_search_runs(window.record, group.id)
     trials = list_trials(runs)
-    assert [trial.state for trial in trials] == ["finished"] * 2, "each has a seed that finished"
+    assert [trial.state for trial in trials] == ["finished"] * 2, "one seed of each finished"
     best = best_trial(trials, higher)
     assert best is not None and best.values["training.learning_rate"] == 5e-5
