@@ -12,12 +12,12 @@ from engine.worker.context import WorkerContext
 
 
 class FakeWorkers:
-    """Starts no process: a question about many texts is answered by a thread."""
+    """Answer questions to one-time workers in threads."""
 
-    def __init__(self, scratch: Path, guard: QObject) -> None:
-        self.scratch, self._guard = scratch, guard
+    def __init__(self, scratch: Path, owner: QObject) -> None:
+        self.scratch, self._owner = scratch, owner
         self.asked: list[Question] = []
-        self.is_held = False  # then nothing is answered, and a test may cancel
+        self.is_held = False  # if true, nothing is answered and a test may cancel
 
     def start(self, question, done, refused, working=None, owner=None, on_partial=lambda _: None):
         self.asked.append(question)
@@ -34,11 +34,11 @@ class FakeWorkers:
         def deliver(answers: list[Answer]) -> None:
             for reply in answers:
                 if not worker.is_cancelled:
-                    way = done if reply.is_final else on_partial
-                    (refused if isinstance(reply, Refused) else way)(reply)
+                    callback = done if reply.is_final else on_partial
+                    (refused if isinstance(reply, Refused) else callback)(reply)
 
         if not self.is_held:
-            background.run(self._guard, work, deliver)
+            background.run(self._owner, work, deliver)
         return worker
 
 

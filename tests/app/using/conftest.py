@@ -1,4 +1,4 @@
-"""The tab “Use it” in a window."""
+"""The “Use it” tab in a window."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -26,11 +26,11 @@ class ThreadedExplorer(FakeExplorer):
 
 @pytest.fixture
 def in_threads(in_threads: None, studio: Studio, tmp_path: Path) -> Iterator[None]:
-    """Threads answer as one-time workers and the explorer do."""
-    real, studio.explorer = studio.explorer, ThreadedExplorer(tmp_path / "scratch")
+    """Answer questions to one-time workers and the explorer in threads."""
+    explorer, studio.explorer = studio.explorer, ThreadedExplorer(tmp_path / "scratch")
     yield
     background.finish()
-    studio.explorer = real
+    studio.explorer = explorer
 
 
 @pytest.fixture

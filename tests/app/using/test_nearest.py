@@ -44,7 +44,7 @@ def add_data(studio: Studio, tmp_path: Path) -> Callable[[], Path]:
     return add
 
 
-def test_the_nearest_rows_follow_while_typing(qtbot, tab, studio, add_data):
+def test_the_nearest_rows_are_updated_while_typing(qtbot, tab, studio, add_data):
     view = tab.nearest
     assert isinstance(view, NearestView) and tab.trying is not None
     assert "Add a data set" in view.status.text() and not view.compute.isEnabled()
@@ -67,7 +67,7 @@ def test_the_nearest_rows_follow_while_typing(qtbot, tab, studio, add_data):
     qtbot.waitUntil(lambda: not view.table.isVisible())
 
 
-def test_a_computation_is_stopped_and_refusals_shown(qtbot, tab, studio, add_data):
+def test_a_computation_can_be_stopped_and_refusals_are_shown(qtbot, tab, studio, add_data):
     add_data()
     state: NearestState = tab.nearest.state
     qtbot.waitUntil(lambda: state.data is not None)
@@ -76,8 +76,8 @@ def test_a_computation_is_stopped_and_refusals_shown(qtbot, tab, studio, add_dat
     assert tab.nearest.bar.value() == 250 and tab.nearest.status.text() == "Computing vectors …"
     qtbot.mouseClick(tab.nearest.stop, Qt.MouseButton.LeftButton)
     assert state.working is None and not state.has_vectors
-    state._on_refused(Refused(problem="There is no room.", advice="Make some."))
-    assert "There is no room." in tab.nearest.status.text()
+    state._on_refused(Refused(problem="The disk is full.", advice="Free some space."))
+    assert "The disk is full." in tab.nearest.status.text()
     assert tab.nearest.compute.isVisible()
 
 

@@ -1,4 +1,4 @@
-"""The report of a run with its pictures: as HTML, as PDF, from the window and without it."""
+"""The report of a run as HTML and PDF, from the window and from the command."""
 
 import base64
 import errno
@@ -29,22 +29,22 @@ PAGES = re.compile(rb"/Type /Page\b")
 
 
 class Images(HTMLParser):
-    """Drawings of a page with the headings above them."""
+    """SVG images of a page with the ids of their sections."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
-        self.found: list[tuple[str, bytes]] = []  # id of the section, SVG
+        self.images: list[tuple[str, bytes]] = []  # id of the section, SVG
         self._section = ""
         self.feed(text)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        known = dict(attrs)
+        attributes = dict(attrs)
         if tag == "section":
-            self._section = known["id"] or ""
+            self._section = attributes["id"] or ""
         if tag == "img":
-            head, _, content = (known["src"] or "").partition(",")
-            assert head == "data:image/svg+xml;base64"
-            self.found.append((self._section, base64.b64decode(content)))
+            prefix, _, content = (attributes["src"] or "").partition(",")
+            assert prefix == "data:image/svg+xml;base64"
+            self.images.append((self._section, base64.b64decode(content)))
 
 
 @pytest.fixture(scope="module")
@@ -61,12 +61,12 @@ def open_tab(qtbot: Any, tab: UseTab, checkpoint: Path) -> UseTab:
     return tab
 
 
-def best(model: FineTuned) -> Path:
+def best_checkpoint(model: FineTuned) -> Path:
     return model.run.checkpoint(model.run.best_step() or 0)
 
 
 def save_report(qtbot: Any, tab: UseTab, path: Path) -> None:
-    """Press the button, and name a file."""
+    """Press the button and choose a file."""
     qtbot.mouseClick(tab.report, Qt.MouseButton.LeftButton)
     dialog = tab.findChild(QFileDialog)
     dialog.fileSelected.emit(str(path))
@@ -76,11 +76,11 @@ def save_report(qtbot: Any, tab: UseTab, path: Path) -> None:
     assert tab.report.isEnabled() and "Save the" in tab.report.text()
 
 
-def test_the_page_has_every_picture_of_the_task_and_the_curves(qtbot, tab, model, tmp_path):
+def test_the_report_has_every_picture_of_the_task_and_the_curves(qtbot, tab, model, tmp_path):
     path = tmp_path / "report.html"
-    save_report(qtbot, open_tab(qtbot, tab, best(model)), path)
+    save_report(qtbot, open_tab(qtbot, tab, best_checkpoint(model)), path)
     page = path.read_text(encoding="utf-8")
-    images = Images(page).found
+    images = Images(page).images
     sections = [section for section, _ in images]
     assert sections.count("trained") == 2, "loss and metrics"
     assert sections.count("validation") == len(task_part("text_classification").pictures)
@@ -91,16 +91,16 @@ def test_the_page_has_every_picture_of_the_task_and_the_curves(qtbot, tab, model
 
 def test_a_pdf_has_the_pages_and_the_title(qtbot, tab, model, tmp_path):
     path = tmp_path / "report.pdf"
-    save_report(qtbot, open_tab(qtbot, tab, best(model)), path)
+    save_report(qtbot, open_tab(qtbot, tab, best_checkpoint(model)), path)
     content = path.read_bytes()
     assert content.startswith(b"%PDF") and len(PAGES.findall(content)) >= 3
     assert "Good or bad".encode("utf-16-be") in content
-    drawn = content.count(b"/Subtype /Image")
-    assert drawn >= 2 + len(task_part("text_classification").pictures)
+    image_count = content.count(b"/Subtype /Image")
+    assert image_count >= 2 + len(task_part("text_classification").pictures)
 
 
-def test_the_name_follows_the_form_that_is_chosen(qtbot, tab, model):
-    open_tab(qtbot, tab, best(model))
+def test_the_suffix_follows_the_chosen_format(qtbot, tab, model):
+    open_tab(qtbot, tab, best_checkpoint(model))
     assert_accessible(tab)
     assert_distinct_keys(tab)
     qtbot.mouseClick(tab.report, Qt.MouseButton.LeftButton)
@@ -114,13 +114,13 @@ def test_the_name_follows_the_form_that_is_chosen(qtbot, tab, model):
 
 def test_only_a_run_has_a_report(qtbot, tab, model, tmp_path):
     assert tab.report.isHidden()
-    open_tab(qtbot, tab, best(model))
+    open_tab(qtbot, tab, best_checkpoint(model))
     assert not tab.report.isHidden()
-    shutil.copytree(best(model), tmp_path / "model")
+    shutil.copytree(best_checkpoint(model), tmp_path / "model")
     tab.show_model(tmp_path / "model", "a model")
     qtbot.waitUntil(tab.report.isHidden)
     assert tab.apply.isEnabled()
-    open_tab(qtbot, tab, best(model))
+    open_tab(qtbot, tab, best_checkpoint(model))
     tab.show_model(None, "")
     assert tab.report.isHidden()
 
@@ -132,11 +132,11 @@ def test_a_failed_write_is_reported(qtbot, tab, model, tmp_path, studio, monkeyp
     path.parent.mkdir()
     path.write_text("old")
 
-    def full(_: Path) -> None:
+    def fail(_: Path) -> None:
         raise OSError(errno.ENOSPC, "no space left", str(path))
 
-    monkeypatch.setattr(atomic_write, "_flush", full)
-    save_report(qtbot, open_tab(qtbot, tab, best(model)), path)
+    monkeypatch.setattr(atomic_write, "_flush", fail)
+    save_report(qtbot, open_tab(qtbot, tab, best_checkpoint(model)), path)
     assert "full" in str(errors[0])
     assert path.read_text() == "old" and list(path.parent.iterdir()) == [path]
 
@@ -148,7 +148,7 @@ def test_a_run_without_results_writes_nothing(qtbot, tab, model, tmp_path, studi
     content = file.read_bytes()
     file.unlink()
     try:
-        save_report(qtbot, open_tab(qtbot, tab, best(model)), tmp_path / "report.pdf")
+        save_report(qtbot, open_tab(qtbot, tab, best_checkpoint(model)), tmp_path / "report.pdf")
     finally:
         file.write_bytes(content)
     assert "no results to report" in str(errors[0])
@@ -166,16 +166,16 @@ def test_the_report_is_in_the_language_of_the_window(qapp, model):
     texts = re.findall(r"<(?:h\d|p(?: [^>]*)?|title)>(.*?)</", page, re.DOTALL)
     texts += re.findall(r"<th [^>]*>(.*?)</th>", page.partition('id="repeat"')[0])
     assert len(texts) > 30
-    names = re.compile(r"“[^”]*”|sentences.csv|BERT Studio|f1_macro|loss|^text$")
-    assert [text for text in texts if untranslated(text, names)] == []
+    allowed = re.compile(r"“[^”]*”|sentences.csv|BERT Studio|f1_macro|loss|^text$")
+    assert [text for text in texts if untranslated(text, allowed)] == []
 
 
-def test_without_a_window_the_report_is_the_same(qtbot, tab, model, tmp_path, capsys):
+def test_the_report_command_draws_the_same_images(qtbot, tab, model, tmp_path, capsys):
     from_window, headless = tmp_path / "here.html", tmp_path / "there.html"
-    save_report(qtbot, open_tab(qtbot, tab, best(model)), from_window)
+    save_report(qtbot, open_tab(qtbot, tab, best_checkpoint(model)), from_window)
     assert app.__main__.main(["report", str(model.run.path), "--out", str(headless)]) == 0
     assert "Saved as" in capsys.readouterr().out
-    pages = [Images(file.read_text(encoding="utf-8")).found for file in (from_window, headless)]
+    pages = [Images(file.read_text(encoding="utf-8")).images for file in (from_window, headless)]
     assert [section for section, _ in pages[0]] == [section for section, _ in pages[1]]
     assert "rows of sentences.csv" in headless.read_text(encoding="utf-8")
     assert app.__main__.main(["report", str(model.run.path), "--out", "report.doc"]) == 1

@@ -1,4 +1,4 @@
-"""The tab “Use it”: a text is tried and a file predicted with a tiny model."""
+"""The “Use it” tab: predictions of texts and files with a tiny model."""
 
 import csv
 from pathlib import Path
@@ -26,14 +26,14 @@ def open_tab(qtbot, tab: UseTab, model: FineTuned) -> UseTab:
 
 
 @pytest.mark.usefixtures("in_threads")
-def test_a_text_is_tried_and_a_file_becomes_a_data_set(qtbot, tab, tuned, tmp_path, studio):
+def test_a_text_is_predicted_and_a_file_becomes_a_data_set(qtbot, tab, tuned, tmp_path, studio):
     open_tab(qtbot, tab, tuned("text_classification"))
-    a_text_is_tried_while_typing_and_the_words_that_decided_follow(qtbot, tab)
-    a_file_is_predicted_with_the_first_rows_shown_before(qtbot, tab, tmp_path)
-    the_result_can_become_a_data_set_with_the_predictions_as_labels(qtbot, tab, tmp_path, studio)
+    predict_while_typing(qtbot, tab)
+    predict_a_file(qtbot, tab, tmp_path)
+    create_a_data_set(qtbot, tab, tmp_path, studio)
 
 
-def a_text_is_tried_while_typing_and_the_words_that_decided_follow(qtbot, tab):
+def predict_while_typing(qtbot, tab):
     trying = tab.trying
     qtbot.keyClicks(trying.text, "a lovely warm film")
     qtbot.waitUntil(lambda: len(trying.words.shown) == 4, timeout=PATIENCE)
@@ -47,7 +47,7 @@ def a_text_is_tried_while_typing_and_the_words_that_decided_follow(qtbot, tab):
     assert_accessible(tab)
 
 
-def a_file_is_predicted_with_the_first_rows_shown_before(qtbot, tab, tmp_path):
+def predict_a_file(qtbot, tab, tmp_path):
     file = tmp_path / "new.csv"
     file.write_text("id,text\n" + "".join(f"{n},a lovely film {n}\n" for n in range(30)))
     tab.apply_to(file)
@@ -56,8 +56,8 @@ def a_file_is_predicted_with_the_first_rows_shown_before(qtbot, tab, tmp_path):
     qtbot.waitUntil(lambda: state.first is not None, timeout=PATIENCE)
     table = dialog.choices.model
     assert table.rowCount() == 10
-    shown = [table.headerData(n, Qt.Orientation.Horizontal) for n in range(table.columnCount())]
-    assert shown == ["id", "text", "label", "probability", "p(bad)", "p(good)"]
+    headers = [table.headerData(n, Qt.Orientation.Horizontal) for n in range(table.columnCount())]
+    assert headers == ["id", "text", "label", "probability", "p(bad)", "p(good)"]
     dialog.choices.threshold.setValue(0.99)
     qtbot.waitUntil(lambda: state.first and "unsure" in state.first.columns, timeout=PATIENCE)
     assert_accessible(dialog)
@@ -76,7 +76,7 @@ def a_file_is_predicted_with_the_first_rows_shown_before(qtbot, tab, tmp_path):
     dialog.close()
 
 
-def test_columns_of_choices_are_ticked_one_after_another(qtbot, tab, tuned, studio, monkeypatch):
+def test_choice_columns_are_toggled_in_an_open_menu(qtbot, tab, tuned, studio, monkeypatch):
     monkeypatch.setattr(studio.explorer, "ask", lambda _: 1)
     model = tuned("multiple_choice")
     open_tab(qtbot, tab, model)
@@ -84,12 +84,12 @@ def test_columns_of_choices_are_ticked_one_after_another(qtbot, tab, tuned, stud
     dialog: ApplyingDialog = tab.dialog
     state, box = dialog.state, dialog.choices.endings
     qtbot.waitUntil(lambda: state.mapping is not None)
-    before = box.chosen()
-    assert before == ("ending0", "ending1") and box.currentText() == "ending0, ending1"
+    chosen = box.chosen()
+    assert chosen == ("ending0", "ending1") and box.currentText() == "ending0, ending1"
     qtbot.keyClick(box, Qt.Key.Key_Space)
     qtbot.waitUntil(box.menu.isVisible)
     for action in box.menu.actions():
-        if action.text() in before:
+        if action.text() in chosen:
             point = box.menu.actionGeometry(action).center()
             qtbot.mouseClick(box.menu, Qt.MouseButton.LeftButton, pos=point)
     assert box.menu.isVisible() and box.chosen() == () and box.currentText() == "none"
@@ -99,7 +99,7 @@ def test_columns_of_choices_are_ticked_one_after_another(qtbot, tab, tuned, stud
     dialog.close()
 
 
-def the_result_can_become_a_data_set_with_the_predictions_as_labels(qtbot, tab, tmp_path, studio):
+def create_a_data_set(qtbot, tab, tmp_path, studio):
     tab.apply_to(tmp_path / "new.csv")
     state = tab.dialog.state
     qtbot.waitUntil(lambda: state.first is not None, timeout=PATIENCE)
@@ -126,15 +126,15 @@ def test_a_stopped_prediction_can_be_resumed(
     dialog, state = tab.dialog, tab.dialog.state
     qtbot.waitUntil(lambda: state.mapping is not None)
 
-    def first(count: int) -> None:
+    def emit_first_rows(cached: int) -> None:
         studio.explorer.answered.emit(
             FirstPredicted(
                 to=state._question, columns=("text", "label"), rows=(("a film", "good"),),
-                predicted=1, cached=count,
+                predicted=1, cached=cached,
             )
         )  # fmt: skip
 
-    first(0)
+    emit_first_rows(0)
     assert dialog.choices.start.text() == "&Apply"
     state.start()
     assert not one_time_workers[-1].question.resume
@@ -142,7 +142,7 @@ def test_a_stopped_prediction_can_be_resumed(
     assert dialog.progress.bar.value() == 500
     qtbot.mouseClick(dialog.progress.leave, Qt.MouseButton.LeftButton)
     assert one_time_workers[-1].cancelled
-    first(5)
+    emit_first_rows(5)
     assert dialog.choices.start.text() == "&Continue"
     assert "5 row(s) of this file are predicted already" in dialog.choices.status.text()
     state.start()
@@ -152,7 +152,7 @@ def test_a_stopped_prediction_can_be_resumed(
     dialog.close()
 
 
-def test_every_task_has_its_fields(qtbot, tab, tuned, monkeypatch, studio):
+def test_the_fields_depend_on_the_task(qtbot, tab, tuned, monkeypatch, studio):
     monkeypatch.setattr(studio.explorer, "ask", lambda _: 1)
     for kind in KINDS:
         tab.show_model(tuned(kind).checkpoint, "films")

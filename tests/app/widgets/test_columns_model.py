@@ -40,7 +40,7 @@ def model() -> ColumnsModel[Item]:
     return model
 
 
-def shown(model: ColumnsModel[Item]) -> str:
+def names(model: ColumnsModel[Item]) -> str:
     return "".join(str(model.index(row, 0).data()) for row in range(model.rowCount()))
 
 
@@ -57,40 +57,40 @@ def test_cells_and_headings_have_the_roles_of_their_column(model):
     assert unknown.data(Role.ForegroundRole) == RED
     assert score.data(Role.ForegroundRole) is None
     assert score.data(MARK) == "bb"
-    across = Qt.Orientation.Horizontal
-    assert model.headerData(1, across) == "Score"
-    assert "Mean score" in model.headerData(1, across, Role.ToolTipRole)
-    falling = Qt.SortOrder.DescendingOrder.value
-    assert model.headerData(1, across, Role.InitialSortOrderRole) == falling
-    assert model.headerData(2, across) is None
+    horizontal = Qt.Orientation.Horizontal
+    assert model.headerData(1, horizontal) == "Score"
+    assert "Mean score" in model.headerData(1, horizontal, Role.ToolTipRole)
+    descending = Qt.SortOrder.DescendingOrder.value
+    assert model.headerData(1, horizontal, Role.InitialSortOrderRole) == descending
+    assert model.headerData(2, horizontal) is None
     assert model.headerData(1, Qt.Orientation.Vertical) == "2"
-    named = ColumnsModel(columns(), row_title=lambda position: f"#{position}")
-    named.show_rows(ITEMS)
-    assert named.headerData(1, Qt.Orientation.Vertical) == "#1"
+    titled = ColumnsModel(columns(), row_title=lambda position: f"#{position}")
+    titled.show_rows(ITEMS)
+    assert titled.headerData(1, Qt.Orientation.Vertical) == "#1"
 
 
 def test_sorting_is_stable_with_unknown_last_and_keeps_selection(model):
     current = QPersistentModelIndex(model.index(2, 0))
     model.sort(1)
-    assert shown(model) == "cbda"
+    assert names(model) == "cbda"
     assert current.row() == 0
     model.sort(1, Qt.SortOrder.DescendingOrder)
-    assert shown(model) == "bdca"
+    assert names(model) == "bdca"
     assert (current.row(), model.row(2)) == (2, ("c", 1.0))
-    model.sort(0)  # a column without a key: as given
-    assert shown(model) == "bacd"
+    model.sort(0)  # without a sort key: the given order
+    assert names(model) == "bacd"
 
 
 def test_updated_rows_keep_the_selection_and_new_ones_the_order(model):
     model.sort(1)
     current = QPersistentModelIndex(model.index(0, 0))
     model.update_rows([("b", 2.0), ("a", 0.0), ("c", 9.0), ("d", 2.0)])
-    assert shown(model) == "abdc"
+    assert names(model) == "abdc"
     assert current.row() == 3
     model.update_rows([("x", 2.0), ("y", 1.0)])
-    assert shown(model) == "yx"
+    assert names(model) == "yx"
     model.show_rows([("z", 1.0)], columns()[:1])
-    assert (shown(model), model.columnCount()) == ("z", 1)
+    assert (names(model), model.columnCount()) == ("z", 1)
 
 
 def test_the_model_passes_the_model_tester(model, qtbot):

@@ -1,4 +1,4 @@
-"""A combo box elides a long text and shows it whole in a tooltip."""
+"""A combo box elides a long text and has the full text in its tooltip."""
 
 import pytest
 from PySide6.QtCore import QEvent, QPoint
@@ -26,7 +26,7 @@ def test_a_text_that_does_not_fit_ends_in_an_ellipsis(box):
     assert shown.endswith("…") and LONG.startswith(shown[:-1])
     narrow = box.grab().toImage()
     box.setItemText(0, shown)
-    assert box.grab().toImage() == narrow  # that is what is painted
+    assert box.grab().toImage() == narrow  # what is painted
     box.resize(600, 28)
     box.setItemText(0, LONG)
     assert box.shown_text() == LONG
@@ -45,22 +45,22 @@ def test_icons_reduce_the_text_width_and_placeholders_are_elided(box):
 
 
 def test_only_an_elided_text_has_a_tooltip(box, qtbot):
-    def asked() -> str:
+    def request_tooltip() -> str:
         QToolTip.hideText()
         point = QPoint(5, 5)
         event = QHelpEvent(QEvent.Type.ToolTip, point, box.mapToGlobal(point))
         QApplication.sendEvent(box, event)
         return QToolTip.text()
 
-    assert asked() == LONG
+    assert request_tooltip() == LONG
     box.setCurrentIndex(1)
-    qtbot.waitUntil(lambda: asked() == "")
+    qtbot.waitUntil(lambda: request_tooltip() == "")
     box.setToolTip("Which data set")
     box.setCurrentIndex(0)
-    assert asked() == "Which data set"
+    assert request_tooltip() == "Which data set"
 
 
-def test_a_box_of_its_preferred_size_shows_its_whole_text(qtbot):
+def test_a_box_of_its_preferred_size_shows_its_full_text(qtbot):
     for length in range(1, len(LONG) + 1):
         box = ComboBox()
         qtbot.addWidget(box)

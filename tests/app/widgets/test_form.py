@@ -1,4 +1,4 @@
-"""A form drawn from a spec asks for the same things, in the same words, within the same bounds."""
+"""A form built from a spec has its fields, titles and bounds."""
 
 from typing import Literal
 
@@ -31,7 +31,7 @@ def number(form: SpecForm, name: str) -> NumberChoice:
     return field
 
 
-def test_a_fresh_form_has_the_defaults_title_and_help_of_its_spec(form):
+def test_a_new_form_has_the_defaults_titles_and_help_of_its_spec(form):
     assert TrainingSpec.model_validate(form.value()) == TrainingSpec()
     assert form.is_valid()
     shown = {label.text() for label in form.findChildren(QLabel)}
@@ -41,7 +41,7 @@ def test_a_fresh_form_has_the_defaults_title_and_help_of_its_spec(form):
     assert_accessible(form)
 
 
-def test_values_of_the_paper_are_buttons_and_others_typed(qtbot, form):
+def test_paper_values_are_buttons_and_others_are_typed(qtbot, form):
     field = number(form, "learning_rate")
     assert field.segments is not None and not field.number.isVisible()
     with qtbot.waitSignal(form.changed):
@@ -85,7 +85,7 @@ def test_an_empty_value_is_a_separate_choice(form):
     assert form.value()["dropout"] is None and not field.inner.isVisible()
 
 
-def test_a_few_words_become_a_box_and_wrong_cores_are_reported_at_their_field(qtbot):
+def test_literals_are_a_combo_box_and_invalid_cores_are_reported(qtbot):
     form = SpecForm(HardwareSpec)
     qtbot.addWidget(form)
     field = form.fields["device"]
@@ -100,7 +100,7 @@ def test_a_few_words_become_a_box_and_wrong_cores_are_reported_at_their_field(qt
     assert form.problems() == {"cores": "“3-1” runs backwards: write 1-3."}
 
 
-def test_problems_of_several_fields_are_shown_below_in_their_words(qtbot):
+def test_a_problem_of_several_fields_is_shown_below_them(qtbot):
     form = SpecForm(BertSpec, ["hidden_size", "heads"])
     qtbot.addWidget(form)
     form.set_value({"hidden_size": 100, "heads": 12})
@@ -109,18 +109,18 @@ def test_problems_of_several_fields_are_shown_below_in_their_words(qtbot):
     assert problem_text(Problem("Not a URL", ())) == "Not a URL."
 
 
-class Odd(BaseModel):
+class MixedSpec(BaseModel):
     on: bool = Field(False, title="On")
     name: str = Field("x", title="Name", min_length=1)
     kind: Literal["a", "b"] = "b"
 
     @model_validator(mode="after")
-    def _rule(self) -> "Odd":
+    def _rule(self) -> "MixedSpec":
         return self
 
 
-def test_switches_and_lines_of_text_and_no_other_kind(qtbot):
-    form = SpecForm(Odd)
+def test_switches_and_text_fields_work_and_other_types_are_refused(qtbot):
+    form = SpecForm(MixedSpec)
     qtbot.addWidget(form)
     switch = form.fields["on"]
     assert isinstance(switch, YesNo)
@@ -129,11 +129,11 @@ def test_switches_and_lines_of_text_and_no_other_kind(qtbot):
     assert form.value() == {"on": True, "name": "", "kind": "b"}
     assert form.problems() == {"name": "Is required."}
 
-    class Strange(BaseModel):
+    class UnsupportedSpec(BaseModel):
         places: list[int] = []
 
     with pytest.raises(TypeError):
-        SpecForm(Strange)
+        SpecForm(UnsupportedSpec)
 
 
 @pytest.mark.parametrize(
@@ -168,7 +168,7 @@ def test_numbers_are_read_as_people_write_them(text, whole, value):
         (1 / 3, "0.3333333333"),
     ],
 )
-def test_numbers_are_written_short(value, text):
+def test_numbers_are_written_briefly(value, text):
     assert number_text(value) == text
 
 

@@ -1,4 +1,4 @@
-"""The pages of help: one source for tooltips and longer explanations."""
+"""The help pages: one source for tooltips and longer explanations."""
 
 import re
 
@@ -18,9 +18,9 @@ from engine.config.training import TrainingSpec
 from tests.app.accessible import assert_accessible
 
 GLOSSARY = "glossary"
-LISTS = (GLOSSARY, "settings", "metrics")  # of many things
+LISTS = (GLOSSARY, "settings", "metrics")  # of many entries
 SPECS = [spec for _, specs in SECTIONS for spec in specs]
-SEARCHED = {  # what people look for → pages that must be among the first
+SEARCHES = {  # typed text → a page that must be among the first
     "learning rate": "setting-TrainingSpec.learning_rate",
     "predict": "predictions",
     "compare": "comparing",
@@ -46,11 +46,11 @@ def test_every_page_has_a_line_a_title_a_text_and_a_source():
         assert 3 <= len(page.title) <= 40, page.title
         limit = 16_000 if page.key in LISTS else 4000
         assert 300 <= len(page.text) <= limit, page.key
-    without = [c.key for c in concepts() if "## Source" not in c.text and c.key != GLOSSARY]
-    assert without == []
+    without_source = [c.key for c in concepts() if "## Source" not in c.text and c.key != GLOSSARY]
+    assert without_source == []
 
 
-def test_the_question_mark_says_the_line_and_opens_the_page(qtbot, owner):
+def test_the_help_button_has_a_tooltip_and_opens_its_page(qtbot, owner):
     assert concept("attention").line[:20] in owner.button.toolTip()
     qtbot.mouseClick(owner.button, Qt.MouseButton.LeftButton)
     window = owner.findChild(HelpWindow)
@@ -64,9 +64,7 @@ def test_the_question_mark_says_the_line_and_opens_the_page(qtbot, owner):
     assert len(owner.findChildren(HelpWindow)) == 1
 
 
-def test_titles_and_links_lead_to_pages_which_follow_the_theme(
-    qtbot, owner, monkeypatch, set_theme
-):
+def test_titles_and_links_open_pages_that_follow_the_theme(qtbot, owner, monkeypatch, set_theme):
     owner.button.click()
     window = owner.findChild(HelpWindow)
     qtbot.keyClick(window.view.titles, Qt.Key.Key_Home)
@@ -82,23 +80,23 @@ def test_titles_and_links_lead_to_pages_which_follow_the_theme(
     assert concept("attention-rollout").title in window.view.page.toPlainText()
 
 
-def test_the_title_of_the_page_is_visible(qtbot, set_theme):
+def test_the_title_of_the_shown_page_is_scrolled_into_view(qtbot, set_theme):
     view = HelpView()
     qtbot.addWidget(view)
     view.resize(800, 400)
     view.show_page("settings")
 
-    def is_seen() -> bool:
+    def is_in_view() -> bool:
         titles = view.titles
         rect = titles.visualItemRect(titles.currentItem())
         return titles.viewport().rect().contains(rect)
 
     view.show()
-    qtbot.waitUntil(is_seen)
+    qtbot.waitUntil(is_in_view)
     set_theme("dark")
     view.titles.scrollToTop()
     view.show_page("settings")
-    qtbot.waitUntil(is_seen)
+    qtbot.waitUntil(is_in_view)
 
 
 def test_settings_and_metrics_have_pages_that_explain_them():
@@ -115,7 +113,7 @@ def test_settings_and_metrics_have_pages_that_explain_them():
             assert task.info.title in page.text
 
 
-def test_links_and_lists_lead_to_pages():
+def test_links_and_lists_refer_to_pages():
     for page in topics():
         for link in re.findall(r"\]\(([^)]+)\)", page.text):
             assert link.startswith("https://") or concept(link.removesuffix(".md"))
@@ -125,12 +123,12 @@ def test_links_and_lists_lead_to_pages():
     assert all(concept(entry.help).title for entry in (*PAGES, *LOWER_PAGES))
 
 
-def test_the_search_and_the_palette_find_what_people_look_for(qtbot, studio):
+def test_the_search_and_the_palette_find_common_topics(qtbot, studio):
     view = HelpView()
     qtbot.addWidget(view)
     pages = [(entry.key, entry.title, entry.icon, entry.keys) for entry in PAGES]
     commands = window_commands(studio, pages, print, print)
-    for typed, key in SEARCHED.items():
+    for typed, key in SEARCHES.items():
         view.search.clear()
         qtbot.keyClicks(view.search, typed)
         listed = [
@@ -143,7 +141,7 @@ def test_the_search_and_the_palette_find_what_people_look_for(qtbot, studio):
     assert view.titles.count() == 0 and not view.empty.isHidden()
 
 
-def test_the_page_of_a_control_is_that_of_its_setting(qtbot):
+def test_the_help_of_a_control_is_that_of_its_setting(qtbot):
     form = SpecForm(TrainingSpec)
     qtbot.addWidget(form)
     for name, field in form.fields.items():

@@ -8,7 +8,7 @@ from app.widgets.screen import set_shown
 
 
 class Counter(QObject):
-    """Counts how often a widget is given its style."""
+    """Counts how often a widget is polished."""
 
     count = 0
 
@@ -17,7 +17,7 @@ class Counter(QObject):
         return False
 
 
-def inside(*labels: QLabel) -> QWidget:
+def in_column(*labels: QLabel) -> QWidget:
     widget = QWidget()
     column = QVBoxLayout(widget)
     for label in labels:
@@ -28,13 +28,13 @@ def inside(*labels: QLabel) -> QWidget:
 def test_a_scroll_area_measures_its_content_when_first_shown(qtbot):
     label, counter = QLabel("some words"), Counter()
     label.installEventFilter(counter)
-    area = scrolling(inside(label))
-    whole = inside()
-    qtbot.addWidget(whole)
-    whole.layout().addWidget(area)
+    area = scrolling(in_column(label))
+    window = in_column()
+    qtbot.addWidget(window)
+    window.layout().addWidget(area)
     assert counter.count == 0 and area.widget() is None
-    assert whole.isAncestorOf(label)
-    whole.show()
+    assert window.isAncestorOf(label)
+    window.show()
     assert counter.count == 1 and label.isVisible()
     assert area.widget() is not None and area.widget().width() == area.viewport().width()
 
@@ -42,13 +42,13 @@ def test_a_scroll_area_measures_its_content_when_first_shown(qtbot):
 def test_widgets_shown_with_their_layout_are_not_laid_out_before(qtbot):
     first, other, counter = QLabel("one"), QLabel("other"), Counter()
     first.installEventFilter(counter)
-    whole = inside(first, other)
-    qtbot.addWidget(whole)
+    window = in_column(first, other)
+    qtbot.addWidget(window)
     set_shown(first, True)
     set_shown(other, False)
     assert counter.count == 0
     assert other.isHidden() and other.testAttribute(Qt.WidgetAttribute.WA_WState_ExplicitShowHide)
-    whole.show()
+    window.show()
     assert first.isVisible() and not other.isVisible()
     set_shown(other, True)
     set_shown(first, False)

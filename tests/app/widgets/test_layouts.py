@@ -25,9 +25,9 @@ def test_items_keep_their_order_stretch_spacing_and_margins(qtbot):
     assert spacer.sizeHint().height() == 7
     assert box.itemAt(2).layout() is inner
     assert inner.stretch(1) == 1
-    another = QWidget()
-    qtbot.addWidget(another)
-    assert layouts.row(parent=another, margins=None).contentsMargins().left() > 0
+    widget = QWidget()
+    qtbot.addWidget(widget)
+    assert layouts.row(parent=widget, margins=None).contentsMargins().left() > 0
     assert layouts.row().contentsMargins().left() == 0
     assert layouts.row(margins=(1, 2, 3, 4)).contentsMargins().right() == 3
 

@@ -8,11 +8,11 @@ from app.widgets.page import Lazy
 def test_the_widget_is_created_when_first_shown(qtbot):
     created = list[QLineEdit]()
 
-    def make() -> QLineEdit:
+    def create() -> QLineEdit:
         created.append(QLineEdit("typed"))
         return created[-1]
 
-    tabs, lazy = QTabWidget(), Lazy(make)
+    tabs, lazy = QTabWidget(), Lazy(create)
     qtbot.addWidget(tabs)
     tabs.addTab(QLineEdit(), "One")
     tabs.addTab(lazy, "Two")
@@ -21,7 +21,7 @@ def test_the_widget_is_created_when_first_shown(qtbot):
     assert not lazy.is_built and not created
     tabs.setCurrentIndex(1)
     assert created[0].isVisible() and lazy.widget is created[0]
-    assert created[0].width() == lazy.width() > 0, "laid out at once"
+    assert created[0].width() == lazy.width() > 0, "laid out immediately"
     tabs.setCurrentIndex(0)
     tabs.setCurrentIndex(1)
     assert len(created) == 1
@@ -39,7 +39,7 @@ def test_a_widget_is_created_on_request_or_after_its_page(qtbot):
     assert not lazy.is_built
     qtbot.waitUntil(lambda: lazy.is_built)
     assert lazy.widget.isVisible() and lazy.widget.width() == lazy.width()
-    gone = Lazy(lambda: QLineEdit("typed"), after_its_page=True)
-    gone.show()
-    gone.deleteLater()
-    qtbot.wait(1)  # never made
+    deleted = Lazy(lambda: QLineEdit("typed"), after_its_page=True)
+    deleted.show()
+    deleted.deleteLater()
+    qtbot.wait(1)  # never created

@@ -1,4 +1,4 @@
-"""The small parts: text, numbers, buttons, cards, questions, pickers."""
+"""Small widgets: text, numbers, buttons, cards, questions, pickers."""
 
 import re
 from dataclasses import replace
@@ -59,11 +59,11 @@ def test_text_is_shown_literally_and_hidden_characters_are_written_out(qtbot):
     assert plain_menu_text("R&D\nx") == "R&&D x"
 
 
-def test_quoted_text_does_not_change_the_direction_and_numbers_follow_it(qapp):
-    """As Unicode wants it (UAX 9, 2.7); the order is that of the positions of the characters."""
-    alone = visible("“ca” attends to “##ו” 0.20, “סלא” 0.03")
-    assert alone == "“ca” attends to “\u2068##ו\u2069” 0.20, “\u2068סלא\u2069” 0.03"
-    assert visible(alone) == alone and visible("„سلام“ 2") == "„\u2068سلام\u2069“ 2"
+def test_quoted_right_to_left_text_does_not_reorder_what_follows(qapp):
+    """Follows UAX 9, section 2.7; the horizontal positions of characters show the order."""
+    isolated = visible("“ca” attends to “##ו” 0.20, “סלא” 0.03")
+    assert isolated == "“ca” attends to “\u2068##ו\u2069” 0.20, “\u2068סלא\u2069” 0.03"
+    assert visible(isolated) == isolated and visible("„سلام“ 2") == "„\u2068سلام\u2069“ 2"
     assert visible("“א\u202eb”") == "“\u2068א\\u202eb\u2069”"
     assert visible("“a\u2068” שלום 12") == "“a\\u2068” שלום 12"
     text = visible("“א” 0.2, “ב” 0.3")
@@ -85,7 +85,7 @@ def test_a_line_that_does_not_fit_is_elided_with_a_tooltip(qtbot):
 
 
 @pytest.mark.parametrize(
-    "made,expected",
+    "make,expected",
     [
         (lambda: numbers.count(12_000), "12,000"),
         (lambda: numbers.decimal(0.69315), "0.6932"),
@@ -101,25 +101,25 @@ def test_a_line_that_does_not_fit_is_elided_with_a_tooltip(qtbot):
         (lambda: numbers.ago(3), "just now"),
     ],
 )
-def test_numbers_have_one_notation(qapp, made, expected):
-    assert made() == expected
+def test_numbers_have_one_notation(qapp, make, expected):
+    assert make() == expected
 
 
 def test_titles_and_accessible_names_have_no_mnemonic():
     setters = "set_title|setAccessibleName|setWindowTitle|setPlaceholderText"
-    shown = re.compile(rf'(?:{setters})\(\s*(?:self\.)?tr\(\s*"[^"]*&\w')
+    pattern = re.compile(rf'(?:{setters})\(\s*(?:self\.)?tr\(\s*"[^"]*&\w')
     code = Path(app.__file__).parent.rglob("*.py")
-    assert [file for file in code if shown.search(file.read_text("utf-8"))] == []
-    assert shown.search('view.set_title(self.tr("&Import"), "")')
+    assert [file for file in code if pattern.search(file.read_text("utf-8"))] == []
+    assert pattern.search('view.set_title(self.tr("&Import"), "")')
 
 
-def test_an_included_model_keeps_its_name_after_the_program_moved(tmp_path):
+def test_included_models_keep_their_names_after_the_program_moved(tmp_path):
     for name, folder in included_models().items():
         moved = tmp_path / "elsewhere" / folder.relative_to(resources().parent)
         assert base_model_name(FromCheckpoint(path=moved)) == name
     assert base_model_name(FromCheckpoint(path=tmp_path / "minilm")) == "minilm"
-    of_a_run = tmp_path / "mine" / "checkpoints" / tiny_model().name
-    assert base_model_name(FromCheckpoint(path=of_a_run)) == "mine, step 2,000"
+    run_checkpoint = tmp_path / "mine" / "checkpoints" / tiny_model().name
+    assert base_model_name(FromCheckpoint(path=run_checkpoint)) == "mine, step 2,000"
 
 
 def test_accessible_names_of_buttons_have_no_mnemonic(qtbot):
@@ -131,7 +131,7 @@ def test_accessible_names_of_buttons_have_no_mnemonic(qtbot):
     assert done == [1]
 
 
-def test_segments_are_chosen_by_click_and_code_and_their_bold_text_is_whole(qtbot):
+def test_segments_are_chosen_by_click_or_code_and_their_bold_text_fits(qtbot):
     segments = Segments(["One", "Two"], "Number")
     qtbot.addWidget(segments)
     with qtbot.waitSignal(segments.chosen) as signal:
@@ -151,12 +151,12 @@ def test_segments_are_chosen_by_click_and_code_and_their_bold_text_is_whole(qtbo
         button.initStyleOption(option)
         bold.setWeight(QFont.Weight.DemiBold)
         contents = QStyle.SubElement.SE_PushButtonContents
-        room = button.style().subElementRect(contents, option, button).width()
+        available = button.style().subElementRect(contents, option, button).width()
         text = button.text().replace("&", "")
-        assert room >= QFontMetrics(bold).horizontalAdvance(text), text
+        assert available >= QFontMetrics(bold).horizontalAdvance(text), text
 
 
-def test_a_card_is_a_big_button(qtbot):
+def test_a_card_is_pressed_by_mouse_and_keyboard(qtbot):
     card = Card("Open", pressable=True)
     qtbot.addWidget(card)
     card.show()
@@ -185,7 +185,7 @@ def test_an_empty_page_offers_the_next_action(qtbot):
     assert_accessible(page)
 
 
-def test_a_layout_is_cleared_with_all_that_is_in_it(qtbot):
+def test_clearing_a_layout_removes_nested_layouts(qtbot):
     window = QWidget()
     qtbot.addWidget(window)
     column, inner = QVBoxLayout(window), QVBoxLayout()
@@ -237,7 +237,7 @@ def entries() -> list[ModelEntry]:
     ]
 
 
-def test_checkpoints_are_chosen_and_those_of_equal_runs_can_be_distinguished(qtbot):
+def test_checkpoints_are_chosen_and_described(qtbot):
     box = CheckpointBox(lambda entry: "It is too big." if entry.name == "Huge" else "")
     qtbot.addWidget(box)
     box.set_models(entries())
@@ -267,7 +267,7 @@ def test_checkpoints_are_chosen_and_those_of_equal_runs_can_be_distinguished(qtb
     assert "79.3 % acc · best checkpoint · films · step 120" in text
 
 
-def test_models_passed_over_by_keys_are_not_picked(qtbot):
+def test_models_passed_by_arrow_keys_are_not_picked(qtbot):
     box = CheckpointBox()
     qtbot.addWidget(box)
     names = [f"Model {letter}" for letter in "ABCD"]
@@ -286,11 +286,11 @@ def test_models_passed_over_by_keys_are_not_picked(qtbot):
     box._resting.timeout.emit()
     assert picked == ["Model D", "Model C"]
     box.activated.emit(1)
-    assert picked[-1] == "Model C", "what a list that is open gives is chosen already"
+    assert picked[-1] == "Model C", "an open list has picked its item before"
 
 
 class Cell(QAbstractTableModel):
-    """One cell, painted in one line."""
+    """One cell whose text is painted in one line."""
 
     def rowCount(self, parent: Index = NOWHERE) -> int:
         return 1
@@ -299,8 +299,8 @@ class Cell(QAbstractTableModel):
         return 1
 
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> str | None:
-        known = {Qt.ItemDataRole.DisplayRole: "a⏎b", Qt.ItemDataRole.EditRole: "a\nb"}
-        return known.get(Qt.ItemDataRole(role))
+        values = {Qt.ItemDataRole.DisplayRole: "a⏎b", Qt.ItemDataRole.EditRole: "a\nb"}
+        return values.get(Qt.ItemDataRole(role))
 
 
 def test_a_cell_is_copied_with_its_line_breaks(qtbot):
@@ -313,21 +313,21 @@ def test_a_cell_is_copied_with_its_line_breaks(qtbot):
     assert QGuiApplication.clipboard().text() == "a\nb"
 
 
-def test_truncated_names_with_equal_beginnings_differ(qtbot):
-    painted = []
+def test_truncated_names_with_equal_prefixes_differ(qtbot):
+    images = []
     for end in ("first", "second"):
         bars = ProbabilityBars("Labels")
         qtbot.addWidget(bars)
         bars.show_bars([Bar("the same beginning of a long name, the " + end, 0.5)])
         bars.resize(220, 60)
-        painted.append(bars.grab().toImage())
-    assert painted[0] != painted[1]
+        images.append(bars.grab().toImage())
+    assert images[0] != images[1]
 
 
 @pytest.mark.parametrize("frame", [QFrame.Shape.NoFrame, QFrame.Shape.StyledPanel], ids=str)
 @pytest.mark.parametrize("size", [0, 9, 13, 22])
 @pytest.mark.parametrize("lines", [1, 3])
-def test_a_box_sized_for_lines_shows_them_whole(qtbot, qapp, lines, size, frame):
+def test_a_box_sized_for_lines_shows_them_completely(qtbot, qapp, lines, size, frame):
     box = QPlainTextEdit()
     qtbot.addWidget(box)
     box.setFrameShape(frame)

@@ -15,11 +15,11 @@ from engine.config.search import SearchField, SearchSpec
 from engine.config.tasks import TASKS
 from engine.config.training import HardwareSpec, TrainingSpec
 
-AS_WRITTEN = {"fp32", "bf16", "fp16", "int8", "tanh"}  # the field's own words
+AS_WRITTEN = {"fp32", "bf16", "fp16", "int8", "tanh"}  # technical terms
 
 
-def choices_from_job(spec: type[BaseModel]) -> Iterator[tuple[str, str]]:
-    """Each choice of words of each setting, with the field."""
+def literal_choices(spec: type[BaseModel]) -> Iterator[tuple[str, str]]:
+    """Each literal choice of each setting, with its field."""
     for name, info in get_settings(spec).items():
         for kind in (info.annotation, *get_args(info.annotation)):
             if get_origin(kind) is Literal:
@@ -38,7 +38,7 @@ def test_every_choice_has_its_own_name():
     fields = set()
     for spec in SPECS:
         by_field: dict[str, list[str]] = {}
-        for field, value in dict.fromkeys(choices_from_job(spec)):
+        for field, value in dict.fromkeys(literal_choices(spec)):
             text = value_text(value)
             assert text != value or value in AS_WRITTEN, (field, value)
             by_field.setdefault(field, []).append(text)

@@ -7,7 +7,7 @@ from app.widgets.tables import Column, ColumnsModel
 
 
 @pytest.mark.usefixtures("qapp")
-def test_a_table_is_drawn_with_its_headings_in_the_order_shown():
+def test_a_table_is_drawn_with_headings_in_its_sort_order():
     columns: list[Column[tuple[str, int]]] = [
         Column("Label", lambda row: row[0]),
         Column("Support", lambda row: str(row[1]), align_right=True, sort_key=lambda row: row[1]),

@@ -11,7 +11,7 @@ Mode = QAbstractItemView.SelectionMode
 
 @pytest.fixture
 def table(qtbot):
-    """Three rows, of which the first is the current one and none is selected."""
+    """Three rows; the first is current, none is selected."""
     table = QTableView()
     apply_style(table, "Letters")
     table.setModel(QStringListModel(["a", "b", "c"], table))
@@ -35,7 +35,7 @@ def test_the_first_key_selects_the_current_row_and_the_next_moves(qtbot, table, 
     assert selected(table) == ["b"]
 
 
-def test_other_keys_are_unaffected_and_move_if_nothing_can_be_selected(qtbot, table):
+def test_shift_and_tables_without_selection_are_unaffected(qtbot, table):
     qtbot.keyClick(table, Qt.Key.Key_Down, Qt.KeyboardModifier.ShiftModifier)
     assert selected(table) == ["b"]
     table.clearSelection()

@@ -1,4 +1,4 @@
-"""Weights are given to labels by their names."""
+"""The field of class weights."""
 
 import pytest
 
@@ -22,7 +22,7 @@ def weights(form: SpecForm) -> Weights:
     return field
 
 
-def test_a_weight_is_added_for_the_next_label_changed_and_removed(qtbot, form):
+def test_weights_are_added_for_unused_labels_changed_and_removed(qtbot, form):
     field = weights(form)
     field.set_names(["bad", "good"])
     field.add.click()

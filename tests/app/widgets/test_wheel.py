@@ -16,14 +16,14 @@ KINDS = (ComboBox, NumberField, SpinBox, DoubleSpinBox)
 Field = QComboBox | QAbstractSpinBox
 
 
-def turn(field: QWidget) -> None:
-    """A notch towards the user, over the middle of a field."""
+def turn_wheel(field: QWidget) -> None:
+    """Turn the wheel one notch towards the user over the field."""
     window = field.window()
     point = QPointF(field.mapTo(window, field.rect().center()))
     QTest.wheelEvent(window.windowHandle(), point, QPoint(0, -120))
 
 
-def shown(field: Field) -> str:
+def displayed(field: Field) -> str:
     return field.currentText() if isinstance(field, QComboBox) else field.text()
 
 
@@ -39,7 +39,7 @@ def field(request: pytest.FixtureRequest) -> Field:
     return field
 
 
-def test_the_page_scrolls_until_the_field_has_the_focus(qtbot, field):
+def test_the_wheel_changes_only_a_focused_field(qtbot, field):
     area, page, other = QScrollArea(), QWidget(), ComboBox()
     column = QVBoxLayout(page)
     column.addWidget(other)
@@ -53,21 +53,21 @@ def test_the_page_scrolls_until_the_field_has_the_focus(qtbot, field):
         area.show()
     area.activateWindow()
     other.setFocus()
-    before = shown(field)
-    turn(field)
-    assert shown(field) == before and not field.hasFocus()
+    before = displayed(field)
+    turn_wheel(field)
+    assert displayed(field) == before and not field.hasFocus()
     assert area.verticalScrollBar().value() > 0
     area.verticalScrollBar().setValue(0)
     field.setFocus()
     qtbot.waitUntil(field.hasFocus)
-    turn(field)
-    assert shown(field) != before
+    turn_wheel(field)
+    assert displayed(field) != before
     assert area.verticalScrollBar().value() == 0
 
 
 def test_every_page_uses_these_fields():
-    own = re.compile(r"\b(QComboBox|QSpinBox|QDoubleSpinBox|QAbstractSpinBox|QDial)\(")
-    files = [str(file) for file in APP.rglob("*.py") if own.search(file.read_text("utf-8"))]
+    qt_fields = re.compile(r"\b(QComboBox|QSpinBox|QDoubleSpinBox|QAbstractSpinBox|QDial)\(")
+    files = [str(file) for file in APP.rglob("*.py") if qt_fields.search(file.read_text("utf-8"))]
     assert not files
     derived = re.compile(r"^class \w+\((?:QComboBox|Q\w*SpinBox)\)", re.MULTILINE)
     assert not [str(f) for f in APP.rglob("*.py") if derived.search(f.read_text("utf-8"))]

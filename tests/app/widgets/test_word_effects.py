@@ -1,4 +1,4 @@
-"""Words with their effects: picked by the mouse and by the arrow keys."""
+"""Words with their effects: picked by mouse and arrow keys."""
 
 from PySide6.QtCore import Qt
 

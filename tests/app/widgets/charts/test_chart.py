@@ -14,11 +14,11 @@ def test_peaks_and_levels_of_detail_keep_the_extremes():
     y = np.random.default_rng(1).normal(size=1000)
     y[500] = 50.0
     y[10:40] = np.nan
-    at, values = peaks(x, y, 16)
-    assert len(at) == 2 * (1000 // 16) + 1000 % 16
-    assert np.nanmax(values) == 50.0 and at[np.nanargmax(values)] == 500
+    positions, values = peaks(x, y, 16)
+    assert len(positions) == 2 * (1000 // 16) + 1000 % 16
+    assert np.nanmax(values) == 50.0 and positions[np.nanargmax(values)] == 500
     assert np.nanmin(values) == np.nanmin(y)
-    assert (np.diff(at) >= 0).all()
+    assert (np.diff(positions) >= 0).all()
     assert np.isnan(values[2])  # a span without values is a gap
     line = Line("long", np.arange(100_000.0), np.sin(np.arange(100_000.0)))
     assert [len(x) for x, _ in line.levels][-1] < 2048
@@ -27,16 +27,16 @@ def test_peaks_and_levels_of_detail_keep_the_extremes():
 
 
 def test_ticks_of_linear_and_logarithmic_axes_are_round():
-    for ends, expected in (
+    for bounds, expected in (
         ((0, 1), [0, 0.2, 0.4, 0.6, 0.8, 1.0]),
         ((-3, 9), [-2, 0, 2, 4, 6, 8]),
         ((5, 5), []),
     ):
-        assert ticks(*ends) == pytest.approx(expected)
+        assert ticks(*bounds) == pytest.approx(expected)
     assert log_ticks(-5.2, 0.1) == [-5, -4, -3, -2, -1, 0]
     assert log_ticks(-20, 0, 5) == [-20, -15, -10, -5, 0]
-    assert [10**at for at in log_ticks(-1.1, 0.1)] == pytest.approx([0.1, 0.2, 0.5, 1])
-    assert [10**at for at in log_ticks(0.1, 0.2)] == pytest.approx([1.3, 1.4, 1.5])
+    assert [10**tick for tick in log_ticks(-1.1, 0.1)] == pytest.approx([0.1, 0.2, 0.5, 1])
+    assert [10**tick for tick in log_ticks(0.1, 0.2)] == pytest.approx([1.3, 1.4, 1.5])
 
 
 def test_a_series_is_described_with_its_gaps():
@@ -53,16 +53,16 @@ def test_a_chart_is_zoomed_reset_and_read_by_keys(qtbot):
     view.resize(500, 300)
     x = np.arange(1.0, 101.0)
     line = Line("one", x, x**2, key="run")
-    logged = Chart(Axis("Step"), Axis(log=True), (line,))
-    view.show_chart(logged)
+    log_chart = Chart(Axis("Step"), Axis(log=True), (line,))
+    view.show_chart(log_chart)
     assert view.span.high == pytest.approx(4.2)  # decades, with a margin
     view.grab()
-    with qtbot.waitSignal(view.hovered) as pointed:
+    with qtbot.waitSignal(view.hovered) as signal:
         qtbot.keyClick(view, Qt.Key.Key_Right)
-    assert pointed.args[1].startswith("one ")
+    assert signal.args[1].startswith("one ")
     view.zoom(10, 20)
     assert (view.span.left, view.span.right) == (10, 20)
-    view.show_chart(logged)  # new points keep the zoom
+    view.show_chart(log_chart)  # new points keep the zoom
     assert view.span.left == 10
     qtbot.keyClick(view, Qt.Key.Key_Escape)
     assert view.span.left == 1
@@ -72,14 +72,14 @@ def test_a_chart_is_zoomed_reset_and_read_by_keys(qtbot):
 
 def test_long_curves_are_drawn_from_few_points(qtbot, monkeypatch):
     """`python -m benchmarks runs list` measures the frame rate."""
-    drawn: list[int] = []
+    point_counts: list[int] = []
     to_path = pyqtgraph.functions.arrayToQPath
 
-    def counted(x, y, **more):
-        drawn.append(len(x))
-        return to_path(x, y, **more)
+    def count_points(x, y, **options):
+        point_counts.append(len(x))
+        return to_path(x, y, **options)
 
-    monkeypatch.setattr(pyqtgraph.functions, "arrayToQPath", counted)
+    monkeypatch.setattr(pyqtgraph.functions, "arrayToQPath", count_points)
     view = ZoomChart("curves")
     qtbot.addWidget(view)
     view.resize(900, 500)
@@ -90,5 +90,5 @@ def test_long_curves_are_drawn_from_few_points(qtbot, monkeypatch):
     for index in range(5):
         view.zoom(index * 1000, 10_000 * (index + 1))
         view.grab()
-    assert len(drawn) >= 6 * len(lines)
-    assert max(drawn) <= 6 * 900  # points of one curve, for as many columns of pixels
+    assert len(point_counts) >= 6 * len(lines)
+    assert max(point_counts) <= 6 * 900  # per curve, for 900 columns of pixels

@@ -1,4 +1,4 @@
-"""A saved figure: its drawing, its caption and its numbers."""
+"""Saved figures: their drawing, caption and numbers."""
 
 import csv
 import io
@@ -24,7 +24,7 @@ TITLE, CAPTION = "Head 3 <b>&", "Model: tiny. Text: “50 %s, {0}”. 2026-11-21
 
 
 def paint(painter, size):
-    """Red at the left, blue at the right, and a word."""
+    """Red on the left, blue on the right, and a word."""
     half = size.width() / 2
     painter.fillRect(QRectF(0, 0, half, size.height()), RED)
     painter.fillRect(QRectF(half, 0, half, size.height()), BLUE)
@@ -50,13 +50,13 @@ def notices(qtbot) -> Notices:
 
 @pytest.fixture
 def button(qtbot, sample, notices) -> FigureButton:
-    shown = FigureButton(lambda: sample, notices)
-    qtbot.addWidget(shown)
-    return shown
+    button = FigureButton(lambda: sample, notices)
+    qtbot.addWidget(button)
+    return button
 
 
 @pytest.mark.parametrize("scale", [1, 2])
-def test_the_pixels_of_a_png_are_those_of_the_drawing(qapp, sample, scale):
+def test_png_pixels_match_the_drawing(qapp, sample, scale):
     picture = QImage.fromData(figure.png(sample, scale))
     size = figure.sheet_size(sample)
     assert picture.size() == size * scale
@@ -67,15 +67,15 @@ def test_the_pixels_of_a_png_are_those_of_the_drawing(qapp, sample, scale):
         y for y in range(size.height()) if picture.pixelColor(left * scale, y * scale) == RED
     )
     for x, y, colour in ((100, 150, RED), (299, 199, RED), (301, 199, BLUE), (599, 1, BLUE)):
-        at = QPoint((figure.MARGIN + x) * scale, (top + y) * scale)
-        assert picture.pixelColor(at) == colour
+        point = QPoint((figure.MARGIN + x) * scale, (top + y) * scale)
+        assert picture.pixelColor(point) == colour
     paper = picture.pixelColor(QPoint(scale, scale))
     assert paper == print_color(Role.SURFACE)
 
 
-def test_the_texts_of_an_svg_are_texts(qapp, sample):
+def test_svg_texts_are_not_outlines(qapp, sample):
     drawing = figure.svg(sample).decode("utf-8")
-    assert "sans-serif" in drawing, "our font is installed nowhere else"
+    assert "sans-serif" in drawing, "our font is not installed elsewhere"
     assert "<title>Head 3 &lt;b&gt;&amp;</title>" in drawing
     texts = " ".join(re.findall(r"<text[^>]*>([^<]*)</text>", drawing))
     assert "##word" in texts
@@ -95,24 +95,24 @@ def test_a_pdf_is_one_page_of_the_sheet_size(qapp, sample):
     assert float(box[1]) == pytest.approx(size.width() * 0.75, abs=1)
     assert float(box[2]) == pytest.approx(size.height() * 0.75, abs=1)
     streams = re.findall(rb"stream\r?\n(.*?)endstream", content, re.DOTALL)
-    drawn = b"".join(_inflated(stream) for stream in streams)
-    assert b"1 0 0 scn" in drawn  # red
-    assert b"Tj" in drawn or b"TJ" in drawn  # texts are texts
+    drawing = b"".join(_inflate(stream) for stream in streams)
+    assert b"1 0 0 scn" in drawing  # red
+    assert b"Tj" in drawing or b"TJ" in drawing  # texts, not outlines
 
 
-def _inflated(stream: bytes) -> bytes:
+def _inflate(stream: bytes) -> bytes:
     try:
         return zlib.decompressobj().decompress(stream)
     except zlib.error:
         return b""
 
 
-def test_an_array_is_saved_bit_for_bit_and_a_table_keeps_every_digit_and_letter(sample):
+def test_arrays_and_tables_are_saved_exactly(sample):
     assert np.array_equal(np.load(io.BytesIO(figure.npy(sample.array))), NUMBERS)
-    read = list(csv.reader(io.StringIO(figure.csv_text(rows()))))
-    assert read[0] == ["from", "to", "weight"]
-    assert read[1][1] == 'b "c"'
-    assert np.float32(read[2][2]) == NUMBERS[1, 0]
+    cells = list(csv.reader(io.StringIO(figure.csv_text(rows()))))
+    assert cells[0] == ["from", "to", "weight"]
+    assert cells[1][1] == 'b "c"'
+    assert np.float32(cells[2][2]) == NUMBERS[1, 0]
     table = Table(("token", "p"), [("=1+1", -0.5)])
     assert figure.csv_text(table).splitlines()[1] == "'=1+1,-0.5"
     assert figure.csv_text(table, raw=True).splitlines()[1] == "=1+1,-0.5"
@@ -133,7 +133,7 @@ def test_every_format_is_saved_with_a_notice(qtbot, button, notices, sample, tmp
     path = tmp_path / f"kept.{FORMATS[key][0]}"
     button.save(key, path, sample)
     qtbot.waitUntil(lambda: bool(notices.shown), timeout=20_000)
-    assert path.read_bytes() == FORMATS[key][1](sample) or key == "pdf"  # which holds the time
+    assert path.read_bytes() == FORMATS[key][1](sample) or key == "pdf"  # a PDF has a timestamp
     assert path.stat().st_size > 0
     assert str(path) in notices.shown[0].problem
 
@@ -145,7 +145,7 @@ def test_a_write_error_is_shown_with_advice(qtbot, button, notices, sample, tmp_
     assert "x.png could not be written" in notices.shown[0].problem
 
 
-def test_the_picture_with_its_caption_and_the_numbers_are_copied(qtbot, button, notices):
+def test_the_picture_and_its_numbers_are_copied(qtbot, button, notices):
     button.menu().aboutToShow.emit()
     button.actions_by_key["copy"].trigger()
     qtbot.waitUntil(lambda: bool(notices.shown), timeout=20_000)
@@ -158,24 +158,24 @@ def test_the_picture_with_its_caption_and_the_numbers_are_copied(qtbot, button, 
     assert QGuiApplication.clipboard().text().splitlines()[0] == "from\tto\tweight"
 
 
-def test_missing_parts_of_a_figure_cannot_be_chosen(qtbot, notices):
-    shown = [None]
-    button = FigureButton(lambda: shown[0], notices)
+def test_actions_on_missing_parts_are_disabled(qtbot, notices):
+    figures = [None]
+    button = FigureButton(lambda: figures[0], notices)
     qtbot.addWidget(button)
     button.menu().aboutToShow.emit()
     assert not any(action.isEnabled() for action in button.actions_by_key.values())
-    shown[0] = Figure("x", "t", "", QSize(10, 10), paint)
+    figures[0] = Figure("x", "t", "", QSize(10, 10), paint)
     button.menu().aboutToShow.emit()
-    can = {key for key, action in button.actions_by_key.items() if action.isEnabled()}
-    assert can == {"copy", "png", "png2", "svg", "pdf"}
+    enabled = {key for key, action in button.actions_by_key.items() if action.isEnabled()}
+    assert enabled == {"copy", "png", "png2", "svg", "pdf"}
 
 
 def test_a_right_click_opens_the_menu_and_a_save_dialog(qtbot, button, tmp_path, monkeypatch):
-    drawn = QLabel("drawn")
-    qtbot.addWidget(drawn)
-    button.offer_on(drawn)
-    drawn.show()
-    drawn.customContextMenuRequested.emit(QPoint(1, 1))
+    label = QLabel("picture")
+    qtbot.addWidget(label)
+    button.offer_on(label)
+    label.show()
+    label.customContextMenuRequested.emit(QPoint(1, 1))
     qtbot.waitUntil(button.menu().isVisible, timeout=5000)
     button.menu().close()
     monkeypatch.chdir(tmp_path)
@@ -186,7 +186,7 @@ def test_a_right_click_opens_the_menu_and_a_save_dialog(qtbot, button, tmp_path,
     dialog.close()
 
 
-def test_numbers_have_the_digits_that_float32_holds():
+def test_numbers_keep_the_precision_of_float32():
     values = np.random.default_rng(1).random(200).astype(np.float32)
     text = figure.csv_text(Table(("value",), [(float(value),) for value in values]))
     words = text.split()[1:]

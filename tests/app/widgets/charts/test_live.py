@@ -1,4 +1,4 @@
-"""Curves show what was measured, gaps included, and say it in words."""
+"""Live curves: points, gaps, crosshair, legend and descriptions."""
 
 import math
 
@@ -28,7 +28,6 @@ def curve(qtbot) -> LiveChart:
 
 
 def drawn_points(curve: LiveChart, name: str) -> tuple[np.ndarray, np.ndarray]:
-    """The points that the plot was given."""
     curve.draw_now()
     x, y = curve.plot.item(name).getOriginalDataset()
     return x, y
@@ -45,24 +44,27 @@ def test_points_are_drawn_added_and_replaced_after_a_resume(curve):
     assert curve.series("loss").values.tolist() == [4.0, 3.0, 2.5, 1.5]
 
 
-def test_the_crosshair_shows_the_values_known_at_its_step(qtbot, curve):
+def test_the_crosshair_shows_the_latest_values_at_its_step(qtbot, curve):
     curve.set_series("training", range(1, 101), [1 / step for step in range(1, 101)])
     curve.set_series("validation", [41, 81], [0.5, 0.25])
     curve.draw_now()
-    values = lambda: [entry.value for entry in curve.legend.entries]  # noqa: E731
-    with qtbot.waitSignal(curve.step_hovered) as looked:
+
+    def values() -> list[str]:
+        return [entry.value for entry in curve.legend.entries]
+
+    with qtbot.waitSignal(curve.step_hovered) as signal:
         curve.plot.hovered.emit(50.2)
-    assert looked.args == [50.2]
+    assert signal.args == [50.2]
     assert curve.readout.full_text() == "step 50"
-    assert values() == ["0.0200", "0.5000 (step 41)"], "not that of step 81"
+    assert values() == ["0.0200", "0.5000 (step 41)"], "not the value of step 81"
     curve.plot.hovered.emit(40.0)
     assert values() == ["0.0250", "no value yet"]
     curve.plot.hovered.emit(float("nan"))
-    assert values() == ["0.0100", "0.2500"], "the last values when nobody points"
+    assert values() == ["0.0100", "0.2500"], "the last values without a pointer"
     assert curve.readout.full_text() == ""
 
 
-def test_a_single_series_is_read_in_the_heading_by_mouse_and_keys(curve, qtbot):
+def test_a_single_series_is_read_out_in_the_heading(curve, qtbot):
     curve.set_series("loss", [0, 10, 20], [3.0, 2.0, 1.0])
     curve.draw_now()
     for step, text in ((11.0, "step 11: 2.0000 (step 10)"), (10.0, "step 10: 2.0000")):
@@ -84,7 +86,7 @@ def test_a_single_series_is_read_in_the_heading_by_mouse_and_keys(curve, qtbot):
 
 
 @pytest.mark.parametrize("width", [320, 480, 900])
-def test_every_value_fits(curve, width):
+def test_legend_entries_fit_without_overlap(curve, width):
     curve.resize(width, 300)
     for name in ("accuracy", "F1", "macro F1", "micro F1", "weighted F1"):
         curve.set_series(name, [10, 20], [0.7, 0.8])
@@ -96,10 +98,10 @@ def test_every_value_fits(curve, width):
     assert not any(a.intersects(b) for n, a in enumerate(boxes) for b in boxes[n + 1 :])
     lines = {box.top() for box in boxes}
     curve.plot.hovered.emit(float("nan"))
-    assert {box.top() for box in curve.legend.boxes()} == lines, "reading moves nothing"
+    assert {box.top() for box in curve.legend.boxes()} == lines, "entries do not move"
 
 
-def test_an_empty_curve_says_why_and_others_are_described_in_words(curve):
+def test_curves_are_described_and_empty_ones_say_why(curve):
     assert curve.accessibleDescription() == "No values yet"
     curve.set_empty_text("The run ended before its first step.")
     curve.draw_now()
@@ -118,7 +120,7 @@ def test_an_empty_curve_says_why_and_others_are_described_in_words(curve):
     assert_accessible(curve)
 
 
-def test_axes_have_ticks_and_omit_or_clip_what_does_not_fit(curve):
+def test_axes_have_ticks_omit_zero_on_a_log_scale_and_clip_outliers(curve):
     curve.set_series("loss", [0, 25_000], [0.25, 0.31])
     curve.draw_now()
     left, bottom = (curve.plot.getAxis(side) for side in ("left", "bottom"))
@@ -175,7 +177,7 @@ def test_series_differ_in_more_than_colour_and_markup_is_literal(curve):
     assert "<b>one</b>\t0.0\t0.0" in csv_text(figure.table(), "\t")
 
 
-def test_a_window_shows_the_last_steps_and_new_points_do_not_move_a_zoom(curve):
+def test_a_step_window_follows_new_points_and_a_zoom_does_not(curve):
     curve.set_series("loss", range(100), [1.0] * 100)
     curve.draw_now()
     curve.plot.setXRange(10, 20)
@@ -191,12 +193,12 @@ def test_a_window_shows_the_last_steps_and_new_points_do_not_move_a_zoom(curve):
     assert first == pytest.approx(899, abs=5) and last == pytest.approx(999, abs=5)
 
 
-def test_a_million_points_are_drawn_in_time(qtbot, curve):
+def test_a_million_points_do_not_block_the_window(qtbot, curve):
     steps = np.arange(1_000_000)
     curve.set_series("loss", steps, np.sin(steps / 1e4))
     for number in range(5):
         curve.append("loss", [1_000_000 + number], [0.0])
-        qtbot.wait(30)  # the watchdog fails a stretch that takes too long
+        qtbot.wait(30)  # the watchdog fails if this blocks too long
     assert len(curve.series("loss")) == 1_000_005
 
 

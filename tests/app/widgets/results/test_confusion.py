@@ -8,7 +8,7 @@ from PySide6.QtGui import QFontMetricsF
 from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
-from app.pages.runs.compare.scores_tab import interval_text as of_a_run
+from app.pages.runs.compare.scores_tab import interval_text as run_interval_text
 from app.theme import SPACE
 from app.widgets.charts import figure
 from app.widgets.results.confusion import (
@@ -41,7 +41,7 @@ def picture(qtbot: QtBot) -> ConfusionPicture:
     return picture
 
 
-def middle(matrix: Matrix, row: int, column: int) -> QPoint:
+def center(matrix: Matrix, row: int, column: int) -> QPoint:
     left, top, side = layout(matrix)
     x = left - 10 if column < 0 else left + (column + 0.5) * side
     y = top - 6 if row < 0 else top + (row + 0.5) * side
@@ -54,13 +54,12 @@ def sentences(conditions: Conditions) -> list[str]:
 
 def test_a_click_or_key_selects_a_cell_a_row_or_a_column(qtbot):
     widget, chosen = picture(qtbot), []
-    widget.chosen.connect(lambda some: chosen.append(sentences(some)))
+    widget.chosen.connect(lambda conditions: chosen.append(sentences(conditions)))
     for row, column in ((0, 1), (1, -1), (-1, 1)):
         QTest.mouseClick(
-            widget.matrix, Qt.MouseButton.LeftButton, pos=middle(widget.matrix, row, column)
+            widget.matrix, Qt.MouseButton.LeftButton, pos=center(widget.matrix, row, column)
         )
     assert chosen == [["gold is “a”", "predicted is “b”"], ["gold is “b”"], ["predicted is “b”"]]
-    widget = picture(qtbot)
     widget = picture(qtbot)
     QTest.keyClick(widget.matrix, Qt.Key.Key_Right)
     text = widget.matrix.accessibleDescription()
@@ -70,18 +69,18 @@ def test_a_click_or_key_selects_a_cell_a_row_or_a_column(qtbot):
     assert widget.matrix.accessibleDescription() == "Predicted “b”: 3 row(s)"
 
 
-def test_names_wider_than_a_cell_are_rotated_and_complete(qtbot):
+def test_names_wider_than_a_cell_are_rotated_and_not_cut(qtbot):
     labels = ("animals and plants", "games and sport", "religion and myth")
     gold = list(labels) * 2
     widget = picture(qtbot)
-    flat = layout(widget.matrix)[1]
-    measured = classified(gold, gold, labels=labels, text=[""] * 6)
-    widget.show_measured(ConfusionPicture.measure(measured))
+    unrotated_top = layout(widget.matrix)[1]
+    predictions = classified(gold, gold, labels=labels, text=[""] * 6)
+    widget.show_measured(ConfusionPicture.measure(predictions))
     metrics = QFontMetricsF(font("small"))
     widest = max(metrics.horizontalAdvance(name) for name in labels)
     _, top, side = layout(widget.matrix)
-    assert top - TITLE - SPACE >= widest > side > 0 and top > flat
-    assert widget.matrix.cell_at(middle(widget.matrix, -1, 1)) == (-1, 1)
+    assert top - TITLE - SPACE >= widest > side > 0 and top > unrotated_top
+    assert widget.matrix.cell_at(center(widget.matrix, -1, 1)) == (-1, 1)
     figure = widget.figure()
     assert figure is not None and figure.size.height() > figure.size.width() - 20
     many = tuple(f"animals and plants {n}" for n in range(12))
@@ -89,7 +88,7 @@ def test_names_wider_than_a_cell_are_rotated_and_complete(qtbot):
         ConfusionPicture.measure(classified(list(many), list(many), labels=many, text=[""] * 12))
     )
     left, top, side = layout(widget.matrix)
-    assert top == flat, "no room for turned names: cells come first"
+    assert top == unrotated_top, "no space for rotated names: cells come first"
     numbered = metrics.horizontalAdvance("12 animals and plants 11")
     assert left >= min(TITLE + numbered, 0.34 * 400) and side >= metrics.horizontalAdvance("12")
     assert not widget.grab().isNull()
@@ -113,16 +112,16 @@ def test_the_labels_with_most_mistakes_are_shown():
     assert sorted(shown) == shown.tolist()
 
 
-def test_a_label_has_its_intervals_and_a_cell_selects_the_rows_behind_it(qtbot):
+def test_a_label_has_intervals_and_its_cells_select_rows(qtbot):
     picture, chosen = LabelTablePicture(), []
     qtbot.addWidget(picture)
     picture.show_measured(LabelTablePicture.measure(EXAMPLES))
-    picture.chosen.connect(lambda some: chosen.append(sentences(some)))
+    picture.chosen.connect(lambda conditions: chosen.append(sentences(conditions)))
     cells = [picture.model.index(0, column).data() for column in range(5)]
     assert cells[0] == "a"
     assert cells[2].startswith("50.0 (") and " to " in cells[2]
     shown = [picture.model.index(0, 2).data(role) for role in (VALUE, ENDS)]
-    assert cells[2] == f"{shown[0]} ({shown[1]})", "above one another on the screen"
+    assert cells[2] == f"{shown[0]} ({shown[1]})", "on two lines in the cell"
     assert cells[4] == "2"
     for column in (1, 2, 4):
         picture.table.chosen.emit(picture.model.index(0, column))
@@ -135,14 +134,14 @@ def test_a_label_has_its_intervals_and_a_cell_selects_the_rows_behind_it(qtbot):
 
 
 def test_scores_have_a_single_notation():
-    lopsided = Interval(1 / 18, 0.0099, 0.2576)
-    assert with_ends(lopsided, per_cent) == "5.6 (1.0 to 25.8)"
-    assert score_text(lopsided, is_share=True) == "5.6 (1.0 to 25.8)"
+    asymmetric = Interval(1 / 18, 0.0099, 0.2576)
+    assert with_ends(asymmetric, per_cent) == "5.6 (1.0 to 25.8)"
+    assert score_text(asymmetric, is_share=True) == "5.6 (1.0 to 25.8)"
     assert score_text(Interval(-0.1, -0.3, 0.1), is_share=False) == "-0.100 (-0.300 to 0.100)"
     assert score_text(Interval(0.5, math.nan, math.nan), is_share=True) == "50.0"
     assert score_text(UNKNOWN, is_share=False) == "–"
-    assert interval_text(lopsided) == "5.6 %, 95 % interval 1.0 % to 25.8 %"
-    assert of_a_run("validation_accuracy", lopsided) == "1.0 % to 25.8 %"
+    assert interval_text(asymmetric) == "5.6 %, 95 % interval 1.0 % to 25.8 %"
+    assert run_interval_text("validation_accuracy", asymmetric) == "1.0 % to 25.8 %"
     assert with_ends(UNKNOWN, per_cent) == "–"
     assert with_ends(Interval(0.5, math.nan, math.nan), per_cent) == "50.0"
 
@@ -150,7 +149,7 @@ def test_scores_have_a_single_notation():
 def test_label_columns_fit_a_small_window(qtbot):
     picture = LabelTablePicture()
     qtbot.addWidget(picture)
-    picture.resize(384, 300)  # as the pictures in a window of 1100 px
+    picture.resize(384, 300)  # width of pictures in a window of 1100 px
     picture.show()
     picture.show_measured(LabelTablePicture.measure(EXAMPLES))
     header = picture.table.horizontalHeader()
@@ -163,7 +162,7 @@ def test_label_columns_fit_a_small_window(qtbot):
         assert header.sectionSize(column) >= picture.table.sizeHintForColumn(column)
 
 
-def test_a_cell_of_the_table_is_chosen_once_by_a_click_and_by_a_key(qtbot):
+def test_a_table_cell_is_chosen_once_by_click_or_key(qtbot):
     picture, chosen = LabelTablePicture(), []
     qtbot.addWidget(picture)
     picture.resize(500, 300)

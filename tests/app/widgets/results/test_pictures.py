@@ -121,7 +121,7 @@ def test_every_picture_is_measured_shown_and_saved(qtbot):
         assert len(set(keys)) == len(keys)
 
 
-def test_masked_tokens_are_grouped_by_frequency_and_the_worst_named(qtbot):
+def test_masked_tokens_are_grouped_by_frequency_and_the_worst_listed(qtbot):
     lines = FrequencyPicture.measure(EXAMPLES["pretraining"]).lines
     assert [(line.group.count, line.group.score.value) for line in lines] == [(20, 0.0), (20, 1.0)]
     assert [line.name for line in lines] == ["1 – 9", "1,000 – 9,999"]
@@ -138,7 +138,7 @@ def test_masked_tokens_are_grouped_by_frequency_and_the_worst_named(qtbot):
     assert other.table.isColumnHidden(LOSS), "no losses"
 
 
-def test_a_line_selects_as_many_rows_as_it_names(qtbot):
+def test_a_line_selects_as_many_rows_as_it_counts(qtbot):
     for task, kind in PICTURES:
         if not issubclass(kind, GroupPicture):
             continue
@@ -182,13 +182,13 @@ def test_the_threshold_is_moved_by_keyboard_and_by_mouse(qtbot):
     assert picture.threshold == pytest.approx(0.65)  # between the rows of 0.7 and of 0.6
 
 
-def test_the_threshold_is_moved_on_the_pr_and_the_roc_curve_too(qtbot):
+def test_the_threshold_is_moved_on_the_pr_and_roc_curves(qtbot):
     picture = ThresholdPicture()
     qtbot.addWidget(picture)
     picture.show_measured(ThresholdPicture.measure(EXAMPLES["text_classification"]))
     picture.view.moved.emit(0.65)
     picture.form.group.button(1).click()
-    assert picture.view.threshold == 1.0  # all with the label are at or above it
+    assert picture.view.threshold == 1.0  # recall: all rows with the label are selected
     picture.view.moved.emit(0.5)
     assert picture.threshold == pytest.approx(0.8)
     text = picture.note.text()
@@ -196,7 +196,7 @@ def test_the_threshold_is_moved_on_the_pr_and_the_roc_curve_too(qtbot):
     picture.form.group.button(2).click()
     assert picture.view.threshold == 0.0
     picture.view.moved.emit(0.5)
-    assert picture.threshold == pytest.approx(0.6)  # the next one has both of the others
+    assert picture.threshold == pytest.approx(0.6)  # the next lower one selects both negatives
     text = picture.note.text()
     assert "Area under the ROC curve 100.0 %" in text and "precision 66.7 %" in text
     QTest.keyClick(picture.view, Qt.Key.Key_Right)
@@ -205,7 +205,7 @@ def test_the_threshold_is_moved_on_the_pr_and_the_roc_curve_too(qtbot):
     assert picture.threshold == pytest.approx(0.65) and picture.form.choice() == 2
 
 
-def decided(picture: ResultPicture) -> list[Any]:
+def record_decisions(picture: ResultPicture) -> list[Any]:
     """The default settings with each change that a picture emits."""
     decisions: list[Any] = []
     picture.decided.connect(lambda change: decisions.append(change(PredictionSettings())))
@@ -215,19 +215,19 @@ def decided(picture: ResultPicture) -> list[Any]:
 def test_a_threshold_is_applied_to_predictions_and_reset(qtbot):
     picture = ThresholdPicture()
     qtbot.addWidget(picture)
-    decisions = decided(picture)
+    decisions = record_decisions(picture)
     picture.show_measured(ThresholdPicture.measure(EXAMPLES["text_classification"]))
     assert not picture.use.isEnabled() and picture.reset.isHidden() and picture.use_best.isHidden()
     picture.view.moved.emit(0.75)
     picture.use.click()
     assert decisions[-1] == PredictionSettings(threshold=0.75)
-    picture.label.setCurrentIndex(1)  # “bad”: the same threshold from the other side
+    picture.label.setCurrentIndex(1)  # “bad”: the complementary threshold
     picture.view.moved.emit(0.75)
     picture.use.click()
     assert decisions[-1].threshold == pytest.approx(0.25)
-    at = EXAMPLES["text_classification"]
+    example = EXAMPLES["text_classification"]
     settings = {"temperature": 1.0, "threshold": 0.75}
-    predictions = Predictions(at.info.model_copy(update={"settings": settings}), at.table)
+    predictions = Predictions(example.info.model_copy(update={"settings": settings}), example.table)
     picture.show_measured(ThresholdPicture.measure(predictions))
     assert picture.label.currentText() == "bad" and picture.threshold == pytest.approx(0.25)
     assert "predicts it from 25.0 % on" in picture.note.text()
@@ -238,30 +238,30 @@ def test_a_threshold_is_applied_to_predictions_and_reset(qtbot):
 def test_all_labels_get_the_threshold_of_their_best_f1(qtbot):
     picture = ThresholdPicture()
     qtbot.addWidget(picture)
-    decisions = decided(picture)
+    decisions = record_decisions(picture)
     picture.show_measured(ThresholdPicture.measure(EXAMPLES["multi_label"]))
     picture.use_best.click()
     assert decisions[-1].thresholds == best_thresholds(EXAMPLES["multi_label"])
-    of_three = classified(["a", "b"], ["a", "c"], ("a", "b", "c"), [[1, 0, 0], [0, 0.4, 0.6]])
-    picture.show_measured(ThresholdPicture.measure(of_three))
-    assert picture.use.isHidden()  # the most likely of three is predicted
+    three_labels = classified(["a", "b"], ["a", "c"], ("a", "b", "c"), [[1, 0, 0], [0, 0.4, 0.6]])
+    picture.show_measured(ThresholdPicture.measure(three_labels))
+    assert picture.use.isHidden()  # three labels have no threshold
 
 
 def test_a_temperature_is_applied_and_reset(qtbot):
     picture = ReliabilityPicture()
     qtbot.addWidget(picture)
-    decisions = decided(picture)
-    sure = [[0.99, 0.01], [0.01, 0.99]] * 10
+    decisions = record_decisions(picture)
+    scores = [[0.99, 0.01], [0.01, 0.99]] * 10
     gold = ["bad", "good", "good", "bad", "bad"] * 4
-    overconfident = classified(gold, ["bad", "good"] * 10, scores=sure)
+    overconfident = classified(gold, ["bad", "good"] * 10, scores=scores)
     picture.show_measured(ReliabilityPicture.measure(overconfident))
     assert not picture.use.isHidden() and picture.off.isHidden()
     assert "With a temperature of " in picture.note.text()
     picture.use.click()
     fitted = with_temperature(PredictionSettings(), overconfident)
     assert fitted is not None and decisions[-1].temperature == pytest.approx(fitted.temperature)
-    at = {"temperature": fitted.temperature}
-    facts = overconfident.info.model_copy(update={"settings": at})
+    settings = {"temperature": fitted.temperature}
+    facts = overconfident.info.model_copy(update={"settings": settings})
     scaled = probabilities_at(to_logits(overconfident.scores), fitted.temperature)
     after = classified(gold, ["bad", "good"] * 10, scores=scaled.tolist())
     picture.show_measured(ReliabilityPicture.measure(Predictions(facts, after.table)))
@@ -273,7 +273,7 @@ def test_a_temperature_is_applied_and_reset(qtbot):
 def test_the_no_answer_threshold_is_moved_and_applied(qtbot):
     picture, chosen = NoAnswerPicture(), []
     qtbot.addWidget(picture)
-    decisions = decided(picture)
+    decisions = record_decisions(picture)
     picture.chosen.connect(chosen.append)
     picture.show_measured(NoAnswerPicture.measure(EXAMPLES["question_answering"]))
     assert not picture.use.isEnabled() and "The model uses 0.00" in picture.note.text()
@@ -287,7 +287,7 @@ def test_the_no_answer_threshold_is_moved_and_applied(qtbot):
     assert picture.threshold < 0.1
 
 
-def test_a_click_in_a_chart_finds_the_zone_below_it(qtbot):
+def test_a_click_in_a_chart_presses_the_zone_under_it(qtbot):
     view = ZoneChart("chart")
     qtbot.addWidget(view)
     view.resize(460, 200)
@@ -301,20 +301,20 @@ def test_a_click_in_a_chart_finds_the_zone_below_it(qtbot):
 
 
 class RecordingPainter(QPainter):
-    """Paints, and notes each text with its place."""
+    """Records each painted text with its rectangle."""
 
     def __init__(self, device: QImage) -> None:
         super().__init__(device)
-        self.texts: list[tuple[str, QRectF, bool]] = []  # upright or not
+        self.texts: list[tuple[str, QRectF, bool]] = []  # last: is rotated
 
-    def drawText(self, place: QRectF, flags: object, text: str) -> None:
-        drawn_rect = self.boundingRect(place, flags, text)
+    def drawText(self, rect: QRectF, flags: object, text: str) -> None:
+        drawn_rect = self.boundingRect(rect, flags, text)
         self.texts.append((text, drawn_rect, self.transform().isRotating()))
-        super().drawText(place, flags, text)
+        super().drawText(rect, flags, text)
 
 
 @pytest.mark.parametrize("size", [(200, 88), (200, 120), (420, 300)])
-def test_the_labels_of_an_axis_never_cover_one_another(qtbot, size):
+def test_axis_labels_never_overlap(qtbot, size):
     line = Line("", np.array([0.0, 1.0]), np.array([0.0, 1.0]))
     x, y = Axis("Predicted number", (0, 1)), Axis("Share of the rows", (0, 1))
     chart = Chart(x, y, (line,))
@@ -324,9 +324,9 @@ def test_the_labels_of_an_axis_never_cover_one_another(qtbot, size):
     paint(painter, Frame(QRectF(image.rect()), chart, font), print_color, font)
     painter.end()
     assert {text for text, _, _ in painter.texts} >= {"0", "1", x.title}
-    flat = [rect for text, rect, turned in painter.texts if text != x.title and not turned]
-    assert len(flat) >= 4
-    for number, area in enumerate(flat):
-        assert not any(area.intersects(other) for other in flat[number + 1 :])
-    (title,) = [(text, place) for text, place, turned in painter.texts if turned]
+    upright = [rect for text, rect, rotated in painter.texts if text != x.title and not rotated]
+    assert len(upright) >= 4
+    for number, area in enumerate(upright):
+        assert not any(area.intersects(other) for other in upright[number + 1 :])
+    (title,) = [(text, rect) for text, rect, rotated in painter.texts if rotated]
     assert title[1].width() <= size[1] and title[0][:5] == y.title[:5]
