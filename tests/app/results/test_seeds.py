@@ -17,7 +17,7 @@ from engine.results.predictions import Predictions, read_predictions
 from engine.results.store import predictions_file
 from engine.runs.folder import RunFolder
 from tests.app.results.test_view import GOLD, PREDICTED, TEXTS, open_results, results_source
-from tests.engine.cli.test_results import of_seeds
+from tests.engine.cli.test_results import write_seeds
 from tests.engine.results.made import classified
 from tests.engine.training import small
 
@@ -37,8 +37,8 @@ def runs(studio, tmp_path) -> Runs:
     """Two jobs, each with three finished runs and a stopped one, in the record and as the folders
     that `train` writes."""
     job = small.classifying(tmp_path, epochs=1)
-    of_seeds(tmp_path / "first", job, FIRST_SCORES, unfinished=4)
-    of_seeds(tmp_path / "second", slower(job), SECOND_SCORES, unfinished=4)
+    write_seeds(tmp_path / "first", job, FIRST_SCORES, unfinished=4)
+    write_seeds(tmp_path / "second", slower(job), SECOND_SCORES, unfinished=4)
     runs: Runs = {}
     with studio.record.session() as session:
         for name in ("first", "second"):

@@ -24,44 +24,45 @@ def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(applying, "CHUNK_ROWS", 10)
 
 
-def make_request(model: FineTuned, out: Path, **more: object) -> Apply:
+def make_request(model: FineTuned, out: Path, **settings: object) -> Apply:
     source = FileInput(path=model.file, reading=model.reading, mapping=model.mapping)
     return Apply.model_validate(
-        {"checkpoint": model.checkpoint, "given": source, "out": out} | more
+        {"checkpoint": model.checkpoint, "given": source, "out": out} | settings
     )
 
 
-def at_once(model: FineTuned) -> tuple[Rows, list[dict[str, object]]]:
-    """The rows of the file as a task reads them all together, and what the model says of them."""
+def predict_all(model: FineTuned) -> tuple[Rows, list[dict[str, object]]]:
+    """The rows of the file and their predictions, made in one pass."""
     table = read(model.file, model.reading)
-    every = list(table)
-    cells = {name: [row.cells[n] for row in every] for n, name in enumerate(table.columns)}
+    lines = list(table)
+    cells = {name: [row.cells[n] for row in lines] for n, name in enumerate(table.columns)}
     rows = Rows.from_columns(model.mapping, cells)
     return rows, Predictor(model.checkpoint).predict(rows)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_chunks_have_the_predictions_of_the_whole(tuned, tmp_path, small_chunks, kind):
-    model, answers = tuned(kind), []
+def test_chunked_predictions_equal_those_of_one_pass(tuned, tmp_path, small_chunks, kind):
+    model, progress = tuned(kind), []
     answer = apply(
-        make_request(model, tmp_path / "out.jsonl"), Predictor(model.checkpoint), answers.append
+        make_request(model, tmp_path / "out.jsonl"), Predictor(model.checkpoint), progress.append
     )
-    rows, expected = at_once(model)
+    rows, expected = predict_all(model)
     content = [json.loads(line) for line in answer.out.read_text().splitlines()]
     assert answer.rows == len(rows) == len(content) > 20
     names = list(read(model.file, model.reading).columns)
     assert list(content[0])[: len(names)] == names and answer.prediction in content[0]
-    part = answer.prediction if answer.prediction in expected[0] else answer.prediction[10:]
-    same = [f[answer.prediction] == s[part] for f, s in zip(content, expected, strict=True)]
+    key = answer.prediction if answer.prediction in expected[0] else answer.prediction[10:]
+    equal = [row[answer.prediction] == e[key] for row, e in zip(content, expected, strict=True)]
     number = {"regression": "number", "sentence_similarity": "cosine"}.get(kind)
     if number is not None:
-        assert [f[number] for f in content] == pytest.approx(
-            [s[number] for s in expected], abs=1e-4
+        assert [row[number] for row in content] == pytest.approx(
+            [e[number] for e in expected], abs=1e-4
         )
     else:
-        assert all(same)
+        assert all(equal)
     assert (
-        answers[-2].stage == f"{len(rows)} rows predicted" and answers[-2].done == answers[-2].total
+        progress[-2].stage == f"{len(rows)} rows predicted"
+        and progress[-2].done == progress[-2].total
     )
     assert not chunk_folder(answer.out).exists()
 
@@ -71,23 +72,24 @@ def test_truncation_is_counted_over_all_chunks(tuned, tmp_path, small_chunks, ki
     model = tuned(kind)
     short = apply(make_request(model, tmp_path / "short.jsonl"), Predictor(model.checkpoint))
     assert short.notes == ()
-    in_windows = kind == "question_answering"  # which leave no passage out
-    most = 16 if in_windows else 8
-    long = apply(make_request(model, tmp_path / "long.jsonl"), Predictor(model.checkpoint, most))
+    in_windows = kind == "question_answering"  # which cover the whole passage
+    max_length = 16 if in_windows else 8
+    predictor = Predictor(model.checkpoint, max_length)
+    long = apply(make_request(model, tmp_path / "long.jsonl"), predictor)
     if in_windows:
         assert long.notes == ()
         return
     (note,) = long.notes
-    full = int(note.split()[0])
+    count = int(note.split()[0])
     assert note.endswith("with 8 tokens or more, of which only 8 are read.")
-    assert full >= long.rows if kind == "multiple_choice" else 0 < full <= 2 * long.rows
+    assert count >= long.rows if kind == "multiple_choice" else 0 < count <= 2 * long.rows
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".tsv", ".parquet", ".xlsx"])
 def test_the_result_has_every_column_and_marks_uncertain_rows(tuned, tmp_path, suffix):
     model = tuned("text_classification")
     out = tmp_path / f"out{suffix}"
-    probabilities = [item["probability"] for item in at_once(model)[1]]
+    probabilities = [item["probability"] for item in predict_all(model)[1]]
     threshold = sorted(probabilities)[len(probabilities) // 2]
     answer = apply(make_request(model, out, threshold=threshold), Predictor(model.checkpoint))
     names = ["text", "label", "predicted_label", "probability", "p(bad)", "p(good)", "unsure"]
@@ -106,25 +108,25 @@ def test_the_result_has_every_column_and_marks_uncertain_rows(tuned, tmp_path, s
 def test_an_interrupted_file_resumes_after_the_last_chunk(tuned, tmp_path, small_chunks):
     model = tuned("text_classification")
     predictor = Predictor(model.checkpoint)
-    whole = apply(make_request(model, tmp_path / "whole.csv"), predictor)
-    request, done = make_request(model, tmp_path / "out.csv", resume=True), list[int]()
+    uninterrupted = apply(make_request(model, tmp_path / "whole.csv"), predictor)
+    request, counts = make_request(model, tmp_path / "out.csv", resume=True), list[int]()
 
     class Killed(BaseException):
         pass
 
-    def die(_: object) -> None:
+    def interrupt(_: object) -> None:
         if len(list(chunk_folder(request.out).glob("chunk-*"))) == 3:
             raise Killed
 
     with pytest.raises(Killed):
-        apply(request, predictor, die)
+        apply(request, predictor, interrupt)
     assert not request.out.exists() and stored_rows(request) == 30
     predict = predictor.predict
-    predictor.predict = lambda rows, progress: done.append(len(rows)) or predict(rows, progress)
-    again = apply(request, predictor)
-    assert sum(done) == whole.rows - 30
-    assert again.out.read_bytes() == whole.out.read_bytes()
-    assert again.rows == whole.rows and stored_rows(request) == 0
+    predictor.predict = lambda rows, progress: counts.append(len(rows)) or predict(rows, progress)
+    resumed = apply(request, predictor)
+    assert sum(counts) == uninterrupted.rows - 30
+    assert resumed.out.read_bytes() == uninterrupted.out.read_bytes()
+    assert resumed.rows == uninterrupted.rows and stored_rows(request) == 0
 
 
 def test_foreign_chunks_are_not_resumed_and_are_deleted(tuned, tmp_path, small_chunks):
@@ -154,30 +156,30 @@ def test_another_threshold_reuses_the_chunks(tuned, tmp_path, small_chunks, monk
             apply(request, predictor)
     assert stored_rows(request) == 96
     monkeypatch.setattr(predictor, "predict", None)
-    more = request.model_copy(update={"threshold": None})
-    assert apply(more, predictor).unsure is None
+    changed = request.model_copy(update={"threshold": None})
+    assert apply(changed, predictor).unsure is None
 
 
-def test_the_first_rows_are_those_of_the_whole(tuned, tmp_path):
+def test_predict_first_matches_the_first_rows_of_the_file(tuned, tmp_path):
     model = tuned("token_classification")
     request = make_request(model, tmp_path / "out.csv", threshold=0.5)
-    first = predict_first(PredictFirst(apply=request, rows=4), Predictor(model.checkpoint))
+    preview = predict_first(PredictFirst(apply=request, rows=4), Predictor(model.checkpoint))
     apply(request, Predictor(model.checkpoint))
     with open(request.out, encoding="utf-8", newline="") as file:
         header, *rows = csv.reader(file)
-    assert first.columns == tuple(header) and len(first.rows) == 4
-    assert header[-first.predicted :] == header[len(read(model.file, model.reading).columns) :]
-    assert [row[0] for row in first.rows] == [row[0] for row in rows[:4]]
+    assert preview.columns == tuple(header) and len(preview.rows) == 4
+    assert header[-preview.predicted :] == header[len(read(model.file, model.reading).columns) :]
+    assert [row[0] for row in preview.rows] == [row[0] for row in rows[:4]]
 
 
-def test_a_number_has_no_threshold(tuned, tmp_path):
+def test_a_threshold_is_refused_for_regression(tuned, tmp_path):
     model = tuned("regression")
     request = make_request(model, tmp_path / "out.csv", threshold=0.5)
     with pytest.raises(StudioError, match="without probabilities"):
         apply(request, Predictor(model.checkpoint))
 
 
-def test_the_file_itself_is_never_written_over(tuned, tmp_path):
+def test_the_input_file_is_never_overwritten(tuned, tmp_path):
     model = tuned("text_classification")
     before = model.file.read_bytes()
     with pytest.raises(StudioError, match="is the file that is read"):
@@ -190,7 +192,7 @@ def test_a_broken_line_is_named_and_the_rows_before_it_are_kept(tuned, tmp_path,
     rows = [json.dumps({"text": f"a film {n}"}) for n in range(25)]
     broken = tmp_path / "rows.jsonl"
     broken.write_text("\n".join([*rows, "{no"]), encoding="utf-8")
-    lines = FineTuned(
+    source = FineTuned(
         model.kind,
         model.run,
         model.checkpoint,
@@ -198,13 +200,13 @@ def test_a_broken_line_is_named_and_the_rows_before_it_are_kept(tuned, tmp_path,
         model.reading.model_copy(update={"format": "jsonl"}),
         Mapping(text="text"),
     )
-    request = make_request(lines, tmp_path / "out.csv")
+    request = make_request(source, tmp_path / "out.csv")
     with pytest.raises(StudioError, match="26"):
         apply(request, Predictor(model.checkpoint))
     assert stored_rows(request) in (0, 10, 20) and not request.out.exists()
 
 
-def test_the_least_certain_part_of_a_prediction_counts():
+def test_certainty_is_that_of_the_least_certain_part():
     assert certainty({"label": "a", "probability": 0.7, "p(a)": 0.7}) == 0.7
     assert certainty({"tags": ["O", "B"], "probabilities": [0.9, 0.4]}) == 0.4
     assert certainty({"labels": "a", "p(a)": 0.9, "p(b)": 0.3}) == 0.7

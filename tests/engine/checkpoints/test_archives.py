@@ -1,4 +1,4 @@
-"""The whole model, and nothing else, is extracted from an archive."""
+"""Only the files of a model are extracted from an archive."""
 
 import io
 import tarfile
@@ -15,14 +15,14 @@ from tests.engine.models import small
 Files = dict[str, bytes]
 
 
-def zipped(path: Path, files: Files) -> Path:
+def write_zip(path: Path, files: Files) -> Path:
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in files.items():
             archive.writestr(name, content)
     return path
 
 
-def tarred(path: Path, files: Files) -> Path:
+def write_tar(path: Path, files: Files) -> Path:
     with tarfile.open(path, "w:gz" if path.name.endswith("gz") else "w") as archive:
         for name, content in files.items():
             member = tarfile.TarInfo(name)
@@ -38,13 +38,14 @@ def model(tmp_path: Path) -> Files:
 
 
 @pytest.mark.parametrize(
-    "name, pack", [("m.zip", zipped), ("m.tar.gz", tarred), ("m.tgz", tarred), ("m.tar", tarred)]
+    "name, pack",
+    [("m.zip", write_zip), ("m.tar.gz", write_tar), ("m.tgz", write_tar), ("m.tar", write_tar)],
 )
-@pytest.mark.parametrize("above", ["", "deep/folder/"])
-def test_only_the_model_is_extracted(tmp_path, model, name, pack, above):
-    other = {f"{above}train.py": b"import os", f"{above}sub/config.json": b"{}", "x.txt": b"x"}
-    evil = {"../vocab.txt": b"x", "/vocab.txt": b"x", f"{above}../../tokenizer.json": b"x"}
-    inside = {f"{above}{file}": content for file, content in model.items()}
+@pytest.mark.parametrize("parent", ["", "deep/folder/"])
+def test_only_the_model_is_extracted(tmp_path, model, name, pack, parent):
+    other = {f"{parent}train.py": b"import os", f"{parent}sub/config.json": b"{}", "x.txt": b"x"}
+    evil = {"../vocab.txt": b"x", "/vocab.txt": b"x", f"{parent}../../tokenizer.json": b"x"}
+    inside = {f"{parent}{file}": content for file, content in model.items()}
     archive = pack(tmp_path / name, {**other, **inside, **evil})
     into = tmp_path / "into"
     into.mkdir()
@@ -55,8 +56,8 @@ def test_only_the_model_is_extracted(tmp_path, model, name, pack, above):
     assert is_model_archive(archive) is (name != "m.zip")  # a zip is detected by its directory
 
 
-def test_links_and_devices_are_passed_over(tmp_path, model):
-    path = tarred(tmp_path / "m.tar", {n: c for n, c in model.items() if n != "vocab.txt"})
+def test_links_and_devices_are_skipped(tmp_path, model):
+    path = write_tar(tmp_path / "m.tar", {n: c for n, c in model.items() if n != "vocab.txt"})
     with tarfile.open(path, "a") as archive:
         for name, kind in (("vocab.txt", tarfile.SYMTYPE), ("spiece.model", tarfile.CHRTYPE)):
             member = tarfile.TarInfo(name)
@@ -71,23 +72,23 @@ def test_links_and_devices_are_passed_over(tmp_path, model):
 def test_a_zip_bomb_is_refused_before_extraction(tmp_path, model, monkeypatch):
     into = tmp_path / "into"
     into.mkdir()
-    zeros = zipped(tmp_path / "zeros.zip", {**model, "model.safetensors": bytes(50_000_000)})
+    zeros = write_zip(tmp_path / "zeros.zip", {**model, "model.safetensors": bytes(50_000_000)})
     assert zeros.stat().st_size < 1_000_000
     free = type("Usage", (), {"free": 1_000_000})
     monkeypatch.setattr("engine.files.atomic_write.shutil.disk_usage", lambda _: free)
     with pytest.raises(DiskFull):
         unpack(zeros, into)
     assert not list(into.iterdir())
-    many = tarred(tmp_path / "many.tar", {f"{number}": b"" for number in range(20_002)})
+    many = write_tar(tmp_path / "many.tar", {f"{number}": b"" for number in range(20_002)})
     with pytest.raises(BadCheckpoint, match="more files than a model"):
         unpack(many, into)
 
 
-@pytest.mark.parametrize("name, pack", [("m.zip", zipped), ("m.tar.gz", tarred)])
+@pytest.mark.parametrize("name, pack", [("m.zip", write_zip), ("m.tar.gz", write_tar)])
 def test_a_damaged_archive_is_reported(tmp_path, model, name, pack):
-    whole = pack(tmp_path / name, model).read_bytes()
+    data = pack(tmp_path / name, model).read_bytes()
     for number, broken in enumerate(
-        (b"", whole[:100], whole[: len(whole) // 2], whole[:400] + bytes(200) + whole[600:])
+        (b"", data[:100], data[: len(data) // 2], data[:400] + bytes(200) + data[600:])
     ):
         path = tmp_path / f"{number}-{name}"
         path.write_bytes(broken)
@@ -99,7 +100,7 @@ def test_a_damaged_archive_is_reported(tmp_path, model, name, pack):
 
 def test_an_archive_without_a_model_is_reported(tmp_path):
     with pytest.raises(BadCheckpoint, match=r"no config\.json"):
-        unpack(zipped(tmp_path / "a.zip", {"a.txt": b"x"}), tmp_path)
+        unpack(write_zip(tmp_path / "a.zip", {"a.txt": b"x"}), tmp_path)
 
 
 def test_a_nested_model_folder_is_found(tmp_path):

@@ -17,33 +17,33 @@ READ = {  # in addition to the sizes and settings of a spec
     "architectures": "which head it has",
     "problem_type": "for which task the head is",
     "id2label": "the labels",
-    "label2id": "the same the other way round",
-    "tie_word_embeddings": "whether the decoder has weights of its own",
-    "dtype": "the weights' own types are read",
+    "label2id": "the inverse of id2label",
+    "tie_word_embeddings": "whether the decoder shares the embeddings",
+    "dtype": "the types stored with the weights are used",
     "layer_types": "which of ModernBERT's layers have a window",
-    "rope_parameters": "its angles",
-    "classifier_pooling": "of which token its heads read",
-    "head_dim": "the same as is worked out, or refused",
+    "rope_parameters": "the angles of rotary positions",
+    "classifier_pooling": "which token the heads read",
+    "head_dim": "refused unless it is the computed size",
 }
 HARMLESS = {
-    "transformers_version": "says who wrote it",
-    "output_hidden_states": "what is given back, not what is computed",
-    "return_dict": "the form of what is given back",
+    "transformers_version": "the version that wrote the file",
+    "output_hidden_states": "what is returned, not what is computed",
+    "return_dict": "the form of the result",
     "chunk_size_feed_forward": "the same numbers with less memory",
     "is_encoder_decoder": "these networks are encoders",
-    "use_cache": "how a text is continued quickly",
-    "bos_token_id": "the tokenizer says it",
-    "eos_token_id": "the tokenizer says it",
+    "use_cache": "a cache for generation",
+    "bos_token_id": "the tokenizer has it",
+    "eos_token_id": "the tokenizer has it",
     "pad_token_id": "the row of padding is masked; RoBERTa, which counts from it, reads it",
-    "summary_last_dropout": "the dropout of ELECTRA's head for choices; ours is the network's",
-    "cls_token_id": "the tokenizer says it",
-    "sep_token_id": "the tokenizer says it",
-    "initializer_cutoff_factor": "how fresh weights begin",
+    "summary_last_dropout": "of ELECTRA's multiple-choice head; ours uses the network's dropout",
+    "cls_token_id": "the tokenizer has it",
+    "sep_token_id": "the tokenizer has it",
+    "initializer_cutoff_factor": "initialization of new weights",
     "deterministic_flash_attn": "the same numbers with another kernel",
-    "sparse_prediction": "which logits are worked out in training",
+    "sparse_prediction": "which logits are computed in training",
     "sparse_pred_ignore_index": "the same",
-    "legacy": "under which names a head for masked words is stored; both are read",
-    "sinusoidal_pos_embds": "how positions begin; the file has them",
+    "legacy": "the names of a stored MLM head; both are read",
+    "sinusoidal_pos_embds": "initialization of positions, which the file has",
 }
 
 
@@ -60,17 +60,17 @@ WITHOUT_FIELD = {  # defaults for missing entries
 
 
 UNPUBLISHED = {  # fields without an entry, and the reason
-    "one_segment": "the tokenizer says it",
-    "causal": "three entries say it together",
-    "layer_norm_eps": "DistilBERT's is always the same",
-    "head_dropout": "MPNet's is that of the layers",
+    "one_segment": "the tokenizer has it",
+    "causal": "derived from three entries",
+    "layer_norm_eps": "constant in DistilBERT",
+    "head_dropout": "MPNet uses that of its layers",
 }
 
 
 @pytest.mark.parametrize("family", FAMILIES.values(), ids=lambda f: f.name)
 def test_every_option_names_its_entry(family):
-    unsaid = set(family.spec.model_fields) - set(family.entries.values())
-    assert unsaid <= UNPUBLISHED.keys()
+    unnamed = set(family.spec.model_fields) - set(family.entries.values())
+    assert unnamed <= UNPUBLISHED.keys()
     assert len(family.sizes) == 5 and not set(family.sizes) & set(family.settings)
 
 
@@ -87,21 +87,21 @@ def test_special_values_are_described_on_the_shared_field():
 
 
 @pytest.mark.parametrize("family", FAMILIES.values(), ids=lambda f: f.name)
-def test_no_entry_of_a_config_is_passed_over(family):
-    entries = {f.name for f in dataclasses.fields(theirs(family.name))}
-    looked_at = {*family.sizes, *family.settings, *family.others, *COMPATIBLE_VALUES, CAUSAL}
-    assert entries <= looked_at | READ.keys() | HARMLESS.keys()
+def test_every_entry_of_a_config_is_handled(family):
+    entries = {f.name for f in dataclasses.fields(hf_config(family.name))}
+    handled = {*family.sizes, *family.settings, *family.others, *COMPATIBLE_VALUES, CAUSAL}
+    assert entries <= handled | READ.keys() | HARMLESS.keys()
 
 
-def theirs(family: str, **values: Any) -> Any:
+def hf_config(family: str, **values: Any) -> Any:
     return getattr(transformers, f"{FAMILIES[family].classes}Config")(**values)
 
 
 @pytest.mark.parametrize("family", FAMILIES.values(), ids=lambda f: f.name)
 def test_omitted_entries_have_the_defaults_of_transformers(family):
-    sizes = {name: getattr(theirs(family.name), name) for name in family.sizes}
+    sizes = {name: getattr(hf_config(family.name), name) for name in family.sizes}
     spec = parse_spec({"model_type": family.name, **sizes, **family.constants})
-    config = theirs(family.name, **sizes)
+    config = hf_config(family.name, **sizes)
     for name, ours in family.settings.items():
         value = getattr(spec, ours)
         expected = getattr(config, name, WITHOUT_FIELD.get(name))
@@ -117,8 +117,8 @@ def test_activations_are_those_of_transformers(name):
     assert torch.allclose(ours(x), ACT2FN[name](x), atol=1e-6)
 
 
-def test_another_activation_is_named():
-    sizes = {name: getattr(theirs("bert"), name) for name in FAMILIES["bert"].sizes}
+def test_an_unsupported_activation_is_named():
+    sizes = {name: getattr(hf_config("bert"), name) for name in FAMILIES["bert"].sizes}
     with pytest.raises(BadCheckpoint, match="asks for the activation “laplace”") as caught:
         parse_spec({"model_type": "bert", **sizes, "hidden_act": "laplace"})
     assert caught.value.advice.endswith("gelu, gelu_new, relu, silu, quick_gelu, tanh, mish.")

@@ -1,4 +1,4 @@
-"""Summaries of checkpoints without torch; no damage breaks a list of them."""
+"""Checkpoint summaries without torch; a damaged checkpoint does not break a list."""
 
 import json
 import random
@@ -33,7 +33,7 @@ SIZES = {"F16": 2, "F32": 4, "I64": 8}
 
 
 def safetensors(tensors: dict[str, tuple[str, list[int]]]) -> bytes:
-    """A file of zeros in their format: length, header, data."""
+    """A safetensors file of zeros: length, header, data."""
     header: dict[str, Any] = {"__metadata__": {"format": "pt"}}
     end = 0
     for name, (dtype, shape) in tensors.items():
@@ -63,14 +63,14 @@ def folder(tmp_path: Path) -> Path:
 def test_size_heads_and_labels_are_read(folder):
     info = checkpoint_info(folder)
     assert (info.layers, info.hidden_size, info.heads, info.vocab_size) == (2, 8, 2, 10)
-    assert info.parameters == 80 + 64 + 10 + 16, "what is tied or no parameter is not counted"
+    assert info.parameters == 80 + 64 + 10 + 16, "tied weights and buffers are not counted"
     assert info.task_heads == ("mlm", "pooler", "text_classification")
     assert info.labels == ("bad", "<b>good</b>")
     assert info.dtype == "float16" and not info.lowercase
     assert info.bytes == (folder / "model.safetensors").stat().st_size
 
 
-def test_labels_without_a_head_for_them_are_none(folder):
+def test_labels_need_a_classification_head(folder):
     fewer = {name: value for name, value in TENSORS.items() if not name.startswith("classifier")}
     (folder / "model.safetensors").write_bytes(safetensors(fewer))
     assert checkpoint_info(folder).labels == ()
@@ -91,7 +91,7 @@ def test_shards_are_read_together(folder):
         checkpoint_info(folder)
 
 
-def test_a_change_is_seen(folder):
+def test_a_changed_config_is_read(folder):
     assert checkpoint_info(folder).layers == 2
     (folder / "config.json").write_text(json.dumps({**CONFIG, "num_hidden_layers": 12}))
     assert checkpoint_info(folder).layers == 12
@@ -118,23 +118,23 @@ def test_errors_are_one_sentence(folder, name, content):
     (folder / name).unlink()
     if content is not None:
         (folder / name).write_bytes(content)
-    with pytest.raises(BadCheckpoint) as refused:
+    with pytest.raises(BadCheckpoint) as error:
         checkpoint_info(folder)
-    assert refused.value.problem.startswith("model cannot be used") and refused.value.advice
+    assert error.value.problem.startswith("model cannot be used") and error.value.advice
 
 
-def test_no_mutation_of_a_file_breaks_more_than_its_own_entry(folder):
-    dice = random.Random(7)
+def test_a_mutated_file_is_read_or_raises_bad_checkpoint(folder):
+    rng = random.Random(7)
     for name in ("config.json", "model.safetensors", "tokenizer_config.json"):
-        whole = (folder / name).read_bytes()
+        original = (folder / name).read_bytes()
         for _ in range(300):
-            mutant = bytearray(whole)
-            for _ in range(dice.randint(1, 4)):
-                mutant[dice.randrange(len(mutant))] = dice.randrange(256)
-            (folder / name).write_bytes(bytes(mutant[: dice.randint(0, len(mutant))]))
+            mutant = bytearray(original)
+            for _ in range(rng.randint(1, 4)):
+                mutant[rng.randrange(len(mutant))] = rng.randrange(256)
+            (folder / name).write_bytes(bytes(mutant[: rng.randint(0, len(mutant))]))
             with suppress(BadCheckpoint):
                 checkpoint_info(folder)
-        (folder / name).write_bytes(whole)
+        (folder / name).write_bytes(original)
 
 
 def test_the_summary_agrees_with_the_loader(assets):

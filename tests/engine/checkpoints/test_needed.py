@@ -25,7 +25,7 @@ def test_every_file_of_a_tokenizer_that_is_read_is_fetched():
 
 
 @pytest.mark.parametrize(
-    "there, wanted",
+    "files, expected",
     [
         (["model.safetensors", "pytorch_model.bin"], ["model.safetensors"]),
         (["pytorch_model.bin", "tf_model.h5", "flax_model.msgpack"], ["pytorch_model.bin"]),
@@ -39,26 +39,26 @@ def test_every_file_of_a_tokenizer_that_is_read_is_fetched():
         ),
     ],
 )
-def test_weights_are_fetched_in_their_best_form(there, wanted):
-    assert select_files([*BASE, *there], "x") == [*BASE, *wanted]
+def test_the_preferred_format_of_weights_is_fetched(files, expected):
+    assert select_files([*BASE, *files], "x") == [*BASE, *expected]
 
 
-def test_what_is_missing_is_named():
-    for there, expected in (
+def test_the_missing_file_is_named():
+    for files, expected in (
         (["vocab.txt", "model.safetensors"], "config.json"),
         (["config.json", "model.safetensors"], "vocabulary"),
         ([*BASE, "model.safetensors.index.json"], "weights"),
         ([*BASE, "tf_model.h5"], "weights"),
     ):
         with pytest.raises(BadCheckpoint, match=expected):
-            select_files(there, "x/y")
+            select_files(files, "x/y")
 
 
 @pytest.mark.parametrize(
     "name",
     ["", "../a", "/a", "a/../b", "a//b", ".git/config", "a\\b", "c:/a", "a\nb", "a" * 300, "a/b/c"],
 )
-def test_a_path_outside_is_no_model_name(name):
+def test_a_path_is_not_a_model_name(name):
     assert not is_plain(name)
 
 
@@ -80,7 +80,7 @@ def test_a_requested_nsp_head_is_refused_without_support():
         assert problem is None or family.title in problem.problem
 
 
-def cached(cache: Path, name: str, folder: Path) -> Path:
+def write_to_cache(cache: Path, name: str, folder: Path) -> Path:
     """A model in the layout of the hub's cache: a snapshot of links into a store."""
     model = cache / f"models--{name.replace('/', '--')}"
     snapshot, blobs = model / "snapshots" / ("a" * 40), model / "blobs"
@@ -97,9 +97,9 @@ def cached(cache: Path, name: str, folder: Path) -> Path:
 
 def test_a_cached_model_is_listed_and_loaded_in_place(tmp_path):
     folder, cache = small.folder(tmp_path / "mine" / "tiny"), tmp_path / "hub"
-    snapshot = cached(cache, "somebody/tiny", folder)
+    snapshot = write_to_cache(cache, "somebody/tiny", folder)
     (cache / "datasets--somebody--rows").mkdir()
-    other = cached(cache, "somebody/gpt", folder)
+    other = write_to_cache(cache, "somebody/gpt", folder)
     (other / "config.json").unlink()
     (other / "config.json").write_text('{"model_type": "gpt2"}')
     library = {repo.repo_id for repo in scan_cache_dir(cache).repos}
@@ -120,6 +120,6 @@ def test_a_cached_model_is_listed_and_loaded_in_place(tmp_path):
         ({"XDG_CACHE_HOME": "/y"}, "/y/huggingface/hub"),
     ],
 )
-def test_the_cache_is_that_of_the_library(environment, expected):
+def test_the_cache_location_follows_huggingface_hub(environment, expected):
     assert hub_cache(environment) == Path(expected)
     assert hub_cache({}) == Path.home() / ".cache" / "huggingface" / "hub"

@@ -22,10 +22,10 @@ def test_every_family_has_the_parameters_of_its_network(family):
 
 def test_each_head_is_a_separate_block():
     heads = ("mlm", "nsp", "pooler", "text_classification")
-    named = {block.name: block for block in outline(PRESETS["tiny"], heads, 3)}
-    assert named["Task head"].parameters == 3 * 128 + 3
-    assert named["Next-sentence head"].parameters == 2 * 128 + 2
-    head = named["Masked-language-model head"]
+    by_name = {block.name: block for block in outline(PRESETS["tiny"], heads, 3)}
+    assert by_name["Task head"].parameters == 3 * 128 + 3
+    assert by_name["Next-sentence head"].parameters == 2 * 128 + 2
+    head = by_name["Masked-language-model head"]
     assert head.parameters == 128 * 128 + 128 + 256 + 30522, "its decoder is counted once"
 
 

@@ -77,8 +77,8 @@ def test_the_sum_of_powers_that_shortens_a_message_is_zero():
 @pytest.mark.parametrize(
     "size",
     [
-        *(edge + more for edge in (0, STRIDE + MAX_STEP) for more in (1, 7, 8, 9)),
-        *(8 * (STRIDE + MAX_STEP) + more for more in (-9, -8, -4, -1, 0, 1, 8)),
+        *(edge + n for edge in (0, STRIDE + MAX_STEP) for n in (1, 7, 8, 9)),
+        *(8 * (STRIDE + MAX_STEP) + n for n in (-9, -8, -4, -1, 0, 1, 8)),
         8 * CHUNK + 13,
     ],
 )
@@ -98,17 +98,17 @@ def test_a_checksum_is_masked_as_in_leveldb():
 
 @given(st.integers(0, (1 << 64) - 1), st.binary(max_size=5))
 @tries(100)
-def test_a_number_survives_a_round_trip(value, before):
-    content = before + encode_varint(value)
-    assert decode_varint(content, len(before)) == (value, len(content))
+def test_a_number_survives_a_round_trip(value, prefix):
+    content = prefix + encode_varint(value)
+    assert decode_varint(content, len(prefix)) == (value, len(content))
 
 
 @given(st.lists(st.tuples(st.integers(1, 9), st.integers(1, (1 << 63) - 1) | st.binary())))
 @tries(100)
-def test_a_message_survives_a_round_trip(given_fields):
-    decoded = decode_fields(b"".join(encode_field(field, value) for field, value in given_fields))
+def test_a_message_survives_a_round_trip(fields):
+    decoded = decode_fields(b"".join(encode_field(field, value) for field, value in fields))
     for field in range(1, 10):
-        values = [value for at, value in given_fields if at == field]
+        values = [value for number, value in fields if number == field]
         assert decoded.get(field, []) == values
         if values and isinstance(values[-1], int):
             assert int_field(decoded, field) == values[-1]
@@ -135,10 +135,10 @@ def test_a_table_survives_a_round_trip(entries):
 
 def test_a_table_of_many_blocks_survives_a_round_trip():
     entries = {b"bert/encoder/layer_%04d" % n: bytes(n % 90) for n in range(2_000)}
-    whole = build_table(entries.items())
-    assert len(whole) > 5 * BLOCK_SIZE
-    assert read_table(whole) == entries
-    assert len(whole) < sum(len(key) + len(value) for key, value in entries.items())
+    table = build_table(entries.items())
+    assert len(table) > 5 * BLOCK_SIZE
+    assert read_table(table) == entries
+    assert len(table) < sum(len(key) + len(value) for key, value in entries.items())
 
 
 @given(KEYS, st.binary(max_size=99))
@@ -148,7 +148,7 @@ def test_any_bytes_before_a_footer_are_refused(before, after):
         read_table(before + after.ljust(40, b"\0") + build_table([])[-8:])
 
 
-def test_the_longest_name_is_read():
+def test_a_key_of_maximum_length_is_read():
     key = b"a" * MAX_KEY
     assert read_table(build_table([(key, b"1")])) == {key: b"1"}
 
@@ -171,19 +171,19 @@ def tensors(draw: st.DrawFn) -> dict[str, tuple[str, np.ndarray]]:
     return result
 
 
-@given(made=tensors().filter(bool))
+@given(arrays=tensors().filter(bool))
 @tries(100)
-def test_any_tensors_survive_a_round_trip(tmp_path_factory, made):
+def test_any_tensors_survive_a_round_trip(tmp_path_factory, arrays):
     folder: Path = tmp_path_factory.mktemp("any")
-    write_bundle(folder, "model.ckpt-1", made)
+    write_bundle(folder, "model.ckpt-1", arrays)
     bundle = open_bundle(folder, "model.ckpt-1.index")
-    assert list(bundle.entries) == sorted(made, key=str.encode)
-    for name, (dtype, array) in made.items():
+    assert list(bundle.entries) == sorted(arrays, key=str.encode)
+    for name, (dtype, array) in arrays.items():
         assert (bundle.entries[name].dtype, bundle.entries[name].shape) == (dtype, array.shape)
         assert bundle.read(name).tobytes() == array.tobytes()
 
 
-def test_a_turned_matrix_is_written_as_it_looks(tmp_path):
+def test_a_transposed_matrix_is_written_in_logical_order(tmp_path):
     array = np.arange(6, dtype=np.float32).reshape(2, 3)
     write_bundle(tmp_path, "x", {"a": ("float32", array.T)})
     bundle = open_bundle(tmp_path, "x.index")
@@ -191,7 +191,7 @@ def test_a_turned_matrix_is_written_as_it_looks(tmp_path):
     assert bundle.read("a").view(np.float32).tolist() == [0, 3, 1, 4, 2, 5]
 
 
-def test_nothing_that_is_there_is_written_over(tmp_path):
+def test_existing_files_are_not_overwritten(tmp_path):
     write_bundle(tmp_path, "x", {"a": ("float32", np.zeros(2, np.float32))})
     with pytest.raises(FileExistsError):
         write_bundle(tmp_path, "x", {"a": ("float32", np.ones(2, np.float32))})

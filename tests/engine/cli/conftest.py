@@ -1,4 +1,4 @@
-"""Commands in this process: what they print, and how they refuse."""
+"""Fixtures that run commands in this process."""
 
 import json
 from collections.abc import Callable
@@ -15,9 +15,9 @@ Command = Callable[..., str]
 def output(capsys: pytest.CaptureFixture[str]) -> Command:
     """Run a command that succeeds; returns what it prints."""
 
-    def run(*words: object) -> str:
+    def run(*arguments: object) -> str:
         capsys.readouterr()
-        assert main([str(word) for word in words]) == 0
+        assert main([str(argument) for argument in arguments]) == 0
         return capsys.readouterr().out
 
     return run
@@ -25,19 +25,19 @@ def output(capsys: pytest.CaptureFixture[str]) -> Command:
 
 @pytest.fixture
 def refusal(capsys: pytest.CaptureFixture[str]) -> Command:
-    """Run a command that exits with 1; returns its sentence."""
+    """Run a command that exits with 1; returns its error message."""
 
-    def run(*words: object) -> str:
+    def run(*arguments: object) -> str:
         capsys.readouterr()
-        assert main([str(word) for word in words]) == 1
-        printed = capsys.readouterr()
-        assert "Traceback" not in printed.err
-        return printed.err
+        assert main([str(argument) for argument in arguments]) == 1
+        captured = capsys.readouterr()
+        assert "Traceback" not in captured.err
+        return captured.err
 
     return run
 
 
 @pytest.fixture
-def told(output: Command) -> Callable[..., Any]:
-    """Run a command with --json; returns what it prints."""
-    return lambda *words: json.loads(output(*words, "--json"))
+def json_output(output: Command) -> Callable[..., Any]:
+    """Run a command with --json; returns the parsed output."""
+    return lambda *arguments: json.loads(output(*arguments, "--json"))

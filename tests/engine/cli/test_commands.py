@@ -71,8 +71,8 @@ def test_an_export_reports_impossible_combinations(refusal, model, tmp_path):
 
 def test_a_job_is_composed_from_options(output, tmp_path):
     data = small.sentences(tmp_path / "reviews.csv")
-    own = "--epochs=2 --learning-rate=3e-5 --set=training.max_grad_norm=0.5 --name=Mine"
-    printed = output("job", "--data", data, *SIZE, *own.split())
+    options = "--epochs=2 --learning-rate=3e-5 --set=training.max_grad_norm=0.5 --name=Mine"
+    printed = output("job", "--data", data, *SIZE, *options.split())
     job = JobSpec.model_validate_json(printed)
     assert (job.name, job.training.epochs, job.training.learning_rate) == ("Mine", 2, 3e-5)
     assert job.training.max_grad_norm == 0.5
@@ -82,7 +82,7 @@ def test_a_job_is_composed_from_options(output, tmp_path):
 
 
 @pytest.mark.parametrize("stem", ["reviews", "r" * 240])
-def test_a_run_without_a_name_has_that_of_its_data_and_task(output, tmp_path, stem):
+def test_an_unnamed_run_is_named_after_its_data_and_task(output, tmp_path, stem):
     data = small.sentences(tmp_path / f"{stem}.csv")
     name = json.loads(output("job", "--data", data, *SIZE))["name"]
     assert name == f"{stem} · Text classification"[:RUN_NAME_LENGTH]
@@ -91,19 +91,19 @@ def test_a_run_without_a_name_has_that_of_its_data_and_task(output, tmp_path, st
 def test_the_default_base_model_depends_on_the_task(output, tmp_path):
     labelled = small.sentences(tmp_path / "rows.csv")
     texts = small.paragraphs(tmp_path / "text.txt")
-    for data, task, usual in (
+    for data, task, expected in (
         (labelled, "text_classification", minilm()),
         (texts, "pretraining", starter_model()),
     ):
         job = JobSpec.model_validate_json(output("job", "--task", task, "--data", data))
-        assert job.base_model == FromCheckpoint(path=usual)
+        assert job.base_model == FromCheckpoint(path=expected)
 
 
 def test_a_composed_job_trains_and_can_be_resumed(output, tmp_path):
     data = small.paragraphs(tmp_path / "text.txt")
-    own = "--task=pretraining --steps=4 --max-length=32 --batch-size=4 --device=cpu --threads=1"
+    options = "--task=pretraining --steps=4 --max-length=32 --batch-size=4 --device=cpu --threads=1"
     job = tmp_path / "job.json"
-    job.write_text(output("job", "--data", data, *SIZE, *own.split()))
+    job.write_text(output("job", "--data", data, *SIZE, *options.split()))
     run = tmp_path / "run"
     assert str(run) in output("train", job, "--into", run)
     events, _ = RunFolder(run).events_after(0)
@@ -134,13 +134,13 @@ def test_a_job_has_the_recommended_settings_by_default(output, capsys, tmp_path)
     assert rate in printed.err and "Epochs" not in printed.err
 
     probe = ("--set=features.vectors=last", "--set=features.probe=linear")
-    for own, rate in (((), 1e-2), (("--set=features.learning_rate=0.001",), 1e-3)):
-        printed = output("job", "--data", data, *probe, *own)
+    for options, rate in (((), 1e-2), (("--set=features.learning_rate=0.001",), 1e-3)):
+        printed = output("job", "--data", data, *probe, *options)
         assert JobSpec.model_validate_json(printed).features.learning_rate == rate
 
-    arguments = output("job", "--data", data, "--learning-rate=7e-5", "--base-model=/nowhere")
-    spec = JobSpec.model_validate_json(arguments).training
-    assert spec == TrainingSpec(learning_rate=7e-5), "nothing is known of that model"
+    printed = output("job", "--data", data, "--learning-rate=7e-5", "--base-model=/nowhere")
+    spec = JobSpec.model_validate_json(printed).training
+    assert spec == TrainingSpec(learning_rate=7e-5), "an unknown model has no recommendations"
 
 
 def test_paths_in_a_job_file_are_relative_to_its_folder(output, tmp_path, monkeypatch):
@@ -186,7 +186,7 @@ def test_predict_marks_unsure_rows_and_resumes_after_a_cancellation(
 
 
 @pytest.mark.parametrize("quick", [True, False])
-def test_fast_predictions_are_near_the_exact_ones_in_their_order_and_say_how(
+def test_fast_predictions_agree_with_exact_ones_in_order(
     capsys, model, tmp_path, monkeypatch, quick
 ):
     monkeypatch.setattr("engine.serving.serving.MIN_SPEEDUP", 0 if quick else 1e9)
@@ -198,9 +198,9 @@ def test_fast_predictions_are_near_the_exact_ones_in_their_order_and_say_how(
         written[precision] = list(csv.DictReader(out.read_text(encoding="utf-8").splitlines()))
         stderr = capsys.readouterr().err
     assert ("agrees with fp32 on built-in texts" if quick else "nothing faster agrees") in stderr
-    for some, right in zip(written["fast"], written["exact"], strict=True):
-        assert some["text"] == right["text"]
-        assert float(some["p(good)"]) == pytest.approx(float(right["p(good)"]), abs=0.02)
+    for fast, exact in zip(written["fast"], written["exact"], strict=True):
+        assert fast["text"] == exact["text"]
+        assert float(fast["p(good)"]) == pytest.approx(float(exact["p(good)"]), abs=0.02)
 
 
 def test_attention_is_written_as_an_array(output, model, tmp_path):
@@ -212,8 +212,8 @@ def test_attention_is_written_as_an_array(output, model, tmp_path):
     assert len(printed.splitlines()[0].split()) == array.shape[2]
 
 
-def test_fill_ranks_words(told):
-    (mask,) = told("fill", "a [MASK] film", "--top=3")["masks"]
+def test_fill_ranks_words(json_output):
+    (mask,) = json_output("fill", "a [MASK] film", "--top=3")["masks"]
     fractions = [guess["probability"] for guess in mask["predictions"]]
     assert len(fractions) == 3 and fractions == sorted(fractions, reverse=True)
 
@@ -227,12 +227,12 @@ def test_truncation_of_a_text_is_reported(capsys, tmp_path):
     assert np.load(out).shape[2] == 512
 
 
-def test_check_reports_misleading_data(output, told, tmp_path):
+def test_check_reports_misleading_data(output, json_output, tmp_path):
     data = tmp_path / "data.csv"
     rows = [f"a film number {n},{'good' if n % 3 else 'bad'}" for n in range(40)]
     data.write_text("\n".join(["text,label", *rows, "twice,good", "Twice ,bad"]))
-    facts = told("check", data)
-    (finding,) = facts["findings"]
+    report = json_output("check", data)
+    (finding,) = report["findings"]
     assert (finding["check"], finding["severity"]) == ("label_conflicts", "problem")
     assert (finding["count"], finding["lines"]) == (2, [42, 43])
     printed = output("check", data)
@@ -245,9 +245,9 @@ def test_check_names_the_line_of_a_problem(capsys, tmp_path):
     data.write_text('{"text": "one"}\n{"text": oops}\n')
     assert main(["check", str(data), "--json"]) == 1
     printed = capsys.readouterr()
-    facts = json.loads(printed.out)
-    (problem,) = facts["problems"]
-    assert (facts["ok"], problem["line"]) == (False, 2)
+    report = json.loads(printed.out)
+    (problem,) = report["problems"]
+    assert (report["ok"], problem["line"]) == (False, 2)
     assert "bad.jsonl, line 2" in printed.err
 
 
@@ -301,27 +301,27 @@ def test_help_names_every_command(output):
 
 def test_training_imports_neither_qt_nor_the_record_nor_unused_libraries(trained):
     code = f"from engine.worker.__main__ import main; assert main(['train', {str(trained)!r}]) == 0"
-    foreign = (
+    unwanted = (
         *("PySide6", "sqlalchemy", "engine.record", "torch._dynamo", "sympy"),
         "torch.distributed.fsdp",
     )
-    assert loaded(code, *foreign) == []
+    assert loaded_modules(code, *unwanted) == []
 
 
 def test_a_command_imports_neither_the_others_nor_the_record():
     code = "from app.__main__ import main; main(['lineage', '--help'])"
-    assert loaded(code, "engine.cli.jobs", "sqlalchemy", "torch") == []
+    assert loaded_modules(code, "engine.cli.jobs", "sqlalchemy", "torch") == []
 
 
-def loaded(code: str, *beginnings: str) -> list[str]:
-    """The modules that a program has loaded at its end, filtered by prefix."""
-    program = f"{code}; import sys; print([m for m in sys.modules if m.startswith({beginnings})])"
-    done = subprocess.run(
+def loaded_modules(code: str, *prefixes: str) -> list[str]:
+    """The modules a program has loaded when it ends, filtered by prefix."""
+    program = f"{code}; import sys; print([m for m in sys.modules if m.startswith({prefixes})])"
+    result = subprocess.run(
         [sys.executable, "-c", program],
         capture_output=True, text=True, env=environment(), check=False,
     )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    names: list[str] = literal_eval(done.stdout.splitlines()[-1])
+    assert result.returncode == 0, result.stderr
+    names: list[str] = literal_eval(result.stdout.splitlines()[-1])
     return names
 
 
@@ -353,7 +353,7 @@ def test_every_setting_is_an_option_with_the_help_of_its_field(output, spec):
         assert "".join(info.description.split()) in printed
 
 
-ROWS = {  # what a task needs, if not a text and a class
+ROWS = {  # columns and a row of other tasks than text classification
     "sentence_similarity": ("anchor,positive", "a lovely film {n},a good film {n}"),
     "pair_classification": ("text,pair,label", "a film,another,{n}"),
     "regression": ("text,score", "a film,{n}.5"),
@@ -362,7 +362,7 @@ ROWS = {  # what a task needs, if not a text and a class
 
 
 def rows_for(kind: str, folder: Path) -> Path:
-    """A file that a task can learn."""
+    """A file that fits the task."""
     if kind == "question_answering":
         return small.questions(folder / "questions.json")
     if kind == "token_classification":
@@ -386,12 +386,12 @@ def rows_for(kind: str, folder: Path) -> Path:
         *((task, "task") for task in TASKS.values()),
     ],
 )
-def test_every_setting_can_be_given_by_its_path(output, tmp_path, spec, path):
+def test_every_setting_can_be_set_by_its_path(output, tmp_path, spec, path):
     kind = spec.model_fields["kind"].default if path == "task" else "text_classification"
     settings = [name for name in get_settings(spec) if name != "cache"]
-    usual = spec.model_construct().model_dump(mode="json", include=set(settings))
+    defaults = spec.model_construct().model_dump(mode="json", include=set(settings))
     arguments = [
-        f"--set={path}.{name}={json.dumps(usual[name])}" for name in settings if name in usual
+        f"--set={path}.{name}={json.dumps(defaults[name])}" for name in settings if name in defaults
     ]
     data = str(rows_for(kind, tmp_path))
     printed = output("job", "--data", data, "--task", kind, "--size=tiny", *arguments)
@@ -399,7 +399,7 @@ def test_every_setting_can_be_given_by_its_path(output, tmp_path, spec, path):
     assert job.task.kind == kind
 
 
-def test_options_that_need_another_say_so(refusal, model, tmp_path):
+def test_incompatible_options_are_refused(refusal, model, tmp_path):
     data = str(small.sentences(tmp_path / "reviews.csv"))
     assert "--vocab-size is for a model from scratch" in refusal(
         "job", "--data", data, "--vocab-size=100"

@@ -35,35 +35,33 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
 
 
 @pytest.fixture
-def asked(output: Any) -> Any:
+def evaluate(output: Any) -> Any:
     return partial(output, "evaluate")
 
 
-def test_a_run_is_scored_with_intervals_and_baselines(run, asked):
+def test_a_run_is_scored_with_intervals_and_baselines(run, evaluate):
     store.predictions_file(run.results, "validation").unlink()
-    printed = asked("--run", run.path, "--baseline")
-    run_folder = read_predictions(store.predictions_file(run.results, "validation"))
-    accuracy = run_folder.info.metrics["accuracy"]
+    printed = evaluate("--run", run.path, "--baseline")
+    predictions = read_predictions(store.predictions_file(run.results, "validation"))
+    accuracy = predictions.info.metrics["accuracy"]
     assert f"accuracy {accuracy:.4f} (95 % interval " in printed
     assert (
         "Majority: accuracy 0.4" in printed and "TF-IDF + logistic regression: accuracy" in printed
     )
     assert "the model minus the baseline: " in printed and "The test rows" not in printed
-    report = json.loads(asked("--run", run.path, "--baseline", "--json"))
+    report = json.loads(evaluate("--run", run.path, "--baseline", "--json"))
     value, low, high = report["intervals"]["accuracy"]
     assert value == pytest.approx(accuracy) and low <= value <= high
     majority, tfidf = report["baselines"]
     assert (majority["name"], majority["metric"]) == ("Majority", "accuracy")
     assert majority["verdict"] == "the model is better" and majority["difference"][1] > 0
     assert tfidf["score"][0] <= 1 and report["test_looks"] == 0
-    assert report["examples"] == len(run_folder)
-    assert [run_folder.info.part for run_folder in store.stored_predictions(run.results)] == [
-        "validation"
-    ]
+    assert report["examples"] == len(predictions)
+    assert [stored.info.part for stored in store.stored_predictions(run.results)] == ["validation"]
 
 
-def test_evaluation_report_and_card_have_the_mean_over_seeds(run, asked, tmp_path):
-    def beside(name: str, **training: object) -> RunFolder:
+def test_evaluation_report_and_card_have_the_mean_over_seeds(run, evaluate, tmp_path):
+    def copy_run(name: str, **training: object) -> RunFolder:
         copied = RunFolder(shutil.copytree(run.path, tmp_path / name))
         job = copied.job()
         settings = job.training.model_copy(update=training)
@@ -71,38 +69,38 @@ def test_evaluation_report_and_card_have_the_mean_over_seeds(run, asked, tmp_pat
         copied.spec_file.write_text(changed.model_dump_json())
         return copied
 
-    first, second = beside("first"), beside("second", seed=7)
-    beside("another", seed=8, learning_rate=1e-5)
+    first, second = copy_run("first"), copy_run("second", seed=7)
+    copy_run("another", seed=8, learning_rate=1e-5)
     lower = read_predictions(store.predictions_file(second.results, "validation"))
     accuracy = lower.info.metrics["accuracy"]
     metrics = lower.info.metrics | {"accuracy": accuracy - 0.2}
-    facts = lower.info.model_copy(update={"metrics": metrics})
-    replace(lower, info=facts).write(store.predictions_file(second.results, "validation"))
+    info = lower.info.model_copy(update={"metrics": metrics})
+    replace(lower, info=info).write(store.predictions_file(second.results, "validation"))
     seed = run.job().training.seed
     mean = f"Mean of 2 runs (seeds {min(seed, 7)}, {max(seed, 7)}): accuracy {accuracy - 0.1:.4f}"
-    assert mean in asked("--run", first.path)
+    assert mean in evaluate("--run", first.path)
     scores = {str(seed): accuracy, "7": pytest.approx(accuracy - 0.2)}
-    assert json.loads(asked("--run", first.path, "--json"))["seeds"] == scores
+    assert json.loads(evaluate("--run", first.path, "--json"))["seeds"] == scores
     report, _ = run_report(first)
     assert any(mean in sentence for section in report.sections for sentence in section.sentences)
     assert mean in model_card(store.best_checkpoint(first), "hf")
-    assert "Mean of" not in asked("--run", run.path)
+    assert "Mean of" not in evaluate("--run", run.path)
 
 
-def test_the_worst_slices_are_part_of_an_evaluation(run, asked):
-    printed = asked("--run", run.path, "--slices").splitlines()
+def test_the_worst_slices_are_part_of_an_evaluation(run, evaluate):
+    printed = evaluate("--run", run.path, "--slices").splitlines()
     worst = find_slices(read_predictions(store.predictions_file(run.results, "validation")))
     assert printed[-len(slice_lines(worst)) :] == slice_lines(worst)
-    assert json.loads(asked("--run", run.path, "--slices", "--json"))["slices"] == worst
-    assert "slices" not in json.loads(asked("--run", run.path, "--json"))
+    assert json.loads(evaluate("--run", run.path, "--slices", "--json"))["slices"] == worst
+    assert "slices" not in json.loads(evaluate("--run", run.path, "--json"))
 
 
-def test_looks_at_test_rows_are_counted_and_rows_written(run, asked, tmp_path):
+def test_looks_at_test_rows_are_counted_and_rows_written(run, evaluate, tmp_path):
     before = len(store.logged_evaluations(run.results))
     out = tmp_path / "rows.csv"
-    printed = asked("--run", run.path, "--part", "test", "--predictions", out)
+    printed = evaluate("--run", run.path, "--part", "test", "--predictions", out)
     assert f"The test rows have been scored {before + 1} time" in printed
-    report = json.loads(asked("--run", run.path, "--part", "test", "--json"))
+    report = json.loads(evaluate("--run", run.path, "--part", "test", "--json"))
     assert report["test_looks"] == before + 2
     with open(out, newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
@@ -111,12 +109,12 @@ def test_looks_at_test_rows_are_counted_and_rows_written(run, asked, tmp_path):
     assert {"gold", "predicted", "probability", "loss", "label"} <= set(rows[0])
 
 
-def test_a_stored_part_is_scored_by_a_model(run, asked, home, tmp_path, capsys):
+def test_a_stored_part_is_scored_by_a_model(run, evaluate, home, tmp_path, capsys):
     best = run.best_step()
     assert best is not None
     before = store.predictions_file(run.results, "validation").stat().st_mtime_ns
     arguments = ("--data", run.dataset, "--model", run.checkpoint(best), "--max-length", "32")
-    report = json.loads(asked(*arguments, "--baseline", "--json"))
+    report = json.loads(evaluate(*arguments, "--baseline", "--json"))
     predictions = read_predictions(store.predictions_file(run.results, "validation"))
     assert report["accuracy"] == pytest.approx(predictions.info.metrics["accuracy"])
     assert [baseline["name"] for baseline in report["baselines"]] == [
@@ -125,30 +123,30 @@ def test_a_stored_part_is_scored_by_a_model(run, asked, home, tmp_path, capsys):
     assert store.predictions_file(run.results, "validation").stat().st_mtime_ns == before
     assert main(["evaluate", *map(str, arguments[:-1]), "8"]) == 0
     assert "with 8 tokens or more, of which only 8 are read." in capsys.readouterr().err
-    own = tmp_path / "elsewhere"
-    run.checkpoint(best).rename(own)
+    moved = tmp_path / "elsewhere"
+    run.checkpoint(best).rename(moved)
     try:
-        arguments = ("--data", run.dataset, "--model", own, "--part", "test")
-        assert json.loads(asked(*arguments, "--json"))["test_looks"] == 1
+        arguments = ("--data", run.dataset, "--model", moved, "--part", "test")
+        assert json.loads(evaluate(*arguments, "--json"))["test_looks"] == 1
         assert len(store.logged_evaluations(home.results / "elsewhere")) == 1
     finally:
-        own.rename(run.checkpoint(best))
+        moved.rename(run.checkpoint(best))
 
 
-def test_a_file_is_scored_and_its_rows_are_written(run, asked, tmp_path):
+def test_a_file_is_scored_and_its_rows_are_written(run, evaluate, tmp_path):
     file = small.sentences(tmp_path / "new.csv", rows=12)
     best = run.best_step()
     assert best is not None
     out = tmp_path / "rows.parquet"
     report = json.loads(
-        asked(file, "--model", run.checkpoint(best), "--predictions", out, "--json")
+        evaluate(file, "--model", run.checkpoint(best), "--predictions", out, "--json")
     )
     assert report["examples"] == 12 and out.stat().st_size > 0
     assert report["accuracy"] == pytest.approx(report["correct"] / 12)
     assert report["intervals"]["f1_macro"][0] == pytest.approx(report["f1_macro"])
 
 
-def test_rows_without_a_label_are_skipped_on_request(refusal, run, asked, tmp_path, capsys):
+def test_rows_without_a_label_are_skipped_on_request(refusal, run, evaluate, tmp_path, capsys):
     file = small.sentences(tmp_path / "new.csv", rows=12)
     file.write_text(file.read_text(encoding="utf-8") + "a text that nobody has labelled,\n")
     best = run.best_step()
@@ -162,7 +160,7 @@ def test_rows_without_a_label_are_skipped_on_request(refusal, run, asked, tmp_pa
 
 
 @pytest.mark.parametrize(
-    "given, problem",
+    "arguments, problem",
     [
         ([], "not clear which rows"),
         (["some.csv", "--run", "RUN"], "not clear which rows"),
@@ -176,7 +174,7 @@ def test_rows_without_a_label_are_skipped_on_request(refusal, run, asked, tmp_pa
         (["--run", "RUN", "--encoding", "latin-1"], "when it was imported"),
     ],
 )
-def test_contradictory_options_are_refused(refusal, run, given, problem):
+def test_contradictory_options_are_refused(refusal, run, arguments, problem):
     looks = len(store.logged_evaluations(run.results))
-    assert problem in refusal("evaluate", *(word.replace("RUN", str(run.path)) for word in given))
+    assert problem in refusal("evaluate", *(a.replace("RUN", str(run.path)) for a in arguments))
     assert len(store.logged_evaluations(run.results)) == looks

@@ -1,4 +1,4 @@
-"""The `heads` command gives the numbers of the window, in a file and as JSON."""
+"""The `heads` command reports the numbers of the window, in a file and as JSON."""
 
 import csv
 import json
@@ -24,7 +24,7 @@ TEXTS = [
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A model, a file, and the same rows as a data set."""
     workspace = tmp_path_factory.mktemp("heads")
     folder(workspace / "model", Heads(outputs=3))
@@ -38,31 +38,31 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def run(place: Path, capsys: pytest.CaptureFixture[str]):
+def run(workspace: Path, capsys: pytest.CaptureFixture[str]):
     """Runs the command on the file; returns the exit code, stdout and stderr."""
 
     def run(*options: str, model: str = "model", texts: tuple[str, ...] | None = None):
-        source = ("--texts", str(place / "texts.csv")) if texts is None else texts
-        code = main(["heads", str(place / model), *source, *options])
+        source = ("--texts", str(workspace / "texts.csv")) if texts is None else texts
+        code = main(["heads", str(workspace / model), *source, *options])
         captured = capsys.readouterr()
         return code, captured.out, captured.err
 
     return run
 
 
-def table(path: Path) -> list[dict[str, str]]:
+def read_table(path: Path) -> list[dict[str, str]]:
     return list(csv.DictReader(path.read_text(encoding="utf-8-sig").splitlines()))
 
 
-def chosen(place: Path) -> TextSet:
-    return TextSet(data=StoredData(folder=place / "data"), part="train")
+def text_set(workspace: Path) -> TextSet:
+    return TextSet(data=StoredData(folder=workspace / "data"), part="train")
 
 
-def test_patterns_name_the_head_that_does_most_of_each(run, tmp_path):
+def test_patterns_name_the_strongest_head(run, tmp_path):
     out = tmp_path / "heads.csv"
     code, printed, _ = run("--out", str(out))
     assert code == 0 and f"4 heads written to {out}" in printed
-    rows = table(out)
+    rows = read_table(out)
     assert [(row["layer"], row["head"]) for row in rows] == [
         ("1", "1"), ("1", "2"), ("2", "1"), ("2", "2"),
     ]  # fmt: skip
@@ -76,13 +76,16 @@ def test_patterns_name_the_head_that_does_most_of_each(run, tmp_path):
     assert [str(head["previous"]) for head in report["heads"]] == [row["previous"] for row in rows]
 
 
-def test_importance_is_that_of_the_window(run, place, tmp_path):
+def test_importance_equals_that_of_the_window(run, workspace, tmp_path):
     code, printed, _ = run("--method", "each", "--replacement", "mean", "--json")
     report = json.loads(printed)
     question = WeighHeads(
-        checkpoint=place / "model", texts=chosen(place), each_head=True, replacement="mean"
+        checkpoint=workspace / "model",
+        texts=text_set(workspace),
+        each_head=True,
+        replacement="mean",
     )
-    answer = weigh(load(place / "model"), question, tmp_path, lambda _: None)
+    answer = weigh(load(workspace / "model"), question, tmp_path, lambda _: None)
     values = np.load(answer.file)
     assert code == 0 and report["replacement"] == "mean"
     assert report["loss"] == pytest.approx(answer.loss, abs=1e-6)
@@ -100,20 +103,20 @@ def test_heads_are_printed_by_importance(run):
     assert first >= second
 
 
-def test_pruned_heads_and_the_model_without_them(run, place, tmp_path):
+def test_pruning_is_reported_and_the_pruned_model_is_saved(run, workspace, tmp_path):
     save, out = tmp_path / "pruned", tmp_path / "rounds.csv"
     options = ("--method", "pruning", "--max-fall", "1", "--save", str(save), "--out", str(out))
     code, printed, _ = run(*options, "--json")
     report = json.loads(printed)
-    question = PruneHeads(checkpoint=place / "model", texts=chosen(place), max_fall=1)
-    answer = prune(load(place / "model"), question, lambda _: None)
+    question = PruneHeads(checkpoint=workspace / "model", texts=text_set(workspace), max_fall=1)
+    answer = prune(load(workspace / "model"), question, lambda _: None)
     assert code == 0 and report["metric"] == "accuracy" and report["saved"] == str(save)
-    assert [step["accuracy"] for step in report["rounds"]] == [one.figure for one in answer.rounds]
+    assert [step["accuracy"] for step in report["rounds"]] == [r.figure for r in answer.rounds]
     assert report["pruned"] == [[layer + 1, head + 1] for layer, head in answer.pruned]
     weight = load(save).network.encoder.layers[0].attention.output.weight
-    gone = [head for layer, head in answer.pruned if layer == 0]
-    assert all(not weight[:, 8 * head : 8 * head + 8].any() for head in gone) and gone
-    rows = table(out)
+    pruned = [head for layer, head in answer.pruned if layer == 0]
+    assert all(not weight[:, 8 * head : 8 * head + 8].any() for head in pruned) and pruned
+    rows = read_table(out)
     assert sum(row["round"] == "" for row in rows) == 1, "one head stays"
     code, printed, err = run(*options)
     assert code == 1 and "already exists" in err
@@ -121,15 +124,15 @@ def test_pruned_heads_and_the_model_without_them(run, place, tmp_path):
     assert "3 heads can be pruned: " in printed and printed.count("round ") == 4
 
 
-def test_results_for_a_stored_data_set_are_cached(run, place, home):
-    texts = ("--data", str(place / "data"), "--part", "train")
+def test_results_for_a_stored_data_set_are_cached(run, workspace, home):
+    texts = ("--data", str(workspace / "data"), "--part", "train")
     code, printed, _ = run("--method", "importance", "--json", texts=texts)
     assert code == 0 and json.loads(printed)["texts"] == len(TEXTS)
     assert len(list((home.cache / "texts").iterdir())) == 1
 
 
 @pytest.mark.parametrize(
-    "options, said",
+    "options, message",
     [
         (("--save", "new"), "Only a model whose heads were pruned can be saved."),
         (("--replacement", "mean"), "Add --method each"),
@@ -138,13 +141,13 @@ def test_results_for_a_stored_data_set_are_cached(run, place, home):
         (("--out", "x.txt"), ".csv, .tsv"),
     ],
 )
-def test_an_option_without_effect_is_refused(run, options, said):
+def test_an_option_without_effect_is_refused(run, options, message):
     code, _, err = run(*options)
-    assert code == 1 and said in err
+    assert code == 1 and message in err
 
 
-def test_a_part_without_rows_and_texts_without_labels_are_refused(run, place, tmp_path):
-    code, _, err = run(texts=("--data", str(place / "data")))
+def test_a_part_without_rows_and_texts_without_labels_are_refused(run, workspace, tmp_path):
+    code, _, err = run(texts=("--data", str(workspace / "data")))
     assert code == 1 and "no rows in this split" in err
     (tmp_path / "bare.txt").write_text("a b\nc d\n")
     code, _, err = run("--method", "importance", texts=("--texts", str(tmp_path / "bare.txt")))

@@ -20,9 +20,6 @@ __all__ = ["certificates", "hub", "keys"]  # fixtures
 NAME = "somebody/tiny"
 
 
-Said = pytest.CaptureFixture[str]
-
-
 @pytest.fixture
 def published(hub: Hub, tmp_path: Path) -> Repo:
     folder = small.folder(tmp_path / "published")

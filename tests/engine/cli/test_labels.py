@@ -1,4 +1,4 @@
-"""Every other task by the commands: composed, trained, evaluated and predicted."""
+"""Other tasks than text classification by commands, from the job to predictions."""
 
 import csv
 
@@ -30,8 +30,8 @@ WRITERS = {"csv": small.labelled, "json": small.questions, "conll": small.tagged
 
 
 @pytest.mark.parametrize("task", CASES)
-def test_a_task_is_trained_evaluated_and_used(output, told, tmp_path, task):
-    suffix, columns, label, files, figure, least = CASES[task]
+def test_a_task_is_trained_evaluated_and_used(output, json_output, tmp_path, task):
+    suffix, columns, label, predicted, metric, minimum = CASES[task]
     data, job, run = (tmp_path / name for name in (f"data.{suffix}", "job.json", "run"))
     WRITERS[suffix](data)
     job.write_text(
@@ -42,17 +42,17 @@ def test_a_task_is_trained_evaluated_and_used(output, told, tmp_path, task):
     )  # fmt: skip
     output("train", job, "--into", run)
     model = ["--model", RunFolder(run).checkpoint_folders()[-1], *columns, "--max-length=48"]
-    report = told("evaluate", data, *model, *label)
-    assert report[figure] >= least
-    assert figure in output("evaluate", data, *model, *label)
+    report = json_output("evaluate", data, *model, *label)
+    assert report[metric] >= minimum
+    assert metric in output("evaluate", data, *model, *label)
     out = tmp_path / "out.csv"
     output("predict", data, *model, "--out", out)
     with open(out, encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
-    assert {*files} <= {*rows[0]} and len(rows) >= 48
+    assert {*predicted} <= {*rows[0]} and len(rows) >= 48
     if task == "multi_label":  # predictions can be evaluated as they were written
-        again = told("evaluate", out, *model, "--label=labels")
-        assert again["exact_match"] == 1
+        rescored = json_output("evaluate", out, *model, "--label=labels")
+        assert rescored["exact_match"] == 1
 
 
 def test_a_weight_for_an_unknown_label_is_refused(output, refusal, tmp_path):
@@ -63,16 +63,16 @@ def test_a_weight_for_an_unknown_label_is_refused(output, refusal, tmp_path):
     assert "“great”" in printed and "“bad”, “good”" in printed
 
 
-def test_a_class_that_is_never_predicted_is_warned_of_once(output, tmp_path):
+def test_a_class_that_is_never_predicted_is_reported_once(output, tmp_path):
     data, job, run = tmp_path / "data.csv", tmp_path / "job.json", tmp_path / "run"
-    text = "a fine film" + " so" * 20  # the number behind it is truncated
+    text = "a fine film" + " so" * 20  # the number after it is truncated
     numbered = [f"{text} {n},{'rare' if n % 5 == 0 else 'common'}\n" for n in range(100)]
     data.write_text("text,label\n" + "".join(numbered))
-    learning = ["--steps=8", "--batch-size=8", "--set=training.evaluate_every=2", "--max-length=16"]
-    job.write_text(output("job", "--data", data, *SIZE, *learning, "--device=cpu"))
+    options = ["--steps=8", "--batch-size=8", "--set=training.evaluate_every=2", "--max-length=16"]
+    job.write_text(output("job", "--data", data, *SIZE, *options, "--device=cpu"))
     output("train", job, "--into", run)
     events, _ = RunFolder(run).events_after(0)
-    report = [event.text for event in events if isinstance(event, Noted)]
-    (warning,) = [text for text in report if "“rare”" in text]
+    notes = [event.text for event in events if isinstance(event, Noted)]
+    (warning,) = [text for text in notes if "“rare”" in text]
     assert "predicts “rare” for no validation example" in warning
-    assert not any("“common”" in text for text in report)
+    assert not any("“common”" in text for text in notes)

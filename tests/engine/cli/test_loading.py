@@ -52,7 +52,7 @@ def test_every_command_reports_ignored_parts_on_stderr(folder, rows, tmp_path, c
             assert sentence not in printed.out
 
 
-def test_json_holds_the_same_with_all_names(folder, rows, capsys):
+def test_json_lists_the_ignored_parts(folder, rows, capsys):
     model = ["--model", str(folder), "--json"]
     for command in (["fill", "a [MASK]", *model], ["evaluate", rows, *model]):
         assert main(command) == 0

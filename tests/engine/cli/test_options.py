@@ -25,18 +25,18 @@ OPTIONS = FieldOptions("Kettle", "kitchen.kettle", KettleSpec, tuple(get_setting
 CHOICE = choice_option("room", ("kitchen", "garden"), "kitchen", "Where it is:")
 
 
-def run(*words: str) -> tuple[Any, str]:
+def run(*arguments: str) -> tuple[Any, str]:
     """The parsed values of a command with these options, and its output."""
-    heard: list[dict[str, Any]] = []
+    calls: list[dict[str, Any]] = []
 
-    def boil(**given: Any) -> None:
+    def boil(**values: Any) -> None:
         """Boil water."""
-        heard.append(given)
+        calls.append(values)
 
     app = typer.Typer(rich_markup_mode=None, add_completion=False)
     app.command(cls=GroupedHelp)(with_options(boil, [CHOICE, *OPTIONS.parameters()]))
-    result = CliRunner().invoke(app, list(words))
-    return (heard[0] if heard else None), result.output
+    result = CliRunner().invoke(app, list(arguments))
+    return (calls[0] if calls else None), result.output
 
 
 def test_given_values_have_the_path_of_their_field():
@@ -54,10 +54,10 @@ def test_given_values_have_the_path_of_their_field():
     assert OPTIONS.select(values) == {"kitchen.kettle.loud": False}
 
 
-@pytest.mark.parametrize("words", [("--cups=many",), ("--colour=green",), ("--kind=kettle",)])
-def test_values_of_a_wrong_type_are_refused(words):
-    values, printed = run(*words)
-    assert values is None and words[0].partition("=")[0] in printed
+@pytest.mark.parametrize("arguments", [("--cups=many",), ("--colour=green",), ("--kind=kettle",)])
+def test_values_of_a_wrong_type_are_refused(arguments):
+    values, printed = run(*arguments)
+    assert values is None and arguments[0].partition("=")[0] in printed
 
 
 def test_the_help_shows_each_field_under_its_heading():

@@ -20,8 +20,8 @@ from engine.worker.train import main as train
 from tests.engine.faults import small_disk, without_the_rights_of_root
 from tests.engine.training import small
 
-LONGEST = 300  # characters of a refusal, without the name of the program
-PRINTED = "bert-studio: "
+MAX_LENGTH = 300  # characters of a refusal, without the name of the program
+PREFIX = "bert-studio: "
 
 # every command, with IN for an input and OUT for an output
 READING = {
@@ -85,9 +85,9 @@ WRITING = {
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with data, a job, a run, a link to itself and a closed folder."""
-    folder = tmp_path_factory.mktemp("place")
+    folder = tmp_path_factory.mktemp("workspace")
     (folder / "circle").symlink_to(folder / "circle")
     (folder / "closed").mkdir()
     small.sentences(folder / "closed" / "x")
@@ -99,7 +99,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-FAULTS = {  # paths in `place`
+FAULTS = {  # paths in `workspace`
     "missing": "nowhere/x",
     "in a file": "data.csv/x",
     "too long": "n" * 300,
@@ -110,45 +110,45 @@ FAULTS = {  # paths in `place`
 }
 
 
-def refused(
-    table: dict[str, list[list[str]]], fault: Path, place: Path, capsys: pytest.CaptureFixture[str]
+def find_faults(
+    table: dict[str, list[list[str]]], fault: Path, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> list[str]:
     """Faults in how the commands of `table` refuse `fault`; empty if all is well."""
-    run = RunFolder(place / "run")
+    run = RunFolder(folder / "run")
     last = run.checkpoint_folders()[-1]
     values = {
         "IN": fault,
         "OUT": fault,
-        "NEW": place / "new",
-        "DATA": place / "data.csv",
+        "NEW": folder / "new",
+        "DATA": folder / "data.csv",
         "STORED": run.dataset,
-        "JOB": place / "job.json",
+        "JOB": folder / "job.json",
         "RUN": run.path,
         "MODEL": last,
         "STEP": Path(last.name.removeprefix("step-").lstrip("0")),
     }
-    wrong = []
+    faults = []
     for command, lines in table.items():
         for line in lines:
-            words = [command]
+            arguments = [command]
             for word in line:
                 stem, dot, ending = word.partition(".")
-                words.append(f"{values[stem]}{dot}{ending}" if stem in values else word)
-            code = app.__main__.main(words)
+                arguments.append(f"{values[stem]}{dot}{ending}" if stem in values else word)
+            code = app.__main__.main(arguments)
             stderr = capsys.readouterr().err
             last_line = stderr.rstrip("\n").rpartition("\n")[2]
-            problem = last_line.removeprefix(PRINTED)
+            problem = last_line.removeprefix(PREFIX)
             if (
                 code != 1
                 or "Traceback" in stderr
                 or "unexpected" in stderr
-                or not last_line.startswith(PRINTED)
-                or not 10 < len(problem) <= LONGEST
+                or not last_line.startswith(PREFIX)
+                or not 10 < len(problem) <= MAX_LENGTH
                 or not problem.isprintable()
-                or (place / "new").exists()
+                or (folder / "new").exists()
             ):
-                wrong.append(f"{' '.join([command, *line])} → {code}: {stderr[-1500:]}")
-    return wrong
+                faults.append(f"{' '.join([command, *line])} → {code}: {stderr[-1500:]}")
+    return faults
 
 
 def test_the_tables_name_every_command():
@@ -156,71 +156,73 @@ def test_the_tables_name_every_command():
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_unreadable_inputs_are_refused_with_a_sentence(fault, place, capsys):
+def test_unreadable_inputs_are_refused_with_a_sentence(fault, workspace, capsys):
     with without_the_rights_of_root():
-        assert refused(READING, place / FAULTS[fault], place, capsys) == []
+        assert find_faults(READING, workspace / FAULTS[fault], workspace, capsys) == []
 
 
 @pytest.mark.parametrize("fault", [fault for fault in FAULTS if fault != "strange"])
-def test_unwritable_outputs_are_refused_with_a_sentence(fault, place, capsys):
+def test_unwritable_outputs_are_refused_with_a_sentence(fault, workspace, capsys):
     makes_parents = ("train", "cluster", "tour", "export", "export-curves", "branch")
     allowed = makes_parents if fault == "missing" else ()
     table = {command: lines for command, lines in WRITING.items() if command not in allowed}
     with without_the_rights_of_root():
-        assert refused(table, place / FAULTS[fault], place, capsys) == []
+        assert find_faults(table, workspace / FAULTS[fault], workspace, capsys) == []
 
 
 @pytest.mark.parametrize("out", ["", "/", ".", ".."])
-def test_a_path_without_a_name_is_refused_with_a_message(out, place, capsys, monkeypatch):
-    monkeypatch.chdir(place / "run")  # nothing may be created in a folder that is in use
-    last = RunFolder(place / "run").checkpoint_folders()[-1]
-    before = sorted(place.rglob("*"))
+def test_a_path_without_a_name_is_refused_with_a_message(out, workspace, capsys, monkeypatch):
+    monkeypatch.chdir(workspace / "run")  # nothing may be created in a folder that is in use
+    last = RunFolder(workspace / "run").checkpoint_folders()[-1]
+    before = sorted(workspace.rglob("*"))
     lines = [
-        ["train", str(place / "job.json"), "--into", out],
-        ["cluster", str(place / "job.json"), "--into", out],
-        ["predict", str(place / "data.csv"), "--model", str(last), "--out", out],
+        ["train", str(workspace / "job.json"), "--into", out],
+        ["cluster", str(workspace / "job.json"), "--into", out],
+        ["predict", str(workspace / "data.csv"), "--model", str(last), "--out", out],
         ["attention", "a text", "--model", str(last), "--out", out],
         ["export", str(last), "--to", out],
-        ["report", str(place / "run"), "--out", out],
-        ["label-errors", str(place / "run" / "data"), "--out", out],
+        ["report", str(workspace / "run"), "--out", out],
+        ["label-errors", str(workspace / "run" / "data"), "--out", out],
         ["tour", "--into", out],
     ]
-    for words in lines:
-        code = app.__main__.main(words)
+    for arguments in lines:
+        code = app.__main__.main(arguments)
         stderr = capsys.readouterr().err.rstrip().rpartition("\n")[2]
-        assert code == 1 and stderr.startswith(PRINTED) and "unexpected" not in stderr, (
-            words,
+        assert code == 1 and stderr.startswith(PREFIX) and "unexpected" not in stderr, (
+            arguments,
             stderr,
         )
-    assert sorted(place.rglob("*")) == before
+    assert sorted(workspace.rglob("*")) == before
 
 
-def test_a_read_only_disk_is_reported(tmp_path, place, capsys):
+def test_a_read_only_disk_is_reported(tmp_path, workspace, capsys):
     with small_disk(tmp_path / "disk", 1024, "ro") as disk:
-        assert refused(WRITING, disk / "x", place, capsys) == []
-        assert app.__main__.main(["train", str(place / "job.json"), f"--into={disk}/x"]) == 1
+        assert find_faults(WRITING, disk / "x", workspace, capsys) == []
+        assert app.__main__.main(["train", str(workspace / "job.json"), f"--into={disk}/x"]) == 1
     assert "read-only" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
-    "home, says",
+    "home, message",
     [("data.csv", "not a folder"), ("n" * 300, "too long"), ("\n".join(["n" * 90] * 40), "n")],
 )
-def test_an_impossible_home_is_refused(home, says, place, capsys, monkeypatch):
-    monkeypatch.setenv("BERT_STUDIO_HOME", str(place / home))
+def test_an_impossible_home_is_refused(home, message, workspace, capsys, monkeypatch):
+    monkeypatch.setenv("BERT_STUDIO_HOME", str(workspace / home))
     for command in ("rebuild", "tour"):
         assert app.__main__.main([command]) == 1
         stderr = capsys.readouterr().err
         assert (
-            says in stderr and "Traceback" not in stderr and len(stderr) <= LONGEST + len(PRINTED)
+            message in stderr
+            and "Traceback" not in stderr
+            and len(stderr) <= MAX_LENGTH + len(PREFIX)
         )
 
 
-def close_the_folder(run: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+def make_folder_read_only(run: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
     run.checkpoints.chmod(0o500)
 
 
-def break_the_disk(run: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+def fail_fsync(run: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
     def fsync(_: int) -> None:
         monkeypatch.undo()
         raise OSError(errno.EIO, os.strerror(errno.EIO))
@@ -228,22 +230,22 @@ def break_the_disk(run: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "fsync", fsync)
 
 
-def make_a_mistake(run: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+def raise_bug(run: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
     raise ZeroDivisionError("a bug")
 
 
 @pytest.mark.parametrize(
-    "act, code, says",
+    "act, code, message",
     [
-        (close_the_folder, 1, "permission"),
-        (break_the_disk, 1, "input/output error"),
-        (make_a_mistake, 3, "a bug"),
+        (make_folder_read_only, 1, "permission"),
+        (fail_fsync, 1, "input/output error"),
+        (raise_bug, 3, "a bug"),
     ],
 )
 def test_environment_faults_during_training_are_distinguished_from_bugs(
-    place, tmp_path, monkeypatch, act, code, says
+    workspace, tmp_path, monkeypatch, act, code, message
 ):
-    run = RunFolder.create(tmp_path / "run", small.classifying(place, epochs=1))
+    run = RunFolder.create(tmp_path / "run", small.classifying(workspace, epochs=1))
 
     def on_event(event: Event) -> None:
         if isinstance(event, Measured):
@@ -254,11 +256,11 @@ def test_environment_faults_during_training_are_distinguished_from_bugs(
     last = run.last_events()[-1]
     assert isinstance(last, Ended)
     assert (last.outcome, last.bug) == ("failed", code == 3)
-    assert says in last.problem + last.details
+    assert message in last.problem + last.details
 
 
 @pytest.mark.parametrize("bug, code", [(True, 3), (False, 1)])
-def test_a_tour_that_fails_ends_as_a_training_does(tmp_path, monkeypatch, capsys, bug, code):
+def test_a_failed_tour_exits_like_a_failed_training(tmp_path, monkeypatch, capsys, bug, code):
     def work(folder: Path, on_event: Callable[[Event], None]) -> int:
         on_event(Ended(outcome="failed", problem="It broke.", advice="Try again.", bug=bug))
         return code
@@ -269,7 +271,7 @@ def test_a_tour_that_fails_ends_as_a_training_does(tmp_path, monkeypatch, capsys
     assert (captured.out + captured.err).count("It broke. Try again.") == 1
 
 
-def test_the_reason_for_a_failed_training_is_printed_once(place, tmp_path, capsys):
+def test_the_reason_for_a_failed_training_is_printed_once(workspace, tmp_path, capsys):
     job = small.classifying(tmp_path, epochs=1)
     hardware = job.hardware.model_copy(update={"cores": "9999"})
     file = tmp_path / "job.json"
@@ -277,7 +279,7 @@ def test_the_reason_for_a_failed_training_is_printed_once(place, tmp_path, capsy
     assert app.__main__.main(["train", str(file), "--into", str(tmp_path / "run")]) == 1
     stderr = capsys.readouterr().err
     assert stderr.count("9999") == 1
-    assert stderr.rstrip().rpartition("\n")[2].startswith(f"{PRINTED}This process may not use core")
+    assert stderr.rstrip().rpartition("\n")[2].startswith(f"{PREFIX}This process may not use core")
 
 
 ERRORS = {
@@ -296,21 +298,21 @@ ERRORS = {
 
 
 def test_every_error_that_names_a_file_has_a_sentence():
-    for says, names in ERRORS.items():
+    for message, names in ERRORS.items():
         for code in (getattr(errno, name) for name in names):
             file = f"/none/.model.tmp-0123abcd/{'x' * 4000}"
             error = explain_error(OSError(code, os.strerror(code), file))
-            assert error is not None and says in error.problem and error.advice
-            assert len(str(error)) <= LONGEST and ".tmp-" not in str(error)
+            assert error is not None and message in error.problem and error.advice
+            assert len(str(error)) <= MAX_LENGTH and ".tmp-" not in str(error)
 
 
-def test_an_error_of_a_library_is_understood_by_its_code():
+def test_an_error_of_a_library_is_recognised_by_its_code():
     full = explain_error(RuntimeError("Error while serializing: No space left (os error 28)"))
     assert isinstance(full, DiskFull)
     arrow = explain_error(FileNotFoundError("[Errno 2] Failed to open local file '/none/rows'"))
     assert arrow is not None and "/none" in arrow.problem
 
 
-def test_a_bug_is_not_explained_away():
+def test_a_bug_has_no_explanation():
     for error in (ZeroDivisionError(), KeyError("x"), OSError("odd"), BrokenPipeError(32, "pipe")):
         assert explain_error(error) is None

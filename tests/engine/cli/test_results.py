@@ -25,13 +25,13 @@ def run(tmp_path: Path) -> Path:
     return tmp_path / "run"
 
 
-def test_the_worst_slices_are_printed(output, told, run):
+def test_the_worst_slices_are_printed(output, json_output, run):
     slices_found = worst_slices(reviews(600, 0, planted=True))
     lines = output("slices", run).splitlines()
     assert lines[0].startswith(slices_found.slices[0].sentence)
     assert len(lines) == len(slices_found.slices) + 1
     assert lines[-1].startswith(f"{slices_found.tried:,} slices of 600 rows were tested")
-    printed = told("slices", run / "results" / "validation.parquet")
+    printed = json_output("slices", run / "results" / "validation.parquet")
     assert printed["slices"][0]["conditions"] == [
         part.model_dump(mode="json") for part in slices_found.slices[0].conditions
     ]
@@ -46,7 +46,7 @@ def test_the_worst_slices_are_printed(output, told, run):
     )
 
 
-def test_two_results_are_compared(output, told, tmp_path):
+def test_two_results_are_compared(output, json_output, tmp_path):
     rng = np.random.default_rng(0)
     gold = rng.choice(["bad", "good"], 200)
     other = np.where(gold == "good", "bad", "good")
@@ -60,7 +60,7 @@ def test_two_results_are_compared(output, told, tmp_path):
     assert lines[0] == "200 rows are in both"
     assert lines[1].startswith("accuracy: 0.") and lines[2].startswith("f1_macro: 0.")
     assert lines[-1].startswith("The second result is better: accuracy ")
-    comparison = told("compare-results", *files)
+    comparison = json_output("compare-results", *files)
     assert lines[3] == f"better in the second: {len(comparison['better'])} rows"
     row = comparison["better"][0]
     assert lines[4] == (f"  row {row}, gold {gold[row]}: {other[row]} → {gold[row]}: text {row}")
@@ -72,12 +72,12 @@ def test_two_results_are_compared(output, told, tmp_path):
     assert comparison["metrics"]["accuracy"]["difference"]["low"] > 0
 
 
-def test_results_without_common_rows_are_refused(output, told, tmp_path):
+def test_results_without_common_rows_are_refused(output, json_output, tmp_path):
     for name in ("a", "b"):
         classified(["good"], ["good"], text=[name]).write(tmp_path / name)
     lines = output("compare-results", tmp_path / "a", tmp_path / "b").splitlines()
     assert lines[-1] == "No row is in both results with the same gold label: nothing to compare."
-    comparison = told("compare-results", tmp_path / "a", tmp_path / "b")
+    comparison = json_output("compare-results", tmp_path / "a", tmp_path / "b")
     assert (
         comparison["metrics"] == {} and comparison["only_first"] == comparison["only_second"] == 1
     )
@@ -90,20 +90,20 @@ def test_a_file_without_results_is_refused(refusal, tmp_path):
     assert "cannot be read" in refusal("compare-results", tmp_path / "text", tmp_path / "text")
 
 
-def test_unknown_figures_are_null(told, tmp_path):
+def test_unknown_figures_are_null(json_output, tmp_path):
     predictions = classified(["good", None], ["good", "bad"], text=["a", "b"])
     Predictions(predictions.info, predictions.table).write(tmp_path / "a")
-    comparison = told("compare-results", tmp_path / "a", tmp_path / "a")
+    comparison = json_output("compare-results", tmp_path / "a", tmp_path / "a")
     assert comparison["rows"] == 1 and comparison["metrics"]["accuracy"]["difference"]["value"] == 0
 
 
-def of_seeds(folder: Path, job: JobSpec, scores: dict[int, float], unfinished: int) -> Path:
+def write_seeds(folder: Path, job: JobSpec, scores: dict[int, float], unfinished: int) -> Path:
     """The folder of a job with several seeds, one of them unfinished."""
     names = []
-    for part in expand(job.model_copy(update={"training": seeded(job, len(scores) + 1)})):
-        seed = part.training.seed
+    for run_job in expand(job.model_copy(update={"training": with_seeds(job, len(scores) + 1)})):
+        seed = run_job.training.seed
         names.append(f"seed-{seed}")
-        run = RunFolder.create(folder / names[-1], part)
+        run = RunFolder.create(folder / names[-1], run_job)
         if seed != unfinished:
             run.append(measured("validation_accuracy", 1, scores[seed]))
             run.append(Saved(step=1, folder="", best=True))
@@ -113,18 +113,18 @@ def of_seeds(folder: Path, job: JobSpec, scores: dict[int, float], unfinished: i
     return folder
 
 
-def seeded(job: JobSpec, seeds: int) -> TrainingSpec:
+def with_seeds(job: JobSpec, seeds: int) -> TrainingSpec:
     return job.training.model_copy(update={"seed": 1, "seeds": seeds})
 
 
-def test_jobs_with_several_seeds_are_compared_over_their_runs(output, told, tmp_path):
+def test_jobs_with_several_seeds_are_compared_over_their_runs(output, json_output, tmp_path):
     job = small.classifying(tmp_path, epochs=1)
-    first = of_seeds(tmp_path / "first", job, {1: 0.70, 2: 0.72, 3: 0.71}, unfinished=4)
-    second = of_seeds(tmp_path / "second", job, {1: 0.74, 2: 0.76, 3: 0.76}, unfinished=4)
+    first = write_seeds(tmp_path / "first", job, {1: 0.70, 2: 0.72, 3: 0.71}, unfinished=4)
+    second = write_seeds(tmp_path / "second", job, {1: 0.74, 2: 0.76, 3: 0.76}, unfinished=4)
     lines = output("compare-results", first, second).splitlines()
     assert lines[0] == "accuracy: 0.7000 (seed 1), 0.7200 (seed 2), 0.7100 (seed 3)"
     assert lines[-1].startswith("The second result is better: accuracy 75.33 % against 71 % ")
-    comparison = told("compare-results", first, second)
+    comparison = json_output("compare-results", first, second)
     assert comparison["claim"] == lines[-1] and comparison["second"] == {
         "1": 0.74,
         "2": 0.76,

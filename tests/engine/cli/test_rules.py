@@ -1,4 +1,4 @@
-"""`check`, `job` and `train` refuse the same as the window, with the same sentence."""
+"""`check`, `job` and `train` refuse what the window refuses, with the same message."""
 
 import json
 from pathlib import Path
@@ -12,17 +12,17 @@ from engine.data.datasets.importing import import_dataset
 from tests.engine.cli.test_commands import SIZE
 from tests.engine.training import small
 
-FINE = [f"a film {n},{n % 2}" for n in range(20)]
+VALID = [f"a film {n},{n % 2}" for n in range(20)]
 CASES = {
-    "a row without a label": (["text,label", *FINE, "a film,"], "", "1 of 21 rows have no label"),
+    "a row without a label": (["text,label", *VALID, "a film,"], "", "1 of 21 rows have no label"),
     "too many labels": (
         ["text,label", *(f"a film {n},n{n}" for n in range(99))],
         "text_classification",
         "99 labels in 99 rows, too many",
     ),
     "one label": (["text,label", *["a film,good"] * 9], "", "Every label is “good”"),
-    "no choices": (["text,label", *FINE], "multiple_choice", "needs the choices of each row"),
-    "no second text": (["text,label", *FINE], "pair_classification", "a pair needs two"),
+    "no choices": (["text,label", *VALID], "multiple_choice", "needs the choices of each row"),
+    "no second text": (["text,label", *VALID], "pair_classification", "a pair needs two"),
     "no numbers": (
         ["text,label", "a film,good", "a film,bad"],
         "regression",
@@ -36,14 +36,13 @@ CASES = {
 }
 
 
-def written(folder: Path, lines: list[str]) -> Path:
+def write_rows(folder: Path, lines: list[str]) -> Path:
     file = folder / "rows.csv"
     file.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return file
 
 
-def job_of(folder: Path, file: Path, task: str, cleaning: Cleaning | None = None) -> Path:
-    """A hand-made job."""
+def write_job(folder: Path, file: Path, task: str, cleaning: Cleaning | None = None) -> Path:
     raw = small.classifying(folder, epochs=1).model_dump(mode="json")
     raw["data"] = FileData(path=file, cleaning=cleaning or Cleaning()).model_dump(mode="json")
     raw["task"] = {"kind": task}
@@ -53,20 +52,19 @@ def job_of(folder: Path, file: Path, task: str, cleaning: Cleaning | None = None
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_the_same_is_refused_everywhere(refusal, case, tmp_path):
-    lines, task, says = CASES[case]
-    file = written(tmp_path, lines)
+def test_check_job_and_train_refuse_invalid_data(refusal, case, tmp_path):
+    lines, task, message = CASES[case]
+    file = write_rows(tmp_path, lines)
     arguments = ["--task", task] if task else []
-    assert says in refusal("check", file, *arguments)
-    assert says in refusal("job", "--data", file, *arguments, *SIZE)
+    assert message in refusal("check", file, *arguments)
+    assert message in refusal("job", "--data", file, *arguments, *SIZE)
     kind = task or ("multiple_choice" if "ending0" in lines[0] else "text_classification")
-    job = job_of(tmp_path, file, kind)
-    assert says in refusal("train", job, "--into", tmp_path / "run")
+    job = write_job(tmp_path, file, kind)
+    assert message in refusal("train", job, "--into", tmp_path / "run")
 
 
-def test_refusals_are_also_given_as_json(capsys, tmp_path):
-    """With the findings of the checks."""
-    file = written(tmp_path, ["text,label", *FINE, "a film,", FINE[0]])
+def test_json_refusals_include_the_findings(capsys, tmp_path):
+    file = write_rows(tmp_path, ["text,label", *VALID, "a film,", VALID[0]])
     assert main(["check", str(file), "--json"]) == 1
     report = json.loads(capsys.readouterr().out)
     assert report["ok"] is False
@@ -79,7 +77,7 @@ def test_refusals_are_also_given_as_json(capsys, tmp_path):
 
 def test_all_problems_of_data_are_reported_together(capsys, tmp_path):
     lines = ["text,stars", *(f"a film {n},{n % 5}" for n in range(20)), ",3", "a book,", "b,many"]
-    file = written(tmp_path, lines)
+    file = write_rows(tmp_path, lines)
     arguments = ["--task", "regression"]
     for command in (
         ["check", str(file), *arguments],
@@ -87,28 +85,26 @@ def test_all_problems_of_data_are_reported_together(capsys, tmp_path):
     ):
         assert main(command) == 1
         stderr = [line for line in capsys.readouterr().err.splitlines() if "bert-studio: " in line]
-        for name, one in zip(("no text", "no label", "no number"), stderr, strict=True):
-            assert name in one
+        for problem, line in zip(("no text", "no label", "no number"), stderr, strict=True):
+            assert problem in line
 
 
-def test_answers_that_their_passage_does_not_have_are_counted_before_a_training(
-    refusal, capsys, tmp_path
-):
+def test_answers_missing_from_their_passage_are_counted(refusal, capsys, tmp_path):
     """Columns are recognised by their cells or by the requested task."""
     for answers, arguments in (
         (("Ann", "ann"), []),
         (("Bob", "Eve"), ["--task", "question_answering"]),
     ):
         rows = [f"who is it {n}?,It is Ann at {n}.,{answers[n % 2]}" for n in range(20)]
-        file = written(tmp_path, ["question,context,answer", *rows])
+        file = write_rows(tmp_path, ["question,context,answer", *rows])
         wrong = 10 if "Ann" in answers else 20
         for command in (["check", str(file)], ["job", "--data", str(file), *SIZE]):
             message = refusal(*command, *arguments)
             assert (
                 f"{wrong} of 20 rows have an answer that their passage does not contain" in message
             )
-            assert "We guessed" not in message, "the column of answers is called so"
-        job = job_of(tmp_path, file, "question_answering")
+            assert "We guessed" not in message, "the column is named “answer”"
+        job = write_job(tmp_path, file, "question_answering")
         message = refusal("train", job, "--into", tmp_path / f"run{wrong}")
         assert f"{wrong} of 20 rows have an answer" in message
         assert main(["job", "--data", str(file), "--task", "pretraining", *SIZE]) == 0
@@ -117,7 +113,7 @@ def test_answers_that_their_passage_does_not_have_are_counted_before_a_training(
 
 def test_guessed_columns_are_reported(capsys, home, tmp_path):
     lines = ["opinion,verdict", *(f"a film number {n},{'ab'[n % 2]}" for n in range(20))]
-    file = written(tmp_path, lines)
+    file = write_rows(tmp_path, lines)
     for named in ([], ["--text", "opinion", "--label", "verdict"]):
         for command in (
             ["check", str(file), *named],
@@ -131,7 +127,7 @@ def test_guessed_columns_are_reported(capsys, home, tmp_path):
 
 def test_yes_no_columns_are_labels_if_the_task_can_have_several(output, tmp_path):
     rows = [f"{n},a film number {n},{n % 2},{n % 3 % 2},{int(n % 5 == 0)}" for n in range(30)]
-    file = written(tmp_path, ["id,comment,toxic,obscene,threat", *rows])
+    file = write_rows(tmp_path, ["id,comment,toxic,obscene,threat", *rows])
     flags = ["toxic", "obscene", "threat"]
     for arguments, label, expected, message in (
         ([], None, flags, "the label columns"),
@@ -148,10 +144,10 @@ def test_yes_no_columns_are_labels_if_the_task_can_have_several(output, tmp_path
         ] * bool(message)
 
 
-def test_incomplete_rows_are_skipped_on_request(told, capsys, tmp_path):
-    file = written(tmp_path, ["text,label", *FINE, "a film,", "another,"])
-    facts = told("check", file, "--skip-empty=label")
-    assert facts["rows"] == 20
+def test_incomplete_rows_are_skipped_on_request(json_output, capsys, tmp_path):
+    file = write_rows(tmp_path, ["text,label", *VALID, "a film,", "another,"])
+    report = json_output("check", file, "--skip-empty=label")
+    assert report["rows"] == 20
     assert main(["job", "--data", str(file), "--skip-empty=label", *SIZE]) == 0
     printed = capsys.readouterr()
     composed = JobSpec.model_validate_json(printed.out)
@@ -160,12 +156,12 @@ def test_incomplete_rows_are_skipped_on_request(told, capsys, tmp_path):
     assert "Row without “label” skipped: 2 times, first in line 22." in printed.err
 
 
-def test_a_label_of_validation_rows_alone_is_refused_before_the_start(refusal, tmp_path):
-    file, other = written(tmp_path, ["text,label", *FINE]), tmp_path / "dev.csv"
-    says = "Validation rows have labels that no training row has: “2”."
+def test_a_label_only_in_validation_rows_is_refused(refusal, tmp_path):
+    file, other = write_rows(tmp_path, ["text,label", *VALID]), tmp_path / "dev.csv"
+    message = "Validation rows have labels that no training row has: “2”."
     other.write_text("text,label\na film,1\na film,2\n")
     arguments = ["--data", str(file), "--validation", str(other)]
-    assert says in refusal("job", *arguments, *SIZE)
+    assert message in refusal("job", *arguments, *SIZE)
     spec = import_dataset(
         "x",
         {"train": file, "validation": other},
@@ -175,15 +171,15 @@ def test_a_label_of_validation_rows_alone_is_refused_before_the_start(refusal, t
         tmp_path / "data" / "1",
     )
     assert spec.unseen == ("2",)
-    assert says in refusal("job", "--data", tmp_path / "data" / "1", *SIZE)
+    assert message in refusal("job", "--data", tmp_path / "data" / "1", *SIZE)
     other.write_text("text,label\na film,1.0\na film,0\n")
     assert main(["job", *arguments, *SIZE]) == 0, "another spelling is the same label"
 
 
-def test_the_task_is_recognised_from_all_rows_and_gets_its_own_labels(output, tmp_path):
+def test_the_task_is_recognised_and_selects_its_label_column(output, tmp_path):
     verdicts = ("agrees", "differs", "neither")
     rows = [f"a dog {n},some dog {n},{n % 37 / 10},{verdicts[n % 3]}" for n in range(120)]
-    file = written(tmp_path, ["sentence_A,sentence_B,relatedness_score,judgment", *rows])
+    file = write_rows(tmp_path, ["sentence_A,sentence_B,relatedness_score,judgment", *rows])
     pairs = {"text": "sentence_A", "pair": "sentence_B"}
     for arguments, kind, label in (
         ([], "pair_classification", "judgment"),
@@ -196,12 +192,12 @@ def test_the_task_is_recognised_from_all_rows_and_gets_its_own_labels(output, tm
         assert job.data.mapping == Mapping(**pairs, label=label)
 
 
-def test_xml_read_as_text_is_reported(told, capsys, tmp_path):
+def test_xml_read_as_text_is_reported(json_output, capsys, tmp_path):
     file = tmp_path / "book.xml"
     file.write_text('<?xml version="1.0"?>\n<book>\n<p>One line.</p>\n</book>\n')
-    facts = told("check", file)
-    assert any("looks like XML" in note for note in facts["notes"])
+    report = json_output("check", file)
+    assert any("looks like XML" in note for note in report["notes"])
     assert main(["job", "--data", str(file), *SIZE]) == 0
     assert "looks like XML" in capsys.readouterr().err
     file.write_text("a < b\nis no tag\n")
-    assert not told("check", file)["notes"]
+    assert not json_output("check", file)["notes"]

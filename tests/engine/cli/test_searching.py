@@ -23,7 +23,7 @@ SIZES = SearchField(path=SIZE, values=(8, 16))
 
 
 def quick(folder: Path, on_event: Callable[[Event], None]) -> int:
-    """Replaces the worker: three evaluations computed from the values, and the end."""
+    """A fake worker: three evaluations computed from the settings, then the end."""
     run = RunFolder(folder)
     settings = run.job().training
     if settings.batch_size == 13:
@@ -45,11 +45,11 @@ def quick(folder: Path, on_event: Callable[[Event], None]) -> int:
     return 0
 
 
-def searched(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *fields: SearchField, **more: object
+def run_search(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *fields: SearchField, **settings: object
 ) -> dict[str, object]:
-    """The summary of a search whose runs end at once."""
-    search = SearchSpec.model_validate({"fields": fields, **more})
+    """The summary of a search whose runs end immediately."""
+    search = SearchSpec.model_validate({"fields": fields, **settings})
     job = JobSpec.model_validate(fake_worker.job().model_dump() | {"search": search})
     (tmp_path / "job.json").write_text(job.model_dump_json())
     monkeypatch.setattr(worker, "main", quick)
@@ -58,8 +58,8 @@ def searched(
     return summary
 
 
-def test_tpe_trains_its_budget_one_after_another_and_marks_the_best(tmp_path, monkeypatch, capsys):
-    summary = searched(tmp_path, monkeypatch, RATES, SIZES, method="tpe", budget=4)
+def test_tpe_trains_its_budget_and_marks_the_best(tmp_path, monkeypatch, capsys):
+    summary = run_search(tmp_path, monkeypatch, RATES, SIZES, method="tpe", budget=4)
     rows = summary["rows"]
     assert isinstance(rows, list) and len(rows) == 4
     assert len({str(row["values"]) for row in rows}) == 4
@@ -71,32 +71,32 @@ def test_tpe_trains_its_budget_one_after_another_and_marks_the_best(tmp_path, mo
 def test_an_interrupted_search_continues_identically(tmp_path, monkeypatch):
     (tmp_path / "whole").mkdir()
     (tmp_path / "again").mkdir()
-    whole = searched(tmp_path / "whole", monkeypatch, RATES, SIZES, method="tpe", budget=4)
+    complete = run_search(tmp_path / "whole", monkeypatch, RATES, SIZES, method="tpe", budget=4)
 
-    def dying(folder: Path, on_event: Callable[[Event], None]) -> int:
+    def interrupted(folder: Path, on_event: Callable[[Event], None]) -> int:
         if folder.name == "combination-3":
             raise KeyboardInterrupt
         return quick(folder, on_event)
 
     (tmp_path / "job.json").write_bytes((tmp_path / "whole" / "job.json").read_bytes())
-    monkeypatch.setattr(worker, "main", dying)
+    monkeypatch.setattr(worker, "main", interrupted)
     into = tmp_path / "again" / "into"
     assert main(["train", str(tmp_path / "job.json"), "--into", str(into)]) != 0
     monkeypatch.setattr(worker, "main", quick)
     assert main(["resume", str(into)]) == 0
-    again = json.loads((into / SUMMARY).read_bytes())
-    assert again["rows"] == whole["rows"]
+    resumed = json.loads((into / SUMMARY).read_bytes())
+    assert resumed["rows"] == complete["rows"]
 
 
 def test_poor_runs_are_pruned_and_a_failed_one_does_not_stop_the_search(tmp_path, monkeypatch):
     sizes = SearchField(path=SIZE, values=(60, 13, 50, 40, 30, 20, 10))
-    summary = searched(tmp_path, monkeypatch, sizes, prune=True)
+    summary = run_search(tmp_path, monkeypatch, sizes, prune=True)
     runs = summary["runs"]
     assert isinstance(runs, list)
     outcomes = [run["outcome"] for run in runs]
     assert outcomes == ["finished", "failed", *["finished"] * 4, "stopped"]
-    words = RunFolder(tmp_path / "into" / "combination-7").last_events()[-1]
-    assert isinstance(words, Ended) and words.problem.startswith("Pruned at step 1: its best")
+    ended = RunFolder(tmp_path / "into" / "combination-7").last_events()[-1]
+    assert isinstance(ended, Ended) and ended.problem.startswith("Pruned at step 1: its best")
 
 
 def test_the_command_line_accepts_values_ranges_and_sections(tmp_path):

@@ -25,14 +25,14 @@ def test_three_seeds_make_three_runs_and_one_table(job, tmp_path, capsys, monkey
     """The second run is stopped; `resume` continues it and leaves the first unchanged."""
     (tmp_path / "job.json").write_text(job.model_dump_json())
     into = tmp_path / "into"
-    honest = worker.main
+    original = worker.main
 
     def stopping(folder: Path, on_event: object) -> int:
         def on_event(event: Event) -> None:
             if folder.name == "seed-6" and isinstance(event, Measured) and event.step == 3:
                 RunFolder(folder).request_stop()
 
-        return honest(folder, on_event)
+        return original(folder, on_event)
 
     monkeypatch.setattr(worker, "main", stopping)
     assert main(["train", str(tmp_path / "job.json"), "--into", str(into)]) == 0
@@ -51,20 +51,20 @@ def test_three_seeds_make_three_runs_and_one_table(job, tmp_path, capsys, monkey
         (f"seed-{seed}", seed, "finished") for seed in (5, 6, 7)
     ]
     losses = [run["metrics"]["validation_loss"] for run in summary["runs"]]
-    assert len(set(losses)) == 3, "each seed learns otherwise"
+    assert len(set(losses)) == 3, "each seed trains differently"
     spread = summary["rows"][0]["metrics"]["validation_loss"]
     assert spread["mean"] == pytest.approx(statistics.fmean(losses))
     assert spread["deviation"] == pytest.approx(statistics.stdev(losses))
     printed = capsys.readouterr().out
     low, high = spread["interval"]
-    ends = f", 95 % interval {low:.4f} to {high:.4f} (3 of 3)"
-    assert f"validation_loss: {spread['mean']:.4f} ± {spread['deviation']:.4f}{ends}" in printed
+    suffix = f", 95 % interval {low:.4f} to {high:.4f} (3 of 3)"
+    assert f"validation_loss: {spread['mean']:.4f} ± {spread['deviation']:.4f}{suffix}" in printed
     for seed in (5, 6, 7):
         alone = RunFolder(into / f"seed-{seed}").job()
         assert alone.training.seed == seed and alone.training.seeds == 1
         assert alone.group is not None and alone.group.name == job.name
 
-    assert main(["train", str(tmp_path / "job.json"), "--into", str(into)]) == 1, "it is there"
+    assert main(["train", str(tmp_path / "job.json"), "--into", str(into)]) == 1, "it exists"
 
 
 def test_the_figures_are_those_of_the_best_checkpoint(job, tmp_path):
@@ -88,7 +88,7 @@ def test_a_name_of_maximum_length_stays_valid(job):
         assert expand(part) == (part,)
 
 
-def test_spread():
+def test_aggregate_gives_mean_deviation_and_count():
     assert aggregate([]) is None
     one, two = aggregate([0.5]), aggregate([1.0, 3.0])
     assert one is not None and (one.mean, one.deviation, one.runs) == (0.5, None, 1)

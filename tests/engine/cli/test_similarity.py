@@ -21,10 +21,10 @@ def file(tmp_path: Path) -> Path:
     return path
 
 
-def test_two_texts_and_a_table_of_several(output, told):
-    two = float(output("similarity", TEXTS[0], TEXTS[2]))
-    cosines = np.array(told("similarity", *TEXTS)["cosines"])
-    assert cosines[0, 2] == pytest.approx(two, abs=1e-4) and cosines[0, 2] > cosines[0, 1]
+def test_similarity_of_two_texts_and_of_several(output, json_output):
+    cosine = float(output("similarity", TEXTS[0], TEXTS[2]))
+    cosines = np.array(json_output("similarity", *TEXTS)["cosines"])
+    assert cosines[0, 2] == pytest.approx(cosine, abs=1e-4) and cosines[0, 2] > cosines[0, 1]
     np.testing.assert_allclose(cosines.diagonal(), 1, atol=1e-6)
     np.testing.assert_allclose(cosines, cosines.T, atol=1e-6)
 
@@ -42,7 +42,7 @@ def test_vectors_of_a_file(output, file):
     np.testing.assert_allclose(np.stack(table["vector"].to_pylist()), expected, atol=1e-6)
 
 
-def test_texts_that_are_not_read_to_their_end_are_counted(file, capsys):
+def test_truncated_texts_are_counted(file, capsys):
     file.write_text(f"text\n{'a dog ' * 300}\n{'a cat ' * 300}\na fish\n")
     warning = "with 8 tokens or more, of which only 8 are read."
     assert main(["vectors", str(file), "--max-length=8", "--out", f"{file}.npy"]) == 0
@@ -55,21 +55,21 @@ def test_texts_that_are_not_read_to_their_end_are_counted(file, capsys):
     assert "note: " not in capsys.readouterr().err
 
 
-def test_the_nearest_rows_come_first(told, file):
-    nearest = told("nearest", "a little dog", file, "--top", "2")["nearest"]
+def test_the_nearest_rows_come_first(json_output, file):
+    nearest = json_output("nearest", "a little dog", file, "--top", "2")["nearest"]
     assert [row["text"] for row in nearest] == [TEXTS[0], TEXTS[2]]
     assert [row["line"] for row in nearest] == [2, 4]
     assert nearest[0]["cosine"] > nearest[1]["cosine"]
 
 
 @pytest.mark.parametrize(
-    "asked, said",
+    "command, message",
     [
         (["similarity", "one"], "Add a second text"),
         (["nearest", "a"], "It is not clear which rows are meant."),
         (["vectors", "x.csv", "--out", "x.txt"], ".npy, .parquet, .jsonl"),
     ],
 )
-def test_missing_parts_are_reported(asked, said, capsys):
-    assert main(asked) == 1
-    assert said in capsys.readouterr().err
+def test_missing_parts_are_reported(command, message, capsys):
+    assert main(command) == 1
+    assert message in capsys.readouterr().err

@@ -20,15 +20,15 @@ WRONG = ("leaked_rows", "label_spellings", "exact_duplicates")
 @pytest.fixture
 def films(home: Home, tmp_path: Path) -> Path:
     """The folder of a data set “films” of the home, with one version."""
-    folder = stored(tmp_path, plain_rows() + [row for name in WRONG for row in CASES[name]])
-    folder.folder.parent.rename(home.datasets / "films")
+    dataset = stored(tmp_path, plain_rows() + [row for name in WRONG for row in CASES[name]])
+    dataset.folder.parent.rename(home.datasets / "films")
     return home.datasets / "films"
 
 
-def test_a_stored_data_set_is_checked_by_name_or_folder(output, told, films):
-    by_name = told("check", "films")
-    for words in ("films/1", str(films), str(films / "1")):
-        assert told("check", words) == by_name
+def test_a_stored_data_set_is_checked_by_name_or_folder(output, json_output, films):
+    by_name = json_output("check", "films")
+    for name in ("films/1", str(films), str(films / "1")):
+        assert json_output("check", name) == by_name
     assert by_name["version"] == 1 and by_name["rows"]["test"] == 1
     by_check = {finding["check"]: finding for finding in by_name["findings"]}
     assert set(WRONG) <= set(by_check)
@@ -40,27 +40,27 @@ def test_a_stored_data_set_is_checked_by_name_or_folder(output, told, films):
 
 def test_model_and_data_set_of_a_job_are_set_by_folder_and_name(output, refusal, films, tmp_path):
     """Also each of several; impossible values are refused."""
-    whole = [f"base_model={tmp_path / 'mine'}", "data=films"]
-    job = json.loads(output("job", "--data", "films", *(f"--set={w}" for w in whole)))
+    assignments = [f"base_model={tmp_path / 'mine'}", "data=films"]
+    job = json.loads(output("job", "--data", "films", *(f"--set={a}" for a in assignments)))
     assert job["base_model"] == {"kind": "checkpoint", "path": str(tmp_path / "mine")}
     assert job["data"]["folder"] == str(films / "1") and job["data"]["fingerprint"]
-    for wrong in ("base_model=5", "task=films", "base_model.kind=scratch"):
-        message = refusal("job", "--data", "films", "--set", wrong)
+    for assignment in ("base_model=5", "task=films", "base_model.kind=scratch"):
+        message = refusal("job", "--data", "films", "--set", assignment)
         assert message.startswith("bert-studio: The job is not valid: ")
     assert "no stored data set nothing" in refusal(
         "job", "--data", "films", "--set", "data=nothing"
     )
 
 
-@pytest.mark.parametrize("way", ["leaked_rows drop", "leaked_rows move", "label_spellings merge"])
-def test_a_fix_makes_the_next_version(output, told, films, way):
+@pytest.mark.parametrize("fix", ["leaked_rows drop", "leaked_rows move", "label_spellings merge"])
+def test_a_fix_makes_the_next_version(output, json_output, films, fix):
     before = open_dataset(films / "1").spec
-    report = told("fix", "films", *way.split())
+    report = json_output("fix", "films", *fix.split())
     assert (report["version"], report["made_from"], report["folder"]) == (2, 1, str(films / "2"))
     assert len(report["changes"]) == 1
-    left = told("check", "films")
-    assert left["version"] == 2 and left["changes"] == report["changes"]
-    assert way.partition(" ")[0] not in {finding["check"] for finding in left["findings"]}
+    checked = json_output("check", "films")
+    assert checked["version"] == 2 and checked["changes"] == report["changes"]
+    assert fix.partition(" ")[0] not in {finding["check"] for finding in checked["findings"]}
     assert open_dataset(films / "1").spec == before, "going back is naming the older version"
     printed = output("fix", "films/1", "exact_duplicates", "drop")
     assert "version 3 of “x”, made from version 1" in printed
@@ -79,7 +79,7 @@ def test_an_impossible_fix_is_refused(refusal, films, tmp_path):
 
 
 def test_differences_of_two_versions_are_printed_and_written(
-    output, refusal, told, films, tmp_path
+    output, refusal, json_output, films, tmp_path
 ):
     """A fix, edits and a relabelling one after another, each with its lineage and cells."""
     first = open_dataset(films / "1")
@@ -91,13 +91,13 @@ def test_differences_of_two_versions_are_printed_and_written(
     derive(films / "2", films / "3", 3, first.spec.mapping, edits=edits)
     (tmp_path / "new.csv").write_text(f"row,new_label\n1,{first.page(0, 1)[0]['label']}\n")
     output("relabel", "films", tmp_path / "new.csv")
-    report = told("changes", "films")
+    report = json_output("changes", "films")
     assert (report["version"], report["since"], report["changed"]) == (4, 3, 1)
     assert [cell["column"] for cell in report["cells"]] == ["label"]
     out = tmp_path / "changes.csv"
     report = json.loads(output("changes", "films", "--since=1", "--json", f"--out={out}"))
-    gone = len(first) - len(open_dataset(films / "4"))
-    assert (report["changed"], report["added"], report["removed"]) == (2, 0, gone) and gone > 0
+    count = len(first) - len(open_dataset(films / "4"))
+    assert (report["changed"], report["added"], report["removed"]) == (2, 0, count) and count > 0
     assert [(row["version"], row["made_from"]) for row in report["lineage"]] == [
         (2, 1),
         (3, 2),
@@ -112,18 +112,18 @@ def test_differences_of_two_versions_are_printed_and_written(
         ("split", "validation", "train"),
     ]
     removed = {int(cell["row_before"]) for cell in cells if cell["change"] == "removed"}
-    assert len(removed) == gone
+    assert len(removed) == count
     printed = output("changes", "films", "--since=1")
-    assert f"2 rows changed, 0 added, {gone:,} removed" in printed
+    assert f"2 rows changed, 0 added, {count:,} removed" in printed
     assert "~ row 0, text: " in printed and "→ a new text" in printed and "- row " in printed
-    back = told("changes", "films/1", "--since=4")
-    assert back["added"] == gone and back["lineage"] == []
+    reverse = json_output("changes", "films/1", "--since=4")
+    assert reverse["added"] == count and reverse["lineage"] == []
     message = refusal("changes", "films", "--since=9")
     assert "no version 9" in message and "Its versions are 1, 2, 3, 4." in message
 
 
-def films_and_mistakes(folder: Path) -> tuple[Dataset, list[int]]:
-    """Rows with clear labels, some of them wrong, and the indices of these."""
+def films_with_wrong_labels(folder: Path) -> tuple[Dataset, list[int]]:
+    """Rows with clear labels, and the indices of those that are wrong."""
     words = {"good": "a fine and lovely film", "bad": "a dull and awful film"}
     rows = [(f"{words[label]} {n}", label, "train") for n in range(30) for label in words]
     wrong = [4, 31, 58]
@@ -135,7 +135,7 @@ def films_and_mistakes(folder: Path) -> tuple[Dataset, list[int]]:
 
 
 def test_likely_label_errors_are_listed_and_corrected(output, tmp_path, tuned):
-    data, wrong = films_and_mistakes(tmp_path)
+    data, wrong = films_with_wrong_labels(tmp_path)
     out, name = tmp_path / "errors.csv", str(data.folder.parent)
     model = str(tuned("text_classification").checkpoint)
     message = output("label-errors", name, "--out", out, "--model", model, "--json")
@@ -144,8 +144,8 @@ def test_likely_label_errors_are_listed_and_corrected(output, tmp_path, tuned):
         listed = list(csv.DictReader(file))
     assert sorted(int(row["row"]) for row in listed[:3]) == wrong
     assert list(listed[0]) == ["row", "line", "text", "label", "new_label", "probability"]
-    keep = out.read_text(encoding="utf-8").splitlines()[:4]
-    out.write_text("\n".join(keep), encoding="utf-8")
+    lines = out.read_text(encoding="utf-8").splitlines()[:4]
+    out.write_text("\n".join(lines), encoding="utf-8")
     report = json.loads(output("relabel", name, out, "--json"))
     assert (report["version"], report["made_from"]) == (2, 1)
     assert sorted(label["row"] for label in report["labels"]) == wrong
@@ -157,8 +157,8 @@ def test_likely_label_errors_are_listed_and_corrected(output, tmp_path, tuned):
     assert "row 4: bad → good  a fine and lovely film 2" in printed
 
 
-def test_rows_of_a_part_are_those_of_results(output, refusal, tmp_path):
-    data, _ = films_and_mistakes(tmp_path)
+def test_row_numbers_count_within_the_part(output, refusal, tmp_path):
+    data, _ = films_with_wrong_labels(tmp_path)
     file = tmp_path / "rows.jsonl"
     file.write_text('{"row": 1, "text": "a fine and lovely film of 1", "label": "bad"}\n')
     assert "another text" in refusal("relabel", data.folder, file)
@@ -167,7 +167,7 @@ def test_rows_of_a_part_are_those_of_results(output, refusal, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "lines, says",
+    "lines, message",
     [
         (["row,new_label", "99,good"], "line 2: no row has the number “99”."),
         (["row,new_label", "x,good"], "line 2: no row has the number “x”."),
@@ -179,30 +179,30 @@ def test_rows_of_a_part_are_those_of_results(output, refusal, tmp_path):
         (["row,text,new_label", "0,another film,bad"], "the row has another text"),
     ],
 )
-def test_a_table_that_does_not_fit_is_refused(refusal, tmp_path, lines, says):
-    data, _ = films_and_mistakes(tmp_path)
+def test_a_table_that_does_not_fit_is_refused(refusal, tmp_path, lines, message):
+    data, _ = films_with_wrong_labels(tmp_path)
     (tmp_path / "new.csv").write_text("\n".join(lines) + "\n")
-    assert says in refusal("relabel", data.folder, tmp_path / "new.csv")
+    assert message in refusal("relabel", data.folder, tmp_path / "new.csv")
     assert not (data.folder.parent / "2").exists()
 
 
-def test_an_escaped_text_is_recognised(output, told, tmp_path):
-    data, _ = films_and_mistakes(tmp_path)
+def test_an_escaped_text_is_recognised(output, json_output, tmp_path):
+    data, _ = films_with_wrong_labels(tmp_path)
     file = tmp_path / "new.csv"
     file.write_text("row,text,new_label\n7,'=a fine and lovely film,bad\n")
     output("relabel", data.folder, file)
     newest = str(data.folder.parent / "2")
-    assert told("changes", newest)["changed"] == 1
+    assert json_output("changes", newest)["changed"] == 1
 
 
-def test_files_are_imported_as_the_data_page_does(output, refusal, told, home, tmp_path):
+def test_files_are_imported_as_the_data_page_does(output, refusal, json_output, home, tmp_path):
     train = small.sentences(tmp_path / "films.csv", 40)
     test = small.sentences(tmp_path / "test.csv", 10)
-    report = told("import", train, "--test", test, "--validation-fraction=0.2")
+    report = json_output("import", train, "--test", test, "--validation-fraction=0.2")
     assert report["folder"] == str(home.datasets / "films" / "1")
     assert report["rows"]["test"] == 10 and sum(report["rows"].values()) == 50
     assert open_dataset(home.datasets / "films" / "1").spec.split.validation == 0.2
-    again = told("import", train, "--name", "films")
+    again = json_output("import", train, "--name", "films")
     assert (again["version"], again["rows"]["test"]) == (2, 0)
     assert "version 1 of “Other”" in output("import", train, "--name", "Other")
     job = json.loads(output("job", "--data", "films/1"))
@@ -213,21 +213,21 @@ def test_files_are_imported_as_the_data_page_does(output, refusal, told, home, t
 
 
 @pytest.fixture
-def corrected(told: Any) -> Any:
+def relabel(json_output: Any) -> Any:
     def correct(file: Path, name: str, row: int, new: str) -> Any:
         file.write_text(json.dumps({"row": row, "new_label": new}) + "\n")
-        return told("relabel", name, file)
+        return json_output("relabel", name, file)
 
     return correct
 
 
-def test_tags_are_corrected_word_by_word(refusal, told, corrected, home, tmp_path):
+def test_tags_are_corrected_word_by_word(refusal, json_output, relabel, home, tmp_path):
     data, file = tmp_path / "names.conll", tmp_path / "new.jsonl"
     data.write_text("Ann B-person\nLee I-person\nsings O\n\nOslo B-place\nis O\nfar O\n\n" * 4)
-    told("import", data)
+    json_output("import", data)
     file.write_text(json.dumps({"row": 1, "new_label": "S-place O O"}) + "\n")
     assert "No label in new.jsonl differs" in refusal("relabel", "names", file)
-    report = corrected(file, "names/1", 1, "O S-place O")
+    report = relabel(file, "names/1", 1, "O S-place O")
     assert report["labels"][0]["before"] == "B-place O O"
     assert report["labels"][0]["after"] == "O B-place O"
     for new, message in (
@@ -239,15 +239,15 @@ def test_tags_are_corrected_word_by_word(refusal, told, corrected, home, tmp_pat
         assert message in refusal("relabel", "names/1", file)
 
 
-def test_answers_are_corrected_in_place(refusal, told, corrected, home, tmp_path):
+def test_an_answer_is_corrected(refusal, json_output, relabel, home, tmp_path):
     data, file = small.questions(tmp_path / "asked.json"), tmp_path / "new.jsonl"
-    told("import", data)
+    json_output("import", data)
     rows = open_dataset(home.datasets / "asked" / "1").page(0, 48)
     row = next(n for n, item in enumerate(rows) if "rome" in item["context"])
-    report = corrected(file, "asked", row, "oslo")
+    report = relabel(file, "asked", row, "oslo")
     start = rows[row]["context"].index("oslo")
     assert json.loads(report["labels"][0]["after"]) == [{"text": "oslo", "answer_start": start}]
-    assert corrected(file, "asked/2", row, "[]")["labels"][0]["after"] == ""
+    assert relabel(file, "asked/2", row, "[]")["labels"][0]["after"] == ""
     file.write_text(json.dumps({"row": row, "new_label": "paris"}) + "\n")
     message = refusal("relabel", "asked", file)
     assert "the passage does not contain its answer “paris”. Copy the answer" in message
