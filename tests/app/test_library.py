@@ -16,7 +16,7 @@ from engine.messages.events import Saved, Started
 from engine.record.rebuild import refill
 from engine.runs.folder import RunFolder
 from tests.engine.checkpoints.test_info import CONFIG, TENSORS, safetensors
-from tests.engine.faults import without_the_rights_of_root
+from tests.engine.faults import without_root_privileges
 
 
 def make_model(folder: Path) -> Path:
@@ -40,7 +40,7 @@ def test_an_unreadable_folder_is_listed_with_its_reason(home, tmp_path):
     (closed[1] / "spec.json").write_text("{}")
     for folder in closed:
         folder.chmod(0)
-    with without_the_rights_of_root():
+    with without_root_privileges():
         models = {m.name: m.problem for m in library.own_models(home)}
         (data,) = library.datasets(home)
     assert models["open"] == "" and models["closed"]

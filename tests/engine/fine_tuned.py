@@ -1,4 +1,4 @@
-"""A tiny model of each task, trained for one epoch, and the file that it learned from."""
+"""A tiny model of each task, trained for one epoch, and its training file."""
 
 import shutil
 from pathlib import Path
@@ -43,8 +43,9 @@ def fine_tuned(folder: Path, kind: str) -> FineTuned:
     return FineTuned(kind, run, checkpoint, job.data.path, guess.reading, mapping)
 
 
-def copied(made: FineTuned, folder: Path) -> FineTuned:
-    """The same model in a folder of a test that changes it."""
+def copy_model(model: FineTuned, folder: Path) -> FineTuned:
+    """A copy of the model, for tests that change it."""
     run = RunFolder(folder / "run")
-    shutil.copytree(made.run.path, run.path)
-    return made._replace(run=run, checkpoint=run.path / made.checkpoint.relative_to(made.run.path))
+    shutil.copytree(model.run.path, run.path)
+    checkpoint = run.path / model.checkpoint.relative_to(model.run.path)
+    return model._replace(run=run, checkpoint=checkpoint)

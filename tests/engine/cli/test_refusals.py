@@ -17,7 +17,7 @@ from engine.messages.events import Ended, Event, Measured
 from engine.runs.folder import RunFolder
 from engine.system.errors import explain_error
 from engine.worker.train import main as train
-from tests.engine.faults import small_disk, without_the_rights_of_root
+from tests.engine.faults import small_disk, without_root_privileges
 from tests.engine.training import small
 
 MAX_LENGTH = 300  # characters of a refusal, without the name of the program
@@ -157,7 +157,7 @@ def test_the_tables_name_every_command():
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_unreadable_inputs_are_refused_with_a_sentence(fault, workspace, capsys):
-    with without_the_rights_of_root():
+    with without_root_privileges():
         assert find_faults(READING, workspace / FAULTS[fault], workspace, capsys) == []
 
 
@@ -166,7 +166,7 @@ def test_unwritable_outputs_are_refused_with_a_sentence(fault, workspace, capsys
     makes_parents = ("train", "cluster", "tour", "export", "export-curves", "branch")
     allowed = makes_parents if fault == "missing" else ()
     table = {command: lines for command, lines in WRITING.items() if command not in allowed}
-    with without_the_rights_of_root():
+    with without_root_privileges():
         assert find_faults(table, workspace / FAULTS[fault], workspace, capsys) == []
 
 
@@ -251,7 +251,7 @@ def test_environment_faults_during_training_are_distinguished_from_bugs(
         if isinstance(event, Measured):
             act(run, monkeypatch)
 
-    with without_the_rights_of_root():
+    with without_root_privileges():
         assert train(run.path, on_event) == code
     last = run.last_events()[-1]
     assert isinstance(last, Ended)

@@ -19,7 +19,7 @@ JOB = JobSpec(
 )
 
 
-def changed(path: str, value: object) -> JobSpec:
+def job_with(path: str, value: object) -> JobSpec:
     raw = JOB.model_dump()
     *parents, last = path.split(".")
     section = raw
@@ -45,7 +45,7 @@ def changed(path: str, value: object) -> JobSpec:
     ],
 )
 def test_fields_declare_if_a_branch_may_change_them(path, value, in_branch):
-    (change,) = changes(JOB, changed(path, value))
+    (change,) = changes(JOB, job_with(path, value))
     assert (change.path, change.in_branch) == (path, in_branch)
 
 
@@ -60,7 +60,7 @@ def test_a_change_is_described_with_the_title_of_the_field():
         ("training.batch_size", 16, "Batch size 16 instead of 32"),
         ("training.dropout", 0.2, "Dropout 0.2 instead of none"),
     ):
-        (change,) = changes(JOB, changed(path, value))
+        (change,) = changes(JOB, job_with(path, value))
         message = change.sentence()
         assert message == sentence and isinstance(message, Phrase)
     assert not changes(JOB, JOB.model_copy(update={"name": "another"}))
@@ -68,11 +68,11 @@ def test_a_change_is_described_with_the_title_of_the_field():
 
 def test_non_default_settings_are_listed_by_title():
     assert non_defaults(JOB) == []
-    job = changed("training.batch_size", 16)
+    job = job_with("training.batch_size", 16)
     assert [
         (change.title, shown(change.old), shown(change.new)) for change in non_defaults(job)
     ] == [("Batch size", "32", "16")]
-    fresh = changed("base_model", {"kind": "scratch", "model": {"layers": 2}})
+    fresh = job_with("base_model", {"kind": "scratch", "model": {"layers": 2}})
     assert [change.path for change in non_defaults(fresh)] == ["base_model.model.layers"]
-    balanced = non_defaults(changed("task.balanced", True))[0]
+    balanced = non_defaults(job_with("task.balanced", True))[0]
     assert (shown(balanced.old), shown(balanced.new)) == ("off", "on")

@@ -29,13 +29,13 @@ SPECS: tuple[type[BaseModel], ...] = (
     Split,
     *TASKS.values(),
 )
-WRITTEN_BY_THE_PROGRAM = {"kind", "model"}  # no settings
+INTERNAL = {"kind", "model"}  # not settings
 
 
 def test_each_setting_has_a_title_a_help_text_and_a_level():
     for spec in SPECS:
         for name, info in spec.model_fields.items():
-            if name in WRITTEN_BY_THE_PROGRAM:
+            if name in INTERNAL:
                 assert name not in get_settings(spec)
                 continue
             assert info.title and not info.title.endswith(".")
@@ -51,8 +51,8 @@ def test_each_setting_has_one_level():
 
 
 def test_a_branch_may_change_fields_that_fit_any_checkpoint():
-    bound = set(get_settings(TrainingSpec)) - set(branch_fields(TrainingSpec))
-    assert bound == {
+    fixed = set(get_settings(TrainingSpec)) - set(branch_fields(TrainingSpec))
+    assert fixed == {
         *("lora_rank", "lora_alpha", "lora_dropout", "lora_layers"),
         *("ema_decay", "seeds", "best_metric"),
     }

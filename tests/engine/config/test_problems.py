@@ -18,14 +18,14 @@ def problems(spec, **fields: object) -> list[Problem]:
 
 
 def test_a_single_field_is_named():
-    (one,) = problems(TrainingSpec, batch_size=0)
-    assert one == ("must be at least 1", ("batch_size",))
-    (one,) = problems(HardwareSpec, cores="3-1")
-    assert one.fields == ("cores",) and "runs backwards" in one.text
+    (problem,) = problems(TrainingSpec, batch_size=0)
+    assert problem == ("must be at least 1", ("batch_size",))
+    (problem,) = problems(HardwareSpec, cores="3-1")
+    assert problem.fields == ("cores",) and "runs backwards" in problem.text
 
 
 @pytest.mark.parametrize(
-    "spec, fields, about",
+    "spec, fields, expected",
     [
         (BertSpec, {"hidden_size": 100, "heads": 12}, ("heads", "hidden_size")),
         (Split, {"validation": 0.5, "test": 0.5}, ("validation", "test")),
@@ -33,10 +33,10 @@ def test_a_single_field_is_named():
         (Mapping, {"text": "a", "endings": ["b", "a"]}, ("text", "endings")),
     ],
 )
-def test_a_rule_names_all_fields_that_it_is_about(spec, fields, about):
-    (one,) = problems(spec, **fields)
-    assert one.fields == about
-    assert isinstance(one.text, Phrase) and not one.text.endswith(".")
+def test_a_rule_names_all_its_fields(spec, fields, expected):
+    (problem,) = problems(spec, **fields)
+    assert problem.fields == expected
+    assert isinstance(problem.text, Phrase) and not problem.text.endswith(".")
 
 
 def test_all_problems_become_one_error():

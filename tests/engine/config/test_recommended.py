@@ -22,18 +22,18 @@ TEXT = TASKS["text_classification"].info
 TINY, SMALL, BASE = bert(2, 128), bert(4, 256), bert(12, 768)
 
 
-def test_the_weights_of_layers_are_those_of_their_matrices():
+def test_layer_weights_count_the_matrices():
     assert layer_weights(BASE) == 12 * 12 * 768**2 == 84_934_656
 
 
 @pytest.mark.parametrize("kind", TASKS)
-def test_a_size_that_was_not_measured_has_the_values_of_the_paper(kind):
-    facts = TASKS[kind].info
-    recommended = recommend(Situation(facts, network=BASE, rows=500))
-    assert recommended.training == facts.training
-    if facts.head is not None:
+def test_an_unmeasured_size_gets_the_values_of_the_paper(kind):
+    info = TASKS[kind].info
+    recommended = recommend(Situation(info, network=BASE, rows=500))
+    assert recommended.training == info.training
+    if info.head is not None:
         assert recommended.reasons["learning_rate"].startswith("As in the paper")
-    assert recommend(Situation(facts)).training == facts.training, "nor has one that is unknown"
+    assert recommend(Situation(info)).training == info.training, "as does an unknown size"
 
 
 def test_smaller_networks_and_adapters_learn_at_higher_rates():
@@ -49,7 +49,7 @@ def test_smaller_networks_and_adapters_learn_at_higher_rates():
 def test_fewer_rows_get_more_epochs_and_the_reason_gives_the_updates():
     rows = (50, 3_000, 100_000)
     recommended = [recommend(Situation(TEXT, network=SMALL, rows=count)) for count in rows]
-    epochs = [network.training.epochs for network in recommended]
+    epochs = [item.training.epochs for item in recommended]
     assert epochs == sorted(epochs, reverse=True) and len({*epochs}) == 3
     updates = 94 * int(epochs[1])
     assert (
@@ -57,7 +57,7 @@ def test_fewer_rows_get_more_epochs_and_the_reason_gives_the_updates():
     )
 
 
-def test_a_rate_that_was_not_measured_does_not_say_so():
+def test_an_unmeasured_rate_is_described_as_such():
     reasons = [
         recommend(Situation(TEXT, network=bert(6, 384), lora=lora)).reasons["learning_rate"]
         for lora in (False, True)
@@ -71,11 +71,11 @@ def test_another_probe_gets_its_rate_unless_the_user_set_one():
     assert lstm.learning_rate == PROBE_RATES[lstm.probe]
     probe = probe_rate(lstm, linear)
     assert probe == linear.model_copy(update={"learning_rate": PROBE_RATES["linear"]})
-    back = probe.model_copy(update={"probe": "bilstm"})
-    assert probe_rate(probe, back) == lstm
-    own = lstm.model_copy(update={"learning_rate": 2e-3})
-    other = own.model_copy(update={"probe": "linear"})
-    assert probe_rate(own, other) == other
+    restored = probe.model_copy(update={"probe": "bilstm"})
+    assert probe_rate(probe, restored) == lstm
+    custom = lstm.model_copy(update={"learning_rate": 2e-3})
+    other = custom.model_copy(update={"probe": "linear"})
+    assert probe_rate(custom, other) == other
 
 
 @pytest.mark.parametrize("typical, length", [(3, 16), (45, 48), (64, 64), (65, 80), (900, 256)])
@@ -90,16 +90,16 @@ def test_the_length_fits_typical_inputs_and_the_network(typical, length):
 
 def test_windows_and_blocks_keep_their_usual_length():
     for kind, length in (("question_answering", 384), ("pretraining", 128)):
-        facts = TASKS[kind].info
-        recommended = recommend(Situation(facts, network=SMALL, typical_length=900))
+        info = TASKS[kind].info
+        recommended = recommend(Situation(info, network=SMALL, typical_length=900))
         assert recommended.training.max_length == length
 
 
 def test_the_tables_are_in_ascending_order():
     assert RATES.keys() == EPOCHS.keys()
     for rates in RATES.values():
-        assert [rate.max_weights for rate in rates] == sorted(one.max_weights for one in rates)
+        assert [rate.max_weights for rate in rates] == sorted(r.max_weights for r in rates)
         assert rates[-1].max_weights == LARGEST
     for epochs in EPOCHS.values():
-        assert [rule.max_rows for rule in epochs] == sorted(one.max_rows for one in epochs)
+        assert [rule.max_rows for rule in epochs] == sorted(r.max_rows for r in epochs)
         assert epochs[-1].max_rows == math.inf

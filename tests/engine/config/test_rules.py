@@ -1,4 +1,4 @@
-"""Rules of a job report all their problems at once, with the fields."""
+"""Rules of a job report all their problems together, with the fields."""
 
 from pathlib import Path
 

@@ -1,6 +1,6 @@
 """Fake notification service and logind on a private bus, which record their calls.
 
-Run as a program with the file to write into; each line is JSON. It ends with its bus.
+Run as a program with the file to write into; each line is JSON. It exits with its bus.
 """
 
 import json
@@ -20,13 +20,13 @@ def main(file: Path) -> None:
     connection = open_dbus_connection("SESSION", enable_fds=True)
     for name in NAMES:
         connection.send_and_get_reply(message_bus.RequestName(name))
-    tell(file, ["ready"])
+    log(file, ["ready"])
     while True:
         message = connection.receive()
         if message.header.message_type is not MessageType.method_call:
             continue
         fields = {field.name: value for field, value in message.header.fields.items()}
-        tell(file, [fields["member"], *map(str, message.body)])
+        log(file, [fields["member"], *map(str, message.body)])
         if fields["member"] == "Notify":
             connection.send(new_method_return(message, "u", (7,)))
         elif fields["member"] == "Inhibit":
@@ -39,12 +39,12 @@ def main(file: Path) -> None:
 def wait(file: Path, read: int) -> None:
     """Wait until the file of an inhibition is closed by all its holders."""
     os.read(read, 1)
-    tell(file, ["released"])
+    log(file, ["released"])
 
 
-def tell(file: Path, said: list[str]) -> None:
+def log(file: Path, entry: list[str]) -> None:
     with open(file, "a", encoding="utf-8") as out:
-        out.write(json.dumps(said) + "\n")
+        out.write(json.dumps(entry) + "\n")
 
 
 if __name__ == "__main__":

@@ -45,15 +45,15 @@ def bus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[]
     address = daemon.stdout.readline().strip()
     for name in ("DBUS_SESSION_BUS_ADDRESS", "DBUS_SYSTEM_BUS_ADDRESS"):
         monkeypatch.setenv(name, address)
-    file = tmp_path / "asked"
+    file = tmp_path / "calls"
     service = subprocess.Popen([sys.executable, stand_in.__file__, str(file)])
 
-    def asked() -> list[list[str]]:
+    def calls() -> list[list[str]]:
         text = file.read_text(encoding="utf-8") if file.exists() else ""
         return [json.loads(line) for line in text.splitlines()][1:]
 
     until(file.exists)
-    yield asked
+    yield calls
     for process in (service, daemon):
         process.kill()
         process.wait()
@@ -61,13 +61,13 @@ def bus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[]
 
 
 @pytest.fixture
-def nowhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """No bus at all."""
+def no_bus(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Addresses at which no bus listens."""
     for name in ("DBUS_SESSION_BUS_ADDRESS", "DBUS_SYSTEM_BUS_ADDRESS"):
         monkeypatch.setenv(name, f"unix:path={tmp_path / 'none'}")
 
 
-def end(state: str = "finished", by_user: bool = False, folder: Path = Path()) -> RunEnd:
+def run_end(state: str = "finished", by_user: bool = False, folder: Path = Path()) -> RunEnd:
     problem = "" if state == "finished" else "The loss is not a number."
     return RunEnd(
         "run-1", HOSTILE, state, problem, "", "validation_accuracy", 0.75, by_user, folder
@@ -76,8 +76,8 @@ def end(state: str = "finished", by_user: bool = False, folder: Path = Path()) -
 
 @needs_bus
 def test_a_notification_reaches_the_desktop_with_its_sound_and_no_markup(bus, home):
-    expected = RunPreferences(notify=True, sound=True)
-    assert notify_ends([RunUpdate("ended", (end(),))], home, expected) == []
+    preferences = RunPreferences(notify=True, sound=True)
+    assert notify_ends([RunUpdate("ended", (run_end(),))], home, preferences) == []
     until(bus)
     ((method, program, _, _, title, text, _, hints, _),) = bus()
     assert (method, program, text) == ("Notify", "BERT Studio", "Best validation accuracy: 0.75")
@@ -89,18 +89,18 @@ def test_a_notification_reaches_the_desktop_with_its_sound_and_no_markup(bus, ho
 
 @needs_bus
 def test_the_system_stays_awake_until_it_is_released(bus):
-    held = Awake()
+    awake = Awake()
     for _ in range(3):
-        held.hold()
-    until(lambda: held.is_held)
+        awake.hold()
+    until(lambda: awake.is_held)
     assert bus() == [["Inhibit", "sleep:idle", "BERT Studio", "A model is being trained", "block"]]
-    held.release()
+    awake.release()
     until(lambda: ["released"] in bus())
-    assert held.problem == ""
+    assert awake.problem == ""
 
 
 @needs_bus
-def test_a_command_that_trains_keeps_the_system_awake_where_the_settings_say_so(bus, tmp_path):
+def test_training_keeps_the_system_awake_unless_disabled(bus, tmp_path):
     settings = tmp_path / "settings.json"
     settings.write_text('{"preferences": {"keep_awake": false}}')
     with awake_while_training(settings):
@@ -108,50 +108,51 @@ def test_a_command_that_trains_keeps_the_system_awake_where_the_settings_say_so(
     with awake_while_training(tmp_path / "none.json"):  # the default
         until(bus)
     until(lambda: ["released"] in bus())
-    assert [arguments[0] for arguments in bus()] == ["Inhibit", "released"], (
-        "not where it is unwanted"
-    )
+    assert [call[0] for call in bus()] == ["Inhibit", "released"], "not when it is disabled"
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="that is how Linux is asked")
-def test_an_unavailable_service_is_reported_once(nowhere):
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has D-Bus")
+def test_an_unavailable_service_is_reported_once(no_bus):
     with pytest.raises(NoAnswer):
         notify("t", "t", sound=False, good=True)
-    held = Awake()
-    held.hold()
-    until(lambda: held.problem)
-    assert "system bus" in held.problem and "session bus" in held.problem and not held.is_held
-    held.release()
-    held.hold()
-    assert held._thread is None
+    awake = Awake()
+    awake.hold()
+    until(lambda: awake.problem)
+    assert "system bus" in awake.problem and "session bus" in awake.problem and not awake.is_held
+    awake.release()
+    awake.hold()
+    assert awake._thread is None
 
 
 def test_user_actions_cause_no_notification(home, monkeypatch):
     shown: list[object] = []
     monkeypatch.setattr(
-        "engine.record.follow_ups.notify", lambda *arguments, **more: shown.append(arguments)
+        "engine.record.follow_ups.notify", lambda *arguments, **options: shown.append(arguments)
     )
-    ended = [RunUpdate("ended", (end("stopped", by_user=True),))]
-    assert notify_ends(ended, home, RunPreferences(notify=True)) == [] and shown == []
-    assert notification_texts(end("failed")) == (f"“{HOSTILE}” failed", "The loss is not a number.")
-    assert notification_texts(end("stopped"))[0] == f"“{HOSTILE}” stopped"
+    updates = [RunUpdate("ended", (run_end("stopped", by_user=True),))]
+    assert notify_ends(updates, home, RunPreferences(notify=True)) == [] and shown == []
+    assert notification_texts(run_end("failed")) == (
+        f"“{HOSTILE}” failed",
+        "The loss is not a number.",
+    )
+    assert notification_texts(run_end("stopped"))[0] == f"“{HOSTILE}” stopped"
 
 
-def test_the_users_command_gets_the_run_in_its_environment_and_no_shell(home):
+def test_the_users_command_gets_the_run_in_its_environment_without_a_shell(home):
     home.make()
     out = home.root / "out.json"
     code = (
-        "import json, os, sys; told = {k: v for k, v in os.environ.items() if 'STUDIO_RUN' in k}; "
-        "json.dump([sys.argv[1:], told], open('out.json.new', 'w')); "
+        "import json, os, sys; run = {k: v for k, v in os.environ.items() if 'STUDIO_RUN' in k}; "
+        "json.dump([sys.argv[1:], run], open('out.json.new', 'w')); "
         "os.replace('out.json.new', 'out.json')"
     )
     command = f'"{sys.executable}" -c "{code}" "$HOME" "a b"'
-    ended = [RunUpdate("ended", (end("failed", folder=home.runs / "one"),))]
-    assert notify_ends(ended, home, RunPreferences(on_end=command)) == []
+    updates = [RunUpdate("ended", (run_end("failed", folder=home.runs / "one"),))]
+    assert notify_ends(updates, home, RunPreferences(on_end=command)) == []
     until(out.exists)
-    arguments, report = json.loads(out.read_bytes())
+    arguments, variables = json.loads(out.read_bytes())
     assert arguments == ["$HOME", "a b"], "no shell reads them"
-    assert report == {
+    assert variables == {
         "BERT_STUDIO_RUN_ID": "run-1",
         "BERT_STUDIO_RUN_NAME": HOSTILE,
         "BERT_STUDIO_RUN_STATE": "failed",
@@ -164,10 +165,10 @@ def test_the_users_command_gets_the_run_in_its_environment_and_no_shell(home):
 
 def test_a_failing_command_is_reported(home):
     home.make()
-    ended = [RunUpdate("ended", (end(),))]
-    for command, words in (("no-such-program x", "could not be started"), ("'open", "be read")):
-        (update,) = notify_ends(ended, home, RunPreferences(on_end=command))
-        assert update.signal == "noted" and words in str(update.values[1])
+    updates = [RunUpdate("ended", (run_end(),))]
+    for command, message in (("no-such-program x", "could not be started"), ("'open", "be read")):
+        (update,) = notify_ends(updates, home, RunPreferences(on_end=command))
+        assert update.signal == "noted" and message in str(update.values[1])
     with pytest.raises(StudioError):
         on_end.split_command('"')
 

@@ -15,12 +15,12 @@ from engine.desktop.load import GpuLoad, MachineWatch, gpu_loads
 BUSY = "import time\nblock = bytearray(30_000_000)\nprint('here', flush=True)\nwhile True: pass"
 
 
-def test_processors_and_memory_are_those_of_a_process_and_its_children():
+def test_load_counts_a_process_and_its_children():
     with subprocess.Popen([sys.executable, "-c", BUSY], stdout=subprocess.PIPE) as child:
         try:
             assert child.stdout is not None and child.stdout.readline() == b"here\n"
             watch = MachineWatch()
-            own = watch.sample(os.getpid())
+            total = watch.sample(os.getpid())
             watch.sample(child.pid)
             before = psutil.Process(child.pid).cpu_times().user
             while psutil.Process(child.pid).cpu_times().user < before + 0.1:
@@ -29,34 +29,34 @@ def test_processors_and_memory_are_those_of_a_process_and_its_children():
         finally:
             child.kill()
     assert load.run_memory is not None and load.run_memory > 30_000_000
-    assert own.run_memory is not None and own.run_memory > load.run_memory, "with its children"
+    assert total.run_memory is not None and total.run_memory > load.run_memory, "with its children"
     assert load.run_busy is not None and 0 < load.run_busy <= 1.1
     assert 0 <= load.busy <= 1 and 0 < load.memory < load.memory_total
 
 
 def test_the_load_is_measured_from_any_thread():
-    watch, began = MachineWatch(), time.process_time()
-    while time.process_time() < began + 0.1:
+    watch, start = MachineWatch(), time.process_time()
+    while time.process_time() < start + 0.1:
         pass
     with ThreadPoolExecutor(1) as another:
         assert 0 < another.submit(watch.sample, os.getpid()).result().busy <= 1
 
 
-def test_only_the_machine_is_measured_if_the_process_is_gone():
+def test_only_the_machine_is_measured_if_the_process_has_ended():
     with subprocess.Popen([sys.executable, "-c", ""]) as child:
         child.wait()
     load = MachineWatch().sample(child.pid)
     assert load.run_memory is None and load.run_busy is None and load.memory > 0
 
 
-SAID = (
+OUTPUT = (
     "NVIDIA A100, 87, 1024, 81920, 61, 250.5\\nNVIDIA T4, [N/A], 10, 15360, 40, [Not Supported]\\n"
 )
 
 
-@pytest.mark.skipif(os.name == "nt", reason="a script stands in for the driver")
-@pytest.mark.parametrize("script, gpus", [(f"printf '{SAID}'", 2), ("exit 9", 0)])
-def test_gpus_are_those_that_the_driver_names(tmp_path, monkeypatch, script, gpus):
+@pytest.mark.skipif(os.name == "nt", reason="a shell script replaces the driver")
+@pytest.mark.parametrize("script, gpus", [(f"printf '{OUTPUT}'", 2), ("exit 9", 0)])
+def test_gpus_are_read_from_nvidia_smi(tmp_path, monkeypatch, script, gpus):
     program = tmp_path / "nvidia-smi"
     program.write_text(f"#!/bin/sh\n{script}\n")
     program.chmod(0o755)

@@ -34,10 +34,10 @@ def test_a_run_is_sampled_until_it_ends(run, monkeypatch):
         sample.memory and sample.run_memory and sample.run_memory > 1e6 for sample in samples
     )
     assert all(sample.busy is not None and 0 <= sample.busy <= 1 for sample in samples)
-    assert read_samples(run.machine_file, byte) == ([], byte), "nobody looks on"
+    assert read_samples(run.machine_file, byte) == ([], byte), "nothing is sampled after the end"
 
 
-def test_each_figure_is_a_curve_of_whatever_it_is_known_of(run):
+def test_each_measure_has_a_curve_per_subject(run):
     for step in (0, 10, 10, 20, 30, 15):  # two samples at step 10; resumed from 10 after 30
         append_sample(run, SAMPLE.model_copy(update={"step": step}))
     samples, _ = read_samples(run.machine_file, 0)
@@ -50,14 +50,14 @@ def test_each_figure_is_a_curve_of_whatever_it_is_known_of(run):
     }
     assert build_curves(samples, "memory")[gpu] == (steps, [float(1 << 30)] * 3)
     assert set(build_curves(samples, "temperature")) == {Subject("machine"), gpu}
-    assert build_curves(samples, "power") == {}, "nothing tells it here"
+    assert build_curves(samples, "power") == {}, "no sample has it"
 
 
-def test_the_file_may_be_cut_damaged_or_somebody_elses(run, tmp_path):
+def test_a_truncated_damaged_or_missing_file_is_read(run, tmp_path):
     append_sample(run, MachineSample(step=1, busy=0.5))
-    whole = run.machine_file.read_bytes()
+    content = run.machine_file.read_bytes()
     with run.machine_file.open("ab") as file:
-        file.write(b'{"step": -3}\n{"busy": NaN}\n\xff\xfe\n[1]\n' + whole + b'{"step": 9')
+        file.write(b'{"step": -3}\n{"busy": NaN}\n\xff\xfe\n[1]\n' + content + b'{"step": 9')
     samples, byte = read_samples(run.machine_file, 0)
     assert [sample.step for sample in samples] == [1, 1]
     with run.machine_file.open("ab") as file:
@@ -66,7 +66,7 @@ def test_the_file_may_be_cut_damaged_or_somebody_elses(run, tmp_path):
     assert read_samples(tmp_path / "none", 0) == ([], 0)
 
 
-@pytest.mark.skipif(os.name == "nt", reason="links need rights there")
+@pytest.mark.skipif(os.name == "nt", reason="links need privileges on Windows")
 def test_nothing_is_written_or_read_through_a_link(run, tmp_path):
     target = tmp_path / "mine"
     target.write_text("mine")

@@ -1,5 +1,4 @@
-"""`bert-studio doctor` checks everything, reports passes and failures, and rejects a missing device
-in one sentence. tests/simulated shows that it finds no fault in a device."""
+"""`bert-studio doctor` on the CPU; tests/simulated runs it on a simulated device."""
 
 import json
 from collections.abc import Iterator
@@ -21,7 +20,7 @@ from engine.worker.answerers import ANSWERERS
 
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Shorter loops and the usual timeouts."""
+    """Fewer tasks, options, families and thread counts."""
     kinds = ("text_classification", "pretraining", "token_classification", "sentence_similarity")
     monkeypatch.setattr(checks, "KINDS", kinds)
     monkeypatch.setattr(checks, "OPTIONS", {"micro-batches": {"micro_batch_size": 3}})
@@ -29,17 +28,17 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cores, "thread_candidates", lambda: (1,))
 
 
-def test_it_has_a_job_of_every_task_and_a_question_of_every_kind_that_explore_asks():
+def test_checks_cover_every_task_and_explore_question():
     assert {*checks.KINDS} == {*TASKS}
     models = questions.Models(*["any"] * 6)  # type: ignore[arg-type]
-    asked = {type(question) for question in questions.questions(models, material.Path("any"))}
+    covered = {type(question) for question in questions.questions(models, material.Path("any"))}
     expected = {
         kind for kind in ANSWERERS if kind.__module__.startswith("engine.messages.explore.")
     }
-    assert asked == expected and all(issubclass(item, Question) for item in asked)
+    assert covered == expected and all(issubclass(item, Question) for item in covered)
 
 
-def test_a_sound_processor_passes_every_check(quick, capsys):
+def test_a_working_processor_passes_every_check(quick, capsys):
     assert main(["doctor", "--json"]) == 0
     report = json.loads(capsys.readouterr().out)
     assert report["device"] == "cpu" and report["passed"]
@@ -104,13 +103,13 @@ def test_a_missing_device_is_refused_with_one_sentence(device, monkeypatch, caps
     assert main(["doctor", "--device", "tpu"]) == 2
 
 
-def test_answers_are_apart_by_their_numbers_and_infinitely_by_anything_else():
-    ours = {"to": 1, "ranked": [{"label": "a", "probability": 0.5}], "milliseconds": 4.0}
-    assert questions.max_difference(ours, ours | {"to": 2, "milliseconds": 9.0}) == 0
-    near = ours | {"ranked": [{"label": "a", "probability": 0.25}]}
-    assert questions.max_difference(ours, near) == 0.25
+def test_answers_that_differ_in_more_than_numbers_are_infinitely_apart():
+    answer = {"to": 1, "ranked": [{"label": "a", "probability": 0.5}], "milliseconds": 4.0}
+    assert questions.max_difference(answer, answer | {"to": 2, "milliseconds": 9.0}) == 0
+    near = answer | {"ranked": [{"label": "a", "probability": 0.25}]}
+    assert questions.max_difference(answer, near) == 0.25
     for other in ([{"label": "b", "probability": 0.5}], [], [{"label": "a", "probability": None}]):
-        assert questions.max_difference(ours, ours | {"ranked": other}) == float("inf")
-    some = torch.tensor([1.0, float("nan")]).numpy()
-    assert questions.max_difference({"": some}, {"": some + 0.5}) == 0.5
-    assert questions.max_difference({"": some}, {"": some[:1]}) == float("inf")
+        assert questions.max_difference(answer, answer | {"ranked": other}) == float("inf")
+    array = torch.tensor([1.0, float("nan")]).numpy()
+    assert questions.max_difference({"": array}, {"": array + 0.5}) == 0.5
+    assert questions.max_difference({"": array}, {"": array[:1]}) == float("inf")

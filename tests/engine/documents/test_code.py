@@ -1,4 +1,4 @@
-"""Example code runs as it is, and predicts as our own engine does."""
+"""Example code runs unchanged and predicts what the engine predicts."""
 
 import ast
 import io
@@ -24,7 +24,7 @@ from engine.models.checkpoint import load, write_config
 from engine.tasks import checkpoint_learner, task_in
 from engine.tasks.predicting import Predictor
 from tests.conftest import LONG
-from tests.engine.fine_tuned import KINDS, FineTuned, copied
+from tests.engine.fine_tuned import KINDS, FineTuned, copy_model
 
 EXAMPLE = Example(
     text="a lovely warm film",
@@ -36,7 +36,7 @@ EXAMPLE = Example(
 
 GRAPHS = ("text_classification",)  # others only with --long
 
-DECIDED = {  # high enough that all probabilities of two classes are near 0.5
+SETTINGS = {  # temperatures at which probabilities of two classes are near 0.5
     "text_classification": PredictionSettings(temperature=20, threshold=0.01),
     "multi_label": PredictionSettings(temperature=20, thresholds={"acting": 0.99}),
     "question_answering": PredictionSettings(no_answer_threshold=1000),  # always answered
@@ -49,7 +49,7 @@ def models(tuned):
 
 
 @pytest.fixture(scope="module")
-def run_code(
+def outputs(
     models: dict[str, FineTuned], tmp_path_factory: pytest.TempPathFactory
 ) -> dict[tuple[str, str], str]:
     """The output of the code of each task, which uses none of our packages."""
@@ -58,21 +58,21 @@ def run_code(
         loaded = load(model.checkpoint)
         task = task_in(loaded)
         assert fine_tuned_task(model.checkpoint) == task
-        ways = {"transformers": (transformers_code, model.checkpoint)}
+        libraries = {"transformers": (transformers_code, model.checkpoint)}
         if kind in GRAPHS or os.environ.get(LONG):
-            ways["onnxruntime"] = onnx_code, folder / kind
+            libraries["onnxruntime"] = onnx_code, folder / kind
             (folder / kind).mkdir()
             write_config(folder / kind, loaded.network, loaded.tokenizer, loaded.labels)
             write_graph(folder / kind, loaded.network)
-        for library, (code_of, example) in ways.items():
-            printed[kind, library] = output(code_of(task, str(example), EXAMPLE), folder)
-            if kind in DECIDED:
-                code = code_of(task, str(example), EXAMPLE, DECIDED[kind])
-                printed[kind, f"{library}, with settings"] = output(code, folder)
+        for library, (make_code, example) in libraries.items():
+            printed[kind, library] = run_script(make_code(task, str(example), EXAMPLE), folder)
+            if kind in SETTINGS:
+                code = make_code(task, str(example), EXAMPLE, SETTINGS[kind])
+                printed[kind, f"{library}, with settings"] = run_script(code, folder)
     return printed
 
 
-def output(code: str, folder: Path) -> str:
+def run_script(code: str, folder: Path) -> str:
     assert not re.search(r"(import|from) (app|engine)\b", code)
     script = folder / "script.py"
     script.write_text(code, encoding="utf-8")
@@ -95,26 +95,26 @@ def expected(model: FineTuned) -> dict[str, object]:
     return Predictor(model.checkpoint).predict(rows)[0]
 
 
-def assert_equal(run_code: str, model: FineTuned) -> None:
-    right = expected(model)
+def assert_equal(output: str, model: FineTuned) -> None:
+    prediction = expected(model)
     if model.kind == "regression":
-        assert float(run_code) == pytest.approx(right["number"], abs=1e-4)
+        assert float(output) == pytest.approx(prediction["number"], abs=1e-4)
     elif model.kind == "sentence_similarity":
-        assert float(run_code) == pytest.approx(right["cosine"], abs=1e-4)
+        assert float(output) == pytest.approx(prediction["cosine"], abs=1e-4)
     elif model.kind == "token_classification":
-        pairs = ast.literal_eval(run_code)
+        pairs = ast.literal_eval(output)
         labels = checkpoint_learner(load(model.checkpoint)).labels
-        assert {tag for _, tag in pairs} <= set(labels) and len(pairs) >= len(right["tags"])
+        assert {tag for _, tag in pairs} <= set(labels) and len(pairs) >= len(prediction["tags"])
     elif model.kind == "question_answering":
-        assert run_code == right["answer"]
+        assert output == prediction["answer"]
     else:
-        probabilities = ast.literal_eval(run_code.splitlines()[0])
-        values = [value for part, value in right.items() if part.startswith("p(")]
+        probabilities = ast.literal_eval(output.splitlines()[0])
+        values = [value for part, value in prediction.items() if part.startswith("p(")]
         assert list(probabilities.values()) == pytest.approx(values, abs=1e-4)
 
 
-def places(kinds: Iterable[str]) -> list[Any]:
-    """By each library; most graphs are exported only with --long."""
+def cases(kinds: Iterable[str]) -> list[Any]:
+    """Each kind with each library; most graphs are exported only with --long."""
     marks = {kind: () if kind in GRAPHS else pytest.mark.long for kind in kinds}
     return [
         *((kind, "transformers") for kind in kinds),
@@ -122,30 +122,30 @@ def places(kinds: Iterable[str]) -> list[Any]:
     ]
 
 
-@pytest.mark.parametrize("kind, library", places(KINDS))
-def test_the_code_predicts_as_the_engine_does(models, run_code, kind, library):
-    assert_equal(run_code[kind, library], models[kind])
+@pytest.mark.parametrize("kind, library", cases(KINDS))
+def test_the_code_predicts_as_the_engine_does(models, outputs, kind, library):
+    assert_equal(outputs[kind, library], models[kind])
 
 
-@pytest.mark.parametrize("kind, library", places(DECIDED))
-def test_the_lines_use_thresholds_and_temperature(models, run_code, kind, library, tmp_path):
-    model = copied(models[kind], tmp_path)
-    save_settings(model.checkpoint, DECIDED[kind])
-    right = expected(model)
-    printed = run_code[kind, f"{library}, with settings"]
+@pytest.mark.parametrize("kind, library", cases(SETTINGS))
+def test_the_code_uses_thresholds_and_temperature(models, outputs, kind, library, tmp_path):
+    model = copy_model(models[kind], tmp_path)
+    save_settings(model.checkpoint, SETTINGS[kind])
+    prediction = expected(model)
+    printed = outputs[kind, f"{library}, with settings"]
     if kind == "question_answering":
-        assert printed == right["answer"] != ""
+        assert printed == prediction["answer"] != ""
         return
     probabilities, chosen = printed.splitlines()
-    values = [value for part, value in right.items() if part.startswith("p(")]
+    values = [value for part, value in prediction.items() if part.startswith("p(")]
     assert list(ast.literal_eval(probabilities).values()) == pytest.approx(values, abs=1e-4)
     if kind == "text_classification":
-        assert chosen == right["label"]
+        assert chosen == prediction["label"]
     else:
-        assert "|".join(ast.literal_eval(chosen)) == right["labels"]
+        assert "|".join(ast.literal_eval(chosen)) == prediction["labels"]
 
 
-def test_a_question_is_withheld_by_the_threshold_of_the_job_or_of_the_model():
+def test_an_answer_is_withheld_by_the_threshold_of_the_job_or_the_model():
     task = QuestionAnswering(unanswerable=True, no_answer_threshold=2.5)
     for code in (transformers_code, onnx_code):
         assert "if no_answer > 2.5 else" in code(task, "here")

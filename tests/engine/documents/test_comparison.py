@@ -27,9 +27,9 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> list[ComparedRun]:
     result = []
     for name, changes in CHANGES.items():
         training = job.training.model_copy(update=changes)
-        own = job.model_copy(update={"name": name, "training": training})
-        run = RunFolder.create(folder / name, own)
-        train(own, run, run.append)
+        run_job = job.model_copy(update={"name": name, "training": training})
+        run = RunFolder.create(folder / name, run_job)
+        train(run_job, run, run.append)
         result.append(ComparedRun(name, name, run.path))
     return result
 
@@ -53,7 +53,7 @@ def test_differing_settings_are_listed_for_each_run(sections):
     assert '"learning_rate"' in sections["repeat"].code
 
 
-def test_runs_that_differ_in_the_seed_alone_have_a_mean(sections, runs):
+def test_runs_that_differ_only_in_the_seed_have_a_mean(sections, runs):
     values = [best_metrics(RunFolder(run.folder))[1]["validation_accuracy"] for run in runs[:2]]
     first = sections["seeds"].rows[0]
     assert first[:2] == ("first, again", "2")
@@ -80,7 +80,7 @@ def test_scores_have_intervals_and_verdicts(sections, runs):
     assert f"quick: {compared.sentence}" in result.sentences
 
 
-def test_environment_weights_and_the_place_of_the_curves(sections):
+def test_environment_weights_and_curves_have_sections(sections):
     assert dict(sections["environment"].rows)["torch"]
     assert [row[0] for row in sections["weights"].rows] == list(CHANGES)
     assert len({row[2] for row in sections["weights"].rows}) == 3

@@ -23,7 +23,7 @@ from engine.results.measures import main_score
 from engine.results.predictions import Predictions, read_predictions
 from engine.results.store import log_evaluation, predictions_file
 from engine.runs.folder import RunFolder
-from tests.engine.fine_tuned import KINDS, copied
+from tests.engine.fine_tuned import KINDS, copy_model
 from tests.engine.models.small import folder
 from tests.engine.results.made import classified
 
@@ -48,13 +48,13 @@ class Page(HTMLParser):
         if data.strip():
             self.texts.append((self.tags[-1], data.strip()))
 
-    def of(self, tag: str) -> list[str]:
-        return [text for inside, text in self.texts if inside == tag]
+    def texts_in(self, tag: str) -> list[str]:
+        return [text for name, text in self.texts if name == tag]
 
 
 @pytest.fixture
 def model(tuned, tmp_path):
-    return copied(tuned("text_classification"), tmp_path)
+    return copy_model(tuned("text_classification"), tmp_path)
 
 
 def sections(report: Report) -> dict[str, Section]:
@@ -97,14 +97,15 @@ def test_the_report_agrees_with_the_run_folder(model):
     assert len(by_key["validation-mistakes"].rows) == min(20, int(wrong.sum()))
 
 
-def test_the_page_has_every_section_and_picture_in_its_place(model):
+def test_the_page_has_every_section_and_picture(model):
     report, _ = run_report(model.run)
     picture = Picture("validation", "Matrix", "Gold by row.", "data:image/png;base64,AAAA", 400)
     page = Page(html(report, [picture]))
-    assert page.of("h1") == [report.title]
-    assert page.of("h2") == [str(section.title) for section in report.sections]
+    assert page.texts_in("h1") == [report.title]
+    assert page.texts_in("h2") == [str(section.title) for section in report.sections]
     cells = [cell for section in report.sections for row in section.rows for cell in row if cell]
-    assert [*page.of("td"), *page.of("th")] and set(cells) <= {text for _, text in page.texts}
+    assert page.texts_in("td") + page.texts_in("th")
+    assert set(cells) <= {text for _, text in page.texts}
     assert ("src", picture.source) in page.attributes
     assert ("alt", "Matrix. Gold by row.") in page.attributes
     assert not {"script", "link", "iframe"} & set(page.tags)
@@ -150,7 +151,7 @@ def test_mistakes_are_limited_with_the_most_confident_first(model):
     assert rows[0][1] == f"{long[:CELL_CHARACTERS]}…" and rows[0][-1] == "0.900"
 
 
-def test_looks_at_the_test_rows_are_counted(model):
+def test_evaluations_on_test_rows_are_counted(model):
     predictions = read_predictions(predictions_file(model.run.results, "validation"))
     test = Predictions(predictions.info.model_copy(update={"part": "test"}), predictions.table)
     test.write(predictions_file(model.run.results, "test"))
@@ -169,11 +170,11 @@ def test_a_run_names_its_group(model):
     assert ("group", "one of 3 runs of “Seeds”") in rows
 
 
-def test_a_run_without_results_is_refused_in_words(model, tmp_path):
+def test_a_run_without_results_is_refused(model, tmp_path):
     predictions_file(model.run.results, "validation").unlink()
-    with pytest.raises(StudioError, match="no results to report") as refused:
+    with pytest.raises(StudioError, match="no results to report") as error:
         run_report(model.run)
-    assert "bert-studio evaluate" in refused.value.advice
+    assert "bert-studio evaluate" in error.value.advice
     with pytest.raises(StudioError, match="not a run folder"):
         run_report(RunFolder(tmp_path))
 
@@ -184,10 +185,10 @@ def test_every_task_has_a_report(tuned, kind):
     result = sections(report)
     mistakes = result["validation-mistakes"]
     assert set(results["validation"].info.mapping.texts) < set(mistakes.header) or not mistakes.rows
-    assert Page(html(report)).of("h2")[0] == "What was trained"
+    assert Page(html(report)).texts_in("h2")[0] == "What was trained"
 
 
-def test_the_hub_reads_the_metadata_and_people_the_rest(model):
+def test_a_model_card_has_metadata_and_scores(model):
     predictions = read_predictions(predictions_file(model.run.results, "validation"))
     assert predictions.info.step is not None
     best = model.run.checkpoint(predictions.info.step)
@@ -204,7 +205,7 @@ def test_the_hub_reads_the_metadata_and_people_the_rest(model):
     assert "onnxruntime" in model_card(best, "onnx") and "```" not in model_card(best, "tf1")
 
 
-def test_unknown_facts_are_omitted(tmp_path):
+def test_a_model_card_omits_unknown_facts(tmp_path):
     text = model_card(folder(tmp_path / "model", Heads(mlm=True)), "hf")
     assert ModelCard(text).data.pipeline_tag is None
     assert "## Scores" not in text and "trained on" not in text and "## Use" not in text

@@ -22,8 +22,8 @@ def make_windows(length: int = 15, stride: int = 4) -> list[Window]:
 
 
 @st.composite
-def scored(draw: st.DrawFn) -> tuple[list[Window], list[np.ndarray], list[np.ndarray]]:
-    """Windows, with logits that are wider."""
+def windows_with_logits(draw: st.DrawFn) -> tuple[list[Window], list[np.ndarray], list[np.ndarray]]:
+    """Windows, and logits of more positions than they have."""
     windows = make_windows(draw(st.integers(6, 40)), draw(st.integers(1, 12)))
     seed = draw(st.integers(0, 2**32 - 1))
     random = np.random.default_rng(seed)
@@ -31,20 +31,20 @@ def scored(draw: st.DrawFn) -> tuple[list[Window], list[np.ndarray], list[np.nda
     return windows, list(starts), list(ends)
 
 
-@given(scored(), st.integers(1, 12), st.integers(1, 25))
+@given(windows_with_logits(), st.integers(1, 12), st.integers(1, 25))
 @tries(100)
-def test_the_best_spans_are_those_of_a_search_of_all(case, longest, stored):
+def test_the_best_spans_equal_those_of_an_exhaustive_search(case, max_length, count):
     windows, starts, ends = case
-    every = []
-    for window, first, last in zip(windows, starts, ends, strict=True):
+    candidates = []
+    for window, start, end in zip(windows, starts, ends, strict=True):
         for a in range(window.begin, window.begin + window.count):
-            for b in range(a, min(a + longest, window.begin + window.count)):
+            for b in range(a, min(a + max_length, window.begin + window.count)):
                 if window.best[a]:
                     span = int(window.offsets[a, 0]), int(window.offsets[b, 1])
-                    every.append((-first[a] - last[b], *span))
-    choice = choose(windows, starts, ends, longest, stored)
-    assert [-s.score for s in choice.spans] == [item[0] for item in sorted(every)[:stored]]
-    assert {(-s.score, s.start, s.end) for s in choice.spans} <= set(every)
+                    candidates.append((-start[a] - end[b], *span))
+    choice = choose(windows, starts, ends, max_length, count)
+    assert [-s.score for s in choice.spans] == [item[0] for item in sorted(candidates)[:count]]
+    assert {(-s.score, s.start, s.end) for s in choice.spans} <= set(candidates)
     assert len({(s.start, s.end) for s in choice.spans}) == len(choice.spans)
     null = min(a[0] + b[0] for a, b in zip(starts, ends, strict=True))
     assert choice.null_score == null
@@ -53,7 +53,7 @@ def test_the_best_spans_are_those_of_a_search_of_all(case, longest, stored):
 
 @given(st.integers(0, 29), st.integers(1, 4))  # three tokens follow each token in its best window
 @tries(60)
-def test_an_answer_that_is_pointed_at_is_given_in_its_own_characters(first, count):
+def test_the_selected_answer_is_a_part_of_the_context(first, count):
     last = min(first + count, len(WORDS)) - 1
     start, end = OFFSETS[first][0], OFFSETS[last][1]
     windows = make_windows()
@@ -75,7 +75,7 @@ def test_no_answer_is_given_above_the_threshold():
     assert choice.answer(CONTEXT, 1.0) == "a0 b1"
 
 
-def test_scores_of_a_network_that_blew_up_are_compared_all_the_same():
+def test_non_finite_logits_give_finite_scores():
     for bad in [math.nan, math.inf, -math.inf]:
         windows = make_windows()
         choice = choose(windows, np.full((len(windows), 15), bad), np.full((len(windows), 15), bad))

@@ -1,4 +1,4 @@
-"""Multi-label metrics are those of scikit-learn."""
+"""Multi-label metrics equal those of scikit-learn."""
 
 import json
 import math
@@ -26,7 +26,7 @@ examples = st.lists(
 
 @given(examples, st.sampled_from([0.2, 0.5, 0.9]))
 @tries(40)
-def test_figures_are_those_of_scikit_learn(rows, threshold):
+def test_metrics_equal_those_of_scikit_learn(rows, threshold):
     true = np.array([labels for labels, _ in rows])
     logits = np.array([scores for _, scores in rows])
     predicted = logits >= math.log(threshold / (1 - threshold))
@@ -63,7 +63,7 @@ def test_figures_are_those_of_scikit_learn(rows, threshold):
     )
 
 
-def test_a_label_on_neither_side_counts_in_the_macro_f1():
+def test_an_unused_label_counts_in_the_macro_f1():
     true, logits = np.array([[1, 0, 0], [1, 1, 0]]), np.array([[2.0, -2, -2], [2, 2, -2]])
     macro = metrics.f1_score(true, logits > 0, average="macro", zero_division=0)
     result = report(logits, true, LABELS)
@@ -71,18 +71,18 @@ def test_a_label_on_neither_side_counts_in_the_macro_f1():
     assert result.average_precision == pytest.approx(2 / 3)
 
 
-def test_an_even_chance_is_a_yes():
+def test_a_probability_of_one_half_is_positive():
     assert report([[0.0]], [[True]], ("a",)).exact_match == 1
 
 
-def test_nothing_gives_zeros():
+def test_no_examples_give_zeros():
     result = report(np.zeros((0, 3)), np.zeros((0, 3)), LABELS)
     computed = result.model_dump(exclude={"labels"})
     assert set(computed.values()) == {0}
     assert [label.support for label in result.labels] == [0, 0, 0]
 
 
-def test_a_report_is_valid_json_even_for_a_network_that_blew_up():
+def test_a_report_with_non_finite_values_is_valid_json():
     result = report(
         [[math.nan, 0.0, -math.inf], [math.inf, 0.0, 1.0]], [[1, 0, 1], [1, 0, 0]], LABELS
     )

@@ -25,6 +25,6 @@ def test_without_pairs_the_loss_is_that_of_the_tokens():
     }
 
 
-def test_nothing_gives_zeros():
+def test_no_examples_give_zeros():
     for metric in ["loss", "accuracy", "top5"]:
         assert report(0, 0.0, 0, 0).metrics()[metric] == 0

@@ -1,4 +1,4 @@
-"""Metrics of answers are those of the scripts of SQuAD.
+"""Metrics of answers equal those of the SQuAD scripts.
 
 The oracle is `transformers.data.metrics.squad_metrics`, which later versions of transformers lack;
 its results for published questions are stored here as numbers.
@@ -37,14 +37,14 @@ word = st.sampled_from(
     ["the", "A", "an", "cat", "Cat", "cat's", "hat,", "...", "1,000", "é", "b\u00a0c"]
 )
 text = st.lists(word, max_size=4).map(" ".join)
-asked = st.tuples(text, st.lists(text.filter(bool), max_size=3))
+example = st.tuples(text, st.lists(text.filter(bool), max_size=3))
 doubt = st.floats(-20, 20)
 
 
 @st.composite
 def evaluations(draw: st.DrawFn) -> tuple[list[str], list[list[str]], list[float]]:
     """Predictions, answers and distinct doubts."""
-    rows = draw(st.lists(asked, min_size=1, max_size=12))
+    rows = draw(st.lists(example, min_size=1, max_size=12))
     doubts = draw(st.lists(doubt, min_size=len(rows), max_size=len(rows), unique=True))
     return [prediction for prediction, _ in rows], [answers for _, answers in rows], doubts
 
@@ -57,7 +57,7 @@ def official():
     )
 
 
-def theirs(official, predictions, answers, doubts=None, threshold=1.0):
+def official_scores(official, predictions, answers, doubts=None, threshold=1.0):
     examples = [
         SimpleNamespace(qas_id=number, answers=[{"text": item} for item in true])
         for number, true in enumerate(answers)
@@ -66,35 +66,36 @@ def theirs(official, predictions, answers, doubts=None, threshold=1.0):
     return official.squad_evaluate(examples, dict(enumerate(predictions)), probabilities, threshold)
 
 
-def assert_agree(found, official, best=True):
-    percent = {"exact": found.exact_match, "f1": found.f1}
-    for name, part in (("HasAns", found.has_answer), ("NoAns", found.no_answer)):
+def assert_agree(result, official, best=True):
+    percent = {"exact": result.exact_match, "f1": result.f1}
+    for name, part in (("HasAns", result.has_answer), ("NoAns", result.no_answer)):
         if part.questions:
             percent |= {f"{name}_exact": part.exact_match, f"{name}_f1": part.f1}
         assert official.get(f"{name}_total", 0) == part.questions
     if best:
-        percent |= {"best_exact": found.best_exact_match.value, "best_f1": found.best_f1.value}
+        percent |= {"best_exact": result.best_exact_match.value, "best_f1": result.best_f1.value}
     for name, value in percent.items():
         assert 100 * value == pytest.approx(official[name], abs=1e-9), name
-    assert found.questions == official["total"]
+    assert result.questions == official["total"]
 
 
 @given(evaluations(), st.sampled_from([-100.0, 0.0, 3.0, 100.0]))
 @tries(200)
-def test_figures_are_those_of_the_official_script(official, case, threshold):
+def test_metrics_equal_those_of_the_official_script(official, case, threshold):
     predictions, answers, doubts = case
     result = report(predictions, answers, doubts, threshold)
-    told = theirs(official, predictions, answers, doubts, threshold)
-    assert_agree(result, told)
+    expected = official_scores(official, predictions, answers, doubts, threshold)
+    assert_agree(result, expected)
     for best, name in ((result.best_exact_match, "best_exact"), (result.best_f1, "best_f1")):
         nothing_answered = best.threshold < min(doubts)
-        assert best.threshold == told[f"{name}_thresh"] or nothing_answered
-    assert_agree(report(predictions, answers), theirs(official, predictions, answers), best=False)
+        assert best.threshold == expected[f"{name}_thresh"] or nothing_answered
+    expected = official_scores(official, predictions, answers)
+    assert_agree(report(predictions, answers), expected, best=False)
 
 
 @given(text, text)
 @tries(200)
-def test_one_answer_is_judged_as_by_the_official_script(official, prediction, answer):
+def test_an_answer_is_scored_as_by_the_official_script(official, prediction, answer):
     assert exact_match(prediction, answer) == official.compute_exact(answer, prediction)
     assert f1(prediction, answer) == pytest.approx(
         official.compute_f1(answer, prediction), abs=1e-12
@@ -104,7 +105,7 @@ def test_one_answer_is_judged_as_by_the_official_script(official, prediction, an
 
 @given(evaluations(), st.booleans())
 @tries(100)
-def test_the_best_threshold_is_the_best_of_all(case, coarse):
+def test_the_best_threshold_maximises_each_metric(case, coarse):
     predictions, answers, doubts = case
     predictions = [prediction if normalise(prediction) else "" for prediction in predictions]
     doubts = [round(doubt / 10) for doubt in doubts] if coarse else doubts  # many are equal
@@ -117,7 +118,7 @@ def test_the_best_threshold_is_the_best_of_all(case, coarse):
 
 
 @pytest.mark.parametrize(
-    "text, plain",
+    "text, expected",
     [
         ("The  Cat's\that.", "cats hat"),
         ("a an the", ""),
@@ -127,12 +128,12 @@ def test_the_best_threshold_is_the_best_of_all(case, coarse):
         ("1,000.5 – é", "10005 – é"),
     ],
 )
-def test_answers_are_compared_in_plain_form(text, plain):
-    assert normalise(text) == plain
+def test_answers_are_normalised(text, expected):
+    assert normalise(text) == expected
 
 
 @pytest.mark.parametrize(
-    "prediction, answer, overlap",
+    "prediction, answer, expected",
     [
         ("cat", "the cat", 1),
         ("black cat", "cat", 2 / 3),
@@ -143,8 +144,8 @@ def test_answers_are_compared_in_plain_form(text, plain):
         ("dog", "cat", 0),
     ],
 )
-def test_overlap_counts_words_as_often_as_both_have_them(prediction, answer, overlap):
-    assert f1(prediction, answer) == pytest.approx(overlap)
+def test_f1_counts_repeated_words_of_both_texts(prediction, answer, expected):
+    assert f1(prediction, answer) == pytest.approx(expected)
 
 
 def test_questions_with_and_without_answer_are_scored_separately():
@@ -162,7 +163,7 @@ def test_questions_with_and_without_answer_are_scored_separately():
     assert report(["x", "y"], [[], []], [3, 1]).best_f1.threshold == 0
 
 
-def test_nothing_gives_zeros():
+def test_no_examples_give_zeros():
     result = report([], [], [])
     assert (result.questions, result.exact_match, result.f1, result.best_f1.value) == (0, 0, 0, 0)
 
@@ -176,27 +177,27 @@ def test_incomparable_inputs_are_refused(predictions, answers, doubts):
         report(predictions, answers, doubts)
 
 
-def made_up_guess(number: int, asked: Question) -> str:
+def make_prediction(number: int, question: Question) -> str:
     """A deterministic prediction: right, nearly right, empty, or wrong."""
-    words = asked.context.split()
-    first = asked.answers[0].text if asked.answers else " ".join(words[:2])
+    words = question.context.split()
+    answer = question.answers[0].text if question.answers else " ".join(words[:2])
     match number % 5:
         case 0:
-            return first
+            return answer
         case 1:
-            return f"The {first.upper()}!"
+            return f"The {answer.upper()}!"
         case 2:
             return ""
         case 3:
-            return " ".join([*first.split()[:1], *words[number % len(words) :][:2]])
+            return " ".join([*answer.split()[:1], *words[number % len(words) :][:2]])
         case _:
             return words[number % len(words)]
 
 
-def test_figures_of_published_questions_are_those_of_the_official_script(assets):
+def test_metrics_of_published_questions_equal_the_official_ones(assets):
     lines = Lines(assets / "datasets" / "squad2-devhalf" / "dev-v2.0.json", "utf-8")
     questions = read_squad(lines, Remarks())
-    predictions = [made_up_guess(number, item) for number, item in enumerate(questions)]
+    predictions = [make_prediction(number, item) for number, item in enumerate(questions)]
     answers = [[answer.text for answer in question.answers] for question in questions]
     doubts = [
         7919 * number % len(questions) / len(questions) + (not item.answers) / 4

@@ -1,4 +1,4 @@
-"""Metrics of numbers are those of scipy and scikit-learn."""
+"""Regression metrics equal those of scipy and scikit-learn."""
 
 import json
 import math
@@ -19,7 +19,7 @@ pairs = st.lists(st.tuples(number, number), min_size=2, max_size=60)
 
 @given(pairs)
 @tries(100)
-def test_figures_are_those_of_scipy(rows):
+def test_metrics_equal_those_of_scipy(rows):
     predicted, true = np.array(rows).T
     assume(len(set(predicted)) > 1 and len(set(true)) > 1)
     result = report(predicted, true)
@@ -45,7 +45,7 @@ def test_equal_numbers_share_their_mean_rank(numbers):
     )
 )
 @tries(200)
-def test_correlations_of_finite_numbers_are_finite_however_large_or_small(rows):
+def test_correlations_of_finite_numbers_are_finite(rows):
     predicted, true = np.array(rows).reshape(-1, 2).T
     result = report(predicted, true)
     assert -1 <= result.pearson <= 1 and -1 <= result.spearman <= 1
@@ -53,13 +53,13 @@ def test_correlations_of_finite_numbers_are_finite_however_large_or_small(rows):
     json.dumps(result.to_json(), allow_nan=False)
 
 
-def test_a_straight_line_is_straight_at_any_scale():
+def test_a_straight_line_has_correlation_one_at_any_scale():
     for scale in [5e-324, 1e-300, 1.0, 1e300]:
         result = report(np.array([1, 2, 3, 5]) * scale, [10, 20, 30, 50])
         assert result.pearson == pytest.approx(1) and result.spearman == pytest.approx(1)
 
 
-def test_a_constant_side_has_no_correlation():
+def test_constant_values_have_no_correlation():
     for predicted, true in [([], []), ([1], [2]), ([0.1] * 3, [1, 2, 3]), ([1, 2], [7, 7])]:
         result = report(predicted, true)
         assert (result.pearson, result.spearman) == (0, 0)
@@ -68,7 +68,7 @@ def test_a_constant_side_has_no_correlation():
         )
 
 
-def test_guesses_of_a_network_that_blew_up_are_null_in_json():
+def test_non_finite_metrics_are_null_in_json():
     for bad in (math.nan, math.inf):
         result = report([[bad], [1.0]], [1.0, 2.0])
         stored = json.loads(json.dumps(result.to_json(), allow_nan=False))
@@ -81,6 +81,6 @@ def test_guesses_of_a_network_that_blew_up_are_null_in_json():
         }
 
 
-def test_every_example_has_a_guess():
+def test_each_example_needs_a_prediction():
     with pytest.raises(ValueError, match="1 predictions for 2"):
         report([1.0], [1.0, 2.0])

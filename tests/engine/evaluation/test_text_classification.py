@@ -1,4 +1,4 @@
-"""Metrics of classes are those of scikit-learn."""
+"""Classification metrics equal those of scikit-learn."""
 
 import json
 import math
@@ -22,7 +22,7 @@ examples = st.lists(
 
 @given(examples)
 @tries(100)
-def test_figures_are_those_of_scikit_learn(rows):
+def test_metrics_equal_those_of_scikit_learn(rows):
     true = np.array([label for label, _ in rows])
     logits = np.array([scores for _, scores in rows])
     predicted = logits.argmax(axis=1)
@@ -40,18 +40,18 @@ def test_figures_are_those_of_scikit_learn(rows):
     matrix = metrics.confusion_matrix(true, predicted, labels=range(4))
     assert np.array_equal(result.confusion, matrix)
     shifted = logits - logits.max(axis=1, keepdims=True)
-    likely = np.exp(shifted) / np.exp(shifted).sum(axis=1, keepdims=True)
+    probabilities = np.exp(shifted) / np.exp(shifted).sum(axis=1, keepdims=True)
     assert result.loss == pytest.approx(
-        -np.log(likely[np.arange(len(rows)), true]).mean(), abs=1e-9
+        -np.log(probabilities[np.arange(len(rows)), true]).mean(), abs=1e-9
     )
 
 
-def test_nothing_gives_zeros():
+def test_no_examples_give_zeros():
     result = report(np.zeros((0, 4)), [], LABELS)
     assert (result.examples, result.accuracy, result.f1_macro, result.loss) == (0, 0, 0, 0)
 
 
-def test_a_report_is_valid_json_even_for_a_network_that_blew_up():
+def test_a_report_with_non_finite_values_is_valid_json():
     result = report([[math.nan] * 4, [0, math.inf, 0, 0]], [1, 1], LABELS)
     assert math.isnan(result.loss)
     text = json.dumps(result.to_json(), allow_nan=False)

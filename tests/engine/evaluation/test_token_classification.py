@@ -1,4 +1,4 @@
-"""Metrics of spans are those of seqeval."""
+"""Span metrics equal those of seqeval."""
 
 import json
 
@@ -29,14 +29,14 @@ def tagged(marks: str) -> st.SearchStrategy[tuple[list[list[str]], list[list[str
 
 @given(tagged("BIES"))
 @tries(100)
-def test_figures_are_those_of_seqeval(rows):
+def test_metrics_equal_those_of_seqeval(rows):
     true, predicted = rows
-    result, theirs = report(true, predicted), precision_recall_fscore_support
-    micro = theirs(true, predicted, average="micro", zero_division=0)
+    result, seqeval_scores = report(true, predicted), precision_recall_fscore_support
+    micro = seqeval_scores(true, predicted, average="micro", zero_division=0)
     assert (result.precision, result.recall, result.f1) == pytest.approx(micro[:3], abs=1e-12)
-    each = theirs(true, predicted, average=None, zero_division=0)
+    per_type = seqeval_scores(true, predicted, average=None, zero_division=0)
     ours = [(item.precision, item.recall, item.f1, item.support) for item in result.types]
-    assert np.allclose(np.array(ours).reshape(-1, 4), np.transpose(each), rtol=0, atol=1e-12)
+    assert np.allclose(np.array(ours).reshape(-1, 4), np.transpose(per_type), rtol=0, atol=1e-12)
     assert result.accuracy == pytest.approx(accuracy_score(true, predicted), abs=1e-12)
     assert result.sentences == len(true) and result.tokens == sum(map(len, true))
 
@@ -57,9 +57,9 @@ def test_a_span_with_a_wrong_end_is_wrong():
     assert result.accuracy == pytest.approx(2 / 3)
 
 
-def test_nothing_gives_zeros():
-    for nothing in ([], [[]], [["O"]]):
-        result = report(nothing, nothing)
+def test_no_examples_give_zeros():
+    for sentences in ([], [[]], [["O"]]):
+        result = report(sentences, sentences)
         assert (result.precision, result.recall, result.f1, result.types) == (0, 0, 0, ())
 
 

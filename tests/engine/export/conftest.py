@@ -1,4 +1,4 @@
-"""Exports of tiny networks, reloaded in the process of the test unless the process is tested."""
+"""Exports of tiny networks, and a fixture that reloads them in this process."""
 
 from pathlib import Path
 
@@ -12,7 +12,6 @@ from engine.export.running import Predictions
 from engine.messages.exporting import Export, Exported
 from engine.models.checkpoint import write
 from engine.models.heads import Heads
-from engine.tokenizers.tokenizer import Tokenizer
 from tests.engine.models.small import LABELS, SPEC, network, tokenizer
 
 LONG = SPEC.model_copy(update={"max_positions": 128})
@@ -41,23 +40,22 @@ def model(path: Path, kind: str, spec: BertSpec = LONG) -> Path:
     """A checkpoint folder of a tiny network with the heads of this name."""
     heads, labels = KINDS.get(kind, (LSTM, LABELS))
     path.mkdir(parents=True)
-    words: Tokenizer = tokenizer(path)
-    write(path, network(heads, spec), words, labels)
+    write(path, network(heads, spec), tokenizer(path), labels)
     return path
 
 
-def exported(tmp_path: Path, kind: str = "text_classification", **wanted: object) -> Exported:
+def run_export(tmp_path: Path, kind: str = "text_classification", **settings: object) -> Exported:
     """The export of such a model, at `tmp_path / "out"`."""
     checkpoint = tmp_path / "model"
     if not checkpoint.exists():
         model(checkpoint, kind)
     return exporting.export(
-        Export.model_validate({"checkpoint": checkpoint, "into": tmp_path / "out", **wanted})
+        Export.model_validate({"checkpoint": checkpoint, "into": tmp_path / "out", **settings})
     )
 
 
 @pytest.fixture
-def here(monkeypatch: pytest.MonkeyPatch) -> None:
+def in_process(monkeypatch: pytest.MonkeyPatch) -> None:
     """Reload exports in this process, which is faster."""
 
     def reload(request: Request, scratch: Path) -> tuple[Reloaded, Predictions]:

@@ -35,14 +35,14 @@ def test_a_difference_counts_relative_to_the_largest_number_above_1():
         compare_outputs(NUMBERS, outputs([0.5]), outputs([0.5002]))
 
 
-def test_the_same_code_is_held_to_more_than_other_code():
+def test_the_same_code_has_tighter_bounds_than_other_code():
     assert bounds("hf", "float32") == bounds("tf1", "float32") == SAME_CODE
     assert SAME_CODE.difference < bounds("onnx", "float32").difference
     steps = [BOUNDS[precision].difference for precision in ("float32", "float16", "bfloat16")]
     assert steps == sorted(steps)
 
 
-def test_another_pick_counts_unless_the_model_was_undecided():
+def test_another_label_counts_unless_the_scores_are_close():
     near = compare_outputs(ONE, outputs([0.001, 0.0]), outputs([0.0, 0.001]), "float16")
     assert near.agreement == 1
     with pytest.raises(BrokenExport, match=r"0\.0 % of 1 cases"):
@@ -59,7 +59,7 @@ def test_any_number_of_labels_is_compared_label_by_label():
         compare_outputs(ANY, ours, outputs([2.0, -2.0], [2.0, 2.0]))
 
 
-def test_int8_is_held_to_its_picks_or_else_to_its_numbers():
+def test_int8_is_compared_by_labels_or_else_by_numbers():
     rows = [[1.0, 0.0]] * 10
     off = [[1.6, 0.0]] * 9
     rough = compare_outputs(ONE, outputs(*rows), outputs(*off, [0.0, 1.0]), "int8")
@@ -81,7 +81,7 @@ def test_non_finite_outputs_are_never_equal(precision, output, number):
         compare_outputs(output, outputs([1.0, number]), outputs([1.0, number]), precision)
 
 
-def test_other_shapes_and_other_pieces_are_refused():
+def test_other_shapes_and_other_tokens_are_refused():
     with pytest.raises(BrokenExport, match="a different shape"):
         compare_outputs(NUMBERS, outputs([1.0]), outputs([1.0, 2.0]))
     other = Predictions([[[1, 3]]], outputs([1.0]).values)

@@ -25,7 +25,7 @@ from engine.models.outputs import head_outputs, named_outputs
 from engine.runs import launch
 from engine.runs.folder import RunFolder
 from engine.tokenizers.tokenizer import Tokenizer
-from tests.engine.export.conftest import KINDS, LABELS, LONG, exported, model
+from tests.engine.export.conftest import KINDS, LABELS, LONG, model, run_export
 from tests.engine.models.family_folders import OWN_NETWORKS, published_folder
 from tests.engine.models.small import batch
 from tests.engine.training import small as training
@@ -33,77 +33,77 @@ from tests.engine.training import small as training
 POSIX = pytest.mark.skipif(os.name != "posix", reason="needs limits on the size of files")
 
 
-def left_in(folder: Path) -> list[str]:
+def names_in(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
 
-# ── in a clean process ───────────────────────────────────────────────────────────────────────
+# ── in a clean process ───────────────────────────────────────────────────────────────────────────
 
 
 def test_a_tensorflow_export_is_loaded_again(tmp_path):
-    done = exported(tmp_path, "pre-training", form="tf1")
-    assert done.report.weights_equal
-    assert [comparison.output for comparison in done.report.comparisons] == [
+    result = run_export(tmp_path, "pre-training", form="tf1")
+    assert result.report.weights_equal
+    assert [comparison.output for comparison in result.report.comparisons] == [
         "prediction_logits",
         "seq_relationship_logits",
     ]
-    assert (done.folder / "bert_model.ckpt.index").is_file()
+    assert (result.folder / "bert_model.ckpt.index").is_file()
 
 
 def test_the_clean_process_ends_with_its_input(tmp_path):
-    """So it never outlives a killed window."""
+    """It never outlives a killed window."""
     request = Request(
         form="hf", folder=tmp_path, outputs=(), examples=BUILT_IN, max_length=10, max_tokens=1
     )
     (tmp_path / "request.json").write_text(request.model_dump_json())
-    done = subprocess.run(
+    result = subprocess.run(
         launch.worker("reload", str(tmp_path)),
         stdin=subprocess.DEVNULL,
         env=launch.environment(),
         check=False,
     )
-    assert done.returncode == 1
-    assert left_in(tmp_path) == ["request.json"]
+    assert result.returncode == 1
+    assert names_in(tmp_path) == ["request.json"]
 
 
 def test_a_clean_process_that_dies_refuses_the_export(tmp_path, monkeypatch):
     program = [sys.executable, "-c", "raise MemoryError('too large')"]
     monkeypatch.setattr(launch, "worker", lambda *_: program)
     with pytest.raises(BrokenExport, match="MemoryError: too large"):
-        exported(tmp_path)
-    assert left_in(tmp_path) == ["model"]
+        run_export(tmp_path)
+    assert names_in(tmp_path) == ["model"]
 
 
 @pytest.mark.parametrize("form,kind", [("tf1", "linear probe"), ("tf1", "lstm"), ("onnx", "lstm")])
 def test_formats_without_probes_are_refused(tmp_path, form, kind):
     with pytest.raises(StudioError, match=r"probe") as caught:
-        exported(tmp_path, kind, form=form)
+        run_export(tmp_path, kind, form=form)
     assert "Hugging Face" in caught.value.advice
-    assert left_in(tmp_path) == ["model"]
+    assert names_in(tmp_path) == ["model"]
 
 
-def test_a_reader_with_an_lstm_is_exported(tmp_path, here):
-    assert exported(tmp_path, "lstm", precision="float16").report.weights_equal
+def test_an_lstm_probe_is_exported(tmp_path, in_process):
+    assert run_export(tmp_path, "lstm", precision="float16").report.weights_equal
 
 
-# ── all heads, and the report ────────────────────────────────────────────────────────────────
+# ── all heads, and the report ────────────────────────────────────────────────────────────────────
 
 
 @pytest.mark.parametrize("precision", ["float32", "float16", "bfloat16"])
-def test_transformers_loads_an_export_and_agrees(tmp_path, here, precision):
-    done = exported(tmp_path, "text_classification", precision=precision)
-    assert done.report.weights_equal
-    assert done.bytes == sum(file.stat().st_size for file in done.folder.iterdir())
-    stored = load_file(done.folder / "model.safetensors")
+def test_transformers_loads_an_export_and_agrees(tmp_path, in_process, precision):
+    result = run_export(tmp_path, "text_classification", precision=precision)
+    assert result.report.weights_equal
+    assert result.bytes == sum(file.stat().st_size for file in result.folder.iterdir())
+    stored = load_file(result.folder / "model.safetensors")
     assert {str(tensor.dtype) for tensor in stored.values()} == {f"torch.{precision}"}
     theirs, info = transformers.BertForSequenceClassification.from_pretrained(
-        done.folder, output_loading_info=True, local_files_only=True, dtype=torch.float32
+        result.folder, output_loading_info=True, local_files_only=True, dtype=torch.float32
     )
     assert not info["missing_keys"]
     assert not info["unexpected_keys"]
     assert theirs.config.id2label == dict(enumerate(LABELS))
     ids, segments, real = batch(LONG, 3, 60)
-    ours = checkpoint.load(done.folder).network
+    ours = checkpoint.load(result.folder).network
     with torch.no_grad():
         logits = named_outputs(ours, ids, segments, real)["logits"]
         other = theirs.eval()(ids, real.long(), segments).logits
@@ -111,71 +111,71 @@ def test_transformers_loads_an_export_and_agrees(tmp_path, here, precision):
 
 
 @pytest.mark.parametrize("family", OWN_NETWORKS)
-def test_the_form_of_tensorflow_is_for_bert_alone(tmp_path, here, family):
+def test_the_tensorflow_format_is_for_bert_only(tmp_path, in_process, family):
     published_folder(family, "ForMaskedLM", tmp_path / "model")
     with pytest.raises(StudioError, match="for BERT only") as caught:
-        exported(tmp_path, form="tf1")
+        run_export(tmp_path, form="tf1")
     assert "ONNX" in caught.value.advice
-    assert left_in(tmp_path) == ["model"]
-    assert exported(tmp_path).report.weights_equal
+    assert names_in(tmp_path) == ["model"]
+    assert run_export(tmp_path).report.weights_equal
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_head_is_exported(tmp_path, here, kind):
+def test_every_head_is_exported(tmp_path, in_process, kind):
     heads, labels = KINDS[kind]
     for form in ("hf", "tf1") if "probe" not in kind else ("hf",):
-        done = exported(tmp_path, kind, form=form, into=tmp_path / form)
-        compared = done.report.comparisons
-        assert done.report.labels == labels
+        result = run_export(tmp_path, kind, form=form, into=tmp_path / form)
+        compared = result.report.comparisons
+        assert result.report.labels == labels
         assert [item.output for item in compared] == [output.name for output in head_outputs(heads)]
         assert all(item.difference == 0 and item.agreement in (1, None) for item in compared)
-        assert checkpoint.load(done.folder).network.heads == heads
+        assert checkpoint.load(result.folder).network.heads == heads
 
 
-def test_a_report_is_written_with_the_export(tmp_path, here):
+def test_a_report_is_written_with_the_export(tmp_path, in_process):
     (model(tmp_path / "model", "text_classification") / "README.md").write_text("A card.")
     events: list[Working] = []
-    done = exporting.export(
+    result = exporting.export(
         Export(checkpoint=tmp_path / "model", into=tmp_path / "out", number=7), emit=events.append
     )
     assert [working.stage for working in events] == list(exporting.STAGES)
-    assert {working.to for working in events} == {done.to} == {7}
-    written = ExportReport.model_validate_json((done.folder / exporting.REPORT_DATA).read_bytes())
-    assert written == done.report
+    assert {working.to for working in events} == {result.to} == {7}
+    written = ExportReport.model_validate_json((result.folder / exporting.REPORT_DATA).read_bytes())
+    assert written == result.report
     loaded = checkpoint.load(tmp_path / "model")
     assert written.tensors == len(loaded.report.loaded)
     assert written.parameters == loaded.info.parameters
-    text = (done.folder / exporting.REPORT_TEXT).read_text()
+    text = (result.folder / exporting.REPORT_TEXT).read_text()
     parts = ("text_classification", "bit for bit", "bad, good, so-so", "no difference")
     for part in (*parts, f"{written.tensors} tensors", "The president of the United States"):
         assert part in text
-    assert (done.folder / "README.md").read_text() == "A card."
-    verify(done.folder)
-    listed = json.loads((done.folder / MANIFEST).read_text())["files"]
+    assert (result.folder / "README.md").read_text() == "A card."
+    verify(result.folder)
+    listed = json.loads((result.folder / MANIFEST).read_text())["files"]
     assert {exporting.REPORT_TEXT, exporting.REPORT_DATA, "model.safetensors"} <= set(listed)
 
 
-# ── whose texts ──────────────────────────────────────────────────────────────────────────────
+# ── example texts ────────────────────────────────────────────────────────────────────────────────
 
 
-def test_the_rows_of_a_file_are_tried_too(tmp_path, here):
+def test_rows_of_a_file_are_examples(tmp_path, in_process):
     file = tmp_path / "rows.csv"
     rows = "".join(f"first {n},second {n},yes\n" for n in range(MAX_EXAMPLES + 5))
     file.write_text(f"text,text_pair,label\n{rows}")
-    done = exported(tmp_path, texts=file)
-    assert done.report.texts[len(BUILT_IN)] == "row 1 of rows.csv"
+    result = run_export(tmp_path, texts=file)
+    assert result.report.texts[len(BUILT_IN)] == "row 1 of rows.csv"
     for name in (exporting.REPORT_TEXT, exporting.REPORT_DATA):
-        content = (done.folder / name).read_text()
-        assert "first 0" not in content, "an export is passed on; the user's rows are not"
+        content = (result.folder / name).read_text()
+        assert "first 0" not in content, "an export may be shared; the user's rows may not"
         assert str(tmp_path) not in content
-    assert len(done.report.texts) == len(BUILT_IN) + MAX_EXAMPLES
-    assert done.report.sources == (
+    assert len(result.report.texts) == len(BUILT_IN) + MAX_EXAMPLES
+    assert result.report.sources == (
         f"{len(BUILT_IN)} built-in texts",
         f"the first {MAX_EXAMPLES} rows of rows.csv",
     )
 
 
-def test_the_dev_rows_of_the_run_are_tried_too(tmp_path):
+def test_validation_rows_of_the_run_are_examples(tmp_path):
     job = training.classifying(tmp_path)
     run = RunFolder.create(tmp_path / "run", job)
     from engine.data.datasets.store import resolve
@@ -188,16 +188,16 @@ def test_the_dev_rows_of_the_run_are_tried_too(tmp_path):
     assert examples(tmp_path / "elsewhere", None, chooses=False).examples == BUILT_IN
 
 
-def test_rows_are_read_as_their_task_reads_them(tmp_path):
-    pair, tagged, chosen = (tmp_path / name for name in ("pair.csv", "tagged.conll", "swag.csv"))
+def test_example_rows_are_read_for_their_task(tmp_path):
+    pair, tagged, choices = (tmp_path / name for name in ("pair.csv", "tagged.conll", "swag.csv"))
     pair.write_text("question,passage,label\nWho?,Ann came.,yes\nWho?,Bob came.,no\n")
     tagged.write_text("Ann B-PER\ncame O\n\nBob B-PER\nwent O\n")
-    chosen.write_text("startphrase,sent2,ending0,ending1,label\nA man sits.,He,sings.,eats.,1\n")
+    choices.write_text("startphrase,sent2,ending0,ending1,label\nA man sits.,He,sings.,eats.,1\n")
     rows = examples(tmp_path, pair, chooses=False).examples[len(BUILT_IN) :]
     assert rows == ((("Who?", "Ann came."),), (("Who?", "Bob came."),))
     rows = examples(tmp_path, tagged, chooses=False).examples[len(BUILT_IN) :]
     assert rows == ((("Ann came", None),), (("Bob went", None),))
-    rows = examples(tmp_path, chosen, chooses=True).examples[len(ENDINGS) :]
+    rows = examples(tmp_path, choices, chooses=True).examples[len(ENDINGS) :]
     assert [[pair for _, pair in row] for row in rows] == [["He sings.", "He eats."]]
     with pytest.raises(StudioError, match="no choices"):
         examples(tmp_path, pair, chooses=True)
@@ -211,7 +211,7 @@ def test_damaged_run_data_is_reported_and_ignored(tmp_path):
     assert "could not be read" in result.sources[1]
 
 
-# ── what is refused, and leaves nothing ──────────────────────────────────────────────────────
+# ── refusals ─────────────────────────────────────────────────────────────────────────────────────
 
 
 @pytest.mark.parametrize(
@@ -219,12 +219,12 @@ def test_damaged_run_data_is_reported_and_ignored(tmp_path):
 )
 def test_a_format_names_its_precisions(tmp_path, form, precision):
     with pytest.raises(StudioError, match="does not support") as caught:
-        exported(tmp_path, form=form, precision=precision)
+        run_export(tmp_path, form=form, precision=precision)
     assert "float32" in caught.value.advice
-    assert left_in(tmp_path) == ["model"]
+    assert names_in(tmp_path) == ["model"]
 
 
-def test_an_existing_target_is_kept(tmp_path, here):
+def test_an_existing_target_is_kept(tmp_path, in_process):
     (tmp_path / "folder").mkdir()
     for name in ("file", "folder/mine"):
         (tmp_path / name).write_text("mine")
@@ -232,45 +232,45 @@ def test_an_existing_target_is_kept(tmp_path, here):
     (tmp_path / "dangling").symlink_to(tmp_path / "nowhere")
     for name in ("file", "folder", "link", "dangling"):
         with pytest.raises(StudioError, match="already exists"):
-            exported(tmp_path, into=tmp_path / name)
+            run_export(tmp_path, into=tmp_path / name)
     assert (tmp_path / "file").read_text() == (tmp_path / "folder" / "mine").read_text() == "mine"
-    assert left_in(tmp_path) == ["dangling", "file", "folder", "link", "model"]
+    assert names_in(tmp_path) == ["dangling", "file", "folder", "link", "model"]
 
 
-def test_a_target_created_meanwhile_is_kept(tmp_path, here, monkeypatch):
+def test_a_target_created_meanwhile_is_kept(tmp_path, in_process, monkeypatch):
     write = exporting._write
 
-    def slow(*given: object) -> None:
-        write(*given)
+    def slow(*arguments: object) -> None:
+        write(*arguments)
         (tmp_path / "out").mkdir()
         (tmp_path / "out" / "mine").write_text("mine")
 
     monkeypatch.setattr(exporting, "_write", slow)
     with pytest.raises(StudioError, match="already exists"):
-        exported(tmp_path)
-    assert left_in(tmp_path / "out") == ["mine"]
-    assert left_in(tmp_path) == ["model", "out"]
+        run_export(tmp_path)
+    assert names_in(tmp_path / "out") == ["mine"]
+    assert names_in(tmp_path) == ["model", "out"]
 
 
-def test_an_empty_target_folder_is_allowed(tmp_path, here):
+def test_an_empty_target_folder_is_allowed(tmp_path, in_process):
     (tmp_path / "out").mkdir()
-    (tmp_path / "usual").mkdir()
-    done = exported(tmp_path)
-    assert (done.folder / exporting.REPORT_TEXT).is_file()
-    assert done.folder.stat().st_mode == (tmp_path / "usual").stat().st_mode, "it is no secret"
-    assert left_in(tmp_path) == ["model", "out", "usual"]
+    (tmp_path / "other").mkdir()
+    result = run_export(tmp_path)
+    assert (result.folder / exporting.REPORT_TEXT).is_file()
+    assert result.folder.stat().st_mode == (tmp_path / "other").stat().st_mode, "not private"
+    assert names_in(tmp_path) == ["model", "other", "out"]
 
 
-def test_an_unwritable_target_is_reported(tmp_path, here):
+def test_an_unwritable_target_is_reported(tmp_path, in_process):
     (tmp_path / "file").write_text("")
     with pytest.raises(StudioError, match="could not be written to") as caught:
-        exported(tmp_path, into=tmp_path / "file" / "out")
+        run_export(tmp_path, into=tmp_path / "file" / "out")
     assert "that you can write to" in caught.value.advice
 
 
 @POSIX
 @pytest.mark.parametrize("form", ["hf", "tf1"])
-def test_a_full_disk_leaves_nothing(tmp_path, here, form):
+def test_a_full_disk_leaves_nothing(tmp_path, in_process, form):
     import resource
 
     model(tmp_path / "model", "text_classification")
@@ -278,16 +278,16 @@ def test_a_full_disk_leaves_nothing(tmp_path, here, form):
     resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, limits[1]))
     try:
         with pytest.raises(DiskFull):
-            exported(tmp_path, form=form)
+            run_export(tmp_path, form=form)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
-    assert left_in(tmp_path) == ["model"]
+    assert names_in(tmp_path) == ["model"]
 
 
 WEIGHTS, CONFIG = "model.safetensors", "config.json"
 
 
-def tensors(change: Any) -> Any:
+def change_tensors(change: Any) -> Any:
     def corrupt(folder: Path) -> None:
         tensors = load_file(folder / WEIGHTS)
         change(tensors)
@@ -296,7 +296,7 @@ def tensors(change: Any) -> Any:
     return corrupt
 
 
-def config(**fields: object) -> Any:
+def change_config(**fields: object) -> Any:
     def corrupt(folder: Path) -> None:
         content = json.loads((folder / CONFIG).read_text())
         (folder / CONFIG).write_text(json.dumps(content | fields))
@@ -304,38 +304,38 @@ def config(**fields: object) -> Any:
     return corrupt
 
 
-def vocabulary(folder: Path) -> None:
-    words = Tokenizer.from_folder(folder)
+def reverse_vocabulary(folder: Path) -> None:
+    tokenizer = Tokenizer.from_folder(folder)
     file = folder / "turned.txt"
-    file.write_text("\n".join([*words.tokens[:5], *reversed(words.tokens[5:])]))
+    file.write_text("\n".join([*tokenizer.tokens[:5], *reversed(tokenizer.tokens[5:])]))
     Tokenizer.from_vocabulary(file, True).save(folder)
 
 
-def cut_short(folder: Path) -> None:
+def truncate(folder: Path) -> None:
     (folder / WEIGHTS).write_bytes((folder / WEIGHTS).read_bytes()[:-100])
 
 
 BROKEN = (
-    ("weights differ", tensors(lambda result: result["classifier.weight"][0, 0].add_(1e-6))),
-    ("missing or unexpected", tensors(lambda result: result.pop("bert.pooler.dense.bias"))),
-    ("missing or unexpected", tensors(lambda result: result.update(stray=torch.ones(3)))),
-    ("labels differ", config(id2label=dict(enumerate(reversed(LABELS))))),
-    ("differs by|matches the model", config(hidden_act="relu")),
-    ("different tokens", vocabulary),
-    ("is damaged", cut_short),
+    ("weights differ", change_tensors(lambda result: result["classifier.weight"][0, 0].add_(1e-6))),
+    ("missing or unexpected", change_tensors(lambda result: result.pop("bert.pooler.dense.bias"))),
+    ("missing or unexpected", change_tensors(lambda result: result.update(stray=torch.ones(3)))),
+    ("labels differ", change_config(id2label=dict(enumerate(reversed(LABELS))))),
+    ("differs by|matches the model", change_config(hidden_act="relu")),
+    ("different tokens", reverse_vocabulary),
+    ("is damaged", truncate),
 )
 
 
-def test_a_broken_export_is_refused_and_leaves_nothing(tmp_path, monkeypatch, here):
+def test_a_broken_export_is_refused_and_leaves_nothing(tmp_path, monkeypatch, in_process):
     """Each part of a checkpoint, corrupted after writing."""
     write = exporting._write
-    for why, corrupt in BROKEN:
+    for message, corrupt in BROKEN:
 
-        def wrong(folder: Path, *given: object, corrupt: Any = corrupt) -> None:
-            write(folder, *given)
+        def write_corrupted(folder: Path, *arguments: object, corrupt: Any = corrupt) -> None:
+            write(folder, *arguments)
             corrupt(folder)
 
-        monkeypatch.setattr(exporting, "_write", wrong)
-        with pytest.raises(StudioError, match=why):
-            exported(tmp_path)
-        assert left_in(tmp_path) == ["model"]
+        monkeypatch.setattr(exporting, "_write", write_corrupted)
+        with pytest.raises(StudioError, match=message):
+            run_export(tmp_path)
+        assert names_in(tmp_path) == ["model"]

@@ -22,7 +22,7 @@ from engine.messages.exporting import Exported
 from engine.models import checkpoint
 from engine.models.outputs import head_outputs, named_outputs
 from engine.runs import launch
-from tests.engine.export.conftest import KINDS, LABELS, LONG, exported
+from tests.engine.export.conftest import KINDS, LABELS, LONG, run_export
 from tests.engine.models.family_folders import EXAMPLES, OTHERS, published_folder
 from tests.engine.models.small import network, tokenizer
 
@@ -31,10 +31,10 @@ SHALLOW = LONG.model_copy(update={"layers": 1})  # tracing layers is slow
 TWO_LAYERS = ("albert", "modernbert")  # their second layer is shared or differs
 FAMILIES = ("deberta-v2", "modernbert")  # distances; rotated angles and windows
 # outputs covered by other tests
-SAID_BY_OTHERS = ("pooler", "question_answering", "text_classification", "token_classification")
+TESTED_ELSEWHERE = ("pooler", "question_answering", "text_classification", "token_classification")
 
 
-def given(shape: tuple[int, ...]) -> dict[str, np.ndarray]:
+def random_inputs(shape: tuple[int, ...]) -> dict[str, np.ndarray]:
     """Random ids in two segments; the second half of every sequence but the first is padding."""
     random = np.random.default_rng(4)
     real = np.ones(shape, dtype=np.int64)
@@ -49,7 +49,7 @@ def assert_same(folder: Path, ours: torch.nn.Module, shapes: list[tuple[int, ...
     assert tuple(item.name for item in session.get_inputs()) == INPUTS
     assert [item.name for item in session.get_outputs()] == [item.name for item in outputs]
     for shape in shapes:
-        inputs = given(shape)
+        inputs = random_inputs(shape)
         ids, real, segments = (torch.from_numpy(inputs[name]) for name in INPUTS)
         with torch.no_grad():
             target = named_outputs(ours, ids, segments, real > 0)
@@ -63,16 +63,16 @@ def assert_same(folder: Path, ours: torch.nn.Module, shapes: list[tuple[int, ...
 
 
 @pytest.fixture(scope="module")
-def done(tmp_path_factory: pytest.TempPathFactory) -> Exported:
+def export(tmp_path_factory: pytest.TempPathFactory) -> Exported:
     """The export of a classifier, verified in a clean process."""
-    return exported(tmp_path_factory.mktemp("done"), "text_classification", form="onnx")
+    return run_export(tmp_path_factory.mktemp("done"), "text_classification", form="onnx")
 
 
 @pytest.fixture
-def traced(done: Exported, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Use the graph of `done` for other classifiers with the same weights."""
+def reuse_graph(export: Exported, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Use the graph of `export` for other classifiers with the same weights."""
     monkeypatch.setattr(
-        exporting, "write_graph", lambda folder, ours: shutil.copy(done.folder / GRAPH, folder)
+        exporting, "write_graph", lambda folder, ours: shutil.copy(export.folder / GRAPH, folder)
     )
 
 
@@ -81,7 +81,7 @@ def traced(done: Exported, monkeypatch: pytest.MonkeyPatch) -> None:
     [
         "multiple_choice",
         "linear probe",
-        *(pytest.param(kind, marks=pytest.mark.long) for kind in SAID_BY_OTHERS),
+        *(pytest.param(kind, marks=pytest.mark.long) for kind in TESTED_ELSEWHERE),
     ],
 )
 def test_a_graph_has_the_outputs_of_the_network(tmp_path, kind):
@@ -94,19 +94,18 @@ def test_a_graph_has_the_outputs_of_the_network(tmp_path, kind):
     assert_same(tmp_path, ours, shapes)
 
 
-def test_the_graph_of_a_checkpoint_has_the_outputs_of_its_network(done):
-    ours = checkpoint.load(done.folder.parent / "model").network
-    assert_same(done.folder, ours, SIZES)
-    session = onnxruntime.InferenceSession(done.folder / GRAPH)
+def test_the_graph_of_a_checkpoint_has_the_outputs_of_its_network(export):
+    ours = checkpoint.load(export.folder.parent / "model").network
+    assert_same(export.folder, ours, SIZES)
+    session = onnxruntime.InferenceSession(export.folder / GRAPH)
     assert session.get_inputs()[0].shape == ["batch", "length"]
     assert session.get_outputs()[0].shape == ["batch", 3]
 
 
-def test_a_graph_does_not_have_the_heads_that_were_pruned(tmp_path, here, monkeypatch):
+def test_pruned_heads_are_left_out_of_the_graph(tmp_path, in_process, monkeypatch):
     """Its matrices are narrower, and its outputs are those of the checkpoint with zeroed heads.
 
-    The network reads from left to right, and a training in this process has turned TF32 off, which
-    is preserved.
+    The network is causal. TF32, which a training in this process turned off, stays off.
     """
     monkeypatch.setattr(torch.backends, "fp32_precision", "ieee")
     causal = SHALLOW.model_copy(update={"causal": True})
@@ -115,15 +114,15 @@ def test_a_graph_does_not_have_the_heads_that_were_pruned(tmp_path, here, monkey
     folder = tmp_path / "model"
     folder.mkdir()
     checkpoint.write(folder, pruned, tokenizer(folder), LABELS)
-    done = exported(tmp_path, form="onnx")
+    export = run_export(tmp_path, form="onnx")
     assert torch.backends.fp32_precision == "ieee"
-    assert done.report.pruned_heads == 1
-    assert "Pruned heads  1, left out" in (done.folder / "export-report.txt").read_text()
-    assert_same(done.folder, pruned, SIZES)
-    graph = onnx.load(done.folder / GRAPH).graph
-    half, whole = SHALLOW.head_size, SHALLOW.hidden_size
+    assert export.report.pruned_heads == 1
+    assert "Pruned heads  1, left out" in (export.folder / "export-report.txt").read_text()
+    assert_same(export.folder, pruned, SIZES)
+    graph = onnx.load(export.folder / GRAPH).graph
+    narrow, full = SHALLOW.head_size, SHALLOW.hidden_size
     shapes = [tuple(item.dims) for item in graph.initializer]
-    assert shapes.count((whole, half)) + shapes.count((half, whole)) == 4, "and value, output"
+    assert shapes.count((full, narrow)) + shapes.count((narrow, full)) == 4, "all four projections"
 
 
 def test_weights_too_large_for_one_file_are_stored_externally(tmp_path, monkeypatch):
@@ -135,24 +134,24 @@ def test_weights_too_large_for_one_file_are_stored_externally(tmp_path, monkeypa
     (tmp_path / "small").mkdir()
     onnx_graph.quantise(tmp_path, tmp_path / "small")
     session = onnxruntime.InferenceSession(tmp_path / "small" / GRAPH)
-    assert session.run(None, given((2, 9)))[0].shape == (2, 9, 40)
+    assert session.run(None, random_inputs((2, 9)))[0].shape == (2, 9, 40)
 
 
-def test_an_exported_graph_was_tried_in_a_clean_process(done):
-    (compared,) = done.report.comparisons
+def test_an_exported_graph_is_verified_in_a_clean_process(export):
+    (compared,) = export.report.comparisons
     assert compared.bound == 1e-4
     assert compared.difference < 1e-5
     assert compared.agreement == 1
-    assert done.report.weights_equal is None
-    config = json.loads((done.folder / "config.json").read_text())
+    assert export.report.weights_equal is None
+    config = json.loads((export.folder / "config.json").read_text())
     assert config["id2label"] == {str(n): label for n, label in enumerate(LABELS)}
 
 
-def test_the_process_that_tries_a_graph_has_no_torch(done, tmp_path):
-    """So the outputs of the export cannot come from our network."""
+def test_the_verifying_process_does_not_import_torch(export, tmp_path):
+    """The outputs of the export cannot come from our network."""
     request = Request(
         form="onnx",
-        folder=done.folder,
+        folder=export.folder,
         outputs=head_outputs(KINDS["text_classification"][0]),
         examples=(((("a b c"), None),),),
         max_length=128,
@@ -174,9 +173,9 @@ def test_the_process_that_tries_a_graph_has_no_torch(done, tmp_path):
     assert process.returncode == 0
 
 
-def test_int8_is_smaller_and_reports_its_error(done, tmp_path, here, traced):
-    small = exported(tmp_path, "text_classification", form="onnx", precision="int8")
-    size = [(item.folder / GRAPH).stat().st_size for item in (done, small)]
+def test_int8_is_smaller_and_reports_its_error(export, tmp_path, in_process, reuse_graph):
+    small = run_export(tmp_path, "text_classification", form="onnx", precision="int8")
+    size = [(item.folder / GRAPH).stat().st_size for item in (export, small)]
     assert size[1] < 0.8 * size[0]
     (compared,) = small.report.comparisons
     assert compared.bound is None
@@ -185,50 +184,50 @@ def test_int8_is_smaller_and_reports_its_error(done, tmp_path, here, traced):
     assert compared.difference > 1e-4
 
 
-def test_int8_that_picks_other_labels_is_refused(tmp_path, here, traced, monkeypatch):
+def test_int8_with_other_labels_is_refused(tmp_path, in_process, reuse_graph, monkeypatch):
     predict = exporting.predict
 
-    def turned(*given: object) -> object:
-        answer = predict(*given)
+    def change_labels(*arguments: object) -> object:
+        answer = predict(*arguments)
         for value in answer.values["logits"][:2]:  # two of ten
             value[:] = 10 * np.roll(np.eye(3, dtype=np.float32)[value.argmax()], 1)
         return answer
 
-    monkeypatch.setattr(exporting, "predict", turned)
+    monkeypatch.setattr(exporting, "predict", change_labels)
     with pytest.raises(BrokenExport, match=r"80\.0 % of 10 cases; at least 90 % are required"):
-        exported(tmp_path, "text_classification", form="onnx", precision="int8")
+        run_export(tmp_path, "text_classification", form="onnx", precision="int8")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["model"]
 
 
-def test_a_graph_that_is_cut_is_refused_in_the_clean_process(done, tmp_path, monkeypatch):
-    def cut(folder: Path, ours: torch.nn.Module) -> None:
-        graph = (done.folder / GRAPH).read_bytes()
+def test_a_truncated_graph_is_refused_in_the_clean_process(export, tmp_path, monkeypatch):
+    def truncate(folder: Path, ours: torch.nn.Module) -> None:
+        graph = (export.folder / GRAPH).read_bytes()
         (folder / GRAPH).write_bytes(graph[: len(graph) // 2])
 
-    monkeypatch.setattr(exporting, "write_graph", cut)
+    monkeypatch.setattr(exporting, "write_graph", truncate)
     with pytest.raises(BrokenExport, match="could not be reloaded"):
-        exported(tmp_path, "text_classification", form="onnx")
+        run_export(tmp_path, "text_classification", form="onnx")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["model"]
 
 
 @pytest.mark.parametrize(
     "family", [f if f in FAMILIES else pytest.param(f, marks=pytest.mark.long) for f in OTHERS]
 )
-def test_a_graph_of_another_family_agrees_with_transformers(tmp_path, here, family):
+def test_a_graph_of_another_family_agrees_with_transformers(tmp_path, in_process, family):
     """It has the inputs that the tokenizer of this family in transformers returns."""
     suffix = "ForSequenceClassification"
     layers = 2 if family in TWO_LAYERS else 1
     sizes = {"n_layers" if family == "distilbert" else "num_hidden_layers": layers, "num_labels": 3}
     _, theirs = published_folder(family, suffix, tmp_path / "model", **sizes)
-    done = exported(tmp_path, form="onnx")
-    (compared,) = done.report.comparisons
+    export = run_export(tmp_path, form="onnx")
+    (compared,) = export.report.comparisons
     assert compared.difference < 1e-5
-    operations = {node.op_type for node in onnx.load(done.folder / GRAPH).graph.node}
+    operations = {node.op_type for node in onnx.load(export.folder / GRAPH).graph.node}
     assert "Log" not in operations, "of a distance: it could round to another bucket elsewhere"
-    session = onnxruntime.InferenceSession(done.folder / GRAPH)
+    session = onnxruntime.InferenceSession(export.folder / GRAPH)
     names = [item.name for item in session.get_inputs()]
     assert names == list(INPUTS[: 3 if EXAMPLES[family].has_segments else 2])
-    tokenizer = transformers.AutoTokenizer.from_pretrained(done.folder, local_files_only=True)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(export.folder, local_files_only=True)
     inputs = tokenizer(
         ["a quiet film", "quiet", "A quiet wonder of a film, isn't it?"],
         padding=True,

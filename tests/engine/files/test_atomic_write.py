@@ -68,21 +68,21 @@ def contents(folder: Path) -> str:
 @pytest.mark.parametrize("fault", ["kill", "full"])
 def test_a_folder_is_old_or_new_wherever_a_save_is_interrupted(tmp_path, fault):
     setup = SETUP.format(target=str(tmp_path / "0" / "checkpoint"))
-    count = faults.calls(setup, SAVE_FOLDER)
+    count = faults.count_calls(setup, SAVE_FOLDER)
     assert count > 8
     outcomes = list[str]()
     for number in range(1, count + 1):
         target = old_folder(tmp_path / f"{fault}-{number}" / "checkpoint")
         setup = SETUP.format(target=str(target))
-        inside = faults.run(setup, SAVE_FOLDER, fault, number)  # type: ignore[arg-type]
+        process = faults.run(setup, SAVE_FOLDER, fault, number)  # type: ignore[arg-type]
         if fault == "kill":
-            assert inside.returncode == -signal.SIGKILL
-        elif inside.returncode:  # 0: the failing call may fail, such as a test for existence
-            assert "DiskFull: The disk is full" in inside.stderr
+            assert process.returncode == -signal.SIGKILL
+        elif process.returncode:  # 0: the failing call may fail, such as a test for existence
+            assert "DiskFull: The disk is full" in process.stderr
         clear_leftovers(target.parent)
         assert [entry.name for entry in target.parent.iterdir()] == ["checkpoint"]
         outcome = contents(target)
-        assert inside.returncode or outcome == "new"
+        assert process.returncode or outcome == "new"
         outcomes.append(outcome)
     assert outcomes.count("old") >= 5
 
@@ -90,7 +90,7 @@ def test_a_folder_is_old_or_new_wherever_a_save_is_interrupted(tmp_path, fault):
 @pytest.mark.parametrize("fault", ["kill", "full"])
 def test_a_file_is_old_or_new_wherever_a_write_is_interrupted(tmp_path, fault):
     first = tmp_path / "first"
-    count = faults.calls(SETUP.format(target=str(first)), SAVE_FILE)
+    count = faults.count_calls(SETUP.format(target=str(first)), SAVE_FILE)
     assert count >= 3
     for number in range(1, count + 1):
         target = tmp_path / f"{fault}-{number}"
@@ -106,14 +106,14 @@ def test_the_order_is_flush_then_rename_then_flush_of_the_parent(tmp_path, count
     if shutil.which("strace") is None:
         pytest.skip("strace is not installed")
     code = SETUP.format(target=str(tmp_path)) + SAVE_MANY.format(count=count)
-    inside = subprocess.run(
+    process = subprocess.run(
         ["strace", "-f", "-y", "-e", "trace=fsync,rename", sys.executable, "-c", code],
         capture_output=True, text=True, check=False,
         cwd=faults.REPOSITORY,
     )  # fmt: skip
-    if "ptrace" in inside.stderr and "permitted" in inside.stderr:
+    if "ptrace" in process.stderr and "permitted" in process.stderr:
         pytest.skip("ptrace is not permitted")
-    lines = [line for line in inside.stderr.splitlines() if str(tmp_path) in line]
+    lines = [line for line in process.stderr.splitlines() if str(tmp_path) in line]
     renames = [number for number, line in enumerate(lines) if "rename(" in line]
     assert len(renames) == count
     for before, current in zip([-2, *renames], renames, strict=False):
@@ -138,19 +138,19 @@ def test_a_write_beyond_the_size_limit_raises_disk_full(tmp_path):
 
 
 def test_nothing_is_written_through_a_link(tmp_path):
-    precious = tmp_path / "precious"
-    precious.mkdir()
-    (precious / "a").write_text("mine")
+    target = tmp_path / "precious"
+    target.mkdir()
+    (target / "a").write_text("mine")
     link = tmp_path / "checkpoint"
-    link.symlink_to(precious)
+    link.symlink_to(target)
     with atomic_folder(link) as folder:
         (folder / "a").write_text("new")
-    assert not link.is_symlink() and (precious / "a").read_text() == "mine"
+    assert not link.is_symlink() and (target / "a").read_text() == "mine"
 
     file = tmp_path / "settings.json"
-    file.symlink_to(precious / "a")
+    file.symlink_to(target / "a")
     write_file(file, b"new")
-    assert not file.is_symlink() and (precious / "a").read_text() == "mine"
+    assert not file.is_symlink() and (target / "a").read_text() == "mine"
 
 
 def test_a_device_is_never_replaced(tmp_path, monkeypatch):
@@ -159,10 +159,10 @@ def test_a_device_is_never_replaced(tmp_path, monkeypatch):
     real_lstat = os.lstat
 
     def lstat(path: str | Path, **options: int) -> os.stat_result:
-        inside = real_lstat(path, **options)
+        status = real_lstat(path, **options)
         if Path(path) != folder:
-            return inside
-        return os.stat_result((stat.S_IFCHR | 0o666, *tuple(inside)[1:]))
+            return status
+        return os.stat_result((stat.S_IFCHR | 0o666, *tuple(status)[1:]))
 
     monkeypatch.setattr(os, "lstat", lstat)
     monkeypatch.setattr(Path, "lstat", lstat)
@@ -173,7 +173,7 @@ def test_a_device_is_never_replaced(tmp_path, monkeypatch):
     with pytest.raises(OSError, match="null"), atomic_folder(folder):
         pass
     assert folder.read_text() == "as if it were a device"
-    assert sorted(tmp_path.iterdir()) == [folder], "nothing is left beside it"
+    assert sorted(tmp_path.iterdir()) == [folder], "no temporary folder is left"
 
 
 @pytest.mark.parametrize("name", ["x" * 255, "é" * 127, "🦜" * 63 + "xyz"])
@@ -185,10 +185,10 @@ def test_a_name_of_any_length_the_disk_allows_can_be_written(tmp_path, name):
         (folder / "a").write_text("first")
     folder = old_folder(tmp_path / "in" / name)
     assert contents(folder) == "old"
-    left = temporary_path(folder)
-    left.mkdir()
+    leftover = temporary_path(folder)
+    leftover.mkdir()
     clear_file_leftovers(folder)
-    assert not left.exists() and folder.exists()
+    assert not leftover.exists() and folder.exists()
     remove_atomically(folder)
     assert list(folder.parent.iterdir()) == []
 
@@ -203,8 +203,8 @@ def test_a_manifest_has_size_and_checksum_of_every_file(tmp_path):
 
 def test_an_interrupted_removal_leaves_no_folder(tmp_path, monkeypatch):
     folder = tmp_path / "step-00000008"
-    with atomic_folder(folder) as inside:
-        (inside / "weights").write_bytes(b"1")
+    with atomic_folder(folder) as temporary:
+        (temporary / "weights").write_bytes(b"1")
 
     def interrupt(path):
         raise KeyboardInterrupt

@@ -15,10 +15,10 @@ from engine.runs.lock import is_held, open_here
 from engine.system.errors import explain_error
 from tests.engine.training.small import classifying, new_run
 
-STRANGE = ("pipe", "device", "endless", "folder", "socket")
+IRREGULAR = ("pipe", "device", "endless", "folder", "socket")
 
 
-def put(path: Path, kind: str) -> Path:
+def create(path: Path, kind: str) -> Path:
     """Create a file at `path` that is not plain or far too large."""
     match kind:
         case "pipe":
@@ -35,9 +35,9 @@ def put(path: Path, kind: str) -> Path:
     return path
 
 
-@pytest.mark.parametrize("kind", STRANGE)
+@pytest.mark.parametrize("kind", IRREGULAR)
 def test_nothing_but_a_plain_file_within_the_limit_is_read(tmp_path, kind):
-    path = put(tmp_path / "file", kind)
+    path = create(tmp_path / "file", kind)
     for read in (read_regular, read_json):
         with pytest.raises(OSError, match="Errno") as caught:
             read(path)
@@ -49,7 +49,7 @@ def test_nothing_but_a_plain_file_within_the_limit_is_read(tmp_path, kind):
         )
 
 
-def test_a_limit_and_a_link(tmp_path):
+def test_size_limits_and_links(tmp_path):
     file = tmp_path / "file"
     file.write_bytes(b"[1]")
     link = tmp_path / "link"
@@ -83,15 +83,15 @@ def run(tmp_path: Path) -> RunFolder:
     return new_run(tmp_path / "run", classifying(tmp_path))
 
 
-@pytest.mark.parametrize("kind", STRANGE)
-def test_strange_files_of_a_run_are_an_error_and_no_wait(run, kind):
-    put(run.log, kind)
+@pytest.mark.parametrize("kind", IRREGULAR)
+def test_irregular_files_of_a_run_raise_immediately(run, kind):
+    create(run.log, kind)
     assert len(run.log_end()) <= 4_000
     run.spec_file.unlink()
-    put(run.spec_file, kind)
+    create(run.spec_file, kind)
     with pytest.raises(StudioError, match="cannot be read"):
         run.job()
-    put(run.events_file, kind)
+    create(run.events_file, kind)
     for read in (
         lambda: run.events_after(0),
         run.milestones,
@@ -116,9 +116,9 @@ def test_a_line_of_events_without_an_end_is_skipped(run, monkeypatch):
     assert [event.text for event in run.milestones() if isinstance(event, Noted)][-1] == "goes on"
 
 
-@pytest.mark.parametrize("kind", STRANGE)
+@pytest.mark.parametrize("kind", IRREGULAR)
 def test_an_irregular_lock_file_cannot_be_held(run, kind):
-    put(run.lock_file, kind)
+    create(run.lock_file, kind)
     if kind != "endless":
         assert not is_held(run.lock_file)
         with pytest.raises((StudioError, OSError)):

@@ -23,14 +23,14 @@ TABLE = pa.Table.from_pylist(ROWS)
 SHEET = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
 
 
-def written(folder: Path, suffix: str, raw: bool = False) -> Path:
+def write_rows(folder: Path, suffix: str, raw: bool = False) -> Path:
     path = folder / f"rows{suffix}"
     write_table(path, TABLE.schema, (TABLE.slice(n, 1) for n in range(3)), raw)
     return path
 
 
 def sheet_cells(path: Path) -> list[tuple[str, str, str]]:
-    """Reference, type and content of each cell; a formula is an element of its own."""
+    """Reference, type and content of each cell; a formula would be a separate element."""
     with zipfile.ZipFile(path) as archive:
         root = ET.fromstring(archive.read("xl/worksheets/sheet1.xml"))
     assert not root.findall(f".//{SHEET}f")
@@ -43,7 +43,7 @@ def sheet_cells(path: Path) -> list[tuple[str, str, str]]:
 @pytest.mark.parametrize("suffix,delimiter", [(".csv", ","), (".tsv", "\t")])
 @pytest.mark.parametrize("raw", [False, True])
 def test_delimited_files_are_read_back_by_csv(tmp_path, suffix, delimiter, raw):
-    with open(written(tmp_path, suffix, raw), encoding="utf-8", newline="") as file:
+    with open(write_rows(tmp_path, suffix, raw), encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file, delimiter=delimiter))
     assert [row["text"] for row in rows] == ["=1+1" if raw else "'=1+1", ROWS[1]["text"], ""]
     assert [row["p"] for row in rows] == ["0.25", "", "1.0"]
@@ -52,17 +52,17 @@ def test_delimited_files_are_read_back_by_csv(tmp_path, suffix, delimiter, raw):
 
 
 def test_json_lines_keep_lists_and_have_no_nan(tmp_path):
-    rows = [json.loads(line) for line in written(tmp_path, ".jsonl").read_text().splitlines()]
+    rows = [json.loads(line) for line in write_rows(tmp_path, ".jsonl").read_text().splitlines()]
     assert rows == [*ROWS[:1], {**ROWS[1], "p": None}, *ROWS[2:]]
 
 
 def test_parquet_keeps_every_type(tmp_path):
-    table = pq.read_table(written(tmp_path, ".parquet"))
+    table = pq.read_table(write_rows(tmp_path, ".parquet"))
     assert table.schema == TABLE.schema and table.to_pylist()[0] == ROWS[0]
 
 
 def test_a_formula_is_a_text_in_excel_and_numbers_are_numbers(tmp_path):
-    cells = sheet_cells(written(tmp_path, ".xlsx"))
+    cells = sheet_cells(write_rows(tmp_path, ".xlsx"))
     assert cells[:5] == [(f"{c}1", "inlineStr", n) for c, n in zip("ABCDE", ROWS[0], strict=True)]
     assert cells[5:10] == [
         ("A2", "inlineStr", "=1+1"),

@@ -11,13 +11,13 @@ FILES = {"nothing": b"", "weights": bytes(range(256)) * 50}
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    with atomic_folder(tmp_path / "saved") as inside:
+    with atomic_folder(tmp_path / "saved") as temporary:
         for name, content in FILES.items():
-            (inside / name).write_bytes(content)
+            (temporary / name).write_bytes(content)
     return tmp_path / "saved"
 
 
-def test_files_are_as_they_were_saved_also_empty_ones(folder):
+def test_unchanged_files_pass_also_empty_ones(folder):
     with verify_in_parallel(folder, [*FILES, "of another folder"]):
         read = {name: (folder / name).read_bytes() for name in FILES}
     assert read == FILES, "nothing was raised, and nothing changed"

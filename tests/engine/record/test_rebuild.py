@@ -16,7 +16,7 @@ from engine.record.opening import open_record
 from engine.record.rebuild import RefillReport, rebuild, refill
 from engine.record.runs import Run, add_run, all_runs, annotate, find_run
 from engine.runs.folder import RunFolder, checkpoint_step
-from tests.engine.faults import without_the_rights_of_root
+from tests.engine.faults import without_root_privileges
 from tests.engine.runs import fake_worker
 
 Train = Callable[[str], RunFolder]
@@ -162,7 +162,7 @@ def test_unreadable_runs_are_listed_with_a_reason(home, record, train):
     for name in UNREADABLE:
         damage(home, name, train)
     train("other")
-    with without_the_rights_of_root():
+    with without_root_privileges():
         report = refill(record, home)
         repeated = refill(record, home)
     assert report.added == sorted(["good", "other", *UNREADABLE])

@@ -20,7 +20,7 @@ from engine.record.runs import Run, add_run, all_runs, find_run
 from engine.record.workers import Workers
 from engine.runs import launch
 from engine.runs.folder import RunFolder
-from tests.engine.faults import without_the_rights_of_root
+from tests.engine.faults import without_root_privileges
 from tests.engine.runs import fake_worker
 from tests.often import times
 
@@ -226,7 +226,7 @@ def test_a_run_with_unreadable_events_is_reported_and_recovers(home, record):
         return row
 
     bad.events_file.chmod(0)
-    with without_the_rights_of_root():
+    with without_root_privileges():
         assert sorted(follow()) == [("bad",), ("good",)]
         assert follow() == []  # reported once
     assert run("good").state == "finished"
@@ -242,7 +242,7 @@ def test_an_inaccessible_folder_does_not_prevent_the_start(home, record):
     with record.session() as session:
         add_run(session, folder, folder.job(), "running")
     folder.path.chmod(0)
-    with without_the_rights_of_root():
+    with without_root_privileges():
         RunWatch(record, Workers()).correct_stale()
     folder.path.chmod(0o700)
     with record.read() as session:

@@ -28,10 +28,10 @@ from engine.results.predictions import Predictions, read_predictions
 from engine.results.store import best_checkpoint, predictions_file, run_evaluation
 from engine.tasks.predicting import Predictor
 from engine.tasks.scoring import score
-from tests.engine.export.conftest import here
-from tests.engine.fine_tuned import FineTuned, copied
+from tests.engine.export.conftest import in_process
+from tests.engine.fine_tuned import FineTuned, copy_model
 
-__all__ = ["here"]
+__all__ = ["in_process"]
 
 TEXT, PAIR = "a lovely warm film", "a dull cold film"
 
@@ -39,7 +39,7 @@ TEXT, PAIR = "a lovely warm film", "a dull cold film"
 @pytest.fixture(scope="module")
 def trained_models(tuned, tmp_path_factory):
     kinds = ("text_classification", "multi_label", "question_answering")
-    result = [copied(tuned(kind), tmp_path_factory.mktemp(kind)) for kind in kinds]
+    result = [copy_model(tuned(kind), tmp_path_factory.mktemp(kind)) for kind in kinds]
     return {item.kind: item._replace(checkpoint=best_checkpoint(item.run)) for item in result}
 
 
@@ -171,7 +171,7 @@ def test_refitting_a_temperature_does_not_change_it(tuned_models):
     assert second is not None and second.temperature == pytest.approx(first.temperature, rel=1e-3)
 
 
-def test_copies_and_exports_contain_the_settings(tuned_models, tmp_path, here):
+def test_copies_and_exports_contain_the_settings(tuned_models, tmp_path, in_process):
     model = tuned_models["text_classification"]
     settings = PredictionSettings(temperature=1.5, threshold=0.37)
     save_settings(model.checkpoint, settings)
