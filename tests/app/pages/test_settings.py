@@ -120,7 +120,7 @@ def test_models_are_used_in_place_and_the_token_is_in_the_keyring(qtbot, page, s
     (dialog,) = [w for w in QApplication.topLevelWidgets() if isinstance(w, Question)]
     qtbot.keyClicks(dialog.findChild(QLineEdit), "hf_secret")
     dialog.buttons["keep"].click()
-    qtbot.waitUntil(lambda: list(memory.kept.values()) == ["hf_secret"])
+    qtbot.waitUntil(lambda: list(memory.passwords.values()) == ["hf_secret"])
     keyring.set_keyring(before)
     assert "hf_secret" not in studio.settings._content().decode()
     assert_accessible(page)

@@ -51,9 +51,9 @@ def test_a_dry_run_and_the_list_fetch_nothing(output, refusal, hub, published, h
     listed = output("get", NAME, "--dry-run")
     assert "model.safetensors" in listed and not home.downloads.exists()
     assert "GB of memory" in listed and "for 1,000 short texts" in listed
-    hub.asked.clear()
+    hub.requests.clear()
     listed = output("get")
-    assert all(entry.name in listed for entry in OFFERED) and not hub.asked
+    assert all(entry.name in listed for entry in OFFERED) and not hub.requests
     assert NAME in output("get", "--search", "tiny")
     assert "no model somebody/nothing" in refusal("get", "somebody/nothing")
 

@@ -1,4 +1,4 @@
-"""A hub on the loopback device, and a keyring in memory."""
+"""A hub on the loopback interface, and a keyring in memory."""
 
 import ssl
 from collections.abc import Iterator
@@ -22,16 +22,16 @@ class Memory(KeyringBackend):
 
     def __init__(self) -> None:
         super().__init__()
-        self.kept: dict[tuple[str, str], str] = {}
+        self.passwords: dict[tuple[str, str], str] = {}
 
     def get_password(self, service: str, username: str) -> str | None:
-        return self.kept.get((service, username))
+        return self.passwords.get((service, username))
 
     def set_password(self, service: str, username: str, password: str) -> None:
-        self.kept[service, username] = password
+        self.passwords[service, username] = password
 
     def delete_password(self, service: str, username: str) -> None:
-        if self.kept.pop((service, username), None) is None:
+        if self.passwords.pop((service, username), None) is None:
             raise PasswordDeleteError("none")
 
 
@@ -54,7 +54,7 @@ def certificates() -> ssl.SSLContext:
 def hub(
     certificates: ssl.SSLContext, keys: Memory, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Hub]:
-    """The hub in the library's settings, as set by HF_ENDPOINT at the start of a process."""
+    """A fake hub that the library uses, as if set by HF_ENDPOINT."""
     with stand_in.running() as hub:
         template = f"{hub.address}/{{repo_id}}/resolve/{{revision}}/{{filename}}"
         monkeypatch.setattr(constants, "ENDPOINT", hub.address)

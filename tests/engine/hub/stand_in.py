@@ -1,4 +1,4 @@
-"""Fake hub on the loopback device: a real HTTP server with realistic faults.
+"""Fake hub on the loopback interface: a real HTTP server with realistic faults.
 
 It implements the requests of the library: metadata of a model with checksums of its files, search,
 the files themselves with ETags and ranges, large ones by a redirect to a second host; and uploads.
@@ -47,7 +47,7 @@ class Hub:
         self.wrong = 0  # number of file responses with wrong bytes
         self.refusals: list[tuple[int, dict[str, str]]] = []  # of the next file responses
         self.ignores_ranges = False
-        self.asked: list[tuple[str, str, dict[str, str]]] = []  # method, path, headers
+        self.requests: list[tuple[str, str, dict[str, str]]] = []  # method, path, headers
         self.pushed: dict[str, dict[str, bytes]] = {}
         self.blobs: dict[str, bytes] = {}  # uploaded, by their SHA-256
         self.lock = threading.Lock()
@@ -58,12 +58,12 @@ class Hub:
         return f"http://127.0.0.1:{self.hosts[0].server_port}"
 
     @property
-    def other(self) -> str:
+    def blob_address(self) -> str:
         return f"http://127.0.0.1:{self.hosts[1].server_port}"
 
-    def files_asked(self) -> list[dict[str, str]]:
+    def file_requests(self) -> list[dict[str, str]]:
         """The headers of each request for the bytes of a large file."""
-        return [h for method, path, h in self.asked if method == "GET" and path.startswith("/blob")]
+        return [h for name, path, h in self.requests if name == "GET" and path.startswith("/blob")]
 
     def _handler(self, number: int) -> type[BaseHTTPRequestHandler]:
         hub = self
@@ -107,9 +107,9 @@ class _Answer:
             handler.rfile.readline()
         if self.path != "/api/agent-harnesses":  # sent once a day, in some environments only
             with hub.lock:
-                hub.asked.append((handler.command, self.path, headers))
+                hub.requests.append((handler.command, self.path, headers))
 
-    # ── what is asked ────────────────────────────────────────────────────────────────────────
+    # ── requests ─────────────────────────────────────────────────────────────────────────────
 
     def get(self) -> None:
         if self.number == 1:
@@ -122,22 +122,22 @@ class _Answer:
             return self._model(match[1], match[2])
         if match := re.fullmatch(r"/((?:datasets/)?[^/]+/[^/]+)/resolve/([^/]+)/(.+)", self.path):
             return self._file(*match.groups())
-        return self._say(404, {"error": "nothing here"})
+        return self._json(404, {"error": "nothing here"})
 
     def post(self) -> None:
         if self.headers.get("authorization") != f"Bearer {TOKEN}":
-            return self._say(401, {"error": "Invalid username or password."})
+            return self._json(401, {"error": "Invalid username or password."})
         hub = self.hub
         report = json.loads(self.body) if self.body and b"\n" not in self.body.strip() else {}
         if self.path == "/api/repos/create":
             name = f"{report.get('organization') or 'me'}/{report['name']}"
             if name in hub.repos:
-                return self._say(409, {"error": "exists", "url": f"{hub.address}/{name}"})
+                return self._json(409, {"error": "exists", "url": f"{hub.address}/{name}"})
             private = bool(report.get("private") or report.get("visibility") == "private")
             hub.repos[name] = Repo({}, private=private)
-            return self._say(200, {"url": f"{hub.address}/{name}", "name": name})
+            return self._json(200, {"url": f"{hub.address}/{name}", "name": name})
         if self.path == "/api/validate-yaml":  # of the card
-            return self._say(200, {"errors": [], "warnings": []})
+            return self._json(200, {"errors": [], "warnings": []})
         if self.path.endswith("/preupload/main"):
             files = [
                 {
@@ -147,19 +147,19 @@ class _Answer:
                 }
                 for file in report["files"]
             ]
-            return self._say(200, {"files": files})
+            return self._json(200, {"files": files})
         if self.path.endswith("/info/lfs/objects/batch"):
             objects = [
                 {
                     **{key: file[key] for key in ("oid", "size")},
-                    "actions": {"upload": {"href": f"{hub.other}/upload/{file['oid']}"}},
+                    "actions": {"upload": {"href": f"{hub.blob_address}/upload/{file['oid']}"}},
                 }
                 for file in report["objects"]
             ]
-            return self._say(200, {"transfer": "basic", "objects": objects})
+            return self._json(200, {"transfer": "basic", "objects": objects})
         if match := re.fullmatch(r"/api/models/([^/]+/[^/]+)/commit/main", self.path):
             return self._commit(match[1])
-        return self._say(404, {"error": "nothing here"})
+        return self._json(404, {"error": "nothing here"})
 
     def put(self) -> None:
         oid = self.path.removeprefix("/upload/")
@@ -170,7 +170,7 @@ class _Answer:
     # ── answers ──────────────────────────────────────────────────────────────────────────────
 
     def _search(self) -> None:
-        words = self.query["search"][0].casefold()
+        text = self.query["search"][0].casefold()
         result = [
             {
                 "id": name,
@@ -181,41 +181,41 @@ class _Answer:
                 "config": repo.config,
             }
             for position, (name, repo) in enumerate(self.hub.repos.items())
-            if words in name.casefold()
+            if text in name.casefold()
         ]
-        self._say(200, result[: int(self.query["limit"][0])])
+        self._json(200, result[: int(self.query["limit"][0])])
 
     def _may_see(self, repo: Repo) -> bool:
         return not repo.private or self.headers.get("authorization") == f"Bearer {TOKEN}"
 
-    def _known(self, name: str) -> Repo | None:
+    def _find_repo(self, name: str) -> Repo | None:
         """The model if the client may see it; else sends the error."""
-        sent = self.headers.get("authorization")
-        if sent not in (None, f"Bearer {TOKEN}"):
+        authorization = self.headers.get("authorization")
+        if authorization not in (None, f"Bearer {TOKEN}"):
             answer = {"X-Error-Message": "Invalid credentials in Authorization header"}
-            self._say(401, {"error": answer["X-Error-Message"]}, answer)
+            self._json(401, {"error": answer["X-Error-Message"]}, answer)
             return None
         repo = self.hub.repos.get(name)
         if repo is None or not self._may_see(repo):
-            self._say(401 if sent is None else 404, {"error": "Repository not found"},
-                      {"X-Error-Code": "RepoNotFound"})  # fmt: skip
+            self._json(401 if authorization is None else 404, {"error": "Repository not found"},
+                       {"X-Error-Code": "RepoNotFound"})  # fmt: skip
             return None
         return repo
 
     def _model(self, name: str, revision: str | None) -> None:
-        repo = self._known(name)
+        repo = self._find_repo(name)
         if repo is None:
             return None
         if revision not in (None, "main", repo.sha):
-            return self._say(404, {"error": "?"}, {"X-Error-Code": "RevisionNotFound"})
+            return self._json(404, {"error": "?"}, {"X-Error-Code": "RevisionNotFound"})
         siblings = []
         for file, content in repo.files.items():
-            one: dict[str, Any] = {"rfilename": file, "size": len(content)}
-            one["blobId"] = hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest()
+            entry: dict[str, Any] = {"rfilename": file, "size": len(content)}
+            entry["blobId"] = hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest()
             if file.endswith(LARGE):
                 sha = hashlib.sha256(content).hexdigest()
-                one["lfs"] = {"sha256": sha, "size": len(content), "pointerSize": 134}
-            siblings.append(one)
+                entry["lfs"] = {"sha256": sha, "size": len(content), "pointerSize": 134}
+            siblings.append(entry)
         answer = {
             "id": name,
             "sha": repo.sha,
@@ -226,18 +226,18 @@ class _Answer:
             "cardData": repo.card,
             "siblings": siblings,
         }
-        return self._say(200, answer)
+        return self._json(200, answer)
 
     def _file(self, name: str, revision: str, file: str) -> None:
-        repo = self._known(name)
+        repo = self._find_repo(name)
         if repo is None:
             return None
         if repo.gated and "authorization" not in self.headers:
-            return self._say(401, {"error": "gated"}, {"X-Error-Code": "GatedRepo"})
+            return self._json(401, {"error": "gated"}, {"X-Error-Code": "GatedRepo"})
         if revision not in ("main", repo.sha) or file not in repo.files:
-            return self._say(404, {"error": "?"}, {"X-Error-Code": "EntryNotFound"})
+            return self._json(404, {"error": "?"}, {"X-Error-Code": "EntryNotFound"})
         if file.endswith(LARGE):
-            return self._send(302, b"", {"Location": f"{self.hub.other}/blob/{name}/{file}"})
+            return self._send(302, b"", {"Location": f"{self.hub.blob_address}/blob/{name}/{file}"})
         return self._bytes(repo.files[file])
 
     def _blob(self) -> None:
@@ -255,7 +255,7 @@ class _Answer:
             if breaks:
                 hub.cuts -= 1
         if refusal is not None:
-            return self._say(refusal[0], {"error": "refused"}, refusal[1])
+            return self._json(refusal[0], {"error": "refused"}, refusal[1])
         etag = {"ETag": f'"{hashlib.sha256(content).hexdigest()}"', "Accept-Ranges": "bytes"}
         begin, status = 0, 200
         match = re.fullmatch(r"bytes=(\d+)-", self.headers.get("range", ""))
@@ -272,17 +272,17 @@ class _Answer:
     def _commit(self, name: str) -> None:
         files = self.hub.pushed.setdefault(name, {})
         for line in self.body.splitlines():
-            one = json.loads(line)
-            value = one["value"]
-            if one["key"] == "file":
+            entry = json.loads(line)
+            value = entry["value"]
+            if entry["key"] == "file":
                 files[value["path"]] = base64.b64decode(value["content"])
-            elif one["key"] == "lfsFile":
+            elif entry["key"] == "lfsFile":
                 files[value["path"]] = self.hub.blobs[value["oid"]]
         sha = "c" * 40
         address = f"{self.hub.address}/{name}/commit/{sha}"
-        self._say(200, {"success": True, "commitOid": sha, "commitUrl": address, "hookOutput": ""})
+        self._json(200, {"success": True, "commitOid": sha, "commitUrl": address, "hookOutput": ""})
 
-    def _say(self, status: int, value: Any, headers: dict[str, str] | None = None) -> None:
+    def _json(self, status: int, value: Any, headers: dict[str, str] | None = None) -> None:
         self._send(
             status,
             json.dumps(value).encode(),

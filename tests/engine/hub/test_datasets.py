@@ -63,9 +63,7 @@ def test_the_card_assigns_files_to_splits(hub, repo, tmp_path):
     assert fetched.main_file == folder / "data/train-00000-of-00002.parquet"
 
 
-def test_a_command_imports_it_and_keeps_where_it_came_from(
-    hub, repo, tmp_path, monkeypatch, capsys
-):
+def test_an_imported_data_set_stores_its_hub_revision(hub, repo, tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("BERT_STUDIO_HOME", str(tmp_path / "home"))
     assert main(["import", f"hub:{NAME}"]) == 0
     assert "10 train, 2 validation, 4 test" in capsys.readouterr().out
@@ -74,10 +72,10 @@ def test_a_command_imports_it_and_keeps_where_it_came_from(
     assert (spec.hub.name, spec.hub.revision) == (NAME, repo.sha)
     assert spec.mapping.label == "label"
     assert not list((tmp_path / "home" / "cache" / "downloads").iterdir())
-    assert not any(path.endswith((".py", "README.md")) for _, path, _ in hub.asked)
+    assert not any(path.endswith((".py", "README.md")) for _, path, _ in hub.requests)
 
 
-def test_several_subsets_without_a_default_must_be_chosen_from(hub, tmp_path, monkeypatch, capsys):
+def test_a_subset_must_be_chosen_without_a_default(hub, tmp_path, monkeypatch, capsys):
     files = {f"{kind}/{split}.csv": CSV for kind in ("news", "film") for split in ("train", "dev")}
     configs = [{"config_name": kind, "data_dir": kind} for kind in ("news", "film")]
     hub.repos[f"datasets/{NAME}"] = Repo(files, card={"configs": configs})
@@ -109,11 +107,11 @@ def test_several_subsets_without_a_default_must_be_chosen_from(hub, tmp_path, mo
 )  # fmt: skip
 def test_without_a_card_splits_follow_from_file_names(files, expected):
     subsets = find_subsets(dict.fromkeys(files, 10), [])
-    assert {name: one.splits for name, one in subsets.items()} == expected
+    assert {name: subset.splits for name, subset in subsets.items()} == expected
 
 
 @pytest.mark.parametrize(
-    "said",
+    "data_files",
     [
         "data/*.csv",
         ["data/*.csv"],
@@ -123,18 +121,18 @@ def test_without_a_card_splits_follow_from_file_names(files, expected):
         [{"split": "train", "path": "./**"}],
     ],
 )
-def test_a_card_may_be_written_in_many_ways(said):
+def test_data_files_of_a_card_have_many_forms(data_files):
     files = {"data/a.csv": 1, "data/b.csv": 1, "odd/deep.py": 1}
-    subsets = find_subsets(files, [{"config_name": "x", "data_files": said}])
+    subsets = find_subsets(files, [{"config_name": "x", "data_files": data_files}])
     assert subsets["x"].splits == {"train": ["data/a.csv", "data/b.csv"]}
 
 
-def test_a_card_that_is_nonsense_is_passed_over():
+def test_an_invalid_card_is_ignored():
     odd = [{}, {"data_files": 7}, {"data_files": [None, 3, {"path": {}}]}, {"data_dir": "nowhere"}]
     assert set(find_subsets({"a.csv": 1}, odd)) == {"default"}
 
 
-def test_training_rows_are_found_without_a_split_of_that_name():
+def test_a_split_of_another_name_becomes_training_rows():
     assert assign_splits({"test": ["a"]}) == ({"train": ["a"]}, [])
     assert assign_splits({"rows": ["a"], "test": ["b"]})[0] == {"train": ["a"], "test": ["b"]}
 
@@ -150,11 +148,11 @@ def test_training_rows_are_found_without_a_split_of_that_name():
         ("owner/name/en@main", Address("owner/name", "en", "main")),
     ],
 )
-def test_names_are_understood(text, expected):
+def test_addresses_are_parsed(text, expected):
     assert parse_address(text) == expected
 
 
-def test_what_cannot_be_fetched_is_refused_in_a_sentence(hub, tmp_path):
+def test_data_sets_that_cannot_be_fetched_are_refused(hub, tmp_path):
     hub.repos[f"datasets/{NAME}"] = Repo({"moods.py": b"", "README.md": b""})
     with pytest.raises(StudioError, match="only a loading script") as error:
         plan(Address(NAME), tmp_path)
@@ -180,13 +178,13 @@ def test_a_token_gives_access_to_private_data(hub, tmp_path, keys, monkeypatch):
     assert plan(Address(NAME), tmp_path).splits == {"train": ("train.csv",)}
 
 
-def test_names_that_lead_out_are_not_fetched(hub, tmp_path):
+def test_paths_outside_the_folder_are_not_fetched(hub, tmp_path):
     odd = {"../train.csv": CSV, "/etc/train.csv": CSV, ".hidden/train.csv": CSV, "ok/test.csv": CSV}
     hub.repos[f"datasets/{NAME}"] = Repo(odd)
     assert [file.name for file in plan(Address(NAME), tmp_path).files] == ["ok/test.csv"]
 
 
-def test_what_is_in_the_cache_is_listed(tmp_path, monkeypatch, capsys):
+def test_cached_data_sets_are_listed(tmp_path, monkeypatch, capsys):
     folder = tmp_path / "datasets--somebody--moods" / "snapshots" / "abc"
     folder.mkdir(parents=True)
     (tmp_path / "models--a--b" / "snapshots" / "abc").mkdir(parents=True)

@@ -53,8 +53,8 @@ def repo(hub: Hub, files: dict[str, bytes]) -> Repo:
     return hub.repos[NAME]
 
 
-def fetched(planned: Planned, into: Path) -> dict[str, bytes]:
-    """The contents of a download folder, except the note of its source."""
+def download_files(planned: Planned, into: Path) -> dict[str, bytes]:
+    """Download a model; returns its files, except the note of its source."""
     folder, _ = download(planned, into, lambda _: None, PAUSES)
     return {
         file.relative_to(folder).as_posix(): file.read_bytes()
@@ -65,7 +65,7 @@ def fetched(planned: Planned, into: Path) -> dict[str, bytes]:
 
 def test_only_the_required_files_are_fetched_and_form_a_model(repo, files, tmp_path):
     planned = plan(NAME, "", tmp_path)
-    result = fetched(planned, tmp_path)
+    result = download_files(planned, tmp_path)
     expected = {
         *("config.json", WEIGHTS, "tokenizer.json", "tokenizer_config.json", "vocab.txt"),
         *("README.md", "LICENSE", "modules.json", "1_Pooling/config.json"),
@@ -81,14 +81,14 @@ def test_only_the_required_files_are_fetched_and_form_a_model(repo, files, tmp_p
     assert (source.model, source.revision, source.files) == (NAME, repo.sha, planned.files)
 
 
-def asked_for_a_plan(repo: Repo) -> list[str]:
+def plan_requests(repo: Repo) -> list[str]:
     return [f"/api/models/{NAME}", f"/{NAME}/resolve/{repo.sha}/config.json"]
 
 
 def test_a_plan_fetches_only_the_config_and_lists_the_files(hub, repo, tmp_path):
     planned = plan(NAME, "", tmp_path, rate=1e9)
     assert planned.host == hub.address.removeprefix("http://") and planned.disk_free > 0
-    assert [path for _, path, _ in hub.asked] == asked_for_a_plan(repo)
+    assert [path for _, path, _ in hub.requests] == plan_requests(repo)
     assert not list(tmp_path.iterdir())
     spec = small.SPEC.model_copy(update={"hidden_size": 64, "intermediate_size": 256})
     assert planned.cost == estimate_cost(spec, 1e9)
@@ -112,25 +112,23 @@ def test_a_network_that_cannot_be_loaded_is_refused_before_it_is_fetched(repo, t
 
 
 @pytest.mark.parametrize("cut", [1, 4_096, CUT, 3 * CUT + 17])
-def test_a_connection_that_breaks_again_and_again_is_resumed_each_time(
-    hub, repo, files, tmp_path, cut
-):
+def test_a_broken_connection_is_resumed_each_time(hub, repo, files, tmp_path, cut):
     planned = plan(NAME, "", tmp_path)
     hub.cut, hub.cuts = cut, -1 if cut >= CUT else 40
-    assert fetched(planned, tmp_path)[WEIGHTS] == files[WEIGHTS]
-    ranges = [headers.get("range") for headers in hub.files_asked()]
+    assert download_files(planned, tmp_path)[WEIGHTS] == files[WEIGHTS]
+    ranges = [headers.get("range") for headers in hub.file_requests()]
     size = len(files[WEIGHTS])
     if cut >= CUT:
         steps = range(cut, size, cut)
-        assert ranges == [None, *(f"bytes={at}-" for at in steps)]
+        assert ranges == [None, *(f"bytes={offset}-" for offset in steps)]
 
 
 def test_a_cancelled_download_continues_in_another_process(hub, repo, files, tmp_path):
     class Cancelled(BaseException):
         pass
 
-    def cancel(said: Working) -> None:
-        if said.done > 100_000:
+    def cancel(update: Working) -> None:
+        if update.done > 100_000:
             raise Cancelled
 
     planned = plan(NAME, "", tmp_path)
@@ -138,30 +136,30 @@ def test_a_cancelled_download_continues_in_another_process(hub, repo, files, tmp
     with pytest.raises(Cancelled):
         download(planned, tmp_path, cancel, PAUSES)
     hub.cut = None
-    again = plan(NAME, "", tmp_path)
-    assert 100_000 < again.fetched < planned.bytes
-    hub.asked.clear()
+    second = plan(NAME, "", tmp_path)
+    assert 100_000 < second.fetched < planned.bytes
+    hub.requests.clear()
     updates: list[Working] = []
-    folder, _ = download(again, tmp_path, updates.append, PAUSES)
+    folder, _ = download(second, tmp_path, updates.append, PAUSES)
     assert (folder / WEIGHTS).read_bytes() == files[WEIGHTS]
-    assert hub.files_asked()[0]["range"].startswith("bytes=")
+    assert hub.file_requests()[0]["range"].startswith("bytes=")
     assert (
-        updates[0].done >= again.fetched and updates[-1].done == updates[-1].total == planned.bytes
+        updates[0].done >= second.fetched and updates[-1].done == updates[-1].total == planned.bytes
     )
     assert not list(folder.rglob("*.part"))
 
 
-def test_a_second_download_asks_for_no_file(hub, repo, tmp_path):
+def test_a_second_download_requests_no_file(hub, repo, tmp_path):
     planned = plan(NAME, "", tmp_path)
-    before = fetched(planned, tmp_path)
-    hub.asked.clear()
-    assert fetched(plan(NAME, "", tmp_path), tmp_path) == before
-    assert [path for _, path, _ in hub.asked] == asked_for_a_plan(repo)
+    before = download_files(planned, tmp_path)
+    hub.requests.clear()
+    assert download_files(plan(NAME, "", tmp_path), tmp_path) == before
+    assert [path for _, path, _ in hub.requests] == plan_requests(repo)
 
 
-def test_a_server_that_knows_no_ranges_sends_all_again(hub, repo, files, tmp_path):
+def test_a_server_without_ranges_sends_the_whole_file_again(hub, repo, files, tmp_path):
     hub.ignores_ranges, hub.cut, hub.cuts = True, CUT, 2
-    assert fetched(plan(NAME, "", tmp_path), tmp_path)[WEIGHTS] == files[WEIGHTS]
+    assert download_files(plan(NAME, "", tmp_path), tmp_path)[WEIGHTS] == files[WEIGHTS]
 
 
 @pytest.mark.parametrize("wrong", [1, 50])
@@ -169,14 +167,14 @@ def test_wrong_bytes_are_fetched_once_more_and_then_refused(hub, repo, files, tm
     planned = plan(NAME, "", tmp_path)
     hub.wrong = wrong
     if wrong == 1:
-        assert fetched(planned, tmp_path)["config.json"] == files["config.json"]
+        assert download_files(planned, tmp_path)["config.json"] == files["config.json"]
         return
     with pytest.raises(StudioError, match=r"config\.json of .* arrived twice with a wrong"):
-        fetched(planned, tmp_path)
+        download_files(planned, tmp_path)
     assert not [file for file in tmp_path.rglob("*") if file.is_file()]
 
 
-def test_a_file_that_is_not_as_listed_is_refused(hub, repo, tmp_path):
+def test_a_file_of_another_size_than_listed_is_refused(hub, repo, tmp_path):
     planned = plan(NAME, "", tmp_path)
     for size in (-1, 1):
         listed = [
@@ -185,17 +183,17 @@ def test_a_file_that_is_not_as_listed_is_refused(hub, repo, tmp_path):
         ]
         other = planned.model_copy(update={"files": tuple(listed)})
         with pytest.raises(StudioError, match="another size than the hub reports"):
-            fetched(other, tmp_path / str(size))
+            download_files(other, tmp_path / str(size))
 
 
 @pytest.mark.parametrize("status", [408, 429, 500, 502, 503, 504])
 def test_requests_to_a_busy_hub_are_repeated(hub, repo, files, tmp_path, status):
     planned = plan(NAME, "", tmp_path)
     hub.refusals = [(status, {"Retry-After": "0"}), (status, {})]
-    assert fetched(planned, tmp_path)[WEIGHTS] == files[WEIGHTS]
+    assert download_files(planned, tmp_path)[WEIGHTS] == files[WEIGHTS]
 
 
-REFUSED = {
+MESSAGES = {
     401: "does not accept your token",
     403: "no right",
     404: "no such file",
@@ -204,11 +202,11 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("status", REFUSED)
+@pytest.mark.parametrize("status", MESSAGES)
 def test_a_refusal_is_one_sentence(hub, repo, tmp_path, status):
     hub.refusals = [(status, {"Retry-After": "3600"})] * 9
-    with pytest.raises(StudioError, match=REFUSED[status]) as refusal:
-        fetched(plan(NAME, "", tmp_path), tmp_path)
+    with pytest.raises(StudioError, match=MESSAGES[status]) as refusal:
+        download_files(plan(NAME, "", tmp_path), tmp_path)
     assert refusal.value.advice
 
 
@@ -218,7 +216,7 @@ def test_an_unreachable_host_is_named(hub, repo, tmp_path):
         host.shutdown()
         host.server_close()
     with pytest.raises(StudioError, match=r"127\.0\.0\.1:\d+ cannot be reached") as refusal:
-        fetched(planned, tmp_path)
+        download_files(planned, tmp_path)
     assert "drop the folder" in refusal.value.advice
 
 
@@ -232,17 +230,17 @@ def test_unknown_names_are_reported(hub, repo, tmp_path):
             plan(name, revision, tmp_path)
 
 
-def test_gated_and_private_models_want_a_token(hub, repo, files, tmp_path):
+def test_gated_and_private_models_need_a_token(hub, repo, files, tmp_path):
     repo.gated = True
     with pytest.raises(StudioError, match="is gated"):
-        fetched(plan(NAME, "", tmp_path), tmp_path)
+        download_files(plan(NAME, "", tmp_path), tmp_path)
     repo.private = True
     with pytest.raises(StudioError, match="or it is private"):
         plan(NAME, "", tmp_path)
     token.save_token(TOKEN)
-    assert fetched(plan(NAME, "", tmp_path), tmp_path)[WEIGHTS] == files[WEIGHTS]
-    assert hub.files_asked() and not any(
-        "authorization" in request for request in hub.files_asked()
+    assert download_files(plan(NAME, "", tmp_path), tmp_path)[WEIGHTS] == files[WEIGHTS]
+    assert hub.file_requests() and not any(
+        "authorization" in request for request in hub.file_requests()
     )
     token.save_token("hf_badtoken")
     with pytest.raises(StudioError, match="token"):
@@ -253,13 +251,13 @@ def test_the_planned_revision_is_downloaded(hub, repo, files, tmp_path):
     planned = plan(NAME, "", tmp_path)
     hub.repos[NAME] = Repo({**files, "config.json": b"{}"})
     with pytest.raises(StudioError, match="no such file"):
-        fetched(planned, tmp_path)
+        download_files(planned, tmp_path)
 
 
-def test_names_that_lead_out_of_the_folder_are_passed_over(hub, repo, files, tmp_path):
+def test_paths_outside_the_folder_are_not_fetched(hub, repo, files, tmp_path):
     evil = {"../vocab.txt": b"x", "/etc/vocab.txt": b"x", "a/b/config.json": b"x"}
     repo.files = {**files, **evil}
-    assert not set(fetched(plan(NAME, "", tmp_path / "in"), tmp_path / "in")) & set(evil)
+    assert not set(download_files(plan(NAME, "", tmp_path / "in"), tmp_path / "in")) & set(evil)
     assert [entry.name for entry in tmp_path.iterdir()] == ["in"]
 
 
@@ -277,10 +275,10 @@ def test_pickles_are_a_last_resort_and_noted(hub, repo, files, tmp_path):
 def test_a_full_disk_is_reported_before_the_download(hub, repo, tmp_path):
     planned = plan(NAME, "", tmp_path)
     huge = [file.model_copy(update={"bytes": 10**17}) for file in planned.files]
-    hub.asked.clear()
+    hub.requests.clear()
     with pytest.raises(DiskFull):
-        fetched(planned.model_copy(update={"files": tuple(huge)}), tmp_path)
-    assert not hub.asked
+        download_files(planned.model_copy(update={"files": tuple(huge)}), tmp_path)
+    assert not hub.requests
 
 
 def test_a_search_describes_its_results(hub, repo, files):
@@ -295,14 +293,14 @@ def test_a_search_describes_its_results(hub, repo, files):
     assert gpt.gated and not gpt.offered and client.search("nowhere") == ()
 
 
-def test_the_offline_switch_of_the_library_holds(hub, repo, tmp_path, monkeypatch):
+def test_the_offline_switch_of_the_library_is_respected(hub, repo, tmp_path, monkeypatch):
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     with pytest.raises(StudioError, match="HF_HUB_OFFLINE"):
         plan(NAME, "", tmp_path)
-    assert not hub.asked
+    assert not hub.requests
 
 
-def test_the_sums_are_those_of_git_and_of_sha256(hub, repo, tmp_path):
+def test_checksums_are_git_blob_ids_or_sha256(hub, repo, tmp_path):
     sums = {file.name: file.sum for file in plan(NAME, "", tmp_path).files}
     weights = repo.files[WEIGHTS]
     assert sums[WEIGHTS] == f"sha256:{hashlib.sha256(weights).hexdigest()}"
@@ -311,7 +309,7 @@ def test_the_sums_are_those_of_git_and_of_sha256(hub, repo, tmp_path):
 
 def test_a_token_is_stored_and_deleted(keys):
     token.save_token(f" {TOKEN}\n")
-    assert token.read_token() == TOKEN and list(keys.kept.values()) == [TOKEN]
+    assert token.read_token() == TOKEN and list(keys.passwords.values()) == [TOKEN]
     token.save_token("")
     token.save_token("")
     assert token.read_token() is None

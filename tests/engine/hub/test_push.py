@@ -31,7 +31,7 @@ def test_a_dry_run_sends_nothing_and_a_push_sends_what_it_listed(hub, checkpoint
     assert {"config.json", "model.safetensors", "README.md"} <= set(names)
     assert not {"optimizer.pt", "source.json"} & set(names)
     assert planned.card == model_card(checkpoint, "hf") and planned.private
-    assert not hub.asked
+    assert not hub.requests
     done = push(checkpoint, NAME, private=True, emit=updates.append)
     sent = hub.pushed[NAME]
     assert {name: len(content) for name, content in sent.items()} == {
@@ -42,13 +42,13 @@ def test_a_dry_run_sends_nothing_and_a_push_sends_what_it_listed(hub, checkpoint
         assert sent[name] == (checkpoint / name).read_bytes()
     assert hub.repos[NAME].private
     sending = [update for update in updates if update.total]
-    assert [update.done for update in sending] == sorted(one.done for one in sending)
+    assert [update.done for update in sending] == sorted(u.done for u in sending)
     assert sending[0].done < sending[-1].done == planned.bytes
     assert {update.total for update in sending} == {planned.bytes}
     assert done.address == f"{hub.address}/{NAME}" and done.revision == "c" * 40
 
 
-def test_what_is_sent_again_is_counted_once(tmp_path):
+def test_a_repeated_upload_is_counted_once(tmp_path):
     (tmp_path / "file").write_bytes(bytes(1_000))
     updates = list[int]()
     with CountedFile(tmp_path / "file", UploadProgress(updates.append)) as file:
@@ -62,7 +62,7 @@ def test_what_is_sent_again_is_counted_once(tmp_path):
     assert updates == [400, 800, 1_000]
 
 
-def test_a_private_push_never_fills_a_public_model(hub, checkpoint):
+def test_a_private_push_to_a_public_model_is_refused(hub, checkpoint):
     token.save_token(TOKEN)
     hub.repos[NAME] = Repo({})
     with pytest.raises(StudioError, match="exists already and is public"):

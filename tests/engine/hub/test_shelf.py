@@ -16,7 +16,7 @@ LANGUAGE = re.compile(r"[a-z]{2,3}")
 
 
 @pytest.mark.parametrize("entry", OFFERED, ids=lambda entry: entry.name)
-def test_an_entry_agrees_with_itself(entry):
+def test_an_entry_is_consistent(entry):
     assert re.fullmatch(r"[\w.-]+/[\w.-]+", entry.name)
     assert entry.group in GROUPS and entry.licence in LICENCES
     assert entry.languages and all(LANGUAGE.fullmatch(code) for code in entry.languages)
@@ -25,9 +25,9 @@ def test_an_entry_agrees_with_itself(entry):
     assert entry.title and entry.good_for and entry.family in FAMILIES
     heads = ("pooler",) if entry.pooled else ()
     size = 2 if entry.half else 4
-    least = size * parameters(outline(entry.spec, heads))
-    most = size * parameters(outline(entry.spec, (*heads, "mlm")))
-    assert 0.985 * least <= entry.bytes <= 1.015 * most  # published size against computed sizes
+    low = size * parameters(outline(entry.spec, heads))
+    high = size * parameters(outline(entry.spec, (*heads, "mlm")))
+    assert 0.985 * low <= entry.bytes <= 1.015 * high  # published size against computed sizes
     assert 0 < entry.max_length <= 8192
 
 
@@ -46,7 +46,7 @@ def test_the_memory_estimate_matches_measured_runs():
         assert estimate_cost(bert(layers, width)).training == pytest.approx(expected, rel=0.15)
 
 
-def test_the_operations_are_those_of_the_matrices():
+def test_operations_count_the_matrix_products():
     spec, tokens = bert(12, 768), 128
     layers = sum(block.parameters for block in outline(spec)[1:])
     maps = 4 * spec.layers * tokens * tokens * spec.hidden_size

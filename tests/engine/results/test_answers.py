@@ -1,4 +1,4 @@
-"""Metrics of answers are those of the report, and thresholds those of the script of SQuAD 2.0."""
+"""Answer metrics equal those of the report, and thresholds those of the SQuAD 2.0 script."""
 
 import numpy as np
 import pytest
@@ -12,12 +12,12 @@ from tests.engine.results.made import answered
 from tests.often import tries
 
 word = st.sampled_from(["cat", "the cat", "a dog", "dog", "1,000"])
-asked = st.tuples(word, st.lists(word, max_size=2), st.integers(-40, 40).map(lambda n: n / 8))
+example = st.tuples(word, st.lists(word, max_size=2), st.integers(-40, 40).map(lambda n: n / 8))
 
 
 @tries(80)
-@given(st.lists(asked, min_size=1, max_size=12), st.sampled_from([-1.0, 0.0, 0.6]))
-def test_thresholds_are_those_of_the_report(rows, used):
+@given(st.lists(example, min_size=1, max_size=12), st.sampled_from([-1.0, 0.0, 0.6]))
+def test_the_threshold_curve_equals_the_report(rows, used):
     points = threshold_curve(answered(rows, used))
     assert points is not None
     texts, gold, doubts = (list(side) for side in zip(*rows, strict=True))
@@ -26,8 +26,8 @@ def test_thresholds_are_those_of_the_report(rows, used):
     assert points.f1.max() == pytest.approx(theirs.best_f1.value)
     assert points.best == theirs.best_f1.threshold
     for threshold, f1, exact in zip(points.thresholds, points.f1, points.exact_match, strict=True):
-        at = report(texts, gold, doubts, threshold)
-        assert (f1, exact) == pytest.approx((at.f1, at.exact_match))
+        expected = report(texts, gold, doubts, threshold)
+        assert (f1, exact) == pytest.approx((expected.f1, expected.exact_match))
         assert points.at(float(threshold)) == (f1, exact)
     assert points.at(1e9) == (points.f1[-1], points.exact_match[-1])
 
@@ -49,13 +49,13 @@ def best_threshold(
 
 
 @tries(80)
-@given(st.lists(asked, min_size=1, max_size=12, unique_by=lambda row: row[2]))
-def test_the_best_threshold_is_that_of_the_script(rows):
+@given(st.lists(example, min_size=1, max_size=12, unique_by=lambda row: row[2]))
+def test_the_best_threshold_equals_that_of_the_script(rows):
     points = threshold_curve(answered(rows))
     assert points is not None
     texts, gold, doubts = (list(side) for side in zip(*rows, strict=True))
     f1 = [report([text], [answers]).f1 for text, answers in zip(texts, gold, strict=True)]
-    best, threshold = best_threshold(f1, [bool(index) for index in gold], texts, doubts)
+    best, threshold = best_threshold(f1, [bool(answers) for answers in gold], texts, doubts)
     assert points.f1.max() == pytest.approx(best)
     if threshold or points.best > 0:  # 0 answers nothing, and is lowered if a doubt is not above it
         assert points.best == threshold
@@ -76,10 +76,10 @@ def test_questions_are_grouped_by_kind_and_length():
         question=["Who sat?", "who ran", "Where"],
         passage=["word " * n for n in (3, 30, 300)],
     )
-    kinds, where = by_kind(predictions)
-    assert str(kinds.name) == "“question” begins with “who”"
-    assert (kinds.count, kinds.exact_match.value) == (2, 0.5)
-    assert kinds.f1.value == pytest.approx((1 + 2 / 3) / 2)
+    who, where = by_kind(predictions)
+    assert str(who.name) == "“question” begins with “who”"
+    assert (who.count, who.exact_match.value) == (2, 0.5)
+    assert who.f1.value == pytest.approx((1 + 2 / 3) / 2)
     assert (where.count, where.f1.value) == (1, 0)
     lengths = by_length(predictions)
     assert [length.count for length in lengths] == [1, 1, 1]

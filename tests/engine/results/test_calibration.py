@@ -1,4 +1,4 @@
-"""Calibration is that of scikit-learn, and temperatures are those of SciPy."""
+"""Calibration equals that of scikit-learn, and temperatures those of SciPy."""
 
 import numpy as np
 import pytest
@@ -23,28 +23,28 @@ from tests.engine.results.made import classified, labelled_sets
 from tests.often import tries
 
 
-def classes(count: int, rows: int, seed: int, sure: float = 2.0) -> Predictions:
+def classes(count: int, rows: int, seed: int, factor: float = 2.0) -> Predictions:
     """Predictions that are overconfident by a factor of `sure`."""
     rng = np.random.default_rng(seed)
     logits = rng.normal(0, 1.5, (rows, count))
     probabilities = special.softmax(logits, axis=1)
     gold = [str(rng.choice(count, p=row)) for row in probabilities]
-    softmax = special.softmax(sure * logits, axis=1)
+    softmax = special.softmax(factor * logits, axis=1)
     names = [str(number) for number in range(count)]
     return classified(gold, [names[n] for n in softmax.argmax(axis=1)], names, softmax)
 
 
-def several(rows: int, seed: int) -> Predictions:
+def multi_label_rows(rows: int, seed: int) -> Predictions:
     rng = np.random.default_rng(seed)
     logits = rng.normal(0, 1.5, (rows, 3))
     truth = rng.random((rows, 3)) < special.expit(logits)
     names = ["a", "b", "c"]
-    gold, given_ = ([[n for n, has in zip(names, row, strict=True) if has] for row in table]
+    gold, predicted = ([[n for n, has in zip(names, row, strict=True) if has] for row in table]
                     for table in (truth, logits > 0))  # fmt: skip
-    return labelled_sets(gold, given_, names, special.expit(2 * logits))
+    return labelled_sets(gold, predicted, names, special.expit(2 * logits))
 
 
-def test_a_reliability_diagram_is_that_of_scikit_learn():
+def test_a_reliability_diagram_equals_that_of_scikit_learn():
     predictions = classes(3, 500, 0)
     confidence, right = predictions.numbers("probability"), predictions.numbers("score") == 1
     result = reliability(predictions)
@@ -56,12 +56,12 @@ def test_a_reliability_diagram_is_that_of_scikit_learn():
         chosen = mask(predictions, group.conditions)
         assert chosen.sum() == group.count
         assert confidence[chosen].mean() == pytest.approx(group.confidence)
-    rough = sum(
-        abs((right[inside] - confidence[inside].astype(float)).sum())
+    expected = sum(
+        abs((right[in_bin] - confidence[in_bin].astype(float)).sum())
         for low in range(10)
-        if (inside := (confidence >= low / 10) & (confidence < (low + 1) / 10)).any()
+        if (in_bin := (confidence >= low / 10) & (confidence < (low + 1) / 10)).any()
     )
-    assert ece(result) == pytest.approx(rough / 500)
+    assert ece(result) == pytest.approx(expected / 500)
 
 
 @tries(50)
@@ -77,8 +77,8 @@ def test_every_row_is_in_one_bin(probabilities):
     assert np.isnan(ece(result)) == (not probabilities)
 
 
-def test_the_reliability_of_several_labels_is_that_of_all_their_probabilities():
-    result = reliability(several(200, 3))
+def test_the_reliability_of_several_labels_counts_all_probabilities():
+    result = reliability(multi_label_rows(200, 3))
     assert sum(group.count for group in result) == 600 and not result[0].conditions
 
 
@@ -86,8 +86,8 @@ def test_the_reliability_of_several_labels_is_that_of_all_their_probabilities():
 @given(
     st.integers(2, 5), st.integers(2, 60), st.integers(0, 1000), st.sampled_from([0.4, 1.0, 3.0])
 )
-def test_a_temperature_is_that_of_a_reference_fit(count, rows, seed, sure):
-    predictions = classes(count, rows, seed, sure)
+def test_a_temperature_equals_that_of_a_reference_fit(count, rows, seed, factor):
+    predictions = classes(count, rows, seed, factor)
     names = predictions.info.labels
     truth = np.array(
         [[gold == name for name in names] for gold in predictions.table["gold"].to_pylist()]
@@ -110,8 +110,8 @@ def test_a_temperature_is_that_of_a_reference_fit(count, rows, seed, sure):
         assert fit.value == pytest.approx(np.exp(theirs.x), rel=1e-4)
 
 
-def test_a_temperature_of_several_labels_is_that_of_a_reference_fit():
-    predictions = several(400, 4)
+def test_a_multi_label_temperature_equals_that_of_a_reference_fit():
+    predictions = multi_label_rows(400, 4)
     truth = np.array(
         [
             [label in row.split(", ") for label in "abc"]
@@ -132,21 +132,21 @@ def test_a_temperature_of_several_labels_is_that_of_a_reference_fit():
     assert fit.nll_after < fit.nll_before and fit.ece_after < fit.ece_before
 
 
-def test_probabilities_survive_their_logits():
-    predictions, sets = classes(3, 50, 5), several(50, 6)
-    for group, several_ in ((predictions, False), (sets, True)):
-        logits = to_logits(group.scores, several_)
-        np.testing.assert_allclose(probabilities_at(logits, 1, several_), group.scores, atol=1e-6)
+def test_probabilities_survive_conversion_to_logits():
+    predictions, sets = classes(3, 50, 5), multi_label_rows(50, 6)
+    for group, is_multi in ((predictions, False), (sets, True)):
+        logits = to_logits(group.scores, is_multi)
+        np.testing.assert_allclose(probabilities_at(logits, 1, is_multi), group.scores, atol=1e-6)
 
 
-def test_rows_that_determine_no_temperature():
+def test_rows_without_a_best_temperature():
     right = classified(["good"], ["good"], scores=[[0.2, 0.8]])
     fit = temperature(right)
     assert fit is not None and fit.is_at_limit and np.isnan(fit.nll_after)
     assert fit_temperature(np.log([[0.2, 0.8]]), np.array([[True, False]])) == pytest.approx(
         MAX_TEMPERATURE
     )
-    for nothing in (classified([None], ["good"]), classified(["odd"], ["good"])):
-        assert temperature(nothing) is None
+    for unlabelled in (classified([None], ["good"]), classified(["odd"], ["good"])):
+        assert temperature(unlabelled) is None
     broken = classified(["good", "bad"], ["good", "good"], scores=[[0.4, 0.6], [np.nan, np.nan]])
     assert sum(group.count for group in reliability(broken)) == 1

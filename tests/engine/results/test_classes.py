@@ -1,4 +1,4 @@
-"""Scores of labels are those of scikit-learn."""
+"""Label scores equal those of scikit-learn."""
 
 import numpy as np
 from hypothesis import given
@@ -29,7 +29,7 @@ scored = st.lists(
 
 @tries(60)
 @given(pairs)
-def test_classes_are_counted_as_scikit_learn_counts_them(rows):
+def test_class_metrics_equal_those_of_scikit_learn(rows):
     gold, predicted = (list(side) for side in zip(*rows, strict=True))
     predictions = classified(gold, predicted, LABELS)
     matrix = confusion(predictions)
@@ -65,13 +65,13 @@ def test_classes_are_counted_as_scikit_learn_counts_them(rows):
 
 @tries(60)
 @given(sets)
-def test_several_labels_are_counted_as_scikit_learn_counts_them(rows):
+def test_multi_label_metrics_equal_those_of_scikit_learn(rows):
     gold, predicted = ([sorted(entry) for entry in side] for side in zip(*rows, strict=True))
     predictions = labelled_sets(gold, predicted, LABELS)
-    truth, given_ = (
+    truth, guess = (
         np.array([[label in row for label in LABELS] for row in side]) for side in (gold, predicted)
     )
-    theirs = metrics.precision_recall_fscore_support(truth, given_, zero_division=np.nan)
+    theirs = metrics.precision_recall_fscore_support(truth, guess, zero_division=np.nan)
     for item, precision, recall, f1, support in zip(
         label_figures(predictions), *theirs, strict=True
     ):
@@ -82,14 +82,14 @@ def test_several_labels_are_counted_as_scikit_learn_counts_them(rows):
     matrix = confusion(predictions)
     for row in range(3):
         for column in range(3):
-            both = (truth[:, row] & given_[:, column]).sum()
-            assert matrix.counts[row, column] == both
-            assert mask(predictions, matrix.conditions(row, column)).sum() == both
+            count = (truth[:, row] & guess[:, column]).sum()
+            assert matrix.counts[row, column] == count
+            assert mask(predictions, matrix.conditions(row, column)).sum() == count
 
 
 @tries(100)
 @given(scored)
-def test_curves_are_those_of_scikit_learn(rows):
+def test_curves_equal_those_of_scikit_learn(rows):
     scores, truth = (np.array(side) for side in zip(*rows, strict=True))
     points = curve(scores, truth)
     if not truth.any():
@@ -161,7 +161,7 @@ def test_a_long_curve_is_drawn_with_few_points():
     assert few.downsample() is few
 
 
-def test_a_label_that_the_model_does_not_know_has_a_row_and_no_hits():
+def test_an_unknown_label_has_a_row_without_hits():
     predictions = classified(["good", "odd"], ["good", "bad"])
     matrix = confusion(predictions)
     assert matrix.labels == ("bad", "good", "odd")

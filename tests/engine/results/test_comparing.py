@@ -21,15 +21,15 @@ from tests.engine.results.made import classified, tagged
 from tests.engine.results.test_measures import regressions
 
 
-def renumbered(made: Predictions, rows: list[int]) -> Predictions:
-    table = made.table
+def renumber(predictions: Predictions, rows: list[int]) -> Predictions:
+    table = predictions.table
     index = table.column_names.index("row")
-    return Predictions(made.info, table.set_column(index, "row", [rows]))
+    return Predictions(predictions.info, table.set_column(index, "row", [rows]))
 
 
 def test_rows_are_matched_by_number_and_text_then_by_text_alone():
     first = classified(["good"] * 5, ["good"] * 5, text=["a", "b", "c", "twice", "twice"])
-    second = renumbered(
+    second = renumber(
         classified(["good"] * 5, ["good"] * 5, text=["a", "c", "other", "twice", "b"]),
         [0, 1, 2, 9, 4],
     )
@@ -65,9 +65,9 @@ def test_flips_are_rows_on_both_sides():
     first = classified(gold, ["good", "bad", "good", "bad", "good", "bad"], text=list("abcdef"))
     second = classified(gold, ["bad", "good", "good", "good", "bad", "bad"], text=list("abcdef"))
     comparison = compare(first, second)
-    for side, of_second in ((first, False), (second, True)):
-        better = mask(side, comparison.conditions(comparison.better, of_second))
-        worse = mask(side, comparison.conditions(comparison.worse, of_second))
+    for side, is_second in ((first, False), (second, True)):
+        better = mask(side, comparison.conditions(comparison.better, is_second))
+        worse = mask(side, comparison.conditions(comparison.worse, is_second))
         assert better.nonzero()[0].tolist() == [1, 3] and worse.nonzero()[0].tolist() == [0, 4]
     assert comparison.mcnemar == 1
     assert comparison.sentence == (
@@ -81,13 +81,13 @@ def test_a_significant_difference_is_stated_with_its_direction():
     rng = np.random.default_rng(0)
     gold = rng.choice(["bad", "good"], 500)
     other = np.where(gold == "good", "bad", "good")
-    first, two = (
+    first, second = (
         classified(
             gold, np.where(rng.random(500) < fraction, gold, other), text=list(map(str, range(500)))
         )
         for fraction in (0.6, 0.9)
     )
-    up, down = compare(first, two), compare(two, first)
+    up, down = compare(first, second), compare(second, first)
     assert up.sentence.startswith("The second result is better: accuracy ")
     assert down.sentence.startswith("The second result is worse: accuracy ")
     b, c = int(up.better.sum()), int(up.worse.sum())
@@ -100,8 +100,8 @@ def test_a_significant_difference_is_stated_with_its_direction():
 def test_numbers_and_tags_are_compared_by_a_bootstrap():
     rng = np.random.default_rng(1)
     gold = rng.random(200)
-    first, two = (regressions(gold, gold + rng.normal(0, spread, 200)) for spread in (1.0, 0.1))
-    comparison = compare(first, two)
+    first, second = (regressions(gold, gold + rng.normal(0, spread, 200)) for spread in (1.0, 0.1))
+    comparison = compare(first, second)
     assert comparison.mcnemar is None and comparison.better.sum() > 150
     assert comparison.sentence.startswith("The second result is better: ")
     assert "paired bootstrap, 200 rows" in comparison.sentence
@@ -118,18 +118,18 @@ def test_incomparable_predictions_have_a_reason():
     assert caught.value.problem == (
         "The two results are of different tasks: Token classification (NER) and Regression."
     )
-    apart = compare(
+    disjoint = compare(
         classified(["good"], ["bad"], text=["a"]), classified(["good"], ["bad"], text=["b"])
     )
-    assert apart.rows == 0 and apart.sentence.startswith("No row is in both results")
+    assert disjoint.rows == 0 and disjoint.sentence.startswith("No row is in both results")
     empty = compare(classified([], [], text=[]), classified([], [], text=[]))
     assert empty.rows == 0 and empty.matching.sentence == "0 rows are in both"
 
 
 def test_runs_with_several_seeds_are_tested():
-    first, two = {1: 0.70, 2: 0.72, 3: 0.71}, {1: 0.74, 2: 0.76, 3: 0.76}
-    result, sentence = compare_seeds("accuracy", first, two)
-    theirs = stats.ttest_rel(list(two.values()), list(first.values()))
+    first, second = {1: 0.70, 2: 0.72, 3: 0.71}, {1: 0.74, 2: 0.76, 3: 0.76}
+    result, sentence = compare_seeds("accuracy", first, second)
+    theirs = stats.ttest_rel(list(second.values()), list(first.values()))
     assert result.p == pytest.approx(theirs.pvalue)
     assert sentence.startswith("The second result is better: accuracy 75.33 % against 71 % ")
     assert "paired t-test over 6 runs" in sentence
@@ -142,41 +142,40 @@ def test_runs_with_several_seeds_are_tested():
 GOLD = ["good"] * 50 + ["bad"] * 10
 
 
-def predicted(predicted_labels: list[str], **facts: object) -> Predictions:
-    predictions = classified(GOLD, predicted_labels, text=[f"text {n}" for n in range(len(GOLD))])
-    return Predictions(predictions.info.model_copy(update=facts), predictions.table)
+def model_rows(labels: list[str], **info: object) -> Predictions:
+    predictions = classified(GOLD, labels, text=[f"text {n}" for n in range(len(GOLD))])
+    return Predictions(predictions.info.model_copy(update=info), predictions.table)
 
 
-MAJORITY = predicted(["good"] * 60, model="Majority")
+MAJORITY = model_rows(["good"] * 60, model="Majority")
 
 
 @pytest.mark.parametrize(
-    "answers, verdict, begins",
+    "answers, verdict, start",
     [
         (GOLD, BETTER, "The model beats them."),
         (["good"] * 60, UNSURE, "The model is not clearly better than Majority. What usually"),
         (["bad"] * 60, WORSE, "The model is not clearly better than Majority. What usually"),
     ],
 )
-def test_the_verdict_follows_from_the_paired_interval(answers, verdict, begins):
-    model = predicted(answers)
+def test_the_verdict_follows_from_the_paired_interval(answers, verdict, start):
+    model = model_rows(answers)
     result = compare_with_baseline(model, MAJORITY)
     paired = difference(measures(MAJORITY)[0], measures(model)[0])
     assert result.name == "Majority" and result.metric == "accuracy"
     assert result.difference == paired and result.verdict == verdict
     assert result.score.value == pytest.approx(50 / 60) and result.score.low < result.score.value
-    assert baseline_advice([result]).startswith(begins)
+    assert baseline_advice([result]).startswith(start)
 
 
 def test_the_metric_is_that_by_which_the_model_was_chosen():
-    answers = ["good"] * 44 + [
-        "bad"
-    ] * 16  # accuracy is nearly that of the majority, macro F1 is not
-    result = compare_with_baseline(predicted(answers, best_metric="f1_macro"), MAJORITY)
+    # accuracy is nearly that of the majority, macro F1 is not
+    answers = ["good"] * 44 + ["bad"] * 16
+    result = compare_with_baseline(model_rows(answers, best_metric="f1_macro"), MAJORITY)
     assert result.metric == "f1_macro" and result.verdict == BETTER
     assert result.score.value == pytest.approx(np.mean([0, 2 * 50 / 110]))
-    assert compare_with_baseline(predicted(answers), MAJORITY).verdict == UNSURE
+    assert compare_with_baseline(model_rows(answers), MAJORITY).verdict == UNSURE
 
 
-def test_of_no_baselines_nothing_follows():
+def test_no_baselines_give_no_advice():
     assert baseline_advice([]) == ""

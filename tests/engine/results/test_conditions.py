@@ -98,10 +98,10 @@ def test_spans_select_rows():
         assert sentence([condition]) == expected
 
 
-def test_conditions_hold_together():
-    both: tuple[Condition, ...] = (LabelIs(side="gold", label="bad"), Outcome(right=False))
-    assert mask(REVIEWS, both).tolist() == [False, True, False, False]
-    assert sentence(both) == "gold is “bad” and the prediction is wrong"
+def test_conditions_are_combined():
+    conditions: tuple[Condition, ...] = (LabelIs(side="gold", label="bad"), Outcome(right=False))
+    assert mask(REVIEWS, conditions).tolist() == [False, True, False, False]
+    assert sentence(conditions) == "gold is “bad” and the prediction is wrong"
     assert mask(REVIEWS, ()).all()
     assert sentence(()) == "all rows"
 
@@ -114,7 +114,7 @@ def test_one_of_several_labels_is_enough():
         assert result == predicted
 
 
-def test_a_word_is_taken_literally():
+def test_a_word_is_matched_literally():
     for word in ["a.c", r"\E", r"a\Eb", "[", "日本"]:
         predictions = classified(
             ["bad"] * 3, ["bad"] * 3, text=[f"x {word} y", "x abc y", f"x{word}y"]
@@ -123,7 +123,7 @@ def test_a_word_is_taken_literally():
         assert mask(predictions, [condition]).tolist() == [True, False, False]
 
 
-def test_unusable_conditions_have_a_reason():
+def test_invalid_conditions_are_refused_with_a_reason():
     for condition, problem in [
         (CellMatches(column="text", pattern="("), "“(” is not a valid regular expression."),
         (CellMatches(column="text", pattern="(?=a)"), "“(?=a)” is not a valid regular expression."),

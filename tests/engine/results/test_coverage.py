@@ -16,7 +16,7 @@ from tests.engine.results.made import answered, facts, labelled_sets, tagged
 LABELS = ("a", "b", "c")
 JOINT = np.array([[0.4, 0.05, 0.05], [0.05, 0.2, 0.05], [0.02, 0.03, 0.15]])  # gold over predicted
 ROWS = 200
-STRAIGHT = 0.7  # correlation of two normal numbers
+CORRELATION = 0.7  # correlation of two normal numbers
 
 
 def classes(rng: np.random.Generator) -> Predictions:
@@ -33,7 +33,7 @@ def classes(rng: np.random.Generator) -> Predictions:
 
 
 def regression(rng: np.random.Generator) -> Predictions:
-    pairs = rng.multivariate_normal([0, 0], [[1, STRAIGHT], [STRAIGHT, 1]], ROWS)
+    pairs = rng.multivariate_normal([0, 0], [[1, CORRELATION], [CORRELATION, 1]], ROWS)
     record = {
         "row": range(ROWS),
         "gold": [repr(float(pair)) for pair in pairs[:, 0]],
@@ -71,15 +71,15 @@ def answers(rng: np.random.Generator) -> Predictions:
     return answered([(str(item), ["dog"], 0.0) for item in predicted])
 
 
-def metric(name: str, made: Callable[[Any], Predictions]) -> Callable[[Any], Interval]:
+def metric(name: str, draw_rows: Callable[[Any], Predictions]) -> Callable[[Any], Interval]:
     def draw(rng: np.random.Generator) -> Interval:
-        actual = next(measure for measure in measures(made(rng)) if measure.name == name)
-        return interval(actual, seed=int(rng.integers(1 << 30)))
+        chosen = next(measure for measure in measures(draw_rows(rng)) if measure.name == name)
+        return interval(chosen, seed=int(rng.integers(1 << 30)))
 
     return draw
 
 
-def less_than_another(rng: np.random.Generator) -> Interval:
+def accuracy_difference(rng: np.random.Generator) -> Interval:
     """Accuracy of a model minus that of a weaker one on the same rows."""
     first, second = classes(rng), classes(rng)
     better = measures(first)[0]
@@ -98,16 +98,16 @@ F1 = 2 * np.diag(JOINT) / (JOINT.sum(axis=0) + JOINT.sum(axis=1))
 CASES: dict[str, tuple[Callable[[Any], Interval], float]] = {
     "accuracy": (metric("accuracy", classes), float(np.trace(JOINT))),
     "macro F1": (metric("f1_macro", classes), float(F1.mean())),
-    "Pearson": (metric("pearson", regression), STRAIGHT),
-    "Spearman": (metric("spearman", regression), 6 / np.pi * np.arcsin(STRAIGHT / 2)),
+    "Pearson": (metric("pearson", regression), CORRELATION),
+    "Spearman": (metric("spearman", regression), 6 / np.pi * np.arcsin(CORRELATION / 2)),
     "mean absolute error": (
         metric("mean_absolute_error", regression),
-        float(np.sqrt(2 * (1 - STRAIGHT)) * np.sqrt(2 / np.pi)),
+        float(np.sqrt(2 * (1 - CORRELATION)) * np.sqrt(2 / np.pi)),
     ),
     "F1 of spans": (metric("f1", entities), 2 * 0.16 / (0.2 + 0.16 + 0.04)),
     "micro F1": (metric("f1_micro", label_sets), 2 * 0.24 / (0.3 + 0.24 + 0.07)),
     "F1 of answers": (metric("f1", answers), 0.6 + 0.2 * 2 / 3),
-    "difference of accuracies": (less_than_another, float(np.trace(JOINT)) * 0.2),
+    "difference of accuracies": (accuracy_difference, float(np.trace(JOINT)) * 0.2),
     "mean over four seeds": (seeds, 0.8),
 }
 
@@ -115,29 +115,29 @@ CASES: dict[str, tuple[Callable[[Any], Interval], float]] = {
 @pytest.mark.long
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("name", CASES)
-def test_the_interval_holds_the_true_metric(name):
+def test_the_interval_covers_the_true_metric(name):
     draw, true = CASES[name]
-    least = 0.925
-    # its samples reuse the ranks among all rows, which is a little too narrow
+    minimum = 0.925
+    # its bootstrap reuses the ranks of all rows, which makes it slightly too narrow
     if name == "Spearman":
-        least -= 0.04
+        minimum -= 0.04
     rng = np.random.default_rng(11)
-    actual = [draw(rng) for _ in range(1_000)]
-    held = float(np.mean([item.low <= true <= item.high for item in actual]))
-    assert least <= held < 0.98
+    intervals = [draw(rng) for _ in range(1_000)]
+    coverage = float(np.mean([item.low <= true <= item.high for item in intervals]))
+    assert minimum <= coverage < 0.98
 
 
-def test_the_interval_over_seeds_is_that_of_scipy():
+def test_the_interval_over_seeds_equals_that_of_scipy():
     values = [0.81, 0.79, 0.84]
     result = seeds_interval(values)
     theirs = stats.ttest_1samp(values, 0).confidence_interval(0.95)
     np.testing.assert_allclose(result[1:], [theirs.low, theirs.high], rtol=1e-9)
     assert result.value == pytest.approx(np.mean(values))
-    alone = seeds_interval([0.5])
-    assert alone.value == 0.5 and np.isnan(alone.low)
+    single = seeds_interval([0.5])
+    assert single.value == 0.5 and np.isnan(single.low)
 
 
-def test_the_interval_of_a_share_is_that_of_wilson_and_has_a_width():
+def test_the_interval_of_a_proportion_is_that_of_wilson():
     for right in [ROWS, 3, 0]:
         record = {"row": range(ROWS), "gold": ["a"] * ROWS, "predicted": ["a"] * ROWS}
         record |= {"score": [1] * right + [0] * (ROWS - right)}

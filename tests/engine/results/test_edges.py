@@ -51,19 +51,19 @@ QUESTIONS = {
 }
 
 
-def every(*tables: dict[str, Predictions]) -> list[Predictions]:
+def all_rows(*tables: dict[str, Predictions]) -> list[Predictions]:
     return [item for table in tables for item in table.values()]
 
 
-def each_label(made: Predictions) -> object:
-    return [curves.label_curve(made, label).best for label in made.info.labels]
+def best_thresholds(predictions: Predictions) -> object:
+    return [curves.label_curve(predictions, label).best for label in predictions.info.labels]
 
 
-OF_LABELS = (
-    *(classes.confusion, classes.label_figures, each_label),
+LABEL_FUNCTIONS = (
+    *(classes.confusion, classes.label_figures, best_thresholds),
     *(calibration.reliability, calibration.temperature),
 )
-OF_ALL: tuple[Callable[[Predictions], object], ...] = (
+FUNCTIONS: tuple[Callable[[Predictions], object], ...] = (
     slices.worst_slices,
     slices.length_figure,
     groups.row_scores,
@@ -78,34 +78,34 @@ OF_ALL: tuple[Callable[[Predictions], object], ...] = (
 )
 
 
-def test_of_every_task():
-    for item in every(CLASSES, SETS, TAGS, NUMBERS, QUESTIONS):
-        for function in OF_ALL:
+def test_every_task():
+    for item in all_rows(CLASSES, SETS, TAGS, NUMBERS, QUESTIONS):
+        for function in FUNCTIONS:
             function(item)
             assert all(figure(item, name).shape == (len(item),) for name in FIGURES)
 
 
-def test_of_labels():
-    for item in every(CLASSES, SETS):
-        for function in OF_LABELS:
+def test_tasks_with_labels():
+    for item in all_rows(CLASSES, SETS):
+        for function in LABEL_FUNCTIONS:
             function(item)
             assert item.scores.shape == (len(item), 2)
 
 
-def test_of_tags():
-    for item in every(TAGS):
+def test_token_classification():
+    for item in all_rows(TAGS):
         assert sum(span_figures.kind_counts(item).values()) == 0
         assert span_figures.type_confusion(item).counts.shape == (1, 1)
         assert span_figures.type_figures(item) == ()
 
 
-def test_of_regressions():
-    for item in every(NUMBERS):
+def test_regression():
+    for item in all_rows(NUMBERS):
         parts = groups.groups(item, groups.by_width(item, "residual", 30))
         assert sum(part.count for part in parts) <= len(item)
 
 
-def test_of_answered():
-    for item in every(QUESTIONS):
+def test_question_answering():
+    for item in all_rows(QUESTIONS):
         answers.by_kind(item), answers.by_length(item)
         assert (answers.threshold_curve(item) is None) == (len(item) == 0)

@@ -19,7 +19,7 @@ from engine.results.row_figures import figure
 from tests.engine.results.made import classified, facts
 
 QUESTIONS = ["Who won?", "¿who else", "When", "  what now", "", "4 or 5?"]
-MADE = classified(
+REVIEWS = classified(
     ["good", "bad", "good", "bad", None, "good"],
     ["good", "good", "good", "bad", "bad", "bad"],
     text=QUESTIONS,
@@ -27,7 +27,7 @@ MADE = classified(
 )
 
 
-def test_groups_by_a_number_part_the_rows():
+def test_groups_by_a_number_partition_the_rows():
     rng = np.random.default_rng(0)
     predictions = classified(
         ["good"] * 100, ["good"] * 100, text=["x " * n for n in rng.integers(0, 9, 100)]
@@ -41,21 +41,21 @@ def test_groups_by_a_number_part_the_rows():
 
 
 def test_groups_by_values_words_and_labels():
-    by_file = groups(MADE, by_column(MADE, "file"))
+    by_file = groups(REVIEWS, by_column(REVIEWS, "file"))
     assert [(item.count, item.score.value) for item in by_file] == [(3, 1), (2, 0.5), (1, 0)]
     assert [str(item.name) for item in by_file] == [
         "“file” is “b”",
         "“file” is “a”",
         "“file” is “c”",
     ]
-    by_word = groups(MADE, by_first_word(MADE, "text"))
+    by_word = groups(REVIEWS, by_first_word(REVIEWS, "text"))
     assert {str(item.name): item.count for item in by_word} == {
         "“text” begins with “who”": 2,
         "“text” begins with “when”": 1,
         "“text” begins with “what”": 1,
         "“text” begins with “4”": 1,
     }
-    labels = groups(MADE, by_label(MADE))
+    labels = groups(REVIEWS, by_label(REVIEWS))
     assert [(label.count, label.score.value) for label in labels] == [
         (2, 0.5),
         (3, pytest.approx(2 / 3)),
@@ -65,7 +65,7 @@ def test_groups_by_values_words_and_labels():
     assert not by_column(many, "text")
 
 
-def test_the_score_of_numbers_is_their_distance():
+def test_regression_rows_are_scored_by_their_error():
     predictions = Predictions.from_columns(
         facts("regression"),
         {"row": range(3), "gold": ["1", "2,5", None], "predicted": ["1.5", "2.5", "0"],
@@ -76,7 +76,7 @@ def test_the_score_of_numbers_is_their_distance():
     np.testing.assert_allclose(scores.values, [0.5, 0, np.nan])
     assert not scores.higher_is_better and not scores.is_binary
     assert group(predictions, ()).score.value == pytest.approx(0.25)
-    assert row_scores(MADE).is_binary
+    assert row_scores(REVIEWS).is_binary
 
 
 def test_choices_are_grouped_by_position_and_margin():

@@ -13,7 +13,7 @@ from tests.engine.results.made import bootstrap_rows
 SEED_TOLERANCE = 0.01  # tolerance between two bootstraps of the same rows
 
 
-def test_the_interval_of_a_proportion_is_that_of_scipy():
+def test_the_interval_of_a_proportion_equals_that_of_scipy():
     for successes, trials in [(0, 1), (1, 1), (3, 7), (0, 50), (50, 50), (690, 1000)]:
         theirs = stats.binomtest(successes, trials).proportion_ci(0.95, method="wilson")
         result = wilson(successes, trials)

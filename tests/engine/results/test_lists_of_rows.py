@@ -28,7 +28,7 @@ def test_the_most_confident_mistakes_are_first_and_rows_without_gold_last():
     assert mistakes_first(mixed()).tolist() == [2, 1, 3, 0, 4]
 
 
-def test_a_regression_begins_with_its_largest_residual():
+def test_the_largest_residual_of_a_regression_is_first():
     record = {"row": range(3), "gold": ["1", "2", None], "scores": [[1.5], [4.0], [9.0]]}
     predictions = Predictions.from_columns(facts("regression"), record, {"text": ["a", "b", "c"]})
     assert mistakes_first(predictions).tolist() == [1, 0, 2]
@@ -48,7 +48,7 @@ def test_without_probabilities_mistakes_are_sorted_by_loss():
     assert mistakes_first(Predictions(predictions.info, record)).tolist() == [2, 0, 1]
 
 
-def test_cells_that_all_are_numbers_are_sorted_as_numbers_and_empty_ones_last():
+def test_numeric_cells_are_sorted_as_numbers_with_empty_ones_last():
     assert sort_rows(mixed(), "cell:year").tolist() == [3, 0, 1, 4, 2]
     assert sort_rows(mixed(), "cell:year", descending=True).tolist() == [4, 1, 0, 3, 2]
     assert sort_rows(mixed(), "probability").tolist() == [1, 3, 2, 0, 4]
@@ -62,7 +62,7 @@ def test_the_search_covers_cells_and_labels_in_any_case():
     assert not rows_with(mixed(), "(").any()
 
 
-def test_other_programs_get_the_cells_by_their_names_and_each_probability():
+def test_a_plain_table_has_cells_and_each_probability():
     table = plain_table(classified(["bad"], ["good"], text=["x"], gold_column=["y"]))
     assert table.column_names == [
         *("row", "text", "gold_column", "gold", "predicted", "probability", "score"),
@@ -94,7 +94,7 @@ def test_the_score_is_that_of_the_metric_that_chose_the_checkpoint():
     assert main_metric(chosen).name == "f1_macro"
     assert main_score(chosen) != main_score(result)
     by_loss = replace(result, info=result.info.model_copy(update={"best_metric": "loss"}))
-    assert main_metric(by_loss).name == "accuracy", "rows do not decide a loss"
+    assert main_metric(by_loss).name == "accuracy", "a loss is no metric of rows"
 
 
 def test_the_score_of_tags_that_name_no_spans_is_the_accuracy():
@@ -107,7 +107,7 @@ def test_the_score_of_tags_that_name_no_spans_is_the_accuracy():
     assert main_score(predictions).value == 0.5
 
 
-def test_the_label_to_doubt_is_the_wrong_one_of_a_row():
+def test_the_doubtful_label_is_the_wrong_one():
     predictions = classified(["good", "bad", None], ["bad", "bad", "good"])
     assert [doubtful_label(predictions, item) for item in range(3)] == ["bad", "bad", "good"]
     several = labelled_sets([["a"], ["a", "b"], ["a"], []], [["a", "c"], ["a"], ["a"], []], "abc")
@@ -115,7 +115,7 @@ def test_the_label_to_doubt_is_the_wrong_one_of_a_row():
     assert doubtful_label(tagged([("Ann", "B-PER", "O")]), 0) is None
 
 
-def test_no_row_is_both_and_none_without_a_label_is_either():
+def test_extremes_are_disjoint_and_labelled():
     for count, worst, best in [(1, [3], [4]), (2, [3, 0], [4, 2]), (9, None, [])]:
         predictions = classified(
             ["good", None, "bad", "bad", "good"],

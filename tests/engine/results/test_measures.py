@@ -47,7 +47,7 @@ def regressions(gold: Any, predicted: Any) -> Predictions:
 @given(
     st.lists(st.tuples(st.sampled_from(LABELS), st.sampled_from(LABELS)), min_size=1, max_size=25)
 )
-def test_of_classes(rows):
+def test_metrics_of_classes(rows):
     gold, predicted = (list(side) for side in zip(*rows, strict=True))
     assert metric_values(classified(gold, predicted, LABELS)) == pytest.approx(
         {
@@ -65,23 +65,23 @@ def test_of_classes(rows):
         max_size=20,
     )
 )
-def test_of_several_labels(rows):
+def test_metrics_of_several_labels(rows):
     gold, predicted = ([sorted(item) for item in side] for side in zip(*rows, strict=True))
-    truth, said = (
+    truth, guess = (
         np.array([[label in row for label in LABELS] for row in side]) for side in (gold, predicted)
     )
     assert metric_values(labelled_sets(gold, predicted, LABELS)) == pytest.approx(
         {
-            "f1_micro": metrics.f1_score(truth, said, average="micro", zero_division=0),
-            "f1_macro": metrics.f1_score(truth, said, average="macro", zero_division=0),
-            "exact_match": metrics.accuracy_score(truth, said),
+            "f1_micro": metrics.f1_score(truth, guess, average="micro", zero_division=0),
+            "f1_macro": metrics.f1_score(truth, guess, average="macro", zero_division=0),
+            "exact_match": metrics.accuracy_score(truth, guess),
         }
     )
 
 
 @tries(60)
 @given(st.lists(st.tuples(number, number), min_size=1, max_size=20))
-def test_of_numbers(rows):
+def test_metrics_of_numbers(rows):
     gold, predicted = (list(side) for side in zip(*rows, strict=True))
     predicted = [float(np.float32(item)) for item in predicted]
     theirs = report(predicted, gold)
@@ -118,7 +118,7 @@ def test_large_numbers_keep_their_correlation():
     assert ours == pytest.approx(stats.pearsonr(gold, predicted).statistic, abs=1e-6)
 
 
-def test_of_tags():
+def test_metrics_of_tags():
     rows = [("a b c", "B-x I-x O", "B-x O O"), ("a", "B-y", "B-y"), ("a b", "O O", "B-x O")]
     predictions = tagged(rows)
     theirs = tag_report(*([row[side].split() for row in rows] for side in (1, 2)))
@@ -129,7 +129,7 @@ def test_of_tags():
     assert metric_values(words) == {"accuracy": 0.5}
 
 
-def test_of_answers():
+def test_metrics_of_answers():
     predictions = answered(
         [("the cat", ["cat"], 0.1), ("dog", ["a big dog"], 0.2), ("", [], 0.9)], 1
     )
@@ -160,7 +160,7 @@ def macro_f1(gold: np.ndarray, predicted: np.ndarray) -> float:
     return float(np.mean(np.divide(hits, sums)))
 
 
-def test_the_interval_of_a_difference_is_that_of_pairs():
+def test_the_interval_of_a_difference_equals_that_of_pairs():
     rng = np.random.default_rng(1)
     gold = rng.choice(LABELS, 300)
     predicted = [

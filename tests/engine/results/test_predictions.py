@@ -12,7 +12,7 @@ from engine.results.predictions import PredictionInfo, Predictions, read_predict
 
 
 def predictions() -> Predictions:
-    facts = PredictionInfo(
+    info = PredictionInfo(
         task="text_classification",
         labels=("bad", "good"),
         part="validation",
@@ -33,16 +33,16 @@ def predictions() -> Predictions:
         "scores": [[0.1, 0.9], [0.2, 0.8]],
     }
     return Predictions.from_columns(
-        facts, record, {"text": ["fine", "poor"], "label": ["good", "bad"]}
+        info, record, {"text": ["fine", "poor"], "label": ["good", "bad"]}
     )
 
 
 def test_predictions_survive_a_round_trip(tmp_path):
-    written = predictions()
-    written.write(tmp_path / "results" / "validation.parquet")
+    original = predictions()
+    original.write(tmp_path / "results" / "validation.parquet")
     result = read_predictions(tmp_path / "results" / "validation.parquet")
-    assert result.info == written.info
-    assert result.table.equals(written.table)
+    assert result.info == original.info
+    assert result.table.equals(original.table)
     assert result.columns == ("text", "label")
     assert result.cells("text").to_pylist() == ["fine", "poor"]
     assert result.is_labelled
@@ -51,13 +51,13 @@ def test_predictions_survive_a_round_trip(tmp_path):
     assert result.table["details"].to_pylist() == ["", ""]
 
 
-def test_another_file_is_refused_in_words(tmp_path):
+def test_an_invalid_file_is_refused(tmp_path):
     for content in [b"", b"no parquet"]:
         file = tmp_path / "validation.parquet"
         file.write_bytes(content)
-        with pytest.raises(StudioError, match="cannot be read") as refused:
+        with pytest.raises(StudioError, match="cannot be read") as error:
             read_predictions(file)
-        assert "elete" not in refused.value.advice  # it may be the user's own file
+        assert "elete" not in error.value.advice  # it may be the user's own file
         with pytest.raises(StudioError, match="is missing"):
             read_predictions(tmp_path / "none.parquet")
 
@@ -86,7 +86,7 @@ def test_stored_predictions_are_listed_by_metadata(tmp_path):
     assert result[2].file == store.predictions_file(other, "validation")
 
 
-def test_each_look_at_test_rows_is_counted_for_its_data(tmp_path):
+def test_evaluations_on_test_rows_are_counted_for_each_data_set(tmp_path):
     folder = tmp_path / "results"
     assert store.logged_evaluations(folder) == []
     assert store.log_evaluation(folder, build("test", 1).info) == 1
@@ -100,7 +100,7 @@ def test_each_look_at_test_rows_is_counted_for_its_data(tmp_path):
     assert first.metrics == {"accuracy": 0.5} and first.at.tzinfo is not None
 
 
-def test_a_link_in_the_place_of_the_looks_is_not_written_through(tmp_path):
+def test_the_evaluation_log_is_not_written_through_a_link(tmp_path):
     (tmp_path / "target").write_text("mine", encoding="utf-8")
     (tmp_path / store.LOG_FILE).symlink_to(tmp_path / "target")
     with pytest.raises(StudioError, match="link"):

@@ -33,10 +33,10 @@ def test_tails_of_t_are_those_of_scipy():
     st.lists(small, min_size=2, max_size=12, unique=True),
 )
 def test_the_test_of_welch_is_that_of_scipy(a, b):
-    both = stats.ttest_ind(b, a, equal_var=False)
+    expected = stats.ttest_ind(b, a, equal_var=False)
     result = significance.over_seeds(a, b, paired=False)
-    assert result.p == pytest.approx(both.pvalue, rel=1e-4, abs=1e-12)
-    low, high = both.confidence_interval(0.95)
+    assert result.p == pytest.approx(expected.pvalue, rel=1e-4, abs=1e-12)
+    low, high = expected.confidence_interval(0.95)
     np.testing.assert_allclose([result.low, result.high], [low, high], rtol=1e-4, atol=1e-6)
 
 
@@ -60,7 +60,7 @@ def test_the_permutation_test_is_that_of_scipy():
         assert ours == pytest.approx(theirs.pvalue, abs=0.02)
 
 
-def test_equal_rows_are_no_proof():
+def test_few_equal_rows_are_not_significant():
     rng = np.random.default_rng(1)
     outside = (rng.random(500) < 0.5).astype(float)
     few = significance.permutation_tail(moments(np.zeros(3)), moments(outside))[0]
@@ -89,8 +89,8 @@ def test_runs_with_the_same_seeds_are_compared_in_pairs():
 def test_the_exact_test_of_a_slice_is_that_of_scipy(data, rows):
     hits = data.draw(st.integers(0, rows))
     drawn = data.draw(st.integers(0, rows))
-    least, most = max(0, drawn + hits - rows), min(drawn, hits)
-    result = data.draw(st.integers(least, most))
+    low, high = max(0, drawn + hits - rows), min(drawn, hits)
+    result = data.draw(st.integers(low, high))
     ours = significance.hypergeometric_tail([result], [drawn], hits, rows)[0]
     theirs = stats.hypergeom.cdf(result, rows, hits, drawn)
     assert ours == pytest.approx(theirs, rel=1e-6, abs=1e-14)
@@ -104,7 +104,7 @@ def test_the_test_of_mcnemar_is_the_exact_one():
 
 @tries(50)
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=20))
-def test_many_looks_are_corrected_as_scipy_does(p):
+def test_the_correction_for_many_tests_equals_that_of_scipy(p):
     np.testing.assert_allclose(significance.benjamini_hochberg(p), stats.false_discovery_control(p))
 
 

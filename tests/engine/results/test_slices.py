@@ -15,13 +15,13 @@ from tests.engine.results.made import classified, facts, tagged
 WORDS = ("a", "plot", "film", "not", "good", "dull", "great", "long")
 
 
-def reviews(rows: int, seed: int, right: float = 0.8, planted: bool = False) -> Predictions:
+def reviews(rows: int, seed: int, accuracy: float = 0.8, planted: bool = False) -> Predictions:
     """Random reviews; if `planted`, “not” and the file “b” are mostly wrong."""
     rng = np.random.default_rng(seed)
     texts = [" ".join(rng.choice(WORDS, size=rng.integers(2, 6))) for _ in range(rows)]
     files = rng.choice(["a", "b", "c"], size=rows)
     gold = rng.choice(["bad", "good"], size=rows)
-    chance = np.full(rows, right)
+    chance = np.full(rows, accuracy)
     if planted:
         chance[["not" in text.split() for text in texts]] -= 0.5
         chance[files == "b"] -= 0.3
@@ -71,7 +71,7 @@ def test_a_pair_is_reported_if_both_conditions_matter():
     }
 
 
-def test_chance_alone_gives_hardly_ever_a_slice():
+def test_chance_alone_rarely_gives_a_slice():
     hits = [bool(slices.worst_slices(reviews(400, seed)).slices) for seed in range(15)]
     assert sum(hits) <= 3  # 0.75 are expected at most
 
@@ -114,7 +114,7 @@ def test_few_rows_have_no_slices():
         assert slices.worst_slices(item).slices == ()
 
 
-def test_a_pair_is_about_two_things():
+def test_a_pair_has_conditions_on_different_subjects():
     predictions = reviews(300, 5)
     result = slices.candidates(predictions, np.arange(300), 20)
     assert {entry.subject for entry in result} == {"label", "length", "column file", "word"}
@@ -156,22 +156,22 @@ def test_slices_are_saved_replaced_and_deleted(tmp_path):
     assert read_slices(file) == (other,)
 
 
-def test_a_slice_is_renamed_in_its_place_and_never_over_another_one(tmp_path):
+def test_a_renamed_slice_keeps_its_position_and_replaces_no_other(tmp_path):
     file = tmp_path / "slices.json"
-    first, two = (Slice(name=name, source="Reviews", conditions=()) for name in "AB")
+    first, second = (Slice(name=name, source="Reviews", conditions=()) for name in "AB")
     other = Slice(name="C", source="News", conditions=())
-    for each in (first, two, other):
-        save_slice(file, each)
+    for item in (first, second, other):
+        save_slice(file, item)
     rename_slice(file, "A", "Reviews", "C")
     renamed = first.model_copy(update={"name": "C"})
-    assert read_slices(file) == (renamed, two, other)
+    assert read_slices(file) == (renamed, second, other)
     with pytest.raises(StudioError, match="already a slice “B”"):
         rename_slice(file, "C", "Reviews", "B")
     rename_slice(file, "Z", "Reviews", "Y")
-    assert read_slices(file) == (renamed, two, other)
+    assert read_slices(file) == (renamed, second, other)
 
 
-def test_another_file_is_refused_in_words(tmp_path):
+def test_an_invalid_file_is_refused(tmp_path):
     for content in [b"", b"{}", b'[{"name": "a", "conditions": 3}]']:
         file = tmp_path / "slices.json"
         file.write_bytes(content)

@@ -23,7 +23,7 @@ row = st.integers(1, 8).flatmap(
 @tries(80)
 @given(st.lists(row, min_size=1, max_size=6))
 @pytest.mark.filterwarnings("ignore")
-def test_types_are_counted_as_seqeval_counts_them(rows):
+def test_type_metrics_equal_those_of_seqeval(rows):
     predictions = tagged([("w " * len(a), " ".join(a), " ".join(b)) for a, b in rows], ["B-a"])
     gold, predicted = ([list(side) for side in sides] for sides in zip(*rows, strict=True))
     types = span_table(predictions).types
@@ -73,7 +73,7 @@ def test_each_span_has_one_kind_of_error():
         assert row_spans(predictions, 0).words == ("x", "y", "z")
 
 
-def test_spans_with_the_same_ends_belong_together_first():
+def test_spans_with_the_same_ends_are_paired_first():
     gold, predicted = [Span("a", 0, 2)], [Span("a", 1, 2), Span("b", 0, 2)]
     assert pair_spans(gold, predicted) == [
         SpanPair(gold[0], predicted[1]),

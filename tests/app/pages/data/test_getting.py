@@ -64,7 +64,7 @@ def test_a_data_set_is_fetched_and_imported_with_its_splits(qtbot, page, hub, st
     dialog.findChild(QLineEdit).setText(NAME)
     dialog.buttons["list"].click()
     consent = question(qtbot, "Contact")
-    assert not hub.asked
+    assert not hub.requests
     consent.buttons["contact"].click()
     subset = question(qtbot, "Which subset")
     box = subset.findChild(QComboBox)
@@ -118,7 +118,7 @@ def test_cached_data_is_used_in_place(qtbot, page, hub, tmp_path):
     dialog.buttons["list"].click()
     qtbot.waitUntil(lambda: bool(page.importing.state.files))
     state = page.importing.state
-    assert state.files == [folder / "train.csv"] and not hub.asked
+    assert state.files == [folder / "train.csv"] and not hub.requests
     qtbot.waitUntil(lambda: not state.obstacle(), timeout=PATIENCE)
     with qtbot.waitSignal(state.imported, timeout=PATIENCE) as imported:
         state.start_import()

@@ -70,7 +70,7 @@ def test_the_catalogue_contacts_no_server_and_is_searched_by_any_word(page, hub)
     getting.search_field.clear()
     getting.group.setCurrentIndex(getting.group.findData("fields"))
     assert len(titles(getting)) == sum(entry.group == "fields" for entry in OFFERED)
-    assert not hub.asked
+    assert not hub.requests
     assert_accessible(page)
 
 
@@ -81,7 +81,7 @@ def test_a_model_is_searched_fetched_and_imported(qtbot, page, hub, studio):
     message = " ".join(text.text() for text in question(qtbot).findChildren(Text))
     assert host() in message and hub.address.endswith(host())
     question(qtbot).buttons["cancel"].click()
-    assert not hub.asked and not studio.settings.preferences.hub_allowed
+    assert not hub.requests and not studio.settings.preferences.hub_allowed
     getting.search_hub.click()
     question(qtbot).buttons["contact"].click()
     qtbot.waitUntil(lambda: titles(getting) == [NAME], timeout=PATIENCE)
@@ -147,7 +147,9 @@ def test_a_model_is_uploaded_after_a_review(qtbot, page, hub, studio, monkeypatc
         return any("send" in dialog.buttons and dialog.isVisible() for dialog in shown)
 
     qtbot.waitUntil(asks_to_send, timeout=PATIENCE)
-    assert "README.md" in question(qtbot).findChild(QPlainTextEdit).toPlainText() and not hub.asked
+    assert (
+        "README.md" in question(qtbot).findChild(QPlainTextEdit).toPlainText() and not hub.requests
+    )
     question(qtbot).buttons["send"].click()
     dialog = page.sending.dialog
     assert dialog is not None and dialog.focusWidget() is dialog.progress.leave
