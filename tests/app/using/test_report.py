@@ -23,7 +23,7 @@ from engine.results.store import predictions_file
 from tests.app.accessible import assert_accessible
 from tests.app.alt_keys import assert_distinct_keys
 from tests.app.pseudo import Pseudo, untranslated
-from tests.engine.fine_tuned import FineTuned, copied
+from tests.engine.fine_tuned import FineTuned, copy_model
 
 PAGES = re.compile(rb"/Type /Page\b")
 
@@ -49,7 +49,7 @@ class Images(HTMLParser):
 
 @pytest.fixture(scope="module")
 def model(tuned, tmp_path_factory):
-    folder = copied(tuned("text_classification"), tmp_path_factory.mktemp("model"))
+    folder = copy_model(tuned("text_classification"), tmp_path_factory.mktemp("model"))
     for step in (1, 2, 3):
         folder.run.append(Measured(name="validation_accuracy", step=step, value=step / 10))
     return folder
