@@ -1,4 +1,4 @@
-"""Positions of the panels: by mouse, menu, keys, and in the next session."""
+"""The layout of the panels: by mouse, menu, keys, and in the next session."""
 
 from functools import partial
 
@@ -15,21 +15,21 @@ from tests.app.accessible import assert_accessible
 SIZE = (900, 500)
 
 
-class Plain(Panel):
+class Stub(Panel):
     """A panel with one button that records whether it is active."""
 
     def __init__(self, name):
         super().__init__()
-        self.seen = []
+        self.activations = []
         self.button = QPushButton(name)
         QVBoxLayout(self).addWidget(self.button)
 
     def set_active(self, active):
         super().set_active(active)
-        self.seen.append(active)
+        self.activations.append(active)
 
 
-def plain(_: PanelContext) -> MakePanel:
+def unused(_: PanelContext) -> MakePanel:
     """Unused: the bench gets a factory for each panel."""
     raise AssertionError
 
@@ -42,10 +42,11 @@ def make(qtbot, settings):
         bench = Workbench(settings)
         for key, title in (("one", "One & only"), ("two", "Two")):
             bench.add(
-                PanelDescription(key, title, "text", "attention", plain), partial(Plain, title)
+                PanelDescription(key, title, "text", "attention", unused),
+                partial(Stub, title),
             )
-        aside = PanelDescription("aside", "Aside", "text", "attention", plain, "right", False)
-        bench.add(aside, partial(Plain, "Aside"))
+        aside = PanelDescription("aside", "Aside", "text", "attention", unused, "right", False)
+        bench.add(aside, partial(Stub, "Aside"))
         bench.begin("one")
         qtbot.addWidget(bench)
         bench.resize(*SIZE)
@@ -62,11 +63,11 @@ def bench(make) -> Workbench:
     return make()
 
 
-def panel(bench, key) -> Plain:
+def panel(bench, key) -> Stub:
     return bench.docks[key].panel
 
 
-def act(menu: QMenu, text: str) -> None:
+def trigger(menu: QMenu, text: str) -> None:
     menu.aboutToShow.emit()
     matches = [a for a in menu.actions() if text in a.text().replace("&", "")]
     assert len(matches) == 1, [a.text() for a in menu.actions()]
@@ -77,29 +78,29 @@ def act(menu: QMenu, text: str) -> None:
 
 def reopen(bench, settings) -> Workbench:
     """The same panels in the next session."""
-    again = Workbench(settings)
+    reopened = Workbench(settings)
     for dock in bench.docks.values():
-        again.add(dock.description, partial(Plain, dock.description.title))
-    again.begin("one")
-    return again
+        reopened.add(dock.description, partial(Stub, dock.description.title))
+    reopened.begin("one")
+    return reopened
 
 
-def created(bench) -> list[str]:
+def created_panels(bench) -> list[str]:
     """Titles of the panels created so far."""
-    return sorted(shown.button.text() for shown in bench.findChildren(Plain))
+    return sorted(shown.button.text() for shown in bench.findChildren(Stub))
 
 
 def test_a_panel_is_created_when_first_shown_or_restored_in_front(bench, make, settings):
-    assert created(bench) == ["One & only"]
+    assert created_panels(bench) == ["One & only"]
     bench.show_panel("aside")
-    assert created(bench) == ["Aside", "One & only"]
+    assert created_panels(bench) == ["Aside", "One & only"]
     assert list(bench.docks) == ["one", "two", "aside"]
-    assert created(bench) == ["Aside", "One & only"], "their names make none"
+    assert created_panels(bench) == ["Aside", "One & only"], "listing the docks creates none"
     bench.show_panel("two")
     bench.set_shown(False)
-    again = reopen(bench, settings)
-    assert created(again) == ["Aside", "Two"]
-    again.deleteLater()
+    reopened = reopen(bench, settings)
+    assert created_panels(reopened) == ["Aside", "Two"]
+    reopened.deleteLater()
 
 
 def test_a_panel_is_docked_at_the_side_by_its_menu(qtbot, bench):
@@ -109,28 +110,28 @@ def test_a_panel_is_docked_at_the_side_by_its_menu(qtbot, bench):
         ("right", lambda: two.geometry().left() > one.geometry().right()),
         ("below", lambda: two.geometry().top() > one.geometry().bottom()),
     ):
-        act(two.menu_button.menu(), position)
+        trigger(two.menu_button.menu(), position)
         qtbot.waitUntil(lambda: bench.is_visible("one") and bench.is_visible("two"), timeout=5000)
         qtbot.waitUntil(is_docked, timeout=5000)
         qtbot.waitUntil(lambda: not two.title.isHidden(), timeout=5000)
-        act(two.menu_button.menu(), "tabs")
+        trigger(two.menu_button.menu(), "tabs")
         qtbot.waitUntil(
             lambda: bench.is_visible("two") and not bench.is_visible("one"), timeout=5000
         )
 
 
 def test_a_panel_floats_and_comes_back(qtbot, bench):
-    act(bench.docks["two"].menu_button.menu(), "Float")
+    trigger(bench.docks["two"].menu_button.menu(), "Float")
     dock = bench.docks["two"]
     assert dock.isWindow() and dock.isVisible()
     assert dock.width() >= min(960, bench.screen().availableSize().width())
     qtbot.waitUntil(lambda: bench.is_visible("one") and bench.is_visible("two"), timeout=5000)
     bench.set_shown(False)
     assert not dock.isVisible()
-    assert panel(bench, "two").seen[-1] is False
+    assert panel(bench, "two").activations[-1] is False
     bench.set_shown(True)
     assert dock.isVisible()
-    act(bench.menu(), "Reset")
+    trigger(bench.menu(), "Reset")
     assert not dock.isWindow()
     qtbot.waitUntil(lambda: bench.is_visible("one") and not bench.is_visible("two"), timeout=5000)
 
@@ -163,12 +164,12 @@ def test_panels_are_toggled_by_the_menu_and_hidden_without_content(qtbot, bench)
     bench.set_offered("two", True)
     assert not bench.docks["two"].isHidden()
     bench.show_panel("one")
-    act(bench.docks["one"].menu_button.menu(), "Close")
+    trigger(bench.docks["one"].menu_button.menu(), "Close")
     qtbot.waitUntil(lambda: bench.is_visible("two"), timeout=5000)
     assert not bench.is_open("one")
-    act(bench.menu(), "One && only".replace("&", ""))
+    trigger(bench.menu(), "One && only".replace("&", ""))
     assert bench.is_visible("one")
-    act(bench.menu(), "Aside")
+    trigger(bench.menu(), "Aside")
     qtbot.waitUntil(lambda: bench.is_visible("aside"), timeout=5000)
 
 
@@ -177,17 +178,17 @@ def test_the_arrangement_is_restored(bench, settings):
     bench.show_panel("aside")
     bench.close_panel("one")
     bench.set_shown(False)
-    again = reopen(bench, settings)
-    assert not again.is_open("one")
-    assert again.is_open("aside")
-    assert again.dockWidgetArea(again.docks["two"]) == Qt.DockWidgetArea.LeftDockWidgetArea
-    again.deleteLater()
+    reopened = reopen(bench, settings)
+    assert not reopened.is_open("one")
+    assert reopened.is_open("aside")
+    assert reopened.dockWidgetArea(reopened.docks["two"]) == Qt.DockWidgetArea.LeftDockWidgetArea
+    reopened.deleteLater()
 
 
 PANELS = ["aside", "one", "two"]
 
 
-def test_a_stored_layout_that_is_damaged_or_of_other_panels_is_ignored(settings, bench, make):
+def test_damaged_and_outdated_layouts_are_ignored(settings, bench, make):
     for stored in (
         *("x", [1], {"panels": PANELS}, {"state": 3, "closed": [], "panels": PANELS}),
         {"state": "?", "closed": ["nobody"], "panels": PANELS},
@@ -224,13 +225,13 @@ def test_a_tab_raises_its_panel_and_a_key_focuses_it(bench, qtbot):
     assert dock.help.toolTip()
     assert_accessible(bench)
     assert bench.is_visible("one") and not bench.is_visible("two") and not bench.is_open("aside")
-    assert panel(bench, "one").seen[-1] is True
-    assert True not in panel(bench, "two").seen
+    assert panel(bench, "one").activations[-1] is True
+    assert True not in panel(bench, "two").activations
     bar = bench.findChild(QTabBar)
     qtbot.mouseClick(bar, Qt.MouseButton.LeftButton, pos=bar.tabRect(1).center())
     assert bench.is_visible("two")
     assert not bench.is_visible("one")
-    assert panel(bench, "one").seen[-1] is False
+    assert panel(bench, "one").activations[-1] is False
     bench.toggle_panel("aside")
     assert bench.focusWidget() is panel(bench, "aside").button
     bench.show_panel("two", focus=True)
@@ -240,12 +241,12 @@ def test_a_tab_raises_its_panel_and_a_key_focuses_it(bench, qtbot):
 def test_as_many_panels_as_fit_are_side_by_side(qtbot, bench):
     for dock in bench.docks.values():
         dock.panel.button.setMinimumWidth(500)
-    act(bench.menu(), "side by side")
+    trigger(bench.menu(), "side by side")
     one, two = bench.docks["one"], bench.docks["two"]
     qtbot.waitUntil(lambda: two in bench.tabifiedDockWidgets(one), timeout=5000)
     for dock in bench.docks.values():
         dock.panel.button.setMinimumWidth(100)
-    act(bench.menu(), "side by side")
+    trigger(bench.menu(), "side by side")
     qtbot.waitUntil(lambda: not bench.tabifiedDockWidgets(one), timeout=5000)
     qtbot.waitUntil(lambda: bench.is_visible("one") and bench.is_visible("two"), timeout=5000)
     qtbot.waitUntil(lambda: abs(one.width() - two.width()) <= 12, timeout=5000)

@@ -1,4 +1,4 @@
-"""Attention: the wall, and the picked head as lines, matrix and table."""
+"""Attention: the grid of heads, and the picked head as lines, matrix and table."""
 
 import threading
 
@@ -44,8 +44,8 @@ def test_the_first_head_is_described_saved_and_listed(view, state, weights, qtbo
     for row in range(5):
         for column in range(5):
             middle = view.matrix.cell(row, column).center().toPoint() * image.devicePixelRatio()
-            shown = ramp[image.pixelColor(middle).rgb()]
-            assert abs(shown - int(expected[row, column])) <= 1  # neighbours may share a colour
+            actual = ramp[image.pixelColor(middle).rgb()]
+            assert abs(actual - int(expected[row, column])) <= 1  # neighbours may share a colour
     figure = view.figure()
     drawn = figures.svg(figure).decode("utf-8")
     assert "layer 1, head 1" in drawn and "square-root" in drawn and "the cat sat" in drawn
@@ -53,18 +53,18 @@ def test_the_first_head_is_described_saved_and_listed(view, state, weights, qtbo
     assert np.array_equal(figure.array, weights)
     rows = figure.table().rows
     assert len(rows) == len(state.links.weights)
-    first = state.links
-    assert rows[0][3:] == (first.rows[0] + 1, first.columns[0] + 1, first.weights[0])
+    links = state.links
+    assert rows[0][3:] == (links.rows[0] + 1, links.columns[0] + 1, links.weights[0])
     large = np.full((512, 512), 1 / 512, dtype=np.float32)
     size = Drawing(("word",) * 512, large, [rank_links(large).select(0.5)]).size
     assert size.width() < 3000 and size.height() < 2000
     rows = view.table.rows
     qtmodeltester.check(rows)
     assert rows.rowCount() == len(state.links.weights)
-    first = [rows.index(0, column).data() for column in range(3)]
+    cells = [rows.index(0, column).data() for column in range(3)]
     row, column = np.unravel_index(weights[0, 0].argmax(), weights[0, 0].shape)
-    assert first[0].endswith(state.tokens[row].text)
-    assert first[1].endswith(state.tokens[column].text)
+    assert cells[0].endswith(state.tokens[row].text)
+    assert cells[1].endswith(state.tokens[column].text)
     view.form.group.button(1).click()
     assert view.forms.currentWidget() is view.table
     view.table.selectRow(0)
@@ -74,8 +74,8 @@ def test_the_first_head_is_described_saved_and_listed(view, state, weights, qtbo
 def test_heads_are_picked_by_mouse_keys_and_panels(qtbot, view, state, explore, weights, explorer):
     count, grid = len(explorer.asked), view.overview.grid
     point = grid.cell(2, 1).center().toPoint()
-    for act in (qtbot.mouseClick, qtbot.mouseDClick):
-        act(grid, Qt.MouseButton.LeftButton, pos=point)
+    for press in (qtbot.mouseClick, qtbot.mouseDClick):
+        press(grid, Qt.MouseButton.LeftButton, pos=point)
     assert state.heads == ((2, 1),) and (explore.layer, explore.head) == (2, 1)
     assert np.array_equal(state.map, weights[2, 1])
     assert (view.layer.value(), view.head.value()) == (3, 2)
@@ -90,14 +90,14 @@ def test_heads_are_picked_by_mouse_keys_and_panels(qtbot, view, state, explore, 
     explore.pick_head(1, 1)
     assert state.heads == ((1, 1),)
     explore.pick_head(11, 11)
-    assert state.heads == ((2, 1),), "the last there is"
+    assert state.heads == ((2, 1),), "the last head"
     assert len(explorer.asked) == count, "another head is another slice of the file"
     qtbot.mouseMove(grid, grid.cell(1, 1).center().toPoint())
     grid.hovered.emit(1, 1)
     assert view.overview.status.full_text() == "Layer 2, head 2"
 
 
-def test_tokens_and_cells_are_pointed_at_and_picked(qtbot, view, state, explore, weights):
+def test_tokens_and_cells_are_hovered_and_picked(qtbot, view, state, explore, weights):
     matrix, lines = view.matrix, view.lines
     state.hover(2, 3)
     value = f"{float(weights[0, 0, 2, 3]):.4f}"
@@ -113,7 +113,7 @@ def test_tokens_and_cells_are_pointed_at_and_picked(qtbot, view, state, explore,
     point = matrix.cell(1, 3).center().toPoint()
     outside = QPoint(matrix.width() + 50, matrix.height() + 50)
     points = (point, QPoint(1, point.y()), QPoint(point.x(), 1), QPoint(0, 0), outside)
-    assert [matrix.at(at) for at in points] == [(1, 3), (1, -1), (-1, 3), (-1, -1), (-1, -1)]
+    assert [matrix.at(pos) for pos in points] == [(1, 3), (1, -1), (-1, 3), (-1, -1), (-1, -1)]
     for key in (Qt.Key.Key_Down, Qt.Key.Key_Right, Qt.Key.Key_Right):
         qtbot.keyClick(matrix, key)
     assert state.hovered == (1, 2)
@@ -130,13 +130,13 @@ def test_tokens_and_cells_are_pointed_at_and_picked(qtbot, view, state, explore,
 
 
 def test_excluded_tokens_are_named_and_not_rescaled(view, state, explore, explorer, weights, wait):
-    assert view.filters.note.isHidden(), "the read-out has its place"
+    assert view.filters.note.isHidden(), "the readout takes its space"
     view.filters.special.setChecked(True)
     wait(lambda: len(state.links.weights))
     assert [token.text for token in state.tokens] == ["the", "cat", "sat"]
     assert np.array_equal(state.map, weights[0, 0, 1:4, 1:4].astype(np.float32))
-    whole = weights[0, 0].astype(np.float32)
-    fraction = 1 - whole[1:4, 1:4].sum() / whole.sum()
+    all_weights = weights[0, 0].astype(np.float32)
+    fraction = 1 - all_weights[1:4, 1:4].sum() / all_weights.sum()
     assert f"{fraction:.0%}".removesuffix("%") in view.filters.note.full_text()
     assert "not rescaled" in view.filters.note.full_text()
     assert not view.filters.note.isHidden()
@@ -153,19 +153,19 @@ def test_excluded_tokens_are_named_and_not_rescaled(view, state, explore, explor
     explore.set_texts("")
     wait(lambda: explore.is_settled and explorer.asked[-1].text == "")
     explorer.attend(explorer.asked[-1])
-    assert len(state.tokens) == 2, "special tokens alone are shown"
+    assert len(state.tokens) == 2, "without other tokens they are shown"
 
 
 def test_the_slider_sets_the_fraction_drawn_smoothly_when_released(view, state, weights, wait):
-    whole = weights[0, 0].astype(np.float32)
+    values = weights[0, 0].astype(np.float32)
     view.filters.threshold.setValue(view.filters.threshold.minimum())
-    wait(lambda: len(state.links.weights) == 1 or state.links.weights.sum() < 0.2 * whole.sum())
+    wait(lambda: len(state.links.weights) == 1 or state.links.weights.sum() < 0.2 * values.sum())
     wait(lambda: view.lines.is_still and view.lines._base is not None)
     smooth = view.lines._base
     view.filters.threshold.setValue(view.filters.threshold.maximum())
     rough = view.lines._base
     assert rough is not smooth and not view.lines.is_still
-    wait(lambda: len(state.links.weights) == np.count_nonzero(whole))
+    wait(lambda: len(state.links.weights) == np.count_nonzero(values))
     assert "100 %" in view.filters.threshold_label.text()
     wait(lambda: view.lines.is_still)
     assert view.lines._base is not rough
@@ -173,35 +173,35 @@ def test_the_slider_sets_the_fraction_drawn_smoothly_when_released(view, state, 
 
 def test_a_drawing_stops_once_it_is_cancelled():
     links = token_links(np.full((300, 300), 0.5, np.float32), 7, -1)
-    answers = iter((False, False, True))  # and it is not asked again
+    answers = iter((False, False, True))  # and never again
     drawn = [
         draw([links], QSize(40, 300), 0, 1.0, 1.0, [QColor("red")], cancelled=cancelled)
         for cancelled in (lambda: True, lambda: next(answers), lambda: False)
     ]
-    nothing, begun, whole = (bytes(picture.constBits()) for picture in drawn)
-    assert not any(nothing)
-    assert 0 < np.count_nonzero(list(begun)) < np.count_nonzero(list(whole))
+    empty, partial, complete = (bytes(picture.constBits()) for picture in drawn)
+    assert not any(empty)
+    assert 0 < np.count_nonzero(list(partial)) < np.count_nonzero(list(complete))
 
 
 def test_links_are_redrawn_for_another_height(view, weights, wait, monkeypatch):
-    asks, another = [], threading.Event()
+    calls, redrawn = [], threading.Event()
 
-    def drawing(*_given, cancelled):
-        asks.append(cancelled)
-        if len(asks) == 1:
-            another.wait(10)
+    def fake_draw(*_args, cancelled):
+        calls.append(cancelled)
+        if len(calls) == 1:
+            redrawn.wait(10)
         else:
-            another.set()
+            redrawn.set()
         return QImage()
 
-    monkeypatch.setattr(lines, "draw", drawing)
+    monkeypatch.setattr(lines, "draw", fake_draw)
     view.lines.resize(view.lines.width(), view.lines.height() + 20)
-    wait(lambda: asks)
+    wait(lambda: calls)
     view.lines.resize(view.lines.width(), view.lines.height() + 20)
-    wait(lambda: len(asks) > 1 and asks[0]() and not asks[-1]())
+    wait(lambda: len(calls) > 1 and calls[0]() and not calls[-1]())
 
 
-def test_a_lost_file_is_asked_for_again_and_a_refusal_shown(view, state, explorer, monkeypatch):
+def test_a_lost_file_is_requested_again_and_a_refusal_shown(view, state, explorer, monkeypatch):
     path = explorer.scratch / "attention-1.npy"
     monkeypatch.setattr(np, "save", lambda file, array: None)
     explorer.attend(explorer.asked[-1])
@@ -223,15 +223,15 @@ def test_pictures_follow_the_theme(view, weights, set_theme, wait):
     wait(lambda: corner() != light)
 
 
-# ── several heads, blocks, other numbers, a pair ─────────────────────────────────────────────
+# ── several heads, blocks, other measures, a pair ────────────────────────────────────────────
 
 
-def click(qtbot, wall, layer, head):
-    point = wall.cell(layer, head).center().toPoint()
-    qtbot.mouseClick(wall, Qt.MouseButton.LeftButton, pos=point)
+def click(qtbot, grid, layer, head):
+    point = grid.cell(layer, head).center().toPoint()
+    qtbot.mouseClick(grid, Qt.MouseButton.LeftButton, pos=point)
 
 
-def test_a_click_adds_a_head_or_removes_it_and_one_always_stays(qtbot, view, state, weights, wait):
+def test_a_click_toggles_a_head_and_the_last_one_stays(qtbot, view, state, weights, wait):
     click(qtbot, view.overview.grid, 1, 1)
     click(qtbot, view.overview.grid, 2, 0)
     assert state.heads == ((0, 0), (1, 1), (2, 0))
@@ -247,7 +247,7 @@ def test_a_click_adds_a_head_or_removes_it_and_one_always_stays(qtbot, view, sta
     assert "1 head(s) selected" in view.overview.status.full_text()
 
 
-def test_no_more_heads_and_lines_than_can_be_told_apart(view, state, explore, explorer, wait):
+def test_heads_and_lines_are_limited(view, state, explore, explorer, wait):
     explore.set_texts("the cat " * 15)
     wait(lambda: explore.is_settled and explorer.asked[-1].text == explore.first.text)
     tokens = len(explore.first.tokens)
@@ -273,11 +273,11 @@ def test_only_the_links_between_chosen_texts_are_shown(view, state, explore, exp
     segment = np.array([token.segment for token in state.tokens])
     for number, (row, column) in enumerate([(0, 0), (0, 1), (1, 0), (1, 1)], start=1):
         view.filters.block.setCurrentIndex(number)
-        inside = (segment == row)[:, None] & (segment == column)[None, :]
-        assert np.array_equal(state.map, np.where(inside, weights[0, 0], 0))
+        mask = (segment == row)[:, None] & (segment == column)[None, :]
+        assert np.array_equal(state.map, np.where(mask, weights[0, 0], 0))
         wait(lambda: len(state.drawn))
-        assert all(inside[a, b] for a, b in zip(*state.links[:2], strict=True))
-        fraction = 1 - weights[0, 0][inside].sum() / weights[0, 0].sum()
+        assert all(mask[a, b] for a, b in zip(*state.links[:2], strict=True))
+        fraction = 1 - weights[0, 0][mask].sum() / weights[0, 0].sum()
         assert numbers.percent(float(fraction), 0) in view.filters.note.full_text()
     state.hover(0, 0)
     assert "not in the selected texts" in view.readout.full_text()
@@ -289,32 +289,32 @@ def test_only_the_links_between_chosen_texts_are_shown(view, state, explore, exp
 
 def test_each_measure_has_a_name_and_values_of_the_worker(view, state, explorer, weights, wait):
     assert len({measure.value for measure in MEASURES}) == len(MEASURES)
-    for number, texts in enumerate(MEASURES):
+    for number, measure in enumerate(MEASURES):
         view.overview.measure.setCurrentIndex(number)
         if number:
             question = explorer.asked[-1]
-            assert question.measure == texts.measure
+            assert question.measure == measure.measure
             answer = explorer.compute(question)
             exact = np.load(answer.weights.path)
             assert np.array_equal(state.map, exact[0, 0])
-            shown = levels(exact, answer.largest)
-            wait(lambda shown=shown: np.array_equal(state.maps.thumbnails, shown))
-            assert state.maps.vmax == (exact.max() if texts.measure == "norms" else 1)
-            assert (state.maps.thumbnails.max() == TOP) or texts.measure != "norms"
-        assert state.maps.shown_measure == texts.measure
-        assert view.head.isHidden() == (texts.measure not in ("weights", "norms"))
+            expected = levels(exact, answer.largest)
+            wait(lambda image=expected: np.array_equal(state.maps.thumbnails, image))
+            assert state.maps.vmax == (exact.max() if measure.measure == "norms" else 1)
+            assert (state.maps.thumbnails.max() == TOP) or measure.measure != "norms"
+        assert state.maps.shown_measure == measure.measure
+        assert view.head.isHidden() == (measure.measure not in ("weights", "norms"))
         wait(lambda: len(state.links.weights))
-        assert view.table.rows.columns[-1].title == texts.value
-        assert view.figure().table().header[-1] == texts.value.lower()
+        assert view.table.rows.columns[-1].title == measure.value
+        assert view.figure().table().header[-1] == measure.value.lower()
 
 
-def test_the_wall_shows_layers_while_more_are_computed(view, state, explore, explorer, wait):
+def test_the_grid_shows_layers_while_more_are_computed(view, state, explore, explorer, wait):
     question = explorer.asked[-1]
     count = len(explore.first.tokens)
-    whole = np.random.default_rng(1).dirichlet(np.ones(count), (3, 2, count)).astype(np.float32)
+    weights = np.random.default_rng(1).dirichlet(np.ones(count), (3, 2, count)).astype(np.float32)
     path = explorer.scratch / "parts.npy"
-    np.save(path, whole)
-    file = ArrayFile(path=path, shape=whole.shape, dtype="float32")
+    np.save(path, weights)
+    file = ArrayFile(path=path, shape=weights.shape, dtype="float32")
     answer = Attended(to=question.number, tokens=explore.first.tokens, weights=file)
     for layers in (1, 2):
         explorer.answered.emit(answer.model_copy(update={"layers": layers}))
@@ -323,10 +323,10 @@ def test_the_wall_shows_layers_while_more_are_computed(view, state, explore, exp
                 state.maps.thumbnails is not None and (state.maps.thumbnails[n - 1] != GAP).all()
             )
         )
-        assert np.array_equal(state.maps.thumbnails[:layers], levels(whole[:layers]))
+        assert np.array_equal(state.maps.thumbnails[:layers], levels(weights[:layers]))
         assert (state.maps.thumbnails[layers:] == GAP).all()
         assert f"{layers} of 3 layers" in view.overview.status.full_text()
-        assert np.array_equal(state.map, whole[0, 0])
+        assert np.array_equal(state.map, weights[0, 0])
         if layers == 1:
             state.selection.pick(2, 1)
             assert "Computing layer 3" in view.readout.full_text()
@@ -334,7 +334,7 @@ def test_the_wall_shows_layers_while_more_are_computed(view, state, explore, exp
     state.selection.pick(2, 1)
     explorer.answered.emit(answer)
     wait(lambda: not (state.maps.thumbnails == GAP).any())
-    assert np.array_equal(state.map, whole[2, 1])
+    assert np.array_equal(state.map, weights[2, 1])
     assert "layers" not in view.overview.status.full_text()
 
 
@@ -346,24 +346,24 @@ def test_a_picked_pair_has_its_query_and_key(qtbot, view, state, explore, explor
         view.matrix, Qt.MouseButton.LeftButton, pos=view.matrix.cell(2, 3).center().toPoint()
     )
     assert (explore.picked, explore.target) == (2, 3)
-    assert explorer.of_kind("show_query_key") == [], "nobody sees it"
+    assert explorer.of_kind("show_query_key") == [], "the form is hidden"
     view.show_form(2)
     question = explorer.of_kind("show_query_key")[-1]
     assert (question.layer, question.head, question.query_token, question.key_token) == (0, 0, 2, 3)
-    shown = explorer.compute(question)
-    assert f"score {decimal(shown.score)}" in view.pair.sum.text()
-    assert decimal(shown.weight) in view.pair.sum.text()
+    answer = explorer.compute(question)
+    assert f"score {decimal(answer.score)}" in view.pair.sum.text()
+    assert decimal(answer.weight) in view.pair.sum.text()
     assert "“cat” attends to “sat”" in view.pair.title.text()
     elements = view.pair.elements
     qtbot.mouseMove(elements, elements.element(4).center().toPoint())
     qtbot.keyClick(elements, Qt.Key.Key_Right)
-    at = elements._hovered
-    assert f"product over √K {decimal(shown.products[at])}" in view.pair.readout.full_text()
+    index = elements._hovered
+    assert f"product over √K {decimal(answer.products[index])}" in view.pair.readout.full_text()
     state.selection.pick(1, 1)
     assert explorer.of_kind("show_query_key")[-1].layer == 1
 
 
-def test_the_second_model_can_be_looked_at(view, state, explore, explorer, weights, home, wait):
+def test_the_second_model_can_be_shown(view, state, explore, explorer, weights, home, wait):
     path = make_model(home.models / "second", Heads(mlm=True))
     assert view.overview.models.isHidden()
     explore.compare(describe_model("second", path, "imported"))
@@ -383,29 +383,28 @@ def colour_at(level):
     return image.pixelColor(0, 0).rgb()
 
 
-def test_heads_have_frames_and_the_wall_zooms_around_the_mouse(view, weights, qtbot, state):
-    wall = view.overview.grid
-    area = wall._area()
-    side = wall.cell(0, 0).width()
+def test_heads_have_frames_and_the_grid_zooms_around_the_mouse(view, weights, qtbot, state):
+    grid = view.overview.grid
+    area = grid._area()
+    side = grid.cell(0, 0).width()
     for _ in range(6):
-        qtbot.keyClicks(wall, "+")
-    assert wall.cell(0, 0).width() > 2 * side
+        qtbot.keyClicks(grid, "+")
+    assert grid.cell(0, 0).width() > 2 * side
     bar = area.verticalScrollBar()
     assert bar.maximum() > 0
     bar.setValue(0)
     start = QPoint(30, 60)
-    qtbot.mousePress(wall, Qt.MouseButton.LeftButton, pos=start)
+    qtbot.mousePress(grid, Qt.MouseButton.LeftButton, pos=start)
     for step in range(1, 6):
-        qtbot.mouseMove(wall, start - QPoint(0, 10 * step))
-    qtbot.mouseRelease(wall, Qt.MouseButton.LeftButton, pos=start)
-    assert state.heads == ((0, 0),), "a drag is no click"
-    qtbot.keyClicks(wall, "0")
-    assert wall.cell(0, 0).width() == side
-    grid = view.overview.grid
+        qtbot.mouseMove(grid, start - QPoint(0, 10 * step))
+    qtbot.mouseRelease(grid, Qt.MouseButton.LeftButton, pos=start)
+    assert state.heads == ((0, 0),), "a drag is not a click"
+    qtbot.keyClicks(grid, "0")
+    assert grid.cell(0, 0).width() == side
     view._state.maps.thumbnails = np.full((3, 2, 5, 5), TOP // 2, np.uint8)
     view._state.maps.thumbnails_changed.emit()
     image, box = grid.grab().toImage(), grid.cell(2, 1).toRect()
-    frame, inside = (image.pixelColor(box.left() + by, box.center().y()) for by in (0, 4))
+    frame, inside = (image.pixelColor(box.left() + dx, box.center().y()) for dx in (0, 4))
     assert frame != inside
     view.resize(1600, 1000)
     view.halves.setSizes([800, 800])

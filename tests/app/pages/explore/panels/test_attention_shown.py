@@ -1,4 +1,4 @@
-"""The attention shown is the same on screen, in the table and in what is saved."""
+"""The attention shown is the same on screen, in the table and in saved figures."""
 
 import csv
 import io
@@ -15,7 +15,7 @@ from app.widgets.charts import figure as figures
 
 
 def table_rows(view):
-    """The table as it is on the screen."""
+    """Cells of the table on screen."""
     model = view.table.rows
     return [
         [model.index(row, column).data() for column in range(model.columnCount())]
@@ -25,17 +25,16 @@ def table_rows(view):
 
 def headings(view):
     model = view.table.rows
-    across = Qt.Orientation.Horizontal
-    return [model.headerData(column, across) for column in range(model.columnCount())]
+    horizontal = Qt.Orientation.Horizontal
+    return [model.headerData(column, horizontal) for column in range(model.columnCount())]
 
 
 def csv_rows(view):
-    """The CSV file of the figure."""
-    shown = view.figure()
-    return list(csv.DictReader(io.StringIO(figures.csv_text(shown.table()))))
+    """Rows of the CSV file of the figure."""
+    return list(csv.DictReader(io.StringIO(figures.csv_text(view.figure().table()))))
 
 
-def test_the_csv_counts_tokens_as_the_table_and_the_array_do(view, state, weights, wait):
+def test_the_csv_numbers_tokens_as_the_table_and_the_array_do(view, state, weights, wait):
     for excludes in (False, True):
         state.exclude_special(excludes)
         wait(lambda: len(state.drawn) and len(state.links.weights))
@@ -57,14 +56,14 @@ def test_a_masked_word_is_shown_as_the_mask(view, state, explore, explorer, weig
     wait(lambda: len(state.links.weights))
     state.strongest.set_threshold(1.0)
     state.hover(2, -1)
-    shown = view.figure()
-    drawn = figures.svg(shown).decode().replace("“cat”", "").replace("the cat sat", "")
+    figure = view.figure()
+    drawn = figures.svg(figure).decode().replace("“cat”", "").replace("the cat sat", "")
     for text in (view.readout.full_text(), str(table_rows(view)), str(csv_rows(view)), drawn):
         assert "[MASK]" in text
         assert "cat" not in text
 
 
-def test_the_heads_are_shown_again_with_their_maps(view, state, explorer, weights, wait):
+def test_selected_heads_are_restored_with_their_maps(view, state, explorer, weights, wait):
     state.selection.pick(1, 1)
     state.selection.toggle(2, 1)
     heads = state.heads
@@ -80,7 +79,7 @@ def test_the_heads_are_shown_again_with_their_maps(view, state, explorer, weight
     assert state.heads == ((0, 0),), "another layer stays, with its first head"
 
 
-def test_each_form_is_saved_as_it_is_shown(view, state, explore, explorer, weights, wait):
+def test_each_form_is_saved_as_shown(view, state, explore, explorer, weights, wait):
     view.show_form(1)
     drawn = figures.svg(view.figure()).decode()
     first = table_rows(view)[0]
@@ -89,44 +88,44 @@ def test_each_form_is_saved_as_it_is_shown(view, state, explore, explorer, weigh
     explore.pick(2)
     explore.pick_target(3)
     view.show_form(2)
-    assert view.figure() is None, "nothing is known of the pair yet"
+    assert view.figure() is None, "the pair is not computed yet"
     answer = explorer.compute(explorer.of_kind("show_query_key")[-1])
-    shown = view.figure()
-    assert np.allclose(shown.array, [answer.query, answer.key, answer.products])
-    assert "“cat” (token 3) and the key of “sat” (token 4)" in shown.caption
-    assert [row[1] for row in shown.table().rows] == pytest.approx(answer.query)
-    assert figures.pdf(shown).startswith(b"%PDF")
+    figure = view.figure()
+    assert np.allclose(figure.array, [answer.query, answer.key, answer.products])
+    assert "“cat” (token 3) and the key of “sat” (token 4)" in figure.caption
+    assert [row[1] for row in figure.table().rows] == pytest.approx(answer.query)
+    assert figures.pdf(figure).startswith(b"%PDF")
     view.show_form(0)
     assert "Lines:" in view.figure().caption
 
 
-def test_a_saved_matrix_is_made_of_shapes_and_the_wall_has_every_head(view, state, weights):
+def test_a_saved_matrix_has_no_bitmap_and_the_grid_every_head(view, state, weights):
     drawn = figures.svg(view.figure()).decode()
     assert "<image" not in drawn
     assert "Attention weight" in drawn and ">0.10<" in drawn
     darkest = shade(levels(weights[0, 0]).max() / TOP, print_color)
     assert darkest.name() in drawn
-    shown = view.grid_button.figure()
-    assert np.array_equal(shown.array, weights)
-    table = shown.table()
+    figure = view.grid_button.figure()
+    assert np.array_equal(figure.array, weights)
+    table = figure.table()
     assert [row[:2] for row in table.rows] == [(a, b) for a in (1, 2, 3) for b in (1, 2)]
     assert [row[-1] for row in table.rows] == pytest.approx(weights.max((2, 3)).ravel())
-    image = figures.image(shown)
+    image = figures.image(figure)
     assert image.width() > 2 * 64 and image.height() > 3 * 64
     assert view.grid_button.accessibleName() != view.figure_button.accessibleName()
 
 
-def test_several_heads_are_told_apart_in_picture_table_and_readout(view, state, weights, wait):
+def test_several_heads_are_distinct_in_figure_table_and_readout(view, state, weights, wait):
     state.selection.toggle(2, 1)
     wait(lambda: len(state.drawn) == 2)
     drawn = figures.svg(view.figure()).decode()
     assert "stroke-dasharray" in drawn
     assert "layer 1, head 1" in drawn and "layer 3, head 2" in drawn
-    shown = table_rows(view)
+    rows = table_rows(view)
     assert headings(view)[0] == "Head"
-    assert {row[0] for row in shown} == {"layer 1, head 1", "layer 3, head 2"}
-    assert len(shown) == sum(len(links.weights) for links in state.drawn)
-    assert [line["head"] for line in csv_rows(view)] == [row[0] for row in shown]
+    assert {row[0] for row in rows} == {"layer 1, head 1", "layer 3, head 2"}
+    assert len(rows) == sum(len(links.weights) for links in state.drawn)
+    assert [line["head"] for line in csv_rows(view)] == [row[0] for row in rows]
     values = [float(line["attention weight"]) for line in csv_rows(view)]
     assert values == sorted(values, reverse=True)
     state.hover(1, 2)
@@ -145,14 +144,14 @@ def test_by_default_special_tokens_are_excluded_and_long_texts_show_less(explore
     assert state.strongest.threshold == default_threshold(100)
     state.strongest.set_threshold(0.4)
     state.strongest.fit(10)
-    assert state.strongest.threshold == 0.4, "what the user chose stays"
+    assert state.strongest.threshold == 0.4, "the user's choice is kept"
 
 
 @pytest.mark.usefixtures("weights")
 def test_both_sides_of_the_lines_are_visible_in_a_narrow_panel(qapp, view):
     view.resize(660, 440)
     qapp.processEvents()
-    seen = view.lines_area.viewport().width()
-    assert view.lines.width() <= seen
-    assert view.lines.ends()[1] < seen
+    visible_width = view.lines_area.viewport().width()
+    assert view.lines.width() <= visible_width
+    assert view.lines.ends()[1] < visible_width
     assert view.width() == 660

@@ -17,7 +17,7 @@ from engine.explore.attribution import attribute
 from engine.models.checkpoint import load
 from engine.models.heads import Heads
 from tests.app.accessible import assert_accessible
-from tests.app.alt_keys import mnemonics as keys_in_sight
+from tests.app.alt_keys import mnemonics
 from tests.app.pages.explore.conftest import make_model
 
 
@@ -33,19 +33,19 @@ def arrive(page, wait, folder, text="the cat sat on the mat") -> None:
 
 def serve(explorer, wait, done) -> None:
     """Answer every question as the worker does, until `done()`."""
-    known: set[int] = set()
+    answered: set[int] = set()
 
-    def step() -> bool:
+    def answer_pending() -> bool:
         for question in list(explorer.asked):
-            if question.number not in known:
-                known.add(question.number)
+            if question.number not in answered:
+                answered.add(question.number)
                 try:
                     explorer.compute(question)
                 except StudioError as error:
                     explorer.refuse(question, error.problem)
         return bool(done())
 
-    wait(step)
+    wait(answer_pending)
 
 
 def choose(box, data) -> None:
@@ -56,15 +56,15 @@ def choose(box, data) -> None:
         QTest.keyClick(box, Qt.Key.Key_Down)
 
 
-def whole(question):
+def full_answer(question):
     """The complete answer, computed by the engine directly."""
-    ours = load(question.checkpoint)
-    answer = attribute(ours, question)
+    checkpoint = load(question.checkpoint)
+    answer = attribute(checkpoint, question)
     while answer.next is not None:
         so_far = answer.effects or tuple(word.effect for word in answer.words)
         change = {"start": answer.next, "so_far": so_far}
         change |= {"points": answer.points} if answer.effects else {}
-        answer = attribute(ours, question.model_copy(update=change))
+        answer = attribute(checkpoint, question.model_copy(update=change))
     return answer
 
 
@@ -76,15 +76,15 @@ def test_words_are_explained_checked_and_edited(page, explorer, wait, qtbot):
     serve(explorer, wait, lambda: state.is_complete)
     choose(view.controls.target, "=label 1")  # 2
     serve(explorer, wait, lambda: state.is_complete and state.answer.explained.label == "label 1")
-    shown = state.words
+    effects = state.words
     painted = view.sides[0].words.shown
     assert [word.text for word in painted] == ["the", "cat", "sat", "on", "the", "mat"]
-    strong = [word.opacity for word in painted]
-    most = max(abs(word.effect) for word in shown)
-    assert strong == pytest.approx([abs(word.effect) / most * STRONGEST for word in shown])
-    assert_close(shown, whole(state.answered_question).words)
+    opacities = [word.opacity for word in painted]
+    maximum = max(abs(word.effect) for word in effects)
+    assert opacities == pytest.approx([abs(word.effect) / maximum * STRONGEST for word in effects])
+    assert_close(effects, full_answer(state.answered_question).words)
     assert "Logit of “label 1”" in view.sides[0].title.full_text()
-    strongest = max(range(6), key=lambda n: abs(shown[n].effect))
+    strongest = max(range(6), key=lambda n: abs(effects[n].effect))
     qtbot.mouseClick(view.faithfulness.run, Qt.MouseButton.LeftButton)  # 3
     serve(explorer, wait, view.faithfulness.alone.isVisible)
     assert "of 20" in view.faithfulness.without.text()
@@ -94,22 +94,22 @@ def test_words_are_explained_checked_and_edited(page, explorer, wait, qtbot):
     qtbot.mouseClick(view.edits.drop, Qt.MouseButton.LeftButton)  # 5
     serve(explorer, wait, lambda: view.edits.table.rows.rows and "…" not in row(view, 0))
     edit = view.edits._state.answer.edits[0]
-    words = [word.text for n, word in enumerate(shown) if n != strongest]
+    words = [word.text for n, word in enumerate(effects) if n != strongest]
     assert edit.text.split() == words
-    assert row(view, 0)[0] == f"Drop “{shown[strongest].text}”"
+    assert row(view, 0)[0] == f"Drop “{effects[strongest].text}”"
     assert_accessible(view)
-    clashes = Counter(key for key, _ in keys_in_sight(page))
-    assert max(clashes.values()) == 1, clashes
+    counts = Counter(key for key, _ in mnemonics(page))
+    assert max(counts.values()) == 1, counts
     view.edits.table.setFocus()
     view.edits.table.selectRow(0)
     QTest.keyClick(view.edits.table, Qt.Key.Key_Return)  # 6
     assert page.state.first.text == edit.text
 
 
-def assert_close(shown, expected) -> None:
+def assert_close(actual, expected) -> None:
     """Same words and effects, up to the order of summation."""
-    assert [w.text for w in shown] == [w.text for w in expected]
-    assert [w.effect for w in shown] == pytest.approx([w.effect for w in expected], abs=1e-6)
+    assert [w.text for w in actual] == [w.text for w in expected]
+    assert [w.effect for w in actual] == pytest.approx([w.effect for w in expected], abs=1e-6)
 
 
 def row(view, number) -> tuple[str, ...]:
@@ -130,7 +130,7 @@ def test_integrated_gradients_arrive_in_parts(page, explorer, wait, monkeypatch)
         "label 2", "integrated_gradients", "zero",
     )  # fmt: skip
     assert len([q for q in explorer.of_kind("attribute") if q.baseline == "zero"]) > 1
-    expected = whole(question)
+    expected = full_answer(question)
     assert state.answer.effects == pytest.approx(expected.effects, abs=1e-5)
     assert f"with {expected.points} points" in view.sides[0].note.text()
     assert "rather than “label 2”" in view.sides[0].title.full_text()
@@ -218,4 +218,4 @@ def test_two_models_are_explained_side_by_side(page, explorer, home, wait):
     serve(explorer, wait, lambda: all(state.is_complete for state in view._states))
     assert view.sides[1].isVisible()
     assert view.sides[1].title.full_text().startswith("other · Logit of")
-    assert_close(view._states[1].words, whole(view._states[1].answered_question).words)
+    assert_close(view._states[1].words, full_answer(view._states[1].answered_question).words)

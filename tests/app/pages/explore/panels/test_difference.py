@@ -59,12 +59,12 @@ def test_a_fine_tuned_model_is_compared_with_its_origin(page, choose_texts, tune
     assert plot.caption.endswith(source(page.state)) and "A: zz-classes. B: tuned." in plot.caption
     assert np.array_equal(plot.array, view.grid.values) and len(plot.table().rows) == 6
     assert b"Layer" in figures.svg(plot)
-    alike = make_cka_figure(view._state)
-    assert len(alike.table().rows) == 4 and b"CKA" in figures.svg(alike)
-    changed = make_texts_figure(view._state)
-    drawn = [row[1] for row in changed.table().rows]
-    assert drawn == [view._state.rows[text][0] for text in view.order]
-    assert changed.caption.endswith(source(page.state)) and b"unhappy" in figures.svg(changed)
+    cka_figure = make_cka_figure(view._state)
+    assert len(cka_figure.table().rows) == 4 and b"CKA" in figures.svg(cka_figure)
+    saved = make_texts_figure(view._state)
+    texts = [row[1] for row in saved.table().rows]
+    assert texts == [view._state.rows[text][0] for text in view.order]
+    assert saved.caption.endswith(source(page.state)) and b"unhappy" in figures.svg(saved)
     view.texts.setFocus()
     view.texts.selectRow(0)
     QTest.keyClick(view.texts, Qt.Key.Key_Return)  # 6
@@ -73,7 +73,7 @@ def test_a_fine_tuned_model_is_compared_with_its_origin(page, choose_texts, tune
     assert_accessible(view)
 
 
-def test_models_of_other_origin_are_not_compared_by_heads(page, choose_texts, entry, wait, qtbot):
+def test_unrelated_models_are_not_compared_by_heads(page, choose_texts, entry, wait, qtbot):
     choose_texts(page, *TEXTS)
     page.state.compare(entry)
     page.bench.show_panel("difference")

@@ -1,4 +1,4 @@
-"""Head statistics of one text: against plain sums in float64, and in the window."""
+"""Head statistics of one text: against plain float64 sums, and in the window."""
 
 import math
 from pathlib import Path
@@ -18,24 +18,24 @@ from engine.messages.explore.head_measures import KEYS, head_figures, pair_value
 from tests.app.accessible import assert_accessible
 from tests.engine.explore.conftest import known  # noqa: F401  # the same weights in transformers
 
-CLOSE = 1e-5
+TOLERANCE = 1e-5
 
 
-def by_hand(weights: np.ndarray, tokens, head: tuple[int, int]) -> dict[str, float]:
-    """Every measure by its definition, number by number."""
+def reference_measures(weights: np.ndarray, tokens, head: tuple[int, int]) -> dict[str, float]:
+    """Every measure computed directly from its definition."""
     alpha = weights[head].astype(np.float64)
     count = len(tokens)
     queries = [n for n, token in enumerate(tokens) if not token.special]
     sums = dict.fromkeys(KEYS, 0.0)
-    at: dict[int, int] = {}
+    offsets: dict[int, int] = {}
     for i in queries:
         entropy = -math.fsum(a * math.log(a) for a in alpha[i] if a > 0)
         sums["entropy"] += entropy
         sums["uniformity"] += entropy / math.log(count)
         offset = int(np.argmax(alpha[i])) - i
-        at[offset] = at.get(offset, 0) + 1
+        offsets[offset] = offsets.get(offset, 0) + 1
         for j, (token, a) in enumerate(zip(tokens, alpha[i], strict=True)):
-            own = tokens[i]
+            query = tokens[i]
             kinds = {
                 "distance": abs(i - j),
                 "itself": i == j,
@@ -43,30 +43,28 @@ def by_hand(weights: np.ndarray, tokens, head: tuple[int, int]) -> dict[str, flo
                 "next": j == i + 1,
                 "first": token.special and j == 0,
                 "separators": token.special and j > 0,
-                "same": token.id == own.id and i != j,
-                "other_text": token.segment != own.segment and not token.special,
+                "same": token.id == query.id and i != j,
+                "other_text": token.segment != query.segment and not token.special,
                 "punctuation": not token.special and token.text in (".", ",", "?"),
             }
             for key, fraction in kinds.items():
                 sums[key] += a * fraction
     measures = {key: value / len(queries) for key, value in sums.items()}
-    return measures | {"offset_share": max(at.values()) / len(queries)}
+    return measures | {"offset_share": max(offsets.values()) / len(queries)}
 
 
 def test_every_measure_matches_its_definition(known):  # noqa: F811
-    """Attention of transformers, in float64."""
+    """With the attention of transformers, in float64."""
     encoded = known.encode_text("A quiet film, a film.", "Nobody laughs?")
     out = known.run(encoded, output_attentions=True)
     weights = np.stack([layer[0].numpy() for layer in out.attentions])
     measures = head_figures(weights, encoded.described)
     assert measures.values.shape == (*weights.shape[:2], len(KEYS))
     for head in np.ndindex(*weights.shape[:2]):
-        expected = by_hand(weights, encoded.described, head)
+        expected = reference_measures(weights, encoded.described, head)
         for key in KEYS:
-            assert measures.get(key)[head] == pytest.approx(expected[key], rel=CLOSE, abs=CLOSE), (
-                key,
-                head,
-            )
+            close = pytest.approx(expected[key], rel=TOLERANCE, abs=TOLERANCE)
+            assert measures.get(key)[head] == close, (key, head)
     assert measures.get("other_text").max() > 0.01 and measures.get("same").max() > 0.01
     pair = pair_values(weights, 2, 4)
     assert np.array_equal(pair, weights[:, :, 2, 4].astype(np.float64))
@@ -78,9 +76,9 @@ def test_layers_can_be_measured_separately(known):  # noqa: F811
         np.ones(len(encoded.described)), (3, 4, len(encoded.described))
     )
     weights = weights.astype(np.float32)
-    whole = head_figures(weights, encoded.described).values
+    all_layers = head_figures(weights, encoded.described).values
     parts = [head_figures(weights[n : n + 1], encoded.described).values for n in range(3)]
-    assert np.array_equal(whole, np.concatenate(parts))
+    assert np.array_equal(all_layers, np.concatenate(parts))
 
 
 @pytest.fixture
@@ -88,13 +86,13 @@ def page(make_page, model):
     return make_page(model, "the cat sat on the mat")
 
 
-def made_weights(count: int) -> np.ndarray:
-    """Three layers of two heads; layer 2, head 2 attends to the token before, 5 to 1."""
+def planted_weights(count: int) -> np.ndarray:
+    """Three layers of two heads; head 2.2 attends to the previous token, 5 to 1."""
     rng = np.random.default_rng(5)
     weights = rng.dirichlet(np.full(count, 5.0), (3, 2, count))
-    before = np.eye(count, k=-1)
-    before[0, 0] = 1
-    weights[1, 1] = (5 * before + 1 / count) / 6
+    previous = np.eye(count, k=-1)
+    previous[0, 0] = 1
+    weights[1, 1] = (5 * previous + 1 / count) / 6
     return weights
 
 
@@ -104,18 +102,18 @@ def open_heads(page, explorer, wait):
     page.bench.show_panel("attention")
     wait(lambda: bool(explorer.of_kind("attend")))
     wait(lambda: explorer.of_kind("attend")[-1].text == page.state.first.text)
-    explorer.attend(explorer.of_kind("attend")[-1], made_weights(len(page.state.first.tokens)))
+    explorer.attend(explorer.of_kind("attend")[-1], planted_weights(len(page.state.first.tokens)))
     view.show_form(HEADS)
     wait(lambda: view.heads_table.rows.rowCount() == 6)
     return view
 
 
-def test_which_head_attends_to_the_previous_token(page, explorer, wait, qtbot):
+def test_the_head_of_the_previous_token_is_ranked_first(page, explorer, wait, qtbot):
     """Three actions: tab, view, column; the head is first in the list and the grid."""
     view = page.bench.docks["attention"].panel
     page.bench.show_panel("attention")  # 1
     wait(lambda: bool(explorer.of_kind("attend")))
-    weights = made_weights(len(page.state.first.tokens))
+    weights = planted_weights(len(page.state.first.tokens))
     explorer.attend(explorer.of_kind("attend")[-1], weights)
     qtbot.mouseClick(view.overview.list, Qt.MouseButton.LeftButton)  # 2
     assert view.forms.currentIndex() == HEADS and view.form.choice() == -1
@@ -148,30 +146,30 @@ def test_heads_are_ranked_for_a_pair(page, explorer, wait):
     assert table.model().index(0, 0).data() == "2.2"
     weights = view._state.maps.weights
     ranked = sorted(np.ndindex(3, 2), key=lambda head: -float(weights[(*head, 3, 2)]))
-    shown = column_of(table)
-    assert shown == [f"{a + 1}.{b + 1}" for a, b in ranked]
-    anew = []
+    heads = column_texts(table)
+    assert heads == [f"{a + 1}.{b + 1}" for a, b in ranked]
+    resets = []
     for signal in (table.model().layoutChanged, table.model().modelReset):
-        signal.connect(lambda *_: anew.append(True))
+        signal.connect(lambda *_: resets.append(True))
     page.state.pick_target(4)
-    assert not anew  # the same rows and columns with other numbers
-    assert rows_chosen(table) == ["1.1"]
+    assert not resets  # the same rows and columns with other numbers
+    assert selected_rows(table) == ["1.1"]
     ranked = sorted(np.ndindex(3, 2), key=lambda head: -float(weights[(*head, 3, 4)]))
-    shown = column_of(table)
-    assert shown == [f"{a + 1}.{b + 1}" for a, b in ranked]
+    heads = column_texts(table)
+    assert heads == [f"{a + 1}.{b + 1}" for a, b in ranked]
     assert "“on”" in str(view.heads_table.note.text())
 
 
-def column_of(table: QTableView, column: int = 0) -> list[str]:
+def column_texts(table: QTableView, column: int = 0) -> list[str]:
     return [table.model().index(n, column).data() for n in range(6)]
 
 
-def rows_chosen(table: QTableView) -> list[str]:
+def selected_rows(table: QTableView) -> list[str]:
     return [index.data() for index in table.selectionModel().selectedRows()]
 
 
 class Cells(QStandardItemModel):
-    """Rows with and without texts, twice, with the font and the sides of HeadRows."""
+    """Rows with and without texts, in the font and alignment of HeadRows."""
 
     def __init__(self, texts: list[str]) -> None:
         super().__init__(4, len(texts))
@@ -179,24 +177,24 @@ class Cells(QStandardItemModel):
             index = self.index(int(row), int(column))
             self.setData(index, "" if row % 2 else texts[column])
             self.setData(index, mono_font(), Qt.ItemDataRole.FontRole)
-            side = AT_RIGHT if column >= FIRST else AT_LEFT
-            self.setData(index, side, Qt.ItemDataRole.TextAlignmentRole)
+            alignment = AT_RIGHT if column >= FIRST else AT_LEFT
+            self.setData(index, alignment, Qt.ItemDataRole.TextAlignmentRole)
 
     def text(self, row: int, column: int) -> str:
         return self.index(row, column).data()
 
 
 def test_cells_are_painted_as_by_qt(qtbot, set_theme):
-    """Size as of Qt's own delegate, below their headings; truncated if there is no space."""
+    """Same size and alignment as by Qt's delegate; truncated if there is no space."""
     width, texts = 90, ["12.12", "previous token (98 %)", "0.123"]
 
-    def paint(own: bool) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    def paint(custom: bool) -> dict[str, tuple[np.ndarray, np.ndarray]]:
         """Cells with and without text, int [columns, height, width, 4]; selected and plain."""
         table, model = QTableView(), Cells(texts)
         qtbot.addWidget(table)
         table.setModel(model)
         apply_style(table, "Attention heads")
-        if own:
+        if custom:
             table.setItemDelegate(HeadCells(model.text, FIRST, table))
         table.horizontalHeader().setDefaultSectionSize(width)
         table.resize(400, 240)
@@ -216,27 +214,27 @@ def test_cells_are_painted_as_by_qt(qtbot, set_theme):
 
     for theme in ("light", "dark"):
         set_theme(theme)
-        own, by_qt = paint(True), paint(False)
-        for kind in own:
-            background = own[kind][1][:, 8, 8]
+        custom, by_qt = paint(True), paint(False)
+        for kind in custom:
+            background = custom[kind][1][:, 8, 8]
             assert (background == by_qt[kind][1][:, 8, 8]).all(), (theme, kind)
             ours, theirs = (
-                np.abs(whole - empty).sum(-1) > 60 for whole, empty in (own[kind], by_qt[kind])
+                np.abs(filled - empty).sum(-1) > 60 for filled, empty in (custom[kind], by_qt[kind])
             )
-            assert_like(ours, theirs, width)
+            assert_similar(ours, theirs, width)
 
 
-def assert_like(ours: np.ndarray, theirs: np.ndarray, width: int) -> None:
+def assert_similar(ours: np.ndarray, theirs: np.ndarray, width: int) -> None:
     """Text of the same size in the same position, bool [columns, height, width]."""
     for column in (HEAD, FIRST):
         for axis in (0, 1):
-            first, other = (np.flatnonzero(of[column].any(axis)) for of in (ours, theirs))
+            first, other = (np.flatnonzero(image[column].any(axis)) for image in (ours, theirs))
             assert abs(np.ptp(first) - np.ptp(other)) <= 1, (column, axis)
-        tops = [np.flatnonzero(of[column].any(1))[0] for of in (ours, theirs)]
+        tops = [np.flatnonzero(image[column].any(1))[0] for image in (ours, theirs)]
         assert abs(tops[0] - tops[1]) <= 1, column
-        across = np.flatnonzero(ours[column].any(0))
-        at_edge = width - 1 - across[-1] if column >= FIRST else across[0]
-        assert PADDING - 1 <= at_edge <= PADDING + 2, column
+        filled = np.flatnonzero(ours[column].any(0))
+        margin = width - 1 - filled[-1] if column >= FIRST else filled[0]
+        assert PADDING - 1 <= margin <= PADDING + 2, column
     truncated = ours[PATTERN]
     assert truncated.any() and not truncated[:, -PADDING:].any()
 
@@ -251,7 +249,7 @@ def test_columns_keep_the_width_set_by_the_user(page, explorer, wait):
     wait(lambda: len(explorer.of_kind("attend")) > count and page.state.is_settled)
     explorer.attend(explorer.of_kind("attend")[-1])
     page.state.pick(2)
-    page.state.pick_target(1)  # another column, so all are made again
+    page.state.pick_target(1)  # another column, so all are rebuilt
     wait(lambda: rows.rowCount() == 6 and rows.keys[0] == "pair")
     assert header.sectionSize(5) == 170
 
@@ -262,14 +260,14 @@ def test_attention_is_not_kept_in_memory_after_reading(tmp_path):
     np.ones((4, 2, 64, 64), np.float32).tofile(path)
     weights = np.memmap(path, np.float32, "r", shape=(4, 2, 64, 64))
 
-    def held() -> int:
-        """KiB of the file."""
-        _, _, behind = Path("/proc/self/smaps").read_text().partition(str(path))
-        return int(behind.partition("Rss:")[2].split()[0])
+    def resident() -> int:
+        """Resident KiB of the file."""
+        _, _, entry = Path("/proc/self/smaps").read_text().partition(str(path))
+        return int(entry.partition("Rss:")[2].split()[0])
 
-    assert float(weights.sum()) == weights.size and held() > 0
+    assert float(weights.sum()) == weights.size and resident() > 0
     assert read_mapped(lambda part: float(part.sum()), weights[1:]) == weights[1:].size
-    assert held() == 0
+    assert resident() == 0
 
 
 def test_typed_pairs_add_up(page, explorer, wait, qtbot):
@@ -285,9 +283,9 @@ def test_typed_pairs_add_up(page, explorer, wait, qtbot):
     weights = np.asarray(view._state.maps.weights, dtype=np.float64)
     sums = weights[:, :, 2:4, 4].mean(-1) + weights[:, :, 7, 2]
     assert view.heads.values("pairs") == pytest.approx(sums, abs=1e-6)
-    shown = column_of(table)
+    order = column_texts(table)
     ranked = sorted(np.ndindex(3, 2), key=lambda head: -sums[head])
-    assert shown == [f"{a + 1}.{b + 1}" for a, b in ranked]
+    assert order == [f"{a + 1}.{b + 1}" for a, b in ranked]
     assert "cat##s → sat, mat → cat" in heads.note.text()
     assert view.overview.grid.tint is not None
     saved = view.figure()

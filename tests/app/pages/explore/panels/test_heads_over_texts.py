@@ -33,8 +33,8 @@ def test_heads_are_ranked_by_attention_to_the_previous_token(page, wait, qtbot):
     assert view.rows.headerData(section, Qt.Orientation.Horizontal) == "To previous"
     view.table.scrollTo(view.rows.index(0, section))
     x = header.sectionViewportPosition(section) + 10
-    at = QPoint(x, header.height() // 2)
-    qtbot.mouseClick(header.viewport(), Qt.MouseButton.LeftButton, pos=at)  # 5
+    point = QPoint(x, header.height() // 2)
+    qtbot.mouseClick(header.viewport(), Qt.MouseButton.LeftButton, pos=point)  # 5
     column = [float(view.rows.data(view.rows.index(n, section))) for n in range(6)]
     assert column == sorted(column, reverse=True) and view.title.full_text() == "To previous"
     assert np.array_equal(view.grid.values, view._state.interval("previous")[0])
@@ -86,8 +86,8 @@ def test_heads_are_ranked_by_their_loss(make_page, choose_texts, classifier, wai
         QTest.keyClick(view.method, Qt.Key.Key_Down)  # 3
     qtbot.mouseClick(view.bar.run, Qt.MouseButton.LeftButton)  # 4
     wait(lambda: "loss off" in view._state.keys and not view._state.work.is_running)
-    assert view._state.keys == ("loss off", "importance", *before), "both stay side by side"
-    assert view.grid.is_signed and view.rows.column_index("loss off") == 2, "in sight at once"
+    assert view._state.keys == ("loss off", "importance", *before), "both are kept"
+    assert view.grid.is_signed and view.rows.column_index("loss off") == 2, "visible at first"
     assert view.title.full_text() == "Loss without it"
     section = view.rows.column_index("loss off")
     column = [float(view.rows.data(view.rows.index(n, section))) for n in range(6)]
@@ -103,7 +103,7 @@ def test_heads_are_ranked_by_their_loss(make_page, choose_texts, classifier, wai
 
 
 @pytest.fixture
-def measured_view(make_page, choose_texts, classifier):
+def labelled_view(make_page, choose_texts, classifier):
     """The Heads panel with four labelled texts."""
     page = make_page(classifier)
     lines = ("the cat\tlabel 1", "a dog sat\tlabel 0", "the mat\tlabel 2", "a cat\tlabel 1")
@@ -114,9 +114,9 @@ def measured_view(make_page, choose_texts, classifier):
     return view
 
 
-def test_heads_are_pruned_and_the_model_is_saved_without_them(measured_view, wait, qtbot, home):
+def test_heads_are_pruned_and_the_model_is_saved_without_them(labelled_view, wait, qtbot, home):
     """Four actions: a method, the allowed loss, Count, and Save."""
-    view, state = measured_view, measured_view._state
+    view, state = labelled_view, labelled_view._state
     assert not view.fall.isVisible() and not view.save.isVisible()
     view.method.setFocus()
     QTest.keyClick(view.method, Qt.Key.Key_End)  # 1
@@ -142,8 +142,8 @@ def test_heads_are_pruned_and_the_model_is_saved_without_them(measured_view, wai
     assert not state.work.is_interrupted and state.max_fall == 0
 
 
-def test_a_failed_save_is_reported(measured_view, wait, classifier, qtbot):
-    state = measured_view._state
+def test_a_failed_save_is_reported(labelled_view, wait, classifier, qtbot):
+    state = labelled_view._state
     state.choose_method("prune")
     state.allow_fall(1)
     state.count()
@@ -154,8 +154,8 @@ def test_a_failed_save_is_reported(measured_view, wait, classifier, qtbot):
     assert signal.args[0].problem and not state.is_saving
 
 
-def test_heads_are_replaced_by_their_mean(measured_view, wait, qtbot):
-    view, state = measured_view, measured_view._state
+def test_heads_are_replaced_by_their_mean(labelled_view, wait, qtbot):
+    view, state = labelled_view, labelled_view._state
     view.method.setFocus()
     QTest.keyClick(view.method, Qt.Key.Key_Up)
     for _ in range(2):

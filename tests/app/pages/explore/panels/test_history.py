@@ -11,7 +11,7 @@ from app.pages.explore.panels.history.state import Entry, History
 from app.pages.explore.panels.history.view import HistoryView
 from tests.app.accessible import assert_accessible
 
-HIDDEN = TextInput("a dog", None, (frozenset({(2, 5)}), frozenset()))
+MASKED = TextInput("a dog", None, (frozenset({(2, 5)}), frozenset()))
 
 
 @pytest.fixture
@@ -45,7 +45,7 @@ def view(qtbot, history) -> HistoryView:
     return view
 
 
-def look(explore, wait, *texts):
+def show_texts(explore, wait, *texts):
     """Show each text until it is settled."""
     for text in texts:
         explore.set_texts(text)
@@ -56,12 +56,12 @@ def texts(history):
     return [entry.input.text for entry in history.entries]
 
 
-def test_an_input_at_rest_becomes_an_entry_and_an_edit_another(explore, history, wait, monkeypatch):
+def test_a_settled_input_becomes_an_entry_and_an_edit_another(explore, history, wait, monkeypatch):
     assert texts(history) == []
     history._resting.setInterval(1)
-    look(explore, wait, "the cat.")
+    show_texts(explore, wait, "the cat.")
     wait(lambda: texts(history) == ["the cat."])
-    look(explore, wait, "the cat. sat")
+    show_texts(explore, wait, "the cat. sat")
     wait(lambda: texts(history) == ["the cat. sat", "the cat."])
     explore.toggle_mask(1)
     wait(lambda: len(history.entries) == 3)
@@ -69,16 +69,16 @@ def test_an_input_at_rest_becomes_an_entry_and_an_edit_another(explore, history,
 
 
 def test_entries_are_restored_at_the_next_start(explore, history, make, wait, file):
-    explore.set_input(HIDDEN)
+    explore.set_input(MASKED)
     history.add_input()
     history.pin(history.entries[0], True)
-    look(explore, wait, "<b>%s</b> \u202eשלום\u202c 😀")
+    show_texts(explore, wait, "<b>%s</b> \u202eשלום\u202c 😀")
     history.add_input()
     history.flush()
-    again = make()
-    assert again.entries == history.entries
-    assert again.entries[1].input == HIDDEN
-    assert again.entries[1].pinned
+    reopened = make()
+    assert reopened.entries == history.entries
+    assert reopened.entries[1].input == MASKED
+    assert reopened.entries[1].pinned
     assert json.loads(file.read_text("utf-8"))[1]["input"]["masks"] == [[[2, 5]], []]
 
 
@@ -87,7 +87,7 @@ def test_an_entry_is_saved_and_the_same_input_moves_to_the_top(explore, history,
     wait(file.exists)
     wait(lambda: "the cat sat" in file.read_text("utf-8"))
     for text in ("the cat", "a dog", "the cat"):
-        look(explore, wait, text)
+        show_texts(explore, wait, text)
         history.add_input()
     assert texts(history) == ["the cat", "a dog", "the cat sat"]
     explore.set_texts("   ")
@@ -97,7 +97,7 @@ def test_an_entry_is_saved_and_the_same_input_moves_to_the_top(explore, history,
 
 def test_pinned_entries_stay_beyond_the_limit(explore, history, monkeypatch):
     monkeypatch.setattr(module, "MAX_ENTRIES", 3)
-    explore.set_input(HIDDEN)
+    explore.set_input(MASKED)
     history.add_input()
     history.pin(history.entries[0], True)
     for number in range(6):
@@ -108,7 +108,7 @@ def test_pinned_entries_stay_beyond_the_limit(explore, history, monkeypatch):
 
 def test_a_removal_can_be_undone(explore, history, workshop, wait):
     for text in ("one", "two", "three"):
-        look(explore, wait, text)
+        show_texts(explore, wait, text)
         history.add_input()
     middle = history.entries[1]
     history.remove(middle)
@@ -149,9 +149,9 @@ def test_a_failed_save_is_reported(explore, history, workshop, wait, file):
 
 
 def test_a_compared_entry_is_pinned(explore, history, wait):
-    explore.set_input(HIDDEN)
+    explore.set_input(MASKED)
     history.add_input()
-    look(explore, wait, "the cat")
+    show_texts(explore, wait, "the cat")
     history.compare(history.entries[0])
     wait(lambda: explore.is_settled)
     assert history.entries[0].pinned
@@ -193,10 +193,10 @@ def test_enter_opens_delete_removes_and_the_selection_stays(qtbot, full, history
     assert full.pin.text().replace("&", "") == "Unpin"
 
 
-def test_tooltips_show_the_whole_texts(view, explore, history):
-    alike = "the president spoke to the people of the united states of "
+def test_tooltips_show_the_full_texts(view, explore, history):
+    prefix = "the president spoke to the people of the united states of "
     for end in ("america", "mexico"):
-        explore.set_texts(alike + end, "who spoke?")
+        explore.set_texts(prefix + end, "who spoke?")
         history.add_input()
     tips = [view.entries.index(row, 0).data(Qt.ItemDataRole.ToolTipRole) for row in (0, 1)]
     assert [tip.split()[-3:] for tip in tips] == [
@@ -219,12 +219,12 @@ def test_pinned_entries_come_first_and_a_search_filters(full, set_theme, qtbot):
 
 def test_a_sentence_typed_with_pauses_is_one_entry(explore, history, wait):
     for text in ("a", "a dog", "a dog sat", "a dog sat.", "a dog sat. the", "a dog sat. the cat"):
-        look(explore, wait, text)
+        show_texts(explore, wait, text)
         history.add_input()
     assert texts(history) == ["a dog sat. the cat", "a dog sat."]
-    look(explore, wait, "a dog")
+    show_texts(explore, wait, "a dog")
     history.add_input()
-    look(explore, wait, "a dog sat")
+    show_texts(explore, wait, "a dog sat")
     history.pin(history.entries[0], True)
     history.add_input()
-    assert texts(history)[:2] == ["a dog sat", "a dog"], "a pinned one stays"
+    assert texts(history)[:2] == ["a dog sat", "a dog"], "a pinned entry stays"

@@ -63,9 +63,9 @@ def test_points_are_selected_by_a_lasso_and_by_keys(view, wait, qtbot):
     points = [QPoint(*corner) for corner in corners]
     QTest.mousePress(view.points, Qt.MouseButton.LeftButton, pos=points[0])
     for point in points[1:]:
-        at = QPointF(point)
+        pos = QPointF(point)
         view.points.mouseMoveEvent(
-            QMouseEvent(QEvent.Type.MouseMove, at, at, Qt.MouseButton.NoButton,
+            QMouseEvent(QEvent.Type.MouseMove, pos, pos, Qt.MouseButton.NoButton,
                         Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier)
         )  # fmt: skip
     QTest.mouseRelease(view.points, Qt.MouseButton.LeftButton, pos=points[-1])
@@ -74,8 +74,8 @@ def test_points_are_selected_by_a_lasso_and_by_keys(view, wait, qtbot):
     explore = view.page.state
     assert explore.chosen.texts.rows == chosen and explore.chosen.count == len(chosen)
     table = view.page.bench.docks["texts"].panel
-    shown = {table.rows.order[i.row()] for i in table.table.selectionModel().selectedRows()}
-    assert shown == set(chosen)
+    selected = {table.rows.order[i.row()] for i in table.table.selectionModel().selectedRows()}
+    assert selected == set(chosen)
     assert "in the lasso" in view.note.text()
     qtbot.mouseClick(view.points, Qt.MouseButton.LeftButton, pos=QPoint(2, 2))
     assert explore.chosen.texts.rows is None and not view._state.selected
@@ -93,12 +93,12 @@ def test_points_are_selected_by_a_lasso_and_by_keys(view, wait, qtbot):
 
 
 def test_no_point_is_under_the_legend(qtbot):
-    shown = PointsView("Map")
-    qtbot.addWidget(shown)
-    shown.resize(400, 300)
+    view = PointsView("Map")
+    qtbot.addWidget(view)
+    view.resize(400, 300)
     points = np.array([[-5.0, 0.0], [5.0, 1.0], [0.0, 0.5]])
-    shown.show_points(points, ["a long label", "b", "c"], ["a long label", "b"], ())
-    right = shown.fontMetrics().horizontalAdvance("a long label")
-    assert shown.pixels()[:, 0].min() > right, "names are at the left"
-    shown.show_points(points, ["", "", ""], [], ())
-    assert shown.pixels()[:, 0].min() < right, "without names points take all the room"
+    view.show_points(points, ["a long label", "b", "c"], ["a long label", "b"], ())
+    legend_width = view.fontMetrics().horizontalAdvance("a long label")
+    assert view.pixels()[:, 0].min() > legend_width, "the legend is at the left"
+    view.show_points(points, ["", "", ""], [], ())
+    assert view.pixels()[:, 0].min() < legend_width, "without a legend points use the full width"

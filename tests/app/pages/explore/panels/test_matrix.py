@@ -1,4 +1,4 @@
-"""Matrix: names if all fit, zoom, and rows aligned with those of the lines."""
+"""Matrix: labels if all fit, zoom, and rows aligned with the lines."""
 
 import numpy as np
 import pytest
@@ -11,52 +11,52 @@ from engine.messages.explore.attention import ArrayFile, Attended
 from engine.messages.explore.text import Token
 
 
-def show(view, state, explorer, count):
-    """Attention over so many tokens, different in each cell; float32 [3, 2, T, T]."""
+def show_attention(view, state, explorer, count):
+    """Show attention over `count` tokens, different in each cell; float32 [3, 2, T, T]."""
     tokens = tuple(Token(text=f"word{n}", id=n, start=5 * n, end=5 * n + 4) for n in range(count))
     state.maps.query.ask()
-    shown = np.random.default_rng(count).dirichlet(np.ones(count), (3, 2, count))
+    weights = np.random.default_rng(count).dirichlet(np.ones(count), (3, 2, count))
     path = explorer.scratch / f"matrix-{count}.npy"
-    np.save(path, shown.astype(np.float32))
-    file = ArrayFile(path=path, shape=shown.shape, dtype="float32")
+    np.save(path, weights.astype(np.float32))
+    file = ArrayFile(path=path, shape=weights.shape, dtype="float32")
     number = explorer.asked[-1].number
     explorer.answered.emit(Attended(to=number, tokens=tokens, weights=file))
     for _ in range(4):
         QApplication.processEvents()
-    return shown.astype(np.float32)
+    return weights.astype(np.float32)
 
 
-def test_every_cell_or_none_has_its_token(view, state, explorer):
-    """The margin and the names depend on the same condition."""
+def test_all_rows_and_columns_have_labels_or_none(view, state, explorer):
+    """The margin and the labels depend on the same condition."""
     view.resize(1100, 420)
-    named = set()
+    states = set()
     for count in (2, 17, *range(20, 26), 120):
-        show(view, state, explorer, count)
+        show_attention(view, state, explorer, count)
         matrix, field = view.matrix, view.matrix.field()
         assert matrix.has_labels == (matrix.cell_size() >= READABLE)
         assert field.width() <= matrix.width() - field.left()
         image = matrix.grab().toImage()
-        beside = [
+        in_margin = [
             image.pixelColor(x, y) != image.pixelColor(1, 1)
             for x in range(20, field.left() - 2)
             for y in range(field.top(), field.bottom())
         ]
-        assert any(beside) == matrix.has_labels
-        named.add(matrix.has_labels)
-    assert named == {True, False}
+        assert any(in_margin) == matrix.has_labels
+        states.add(matrix.has_labels)
+    assert states == {True, False}
 
 
-def test_it_is_zoomed_around_the_mouse_and_moved(qtbot, view, state, explorer):
-    shown = show(view, state, explorer, 120)
+def test_the_matrix_is_zoomed_around_the_mouse_and_dragged(qtbot, view, state, explorer):
+    weights = show_attention(view, state, explorer, 120)
     matrix = view.matrix
     assert not matrix.has_labels
     point = matrix.cell(60, 80).center()
     matrix.set_zoom(1_000, point)
     assert matrix.has_labels and matrix.cell_size() == pytest.approx(MAX_CELL)
-    assert matrix.at(point.toPoint()) == (60, 80), "what is under the mouse stays there"
+    assert matrix.at(point.toPoint()) == (60, 80), "the cell under the mouse stays there"
     image, ratio = matrix.grab().toImage(), matrix.devicePixelRatioF()
     ramp = {picture(np.array([[n]], np.uint8)).pixelColor(0, 0).rgb(): n for n in range(TOP + 1)}
-    expected = levels(shown[0, 0])
+    expected = levels(weights[0, 0])
     for row, column in ((60, 81), (61, 80)):
         middle = matrix.cell(row, column).center().toPoint() * ratio
         assert abs(ramp[image.pixelColor(middle).rgb()] - int(expected[row, column])) <= 1
@@ -66,7 +66,7 @@ def test_it_is_zoomed_around_the_mouse_and_moved(qtbot, view, state, explorer):
     qtbot.mouseMove(matrix, start - QPoint(60, 0))
     qtbot.mouseRelease(matrix, Qt.MouseButton.LeftButton, pos=start - QPoint(60, 0))
     assert matrix.first.x() > before
-    assert state.explore.picked == -1, "a drag is no click"
+    assert state.explore.picked == -1, "a drag is not a click"
     qtbot.keyClicks(matrix, "0")
     assert (matrix.zoom, matrix.first) == (1, QPointF(0, 0))
 
@@ -74,20 +74,20 @@ def test_it_is_zoomed_around_the_mouse_and_moved(qtbot, view, state, explorer):
 def test_rows_of_lines_and_matrix_are_aligned(view, state, explorer, wait):
     matrix, lines = view.matrix, view.lines
 
-    def are_level():
+    def are_aligned():
         row = round(matrix.first.y()) + 1
         line_y = lines.mapTo(view, QPoint(0, round((row + 0.5) * lines.row_height()))).y()
-        there = matrix.mapTo(view, matrix.cell(row, 0).center().toPoint()).y()
-        return abs(line_y - there) <= 2
+        matrix_y = matrix.mapTo(view, matrix.cell(row, 0).center().toPoint()).y()
+        return abs(line_y - matrix_y) <= 2
 
     for count in (3, 12, 120):
-        show(view, state, explorer, count)
+        show_attention(view, state, explorer, count)
         if count == 120:
             for _ in range(30):
                 matrix.set_zoom(matrix.zoom * 1.25)
         wait(lambda n=count: lines.height() >= round(n * matrix.cell_size()) - 1)
-        wait(are_level)
+        wait(are_aligned)
     bar = view.lines_area.verticalScrollBar()
     bar.setValue(bar.maximum() // 2)
     assert matrix.first.y() > 20
-    wait(are_level)
+    wait(are_aligned)

@@ -26,8 +26,8 @@ def test_levels_and_their_picture_cover_the_whole_range():
     values = np.array([0, 0.25, 1, 1.001], dtype=np.float32)
     assert levels(values).tolist() == [0, TOP // 2, TOP, TOP]
     image = np.array([[0, TOP], [GAP, 0]], dtype=np.uint8)
-    ends = {Role.SURFACE: QColor("#102030"), Role.ACCENT: QColor("#f0e0d0")}
-    painted = picture(image, lambda role, _: ends[role])
+    colours = {Role.SURFACE: QColor("#102030"), Role.ACCENT: QColor("#f0e0d0")}
+    painted = picture(image, lambda role, _: colours[role])
     image[:] = 0
     assert painted.pixelColor(0, 0) == QColor("#102030")
     assert painted.pixelColor(1, 0) == QColor("#f0e0d0")
@@ -53,13 +53,13 @@ def test_scaling_repeats_squares_and_the_mosaic_has_gaps():
     assert resize_levels(image, 3) is not None
     assert resize_levels(large, 1).tolist() == [[8]]
     heads = np.stack([np.full((2, 2), n, dtype=np.uint8) for n in range(6)]).reshape(3, 2, 2, 2)
-    whole = mosaic(heads, side=4, gap=1)
-    assert whole.shape == (14, 9)
-    assert whole[0, 0] == 0
-    assert whole[0, 5] == 1  # the second head of the first layer
-    assert whole[5, 0] == 2  # the first head of the second
-    assert (whole[4] == GAP).all()
-    assert (whole[:, 4] == GAP).all()
+    tiles = mosaic(heads, side=4, gap=1)
+    assert tiles.shape == (14, 9)
+    assert tiles[0, 0] == 0
+    assert tiles[0, 5] == 1  # the second head of the first layer
+    assert tiles[5, 0] == 2  # the first head of the second
+    assert (tiles[4] == GAP).all()
+    assert (tiles[:, 4] == GAP).all()
 
 
 def test_the_fewest_links_with_the_chosen_fraction_are_selected():

@@ -33,10 +33,10 @@ def arrive(page, explorer, wait, folder, text) -> None:
     wait(lambda: bool(explorer.asked) and explorer.asked[-1].text == text)
 
 
-def answer(page: ExplorePage, explorer, **what: object) -> None:
+def answer(page: ExplorePage, explorer, **fields: object) -> None:
     """Answer the newest question."""
     question = explorer.asked[-1]
-    explorer.answered.emit(Predicted(to=question.number, tokens=page.state.first.tokens, **what))
+    explorer.answered.emit(Predicted(to=question.number, tokens=page.state.first.tokens, **fields))
 
 
 def test_an_answer_is_marked_in_its_passage_if_there_is_one(page, home, explorer, wait):
@@ -51,18 +51,18 @@ def test_an_answer_is_marked_in_its_passage_if_there_is_one(page, home, explorer
     best = SpanPrediction(text="cat", start=start, end=start + 3, probability=0.7)
     other = SpanPrediction(text="the", start=0, end=3, probability=0.1)
     answer(page, explorer, task="question_answering", spans=(best, other), value=0.2)
-    shown = page.bench.docks["predictions"].panel.sides[0].views["question_answering"]
-    assert shown.verdict.full_text() == "cat · 70.0 %"
-    selections = shown.passage.extraSelections()
+    view = page.bench.docks["predictions"].panel.sides[0].views["question_answering"]
+    assert view.verdict.full_text() == "cat · 70.0 %"
+    selections = view.passage.extraSelections()
     assert [selection.cursor.selectedText() for selection in selections] == ["cat"]
-    assert [bar.label for bar in shown.bars.shown] == ["cat", "the", "no answer"]
+    assert [bar.label for bar in view.bars.shown] == ["cat", "the", "no answer"]
     assert_accessible(page)
     page.text.set_text("what sat")
     wait(lambda: explorer.asked[-1].text == "what sat")
     answer(page, explorer, task="question_answering", spans=(), value=0.9, answered=False)
-    assert shown.verdict.full_text() == "No answer in the passage · 90.0 %"
-    assert shown.passage.extraSelections() == []
-    assert shown.passage.toPlainText() == PASSAGE
+    assert view.verdict.full_text() == "No answer in the passage · 90.0 %"
+    assert view.passage.extraSelections() == []
+    assert view.passage.toPlainText() == PASSAGE
 
 
 TAGS = ("O", "B-person", "I-person", "B-place")
@@ -78,48 +78,48 @@ def span(text: str, label: str) -> SpanPrediction:
 
 @pytest.fixture
 def show(qtbot):
-    """`show(task, given, …)`: the view of a task with a prediction."""
+    """`show(task, entry, …)` returns the view of a task with a prediction."""
     views: dict[str, PredictionView] = {}
 
-    def shown(task: str, given: PredictionInput, **what: object) -> PredictionView:
+    def show_prediction(task: str, entry: PredictionInput, **fields: object) -> PredictionView:
         if task not in views:
             views[task] = view_class(task)()
             qtbot.addWidget(views[task])
             views[task].show()
-        views[task].show_prediction(Predicted(task=task, tokens=(), **what), given)
+        views[task].show_prediction(Predicted(task=task, tokens=(), **fields), entry)
         return views[task]
 
-    return shown
+    return show_prediction
 
 
 def test_spans_are_marked_in_the_text_and_tags_of_words_are_named(show, screen):
     spans = (span("Ada Lovelace", "person"), span("London", "place"))
-    shown = show("token_classification", PredictionInput(TYPED, None, TAGS), spans=spans)
-    assert shown.verdict.full_text() == "2 span(s)"
-    plain = shown.text.toPlainText().replace("\u202f", "|")
+    view = show("token_classification", PredictionInput(TYPED, None, TAGS), spans=spans)
+    assert view.verdict.full_text() == "2 span(s)"
+    plain = view.text.toPlainText().replace("\u202f", "|")
     assert plain == "😀 Ada Lovelace|person was born in London|place."
-    document, marked = shown.text.document(), {}
+    document, marked = view.text.document(), {}
     for position in range(document.characterCount() - 1):
         cursor = QTextCursor(document)
         cursor.setPosition(position)
         cursor.movePosition(QTextCursor.MoveOperation.Right, QTextCursor.MoveMode.KeepAnchor)
-        look = cursor.charFormat()
-        if look.fontUnderline():
-            colour = look.underlineColor().name()
+        char_format = cursor.charFormat()
+        if char_format.fontUnderline():
+            colour = char_format.underlineColor().name()
             marked[colour] = marked.get(colour, "") + cursor.selectedText()
     assert sorted(marked.values()) == ["Ada Lovelace", "London"]
-    assert [bar.label for bar in shown.bars.shown] == ["Ada Lovelace · person", "London · place"]
-    assert_accessible(shown)
-    screen(shown, "explore tags")
+    assert [bar.label for bar in view.bars.shown] == ["Ada Lovelace · person", "London · place"]
+    assert_accessible(view)
+    screen(view, "explore tags")
     show("token_classification", PredictionInput("a cat", None, TAGS), spans=(), truncated=True)
-    assert shown.verdict.full_text() == "No spans in this text"
-    assert shown.text.toPlainText() == "a cat"
-    assert "truncated" in shown.note.text()
+    assert view.verdict.full_text() == "No spans in this text"
+    assert view.text.toPlainText() == "a cat"
+    assert "truncated" in view.note.text()
     labels = ("ADP", "NOUN", "PROPN", "VERB")
     spans = (span("Ada", "PROPN"), span("born", "VERB"))
-    shown = show("token_classification", PredictionInput(TYPED, None, labels), spans=spans)
-    assert shown.verdict.full_text() == "2 word(s)"
-    assert "Ada\u202fPROPN" in shown.text.toPlainText()
+    view = show("token_classification", PredictionInput(TYPED, None, labels), spans=spans)
+    assert view.verdict.full_text() == "2 word(s)"
+    assert "Ada\u202fPROPN" in view.text.toPlainText()
 
 
 def ranked(*chances: tuple[str, float]) -> tuple[Prediction, ...]:
@@ -135,27 +135,27 @@ def test_each_label_has_its_own_threshold(show):
         ranked(("mat", 0.9), ("cat", 0.5), ("dog", 0.4)),
         PredictionInput("the cat sat"),
     )
-    shown = show("multi_label", entry, predictions=chances, predicted=("mat", "cat"))
-    assert shown.verdict.full_text() == "mat, cat"
-    assert [(bar.emphasised, bar.apart) for bar in shown.bars.shown] == [
+    view = show("multi_label", entry, predictions=chances, predicted=("mat", "cat"))
+    assert view.verdict.full_text() == "mat, cat"
+    assert [(bar.emphasised, bar.apart) for bar in view.bars.shown] == [
         (True, False), (True, False), (False, True),
     ]  # fmt: skip
-    assert_accessible(shown)
+    assert_accessible(view)
     show("multi_label", entry, predictions=ranked(("mat", 0.1)))
-    assert shown.verdict.full_text() == "No label reaches its threshold"
+    assert view.verdict.full_text() == "No label reaches its threshold"
 
 
 def test_a_number_is_shown_on_the_range_of_the_training_rows(show):
     entry = PredictionInput("the cat sat")
-    shown = show("regression", entry, value=3.14159, range=(0, 5))
-    assert shown.verdict.full_text() == "3.142"
-    assert shown.gauge.fraction == pytest.approx(0.628, abs=1e-3)
-    assert shown.gauge.accessibleDescription() == "3.142, between 0 and 5"
-    assert_accessible(shown)
+    view = show("regression", entry, value=3.14159, range=(0, 5))
+    assert view.verdict.full_text() == "3.142"
+    assert view.gauge.fraction == pytest.approx(0.628, abs=1e-3)
+    assert view.gauge.accessibleDescription() == "3.142, between 0 and 5"
+    assert_accessible(view)
     show("regression", entry, value=7, range=(0, 5))
-    assert shown.gauge.fraction == 1 and "Outside the range" in shown.note.text()
+    assert view.gauge.fraction == 1 and "Outside the range" in view.note.text()
     show("regression", entry, value=7)
-    assert shown.gauge.isHidden()
+    assert view.gauge.isHidden()
 
 
 def test_typed_choices_are_ranked(qtbot, page, home, explorer, wait):
@@ -163,21 +163,21 @@ def test_typed_choices_are_ranked(qtbot, page, home, explorer, wait):
     page.arrive(folder)
     page.text.set_text("the cat sat")
     wait(lambda: "multiple_choice" in page.bench.docks["predictions"].panel.sides[0].views)
-    shown = page.bench.docks["predictions"].panel.sides[0].views["multiple_choice"]
-    assert not explorer.of_kind("predict") and "two choices" in shown.note.text()
-    qtbot.keyClicks(shown.lines[0], "on the mat")
-    qtbot.keyClicks(shown.lines[3], "on a dog")
-    assert len(shown.lines) == 5, "a line was added"
+    view = page.bench.docks["predictions"].panel.sides[0].views["multiple_choice"]
+    assert not explorer.of_kind("predict") and "two choices" in view.note.text()
+    qtbot.keyClicks(view.lines[0], "on the mat")
+    qtbot.keyClicks(view.lines[3], "on a dog")
+    assert len(view.lines) == 5, "a line was added"
     wait(lambda: bool(explorer.of_kind("predict")))
     assert explorer.asked[-1].endings == ("on the mat", "on a dog")
     chances = ranked(("on a dog", 0.7), ("on the mat", 0.3))
     answer(page, explorer, task="multiple_choice", predictions=chances)
-    assert shown.verdict.full_text() == "on a dog · 70.0 %" and shown.bars.isVisible()
+    assert view.verdict.full_text() == "on a dog · 70.0 %" and view.bars.isVisible()
     assert_accessible(page)
-    shown.lines[3].clear()
-    qtbot.keyClicks(shown.lines[3], " ")
-    wait(shown.bars.isHidden)
-    assert "two choices" in shown.note.text()
+    view.lines[3].clear()
+    qtbot.keyClicks(view.lines[3], " ")
+    wait(view.bars.isHidden)
+    assert "two choices" in view.note.text()
 
 
 def test_the_choices_of_a_row_are_filled_in_and_can_be_edited(qtbot, page, home, explorer, wait):
@@ -187,12 +187,12 @@ def test_the_choices_of_a_row_are_filled_in_and_can_be_edited(qtbot, page, home,
     wait(lambda: bool(explorer.of_kind("predict")) and explorer.asked[-1].endings == many)
     chances = ranked(("on mat 1", 0.7), ("on mat 0", 0.3))
     answer(page, explorer, task="multiple_choice", predictions=chances)
-    shown = page.bench.docks["predictions"].panel.sides[0].views["multiple_choice"]
-    assert [line.text() for line in shown.lines] == list(many)
+    view = page.bench.docks["predictions"].panel.sides[0].views["multiple_choice"]
+    assert [line.text() for line in view.lines] == list(many)
     page.arrive({"model": folder, "text": "the cat sat", "choices": ("on a", "on the")})
     wait(lambda: explorer.asked[-1].endings == ("on a", "on the"))
-    assert [line.text() for line in shown.lines] == ["on a", "on the", "", "", ""]
-    qtbot.keyClicks(shown.lines[1], " mat")
+    assert [line.text() for line in view.lines] == ["on a", "on the", "", "", ""]
+    qtbot.keyClicks(view.lines[1], " mat")
     wait(lambda: explorer.asked[-1].endings == ("on a", "on the mat"))
 
 
@@ -238,20 +238,20 @@ def test_words_that_led_to_a_chosen_class_are_shown(page, home, explorer, wait, 
     question = explorer.of_kind("attribute")[-1]
     assert (question.label, question.text) == ("label 1", "the cat sat")
     explorer.compute(explorer.of_kind("predict")[-1])
-    shown = page.bench.docks["predictions"].panel.sides[0].deciding[CLASSES]
-    assert shown.choice.currentText() == "label 1"
-    last = explorer.compute(question)
-    assert shown.words.shown == tuple(tint_effects(last.words)) != ()
-    assert "the logit of “label 1” falls" in shown.note.text()
+    view = page.bench.docks["predictions"].panel.sides[0].deciding[CLASSES]
+    assert view.choice.currentText() == "label 1"
+    attributed = explorer.compute(question)
+    assert view.words.shown == tuple(tint_effects(attributed.words)) != ()
+    assert "the logit of “label 1” falls" in view.note.text()
     assert_accessible(page)
     screen(page, "explore words that decided")
-    shown.choice.setFocus()
-    QTest.keyClick(shown.choice, Qt.Key.Key_Down)
+    view.choice.setFocus()
+    QTest.keyClick(view.choice, Qt.Key.Key_Down)
     wait(lambda: explorer.of_kind("attribute")[-1].label == "label 2")
-    QTest.keyClick(shown.choice, Qt.Key.Key_Home)
-    assert shown.choice.shown_text() == "Nothing (not computed)"
+    QTest.keyClick(view.choice, Qt.Key.Key_Home)
+    assert view.choice.shown_text() == "Nothing (not computed)"
     assert page.state.label is None
-    assert shown.words.shown == ()
+    assert view.words.shown == ()
     count = len(explorer.of_kind("attribute"))
     page.text.set_text("a dog sat")
     wait(lambda: explorer.asked[-1].text == "a dog sat")
@@ -267,16 +267,16 @@ def test_words_arrive_in_parts_and_a_refusal_is_shown(page, home, explorer, wait
         WordEffect(text=w, segment=0, start=n, end=n + 1, effect=n) for n, w in enumerate("abc")
     ]
 
-    def send(*some: WordEffect, left: int | None) -> None:
+    def send(*part: WordEffect, start: int | None) -> None:
         to = explorer.of_kind("attribute")[-1].number
         fields = {"explained": Explained(label="label 1", score=1.0), "points": 3, "tokens": ()}
-        explorer.answered.emit(Attributed(to=to, words=some, done=len(some), next=left, **fields))
+        explorer.answered.emit(Attributed(to=to, words=part, done=len(part), next=start, **fields))
 
-    send(*words[:2], left=2)
+    send(*words[:2], start=2)
     assert state.words == tuple(words[:2])
     question = explorer.of_kind("attribute")[-1]
     assert (question.start, question.so_far) == (2, (0, 1))
-    send(*words, left=None)
+    send(*words, start=None)
     assert state.words == tuple(words) and state.is_complete
     page.text.set_text("a dog")
     wait(lambda: explorer.of_kind("attribute")[-1].text == "a dog")
@@ -298,8 +298,8 @@ def test_enter_on_a_result_explains_it(page, qtbot, home, workshop, explorer, wa
         other=["a dog sat", "the mat"],
     )
     mapping = predictions.info.mapping.model_copy(update={"pair": "other"})
-    facts = predictions.info.model_copy(update={"mapping": mapping})
-    Predictions(facts, predictions.table).write(tmp_path / "results" / "validation.parquet")
+    info = predictions.info.model_copy(update={"mapping": mapping})
+    Predictions(info, predictions.table).write(tmp_path / "results" / "validation.parquet")
     results = ResultsView(workshop, ResultsSource(tmp_path / "results", lambda _: folder, None))
     qtbot.addWidget(results)
     results.show()
@@ -312,6 +312,6 @@ def test_enter_on_a_result_explains_it(page, qtbot, home, workshop, explorer, wa
     assert (question.text, question.pair) == ("the cat sat", "a dog sat")
     explorer.compute(explorer.of_kind("predict")[-1])
     explorer.compute(question)
-    shown = page.bench.docks["predictions"].panel.sides[0].deciding["pair_classification"]
-    assert shown.choice.currentText() == "label 2"
-    assert [word.text for word in shown.words.shown] == ["the", "cat", "sat", "a", "dog", "sat"]
+    view = page.bench.docks["predictions"].panel.sides[0].deciding["pair_classification"]
+    assert view.choice.currentText() == "label 2"
+    assert [word.text for word in view.words.shown] == ["the", "cat", "sat", "a", "dog", "sat"]

@@ -1,9 +1,9 @@
-"""The parts of an attention score are named if distances between tokens add to it."""
+"""The parts of an attention score are named if relative positions add to it."""
 
 from app.pages.explore.panels.attention.pair import score_text
 from engine.messages.explore.attention import QueryKeyShown, ScorePart
 
-SHOWN = QueryKeyShown(
+ANSWER = QueryKeyShown(
     to=1,
     layer=0,
     head=0,
@@ -24,9 +24,9 @@ SHOWN = QueryKeyShown(
 
 
 def test_the_parts_of_a_score_are_named_and_summed():
-    text = score_text(SHOWN)
+    text = score_text(ANSWER)
     positions = [text.index(n) for n in ("content–content", "content–position", "position–content")]
     assert positions == sorted(positions)
     assert "rank 1 of 2" in text and "products" not in text
-    text = score_text(SHOWN.model_copy(update={"parts": ()}))
+    text = score_text(ANSWER.model_copy(update={"parts": ()}))
     assert text.startswith("The products sum to the attention score")

@@ -19,10 +19,10 @@ def page(make_page, model):
 
 
 @pytest.fixture
-def answered(explorer, wait):
-    """Answer until all rows are known; returns the questions."""
+def answer_all(explorer, wait):
+    """`answer_all(state)` answers until all rows are known; returns the questions."""
 
-    def answered(state) -> list:
+    def answer_all(state) -> list:
         questions = explorer.of_kind("score_templates")[-1:]
         explorer.compute(questions[-1])
         while not state.is_complete:
@@ -30,7 +30,7 @@ def answered(explorer, wait):
             explorer.compute(questions[-1])
         return questions
 
-    return answered
+    return answer_all
 
 
 def type_text(qtbot, field, text: str) -> None:
@@ -39,7 +39,7 @@ def type_text(qtbot, field, text: str) -> None:
     qtbot.keyClicks(field, text)
 
 
-def test_templates_are_scored_and_averaged(page, explorer, wait, qtbot, answered):
+def test_templates_are_scored_and_averaged(page, explorer, wait, qtbot, answer_all):
     """Four actions: the panel, templates, fillers, targets."""
     view, state = page.bench.docks["templates"].panel, page.bench.docks["templates"].panel._state
     page.bench.show_panel("templates")  # 1
@@ -51,7 +51,7 @@ def test_templates_are_scored_and_averaged(page, explorer, wait, qtbot, answered
     type_text(qtbot, view.targets, "cat, dogs")  # 4
     QTest.keyClick(view.targets, Qt.Key.Key_Return)
     wait(lambda: explorer.of_kind("score_templates")[-1].targets == ("cat", "dogs"))
-    questions = answered(state)
+    questions = answer_all(state)
     assert [question.start for question in questions] == [0, 4] and len(state.rows) == 6
     assert tuple(column.title for column in view.grid.rows.columns) == ("Filler", "cat", "dogs")
     assert [row[0] for row in view.grid.rows.rows] == ["mat", "unhappy", "dog"]
@@ -73,11 +73,11 @@ def test_templates_are_scored_and_averaged(page, explorer, wait, qtbot, answered
     assert b"unhappy" in picture and b"dogs" in picture
 
 
-def test_the_reason_for_missing_scores_is_shown(page, explorer, wait, qtbot, answered):
+def test_the_reason_for_missing_scores_is_shown(page, explorer, wait, qtbot, answer_all):
     view, state = page.bench.docks["templates"].panel, page.bench.docks["templates"].panel._state
     page.bench.show_panel("templates")
     wait(lambda: bool(explorer.of_kind("score_templates")))
-    answered(state)
+    answer_all(state)
     assert "The filler is not in the vocabulary. (“nurse”, “engineer”, “" in view.note.text()
     assert {cell for row in view.grid.rows.rows for cell in row[1:]} == {"–"}
     view.templates.setPlainText("no slot")
@@ -89,7 +89,7 @@ def test_the_reason_for_missing_scores_is_shown(page, explorer, wait, qtbot, ans
     wait(lambda: "Type a template" in view.note.text())
 
 
-def test_an_answer_to_other_words_is_not_shown(page, explorer, wait, answered):
+def test_an_outdated_answer_is_not_shown(page, explorer, wait, answer_all):
     view, state = page.bench.docks["templates"].panel, page.bench.docks["templates"].panel._state
     page.bench.show_panel("templates")
     wait(lambda: bool(explorer.of_kind("score_templates")))
@@ -98,7 +98,7 @@ def test_an_answer_to_other_words_is_not_shown(page, explorer, wait, answered):
     view.targets.returnPressed.emit()
     explorer.compute(first)
     assert not state.rows
-    answered(state)
+    answer_all(state)
     assert len(state.rows[0].targets) == 1
     page.state.switch_head(0, 0)
     wait(lambda: explorer.of_kind("score_templates")[-1].heads_off == ((0, 0),))

@@ -10,7 +10,7 @@ from app.pages.explore.panels.texts.view import LABEL, LOSS, PREDICTION, TEXT, m
 from engine.config.dataset import Mapping, Reading, Split
 from engine.data.datasets.importing import import_dataset
 from tests.app.accessible import assert_accessible
-from tests.app.alt_keys import mnemonics as keys_in_sight
+from tests.app.alt_keys import mnemonics
 
 ROWS = (
     *(("the cat sat", "label 0"), ("a dog", "label 1"), ("on the mat .", "label 2")),
@@ -52,7 +52,7 @@ def test_texts_of_a_data_set_are_sorted_by_their_loss(stored, page, view, wait, 
     view.source.setFocus()  # 1 is the panel
     QTest.keyClick(view.source, Qt.Key.Key_Down)  # 2
     wait(lambda: len(view.rows.order) == 4)
-    assert view.part.currentText() == "test (4)", "without validation rows the last part"
+    assert view.part.currentText() == "test (4)", "the last split, without validation rows"
     assert page.state.chosen.count == 4
     view.part.setFocus()  # 3
     QTest.keyClick(view.part, Qt.Key.Key_Up)
@@ -99,7 +99,7 @@ def test_typed_texts_have_labels_after_a_tab_and_stay_selected(page, view, wait,
     chosen = [view.rows.order[i.row()] for i in view.table.selectionModel().selectedRows()]
     assert chosen == [2] and page.state.chosen.texts.rows == (2,)
     page.state.switch_head(0, 0)
-    assert not view._state.scores, "a head that is off changes the numbers"
+    assert not view._state.scores, "switching a head off changes the scores"
 
 
 def test_scoring_is_cancelled_resumed_and_refused(page, view, workers, wait, qtbot):
@@ -140,5 +140,5 @@ def test_all_controls_over_texts_have_different_keys(page, view, wait):
     for panel in ("texts", "heads", "difference", "map"):
         page.bench.show_panel(panel)
         wait(lambda panel=panel: page.bench.is_visible(panel))
-        keys = [key for key, _ in keys_in_sight(page)]
-        assert len(set(keys)) == len(keys), (panel, sorted(keys_in_sight(page)))
+        keys = [key for key, _ in mnemonics(page)]
+        assert len(set(keys)) == len(keys), (panel, sorted(mnemonics(page)))

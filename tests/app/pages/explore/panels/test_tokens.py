@@ -74,8 +74,8 @@ def test_the_three_steps_are_shown(view, state, explore, wait, settle):
     settle()
     assert view.flow.normalised.toPlainText() == "the  cat, unhappy"
     assert view.flow.words.toPlainText() == "the  |  cat  |  ,  |  unhappy"
-    shown = [token.text for token in view.flow.token_rows[0].shown]
-    assert shown == ["[CLS]", "the", "cat", "[UNK]", "un", "##happy", "[SEP]"]
+    tokens = [token.text for token in view.flow.token_rows[0].shown]
+    assert tokens == ["[CLS]", "the", "cat", "[UNK]", "un", "##happy", "[SEP]"]
     assert "longest tokens" in view.flow.helps[2].text()
     assert "4 word(s) · 7 token(s)" in view.flow.count.text()
 
@@ -104,13 +104,13 @@ def test_without_position_embeddings_positions_are_indices(view, state, explore,
         names, tips = zip(*((c.title, c.meaning) for c in rows.columns), strict=True)
         assert names[4:] == (*(f"‖{table}‖" for table in tables), "‖sum‖", "‖input‖")
         assert "no position embeddings" in tips[3]
-        drawn = make_figure(view.tables[0].rows, state, 0)
-        assert not QImage.fromData(figure.png(drawn)).isNull()
-        assert len(drawn.table().header) == 4 + len(tables) + 2
+        saved = make_figure(view.tables[0].rows, state, 0)
+        assert not QImage.fromData(figure.png(saved)).isNull()
+        assert len(saved.table().header) == 4 + len(tables) + 2
         state.queries[0].is_waiting = True  # so that a second answer is accepted
 
 
-def test_texts_are_as_tall_as_their_lines_and_shown_whole(view, settle, qapp):
+def test_texts_are_as_tall_as_their_lines_up_to_three(view, settle, qapp):
     settle()
     lines = []
     for width in (1100, 330, 1100):
@@ -120,16 +120,16 @@ def test_texts_are_as_tall_as_their_lines_and_shown_whole(view, settle, qapp):
         qapp.processEvents()
         lines.append(view.flow.normalised.height())
     assert lines[0] == lines[2] < lines[1]
-    shown = view.flow.words
-    shown.setFixedWidth(200)
+    box = view.flow.words
+    box.setFixedWidth(200)
     for count, scrolled in ((1, 0), (2, 0), (3, 0), (4, 1), (9, 6)):
-        shown.show_lines(["the"] * (count - 1) + ["cat" * 6])
+        box.show_lines(["the"] * (count - 1) + ["cat" * 6])
         qapp.processEvents()
-        assert not shown.horizontalScrollBar().isVisible()
-        assert shown.verticalScrollBar().maximum() == scrolled
-        blocks = [shown.document().findBlockByNumber(number) for number in range(min(count, 3))]
+        assert not box.horizontalScrollBar().isVisible()
+        assert box.verticalScrollBar().maximum() == scrolled
+        blocks = [box.document().findBlockByNumber(number) for number in range(min(count, 3))]
         lines = sum(block.layout().boundingRect().height() for block in blocks)
-        assert 0 <= shown.viewport().height() - lines <= 2
+        assert 0 <= box.viewport().height() - lines <= 2
 
 
 def test_a_pair_has_two_segments(view, explore, wait, answer, state):
@@ -162,7 +162,7 @@ def test_unknown_words_are_named_and_the_truncated_rest_is_quoted(view, explore,
     assert len(view.tables[0].rows.rows) == 32
 
 
-def test_picking_and_pointing_go_both_ways(qtbot, view, explore):
+def test_picking_and_hovering_work_both_ways(qtbot, view, explore):
     table = view.tables[0]
     explore.pick(3)
     assert table.currentIndex().row() == 3
@@ -214,9 +214,9 @@ def test_a_refusal_is_shown(view, explorer, settle):
 
 def test_the_figure_has_every_number(qapp, view, state, answer):
     assert make_figure(view.tables[0].rows, state, 0) is None
-    answered = answer()
+    result = answer()
     saved = make_figure(view.tables[0].rows, state, 0)
-    columns = [*(a.norms for a in answered.addends), answered.sums, answered.outcome]
+    columns = [*(a.norms for a in result.addends), result.sums, result.outcome]
     expected = np.array(columns, np.float32).T
     assert np.array_equal(np.load(io.BytesIO(figure.npy(saved.array))), expected)
     table = saved.table()
@@ -228,4 +228,4 @@ def test_the_figure_has_every_number(qapp, view, state, answer):
     assert "Model: tiny." in saved.caption and "“the cat sat”" in saved.caption
     assert not QImage.fromData(figure.png(saved)).isNull()
     drawing = figure.svg(saved).decode()
-    assert f"{answered.sums[2]:.3f}" in drawing
+    assert f"{result.sums[2]:.3f}" in drawing

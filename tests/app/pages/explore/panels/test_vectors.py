@@ -39,10 +39,10 @@ def test_a_word_is_compared_between_texts(page, explorer, wait, qtbot):
     view.layers.setFocus()
     view.layers.selectRow(1)  # 4
     assert "at layer 1" in view.title.full_text()
-    shown = answer.layers[1]
-    assert view.matrix.rows.rows[1][1] == f"{shown.cosines[1][0]:.3f}"
+    layer = answer.layers[1]
+    assert view.matrix.rows.rows[1][1] == f"{layer.cosines[1][0]:.3f}"
     assert view.layers.rows.rows[1][1:4] == tuple(
-        f"{value:.3f}" for value in (shown.mean, shown.random, shown.mean - shown.random)
+        f"{value:.3f}" for value in (layer.mean, layer.random, layer.mean - layer.random)
     )
     assert_accessible(view)
     figure = make_figure(view._state)
@@ -63,9 +63,9 @@ def compare_words(page, explorer, wait):
     return view
 
 
-def choose(view, what: str) -> None:
+def choose(view, key: str) -> None:
     view.view_choice.setFocus()
-    while view.view_choice.currentData() != what:
+    while view.view_choice.currentData() != key:
         QTest.keyClick(view.view_choice, Qt.Key.Key_Down)
 
 
@@ -96,7 +96,7 @@ def test_nearest_tokens_of_a_word_are_listed(page, explorer, wait):
     assert_accessible(view)
 
 
-def test_nearest_words_of_chosen_texts_listed(page, choose_texts, explorer, workers, wait, qtbot):
+def test_nearest_words_in_texts_are_listed(page, choose_texts, explorer, workers, wait, qtbot):
     """Four actions: the texts, the word, Nearest in texts, Find; its size is shown first."""
     choose_texts(page, "a dog sat", "the mat", "the cat sat on the mat")
     view = compare_words(page, explorer, wait)
@@ -106,16 +106,16 @@ def test_nearest_words_of_chosen_texts_listed(page, choose_texts, explorer, work
     wait(lambda: view._state.near_words is not None and not view._state.work.is_running)
     assert workers.asked[-1].kind == "find_words" and view._state.near_words.vectors == 11
     rows = view.near_words.rows.rows
-    assert len(rows) == 10, "the word itself is left out"
+    assert len(rows) == 10, "the word itself is excluded"
     cosines = [float(row[2]) for row in rows]
     assert cosines == sorted(cosines, reverse=True)
     assert "Of 11 word(s) of" in view.note.text()
     figure = make_figure(view._state)
     assert figure.table().rows[0][1] == rows[0][0] and "Among the words of" in figure.caption
     view.near_words.setFocus()
-    first = next(n for n, row in enumerate(rows) if row[1] == "1")
-    view.near_words.selectRow(first)
-    point = view.near_words.visualRect(view.near_words.model().index(first, 0)).center()
+    index = next(n for n, row in enumerate(rows) if row[1] == "1")
+    view.near_words.selectRow(index)
+    point = view.near_words.visualRect(view.near_words.model().index(index, 0)).center()
     view.layers.selectRow(0)
     assert "Find again" in view.note.text() and make_figure(view._state) is None
     qtbot.mouseDClick(view.near_words.viewport(), Qt.MouseButton.LeftButton, pos=point)

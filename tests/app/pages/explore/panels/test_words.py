@@ -54,34 +54,34 @@ def strip(area: StripArea) -> Strip:
     return area.strip
 
 
-def read(explore, wait, *texts: str) -> None:
+def set_texts(explore, wait, *texts: str) -> None:
     explore.set_texts(*texts)
     wait(lambda: explore.is_settled)
 
 
-def middle(strip, number: int):
+def center(strip, number: int):
     return strip.boxes[number].center().toPoint()
 
 
-def shown(view: WordsView) -> list[list[str]]:
+def bar_labels(view: WordsView) -> list[list[str]]:
     """The labels of every visible card."""
     cards = [card for card in view.predictions.cards if not card.isHidden()]
     return [[bar.label for bar in card.bars.shown] for card in cards]
 
 
 def test_a_double_click_masks_the_word_and_asks(qtbot, view, state, strip, explore, explorer):
-    qtbot.mouseDClick(strip, Qt.MouseButton.LeftButton, pos=middle(strip, 2))
+    qtbot.mouseDClick(strip, Qt.MouseButton.LeftButton, pos=center(strip, 2))
     question = explorer.asked[-1]
     assert (question.kind, question.text, question.masked) == ("fill_mask", "the cat sat", (2,))
     explorer.fill(question, "dog", "cat", "mat")
-    assert shown(view) == [["dog", "cat", "mat"]]
+    assert bar_labels(view) == [["dog", "cat", "mat"]]
     assert "“cat”" in view.predictions.cards[0].head.full_text()
     assert "rank 2" in view.predictions.cards[0].verdict.full_text()
     assert state.positions()[0].rank == 2
     assert state.positions()[0].actual == LabelProbability(label="cat", probability=0.01)
-    qtbot.mouseDClick(strip, Qt.MouseButton.LeftButton, pos=middle(strip, 2))
+    qtbot.mouseDClick(strip, Qt.MouseButton.LeftButton, pos=center(strip, 2))
     assert explore.first.masked == ()
-    assert shown(view) == [["dog", "cat", "mat"]] or view.predictions.stack.currentIndex() == 1
+    assert bar_labels(view) == [["dog", "cat", "mat"]] or view.predictions.stack.currentIndex() == 1
 
 
 def test_words_are_masked_with_the_keyboard(qtbot, view, strip, explore, explorer):
@@ -98,7 +98,7 @@ def test_words_are_masked_with_the_keyboard(qtbot, view, strip, explore, explore
 
 
 def test_up_and_down_move_between_rows(qtbot, strip, explore, wait):
-    read(explore, wait, "the cat sat on the mat the dog sat on the cat")
+    set_texts(explore, wait, "the cat sat on the mat the dog sat on the cat")
     strip.window().resize(260, 200)
     wait(lambda: strip.boxes[-1].top() > strip.boxes[0].top())
     explore.pick(0)
@@ -126,15 +126,15 @@ def test_a_late_answer_is_not_drawn(view, explore, explorer):
     explore.toggle_mask(1)
     early, late = explorer.asked
     explorer.fill(early, "old")
-    assert all("old" not in labels for labels in shown(view))
+    assert all("old" not in labels for labels in bar_labels(view))
     explorer.fill(late, "new")
-    assert shown(view) == [["new", "the"], ["new", "cat"]]
+    assert bar_labels(view) == [["new", "the"], ["new", "cat"]]
 
 
 def test_a_typed_mask_is_predicted(view, explore, explorer, wait):
-    read(explore, wait, "the [MASK] sat")
+    set_texts(explore, wait, "the [MASK] sat")
     explorer.fill(explorer.asked[-1], "cat")
-    assert shown(view) == [["cat"]]
+    assert bar_labels(view) == [["cat"]]
     assert view.predictions.cards[0].head.full_text() == "[MASK]"
 
 
@@ -166,9 +166,9 @@ def test_a_refusal_is_shown_as_plain_text(view, explore, explorer):
 
 
 def test_masks_without_a_card_are_counted(view, explore, explorer, wait):
-    read(explore, wait, "[MASK] " * (MAX_POSITIONS + 5))
+    set_texts(explore, wait, "[MASK] " * (MAX_POSITIONS + 5))
     explorer.fill(explorer.asked[-1], "cat")
-    assert len(shown(view)) == MAX_POSITIONS
+    assert len(bar_labels(view)) == MAX_POSITIONS
     assert f"{MAX_POSITIONS} of {MAX_POSITIONS + 5}" in view.predictions.note.full_text()
 
 
@@ -198,7 +198,7 @@ def test_the_strip_is_accessible_and_paints_strange_texts_literally(strip, explo
             assert (letter in joined) == (letter in text)
 
 
-def test_a_causal_model_is_said_to_predict_from_the_left(view, explore, explorer):
+def test_the_note_names_a_causal_model(view, explore, explorer):
     explore.toggle_mask(2)
     explore.toggle_mask(3)
     explorer.fill(explorer.asked[-1], "dog", causal=True)
@@ -221,8 +221,8 @@ def test_a_saved_figure_is_exact(view, explore, explorer):
     explore.toggle_mask(2)
     question = explorer.of_kind("fill_mask")[-1].model_copy(update={"exact": False})
     view.predictions.state.fills[0]._question = question
-    quick = explorer.fill(question, "dog").model_copy(update={"computed": "bfloat16"})
-    view.predictions.state.fills[0].answer = quick
+    fast = explorer.fill(question, "dog").model_copy(update={"computed": "bfloat16"})
+    view.predictions.state.fills[0].answer = fast
     assert view.figure() is None, "a fast answer is not saved"
     exact = explorer.of_kind("fill_mask")[-1]
     assert exact.exact and exact.number > question.number
@@ -261,8 +261,8 @@ def csv_rows(figure) -> list[list[str]]:
     return [line.split(",") for line in figures.csv_text(figure.table()).splitlines()]
 
 
-def test_own_words_are_scored_as_a_whole_and_ranked(qtbot, view, explore, explorer, wait):
-    read(explore, wait, "the unhappy cat")
+def test_typed_words_are_scored_and_ranked(qtbot, view, explore, explorer, wait):
+    set_texts(explore, wait, "the unhappy cat")
     explore.toggle_mask(2)
     view.show_part(CANDIDATES)
     assert explorer.of_kind("score_candidates") == [], "there are no words yet"
@@ -271,28 +271,28 @@ def test_own_words_are_scored_as_a_whole_and_ranked(qtbot, view, explore, explor
     question = explorer.of_kind("score_candidates")[-1]
     assert (question.first, question.last) == (2, 3)
     assert question.candidates == ("dog", "cats", "unhappys", "qqq")
-    known = {candidate.text: candidate for candidate in explorer.compute(question).candidates}
-    shown = rows(view.candidates.own)
-    order = sorted(("dog", "cats", "unhappys"), key=lambda word: -known[word].log_probability)
-    assert [row[0].split(" ")[0] for row in shown] == [*order, "qqq:"]
-    assert any(row[0] == "unhappys = un ##happy ##s" for row in shown)
-    for row, word in zip(shown, order, strict=False):
-        assert row[2] == decimal(known[word].log_probability, 2)
-    assert "Not in the vocabulary" in shown[-1][0]
+    scored = {candidate.text: candidate for candidate in explorer.compute(question).candidates}
+    cells = rows(view.candidates.own)
+    order = sorted(("dog", "cats", "unhappys"), key=lambda word: -scored[word].log_probability)
+    assert [row[0].split(" ")[0] for row in cells] == [*order, "qqq:"]
+    assert any(row[0] == "unhappys = un ##happy ##s" for row in cells)
+    for row, word in zip(cells, order, strict=False):
+        assert row[2] == decimal(scored[word].log_probability, 2)
+    assert "Not in the vocabulary" in cells[-1][0]
     assert len(csv_rows(view.figure())) == 4
 
 
 def test_a_search_runs_on_request_or_automatically(view, explore, explorer, wait):
-    read(explore, wait, "the unhappy cat")
+    set_texts(explore, wait, "the unhappy cat")
     explore.toggle_mask(2)
     view.show_part(CANDIDATES)
     assert explorer.of_kind("find_candidates") == []
     view.candidates.run.click()
     (question,) = explorer.of_kind("find_candidates")
     answer = explorer.compute(question)
-    shown = rows(view.candidates.best)
-    assert [row[0] for row in shown[:-1]] == [" ".join(c.tokens) for c in answer.candidates]
-    assert shown[-1][0] == "typed: un ##happy"
+    cells = rows(view.candidates.best)
+    assert [row[0] for row in cells[:-1]] == [" ".join(c.tokens) for c in answer.candidates]
+    assert cells[-1][0] == "typed: un ##happy"
     explore.toggle_mask(4)
     assert len(explorer.of_kind("find_candidates")) == 1, "another text needs another click"
     view.candidates.automatic.setChecked(True)
@@ -301,7 +301,7 @@ def test_a_search_runs_on_request_or_automatically(view, explore, explorer, wait
 
 
 def test_adjacent_typed_masks_are_one_gap(state, explore, wait):
-    read(explore, wait, "the [MASK] [MASK] sat [MASK]")
+    set_texts(explore, wait, "the [MASK] [MASK] sat [MASK]")
     assert state.gap() == (2, 3)
     explore.pick(5)
     assert state.gap() == (5, 5)
@@ -336,7 +336,7 @@ def test_every_layer_has_a_prediction_and_a_click_selects_a_token(qtbot, view, e
 
 def test_scores_arrive_in_parts_and_can_be_stopped(view, explore, explorer, monkeypatch, wait):
     monkeypatch.setattr(token_scores, "SLICE", 7)  # one token at a time
-    read(explore, wait, "the cat sat on")
+    set_texts(explore, wait, "the cat sat on")
     view.show_part(PERPLEXITY)
     assert explorer.of_kind("score_tokens") == []
     view.pseudo_perplexity.run.click()
@@ -362,9 +362,9 @@ def test_scores_arrive_in_parts_and_can_be_stopped(view, explore, explorer, monk
         ]
     assert not view.pseudo_perplexity.run.isEnabled()
     explore.toggle_mask(2)
-    assert len(explorer.of_kind("score_tokens")) == 4, "what is hidden changes nothing here"
-    written = [float(row[2]) for row in csv_rows(view.figure())[1:]]
-    assert written == pytest.approx([score.log_probability for score in scores], rel=1e-8)
+    assert len(explorer.of_kind("score_tokens")) == 4, "masks do not change these scores"
+    values = [float(row[2]) for row in csv_rows(view.figure())[1:]]
+    assert values == pytest.approx([score.log_probability for score in scores], rel=1e-8)
 
 
 def test_a_click_selects_a_token_while_others_wait(qtbot, view, explore, explorer, wait):
@@ -376,21 +376,21 @@ def test_a_click_selects_a_token_while_others_wait(qtbot, view, explore, explore
     assert explore.picked == 2
     view.pseudo_perplexity.table.selectRow(2)
     assert explore.picked == 3
-    read(explore, wait, "the dog")
+    set_texts(explore, wait, "the dog")
     assert view.pseudo_perplexity.summary.text() == "Not computed"
     assert len(explorer.of_kind("score_tokens")) == 1
     view.pseudo_perplexity.automatic.setChecked(True)
     explorer.compute(explorer.of_kind("score_tokens")[-1])
-    read(explore, wait, "the cat")
+    set_texts(explore, wait, "the cat")
     assert explorer.of_kind("score_tokens")[-1].text == "the cat"
     view.show_part(PREDICTIONS)
-    read(explore, wait, "the mat")
-    assert explorer.of_kind("score_tokens")[-1].text == "the cat", "it is not seen"
+    set_texts(explore, wait, "the mat")
+    assert explorer.of_kind("score_tokens")[-1].text == "the cat", "the part is hidden"
 
 
 def test_the_next_sentence_is_predicted_for_two_texts(view, explore, explorer, other, wait):
     assert view.next_sentences.isHidden()
-    read(explore, wait, "the cat sat", "on the mat")
+    set_texts(explore, wait, "the cat sat", "on the mat")
     assert "no next-sentence" in view.next_sentences.labels[0].text()
     assert explorer.of_kind("predict_next_sentence") == []
     explore.choose_model(other)
@@ -409,39 +409,39 @@ def test_two_models_are_compared_in_every_part(view, explore, explorer, other, w
         explorer.compute(explorer.of_kind("fill_mask")[done])
         done += 1
     assert done <= 5
-    whole = {"top": 100, "number": 9_999}
+    full = {"top": 100, "number": 9_999}
     first, second = (
-        explorer.compute(q.model_copy(update=whole)) for q in explorer.of_kind("fill_mask")[:2]
+        explorer.compute(q.model_copy(update=full)) for q in explorer.of_kind("fill_mask")[:2]
     )
     card = view.predictions.cards[0]
     assert card.bars.accessibleName() == "Predictions of two models"
-    known = [{p.label: p.probability for p in a.predictions[0].ranked} for a in (first, second)]
-    assert len(known[0]) == len(WORDS)
+    by_model = [{p.label: p.probability for p in a.predictions[0].ranked} for a in (first, second)]
+    assert len(by_model[0]) == len(WORDS)
     for bar in card.bars.shown:
-        assert (bar.probability, bar.second) == (known[0][bar.label], known[1][bar.label])
-    best = max(max(k.values()) for k in known)
-    first = card.bars.shown[0]
-    assert max(first.probability, first.second) == best
-    assert f"{first.label} {percentage(first.probability)}" in card.bars.accessibleDescription()
-    assert first.difference in card.bars.accessibleDescription()
+        assert (bar.probability, bar.second) == (by_model[0][bar.label], by_model[1][bar.label])
+    best = max(max(k.values()) for k in by_model)
+    bar = card.bars.shown[0]
+    assert max(bar.probability, bar.second) == best
+    assert f"{bar.label} {percentage(bar.probability)}" in card.bars.accessibleDescription()
+    assert bar.difference in card.bars.accessibleDescription()
     view.show_part(PERPLEXITY)
     view.pseudo_perplexity.run.click()
     ours, theirs = (explorer.compute(q) for q in explorer.of_kind("score_tokens")[-2:])
-    shown = rows(view.pseudo_perplexity.table)
-    apart = theirs.scores[0].log_probability - ours.scores[0].log_probability
-    assert shown[0][-1].lstrip("+−±") == decimal(abs(apart), 2)
+    cells = rows(view.pseudo_perplexity.table)
+    difference = theirs.scores[0].log_probability - ours.scores[0].log_probability
+    assert cells[0][-1].lstrip("+−±") == decimal(abs(difference), 2)
     assert view.pseudo_perplexity.summary.text().count("Pseudo-perplexity") == 2
     view.show_part(LENS)
     assert [grid.isHidden() for grid in view.lens.grids] == [False, False]
-    for one in explorer.of_kind("apply_lens")[-2:]:
-        explorer.compute(one)
+    for question in explorer.of_kind("apply_lens")[-2:]:
+        explorer.compute(question)
     assert view.lens.grids[1].applied.positions == (2,)
     view.show_part(CANDIDATES)
     view.candidates.typed.setText("dog")
     view.candidates._on_typed()
     questions = explorer.of_kind("score_candidates")[-2:]
-    both = [explorer.compute(q).candidates[0].log_probability for q in questions]
-    assert rows(view.candidates.own)[0][-1].lstrip("+−±") == decimal(abs(both[1] - both[0]), 2)
+    scores = [explorer.compute(q).candidates[0].log_probability for q in questions]
+    assert rows(view.candidates.own)[0][-1].lstrip("+−±") == decimal(abs(scores[1] - scores[0]), 2)
 
 
 def test_only_the_visible_part_asks(view, explore, explorer):
