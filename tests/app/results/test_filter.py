@@ -27,13 +27,13 @@ from engine.results.conditions import (
 )
 from engine.results.predictions import Predictions
 from tests.app.accessible import assert_accessible
-from tests.engine.results.made import classified, tagged
+from tests.engine.results.rows import class_rows, tag_rows
 
 Open = Callable[[Predictions], FilterBar]
-CLASSIFIED = classified(
+CLASSIFIED = class_rows(
     ["good", "good", "bad"], ["good", "bad", "bad"], text=["fine", "so so", "dull"]
 )
-TAGGED = tagged([("Ann met Bob", "B-PER O B-PER", "B-PER O O")])
+TAGGED = tag_rows([("Ann met Bob", "B-PER O B-PER", "B-PER O O")])
 
 
 @pytest.fixture

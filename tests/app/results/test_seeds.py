@@ -18,7 +18,7 @@ from engine.results.store import predictions_file
 from engine.runs.folder import RunFolder
 from tests.app.results.test_view import GOLD, PREDICTED, TEXTS, open_results, results_source
 from tests.engine.cli.test_results import write_seeds
-from tests.engine.results.made import classified
+from tests.engine.results.rows import class_rows
 from tests.engine.training import small
 
 FIRST_SCORES, SECOND_SCORES = {1: 0.70, 2: 0.72, 3: 0.71}, {1: 0.74, 2: 0.76, 3: 0.76}
@@ -48,7 +48,7 @@ def runs(studio, tmp_path) -> Runs:
                 record_folder(session, RunFolder(folder), RunFolder(folder).job())
                 runs[name, seed] = folder
     for name, predicted in (("first", GOLD), ("second", PREDICTED)):
-        predictions = classified(GOLD, predicted, text=TEXTS)
+        predictions = class_rows(GOLD, predicted, text=TEXTS)
         predictions.write(predictions_file(runs[name, 1] / "results", "validation"))
     return runs
 
@@ -80,7 +80,7 @@ def test_a_comparison_states_the_claim_over_seeds(studio, runs, qtbot, tmp_path,
 
 def test_the_mean_over_seeds_is_shown_below_the_score(studio, runs, qtbot):
     for seed, accuracy in {1: 0.5, 2: 0.7, 3: 0.6}.items():
-        predictions = classified(GOLD, PREDICTED, text=TEXTS)
+        predictions = class_rows(GOLD, PREDICTED, text=TEXTS)
         info = predictions.info.model_copy(update={"metrics": {"accuracy": accuracy}, "step": seed})
         Predictions(info, predictions.table).write(
             predictions_file(runs["first", seed] / "results", "validation")
@@ -96,7 +96,7 @@ def test_the_mean_over_seeds_is_shown_below_the_score(studio, runs, qtbot):
 
 
 def test_runs_with_equal_settings_are_compared_by_rows_only(studio, runs, qtbot):
-    predictions = classified(GOLD, PREDICTED, text=TEXTS)
+    predictions = class_rows(GOLD, PREDICTED, text=TEXTS)
     predictions.write(predictions_file(runs["first", 2] / "results", "validation"))
     card = compare(studio, qtbot, runs["first", 2], runs["first", 1]).comparison
     assert card.claim.isVisible()
@@ -117,7 +117,7 @@ def test_results_over_the_same_part_come_first_and_own_parts_are_excluded(studio
     """Corrected data have another fingerprint; the same part still comes before other parts."""
     shown = runs["second", 1] / "results"
     info = read_predictions(predictions_file(shown, "validation")).info
-    predictions = classified(GOLD, GOLD, text=TEXTS)
+    predictions = class_rows(GOLD, GOLD, text=TEXTS)
     for folder, part, fingerprint in (
         (shown, "test", info.fingerprint),
         (runs["first", 1] / "results", "validation", info.fingerprint),
@@ -137,7 +137,7 @@ def test_results_over_the_same_part_come_first_and_own_parts_are_excluded(studio
 
 def test_the_same_training_on_an_earlier_version_is_compared_automatically(studio, qtbot, tmp_path):
     job = small.classifying(tmp_path, epochs=1)
-    predictions = classified(GOLD, PREDICTED, text=TEXTS)
+    predictions = class_rows(GOLD, PREDICTED, text=TEXTS)
     version_runs = []
     for version, number in ((1, 1), (2, 2), (3, 3), (2, 4)):
         data = StoredData(folder=tmp_path / "reviews" / str(version))

@@ -32,7 +32,7 @@ from engine.results.slices import Slice, read_slices, save_slice
 from engine.results.store import log_evaluation, predictions_file
 from tests.app.accessible import assert_accessible
 from tests.app.asking import question
-from tests.engine.results.made import classified, facts, masked_tokens, tagged
+from tests.engine.results.rows import class_rows, masked_tokens, new_info, tag_rows
 
 ShowResults = Callable[..., ResultsView]
 GOLD = ["good", "good", "bad", "bad", "bad"]
@@ -44,7 +44,7 @@ def results_source(folder: Path) -> ResultsSource:
     """Results of a model in `folder` that can score any part."""
     return ResultsSource(
         folder / "results",
-        lambda facts: folder if facts.model == "First" else None,
+        lambda info: folder if info.model == "First" else None,
         lambda part: Evaluate(
             checkpoint=folder,
             data=FileData(path=folder / "data.csv"),
@@ -68,7 +68,7 @@ def show(studio, qtbot, tmp_path) -> ShowResults:
     """The view of the five rows above and the checkpoint in `tmp_path`."""
 
     def show_view(width: int = 1000, height: int = 560) -> ResultsView:
-        predictions = classified(
+        predictions = class_rows(
             GOLD, PREDICTED, probability=[0.9, 0.6, 0.8, 0.7, 0.95], text=TEXTS, label=GOLD
         )
         predictions.write(tmp_path / "results" / "validation.parquet")
@@ -106,9 +106,9 @@ def test_a_reduced_precision_is_mentioned(show, studio, tmp_path, qtbot):
     """Explore may show other scores than a run that was evaluated in bf16."""
     about = show().headline.about
     assert "computed in" not in about.text() and not about.toolTip()
-    predictions = classified(GOLD, PREDICTED, text=TEXTS, label=GOLD)
-    facts = predictions.info.model_copy(update={"precision": "bf16"})
-    replace(predictions, info=facts).write(tmp_path / "short" / "results" / "validation.parquet")
+    predictions = class_rows(GOLD, PREDICTED, text=TEXTS, label=GOLD)
+    info = predictions.info.model_copy(update={"precision": "bf16"})
+    replace(predictions, info=info).write(tmp_path / "short" / "results" / "validation.parquet")
     view = open_results(studio, qtbot, results_source(tmp_path / "short"))
     qtbot.waitUntil(lambda: view.headline.about.text().endswith("computed in bf16"))
     assert "Explore" in view.headline.about.toolTip()
@@ -188,7 +188,7 @@ def test_enter_opens_the_row_in_explore_with_its_model(show, studio, tmp_path):
 )
 def test_a_multiple_choice_row_opens_in_explore_with_its_choices(cells):
     columns = {name: [cell] for name, cell in cells.items()}
-    predictions = classified(["1"], ["2"], ["1", "2"], text=["The cat sat"], **columns)
+    predictions = class_rows(["1"], ["2"], ["1", "2"], text=["The cat sat"], **columns)
     mapping = Mapping(text="text", label="label", endings=tuple(cells))
     fields = {"task": "multiple_choice", "mapping": mapping}
     info = predictions.info.model_copy(update=fields)
@@ -248,12 +248,12 @@ class FakeWorker:
         if self.refuses:
             refused(Refused(problem="The file has no text.", advice="Choose another file."))
             return
-        predictions = classified(GOLD, GOLD, text=TEXTS)
-        facts = predictions.info.model_copy(update={"part": question.part, "source": "data.csv"})
+        predictions = class_rows(GOLD, GOLD, text=TEXTS)
+        info = predictions.info.model_copy(update={"part": question.part, "source": "data.csv"})
         file = predictions_file(question.into, question.part, question.source)
-        Predictions(facts, predictions.table).write(file)
+        Predictions(info, predictions.table).write(file)
         if question.part == "test":
-            log_evaluation(question.into, facts)
+            log_evaluation(question.into, info)
         notes = (phrase("Row without “{name}” skipped", name="label"),)
         done(Evaluated(file=file, rows=5, metrics={}, notes=notes if self.notes else ()))
 
@@ -363,7 +363,7 @@ def test_the_worst_slice_is_found_and_described(qtbot):
     gold = ["good"] * 200
     predicted = ["bad" if n < 30 else "good" for n in range(200)]
     source = ["old" if n < 40 else "new" for n in range(200)]
-    predictions = classified(gold, predicted, text=["x"] * 200, source=source)
+    predictions = class_rows(gold, predicted, text=["x"] * 200, source=source)
     picture = SlicesPicture()
     qtbot.addWidget(picture)
     picture.show_measured(SlicesPicture.measure(predictions))
@@ -385,9 +385,9 @@ def test_a_slice_without_rows_is_drawn(show, studio, qtbot):
 
 
 def test_two_results_are_compared_and_changed_rows_are_listed(show, studio, qtbot, tmp_path):
-    before = classified(GOLD, ["good", "good", "good", "bad", "good"], text=TEXTS)
-    facts = before.info.model_copy(update={"model": "Older", "step": 7})
-    Predictions(facts, before.table).write(tmp_path / "results" / "step-00000007" / "x.parquet")
+    before = class_rows(GOLD, ["good", "good", "good", "bad", "good"], text=TEXTS)
+    info = before.info.model_copy(update={"model": "Older", "step": 7})
+    Predictions(info, before.table).write(tmp_path / "results" / "step-00000007" / "x.parquet")
     view = show()
     (tmp_path / "results" / "step-00000007" / "x.parquet").rename(
         predictions_file(tmp_path / "results" / "step-00000007", "validation")
@@ -414,7 +414,7 @@ def test_two_results_are_compared_and_changed_rows_are_listed(show, studio, qtbo
 
 def test_a_result_is_compared_with_a_file_of_predictions(show, qtbot, tmp_path):
     other = tmp_path / "elsewhere.parquet"
-    classified(GOLD, ["good", "good", "good", "bad", "good"], text=TEXTS).write(other)
+    class_rows(GOLD, ["good", "good", "good", "bad", "good"], text=TEXTS).write(other)
     view = show()
     view.compare_action.trigger()
     question(qtbot).buttons["file"].click()
@@ -442,20 +442,20 @@ def test_the_score_is_compared_with_baselines(
 ):
     gold, texts = ["good"] * 60, [f"text {n}" for n in range(60)]
     folder = tmp_path / "results"
-    classified(gold, gold, text=texts).write(predictions_file(folder, "validation"))
-    majority = classified(gold, baseline, text=texts)
-    facts = majority.info.model_copy(update={"model": "Majority"})
+    class_rows(gold, gold, text=texts).write(predictions_file(folder, "validation"))
+    majority = class_rows(gold, baseline, text=texts)
+    info = majority.info.model_copy(update={"model": "Majority"})
 
     def fit(question: FitBaselines, done: Any, *_: object) -> None:
         file = predictions_file(question.into, question.part, baseline="majority")
-        Predictions(facts, majority.table).write(file)
+        Predictions(info, majority.table).write(file)
         done(BaselinesFitted(files=(file,)))
 
     monkeypatch.setattr(studio, "one_time_worker", fit)
     source = replace(
         results_source(tmp_path),
-        baselines=lambda facts: FitBaselines(
-            data=FileData(path=tmp_path), into=folder, task=facts.task, labels=facts.labels
+        baselines=lambda info: FitBaselines(
+            data=FileData(path=tmp_path), into=folder, task=info.task, labels=info.labels
         ),
     )
     view = open_results(studio, qtbot, source)
@@ -485,7 +485,7 @@ def lines(predictions: Predictions, row: int = 0) -> list[str]:
 
 
 def test_row_text_has_spans_answers_and_rounded_numbers():
-    predictions = tagged([("Ann Lee saw Rome", "B-PER I-PER O B-LOC", "B-PER O O B-ORG")])
+    predictions = tag_rows([("Ann Lee saw Rome", "B-PER I-PER O B-LOC", "B-PER O O B-ORG")])
     assert lines(predictions) == [
         "text: Ann Lee saw Rome",
         "Gold: [Ann Lee PER] saw [Rome LOC]",
@@ -500,7 +500,7 @@ def test_row_text_has_spans_answers_and_rounded_numbers():
             '{"gold":["Rome"],"exact":0,"null":0.1,"best":[["Bern",0,4,0.6],["Rome",5,9,0.3]]}'
         ],
     }
-    info = facts("question_answering")
+    info = new_info("question_answering")
     predictions = Predictions.from_columns(info, record, {"text": ["Where?"]})
     assert lines(predictions) == [
         "text: Where?",
@@ -509,5 +509,5 @@ def test_row_text_has_spans_answers_and_rounded_numbers():
         "Best answers: Bern 60.0 % · Rome 30.0 %",
     ]
     record = {"row": [0], "gold": ["2.75"], "predicted": ["3.1415927"], "scores": [[3.1415927]]}
-    predictions = Predictions.from_columns(facts("regression"), record, {"text": ["Where?"]})
+    predictions = Predictions.from_columns(new_info("regression"), record, {"text": ["Where?"]})
     assert lines(predictions) == ["text: Where?", "Gold: 2.75", "Predicted: 3.142"]

@@ -13,7 +13,7 @@ from engine.results.predictions import Predictions
 from engine.results.slices import worst_slices
 from engine.runs.folder import RunFolder
 from engine.runs.groups import SUMMARY, expand
-from tests.engine.results.made import classified
+from tests.engine.results.rows import class_rows
 from tests.engine.results.test_slices import reviews
 from tests.engine.training import small
 
@@ -55,7 +55,7 @@ def test_two_results_are_compared(output, json_output, tmp_path):
     for name, fraction in (("first", 0.6), ("second", 0.9)):
         predicted = np.where(rng.random(200) < fraction, gold, other)
         files.append(tmp_path / f"{name}.parquet")
-        classified(gold, predicted, text=texts).write(files[-1])
+        class_rows(gold, predicted, text=texts).write(files[-1])
     lines = output("compare-results", *files).splitlines()
     assert lines[0] == "200 rows are in both"
     assert lines[1].startswith("accuracy: 0.") and lines[2].startswith("f1_macro: 0.")
@@ -74,7 +74,7 @@ def test_two_results_are_compared(output, json_output, tmp_path):
 
 def test_results_without_common_rows_are_refused(output, json_output, tmp_path):
     for name in ("a", "b"):
-        classified(["good"], ["good"], text=[name]).write(tmp_path / name)
+        class_rows(["good"], ["good"], text=[name]).write(tmp_path / name)
     lines = output("compare-results", tmp_path / "a", tmp_path / "b").splitlines()
     assert lines[-1] == "No row is in both results with the same gold label: nothing to compare."
     comparison = json_output("compare-results", tmp_path / "a", tmp_path / "b")
@@ -91,7 +91,7 @@ def test_a_file_without_results_is_refused(refusal, tmp_path):
 
 
 def test_unknown_figures_are_null(json_output, tmp_path):
-    predictions = classified(["good", None], ["good", "bad"], text=["a", "b"])
+    predictions = class_rows(["good", None], ["good", "bad"], text=["a", "b"])
     Predictions(predictions.info, predictions.table).write(tmp_path / "a")
     comparison = json_output("compare-results", tmp_path / "a", tmp_path / "a")
     assert comparison["rows"] == 1 and comparison["metrics"]["accuracy"]["difference"]["value"] == 0

@@ -25,7 +25,7 @@ from engine.results.store import log_evaluation, predictions_file
 from engine.runs.folder import RunFolder
 from tests.engine.fine_tuned import KINDS, copy_model
 from tests.engine.models.small import folder
-from tests.engine.results.made import classified
+from tests.engine.results.rows import class_rows
 
 HOSTILE = '<script>alert("1")</script>\u202eevil<img src=x onerror=alert(1)>'
 
@@ -134,7 +134,7 @@ def test_the_page_is_in_the_language_of_the_reader():
 
 def test_mistakes_are_limited_with_the_most_confident_first(model):
     long = "word " * 200
-    predictions = classified(
+    predictions = class_rows(
         ["bad", "bad", "good"],
         ["good", "good", "good"],
         scores=[[0.4, 0.6], [0.1, 0.9], [0.2, 0.8]],

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from engine.evaluation.question_answering import report
 from engine.results.answers import answer_group, best_answers, by_kind, by_length, threshold_curve
 from engine.results.conditions import mask
-from tests.engine.results.made import answered
+from tests.engine.results.rows import answer_rows
 from tests.often import tries
 
 word = st.sampled_from(["cat", "the cat", "a dog", "dog", "1,000"])
@@ -18,7 +18,7 @@ example = st.tuples(word, st.lists(word, max_size=2), st.integers(-40, 40).map(l
 @tries(80)
 @given(st.lists(example, min_size=1, max_size=12), st.sampled_from([-1.0, 0.0, 0.6]))
 def test_the_threshold_curve_equals_the_report(rows, used):
-    points = threshold_curve(answered(rows, used))
+    points = threshold_curve(answer_rows(rows, used))
     assert points is not None
     texts, gold, doubts = (list(side) for side in zip(*rows, strict=True))
     theirs = report(texts, gold, doubts)
@@ -51,7 +51,7 @@ def best_threshold(
 @tries(80)
 @given(st.lists(example, min_size=1, max_size=12, unique_by=lambda row: row[2]))
 def test_the_best_threshold_equals_that_of_the_script(rows):
-    points = threshold_curve(answered(rows))
+    points = threshold_curve(answer_rows(rows))
     assert points is not None
     texts, gold, doubts = (list(side) for side in zip(*rows, strict=True))
     f1 = [report([text], [answers]).f1 for text, answers in zip(texts, gold, strict=True)]
@@ -62,16 +62,16 @@ def test_the_best_threshold_equals_that_of_the_script(rows):
 
 
 def test_the_threshold_selects_the_questions_without_an_answer():
-    predictions = answered([("a", ["a"], -1.0), ("b", [], 0.5), ("c", ["c"], 0.25)])
+    predictions = answer_rows([("a", ["a"], -1.0), ("b", [], 0.5), ("c", ["c"], 0.25)])
     curve = threshold_curve(predictions)
     assert curve is not None
     assert mask(predictions, curve.withheld(0.25)).tolist() == [False, True, False]
     assert curve.best == 0.25 and curve.at(0.25) == (1, 1)
-    assert threshold_curve(answered([("a", ["a"], None)])) is None
+    assert threshold_curve(answer_rows([("a", ["a"], None)])) is None
 
 
 def test_questions_are_grouped_by_kind_and_length():
-    predictions = answered(
+    predictions = answer_rows(
         [("cat", ["cat"], None), ("dog", ["a big dog"], None), ("x", ["y"], None)],
         question=["Who sat?", "who ran", "Where"],
         passage=["word " * n for n in (3, 30, 300)],
@@ -88,7 +88,7 @@ def test_questions_are_grouped_by_kind_and_length():
 
 
 def test_the_best_spans_are_listed_with_gold():
-    predictions = answered([("the cat", ["cat"], 0.1)])
+    predictions = answer_rows([("the cat", ["cat"], 0.1)])
     [best] = best_answers(predictions, 0)
     assert best.text == "the cat" and (best.exact_match, best.f1) == (1, 1)
     assert np.isfinite(best.score)

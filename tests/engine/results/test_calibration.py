@@ -19,7 +19,7 @@ from engine.results.calibration import (
 )
 from engine.results.conditions import mask
 from engine.results.predictions import Predictions
-from tests.engine.results.made import classified, labelled_sets
+from tests.engine.results.rows import class_rows, label_rows
 from tests.often import tries
 
 
@@ -31,7 +31,7 @@ def classes(count: int, rows: int, seed: int, factor: float = 2.0) -> Prediction
     gold = [str(rng.choice(count, p=row)) for row in probabilities]
     softmax = special.softmax(factor * logits, axis=1)
     names = [str(number) for number in range(count)]
-    return classified(gold, [names[n] for n in softmax.argmax(axis=1)], names, softmax)
+    return class_rows(gold, [names[n] for n in softmax.argmax(axis=1)], names, softmax)
 
 
 def multi_label_rows(rows: int, seed: int) -> Predictions:
@@ -41,7 +41,7 @@ def multi_label_rows(rows: int, seed: int) -> Predictions:
     names = ["a", "b", "c"]
     gold, predicted = ([[n for n, has in zip(names, row, strict=True) if has] for row in table]
                     for table in (truth, logits > 0))  # fmt: skip
-    return labelled_sets(gold, predicted, names, special.expit(2 * logits))
+    return label_rows(gold, predicted, names, special.expit(2 * logits))
 
 
 def test_a_reliability_diagram_equals_that_of_scikit_learn():
@@ -67,7 +67,7 @@ def test_a_reliability_diagram_equals_that_of_scikit_learn():
 @tries(50)
 @given(st.lists(st.sampled_from([0.0, 0.1, 0.5, 0.7, 1.0]), max_size=20))
 def test_every_row_is_in_one_bin(probabilities):
-    predictions = classified(["good"] * len(probabilities), ["good"] * len(probabilities),
+    predictions = class_rows(["good"] * len(probabilities), ["good"] * len(probabilities),
                       probability=probabilities)  # fmt: skip
     result = reliability(predictions)
     assert sum(group.count for group in result) == len(probabilities)
@@ -140,13 +140,13 @@ def test_probabilities_survive_conversion_to_logits():
 
 
 def test_rows_without_a_best_temperature():
-    right = classified(["good"], ["good"], scores=[[0.2, 0.8]])
+    right = class_rows(["good"], ["good"], scores=[[0.2, 0.8]])
     fit = temperature(right)
     assert fit is not None and fit.is_at_limit and np.isnan(fit.nll_after)
     assert fit_temperature(np.log([[0.2, 0.8]]), np.array([[True, False]])) == pytest.approx(
         MAX_TEMPERATURE
     )
-    for unlabelled in (classified([None], ["good"]), classified(["odd"], ["good"])):
+    for unlabelled in (class_rows([None], ["good"]), class_rows(["odd"], ["good"])):
         assert temperature(unlabelled) is None
-    broken = classified(["good", "bad"], ["good", "good"], scores=[[0.4, 0.6], [np.nan, np.nan]])
+    broken = class_rows(["good", "bad"], ["good", "good"], scores=[[0.4, 0.6], [np.nan, np.nan]])
     assert sum(group.count for group in reliability(broken)) == 1

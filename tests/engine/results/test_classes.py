@@ -8,7 +8,7 @@ from sklearn import metrics
 from engine.results.classes import confusion, label_figures
 from engine.results.conditions import mask
 from engine.results.curves import curve, label_curve
-from tests.engine.results.made import classified, labelled_sets
+from tests.engine.results.rows import class_rows, label_rows
 from tests.often import tries
 
 LABELS = ("a", "b", "c")
@@ -31,7 +31,7 @@ scored = st.lists(
 @given(pairs)
 def test_class_metrics_equal_those_of_scikit_learn(rows):
     gold, predicted = (list(side) for side in zip(*rows, strict=True))
-    predictions = classified(gold, predicted, LABELS)
+    predictions = class_rows(gold, predicted, LABELS)
     matrix = confusion(predictions)
     np.testing.assert_array_equal(
         matrix.counts, metrics.confusion_matrix(gold, predicted, labels=LABELS)
@@ -67,7 +67,7 @@ def test_class_metrics_equal_those_of_scikit_learn(rows):
 @given(sets)
 def test_multi_label_metrics_equal_those_of_scikit_learn(rows):
     gold, predicted = ([sorted(entry) for entry in side] for side in zip(*rows, strict=True))
-    predictions = labelled_sets(gold, predicted, LABELS)
+    predictions = label_rows(gold, predicted, LABELS)
     truth, guess = (
         np.array([[label in row for label in LABELS] for row in side]) for side in (gold, predicted)
     )
@@ -130,7 +130,7 @@ def test_no_rows_have_an_empty_curve():
 
 
 def test_the_side_of_a_threshold_selects_its_rows():
-    predictions = classified(
+    predictions = class_rows(
         ["good", "bad", "good", None],
         ["good", "good", "bad", "bad"],
         scores=[[0.1, 0.9], [0.4, 0.6], [0.8, 0.2], [0.7, 0.3]],
@@ -162,7 +162,7 @@ def test_a_long_curve_is_drawn_with_few_points():
 
 
 def test_an_unknown_label_has_a_row_without_hits():
-    predictions = classified(["good", "odd"], ["good", "bad"])
+    predictions = class_rows(["good", "odd"], ["good", "bad"])
     matrix = confusion(predictions)
     assert matrix.labels == ("bad", "good", "odd")
     assert matrix.counts.tolist() == [[0, 0, 0], [0, 1, 0], [1, 0, 0]]
@@ -171,6 +171,6 @@ def test_an_unknown_label_has_a_row_without_hits():
 
 
 def test_rows_without_gold_are_excluded():
-    predictions = classified([None, None], ["good", "bad"])
+    predictions = class_rows([None, None], ["good", "bad"])
     assert confusion(predictions).counts.sum() == 0
     assert all(figure.support == figure.predicted == 0 for figure in label_figures(predictions))

@@ -17,7 +17,7 @@ from engine.results.comparing import (
 from engine.results.conditions import mask
 from engine.results.measures import difference, measures
 from engine.results.predictions import Predictions
-from tests.engine.results.made import classified, tagged
+from tests.engine.results.rows import class_rows, tag_rows
 from tests.engine.results.test_measures import regressions
 
 
@@ -28,9 +28,9 @@ def renumber(predictions: Predictions, rows: list[int]) -> Predictions:
 
 
 def test_rows_are_matched_by_number_and_text_then_by_text_alone():
-    first = classified(["good"] * 5, ["good"] * 5, text=["a", "b", "c", "twice", "twice"])
+    first = class_rows(["good"] * 5, ["good"] * 5, text=["a", "b", "c", "twice", "twice"])
     second = renumber(
-        classified(["good"] * 5, ["good"] * 5, text=["a", "c", "other", "twice", "b"]),
+        class_rows(["good"] * 5, ["good"] * 5, text=["a", "c", "other", "twice", "b"]),
         [0, 1, 2, 9, 4],
     )
     comparison = compare(first, second).matching
@@ -47,14 +47,14 @@ def test_rows_are_matched_by_number_and_text_then_by_text_alone():
 
 
 def test_rows_with_equal_texts_are_matched_by_their_number():
-    predictions = classified(["good", "bad", "good"], ["good"] * 3, text=["x", "x", "x"])
+    predictions = class_rows(["good", "bad", "good"], ["good"] * 3, text=["x", "x", "x"])
     comparison = compare(predictions, predictions).matching
     assert comparison.first.tolist() == comparison.second.tolist() == [0, 1, 2]
 
 
 def test_rows_with_another_gold_label_are_not_compared():
-    first = classified(["good", "bad", None], ["good", "good", "bad"], text=["a", "b", "c"])
-    second = classified(["good", "good", None], ["bad", "good", "bad"], text=["a", "b", "c"])
+    first = class_rows(["good", "bad", None], ["good", "good", "bad"], text=["a", "b", "c"])
+    second = class_rows(["good", "good", None], ["bad", "good", "bad"], text=["a", "b", "c"])
     comparison = compare(first, second)
     assert comparison.matching.relabelled == 1 and comparison.rows == 1
     assert comparison.worse.tolist() == [True] and comparison.better.tolist() == [False]
@@ -62,8 +62,8 @@ def test_rows_with_another_gold_label_are_not_compared():
 
 def test_flips_are_rows_on_both_sides():
     gold = ["good"] * 6
-    first = classified(gold, ["good", "bad", "good", "bad", "good", "bad"], text=list("abcdef"))
-    second = classified(gold, ["bad", "good", "good", "good", "bad", "bad"], text=list("abcdef"))
+    first = class_rows(gold, ["good", "bad", "good", "bad", "good", "bad"], text=list("abcdef"))
+    second = class_rows(gold, ["bad", "good", "good", "good", "bad", "bad"], text=list("abcdef"))
     comparison = compare(first, second)
     for side, is_second in ((first, False), (second, True)):
         better = mask(side, comparison.conditions(comparison.better, is_second))
@@ -82,7 +82,7 @@ def test_a_significant_difference_is_stated_with_its_direction():
     gold = rng.choice(["bad", "good"], 500)
     other = np.where(gold == "good", "bad", "good")
     first, second = (
-        classified(
+        class_rows(
             gold, np.where(rng.random(500) < fraction, gold, other), text=list(map(str, range(500)))
         )
         for fraction in (0.6, 0.9)
@@ -108,21 +108,21 @@ def test_numbers_and_tags_are_compared_by_a_bootstrap():
     last = comparison.metrics[-1]
     assert last.name == "mean_absolute_error" and not last.higher_is_better
     rows = [("a b", "B-x O", "B-x O"), ("c d", "B-y O", "O O"), ("e", "O", "O")]
-    tags = tagged(rows)
+    tags = tag_rows(rows)
     assert "may be chance" in compare(tags, tags).sentence
 
 
 def test_incomparable_predictions_have_a_reason():
     with pytest.raises(StudioError) as caught:
-        compare(tagged([("a", "O", "O")]), regressions([1], [1]))
+        compare(tag_rows([("a", "O", "O")]), regressions([1], [1]))
     assert caught.value.problem == (
         "The two results are of different tasks: Token classification (NER) and Regression."
     )
     disjoint = compare(
-        classified(["good"], ["bad"], text=["a"]), classified(["good"], ["bad"], text=["b"])
+        class_rows(["good"], ["bad"], text=["a"]), class_rows(["good"], ["bad"], text=["b"])
     )
     assert disjoint.rows == 0 and disjoint.sentence.startswith("No row is in both results")
-    empty = compare(classified([], [], text=[]), classified([], [], text=[]))
+    empty = compare(class_rows([], [], text=[]), class_rows([], [], text=[]))
     assert empty.rows == 0 and empty.matching.sentence == "0 rows are in both"
 
 
@@ -143,7 +143,7 @@ GOLD = ["good"] * 50 + ["bad"] * 10
 
 
 def model_rows(labels: list[str], **info: object) -> Predictions:
-    predictions = classified(GOLD, labels, text=[f"text {n}" for n in range(len(GOLD))])
+    predictions = class_rows(GOLD, labels, text=[f"text {n}" for n in range(len(GOLD))])
     return Predictions(predictions.info.model_copy(update=info), predictions.table)
 
 

@@ -21,16 +21,16 @@ from engine.results.conditions import (
     mask,
     sentence,
 )
-from tests.engine.results.made import classified, labelled_sets, tagged
+from tests.engine.results.rows import class_rows, label_rows, tag_rows
 
-REVIEWS = classified(
+REVIEWS = class_rows(
     gold=["good", "bad", None, "bad"],
     predicted=["good", "good", "bad", "bad"],
     scores=[[0.1, 0.9], [0.2, 0.8], [0.7, 0.3], [np.nan, np.nan]],
     text=["Fine, not bad", "Élan 3.5* (a|b)", "", "knot in a rope"],
     stars=["4,5", " 2 ", "many", "1e1"],
 )
-TAGS = tagged(
+TAGS = tag_rows(
     [
         ("Ann met Bob", "B-person O B-person", "B-person O O"),
         ("Paris is big", "B-place O O", "B-person O O"),
@@ -107,7 +107,7 @@ def test_conditions_are_combined():
 
 
 def test_one_of_several_labels_is_enough():
-    sets = labelled_sets([["a", "a, b"], [], ["b"]], [["b"], ["a"], ["a, b", "b"]], ["a", "b"])
+    sets = label_rows([["a", "a, b"], [], ["b"]], [["b"], ["a"], ["a, b", "b"]], ["a", "b"])
     for label, gold, predicted in (("a", [0], [1]), ("b", [2], [0, 2]), ("a, b", [0], [2])):
         assert mask(sets, [LabelIs(side="gold", label=label)]).nonzero()[0].tolist() == gold
         result = mask(sets, [LabelIs(side="predicted", label=label)]).nonzero()[0].tolist()
@@ -116,7 +116,7 @@ def test_one_of_several_labels_is_enough():
 
 def test_a_word_is_matched_literally():
     for word in ["a.c", r"\E", r"a\Eb", "[", "日本"]:
-        predictions = classified(
+        predictions = class_rows(
             ["bad"] * 3, ["bad"] * 3, text=[f"x {word} y", "x abc y", f"x{word}y"]
         )
         condition = CellHasWord(column="text", word=word)

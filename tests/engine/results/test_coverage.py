@@ -11,7 +11,7 @@ from engine.results.intervals import Interval
 from engine.results.measures import difference, interval, measures
 from engine.results.predictions import Predictions
 from engine.results.significance import seeds_interval
-from tests.engine.results.made import answered, facts, labelled_sets, tagged
+from tests.engine.results.rows import answer_rows, label_rows, new_info, tag_rows
 
 LABELS = ("a", "b", "c")
 JOINT = np.array([[0.4, 0.05, 0.05], [0.05, 0.2, 0.05], [0.02, 0.03, 0.15]])  # gold over predicted
@@ -28,7 +28,7 @@ def classes(rng: np.random.Generator) -> Predictions:
         "score": gold == predicted,
     }
     return Predictions.from_columns(
-        facts("text_classification", LABELS), record, {"text": ["x"] * ROWS}
+        new_info("text_classification", LABELS), record, {"text": ["x"] * ROWS}
     )
 
 
@@ -40,7 +40,7 @@ def regression(rng: np.random.Generator) -> Predictions:
         "predicted": [repr(float(pair)) for pair in pairs[:, 1]],
         "scores": pairs[:, 1:].astype(np.float32).tolist(),
     }
-    return Predictions.from_columns(facts("regression"), record, {"text": ["x"] * ROWS})
+    return Predictions.from_columns(new_info("regression"), record, {"text": ["x"] * ROWS})
 
 
 def entities(rng: np.random.Generator) -> Predictions:
@@ -51,7 +51,7 @@ def entities(rng: np.random.Generator) -> Predictions:
         [" ".join("B-x" if item else "O" for item in row) for row in side]
         for side in (gold, predicted)
     )
-    return tagged([("a b c d e f", *pair) for pair in zip(*sides, strict=True)])
+    return tag_rows([("a b c d e f", *pair) for pair in zip(*sides, strict=True)])
 
 
 def label_sets(rng: np.random.Generator) -> Predictions:
@@ -62,13 +62,13 @@ def label_sets(rng: np.random.Generator) -> Predictions:
         [[name for name, on in zip(LABELS, row, strict=True) if on] for row in side]
         for side in (gold, predicted)
     )
-    return labelled_sets(*sides, LABELS)
+    return label_rows(*sides, LABELS)
 
 
 def answers(rng: np.random.Generator) -> Predictions:
     """Answers that are right, or have one word too many (F1 of 2/3), or share no word."""
     predicted = rng.choice(["dog", "red dog", "cat"], ROWS, p=[0.6, 0.2, 0.2])
-    return answered([(str(item), ["dog"], 0.0) for item in predicted])
+    return answer_rows([(str(item), ["dog"], 0.0) for item in predicted])
 
 
 def metric(name: str, draw_rows: Callable[[Any], Predictions]) -> Callable[[Any], Interval]:
@@ -142,7 +142,7 @@ def test_the_interval_of_a_proportion_is_that_of_wilson():
         record = {"row": range(ROWS), "gold": ["a"] * ROWS, "predicted": ["a"] * ROWS}
         record |= {"score": [1] * right + [0] * (ROWS - right)}
         predictions = Predictions.from_columns(
-            facts("text_classification", LABELS), record, {"text": ["x"] * ROWS}
+            new_info("text_classification", LABELS), record, {"text": ["x"] * ROWS}
         )
         result = interval(measures(predictions)[0])
         theirs = stats.binomtest(right, ROWS).proportion_ci(0.95, method="wilson")

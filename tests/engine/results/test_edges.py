@@ -16,28 +16,28 @@ from engine.results import (
 from engine.results.conditions import Between, LabelIs, Outcome, mask
 from engine.results.predictions import Predictions
 from engine.results.row_figures import FIGURES, figure
-from tests.engine.results.made import answered, classified, labelled_sets, tagged
+from tests.engine.results.rows import answer_rows, class_rows, label_rows, tag_rows
 from tests.engine.results.test_measures import regressions
 
 NAN = float("nan")
 CLASSES = {
-    "no rows": classified([], [], text=[]),
-    "one row": classified(["good"], ["bad"], text=["a"]),
-    "no gold": classified([None, None], ["good", "bad"], text=["a", ""]),
-    "one class": classified(["good"] * 3, ["good"] * 3, text=["a"] * 3),
-    "not finite": classified(["good", "bad"], ["bad", "bad"], scores=[[NAN, NAN], [0.5, 0.5]],
+    "no rows": class_rows([], [], text=[]),
+    "one row": class_rows(["good"], ["bad"], text=["a"]),
+    "no gold": class_rows([None, None], ["good", "bad"], text=["a", ""]),
+    "one class": class_rows(["good"] * 3, ["good"] * 3, text=["a"] * 3),
+    "not finite": class_rows(["good", "bad"], ["bad", "bad"], scores=[[NAN, NAN], [0.5, 0.5]],
                              text=["a", "b"]),
-    "other labels": classified(["x", "y"], ["good", "bad"], text=["a", "b"]),
+    "other labels": class_rows(["x", "y"], ["good", "bad"], text=["a", "b"]),
 }  # fmt: skip
 SETS = {
-    "no rows": labelled_sets([], [], ["a", "b"]),
-    "nothing": labelled_sets([[]], [[]], ["a", "b"]),
-    "one row": labelled_sets([["a"]], [["b"]], ["a", "b"]),
+    "no rows": label_rows([], [], ["a", "b"]),
+    "nothing": label_rows([[]], [[]], ["a", "b"]),
+    "one row": label_rows([["a"]], [["b"]], ["a", "b"]),
 }
 TAGS = {
-    "no rows": tagged([], ["B-x"]),
-    "no words": tagged([("", "", "")], ["B-x"]),
-    "no spans": tagged([("a", "O", "O")], ["B-x"]),
+    "no rows": tag_rows([], ["B-x"]),
+    "no words": tag_rows([("", "", "")], ["B-x"]),
+    "no spans": tag_rows([("a", "O", "O")], ["B-x"]),
 }
 NUMBERS = {
     "no rows": regressions([], []),
@@ -46,8 +46,8 @@ NUMBERS = {
     "equal": regressions([1.0, 1.0], [2.0, 2.0]),
 }
 QUESTIONS = {
-    "no rows": answered([], question=[], passage=[]),
-    "one row": answered([("a", [], 0.5)], question=[""], passage=[""]),
+    "no rows": answer_rows([], question=[], passage=[]),
+    "one row": answer_rows([("a", [], 0.5)], question=[""], passage=[""]),
 }
 
 

@@ -8,7 +8,7 @@ from engine.evaluation.measures import f1_of_sums
 from engine.results import intervals
 from engine.results.classes import f1_interval
 from engine.results.intervals import UNKNOWN, bootstrap, mean_interval, percentiles, wilson
-from tests.engine.results.made import bootstrap_rows
+from tests.engine.results.rows import bootstrap_rows
 
 SEED_TOLERANCE = 0.01  # tolerance between two bootstraps of the same rows
 

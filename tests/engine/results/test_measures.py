@@ -15,13 +15,13 @@ from engine.evaluation.token_classification import report as tag_report
 from engine.results.groups import by_width, groups
 from engine.results.measures import difference, interval, measures
 from engine.results.predictions import Predictions
-from tests.engine.results.made import (
-    answered,
+from tests.engine.results.rows import (
+    answer_rows,
     bootstrap_rows,
-    classified,
-    facts,
-    labelled_sets,
-    tagged,
+    class_rows,
+    label_rows,
+    new_info,
+    tag_rows,
 )
 from tests.often import tries
 
@@ -40,7 +40,7 @@ def regressions(gold: Any, predicted: Any) -> Predictions:
         "predicted": [f"{item:.2f}" for item in predicted],
         "scores": [[float(item)] for item in predicted],
     }
-    return Predictions.from_columns(facts("regression"), record, {"text": ["x"] * len(gold)})
+    return Predictions.from_columns(new_info("regression"), record, {"text": ["x"] * len(gold)})
 
 
 @tries(50)
@@ -49,7 +49,7 @@ def regressions(gold: Any, predicted: Any) -> Predictions:
 )
 def test_metrics_of_classes(rows):
     gold, predicted = (list(side) for side in zip(*rows, strict=True))
-    assert metric_values(classified(gold, predicted, LABELS)) == pytest.approx(
+    assert metric_values(class_rows(gold, predicted, LABELS)) == pytest.approx(
         {
             "accuracy": metrics.accuracy_score(gold, predicted),
             "f1_macro": metrics.f1_score(gold, predicted, average="macro"),
@@ -70,7 +70,7 @@ def test_metrics_of_several_labels(rows):
     truth, guess = (
         np.array([[label in row for label in LABELS] for row in side]) for side in (gold, predicted)
     )
-    assert metric_values(labelled_sets(gold, predicted, LABELS)) == pytest.approx(
+    assert metric_values(label_rows(gold, predicted, LABELS)) == pytest.approx(
         {
             "f1_micro": metrics.f1_score(truth, guess, average="micro", zero_division=0),
             "f1_macro": metrics.f1_score(truth, guess, average="macro", zero_division=0),
@@ -120,17 +120,17 @@ def test_large_numbers_keep_their_correlation():
 
 def test_metrics_of_tags():
     rows = [("a b c", "B-x I-x O", "B-x O O"), ("a", "B-y", "B-y"), ("a b", "O O", "B-x O")]
-    predictions = tagged(rows)
+    predictions = tag_rows(rows)
     theirs = tag_report(*([row[side].split() for row in rows] for side in (1, 2)))
     assert metric_values(predictions) == pytest.approx(
         {"f1": theirs.f1, "accuracy": theirs.accuracy}
     )
-    words = tagged([("a b", "DET NOUN", "DET VERB")])
+    words = tag_rows([("a b", "DET NOUN", "DET VERB")])
     assert metric_values(words) == {"accuracy": 0.5}
 
 
 def test_metrics_of_answers():
-    predictions = answered(
+    predictions = answer_rows(
         [("the cat", ["cat"], 0.1), ("dog", ["a big dog"], 0.2), ("", [], 0.9)], 1
     )
     assert metric_values(predictions) == pytest.approx(
@@ -140,12 +140,12 @@ def test_metrics_of_answers():
 
 def test_the_first_metric_is_the_one_of_the_task():
     result = {
-        "text_classification": classified(["good"], ["good"]),
-        "multi_label": labelled_sets([["a"]], [["a"]], ["a"]),
+        "text_classification": class_rows(["good"], ["good"]),
+        "multi_label": label_rows([["a"]], [["a"]], ["a"]),
         "regression": regressions([1, 2], [1, 2]),
-        "token_classification": tagged([("a", "B-x", "B-x")]),
-        "question_answering": answered([("a", ["a"], 0.0)]),
-        "multiple_choice": classified(["0"], ["1"], (), scores=[[]], probability=[0.5],
+        "token_classification": tag_rows([("a", "B-x", "B-x")]),
+        "question_answering": answer_rows([("a", ["a"], 0.0)]),
+        "multiple_choice": class_rows(["0"], ["1"], (), scores=[[]], probability=[0.5],
                                       task="multiple_choice"),
     }  # fmt: skip
     for task, item in result.items():
@@ -166,7 +166,7 @@ def test_the_interval_of_a_difference_equals_that_of_pairs():
     predicted = [
         np.where(rng.random(300) < right, gold, rng.choice(LABELS, 300)) for right in (0.5, 0.6)
     ]
-    first, other = (classified(gold, side, LABELS) for side in predicted)
+    first, other = (class_rows(gold, side, LABELS) for side in predicted)
     for index, theirs in enumerate((lambda a, b: (a == b).mean(), macro_f1)):
         result = difference(measures(first)[index], measures(other)[index])
         by_rows = bootstrap_rows(
@@ -182,9 +182,9 @@ def test_the_interval_of_a_difference_equals_that_of_pairs():
 
 def test_rows_without_gold_have_no_metric():
     for item in (
-        classified([None], ["good"]),
+        class_rows([None], ["good"]),
         regressions([None], [1.0]),
-        tagged([("a", "", "B-x")]),
+        tag_rows([("a", "", "B-x")]),
     ):
         assert all(np.isnan(value) for value in metric_values(item).values())
         assert np.isnan(difference(measures(item)[0], measures(item)[0]).value)

@@ -10,7 +10,7 @@ from engine.results import slices
 from engine.results.conditions import CellHasWord, CellIs, HasSpan, LabelIs, Outcome, mask
 from engine.results.predictions import Predictions
 from engine.results.slices import Slice, delete_slice, read_slices, rename_slice, save_slice
-from tests.engine.results.made import classified, facts, tagged
+from tests.engine.results.rows import class_rows, new_info, tag_rows
 
 WORDS = ("a", "plot", "film", "not", "good", "dull", "great", "long")
 
@@ -27,7 +27,7 @@ def reviews(rows: int, seed: int, accuracy: float = 0.8, planted: bool = False) 
         chance[files == "b"] -= 0.3
     is_right = rng.random(rows) < chance
     other = np.where(gold == "good", "bad", "good")
-    return classified(gold, np.where(is_right, gold, other), text=texts, file=files)
+    return class_rows(gold, np.where(is_right, gold, other), text=texts, file=files)
 
 
 def test_planted_slices_are_found_and_described():
@@ -63,7 +63,7 @@ def test_a_pair_is_reported_if_both_conditions_matter():
     files, gold = rng.choice(["a", "b"], 2000), rng.choice(["bad", "good"], 2000)
     wrong = rng.random(2000) < np.where((files == "b") & (gold == "bad"), 0.7, 0.1)
     other = np.where(gold == "good", "bad", "good")
-    predictions = classified(gold, np.where(wrong, other, gold), text=["x"] * 2000, file=files)
+    predictions = class_rows(gold, np.where(wrong, other, gold), text=["x"] * 2000, file=files)
     [only] = slices.worst_slices(predictions).slices
     assert set(only.conditions) == {
         LabelIs(side="gold", label="bad"),
@@ -82,7 +82,7 @@ def test_regression_slices_have_a_larger_error():
     gold = rng.random(600) * 5
     predicted = gold + rng.normal(0, np.where(files == "b", 1.5, 0.3))
     predictions = Predictions.from_columns(
-        facts("regression"),
+        new_info("regression"),
         {"row": range(600), "gold": [str(item) for item in gold],
          "predicted": [f"{item:.2f}" for item in predicted],
          "scores": [[item] for item in predicted]},
@@ -96,7 +96,7 @@ def test_regression_slices_have_a_larger_error():
 
 def test_slices_of_tags_are_by_type():
     rows = [("Bob ran", "B-person O", "B-person O")] * 60 + [("Oslo ran", "B-place O", "O O")] * 30
-    predictions = tagged(rows)
+    predictions = tag_rows(rows)
     score = np.where(np.arange(90) % 9 == 0, 0.5, predictions.numbers("score")).astype(np.float32)
     table = predictions.table.set_column(
         predictions.table.column_names.index("score"), "score", pa.array(score)
@@ -110,7 +110,7 @@ def test_slices_of_tags_are_by_type():
 
 
 def test_few_rows_have_no_slices():
-    for item in (classified([], []), reviews(30, 1), classified([None] * 50, ["good"] * 50)):
+    for item in (class_rows([], []), reviews(30, 1), class_rows([None] * 50, ["good"] * 50)):
         assert slices.worst_slices(item).slices == ()
 
 
@@ -125,10 +125,10 @@ def test_a_pair_has_conditions_on_different_subjects():
 
 def test_the_length_of_texts_without_blanks_is_in_characters():
     assert slices.length_figure(
-        classified(["good"], ["good"], text=["这部电影非常好看我很喜欢它因为演员"])
+        class_rows(["good"], ["good"], text=["这部电影非常好看我很喜欢它因为演员"])
     ) == ("characters")
     assert (
-        slices.length_figure(classified(["good"], ["good"], text=["a long and dull film"]))
+        slices.length_figure(class_rows(["good"], ["good"], text=["a long and dull film"]))
         == "words"
     )
 

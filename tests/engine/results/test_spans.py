@@ -11,7 +11,7 @@ from engine.results.conditions import mask
 from engine.results.measures import interval, measures
 from engine.results.span_figures import kind_conditions, kind_counts, type_confusion, type_figures
 from engine.results.spans import SpanPair, pair_spans, row_spans, span_table
-from tests.engine.results.made import tagged
+from tests.engine.results.rows import tag_rows
 from tests.often import tries
 
 tag = st.sampled_from(["O", "B-a", "I-a", "B-b", "I-b"])
@@ -24,7 +24,7 @@ row = st.integers(1, 8).flatmap(
 @given(st.lists(row, min_size=1, max_size=6))
 @pytest.mark.filterwarnings("ignore")
 def test_type_metrics_equal_those_of_seqeval(rows):
-    predictions = tagged([("w " * len(a), " ".join(a), " ".join(b)) for a, b in rows], ["B-a"])
+    predictions = tag_rows([("w " * len(a), " ".join(a), " ".join(b)) for a, b in rows], ["B-a"])
     gold, predicted = ([list(side) for side in sides] for sides in zip(*rows, strict=True))
     types = span_table(predictions).types
     if types:
@@ -68,7 +68,7 @@ def test_each_span_has_one_kind_of_error():
         ("B-a I-a I-a", "B-a B-b I-b", ["boundary", "spurious"]),  # the same type comes first
         ("B-a B-a O", "B-a I-a O", ["boundary", "missed"]),
     ]:
-        predictions = tagged([("x y z", gold, predicted)])
+        predictions = tag_rows([("x y z", gold, predicted)])
         assert [pair.kind for pair in row_spans(predictions, 0).pairs] == kinds
         assert row_spans(predictions, 0).words == ("x", "y", "z")
 
@@ -82,12 +82,12 @@ def test_spans_with_the_same_ends_are_paired_first():
 
 
 def test_tags_that_name_no_spans_are_words_with_a_type():
-    predictions = tagged([("the dog", "DET NOUN", "DET VERB")])
+    predictions = tag_rows([("the dog", "DET NOUN", "DET VERB")])
     assert kind_counts(predictions)["type"] == 1 and kind_counts(predictions)["right"] == 1
     assert span_table(predictions).types == ("DET", "NOUN", "VERB")
 
 
 def test_rows_without_gold_have_no_errors():
-    predictions = tagged([("a b", "", "B-a O")])
+    predictions = tag_rows([("a b", "", "B-a O")])
     assert not len(span_table(predictions).rows)
     assert [pair.kind for pair in row_spans(predictions, 0).pairs] == ["spurious"]

@@ -27,9 +27,9 @@ from app.widgets.text.labels import font
 from engine.results.classes import Confusion
 from engine.results.conditions import Conditions
 from engine.results.intervals import UNKNOWN, Interval
-from tests.engine.results.made import classified
+from tests.engine.results.rows import class_rows
 
-EXAMPLES = classified(["a", "a", "b", "b"], ["a", "b", "b", "b"], labels=("a", "b"), text=[""] * 4)
+EXAMPLES = class_rows(["a", "a", "b", "b"], ["a", "b", "b", "b"], labels=("a", "b"), text=[""] * 4)
 
 
 def picture(qtbot: QtBot) -> ConfusionPicture:
@@ -74,7 +74,7 @@ def test_names_wider_than_a_cell_are_rotated_and_not_cut(qtbot):
     gold = list(labels) * 2
     widget = picture(qtbot)
     unrotated_top = layout(widget.matrix)[1]
-    predictions = classified(gold, gold, labels=labels, text=[""] * 6)
+    predictions = class_rows(gold, gold, labels=labels, text=[""] * 6)
     widget.show_measured(ConfusionPicture.measure(predictions))
     metrics = QFontMetricsF(font("small"))
     widest = max(metrics.horizontalAdvance(name) for name in labels)
@@ -85,7 +85,7 @@ def test_names_wider_than_a_cell_are_rotated_and_not_cut(qtbot):
     assert figure is not None and figure.size.height() > figure.size.width() - 20
     many = tuple(f"animals and plants {n}" for n in range(12))
     widget.show_measured(
-        ConfusionPicture.measure(classified(list(many), list(many), labels=many, text=[""] * 12))
+        ConfusionPicture.measure(class_rows(list(many), list(many), labels=many, text=[""] * 12))
     )
     left, top, side = layout(widget.matrix)
     assert top == unrotated_top, "no space for rotated names: cells come first"

@@ -35,7 +35,7 @@ from engine.results.conditions import mask
 from engine.results.fitting import best_thresholds, with_temperature
 from engine.results.predictions import Predictions
 from tests.app.accessible import assert_accessible
-from tests.engine.results.made import classified, facts, labelled_sets, masked_tokens, tagged
+from tests.engine.results.rows import class_rows, label_rows, masked_tokens, new_info, tag_rows
 
 SCORES = [[0.9, 0.1], [0.2, 0.8], [0.4, 0.6], [0.3, 0.7]]
 GOLD = ["bad", "good", "bad", "good"]
@@ -44,7 +44,7 @@ TEXTS = ["so so", "a fine film", "what a film this was", "who knows it"]
 
 
 def classes(task: str) -> Predictions:
-    return classified(GOLD, PREDICTED, scores=SCORES, task=task, text=TEXTS)
+    return class_rows(GOLD, PREDICTED, scores=SCORES, task=task, text=TEXTS)
 
 
 def regression(task: str = "regression") -> Predictions:
@@ -54,7 +54,7 @@ def regression(task: str = "regression") -> Predictions:
         "predicted": ["1.5", "2", "2", "4"],
         "scores": [[1.5], [2.0], [2.0], [4.0]],
     }
-    return Predictions.from_columns(facts(task), record, {"text": TEXTS})
+    return Predictions.from_columns(new_info(task), record, {"text": TEXTS})
 
 
 def answers() -> Predictions:
@@ -73,16 +73,16 @@ def answers() -> Predictions:
     }
     mapping = Mapping(text="question", pair="passage", answers="answers")
     cells = {"question": ["Where is it?", "Who was it?"], "passage": ["Paris", "Rome"]}
-    return Predictions.from_columns(facts("question_answering", mapping=mapping), record, cells)
+    return Predictions.from_columns(new_info("question_answering", mapping=mapping), record, cells)
 
 
 EXAMPLES: dict[str, Predictions] = {
     "text_classification": classes("text_classification"),
     "pair_classification": classes("pair_classification"),
-    "multi_label": labelled_sets(
+    "multi_label": label_rows(
         [["a"], ["a", "b"], []], [["a"], ["a"], ["b"]], ("a", "b"), [[0.9, 0], [0.8, 0.4], [0, 0.7]]
     ),
-    "multiple_choice": classified(
+    "multiple_choice": class_rows(
         ["0", "1"],
         ["0", "0"],
         labels=("0", "1"),
@@ -92,7 +92,7 @@ EXAMPLES: dict[str, Predictions] = {
     ),
     "regression": regression(),
     "sentence_similarity": regression("sentence_similarity"),
-    "token_classification": tagged(
+    "token_classification": tag_rows(
         [("Ann saw Rome", "B-PER O B-LOC", "B-PER O O"), ("in Bern", "O B-LOC", "O B-PER")]
     ),
     "question_answering": answers(),
@@ -242,7 +242,7 @@ def test_all_labels_get_the_threshold_of_their_best_f1(qtbot):
     picture.show_measured(ThresholdPicture.measure(EXAMPLES["multi_label"]))
     picture.use_best.click()
     assert decisions[-1].thresholds == best_thresholds(EXAMPLES["multi_label"])
-    three_labels = classified(["a", "b"], ["a", "c"], ("a", "b", "c"), [[1, 0, 0], [0, 0.4, 0.6]])
+    three_labels = class_rows(["a", "b"], ["a", "c"], ("a", "b", "c"), [[1, 0, 0], [0, 0.4, 0.6]])
     picture.show_measured(ThresholdPicture.measure(three_labels))
     assert picture.use.isHidden()  # three labels have no threshold
 
@@ -253,7 +253,7 @@ def test_a_temperature_is_applied_and_reset(qtbot):
     decisions = record_decisions(picture)
     scores = [[0.99, 0.01], [0.01, 0.99]] * 10
     gold = ["bad", "good", "good", "bad", "bad"] * 4
-    overconfident = classified(gold, ["bad", "good"] * 10, scores=scores)
+    overconfident = class_rows(gold, ["bad", "good"] * 10, scores=scores)
     picture.show_measured(ReliabilityPicture.measure(overconfident))
     assert not picture.use.isHidden() and picture.off.isHidden()
     assert "With a temperature of " in picture.note.text()
@@ -261,10 +261,10 @@ def test_a_temperature_is_applied_and_reset(qtbot):
     fitted = with_temperature(PredictionSettings(), overconfident)
     assert fitted is not None and decisions[-1].temperature == pytest.approx(fitted.temperature)
     settings = {"temperature": fitted.temperature}
-    facts = overconfident.info.model_copy(update={"settings": settings})
+    info = overconfident.info.model_copy(update={"settings": settings})
     scaled = probabilities_at(to_logits(overconfident.scores), fitted.temperature)
-    after = classified(gold, ["bad", "good"] * 10, scores=scaled.tolist())
-    picture.show_measured(ReliabilityPicture.measure(Predictions(facts, after.table)))
+    after = class_rows(gold, ["bad", "good"] * 10, scores=scaled.tolist())
+    picture.show_measured(ReliabilityPicture.measure(Predictions(info, after.table)))
     assert picture.use.isHidden() and "predicts at a temperature" in picture.note.text()
     picture.off.click()
     assert decisions[-1] == PredictionSettings()

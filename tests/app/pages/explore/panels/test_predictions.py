@@ -21,7 +21,7 @@ from engine.models.heads import Heads
 from engine.results.predictions import Predictions
 from tests.app.accessible import assert_accessible
 from tests.app.pages.explore.conftest import make_model
-from tests.engine.results.made import classified
+from tests.engine.results.rows import class_rows
 
 CLASSES = "text_classification"
 PASSAGE = "the 😀 cat sat on the mat ."
@@ -289,7 +289,7 @@ def test_words_arrive_in_parts_and_a_refusal_is_shown(page, home, explorer, wait
 def test_enter_on_a_result_explains_it(page, qtbot, home, workshop, explorer, wait, tmp_path):
     folder = make_model(home.models / "a-first", Heads(outputs=3, kind="pair_classification"))
     names = ("label 0", "label 1", "label 2")
-    predictions = classified(
+    predictions = class_rows(
         ["label 0"] * 2,
         ["label 2", "label 0"],
         names,

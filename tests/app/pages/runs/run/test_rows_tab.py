@@ -8,7 +8,7 @@ from app.pages.runs.run.rows_tab import Extremes, RowsTable
 from app.pages.runs.run.view import RunView
 from engine.runs.folder import RunFolder
 from tests.app.pages.runs.pages import open_run
-from tests.engine.results.made import classified, facts
+from tests.engine.results.rows import class_rows, new_info
 
 
 def write(folder: RunFolder, right: float, step: int, rows: int = 30) -> None:
@@ -16,14 +16,14 @@ def write(folder: RunFolder, right: float, step: int, rows: int = 30) -> None:
     wrong = rows - int(rows * right)
     gold = ["good"] * rows
     labels = ["bad"] * wrong + ["good"] * (rows - wrong)
-    predictions = classified(
+    predictions = class_rows(
         gold,
         labels,
         probability=np.linspace(0.5, 0.9, rows),
         text=[f"text {n}" for n in range(rows)],
         other=["no text of the task"] * rows,
     )
-    info = facts("text_classification", ("bad", "good"), step=step)
+    info = new_info("text_classification", ("bad", "good"), step=step)
     replace(predictions, info=info).write(folder.results / "validation.parquet")
 
 

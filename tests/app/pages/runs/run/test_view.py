@@ -7,7 +7,7 @@ from app.widgets.results.picture import ResultPicture
 from engine.runs.folder import RunFolder
 from tests.app.alt_keys import assert_distinct_keys
 from tests.app.pages.runs.pages import PATIENCE, open_run, row_of
-from tests.engine.results.made import classified
+from tests.engine.results.rows import class_rows
 from tests.engine.runs import fake_worker
 
 
@@ -51,7 +51,7 @@ def test_a_run_that_dies_shows_why_and_the_end_of_its_log(page, studio, workers,
 
 def test_results_come_first_and_each_tab_has_its_alt_keys(page, make_run, studio, qtbot):
     run = make_run("Reviews")
-    predictions = classified(["bad", "good"], ["bad", "bad"], text=["poor", "fine"])
+    predictions = class_rows(["bad", "good"], ["bad", "bad"], text=["poor", "fine"])
     predictions.write(RunFolder(row_of(studio, run).folder).results / "validation.parquet")
     shown = page()
     shown.open(run)

@@ -14,7 +14,7 @@ from engine.results.intervals import UNKNOWN, Interval, percentiles
 from engine.results.predictions import PredictionInfo, Predictions
 
 
-def facts(task: str, labels: Sequence[str] = (), **changes: Any) -> PredictionInfo:
+def new_info(task: str, labels: Sequence[str] = (), **changes: Any) -> PredictionInfo:
     fields = {
         "task": task,
         "labels": tuple(labels),
@@ -27,7 +27,7 @@ def facts(task: str, labels: Sequence[str] = (), **changes: Any) -> PredictionIn
     return PredictionInfo(**(fields | changes))
 
 
-def classified(
+def class_rows(
     gold: Sequence[str | None],
     predicted: Sequence[str],
     labels: Sequence[str] = ("bad", "good"),
@@ -49,10 +49,10 @@ def classified(
         "score": [None if a is None else a == b for a, b in zip(gold, predicted, strict=True)],
         "scores": list(scores),
     }
-    return Predictions.from_columns(facts(task, labels), record, cells)
+    return Predictions.from_columns(new_info(task, labels), record, cells)
 
 
-def tagged(rows: Sequence[tuple[str, str, str]], tags: Sequence[str] = ()) -> Predictions:
+def tag_rows(rows: Sequence[tuple[str, str, str]], tags: Sequence[str] = ()) -> Predictions:
     """Predictions of tags: words, gold and predicted tags of each row, separated by spaces.
 
     `tags` are labels of the model besides those that occur.
@@ -73,13 +73,13 @@ def tagged(rows: Sequence[tuple[str, str, str]], tags: Sequence[str] = ()) -> Pr
         tag for _, gold, predicted in rows for tag in (*gold.split(), *predicted.split())
     }
     return Predictions.from_columns(
-        facts("token_classification", sorted(seen), mapping=Mapping(text="text", tags="tags")),
+        new_info("token_classification", sorted(seen), mapping=Mapping(text="text", tags="tags")),
         record,
         {"text": [words for words, _, _ in rows]},
     )
 
 
-def labelled_sets(
+def label_rows(
     gold: Sequence[Sequence[str]],
     predicted: Sequence[Sequence[str]],
     labels: Sequence[str],
@@ -101,11 +101,11 @@ def labelled_sets(
         ],
     }
     return Predictions.from_columns(
-        facts("multi_label", labels), record, {"text": ["a"] * len(gold)}
+        new_info("multi_label", labels), record, {"text": ["a"] * len(gold)}
     )
 
 
-def answered(
+def answer_rows(
     rows: Sequence[tuple[str, list[str], float | None]], threshold: float = 0.0, **cells: list[str]
 ) -> Predictions:
     """Rows of the best span, the gold answers, and the no-answer score."""
@@ -127,7 +127,7 @@ def answered(
         ],
     }
     mapping = Mapping(text="question", pair="passage", answers="answers")
-    return Predictions.from_columns(facts("question_answering", mapping=mapping), record, cells)
+    return Predictions.from_columns(new_info("question_answering", mapping=mapping), record, cells)
 
 
 def masked_tokens(rows: int = 40) -> Predictions:
@@ -149,7 +149,7 @@ def masked_tokens(rows: int = 40) -> Predictions:
     }
     settings = {"training_tokens": 10_000.0, "vocabulary": 100.0}
     mapping, metrics = Mapping(text="text"), {"loss": 4.85, "accuracy": 0.5, "top5": 0.5}
-    result = facts("pretraining", mapping=mapping, metrics=metrics, settings=settings)
+    result = new_info("pretraining", mapping=mapping, metrics=metrics, settings=settings)
     return Predictions.from_columns(result, record, cells)
 
 
