@@ -11,7 +11,7 @@ from engine.data.datasets.deriving import derive
 from engine.data.datasets.editing import PendingEdits, RowEdit
 from engine.data.datasets.store import Dataset, open_dataset
 from engine.files.home import Home
-from tests.engine.data.checks.test_checks import CASES, plain_rows, stored
+from tests.engine.data.checks.test_checks import CASES, clean_rows, store
 from tests.engine.training import small
 
 WRONG = ("leaked_rows", "label_spellings", "exact_duplicates")
@@ -20,7 +20,7 @@ WRONG = ("leaked_rows", "label_spellings", "exact_duplicates")
 @pytest.fixture
 def films(home: Home, tmp_path: Path) -> Path:
     """The folder of a data set “films” of the home, with one version."""
-    dataset = stored(tmp_path, plain_rows() + [row for name in WRONG for row in CASES[name]])
+    dataset = store(tmp_path, clean_rows() + [row for name in WRONG for row in CASES[name]])
     dataset.folder.parent.rename(home.datasets / "films")
     return home.datasets / "films"
 
@@ -131,7 +131,7 @@ def films_with_wrong_labels(folder: Path) -> tuple[Dataset, list[int]]:
         rows[n] = (rows[n][0], "bad" if rows[n][1] == "good" else "good", "train")
     rows[7] = ("=a fine and lovely film", *rows[6][1:])
     rows += [(f"{words['good']} of {n}", "good", "validation") for n in range(3)]
-    return stored(folder, rows), wrong
+    return store(folder, rows), wrong
 
 
 def test_likely_label_errors_are_listed_and_corrected(output, tmp_path, tuned):

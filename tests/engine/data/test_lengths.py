@@ -5,13 +5,13 @@ import pytest
 from engine.data.lengths import Lengths
 
 
-def test_the_typical_length_holds_99_of_100_inputs():
+def test_the_typical_length_covers_99_percent_of_inputs():
     assert Lengths((20,) * 995 + (400,) * 5).typical == 20
     assert Lengths((20,) * 98 + (400,) * 2).typical == 400
     assert Lengths((3,)).typical == 3
 
 
-def test_the_share_of_inputs_that_would_be_truncated():
+def test_the_fraction_of_inputs_above_a_length():
     lengths = Lengths((30,) * 990 + (400,) * 10)
     assert lengths.fraction_above(30) == pytest.approx(0.01)
     assert lengths.fraction_above(400) == 0

@@ -10,7 +10,7 @@ from app.pages.data.importing.sections import FormatSection
 from app.pages.data.importing.state import ImportState
 from app.pages.data.view import file_patterns
 from engine.data.formats import FORMATS
-from tests.engine.data.formats.tagged_lines import added
+from tests.engine.data.formats.tagged_lines import added_format
 
 
 def assert_accepted(folder: Path) -> None:
@@ -30,10 +30,10 @@ def test_the_window_accepts_every_format(tmp_path):
 
 
 def test_the_window_accepts_a_third_party_format(qtbot, tmp_path, studio):
-    with added() as added_format:
+    with added_format() as form:
         assert_accepted(tmp_path)
         parent = QWidget()
         qtbot.addWidget(parent)
         controls = FormatSection(ImportState(studio, studio.datasets), parent)
-        index = controls.format.findData(added_format.name)
-        assert controls.format.itemText(index) == added_format.title
+        index = controls.format.findData(form.name)
+        assert controls.format.itemText(index) == form.title

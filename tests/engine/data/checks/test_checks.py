@@ -1,4 +1,4 @@
-"""Each check finds what it is for, and each of its fixes makes a version without it."""
+"""Checks find the problems they are for, and their fixes derive versions without them."""
 
 import json
 from pathlib import Path
@@ -15,14 +15,14 @@ from engine.data.checks.run import cache_findings, read_findings, run_checks
 from engine.data.datasets.store import Dataset, open_dataset
 from engine.errors import StudioError
 from engine.progress import Cancelled
-from tests.engine.data.imported import imported, write_lines
+from tests.engine.data.importing import import_files, write_lines
 
 LONG = "the quick brown fox jumps over the lazy dog near the old river bank on a summer day {n}"
 Rows = list[tuple[str, str, str]]  # text, label, split
 
 
-def plain_rows(count: int = 60) -> Rows:
-    """Rows without anything to find."""
+def clean_rows(count: int = 60) -> Rows:
+    """Rows in which no check finds anything."""
     words = ["amber", "birch", "cedar", "dune", "ember", "fjord"]
     rows = []
     for n in range(count):
@@ -71,12 +71,12 @@ CASES: dict[str, Rows] = {
 QUESTIONS = Mapping(text="question", pair="text", answers="label")
 
 
-def questions(count: int = 60) -> Rows:
+def question_rows(count: int = 60) -> Rows:
     """Rows whose passage has the answer."""
-    return [(text, text.split()[2], split) for text, _, split in plain_rows(count)]
+    return [(text, text.split()[2], split) for text, _, split in clean_rows(count)]
 
 
-def stored(folder: Path, rows: Rows, mapping: Mapping | None = None) -> Dataset:
+def store(folder: Path, rows: Rows, mapping: Mapping | None = None) -> Dataset:
     folder.mkdir(exist_ok=True)
     file = folder / "rows.jsonl"
     names = ("text", "label", "part")
@@ -84,42 +84,42 @@ def stored(folder: Path, rows: Rows, mapping: Mapping | None = None) -> Dataset:
     pairs = zip(rows, extra, strict=True)
     lines = (json.dumps(dict(zip(names, row, strict=True)) | more) for row, more in pairs)
     mapping = mapping or Mapping(text="text", label="label")
-    return imported(write_lines(file, *lines), folder / "x" / "1", Split(column="part"), mapping)
+    return import_files(write_lines(file, *lines), folder / "x/1", Split(column="part"), mapping)
 
 
-def of(check: str, findings: list[Finding]) -> list[Finding]:
+def select(check: str, findings: list[Finding]) -> list[Finding]:
     return [finding for finding in findings if finding.check == check]
 
 
 def test_clean_data_has_no_findings(tmp_path):
-    assert run_checks(stored(tmp_path / "classes", plain_rows())) == []
-    assert run_checks(stored(tmp_path / "questions", questions(), QUESTIONS)) == []
+    assert run_checks(store(tmp_path / "classes", clean_rows())) == []
+    assert run_checks(store(tmp_path / "questions", question_rows(), QUESTIONS)) == []
 
 
 @pytest.mark.parametrize("check", CHECKS)
-def test_a_check_finds_its_case_and_its_fixes_help(tmp_path, check):
+def test_each_check_finds_its_case_and_its_fixes_reduce_it(tmp_path, check):
     if check == "missing_answers":
-        dataset = stored(tmp_path, questions() + CASES[check], QUESTIONS)
+        dataset = store(tmp_path, question_rows() + CASES[check], QUESTIONS)
     else:
-        dataset = stored(tmp_path, plain_rows() + CASES[check])
-    findings = of(check, run_checks(dataset))
+        dataset = store(tmp_path, clean_rows() + CASES[check])
+    findings = select(check, run_checks(dataset))
     assert findings
-    wrong = sum(finding.count for finding in findings)
+    count = sum(finding.count for finding in findings)
     for finding in findings:
         assert finding.severity in SEVERITIES and finding.count > 0
         assert set(finding.rows.tolist()) <= set(range(60, len(dataset)))
         for number, fix in enumerate(finding.fixes):
             into = tmp_path / "fixed" / f"{finding.sentence[:20]}{number}"
             spec = apply_fixes([fix], dataset.folder, into, 2)
-            left = of(check, run_checks(open_dataset(into)))
-            assert sum(finding.count for finding in left) < wrong
+            remaining = select(check, run_checks(open_dataset(into)))
+            assert sum(finding.count for finding in remaining) < count
             assert (spec.made_from, spec.changes) == (1, (fix.change,))
-    assert open_dataset(dataset.folder).spec == dataset.spec, "the older one stays as it is"
+    assert open_dataset(dataset.folder).spec == dataset.spec, "the old version is unchanged"
 
 
 def test_findings_name_rows_and_counts(tmp_path):
-    dataset = stored(tmp_path, plain_rows() + CASES["label_conflicts"])
-    (finding,) = of("label_conflicts", run_checks(dataset))
+    dataset = store(tmp_path, clean_rows() + CASES["label_conflicts"])
+    (finding,) = select("label_conflicts", run_checks(dataset))
     assert finding.count == 5 and finding.rows.tolist() == [60, 61, 62, 63, 64]
     majority, drop = finding.fixes
     assert majority.cells == {62: {"label": "good"}} and majority.dropped.tolist() == [63, 64]
@@ -127,11 +127,11 @@ def test_findings_name_rows_and_counts(tmp_path):
 
 
 def test_answers_are_spelled_as_in_the_passage_or_dropped(tmp_path):
-    tested = ("It was found in Oslo.", "Bergen", "test")
-    dataset = stored(tmp_path, [*questions(), *CASES["missing_answers"], tested], QUESTIONS)
-    assert dataset.spec.missing_answers == 3, "no training reads the test rows"
+    test_row = ("It was found in Oslo.", "Bergen", "test")
+    dataset = store(tmp_path, [*question_rows(), *CASES["missing_answers"], test_row], QUESTIONS)
+    assert dataset.spec.missing_answers == 3, "training does not read the test rows"
     assert any("does not contain: 4 times" in note for note in dataset.spec.notes)
-    spelled, missing = of("missing_answers", run_checks(dataset))
+    spelled, missing = select("missing_answers", run_checks(dataset))
     assert spelled.rows.tolist() == [60, 62] and missing.rows.tolist() == [61, 63]
     fixes = [spelled.fixes[0], missing.fixes[0]]
     spec = apply_fixes(fixes, dataset.folder, tmp_path / "fixed", 2)
@@ -142,33 +142,33 @@ def test_answers_are_spelled_as_in_the_passage_or_dropped(tmp_path):
 
 def test_many_spellings_and_labels_are_summarised_in_few_findings(tmp_path):
     rows = [(f"text {n}", f"{'Label' if n % 2 else 'label'} {n // 2}", "train") for n in range(60)]
-    findings = run_checks(stored(tmp_path, rows))
-    alone, more = of("label_spellings", findings)[:-1], of("label_spellings", findings)[-1]
-    assert len(alone) == 20 and sum(finding.count for finding in alone) == 20
-    assert more.sentence.startswith("10 more labels are written") and more.count == 10
-    spec = apply_fixes([more.fixes[0]], tmp_path / "x" / "1", tmp_path / "fixed", 2)
+    findings = run_checks(store(tmp_path, rows))
+    *single, summary = select("label_spellings", findings)
+    assert len(single) == 20 and sum(finding.count for finding in single) == 20
+    assert summary.sentence.startswith("10 more labels are written") and summary.count == 10
+    spec = apply_fixes([summary.fixes[0]], tmp_path / "x" / "1", tmp_path / "fixed", 2)
     assert len(spec.labels) == 50
-    (rare,) = of("rare_labels", findings)
+    (rare,) = select("rare_labels", findings)
     assert rare.count == 60 and "54 more" in rare.sentence
 
 
 def test_a_broken_encoding_is_repaired(tmp_path):
-    dataset = stored(tmp_path, plain_rows() + CASES["broken_texts"])
-    mojibake, lost, html = of("broken_texts", run_checks(dataset))
+    dataset = store(tmp_path, clean_rows() + CASES["broken_texts"])
+    mojibake, lost, html = select("broken_texts", run_checks(dataset))
     assert mojibake.fixes[0].cells == {60: {"text": "A café in Paris “today”"}}
     assert html.fixes[0].cells == {61: {"text": "Rock & roll for all"}}
     assert lost.rows.tolist() == [62]
 
 
 def test_a_word_that_gives_the_label_away_is_reported(tmp_path):
-    (finding,) = of("giveaways", run_checks(stored(tmp_path, plain_rows() + CASES["giveaways"])))
+    (finding,) = select("giveaways", run_checks(store(tmp_path, clean_rows() + CASES["giveaways"])))
     assert "“spoiler” gives the label “secret” away" in finding.sentence
     assert finding.rows.tolist() == list(range(60, 85))
     assert finding.fixes[0].cells[60] == {"text": "review0"}
 
 
 @pytest.mark.parametrize(
-    "text, word, left",
+    "text, word, expected",
     [
         ("Good (SPOILER), but long.", "spoiler", "Good but long."),
         ("Spoiler: it rains\nand\tsnows", "spoiler", "it rains\nand\tsnows"),
@@ -177,15 +177,15 @@ def test_a_word_that_gives_the_label_away_is_reported(tmp_path):
         ("\u6771\u4eac\u90fd", "\u4eac", "\u6771\u90fd"),
     ],
 )
-def test_a_word_is_removed_as_the_check_tokenises_it(text, word, left):
-    assert without_word(text, word) == left
+def test_a_word_is_removed_from_a_text(text, word, expected):
+    assert without_word(text, word) == expected
 
 
 def test_fixes_of_different_words_of_a_text_are_all_applied(tmp_path):
     rows = [(f"A cafÃ© &amp; review{n} spoiler hint", "secret", "train") for n in range(25)]
-    stored(tmp_path, plain_rows() + rows)
+    store(tmp_path, clean_rows() + rows)
     findings = run_checks(open_dataset(tmp_path / "x" / "1"))
-    fixes = {(fixe.check, fix.name) for fixe in findings for fix in fixe.fixes}
+    fixes = {(finding.check, fix.name) for finding in findings for fix in finding.fixes}
     expected = fixes & {("giveaways", "remove-spoiler"), ("giveaways", "remove-hint")}
     assert len(expected) == 2
     repair = {("broken_texts", "repair")}
@@ -195,7 +195,7 @@ def test_fixes_of_different_words_of_a_text_are_all_applied(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "first, second, both",
+    "first, second, merged",
     [
         ("a b d e", "a b c d", "a b d"),
         ("x b c d e", "a b c d y", "x b c d y"),
@@ -203,46 +203,46 @@ def test_fixes_of_different_words_of_a_text_are_all_applied(tmp_path):
         ("a x c d e", "a y c d e", "a y c d e"),
     ],
 )
-def test_two_changes_of_a_text_are_merged(first, second, both):
-    assert merge_texts("a b c d e", first, second) == both
+def test_two_changes_of_a_text_are_merged(first, second, merged):
+    assert merge_texts("a b c d e", first, second) == merged
 
 
 def test_a_column_that_gives_the_label_away_is_reported(tmp_path):
-    rows = [(text, label, f"x{label}") for text, label, _ in plain_rows(200)]
+    rows = [(text, label, f"x{label}") for text, label, _ in clean_rows(200)]
     lines = [f"{text},{label},{n * 3 % 200},{other}" for n, (text, label, other) in enumerate(rows)]
     file = write_lines(tmp_path / "rows.csv", "text,label,id,source", *lines)
-    dataset = imported(file, tmp_path / "x", mapping=Mapping(text="text", label="label"))
-    (finding,) = of("giveaways", run_checks(dataset))
+    dataset = import_files(file, tmp_path / "x", mapping=Mapping(text="text", label="label"))
+    (finding,) = select("giveaways", run_checks(dataset))
     assert "column “source” gives the label away" in finding.sentence and not len(finding.rows)
 
 
 def test_tagged_rows_and_questions_are_checked(tmp_path):
     tags = [("Ada saw Paris", "B-person O B-place", "train"), ("Ada saw Paris", "O O O", "train")]
-    tagged = stored(tmp_path, tags, Mapping(text="text", tags="label"))
-    assert of("label_conflicts", run_checks(tagged))[0].rows.tolist() == [0, 1]
+    tagged = store(tmp_path, tags, Mapping(text="text", tags="label"))
+    assert select("label_conflicts", run_checks(tagged))[0].rows.tolist() == [0, 1]
 
 
 def test_findings_are_cached_by_fingerprint(tmp_path):
     cases = [row for rows in CASES.values() for row in rows]
-    findings = run_checks(stored(tmp_path, plain_rows() + cases))
+    findings = run_checks(store(tmp_path, clean_rows() + cases))
     assert read_findings(tmp_path, "abc") is None
     cache_findings(tmp_path, "abc", findings)
-    again = read_findings(tmp_path, "abc")
-    assert again is not None and len(again) == len(findings)
-    for one, other in zip(findings, again, strict=True):
-        assert (one.check, one.count, one.sentence) == (other.check, other.count, other.sentence)
-        assert (one.rows == other.rows).all()
-        for fix, same in zip(one.fixes, other.fixes, strict=True):
-            assert (fix.title, fix.change, fix.cells) == (same.title, same.change, same.cells)
-            assert fix.spellings == same.spellings and (fix.dropped == same.dropped).all()
-            assert (fix.moved == same.moved).all() and (fix.moved_to == same.moved_to).all()
+    cached = read_findings(tmp_path, "abc")
+    assert cached is not None and len(cached) == len(findings)
+    for old, new in zip(findings, cached, strict=True):
+        assert (old.check, old.count, old.sentence) == (new.check, new.count, new.sentence)
+        assert (old.rows == new.rows).all()
+        for fix, other in zip(old.fixes, new.fixes, strict=True):
+            assert (fix.title, fix.change, fix.cells) == (other.title, other.change, other.cells)
+            assert fix.spellings == other.spellings and (fix.dropped == other.dropped).all()
+            assert (fix.moved == other.moved).all() and (fix.moved_to == other.moved_to).all()
     for file in (tmp_path / "checks").rglob("*.json"):
         file.write_text("[{}]")
-    assert read_findings(tmp_path, "abc") is None, "what is damaged is found again"
+    assert read_findings(tmp_path, "abc") is None, "a damaged cache is ignored"
 
 
 def test_checks_report_progress_and_can_be_cancelled(tmp_path):
-    dataset = stored(tmp_path, plain_rows())
+    dataset = store(tmp_path, clean_rows())
     progress: list[tuple[int, int]] = []
     run_checks(dataset, lambda done, total: progress.append((done, total)))
     assert progress == sorted(progress) and progress[-1][0] >= 0.95 * progress[-1][1]
@@ -250,50 +250,50 @@ def test_checks_report_progress_and_can_be_cancelled(tmp_path):
         run_checks(dataset, cancelled=lambda: len(progress) > 3)
 
 
-def test_a_random_split_is_drawn_again_with_copies_together(tmp_path):
+def test_a_new_random_split_keeps_copies_together(tmp_path):
     texts = [LONG.format(n=f"number {n // 2} {'now' if n % 2 else 'then'}") for n in range(80)]
     texts = [text.replace("fox", f"fox{n // 2}") for n, text in enumerate(texts)]
     texts = [text.replace("day", f"day{n // 2}") for n, text in enumerate(texts)]
     lines = (f"{text},{n // 2 % 2}" for n, text in enumerate(texts))
     file = write_lines(tmp_path / "rows.csv", "text,label", *lines)
-    (finding,) = of("nearly_leaked_rows", run_checks(imported(file, tmp_path / "x" / "1")))
-    again = finding.fixes[-1]
-    assert again.title == "Split again, copies together"
-    spec = apply_fixes([again], tmp_path / "x" / "1", tmp_path / "x" / "2", 2)
-    assert not of("nearly_leaked_rows", run_checks(open_dataset(tmp_path / "x" / "2")))
+    (finding,) = select("nearly_leaked_rows", run_checks(import_files(file, tmp_path / "x" / "1")))
+    fix = finding.fixes[-1]
+    assert fix.title == "Split again, copies together"
+    spec = apply_fixes([fix], tmp_path / "x" / "1", tmp_path / "x" / "2", 2)
+    assert not select("nearly_leaked_rows", run_checks(open_dataset(tmp_path / "x" / "2")))
     assert spec.rows["validation"] == 8
 
 
 def test_a_fix_that_leaves_no_training_rows_is_refused(tmp_path):
     rows = [("", "good", "train")] * 3 + [("A film.", "good", "validation")]
-    dataset = stored(tmp_path, rows)
-    (empty,) = of("text_lengths", run_checks(dataset))
+    dataset = store(tmp_path, rows)
+    (empty,) = select("text_lengths", run_checks(dataset))
     with pytest.raises(StudioError, match="No training row is left"):
         apply_fixes([empty.fixes[0]], dataset.folder, tmp_path / "x" / "2", 2)
     assert np.array_equal(open_dataset(dataset.folder).splits, dataset.splits)
 
 
 @pytest.mark.parametrize(
-    "words, severity, said", [(550, "note", "the rest is"), (6_000, "warning", "84 % of all")]
+    "count, severity, message", [(550, "note", "the rest is"), (6_000, "warning", "84 % of all")]
 )
-def test_rows_that_were_not_parted_are_a_warning(tmp_path, words, severity, said):
+def test_a_row_with_most_of_the_words_is_a_warning(tmp_path, count, severity, message):
     rows = [(f"A film number {n} of many that are long.", "good", "train") for n in range(60)]
-    dataset = stored(tmp_path, [*rows, ("word " * words, "bad", "train")])
-    (finding,) = of("text_lengths", run_checks(dataset))
-    assert (finding.severity, said in finding.sentence) == (severity, True), finding.sentence
+    dataset = store(tmp_path, [*rows, ("word " * count, "bad", "train")])
+    (finding,) = select("text_lengths", run_checks(dataset))
+    assert (finding.severity, message in finding.sentence) == (severity, True), finding.sentence
 
 
-def test_labels_that_validation_lacks_get_their_share_of_its_rows(tmp_path):
+def test_labels_missing_from_validation_are_moved_there_in_proportion(tmp_path):
     odd = [(f"It is odd, number {n}.", "odd", "train") for n in range(12)]
     twins = [("Said twice.", "twin", "train")] * 2
-    dataset = stored(tmp_path, plain_rows() + odd + twins)
-    (finding,) = of("absent_labels", run_checks(dataset))
+    dataset = store(tmp_path, clean_rows() + odd + twins)
+    (finding,) = select("absent_labels", run_checks(dataset))
     assert "“odd”, “twin”" in finding.sentence and len(finding.rows) == 14
     (fix,) = finding.fixes
     assert len(fix.moved) == round(12 * 10 / 74), "equal texts stay in one split"
     apply_fixes([fix], dataset.folder, tmp_path / "x" / "2", 2)
-    (left,) = of("absent_labels", run_checks(open_dataset(tmp_path / "x" / "2")))
-    assert "“odd”" not in left.sentence and not left.fixes
-    only_train = [(text, label, "train") for text, label, _ in plain_rows()]
-    findings = run_checks(stored(tmp_path / "none", only_train))
-    assert not of("absent_labels", findings), "without validation rows another thing is missing"
+    (remaining,) = select("absent_labels", run_checks(open_dataset(tmp_path / "x" / "2")))
+    assert "“odd”" not in remaining.sentence and not remaining.fixes
+    only_train = [(text, label, "train") for text, label, _ in clean_rows()]
+    findings = run_checks(store(tmp_path / "none", only_train))
+    assert not select("absent_labels", findings), "this is another problem"

@@ -1,4 +1,4 @@
-"""Answers that the passage spells in another way are found there, others are not."""
+"""Answers that the passage spells differently are found there, missing ones are not."""
 
 import json
 
@@ -10,7 +10,7 @@ PASSAGE = "Romeo left rome.  He lived in New  York’s “Little Italy” (since
 
 
 @pytest.mark.parametrize(
-    "cell, found",
+    "cell, answer",
     [
         ("ROME", ("rome", 11)),
         ("“Rome”.", ("rome", 11)),
@@ -22,16 +22,16 @@ PASSAGE = "Romeo left rome.  He lived in New  York’s “Little Italy” (since
         ('[{"text": "he", "answer_start": 40}]', ("He", 18)),
     ],
 )
-def test_a_differently_spelled_answer_is_found_in_the_passage(cell, found):
-    better = respell_answers(cell, PASSAGE)
-    assert parse_answers(better, PASSAGE) == (found,)
-    assert PASSAGE[found[1] :].startswith(found[0])
+def test_a_differently_spelled_answer_is_found_in_the_passage(cell, answer):
+    respelled = respell_answers(cell, PASSAGE)
+    assert parse_answers(respelled, PASSAGE) == (answer,)
+    assert PASSAGE[answer[1] :].startswith(answer[0])
 
 
 def test_a_cell_stays_plain_if_its_position_is_unambiguous():
     assert respell_answers("little italy", PASSAGE) == "Little Italy"
-    twice = json.loads(respell_answers("ROME", "Aromey thing of rome"))
-    assert twice == [{"text": "rome", "answer_start": 16}]
+    answers = json.loads(respell_answers("ROME", "Aromey thing of rome"))
+    assert answers == [{"text": "rome", "answer_start": 16}]
 
 
 @pytest.mark.parametrize(

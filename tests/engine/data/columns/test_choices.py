@@ -1,4 +1,4 @@
-"""Endings and the right one are found in tables and JSON lines, or their line is named."""
+"""Endings and the right one are read from tables and JSON lines; errors name the line."""
 
 import json
 
@@ -15,14 +15,14 @@ SWAG = """,fold-ind,startphrase,sent1,sent2,gold-source,ending0,ending1,ending2,
 0,17,"A man sits. He",A man sits.,He,gold,runs.,"sits, still.",flies.,sleeps.,0
 1,18,"A dog barks. It",A dog barks.,It,gen,is a cat.,barks.,"says ""no"".",sings.,3
 """
-HELLA = {"ind": 4, "ctx_a": "Snow falls.", "ctx_b": "the man", "ctx": "Snow falls. the man"}
+HELLASWAG = {"ind": 4, "ctx_a": "Snow falls.", "ctx_b": "the man", "ctx": "Snow falls. the man"}
 
 
 @pytest.mark.parametrize(
     "name, labels",
     [("full_data.tsv", (689, 684, 697, 706)), ("fold_0/test.tsv", (114, 142, 169, 130))],
 )
-def test_published_choices_are_read_as_counted(assets, name, labels):
+def test_published_choices_have_their_known_label_counts(assets, name, labels):
     path = assets / "datasets" / "codah" / name
     rows = read_table(path, {}).rows
     assert rows.labels is not None and rows.endings is not None and rows.lines is not None
@@ -30,11 +30,11 @@ def test_published_choices_are_read_as_counted(assets, name, labels):
     right = parse_choice_labels(rows.labels, endings, lines=rows.lines)
     assert tuple(right.count(number) for number in range(4)) == labels
     lines = path.read_text(encoding="utf-8").split("\n")
-    for line, text, some in zip(rows.lines, rows.texts, endings, strict=True):
-        assert [text, *some] == lines[line - 1].split("\t")[1:6]
+    for line, text, choices in zip(rows.lines, rows.texts, endings, strict=True):
+        assert [text, *choices] == lines[line - 1].split("\t")[1:6]
 
 
-def test_the_form_of_swag_is_recognised(tmp_path):
+def test_the_columns_of_swag_are_recognised(tmp_path):
     path = tmp_path / "swag.csv"
     path.write_text(SWAG)
     endings = ("ending0", "ending1", "ending2", "ending3")
@@ -49,7 +49,7 @@ def test_the_form_of_swag_is_recognised(tmp_path):
 
 def test_lists_of_endings_are_recognised(tmp_path):
     path = tmp_path / "x.jsonl"
-    objects = [HELLA | {"endings": ["a", "b", "ü"], "label": n} for n in (2, 0)]
+    objects = [HELLASWAG | {"endings": ["a", "b", "ü"], "label": n} for n in (2, 0)]
     path.write_text("".join(json.dumps(row) + "\n" for row in objects))
     rows = read_table(path, {}).rows
     assert rows.endings is not None and rows.labels == ["2", "0"]
@@ -91,7 +91,7 @@ def test_the_label_base_is_inferred_from_other_rows():
         ("", "", None),
     ],
 )
-def test_columns_are_distinguished(names, rows, expected):
+def test_choice_columns_are_guessed(names, rows, expected):
     columns = tuple(names.split())
     cells = [tuple(row.split("|")) for row in rows.replace(" ", "~").split("~")] if rows else []
     cells = [tuple(row) for row in cells if len(row) == len(columns)]
@@ -103,7 +103,7 @@ def test_columns_are_distinguished(names, rows, expected):
         assert " ".join((mapping.text, mapping.beginning or "-", *mapping.endings)) == expected
 
 
-def test_a_table_without_names_is_known_by_the_numbers_at_its_end():
+def test_choices_without_column_names_are_recognised_by_their_label_numbers():
     columns = ("column 1", "column 2", "column 3", "column 4", "column 5", "column 6")
     rows = [("o", "I am", "a man", "so sad", "not you", str(n)) for n in (0, 2, 1)]
     expected = Mapping(text="column 2", endings=columns[2:5], label="column 6")
@@ -121,7 +121,7 @@ def test_a_label_that_names_no_ending_is_refused_with_its_line(label):
 
 
 @pytest.mark.parametrize(
-    "endings, says",
+    "endings, message",
     [
         (("a text",), "in line 9 are not a list of texts"),
         (("[1, 2]",), "not a list of texts"),
@@ -133,6 +133,6 @@ def test_a_label_that_names_no_ending_is_refused_with_its_line(label):
         (("a", "b", "c"), "3 choices in line 9, but 2 in line 8"),
     ],
 )
-def test_wrong_endings_are_reported_with_their_line(endings, says):
-    with pytest.raises(StudioError, match=says):
+def test_wrong_endings_are_reported_with_their_line(endings, message):
+    with pytest.raises(StudioError, match=message):
         parse_endings([("x", "y"), endings], [8, 9])

@@ -1,4 +1,4 @@
-"""Each data set is recognised for its task, and each task finds the column of labels it needs."""
+"""The task of a data set is recognised, and each task gets the label column it needs."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from engine.config.tasks import TASKS
 from engine.data.columns.fit import dataset_problems, likely_task, mapping_for
 from engine.data.formats.reading import read, recognise
 from engine.files.shipped import sample_data
-from tests.engine.data.imported import imported, write_lines
+from tests.engine.data.importing import import_files, write_lines
 
 SICK = ("pair_ID", "sentence_A", "sentence_B", "relatedness_score", "entailment_judgment")
 JUDGMENTS = ("NEUTRAL", "ENTAILMENT", "CONTRADICTION")
@@ -26,7 +26,7 @@ def sick(tmp_path: Path) -> Path:
     return write_lines(tmp_path / "SICK_train.txt", *("\t".join(row) for row in [SICK, *rows]))
 
 
-def test_of_a_score_and_a_class_each_task_takes_its_own(sick, tmp_path):
+def test_each_task_takes_the_label_column_that_suits_it(sick, tmp_path):
     guess = recognise(sick)
     assert guess.mapping == Mapping(
         text="sentence_A", pair="sentence_B", label="entailment_judgment"
@@ -36,11 +36,11 @@ def test_of_a_score_and_a_class_each_task_takes_its_own(sick, tmp_path):
         ("pair_classification", "entailment_judgment"),
         ("regression", "relatedness_score"),
     ):
-        for first in ("entailment_judgment", "relatedness_score", None):
-            chosen = guess.mapping.model_copy(update={"label": first})
-            fitting = mapping_for(TASKS[kind](kind=kind), chosen, guess.columns, rows)
-            assert fitting.label == label
-    spec = imported(sick, tmp_path / "d").spec
+        for current in ("entailment_judgment", "relatedness_score", None):
+            chosen = guess.mapping.model_copy(update={"label": current})
+            fitted = mapping_for(TASKS[kind](kind=kind), chosen, guess.columns, rows)
+            assert fitted.label == label
+    spec = import_files(sick, tmp_path / "d").spec
     assert likely_task(spec.mapping, spec.labels).kind == "pair_classification"
     assert spec.label_for == {
         "regression": "relatedness_score",
@@ -71,21 +71,21 @@ PUBLISHED = [
 
 @pytest.mark.parametrize("name, kind", PUBLISHED)
 def test_published_data_is_recognised_for_its_task(assets, tmp_path, name, kind):
-    spec = imported(assets / "datasets" / name, tmp_path / "d").spec
+    spec = import_files(assets / "datasets" / name, tmp_path / "d").spec
     task = likely_task(spec.mapping, spec.labels)
     assert task.kind == kind
     assert dataset_problems(spec, task) == []
 
 
 def test_the_sample_is_recognised_for_its_task(tmp_path):
-    spec = imported(sample_data(), tmp_path / "d").spec
+    spec = import_files(sample_data(), tmp_path / "d").spec
     task = likely_task(spec.mapping, spec.labels)
     assert task.kind == "text_classification" and dataset_problems(spec, task) == []
 
 
-def test_a_thousand_tags_are_no_tags(tmp_path):
+def test_a_thousand_different_tags_are_a_problem(tmp_path):
     rows = (f"a word,O B-type{n}" for n in range(1_100))
     file = write_lines(tmp_path / "many.csv", "text,tags", *rows)
-    spec = imported(file, tmp_path / "d").spec
+    spec = import_files(file, tmp_path / "d").spec
     (problem,) = dataset_problems(spec, TASKS["token_classification"](kind="token_classification"))
     assert "1,000 different tags or more" in problem.problem

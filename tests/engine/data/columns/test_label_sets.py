@@ -1,4 +1,4 @@
-"""Several labels of a row are found in one cell or in columns of yes and no."""
+"""Several labels of a row are read from one cell or from yes/no columns."""
 
 import json
 
@@ -29,7 +29,7 @@ from tests.often import tries
         (["[a] b", "c"], [("[a] b",), ("c",)]),
     ],
 )
-def test_labels_in_a_cell_are_found(cells, labels):
+def test_labels_in_a_cell_are_split(cells, labels):
     assert parse_label_sets(cells) == labels
 
 
@@ -55,18 +55,18 @@ def test_joined_labels_are_split_again(sets):
     [
         ({"a": 3, "a|b": 2, "b": 1}, {"a": 5, "b": 3}),
         ({"a,b": 2, "b,c": 1, "a,c": 1}, {"a": 3, "b": 3, "c": 2}),
-        ({"news": 4, "sports, local": 3}, None),  # a class that is called so
+        ({"news": 4, "sports, local": 3}, None),  # a class name with a comma
         ({"good": 4, "bad": 3}, None),
         ({json.dumps(["x", "y"]): 1, json.dumps(["y"]): 4}, {"x": 1, "y": 5}),
         ({"": 2, "a|b": 1, "b": 1, "a": 1}, {"a": 2, "b": 2}),
         ({}, None),
     ],
 )
-def test_several_labels_are_distinguished_from_one(cells, counts):
+def test_label_sets_are_distinguished_from_single_labels(cells, counts):
     assert count_label_sets(cells) == counts
 
 
-def test_yes_and_no_are_read_in_their_spellings():
+def test_flags_are_read_in_every_spelling():
     cells = ["1", "0", "True", "FALSE", " yes", "no", "1.0", "0.0"]
     assert parse_flags("x", cells) == [True, False] * 4
     with pytest.raises(StudioError, match="column “x” is neither yes nor no in line 9"):

@@ -52,7 +52,7 @@ NUMBERS = [str(1_000 + n) for n in range(30)]
         ),
     ],
 )
-def test_columns_are_distinguished(columns, mapping):
+def test_columns_are_guessed(columns, mapping):
     rows = list(zip(*columns.values(), strict=True))
     guess, _ = guess_mapping(tuple(columns), rows)
     assert guess == Mapping(text=mapping[0], pair=mapping[1], label=mapping[2])
@@ -70,30 +70,30 @@ def test_a_guess_is_noted():
         assert note in guess_note(guessed)
 
 
-def test_labels_alone_are_no_text():
+def test_label_columns_are_not_guessed_as_text():
     assert guess_mapping(("a", "b"), list(zip(FEW, FEW, strict=True))) == (None, ())
 
 
-def test_columns_that_all_say_yes_or_no_are_several_labels():
+def test_yes_no_columns_are_guessed_as_flags():
     flags = {name: ["0", "1", "0"] * 10 for name in ("toxic", "obscene", "threat")}
     columns = {"id": NUMBERS, "comment_text": LONG, **flags}
 
-    def guessed(**others):
-        whole = columns | others
-        return guess_mapping(tuple(whole), list(zip(*whole.values(), strict=True)))
+    def guess(**changes):
+        table = columns | changes
+        return guess_mapping(tuple(table), list(zip(*table.values(), strict=True)))
 
     expected = Mapping(text="comment_text", flags=tuple(flags))
-    assert guessed() == (expected, ("flags",))
-    assert guessed(language=["en"] * 30) == (expected, ("flags",)), "all the same tells nothing"
-    assert guessed(threat=["0", "1", ""] * 10)[0].flags == (), "an empty cell says neither"
-    assert guessed(mood=["glad", "sad", "so-so"] * 10)[0].flags == ()
-    assert guessed(rating=["1", "3", "5"] * 10) == (
+    assert guess() == (expected, ("flags",))
+    assert guess(language=["en"] * 30) == (expected, ("flags",)), "a constant column is no flag"
+    assert guess(threat=["0", "1", ""] * 10)[0].flags == (), "an empty cell is neither yes nor no"
+    assert guess(mood=["glad", "sad", "so-so"] * 10)[0].flags == ()
+    assert guess(rating=["1", "3", "5"] * 10) == (
         Mapping(text="comment_text", label="rating"),
         (),
     )
 
 
-def test_the_rest_is_guessed_for_a_given_text_column():
+def test_other_columns_are_guessed_for_a_chosen_text_column():
     rows = list(zip(FEW, FEW, LONG, OTHER, strict=True))
     columns = ("a", "b", "premise", "hypothesis")
     for text, mapping in (

@@ -1,4 +1,4 @@
-"""Numbers are read as people write them, or their line is named."""
+"""Numbers are read in common notations; errors name the line."""
 
 import numpy as np
 import pytest
@@ -24,7 +24,7 @@ def test_a_cell_is_a_finite_number_or_none(cell, number):
 
 @given(st.lists(st.floats(-(2.0**90), 2.0**90, width=32)))
 @tries(100)
-def test_numbers_are_read_as_they_were_written(numbers):
+def test_numbers_round_trip_through_their_repr(numbers):
     assert parse_numbers([repr(number) for number in numbers]).tolist() == numbers
 
 
@@ -54,7 +54,7 @@ def test_scales_are_distinguished_from_classes(labels, scale):
 
 @given(st.lists(st.integers(1, 20), min_size=1, max_size=40), st.integers(1, 96))
 @tries(100)
-def test_bins_hold_about_a_tenth_of_the_rows_in_the_order_of_the_numbers(counts, step):
+def test_bins_are_ordered_and_hold_about_a_tenth_of_the_rows(counts, step):
     labels = {str(n * step % 97 - 40): count for n, count in enumerate(counts)}
     bins = scale_bins(labels)
     order = np.argsort([float(label) for label in labels])

@@ -9,7 +9,7 @@ from engine.config.dataset import Mapping
 from engine.data.columns.words import split_words
 from engine.data.formats.reading import recognise
 from engine.errors import BadFile
-from tests.engine.data.imported import ONLY_TRAIN, imported
+from tests.engine.data.importing import ONLY_TRAIN, import_files
 
 
 def conll(path: Path, sentences: str) -> Path:
@@ -28,7 +28,7 @@ def conll(path: Path, sentences: str) -> Path:
     ],
 )
 def test_every_scheme_is_stored_as_bio(tmp_path, scheme, sentences):
-    dataset = imported(conll(tmp_path / "x.conll", sentences), tmp_path / "data", ONLY_TRAIN)
+    dataset = import_files(conll(tmp_path / "x.conll", sentences), tmp_path / "data", ONLY_TRAIN)
     rows = dataset.rows("train")
     assert rows.texts == ["a b c d", "e f"]
     assert rows.tags == ["B-x I-x B-x O", "O B-y"]
@@ -39,15 +39,15 @@ def test_every_scheme_is_stored_as_bio(tmp_path, scheme, sentences):
 
 def test_corrections_are_reported_with_their_line(tmp_path):
     path = conll(tmp_path / "x.conll", "a:B-x b:O | c:B-x d:O | e:O f:I-x g:I-y | h:B-y")
-    dataset = imported(path, tmp_path / "data", ONLY_TRAIN)
+    dataset = import_files(path, tmp_path / "data", ONLY_TRAIN)
     assert dataset.rows("train").tags == ["B-x O", "B-x O", "O B-x B-y", "B-y"]
     (note,) = dataset.spec.notes
     assert "corrected" in note and "2 times, first in line 8" in note
 
 
-def test_classes_of_words_stay_as_they_are(tmp_path):
+def test_part_of_speech_tags_are_unchanged(tmp_path):
     path = conll(tmp_path / "x.conll", "the:DET cat:NOUN | it:PRON sat:VERB")
-    dataset = imported(path, tmp_path / "data", ONLY_TRAIN)
+    dataset = import_files(path, tmp_path / "data", ONLY_TRAIN)
     assert dataset.rows("train").tags == ["DET NOUN", "PRON VERB"]
     assert dataset.spec.spans == {"DET": 1, "NOUN": 1, "PRON": 1, "VERB": 1}
     assert dataset.spec.notes == ()
@@ -62,23 +62,23 @@ def test_lists_of_words_and_tags_are_read(tmp_path):
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     guess = recognise(path)
     assert guess.mapping == Mapping(text="tokens", tags="ner_tags")
-    stored = imported(path, tmp_path / "data", ONLY_TRAIN).rows("train")
+    stored = import_files(path, tmp_path / "data", ONLY_TRAIN).rows("train")
     assert list(map(split_words, stored.texts)) == [row["tokens"] for row in rows]
     assert stored.tags == ["B-x O O O", "B-x I-x"]
 
 
 @pytest.mark.parametrize(
-    "content, line, says",
+    "content, line, message",
     [
         ("text,tags\na b,O O\nc d,O\n", 3, "there are 2 words and one tag"),
         ("text,tags\na b,I-x B-x\nc d,O oops\n", 3, "“oops” is not a valid span tag"),
     ],
 )
-def test_tags_without_matching_words_are_reported(tmp_path, content, line, says):
+def test_tags_without_matching_words_are_reported(tmp_path, content, line, message):
     path = tmp_path / "x.csv"
     path.write_text(content)
-    with pytest.raises(BadFile, match=says) as caught:
-        imported(path, tmp_path / "data", mapping=Mapping(text="text", tags="tags"))
+    with pytest.raises(BadFile, match=message) as caught:
+        import_files(path, tmp_path / "data", mapping=Mapping(text="text", tags="tags"))
     assert caught.value.line == line
     assert not (tmp_path / "data").exists()
 
@@ -86,7 +86,7 @@ def test_tags_without_matching_words_are_reported(tmp_path, content, line, says)
 def test_an_unknown_tag_in_conll_is_reported_with_its_line(tmp_path):
     path = conll(tmp_path / "x.conll", "a:B-x b:O | c:B-x d:O e:oops")
     with pytest.raises(BadFile, match="line 6: “oops” is not a valid span tag") as caught:
-        imported(path, tmp_path / "data", ONLY_TRAIN)
+        import_files(path, tmp_path / "data", ONLY_TRAIN)
     assert caught.value.line == 6
 
 
@@ -102,5 +102,5 @@ def test_any_column_can_hold_the_tags(tmp_path):
         ("column 3", ["B-NP I-NP", "B-NP"]),
     ):
         mapping = Mapping(text="text", tags=column)
-        dataset = imported(path, tmp_path / column, ONLY_TRAIN, mapping)
+        dataset = import_files(path, tmp_path / column, ONLY_TRAIN, mapping)
         assert dataset.rows("train").tags == tags

@@ -20,7 +20,7 @@ from engine.data.columns.tags import (
 from engine.errors import StudioError
 from tests.often import tries
 
-THEIRS = {"BIO": IOB2, "IOB1": IOB1, "IOBES": IOBES, "BILOU": BILOU}
+SEQEVAL_SCHEMES = {"BIO": IOB2, "IOB1": IOB1, "IOBES": IOBES, "BILOU": BILOU}
 TYPES = ["PER", "LOC", "a-b", ""]
 
 
@@ -31,8 +31,8 @@ def sentences(marks: str, types: list[str] = TYPES[:2]) -> st.SearchStrategy[lis
 
 
 @st.composite
-def spanned(draw: st.DrawFn) -> tuple[list[Span], int]:
-    """Spans of a sentence, some with nothing between them, and its length."""
+def sentence_spans(draw: st.DrawFn) -> tuple[list[Span], int]:
+    """Spans of a sentence, some of them adjacent, and its length in tokens."""
     spans, index = [], 0
     for _ in range(draw(st.integers(0, 5))):
         start = index + draw(st.integers(0, 2))
@@ -43,7 +43,7 @@ def spanned(draw: st.DrawFn) -> tuple[list[Span], int]:
 
 @given(sentences("BIES", TYPES))
 @tries(200)
-def test_any_tags_give_the_spans_of_seqeval(tags):
+def test_spans_equal_those_of_seqeval(tags):
     theirs = [(kind, start, end + 1) for kind, start, end in get_entities(tags)]
     assert [(span.type or "_", span.start, span.end) for span in spans_from_tags(tags)] == theirs
 
@@ -51,37 +51,37 @@ def test_any_tags_give_the_spans_of_seqeval(tags):
 @given(sentences("BILU"))
 @tries(100)
 def test_last_and_unit_are_read_as_end_and_single(tags):
-    same = {"L": "E", "U": "S"}
+    marks = {"L": "E", "U": "S"}
     assert spans_from_tags(tags) == spans_from_tags(
-        [same.get(tag[0], tag[0]) + tag[1:] for tag in tags]
+        [marks.get(tag[0], tag[0]) + tag[1:] for tag in tags]
     )
 
 
 @pytest.mark.parametrize("scheme", list(MARKS))
-@given(case=spanned())
+@given(case=sentence_spans())
 @tries(60)
-def test_spans_survive_every_scheme(scheme, case):
+def test_spans_round_trip_in_every_scheme(scheme, case):
     spans, tokens = case
     tags = tags_from_spans(spans, tokens, scheme)
     assert spans_from_tags(tags) == spans
-    theirs = [(s.tag, s.start, s.end) for s in Tokens(tags, THEIRS[scheme]).entities]
-    touching = any(a.end == b.start and a.type != b.type for a, b in pairwise(spans))
-    if scheme != "IOB1" or not touching:  # there, seqeval loses the token before a B
+    theirs = [(s.tag, s.start, s.end) for s in Tokens(tags, SEQEVAL_SCHEMES[scheme]).entities]
+    adjacent = any(a.end == b.start and a.type != b.type for a, b in pairwise(spans))
+    if scheme != "IOB1" or not adjacent:  # seqeval then loses the token before a B
         assert theirs == [(span.type or "_", span.start, span.end) for span in spans]
     assert to_bio(tags, scheme) == (tags_from_spans(spans, tokens, "BIO"), [])
 
 
 @pytest.mark.parametrize("scheme", list(MARKS))
-@given(case=st.lists(spanned(), min_size=1, max_size=8))
+@given(case=st.lists(sentence_spans(), min_size=1, max_size=8))
 @tries(100)
-def test_a_scheme_is_recognised_where_it_shows(scheme, case):
+def test_the_recognised_scheme_gives_the_same_spans(scheme, case):
     tagged = [tags_from_spans(spans, tokens, scheme) for spans, tokens in case]
-    seen = recognise_scheme(tagged)
-    assert seen is not None
-    for tags, (results, tokens) in zip(tagged, case, strict=True):
-        assert to_bio(tags, seen) == (tags_from_spans(results, tokens, "BIO"), []) or seen == scheme
+    guess = recognise_scheme(tagged)
+    assert guess is not None
+    for tags, (spans, tokens) in zip(tagged, case, strict=True):
+        assert to_bio(tags, guess) == (tags_from_spans(spans, tokens, "BIO"), []) or guess == scheme
     if scheme in ("IOBES", "BILOU") and any(tag[0] in "ESLU" for tags in tagged for tag in tags):
-        assert seen == scheme
+        assert guess == scheme
 
 
 @pytest.mark.parametrize(
@@ -105,14 +105,14 @@ def test_impossible_tags_are_repaired_and_reported(scheme, tags, invalid, bio):
 @pytest.mark.parametrize("scheme", list(MARKS))
 @given(data=st.data())
 @tries(100)
-def test_repaired_tags_are_lawful_and_hold_the_same_spans(scheme, data):
+def test_repaired_tags_are_valid_and_keep_their_spans(scheme, data):
     tags = data.draw(sentences("BIESLU", TYPES))
     converted, invalid = to_bio(tags, scheme)
     assert spans_from_tags(converted) == spans_from_tags(tags)
     assert to_bio(converted, "BIO") == (converted, [])
-    lawful = tags_from_spans(spans_from_tags(tags), len(tags), scheme)
-    assert invalid == [n for n, tag in enumerate(tags) if tag != lawful[n]]
-    assert to_bio(lawful, scheme) == (converted, [])
+    valid = tags_from_spans(spans_from_tags(tags), len(tags), scheme)
+    assert invalid == [n for n, tag in enumerate(tags) if tag != valid[n]]
+    assert to_bio(valid, scheme) == (converted, [])
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Words in cells come back as they were, and their pieces are those of transformers."""
+"""Words round-trip through cells, and their pieces equal those of transformers."""
 
 from itertools import pairwise
 from pathlib import Path
@@ -28,7 +28,7 @@ sentence = st.lists(odd_word, max_size=9)
 
 @given(st.lists(any_word, max_size=8))
 @tries(300)
-def test_a_cell_gives_its_words_again(words):
+def test_words_round_trip_through_a_cell(words):
     assert split_words(join_words(words)) == words
 
 
@@ -48,11 +48,11 @@ def test_a_cell_gives_its_words_again(words):
         ("[" * 10_000 + "]" * 10_000, ["[" * 10_000 + "]" * 10_000]),
     ],
 )
-def test_lists_and_spaces_part_words(cell, words):
+def test_a_cell_is_a_list_or_split_at_spaces(cell, words):
     assert split_words(cell) == words
 
 
-def test_words_that_look_like_a_list_stay_words():
+def test_words_are_joined_as_a_list_only_if_needed():
     assert join_words(["[", "1", "]"]) == '["[", "1", "]"]'
     assert join_words(["a", "b"]) == "a b"
     assert join_words(["New York"]) == '["New York"]'
@@ -68,13 +68,13 @@ def test_words_that_look_like_a_list_stay_words():
         ("", ""),
     ],
 )
-def test_a_typed_text_is_cut_into_words(text, words):
+def test_a_typed_text_is_split_into_words(text, words):
     assert "|".join(text[a:b] for a, b in word_spans(text)) == words
 
 
 @given(st.text(max_size=60))
 @tries(200)
-def test_typed_words_hold_every_character_once(text):
+def test_word_spans_cover_every_character_once(text):
     result = word_spans(text)
     assert "".join(text[a:b] for a, b in result) == "".join(text.split())
     assert all(a < b for a, b in result)
@@ -82,7 +82,7 @@ def test_typed_words_hold_every_character_once(text):
 
 
 @pytest.fixture(scope="module")
-def both(tmp_path_factory) -> dict[str, tuple[Tokenizer, Any]]:
+def tokenizers(tmp_path_factory) -> dict[str, tuple[Tokenizer, Any]]:
     """Tokenizers of every kind, ours and those of transformers."""
     from transformers import AutoTokenizer
 
@@ -90,22 +90,22 @@ def both(tmp_path_factory) -> dict[str, tuple[Tokenizer, Any]]:
     texts = ["the Quick brown fox, don't! naïve 日本語 U.S.A. " + "abcdefghijklmnopqrstuvwxyz"] * 5
     uncased = Tokenizer.from_folder(starter_model())
     cased = Tokenizer.train(texts, 200, lowercase=False)
-    result: dict[str, Path] = {}
+    folders: dict[str, Path] = {}
     for name, tokenizer in (("uncased", uncased), ("cased", cased)):
-        result[name] = base / name
-        result[name].mkdir()
-        tokenizer.save(result[name])
-    result["byte-level"] = byte_level(base / "roberta", texts, spaced=False)
-    result["SentencePiece"] = sentence_pieces(base / "albert", texts, size=120)
+        folders[name] = base / name
+        folders[name].mkdir()
+        tokenizer.save(folders[name])
+    folders["byte-level"] = byte_level(base / "roberta", texts, spaced=False)
+    folders["SentencePiece"] = sentence_pieces(base / "albert", texts, size=120)
     theirs = {
         name: AutoTokenizer.from_pretrained(
             str(folder),
             local_files_only=True,
             **({"add_prefix_space": True} if name == "byte-level" else {}),
         )
-        for name, folder in result.items()
+        for name, folder in folders.items()
     }
-    return {name: (Tokenizer.from_folder(result[name]), theirs[name]) for name in result}
+    return {name: (Tokenizer.from_folder(folders[name]), theirs[name]) for name in folders}
 
 
 KINDS = ["uncased", "cased", "byte-level", "SentencePiece"]
@@ -114,9 +114,9 @@ KINDS = ["uncased", "cased", "byte-level", "SentencePiece"]
 @pytest.mark.parametrize("kind", KINDS)
 @given(data=st.data())
 @tries(25)
-def test_pieces_of_words_are_those_of_transformers(both, kind, data):
+def test_pieces_of_words_equal_those_of_transformers(tokenizers, kind, data):
     sentences = data.draw(st.lists(sentence, min_size=1, max_size=3))
-    ours, theirs = both[kind]
+    ours, theirs = tokenizers[kind]
     result = ours.words(sentences)
     for words, (ids, owners) in zip(sentences, result, strict=True):
         expected = theirs(words, is_split_into_words=True, add_special_tokens=False)
@@ -125,43 +125,43 @@ def test_pieces_of_words_are_those_of_transformers(both, kind, data):
 
 
 @pytest.fixture(scope="module")
-def unmarked(both) -> Tokenizer:
-    """One whose pieces do not say whether they begin a word."""
-    return Tokenizer(WordPiece(both["uncased"][0].vocabulary.tokens, marked=False))
+def unmarked(tokenizers) -> Tokenizer:
+    """A tokenizer whose pieces do not mark the beginning of a word."""
+    return Tokenizer(WordPiece(tokenizers["uncased"][0].vocabulary.tokens, marked=False))
 
 
 @given(
     sentences=st.lists(sentence, min_size=1, max_size=4),
-    longest=st.integers(2, 40),
+    max_length=st.integers(2, 40),
     marked=st.booleans(),
 )
 @tries(30)
-def test_every_word_has_its_first_piece_in_order(
-    tmp_path_factory, both, unmarked, sentences, longest, marked
+def test_first_pieces_of_words_are_in_order(
+    tmp_path_factory, tokenizers, unmarked, sentences, max_length, marked
 ):
-    tokenizer = both["uncased"][0] if marked else unmarked
+    tokenizer = tokenizers["uncased"][0] if marked else unmarked
     folder = tmp_path_factory.mktemp("tokenized")
     tokenized, firsts, starts = tokenize_words(
-        iter(sentences), len(sentences), tokenizer, longest, folder / "made"
+        iter(sentences), len(sentences), tokenizer, max_length, folder / "words"
     )
     assert starts.tolist() == [0, *np.cumsum([len(words) for words in sentences])]
     assert len(tokenized) == len(sentences) and len(firsts) == sum(map(len, sentences))
-    begin = 0
+    offset = 0
     for number, words in enumerate(sentences):
-        ids, positions = tokenized.ids(number), firsts[begin : begin + len(words)]
-        begin += len(words)
-        assert len(ids) <= max(longest, 2)
+        ids, positions = tokenized.ids(number), firsts[offset : offset + len(words)]
+        offset += len(words)
+        assert len(ids) <= max(max_length, 2)
         assert (ids[0], ids[-1]) == (tokenizer.cls, tokenizer.sep)
-        seen = positions[positions != NOWHERE]
-        assert (np.diff(seen) > 0).all() and ((seen > 0) & (seen < len(ids) - 1)).all()
+        present = positions[positions != NOWHERE]
+        assert (np.diff(present) > 0).all() and ((present > 0) & (present < len(ids) - 1)).all()
         ((all_ids, owners),) = tokenizer.words([words])
         for word, index in enumerate(positions):
             if index == NOWHERE:
-                assert word not in owners[: max(longest - 2, 0)]
+                assert word not in owners[: max(max_length - 2, 0)]
             else:
                 assert owners[index - 1] == word and (index == 1 or owners[index - 2] != word)
                 assert ids[index] == all_ids[index - 1]
-        if len(all_ids) <= longest - 2:
-            assert len(seen) == len(set(owners))
-    again, same, _ = tokenize_words(iter(()), 0, tokenizer, longest, folder / "made")
-    assert again.tokens == tokenized.tokens and (same == firsts).all()
+        if len(all_ids) <= max_length - 2:
+            assert len(present) == len(set(owners))
+    cached, cached_firsts, _ = tokenize_words(iter(()), 0, tokenizer, max_length, folder / "words")
+    assert cached.tokens == tokenized.tokens and (cached_firsts == firsts).all()

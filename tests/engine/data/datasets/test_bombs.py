@@ -1,4 +1,4 @@
-"""A small data.parquet may say a great deal of text; it takes little memory, or is refused."""
+"""A small data.parquet that expands to much text takes little memory, or is refused."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,18 +17,18 @@ LETTERS = 1_000_000
 MEGABYTE = 1 << 20
 
 
-COUNTED: list[pa.MemoryPool] = []  # kept to the end: what was taken from a pool is given back to it
+COUNTED: list[pa.MemoryPool] = []  # kept alive: Arrow returns memory to its pool
 
 
 @pytest.fixture
 def pool() -> Iterator[pa.MemoryPool]:
-    """The memory that Arrow takes from now on."""
-    usual = pa.default_memory_pool()
-    counted = pa.proxy_memory_pool(usual)
+    """Count the memory that Arrow allocates in a test."""
+    default = pa.default_memory_pool()
+    counted = pa.proxy_memory_pool(default)
     COUNTED.append(counted)
     pa.set_memory_pool(counted)
     yield counted
-    pa.set_memory_pool(usual)
+    pa.set_memory_pool(default)
 
 
 def bomb(folder: Path, rows: int, groups: int = 1) -> Path:
@@ -40,13 +40,13 @@ def bomb(folder: Path, rows: int, groups: int = 1) -> Path:
     mapping = Mapping(text="text", label="label")
     into = folder / "bomb"
     import_dataset("a", {"all": source}, Reading(), mapping, split, into)
-    same = pa.array(np.zeros(rows, dtype=np.int32))
+    indices = pa.array(np.zeros(rows, dtype=np.int32))
     table = pa.table(
         {
-            "text": pa.DictionaryArray.from_arrays(same, pa.array(["the " + "x" * LETTERS])),
-            "label": pa.DictionaryArray.from_arrays(same, pa.array(["b"])),
+            "text": pa.DictionaryArray.from_arrays(indices, pa.array(["the " + "x" * LETTERS])),
+            "label": pa.DictionaryArray.from_arrays(indices, pa.array(["b"])),
             "_line": pa.array(np.arange(rows)),
-            "_split": pa.DictionaryArray.from_arrays(same, pa.array(["train"])),
+            "_split": pa.DictionaryArray.from_arrays(indices, pa.array(["train"])),
         }
     )
     size = max(1, rows // groups)
@@ -55,7 +55,7 @@ def bomb(folder: Path, rows: int, groups: int = 1) -> Path:
     return into
 
 
-def test_long_texts_are_truncated_as_they_are_read(tmp_path, pool):
+def test_long_texts_are_truncated_while_reading(tmp_path, pool):
     dataset = open_dataset(bomb(tmp_path, rows=400))
     rows = dataset.take(np.arange(200), ["text", "label"], 2_001)
     assert len(rows) == 200
@@ -65,14 +65,14 @@ def test_long_texts_are_truncated_as_they_are_read(tmp_path, pool):
     assert pool.max_memory() < 60 * MEGABYTE
 
 
-def test_more_text_than_an_import_writes_into_a_group_is_refused(tmp_path, pool):
+def test_a_row_group_with_too_much_text_is_refused(tmp_path, pool):
     dataset = open_dataset(bomb(tmp_path, rows=2_000))
     with pytest.raises(StudioError, match="damaged"):
         dataset.take(np.arange(10), max_characters=100)
     assert pool.max_memory() < 60 * MEGABYTE
 
 
-def test_more_rows_than_an_import_writes_into_a_group_are_refused(tmp_path):
+def test_a_row_group_with_too_many_rows_is_refused(tmp_path):
     folder = bomb(tmp_path, rows=12_000)
     with pytest.raises(StudioError, match="damaged"):
         open_dataset(folder)

@@ -1,4 +1,4 @@
-"""A new version without some rows, or with other labels; the older one stays as it is."""
+"""New versions without some rows or with other labels; the old version is unchanged."""
 
 from pathlib import Path
 from typing import Any
@@ -13,33 +13,33 @@ from engine.data.datasets.store import open_dataset
 from engine.errors import StudioError
 from engine.phrases import phrase
 from engine.progress import Cancelled
-from tests.engine.data.imported import imported, write_lines
+from tests.engine.data.importing import import_files, write_lines
 
 
-def stored(folder: Path, name: str, lines: list[str]) -> DatasetSpec:
+def store(folder: Path, name: str, lines: list[str]) -> DatasetSpec:
     file = write_lines(folder / name, *lines)
-    return imported(file, folder / "x" / "1", Split(validation=0.25)).spec
+    return import_files(file, folder / "x" / "1", Split(validation=0.25)).spec
 
 
-def derived(folder: Path, *arguments: Any, **more: Any) -> DatasetSpec:
-    """Version 2 of what was stored."""
-    return derive(folder / "x" / "1", folder / "x" / "2", 2, *arguments, **more)
+def derive_version(folder: Path, *arguments: Any, **options: Any) -> DatasetSpec:
+    """Derive version 2 from version 1."""
+    return derive(folder / "x" / "1", folder / "x" / "2", 2, *arguments, **options)
 
 
-def test_rows_are_left_out_and_the_others_keep_split_and_line(tmp_path):
+def test_rows_are_skipped_and_the_others_keep_split_and_line(tmp_path):
     rows = [f"a film {n},{'' if n % 10 == 3 else n % 2}" for n in range(40)]
-    old = stored(tmp_path, "films.csv", ["text,label", *rows])
+    old = store(tmp_path, "films.csv", ["text,label", *rows])
     assert old.empty == {"label": 4}
     assert dataset_problems(old, likely_task(old.mapping, {"0": 1, "1": 1}))
-    (tmp_path / "films.csv").unlink()  # it is not needed
+    (tmp_path / "films.csv").unlink()  # not needed again
     cleaning = Cleaning(skip_empty=("label",))
-    new = derived(tmp_path, old.mapping, cleaning)
+    new = derive_version(tmp_path, old.mapping, cleaning)
     assert (new.version, new.cleaning, new.empty) == (2, cleaning, {})
     assert new.labels == {"0": 20, "1": 16} and new.fingerprint != old.fingerprint
     assert dataset_problems(new, likely_task(new.mapping, new.labels)) == []
     assert (new.made_from, old.made_from, old.changes) == (1, None, ())
     assert [change for change in new.changes if "skipped: 4 times" in change]
-    assert not [note for note in new.notes if "Row without label" in note]  # as the older one says
+    assert not [note for note in new.notes if "Row without label" in note]  # noted in version 1
     before, after = (open_dataset(tmp_path / "x" / version) for version in ("1", "2"))
     after.verify()
     assert after.spec == new and before.spec == old
@@ -49,10 +49,10 @@ def test_rows_are_left_out_and_the_others_keep_split_and_line(tmp_path):
 
 def test_another_column_becomes_the_label(tmp_path):
     rows = [f"a film {n},{('good', 'bad')[n % 2]},{n % 37 / 10}" for n in range(80)]
-    old = stored(tmp_path, "films.csv", ["text,label,score", *rows])
+    old = store(tmp_path, "films.csv", ["text,label,score", *rows])
     assert old.label_for == {"regression": "score"}
     mapping = old.mapping.model_copy(update={"label": "score"})
-    new = derived(tmp_path, mapping, Cleaning())
+    new = derive_version(tmp_path, mapping, Cleaning())
     assert likely_task(new.mapping, new.labels).kind == "regression"
     assert new.rows == old.rows
     assert new.changes == ("The columns in use are “text”, “score”; before: “text”, “label”.",)
@@ -61,7 +61,7 @@ def test_another_column_becomes_the_label(tmp_path):
 
 def test_rows_are_edited_one_by_one(tmp_path):
     rows = [f"a film {n},{'good' if n % 2 else 'bad'}" for n in range(20)]
-    old = stored(tmp_path, "films.csv", ["text,label", *rows])
+    old = store(tmp_path, "films.csv", ["text,label", *rows])
     before = open_dataset(tmp_path / "x" / "1").page(0, 20)
     edits = Edits(
         dropped={0, 7},
@@ -69,7 +69,7 @@ def test_rows_are_edited_one_by_one(tmp_path):
         splits={5: "test"},
         changes=(phrase("Everything was edited."),),
     )
-    new = derived(tmp_path, old.mapping, NO_CLEANING, edits)
+    new = derive_version(tmp_path, old.mapping, NO_CLEANING, edits)
     after = open_dataset(tmp_path / "x" / "2").page(0, 20)
     before[3]["label"], before[4]["text"], before[5]["_split"] = "bad", "another film", "test"
     assert after == [row for number, row in enumerate(before) if number not in (0, 7)]
@@ -77,10 +77,10 @@ def test_rows_are_edited_one_by_one(tmp_path):
 
 
 def test_deriving_can_be_cancelled(tmp_path):
-    old = stored(tmp_path, "films.csv", ["text,label", *["a film,good", "one,bad"] * 4])
+    old = store(tmp_path, "films.csv", ["text,label", *["a film,good", "one,bad"] * 4])
     progress: list[tuple[int, int]] = []
     with pytest.raises(Cancelled):
-        derived(
+        derive_version(
             tmp_path,
             old.mapping,
             progress=lambda *now: progress.append(now),
@@ -91,14 +91,14 @@ def test_deriving_can_be_cancelled(tmp_path):
 
 def test_tags_are_recounted(tmp_path):
     sentence = "Ada\tB-person\nLovelace\tI-person\nsaw\tO\nParis\tB-place\n"
-    old = stored(tmp_path, "names.conll", ["\n".join([sentence] * 8)])
-    new = derived(tmp_path, old.mapping, Cleaning())
+    old = store(tmp_path, "names.conll", ["\n".join([sentence] * 8)])
+    new = derive_version(tmp_path, old.mapping, Cleaning())
     assert new.spans == old.spans == {"person": 8, "place": 8}
 
 
 def test_a_version_without_training_rows_is_refused(tmp_path):
-    old = stored(tmp_path, "films.csv", ["text,note,label", *["a film,,good", "one,,bad"] * 4])
+    old = store(tmp_path, "films.csv", ["text,note,label", *["a film,,good", "one,,bad"] * 4])
     mapping = Mapping(text="text", label="label")
     with pytest.raises(StudioError, match="No training row is left"):
-        derived(tmp_path, mapping, Cleaning(skip_empty=("note",)))
+        derive_version(tmp_path, mapping, Cleaning(skip_empty=("note",)))
     assert old.rows["train"] and not (tmp_path / "x" / "2").exists()

@@ -1,4 +1,4 @@
-"""Edits that wait to become a version, and what two versions differ in."""
+"""Pending edits of rows, and differences between two versions."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from engine.data.datasets.differences import RowDifference, differences
 from engine.data.datasets.editing import PendingEdits, RowEdit, read_edits, with_tag
 from engine.data.datasets.store import Dataset, open_dataset
 from engine.errors import StudioError
-from tests.engine.data.imported import imported, write_lines
+from tests.engine.data.importing import import_files, write_lines
 
 
 @pytest.fixture
@@ -18,11 +18,11 @@ def films(tmp_path: Path) -> Dataset:
     """Twelve rows; every third is for validation."""
     rows = [f"film {n},{'good' if n % 2 else 'bad'}" for n in range(12)]
     file = write_lines(tmp_path / "films.csv", "text,label", *rows)
-    return imported(file, tmp_path / "films" / "1", Split(validation=0.25))
+    return import_files(file, tmp_path / "films" / "1", Split(validation=0.25))
 
 
-def edited(old: Dataset, rows: dict[int, RowEdit]) -> Dataset:
-    """The next version."""
+def apply_edits(old: Dataset, rows: dict[int, RowEdit]) -> Dataset:
+    """Derive the next version."""
     into = old.folder.parent / str(old.spec.version + 1)
     edits = PendingEdits(fingerprint=old.spec.fingerprint, rows=rows).edits(old.spec)
     derive(old.folder, into, old.spec.version + 1, old.spec.mapping, edits=edits)
@@ -32,7 +32,7 @@ def edited(old: Dataset, rows: dict[int, RowEdit]) -> Dataset:
 def test_edits_become_the_next_version_with_its_lineage(films):
     train = [n for n in range(12) if films.page(n, 1)[0]["_split"] == "train"]
     other = next(n for n in train if n not in (2, 3, 5))
-    new = edited(
+    new = apply_edits(
         films,
         {
             other: RowEdit(split="test"),
@@ -59,27 +59,27 @@ def test_edits_become_the_next_version_with_its_lineage(films):
 
 
 def test_rows_are_matched_across_several_versions(films):
-    second = edited(films, {n: RowEdit(deleted=True) for n in (0, 4, 11)})
-    third = edited(second, {0: RowEdit(cells={"text": "the second row"})})
+    second = apply_edits(films, {n: RowEdit(deleted=True) for n in (0, 4, 11)})
+    third = apply_edits(second, {0: RowEdit(cells={"text": "the second row"})})
     rows = differences(films, third)
     assert rows[0] == RowDifference(3, 1, 0, {"text": ("film 1", "the second row")})
     assert [(row.line, row.after) for row in rows[1:]] == [(2, None), (6, None), (13, None)]
-    back = differences(third, films)
-    assert [row.line for row in back if row.before is None] == [2, 6, 13]
+    reverse = differences(third, films)
+    assert [row.line for row in reverse if row.before is None] == [2, 6, 13]
 
 
-def several(folder: Path, texts: dict[SplitName, list[str]]) -> Dataset:
-    """A data set of several files, each of which has these texts from its second line on."""
+def import_splits(folder: Path, texts: dict[SplitName, list[str]]) -> Dataset:
+    """Import one file per split, with these texts from its second line on."""
     files = {
         name: write_lines(folder / f"{name}.csv", "text,label", *(f"{text},good" for text in rows))
         for name, rows in texts.items()
     }
-    return imported(files, folder / "films" / "1")
+    return import_files(files, folder / "films" / "1")
 
 
 def test_rows_of_several_files_are_matched_by_their_cells(tmp_path):
-    """Each file has the same lines, so that they alone do not identify the missing row."""
-    old = several(
+    """Line numbers repeat in each file, so that they alone do not identify a row."""
+    old = import_splits(
         tmp_path,
         {
             "train": ["one", "two", "three"],
@@ -87,28 +87,28 @@ def test_rows_of_several_files_are_matched_by_their_cells(tmp_path):
             "test": ["nine", "ten", "eleven"],
         },
     )
-    gone = {1, 2, 3}  # the last two for training and the first one for validation
-    rows = {n: RowEdit(deleted=True) for n in gone} | {6: RowEdit(cells={"label": "bad"})}
-    new = edited(old, rows)
-    changed = differences(old, new)
-    assert [(row.before, row.after, row.cells) for row in changed] == [
+    deleted = {1, 2, 3}  # the last two of train and the first one of validation
+    rows = {n: RowEdit(deleted=True) for n in deleted} | {6: RowEdit(cells={"label": "bad"})}
+    new = apply_edits(old, rows)
+    changes = differences(old, new)
+    assert [(row.before, row.after, row.cells) for row in changes] == [
         (6, 3, {"label": ("good", "bad")}),
-        *((n, None, {}) for n in sorted(gone)),
+        *((n, None, {}) for n in sorted(deleted)),
     ]
-    back = differences(new, old)
-    assert {row.after for row in back if row.before is None} == gone and len(back) == 4
+    reverse = differences(new, old)
+    assert {row.after for row in reverse if row.before is None} == deleted and len(reverse) == 4
 
 
 def test_copies_in_several_files_are_matched_in_their_order(tmp_path):
-    old = several(tmp_path, {"train": ["one", "two", "three"], "test": ["one", "two"]})
-    new = edited(old, {1: RowEdit(deleted=True), 4: RowEdit(cells={"text": "four"})})
+    old = import_splits(tmp_path, {"train": ["one", "two", "three"], "test": ["one", "two"]})
+    new = apply_edits(old, {1: RowEdit(deleted=True), 4: RowEdit(cells={"text": "four"})})
     assert differences(old, new) == [
         RowDifference(3, 4, 3, {"text": ("two", "four")}),
         RowDifference(3, 1, None, {}),
     ]
 
 
-def test_edits_survive_in_a_file_and_none_leave_no_file(tmp_path):
+def test_edits_are_saved_and_empty_edits_remove_the_file(tmp_path):
     file = tmp_path / "edits" / "films-1.json"
     edits = PendingEdits(fingerprint="a", rows={3: RowEdit(cells={"label": "good"})})
     edits.write(file)
@@ -122,16 +122,16 @@ def test_edits_survive_in_a_file_and_none_leave_no_file(tmp_path):
     assert not file.exists() and read_edits(file, "a") == PendingEdits(fingerprint="a")
 
 
-def test_one_edit_follows_another():
+def test_edits_of_a_row_are_merged():
     first = RowEdit(cells={"label": "good", "text": "a film"}, split="test")
-    both = first.merge(RowEdit(cells={"label": "bad"}))
-    assert both == RowEdit(cells={"label": "bad", "text": "a film"}, split="test")
+    merged = first.merge(RowEdit(cells={"label": "bad"}))
+    assert merged == RowEdit(cells={"label": "bad", "text": "a film"}, split="test")
     assert first.merge(RowEdit(deleted=True)).merge(RowEdit()) == first
     assert RowEdit().is_empty and not first.is_empty
 
 
 @pytest.mark.parametrize(
-    "cell, first, last, name, wanted",
+    "cell, first, last, name, expected",
     [
         ("O O O", 0, 1, "person", "B-person I-person O"),
         ("B-person I-person I-person", 1, 1, "", "B-person O B-person"),
@@ -140,5 +140,5 @@ def test_one_edit_follows_another():
         ("NOUN VERB O", 0, 1, "ADJ", "ADJ ADJ O"),
     ],
 )
-def test_words_get_a_tag(cell, first, last, name, wanted):
-    assert with_tag(cell, first, last, name) == wanted
+def test_words_get_a_tag(cell, first, last, name, expected):
+    assert with_tag(cell, first, last, name) == expected

@@ -1,4 +1,4 @@
-"""Data sets of numbers, of several labels and of endings: imported, dealt out and found again."""
+"""Data sets of numbers and of several labels are imported, split and searched."""
 
 from pathlib import Path
 
@@ -12,20 +12,20 @@ from engine.data.columns.fit import likely_task
 from engine.data.columns.numbers import parse_numbers
 from engine.data.datasets.store import Dataset, open_dataset
 from engine.data.formats.reading import recognise
-from tests.engine.data.imported import imported, write_lines
+from tests.engine.data.importing import import_files, write_lines
 
 
-def stored(folder: Path, file: Path, mapping: Mapping | None = None) -> Dataset:
-    return imported(file, folder / "data", Split(validation=0.2), mapping)
+def import_file(folder: Path, file: Path, mapping: Mapping | None = None) -> Dataset:
+    return import_files(file, folder / "data", Split(validation=0.2), mapping)
 
 
-def table(folder: Path, header: str, rows: list[str]) -> Path:
+def write_table(folder: Path, header: str, rows: list[str]) -> Path:
     return write_lines(folder / "table.csv", header, *rows)
 
 
-def test_distinct_numbers_are_dealt_out_evenly_over_their_scale(tmp_path):
+def test_numbers_are_split_evenly_over_their_scale(tmp_path):
     rows = [f"a film of the year {n},{n / 10}" for n in range(500)]
-    dataset = stored(tmp_path, table(tmp_path, "text,score", rows))
+    dataset = import_file(tmp_path, write_table(tmp_path, "text,score", rows))
     assert dataset.spec.rows == {"train": 400, "validation": 100, "test": 0}
     assert not any("single row" in note for note in dataset.spec.notes)
     dev = parse_numbers(dataset.rows("validation").labels or [])
@@ -33,22 +33,22 @@ def test_distinct_numbers_are_dealt_out_evenly_over_their_scale(tmp_path):
     assert isinstance(likely_task(dataset.spec.mapping, dataset.spec.labels), Regression)
 
 
-def test_rows_with_several_labels_are_dealt_out_by_chance(tmp_path):
+def test_rows_with_several_labels_are_split_randomly(tmp_path):
     names = ["red", "green", "blue", "fast", "slow", "old"]
-    sets = ["|".join(n for k, n in enumerate(names) if i >> k & 1) for i in range(1, 61)]
-    rows = [f"a thing number {n},{some}" for n, some in enumerate(sets)]
-    dataset = stored(tmp_path, table(tmp_path, "text,label", rows))
+    label_sets = ["|".join(n for k, n in enumerate(names) if i >> k & 1) for i in range(1, 61)]
+    rows = [f"a thing number {n},{labels}" for n, labels in enumerate(label_sets)]
+    dataset = import_file(tmp_path, write_table(tmp_path, "text,label", rows))
     assert dataset.spec.rows["validation"] == 12  # though each set occurs once
     assert isinstance(likely_task(dataset.spec.mapping, dataset.spec.labels), MultiLabel)
     red = dataset.find(label="red")
-    assert len(red) == sum("red" in some for some in sets)
+    assert len(red) == sum("red" in labels for labels in label_sets)
     assert all("red" in row["label"].split("|") for row in dataset.take(red))
 
 
-def test_columns_of_yes_and_no_are_counted_and_found(tmp_path):
+def test_yes_no_columns_are_counted_and_searched(tmp_path):
     rows = [f"a thing number {n},{n % 2},{'Yes' if n % 5 == 0 else 'no'}" for n in range(40)]
-    file = table(tmp_path, "text,rude,long", rows)
-    dataset = stored(tmp_path, file, Mapping(text="text", flags=("rude", "long")))
+    file = write_table(tmp_path, "text,rude,long", rows)
+    dataset = import_file(tmp_path, file, Mapping(text="text", flags=("rude", "long")))
     assert dataset.spec.labels == {"long": 8, "rude": 20}
     assert dataset.spec.rows["validation"] == 8
     assert len(dataset.find(label="long")) == 8 and len(dataset.find(label="rude")) == 20
@@ -61,7 +61,7 @@ def test_the_published_scores_are_imported(tmp_path, assets):
     files = {split: source / f"sts-{name}.csv" for split, name in names.items()}
     mapping = Mapping(text="column 6", pair="column 7", label="column 5")
     assert all(recognise(file).mapping == mapping for file in files.values())
-    spec = imported(files, tmp_path / "data").spec
+    spec = import_files(files, tmp_path / "data").spec
     assert spec.rows == {"train": 5749, "validation": 1500, "test": 1379}
     assert isinstance(likely_task(mapping, spec.labels), Regression)
     numbers = parse_numbers(open_dataset(tmp_path / "data").rows("train").labels or [])
@@ -72,10 +72,10 @@ def test_the_published_scores_are_imported(tmp_path, assets):
 def test_variant_spellings_of_set_labels_and_span_types_are_reported(tmp_path):
     names = ["red", "green", "blue", "Red"]
     sets = ["|".join(n for k, n in enumerate(names) if i >> k & 1) for i in range(1, 16)]
-    rows = [f"a thing number {n},{some}" for n, some in enumerate(sets * 2)]
-    spec = stored(tmp_path, table(tmp_path, "text,label", rows)).spec
+    rows = [f"a thing number {n},{labels}" for n, labels in enumerate(sets * 2)]
+    spec = import_file(tmp_path, write_table(tmp_path, "text,label", rows)).spec
     assert any("“red” and “Red” may be one" in note for note in spec.notes)
     file = tmp_path / "names.conll"
     file.write_text("Ada\tB-person\nsaw\tO\nParis\tB-Person\n\n" * 9 + "Bo\tB-person\nis\tO\n")
-    spec = imported(file, tmp_path / "names").spec
+    spec = import_files(file, tmp_path / "names").spec
     assert any("“person” and “Person” may be one" in note for note in spec.notes)

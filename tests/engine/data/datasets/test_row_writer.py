@@ -47,9 +47,7 @@ def write(path, rows, mapping, split, cleaning):
 
 @given(st.lists(ROWS, min_size=1, max_size=30), st.booleans(), st.booleans(), st.booleans())
 @tries(200)
-def test_whole_columns_are_counted_as_single_rows(
-    tmp_path_factory, rows, has_pair, has_split, skips
-):
+def test_columns_are_counted_like_single_rows(tmp_path_factory, rows, has_pair, has_split, skips):
     path = tmp_path_factory.getbasetemp() / "rows.parquet"
     mapping = Mapping(text="text", pair="other" if has_pair else None, label="label")
     mapping = mapping.model_copy(update={"flags": ("flag",)})
@@ -82,44 +80,44 @@ def test_whole_columns_are_counted_as_single_rows(
             assert result.empty.get(name, np.zeros(0)).tolist() == empty
     texts = (0, 1) if has_pair else (0,)
     keys = [tuple(plain_text(row[column]) for column in texts) for _, row in kept_rows]
-    alone = [key if any(key) else n for n, key in enumerate(keys)]
-    assert _groups(alone) == _groups(result.text_keys.tolist())
+    row_keys = [key if any(key) else n for n, key in enumerate(keys)]
+    assert _groups(row_keys) == _groups(result.text_keys.tolist())
     assert [row[2] for row in result.first_rows] == plain
     assert [row[:2] for row in result.first_rows] == [row[:2] for _, row in kept_rows]
     assert list(notes) == _notes(rows, kept_rows, skips)
 
 
 def _groups(keys):
-    """For each row the first one with the same key."""
+    """The index of the first row with the same key, for each row."""
     return [keys.index(key) for key in keys]
 
 
 def _notes(rows, stored, skips):
-    """Remarks, by their first line."""
-    seen = {}
+    """Remarks in the order of their first line."""
+    lines_by_remark = {}
 
-    def saw(what, line):
-        seen.setdefault(what, []).append(line)
+    def add(remark, line):
+        lines_by_remark.setdefault(remark, []).append(line)
 
     for line, row in enumerate(rows, start=2):
         if skips and not row[1].strip():
-            saw("Row without “other” skipped", line)
+            add("Row without “other” skipped", line)
     for line, row in stored:
         label = row[2]
         if label != label.strip():
-            saw("Label with white space around it, which was removed", line)
+            add("Label with white space around it, which was removed", line)
         if skips and label.strip() == "Yes":
-            saw("Label “Yes” read as “yes”", line)
+            add("Label “Yes” read as “yes”", line)
     for line, row in stored:
         if not row[0].strip():
-            saw("Row without text", line)
+            add("Row without text", line)
         if not row[2].strip():
-            saw("Row without label", line)
+            add("Row without label", line)
     return [
         f"{name}: {len(lines)} times, first in line {lines[0]}."
         if len(lines) > 1
         else f"{name}: once, in line {lines[0]}."
-        for name, lines in sorted(seen.items(), key=lambda one: one[1][0])
+        for name, lines in sorted(lines_by_remark.items(), key=lambda item: item[1][0])
     ]
 
 
@@ -138,19 +136,19 @@ def test_a_wrong_cell_is_refused_with_its_line(tmp_path, flag, split, wrong):
     )
 )
 @tries(400)
-def test_blank_cells_are_those_without_a_character(cells):
+def test_blank_cells_are_those_that_str_strip_empties(cells):
     (batch,) = rows_to_batches([(n, (cell,)) for n, cell in enumerate(["x", *cells])])
     column = batch.cells[0].slice(1)
     assert blank_rows(column).tolist() == [n for n, cell in enumerate(cells) if not cell.strip()]
 
 
-SOME = st.lists(st.text(st.sampled_from("aB \t\n\0\x1céßẞ\u00a0ﬁ"), max_size=6), max_size=8)
+TEXT_LISTS = st.lists(st.text(st.sampled_from("aB \t\n\0\x1céßẞ\u00a0ﬁ"), max_size=6), max_size=8)
 
 
-@given(SOME)
+@given(TEXT_LISTS)
 @example(["a b", " A ", "", "c\0d"])
 @example([])
 @tries(300)
-def test_a_batch_of_texts_gives_the_same_as_single_texts(some):
-    cells = pa.array(["before", *some, "behind"], type=pa.string()).slice(1, len(some))
-    assert plain_cells(cells) == [plain_text(text) for text in some]
+def test_plain_texts_of_a_batch_equal_those_of_single_texts(texts):
+    cells = pa.array(["before", *texts, "behind"], type=pa.string()).slice(1, len(texts))
+    assert plain_cells(cells) == [plain_text(text) for text in texts]

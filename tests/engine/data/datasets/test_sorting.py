@@ -1,4 +1,4 @@
-"""Rows are put in the order of a column, without moving those that are equal in it."""
+"""Rows are sorted by a column, and equal ones keep their order."""
 
 import csv
 import random
@@ -22,10 +22,10 @@ ALPHABET = ("a", "B", "b", "Ä", "ä", "é", "ß", "Z", "Ж", "ж", "水", "1", 
 
 @pytest.fixture
 def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
-    """`store(cells)` keeps these as the column “other” of a data set, in groups of seven rows."""
+    """`store(cells)` makes a data set with the column “other”, in groups of seven rows."""
     monkeypatch.setattr("engine.data.datasets.row_writer.GROUP_ROWS", 7)
 
-    def made(cells: Sequence[str]) -> Dataset:
+    def make(cells: Sequence[str]) -> Dataset:
         file, into = tmp_path / "rows.csv", tmp_path / str(len(list(tmp_path.iterdir())))
         with file.open("w", encoding="utf-8", newline="") as lines:
             rows = ([f"text number {n}", cell] for n, cell in enumerate(cells))
@@ -34,52 +34,52 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
         import_dataset("rows", {"all": file}, reading, Mapping(text="text"), split, into)
         return open_dataset(into)
 
-    return made
+    return make
 
 
-def listed(dataset: Dataset, descending: bool = False) -> list[str]:
-    """The cells of “other” in its order."""
+def sort_cells(dataset: Dataset, descending: bool = False) -> list[str]:
+    """The cells of “other”, sorted."""
     order = sort_rows(np.arange(len(dataset)), column_ranks(dataset, "other"), descending)
     return [row["other"] or "" for row in dataset.take(order)]
 
 
-def test_texts_are_sorted_in_any_case_and_numbers_as_numbers(store):
+def test_texts_are_sorted_case_insensitively_and_numbers_by_value(store):
     dataset = store(["pear", "", "Fig", "apple", "fig", "Öl", "zoo"])
-    assert listed(dataset, descending=True) == ["Öl", "zoo", "pear", "Fig", "fig", "apple", ""]
+    assert sort_cells(dataset, descending=True) == ["Öl", "zoo", "pear", "Fig", "fig", "apple", ""]
     numbers = ["-2,5", " .5", "9", "9.0", "10", "+1e3", ""]
-    assert listed(store([numbers[n] for n in (4, 2, 6, 0, 5, 3, 1)])) == [*numbers]
-    assert listed(store([*"9876543", "10", "n/a"])) == ["10", *"3456789", "n/a"]
+    assert sort_cells(store([numbers[n] for n in (4, 2, 6, 0, 5, 3, 1)])) == [*numbers]
+    assert sort_cells(store([*"9876543", "10", "n/a"])) == ["10", *"3456789", "n/a"]
 
 
-def test_any_cells_are_sorted_as_python_sorts_them(store):
-    chance = random.Random(4)
-    cells = ["".join(chance.choices(ALPHABET, k=chance.randint(0, 3))) for _ in range(400)]
+def test_sorting_equals_that_of_python(store):
+    rng = random.Random(4)
+    cells = ["".join(rng.choices(ALPHABET, k=rng.randint(0, 3))) for _ in range(400)]
     dataset = store(cells)
     assert dataset.group_count > 50
-    rows, ranks = np.array(chance.sample(range(400), 300)), column_ranks(dataset, "other")
+    rows, ranks = np.array(rng.sample(range(400), 300)), column_ranks(dataset, "other")
     assert any(parse_number(cell) for cell in cells) and not all(map(parse_number, cells))
     for descending in (False, True):
-        written = [row for row in rows if cells[row].strip()]
-        right = sorted(written, key=lambda row: cells[row].lstrip().lower(), reverse=descending)
+        filled = [row for row in rows if cells[row].strip()]
+        expected = sorted(filled, key=lambda row: cells[row].lstrip().lower(), reverse=descending)
         order = sort_rows(rows, ranks, descending)
-        assert order.tolist() == [*right, *(row for row in rows if not cells[row].strip())]
+        assert order.tolist() == [*expected, *(row for row in rows if not cells[row].strip())]
 
 
-def test_lines_and_splits_have_an_order(store):
+def test_rows_are_sorted_by_line_or_split(store):
     dataset = store([str(n % 3) for n in range(30)])
     rows = np.arange(30)[::-1].copy()
     assert sort_rows(rows, column_ranks(dataset, "_line")).tolist() == list(range(30))
     by_split = sort_rows(rows, column_ranks(dataset, "_split"))
     splits = [row["_split"] for row in dataset.take(by_split)]
     assert splits == sorted(splits, key=SPLITS.index) and len(set(splits)) == 3
-    first = by_split[np.equal(dataset.splits[by_split], 0)]
-    assert first.tolist() == sorted(first, reverse=True), "equal ones are as they were"
+    train = by_split[np.equal(dataset.splits[by_split], 0)]
+    assert train.tolist() == sorted(train, reverse=True), "the sort is stable"
 
 
 def test_texts_that_begin_alike_keep_their_order(store):
-    same = "w" * SORTED_CHARACTERS
-    dataset = store([f"{same} z", f"{same} a", "w"])
-    assert listed(dataset) == ["w", f"{same} z", f"{same} a"]
+    prefix = "w" * SORTED_CHARACTERS
+    dataset = store([f"{prefix} z", f"{prefix} a", "w"])
+    assert sort_cells(dataset) == ["w", f"{prefix} z", f"{prefix} a"]
     assert column_ranks(dataset, "other").tolist() == [1, 1, 0]
     assert column_ranks(store(["", " ", ""]), "other").tolist() == [EMPTY] * 3
 
@@ -93,7 +93,7 @@ def test_sorting_reports_progress_and_can_be_cancelled(store):
         column_ranks(dataset, "other", cancelled=lambda: True)
 
 
-def test_rows_of_many_groups_are_read_with_few_of_them_in_memory(store, monkeypatch):
+def test_reading_many_groups_keeps_few_in_memory(store, monkeypatch):
     dataset = store([str(n) for n in range(200)])
     size = dataset._group(0).nbytes
     monkeypatch.setattr("engine.data.datasets.store.CACHE_BYTES", 5 * size)

@@ -1,4 +1,4 @@
-"""Rows are dealt out by chance that repeats."""
+"""Rows are split randomly and reproducibly."""
 
 import numpy as np
 import pytest
@@ -19,23 +19,23 @@ from tests.often import tries
 
 @given(st.integers(0, 500), st.floats(0, 0.5), st.floats(0, 0.4), st.integers(0, 10))
 @tries(100)
-def test_parts_have_their_shares(rows, dev, test, seed):
-    parts, _ = draw_splits(rows, dev, test, seed)
-    assert abs((parts == VALIDATION).sum() - rows * dev) <= 1
-    assert abs((parts == TEST).sum() - rows * test) <= 1
+def test_splits_have_their_fractions(rows, dev, test, seed):
+    splits, _ = draw_splits(rows, dev, test, seed)
+    assert abs((splits == VALIDATION).sum() - rows * dev) <= 1
+    assert abs((splits == TEST).sum() - rows * test) <= 1
 
 
 @given(st.lists(st.integers(0, 5), min_size=1, max_size=300), st.integers(0, 10))
 @tries(100)
-def test_a_balanced_split_keeps_the_share_of_each_label(labels, seed):
-    numbers = np.unique(labels, return_inverse=True)[1].astype(np.int32)
-    parts, rare = draw_splits(len(labels), 0.2, 0.1, seed, numbers)
-    for label in range(numbers.max() + 1):
-        mine = parts[numbers == label]
-        assert (mine == TRAIN).any()
-        assert (mine == VALIDATION).sum() <= np.ceil(0.2 * len(mine))
-        assert (mine == TEST).sum() <= np.ceil(0.1 * len(mine))
-    assert rare == (np.bincount(numbers) == 1).sum()
+def test_a_balanced_split_keeps_label_proportions(labels, seed):
+    indices = np.unique(labels, return_inverse=True)[1].astype(np.int32)
+    splits, rare = draw_splits(len(labels), 0.2, 0.1, seed, indices)
+    for label in range(indices.max() + 1):
+        assigned = splits[indices == label]
+        assert (assigned == TRAIN).any()
+        assert (assigned == VALIDATION).sum() <= np.ceil(0.2 * len(assigned))
+        assert (assigned == TEST).sum() <= np.ceil(0.1 * len(assigned))
+    assert rare == (np.bincount(indices) == 1).sum()
 
 
 @given(
@@ -46,14 +46,14 @@ def test_a_balanced_split_keeps_the_share_of_each_label(labels, seed):
 def test_groups_stay_together(rows, seed):
     labels = np.unique([label for label, _ in rows], return_inverse=True)[1].astype(np.int32)
     groups = np.unique([group for _, group in rows], return_inverse=True)[1].astype(np.int32)
-    parts, _ = draw_splits(len(rows), 0.2, 0.1, seed, labels, groups)
+    splits, _ = draw_splits(len(rows), 0.2, 0.1, seed, labels, groups)
     for group in range(groups.max() + 1):
-        assert len(set(parts[groups == group])) == 1
+        assert len(set(splits[groups == group])) == 1
     for label in range(labels.max() + 1):
-        assert (parts[labels == label] == TRAIN).any()
+        assert (splits[labels == label] == TRAIN).any()
 
 
-def test_groups_of_one_change_nothing():
+def test_groups_of_single_rows_change_nothing():
     labels = np.arange(300, dtype=np.int32) % 3
     groups = np.arange(300, dtype=np.int32)[::-1].copy()
     plain, _ = draw_splits(300, 0.2, 0.1, 7, labels)
@@ -64,39 +64,39 @@ def test_groups_of_one_change_nothing():
 
 
 def test_fractions_and_proportions_are_kept_if_groups_allow():
-    random = np.random.default_rng(0)
-    groups = np.sort(random.integers(0, 400, 1_000)).astype(np.int32)
+    rng = np.random.default_rng(0)
+    groups = np.sort(rng.integers(0, 400, 1_000)).astype(np.int32)
     labels = (groups % 4).astype(np.int32)
-    parts, _ = draw_splits(1_000, 0.1, 0.1, 42, labels, groups)
+    splits, _ = draw_splits(1_000, 0.1, 0.1, 42, labels, groups)
     for label in range(4):
-        mine = parts[labels == label]
+        assigned = splits[labels == label]
         for split in (VALIDATION, TEST):
-            assert abs((mine == split).sum() - 0.1 * len(mine)) <= 2
+            assert abs((assigned == split).sum() - 0.1 * len(assigned)) <= 2
 
 
-def test_large_groups_still_leave_rows_to_validate_by():
+def test_large_groups_still_leave_validation_rows():
     groups = np.repeat(np.arange(4, dtype=np.int32), 25)  # each as large as 25 % of the rows
-    parts, _ = draw_splits(100, 0.1, 0, 42, None, groups)
-    assert (parts == VALIDATION).sum() == 25
+    splits, _ = draw_splits(100, 0.1, 0, 42, None, groups)
+    assert (splits == VALIDATION).sum() == 25
 
 
-def test_a_split_repeats_and_follows_its_seed():
-    first, _ = draw_splits(1_000, 0.1, 0.1, 42)
-    assert (first == draw_splits(1_000, 0.1, 0.1, 42)[0]).all()
-    assert (first != draw_splits(1_000, 0.1, 0.1, 43)[0]).any()
+def test_a_split_depends_only_on_its_seed():
+    splits, _ = draw_splits(1_000, 0.1, 0.1, 42)
+    assert (splits == draw_splits(1_000, 0.1, 0.1, 42)[0]).all()
+    assert (splits != draw_splits(1_000, 0.1, 0.1, 43)[0]).any()
     assert np.flatnonzero(draw_splits(20, 0.25, 0, 42)[0]).tolist() == [0, 1, 4, 10, 17]
 
 
 @pytest.mark.parametrize(
-    "cell, part", [("train", "train"), (" Validation", "validation"), ("TEST", "test"), ("x", None)]
+    "cell, name", [("train", "train"), (" Validation", "validation"), ("TEST", "test"), ("x", None)]
 )
-def test_parts_have_usual_spellings(cell, part):
-    assert split_from_name(cell) == part
+def test_split_names_are_read_in_common_spellings(cell, name):
+    assert split_from_name(cell) == name
 
 
 @given(st.lists(st.integers(-3, 3), max_size=20))
 @tries(100)
-def test_rows_with_equal_keys_are_a_group(keys):
+def test_rows_with_equal_keys_form_a_group(keys):
     groups = group_rows(np.array(keys, dtype=np.int64))
     if len(set(keys)) == len(keys):
         assert groups is None and count_grouped_rows(groups) == 0

@@ -1,4 +1,4 @@
-"""A data set is kept as a version that nothing changes."""
+"""Data sets are stored as versions whose files never change."""
 
 import contextlib
 import hashlib
@@ -21,10 +21,10 @@ from engine.data.datasets.importing import Fingerprint, import_dataset
 from engine.data.datasets.store import Dataset, open_dataset, resolve
 from engine.errors import BadFile, MissingColumn, StudioError
 from engine.progress import Cancelled
-from tests.engine.data.imported import imported, write_lines
+from tests.engine.data.importing import import_files, write_lines
 from tests.often import times
 
-MAPPED = Mapping(text="text", label="label")
+MAPPING = Mapping(text="text", label="label")
 
 
 def table(path: Path, rows: int = 100) -> Path:
@@ -34,12 +34,12 @@ def table(path: Path, rows: int = 100) -> Path:
     return write_lines(path, "text,label", *lines)
 
 
-def stored(tmp_path: Path, name: str = "a", **changes: Any) -> DatasetSpec:
+def store(tmp_path: Path, name: str = "a", **changes: Any) -> DatasetSpec:
     arguments = {
         "name": name,
         "sources": {"all": tmp_path / "a.csv"},
         "reading": Reading(),
-        "mapping": MAPPED,
+        "mapping": MAPPING,
         "split": Split(validation=0.2, test=0.1),
         "into": tmp_path / "sets" / name,
     }
@@ -50,13 +50,13 @@ def stored(tmp_path: Path, name: str = "a", **changes: Any) -> DatasetSpec:
 def version(tmp_path: Path) -> Path:
     """The folder of an imported table of a hundred rows."""
     table(tmp_path / "a.csv")
-    stored(tmp_path)
+    store(tmp_path)
     return tmp_path / "sets" / "a"
 
 
-def test_a_version_describes_itself_completely(tmp_path):
+def test_an_import_writes_a_complete_version(tmp_path):
     source = table(tmp_path / "a.csv")
-    spec = stored(tmp_path)
+    spec = store(tmp_path)
     assert spec.rows == {"train": 70, "validation": 20, "test": 10}
     assert spec.labels == {"neg": 25, "pos": 75}
     assert spec.sources == {"all": (source,)} and len(spec.source_sha256[str(source)]) == 64
@@ -71,19 +71,19 @@ def test_a_version_describes_itself_completely(tmp_path):
 
 def test_the_same_files_give_the_same_fingerprint(tmp_path):
     table(tmp_path / "a.csv")
-    prints = {
-        stored(tmp_path, "a").fingerprint,
-        stored(tmp_path, "b").fingerprint,
-        stored(tmp_path, "c", split=Split(validation=0.2, test=0.1, seed=1)).fingerprint,
-        stored(tmp_path, "d", mapping=Mapping(text="label", label="text")).fingerprint,
+    fingerprints = {
+        store(tmp_path, "a").fingerprint,
+        store(tmp_path, "b").fingerprint,
+        store(tmp_path, "c", split=Split(validation=0.2, test=0.1, seed=1)).fingerprint,
+        store(tmp_path, "d", mapping=Mapping(text="label", label="text")).fingerprint,
     }
-    assert len(prints) == 3
+    assert len(fingerprints) == 3
 
 
-def test_pages_show_any_rows_of_any_part(tmp_path, monkeypatch):
+def test_pages_hold_any_rows_of_any_split(tmp_path, monkeypatch):
     monkeypatch.setattr("engine.data.datasets.row_writer.GROUP_ROWS", 7)
     table(tmp_path / "a.csv")
-    stored(tmp_path)
+    store(tmp_path)
     dataset = open_dataset(tmp_path / "sets" / "a")
     assert pq.ParquetFile(dataset.folder / "data.parquet").num_row_groups == 15
     rows = dataset.page(5, 30)
@@ -103,12 +103,12 @@ def test_splits_can_have_separate_files(tmp_path):
         "validation": table(tmp_path / "dev.csv", 8),
         "test": table(tmp_path / "test.csv", 9),
     }
-    spec = stored(tmp_path, sources=sources)
+    spec = store(tmp_path, sources=sources)
     assert spec.rows == {"train": 100, "validation": 8, "test": 9}
     texts = open_dataset(tmp_path / "sets" / "a").rows("validation").texts
     assert texts[7] == "text number 7 of dev.csv"
-    del sources["validation"]  # it is drawn
-    spec = stored(tmp_path, "b", sources=sources)
+    del sources["validation"]  # then drawn from train
+    spec = store(tmp_path, "b", sources=sources)
     assert spec.rows == {"train": 80, "validation": 20, "test": 9}
 
 
@@ -123,38 +123,38 @@ def test_files_with_and_without_header_can_be_combined(assets, tmp_path):
     assert pairs is not None and pairs[0].startswith("Current Chief Operating Officer")
 
 
-def test_columns_of_further_files_are_found_by_name(tmp_path):
+def test_columns_of_other_files_are_matched_by_name(tmp_path):
     table(tmp_path / "train.csv")
     other = tmp_path / "dev.csv"
     other.write_text("label,more,text\npos,x,a word\nneg,y,two words\n", encoding="utf-8")
-    spec = stored(tmp_path, sources={"train": tmp_path / "train.csv", "validation": other})
+    spec = store(tmp_path, sources={"train": tmp_path / "train.csv", "validation": other})
     assert open_dataset(tmp_path / "sets" / "a").rows("validation").texts == ["a word", "two words"]
     assert any("“more”" in note for note in spec.notes)
     other.write_text("text,more\na word,x\ntwo words,y\n", encoding="utf-8")
     with pytest.raises(BadFile, match="no column “label”"):
-        stored(tmp_path, sources={"train": tmp_path / "train.csv", "validation": other})
+        store(tmp_path, sources={"train": tmp_path / "train.csv", "validation": other})
     other = write_lines(tmp_path / "dev.jsonl", '{"label": "pos", "text": "a word"}')
-    stored(tmp_path, "b", sources={"train": tmp_path / "train.csv", "validation": other})
+    store(tmp_path, "b", sources={"train": tmp_path / "train.csv", "validation": other})
     assert open_dataset(tmp_path / "sets" / "b").rows("validation").texts == ["a word"]
 
 
-def test_a_column_can_name_the_parts(tmp_path):
+def test_a_column_can_assign_the_splits(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text(
         "text,label,part\na b,x,train\nc d,y,validation\ne f,x,Test\n", encoding="utf-8"
     )
     split = Split(column="part")
-    assert stored(tmp_path, split=split).rows == {"train": 1, "validation": 1, "test": 1}
+    assert store(tmp_path, split=split).rows == {"train": 1, "validation": 1, "test": 1}
     path.write_text("text,label,part\na b,x,train\nc d,y,later\n", encoding="utf-8")
     with pytest.raises(BadFile, match=r"line 3: “later”"):
-        stored(tmp_path, split=split)
+        store(tmp_path, split=split)
 
 
-def test_what_is_odd_is_noted(tmp_path):
+def test_missing_cells_and_rare_labels_are_noted(tmp_path):
     (tmp_path / "a.csv").write_text(
         "text,label\na b,Pos\nc d,pos\n,neg\ne f,\ng h,Pos\ni j,neg\n", encoding="utf-8"
     )
-    notes = " ".join(stored(tmp_path).notes)
+    notes = " ".join(store(tmp_path).notes)
     assert "Row without text: once, in line 4." in notes
     assert "Row without label: once, in line 5." in notes
     assert "“Pos” and “pos”" in notes
@@ -162,10 +162,10 @@ def test_what_is_odd_is_noted(tmp_path):
 
 
 @pytest.mark.parametrize("content", ["text,label\n", "text,label\ngood,1\nbad\n"])
-def test_a_refused_file_leaves_nothing(tmp_path, content):
+def test_a_refused_file_leaves_no_folder(tmp_path, content):
     (tmp_path / "a.csv").write_text(content, encoding="utf-8")
     with pytest.raises(BadFile):
-        stored(tmp_path)
+        store(tmp_path)
     assert list((tmp_path / "sets").iterdir()) == []
 
 
@@ -174,20 +174,20 @@ def test_an_import_can_be_cancelled_at_any_time(tmp_path, after, monkeypatch):
     monkeypatch.setattr("engine.data.formats.lines.TICK_LINES", 10)
     monkeypatch.setattr("engine.data.datasets.row_writer.GROUP_ROWS", 10)
     table(tmp_path / "a.csv", 300)
-    options = iter(range(1_000))
+    calls = iter(range(1_000))
     with pytest.raises(Cancelled):
-        stored(tmp_path, cancelled=lambda: next(options) >= after)
+        store(tmp_path, cancelled=lambda: next(calls) >= after)
     assert list((tmp_path / "sets").iterdir()) == []
 
 
 @pytest.mark.long
-def test_an_import_that_is_cancelled_at_a_random_moment_leaves_nothing(tmp_path):
+def test_an_import_cancelled_at_a_random_moment_leaves_no_folder(tmp_path):
     table(tmp_path / "a.csv", 20_000)
-    dice = random.Random(14)
+    rng = random.Random(14)
     for _ in range(200):
-        end = time.monotonic() + dice.uniform(0, 0.15)
+        end = time.monotonic() + rng.uniform(0, 0.15)
         with contextlib.suppress(Cancelled):
-            stored(tmp_path, cancelled=lambda end=end: time.monotonic() > end)
+            store(tmp_path, cancelled=lambda end=end: time.monotonic() > end)
             shutil.rmtree(tmp_path / "sets" / "a")
         assert list((tmp_path / "sets").iterdir()) == []
 
@@ -195,14 +195,14 @@ def test_an_import_that_is_cancelled_at_a_random_moment_leaves_nothing(tmp_path)
 def test_progress_counts_the_bytes_of_all_files(tmp_path):
     progress: list[tuple[int, int]] = []
     sources = {"train": table(tmp_path / "t.csv"), "validation": table(tmp_path / "d.csv", 9)}
-    stored(tmp_path, sources=sources, progress=lambda done, total: progress.append((done, total)))
+    store(tmp_path, sources=sources, progress=lambda done, total: progress.append((done, total)))
     total = sum(path.stat().st_size for path in sources.values())
     assert progress == sorted(progress) and progress[-1] == (total, total)
 
 
 @pytest.mark.parametrize("has_manifest", [True, False])
 def test_a_modified_version_is_detected(version, tmp_path, has_manifest):
-    """By its checksums, or else by its fingerprint."""
+    """By its checksums, or by its fingerprint if there are none."""
     if not has_manifest:
         (version / "manifest.json").unlink()
     open_dataset(version).verify()
@@ -217,12 +217,12 @@ def test_a_modified_version_is_detected(version, tmp_path, has_manifest):
 
 
 def test_every_corrupted_byte_is_detected(version):
-    whole = (version / "data.parquet").read_bytes()
-    random = np.random.default_rng(0)
-    sound = [open_dataset(version).rows(part) for part in SPLITS]
-    for index in random.integers(0, len(whole), 200):
-        content = bytearray(whole)
-        content[index] ^= 1 << int(random.integers(8))
+    original = (version / "data.parquet").read_bytes()
+    rng = np.random.default_rng(0)
+    expected = [open_dataset(version).rows(part) for part in SPLITS]
+    for index in rng.integers(0, len(original), 200):
+        content = bytearray(original)
+        content[index] ^= 1 << int(rng.integers(8))
         (version / "data.parquet").write_bytes(content)
         try:
             dataset = open_dataset(version)
@@ -230,7 +230,7 @@ def test_every_corrupted_byte_is_detected(version):
             rows = [dataset.rows(part) for part in SPLITS]
         except StudioError:
             continue
-        assert rows == sound
+        assert rows == expected
 
 
 @pytest.mark.parametrize("damage", ["spec.json", "data.parquet", "fields", "text"])
@@ -260,8 +260,8 @@ def test_a_job_on_a_file_keeps_its_own_copy(tmp_path):
     path = table(tmp_path / "a.csv")
     first = resolve(FileData(path=path), tmp_path / "run" / "dataset")
     path.unlink()
-    again = resolve(FileData(path=path), tmp_path / "run" / "dataset")
-    assert again.spec == first.spec and again.rows("train") == first.rows("train")
+    second = resolve(FileData(path=path), tmp_path / "run" / "dataset")
+    assert second.spec == first.spec and second.rows("train") == first.rows("train")
 
 
 def test_a_file_without_text_asks_for_a_column(tmp_path):
@@ -269,18 +269,18 @@ def test_a_file_without_text_asks_for_a_column(tmp_path):
     with pytest.raises(StudioError, match="which column"):
         resolve(FileData(path=tmp_path / "a.csv"), tmp_path / "into")
     with pytest.raises(MissingColumn, match="“words”"):
-        stored(tmp_path, mapping=Mapping(text="words"))
+        store(tmp_path, mapping=Mapping(text="words"))
 
 
 @pytest.mark.skipif(os.name != "posix", reason="other systems refuse such a name")
-def test_a_name_that_is_no_text_is_refused(tmp_path):
+def test_an_undecodable_file_name_is_refused(tmp_path):
     path = Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xff.csv"))
     path.write_text("text,label\na b,x\n", encoding="utf-8")
     with pytest.raises(StudioError, match="not valid text"):
-        stored(tmp_path, sources={"all": path})
+        store(tmp_path, sources={"all": path})
 
 
-BIG = """
+BIG_IMPORT = """
 import re, sys
 from pathlib import Path
 from engine.data.datasets.store import open_dataset
@@ -291,32 +291,32 @@ mapping = Mapping(text="text", label="label")
 sources = {"all": folder / "big.csv"}
 spec = import_dataset("big", sources, Reading(), mapping, Split(), folder / "big")
 open_dataset(folder / "big").page(5_000, 100)
-peak = re.search(r"VmHWM:\\s*(\\d+)", Path("/proc/self/status").read_text())[1]  # of this program
-print(sum(spec.rows.values()), peak)  # alone: ru_maxrss begins with that of its parent
+peak = re.search(r"VmHWM:\\s*(\\d+)", Path("/proc/self/status").read_text())[1]
+print(sum(spec.rows.values()), peak)  # not ru_maxrss: it starts at that of the parent
 """
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is counted in other units")
 @times(5_000, 10_000_000)
 def test_a_big_file_is_imported_in_little_memory(tmp_path, count):
-    more = "some more words " * (500 if count < 1_000_000 else 8)
+    filler = "some more words " * (500 if count < 1_000_000 else 8)
     with open(tmp_path / "big.csv", "w", encoding="utf-8") as file:
         file.write("text,label\n")
-        file.writelines(f"this is example {n} with {more},{n % 5}\n" for n in range(count))
-    command = [sys.executable, "-c", BIG, str(tmp_path)]
+        file.writelines(f"this is example {n} with {filler},{n % 5}\n" for n in range(count))
+    command = [sys.executable, "-c", BIG_IMPORT, str(tmp_path)]
     out = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
     assert int(out[0]) == count
-    most = 500_000 if count < 1_000_000 else 900_000  # kilobytes; the text alone has 40,000
-    assert int(out[1]) < most
+    max_kilobytes = 500_000 if count < 1_000_000 else 900_000  # the text alone has 40,000
+    assert int(out[1]) < max_kilobytes
 
 
-def test_no_text_of_the_validation_rows_stands_in_training(tmp_path):
-    """210 rows with 66 distinct texts: 19 of 21 validation texts once stood in train."""
+def test_equal_texts_are_in_the_same_split(tmp_path):
+    """210 rows have 66 distinct texts; a split by row would put most of them into two splits."""
     texts = [f"The film number {n % 66} is a film." for n in range(210)]
-    shouted = [text.upper() if n % 5 == 0 else f" {text}" for n, text in enumerate(texts)]
-    rows = (f"{text},{n % 3}" for n, text in enumerate(shouted))
+    variants = [text.upper() if n % 5 == 0 else f" {text}" for n, text in enumerate(texts)]
+    rows = (f"{text},{n % 3}" for n, text in enumerate(variants))
     file = write_lines(tmp_path / "films.csv", "text,label", *rows)
-    dataset = imported(file, tmp_path / "x", Split(test=0.1))
+    dataset = import_files(file, tmp_path / "x", Split(test=0.1))
     spec = dataset.spec
     by_split = {
         name: {text.strip().casefold() for text in dataset.rows(name).texts} for name in SPLITS
@@ -327,10 +327,10 @@ def test_no_text_of_the_validation_rows_stands_in_training(tmp_path):
     assert "210 rows have equal texts; the split keeps them together." in spec.notes
 
 
-def test_rows_without_text_are_not_kept_together(tmp_path):
+def test_rows_without_text_are_not_grouped(tmp_path):
     rows = (f",{n % 2}" for n in range(100))
     file = write_lines(tmp_path / "films.csv", "text,label", *rows, "a film,1")
-    spec = imported(file, tmp_path / "x", mapping=MAPPED).spec
+    spec = import_files(file, tmp_path / "x", mapping=MAPPING).spec
     assert spec.rows["validation"] == 10 and not [note for note in spec.notes if "equal" in note]
 
 
@@ -347,58 +347,58 @@ def test_the_fingerprint_hashes_lengths_and_cells_in_order():
         {name: list(column) for name, column in zip("tls", zip(*rows, strict=True), strict=True)}
     )
     table = table.rename_columns(["t", "l", "_split"])
-    for part in (table, table.cast(pa.schema([(n, DICTIONARY) for n in table.column_names]))):
+    for encoded in (table, table.cast(pa.schema([(n, DICTIONARY) for n in table.column_names]))):
         result = Fingerprint(("t", "l"), mapping)
-        for batch in part.to_batches(max_chunksize=37):
+        for batch in encoded.to_batches(max_chunksize=37):
             result.add(batch)
         assert result.hexdigest() == expected.hexdigest()
 
 
-def test_rows_of_several_files_in_a_split_have_their_source(tmp_path):
+def test_rows_of_a_split_of_several_files_name_their_file(tmp_path):
     """So that scores can be split by source."""
     files = [tmp_path / name / "reviews.csv" for name in ("shop", "forum")]
     files += [tmp_path / "letters.csv", tmp_path / "test.csv"]
     for number, file in enumerate(files):
         file.parent.mkdir(exist_ok=True)
         file.write_text(f"text,label\nfilm {number},good\nplay {number},bad\n", encoding="utf-8")
-    for sources, named in (
+    for sources, has_column in (
         ({"train": tuple(files[:3]), "test": files[3]}, True),
         ({"train": files[2], "test": files[3]}, False),
     ):
-        data = imported(sources, tmp_path / str(named) / "1")
-        assert data.spec.columns == ("text", "label", *(("file",) if named else ()))
-        if named:
+        data = import_files(sources, tmp_path / str(has_column) / "1")
+        assert data.spec.columns == ("text", "label", *(("file",) if has_column else ()))
+        if has_column:
             names = ("shop/reviews.csv", "forum/reviews.csv", "letters.csv", "test.csv")
             assert data.column("file").to_pylist()[::2] == list(names)
             assert data.column("text").to_pylist()[2:4] == ["film 1", "play 1"]
 
 
-# ── rows are found ───────────────────────────────────────────────────────────────────────────
+# ── search ──────────────────────────────────────────────────────────────────────────────────
 
 
 @pytest.fixture
-def hundred(tmp_path: Path) -> Dataset:
+def reviews(tmp_path: Path) -> Dataset:
     lines = [f"The {'GOOD' if n % 3 else 'bad'} film {n},{n % 2}" for n in range(100)]
-    return imported(write_lines(tmp_path / "reviews.csv", "text,label", *lines), tmp_path / "v")
+    return import_files(write_lines(tmp_path / "reviews.csv", "text,label", *lines), tmp_path / "v")
 
 
-def test_rows_are_selected_by_index(hundred):
-    rows = hundred.take(np.array([3, 50, 99]))
+def test_rows_are_selected_by_index(reviews):
+    rows = reviews.take(np.array([3, 50, 99]))
     assert [row["text"][4:] for row in rows] == ["bad film 3", "GOOD film 50", "bad film 99"]
     assert [row["_line"] for row in rows] == [5, 52, 101]
-    assert hundred.take(np.array([7]), ["label"]) == [{"label": "1"}]
+    assert reviews.take(np.array([7]), ["label"]) == [{"label": "1"}]
 
 
-def test_search_ignores_case_and_is_no_regular_expression(hundred):
-    assert len(hundred.find("good")) == 66
-    assert list(hundred.find("FILM 42")) == [42]
-    assert not len(hundred.find("no such words")) and not len(hundred.find(".*"))
-    assert list(hundred.find()) == list(range(100))
-    odd = hundred.find(label="1")
+def test_search_ignores_case_and_takes_text_literally(reviews):
+    assert len(reviews.find("good")) == 66
+    assert list(reviews.find("FILM 42")) == [42]
+    assert not len(reviews.find("no such words")) and not len(reviews.find(".*"))
+    assert list(reviews.find()) == list(range(100))
+    odd = reviews.find(label="1")
     assert list(odd) == list(range(1, 100, 2))
-    dev = hundred.find(split="validation")
-    assert len(dev) == hundred.spec.rows["validation"]
-    both = hundred.find("good", "validation", "1")
-    assert set(both) == set(odd) & set(dev) & set(hundred.find("good"))
+    dev = reviews.find(split="validation")
+    assert len(dev) == reviews.spec.rows["validation"]
+    matches = reviews.find("good", "validation", "1")
+    assert set(matches) == set(odd) & set(dev) & set(reviews.find("good"))
     with pytest.raises(Cancelled):
-        hundred.find("good", cancelled=lambda: True)
+        reviews.find("good", cancelled=lambda: True)

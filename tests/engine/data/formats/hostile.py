@@ -1,7 +1,7 @@
-"""Hostile data files, each with what must come of it: its rows, or a sentence with the place.
+"""Hostile data files, each with the rows or the error that must come of reading it.
 
-`Case.make` writes the file. `rows` are the cells that must be read, with the recognised reading;
-`line` and `says` are what the refusal must name. Nothing here is kept in the repository as a file.
+`Case.make` writes the file; the repository has none. `rows` are the cells read with the recognised
+reading; `line` and `error` are the line and a part of the text of the error.
 """
 
 import gzip
@@ -21,7 +21,7 @@ class Case(NamedTuple):
     make: Callable[[Path], None]
     rows: list[Cells] | None = None
     line: int = 0
-    says: str = ""
+    error: str = ""
     notes: str = ""  # must be in the notes of the recognition or of the reading
 
 
@@ -41,7 +41,7 @@ def nested(levels: int) -> str:
 
 
 def documents() -> dict[str, str]:
-    """The same rows as programs write them into one JSON value."""
+    """The good rows in the layouts in which programs write one JSON value."""
     rows = [{"text": t, "label": x} for t, x in GOOD]
     names = list(rows[0])
     columns = {name: [row[name] for row in rows] for name in names}
@@ -56,19 +56,19 @@ def documents() -> dict[str, str]:
     }
 
 
-def trailing() -> str:
-    """Rows with a tab at their end."""
+def trailing_tabs() -> str:
+    """The good rows with a tab at their end."""
     return "".join(f"{t}\t{x}\t\n" for t, x in GOOD)
 
 
-def zipped(member: str) -> bytes:
+def zip_bytes(member: str) -> bytes:
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w") as archive:
         archive.writestr(member, "x")
     return out.getvalue()
 
 
-def sparse(path: Path) -> None:
+def sparse_file(path: Path) -> None:
     with open(path, "wb") as file:
         file.truncate(64 * 1024**3)
 
@@ -77,14 +77,14 @@ def link_to_zero(path: Path) -> None:
     path.symlink_to("/dev/zero")
 
 
-OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"  # how old Office files begin
+OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"  # the first bytes of old Office files
 GOOD = [("a fine day", "pos"), ("a bad day", "neg"), ("another fine day", "pos")]
 GOOD_CSV = "text,label\n" + "".join(f"{t},{label}\n" for t, label in GOOD)
 MANY = [(f"text number {n}", "pos" if n % 2 else "neg") for n in range(40)]
 MANY_CSV = "text,label\n" + "".join(f'"{t}",{label}\n' for t, label in MANY)
 
 
-def swapped(line: int, content: str) -> str:
+def with_row(line: int, content: str) -> str:
     """The 40 quoted rows with one line replaced."""
     lines = MANY_CSV.splitlines(keepends=True)
     lines[line - 1] = content + "\n"
@@ -123,7 +123,7 @@ CASES = [
         "one-bad-byte.csv",
         data("text,label\nсмотри,1\nкино,0\n".encode() * 5 + b"\xff,1\n"),
         line=16,
-        says="not text in utf-8",
+        error="not text in utf-8",
     ),
     Case("semicolon.csv", text(GOOD_CSV.replace(",", ";")), GOOD),
     Case("tabs.csv", text(GOOD_CSV.replace(",", "\t")), GOOD),
@@ -136,10 +136,10 @@ CASES = [
         [("two\nlines", "a"), ('one, "quoted"', "b"), ("plain", "a")],
         notes="line breaks",
     ),
-    Case("lone-quote.csv", text(swapped(7, '"never closed,pos')), line=7, says="quote"),
-    Case("quote-to-the-end.csv", text(MANY_CSV + '"never closed,pos\n'), line=42, says="never"),
+    Case("lone-quote.csv", text(with_row(7, '"never closed,pos')), line=7, error="quote"),
+    Case("quote-to-the-end.csv", text(MANY_CSV + '"never closed,pos\n'), line=42, error="never"),
     Case(
-        "text-behind-quote.csv", text(swapped(9, '"good" film, really,pos')), line=9, says="quote"
+        "text-behind-quote.csv", text(with_row(9, '"good" film, really,pos')), line=9, error="quote"
     ),
     Case(
         "swallowed-rows.csv",
@@ -154,13 +154,13 @@ CASES = [
         [("x, y", "a"), ("begins,a\nfilm one,b\nends", "b"), *[("one more", "a")] * 9],
         notes="a quote may be missing",
     ),
-    Case("extra-cell.csv", text(swapped(5, "hello, world,pos")), line=5, says="3 cells"),
-    Case("missing-cell.csv", text(swapped(6, "no label here")), line=6, says="1 cell"),
+    Case("extra-cell.csv", text(with_row(5, "hello, world,pos")), line=5, error="3 cells"),
+    Case("missing-cell.csv", text(with_row(6, "no label here")), line=6, error="1 cell"),
     Case(
         "after-line-breaks.csv",
         text('text,label\n"one\ntwo\nthree",a\nshort\nplain,a\n' + "more text,b\n" * 20),
         line=5,
-        says="1 cell",
+        error="1 cell",
     ),
     Case(
         "empty-extra-cells.csv",
@@ -172,7 +172,7 @@ CASES = [
         "empty-lines.csv", text(GOOD_CSV.replace("\na bad", "\n\n\na bad")), GOOD, notes="2 times"
     ),
     Case(
-        "words-for-nothing.csv",
+        "null-words.csv",
         text("text,label\nNA,null\nnull,NA\nNone,nan\n,NA\n"),
         [("NA", "null"), ("null", "NA"), ("None", "nan"), ("", "NA")],
     ),
@@ -222,7 +222,7 @@ CASES = [
         "too-many-columns.csv",
         text("a," * 20_000 + "b\n" + "1," * 20_000 + "2\n"),
         line=1,
-        says="columns",
+        error="columns",
     ),
     Case("header-only.csv", text("text,label\n"), []),
     Case(
@@ -231,7 +231,7 @@ CASES = [
         [('"whom" he said', "1"), ('5" long', "0"), ('"lone', "1")],
     ),
     Case(
-        "ragged.tsv", text("text\tlabel\na b\t1\nc d\t0\textra\ne f\t1\n"), line=3, says="3 cells"
+        "ragged.tsv", text("text\tlabel\na b\t1\nc d\t0\textra\ne f\t1\n"), line=3, error="3 cells"
     ),
     Case(
         "good.jsonl",
@@ -243,30 +243,30 @@ CASES = [
         text("".join(json.dumps({"text": t, "label": x}) + "\n" for t, x in GOOD)),
         GOOD,
     ),
-    Case("broken.jsonl", text('{"text": "a"}\n{"text": "b",}\n'), line=2, says="valid JSON"),
-    Case("list.jsonl", text('{"text": "a"}\n["b"]\n'), line=2, says="a list"),
-    Case("nan.jsonl", text('{"text": "a", "score": NaN}\n'), line=1, says="NaN"),
-    Case("twins.jsonl", text('{"text": "a"}\n{"text": "b", "text": "c"}\n'), line=2, says="twice"),
-    Case("deep.jsonl", text('{"text": ' + "[" * 100_000 + "\n"), line=1, says="nested"),
-    Case("levels.jsonl", text(nested(330)), line=1, says="100 levels"),
-    Case("more-levels.jsonl", text(nested(960)), line=1, says="100 levels"),
+    Case("broken.jsonl", text('{"text": "a"}\n{"text": "b",}\n'), line=2, error="valid JSON"),
+    Case("list.jsonl", text('{"text": "a"}\n["b"]\n'), line=2, error="a list"),
+    Case("nan.jsonl", text('{"text": "a", "score": NaN}\n'), line=1, error="NaN"),
+    Case("twins.jsonl", text('{"text": "a"}\n{"text": "b", "text": "c"}\n'), line=2, error="twice"),
+    Case("deep.jsonl", text('{"text": ' + "[" * 100_000 + "\n"), line=1, error="nested"),
+    Case("levels.jsonl", text(nested(330)), line=1, error="100 levels"),
+    Case("more-levels.jsonl", text(nested(960)), line=1, error="100 levels"),
     Case("few-levels.jsonl", text(nested(90)), [("a", "[" * 90 + "]" * 90)]),
     Case("array.json", text('[\n {"text": "a"},\n {"text": "b"}\n]\n'), [("a",), ("b",)]),
     *(Case(f"{name}.json", text(content), GOOD) for name, content in documents().items()),
     Case("texts.json", text('["a b",\n "c d"]'), [("a b",), ("c d",)]),
     Case("lists.json", text('[["a b", 1],\n ["c d", null]]'), [("a b", "1"), ("c d", "")]),
-    Case("ragged.json", text('[["a b", "x"],\n ["c d"]]'), says="not a table"),
-    Case("numbers.json", text("[1, 2, 3]"), says="not a table"),
-    Case("deep.json", text("[" * 500 + "]" * 500), says="not a table"),
-    Case("one-level.json", text("[" * 5_000 + "]" * 5_000), says="nested"),
-    Case("settings.json", text('{\n "lr": 1,\n "name": "x"\n}\n'), says="not a table"),
-    Case("uneven.json", text('{\n "a": [1, 2],\n "b": [1]\n}\n'), says="not a table"),
-    Case("broken.json", text('[\n {"text": "a",}\n]\n'), line=2, says="valid JSON"),
+    Case("ragged.json", text('[["a b", "x"],\n ["c d"]]'), error="not a table"),
+    Case("numbers.json", text("[1, 2, 3]"), error="not a table"),
+    Case("deep.json", text("[" * 500 + "]" * 500), error="not a table"),
+    Case("one-level.json", text("[" * 5_000 + "]" * 5_000), error="nested"),
+    Case("settings.json", text('{\n "lr": 1,\n "name": "x"\n}\n'), error="not a table"),
+    Case("uneven.json", text('{\n "a": [1, 2],\n "b": [1]\n}\n'), error="not a table"),
+    Case("broken.json", text('[\n {"text": "a",}\n]\n'), line=2, error="valid JSON"),
     *(
-        Case(f"{name}-at-the-end.tsv", text(header + "\n" + trailing()), GOOD, notes="beyond")
+        Case(f"{name}-at-the-end.tsv", text(header + "\n" + trailing_tabs()), GOOD, notes="beyond")
         for name, header in {"usual": "text\tlabel\t", "own": "text\tkind_of\t"}.items()
     ),
-    Case("commas-at-the-end.csv", text("text,label,\n" + trailing().replace("\t", ",")), GOOD),
+    Case("commas-at-the-end.csv", text("text,label,\n" + trailing_tabs().replace("\t", ",")), GOOD),
     Case(
         "unnamed.csv", text("text,label,\na b,c,\nd e,f,g\n"), [("a b", "c", ""), ("d e", "f", "g")]
     ),
@@ -305,52 +305,52 @@ CASES = [
         text("first, with commas\nsecond, too\n"),
         [("first, with commas",), ("second, too",)],
     ),
-    Case("empty.csv", data(b""), says="empty"),
-    Case("spaces.txt", data(b" \n\t\r\n  "), says="white space"),
-    Case("bom-only.txt", data(b"\xef\xbb\xbf"), says="white space"),
-    Case("book.xlsx", data(zipped("[Content_Types].xml")), says="not a workbook"),
-    Case("renamed.csv", data(zipped("[Content_Types].xml")), says="not a workbook"),
-    Case("packed.csv", data(zipped("data.csv")), [("x",)]),
+    Case("empty.csv", data(b""), error="empty"),
+    Case("spaces.txt", data(b" \n\t\r\n  "), error="white space"),
+    Case("bom-only.txt", data(b"\xef\xbb\xbf"), error="white space"),
+    Case("book.xlsx", data(zip_bytes("[Content_Types].xml")), error="not a workbook"),
+    Case("renamed.csv", data(zip_bytes("[Content_Types].xml")), error="not a workbook"),
+    Case("packed.csv", data(zip_bytes("data.csv")), [("x",)]),
     Case("data.csv.gz", data(gzip.compress(b"text\na b\n")), [("a b",)]),
-    Case("cut.csv.gz", data(gzip.compress(b"text\na b\n")[:-9]), says="damaged or incomplete"),
-    Case("cut.zip", data(zipped("data.csv")[:-30]), says="damaged or incomplete"),
-    Case("half.parquet", data(b"PAR1" + bytes(50)), says="damaged or incomplete"),
-    Case("half.arrow", data(b"ARROW1" + bytes(50)), says="damaged or incomplete"),
-    Case("stream.arrow", data(b"\xff\xff\xff\xff" + bytes(9)), says="damaged or incomplete"),
-    Case("table.xls", text("<table><tr><td>a</td></tr></table>"), says="name of an Excel file"),
-    Case("old.xls", data(OLE + bytes(600)), says="not a workbook"),
-    Case("locked.xlsx", data(OLE + "EncryptedPackage".encode("utf-16-le")), says="password"),
-    Case("files.tar", data(bytes(257) + b"ustar" + bytes(300)), says="tar archive"),
-    Case("paper.txt", data(b"%PDF-1.7\n"), says="PDF"),
-    Case("noise.csv", data(bytes(range(256)) * 40), says="binary"),
-    Case("zeros.txt", data(bytes(5_000)), says="binary"),
-    Case("page.csv", text("<!DOCTYPE html>\n<html><body>404</body></html>\n"), says="web page"),
+    Case("cut.csv.gz", data(gzip.compress(b"text\na b\n")[:-9]), error="damaged or incomplete"),
+    Case("cut.zip", data(zip_bytes("data.csv")[:-30]), error="damaged or incomplete"),
+    Case("half.parquet", data(b"PAR1" + bytes(50)), error="damaged or incomplete"),
+    Case("half.arrow", data(b"ARROW1" + bytes(50)), error="damaged or incomplete"),
+    Case("stream.arrow", data(b"\xff\xff\xff\xff" + bytes(9)), error="damaged or incomplete"),
+    Case("table.xls", text("<table><tr><td>a</td></tr></table>"), error="name of an Excel file"),
+    Case("old.xls", data(OLE + bytes(600)), error="not a workbook"),
+    Case("locked.xlsx", data(OLE + "EncryptedPackage".encode("utf-16-le")), error="password"),
+    Case("files.tar", data(bytes(257) + b"ustar" + bytes(300)), error="tar archive"),
+    Case("paper.txt", data(b"%PDF-1.7\n"), error="PDF"),
+    Case("noise.csv", data(bytes(range(256)) * 40), error="binary"),
+    Case("zeros.txt", data(bytes(5_000)), error="binary"),
+    Case("page.csv", text("<!DOCTYPE html>\n<html><body>404</body></html>\n"), error="web page"),
     Case(
         "pointer.csv",
         text("version https://git-lfs.github.com/spec/v1\noid sha256:1\n"),
-        says="Git LFS",
+        error="Git LFS",
     ),
     Case(
         "splits.json",
         text('{"train": [{"text": "a b"}, {"text": "c d"}], "test": [{"text": "e f"}]}'),
-        says="its lists train, test are splits",
+        error="its lists train, test are splits",
     ),
     Case(
         "intents.json",
         text('{"val": [["a b", "x"]],\n "train": [["c d", "y"]],\n "version": 1}'),
-        says="its lists val, train are splits",
+        error="its lists val, train are splits",
     ),
-    Case("endless.csv", sparse, says="GiB"),
-    Case("folder.csv", Path.mkdir, says="folder"),
-    Case("missing.csv", lambda path: None, says="does not exist"),
+    Case("endless.csv", sparse_file, error="GiB"),
+    Case("folder.csv", Path.mkdir, error="folder"),
+    Case("missing.csv", lambda path: None, error="does not exist"),
     Case(
         "dangling.csv",
         lambda path: path.symlink_to(path.with_name("nowhere")),
-        says="does not exist",
+        error="does not exist",
     ),
 ]
 if os.name == "posix":
     CASES += [
-        Case("pipe.fifo", os.mkfifo, says="pipe"),
-        Case("zero.csv", link_to_zero, says="device"),
+        Case("pipe.fifo", os.mkfifo, error="pipe"),
+        Case("zero.csv", link_to_zero, error="device"),
     ]

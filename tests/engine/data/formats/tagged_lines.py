@@ -1,4 +1,4 @@
-"""A format from outside: a label in square brackets, then the text, as “[good] a lovely film”."""
+"""An added format: a label in square brackets, then the text, as in “[good] a lovely film”."""
 
 import re
 from collections.abc import Iterator
@@ -20,17 +20,17 @@ def open_tagged(lines: Lines, _reading: Reading, _remarks: Remarks) -> Content:
 
 
 def guess_tagged(lines: list[str], _suffix: str, _whole: bool) -> Reading | None:
-    """A file whose lines all begin with a label."""
-    full = [line for line in lines if line.strip()]
-    return Reading(format=TAGGED.name) if all(map(LINE.match, full)) else None
+    """Recognise a file whose lines all begin with a label."""
+    filled = [line for line in lines if line.strip()]
+    return Reading(format=TAGGED.name) if all(map(LINE.match, filled)) else None
 
 
 TAGGED = Format("tagged", "Tagged lines", (".tagged",), open_tagged, guess_tagged)
 
 
 @contextmanager
-def added() -> Iterator[Format]:
-    """The format in its one table, as a line there would put it, before the others."""
+def added_format() -> Iterator[Format]:
+    """Add the format to `FORMATS`, before the others."""
     others = dict(FORMATS)
     FORMATS.clear()
     FORMATS.update({TAGGED.name: TAGGED} | others)

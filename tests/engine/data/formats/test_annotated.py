@@ -1,4 +1,4 @@
-"""Exports of annotation tools, as each of them writes them."""
+"""Exports of annotation tools are read as texts with tags or labels."""
 
 import json
 from pathlib import Path
@@ -14,7 +14,7 @@ from engine.data.columns.text_spans import TextSpan, tag_spans
 from engine.data.formats.reading import preview, read, recognise
 from engine.data.formats.sources import holds_texts
 from engine.errors import BadFile
-from tests.engine.data.imported import ONLY_TRAIN, imported
+from tests.engine.data.importing import ONLY_TRAIN, import_files
 from tests.often import tries
 
 TEXT = "Peter Blackburn lives in New York-based Berlin."
@@ -24,16 +24,16 @@ TAGS = ["B-PER", "I-PER", "O", "O", "B-LOC", "I-LOC", "O", "B-LOC", "O"]
 TAGGED = (" ".join(WORDS), " ".join(TAGS))
 PLAIN = ("Nothing here", "O O")
 
-# ── what the tools write ─────────────────────────────────────────────────────────────────────────
+# ── exports ──────────────────────────────────────────────────────────────────────────────────────
 
 DOCCANO: list[Any] = [
     {"id": 1, "text": TEXT, "label": [list(s) for s in SPANS], "Comments": []},
     {"id": 2, "text": "Nothing here", "label": [], "Comments": []},
 ]
 ENTITIES = [{"label": label, "start_offset": a, "end_offset": b} for a, b, label in SPANS]
-IN = [{"id": 0, "from_id": 0, "to_id": 1, "type": "in"}]
+RELATIONS = [{"id": 0, "from_id": 0, "to_id": 1, "type": "in"}]
 DOCCANO_RELATIONS: list[Any] = [
-    {"id": 1, "text": TEXT, "entities": ENTITIES, "relations": IN},
+    {"id": 1, "text": TEXT, "entities": ENTITIES, "relations": RELATIONS},
     {"id": 2, "text": "Nothing here", "entities": [], "relations": []},
 ]
 NUMBERS = {"PER": 3, "LOC": 4}
@@ -44,8 +44,8 @@ DOCCANO_NUMBERED: list[Any] = [
 ]
 
 
-def task(text: str, results: list[Any], **more: Any) -> dict[str, Any]:
-    annotation = {"id": 7, "completed_by": 1, "result": results, "was_cancelled": False} | more
+def task(text: str, results: list[Any], **fields: Any) -> dict[str, Any]:
+    annotation = {"id": 7, "completed_by": 1, "result": results, "was_cancelled": False} | fields
     return {"id": 1, "data": {"text": text}, "annotations": [annotation], "predictions": []}
 
 
@@ -73,18 +73,18 @@ PRODIGY: list[Any] = [
         "text": text,
         "_input_hash": 1,
         "_task_hash": 2,
-        "spans": [{"start": a, "end": b, "label": label} for a, b, label in marked],
+        "spans": [{"start": a, "end": b, "label": label} for a, b, label in spans],
         "answer": "accept",
     }
-    for text, marked in ((TEXT, SPANS), ("Nothing here", []))
+    for text, spans in ((TEXT, SPANS), ("Nothing here", []))
 ]
 SPACY = [[TEXT, {"entities": [list(s) for s in SPANS]}], ["Nothing here", {"entities": []}]]
-PLACES = ((0, 1), (2, 6), (7, 13), (13, 14))
+OFFSETS = ((0, 1), (2, 6), (7, 13), (13, 14))
 SPACY_DOC: list[Any] = [  # spaCy 3.8.18, Doc.to_json() of the blank English pipeline
     {
         "text": "I like London.",
         "ents": [{"start": 7, "end": 13, "label": "LOC"}],
-        "tokens": [{"id": n, "start": a, "end": b} for n, (a, b) in enumerate(PLACES)],
+        "tokens": [{"id": n, "start": a, "end": b} for n, (a, b) in enumerate(OFFSETS)],
     }
 ]
 ORTHS = (("I", "O"), ("like", "O"), ("New", "B-LOC"), ("York", "L-LOC"), (".", "-"))
@@ -94,13 +94,13 @@ SPACY_V2 = [
 ]
 
 
-def lines(path: Path, values: list[Any]) -> Path:
+def write_json_lines(path: Path, values: list[Any]) -> Path:
     content = "".join(json.dumps(value, ensure_ascii=False) + "\n" for value in values)
     path.write_text(content, encoding="utf-8")
     return path
 
 
-def document(path: Path, value: Any) -> Path:
+def write_json(path: Path, value: Any) -> Path:
     path.write_text(json.dumps(value, ensure_ascii=False, indent=2), encoding="utf-8")
     return path
 
@@ -119,7 +119,7 @@ CASES = [
 
 @pytest.mark.parametrize("name, file, values", CASES)
 def test_spans_of_every_tool_become_tags(tmp_path, name, file, values):
-    write = document if file.endswith(".json") else lines
+    write = write_json if file.endswith(".json") else write_json_lines
     path = write(tmp_path / file, values)
     guess = recognise(path)
     assert guess.reading.format == name
@@ -128,13 +128,13 @@ def test_spans_of_every_tool_become_tags(tmp_path, name, file, values):
     table = read(path, guess.reading)
     assert [row.cells[:2] for row in table] == [TAGGED, PLAIN]
     assert preview(path, guess.reading).rows[0].cells[:2] == TAGGED
-    dataset = imported(path, tmp_path / "v", ONLY_TRAIN)
+    dataset = import_files(path, tmp_path / "v", ONLY_TRAIN)
     assert dataset.spec.spans == {"LOC": 2, "PER": 1}
     assert dataset.rows("train").texts == [TAGGED[0], PLAIN[0]]
 
 
 def test_numeric_labels_of_an_older_doccano_are_noted(tmp_path):
-    path = lines(tmp_path / "a.jsonl", DOCCANO_NUMBERED)
+    path = write_json_lines(tmp_path / "a.jsonl", DOCCANO_NUMBERED)
     guess = recognise(path)
     assert (guess.reading.format, guess.columns[:2]) == ("doccano", ("text", "tags"))
     table = read(path, guess.reading)
@@ -145,28 +145,28 @@ def test_numeric_labels_of_an_older_doccano_are_noted(tmp_path):
         {"id": 1, "text": "a b", "annotations": [{"label": 7, "user": 1}], "meta": {}},
         {"id": 2, "text": "c", "annotations": [], "meta": {}},
     ]
-    path = lines(tmp_path / "labels.jsonl", labels)
+    path = write_json_lines(tmp_path / "labels.jsonl", labels)
     guess = recognise(path)
     assert [row.cells[:2] for row in read(path, guess.reading)] == [("a b", "7"), ("c", "")]
 
 
-def test_tokens_given_by_a_tool_are_the_words(tmp_path):
-    doc = document(tmp_path / "doc.json", SPACY_DOC)
+def test_tokens_of_a_tool_become_the_words(tmp_path):
+    doc = write_json(tmp_path / "doc.json", SPACY_DOC)
     assert recognise(doc).reading.format == "spacy"
     rows = [row.cells for row in read(doc, recognise(doc).reading)]
     assert rows == [("I like London .", "O O B-LOC O")]
-    v2 = document(tmp_path / "v2.json", SPACY_V2)
+    v2 = write_json(tmp_path / "v2.json", SPACY_V2)
     rows = [row.cells for row in read(v2, recognise(v2).reading)]
     assert rows == [("I like New York .", "O O B-LOC L-LOC O")]
-    spec = imported(v2, tmp_path / "v", ONLY_TRAIN).spec
+    spec = import_files(v2, tmp_path / "v", ONLY_TRAIN).spec
     assert spec.spans == {"LOC": 1} and "BILOU" in spec.notes[0]
     tokens = [{"text": "Lon", "start": 0, "end": 3}, {"text": "don", "start": 3, "end": 6}]
     item = PRODIGY[0] | {"text": "London", "spans": [], "tokens": tokens}
-    path = lines(tmp_path / "p.jsonl", [item])
+    path = write_json_lines(tmp_path / "p.jsonl", [item])
     assert next(iter(read(path, recognise(path).reading))).cells == ("Lon don", "O O")
 
 
-CHOICES = [{"type": "choices", "value": {"choices": some}} for some in (["x"], [])]
+CHOICES = [{"type": "choices", "value": {"choices": names}} for names in (["x"], [])]
 ACCEPTED = [
     {"text": "a b", "label": "x", "answer": "accept"},
     {"text": "c", "accept": [], "options": [{"id": "x"}], "answer": "accept"},
@@ -180,16 +180,16 @@ LABELS = [
 
 
 @pytest.mark.parametrize("name, values", LABELS)
-def test_labels_of_every_tool_stay_beside_the_text(tmp_path, name, values):
-    path = document(tmp_path / "a.json", values)
+def test_labels_of_every_tool_are_read(tmp_path, name, values):
+    path = write_json(tmp_path / "a.json", values)
     guess = recognise(path)
     assert guess.reading.format == name and guess.columns[:2] == ("text", "label")
     assert [row.cells[:2] for row in read(path, guess.reading)] == [("a b", "x"), ("c", "")]
 
 
-def test_several_labels_and_spans_beside_labels(tmp_path):
-    both = [[TEXT, {"entities": [list(SPANS[0])], "cats": {"x": 1, "y": 1}}]] * 2
-    path = lines(tmp_path / "a.jsonl", both)
+def test_labels_and_spans_of_a_text_are_both_read(tmp_path):
+    items = [[TEXT, {"entities": [list(SPANS[0])], "cats": {"x": 1, "y": 1}}]] * 2
+    path = write_json_lines(tmp_path / "a.jsonl", items)
     table = read(path, recognise(path).reading)
     assert table.columns == ("text", "label", "words", "tags")
     cells = next(iter(table)).cells
@@ -198,17 +198,17 @@ def test_several_labels_and_spans_beside_labels(tmp_path):
 
 def test_rejected_or_unannotated_entries_are_skipped_and_noted(tmp_path):
     items = [PRODIGY[0], PRODIGY[0] | {"answer": "reject"}, PRODIGY[0] | {"answer": "ignore"}]
-    path = lines(tmp_path / "p.jsonl", items)
+    path = write_json_lines(tmp_path / "p.jsonl", items)
     table = read(path, recognise(path).reading)
     assert len(list(table)) == 1
     assert table.notes == ("Text that was not accepted skipped: 2 times, first in line 2.",)
     binary = [{"text": t, "label": "x", "answer": a} for t, a in (("a", "accept"), ("b", "reject"))]
-    path = lines(tmp_path / "b.jsonl", binary)
+    path = write_json_lines(tmp_path / "b.jsonl", binary)
     assert [r.cells[1] for r in read(path, recognise(path).reading)] == ["x", "not x"]
     tasks = [*LABEL_STUDIO, {"id": 3, "data": {"text": "new"}, "annotations": []}]
     tasks[0]["annotations"].append(tasks[0]["annotations"][0] | {"result": []})
     tasks[1]["annotations"][0]["result"] = [{"type": "relation", "direction": "right"}]
-    path = document(tmp_path / "l.json", tasks)
+    path = write_json(tmp_path / "l.json", tasks)
     table = read(path, recognise(path).reading)
     assert [row.cells[:2] for row in table] == [TAGGED, PLAIN]
     message = " ".join(table.notes)
@@ -217,15 +217,15 @@ def test_rejected_or_unannotated_entries_are_skipped_and_noted(tmp_path):
 
 
 def test_a_span_in_utf16_offsets_is_found(tmp_path):
-    text = "😀 Peter and Peter"  # a browser counts the face as two
-    path = document(tmp_path / "a.json", [task(text, [result(3, 8, "PER", " " + text)])])
+    text = "😀 Peter and Peter"  # JavaScript counts the emoji as two
+    path = write_json(tmp_path / "a.json", [task(text, [result(3, 8, "PER", " " + text)])])
     table = read(path, recognise(path).reading)
     assert next(iter(table)).cells == ("😀 Peter and Peter", "O B-PER O O")
     assert "nearest occurrence" in table.notes[0]
 
 
 @pytest.mark.parametrize(
-    "item, says",
+    "item, message",
     [
         ({"text": TEXT, "label": [[0, "5", "PER"]]}, "no start, end and label"),
         ({"label": [[0, 5, "PER"]]}, "no text under “text”"),
@@ -233,17 +233,17 @@ def test_a_span_in_utf16_offsets_is_found(tmp_path):
         ([1], "not an object"),
     ],
 )
-def test_what_is_not_of_the_tool_names_its_line(tmp_path, item, says):
-    path = lines(tmp_path / "a.jsonl", [*DOCCANO, item])
-    reading = recognise(lines(tmp_path / "good.jsonl", DOCCANO)).reading
-    with pytest.raises(BadFile, match=says) as caught:
+def test_an_invalid_entry_is_reported_with_its_line(tmp_path, item, message):
+    path = write_json_lines(tmp_path / "a.jsonl", [*DOCCANO, item])
+    reading = recognise(write_json_lines(tmp_path / "good.jsonl", DOCCANO)).reading
+    with pytest.raises(BadFile, match=message) as caught:
         list(read(path, reading))
     assert caught.value.line == 3
 
 
-def test_overlapping_spans_keep_the_longer_and_say_so(tmp_path):
+def test_the_longer_of_overlapping_spans_is_kept_and_noted(tmp_path):
     item = {"id": 1, "text": TEXT, "label": [[25, 33, "LOC"], [25, 46, "ORG"], [30, 47, "X"]]}
-    path = lines(tmp_path / "a.jsonl", [item, *DOCCANO])
+    path = write_json_lines(tmp_path / "a.jsonl", [item, *DOCCANO])
     table = read(path, recognise(path).reading)
     assert next(iter(table)).cells[1] == "O O O O B-ORG I-ORG I-ORG O"
     list(table)
@@ -252,7 +252,7 @@ def test_overlapping_spans_keep_the_longer_and_say_so(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "text, spans_given, tags, lost",
+    "text, spans, tags, lost",
     [
         ("abcd", [(0, 2, "A"), (2, 4, "A")], "B-A B-A", ""),
         ("ab cd", [(-1, 2, "A")], "O O", "not within its text"),
@@ -264,39 +264,39 @@ def test_overlapping_spans_keep_the_longer_and_say_so(tmp_path):
         ("ab cd", [(0, 5, "A"), (0, 5, "A")], "B-A I-A", ""),
     ],
 )
-def test_odd_spans(text, spans_given, tags, lost):
-    result = tag_spans(text, [TextSpan(*span) for span in spans_given])
+def test_only_valid_spans_become_tags(text, spans, tags, lost):
+    result = tag_spans(text, [TextSpan(*span) for span in spans])
     assert " ".join(result.tags) == tags and "".join(result.words) == "".join(text.split())
     assert lost in " ".join(result.lost) and bool(result.lost) == bool(lost)
 
 
 @st.composite
-def marked(draw: st.DrawFn) -> tuple[str, list[TextSpan]]:
-    """A text with spans that begin and end at characters that are not white, and do not overlap."""
+def spanned_text(draw: st.DrawFn) -> tuple[str, list[TextSpan]]:
+    """A text with disjoint spans, none of which begins or ends with white space."""
     text = draw(st.text(st.sampled_from("ab ,.-(東京é😀\t\n\u00a0"), max_size=40))
     positions = sorted(draw(st.sets(st.integers(0, len(text)), max_size=10)))
     pairs = zip(positions[::2], positions[1::2], strict=False)
     labels = st.sampled_from(["PER", "LOC", "a type"])
-    good = [(a, b) for a, b in pairs if not (text[a].isspace() or text[b - 1].isspace())]
-    return text, [TextSpan(a, b, draw(labels)) for a, b in good]
+    valid = [(a, b) for a, b in pairs if not (text[a].isspace() or text[b - 1].isspace())]
+    return text, [TextSpan(a, b, draw(labels)) for a, b in valid]
 
 
-@given(marked())
+@given(spanned_text())
 @tries(300)
 def test_spans_are_recovered_from_words_and_tags(case):
-    text, given_spans = case
-    result = tag_spans(text, given_spans)
+    text, spans = case
+    result = tag_spans(text, spans)
     assert "".join(result.words) == "".join(text.split()) and not result.lost
     positions, index = [], 0
     for word in result.words:
         index = text.index(word, index)
         positions.append((index, index + len(word)))
         index += len(word)
-    back = [
+    recovered = [
         TextSpan(positions[s.start][0], positions[s.end - 1][1], s.type)
         for s in spans_from_tags(result.tags)
     ]
-    assert back == given_spans
+    assert recovered == spans
 
 
 # ── brat ─────────────────────────────────────────────────────────────────────────────────────────
@@ -311,7 +311,7 @@ def brat(folder: Path, files: dict[str, str]) -> Path:
     return folder
 
 
-def test_a_folder_of_brat_gives_a_row_for_each_line(tmp_path):
+def test_a_brat_folder_gives_a_row_for_each_line(tmp_path):
     text = f"{TEXT}\nNothing here\r\n\nover two\nlines of it\n"
     two = text.index("two\nlines")
     ann = ANN + f"T4\tX {two} {two + 9}\ttwo lines\nR1\tin Arg1:T1 Arg2:T2\nT5\tX 0 3;4 9\tPet r\n"
@@ -331,10 +331,10 @@ def test_a_folder_of_brat_gives_a_row_for_each_line(tmp_path):
     message = " ".join(table.notes)
     for part in ("Discontinuous", "Relations, events", "without an .ann file"):
         assert part in message
-    assert imported(folder, tmp_path / "v").spec.spans == {"LOC": 2, "PER": 1, "X": 1}
+    assert import_files(folder, tmp_path / "v").spec.spans == {"LOC": 2, "PER": 1, "X": 1}
 
 
-def test_a_changed_annotation_is_a_changed_source(tmp_path):
+def test_changing_an_annotation_changes_the_source_digest(tmp_path):
     from engine.data.datasets.collecting import source_digest
 
     folder = brat(tmp_path / "b", {"1.txt": TEXT, "1.ann": ANN})
@@ -344,15 +344,15 @@ def test_a_changed_annotation_is_a_changed_source(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "ann, line, says",
+    "ann, line, message",
     [
         ("T1\tPER 0\tPeter\n", 1, "is not a span"),
         (ANN + "T4 PER 0 5 Peter\n", 4, "is not a span"),
         ("T1\tPER 0 5\tHelga\n", 1, "does not contain “Helga” at 0"),
     ],
 )
-def test_a_wrong_line_of_brat_is_reported(tmp_path, ann, line, says):
+def test_an_invalid_brat_line_is_reported(tmp_path, ann, line, message):
     folder = brat(tmp_path / "b", {"1.txt": TEXT, "1.ann": ann})
-    with pytest.raises(BadFile, match=says) as caught:
+    with pytest.raises(BadFile, match=message) as caught:
         list(read(folder, recognise(folder).reading))
     assert caught.value.line == line and caught.value.path.name == "1.ann"

@@ -1,4 +1,4 @@
-"""Compressed files and archives give the rows of what is in them, and take no memory for bombs."""
+"""Compressed files and archives give the rows of their content; bombs are refused."""
 
 import bz2
 import gzip
@@ -21,7 +21,7 @@ from engine.data.formats.reading import preview, read, recognise
 from engine.data.formats.sources import is_data_file, list_parts
 from engine.errors import BadFile, DiskFull
 from engine.progress import Cancelled
-from tests.engine.data.imported import imported
+from tests.engine.data.importing import import_files
 from tests.engine.faults import small_disk
 
 TABLE = "text,label\n" + "".join(f'"row {n}, a text",{n % 2}\n' for n in range(5_000))
@@ -56,7 +56,7 @@ def test_a_compressed_file_is_read_like_its_content(tmp_path, suffix):
     assert preview(packed, Reading()).rows[0].cells == ("row 0, a text", "0")
     with pytest.raises(Cancelled):
         list(read(packed, Reading(), cancelled=lambda: True))
-    two = tmp_path / f"two.csv{suffix}"  # as programs do that append
+    two = tmp_path / f"two.csv{suffix}"  # as written by programs that append
     two.write_bytes(content + PACKERS[suffix](b"the end,1\n"))
     assert len(list(read(two, Reading()))) == 5_001
     for end in (len(content) // 2, len(content) - 3):
@@ -72,21 +72,21 @@ def archive(path: Path, files: dict[str, bytes]) -> Path:
     return path
 
 
-def test_an_archive_is_read_from_its_only_or_its_selected_file(tmp_path):
+def test_the_only_or_the_selected_file_of_an_archive_is_read(tmp_path):
     other = {"__MACOSX/._a.csv": b"x", "README.md": b"about", "data/.DS_Store": b"x"}
-    one = archive(tmp_path / "one.zip", {"data/a.csv": TABLE.encode()} | other)
-    assert list_parts(one) == [one] and len(list(read(one, recognise(one).reading))) == 5_000
-    both = {"train.csv": TABLE.encode(), "test.csv.gz": gzip.compress(b"text,label\na,1\n")}
-    two = archive(tmp_path / "two.zip", both | other | {"build.sh": b"rm"})
-    assert list_parts(two) == [two / "test.csv.gz", two / "train.csv"]
+    file = archive(tmp_path / "one.zip", {"data/a.csv": TABLE.encode()} | other)
+    assert list_parts(file) == [file] and len(list(read(file, recognise(file).reading))) == 5_000
+    members = {"train.csv": TABLE.encode(), "test.csv.gz": gzip.compress(b"text,label\na,1\n")}
+    several = archive(tmp_path / "two.zip", members | other | {"build.sh": b"rm"})
+    assert list_parts(several) == [several / "test.csv.gz", several / "train.csv"]
     with pytest.raises(BadFile, match=r"3 files: build.sh, test.csv.gz, train.csv"):
-        recognise(two)
+        recognise(several)
     with pytest.raises(BadFile, match=r"no “dev\.csv” in it"):
-        recognise(two / "dev.csv")
-    assert [row.cells for row in read(two / "test.csv.gz", Reading())] == [("a", "1")]
+        recognise(several / "dev.csv")
+    assert [row.cells for row in read(several / "test.csv.gz", Reading())] == [("a", "1")]
 
 
-def test_members_are_imported_as_the_splits_they_are(tmp_path):
+def test_members_of_an_archive_are_imported_as_splits(tmp_path):
     rows = {"train.csv": TABLE.encode(), "test.csv": b"text,label\nat last,1\n"}
     file = archive(tmp_path / "a.zip", rows)
     sources = {"train": file / "train.csv", "test": file / "test.csv"}
@@ -116,7 +116,7 @@ def test_an_archive_with_a_password_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize("suffix", [*PACKERS, ".zip"])
-def test_a_bomb_is_refused_before_it_fills_anything(tmp_path, monkeypatch, suffix):
+def test_a_decompression_bomb_is_refused(tmp_path, monkeypatch, suffix):
     monkeypatch.setattr(archives, "SUSPICIOUS_BYTES", 1 << 20)
     monkeypatch.setattr(archives, "MAX_RATIO", 100)
     content, file = b"text\n" + b"a line of text\n" * 200_000, tmp_path / f"b.csv{suffix}"
@@ -128,19 +128,19 @@ def test_a_bomb_is_refused_before_it_fills_anything(tmp_path, monkeypatch, suffi
         list(read(file, Reading()))
 
 
-def parquet_of(rows: int) -> bytes:
-    """A Parquet file that hardly shrinks: texts of random letters, as compressed files have."""
-    chance = random.Random(0)
-    texts = [chance.randbytes(30).hex() for _ in range(rows)]
+def incompressible_parquet(rows: int) -> bytes:
+    """A Parquet file that hardly shrinks: its texts are random digits."""
+    rng = random.Random(0)
+    texts = [rng.randbytes(30).hex() for _ in range(rows)]
     out = pa.BufferOutputStream()
     pq.write_table(pa.table({"text": texts, "label": ["a", "b"] * (rows // 2)}), out)
     return out.getvalue().to_pybytes()
 
 
 @pytest.mark.parametrize("suffix", [".gz", ".zip"])
-def test_a_copy_without_disk_space_is_refused_and_removed(tmp_path, monkeypatch, suffix):
-    """Files that a library reads by seeking are unpacked into the folder of temporary files."""
-    content = parquet_of(20_000)
+def test_unpacking_onto_a_full_disk_is_refused_and_leaves_nothing(tmp_path, monkeypatch, suffix):
+    """Formats that need seeking are unpacked into the folder of temporary files."""
+    content = incompressible_parquet(20_000)
     packed = tmp_path / f"a.parquet{suffix}"
     if suffix == ".zip":
         archive(packed, {"a.parquet": content})
@@ -151,7 +151,7 @@ def test_a_copy_without_disk_space_is_refused_and_removed(tmp_path, monkeypatch,
         with pytest.raises(DiskFull, match="The disk is full") as refused:
             list(read(packed, Reading(format="parquet")))
         assert refused.value.path == disk and str(disk) in refused.value.advice
-        assert ("needs" in refused.value.problem) == (suffix == ".zip")  # which says it before
+        assert ("needs" in refused.value.problem) == (suffix == ".zip")  # its size is known before
         assert not list(disk.iterdir()) and shutil.disk_usage(disk).used == 0
         with pytest.raises(DiskFull) as refused:
             import_dataset(
@@ -164,13 +164,13 @@ def test_a_copy_without_disk_space_is_refused_and_removed(tmp_path, monkeypatch,
 
 
 def test_an_import_onto_a_full_disk_leaves_nothing_behind(tmp_path):
-    """The rows of a compressed table need more space than it does, an unknown amount."""
+    """The rows of a compressed table need more space than the file, an unknown amount."""
     content = "text,label\n" + "".join(f"the text with number {n},{n % 2}\n" for n in range(30_000))
     packed = tmp_path / "a.csv.gz"
     packed.write_bytes(gzip.compress(content.encode()))
     with small_disk(tmp_path / "small", kilobytes=512) as disk:
         with pytest.raises(DiskFull, match="The disk is full") as refused:
-            imported(packed, disk / "data" / "1")
+            import_files(packed, disk / "data" / "1")
         assert str(disk) in refused.value.advice
         assert not list((disk / "data").iterdir())
-    imported(packed, tmp_path / "data" / "1")
+    import_files(packed, tmp_path / "data" / "1")

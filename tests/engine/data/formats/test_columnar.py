@@ -1,4 +1,4 @@
-"""Parquet and Arrow as pyarrow writes them give the rows that went in."""
+"""Parquet and Arrow files give the rows that pyarrow wrote."""
 
 import datetime as dt
 import gzip
@@ -51,7 +51,7 @@ VALUES = {
 }
 
 
-def cells_of(value: object) -> str:
+def expected_cell(value: object) -> str:
     if value is None or value != value:
         return ""
     if isinstance(value, bool):
@@ -61,11 +61,11 @@ def cells_of(value: object) -> str:
     return str(value)
 
 
-@pytest.mark.parametrize("packed", [False, True], ids=["as it is", "packed"])
+@pytest.mark.parametrize("packed", [False, True], ids=["plain", "packed"])
 @pytest.mark.parametrize("name", WRITERS)
 def test_arrow_opens_no_python_file(name, packed, tmp_path, monkeypatch):
-    """Its threads may let go of what they read while the process ends, which is aborted then if
-    that belongs to Python."""
+    """Its threads may release a file while the process exits, which aborts if the file belongs to
+    Python."""
     path = tmp_path / name
     WRITERS[name](pa.table(VALUES), path)
     if packed:
@@ -73,38 +73,38 @@ def test_arrow_opens_no_python_file(name, packed, tmp_path, monkeypatch):
         path.write_bytes(gzip.compress((tmp_path / name).read_bytes()))
     opened: list[object] = []
 
-    def noted(real: Callable[..., Any]) -> Callable[..., Any]:
-        def called(file: object, *rest: Any, **more: Any) -> Any:
+    def recording(real: Callable[..., Any]) -> Callable[..., Any]:
+        def record(file: object, *arguments: Any, **options: Any) -> Any:
             opened.append(file)
-            return real(file, *rest, **more)
+            return real(file, *arguments, **options)
 
-        return called
+        return record
 
-    monkeypatch.setattr(pq, "ParquetFile", noted(pq.ParquetFile))
-    monkeypatch.setattr(pa.ipc, "open_file", noted(pa.ipc.open_file))
-    monkeypatch.setattr(pa.ipc, "open_stream", noted(pa.ipc.open_stream))
+    monkeypatch.setattr(pq, "ParquetFile", recording(pq.ParquetFile))
+    monkeypatch.setattr(pa.ipc, "open_file", recording(pa.ipc.open_file))
+    monkeypatch.setattr(pa.ipc, "open_stream", recording(pa.ipc.open_stream))
     assert sum(1 for _ in read(path, recognise(path).reading)) == 25
     assert opened
     assert not [file for file in opened if type(file) is not pa.OSFile]
 
 
 @pytest.mark.parametrize("name", WRITERS)
-def test_every_value_becomes_its_text(tmp_path, name):
+def test_values_of_every_type_become_text(tmp_path, name):
     path = tmp_path / name
     WRITERS[name](pa.table(VALUES), path)
     guess = recognise(path)
     table = read(path, guess.reading)
     assert table.columns == tuple(VALUES)
-    expected = [tuple(map(cells_of, row)) for row in zip(*VALUES.values(), strict=True)]
+    expected = [tuple(map(expected_cell, row)) for row in zip(*VALUES.values(), strict=True)]
     assert [row.cells for row in table] == expected
     assert "“text” is null, read as an empty cell: 5 times, first in line 2." in table.notes
     assert [row.line for row in read(path, guess.reading)] == list(range(1, 26))
     assert len(preview(path, guess.reading).rows) == 25
-    packed, inside = tmp_path / f"{name}.gz", tmp_path / "a.zip"
+    packed, zipped = tmp_path / f"{name}.gz", tmp_path / "a.zip"
     packed.write_bytes(gzip.compress(path.read_bytes()))
-    with zipfile.ZipFile(inside, "w") as archive:
+    with zipfile.ZipFile(zipped, "w") as archive:
         archive.write(path, name)
-    for other in (packed, inside):
+    for other in (packed, zipped):
         assert [row.cells for row in read(other, recognise(other).reading)] == expected
 
 
@@ -120,13 +120,13 @@ def test_any_text_round_trips(tmp_path_factory, rows):
 
 
 def with_classes(values: dict[str, Any], features: dict[str, Any]) -> pa.Table:
-    """As written by the `datasets` library, with the names of class numbers."""
+    """A table with class names, as the `datasets` library writes it."""
     metadata = json.dumps({"info": {"features": features}})
     return pa.table(values).replace_schema_metadata({"huggingface": metadata})
 
 
 @pytest.mark.parametrize("name", WRITERS)
-def test_classes_get_their_names_back(tmp_path, name):
+def test_class_numbers_become_class_names(tmp_path, name):
     tags = {"names": ["O", "B-LOC", "I-LOC"], "_type": "ClassLabel"}
     table = with_classes(
         {"tokens": [["in", "Rome"], ["no"]], "ner_tags": [[0, 1], [0]], "label": [1, -1]},
@@ -156,18 +156,18 @@ def test_columns_without_text_are_left_out_and_noted(tmp_path):
 
 
 @pytest.mark.parametrize("name", WRITERS)
-def test_damaged_files_end_in_a_sentence(tmp_path, name):
+def test_damaged_files_raise_no_error_but_bad_file(tmp_path, name):
     path = tmp_path / name
     WRITERS[name](pa.table(VALUES), path)
-    whole = path.read_bytes()
+    original = path.read_bytes()
     refused = 0
-    for index in range(8, len(whole), max(1, len(whole) // 25)):
-        for content in (whole[:index], whole[:index] + b"\xff\x7f" + whole[index + 2 :]):
+    for index in range(8, len(original), max(1, len(original) // 25)):
+        for content in (original[:index], original[:index] + b"\xff\x7f" + original[index + 2 :]):
             path.write_bytes(content)
             try:
                 for row in read(path, recognise(path).reading):
                     "".join(row.cells).encode("utf-8")
-            except BadFile:  # anything else is a mistake of ours
+            except BadFile:  # anything else is a bug
                 refused += 1
     assert refused
 
@@ -179,11 +179,11 @@ def test_a_small_file_of_long_texts_takes_little_memory(tmp_path):
     before = pa.total_allocated_bytes()
     rows = read(tmp_path / "a.parquet", Reading(format="parquet"))
     result = {id(row.cells[0]) for row in rows}
-    assert len(result) == 1, "each text is there once"
+    assert len(result) == 1, "equal texts share one object"
     assert pa.total_allocated_bytes() - before < 30 << 20
 
 
-def test_reading_can_be_followed_and_stopped(tmp_path):
+def test_reading_reports_progress_and_can_be_cancelled(tmp_path):
     path = tmp_path / "a.parquet"
     pq.write_table(pa.table({"text": ["a text"] * 40_000}), path)
     progress: list[tuple[int, int]] = []
@@ -199,15 +199,15 @@ def test_reading_can_be_followed_and_stopped(tmp_path):
 
 @given(st.lists(st.tuples(texts, st.none() | st.integers(0, 3)), min_size=1, max_size=30))
 @tries(80)
-def test_columns_are_those_of_the_rows(tmp_path_factory, rows):
-    ones, numbers = zip(*rows, strict=True)
-    some = [one if number else None for one, number in rows]
+def test_batches_equal_rows(tmp_path_factory, rows):
+    cells, numbers = zip(*rows, strict=True)
+    nullable = [text if number else None for text, number in rows]
     table = pa.table(
         {
-            "plain": pa.array(ones, pa.string()),
-            "large": pa.array(ones, pa.large_string()),
-            "some": pa.array(some, pa.string()),
-            "shared": pa.array(ones, pa.string()).dictionary_encode(),
+            "plain": pa.array(cells, pa.string()),
+            "large": pa.array(cells, pa.large_string()),
+            "nullable": pa.array(nullable, pa.string()),
+            "shared": pa.array(cells, pa.string()).dictionary_encode(),
             "number": pa.array(numbers, pa.int64()),
         }
     )
@@ -217,7 +217,7 @@ def test_columns_are_those_of_the_rows(tmp_path_factory, rows):
             path = tmp_path_factory.getbasetemp() / f"columns-{name}"
             write(table, path)
             reading = recognise(path).reading
-            one, other = read(path, reading), read(path, reading)
-            result = [row for batch in one.batches() for row in batch.rows()]
-            assert result == [(row.line, row.cells) for row in other]
-            assert one.notes == other.notes
+            by_batch, by_row = read(path, reading), read(path, reading)
+            result = [row for batch in by_batch.batches() for row in batch.rows()]
+            assert result == [(row.line, row.cells) for row in by_row]
+            assert by_batch.notes == by_row.notes

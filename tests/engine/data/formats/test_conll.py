@@ -1,4 +1,4 @@
-"""Tagged words are read unchanged, or their line is named."""
+"""Tagged words are read unchanged; errors name the line."""
 
 import tempfile
 from pathlib import Path
@@ -28,7 +28,7 @@ CONLL = Reading(format="conll")
 def read(
     path: Path, content: str | bytes, words: str = "text", tags: str = "tags"
 ) -> tuple[list[tuple[tuple[str, ...], ...]], str]:
-    """Words and tags of each sentence by the names of their columns, and all remarks."""
+    """Words and tags of each sentence, from the named columns, and all remarks."""
     path.write_bytes(content.encode() if isinstance(content, str) else content)
     remarks = Remarks()
     columns, rows, _ = open_conll(Lines(path, "utf-8"), CONLL, remarks)
@@ -45,7 +45,7 @@ def read(
         ("emerging.test.annotated", 1287, 23394, (150, 165, 66, 429, 142, 127)),
     ],
 )
-def test_published_sentences_are_read_as_counted(assets, name, sentences, words, counts):
+def test_published_corpora_have_their_known_counts(assets, name, sentences, words, counts):
     remarks = Remarks()
     lines = Lines(assets / "datasets" / "wnut17" / name, "utf-8")
     columns, content, _ = open_conll(lines, CONLL, remarks)
@@ -66,21 +66,21 @@ def test_published_sentences_are_read_as_counted(assets, name, sentences, words,
 
 @given(tagged, st.sampled_from(["\t", " ", "  "]), st.sampled_from(["\n", "\r\n", "\r"]))
 @tries(150)
-def test_written_sentences_round_trip(rows, between, end):
-    body = [[f"{a}{between}{b}" for a, b in sentence] for sentence in rows]
+def test_written_sentences_round_trip(rows, separator, end):
+    body = [[f"{a}{separator}{b}" for a, b in sentence] for sentence in rows]
     content = (end * 2).join(end.join(sentence) for sentence in body) + end
     words = [a for sentence in rows for a, _ in sentence]
     is_plain = not any(a.startswith("-DOCSTART-") or a[0].isdecimal() for a in words)
-    tells_columns = not all(a.startswith("#") for a in words)
+    has_columns = not all(a.startswith("#") for a in words)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "x.conll"
-        if is_plain and tells_columns:
+        if is_plain and has_columns:
             result, _ = read(path, "\ufeff" + content)
             assert result == [tuple(zip(*sentence, strict=True)) for sentence in rows]
-        else:  # some lines may be taken for comments or beginnings, even all of them
+        else:  # any line may look like a comment or a document start
             path.write_text(content, encoding="utf-8", newline="")
-            _, some, _ = open_conll(Lines(path, "utf-8"), CONLL, Remarks())
-            assert len(list(some)) <= len(rows)
+            _, sentences, _ = open_conll(Lines(path, "utf-8"), CONLL, Remarks())
+            assert len(list(sentences)) <= len(rows)
 
 
 ENGLISH = """-DOCSTART- -X- -X- O
@@ -102,7 +102,7 @@ UNIVERSAL = """# newdoc
 """
 
 
-def test_columns_and_comments_of_published_forms(tmp_path):
+def test_columns_and_comments_of_published_variants(tmp_path):
     path = tmp_path / "x.conll"
     sentences, notes = read(path, ENGLISH)
     assert sentences == [(("EU", "rejects", "#"), ("B-ORG", "O", "O")), (("Peter",), ("B-PER",))]
@@ -132,7 +132,7 @@ def test_columns_and_comments_of_published_forms(tmp_path):
         ("# a\n-DOCSTART-\tO\n\nx\tO\n", [("x",)], "comment"),
     ],
 )
-def test_odd_lines_are_understood(tmp_path, content, expected, notes):
+def test_unusual_lines_are_read(tmp_path, content, expected, notes):
     for end in ("\n", "\r\n"):
         sentences, remarks = read(tmp_path / "x.conll", content.replace("\n", end))
         assert [words for words, _ in sentences] == expected
@@ -140,7 +140,7 @@ def test_odd_lines_are_understood(tmp_path, content, expected, notes):
 
 
 @pytest.mark.parametrize(
-    "content, line, says",
+    "content, line, message",
     [
         ("x\tO\ny\n", 2, "one column, but the first row has 2"),
         ("x\tO\n\ny\t\n", 3, "one column"),
@@ -151,22 +151,22 @@ def test_odd_lines_are_understood(tmp_path, content, expected, notes):
         (b"x O\ncaf\xe9 O\n", 2, "not text in utf-8"),
     ],
 )
-def test_a_wrong_row_is_reported(tmp_path, content, line, says):
+def test_a_malformed_row_is_reported_with_its_line(tmp_path, content, line, message):
     with pytest.raises(BadFile) as caught:
         read(tmp_path / "x.conll", content)
     assert caught.value.line == line
-    assert says in caught.value.problem and caught.value.problem.startswith("x.conll, line")
+    assert message in caught.value.problem and caught.value.problem.startswith("x.conll, line")
     assert caught.value.problem.endswith(".") and caught.value.advice.endswith(".")
 
 
-def test_words_alone_are_sentences_too(tmp_path):
+def test_words_without_tags_are_read_as_sentences(tmp_path):
     assert read(tmp_path / "x.conll", "a\nb\n\nc\n", tags="text")[0] == [
         (("a", "b"), ("a", "b")),
         (("c",), ("c",)),
     ]
 
 
-def test_a_sentence_without_end_is_refused(tmp_path, monkeypatch):
+def test_an_overlong_sentence_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr("engine.data.formats.conll.MAX_SENTENCE_WORDS", 10)
     assert len(read(tmp_path / "x.conll", "x O\n" * 10)[0]) == 1
     with pytest.raises(BadFile, match="line 3: this sentence has more than 10 words"):

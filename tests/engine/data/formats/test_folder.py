@@ -1,4 +1,4 @@
-"""A folder of texts is data: a document for each file, a label for each sub-folder."""
+"""A folder of texts is read as a document for each file and a label for each sub-folder."""
 
 import json
 from pathlib import Path
@@ -11,11 +11,11 @@ from engine.data.datasets.collecting import source_digest
 from engine.data.formats.reading import TableReader, preview, read, recognise
 from engine.data.formats.sources import holds_texts, is_text_folder
 from engine.errors import BadFile
-from tests.engine.data.imported import imported
+from tests.engine.data.importing import import_files
 
 
-def made(folder: Path, **texts: str) -> Path:
-    """Files by their names; “__” is a slash, and all end in .txt."""
+def write(folder: Path, **texts: str) -> Path:
+    """Write .txt files; “__” in a name is a slash."""
     for name, text in texts.items():
         file = folder / f"{name.replace('__', '/')}.txt"
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -25,10 +25,10 @@ def made(folder: Path, **texts: str) -> Path:
 
 @pytest.fixture
 def films(tmp_path: Path) -> Path:
-    """The form of aclImdb."""
+    """The layout of aclImdb."""
     part = {f"{label}__{n}": f"{label} film {n}\r\n" for label in ("neg", "pos") for n in range(4)}
-    made(tmp_path / "films" / "train", **part, unsup__0="who knows", urls_pos="http")
-    made(tmp_path / "films" / "test", **part)
+    write(tmp_path / "films" / "train", **part, unsup__0="who knows", urls_pos="http")
+    write(tmp_path / "films" / "test", **part)
     return tmp_path / "films"
 
 
@@ -37,7 +37,7 @@ def rows(folder: Path) -> tuple[TableReader, list[tuple[str, ...]]]:
     return table, [row.cells for row in table]
 
 
-def test_a_sub_folder_is_a_label(films):
+def test_sub_folders_become_labels(films):
     guess = recognise(films / "train")
     assert guess.reading.format == "folder"
     assert guess.mapping == Mapping(text="text", label="label")
@@ -50,12 +50,12 @@ def test_a_sub_folder_is_a_label(films):
     assert preview(films / "train", guess.reading, rows=3).rows[2].cells[0] == "neg film 2"
 
 
-def test_parts_of_a_set_are_chosen_one_by_one(films, tmp_path):
+def test_split_folders_are_selected_one_by_one(films, tmp_path):
     assert holds_texts(films) and not is_text_folder(films)
     with pytest.raises(BadFile, match="test, train are splits of a data set"):
         rows(films)
     sources = {"train": films / "train", "test": films / "test"}
-    dataset = imported(sources, tmp_path / "data", Split(validation=0.25))
+    dataset = import_files(sources, tmp_path / "data", Split(validation=0.25))
     spec = dataset.spec
     assert spec.rows == {"train": 6, "validation": 2, "test": 8}
     assert spec.labels == {"neg": 8, "pos": 8}
@@ -63,45 +63,45 @@ def test_parts_of_a_set_are_chosen_one_by_one(films, tmp_path):
     assert set(dataset.rows("validation").labels) == {"neg", "pos"}
 
 
-def test_documents_without_labels_lie_anywhere_below(tmp_path):
-    folder = made(tmp_path / "books", a="one\n\ntwo", b="  ", deep__down__c="three", README="no")
+def test_unlabelled_documents_are_found_at_any_depth(tmp_path):
+    folder = write(tmp_path / "books", a="one\n\ntwo", b="  ", deep__down__c="three", README="no")
     (folder / ".hidden").mkdir()
-    made(folder / ".hidden", d="four")
+    write(folder / ".hidden", d="four")
     table, cells = rows(folder)
     assert table.columns == ("text", "file")
     assert cells == [("one\n\ntwo", "a.txt"), ("three", "deep/down/c.txt")]
     assert "File without text skipped: once, in line 2" in table.notes[0]
 
 
-def test_a_whole_disk_is_no_folder_of_texts(tmp_path, monkeypatch):
+def test_a_folder_with_many_other_files_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr("engine.data.formats.folder.MAX_OTHERS", 20)
-    folder = made(tmp_path / "disk", a="one", **{f"etc{n}__x__README": "no" for n in range(9)})
+    folder = write(tmp_path / "disk", a="one", **{f"etc{n}__x__README": "no" for n in range(9)})
     with pytest.raises(BadFile, match="more than 20 files and folders besides texts"):
         rows(folder)
 
 
 def test_a_long_text_becomes_several_rows(tmp_path, monkeypatch):
     monkeypatch.setattr("engine.data.formats.folder.MAX_TEXT_CHARACTERS", 20)
-    table, cells = rows(made(tmp_path / "x", a="word\n" * 10))
+    table, cells = rows(write(tmp_path / "x", a="word\n" * 10))
     assert "".join(text for text, _ in cells).replace("\n", "") == "word" * 10
     assert len(cells) > 1 and all(len(text) <= 20 for text, _ in cells)
     assert "several rows" in table.notes[0]
 
 
 def test_a_file_that_is_not_text_is_reported(tmp_path):
-    folder = made(tmp_path / "x", a="fine", b="also")
+    folder = write(tmp_path / "x", a="fine", b="also")
     (folder / "b.txt").write_bytes(bytes(range(256)) * 40)
     with pytest.raises(BadFile, match=r"b\.txt: this is a binary file"):
         rows(folder)
     with pytest.raises(BadFile, match="no texts in it"):
-        recognise(made(tmp_path / "empty", README="x"))
-    reading = recognise(made(tmp_path / "y", a="fine")).reading
+        recognise(write(tmp_path / "empty", README="x"))
+    reading = recognise(write(tmp_path / "y", a="fine")).reading
     with pytest.raises(BadFile, match="not a folder of texts"):
         read(folder / "a.txt", reading)
 
 
 @pytest.mark.parametrize(
-    "names, is_one",
+    "names, expected",
     [
         (("neg__a", "pos__a"), True),
         (("only__a",), False),
@@ -110,23 +110,23 @@ def test_a_file_that_is_not_text_is_reported(tmp_path):
         (("a", "b", "c", "d"), True),
     ],
 )
-def test_documents_are_distinguished_from_splits(tmp_path, names, is_one):
-    folder = made(tmp_path / "x", **dict.fromkeys(names, "text"))
-    assert is_text_folder(folder) == is_one
+def test_documents_are_distinguished_from_splits(tmp_path, names, expected):
+    folder = write(tmp_path / "x", **dict.fromkeys(names, "text"))
+    assert is_text_folder(folder) == expected
 
 
-def test_a_change_anywhere_in_it_changes_its_digest(tmp_path):
-    folder = made(tmp_path / "x", a="one", b__c="two")
+def test_changing_any_file_changes_the_digest(tmp_path):
+    folder = write(tmp_path / "x", a="one", b__c="two")
     before = source_digest(folder)
     assert before == source_digest(folder)
-    made(folder, b__c="twO")
+    write(folder, b__c="twO")
     assert source_digest(folder) != before
-    made(folder, b__c="two", d="")
+    write(folder, b__c="two", d="")
     assert source_digest(folder) != before
 
 
 def test_each_file_is_read_in_its_encoding_with_a_note(tmp_path):
-    folder = made(tmp_path / "mails", **{f"{n:02}": f"a mail ☂ number {n}" for n in range(20)})
+    folder = write(tmp_path / "mails", **{f"{n:02}": f"a mail ☂ number {n}" for n in range(20)})
     (folder / "03.txt").write_bytes("Grüße aus Köln, für Zoë".encode("cp1252"))
     (folder / "04.txt").write_bytes("ein Gruß ☂".encode("utf-16"))
     (folder / "05.txt").write_bytes("plain letters without a mark".encode("utf-16-le"))
@@ -142,8 +142,8 @@ def test_each_file_is_read_in_its_encoding_with_a_note(tmp_path):
     assert "read as utf-16" in notes and "“�”: once, in line 7" in notes
 
 
-def test_the_first_file_does_not_decide_for_the_others(tmp_path):
-    folder = made(tmp_path / "mails", b="schöne Grüße ☂", c="noch mehr Grüße")
+def test_the_first_file_does_not_set_the_encoding_of_the_others(tmp_path):
+    folder = write(tmp_path / "mails", b="schöne Grüße ☂", c="noch mehr Grüße")
     (folder / "a.txt").write_bytes("schöne Grüße".encode("latin-1"))
     _, cells = rows(folder)
     assert [text for text, _ in cells] == ["schöne Grüße", "schöne Grüße ☂", "noch mehr Grüße"]

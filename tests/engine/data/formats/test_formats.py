@@ -18,17 +18,16 @@ from engine.data.formats.sources import (
     is_text_folder,
 )
 from engine.errors import StudioError
-from tests.engine.data.formats.tagged_lines import added
-from tests.engine.data.imported import imported
+from tests.engine.data.formats.tagged_lines import added_format
+from tests.engine.data.importing import import_files
 
-PAGE = Path(__file__).parents[4] / "docs" / "DATA.md"
-FILES = [name for name, form in FORMATS.items() if form.suffixes]
+FILE_FORMATS = [name for name, form in FORMATS.items() if form.suffixes]
 
 
 @pytest.fixture
 def tagged() -> Iterator[Format]:
-    with added() as one:
-        yield one
+    with added_format() as form:
+        yield form
 
 
 def reviews(folder: Path) -> Path:
@@ -39,29 +38,29 @@ def reviews(folder: Path) -> Path:
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_a_format_has_a_name_and_a_title(name):
-    one = FORMATS[name]
-    assert one.name == name and one.title and bool(one.suffixes) is (one.open_folder is None)
-    assert all(suffix.startswith(".") and suffix == suffix.lower() for suffix in one.suffixes)
-    assert get_format(Reading(format=name)) is one
+    form = FORMATS[name]
+    assert form.name == name and form.title and bool(form.suffixes) is (form.open_folder is None)
+    assert all(suffix.startswith(".") and suffix == suffix.lower() for suffix in form.suffixes)
+    assert get_format(Reading(format=name)) is form
 
 
-@pytest.mark.parametrize("name", FILES)
-def test_every_consumer_knows_every_format(name, capsys):
-    one = FORMATS[name]
-    for suffix in one.suffixes:
+@pytest.mark.parametrize("name", FILE_FORMATS)
+def test_every_format_is_accepted_and_listed(name, capsys):
+    form = FORMATS[name]
+    for suffix in form.suffixes:
         assert suffix in data_suffixes()
         assert is_data_file(Path(f"reviews{suffix.upper()}"))
         assert not is_data_file(Path(f"README{suffix}"))
-    assert one.title in format_titles()
+    assert form.title in format_titles()
     assert main(["job", "--help"]) == 0
-    assert one.title in " ".join(capsys.readouterr().out.split())
+    assert form.title in " ".join(capsys.readouterr().out.split())
 
 
-def test_a_folder_with_files_of_other_formats_is_no_folder_of_texts(tmp_path):
+def test_a_folder_with_other_formats_is_not_a_text_folder(tmp_path):
     for number in range(5):
         (tmp_path / f"{number}.txt").write_text("a text")
     assert is_text_folder(tmp_path) and holds_texts(tmp_path)
-    for name in FILES:
+    for name in FILE_FORMATS:
         for suffix in set(FORMATS[name].suffixes) - set(FORMATS["text"].suffixes):
             other = tmp_path / f"data{suffix}"
             other.write_text("x")
@@ -76,14 +75,14 @@ def test_an_unknown_format_is_reported(tmp_path):
         read(file, Reading(format="punched cards"))
 
 
-def test_a_format_from_outside_is_recognised_read_and_imported(tmp_path, tagged):
+def test_an_added_format_is_recognised_read_and_imported(tmp_path, tagged):
     file = reviews(tmp_path)
     guess = recognise(file)
     assert guess.reading.format == tagged.name and guess.mapping is not None
-    shown = preview(file, guess.reading)
-    assert shown.columns == ("text", "label") and shown.rows[0].cells == ("a lovely film", "good")
-    dataset = imported(file, tmp_path / "v")
+    table = preview(file, guess.reading)
+    assert table.columns == ("text", "label") and table.rows[0].cells == ("a lovely film", "good")
+    dataset = import_files(file, tmp_path / "v")
     assert dataset.spec.labels == {"bad": 20, "good": 20}
     rows = dataset.rows("train")
     assert set(rows.texts) == {"a lovely film", "a dull story"}
-    assert len(rows.texts) == 40, "equal texts stay together, and each label keeps its only one"
+    assert len(rows.texts) == 40, "equal texts stay together, and train keeps a text of each label"

@@ -1,4 +1,4 @@
-"""Every hostile file gives its rows, or one sentence that names the place."""
+"""Every hostile file gives its rows, or one error that names the line."""
 
 import subprocess
 import sys
@@ -22,8 +22,8 @@ def test_a_hostile_file_gives_all_its_rows(case, tmp_path):
     table = read(path, recognised.reading)
     assert [row.cells for row in table] == case.rows
     assert case.notes in " ".join((*recognised.notes, *table.notes))
-    shown = preview(path, recognised.reading)
-    assert len(shown.rows) == min(len(case.rows or ()), 200)
+    head = preview(path, recognised.reading)
+    assert len(head.rows) == min(len(case.rows or ()), 200)
 
 
 @pytest.mark.parametrize("case", REFUSED, ids=lambda case: case.name)
@@ -34,7 +34,7 @@ def test_a_hostile_file_is_refused_with_the_position(case, tmp_path):
         list(read(path, recognise(path).reading))
     error = caught.value
     assert error.line == case.line, str(error)
-    assert case.says in error.problem
+    assert case.error in error.problem
     assert error.problem.startswith(case.name)
     assert error.problem.endswith(".") and error.advice.endswith(".")
     assert len(str(error)) <= 300
@@ -60,7 +60,7 @@ print(re.search(r"VmHWM:\\s*(\\d+)", Path("/proc/self/status").read_text())[1])
 
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is counted in other units")
 def test_no_hostile_file_takes_much_memory(tmp_path):
-    """All of them in one process, at its worst moment."""
+    """Peak memory of one process that reads all of them."""
     command = [sys.executable, "-c", MEMORY, str(tmp_path)]
     out = subprocess.run(command, check=True, capture_output=True, text=True, cwd=CODE).stdout
     assert int(out) < 1_000_000  # kilobytes

@@ -1,4 +1,4 @@
-"""The rows of JSON Lines by columns are those that the standard library reads one by one."""
+"""JSON Lines parsed by columns give the rows that the standard library reads one by one."""
 
 import gzip
 import json
@@ -13,7 +13,7 @@ from engine.data.formats import json_parser, jsonl, lines, text_blocks
 from engine.data.formats.lines import Lines
 from engine.data.formats.reading import read
 from engine.errors import BadFile
-from tests.engine.data.formats.by_columns import outcome, set_block_size
+from tests.engine.data.formats.outcomes import outcome, set_block_size
 from tests.often import tries
 
 READING = Reading(format="jsonl", encoding="utf-8")
@@ -41,26 +41,26 @@ def _small_blocks(monkeypatch):
     set_block_size(monkeypatch, 24)
 
 
-def found_keys(way, file: Path) -> tuple[object, str]:
-    """The keys of a file, or what it is refused with."""
+def keys_or_error(reader, file: Path) -> tuple[object, str]:
+    """The keys of a file, or the error."""
     try:
-        return way(Lines(file, "utf-8"), {}), ""
+        return reader(Lines(file, "utf-8"), {}), ""
     except BadFile as error:
         return (), str(error)
 
 
-def assert_alike(file: Path, content: bytes) -> None:
+def assert_same(file: Path, content: bytes) -> None:
     file.write_bytes(content)
-    keys = found_keys(jsonl.first_keys, file)
-    assert found_keys(json_parser.read_keys, file) == keys
+    keys = keys_or_error(jsonl.first_keys, file)
+    assert keys_or_error(json_parser.read_keys, file) == keys
     if keys[0]:
         assert outcome(read(file, READING)) == outcome(read(file, READING, head_only=True))
 
 
 @tries(1_500)
 @given(pieces=st.lists(st.sampled_from(PIECES), min_size=1, max_size=30))
-def test_any_pieces_give_the_same_rows_refusals_and_notes(tmp_path_factory, pieces):
-    assert_alike(tmp_path_factory.getbasetemp() / "any.jsonl", "".join(pieces).encode())
+def test_any_pieces_give_the_same_rows_errors_and_notes(tmp_path_factory, pieces):
+    assert_same(tmp_path_factory.getbasetemp() / "any.jsonl", "".join(pieces).encode())
 
 
 @tries(200)
@@ -75,10 +75,10 @@ def test_any_pieces_give_the_same_rows_refusals_and_notes(tmp_path_factory, piec
     is_ascii=st.booleans(),
     separators=st.sampled_from([(",", ":"), (", ", ": "), (" , ", " :\t"), (",", ":\n")]),
 )
-def test_objects_are_read_alike(tmp_path_factory, rows, end, last, is_ascii, separators):
-    written = [json.dumps(row, ensure_ascii=is_ascii, separators=separators) for row in rows]
-    content = f"{end.join(written)}{last}".encode("utf-8", errors="replace")
-    assert_alike(tmp_path_factory.getbasetemp() / "rows.jsonl", content)
+def test_any_objects_give_the_same_outcome(tmp_path_factory, rows, end, last, is_ascii, separators):
+    encoded = [json.dumps(row, ensure_ascii=is_ascii, separators=separators) for row in rows]
+    content = f"{end.join(encoded)}{last}".encode("utf-8", errors="replace")
+    assert_same(tmp_path_factory.getbasetemp() / "rows.jsonl", content)
 
 
 @tries(400)
@@ -96,51 +96,51 @@ def test_objects_are_read_alike(tmp_path_factory, rows, end, last, is_ascii, sep
         max_size=12,
     )
 )
-def test_plain_rows_are_read_alike(tmp_path_factory, rows):
+def test_plain_objects_give_the_same_outcome(tmp_path_factory, rows):
     content = "\n".join(json.dumps(row) for row in rows).encode()
-    assert_alike(tmp_path_factory.getbasetemp() / "plain.jsonl", content)
+    assert_same(tmp_path_factory.getbasetemp() / "plain.jsonl", content)
 
 
 @pytest.mark.parametrize("content", [b'{"a":"\xff"}\n', b'{"a":1}\n' * 30 + b'{"a":"\xc3'])
-def test_bytes_that_are_no_text_are_refused_alike(tmp_path, content):
-    assert_alike(tmp_path / "file.jsonl", content)
+def test_invalid_bytes_give_the_same_error(tmp_path, content):
+    assert_same(tmp_path / "file.jsonl", content)
 
 
-def test_a_line_that_is_too_long_is_refused_alike(tmp_path, monkeypatch):
+def test_an_overlong_line_gives_the_same_error(tmp_path, monkeypatch):
     monkeypatch.setattr(text_blocks, "MAX_LINE_CHARACTERS", 200)
     monkeypatch.setattr(json_parser, "MAX_LINE_CHARACTERS", 200)
     monkeypatch.setattr(lines, "MAX_LINE_CHARACTERS", 200)
     monkeypatch.setattr(Lines.look_ahead, "__defaults__", (200, False))
     for size in (150, 191, 192, 193, 250):
         line = json.dumps({"a": "x" * size})
-        assert_alike(tmp_path / "file.jsonl", f'{{"a":1}}\n{line}\n'.encode())
+        assert_same(tmp_path / "file.jsonl", f'{{"a":1}}\n{line}\n'.encode())
 
 
-def test_many_keys_that_few_rows_have_are_read_row_by_row(tmp_path, monkeypatch):
+def test_objects_with_many_rare_keys_are_read_row_by_row(tmp_path, monkeypatch):
     monkeypatch.setattr(json_parser, "MAX_CELLS", 6)
     rows = [{f"key{number % 5}": "x"} for number in range(20)]
-    assert_alike(tmp_path / "file.jsonl", "\n".join(map(json.dumps, rows)).encode())
+    assert_same(tmp_path / "file.jsonl", "\n".join(map(json.dumps, rows)).encode())
 
 
-def test_most_rows_are_cut_by_columns_also_of_a_packed_file(tmp_path, monkeypatch):
-    """The slow way is taken for the first row, and around one that needs it."""
+def test_most_rows_of_a_compressed_file_are_parsed_by_columns(tmp_path, monkeypatch):
+    """Only the first row and those around an irregular one are parsed one by one."""
     set_block_size(monkeypatch, 400)
-    seen: list[int] = []
-    slow = json_parser.item_rows
+    slow_lines: list[int] = []
+    original = json_parser.item_rows
 
-    def counted(*others):
-        for row in slow(*others):
-            seen.append(row.line)
+    def recording(*arguments):
+        for row in original(*arguments):
+            slow_lines.append(row.line)
             yield row
 
-    monkeypatch.setattr(json_parser, "item_rows", counted)
-    good = ['{"text": "some: 5, \\"text\\"", "label": 1, "sure": null}'] * 400
+    monkeypatch.setattr(json_parser, "item_rows", recording)
+    regular = ['{"text": "some: 5, \\"text\\"", "label": 1, "sure": null}'] * 400
     file = tmp_path / "file.jsonl.gz"
-    rows = [*good[:200], '{"text": ["a", "b"], "label": 2.50, "sure": true}', *good]
+    rows = [*regular[:200], '{"text": ["a", "b"], "label": 2.50, "sure": true}', *regular]
     file.write_bytes(gzip.compress("\n".join(rows).encode()))
     table = read(file, READING)
     rows_read = [row for batch in table.batches() for row in batch.rows()]
     assert len(rows_read) == 601
     assert rows_read[200] == (201, ('["a", "b"]', "2.50", "true"))
-    assert 201 in seen and len(seen) < 60
+    assert 201 in slow_lines and len(slow_lines) < 60
     assert "“sure” is null, read as an empty cell: 600 times, first in line 1." in table.notes

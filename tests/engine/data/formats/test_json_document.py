@@ -11,29 +11,29 @@ from engine.config.dataset import Reading, Split
 from engine.data.formats.reading import read, recognise
 from engine.data.formats.sources import list_parts
 from engine.errors import BadFile
-from tests.engine.data.imported import imported
+from tests.engine.data.importing import import_files
 
 ROWS = [{"text": "a b", "label": "x"}, {"text": "c d", "label": "y"}]
 SPLITS = {"version": 1, "train": ROWS, "validation": ROWS[1:], "test": []}
 
 
-def written(path: Path, value: object = SPLITS, indent: int | None = None) -> Path:
+def write(path: Path, value: object = SPLITS, indent: int | None = None) -> Path:
     path.write_text(json.dumps(value, indent=indent))
     return path
 
 
 @pytest.mark.parametrize("indent", [None, 2])
-def test_lists_are_imported_as_the_splits_they_are(tmp_path, indent):
-    file = written(tmp_path / "intents.json", indent=indent)
-    train, validation = list_parts(file)
-    assert (train, validation) == (file / "train", file / "validation"), "an empty list is none"
-    dataset = imported({"train": train, "validation": validation}, tmp_path / "v", Split(test=0))
+def test_lists_are_imported_as_splits(tmp_path, indent):
+    file = write(tmp_path / "intents.json", indent=indent)
+    train, dev = list_parts(file)
+    assert (train, dev) == (file / "train", file / "validation"), "an empty list is no split"
+    dataset = import_files({"train": train, "validation": dev}, tmp_path / "v", Split(test=0))
     assert dataset.spec.rows == {"train": 2, "validation": 1, "test": 0}
     assert dataset.rows("validation").texts == ["c d"]
 
 
-def test_splits_are_read_packed_and_in_archives(tmp_path):
-    file = written(tmp_path / "intents.json")
+def test_splits_are_read_from_compressed_files_and_archives(tmp_path):
+    file = write(tmp_path / "intents.json")
     packed = tmp_path / "packed.json.gz"
     packed.write_bytes(gzip.compress(file.read_bytes()))
     archive = tmp_path / "all.zip"
@@ -47,32 +47,32 @@ def test_splits_are_read_packed_and_in_archives(tmp_path):
         assert [row.cells for row in read(part, guess.reading)] == [("a b", "x"), ("c d", "y")]
 
 
-def test_without_a_split_name_the_splits_are_listed_and_none_is_read(tmp_path):
-    file = written(tmp_path / "intents.json")
+def test_a_document_of_splits_is_refused_without_a_split_name(tmp_path):
+    file = write(tmp_path / "intents.json")
     with pytest.raises(BadFile, match="train, validation are splits") as raised:
         recognise(file)
     assert "intents.json/train" in raised.value.advice
 
 
-def test_a_missing_list_is_refused_and_the_available_ones_are_named(tmp_path):
-    file = written(tmp_path / "intents.json")
+def test_an_unknown_split_is_refused_and_the_others_are_named(tmp_path):
+    file = write(tmp_path / "intents.json")
     with pytest.raises(BadFile, match="no list “dev” in it") as raised:
         recognise(file / "dev")
     assert "train, validation" in raised.value.advice
     with pytest.raises(BadFile, match="no list “train” in it"):
-        list(read(written(tmp_path / "rows.json", ROWS) / "train", Reading(format="json")))
+        list(read(write(tmp_path / "rows.json", ROWS) / "train", Reading(format="json")))
     table = tmp_path / "table.csv"
     table.write_text("text,label\na b,x\n")
     with pytest.raises(BadFile, match="a file without parts"):
         recognise(table / "train")
 
 
-def test_other_and_broken_documents_stay_unchanged(tmp_path):
-    one = written(tmp_path / "one.json", {"train": ROWS})
-    mixed = written(tmp_path / "mixed.json", {"train": ROWS, "labels": ["x", "y"]})
+def test_other_and_broken_documents_have_no_parts(tmp_path):
+    single = write(tmp_path / "one.json", {"train": ROWS})
+    mixed = write(tmp_path / "mixed.json", {"train": ROWS, "labels": ["x", "y"]})
     cut = tmp_path / "cut.json"
     cut.write_text('{"train": [{"text": "a b"}], "test": [{"te')
     empty = tmp_path / "empty.json"
     empty.touch()
-    for file in (one, mixed, cut, empty, tmp_path / "missing.json"):
+    for file in (single, mixed, cut, empty, tmp_path / "missing.json"):
         assert list_parts(file) == [file]

@@ -1,4 +1,4 @@
-"""Objects within the objects of JSON become columns, and nothing of them is lost."""
+"""Nested JSON objects become columns without loss."""
 
 import json
 from pathlib import Path
@@ -12,7 +12,7 @@ from engine.data.formats import json_nested
 from engine.data.formats.json_nested import MAX_NAMES, flatten, nested_names
 from engine.data.formats.reading import read, recognise
 from engine.data.formats.rows import Remarks
-from tests.engine.data.formats.by_columns import outcome, set_block_size
+from tests.engine.data.formats.outcomes import outcome, set_block_size
 from tests.often import tries
 
 REVIEWS = [
@@ -21,7 +21,7 @@ REVIEWS = [
 ]
 
 
-def written(file: Path, items: list[object]) -> Path:
+def write(file: Path, items: list[object]) -> Path:
     if file.suffix == ".json":
         file.write_text(json.dumps(items))
     else:
@@ -31,7 +31,7 @@ def written(file: Path, items: list[object]) -> Path:
 
 @pytest.mark.parametrize("name", ["reviews.jsonl", "reviews.json"])
 def test_values_of_nested_objects_become_columns_with_a_note(tmp_path, name):
-    file = written(tmp_path / name, [*REVIEWS, {"id": 20, "review": None, "by": {"age": 3}}])
+    file = write(tmp_path / name, [*REVIEWS, {"id": 20, "review": None, "by": {"age": 3}}])
     guess = recognise(file)
     assert guess.columns == ("id", "review.text", "review.stars", "by.name", "by.age")
     assert guess.mapping is not None and guess.mapping.text == "review.text"
@@ -43,43 +43,43 @@ def test_values_of_nested_objects_become_columns_with_a_note(tmp_path, name):
     assert message in table.notes and not any("null" in note for note in table.notes)
 
 
-def test_answers_lists_and_objects_of_many_names_stay_cells(tmp_path):
+def test_answers_and_objects_with_many_keys_stay_cells(tmp_path):
     many = {f"word{n}": n for n in range(MAX_NAMES + 1)}
     item = {"answers": {"text": ["a"], "answer_start": [0]}, "counts": many, "odd": {"a": 1}}
-    file = written(tmp_path / "rows.jsonl", [item, item | {"odd": "plain"}])
+    file = write(tmp_path / "rows.jsonl", [item, item | {"odd": "plain"}])
     table = read(file, recognise(file).reading)
     assert table.columns == ("answers", "counts", "odd")
     first = next(iter(table)).cells
     assert [json.loads(cell) for cell in first] == [*item.values()]
 
 
-def test_what_has_no_column_stays_together(tmp_path, monkeypatch):
-    """Names that appear first further below, other values, and a key that is called as a column."""
+def test_values_without_a_column_stay_in_one_cell(tmp_path, monkeypatch):
+    """Keys first seen after the sample, other values, and a key named like a column."""
     monkeypatch.setattr(json_nested, "SAMPLE_OBJECTS", 20)
     late = {"id": 20, "review": {"text": "new", "new": 1}, "by": "nobody"}
-    file = written(tmp_path / "rows.jsonl", [*REVIEWS, late])
+    file = write(tmp_path / "rows.jsonl", [*REVIEWS, late])
     table = read(file, recognise(file).reading)
     assert table.columns == ("id", "review.text", "review.stars", "by.name", "review", "by")
     assert list(table)[20].cells == ("20", "new", "", "", '{"new": 1}', "nobody")
-    expected = [{"a": {"b": 1}, "a.b": 2}]
-    assert nested_names(expected, Remarks()) == {}
+    items = [{"a": {"b": 1}, "a.b": 2}]
+    assert nested_names(items, Remarks()) == {}
     assert flatten({"a": {"b": 1}, "a.b": 2}, {"a": {"b": "a.b"}}) == {"a": {"b": 1}, "a.b": 2}
 
 
 def test_null_instead_of_an_object_gives_the_same_note(tmp_path, monkeypatch):
     """Also in blocks that pyarrow could parse."""
-    small_blocks(monkeypatch, looked_at=1)
+    small_blocks(monkeypatch, sample=1)
     late = [{"a": {"b": 1}}, {"a": {"late": 1}}, *([{"a": None, "x": "y"}] * 30)]
-    file = written(tmp_path / "rows.jsonl", late)
-    how = Reading(format="jsonl")
-    rows, _, notes = outcome(read(file, how))
-    assert (rows, notes) == outcome(read(file, how, head_only=True))[::2]
+    file = write(tmp_path / "rows.jsonl", late)
+    reading = Reading(format="jsonl")
+    rows, _, notes = outcome(read(file, reading))
+    assert (rows, notes) == outcome(read(file, reading, head_only=True))[::2]
     assert not any("null" in note for note in notes)
 
 
-def small_blocks(patch: pytest.MonkeyPatch, looked_at: int) -> None:
+def small_blocks(patch: pytest.MonkeyPatch, sample: int) -> None:
     set_block_size(patch, 24)
-    patch.setattr(json_nested, "SAMPLE_OBJECTS", looked_at)
+    patch.setattr(json_nested, "SAMPLE_OBJECTS", sample)
 
 
 VALUES = st.recursive(
@@ -92,21 +92,21 @@ ITEMS = st.lists(st.dictionaries(st.sampled_from(["a", "b", "a.b"]), VALUES), mi
 
 @tries(300)
 @given(items=ITEMS)
-def test_any_objects_are_read_completely(tmp_path_factory, items):
-    file = written(tmp_path_factory.getbasetemp() / "nested.jsonl", items)
-    how = Reading(format="jsonl")
+def test_nested_objects_are_read_without_loss(tmp_path_factory, items):
+    file = write(tmp_path_factory.getbasetemp() / "nested.jsonl", items)
+    reading = Reading(format="jsonl")
     with pytest.MonkeyPatch.context() as patch:
-        small_blocks(patch, looked_at=3)
+        small_blocks(patch, sample=3)
         if not any(items):
             return
-        assert outcome(read(file, how)) == outcome(read(file, how, head_only=True))
+        assert outcome(read(file, reading)) == outcome(read(file, reading, head_only=True))
         names = nested_names(items, Remarks())
     for item in items:
         assert leaves(flatten(item, names)) == leaves(item)
 
 
 def leaves(item: dict[str, object]) -> list[str]:
-    """Every value that is no null or empty object, in some order."""
+    """All values except null and empty objects, sorted as JSON."""
     result: list[str] = []
     for value in item.values():
         if isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""Files are recognised, and nothing changes on the way through them."""
+"""Files are recognised, and their cells are read unchanged."""
 
 import csv
 import io
@@ -40,7 +40,7 @@ def test_output_of_csv_writer_round_trips(rows):
         path = Path(folder) / "table.csv"
         path.write_bytes(out.getvalue().encode("utf-8"))
         if path.read_bytes().startswith(b"\xef\xbb\xbf"):
-            return  # a first cell cannot begin with what marks the encoding
+            return  # the first cell begins like a byte order mark
         table = read(path, Reading(header=False))
         assert [row.cells for row in table] == rows
 
@@ -67,7 +67,7 @@ def test_an_imported_table_holds_every_cell_and_line(rows):
 
 @given(st.lists(st.dictionaries(cell, cell, min_size=1, max_size=4), min_size=1, max_size=6))
 @tries(100)
-def test_json_lines_are_read_as_they_were(items):
+def test_json_lines_round_trip(items):
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "table.jsonl"
         path.write_text("".join(json.dumps(item) + "\n" for item in items), encoding="utf-8")
@@ -119,7 +119,7 @@ def test_plain_text_of_books_becomes_paragraphs(assets):
     assert "".join(joined.split()) == "".join(path.read_text(encoding="utf-8").split())
 
 
-def test_a_text_of_any_length_becomes_rows_of_bounded_length(tmp_path):
+def test_a_long_line_is_split_into_rows_of_bounded_length(tmp_path):
     path = tmp_path / "one-line.txt"
     path.write_text("word " * 700_000, encoding="utf-8")
     table = read(path, recognise(path).reading)
@@ -130,7 +130,7 @@ def test_a_text_of_any_length_becomes_rows_of_bounded_length(tmp_path):
     assert "several rows" in table.notes[0]
 
 
-def test_a_paragraph_of_any_length_becomes_rows_at_line_ends(tmp_path):
+def test_a_long_paragraph_is_split_at_line_ends(tmp_path):
     path = tmp_path / "long.txt"
     path.write_text("first\n\n" + ("x" * 99 + "\n") * 25_000, encoding="utf-8")
     table = read(path, recognise(path).reading)
@@ -165,20 +165,20 @@ def test_an_unreadable_file_is_reported(tmp_path):
         recognise(path)
 
 
-def test_a_preview_is_cut(tmp_path):
+def test_a_preview_is_truncated(tmp_path):
     path = tmp_path / "wide.csv"
     names = [f"c{n}" for n in range(300)]
     path.write_text(
         f"text,{','.join(names)}\n{'x' * 9_000},{','.join(names)}\n" * 300, encoding="utf-8"
     )
-    shown = preview(path, Reading())
-    assert len(shown.columns) == 200 and len(shown.rows) == 200
-    assert len(shown.rows[0].cells) == 200
-    assert len(shown.rows[0].cells[0]) == 2_001
-    assert "301 columns" in shown.notes[-1]
+    table = preview(path, Reading())
+    assert len(table.columns) == 200 and len(table.rows) == 200
+    assert len(table.rows[0].cells) == 200
+    assert len(table.rows[0].cells[0]) == 2_001
+    assert "301 columns" in table.notes[-1]
 
 
-def test_reading_can_be_followed_and_stopped(tmp_path):
+def test_reading_reports_progress_and_can_be_cancelled(tmp_path):
     path = tmp_path / "many.csv"
     path.write_text("text\n" + "some text\n" * 50_000, encoding="utf-8")
     updates = []
@@ -189,33 +189,33 @@ def test_reading_can_be_followed_and_stopped(tmp_path):
 
 
 COLUMNS = ("text", "label")
-MAPPED = Mapping(text="text", label="label")
+MAPPING = Mapping(text="text", label="label")
 
 
 @pytest.mark.parametrize(
-    "mapping, labels, says",
+    "mapping, labels, message",
     [
-        (MAPPED, {"a": 3, "b": 3}, None),
+        (MAPPING, {"a": 3, "b": 3}, None),
         (Mapping(text="text"), None, "needs a label"),
         (Mapping(text="words", label="label"), {"a": 3, "b": 3}, "“words”"),
-        (MAPPED, {"a": 6}, "nothing to tell apart"),
-        (MAPPED, {}, "no rows"),
-        (MAPPED, {"": 2, "a": 3, "b": 3}, "2 of 8 rows"),
-        (MAPPED, {f"no {n}": 1 for n in range(500)}, "too many"),
-        (MAPPED, {str(n): 1 for n in range(500)}, "on a scale"),
+        (MAPPING, {"a": 6}, "nothing to tell apart"),
+        (MAPPING, {}, "no rows"),
+        (MAPPING, {"": 2, "a": 3, "b": 3}, "2 of 8 rows"),
+        (MAPPING, {f"no {n}": 1 for n in range(500)}, "too many"),
+        (MAPPING, {str(n): 1 for n in range(500)}, "on a scale"),
     ],
 )
-def test_obstacles_to_classification_are_reported(mapping, labels, says):
+def test_obstacles_to_classification_are_reported(mapping, labels, message):
     counts = labels or {}
     empty = {"label": counts[""]} if "" in counts else {}
     rows = sum(counts.values())
     problems = task_problems(COLUMNS, mapping, TextClassification(), labels, empty, rows)
-    assert [says in problem.problem for problem in problems] == ([True] if says else [])
+    assert [message in problem.problem for problem in problems] == ([True] if message else [])
 
 
 def test_labels_must_be_those_of_the_task():
     problems = task_problems(
-        COLUMNS, MAPPED, TextClassification(labels=("a", "b")), {"a": 1, "c": 1}
+        COLUMNS, MAPPING, TextClassification(labels=("a", "b")), {"a": 1, "c": 1}
     )
     assert "“c”" in problems[0].problem
 
@@ -248,4 +248,4 @@ def test_triplets_are_recognised_by_their_names(tmp_path):
     assert guess.mapping == Mapping(text="anchor", pair="positive", negative="negative")
     rows = [f"{('positive', 'negative')[n % 2]},anchor number {n} is here" for n in range(20)]
     file.write_text("\n".join(rows), encoding="utf-8")
-    assert not recognise(file).reading.header, "a label in the first row is no name"
+    assert not recognise(file).reading.header, "a label in the first row is no header"

@@ -1,4 +1,4 @@
-"""Questions are read with their answers in place, or the place of what is wrong is named."""
+"""Questions are read with the positions of their answers; errors name the question."""
 
 import json
 import tempfile
@@ -18,14 +18,14 @@ from tests.often import tries
 CONTEXT = "The cat sat on the mat. 🙂 The cat slept."
 
 
-def asked(id_: Any = "q1", **further: Any) -> dict[str, Any]:
+def qa(id_: Any = "q1", **fields: Any) -> dict[str, Any]:
     answers = [{"text": "cat", "answer_start": 4}]
-    return {"id": id_, "question": "Who sat?", "answers": answers} | further
+    return {"id": id_, "question": "Who sat?", "answers": answers} | fields
 
 
-def article(*questions: dict[str, Any], **further: Any) -> dict[str, Any]:
+def article(*questions: dict[str, Any], **fields: Any) -> dict[str, Any]:
     paragraph = {"context": CONTEXT, "qas": list(questions)}
-    return {"title": "Cats", "paragraphs": [paragraph]} | further
+    return {"title": "Cats", "paragraphs": [paragraph]} | fields
 
 
 def read(path: Path, content: Any, remarks: Remarks | None = None) -> list[Question]:
@@ -36,7 +36,7 @@ def read(path: Path, content: Any, remarks: Remarks | None = None) -> list[Quest
     return read_squad(Lines(path, "utf-8"), remarks or Remarks())
 
 
-def whole(*questions: dict[str, Any]) -> dict[str, Any]:
+def document(*questions: dict[str, Any]) -> dict[str, Any]:
     return {"version": "v2.0", "data": [article(*questions)]}
 
 
@@ -44,7 +44,7 @@ def whole(*questions: dict[str, Any]) -> dict[str, Any]:
     "name, questions, answered, contexts, titles",
     [("dev-v2.0.json", 6078, 2910, 646, 16), ("test-v2.0-noanswers.json", 5915, 0, 570, 20)],
 )
-def test_published_questions_are_read_as_counted(
+def test_published_questions_have_their_known_counts(
     assets, name, questions, answered, contexts, titles
 ):
     remarks = Remarks()
@@ -62,25 +62,23 @@ def test_published_questions_are_read_as_counted(
 
 def test_both_versions_are_read(tmp_path):
     path = tmp_path / "x.json"
-    newer = asked("q2", is_impossible=True, answers=[], plausible_answers=[{"text": "mat"}])
-    questions_read = read(path, b"\xef\xbb\xbf" + json.dumps(whole(asked(), newer)).encode())
+    newer = qa("q2", is_impossible=True, answers=[], plausible_answers=[{"text": "mat"}])
+    questions_read = read(path, b"\xef\xbb\xbf" + json.dumps(document(qa(), newer)).encode())
     first = Question("q1", "Cats", CONTEXT, "Who sat?", (Answer("cat", 4),))
     assert questions_read == [first, Question("q2", "Cats", CONTEXT, "Who sat?", ())]
-    older = {"data": [{"paragraphs": [{"context": CONTEXT, "qas": [asked(7)]}]}]}
+    older = {"data": [{"paragraphs": [{"context": CONTEXT, "qas": [qa(7)]}]}]}
     assert read(path, older) == [first._replace(id="7", title="")]
     assert read(path, {"data": []}) == []
 
 
 def test_a_misplaced_answer_is_moved_to_the_nearest_occurrence(tmp_path):
-    shifted = asked(
-        answers=[{"text": "cat", "answer_start": 26}, {"text": "The", "answer_start": 0}]
-    )
+    shifted = qa(answers=[{"text": "cat", "answer_start": 26}, {"text": "The", "answer_start": 0}])
     for questions, note_end in (
         ([shifted], "its nearest occurrence was used: once, question q1."),
         ([shifted, shifted | {"id": "q2"}], "2 times, first question q1."),
     ):
         remarks = Remarks()
-        questions_read = read(tmp_path / "x.json", whole(*questions), remarks)
+        questions_read = read(tmp_path / "x.json", document(*questions), remarks)
         assert questions_read[0].answers == (Answer("cat", 30), Answer("The", 0))
         (note,) = remarks.sentences()
         assert note.endswith(note_end)
@@ -101,21 +99,21 @@ def test_any_span_of_any_context_round_trips(context, data):
     start = data.draw(st.integers(0, len(context)))
     text = context[start : data.draw(st.integers(start, len(context)))]
     answers = [{"text": text, "answer_start": start}] if text else []
-    content = {"data": [{"paragraphs": [{"context": context, "qas": [asked(answers=answers)]}]}]}
+    content = {"data": [{"paragraphs": [{"context": context, "qas": [qa(answers=answers)]}]}]}
     with tempfile.TemporaryDirectory() as folder:
-        (one,) = read(Path(folder) / "x.json", content)
-    assert one.context == context and one.answers == ((Answer(text, start),) if text else ())
+        (result,) = read(Path(folder) / "x.json", content)
+    assert result.context == context and result.answers == ((Answer(text, start),) if text else ())
 
 
 def test_a_lone_surrogate_is_replaced_without_shifting_offsets(tmp_path):
     context = "a \ud800 cat"
-    content = {"data": [{"paragraphs": [{"context": context, "qas": [asked()]}]}]}
-    (one,) = read(tmp_path / "x.json", content)
-    assert one.context == "a \ufffd cat" and one.answers == (Answer("cat", 4),)
+    content = {"data": [{"paragraphs": [{"context": context, "qas": [qa()]}]}]}
+    (result,) = read(tmp_path / "x.json", content)
+    assert result.context == "a \ufffd cat" and result.answers == (Answer("cat", 4),)
 
 
 @pytest.mark.parametrize(
-    "content, line, column, says",
+    "content, line, column, message",
     [
         ('{\n  "data": [,]\n}', 2, 12, "not valid JSON"),
         ('{"data": []', 1, 12, "not valid JSON"),
@@ -129,15 +127,15 @@ def test_a_lone_surrogate_is_replaced_without_shifting_offsets(tmp_path):
         (b'{"data":\n "\xff"}', 2, 3, "not text in utf-8"),
     ],
 )
-def test_invalid_json_is_reported_with_its_position(tmp_path, content, line, column, says):
+def test_invalid_json_is_reported_with_its_position(tmp_path, content, line, column, message):
     with pytest.raises(BadFile) as caught:
         read(tmp_path / "x.json", content)
     assert (caught.value.line, caught.value.column) == (line, column)
-    assert says in caught.value.problem
+    assert message in caught.value.problem
 
 
 @pytest.mark.parametrize(
-    "content, says",
+    "content, message",
     [
         ([], "the document is not an object"),
         ({}, "the document has no “data”"),
@@ -146,32 +144,32 @@ def test_invalid_json_is_reported_with_its_position(tmp_path, content, line, col
         ({"data": [{"title": "x"}]}, "article 1 has no “paragraphs”"),
         ({"data": [article(title=3)]}, "“title” of article 1 is not a text"),
         ({"data": [{"paragraphs": [{"qas": []}]}]}, "article 1, paragraph 1 has no “context”"),
-        (whole(asked(), {"question": "?"}), "article 1, paragraph 1, question 2 has no “id”"),
-        (whole(asked(True)), "question 1 is not a text"),
+        (document(qa(), {"question": "?"}), "article 1, paragraph 1, question 2 has no “id”"),
+        (document(qa(True)), "question 1 is not a text"),
         (
-            whole(asked(), asked()),
+            document(qa(), qa()),
             "the id q1 appears twice, the second time at article 1, paragraph 1",
         ),
-        (whole(asked(question=None)), "“question” of question q1 is not a text"),
-        (whole(asked(answers={})), "“answers” of question q1 is not a list"),
-        (whole(asked(answers=["cat"])), "an answer of question q1 is not an object"),
-        (whole(asked(answers=[{"text": "cat"}])), "has no “answer_start”"),
-        (whole(asked(answers=[{"text": "cat", "answer_start": "4"}])), "is not a whole number"),
-        (whole(asked(answers=[{"text": "cat", "answer_start": True}])), "is not a whole number"),
-        (whole(asked(answers=[{"text": "", "answer_start": 4}])), "answer of question q1 is empty"),
+        (document(qa(question=None)), "“question” of question q1 is not a text"),
+        (document(qa(answers={})), "“answers” of question q1 is not a list"),
+        (document(qa(answers=["cat"])), "an answer of question q1 is not an object"),
+        (document(qa(answers=[{"text": "cat"}])), "has no “answer_start”"),
+        (document(qa(answers=[{"text": "cat", "answer_start": "4"}])), "is not a whole number"),
+        (document(qa(answers=[{"text": "cat", "answer_start": True}])), "is not a whole number"),
+        (document(qa(answers=[{"text": "", "answer_start": 4}])), "answer of question q1 is empty"),
         (
-            whole(asked(answers=[{"text": "dog", "answer_start": 4}])),
+            document(qa(answers=[{"text": "dog", "answer_start": 4}])),
             "question q1 does not contain",
         ),
-        (whole(asked(is_impossible=True)), "question q1 is marked as impossible"),
-        (whole(asked(is_impossible=0)), "is not true or false"),
-        (whole(asked("x" * 10_000, question=1)), "of question xxx"),
+        (document(qa(is_impossible=True)), "question q1 is marked as impossible"),
+        (document(qa(is_impossible=0)), "is not true or false"),
+        (document(qa("x" * 10_000, question=1)), "of question xxx"),
     ],
 )
-def test_problems_are_reported(tmp_path, content, says):
+def test_invalid_documents_are_reported(tmp_path, content, message):
     with pytest.raises(BadFile) as caught:
         read(tmp_path / "x.json", content)
-    assert says in caught.value.problem
+    assert message in caught.value.problem
     assert caught.value.problem.startswith("x.json: ") and caught.value.problem.endswith(".")
     assert len(str(caught.value)) < 350
 
@@ -179,9 +177,9 @@ def test_problems_are_reported(tmp_path, content, says):
 def test_a_file_too_large_for_memory_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr("engine.data.formats.strict_json.MAX_DOCUMENT_BYTES", 100)
     with pytest.raises(BadFile, match="larger than"):
-        read(tmp_path / "x.json", whole(asked()))
+        read(tmp_path / "x.json", document(qa()))
 
 
-def test_a_line_of_any_length_is_read(tmp_path, monkeypatch):
+def test_a_document_is_read_in_chunks(tmp_path, monkeypatch):
     monkeypatch.setattr("engine.data.formats.strict_json.CHUNK", 7)
-    assert read(tmp_path / "x.json", whole(asked()))[0].id == "q1"
+    assert read(tmp_path / "x.json", document(qa()))[0].id == "q1"

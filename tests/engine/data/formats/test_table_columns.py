@@ -1,4 +1,4 @@
-"""The rows of a table by columns are those that the standard library reads, one after another."""
+"""Tables parsed by columns give the rows that the standard library reads one by one."""
 
 from pathlib import Path
 
@@ -11,10 +11,10 @@ from engine.data.formats import csv_parser, lines, text_blocks
 from engine.data.formats.reading import read, recognise
 from engine.data.formats.table import count_titles
 from engine.errors import BadFile
-from tests.engine.data.formats.by_columns import outcome, set_block_size
+from tests.engine.data.formats.outcomes import outcome, set_block_size
 from tests.often import tries
 
-ODD = [
+PIECES = [
     *('"', '""', ",", "\n", "\r\n", "\r", "\0", "\ufeff", " ", "\t"),
     *("a", "bc", "ü", "\u2028", "", "sep=,"),
 ]
@@ -25,35 +25,35 @@ def _small_blocks(monkeypatch):
     set_block_size(monkeypatch, 24)
 
 
-def refusal(file: Path, how: Reading) -> str:
+def refusal(file: Path, reading: Reading) -> str:
     """Error before the first row is read; empty if there is none."""
     try:
-        read(file, how)
+        read(file, reading)
     except BadFile as error:
         return str(error)
     return ""
 
 
-def assert_alike(file: Path, content: bytes, **reading: object) -> None:
+def assert_same(file: Path, content: bytes, **options: object) -> None:
     file.write_bytes(content)
-    how = Reading.model_validate({"format": "csv", "encoding": "utf-8", **reading})
-    if not refusal(file, how):
-        assert outcome(read(file, how)) == outcome(read(file, how, head_only=True))
+    reading = Reading.model_validate({"format": "csv", "encoding": "utf-8", **options})
+    if not refusal(file, reading):
+        assert outcome(read(file, reading)) == outcome(read(file, reading, head_only=True))
 
 
 @tries(1_000)
 @given(
-    pieces=st.lists(st.sampled_from(ODD), min_size=1, max_size=40),
+    pieces=st.lists(st.sampled_from(PIECES), min_size=1, max_size=40),
     quoted=st.booleans(),
     header=st.booleans(),
 )
-def test_any_characters_give_the_same_rows_refusals_and_notes(
+def test_any_characters_give_the_same_rows_errors_and_notes(
     tmp_path_factory, pieces, quoted, header
 ):
     file = tmp_path_factory.getbasetemp() / "any.csv"
     content = "".join(pieces).encode()
     if content:
-        assert_alike(file, content, quoted=quoted, header=header)
+        assert_same(file, content, quoted=quoted, header=header)
 
 
 CELLS = st.one_of(
@@ -70,14 +70,14 @@ CELLS = st.one_of(
     header=st.booleans(),
     delimiter=st.sampled_from([",", "\t"]),
 )
-def test_rows_that_are_nearly_right_are_read_alike(
+def test_irregular_rows_give_the_same_outcome(
     tmp_path_factory, rows, ends, quoted, header, delimiter
 ):
     file = tmp_path_factory.getbasetemp() / "rows.csv"
-    usual = ends[0] or "\n"
-    text = usual.join(delimiter.join(row) for row in rows[:-1])
+    end = ends[0] or "\n"
+    text = end.join(delimiter.join(row) for row in rows[:-1])
     content = f"{text}\n{delimiter.join(rows[-1])}{''.join(ends[1:3])}"
-    assert_alike(file, content.encode(), quoted=quoted, header=header, delimiter=delimiter)
+    assert_same(file, content.encode(), quoted=quoted, header=header, delimiter=delimiter)
 
 
 @pytest.mark.parametrize(
@@ -90,48 +90,48 @@ def test_rows_that_are_nearly_right_are_read_alike(
         (b"\xef\xbb\xbfa,b\n1,2\n", "utf-8"),
     ],
 )
-def test_encodings_are_read_alike(tmp_path, content, encoding):
-    assert_alike(tmp_path / "file.csv", content, encoding=encoding)
+def test_encodings_give_the_same_outcome(tmp_path, content, encoding):
+    assert_same(tmp_path / "file.csv", content, encoding=encoding)
 
 
-def test_a_line_that_is_too_long_is_refused_alike(tmp_path, monkeypatch):
+def test_an_overlong_line_gives_the_same_error(tmp_path, monkeypatch):
     monkeypatch.setattr(text_blocks, "MAX_LINE_CHARACTERS", 200)
     monkeypatch.setattr(lines, "MAX_LINE_CHARACTERS", 200)
     for tail in ("x" * 300, "x" * 200, "x" * 199 + "\n", "x" * 200 + "\n"):
-        assert_alike(tmp_path / "file.csv", f"a\n{tail}".encode())
+        assert_same(tmp_path / "file.csv", f"a\n{tail}".encode())
 
 
-def test_most_rows_are_cut_by_columns(tmp_path, monkeypatch):
-    """The slow way is taken only around a row that needs it."""
+def test_most_rows_are_parsed_by_columns(tmp_path, monkeypatch):
+    """Only rows around an irregular one are parsed one by one."""
     set_block_size(monkeypatch, 400)
-    seen: list[int] = []
-    slow = csv_parser.fit_rows
+    slow_lines: list[int] = []
+    original = csv_parser.fit_rows
 
-    def counted(rows, *others):
-        for row in slow(rows, *others):
-            seen.append(row.line)
+    def recording(rows, *arguments):
+        for row in original(rows, *arguments):
+            slow_lines.append(row.line)
             yield row
 
-    monkeypatch.setattr(csv_parser, "fit_rows", counted)
-    good = ['"some, text",label'] * 400
+    monkeypatch.setattr(csv_parser, "fit_rows", recording)
+    regular = ['"some, text",label'] * 400
     file = tmp_path / "file.csv"
     file.write_text(
-        "\n".join(["text,label", *good[:200], '5" disk,label', *good]), encoding="utf-8"
+        "\n".join(["text,label", *regular[:200], '5" disk,label', *regular]), encoding="utf-8"
     )
     table = read(file, Reading(format="csv"))
     assert sum(len(batch) for batch in table.batches()) == 601
-    assert 202 in seen and len(seen) < 60
+    assert 202 in slow_lines and len(slow_lines) < 60
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
-@pytest.mark.parametrize("told", ["sep=;", "SEP=;", '"sep=;"'])
+@pytest.mark.parametrize("separator_line", ["sep=;", "SEP=;", '"sep=;"'])
 @pytest.mark.parametrize("header", [True, False])
-def test_the_delimiter_line_for_excel_is_no_row(tmp_path, told, end, header):
-    file = tmp_path / "told.csv"
+def test_the_separator_line_of_excel_is_not_a_row(tmp_path, separator_line, end, header):
+    file = tmp_path / "sep.csv"
     names = ["text;label"] if header else []
     rows = [f"a film, number {n};{n % 2}" for n in range(30)]
-    content = end.join([told, *names, *rows]).encode()
-    assert_alike(file, content, delimiter=";", header=header)
+    content = end.join([separator_line, *names, *rows]).encode()
+    assert_same(file, content, delimiter=";", header=header)
     guess = recognise(file)
     assert (guess.reading.delimiter, guess.reading.header) == (";", header)
     assert guess.columns == (("text", "label") if header else ("column 1", "column 2"))
@@ -141,9 +141,9 @@ def test_the_delimiter_line_for_excel_is_no_row(tmp_path, told, end, header):
     assert read_rows[0].line == 2 + header and table.notes == ()
 
 
-def test_a_text_that_begins_like_the_line_for_excel_is_a_row(tmp_path):
-    for first in (b"sep=,b,c\n", b"sep=;x,c\n", b"a,sep=;\n"):
-        assert_alike(tmp_path / "row.csv", first + b"d,e\n" * 20, header=False)
+def test_a_row_that_begins_like_a_separator_line_is_kept(tmp_path):
+    for row in (b"sep=,b,c\n", b"sep=;x,c\n", b"a,sep=;\n"):
+        assert_same(tmp_path / "row.csv", row + b"d,e\n" * 20, header=False)
     file = tmp_path / "row.csv"
     file.write_text("sep=;x,c\n" + "d,e\n" * 20)
     assert next(iter(read(file, Reading(format="csv", header=False)))).cells == ("sep=;x", "c")
@@ -163,7 +163,7 @@ ROWS = [f"a film number {n};{'good' if n % 2 else 'bad'}" for n in range(40)]
 def test_titles_above_the_header_are_skipped_and_noted(tmp_path, titles):
     file = tmp_path / "titles.csv"
     content = "\n".join([*titles, "review;verdict", *ROWS]).encode()
-    assert_alike(file, content, delimiter=";")
+    assert_same(file, content, delimiter=";")
     guess = recognise(file)
     assert (guess.columns, guess.reading.header) == (("review", "verdict"), True)
     table = read(file, guess.reading)
@@ -175,7 +175,7 @@ def test_titles_above_the_header_are_skipped_and_noted(tmp_path, titles):
 
 
 @pytest.mark.parametrize(
-    "lines, columns",
+    "rows, columns",
     [
         ([";text", *(f"{n};a film number {n}" for n in range(40))], ("column 1", "text")),
         (["text;", *(f"a film number {n};{n % 2}" for n in range(40))], ("text", "column 2")),
@@ -183,19 +183,19 @@ def test_titles_above_the_header_are_skipped_and_noted(tmp_path, titles):
         (["My reviews;", *ROWS], ("column 1", "column 2")),
     ],
 )
-def test_what_may_be_a_header_or_stands_above_none_is_no_title(tmp_path, lines, columns):
+def test_possible_headers_are_not_skipped_as_titles(tmp_path, rows, columns):
     file = tmp_path / "rows.csv"
-    assert_alike(file, "\n".join(lines).encode(), delimiter=";")
+    assert_same(file, "\n".join(rows).encode(), delimiter=";")
     guess = recognise(file)
     assert guess.columns == columns
     assert not any("above the header" in note for note in read(file, guess.reading).notes)
 
 
-def test_titles_stand_above_a_table_and_are_called_unlike_columns():
+def test_titles_are_counted_only_above_a_header_and_a_table():
     rows = [row.split(";") for row in ROWS]
     header = ["review", "verdict"]
     assert count_titles([["My reviews"], header, *rows]) == 1
-    assert count_titles([["Text", ""], header, *rows]) == 0, "a column is called so"
+    assert count_titles([["Text", ""], header, *rows]) == 0, "a usual name of a column"
     assert count_titles([["My reviews"], ["review", ""], *rows]) == 0, "no header"
     prose = [["It was fine"], ["so be it"]]
     assert count_titles([*prose, header, *([row[0]] for row in rows)]) == 0, "no table"

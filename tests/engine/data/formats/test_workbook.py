@@ -1,4 +1,4 @@
-"""Workbooks as Excel and LibreOffice write them, and as people fill them."""
+"""Workbooks of Excel and LibreOffice are read, with their common quirks."""
 
 import datetime as dt
 import zipfile
@@ -26,7 +26,7 @@ def xlsx(path: Path, sheets: dict[str, Callable[[xlsxwriter.worksheet.Worksheet]
     return path
 
 
-def filled(*rows: list[object], top: int = 0, left: int = 0):
+def writer(*rows: list[object], top: int = 0, left: int = 0):
     def fill(sheet: xlsxwriter.worksheet.Worksheet) -> None:
         for number, row in enumerate(rows):
             sheet.write_row(top + number, left, row)
@@ -77,11 +77,11 @@ def cells(path: Path) -> list[tuple[str, ...]]:
     return [row.cells for row in read(path, recognise(path).reading)]
 
 
-def test_the_three_kinds_of_workbooks_give_the_same_rows(tmp_path):
+def test_xlsx_xls_and_ods_give_the_same_rows(tmp_path):
     empty = '<table:table-row table:number-rows-repeated="1048000"><table:table-cell'
-    empty += ' table:number-columns-repeated="16384"/></table:table-row>'  # as LibreOffice ends
+    empty += ' table:number-columns-repeated="16384"/></table:table-row>'  # as LibreOffice does
     files = [
-        xlsx(tmp_path / "a.xlsx", {"Data": filled(list(NAMES), *ROWS)}),
+        xlsx(tmp_path / "a.xlsx", {"Data": writer(list(NAMES), *ROWS)}),
         old_excel(tmp_path / "a.xls"),
         open_document(tmp_path / "a.ods", ods_rows([list(NAMES), *ROWS]) + empty),
     ]
@@ -94,16 +94,16 @@ def test_the_three_kinds_of_workbooks_give_the_same_rows(tmp_path):
         assert [row.line for row in read(file, guess.reading)] == [2, 3, 4]
 
 
-def test_a_sheet_is_chosen_by_its_name_below_the_file(tmp_path):
-    sheets = {"Read me": filled(), "One": filled(["text"], ["a b"]), "Two": filled(["text"], ["c"])}
+def test_a_sheet_is_selected_by_a_path_below_the_file(tmp_path):
+    sheets = {"Read me": writer(), "One": writer(["text"], ["a b"]), "Two": writer(["text"], ["c"])}
     book = xlsx(tmp_path / "book.xlsx", sheets)
     assert list_parts(book) == [book / "One", book / "Two"]
     table = read(book, recognise(book).reading)
     assert [row.cells for row in table] == [("a b",)]
     assert table.notes == ("The sheet “One” was read; there is also “Two”.",)
     assert cells(book / "Two") == [("c",)]
-    for name, says in (("Three", "no sheet “Three”"), ("Read me", "“Read me” is empty")):
-        with pytest.raises(BadFile, match=says):
+    for name, message in (("Three", "no sheet “Three”"), ("Read me", "“Read me” is empty")):
+        with pytest.raises(BadFile, match=message):
             recognise(book / name)
     packed = tmp_path / "all.zip"
     with zipfile.ZipFile(packed, "w") as archive:
@@ -112,16 +112,16 @@ def test_a_sheet_is_chosen_by_its_name_below_the_file(tmp_path):
 
 
 def test_a_sheet_of_remarks_before_the_table_is_skipped(tmp_path):
-    table = filled(["text", "label"], ["a b", "x"], ["c d", "y"])
-    about = xlsx(tmp_path / "about.xlsx", {"About": filled(["Made in March"]), "Data": table})
+    table = writer(["text", "label"], ["a b", "x"], ["c d", "y"])
+    about = xlsx(tmp_path / "about.xlsx", {"About": writer(["Made in March"]), "Data": table})
     assert list_parts(about) == [about / "Data", about / "About"]
-    guess = read(about, recognise(about).reading)
-    assert guess.columns == ("text", "label")
-    assert guess.notes == ("The sheet “Data” was read; there is also “About”.",)
-    texts = filled(*([f"text {n}"] for n in range(9)))
+    result = read(about, recognise(about).reading)
+    assert result.columns == ("text", "label")
+    assert result.notes == ("The sheet “Data” was read; there is also “About”.",)
+    texts = writer(*([f"text {n}"] for n in range(9)))
     book = xlsx(tmp_path / "texts.xlsx", {"Texts": texts, "Sources": table})
     assert list_parts(book) == [book / "Texts", book / "Sources"]
-    assert cells(book)[0] == ("text 0",), "what has more rows is no remark"
+    assert cells(book)[0] == ("text 0",), "a longer sheet is no remark"
 
 
 def test_common_quirks_of_sheets_are_read_as_intended(tmp_path):
@@ -144,12 +144,12 @@ def test_common_quirks_of_sheets_are_read_as_intended(tmp_path):
     assert [row.line for row in rows] == [5, 6, 7]
     assert rows[0].cells == ("good film", "pos", "2026-01-31", "true")
     assert rows[1].cells[:2] == ("bad film", "neg") and rows[1].cells[2].startswith("2026-02-01")
-    assert rows[2].cells[:2] == ("0012", "neg"), "text stays text, merged cells their value"
+    assert rows[2].cells[:2] == ("0012", "neg"), "text stays text, merged cells repeat it"
     assert "Row above the header skipped: once, in line 2." in table.notes
     assert any("Merged cells" in note for note in table.notes)
 
 
-def test_headers_that_are_empty_twice_or_merged_get_names(tmp_path):
+def test_empty_repeated_and_merged_headers_get_names(tmp_path):
     def fill(sheet: xlsxwriter.worksheet.Worksheet) -> None:
         sheet.merge_range("A1:B1", "text")
         sheet.write_row("C1", ["label", "", "label"])
@@ -162,18 +162,18 @@ def test_headers_that_are_empty_twice_or_merged_get_names(tmp_path):
     assert next(iter(table)).cells == ("first one", "second one", "x", "1")
 
 
-def test_rows_without_a_header_are_rows(tmp_path):
-    book = xlsx(tmp_path / "n.xlsx", {"S": filled(*[["a text of words", n % 2] for n in range(9)])})
+def test_a_sheet_without_a_header_keeps_its_first_row(tmp_path):
+    book = xlsx(tmp_path / "n.xlsx", {"S": writer(*[["a text of words", n % 2] for n in range(9)])})
     guess = recognise(book)
     assert not guess.reading.header and guess.columns == ("column 1", "column 2")
     assert len(preview(book, guess.reading).rows) == 9
 
 
 @pytest.mark.parametrize("kind", ["xlsx", "ods rows", "ods columns"])
-def test_a_distant_cell_takes_no_memory(tmp_path, kind):
+def test_a_sheet_with_a_distant_cell_is_refused(tmp_path, kind):
     file = tmp_path / f"far.{kind[:4].strip()}"
     if kind == "xlsx":
-        xlsx(file, {"Far": filled(["a"], *[[]] * 300_000, [""] * 300 + ["b"])})
+        xlsx(file, {"Far": writer(["a"], *[[]] * 300_000, [""] * 300 + ["b"])})
     else:
         row = [["text"] * 50] if kind == "ods rows" else [["a"]]
         rows = ods_rows(row, 1_000_000 if kind == "ods rows" else 10_000)
@@ -187,16 +187,16 @@ def test_a_distant_cell_takes_no_memory(tmp_path, kind):
 
 def test_a_workbook_that_unpacks_to_gigabytes_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr("engine.data.formats.sheet_size.MAX_UNPACKED", 1 << 20)
-    book = xlsx(tmp_path / "b.xlsx", {"S": filled(["text"], ["x " * 16_000])})
+    book = xlsx(tmp_path / "b.xlsx", {"S": writer(["text"], ["x " * 16_000])})
     with zipfile.ZipFile(book, "a", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("xl/media/zeros", bytes(2 << 20))
     with pytest.raises(BadFile, match="unpacks to more than"):
         recognise(book)
 
 
-def test_empty_and_foreign_workbooks_say_so(tmp_path):
+def test_empty_and_foreign_workbooks_are_refused(tmp_path):
     with pytest.raises(BadFile, match="all of its sheets are empty"):
-        recognise(xlsx(tmp_path / "e.xlsx", {"S": filled(), "T": filled()}))
+        recognise(xlsx(tmp_path / "e.xlsx", {"S": writer(), "T": writer()}))
     with zipfile.ZipFile(tmp_path / "w.xlsx", "w") as archive:
         archive.writestr("[Content_Types].xml", "<Types/>")
         archive.writestr("word/document.xml", "<document/>")

@@ -1,4 +1,4 @@
-"""Corpora larger than memory: read and tokenised a little at a time, on any number of cores."""
+"""Corpora larger than memory are read and tokenised in small parts, on any number of cores."""
 
 import json
 import subprocess
@@ -10,8 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from engine.config.dataset import SPLITS as ALL_PARTS
-from engine.config.dataset import DatasetSpec, Mapping, Reading, Split
+from engine.config.dataset import SPLITS, DatasetSpec, Mapping, Reading, Split
 from engine.data.datasets.store import Dataset, StoredTexts, open_dataset
 from engine.data.tokenized.dataset import GrowingArray, TokenizedDataset, tokenize_stream
 from engine.errors import StudioError
@@ -21,9 +20,9 @@ from engine.tokenizers.tokenizer import Tokenizer
 from engine.tokenizers.training import learn_vocabulary
 
 SIZE = 24_000_000  # characters of the corpus
-ROOM = SIZE / 2  # bytes by which memory may grow after the first quarter
+MAX_GROWTH = SIZE / 2  # bytes by which memory may grow after the first quarter
 
-WORK = """
+MEASURE = """
 import json, re, sys
 from pathlib import Path
 import psutil
@@ -34,15 +33,15 @@ from engine.tokenizers.tokenizer import Tokenizer
 from engine.tokenizers.wordpiece import WordPiece
 
 class Quick(Tokenizer):
-    # the library holds nothing of what it has read, and takes most of the time
+    # the real one keeps no texts either, but takes most of the time
     def contents(self, texts, enough=None):
         return [[5] * (len(text) // 40) for text in texts]
 
-def peak():  # getrusage knows the peak of the parent as well
+def peak():  # getrusage includes the peak of the parent
     status = Path("/proc/self/status").read_text()
     return 1024 * int(re.search(r"VmHWM:\\s+(\\d+) kB", status)[1])
 
-def told(done, total):
+def note_memory(done, total):
     global before
     if not before and done > total / 4:
         before = psutil.Process().memory_info().rss
@@ -50,20 +49,20 @@ def told(done, total):
 data, out = map(Path, sys.argv[1:])
 tokenizer = Quick(WordPiece(tokens=("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a")))
 dataset = open_dataset(data)
-texts, taken = dataset.stream("train").texts, {}
+texts, growth = dataset.stream("train").texts, {}
 before = 0
-tokenize_stream(texts, tokenizer, 128, out / "stream", told, len(texts))
-taken["stream"] = peak() - before
+tokenize_stream(texts, tokenizer, 128, out / "stream", note_memory, len(texts))
+growth["stream"] = peak() - before
 before = 0
-tokenize_pairs(texts, tokenizer, 128, out / "pairs", 0.5, 1, told, len(texts))
-taken["pairs"] = peak() - before
+tokenize_pairs(texts, tokenizer, 128, out / "pairs", 0.5, 1, note_memory, len(texts))
+growth["pairs"] = peak() - before
 before = psutil.Process().memory_info().rss
 texts = list(dataset.rows("train").texts)
-taken["rows"] = peak() - before
-print(json.dumps(taken))
+growth["rows"] = peak() - before
+print(json.dumps(growth))
 """
 
-CUT = """
+TOKENIZE = """
 import sys
 from pathlib import Path
 from engine.data.tokenized.dataset import tokenize_stream
@@ -79,11 +78,11 @@ tokenize_pairs(texts, tokenizer, 64, out / "pairs", 0.5, 1)
 """
 
 
-def stored(folder: Path, texts: list[str], group: int, parts: list[str] | None = None) -> Dataset:
-    """A data set of these texts, written without the way through a file of the user."""
+def store(folder: Path, texts: list[str], group: int, splits: list[str] | None = None) -> Dataset:
+    """Write a data set of these texts without importing a file."""
     folder.mkdir()
-    parts = parts or ["train"] * len(texts)
-    columns = {"text": texts, "_line": list(range(1, len(texts) + 1)), "_split": parts}
+    splits = splits or ["train"] * len(texts)
+    columns = {"text": texts, "_line": list(range(1, len(texts) + 1)), "_split": splits}
     pq.write_table(pa.table(columns), folder / "data.parquet", row_group_size=group)
     spec = DatasetSpec(
         name="corpus",
@@ -93,40 +92,40 @@ def stored(folder: Path, texts: list[str], group: int, parts: list[str] | None =
         mapping=Mapping(text="text"),
         split=Split(),
         columns=("text",),
-        rows={part: parts.count(part) for part in ALL_PARTS},
+        rows={split: splits.count(split) for split in SPLITS},
         fingerprint="f" * 64,
     )
     (folder / "spec.json").write_text(spec.model_dump_json(), encoding="utf-8")
     return open_dataset(folder)
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="memory is measured as Linux tells it")
-def test_memory_stays_bounded_whatever_the_size(tmp_path):
+@pytest.mark.skipif(sys.platform != "linux", reason="memory is read from /proc")
+def test_memory_does_not_grow_with_the_corpus(tmp_path):
     line = "abcdefg " * 60
     texts = [f"{n} {line}.\n{line} {n}.\n{line}" for n in range(SIZE // 1_460)]
-    stored(tmp_path / "corpus", texts, group=4_000)
-    command = [sys.executable, "-c", WORK, str(tmp_path / "corpus"), str(tmp_path)]
-    done = subprocess.run(command, env=environment(), stdout=subprocess.PIPE, check=True)
-    expected = json.loads(done.stdout)
-    assert expected.pop("rows") > SIZE, "all texts at once take more than their size"
-    assert 0 < max(expected.values()) < ROOM, expected
+    store(tmp_path / "corpus", texts, group=4_000)
+    command = [sys.executable, "-c", MEASURE, str(tmp_path / "corpus"), str(tmp_path)]
+    process = subprocess.run(command, env=environment(), stdout=subprocess.PIPE, check=True)
+    growth = json.loads(process.stdout)
+    assert growth.pop("rows") > SIZE, "all texts in memory take more than their size"
+    assert 0 < max(growth.values()) < MAX_GROWTH, growth
 
 
-def words(count: int) -> list[str]:
-    """Documents of words that are several pieces."""
-    random = np.random.default_rng(3)
+def documents(count: int) -> list[str]:
+    """Documents whose words have several pieces."""
+    rng = np.random.default_rng(3)
     syllables = np.array(["ba", "do", "ki", "lu", "me", "ny"])
     return [
         "\n".join(
-            " ".join("".join(random.choice(syllables, 3)) for _ in range(9)) + "." for _ in range(5)
+            " ".join("".join(rng.choice(syllables, 3)) for _ in range(9)) + "." for _ in range(5)
         )
         for _ in range(count)
     ]
 
 
-def test_the_number_of_threads_makes_no_difference(tmp_path):
-    texts = words(300)
-    stored(tmp_path / "corpus", texts, group=70)
+def test_files_are_equal_for_any_number_of_threads(tmp_path):
+    texts = documents(300)
+    store(tmp_path / "corpus", texts, group=70)
     (tmp_path / "vocabulary").mkdir()
     Tokenizer(learn_vocabulary(texts, 60, True)).save(tmp_path / "vocabulary")
     result = []
@@ -134,47 +133,47 @@ def test_the_number_of_threads_makes_no_difference(tmp_path):
         out = tmp_path / threads
         variables = {"TOKENIZERS_PARALLELISM": "true", "RAYON_NUM_THREADS": threads}
         folders = [str(tmp_path / "corpus"), str(tmp_path / "vocabulary"), str(out)]
-        command = [sys.executable, "-c", CUT, *folders]
+        command = [sys.executable, "-c", TOKENIZE, *folders]
         subprocess.run(command, env=environment() | variables, check=True)
         files = sorted(file for file in out.rglob("*") if file.suffix in (".bin", ".npy"))
         result.append({str(file.relative_to(out)): sha256(file) for file in files})
     assert result[0] == result[1] and len(result[0]) == 11
 
 
-def test_texts_from_the_disk_are_those_of_memory(tmp_path):
+def test_streamed_texts_equal_those_in_memory(tmp_path):
     texts = [f"text {n}" for n in range(1_000)]
-    parts = [("train", "validation", "train", "test")[n % 4] for n in range(700)] + ["train"] * 300
-    dataset = stored(tmp_path / "corpus", texts, 270, parts)
-    for part in ALL_PARTS:
-        there, by_row = dataset.stream(part).texts, dataset.rows(part).texts
-        assert list(there) == list(by_row) == list(there) and len(there) == len(by_row)
-        assert there[3] == by_row[3] and there[-1] == by_row[-1]
-        assert there[5:90:7] == by_row[5:90:7] and there[-4:] == by_row[-4:]
+    splits = [("train", "validation", "train", "test")[n % 4] for n in range(700)] + ["train"] * 300
+    dataset = store(tmp_path / "corpus", texts, 270, splits)
+    for split in SPLITS:
+        streamed, by_row = dataset.stream(split).texts, dataset.rows(split).texts
+        assert list(streamed) == list(by_row) == list(streamed) and len(streamed) == len(by_row)
+        assert streamed[3] == by_row[3] and streamed[-1] == by_row[-1]
+        assert streamed[5:90:7] == by_row[5:90:7] and streamed[-4:] == by_row[-4:]
         with pytest.raises(IndexError):
-            there[len(by_row)]
+            streamed[len(by_row)]
     assert list(dataset.stream("train").texts)[-1] == "text 999"
 
 
-def test_a_sample_is_drawn_from_all_over_the_part(tmp_path):
+def test_a_sample_is_drawn_from_the_whole_split(tmp_path):
     texts = [f"{n}" for n in range(2_000)]
-    parts = ["validation" if n < 100 else "train" for n in range(2_000)]
-    result = stored(tmp_path / "corpus", texts, 100, parts).stream("train").texts
-    assert isinstance(result, StoredTexts)
-    some = [int(text) for text in result.sample(80, np.random.default_rng(0))]
-    assert len(some) == len(set(some)) == 80 and min(some) >= 100
-    assert len({number // 100 for number in some}) == 8
-    assert result.sample(80, np.random.default_rng(0)) == [str(number) for number in some]
+    splits = ["validation" if n < 100 else "train" for n in range(2_000)]
+    stream = store(tmp_path / "corpus", texts, 100, splits).stream("train").texts
+    assert isinstance(stream, StoredTexts)
+    sample = [int(text) for text in stream.sample(80, np.random.default_rng(0))]
+    assert len(sample) == len(set(sample)) == 80 and min(sample) >= 100
+    assert len({number // 100 for number in sample}) == 8
+    assert stream.sample(80, np.random.default_rng(0)) == [str(number) for number in sample]
 
 
-def test_a_part_that_is_none_is_damage(tmp_path):
-    stored(tmp_path / "corpus", ["a", "b"], 2)
+def test_an_unknown_split_is_refused_as_damage(tmp_path):
+    store(tmp_path / "corpus", ["a", "b"], 2)
     table = pa.table({"text": ["a", "b"], "_line": [1, 2], "_split": ["train", "elsewhere"]})
     pq.write_table(table, tmp_path / "corpus" / "data.parquet")
     with pytest.raises(StudioError, match="damaged"):
         open_dataset(tmp_path / "corpus")
 
 
-def test_a_grown_array_is_a_numpy_array(tmp_path):
+def test_a_growing_array_is_saved_as_a_numpy_file(tmp_path):
     for count in (0, 1, 450_000):
         path = tmp_path / f"{count}.npy"
         with GrowingArray(path, np.int32) as file:
@@ -183,11 +182,11 @@ def test_a_grown_array_is_a_numpy_array(tmp_path):
         assert np.array_equal(np.load(path), np.arange(count, dtype=np.int32))
 
 
-def test_packed_inputs_are_mapped_and_not_read(tmp_path):
-    texts = words(20)
+def test_tokenized_files_are_memory_mapped(tmp_path):
+    texts = documents(20)
     tokenizer = Tokenizer(learn_vocabulary(texts, 60, True))
     tokenized = tokenize_stream(texts, tokenizer, 16, tmp_path / "tokenized")
-    again = TokenizedDataset.open(tmp_path / "tokenized")
-    held = [again._ids, again._offsets, again._splits]
-    assert all(isinstance(array, np.memmap) for array in held)
-    assert [again.length(n) for n in range(len(again))] == tokenized.lengths.tolist()
+    opened = TokenizedDataset.open(tmp_path / "tokenized")
+    arrays = [opened._ids, opened._offsets, opened._splits]
+    assert all(isinstance(array, np.memmap) for array in arrays)
+    assert [opened.length(n) for n in range(len(opened))] == tokenized.lengths.tolist()

@@ -1,4 +1,4 @@
-"""Token ids lie in files that are made once and mapped."""
+"""Token ids are written once to files that are memory-mapped."""
 
 from collections.abc import Iterator
 
@@ -24,15 +24,15 @@ TOKENIZER = Tokenizer(WordPiece(tokens=(*SPECIAL, *LETTERS, *(f"##{c}" for c in 
 TEXTS = ["a b c", "", "hello world", "x" * 40, "one two three four five six seven"]
 
 
-def rows_of(tokenized: TokenizedDataset) -> list[list[int]]:
+def token_rows(tokenized: TokenizedDataset) -> list[list[int]]:
     return [tokenized.ids(number).tolist() for number in range(len(tokenized))]
 
 
 @pytest.mark.parametrize("pairs", [None, TEXTS[::-1]])
-def test_examples_are_packed_as_they_are_encoded(tmp_path, pairs):
+def test_tokenized_examples_equal_their_encoding(tmp_path, pairs):
     tokenized = tokenize_examples(TEXTS, pairs, TOKENIZER, 16, tmp_path / "cache" / "a")
     expected = TOKENIZER.encode_many(TEXTS, pairs, 16)
-    assert rows_of(tokenized) == [ids for ids, _ in expected]
+    assert token_rows(tokenized) == [ids for ids, _ in expected]
     assert [tokenized.segments(n).tolist() for n in range(len(tokenized))] == [
         s for _, s in expected
     ]
@@ -45,7 +45,7 @@ def test_a_separator_in_the_text_does_not_move_the_segments(tmp_path):
     assert tokenized.segments(0).tolist() == [0, 0, 0, 0, 0, 1, 1]
 
 
-def test_no_examples_are_no_trouble(tmp_path):
+def test_no_examples_give_an_empty_data_set(tmp_path):
     assert len(tokenize_examples([], None, TOKENIZER, 16, tmp_path / "a")) == 0
 
 
@@ -56,14 +56,14 @@ def contents(rows: list[list[int]]) -> list[int]:
 
 @given(st.lists(st.text("ab \n", max_size=60), min_size=1, max_size=30), st.integers(6, 24))
 @tries(60)
-def test_a_stream_fills_its_rows_and_loses_nothing(tmp_path_factory, texts, max_length):
+def test_a_stream_fills_its_rows_without_loss(tmp_path_factory, texts, max_length):
     folder = tmp_path_factory.mktemp("stream") / "a"
     expected = [ids for text in texts for ids in TOKENIZER.contents([text])[0]]
     if not expected:
         with pytest.raises(StudioError, match="no text"):
             tokenize_stream(texts, TOKENIZER, max_length, folder)
         return
-    rows = rows_of(tokenize_stream(texts, TOKENIZER, max_length, folder))
+    rows = token_rows(tokenize_stream(texts, TOKENIZER, max_length, folder))
     assert contents(rows) == expected
     for row in rows:
         assert row[0] == TOKENIZER.cls and row[-1] == TOKENIZER.sep
@@ -72,39 +72,39 @@ def test_a_stream_fills_its_rows_and_loses_nothing(tmp_path_factory, texts, max_
     assert all(len(row) >= max_length - 2 for row in rows[:-1])
 
 
-def test_documents_are_parted_in_a_row(tmp_path):
+def test_documents_in_a_row_are_separated(tmp_path):
     tokenized = tokenize_stream(["a b", "c d e f g h"], TOKENIZER, 8, tmp_path / "a")
-    shown = [" ".join(TOKENIZER.token(n) for n in row) for row in rows_of(tokenized)]
-    assert shown == ["[CLS] a b [SEP] c d e [SEP]", "[CLS] f g h [SEP]"]
+    rows = [" ".join(TOKENIZER.token(n) for n in row) for row in token_rows(tokenized)]
+    assert rows == ["[CLS] a b [SEP] c d e [SEP]", "[CLS] f g h [SEP]"]
     assert tokenized.segments(0).tolist() == [0] * 8
 
 
-def refuse() -> Iterator[str]:
+def unreadable_texts() -> Iterator[str]:
     raise AssertionError("the texts were read again")
     yield ""
 
 
 def test_files_are_written_once(tmp_path):
     first = tokenize_stream(TEXTS, TOKENIZER, 16, tmp_path / "a")
-    again = tokenize_stream(refuse(), TOKENIZER, 16, tmp_path / "a")
-    assert rows_of(again) == rows_of(first)
+    second = tokenize_stream(unreadable_texts(), TOKENIZER, 16, tmp_path / "a")
+    assert token_rows(second) == token_rows(first)
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_damaged_files_are_noticed_and_rebuilt(tmp_path, name):
-    first = rows_of(tokenize_stream(TEXTS, TOKENIZER, 16, tmp_path / "a"))
+def test_damaged_files_are_detected_and_rebuilt(tmp_path, name):
+    first = token_rows(tokenize_stream(TEXTS, TOKENIZER, 16, tmp_path / "a"))
     content = (tmp_path / "a" / name).read_bytes()
     (tmp_path / "a" / name).write_bytes(content[: len(content) // 2])
     with pytest.raises(StudioError, match="damaged"):
         TokenizedDataset.open(tmp_path / "a")
-    assert rows_of(tokenize_stream(TEXTS, TOKENIZER, 16, tmp_path / "a")) == first
+    assert token_rows(tokenize_stream(TEXTS, TOKENIZER, 16, tmp_path / "a")) == first
     changed = bytearray(content)
     changed[-1] ^= 1
     (tmp_path / "a" / name).write_bytes(changed)
-    assert rows_of(tokenize_stream(TEXTS, TOKENIZER, 16, tmp_path / "a")) == first
+    assert token_rows(tokenize_stream(TEXTS, TOKENIZER, 16, tmp_path / "a")) == first
 
 
-def test_an_interrupted_packing_leaves_nothing(tmp_path):
+def test_an_interrupted_stream_leaves_no_files(tmp_path):
     def texts() -> Iterator[str]:
         yield "some text"
         raise KeyboardInterrupt
@@ -134,7 +134,7 @@ def test_large_vocabularies_keep_their_ids(tmp_path):
     assert tokenized.ids(0).tolist() == [2, 5, 70_004, 3]
 
 
-def test_the_key_depends_on_all_relevant_settings():
+def test_the_cache_key_depends_on_all_relevant_settings():
     other = Tokenizer(WordPiece(tokens=TOKENIZER.vocabulary.tokens, lowercase=False))
     keys = {
         cache_key("data", TOKENIZER, 16, "train"),

@@ -1,4 +1,4 @@
-"""Sentences end at stops, but not behind abbreviations; wrapped lines are one text."""
+"""Sentences end at full stops but not after abbreviations; wrapped lines are joined."""
 
 import textwrap
 
@@ -55,7 +55,7 @@ def test_sentences_end_at_stops_and_line_ends(text, expected):
     assert sentences(text) == expected
 
 
-TOLD = [
+PROSE = [
     "Sixteen years had Miss Taylor been in Mr. Woodhouse's family, less a governess than a friend.",
     "Between them it was more the intimacy of sisters.",
     "The mildness of her temper had hardly allowed her to impose any restraint on the two girls.",
@@ -67,36 +67,36 @@ POEM = "Tyger Tyger, burning bright,\nIn the forests of the night;\nWhat immorta
 @pytest.mark.parametrize("width", [40, 72, 100])
 @pytest.mark.parametrize("line_end", ["\n", "\r\n"])
 def test_the_lines_of_wrapped_text_are_joined(width, line_end):
-    text = " ".join(TOLD)
+    text = " ".join(PROSE)
     paragraph = line_end.join(textwrap.wrap(text, width, break_on_hyphens=False))
-    assert sentences(paragraph) == TOLD
-    assert sentences(f"{paragraph}{line_end * 2}{paragraph}") == TOLD * 2
+    assert sentences(paragraph) == PROSE
+    assert sentences(f"{paragraph}{line_end * 2}{paragraph}") == PROSE * 2
 
 
-def test_one_sentence_per_line_is_not_split():
-    assert sentences("\n".join(TOLD)) == TOLD
-    plain = [line.lower().replace(".", "") for line in TOLD]
+def test_lines_of_one_sentence_each_are_kept():
+    assert sentences("\n".join(PROSE)) == PROSE
+    plain = [line.lower().replace(".", "") for line in PROSE]
     assert sentences("\n".join(plain)) == plain
     assert sentences("\n".join(plain[:2])) == plain[:2]
-    headings = ["Chapter the first", "In which nothing happens", *TOLD]
+    headings = ["Chapter the first", "In which nothing happens", *PROSE]
     assert sentences("\n".join(headings)) == headings
 
 
-def test_the_lines_of_a_poem_stay_lines():
+def test_the_lines_of_a_poem_are_not_joined():
     assert sentences(POEM) == POEM.split("\n")
 
 
 def test_an_empty_line_ends_a_sentence_also_in_wrapped_text():
-    text = "\n".join(textwrap.wrap(" ".join(TOLD), 60))
+    text = "\n".join(textwrap.wrap(" ".join(PROSE), 60))
     assert sentences(f"A heading without a stop\n\n{text}")[0] == "A heading without a stop"
 
 
-def test_a_line_continued_in_lower_case_ends_no_sentence():
+def test_a_line_continued_in_lower_case_is_joined():
     text = "A line that is\nlonger than the others, by far, in this text\nof three. So.\nThe end."
     assert len(sentences(text)) == 3
 
 
-def test_a_word_broken_at_a_hyphen_stays_together():
+def test_a_word_broken_at_a_hyphen_is_joined():
     text = "There stood at last the house of his well-\nknown friend, and it was a long way away.\n"
-    (one,) = sentences(text)
-    assert "well-known friend" in one
+    (sentence,) = sentences(text)
+    assert "well-known friend" in sentence

@@ -1,4 +1,4 @@
-"""Import a file as the commands do: recognised, then written as a version."""
+"""Import files as the commands do."""
 
 from pathlib import Path
 
@@ -11,10 +11,10 @@ from engine.data.formats.reading import recognise
 ONLY_TRAIN = Split(validation=0)
 
 
-def imported(
+def import_files(
     source: Path | Sources, into: Path, split: Split | None = None, mapping: Mapping | None = None
 ) -> Dataset:
-    """The version in `into`, of one file or of a file for each split."""
+    """Import one file, or one for each split, as the version `into`."""
     sources: Sources = {"all": source} if isinstance(source, Path) else source
     first = next(iter(sources.values()))
     guess = recognise(first if isinstance(first, Path) else first[0])

@@ -1,4 +1,4 @@
-"""All that reading a file gives, for comparing a whole reading with a glance, row by row."""
+"""Outcomes of reading a file, for comparing ways to read it."""
 
 import pytest
 
@@ -18,7 +18,7 @@ def outcome(table: TableReader) -> tuple[list[object], str, tuple[str, ...]]:
 
 
 def set_block_size(patch: pytest.MonkeyPatch, size: int) -> None:
-    """Read blocks of so many bytes, so that everything happens at the border of one."""
+    """Read small blocks, so that every construct crosses the border of one."""
     patch.setattr(lines, "BLOCK", size)
     patch.setattr(text_blocks, "BLOCK", size)
     patch.setattr(text_blocks, "STEP", min(size // 3, 100))
