@@ -1,4 +1,4 @@
-"""A fault, or any example, a few times with all other tests, and many times with --long."""
+"""Repeat a fault or an example a few times by default, and many times with --long."""
 
 import os
 from typing import Any
@@ -8,21 +8,21 @@ from hypothesis import settings
 
 from tests.conftest import LONG
 
-SHARE, LEAST = 4, 10
+DIVISOR, MIN_EXAMPLES = 4, 10
 
 
 def times(few: int, many: int) -> pytest.MarkDecorator:
-    """Give a test its `count`: so many always, and as RELIABILITY.md says with --long."""
+    """Parametrize a test with `count`: `few` by default, `many` with --long (RELIABILITY.md)."""
     long = pytest.param(many, marks=[pytest.mark.long, pytest.mark.timeout(7200)])
     return pytest.mark.parametrize("count", [few, long])
 
 
-def tries(many: int, **more: Any) -> settings:
-    """Let Hypothesis try so many examples with --long, others each time.
+def tries(many: int, **options: Any) -> settings:
+    """Let Hypothesis try `many` new examples with --long.
 
-    With all other tests it tries a quarter of them (10 at least), the same each time.
+    By default it tries a quarter of them (at least 10), the same each time.
     """
     if os.environ.get(LONG):
-        return settings(max_examples=many, deadline=None, **more)
-    few = max(LEAST, many // SHARE)
-    return settings(max_examples=few, deadline=None, derandomize=True, **more)
+        return settings(max_examples=many, deadline=None, **options)
+    few = max(MIN_EXAMPLES, many // DIVISOR)
+    return settings(max_examples=few, deadline=None, derandomize=True, **options)

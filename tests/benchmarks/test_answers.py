@@ -1,4 +1,4 @@
-"""The benchmark of answers: texts, timing and table."""
+"""The answers benchmark: texts, timing and table."""
 
 import argparse
 import io
@@ -32,35 +32,35 @@ def test_texts_have_the_requested_lengths(tmp_path):
 
 
 def test_a_side_times_the_requested_number_of_answers(monkeypatch, capsys):
-    called = []
+    calls = []
     monkeypatch.setattr("sys.stdin", io.StringIO("3\n1\n"))
-    texts.answer_in_turn(lambda: called.append(1), warm=2)
-    ready, three, one = map(json.loads, capsys.readouterr().out.splitlines())
+    texts.answer_in_turn(lambda: calls.append(1), warm=2)
+    ready, first, second = map(json.loads, capsys.readouterr().out.splitlines())
     assert ready == {"ready": True}
-    assert [len(times) for side in (three, one) for times in side.values()] == [3, 3, 1, 1]
-    assert len(called) == 6
+    assert [len(times) for side in (first, second) for times in side.values()] == [3, 3, 1, 1]
+    assert len(calls) == 6
 
 
-def test_an_unknown_work_is_refused(capsys):
+def test_an_unknown_workload_is_refused(capsys):
     with pytest.raises(SystemExit):
         answers.main(["nothing"])
     assert "there are words, attention-128, attention-512, forward, rows" in capsys.readouterr().err
 
 
-def test_an_answer_costs_a_third_of_a_step_and_less_for_maps():
+def test_an_answer_needs_a_third_of_a_step_and_less_for_maps():
     size = Size(layers=3, width=8, vocabulary=50)
     lengths = np.array([4, 6])
     assert 3 * size.answered(lengths, outputs=5, predicted=3) == size.needed(lengths, predicted=3)
-    full = 2 * 3 * (12 * 8**2 * 10 + 2 * 8 * (16 + 36))  # of all layers, for all tokens
-    one = np.array([10])
-    assert size.answered(one, outputs=10) == 2 * 3 * (12 * 8**2 * 10 + 2 * 8 * 100)
-    unused = 2 * (10 * 8**2 * 10 + 8 * (16 + 36))  # values, and all that follows the weights
+    full = 2 * 3 * (12 * 8**2 * 10 + 2 * 8 * (16 + 36))  # all layers and tokens
+    single = np.array([10])
+    assert size.answered(single, outputs=10) == 2 * 3 * (12 * 8**2 * 10 + 2 * 8 * 100)
+    unused = 2 * (10 * 8**2 * 10 + 8 * (16 + 36))  # values, and all after the attention weights
     assert size.mapped(lengths) == full - unused
     assert size.weights(predicts=True) - size.weights(predicts=False) == 8 * 8 + 8 * 50
     assert size.weights(predicts=False) == 3 * 12 * 8**2
 
 
-def test_the_table_shows_fractions_of_the_limits_of_a_turn(tmp_path):
+def test_the_table_shows_fractions_of_the_measured_limits(tmp_path):
     operations, size = answers.needed("words", answers.EXACT, tmp_path, layers=2)
     assert answers.needed("words", answers.QUICK, tmp_path, 2) == (operations, size / 4)
     limits = [{"peak": operations * 4, "reading": size * 2.0}] * 3
@@ -68,7 +68,7 @@ def test_the_table_shows_fractions_of_the_limits_of_a_turn(tmp_path):
     spent |= {"pipeline": [2.0, 3.0, 4.0], "ort int8": [0.5, 0.5, 0.5]}
     arguments = argparse.Namespace(layers=2, rows=256)
     lines = list(answers.table("words", tmp_path, arguments, answers.Turns(spent, limits)))
-    assert len(lines) == 6  # onnxruntime in float32 was not asked
+    assert len(lines) == 6  # without onnxruntime in float32
     assert lines[0].endswith(
         "| studio float32 | 1000.0 | 25% | 50% | pipeline | 3000.0 | **3.00** | 2.00 – 4.00 |"
     )

@@ -9,7 +9,7 @@ from benchmarks.__main__ import CASES, main
 README = Path(__file__).parents[2] / "benchmarks" / "README.md"
 
 
-def test_every_case_is_in_the_table_and_explains_its_options(capsys):
+def test_every_case_is_in_the_table_and_has_help(capsys):
     rows = README.read_text(encoding="utf-8").splitlines()
     for name, case in CASES.items():
         assert f"| `{name}` | {case.description} |" in rows
@@ -27,7 +27,7 @@ def test_without_a_case_all_are_listed(capsys):
         main(["nothing"])
 
 
-def test_a_part_gets_the_options_behind_its_name(capsys):
+def test_options_after_a_part_are_passed_to_it(capsys):
     with pytest.raises(SystemExit):
         main(["quality", "night", "--help"])
     assert "usage: python -m benchmarks quality night " in capsys.readouterr().out

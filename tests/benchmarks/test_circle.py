@@ -1,6 +1,6 @@
-"""The whole circle by the commands, as a story: from files to a second training and a model in use.
+"""The whole cycle with commands: from files to a second training and a model in use.
 
-The set is made up and the models tiny; `python -m benchmarks quality circle` uses real ones.
+The data are synthetic and the models tiny; `python -m benchmarks quality circle` uses real ones.
 """
 
 import json
@@ -21,32 +21,32 @@ TINY = (
 )  # fmt: skip
 GOOD = "lovely warm fine happy great bright tender sweet clever funny"
 BAD = "dull cold poor sad bad grim shallow bitter stupid boring"
-SLOW = ("export",)  # has tests of its own
+SLOW = ("export",)  # tested separately
 
 
 def sst2(folder: Path) -> None:
     """Sentences whose words all reveal the label."""
-    chance = random.Random(3)
+    rng = random.Random(3)
     words = {"1": GOOD.split(), "0": BAD.split()}
 
     def rows(count: int) -> str:
-        labels = [chance.choice("01") for _ in range(count)]
-        return "".join(f"{' '.join(chance.sample(words[n], 4))} \t{n}\n" for n in labels)
+        labels = [rng.choice("01") for _ in range(count)]
+        return "".join(f"{' '.join(rng.sample(words[n], 4))} \t{n}\n" for n in labels)
 
     for name, count in (("train", 120), ("dev", 40), ("test", 30)):
         (folder / f"{name}.tsv").write_text(f"sentence\tlabel\n{rows(count)}")
 
 
-def test_the_circle_is_closed(home, tmp_path, capsys):
-    name, work, printed = "sst2", tmp_path / "work", dict[str, str]()
+def test_the_cycle_of_commands_completes(home, tmp_path, capsys):
+    name, work, outputs = "sst2", tmp_path / "work", dict[str, str]()
 
     def run(*words: object) -> str:
         arguments = list(map(str, words))
         if arguments[0] in SLOW:
             return ""
         assert command(arguments) == 0, capsys.readouterr().err
-        printed[arguments[0]] = capsys.readouterr().out
-        return printed[arguments[0]]
+        outputs[arguments[0]] = capsys.readouterr().out
+        return outputs[arguments[0]]
 
     for folder in (work, tmp_path / name):
         folder.mkdir()
@@ -61,8 +61,8 @@ def test_the_circle_is_closed(home, tmp_path, capsys):
     assert newest.spec.made_from == newest.spec.version - 1 and newest.spec.changes
     runs = [RunFolder(home.runs / f"{name}-{number}") for number in (1, 2)]
     assert [run.job().data.folder.name for run in runs][1] == newest.folder.name
-    assert json.loads(printed["compare-results"])["claim"]
-    assert "scored 1 time" in printed["evaluate"]
+    assert json.loads(outputs["compare-results"])["claim"]
+    assert "scored 1 time" in outputs["evaluate"]
     assert (work / "new.xlsx").stat().st_size > 1000
     assert "data:image/" in (work / "report.html").read_text(encoding="utf-8")
     assert result.line().startswith(f"| {name} | accuracy | ")

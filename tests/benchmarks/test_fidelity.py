@@ -1,4 +1,4 @@
-"""The benchmark of fidelity: both sides read the same, and its table counts what is there."""
+"""The fidelity benchmark: equal inputs on both sides, and its table."""
 
 import json
 import random
@@ -34,14 +34,14 @@ def squad(*rows: tuple[str, str, list[tuple[str, int]]]) -> str:
     return json.dumps({"version": "v2.0", "data": [{"title": "", "paragraphs": paragraphs}]})
 
 
-def test_both_sides_see_the_same_windows_and_answers(tmp_path):
+def test_both_sides_have_equal_windows_and_answers(tmp_path):
     words = ["In", "1066", "the", "Normans,", "un-conquered,", "crossed", "(twice)", "é", "中国"]
     rng = random.Random(7)
     rows = []
     for length in (1, 20, 150, 200, 290, 400):
         context = " ".join(rng.choices(words, k=length))
-        inside = sorted(rng.sample(range(len(context) + 1), 2))
-        rows.append(("Who crossed what?", context, [(context[slice(*inside)], inside[0])]))
+        span = sorted(rng.sample(range(len(context) + 1), 2))
+        rows.append(("Who crossed what?", context, [(context[slice(*span)], span[0])]))
         rows.append(("Who did not?", context, []))
     path = tmp_path / "train.json"
     path.write_text(squad(*rows), encoding="utf-8")
@@ -50,15 +50,15 @@ def test_both_sides_see_the_same_windows_and_answers(tmp_path):
     reference = questions.Questions(starter_model(), setting, path)
     theirs = iter(reference.examples)
     tokenizer = Tokenizer.from_folder(starter_model())
-    seen = 0
+    count = 0
     for question, context, answers in rows:
-        options, theirs_options = (
+        question_tokens, context_tokens = (
             tokenizer.encode(text, max_length=10_000).tokens[1:-1] for text in (question, context)
         )
-        offsets = [(token.start, token.end) for token in theirs_options]
-        pieces = windows(
-            [token.id for token in options],
-            [token.id for token in theirs_options],
+        offsets = [(token.start, token.end) for token in context_tokens]
+        our_windows = windows(
+            [token.id for token in question_tokens],
+            [token.id for token in context_tokens],
             offsets,
             tokenizer.cls,
             tokenizer.sep,
@@ -68,21 +68,21 @@ def test_both_sides_see_the_same_windows_and_answers(tmp_path):
         owners = questions._owners(
             list(reference._windows(0, questions.Question(question, context, answers)))
         )
-        for number, window in enumerate(pieces):
+        for number, window in enumerate(our_windows):
             best = {tuple(span) for span in window.offsets[window.best].tolist()}
             assert best == {span for span, owner in owners.items() if owner == number}
-        positions = np.zeros((len(pieces), 2))
+        positions = np.zeros((len(our_windows), 2))
         for text, start in answers:
-            positions = answer_positions(pieces, offsets, start, start + len(text))
-        for window, (first, last) in zip(pieces, positions, strict=True):
-            one = next(theirs)
-            assert one["input_ids"] == window.ids and one["token_type_ids"] == window.segments
-            assert (one["start_positions"], one["end_positions"]) == (first, last)
-            seen += 1
-    assert next(theirs, None) is None and seen > 2 * len(rows)
+            positions = answer_positions(our_windows, offsets, start, start + len(text))
+        for window, (first, last) in zip(our_windows, positions, strict=True):
+            row = next(theirs)
+            assert row["input_ids"] == window.ids and row["token_type_ids"] == window.segments
+            assert (row["start_positions"], row["end_positions"]) == (first, last)
+            count += 1
+    assert next(theirs, None) is None and count > 2 * len(rows)
 
 
-def test_the_best_answer_lies_inside_one_window_or_there_is_none():
+def test_the_best_answer_is_inside_one_window_or_empty():
     question = questions.Question("Who?", "Ann and Bob", [])
     characters = [None, None, None, (0, 3), (4, 7), (8, 11), None]
     window = questions.Window(0, {}, characters)
@@ -92,16 +92,14 @@ def test_the_best_answer_lies_inside_one_window_or_there_is_none():
         return questions._answer(question, [(window, *logits)], threshold)
 
     assert answer({3: 5}, {5: 5}) == "Ann and Bob"
-    assert answer({5: 5}, {3: 4, 5: 1}) == "Bob"  # 5 + 1: an end before its start is none
-    assert answer({0: 9, 3: 5}, {0: 2, 3: 5}) == ""  # 11 for none, 10 for Ann
+    assert answer({5: 5}, {3: 4, 5: 1}) == "Bob"  # 5 + 1: an end before its start is invalid
+    assert answer({0: 9, 3: 5}, {0: 2, 3: 5}) == ""  # 11 for no answer, 10 for Ann
     assert answer({0: 8, 3: 5}, {0: 2, 3: 5}) == "Ann"  # equal: the difference is not above 0
-    assert answer({0: 9, 3: 5}, {0: 2, 3: 5}, np.inf) == "Ann"  # as SQuAD 1.1 has it
-    assert answer({1: 9}, {6: 9, 4: 1}) == "and"  # what is not of the context is no answer
+    assert answer({0: 9, 3: 5}, {0: 2, 3: 5}, np.inf) == "Ann"  # as in SQuAD 1.1
+    assert answer({1: 9}, {6: 9, 4: 1}) == "and"  # tokens outside the context are no answer
 
 
-def test_the_table_takes_the_last_run_of_each_seed_under_the_present_settings(
-    tmp_path, capsys, monkeypatch
-):
+def test_the_table_uses_the_last_run_of_each_seed(tmp_path, capsys, monkeypatch):
     setting = settings.TASKS["codah"]
     settings.data_folder(tmp_path).mkdir()
     for name in (setting.train, *setting.evaluated.values()):
@@ -123,7 +121,7 @@ def test_the_table_takes_the_last_run_of_each_seed_under_the_present_settings(
 
 
 @pytest.mark.parametrize("outcome", ["finished", "stopped", None])
-def test_only_a_run_that_was_trained_to_its_end_is_evaluated(tmp_path, outcome):
+def test_only_finished_runs_are_evaluated(tmp_path, outcome):
     lines = [{"kind": "started"}, {"kind": "saved", "step": 8}]
     if outcome is not None:
         lines.append({"kind": "ended", "outcome": outcome})

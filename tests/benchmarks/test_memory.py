@@ -1,4 +1,4 @@
-"""The benchmark of memory: its jobs, and its table from what was foretold and measured."""
+"""The memory benchmark: its jobs, and its table of estimates and measurements."""
 
 from types import SimpleNamespace
 
@@ -9,7 +9,7 @@ from engine.data.datasets.store import StoredTexts, resolve
 from engine.tasks import learner_for
 
 
-def test_jobs_are_those_of_the_table(monkeypatch, tmp_path):
+def test_jobs_match_the_rows_of_the_table(monkeypatch, tmp_path):
     monkeypatch.setenv("BERT_STUDIO_HOME", str(tmp_path / "home"))
     monkeypatch.setattr(
         memory, "checkpoint", lambda model, folder: folder / f"of-{model.hidden_size}"
@@ -34,15 +34,15 @@ def test_jobs_are_those_of_the_table(monkeypatch, tmp_path):
 
 
 def test_the_table_marks_large_deviations(monkeypatch, capsys):
-    foretold, held = {"small": 0.95e9, "base": 2e9}, {"small": 1e9, "base": 2.5e9}
+    estimated, measured = {"small": 0.95e9, "base": 2e9}, {"small": 1e9, "base": 2.5e9}
     monkeypatch.setenv("BERT_STUDIO_HOME", "")
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     monkeypatch.setattr(memory, "import_data", lambda folder: {False: None})
     monkeypatch.setattr(
         memory, "make_job", lambda row, *rest: "base" if row.layers > 4 else "small"
     )
-    monkeypatch.setattr(memory, "estimate", lambda job, _: SimpleNamespace(memory=foretold[job]))
-    monkeypatch.setattr(memory, "run", lambda job, into: held[job])
+    monkeypatch.setattr(memory, "estimate", lambda job, _: SimpleNamespace(memory=estimated[job]))
+    monkeypatch.setattr(memory, "run", lambda job, into: measured[job])
     memory.main(["--rows", "small,base", "--steps", "7"])
     stdout = capsys.readouterr().out.splitlines()
     assert "| classes, small 4/256, batches of 32 | 0.95 | 1.00 | -5% |" in stdout

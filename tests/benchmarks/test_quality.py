@@ -7,11 +7,11 @@ from benchmarks.quality.sample import summary
 
 
 def test_five_percent_of_labels_are_changed_and_found():
-    true = np.arange(200) % 3
-    labels, wrong = change_labels(true, 3, seed=0)
-    assert wrong.sum() == 10 and np.array_equal(labels != true, wrong)
-    knows = np.eye(3)[true] * 0.9 + 0.1 / 3
-    assert fraction_found(knows, labels, wrong) == 1
+    true_labels = np.arange(200) % 3
+    labels, wrong = change_labels(true_labels, 3, seed=0)
+    assert wrong.sum() == 10 and np.array_equal(labels != true_labels, wrong)
+    confident = np.eye(3)[true_labels] * 0.9 + 0.1 / 3
+    assert fraction_found(confident, labels, wrong) == 1
     assert fraction_found(np.full((200, 3), 1 / 3), labels, np.arange(200) < 10) == 1
     assert fraction_found(np.full((200, 3), 1 / 3), labels, np.arange(200) >= 190) == 0
 

@@ -1,4 +1,4 @@
-"""The benchmark of the page of runs, with a few of them."""
+"""The benchmark of the Runs page, with few runs."""
 
 from app.pages.runs.rows import read_rows
 from app.shell import opening
@@ -8,7 +8,7 @@ from engine.record.metrics import curves
 from engine.record.opening import open_record
 
 
-def test_the_home_has_runs_as_workers_leave_them(tmp_path):
+def test_the_home_has_complete_runs(tmp_path):
     runs.make_home(tmp_path / "home", runs=24, points=25)
     home = Home(tmp_path / "home")
     record = open_record(home.record, home.backups)
@@ -24,7 +24,6 @@ def test_the_home_has_runs_as_workers_leave_them(tmp_path):
 
 
 def test_every_limit_is_measured(tmp_path, qapp, monkeypatch):
-
     monkeypatch.setattr(opening, "make_application", lambda _: qapp)
     runs.make_home(tmp_path / "home", runs=12, points=10)
     measured = {figure.name: figure.value for figure in runs.measure(tmp_path / "home")}

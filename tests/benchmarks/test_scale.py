@@ -1,4 +1,4 @@
-"""The estimates of the case `scale` are sound."""
+"""The estimates of the case `scale` are plausible."""
 
 import math
 
@@ -17,14 +17,14 @@ def test_the_best_interval_loses_the_least():
     assert losses[1] == pytest.approx(first_order, rel=0.15)
 
 
-def test_a_run_without_failures_loses_its_checkpoints_alone():
+def test_a_run_without_failures_loses_only_the_time_of_checkpoints():
     assert scale.lost(36_000.0, 3_600.0, 1e15) == pytest.approx(10 * scale.SAVED / 36_000)
 
 
 def test_more_gpus_take_less_time_and_more_money():
-    took = [scale.hours(scale.Machines(gpus)) for gpus in (1, 8, 64)]
-    assert took == sorted(took, reverse=True)
-    assert took[1] * 8 >= took[0] and took[2] * 64 >= took[1] * 8
+    durations = [scale.hours(scale.Machines(gpus)) for gpus in (1, 8, 64)]
+    assert durations == sorted(durations, reverse=True)
+    assert durations[1] * 8 >= durations[0] and durations[2] * 64 >= durations[1] * 8
     assert scale.summing(scale.Machines(1)) == 0
     # counted by hand: 12 layers of 12 D² weights and the head on 15 % of the tokens
     weights = 12 * 12 * 768**2 + 0.15 * (768**2 + 768 * 30_522)

@@ -1,4 +1,4 @@
-"""The benchmark of the steps of a training: its runs are runs with snapshots to the window."""
+"""The benchmark of training snapshots: the window can read those of its runs."""
 
 from app.pages.explore.over_training.state import read_snapshots
 from benchmarks.explore.snapshots import make_run

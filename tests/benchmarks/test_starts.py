@@ -1,9 +1,9 @@
-"""The benchmark of starts: table and pauses."""
+"""The benchmark of starts: its table and pauses."""
 
 from benchmarks import starts
 
 
-def test_a_row_of_the_table_holds_medians_and_the_range_of_the_first_step():
+def test_a_row_has_medians_and_the_range_of_the_first_step():
     measured = [
         starts.Click(0.004, 0.5, done, 1.2, 3.0, held, 0.05)
         for done, held in ((0.9, 0.02), (1.0, 0.03), (1.4, 0.5))
@@ -13,6 +13,6 @@ def test_a_row_of_the_table_holds_medians_and_the_range_of_the_first_step():
     )
 
 
-def test_the_longest_pause_lies_between_two_beats():
+def test_the_longest_pause_is_between_two_beats():
     assert starts.longest([1.0, 1.25, 3.25, 3.5]) == 2.0
     assert starts.longest([1.0]) == 0

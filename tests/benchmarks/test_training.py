@@ -1,4 +1,4 @@
-"""The benchmark of training: its text, its limit, and its table from what the sides measured."""
+"""The training benchmark: its texts, its operation counts and its table."""
 
 import argparse
 from pathlib import Path
@@ -21,31 +21,31 @@ def test_the_text_has_the_lengths_of_sst2_for_every_tokenizer(tmp_path):
     assert set(labels) == {"0", "1"}
     lengths = np.array([len(ids) + 2 for ids in tokenizer.contents(list(texts))])
     assert lengths.tolist() == [len(text.split()) + 2 for text in texts]
-    assert lengths.mean() == pytest.approx(25.2, abs=0.5)  # of SST-2's sentences it is 25.16
+    assert lengths.mean() == pytest.approx(25.2, abs=0.5)  # 25.16 in SST-2
     assert (lengths.min(), lengths.max()) == (4, 55)
 
 
-def test_what_a_step_needs_is_counted_by_weights_and_tokens():
+def test_operations_of_a_step_follow_from_weights_and_tokens():
     size = Size(layers=3, width=8, vocabulary=50)
     lengths = np.array([4, 6])
-    weights = (2 * 12 + 2) * 8**2  # of each token; of the last layer, only its keys and values
-    head = 10 * 8**2  # of each vector that is asked for
+    weights = (2 * 12 + 2) * 8**2  # per token; of the last layer only keys and values
+    head = 10 * 8**2  # per requested vector
     attention = 2 * 8 * (2 * (16 + 36) + 2 * 5)
     assert size.needed(lengths) == 6 * (weights * 10 + head * 2 + attention)
     two_frozen = 3 * size.answered(lengths, 2) - size.needed(lengths, frozen=2)
     assert two_frozen == 2 * 2 * (2 * 12 * 8**2 * 10 + 2 * 8 * 2 * (16 + 36))
     assert size.needed(lengths, adapts=True) == 2 * size.answered(lengths, 2)
-    more = size.needed(lengths, predicted=3) - size.needed(lengths)
-    assert more == 6 * (3 * head + 2 * 8 * 3 * 5 + 3 * (8**2 + 8 * 50))
+    added = size.needed(lengths, predicted=3) - size.needed(lengths)
+    assert added == 6 * (3 * head + 2 * 8 * 3 * 5 + 3 * (8**2 + 8 * 50))
 
 
-def given(**more: object) -> argparse.Namespace:
-    usual = {"pairs": 1, "threads": 1, "clock": "cpu", "verbose": False, "openmp": "studio"}
-    return argparse.Namespace(**usual | {"device": "cpu", "dry": False, "best": False} | more)
+def make_arguments(**changes: object) -> argparse.Namespace:
+    defaults = {"pairs": 1, "threads": 1, "clock": "cpu", "verbose": False, "openmp": "studio"}
+    return argparse.Namespace(**defaults | {"device": "cpu", "dry": False, "best": False} | changes)
 
 
-def test_the_table_holds_ratios_of_a_round_and_names_the_best_peer_first(monkeypatch):
-    arguments = given(pairs=3, threads=2, clock="wall")
+def test_the_table_has_ratios_of_each_round_and_the_best_peer_first(monkeypatch):
+    arguments = make_arguments(pairs=3, threads=2, clock="wall")
     bench = training.Bench(Path("made-up"), arguments, "fp32")
     seconds = {"studio": 1.0, "eager": 2.0, "sdpa": 4.0, "max": 10.0}
     slower = iter((1.0, 1.5, 1.0, 1.0, 1.0, 1.0))
@@ -54,9 +54,9 @@ def test_the_table_holds_ratios_of_a_round_and_names_the_best_peer_first(monkeyp
         if module == "gemm":
             return {"peak": 1e12}
         key = next((key for key in seconds if any(key in o for o in options)), module)
-        took = seconds[key] * (next(slower) if key == "eager" else 1.0)
+        duration = seconds[key] * (next(slower) if key == "eager" else 1.0)
         measured = {"tokens": 1000, "operations": 4e11, "memory": 2e9, "load": 0.5}
-        return measured | {"seconds": took, "cpu_seconds": 9 * took}
+        return measured | {"seconds": duration, "cpu_seconds": 9 * duration}
 
     monkeypatch.setattr(bench, "_run", run)
     lines = list(bench.compare(training.ROWS[0]))
@@ -75,7 +75,7 @@ def test_the_table_holds_ratios_of_a_round_and_names_the_best_peer_first(monkeyp
 
 
 def test_the_trainer_is_measured_over_all_lengths():
-    """Its first steps have the longest texts, 41 tokens in the mean and not 25."""
+    """The first steps have the longest texts: 41 tokens on average instead of 25."""
     pytest.importorskip("transformers")
     from transformers.trainer_pt_utils import get_length_grouped_indices
 
@@ -88,8 +88,8 @@ def test_the_trainer_is_measured_over_all_lengths():
         assert row.work == "pretraining" or row.steps % training.GROUP == 0, row.name
 
 
-def test_rows_of_frozen_layers_and_adapters_say_so_to_both_sides(monkeypatch):
-    bench = training.Bench(Path("made-up"), given(best=True), "fp32")
+def test_options_of_frozen_layers_and_adapters_reach_all_sides(monkeypatch):
+    bench = training.Bench(Path("made-up"), make_arguments(best=True), "fp32")
     commands: list[tuple[str, ...]] = []
     monkeypatch.setattr(training.dry, "has_accelerate", lambda: True)
     monkeypatch.setattr(training.dry, "has_peft", lambda: True)
@@ -123,20 +123,19 @@ def test_rows_of_frozen_layers_and_adapters_say_so_to_both_sides(monkeypatch):
         ("cuda", {"fp32": 1.0, "bf16": 0.5, "fp16": 8.0}, "fp16"),
     ],
 )
-def test_the_precision_is_the_default_of_the_studio(monkeypatch, device, rates, expected):
-
+def test_the_precision_is_that_chosen_by_the_studio(monkeypatch, device, rates, expected):
     def run(module, *options, env):
         name = next(word for word in options if "--precision=" in word).partition("=")[2]
         return {"peak": rates[name]}
 
     monkeypatch.setattr(training.harness, "run_json", run)
-    assert training._precision(given(device=device)) == expected
+    assert training._precision(make_arguments(device=device)) == expected
 
 
-def test_all_sides_wait_in_the_same_way(monkeypatch):
+def test_the_waiting_policy_of_openmp_is_set_for_each_side(monkeypatch):
     monkeypatch.setenv("OMP_WAIT_POLICY", "PASSIVE")
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
-    ours, usual, asleep = (training._environment(n) for n in ("studio", "default", "passive"))
-    assert "OMP_WAIT_POLICY" not in ours and "OMP_NUM_THREADS" not in ours
-    assert int(ours["GOMP_SPINCOUNT"]) < int(usual["GOMP_SPINCOUNT"])
-    assert asleep["OMP_WAIT_POLICY"] == "PASSIVE" and "GOMP_SPINCOUNT" not in asleep
+    studio, default, passive = (training._environment(n) for n in ("studio", "default", "passive"))
+    assert "OMP_WAIT_POLICY" not in studio and "OMP_NUM_THREADS" not in studio
+    assert int(studio["GOMP_SPINCOUNT"]) < int(default["GOMP_SPINCOUNT"])
+    assert passive["OMP_WAIT_POLICY"] == "PASSIVE" and "GOMP_SPINCOUNT" not in passive

@@ -1,4 +1,4 @@
-"""The application as a person sees it: its fonts, its icons, the light theme."""
+"""The application with its fonts, icons and light theme."""
 
 import pytest
 from PySide6.QtWidgets import QApplication
@@ -10,11 +10,11 @@ from app.shell.garbage import Collector
 @pytest.fixture(scope="session")
 def qapp(qapp: QApplication) -> QApplication:
     resources.load(qapp)
-    Collector(qapp)  # else Python would free Qt's objects on whichever thread looks
+    Collector(qapp)  # otherwise other threads could free Qt's objects
     theme.apply(qapp, "light")
     return qapp
 
 
 @pytest.fixture(autouse=True)
 def watchdog() -> None:
-    """Off in stories, whose workers take all cores: the tests of the pages watch the window."""
+    """Off: workers use all cores here, and the tests of pages watch the event loop."""

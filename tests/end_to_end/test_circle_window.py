@@ -1,4 +1,4 @@
-"""The circle in a real window: data are mended, learned from, corrected, and learned from again.
+"""The whole cycle in a real window: data are fixed, trained on, corrected, and trained on again.
 
 `python -m benchmarks quality circle --window` uses real data and takes more steps.
 """
@@ -20,16 +20,16 @@ BAD = ["dull", "cold", "poor", "sad", "bad", "grim", "shallow", "bitter", "stupi
 SHORT = ("opened", "imported", "fixed", "trained", "evaluated", "corrected", "saved", "again")
 
 pytestmark = [
-    pytest.mark.gui,  # by its name: `dev.py test` looks for it
+    pytest.mark.gui,  # literally, as `dev.py test` searches for it
     *needs_a_screen,
-    pytest.mark.skipif(not (minilm() / "config.json").is_file(), reason="MiniLM is not there"),
+    pytest.mark.skipif(not (minilm() / "config.json").is_file(), reason="MiniLM is missing"),
 ]
 
 
 def sentences(path: Path, count: int) -> Path:
     """Sentences whose words all reveal the label."""
-    chance, kinds = random.Random(3), (("good", GOOD), ("bad", BAD))
-    rows = [(label, chance.sample(words, 4)) for _ in range(count // 2) for label, words in kinds]
+    rng, classes = random.Random(3), (("good", GOOD), ("bad", BAD))
+    rows = [(label, rng.sample(words, 4)) for _ in range(count // 2) for label, words in classes]
     lines = (json.dumps({"text": " ".join(words), "label": label}) for label, words in rows)
     path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     return path

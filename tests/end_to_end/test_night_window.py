@@ -1,4 +1,4 @@
-"""A night in the real window: a search is started, trains without the window, and is compared.
+"""An overnight search in the real window: started, trained without the window, and compared.
 
 `python -m benchmarks quality night --window` has more runs, some of which fail.
 """
@@ -17,8 +17,8 @@ from tests.end_to_end.test_circle_window import sentences
 
 pytestmark = [pytest.mark.gui, *needs_minilm]
 
-NIGHT = 300  # s for two small trainings on a busy machine
-SEVERAL = """
+PATIENCE = 300  # s for two small trainings on a busy machine
+SEARCH_STEPS = """
     click "push button:Fine-tune on this…"
     window Train
     click "push button:Next" "list:Data sets"
@@ -37,9 +37,9 @@ SEVERAL = """
 """
 
 
-def wait_for_the_end(home: Home, record: Record) -> dict[str, float]:
-    """Wait until the queue runner has ended every run; the learning rates of the finished ones."""
-    end = time.monotonic() + NIGHT
+def wait_for_runs(home: Home, record: Record) -> dict[str, float]:
+    """Learning rates of the finished runs, once the queue runner has ended all."""
+    deadline = time.monotonic() + PATIENCE
     while True:
         with record.read() as session:
             runs = all_runs(session)
@@ -49,7 +49,7 @@ def wait_for_the_end(home: Home, record: Record) -> dict[str, float]:
                 for run in runs
                 if run.state == "finished"
             }
-        assert time.monotonic() < end, [(run.name, run.state, run.problem) for run in runs]
+        assert time.monotonic() < deadline, [(run.name, run.state, run.problem) for run in runs]
         time.sleep(0.1)
 
 
@@ -60,13 +60,13 @@ def test_two_values_train_overnight_and_are_compared_in_the_morning(tmp_path):
         f'"{sentences(tmp_path / f"{split}.jsonl", rows)}"'
         for split, rows in (("train", 48), ("validation", 16))
     )
-    evening = (steps["opened"] + steps["imported"] + SEVERAL).format(files=f"'{files}'")
+    evening = (steps["opened"] + steps["imported"] + SEARCH_STEPS).format(files=f"'{files}'")
     preferences = {"theme": "light", "ask_on_close": False}
     assert harness.drive(evening, home.root, tmp_path, preferences) == ""
 
     record = open_record(home.record, home.backups)
     try:
-        trained = wait_for_the_end(home, record)
+        trained = wait_for_runs(home, record)
     finally:
         record.close()
     assert sorted(trained.values()) == [1e-4, 3e-4]

@@ -23,7 +23,7 @@ from app.pages.explore.panels.templates.state import FILLERS, TARGETS, TEMPLATES
 from app.pages.explore.view import EXAMPLE
 from app.pages.runs import questions
 from app.pages.runs.run.checkpoints_tab import ask_to_branch
-from app.results.rows_model import format_value as shown_cell
+from app.results.rows_model import format_value as format_cell
 from app.running import RunningRun
 from app.sample import sample_entry
 from app.studio import Studio
@@ -34,7 +34,7 @@ from engine.files.home import Home
 from engine.files.shipped import included_models, sample_data, starter_model
 from engine.hub.shelf import SHELF
 from engine.phrases import Phrase
-from engine.results.masked_tokens import TEXT as AROUND
+from engine.results.masked_tokens import TEXT as CONTEXT
 from engine.results.predictions import CELL, read_predictions
 from engine.runs import launch
 from engine.visible import shorten
@@ -59,10 +59,10 @@ from tools.pictures import (
     tab_of_run,
 )
 
-pytestmark = pytest.mark.first  # one home with runs is enough for all scenes
+pytestmark = pytest.mark.first  # all scenes share one home with runs
 SIZE = (1280, 800)
 STEPS = 12  # of each run
-QUIET = 200  # ms: more than the typing pause, after which something may begin
+QUIET = 200  # ms; longer than the typing pause, after which requests start
 NAMES = (  # the same in every language
     *("BERT Studio", "BERT", "RoBERTa", "DistilBERT", "ALBERT", "LoRA", "AdamW", "GELU", "ReLU"),
     *("Hugging Face", "ONNX", "PyTorch", "CUDA", "Ctrl", "JSONL"),
@@ -73,19 +73,19 @@ NAMES = (  # the same in every language
     *("[MASK]", "[CLS]", "[SEP]", "[PAD]", "[UNK]", "Apache-2.0", "BSD-3-Clause", "LGPL-3.0"),
     *("MIT", "GiB"),
 )
-THEIRS = (  # texts of the user and of the sample
+USER_TEXTS = (  # texts of the user and of the sample
     *(FINISHED, STOPPED, FAILED, LIVE, EXAMPLE, TEXT, WORDS, FIRST, SECOND),
     *("topics", "topics.csv", "reviews", "unbelievable", "people", "Starter", "MiniLM", "Tiny"),
     *("step-", *RANDOM, *STATES, *TEMPLATES, *FILLERS, *TARGETS),
 )
-HERE = (  # names of this machine and its libraries
+MACHINE = (  # this machine and its libraries
     *("cpu", "cuda", "AVX512", "AVX2", "torch", "tokenizers", "numpy", "float16", "float32"),
     cpu_and_cores(),
 )
 MONTHS = "|".join(re.escape(QLocale().standaloneMonthName(n, QLocale.FormatType.ShortFormat))
                   for n in range(1, 13))  # fmt: skip
 ENCODINGS = ("utf-16", "latin-1", "shift_jis", "big5")
-PATTERNS = (  # paths, versions, checksums, and what is quoted: names and texts of the user
+PATTERNS = (  # paths, versions, checksums, and quoted names and texts of the user
     r"(?:/[\w.-]+)+/?",
     r"[\w-]+:? \d+(?:\.\d+)+\S*",
     r"\b[0-9a-f]{8,}\b",
@@ -96,37 +96,37 @@ PATTERNS = (  # paths, versions, checksums, and what is quoted: names and texts 
 with sample_data().open(encoding="utf-8", newline="") as sample:
     ROWS = list(csv.DictReader(sample))
 TOPICS = {row["topic"] for row in ROWS}
-NOT_TRANSLATED = sorted((*THEIRS, *NAMES, *HERE, *ENCODINGS, *TOPICS), key=len, reverse=True)
+NOT_TRANSLATED = sorted((*USER_TEXTS, *NAMES, *MACHINE, *ENCODINGS, *TOPICS), key=len, reverse=True)
 KNOWN = re.compile("|".join((*PATTERNS, *(rf"(?<!\w){re.escape(n)}" for n in NOT_TRANSLATED))))
 
 
 @cache
-def theirs() -> frozenset[str]:
+def user_texts() -> frozenset[str]:
     """Texts of the user: cells of the sample, and tokens of the models."""
-    whole = [cell for row in ROWS for cell in row.values()]
-    cells = {" ".join(cell.split()) for text in whole for cell in (text, text[:MAX_CELL])}
+    texts = [cell for row in ROWS for cell in row.values()]
+    cells = {" ".join(cell.split()) for text in texts for cell in (text, text[:MAX_CELL])}
     vocabularies = [folder / "vocab.txt" for folder in included_models().values()]
     tokens = [token for file in vocabularies for token in file.read_text("utf-8").split("\n")]
     cells |= {shorten(topic, MAX_LABEL) for topic in TOPICS}
     return frozenset({*cells, *tokens, *(token.removeprefix("##") for token in tokens)})
 
 
-def masked(home: Home) -> frozenset[str]:
+def contexts(home: Home) -> frozenset[str]:
     """Texts around masked tokens in the list of results."""
     files = home.runs.glob("*/results/*.parquet")
-    read = [p for p in map(read_predictions, files) if p.info.task == "pretraining"]
-    cells = {shown_cell(cell, CELL + AROUND) for p in read for cell in p.cells(AROUND)}
+    predictions = [p for p in map(read_predictions, files) if p.info.task == "pretraining"]
+    cells = {format_cell(cell, CELL + CONTEXT) for p in predictions for cell in p.cells(CONTEXT)}
     return frozenset(" ".join(cell.split()) for cell in cells)
 
 
 @pytest.fixture(autouse=True)
 def no_leaked_processes() -> None:
-    """The window and its workers live as long as this module."""
+    """Disabled: the window and its workers live until the end of this module."""
 
 
 @pytest.fixture(scope="module")
 def trained(qapp: QApplication) -> Iterator[Home]:
-    """A home with a run of each outcome, at a path too short to break a line."""
+    """A home with a run of each outcome, with a path too short to wrap."""
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         home = Home(Path(folder) / "home")
         home.make()
@@ -134,12 +134,12 @@ def trained(qapp: QApplication) -> Iterator[Home]:
         patch.setattr(pictures, "QUIET", QUIET)
         studio = pictures.open_studio(home, qapp)
         studio.dispatcher.begin()
-        usual = set() if os.environ.get(LONG) else {FINISHED, FAILED}  # others are in other scenes
+        names = set() if os.environ.get(LONG) else {FINISHED, FAILED}  # only long scenes use others
         for name, job in pictures.jobs(home, starter_model()).items():
-            if usual and name not in usual:
+            if names and name not in names:
                 continue
-            few = job.training.model_copy(update={"steps": STEPS})
-            studio.dispatcher.start(job.model_copy(update={"training": few}))
+            training = job.training.model_copy(update={"steps": STEPS})
+            studio.dispatcher.start(job.model_copy(update={"training": training}))
             pictures.until(partial(_is_over, studio, name), 200, f"the end of {name}")
         studio.close()
         yield home
@@ -203,7 +203,7 @@ def refused_import(stage: Stage) -> None:
     pictures.until(lambda: page.state.problem is not None, 60, "a refusal")
 
 
-def of_row(question: Callable[..., object]) -> Callable[[Stage], object]:
+def ask_about_run(question: Callable[..., object]) -> Callable[[Stage], object]:
     def arrange(stage: Stage) -> None:
         page: Any = stage.show("runs")
         row = next(row for row in page.state.rows.values() if row.name == FINISHED)
@@ -221,20 +221,20 @@ def branch_question(stage: Stage) -> None:
 
 def close_question(stage: Stage) -> None:
     stage.show("home")
-    working = RunningRun(id="a", name=FINISHED, state="running", step=1, steps=2)
-    queued = replace(working, id="b", state="queued")
-    ask_to_close(stage.window, stage.window.studio.settings, [working, queued], print)
+    running = RunningRun(id="a", name=FINISHED, state="running", step=1, steps=2)
+    queued = replace(running, id="b", state="queued")
+    ask_to_close(stage.window, stage.window.studio.settings, [running, queued], print)
 
 
-MORE: dict[str, Callable[[Stage], object]] = {
+EXTRA_SCENES: dict[str, Callable[[Stage], object]] = {
     "run-log": tab_of_run(FINISHED, "log"),
     "run-failed-log": tab_of_run(FAILED, "log"),
     "run-details": tab_of_run(FINISHED, "details"),
-    "run-rename": of_row(questions.ask_name),
-    "run-notes": of_row(questions.ask_notes),
-    "run-tags": of_row(questions.ask_tags),
-    "run-export": of_row(questions.ask_export),
-    "run-delete": of_row(questions.ask_delete),
+    "run-rename": ask_about_run(questions.ask_name),
+    "run-notes": ask_about_run(questions.ask_notes),
+    "run-tags": ask_about_run(questions.ask_tags),
+    "run-export": ask_about_run(questions.ask_export),
+    "run-delete": ask_about_run(questions.ask_delete),
     "run-branch": branch_question,
     "model-vocabulary": model_tab(1),
     "model-tokenizer": model_tab(2),
@@ -247,30 +247,30 @@ MORE: dict[str, Callable[[Stage], object]] = {
     "close": close_question,
     "licences": lambda stage: stage.show("settings").about.licences.click(),  # type: ignore[attr-defined]
 }
-EVERY = SCENES | MORE
-USUAL = ("data-set", "train-settings", "run-results", "run-failed", "explore-attention", "settings")
+ALL_SCENES = SCENES | EXTRA_SCENES
+QUICK = ("data-set", "train-settings", "run-results", "run-failed", "explore-attention", "settings")
 
 
 @pytest.mark.parametrize(
     "name",
-    [name if name in USUAL else pytest.param(name, marks=pytest.mark.long) for name in EVERY],
+    [name if name in QUICK else pytest.param(name, marks=pytest.mark.long) for name in ALL_SCENES],
 )
-def test_every_text_of_a_scene_is_translated_and_whole(stage, name):
-    EVERY[name](stage)
+def test_every_text_of_a_scene_is_translated_and_not_cut_off(stage, name):
+    ALL_SCENES[name](stage)
     settle()
-    shown = _on_top(stage.window)
+    top = _topmost(stage.window)
     try:
-        missed = find_untranslated(visible_texts(shown), KNOWN, theirs() | masked(stage.home))
-        cut = [f"{each.position}: {each.text[:80]}" for each in cut_off_texts(shown)]
+        missed = find_untranslated(visible_texts(top), KNOWN, user_texts() | contexts(stage.home))
+        cut = [f"{text.position}: {text.text[:80]}" for text in cut_off_texts(top)]
     finally:
-        if shown is not stage.window:
-            shown.close()
-    texts = [*(f"not translated: {each}" for each in missed), *(f"cut off: {each}" for each in cut)]
+        if top is not stage.window:
+            top.close()
+    texts = [*(f"not translated: {text}" for text in missed), *(f"cut off: {text}" for text in cut)]
     assert not texts, "\n".join(texts)
 
 
-def _on_top(window: MainWindow) -> QWidget:
+def _topmost(window: MainWindow) -> QWidget:
     """The open menu or dialog, or the window."""
     dialogs = (w for w in QApplication.topLevelWidgets() if isinstance(w, QDialog))
-    open_ones = (dialog for dialog in dialogs if dialog.isVisible())
-    return QApplication.activePopupWidget() or next(open_ones, None) or window
+    open_dialogs = (dialog for dialog in dialogs if dialog.isVisible())
+    return QApplication.activePopupWidget() or next(open_dialogs, None) or window

@@ -79,12 +79,12 @@ pytestmark = [
         reason="needs Xvfb, openbox, xdotool, ImageMagick, D-Bus",
     ),
     pytest.mark.skipif(
-        not (starter_model() / "config.json").is_file(), reason="the starter model is not there"
+        not (starter_model() / "config.json").is_file(), reason="the starter model is missing"
     ),
 ]
 
 
-def test_every_page_and_explore_are_used_by_mouse_and_keys(home, tmp_path):
+def test_every_page_works_by_mouse_and_keys(home, tmp_path):
     steps = tmp_path / "steps.txt"
     steps.write_text(STEPS, encoding="utf-8")
     drive = [sys.executable, str(REPOSITORY / "tools" / "drive.py"), "--size", "1400x900"]

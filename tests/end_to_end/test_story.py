@@ -1,7 +1,6 @@
-"""The whole road, once: from a file to a fine-tuned model that can be looked inside.
+"""The whole workflow once: from a file to a fine-tuned model in the history.
 
-The real window with real workers, offscreen: what a person would click, and what is on the disk
-when a worker is killed in between.
+The real window with real workers, offscreen; one worker is killed in between.
 """
 
 import csv
@@ -27,46 +26,46 @@ from engine.files.shipped import sample_data, starter_model
 from engine.messages.events import Measured
 from engine.record.runs import all_runs, find_run
 from engine.runs.folder import RunFolder
-from engine.worker.train import main as work
+from engine.worker.train import main as train_in_worker
 from tests.app.pages.train.chosen import SENTENCE
 
-SOON = 30_000  # ms: for what takes a few steps of a worker
-LONG = 240_000  # ms: for a whole training on a busy machine
+SOON = 30_000  # ms, for a few steps of a worker
+LONG = 240_000  # ms, for a whole training on a busy machine
 
 needs_starter = pytest.mark.skipif(
-    not (starter_model() / "config.json").is_file(), reason="the starter model is not there"
+    not (starter_model() / "config.json").is_file(), reason="the starter model is missing"
 )
 
 
 @pytest.fixture
 def window(qtbot: Any, home: Home) -> Iterator[Callable[[], MainWindow]]:
-    """`window()` opens the program on the home; opening it again closes the one before."""
+    """`window()` opens the program on the home, after closing the previous window."""
     opened: list[tuple[MainWindow, Studio]] = []
 
     def close() -> None:
         while opened:
-            shown, studio = opened.pop()
-            shown.close()
+            main_window, studio = opened.pop()
+            main_window.close()
             studio.close()
-            shown.deleteLater()
+            main_window.deleteLater()
             QApplication.processEvents()
 
     def open_window() -> MainWindow:
         close()
         studio = Studio(home, Notices())
-        shown = MainWindow(studio)
-        opened.append((shown, studio))
-        with qtbot.waitExposed(shown):
-            shown.show()
-        shown.begin()
-        return shown
+        main_window = MainWindow(studio)
+        opened.append((main_window, studio))
+        with qtbot.waitExposed(main_window):
+            main_window.show()
+        main_window.begin()
+        return main_window
 
     yield open_window
     close()
 
 
 def reviews(path: Path) -> Path:
-    """A small part of the sample, as a person would have it."""
+    """A small part of the sample as a user's file."""
     with open(sample_data(), newline="", encoding="utf-8") as file:
         header, *rows = list(csv.reader(file))
     with open(path, "w", newline="", encoding="utf-8") as file:
@@ -79,7 +78,7 @@ def page(window: MainWindow, key: str) -> Any:
     return window.pages[key]
 
 
-def last_figures(folder: Path) -> dict[tuple[str, int], float | None]:
+def last_values(folder: Path) -> dict[tuple[str, int], float | None]:
     """The last value of every point, without timings."""
     events, _ = RunFolder(folder).events_after(0)
     return {
@@ -90,29 +89,29 @@ def last_figures(folder: Path) -> dict[tuple[str, int], float | None]:
 
 
 @needs_starter
-def test_from_a_file_to_history_with_a_kill_between(qtbot, window, home, tmp_path):
-    shown = window()
+def test_the_workflow_survives_a_killed_worker(qtbot, window, home, tmp_path):
+    main_window = window()
 
-    # a file is dropped, looked at, and imported
-    shown.open_paths([reviews(tmp_path / "topics.csv")])
-    qtbot.waitUntil(lambda: "data" in shown.pages, timeout=SOON)
-    data = shown.pages["data"]
+    # a file is dropped, previewed, and imported
+    main_window.open_paths([reviews(tmp_path / "topics.csv")])
+    qtbot.waitUntil(lambda: "data" in main_window.pages, timeout=SOON)
+    data = main_window.pages["data"]
     assert isinstance(data, DataPage)
     importing = data.importing
     qtbot.waitUntil(importing.start.isEnabled, timeout=SOON)
     qtbot.waitUntil(importing.examples.isVisible, timeout=SOON)
     qtbot.mouseClick(importing.start, Qt.MouseButton.LeftButton)
-    qtbot.waitUntil(lambda: len(shown.studio.datasets()) == 1, timeout=SOON)
-    (entry,) = shown.studio.datasets()
+    qtbot.waitUntil(lambda: len(main_window.studio.datasets()) == 1, timeout=SOON)
+    (entry,) = main_window.studio.datasets()
     assert entry.spec is not None and sum(entry.spec.rows.values()) == 120
 
     # the wizard, from the task to the start
-    train = page(shown, "train")
+    train = page(main_window, "train")
     assert isinstance(train, TrainPage)
     qtbot.waitUntil(lambda: train.state.lists.datasets is not None, timeout=SOON)
     train.state.choose_goal(SENTENCE)
     train.state.choose_data(entry)
-    starter = next(m for m in shown.studio.models() if m.path == starter_model())
+    starter = next(m for m in main_window.studio.models() if m.path == starter_model())
     train.state.choose_model(starter)
     training = train.state.choices.training.model_copy(
         update={
@@ -134,35 +133,35 @@ def test_from_a_file_to_history_with_a_kill_between(qtbot, window, home, tmp_pat
         qtbot.mouseClick(train.next, Qt.MouseButton.LeftButton)
     (run_id,) = started.args
 
-    # its page opens; the worker is killed once, and the run goes on by a click
-    runs = shown.pages["runs"]
+    # its page opens; the worker is killed once, and a click resumes the run
+    runs = main_window.pages["runs"]
     assert isinstance(runs, RunsPage) and runs.run is not None
-    with shown.studio.record.read() as session:
+    with main_window.studio.record.read() as session:
         folder = Path(find_run(session, run_id).folder)
-    live = RunFolder(folder)
-    qtbot.waitUntil(lambda: len(live.checkpoint_folders()) >= 1, timeout=LONG)
-    started_event = live.last_started()
+    run = RunFolder(folder)
+    qtbot.waitUntil(lambda: len(run.checkpoint_folders()) >= 1, timeout=LONG)
+    started_event = run.last_started()
     assert started_event is not None
     os.kill(started_event.pid, signal.SIGKILL)
     qtbot.waitUntil(runs.run.banner.resume.isVisible, timeout=SOON)
-    assert state_of(shown, run_id) == "crashed"
+    assert run_state(main_window, run_id) == "crashed"
     qtbot.mouseClick(runs.run.banner.resume, Qt.MouseButton.LeftButton)
-    qtbot.waitUntil(lambda: state_of(shown, run_id) == "finished", timeout=LONG)
+    qtbot.waitUntil(lambda: run_state(main_window, run_id) == "finished", timeout=LONG)
 
-    # the same job, undisturbed, ends with the same figures
-    calm = RunFolder.create(tmp_path / "calm", live.job())
-    assert work(calm.path) == 0
-    assert last_figures(folder) == last_figures(calm.path)
+    # the same job, undisturbed, ends with the same values
+    undisturbed = RunFolder.create(tmp_path / "undisturbed", run.job())
+    assert train_in_worker(undisturbed.path) == 0
+    assert last_values(folder) == last_values(undisturbed.path)
 
-    # tomorrow: the window is opened again, and the run is in the history
-    qtbot.waitUntil(lambda: not shown.studio.running.runs, timeout=SOON)
-    shown = window()
-    with shown.studio.record.read() as session:
+    # after a restart, the run is in the history
+    qtbot.waitUntil(lambda: not main_window.studio.running.runs, timeout=SOON)
+    main_window = window()
+    with main_window.studio.record.read() as session:
         assert [r.id for r in all_runs(session)] == [run_id]
-    runs = page(shown, "runs")
+    runs = page(main_window, "runs")
     qtbot.waitUntil(lambda: runs.list.table.model().rowCount() == 1, timeout=SOON)
 
 
-def state_of(window: MainWindow, run_id: str) -> str:
+def run_state(window: MainWindow, run_id: str) -> str:
     with window.studio.record.read() as session:
         return str(find_run(session, run_id).state)

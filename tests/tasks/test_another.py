@@ -37,7 +37,7 @@ from tests.tasks.another import evaluation, learner, part, spec
 
 @pytest.fixture
 def mood(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Install the files of the task, and its line in the table."""
+    """Install the files of the task and its line in the table."""
     monkeypatch.setitem(TASKS, "mood", spec.Mood)
     monkeypatch.setitem(sys.modules, "engine.evaluation.mood", evaluation)
     monkeypatch.setitem(sys.modules, "engine.tasks.mood", learner)
@@ -95,23 +95,23 @@ def test_another_task_appears_in_the_window_and_the_command_line():
     assert "mood" in str(inspect.signature(compose.job_command))
 
 
-def test_a_foreign_model_is_for_the_task_that_reads_the_fewest_columns():
+def test_a_foreign_model_gets_the_task_with_the_fewest_columns():
     """Even if another task with the same head comes first."""
 
     class Comparison(Regression):
         info = replace(Regression.info, reads=("text", "pair", "label"))
 
-    others = dict(TASKS)
+    tasks = dict(TASKS)
     TASKS.clear()
-    TASKS.update({"comparison": Comparison} | others)
+    TASKS.update({"comparison": Comparison} | tasks)
     try:
         foreign = {"architectures": ["BertForSequenceClassification"], "problem_type": "regression"}
         assert head_kind(foreign, 1) == "regression"
-        ours = foreign | {TASK: {"kind": "comparison"}}
-        assert head_kind(ours, 1) == "comparison"
+        own = foreign | {TASK: {"kind": "comparison"}}
+        assert head_kind(own, 1) == "comparison"
     finally:
         TASKS.clear()
-        TASKS.update(others)
+        TASKS.update(tasks)
 
 
 def test_a_task_must_be_listed_in_the_table():

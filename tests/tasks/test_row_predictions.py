@@ -21,7 +21,7 @@ from tests.engine.training import small
 from tests.tasks.test_table import HEADED, JOBS
 
 
-class Evaluated:
+class EvaluatedTask:
     """The predictions of a new network for the validation rows of a small job."""
 
     def __init__(self, kind: str, folder: Path) -> None:
@@ -30,34 +30,34 @@ class Evaluated:
         assert setup.data.validation is not None
         self.learner: Learner = setup.data.learner
         self.dataset: Dataset = setup.data.dataset
-        predictions = evaluate(
+        collector = evaluate(
             setup.network, self.learner, setup.data.tokenizer, setup.data.validation, batch=7
         )
-        assert isinstance(predictions, PredictionCollector)
-        self.collected = predictions
+        assert isinstance(collector, PredictionCollector)
+        self.collector = collector
         rows, cells = self.dataset.rows("validation"), self.dataset.cells("validation")
         origin = Origin("validation", "Data", self.dataset.spec.mapping, "Run", 3, "abc")
-        labels, metrics = self.learner.labels, predictions.report().metrics()
-        self.found = build_predictions(
-            predictions.row_predictions(), rows.lines, cells, origin, kind, labels, metrics
+        labels, metrics = self.learner.labels, collector.report().metrics()
+        self.predictions = build_predictions(
+            collector.row_predictions(), rows.lines, cells, origin, kind, labels, metrics
         )
 
     def details(self) -> list[dict[str, list[str]]]:
-        return [json.loads(details) for details in self.found.table["details"].to_pylist()]
+        return [json.loads(details) for details in self.predictions.table["details"].to_pylist()]
 
 
 @pytest.fixture(params=HEADED)
-def evaluated(request: pytest.FixtureRequest, tmp_path: Path) -> Evaluated:
-    return Evaluated(request.param, tmp_path)
+def evaluated(request: pytest.FixtureRequest, tmp_path: Path) -> EvaluatedTask:
+    return EvaluatedTask(request.param, tmp_path)
 
 
 @pytest.fixture
-def evaluate_task(tmp_path: Path) -> Callable[[str], Evaluated]:
-    return lambda kind: Evaluated(kind, tmp_path)
+def evaluate_task(tmp_path: Path) -> Callable[[str], EvaluatedTask]:
+    return lambda kind: EvaluatedTask(kind, tmp_path)
 
 
 def test_rows_are_stored_with_their_cells_and_details(evaluated, tmp_path):
-    predictions, dataset = evaluated.found, evaluated.dataset
+    predictions, dataset = evaluated.predictions, evaluated.dataset
     assert len(predictions) == dataset.spec.rows["validation"] > 3
     assert predictions.columns == dataset.spec.columns
     assert predictions.table["row"].to_pylist() == list(range(len(predictions)))
@@ -73,50 +73,50 @@ def test_rows_are_stored_with_their_cells_and_details(evaluated, tmp_path):
         "step": 3,
         "precision": "",
         "best_metric": "",
-        "metrics": evaluated.collected.report().metrics(),
+        "metrics": evaluated.collector.report().metrics(),
     }
     predictions.write(tmp_path / "some.parquet")
     reread = read_predictions(tmp_path / "some.parquet")
     assert reread.info == predictions.info and reread.table.equals(predictions.table)
 
 
-def test_the_metrics_are_those_of_the_learner(evaluated):
-    assert {*evaluated.found.info.metrics} == {*evaluated.learner.measured, "examples"}
+def test_stored_metrics_are_those_of_the_learner(evaluated):
+    assert {*evaluated.predictions.info.metrics} == {*evaluated.learner.measured, "examples"}
 
 
-def test_the_losses_of_the_rows_average_to_that_of_the_report(evaluated):
-    losses = evaluated.found.numbers("loss").astype(np.float64)
+def test_row_losses_average_to_the_loss_of_the_report(evaluated):
+    losses = evaluated.predictions.numbers("loss").astype(np.float64)
     weights = np.ones(len(losses))
-    if evaluated.learner.task.kind == "token_classification":  # a word each
+    if evaluated.learner.task.kind == "token_classification":  # one per word
         weights = np.array([len(details["words"]) for details in evaluated.details()])
-    if evaluated.learner.task.kind == "question_answering":  # a window each
-        weights = np.bincount(evaluated.collected._examples.owners)  # type: ignore[attr-defined]
+    if evaluated.learner.task.kind == "question_answering":  # one per window
+        weights = np.bincount(evaluated.collector._examples.owners)  # type: ignore[attr-defined]
     mean = np.average(losses, weights=weights)
-    assert mean == pytest.approx(evaluated.collected.report().metrics()["loss"], rel=1e-5)
+    assert mean == pytest.approx(evaluated.collector.report().metrics()["loss"], rel=1e-5)
 
 
-def test_rows_without_labels_are_stored_too(evaluated):
-    examples = evaluated.collected._examples if hasattr(evaluated.collected, "_examples") else None
+def test_unlabelled_rows_are_stored(evaluated):
+    examples = evaluated.collector._examples if hasattr(evaluated.collector, "_examples") else None
     if examples is None:
-        evaluated.collected._targets = None  # type: ignore[attr-defined]
+        evaluated.collector._targets = None  # type: ignore[attr-defined]
     else:
         examples.rows = evaluated.dataset.rows("validation").unlabelled()
         examples.targets = examples.tags = None
-    bare = evaluated.collected.row_predictions()
-    assert (bare.gold, bare.loss, bare.score) == (None, None, None)
-    assert list(bare.predicted) == evaluated.found.table["predicted"].to_pylist()
+    unlabelled = evaluated.collector.row_predictions()
+    assert (unlabelled.gold, unlabelled.loss, unlabelled.score) == (None, None, None)
+    assert list(unlabelled.predicted) == evaluated.predictions.table["predicted"].to_pylist()
     rows = evaluated.dataset.rows("validation").unlabelled()
     origin = Origin("file", "some.csv", Mapping(text="text"), "Run")
     predictions = build_predictions(
-        bare, rows.lines, {"text": list(rows.texts)}, origin, "any", (), {}
+        unlabelled, rows.lines, {"text": list(rows.texts)}, origin, "any", (), {}
     )
     assert not predictions.is_labelled and np.isnan(predictions.numbers("score")).all()
 
 
 @pytest.mark.parametrize("kind", ["text_classification", "pair_classification", "multiple_choice"])
-def test_a_class_is_right_or_wrong_and_as_likely_as_its_score(kind, evaluate_task):
+def test_classes_have_scores_probabilities_and_losses(kind, evaluate_task):
     evaluated = evaluate_task(kind)
-    predictions, table = evaluated.found, evaluated.found.table
+    predictions, table = evaluated.predictions, evaluated.predictions.table
     gold, predicted = table["gold"].to_pylist(), table["predicted"].to_pylist()
     names = list(evaluated.learner.labels) or ["0", "1"]
     assert predicted == [names[n] for n in predictions.scores.argmax(1)]
@@ -131,16 +131,16 @@ def test_a_class_is_right_or_wrong_and_as_likely_as_its_score(kind, evaluate_tas
     np.testing.assert_allclose(predictions.numbers("loss"), losses, rtol=1e-5)
 
 
-def test_label_sets_are_correct_only_as_a_whole(evaluate_task):
+def test_label_sets_are_correct_only_if_equal(evaluate_task):
     evaluated = evaluate_task("multi_label")
-    predictions, names = evaluated.found, evaluated.learner.labels
+    predictions, names = evaluated.predictions, evaluated.learner.labels
     sets = evaluated.details()
     chosen = predictions.scores >= [
         predictions.info.settings[f"threshold({name})"] for name in names
     ]
     for row, value in enumerate(sets):
         assert value["predicted"] == [
-            name for name, yes in zip(names, chosen[row], strict=True) if yes
+            name for name, is_chosen in zip(names, chosen[row], strict=True) if is_chosen
         ]
     assert predictions.table["gold"].to_pylist() == [", ".join(labels["gold"]) for labels in sets]
     exact = [labels["gold"] == labels["predicted"] for labels in sets]
@@ -153,8 +153,8 @@ def test_label_sets_are_correct_only_as_a_whole(evaluate_task):
     np.testing.assert_allclose(predictions.numbers("probability"), probabilities, rtol=1e-6)
 
 
-def test_a_number_is_neither_right_nor_wrong(evaluate_task):
-    predictions = evaluate_task("regression").found
+def test_numbers_have_no_score_and_no_probability(evaluate_task):
+    predictions = evaluate_task("regression").predictions
     gold = np.array([float(value) for value in predictions.table["gold"].to_pylist()])
     np.testing.assert_allclose(
         predictions.numbers("loss"), (predictions.scores[:, 0] - gold) ** 2, rtol=1e-4
@@ -167,33 +167,33 @@ def test_a_number_is_neither_right_nor_wrong(evaluate_task):
     )
 
 
-def test_tags_are_scored_as_seqeval_scores_a_sentence(evaluate_task):
+def test_tag_scores_match_seqeval(evaluate_task):
     evaluated = evaluate_task("token_classification")
-    for one, score, gold in zip(
+    for row, score, gold in zip(
         evaluated.details(),
-        evaluated.found.numbers("score"),
-        evaluated.found.table["gold"].to_pylist(),
+        evaluated.predictions.numbers("score"),
+        evaluated.predictions.table["gold"].to_pylist(),
         strict=True,
     ):
-        assert gold == " ".join(one["gold"])
-        assert len(one["words"]) == len(one["predicted"]) == len(one["probabilities"])
+        assert gold == " ".join(row["gold"])
+        assert len(row["words"]) == len(row["predicted"]) == len(row["probabilities"])
         assert score == pytest.approx(
-            seqeval.metrics.f1_score([one["gold"]], [one["predicted"]], zero_division=0), abs=1e-6
+            seqeval.metrics.f1_score([row["gold"]], [row["predicted"]], zero_division=0), abs=1e-6
         )
 
 
-def test_answers_are_scored_as_the_report_scores_them(evaluate_task):
+def test_answer_scores_match_the_report(evaluate_task):
     evaluated = evaluate_task("question_answering")
-    predictions = evaluated.found
+    predictions = evaluated.predictions
     assert predictions.numbers("score").mean() == pytest.approx(predictions.info.metrics["f1"])
     exact = [details["exact"] for details in evaluated.details()]
     assert np.mean(exact) == pytest.approx(predictions.info.metrics["exact_match"])
     threshold = predictions.info.settings["no_answer_threshold"]
     passages = predictions.cells(predictions.info.mapping.pair or "").to_pylist()
-    for one, answer, passage in zip(
+    for row, answer, passage in zip(
         evaluated.details(), predictions.table["predicted"].to_pylist(), passages, strict=True
     ):
-        text, start, end, _ = one["best"][0]
+        text, start, end, _ = row["best"][0]
         assert passage[int(start) : int(end)] == text
-        assert answer == ("" if float(one["null"]) > threshold else text)  # type: ignore[arg-type]
-        assert [s for *_, s in one["best"]] == sorted((s for *_, s in one["best"]), reverse=True)
+        assert answer == ("" if float(row["null"]) > threshold else text)  # type: ignore[arg-type]
+        assert [s for *_, s in row["best"]] == sorted((s for *_, s in row["best"]), reverse=True)

@@ -38,7 +38,7 @@ HEADED = [kind for kind, _ in heads()]
 
 
 def pairs(folder: Path, **training: object) -> JobSpec:
-    """The second text repeats the first, or does not."""
+    """A job on pairs, labelled by whether the second text repeats the first."""
     path = folder / "pairs.csv"
     rows = [f"{small.GOOD[n % 3]},{(small.GOOD if n % 2 else small.BAD)[n % 3]},{n % 2}"
             for n in range(48)]  # fmt: skip
@@ -63,7 +63,7 @@ JOBS: dict[str, Callable[..., JobSpec]] = {
 }
 
 
-def labels_of(job: JobSpec) -> Counter[str] | None:
+def count_labels(job: JobSpec) -> Counter[str] | None:
     """Rows by label; None without a label column."""
     assert isinstance(job.data, FileData)
     if job.data.mapping is None or job.data.mapping.label is None:
@@ -79,16 +79,16 @@ def test_a_task_has_one_name():
         assert task.kind == kind and parse_task(task.model_dump(mode="json")) == task
 
 
-def test_its_best_metric_is_one_of_its_metrics():
+def test_the_best_metric_is_among_the_metrics():
     for kind in TASKS:
-        facts = TASKS[kind].info
-        names = [metric.name for metric in facts.metrics]
-        assert facts.best_metric in names and "loss" in names and len({*names}) == len(names)
-        assert [get_metric(name) for name in names] == [*facts.metrics]
+        info = TASKS[kind].info
+        names = [metric.name for metric in info.metrics]
+        assert info.best_metric in names and "loss" in names and len({*names}) == len(names)
+        assert [get_metric(name) for name in names] == [*info.metrics]
 
 
 @pytest.mark.parametrize("kind", TASKS)
-def test_a_run_measures_what_the_task_names_and_has_a_best_score(kind, home, tmp_path):
+def test_a_run_records_the_metrics_and_best_score_of_its_task(kind, home, tmp_path):
     job = JOBS[kind](tmp_path, steps=2, epochs=1, save_every=0)
     assert job.task.kind == kind
     run = small.new_run(home.runs / kind, job)
@@ -108,14 +108,14 @@ def test_a_run_measures_what_the_task_names_and_has_a_best_score(kind, home, tmp
     record.close()
 
 
-def test_it_has_a_learner():
+def test_every_task_has_a_learner():
     for kind in TASKS:
         learner = learner_for(parse_task(kind))
         assert type(learner).__name__ == f"{class_name(kind)}Learner"
         assert isinstance(learner.tokenization, str)
 
 
-def test_its_head_is_known_to_transformers_and_recognised():
+def test_heads_are_known_to_transformers_and_recognised():
     for kind in HEADED:
         head = get_head(kind)
         heads = Heads(outputs=head.outputs or 3, kind=kind)
@@ -130,7 +130,7 @@ def test_its_head_is_known_to_transformers_and_recognised():
         assert head_outputs(heads) == head.tensors
 
 
-def test_it_has_a_card_sentences_and_a_view():
+def test_every_task_has_a_card_texts_and_a_view():
     for kind in TASKS:
         part = task_part(kind)
         assert part.kind == kind and part.outputs(3)
@@ -144,7 +144,7 @@ def test_it_has_a_card_sentences_and_a_view():
             assert view_class(kind) is part.view
 
 
-def test_the_window_has_words_for_it_and_its_metrics():
+def test_the_window_has_titles_of_tasks_and_metrics():
     for kind in TASKS:
         assert run_texts.task_title(kind) == TASKS[kind].info.title
         for metric in TASKS[kind].info.metrics:
@@ -153,15 +153,13 @@ def test_the_window_has_words_for_it_and_its_metrics():
             assert ("%" in run_texts.metric_value(name, 0.5)) == (metric.unit == "share")
 
 
-def test_the_command_line_composes_jobs_for_it():
+def test_the_command_line_composes_jobs_for_every_task():
     for kind in TASKS:
         assert repr(kind) in str(inspect.signature(job_command).parameters["task"].annotation)
 
 
-def test_a_job_that_names_no_task_takes_that_of_the_labels_of_an_imported_data_set(
-    tmp_path, capsys
-):
-    """As in the wizard, numbers on a scale are no classes."""
+def test_a_job_without_a_task_infers_it_from_the_labels(tmp_path, capsys):
+    """Numbers on a scale are not classes, as in the wizard."""
     file, folder = tmp_path / "numbers.csv", tmp_path / "numbers"
     rows = [f"a text,{number}" for number in SCALE]
     file.write_text("\n".join(["text,label", *rows]) + "\n", encoding="utf-8")
@@ -172,18 +170,18 @@ def test_a_job_that_names_no_task_takes_that_of_the_labels_of_an_imported_data_s
 
 
 @pytest.mark.parametrize("kind", TASKS)
-def test_columns_that_it_reads_are_enough_and_make_it_likely(kind, tmp_path):
-    facts = TASKS[kind].info
+def test_the_columns_of_a_task_suffice_and_make_it_likely(kind, tmp_path):
+    info = TASKS[kind].info
     options = {"flags": ("yes",), "endings": ("a", "b")}
-    roles = [*facts.reads, *(["flags"] if "flags" in facts.may_read else [])]
+    roles = [*info.reads, *(["flags"] if "flags" in info.may_read else [])]
     mapping = Mapping(**{role: options.get(role, role) for role in roles})
-    labels = SCALE if kind == "regression" else labels_of(JOBS[kind](tmp_path))
+    labels = SCALE if kind == "regression" else count_labels(JOBS[kind](tmp_path))
     task = parse_task(kind)
     assert task_problems(COLUMNS, mapping, task, labels) == []
     likely = likely_task(mapping, labels).kind
     if likely != kind:  # an earlier task reads the same columns; the user chooses
-        assert TASKS[likely].info.reads == facts.reads and [*TASKS].index(likely) < [*TASKS].index(
+        assert TASKS[likely].info.reads == info.reads and [*TASKS].index(likely) < [*TASKS].index(
             kind
         )
-    bare = Mapping(text="text")
-    assert task_problems(COLUMNS, bare, task, labels) or roles == ["text"]
+    text_only = Mapping(text="text")
+    assert task_problems(COLUMNS, text_only, task, labels) or roles == ["text"]
