@@ -1,4 +1,4 @@
-"""A Models page on a fresh home with a little imported model."""
+"""A Models page on a fresh home with a small imported model."""
 
 import shutil
 from collections.abc import Callable
@@ -25,7 +25,7 @@ def little(studio: Studio) -> Path:
 
 @pytest.fixture
 def copy_run(studio: Studio, little: Path) -> Callable[..., None]:
-    """`copy_run("name", score=0.7)` lists a run with one checkpoint, at step 20."""
+    """`copy_run("name", score=0.7)` adds a run with one checkpoint, at step 20."""
 
     def make(name: str, score: float, data: str = "speeches") -> None:
         source = StoredData(folder=studio.home.datasets / data / "1")
@@ -33,13 +33,13 @@ def copy_run(studio: Studio, little: Path) -> Callable[..., None]:
         folder = RunFolder.create(free_folder(studio.home.runs, name), job)
         shutil.copytree(little, folder.checkpoint(20))
         (folder.checkpoint(20) / MANIFEST).write_text('{"files": {}}')
-        saved = folder.checkpoint(20).relative_to(folder.path).as_posix()
-        facts = {"steps": 20, "parameters": 9, "examples": 9, "device": "cpu", "threads": 1}
+        checkpoint = folder.checkpoint(20).relative_to(folder.path).as_posix()
+        fields = {"steps": 20, "parameters": 9, "examples": 9, "device": "cpu", "threads": 1}
         for event in (
             Started(pid=1),
-            Prepared.model_validate({**facts, "best_metric": "validation_accuracy"}),
+            Prepared.model_validate({**fields, "best_metric": "validation_accuracy"}),
             measured("validation_accuracy", 20, score),
-            Saved(step=20, folder=saved, best=True),
+            Saved(step=20, folder=checkpoint, best=True),
             Ended(outcome="finished", step=20),
         ):
             folder.append(event)

@@ -90,7 +90,7 @@ def test_the_list_describes_a_model_and_opens_it_by_keyboard(page, little, qtbot
     assert page.stack.currentWidget() is page.list
 
 
-def test_checkpoints_of_runs_are_told_apart_and_found(qtbot, page, studio, little, copy_run):
+def test_checkpoints_of_runs_are_distinct_and_searchable(qtbot, page, studio, little, copy_run):
     copy_run("speeches · Starter", score=0.793)
     copy_run("films · Starter", score=0.6, data="films")
     studio.models_changed.emit()
@@ -122,7 +122,7 @@ def test_damaged_and_missing_folders_are_reported(qtbot, page, studio, tmp_path)
     qtbot.waitUntil(lambda: "broken" in names(page))
     view = open_model(qtbot, page, broken)
     assert not view.explore.isEnabled()
-    assert view.delete.isEnabled(), "what is damaged can be thrown away"
+    assert view.delete.isEnabled(), "a damaged model can be deleted"
     page.arrive(tmp_path / "nowhere")
     qtbot.waitUntil(lambda: bool(studio.notices.shown))
     assert "no longer exists" in studio.notices.shown[-1].problem
@@ -131,7 +131,7 @@ def test_damaged_and_missing_folders_are_reported(qtbot, page, studio, tmp_path)
 # ── one model ────────────────────────────────────────────────────────────────────────────────
 
 
-def test_a_models_page_shows_facts_parts_and_pooling(qtbot, page, little):
+def test_the_page_of_a_model_shows_facts_parts_and_pooling(qtbot, page, little):
     view = open_model(qtbot, page, little)
     assert view.results is None, "it has no task"
     facts = {name: label.text() for name, label in view.overview.facts.values.items()}
@@ -156,7 +156,7 @@ def test_a_models_page_shows_facts_parts_and_pooling(qtbot, page, little):
     assert set(pooling_names()) == set(POOLING_MODES)
 
 
-def test_a_model_is_searched_tried_out_and_used_elsewhere(qtbot, page, studio, little):
+def test_a_model_is_sent_to_other_pages_searched_and_tried_out(qtbot, page, studio, little):
     view = open_model(qtbot, page, little)
     for button, target in (
         (view.explore, ["explore", little]),
@@ -166,14 +166,14 @@ def test_a_model_is_searched_tried_out_and_used_elsewhere(qtbot, page, studio, l
             qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
         assert signal.args == target
     view.tabs.setCurrentIndex(1)
-    whole = view.vocabulary.table.model().rowCount()
+    total = view.vocabulary.table.model().rowCount()
     qtbot.keyClicks(view.vocabulary.search, "[mask]")
     qtbot.waitUntil(lambda: view.vocabulary.table.model().rowCount() == 1)
     assert view.vocabulary.table.model().index(0, 1).data() == "[MASK]"
     view.vocabulary.search.setText("qqqqq")
     qtbot.waitUntil(lambda: "No token" in view.vocabulary.count.text())
     view.vocabulary.search.clear()
-    qtbot.waitUntil(lambda: view.vocabulary.table.model().rowCount() == whole)
+    qtbot.waitUntil(lambda: view.vocabulary.table.model().rowCount() == total)
     view.tabs.setCurrentIndex(2)
     view.tokenizer.text.clear()
     qtbot.keyClicks(view.tokenizer.text, "The FILM")
@@ -188,14 +188,14 @@ def test_a_card_is_shown_literally(qtbot, page, little):
     (little / "README.md").write_text(card)
     view = open_model(qtbot, page, little)
     view.tabs.setCurrentIndex(3)
-    shown = view.card.text
-    assert isinstance(shown, QPlainTextEdit)
-    assert MARKUP in shown.toPlainText()
-    assert max(map(len, shown.toPlainText().splitlines())) < 2_100
+    text = view.card.text
+    assert isinstance(text, QPlainTextEdit)
+    assert MARKUP in text.toPlainText()
+    assert max(map(len, text.toPlainText().splitlines())) < 2_100
     view.grab()
 
 
-def test_the_tabs_of_a_model_without_vocabulary_say_so(qtbot, page, little):
+def test_a_missing_vocabulary_is_reported_in_the_tabs(qtbot, page, little):
     for name in ("tokenizer.json", "vocab.txt"):
         (little / name).unlink(missing_ok=True)
     view = open_model(qtbot, page, little)
@@ -212,8 +212,8 @@ def test_names_with_markup_are_shown_literally(qtbot, page, studio):
     (folder / "config.json").write_text(json.dumps(config))
     view = open_model(qtbot, page, folder)
     assert view.title.text() == folder.name
-    shown = [label.text() for label in view.findChildren(Text)]
-    assert any(MARKUP[:40] in text for text in shown), "what is wrong with it names the family"
+    texts = [label.text() for label in view.findChildren(Text)]
+    assert any(MARKUP[:40] in text for text in texts), "the problem names the model type"
     assert_accessible(page)
 
 
@@ -222,16 +222,16 @@ def test_every_tab_is_accessible_in_both_themes(qtbot, page, set_theme, screen, 
     for number in range(view.tabs.count()):
         view.tabs.setCurrentIndex(number)
         qtbot.wait(1)
-        for look in ("light", "dark"):
-            set_theme(look)
-            screen(page, f"model-{look}-{number}")
+        for theme in ("light", "dark"):
+            set_theme(theme)
+            screen(page, f"model-{theme}-{number}")
     assert_accessible(page)
 
 
 # ── deleting and exporting ─────────────────────────────────────────────────────────────────────
 
 
-def test_deleting_names_the_losses_and_is_undone(qtbot, page, studio, little, trash):
+def test_deleting_asks_first_and_can_be_undone(qtbot, page, studio, little, trash):
     view = open_model(qtbot, page, little)
     qtbot.mouseClick(view.delete, Qt.MouseButton.LeftButton)
     dialog = question(qtbot)
@@ -246,7 +246,7 @@ def test_deleting_names_the_losses_and_is_undone(qtbot, page, studio, little, tr
     assert not list(trash.iterdir())
 
 
-def test_runs_that_need_a_model_are_named_first(qtbot, page, studio, little, tmp_path):
+def test_deleting_lists_the_runs_that_need_the_model(qtbot, page, studio, little, tmp_path):
     base = job().model_copy(update={"base_model": FromCheckpoint(path=little)})
     words = FromScratch(model=PRESETS["tiny"], tokenizer=little / "vocab.txt")
     with studio.record.session() as session:
@@ -256,8 +256,8 @@ def test_runs_that_need_a_model_are_named_first(qtbot, page, studio, little, tmp
             ("its words", base.model_copy(update={"base_model": words}), "queued"),
             ("of another", job(), "stopped"),
         ):
-            named = template.model_copy(update={"name": name})
-            add_run(session, RunFolder.create(tmp_path / folder_name(name), named), named, state)
+            spec = template.model_copy(update={"name": name})
+            add_run(session, RunFolder.create(tmp_path / folder_name(name), spec), spec, state)
     view = open_model(qtbot, page, little)
     qtbot.mouseClick(view.delete, Qt.MouseButton.LeftButton)
     dialog = question(qtbot)
@@ -303,7 +303,7 @@ def wait_for_import(qtbot, page: ModelsPage) -> None:
     qtbot.waitUntil(lambda: not page.state.is_importing, timeout=PATIENCE)
 
 
-def test_a_folder_that_is_dropped_is_imported_with_a_report(qtbot, page, studio, tmp_path):
+def test_a_dropped_folder_is_imported_with_a_report(qtbot, page, studio, tmp_path):
     source = small_checkpoint(tmp_path / "small", Heads(mlm=True, nsp=True))
     assert page.accept_drop([source / "config.json"])
     assert page.stack.currentWidget() is page.importing
@@ -314,7 +314,7 @@ def test_a_folder_that_is_dropped_is_imported_with_a_report(qtbot, page, studio,
     assert loaded.list.model().rowCount() > 30
     assert not loaded.list.isVisible()
     qtbot.waitUntil(loaded.toggle.isVisible)
-    qtbot.wait(1)  # its place comes with the next turn of the loop
+    qtbot.wait(1)  # it is laid out by the event loop
     qtbot.mouseClick(loaded.toggle, Qt.MouseButton.LeftButton)
     assert loaded.list.isVisible()
     assert not fresh.toggle.isEnabled()
@@ -327,7 +327,7 @@ def test_a_folder_that_is_dropped_is_imported_with_a_report(qtbot, page, studio,
 
 
 @pytest.mark.usefixtures("in_threads")
-def test_a_checkpoint_of_tensorflow_that_is_dropped_is_imported(qtbot, page, studio):
+def test_a_dropped_tensorflow_checkpoint_is_imported(qtbot, page, studio):
     source = WRITTEN / "saved"
     assert page_for([source]) == page_for([source / "bert_config.json"]) == "models"
     assert page.accept_drop([source / "bert_config.json"])
@@ -373,8 +373,8 @@ def test_leaving_an_import_stops_it(qtbot, page, studio, tmp_path):
     qtbot.mouseClick(page.importing.back, Qt.MouseButton.LeftButton)
     assert not page.state.is_importing
     assert page.stack.currentWidget() is page.list
-    left = [entry.name for entry in studio.home.models.iterdir()]
-    assert left == ["little"]
+    entries = [entry.name for entry in studio.home.models.iterdir()]
+    assert entries == ["little"]
 
 
 def test_the_folder_dialog_returns_the_choice(qtbot, page, tmp_path):
@@ -415,7 +415,7 @@ def test_ten_thousand_tensors_fit_into_a_section(qtbot):
 # ── results ──────────────────────────────────────────────────────────────────────────────────
 
 
-def test_a_fine_tuned_model_has_results_of_files(qtbot, studio, little):
+def test_a_fine_tuned_model_can_be_evaluated_on_files(qtbot, studio, little):
     tuned = checkpoint_info(little).model_copy(update={"task_heads": ("text_classification",)})
     view = ModelView(studio, ModelEntry("mine", little, tuned, "imported"), "")
     qtbot.addWidget(view)

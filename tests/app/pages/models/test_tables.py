@@ -7,7 +7,7 @@ from engine.config.families.bert import PRESETS
 from engine.tokenizers.wordpiece import SPECIAL, WordPiece
 
 
-def test_the_tree_of_blocks_is_sound_and_empty_without_a_network(qtmodeltester, tmp_path):
+def test_the_tree_of_modules_is_valid(qtmodeltester, tmp_path):
     model = PartsModel(outline(PRESETS["tiny"], ("mlm", "pooler")))
     qtmodeltester.check(model)
     assert model.rowCount() == 5
@@ -28,7 +28,7 @@ def test_the_tree_of_blocks_is_sound_and_empty_without_a_network(qtmodeltester, 
 TOKENS = (*SPECIAL, "the", "film", "##s", "good", "un", "##good", "[unused1]", "é", "12")
 
 
-def test_the_vocabulary_is_sound_and_searched(qtmodeltester):
+def test_the_vocabulary_is_valid_and_searchable(qtmodeltester):
     model = VocabularyModel(WordPiece(TOKENS))
     qtmodeltester.check(model)
     kinds = {model.index(row, 1).data(): model.index(row, 2).data() for row in range(14)}

@@ -20,7 +20,7 @@ from tests.engine.runs import fake_worker
 MakeRun = Callable[..., str]
 
 
-def events_of(
+def make_events(
     folder: RunFolder,
     steps: int,
     upto: int,
@@ -84,7 +84,7 @@ def make_run(studio) -> MakeRun:
         spec = job or fake_worker.job(name)
         number = len(list(studio.home.runs.iterdir()))
         folder = RunFolder.create(studio.home.runs / f"run{number}", spec)
-        events = events_of(folder, steps, upto, outcome, **more)
+        events = make_events(folder, steps, upto, outcome, **more)
         folder.events_file.write_bytes(b"".join(event.line() for event in events))
         folder.log.write_text("loading\nstep 1\n")
         with studio.record.session() as session:
@@ -94,13 +94,13 @@ def make_run(studio) -> MakeRun:
 
 
 @pytest.fixture
-def page(studio, qtbot) -> Callable[[], RunsPage]:
-    """Show the page of runs, with the table read."""
-    shown: list[RunsPage] = []
+def make_page(studio, qtbot) -> Callable[[], RunsPage]:
+    """`make_page()` shows the Runs page, its table read."""
+    pages: list[RunsPage] = []  # kept alive
 
-    def show() -> RunsPage:
+    def make() -> RunsPage:
         page = RunsPage(studio)
-        shown.append(page)
+        pages.append(page)
         qtbot.addWidget(page)
         page.resize(1180, 760)
         with qtbot.waitExposed(page):
@@ -109,7 +109,7 @@ def page(studio, qtbot) -> Callable[[], RunsPage]:
         qtbot.waitUntil(lambda: page.state.is_listed)
         return page
 
-    return show
+    return make
 
 
 @pytest.fixture

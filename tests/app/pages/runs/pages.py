@@ -1,4 +1,4 @@
-"""Actions of tests on the page of runs."""
+"""Helpers for tests of the Runs page."""
 
 from typing import Any
 
@@ -36,6 +36,6 @@ def change_run(studio: Studio, run_id: str, **fields: object) -> None:
             setattr(run, name, value)
 
 
-def row_of(studio: Studio, run_id: str) -> Any:
+def read_run(studio: Studio, run_id: str) -> Any:
     with studio.record.read() as session:
         return find_run(session, run_id)

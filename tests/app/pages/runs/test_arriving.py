@@ -1,4 +1,4 @@
-"""A run trained elsewhere is dropped on the window and copied in."""
+"""A run trained elsewhere is dropped on the window and imported."""
 
 import time
 from collections.abc import Iterator
@@ -68,11 +68,11 @@ def runs_page(window: MainWindow) -> RunsPage:
     return page
 
 
-def problem(window: MainWindow, qtbot: QtBot, words: str) -> str:
-    """The notice with these words; closes it."""
+def dismiss(window: MainWindow, qtbot: QtBot, text: str) -> str:
+    """Close the notice with this text; returns its problem and advice."""
     notices = window.studio.notices
-    qtbot.waitUntil(lambda: any(words in n.problem for n in notices.shown), timeout=PATIENCE)
-    notice = next(n for n in notices.shown if words in n.problem)
+    qtbot.waitUntil(lambda: any(text in n.problem for n in notices.shown), timeout=PATIENCE)
+    notice = next(n for n in notices.shown if text in n.problem)
     notices.close(notice)
     return f"{notice.problem} {notice.advice}"
 
@@ -93,36 +93,36 @@ def test_a_run_folder_is_dropped_on_any_page(window, elsewhere, qtbot, studio):
 
     window.go("data")
     drop(window, elsewhere.path)
-    assert "in the folder far" in problem(window, qtbot, "already in the list of runs")
+    assert "in the folder far" in dismiss(window, qtbot, "already in the list of runs")
     assert sorted(f.name for f in studio.home.runs.iterdir()) == ["far"]
 
 
 def test_other_and_newer_folders_are_refused(window, tmp_path, qtbot, elsewhere, studio):
     (tmp_path / "holiday").mkdir()
     drop(window, tmp_path / "holiday")
-    assert "a run folder" in problem(window, qtbot, "does not recognise holiday")
+    assert "a run folder" in dismiss(window, qtbot, "does not recognise holiday")
     with open(elsewhere.events_file, "ab") as file:
         file.write(b'{"kind":"teleported","at":"2030-01-01T00:00:00Z"}\n')
     drop(window, elsewhere.path)
-    assert "Install the latest" in problem(window, qtbot, "does not understand 1 of its events")
+    assert "Install the latest" in dismiss(window, qtbot, "does not understand 1 of its events")
     job = elsewhere.spec_file.read_text()
     elsewhere.spec_file.write_text(job.replace('"name"', '"holographic": true, "name"', 1))
     drop(window, elsewhere.path)
-    assert "newer BERT Studio" in problem(window, qtbot, "settings that this version does not know")
+    assert "newer BERT Studio" in dismiss(window, qtbot, "settings that this version does not know")
     assert not any(studio.home.runs.iterdir())
 
 
 def test_a_long_copy_is_shown_and_can_be_cancelled(window, elsewhere, qtbot, studio, monkeypatch):
     (elsewhere.checkpoint(6) / "model.safetensors").write_bytes(bytes(200_000))
     monkeypatch.setattr(copying, "COPY_CHUNK", 1000)
-    copied = copying._copy
+    original = copying._copy
 
-    def slowly(file: Path, into: Path) -> Iterator[int]:
-        for count in copied(file, into):
+    def slow_copy(file: Path, target: Path) -> Iterator[int]:
+        for count in original(file, target):
             time.sleep(0.02)
             yield count
 
-    monkeypatch.setattr(copying, "_copy", slowly)
+    monkeypatch.setattr(copying, "_copy", slow_copy)
     drop(window, elsewhere.path)
     qtbot.waitUntil(lambda: "runs" in window.pages, timeout=PATIENCE)
     line = runs_page(window).list.copying
@@ -133,4 +133,4 @@ def test_a_long_copy_is_shown_and_can_be_cancelled(window, elsewhere, qtbot, stu
     qtbot.waitUntil(lambda: not any(studio.home.runs.iterdir()), timeout=PATIENCE)
     drop(window, elsewhere.path)
     qtbot.waitUntil(line.isVisible, timeout=PATIENCE)
-    monkeypatch.setattr(copying, "_copy", copied)
+    monkeypatch.setattr(copying, "_copy", original)

@@ -1,4 +1,4 @@
-"""The lineage graph: walked by keys and mouse, opened, copied and saved."""
+"""The lineage graph: navigated by keys and mouse, opened, copied and saved."""
 
 import random
 from pathlib import Path
@@ -44,7 +44,7 @@ def chain(studio, make_run, tmp_path) -> tuple[str, str]:
     return first, second
 
 
-def shown(page: RunsPage, key: str, qtbot: QtBot) -> LineageView:
+def open_lineage(page: RunsPage, key: str, qtbot: QtBot) -> LineageView:
     page.arrive({"lineage": key})
     view = page.lineage
     qtbot.waitUntil(lambda: view.picture.graph is not None, timeout=PATIENCE)
@@ -52,13 +52,13 @@ def shown(page: RunsPage, key: str, qtbot: QtBot) -> LineageView:
     return view
 
 
-def test_the_graph_is_navigated_by_keys_and_opens_nodes(page, studio, chain, qtbot, tmp_path):
+def test_the_graph_is_navigated_by_keys_and_opens_nodes(make_page, studio, chain, qtbot, tmp_path):
     first, second = map(run_key, chain)
-    whole = page()
-    whole.list.table.selectRow(1)
-    assert whole.list.selected()[0].id == chain[0]
-    whole.list.actions_.by_key["lineage"].trigger()
-    view = shown(whole, first, qtbot)
+    page = make_page()
+    page.list.table.selectRow(1)
+    assert page.list.selected()[0].id == chain[0]
+    page.list.actions_.by_key["lineage"].trigger()
+    view = open_lineage(page, first, qtbot)
     assert_accessible(view)
     state, picture = view.state, view.picture
     assert state.current == first and "first" in view.title.full_text()
@@ -83,40 +83,40 @@ def test_the_graph_is_navigated_by_keys_and_opens_nodes(page, studio, chain, qtb
     qtbot.keyClick(picture, Qt.Key.Key_Up)
     assert before in (model_key(minilm()), "files:data.csv")
     requests: list[tuple[str, object]] = []
-    studio.go.connect(lambda where, argument: requests.append((where, argument)))
+    studio.go.connect(lambda key, argument: requests.append((key, argument)))
     state.select(model_key(minilm()))
     qtbot.keyClick(picture, Qt.Key.Key_Return)
     state.open("files:data.csv")
-    assert requests == [("models", minilm())], "a file that is gone is not opened"
+    assert requests == [("models", minilm())], "a missing file is not opened"
     state.select(second)
     qtbot.keyClick(picture, Qt.Key.Key_Return)
     assert requests[1:] == [("runs", {"run": chain[1]})]
 
 
-def test_the_mouse_selects_and_a_double_click_opens(page, studio, chain, qtbot):
+def test_the_mouse_selects_and_a_double_click_opens(make_page, studio, chain, qtbot):
     first, second = map(run_key, chain)
-    whole = page()
-    view = shown(whole, first, qtbot)
-    drawn = view.picture.graph
-    point = drawn.boxes[second].center().toPoint()
+    page = make_page()
+    view = open_lineage(page, first, qtbot)
+    graph = view.picture.graph
+    point = graph.boxes[second].center().toPoint()
     qtbot.mouseClick(view.picture, Qt.MouseButton.LeftButton, pos=point)
     assert view.state.current == second and view.kind.text() == "Run, failed"
     qtbot.mouseClick(view.picture, Qt.MouseButton.LeftButton, pos=QPoint(1, 1))
-    assert view.state.current == second, "beside the boxes is nothing"
+    assert view.state.current == second, "there is nothing outside the boxes"
     qtbot.mouseClick(view.centre, Qt.MouseButton.LeftButton)
     assert view.state.focus == second and not view.centre.isEnabled()
-    studio.go.connect(lambda where, argument: whole.arrive(argument))
+    studio.go.connect(lambda _, argument: page.arrive(argument))
     point = view.picture.graph.boxes[first].center().toPoint()
     QTest.mouseDClick(view.picture, Qt.MouseButton.LeftButton, pos=point)
-    assert whole.run is not None and whole.run.state.run_id == chain[0]
-    whole.run.closed.emit()
-    assert whole.run is None and whole.lineage is view and view.isVisible()
+    assert page.run is not None and page.run.state.run_id == chain[0]
+    page.run.closed.emit()
+    assert page.run is None and page.lineage is view and view.isVisible()
     view.closed.emit()
-    assert whole.lineage is None
+    assert page.lineage is None
 
 
-def test_the_graph_is_saved_and_shows_the_nearest_of_many_runs(page, chain, qtbot, studio):
-    view = shown(page(), run_key(chain[1]), qtbot)
+def test_the_graph_is_saved_and_shows_the_nearest_of_many_runs(make_page, chain, qtbot, studio):
+    view = open_lineage(make_page(), run_key(chain[1]), qtbot)
     qtbot.mouseClick(view.copy, Qt.MouseButton.LeftButton)
     copied = QGuiApplication.clipboard().text()
     assert f"Run “{HOSTILE}”" in copied and "Model “MiniLM”" in copied
@@ -133,7 +133,7 @@ def test_the_graph_is_saved_and_shows_the_nearest_of_many_runs(page, chain, qtbo
     painter.end()
     colours = {image.pixel(x, y) for x in range(0, image.width(), 3) for y in range(image.height())}
     assert len(colours) > 10
-    view = shown(page(), run_key(chain[0]), qtbot)
+    view = open_lineage(make_page(), run_key(chain[0]), qtbot)
     for number in range(2 * MAX_SHOWN):
         view.state.lineage.add(Node(str(number), "run", "r", "finished", Path("r")))
         view.state.lineage.connect(run_key(chain[0]), str(number))
@@ -144,10 +144,10 @@ def test_the_graph_is_saved_and_shows_the_nearest_of_many_runs(page, chain, qtbo
     assert f"The nearest {MAX_SHOWN} of {total} are shown." in view.summary.text()
 
 
-def test_a_deleted_node_is_reported(page, qtbot):
-    whole = page()
-    whole.arrive({"lineage": run_key("nothing")})
-    view = whole.lineage
+def test_a_deleted_node_is_reported(make_page, qtbot):
+    page = make_page()
+    page.arrive({"lineage": run_key("nothing")})
+    view = page.lineage
     qtbot.waitUntil(lambda: view.summary.text() == "This no longer exists.", timeout=PATIENCE)
     assert view.picture.figure() is None
     qtbot.keyClick(view.picture, Qt.Key.Key_Right)
@@ -163,11 +163,11 @@ def test_boxes_do_not_overlap_and_lines_go_right(qapp):
         for b in range(a + 1, 60):
             if rng.random() < 0.05:
                 lineage.connect(str(a), str(b))
-    drawn = layout_graph(lineage, list(lineage.nodes))
-    boxes = list(drawn.boxes.values())
-    assert len(boxes) == 60 and sum(map(len, drawn.columns)) == 60
+    graph = layout_graph(lineage, list(lineage.nodes))
+    boxes = list(graph.boxes.values())
+    assert len(boxes) == 60 and sum(map(len, graph.columns)) == 60
     for number, box in enumerate(boxes):
         assert not any(box.intersects(other) for other in boxes[:number])
-        assert box.left() >= 0 and box.right() <= drawn.size.width()
-        assert box.top() >= 0 and box.bottom() <= drawn.size.height()
-    assert all(drawn.boxes[e.source].right() < drawn.boxes[e.target].left() for e in drawn.edges)
+        assert box.left() >= 0 and box.right() <= graph.size.width()
+        assert box.top() >= 0 and box.bottom() <= graph.size.height()
+    assert all(graph.boxes[e.source].right() < graph.boxes[e.target].left() for e in graph.edges)

@@ -1,4 +1,4 @@
-"""The order of the queue by drag and keys, and after which run others start."""
+"""The queue is reordered by drag and keys, and runs wait for others."""
 
 from dataclasses import replace
 
@@ -39,14 +39,14 @@ def test_runs_are_moved_by_keys_and_by_dragging(qtbot, row):
 def test_only_unfinished_runs_can_be_waited_for(qtbot, studio, row, monkeypatch):
     state = RunsState(studio)
     state.rows = {run.id: run for run in [*waiting(row), row]}
-    shown: list[object] = []
-    monkeypatch.setattr("app.pages.runs.questions.confirm", lambda *args: shown.append(args))
+    questions: list[object] = []
+    monkeypatch.setattr("app.pages.runs.questions.confirm", lambda *args: questions.append(args))
     calls: list[object] = []
     monkeypatch.setattr(
         state.dispatcher, "start_after", lambda ids, before: calls.append((ids, before))
     )
     ask_after(None, state, [state.rows["b"]])
-    (call,) = shown
+    (call,) = questions
     box, answer = call[5][0], call[4]
     assert isinstance(box, QComboBox)
     assert [box.itemData(n) for n in range(box.count())] == ["", "a", "c"]

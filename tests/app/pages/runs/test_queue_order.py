@@ -61,112 +61,112 @@ class EventLog(QObject):
     def __init__(self, port: QWidget) -> None:
         super().__init__(port)
         self.events: list[str] = []
-        self.place: QPoint | None = None  # a position that accepts the drop
+        self.position: QPoint | None = None  # a position that accepts the drop
         port.installEventFilter(self)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if isinstance(event, QDropEvent):  # entered, moved, dropped
             self.events.append(f"{event.type().name} at {event.position().toTuple()}")
-            self.place = event.position().toPoint()
+            self.position = event.position().toPoint()
         return False
 
 
-def drag(page: RunsPage, run_id: str, onto: QPoint) -> EventLog:
+def drag(page: RunsPage, run_id: str, target: QPoint) -> EventLog:
     """Press on a row, move to a position of the table, release there.
 
-    The release waits until the table has received the position. If no drag began, as on a screen
-    that was not ready, it is tried again.
+    Waits with the release until the table has received the position. Tries again if no drag
+    started because the screen was not ready.
     """
     table = page.list.table
     port, window = table.viewport(), page.windowHandle()
     column = page.list.model.column(Column.NAME)
     index = page.list.model.index(page.list.model.find_row(run_id), column)
     start = table.visualRect(index).center()
-    seen = EventLog(port)
-    ways = itertools.cycle((0.5, 1.0))
+    log = EventLog(port)
+    fractions = itertools.cycle((0.5, 1.0))
 
-    def at(place: QPoint) -> QPoint:
-        return port.mapTo(page, place)
+    def to_page(point: QPoint) -> QPoint:
+        return port.mapTo(page, point)
 
-    def go_on() -> None:  # in the loop of the drag
+    def advance() -> None:  # in the loop of the drag
         if not table.findChildren(QDrag):
             return
-        QTest.mouseMove(window, at(start + (onto - start) * next(ways)))
-        if seen.place == onto:
+        QTest.mouseMove(window, to_page(start + (target - start) * next(fractions)))
+        if log.position == target:
             clock.stop()
-            QTest.mouseRelease(window, Qt.MouseButton.LeftButton, pos=at(onto))
+            QTest.mouseRelease(window, Qt.MouseButton.LeftButton, pos=to_page(target))
 
     clock = QTimer(page)
-    clock.timeout.connect(go_on)
+    clock.timeout.connect(advance)
     clock.start(10)
     for _ in range(TRIES):
-        QTest.mousePress(window, Qt.MouseButton.LeftButton, pos=at(start))
-        QTest.mouseMove(window, at(start + QPoint(0, 2)))
-        QTest.mouseMove(window, at(start + QPoint(0, 3 * QApplication.startDragDistance())))
-        QTest.qWait(500)  # ms; a drag that begins ends within it
-        if seen.events:
+        QTest.mousePress(window, Qt.MouseButton.LeftButton, pos=to_page(start))
+        QTest.mouseMove(window, to_page(start + QPoint(0, 2)))
+        QTest.mouseMove(window, to_page(start + QPoint(0, 3 * QApplication.startDragDistance())))
+        QTest.qWait(500)  # ms; a drag ends within this time
+        if log.events:
             break
-        QTest.mouseRelease(window, Qt.MouseButton.LeftButton, pos=at(start))
-    return seen
+        QTest.mouseRelease(window, Qt.MouseButton.LeftButton, pos=to_page(start))
+    return log
 
 
 @pytest.mark.gui
-def test_a_run_is_dragged_to_another_position_in_the_queue(page, studio, waiting, qtbot):
-    """On a real screen: offscreen, Qt drags nothing."""
+def test_a_run_is_dragged_to_another_position_in_the_queue(make_page, studio, waiting, qtbot):
+    """On a real screen: Qt cannot drag offscreen."""
     QCursor.setPos(QApplication.primaryScreen().geometry().bottomRight())  # out of the way
     studio.dispatcher.begin()
-    shown = page()
-    qtbot.waitUntil(shown.isActiveWindow, timeout=1000 * END_TIMEOUT)
-    model, table = shown.list.model, shown.list.table
+    page = make_page()
+    qtbot.waitUntil(page.isActiveWindow, timeout=1000 * END_TIMEOUT)
+    model, table = page.list.model, page.list.table
     last = model.index(model.find_row(waiting[0]), 0)
-    seen = drag(shown, waiting[3], table.visualRect(last).bottomLeft() + QPoint(40, -1))
+    log = drag(page, waiting[3], table.visualRect(last).bottomLeft() + QPoint(40, -1))
 
     def is_moved() -> None:
-        assert names(shown) == ["third", "second", "first", "fourth", "done"], seen.events
+        assert names(page) == ["third", "second", "first", "fourth", "done"], log.events
 
     qtbot.waitUntil(is_moved, timeout=1000 * END_TIMEOUT)
 
 
-def test_a_drop_in_the_table_changes_the_queue(page, studio, waiting, qtbot):
+def test_a_drop_in_the_table_changes_the_queue(make_page, studio, waiting, qtbot):
     studio.dispatcher.begin()
-    shown = page()
-    model = shown.list.model
-    assert names(shown) == ["fourth", "third", "second", "first", "done"], "the next one is below"
-    two = [model.index(model.find_row(run_id), 0) for run_id in (waiting[3], waiting[1])]
+    page = make_page()
+    model = page.list.model
+    assert names(page) == ["fourth", "third", "second", "first", "done"], "the next one is below"
+    queued = [model.index(model.find_row(run_id), 0) for run_id in (waiting[3], waiting[1])]
     done = model.index(model.find_row("run0"), 0)
-    data, move = model.mimeData([*two, done]), Qt.DropAction.MoveAction
-    assert not model.canDropMimeData(data, move, -1, -1, NOWHERE), "below what has finished"
+    data, move = model.mimeData([*queued, done]), Qt.DropAction.MoveAction
+    assert not model.canDropMimeData(data, move, -1, -1, NOWHERE), "below a finished run"
     assert not model.canDropMimeData(QMimeData(), move, 0, 0, NOWHERE)
     row = model.find_row(waiting[0])
     assert model.canDropMimeData(data, move, row + 1, 0, NOWHERE)
     model.dropMimeData(data, move, row + 1, 0, NOWHERE)
-    qtbot.waitUntil(lambda: names(shown) == ["third", "first", "fourth", "second", "done"])
+    qtbot.waitUntil(lambda: names(page) == ["third", "first", "fourth", "second", "done"])
 
 
-def test_only_queued_runs_in_queue_order_can_be_dragged(page, waiting, qtbot):
-    shown = page()
-    model = shown.list.model
+def test_only_queued_runs_in_queue_order_can_be_dragged(make_page, waiting, qtbot):
+    page = make_page()
+    model = page.list.model
     drags = Qt.ItemFlag.ItemIsDragEnabled
 
     def can_be_dragged() -> list[str]:
         rows = range(model.rowCount())
-        named = [model.index(row, model.column(Column.NAME)) for row in rows]
-        return [str(index.data()) for index in named if model.flags(index) & drags]
+        indices = [model.index(row, model.column(Column.NAME)) for row in rows]
+        return [str(index.data()) for index in indices if model.flags(index) & drags]
 
     assert sorted(can_be_dragged()) == sorted(NAMES)
-    shown.list.sort_by(Column.NAME)
+    page.list.sort_by(Column.NAME)
     assert can_be_dragged() == []
-    shown.list.sort_by(Column.STARTED)
-    assert names(shown) == ["done", *NAMES] and len(can_be_dragged()) == 4
-    shown.list.group_by([Column.TASK])
+    page.list.sort_by(Column.STARTED)
+    assert names(page) == ["done", *NAMES] and len(can_be_dragged()) == 4
+    page.list.group_by([Column.TASK])
     assert can_be_dragged() == []
 
 
-def test_a_dragged_file_is_left_to_the_window(page, waiting, qtbot):
+def test_a_dragged_file_is_left_to_the_window(make_page, waiting, qtbot):
     files = QMimeData()
     files.setUrls([QUrl.fromLocalFile("/tmp/run")])
     copy, button = Qt.DropAction.CopyAction, Qt.MouseButton.LeftButton
     none = Qt.KeyboardModifier.NoModifier
     event = QDragEnterEvent(QPoint(30, 30), copy, files, button, none)
-    QApplication.sendEvent(page().list.table.viewport(), event)
+    QApplication.sendEvent(make_page().list.table.viewport(), event)
     assert not event.isAccepted()

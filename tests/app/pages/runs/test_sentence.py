@@ -31,8 +31,8 @@ def rows(studio, make_run) -> list[RunRow]:
         upto=0,
         outcome="stopped",
     )
-    read = {row.name: row for row in read_rows(studio.record)}
-    first, second, tags = (read[name] for name in ("first", "second one", "tags"))
+    by_name = {row.name: row for row in read_rows(studio.record)}
+    first, second, tags = (by_name[name] for name in ("first", "second one", "tags"))
     first.measured["validation_accuracy@at best"] = 0.8
     second.measured["validation_accuracy@at best"] = 0.6
     return [replace(first, measured=first.measured, tags=("paper", "ward 7")), second, tags]
@@ -91,7 +91,7 @@ def test_an_error_is_one_sentence_with_its_position():
         assert error.start == position
 
 
-def test_words_alone_are_a_search_and_numbers_read_as_people_write_them():
+def test_plain_words_are_a_search_and_numbers_have_units():
     assert not is_sentence("night of runs")
     assert not is_sentence("")
     assert is_sentence("x is y") and is_sentence("loss<3")
@@ -110,7 +110,7 @@ def test_words_alone_are_a_search_and_numbers_read_as_people_write_them():
 
 
 def test_the_end_of_a_sentence_is_completed(rows):
-    for text, expected, begin in [
+    for text, expected, completion in [
         ("learn", "field", "learning rate"),
         ("state ", "operator", "is"),
         ("state is f", "value", "failed"),
@@ -119,10 +119,10 @@ def test_the_end_of_a_sentence_is_completed(rows):
     ]:
         parsed = parse(text)
         assert parsed.expected == expected
-        assert completions(parsed, text, rows)[0] == begin
+        assert completions(parsed, text, rows)[0] == completion
 
 
-def test_every_column_has_a_name_and_a_click_on_a_cell_makes_a_sentence(rows):
+def test_every_column_has_a_name_and_every_cell_a_sentence(rows):
     odd = replace(rows[1], name='say "and" or (not)', notes="a = b, c", measured={})
     for row in (rows[0], odd):
         for key in all_columns():
@@ -136,5 +136,5 @@ def test_every_column_has_a_name_and_a_click_on_a_cell_makes_a_sentence(rows):
 
 
 def _value(key: str, row: RunRow) -> Any:
-    facts = column_info(key)
-    return facts.row_value(row) if facts is not None else None
+    info = column_info(key)
+    return info.row_value(row) if info is not None else None

@@ -41,7 +41,7 @@ def test_the_cells_of_a_run_show_its_values(rows, qtbot):
     assert spoken == "Best score: 80.0 % acc"
 
 
-def test_the_model_is_sound_while_its_rows_change(rows, qtbot, qtmodeltester):
+def test_the_model_is_valid_while_its_rows_change(rows, qtbot, qtmodeltester):
     table = RunsTable()
     qtmodeltester.check(table)
     table.show_rows(rows[1:])
@@ -89,7 +89,7 @@ def test_every_word_of_a_search_must_occur(rows, qtbot):
 
 
 def test_the_filter_shows_the_runs_in_these_states(rows, qtbot):
-    for shown, names in [
+    for run_filter, names in [
         (RunFilter.ALL, {"first", "second", "third"}),
         (RunFilter.ACTIVE, set()),
         (RunFilter.FINISHED, {"first"}),
@@ -104,7 +104,7 @@ def test_the_filter_shows_the_runs_in_these_states(rows, qtbot):
                 replace(rows[0], id="old", name="old", archived=True),
             ]
         )
-        table.show_only(shown)
+        table.show_only(run_filter)
         assert {table.index(n, 0).data(ROW_ROLE).name for n in range(table.rowCount())} == names
 
 
@@ -180,11 +180,11 @@ def test_the_group_with_the_best_mean_score_is_marked(rows, qtbot):
     worse = replace(first, id="no score", best_score=None, state="queued")
     table = RunsTable()
 
-    def lower(row: RunRow) -> RunRow:
+    def with_loss(row: RunRow) -> RunRow:
         return replace(row, best_metric="validation_loss", higher_is_better=False)
 
-    def marked(*shown: RunRow) -> list[str]:
-        table.show_rows(shown)
+    def best_groups(*runs: RunRow) -> list[str]:
+        table.show_rows(runs)
         table.group_by([Column.STATE])
         best = [table.index(n, table.column(Column.BEST)) for n in range(table.rowCount())]
         roles = Qt.ItemDataRole
@@ -195,11 +195,11 @@ def test_the_group_with_the_best_mean_score_is_marked(rows, qtbot):
 
     scored = [replace(third, best_score=0.5), replace(second, best_score=0.8),
               replace(first, best_score=0.7)]  # fmt: skip
-    assert marked(*scored, worse) == ["failed"]
-    assert marked(*scored, replace(scored[1], id="other", best_score=0.1)) == ["finished"]
-    assert marked(*(lower(row) for row in scored)) == ["stopped"]
-    assert marked(scored[0], lower(scored[1])) == [], "two metrics"
-    assert marked(scored[0], worse) == [], "a single group has scores"
+    assert best_groups(*scored, worse) == ["failed"]
+    assert best_groups(*scored, replace(scored[1], id="other", best_score=0.1)) == ["finished"]
+    assert best_groups(*(with_loss(row) for row in scored)) == ["stopped"]
+    assert best_groups(scored[0], with_loss(scored[1])) == [], "two metrics"
+    assert best_groups(scored[0], worse) == [], "a single group has scores"
 
 
 def test_any_setting_and_any_metric_is_a_column(rows, qtbot):

@@ -8,24 +8,24 @@ from tests.app.accessible import assert_accessible
 from tests.app.pages.runs.pages import HOSTILE, names, open_run
 
 
-def test_an_unknown_run_leads_back_to_all_runs(page, make_run, qtbot):
+def test_an_unknown_run_leads_back_to_all_runs(make_page, make_run, qtbot):
     make_run("one")
-    shown = page()
-    shown.arrive({"run": "gone"})
-    qtbot.waitUntil(lambda: shown.run is None)
-    assert names(shown) == ["one"]
+    page = make_page()
+    page.arrive({"run": "gone"})
+    qtbot.waitUntil(lambda: page.run is None)
+    assert names(page) == ["one"]
 
 
-def test_names_with_markup_are_shown_as_they_are(page, studio, make_run, qtbot):
+def test_names_with_markup_are_shown_literally(make_page, studio, make_run, qtbot):
     run_id = make_run(HOSTILE, upto=7, outcome="failed", problem=f"Wrong: {HOSTILE}")
-    shown = page()
-    assert names(shown) == [HOSTILE]
-    view = open_run(shown, run_id, qtbot)
+    page = make_page()
+    assert names(page) == [HOSTILE]
+    view = open_run(page, run_id, qtbot)
     assert view.header.name.full_text() == HOSTILE
     assert view.banner.problem.text() == f"Wrong: {HOSTILE}"
-    for label in shown.findChildren(QLabel):
+    for label in page.findChildren(QLabel):
         assert label.textFormat() == Qt.TextFormat.PlainText or HOSTILE not in label.text()
-    tip = shown.list.model.index(0, shown.list.model.column(Column.NAME)).data(
+    tip = page.list.model.index(0, page.list.model.column(Column.NAME)).data(
         Qt.ItemDataRole.ToolTipRole
     )
     assert "<img" not in tip and "&lt;img" in tip
@@ -35,17 +35,17 @@ def test_names_with_markup_are_shown_as_they_are(page, studio, make_run, qtbot):
     menu.close()
 
 
-def test_both_pages_are_accessible_in_both_themes(page, make_run, qtbot, set_theme, screen):
+def test_both_pages_are_accessible_in_both_themes(make_page, make_run, qtbot, set_theme, screen):
     run_id = make_run("one", upto=7, outcome="failed", problem="Memory ran out.", not_finite=[3])
-    shown = page()
+    page = make_page()
     for theme in ("light", "dark"):
         set_theme(theme)
-        shown.show_all()
-        assert isinstance(shown.list.table.model().index(0, 0).data(ROW_ROLE), RunRow)
-        screen(shown, f"runs-list-{theme}")
-        assert_accessible(shown)
-        view = open_run(shown, run_id, qtbot)
-        assert_accessible(shown)
+        page.show_all()
+        assert isinstance(page.list.table.model().index(0, 0).data(ROW_ROLE), RunRow)
+        screen(page, f"runs-list-{theme}")
+        assert_accessible(page)
+        view = open_run(page, run_id, qtbot)
+        assert_accessible(page)
         for tab in range(view.tabs.count()):
             view.tabs.setCurrentIndex(tab)
-            screen(shown, f"run-{tab}-{theme}")
+            screen(page, f"run-{tab}-{theme}")

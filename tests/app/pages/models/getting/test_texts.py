@@ -1,4 +1,4 @@
-"""Texts on a model before its download follow from the machine that would train it."""
+"""The facts of a model before its download depend on the machine."""
 
 from app.machine import Machine
 from app.pages.models.getting import texts

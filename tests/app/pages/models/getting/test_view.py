@@ -27,7 +27,7 @@ from tests.engine.hub import stand_in
 from tests.engine.hub.stand_in import TOKEN, Repo
 from tests.engine.models import small
 
-PATIENCE = 60_000  # ms; two workers begin, one of them with torch
+PATIENCE = 60_000  # ms; two workers start, one of them with torch
 NAME = "somebody/tiny"
 
 
@@ -143,8 +143,8 @@ def test_a_model_is_uploaded_after_a_review(qtbot, page, hub, studio, monkeypatc
     question(qtbot).buttons["list"].click()
 
     def asks_to_send() -> bool:
-        shown = [w for w in QApplication.topLevelWidgets() if isinstance(w, Question)]
-        return any("send" in dialog.buttons and dialog.isVisible() for dialog in shown)
+        dialogs = [w for w in QApplication.topLevelWidgets() if isinstance(w, Question)]
+        return any("send" in dialog.buttons and dialog.isVisible() for dialog in dialogs)
 
     qtbot.waitUntil(asks_to_send, timeout=PATIENCE)
     assert (
@@ -154,10 +154,10 @@ def test_a_model_is_uploaded_after_a_review(qtbot, page, hub, studio, monkeypatc
     dialog = page.sending.dialog
     assert dialog is not None and dialog.focusWidget() is dialog.progress.leave
     assert_accessible(dialog)
-    far = list[int]()
-    dialog.progress.bar.valueChanged.connect(far.append)
+    values = list[int]()
+    dialog.progress.bar.valueChanged.connect(values.append)
     qtbot.waitUntil(lambda: page.sending.worker is None, timeout=PATIENCE)
-    assert page.sending.dialog is None and max(far) == BAR_STEPS
+    assert page.sending.dialog is None and max(values) == BAR_STEPS
     assert hub.repos["me/mine"].private
     assert set(hub.pushed["me/mine"]) >= {"config.json", "model.safetensors", "README.md"}
     assert hub.address in studio.notices.shown[-1].problem

@@ -33,7 +33,7 @@ def with_training(name: str, **changes: object) -> JobSpec:
 
 
 @pytest.fixture
-def four(make_run, studio) -> list[RunRow]:
+def runs(make_run, studio) -> list[RunRow]:
     """Two rates with two seeds each; one failed early."""
     for number, (rate, seed) in enumerate(((1e-5, 1), (1e-5, 2), (1e-4, 1), (1e-4, 2))):
         more: dict[str, Any] = {"upto": 7, "outcome": "failed"} if number == 3 else {}
@@ -43,17 +43,17 @@ def four(make_run, studio) -> list[RunRow]:
 
 
 @pytest.fixture
-def comparison(page, four, qtbot) -> CompareView:
-    shown = page()
-    shown.list.table.selectAll()
-    shown.list.actions_.by_key["compare"].trigger()
-    view = shown.comparison
+def comparison(make_page, runs, qtbot) -> CompareView:
+    page = make_page()
+    page.list.table.selectAll()
+    page.list.actions_.by_key["compare"].trigger()
+    view = page.comparison
     qtbot.waitUntil(lambda: view.curves.view.chart is not None)
     return view
 
 
-def test_a_comparison_names_runs_by_their_differences(four):
-    for names, telling in [
+def test_a_comparison_names_runs_by_their_differences(runs):
+    for names, expected in [
         ("Night · 1e-4 · seed 1|Night · 3e-4 · seed 1", "1e-4|3e-4"),
         ("Night · 1e-4 · seed 1|Night · 1e-4 · seed 2", "seed 1|seed 2"),
         ("Night|Night · 1e-4", "Night|Night · 1e-4"),
@@ -62,19 +62,19 @@ def test_a_comparison_names_runs_by_their_differences(four):
         ("one|two", "one|two"),
         ("Night · a", "Night · a"),
     ]:
-        rows = [replace(four[0], name=name) for name in names.split("|")]
-        assert distinct_names(rows) == telling.split("|")
+        rows = [replace(runs[0], name=name) for name in names.split("|")]
+        assert distinct_names(rows) == expected.split("|")
 
 
-def curves(four: Sequence[RunRow]) -> Curves:
+def curves(runs: Sequence[RunRow]) -> Curves:
     steps = np.arange(1, 6)
-    points = {row.id: (steps, np.linspace(n, n + 1, 5)) for n, row in enumerate(four)}
+    points = {row.id: (steps, np.linspace(n, n + 1, 5)) for n, row in enumerate(runs)}
     return Curves("loss", points)
 
 
-def test_curves_have_groups_colours_and_axes(four):
-    look = CurveStyle("training.learning_rate", as_means=True)
-    low, high = chart_lines(four, curves(four), "step", 1, look)
+def test_curves_have_groups_colours_and_axes(runs):
+    style = CurveStyle("training.learning_rate", as_means=True)
+    low, high = chart_lines(runs, curves(runs), "step", 1, style)
     assert low.name == "Learning rate 1e-5 (n = 2)"
     values = np.array([[0.0, 0.25, 0.5, 0.75, 1.0], [1.0, 1.25, 1.5, 1.75, 2.0]])
     mean, error = values.mean(axis=0), scipy.stats.sem(values)
@@ -83,23 +83,23 @@ def test_curves_have_groups_colours_and_axes(four):
     np.testing.assert_allclose(low.y, mean)
     np.testing.assert_allclose([low.low, low.high], expected, rtol=1e-6)
     assert high.color != low.color
-    look = CurveStyle("training.learning_rate", "training.seed")
-    lines = chart_lines(four, curves(four), "step", 1, look)
+    style = CurveStyle("training.learning_rate", "training.seed")
+    lines = chart_lines(runs, curves(runs), "step", 1, style)
     assert [(line.color, line.dash) for line in lines] == [(0, 0), (0, 1), (1, 0), (1, 1)]
-    own = chart_lines(four, curves(four), "step", 1, CurveStyle(""))
-    assert [(line.color, line.dash) for line in own] == [(0, 0), (1, 0), (2, 0), (3, 0)]
+    by_run = chart_lines(runs, curves(runs), "step", 1, CurveStyle(""))
+    assert [(line.color, line.dash) for line in by_run] == [(0, 0), (1, 0), (2, 0), (3, 0)]
     steps = np.array([1, 10, 20])
-    np.testing.assert_allclose(x_values("epoch", four[0], steps, None), steps * 32 / 99)
-    pace = read_pace(RunFolder(four[0].folder))
+    np.testing.assert_allclose(x_values("epoch", runs[0], steps, None), steps * 32 / 99)
+    pace = read_pace(RunFolder(runs[0].folder))
     np.testing.assert_array_equal(pace.steps, np.arange(1, 21))
     np.testing.assert_allclose(pace.seconds, np.arange(1, 21))  # one step in a second
-    np.testing.assert_allclose(x_values("tokens", four[0], steps, pace), 900.0 * steps)
-    assert x_values("time", four[0], steps, None) is None
+    np.testing.assert_allclose(x_values("tokens", runs[0], steps, pace), 900.0 * steps)
+    assert x_values("time", runs[0], steps, None) is None
     uncounted = replace(pace, token_steps=pace.token_steps[:0], tokens=pace.tokens[:0])
-    assert x_values("tokens", four[0], steps, uncounted) is None, "speed times time is no count"
+    assert x_values("tokens", runs[0], steps, uncounted) is None, "speed times time is not a count"
 
 
-def test_curves_are_drawn_over_the_chosen_axis_the_usual_metric_first(comparison, qtbot):
+def test_curves_have_a_chosen_axis_and_a_default_metric(comparison, qtbot):
     tab = comparison.curves
     assert tab.metric_box.currentData() == "validation_accuracy"
     assert tab.view.chart is not None and len(tab.view.chart.lines) == 4
@@ -118,25 +118,25 @@ def test_curves_are_drawn_over_the_chosen_axis_the_usual_metric_first(comparison
     comparison.state.names_read.emit({"loss": 4, "validation_accuracy": 3, "validation_loss": 4})
     assert tab.metric_box.currentData() == "validation_loss"
     comparison.state.names_read.emit({"loss": 4, "validation_accuracy": 4, "validation_loss": 4})
-    assert tab.metric_box.currentData() == "validation_loss", "what is shown stays"
+    assert tab.metric_box.currentData() == "validation_loss", "the metric is kept"
 
 
-def test_every_picture_has_its_numbers_and_a_point_opens_its_run(comparison, four, qtbot):
+def test_every_figure_has_its_table_and_a_point_opens_its_run(comparison, runs, qtbot):
     comparison.tabs.setCurrentWidget(comparison.parallel)
     comparison.tabs.setCurrentWidget(comparison.scatter)
-    for kept in (
+    for saved in (
         comparison.curves.figure(),
         comparison.parallel.widget.view.figure(),
         comparison.scatter.widget.view.figure(),
     ):
-        assert kept is not None and kept.table is not None
-        assert figure.png(kept).startswith(b"\x89PNG")
-        assert b"<svg" in figure.svg(kept) and figure.pdf(kept).startswith(b"%PDF")
-        assert len(kept.table().rows) >= 4
-        assert figure.csv_text(kept.table()).count("\n") > 4
-    scatter = make_scatter(four, "training.learning_rate", "best", "training.seed")
+        assert saved is not None and saved.table is not None
+        assert figure.png(saved).startswith(b"\x89PNG")
+        assert b"<svg" in figure.svg(saved) and figure.pdf(saved).startswith(b"%PDF")
+        assert len(saved.table().rows) >= 4
+        assert figure.csv_text(saved.table()).count("\n") > 4
+    scatter = make_scatter(runs, "training.learning_rate", "best", "training.seed")
     assert scatter.missing == 0 and scatter.names == ("1", "2")
-    assert make_scatter(four, "validation_f1@last", "best", "").missing == 4
+    assert make_scatter(runs, "validation_f1@last", "best", "").missing == 4
     comparison.tabs.setCurrentWidget(comparison.scatter)
     view = comparison.scatter.widget.view
     qtbot.keyClick(view, Qt.Key.Key_Right)
@@ -145,8 +145,8 @@ def test_every_picture_has_its_numbers_and_a_point_opens_its_run(comparison, fou
     assert opened.args == [view.scatter.rows[0].id] if view.scatter else False
 
 
-def test_settings_that_differ_are_listed_for_each_run_and_copied(comparison, four, qtbot):
-    assert differing_paths(four) == ["training.learning_rate", "training.seed"]
+def test_settings_that_differ_are_listed_for_each_run_and_copied(comparison, runs, qtbot):
+    assert differing_paths(runs) == ["training.learning_rate", "training.seed"]
     comparison.tabs.setCurrentWidget(comparison.settings)
     tab = comparison.settings.widget
     assert [tab.model.index(n, 0).data() for n in range(2)] == ["Learning rate", "Random seed"]
@@ -158,23 +158,23 @@ def test_settings_that_differ_are_listed_for_each_run_and_copied(comparison, fou
     tab.search.clear()
     tab.differences_only.setChecked(False)
     assert tab.model.rowCount() > 30
-    runs = comparison.state.runs
+    runs_state = comparison.state.runs
     for row in comparison.state.rows:
-        runs.rename(row.id, f"Night · {row.job.training.seed} · {row.id}")
+        runs_state.rename(row.id, f"Night · {row.job.training.seed} · {row.id}")
     qtbot.waitUntil(lambda: all("Night" in row.name for row in comparison.state.rows))
     comparison.tabs.setCurrentWidget(comparison.settings)
     model = comparison.settings.widget.model
     row = comparison.state.rows[0]
-    shown = model.headerData(1, Qt.Orientation.Horizontal)
-    assert shown == f"{row.job.training.seed}\n{row.id}"
+    title = model.headerData(1, Qt.Orientation.Horizontal)
+    assert title == f"{row.job.training.seed}\n{row.id}"
     assert model.headerData(1, Qt.Orientation.Horizontal, Qt.ItemDataRole.ToolTipRole) == row.name
 
 
-def test_axes_have_several_values_and_part_of_one_chooses_runs(comparison, four, qtbot):
-    axis = make_axis("training.learning_rate", four)
+def test_axes_have_several_values_and_a_brush_selects_runs(comparison, runs, qtbot):
+    axis = make_axis("training.learning_rate", runs)
     assert axis is not None and [label for _, label in axis.labels] == ["1e-5", "1e-4"]
-    shown = Parallel(four, [axis], {axis.key: (0.5, 1.0)})
-    assert [row.id for row in shown.chosen()] == ["run2", "run3"]
+    parallel = Parallel(runs, [axis], {axis.key: (0.5, 1.0)})
+    assert [row.id for row in parallel.chosen()] == ["run2", "run3"]
     comparison.tabs.setCurrentWidget(comparison.parallel)
     tab = comparison.parallel.widget
     view = tab.view
@@ -192,27 +192,27 @@ def test_axes_have_several_values_and_part_of_one_chooses_runs(comparison, four,
     keys = comparison.parallel.widget.keys
     assert "training.learning_rate" in keys and "training.seed" in keys
     for key in keys:
-        facts = column_info(key)
-        values = {repr(facts.row_value(row)) for row in comparison.state.rows}
+        info = column_info(key)
+        values = {repr(info.row_value(row)) for row in comparison.state.rows}
         assert len(values - {"None"}) > 1, key
 
 
-def test_a_single_run_is_not_compared_and_back_restores_the_view(page, four, qtbot):
-    shown = page()
-    shown.list.select(four[0].id)
-    action = shown.list.actions_.by_key["compare"]
+def test_a_single_run_is_not_compared_and_back_restores_the_view(make_page, runs, qtbot):
+    page = make_page()
+    page.list.select(runs[0].id)
+    action = page.list.actions_.by_key["compare"]
     assert not action.isEnabled() and action.toolTip() == "Select at least two runs."
-    assert not shown.list.compare.isEnabled()
-    shown.compare(four[:2])
-    shown.open(four[0].id)
-    shown.run.closed.emit()
-    assert shown.run is None and shown.comparison is not None
-    assert shown._stack.currentWidget() is shown.comparison
-    shown.comparison.closed.emit()
-    assert shown.comparison is None and shown._stack.currentIndex() == 0
+    assert not page.list.compare.isEnabled()
+    page.compare(runs[:2])
+    page.open(runs[0].id)
+    page.run.closed.emit()
+    assert page.run is None and page.comparison is not None
+    assert page._stack.currentWidget() is page.comparison
+    page.comparison.closed.emit()
+    assert page.comparison is None and page._stack.currentIndex() == 0
 
 
-def test_the_comparison_is_saved_as_a_report(comparison, four, qtbot, tmp_path):
+def test_the_comparison_is_saved_as_a_report(comparison, runs, qtbot, tmp_path):
     path = tmp_path / "comparison.html"
     qtbot.mouseClick(comparison.report, Qt.MouseButton.LeftButton)
     dialog = comparison.window().findChild(QFileDialog)
@@ -221,13 +221,13 @@ def test_the_comparison_is_saved_as_a_report(comparison, four, qtbot, tmp_path):
     dialog.close()
     assert not comparison.report.isEnabled()
     qtbot.waitUntil(lambda: not comparison.saving.is_busy, timeout=20_000)
-    page = path.read_text(encoding="utf-8")
-    assert "<h1>Comparison of 4 run" in page and "Learning rate" in page
-    assert page.count("<img") == len({"loss", "validation_accuracy"})
+    html = path.read_text(encoding="utf-8")
+    assert "<h1>Comparison of 4 run" in html and "Learning rate" in html
+    assert html.count("<img") == len({"loss", "validation_accuracy"})
 
 
-def test_the_same_report_is_made_without_a_window(four, tmp_path, capsys):
-    folders = [str(row.folder) for row in four]
+def test_the_same_report_is_created_without_a_window(runs, tmp_path, capsys):
+    folders = [str(row.folder) for row in runs]
     out = tmp_path / "comparison.pdf"
     assert app.__main__.main(["report", *folders, "--out", str(out)]) == 0
     assert "Saved as" in capsys.readouterr().out

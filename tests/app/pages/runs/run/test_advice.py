@@ -18,7 +18,7 @@ from tests.app.pages.runs.pages import open_run
 from tests.engine.runs import fake_worker
 
 
-def run_that_learned_nothing(
+def make_baseline_run(
     studio: Studio, folder: Path, data: StoredData | None = None
 ) -> tuple[str, JobSpec]:
     job = fake_worker.job("still").model_copy(
@@ -44,14 +44,14 @@ def tab_extent(view: RunView) -> tuple[int, int]:
     return view.tabs.y(), view.tabs.height()
 
 
-def test_a_run_that_learned_nothing_gets_a_line_of_advice(page, studio, make_run, qtbot):
-    shown = page()
-    well = open_run(shown, make_run("well"), qtbot)
+def test_a_run_at_the_baseline_gets_advice(make_page, studio, make_run, qtbot):
+    page = make_page()
+    good = open_run(page, make_run("well"), qtbot)
     qtbot.wait(0)
-    assert well.advice.isHidden()
-    top, height = tab_extent(well)
-    run_id, job = run_that_learned_nothing(studio, studio.home.runs / "still")
-    view = open_run(shown, run_id, qtbot)
+    assert good.advice.isHidden()
+    top, height = tab_extent(good)
+    run_id, job = make_baseline_run(studio, studio.home.runs / "still")
+    view = open_run(page, run_id, qtbot)
     line = view.advice
     qtbot.waitUntil(lambda: not line.isHidden())
     qtbot.waitUntil(lambda: tab_extent(view)[0] > top)
@@ -65,8 +65,8 @@ def test_a_run_that_learned_nothing_gets_a_line_of_advice(page, studio, make_run
     assert page_name == "train"
     rate = request["job"].training.learning_rate
     assert rate > 5e-5
-    changed = job.training.model_copy(update={"learning_rate": rate})
-    assert request["job"] == job.model_copy(update={"training": changed})
+    training = job.training.model_copy(update={"learning_rate": rate})
+    assert request["job"] == job.model_copy(update={"training": training})
 
     assert line.next.text() == "1 of 2"
     qtbot.mouseClick(line.next, Qt.MouseButton.LeftButton)
@@ -76,7 +76,7 @@ def test_a_run_that_learned_nothing_gets_a_line_of_advice(page, studio, make_run
     assert line.text.full_text().startswith("No better")
 
 
-def test_rows_of_absent_labels_are_moved_to_validation(page, studio, qtbot, tmp_path):
+def test_rows_of_absent_labels_are_moved_to_validation(make_page, studio, qtbot, tmp_path):
     rows = [f"film {n},{'mixed' if n % 9 else 'positive'},train" for n in range(40)]
     rows += [f"play {n},positive,validation" for n in range(5)]
     file, folder = tmp_path / "films.csv", studio.home.datasets / "films" / "1"
@@ -84,8 +84,8 @@ def test_rows_of_absent_labels_are_moved_to_validation(page, studio, qtbot, tmp_
     mapping, split = Mapping(text="text", label="label"), Split(column="part")
     import_dataset("films", {"all": file}, Reading(format="csv"), mapping, split, folder)
     data = StoredData(folder=folder)
-    run_id, job = run_that_learned_nothing(studio, studio.home.runs / "still", data)
-    line = open_run(page(), run_id, qtbot).advice
+    run_id, job = make_baseline_run(studio, studio.home.runs / "still", data)
+    line = open_run(make_page(), run_id, qtbot).advice
     qtbot.waitUntil(lambda: not line.isHidden())
     qtbot.mouseClick(line.next, Qt.MouseButton.LeftButton)
     assert "The validation set has no row with “mixed”." in line.text.full_text()

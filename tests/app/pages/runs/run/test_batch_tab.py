@@ -17,7 +17,7 @@ PIECES = (
     *("[CLS]", "the", "[MASK]", "##s", "were", "lovely", "zebra", "[SEP]"),
     *("a", "happy", "end", "[SEP]", "[PAD]", "[PAD]"),
 )
-ASKED = (
+TARGETS = (
     Target(position=2, expected="film", shown_as="mask"),
     Target(position=6, expected="acting", shown_as="random"),
     Target(position=9, expected="happy", shown_as="kept"),
@@ -29,7 +29,7 @@ def row(number: int = 0) -> BatchRow:
     ids = tuple(range(number, number + len(PIECES)))
     expected = "the second span follows" if number % 2 else "the second span is from elsewhere"
     return BatchRow(
-        tokens=PIECES, ids=ids, segments=segments, length=12, targets=ASKED, expected=expected
+        tokens=PIECES, ids=ids, segments=segments, length=12, targets=TARGETS, expected=expected
     )
 
 
@@ -89,12 +89,12 @@ def test_nothing_is_asked_until_visible_and_then_the_current_step(tab, explorer,
     explorer.answer()
     assert tab.stack.currentIndex() == 0 and tab.step.value() == 7
     assert tab.total.text() == "of 20" and tab.page.text() == "Inputs 1–4 of 10"
-    for words in (
+    for text in (
         "masked: 10",
         "replaced by a random token: 10",
         "120 tokens, plus 20 padding tokens that are skipped",
     ):
-        assert words in tab.legend.text()
+        assert text in tab.legend.text()
 
 
 def test_inputs_are_browsed_and_a_chosen_step_stays(tab, explorer, qtbot):
@@ -131,7 +131,7 @@ def test_a_followed_run_is_asked_again_after_more_steps(tab, explorer, run, qtbo
     run.row = replace(run.row, step=11)
     run.changed.emit()
     qtbot.wait(40)
-    assert len(explorer.asked) == 2, "nobody looks"
+    assert len(explorer.asked) == 2, "the tab is hidden"
     show(tab, qtbot)
     qtbot.waitUntil(lambda: len(explorer.asked) == 3)
 

@@ -11,33 +11,33 @@ from engine.record.metrics import add_metrics
 from tests.app.pages.runs.pages import PATIENCE, open_run
 
 
-def test_a_nan_loss_is_a_gap_with_a_mark(page, make_run, qtbot):
+def test_a_nan_loss_is_a_gap_with_a_mark(make_page, make_run, qtbot):
     run_id = make_run("nan", upto=10, outcome="failed", problem="NaN.", not_finite=[4, 5])
-    view = open_run(page(), run_id, qtbot)
+    view = open_run(make_page(), run_id, qtbot)
     values = view.charts.loss.series("training").values.tolist()
     assert [n + 1 for n, value in enumerate(values) if math.isnan(value)] == [4, 5]
     assert view.charts.not_finite.text() == "The loss was not a number (NaN) at step 4, 5."
     assert [marker.x for marker in view.charts.loss.markers] == [4, 5]
 
 
-def test_no_curve_is_clipped_in_a_short_window(page, make_run, qtbot):
+def test_no_curve_is_clipped_in_a_short_window(make_page, make_run, qtbot):
     """Advice, alerts and machine load above them take their space."""
-    shown = page()
-    view = open_run(shown, make_run("live", upto=10, outcome=None), qtbot)
+    page = make_page()
+    view = open_run(page, make_run("live", upto=10, outcome=None), qtbot)
     view.tabs.setCurrentWidget(view.charts)
-    shown.resize(1000, 420)
+    page.resize(1000, 420)
     for curve in view.charts.curves():
         qtbot.waitUntil(lambda c=curve: c.height() >= c.minimumHeight() > 100)
         card = curve.parentWidget()
         assert card is not None and card.rect().contains(curve.geometry())
-    shown.resize(1000, 1200)
+    page.resize(1000, 1200)
     (area,) = view.charts.findChildren(QScrollArea)
     qtbot.waitUntil(lambda: area.verticalScrollBar().maximum() == 0)
 
 
-def test_new_points_are_drawn_as_they_arrive(page, studio, make_run, qtbot):
+def test_new_points_are_drawn_as_they_arrive(make_page, studio, make_run, qtbot):
     run_id = make_run("live", upto=4, outcome=None)
-    view = open_run(page(), run_id, qtbot)
+    view = open_run(make_page(), run_id, qtbot)
     studio.dispatcher.measured.emit(
         run_id,
         [
@@ -57,56 +57,56 @@ def test_new_points_are_drawn_as_they_arrive(page, studio, make_run, qtbot):
         charts.loss.step_hovered.emit(3.0)  # one crosshair for all charts, with points or without
 
 
-def test_fifty_thousand_points_do_not_block_the_window(page, studio, make_run, qtbot):
+def test_fifty_thousand_points_do_not_block_the_window(make_page, studio, make_run, qtbot):
     run_id = make_run("long", upto=1)
     steps = range(1, 50_001)
     with studio.record.session() as session:
         for name in ("loss", "gradient_norm", "tokens_per_second"):
             add_metrics(session, run_id, [measured(name, s, 1 + math.sin(s)) for s in steps])
-    shown = page()
-    shown.arrive(run_id)  # the watchdog looks on
-    view = shown.run
+    page = make_page()
+    page.arrive(run_id)  # under the watchdog
+    view = page.run
     qtbot.waitUntil(lambda: "training" in view.charts.loss.names(), timeout=PATIENCE)
     qtbot.waitUntil(lambda: not view.charts.is_filling(), timeout=PATIENCE)
     assert len(view.charts.loss.series("training")) == 50_000
 
 
-def test_a_curve_is_saved_and_its_options_apply_to_other_runs(page, make_run, qtbot):
+def test_a_curve_is_saved_and_its_options_apply_to_other_runs(make_page, make_run, qtbot):
     first, second = make_run("one"), make_run("two")
-    shown = page()
-    view = open_run(shown, first, qtbot)
+    page = make_page()
+    view = open_run(page, first, qtbot)
     assert view.charts.options.isHidden()
     qtbot.mouseClick(view.charts.open_options, Qt.MouseButton.LeftButton)
     qtbot.mouseClick(view.charts.options.smoothing.group.button(3), Qt.MouseButton.LeftButton)
     qtbot.mouseClick(view.charts.options.log, Qt.MouseButton.LeftButton)
-    again = open_run(shown, second, qtbot)
-    assert again.charts.options.smoothing.choice() == 3 and again.charts.options.log.isChecked()
-    qtbot.waitUntil(lambda: not again.charts.is_filling())
-    for curve in (again.charts.loss, again.charts.validation, again.charts.speed):
+    other = open_run(page, second, qtbot)
+    assert other.charts.options.smoothing.choice() == 3 and other.charts.options.log.isChecked()
+    qtbot.waitUntil(lambda: not other.charts.is_filling())
+    for curve in (other.charts.loss, other.charts.validation, other.charts.speed):
         drawing = curve.figure()
         assert drawing is not None and drawing.table is not None
         assert b"<svg" in figure.svg(drawing) and len(drawing.table().rows) > 3
         assert curve.figure_button is not None
-    assert again.charts.rate.figure() is None  # nothing was measured
+    assert other.charts.rate.figure() is None  # nothing was measured
 
 
-def test_empty_charts_say_why(page, make_run, qtbot):
-    shown = page()
+def test_empty_charts_show_the_reason(make_page, make_run, qtbot):
+    page = make_page()
     for name, upto, outcome, training, validation in (
         ("none", 0, "failed", "The run ended before its first step.", "before its first step"),
         ("some", 2, "stopped", "", "or it ended before the first evaluation"),
     ):
-        charts = open_run(shown, make_run(name, upto=upto, outcome=outcome), qtbot).charts
+        charts = open_run(page, make_run(name, upto=upto, outcome=outcome), qtbot).charts
         assert validation in charts.validation.empty.text()
         assert charts.rate.empty.text() == (training or "This run did not record it.")
         qtbot.waitUntil(lambda: charts.loss.empty.isHidden() == bool(upto))  # noqa: B023
 
 
-def test_alerts_are_marked_and_listed(page, make_run, studio, qtbot):
+def test_alerts_are_marked_and_listed(make_page, make_run, studio, qtbot):
     run_id = make_run("spiky", steps=80, upto=80)
     with studio.record.session() as session:
         add_metrics(session, run_id, [measured("loss", 60, 9.0), measured("loss", 70, 0.9)])
-    view = open_run(page(), run_id, qtbot)
+    view = open_run(make_page(), run_id, qtbot)
     qtbot.waitUntil(lambda: bool(view.charts.loss.markers), timeout=PATIENCE)
     assert view.charts.loss.markers[0].x == 60 and view.charts.loss.markers[0].tooltip
     assert view.charts.alerts.text().startswith("Loss spike at step 60")

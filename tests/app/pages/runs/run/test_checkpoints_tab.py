@@ -14,9 +14,9 @@ from tests.app.asking import question
 from tests.app.pages.runs.pages import open_run
 
 
-def test_checkpoints_can_be_explored_and_trained_further(page, studio, make_run, qtbot):
-    shown = page()
-    view = open_run(shown, make_run("one"), qtbot)
+def test_checkpoints_can_be_explored_and_trained_further(make_page, studio, make_run, qtbot):
+    page = make_page()
+    view = open_run(page, make_run("one"), qtbot)
     tab = view.checkpoints
     qtbot.waitUntil(lambda: tab.model.rowCount() == 4)
     marks = [tab.model.index(row, REASON).data() for row in range(4)]
@@ -31,24 +31,24 @@ def test_checkpoints_can_be_explored_and_trained_further(page, studio, make_run,
     assert tab.total.text().startswith("4 checkpoint(s), ")
     assert tab.total.text().endswith("in total. The best checkpoint and the latest 2 are kept.")
     chosen = tab.chosen()
-    assert chosen is not None and chosen.step == 5  # the best one to begin with
+    assert chosen is not None and chosen.step == 5  # initially the best one
     with qtbot.waitSignal(studio.go) as signal:
         qtbot.mouseClick(tab.fine_tune, Qt.MouseButton.LeftButton)
     assert signal.args == ["train", {"model": chosen.folder}]
-    without = open_run(shown, make_run("two", upto=2, outcome="stopped"), qtbot)
-    assert not without.checkpoints.hint.isHidden() and not without.checkpoints.fine_tune.isEnabled()
+    other = open_run(page, make_run("two", upto=2, outcome="stopped"), qtbot)
+    assert not other.checkpoints.hint.isHidden() and not other.checkpoints.fine_tune.isEnabled()
 
 
-def test_a_checkpoint_is_trashed(page, studio, make_run, qtbot, monkeypatch, tmp_path):
+def test_a_checkpoint_is_trashed(make_page, studio, make_run, qtbot, monkeypatch, tmp_path):
     monkeypatch.setattr("app.trash.move_to_trash", lambda folder: folder.rename(tmp_path / "gone"))
-    offered: list[Callable[[], None]] = []
-    monkeypatch.setattr(studio.notices, "info", lambda text, action, act: offered.append(act))
-    view = open_run(page(), make_run("one", upto=18, outcome="stopped"), qtbot)
+    undos: list[Callable[[], None]] = []
+    monkeypatch.setattr(studio.notices, "info", lambda text, action, act: undos.append(act))
+    view = open_run(make_page(), make_run("one", upto=18, outcome="stopped"), qtbot)
     tab = view.checkpoints
     qtbot.waitUntil(lambda: tab.model.rowCount() == 3)
     qtbot.mouseClick(tab.delete, Qt.MouseButton.LeftButton)  # the best one, of step 5
     qtbot.waitUntil(lambda: [s.step for s in tab.model.rows] == [15, 10])
-    offered.pop()()
+    undos.pop()()
     qtbot.waitUntil(lambda: [(s.step, s.best) for s in tab.model.rows] == [
         (15, False), (10, False), (5, True)
     ])  # fmt: skip
@@ -63,13 +63,13 @@ def test_a_checkpoint_is_trashed(page, studio, make_run, qtbot, monkeypatch, tmp
     qtbot.waitUntil(lambda: view.header.resume.text() == "&Resume from step 10")
 
 
-def test_a_branch_has_the_changed_settings(page, studio, make_run, qtbot, monkeypatch):
+def test_a_branch_has_the_changed_settings(make_page, studio, make_run, qtbot, monkeypatch):
     run_id = make_run("one")
-    view = open_run(page(), run_id, qtbot)
+    view = open_run(make_page(), run_id, qtbot)
     tab = view.checkpoints
     qtbot.waitUntil(lambda: tab.model.rowCount() == 4)
-    wished: list[Any] = []
-    monkeypatch.setattr(studio.dispatcher, "branch", lambda *wish: wished.append(wish[:3]))
+    calls: list[Any] = []
+    monkeypatch.setattr(studio.dispatcher, "branch", lambda *args: calls.append(args[:3]))
     qtbot.mouseClick(tab.branch, Qt.MouseButton.LeftButton)
     dialog = question(qtbot)
     form = dialog.findChild(SpecForm)
@@ -82,12 +82,12 @@ def test_a_branch_has_the_changed_settings(page, studio, make_run, qtbot, monkey
     rate.show()
     rate.setFocus()
     qtbot.keyClick(rate, Qt.Key.Key_F1)
-    helped = dialog.findChild(HelpWindow)
-    assert helped.view.shown() == "setting-TrainingSpec.learning_rate"
-    helped.close()
+    help_window = dialog.findChild(HelpWindow)
+    assert help_window.view.shown() == "setting-TrainingSpec.learning_rate"
+    help_window.close()
     dialog.buttons["branch"].click()
-    qtbot.waitUntil(lambda: bool(wished))
-    name, step, job = wished[0]
+    qtbot.waitUntil(lambda: bool(calls))
+    name, step, job = calls[0]
     before = view.state.row.job
     assert (name, step, job.name) == (run_id, 5, "one, from step 5")
     assert [change.path for change in changes(before, job)] == ["training.learning_rate"]

@@ -1,23 +1,23 @@
 """Details and notes of a run."""
 
-from tests.app.pages.runs.pages import HOSTILE, names, open_run, row_of
+from tests.app.pages.runs.pages import HOSTILE, names, open_run, read_run
 
 
-def test_notes_are_saved_and_searched(page, studio, make_run, qtbot):
+def test_notes_are_saved_and_searched(make_page, studio, make_run, qtbot):
     run_id = make_run("one")
-    shown = page()
-    view = open_run(shown, run_id, qtbot)
+    page = make_page()
+    view = open_run(page, run_id, qtbot)
     view.details.notes.setPlainText(f"remember {HOSTILE}")
-    shown.show_all()
-    qtbot.waitUntil(lambda: row_of(studio, run_id).notes == f"remember {HOSTILE}")
-    qtbot.waitUntil(lambda: bool(shown.state.rows[run_id].notes))
-    qtbot.keyClicks(shown.list.search, "remember")
-    assert names(shown) == ["one"]
-    assert open_run(shown, run_id, qtbot).details.notes.toPlainText() == f"remember {HOSTILE}"
+    page.show_all()
+    qtbot.waitUntil(lambda: read_run(studio, run_id).notes == f"remember {HOSTILE}")
+    qtbot.waitUntil(lambda: bool(page.state.rows[run_id].notes))
+    qtbot.keyClicks(page.list.search, "remember")
+    assert names(page) == ["one"]
+    assert open_run(page, run_id, qtbot).details.notes.toPlainText() == f"remember {HOSTILE}"
 
 
-def test_the_log_is_complete_and_scrolls_only_at_its_end(page, make_run, qtbot, studio):
-    view = open_run(page(), make_run("one"), qtbot)
+def test_the_log_is_complete_and_followed_only_at_its_end(make_page, make_run, qtbot, studio):
+    view = open_run(make_page(), make_run("one"), qtbot)
     qtbot.waitUntil(lambda: "2 texts were truncated" in view.state.log)
     view.tabs.setCurrentWidget(view.log)
     assert view.log.widget.text.toPlainText() == view.state.log

@@ -1,4 +1,4 @@
-"""The head of a run's page: state and buttons."""
+"""The header of a run's page: state and buttons."""
 
 from pathlib import Path
 
@@ -12,10 +12,10 @@ from tests.app.pages.runs.pages import change_run, open_run
 from tests.engine.runs import fake_worker
 
 
-def test_a_finished_run_shows_curves_and_a_branch_its_parent(page, studio, make_run, qtbot):
+def test_a_finished_run_shows_curves_and_a_branch_its_parent(make_page, studio, make_run, qtbot):
     run_id = make_run("done")
-    shown = page()
-    view = open_run(shown, run_id, qtbot)
+    page = make_page()
+    view = open_run(page, run_id, qtbot)
     assert view.header.name.full_text() == "done"
     assert "Step 20 of 20" in view.header.pace.full_text()
     assert "Best validation accuracy 95.0 % (step 20)" in view.header.pace.full_text()
@@ -34,35 +34,35 @@ def test_a_finished_run_shows_curves_and_a_branch_its_parent(page, studio, make_
     plain, branch = make_run("plain"), make_run("other")
     branched = Branched(run="plain", folder=Path("plain"), step=5, changes=("Seed 2 not 1",))
     change_run(studio, branch, remarks=["One text was cut.", branched.sentence()])
-    view = open_run(shown, branch, qtbot)
+    view = open_run(page, branch, qtbot)
     qtbot.waitUntil(lambda: not view.header.branched.isHidden())
     assert view.header.branched.text() == "Branched from “plain” at step 5; Seed 2 not 1."
-    assert open_run(shown, plain, qtbot).header.branched.isHidden()
+    assert open_run(page, plain, qtbot).header.branched.isHidden()
 
 
-def test_a_silent_worker_may_be_force_stopped(page, studio, make_run, qtbot, monkeypatch):
+def test_a_silent_worker_may_be_force_stopped(make_page, studio, make_run, qtbot, monkeypatch):
     run_id = make_run("hung", upto=4, outcome=None)
     change_run(studio, run_id, state="stopping")
-    view = open_run(page(), run_id, qtbot)
+    view = open_run(make_page(), run_id, qtbot)
     assert view.header.force_stop.isHidden() and not view.header.stop.isEnabled()
     monkeypatch.setattr("app.pages.runs.run.state.SILENCE_MS", 0)
     qtbot.waitUntil(lambda: not view.header.force_stop.isHidden())
     assert "No response from the training process for" in view.header.pace.full_text()
-    wished: list[str] = []
-    monkeypatch.setattr(studio.dispatcher, "force_stop", wished.append)
+    calls: list[str] = []
+    monkeypatch.setattr(studio.dispatcher, "force_stop", calls.append)
     qtbot.mouseClick(view.header.force_stop, Qt.MouseButton.LeftButton)
-    assert wished == [run_id]
+    assert calls == [run_id]
 
 
-def test_header_table_and_status_agree_on_a_run(page, studio, make_run, qtbot):
+def test_header_table_and_status_agree_on_a_run(make_page, studio, make_run, qtbot):
     run_id = make_run("live", steps=200, upto=20, outcome=None)
     working = {"state": "running", "stage": "Evaluating", "stage_done": 13, "stage_total": 14}
     change_run(studio, run_id, **working)
-    shown = page()
-    view = open_run(shown, run_id, qtbot)
+    page = make_page()
+    view = open_run(page, run_id, qtbot)
     assert "Evaluating: 13 of 14 · Step 20 of 200" in view.header.pace.full_text()
     assert "About 3 min left" in view.header.pace.full_text()  # at one step a second
-    row = shown.state.rows[run_id]
+    row = page.state.rows[run_id]
     assert COLUMNS[Column.TIME].text(row) == "3 min left"
     change_run(studio, run_id, state="paused", stage="")
     studio.dispatcher.run_changed.emit(run_id)
@@ -70,27 +70,27 @@ def test_header_table_and_status_agree_on_a_run(page, studio, make_run, qtbot):
     assert "left" not in view.header.pace.full_text()
 
 
-def test_a_run_is_prepared_with_a_newer_version_of_its_data(page, studio, make_run, qtbot):
+def test_a_run_is_prepared_with_a_newer_version_of_its_data(make_page, studio, make_run, qtbot):
     films = studio.home.datasets / "films"
     (films / "1").mkdir(parents=True)
     job = fake_worker.job("first").model_copy(update={"data": StoredData(folder=films / "1")})
-    shown = page()
-    view = open_run(shown, make_run("first", job=job), qtbot)
+    page = make_page()
+    view = open_run(page, make_run("first", job=job), qtbot)
     assert view.header.newer.isHidden()
     (films / "3").mkdir()
-    again = open_run(shown, make_run("second", job=job), qtbot)
-    assert again.header.newer.isVisible()
-    assert again.header.newer.accessibleName() == "Train again on version 3…"
+    other = open_run(page, make_run("second", job=job), qtbot)
+    assert other.header.newer.isVisible()
+    assert other.header.newer.accessibleName() == "Train again on version 3…"
     with qtbot.waitSignal(studio.go) as signal:
-        qtbot.mouseClick(again.header.newer, Qt.MouseButton.LeftButton)
+        qtbot.mouseClick(other.header.newer, Qt.MouseButton.LeftButton)
     key, argument = signal.args
     assert key == "train" and argument["job"].data == StoredData(folder=films / "3")
     assert argument["job"].training == job.training
 
 
-def test_a_failed_run_shows_why_and_resumes(page, studio, make_run, qtbot, monkeypatch):
+def test_a_failed_run_shows_its_error_and_resumes(make_page, studio, make_run, qtbot, monkeypatch):
     run_id = make_run("broken", upto=7, outcome="failed", problem="Memory ran out.")
-    view = open_run(page(), run_id, qtbot)
+    view = open_run(make_page(), run_id, qtbot)
     banner = view.banner
     assert not banner.isHidden()
     assert banner.problem.text() == "Memory ran out."
@@ -103,19 +103,19 @@ def test_a_failed_run_shows_why_and_resumes(page, studio, make_run, qtbot, monke
     copied = QGuiApplication.clipboard().text()
     assert copied.startswith("Memory ran out.\nUse a smaller batch size.")
     assert banner.resume.text() == "&Resume from step 5"
-    wished: list[str] = []
-    monkeypatch.setattr(studio.dispatcher, "resume", wished.append)
+    calls: list[str] = []
+    monkeypatch.setattr(studio.dispatcher, "resume", calls.append)
     qtbot.mouseClick(banner.resume, Qt.MouseButton.LeftButton)
-    assert wished == [run_id]
+    assert calls == [run_id]
 
 
-def test_a_run_that_waits_for_space_resumes(page, studio, make_run, qtbot, monkeypatch):
+def test_a_run_that_waits_for_space_resumes(make_page, studio, make_run, qtbot, monkeypatch):
     run_id = make_run("full", upto=7, outcome=None)
     monkeypatch.setattr("app.pages.runs.run.state.SILENCE_MS", 0)
     full = {"state": "paused", "problem": "The disk is full.", "advice": "Free 3 MB."}
     change_run(studio, run_id, **full)
-    view = open_run(page(), run_id, qtbot)
+    view = open_run(make_page(), run_id, qtbot)
     assert not view.banner.isHidden() and view.banner.resume.isHidden()
     assert view.banner.problem.text() == "The disk is full."
     assert view.header.stop.isEnabled() and not view.header.stop.isHidden()
-    assert view.header.force_stop.isHidden()  # it is silent for a reason
+    assert view.header.force_stop.isHidden()  # its silence is expected

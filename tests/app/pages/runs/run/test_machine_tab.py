@@ -29,16 +29,16 @@ def sample(step: int, busy: float, gpus: tuple[GpuLoad, ...] = ()) -> MachineSam
     )
 
 
-def test_the_curves_grow_while_the_run_trains(page, studio, make_run, qtbot):
+def test_the_curves_grow_while_the_run_trains(make_page, studio, make_run, qtbot):
     run_id = make_run("live", upto=4, outcome=None)
     folder = RunFolder(studio.home.runs / run_id)
     append_sample(folder, sample(1, 0.2))
-    view = open_run(page(), run_id, qtbot)
+    view = open_run(make_page(), run_id, qtbot)
     view.tabs.setCurrentWidget(view.machine)
     tab = view.machine.widget
     qtbot.waitUntil(lambda: tab.busy.names() == ["machine", "this run"])
     assert tab.memory.series("this run").values.tolist() == [1.0], "in GB"
-    assert not tab.temperature.isVisible() and not tab.power.isVisible(), "nothing tells them"
+    assert not tab.temperature.isVisible() and not tab.power.isVisible(), "nothing measures them"
     append_sample(folder, sample(3, 0.6, GPUS))
     tab.poll()
     qtbot.waitUntil(lambda: len(tab.busy.series("machine")) == 2)
@@ -48,11 +48,11 @@ def test_the_curves_grow_while_the_run_trains(page, studio, make_run, qtbot):
     assert tab.busy.series("GPU 1 (1)").values.tolist() == [75.0]
     qtbot.waitUntil(lambda: tab.temperature.isVisible() and tab.power.isVisible())
     figure = tab.power.figure()
-    assert figure is not None, "a picture, and its numbers"
+    assert figure is not None
 
 
-def test_a_run_that_has_ended_shows_no_load_and_a_note(page, make_run, qtbot):
-    view = open_run(page(), make_run("older"), qtbot)
+def test_a_run_that_has_ended_shows_no_load_and_a_note(make_page, make_run, qtbot):
+    view = open_run(make_page(), make_run("older"), qtbot)
     view.tabs.setCurrentWidget(view.machine)
     assert view.machine.widget.busy.empty.text() == "No values were recorded for this run."
     assert not view.machine.widget._timer.isActive()
@@ -60,15 +60,15 @@ def test_a_run_that_has_ended_shows_no_load_and_a_note(page, make_run, qtbot):
     assert not line.note.isVisible() and not line._timer.isActive()
 
 
-def test_the_load_is_shown_while_the_run_trains_here(page, studio, make_run, qtbot):
+def test_the_load_is_shown_while_the_run_trains_here(make_page, studio, make_run, qtbot):
     run_id = make_run("live", upto=4, outcome=None)
     folder = RunFolder(studio.home.runs / run_id)
-    assert local_worker_pid(folder) == 0, "nobody holds its lock"
+    assert local_worker_pid(folder) == 0, "its lock is free"
     with folder.lock():
         folder.append(Started(pid=os.getpid(), host="another-machine"))
         assert local_worker_pid(folder) == 0
         folder.append(Started(pid=os.getpid(), host=socket.gethostname()))
-        view = open_run(page(), run_id, qtbot)
+        view = open_run(make_page(), run_id, qtbot)
         assert view.state.row is not None
         view.state.row = replace(view.state.row, state="running")
         view.state.changed.emit()

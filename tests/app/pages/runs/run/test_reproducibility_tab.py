@@ -12,7 +12,7 @@ from tests.app.pages.runs.pages import open_run
 from tests.engine.runs import fake_worker
 
 
-def test_reproducibility_is_shown_and_the_files_are_verified(page, studio, make_run, qtbot):
+def test_reproducibility_is_shown_and_the_files_are_verified(make_page, studio, make_run, qtbot):
     run_id = make_run("one", upto=10, outcome="stopped")
     folder = RunFolder(studio.home.runs / run_id)
     environment = {"cpu": "A fast one", "device": "cpu", "threads": "2", "torch": "2.13.0"}
@@ -23,7 +23,7 @@ def test_reproducibility_is_shown_and_the_files_are_verified(page, studio, make_
         update = {"step": first, "environment": environment, "differences": differing}
         folder.append(ready.model_copy(update=update))
         folder.append(Saved(step=last, folder="x", weights="ab" * 32, optimiser="cd" * 32))
-    view = open_run(page(), run_id, qtbot)
+    view = open_run(make_page(), run_id, qtbot)
     view.tabs.setCurrentWidget(view.reproducibility)
     tab = view.reproducibility.widget
     qtbot.waitUntil(lambda: bool(tab.verdict.text()))
@@ -45,7 +45,7 @@ def test_reproducibility_is_shown_and_the_files_are_verified(page, studio, make_
     assert "Attention of unpadded batches: variable-length kernels" in copied
 
 
-def test_a_run_is_repeated_and_compared_with_others_of_its_job(page, studio, make_run, qtbot):
+def test_a_run_is_repeated_and_compared_with_others_of_its_job(make_page, studio, make_run, qtbot):
     ids = [make_run(name, job=fake_worker.job(name)) for name in ("one", "same", "another", "bare")]
     ready = Prepared(steps=20, parameters=1, examples=1, device="cpu", threads=2)
     for run_id, weights, threads in zip(ids, ("ab", "ab", "cd"), ("2", "2", "4"), strict=False):
@@ -54,7 +54,7 @@ def test_a_run_is_repeated_and_compared_with_others_of_its_job(page, studio, mak
         folder.append(ready.model_copy(update={"environment": environment}))
         folder.append(Saved(step=10, folder="x", weights="ef" * 32, optimiser="cd" * 32))
         folder.append(Saved(step=20, folder="x", weights=weights * 32, optimiser="cd" * 32))
-    view = open_run(page(), ids[0], qtbot)
+    view = open_run(make_page(), ids[0], qtbot)
     view.tabs.setCurrentWidget(view.reproducibility)
     tab = view.reproducibility.widget
 
@@ -69,5 +69,5 @@ def test_a_run_is_repeated_and_compared_with_others_of_its_job(page, studio, mak
     ]
     qtbot.mouseClick(tab.again, Qt.MouseButton.LeftButton)
     (new,) = {folder.name for folder in studio.home.runs.iterdir()} - set(ids)
-    again = RunFolder(studio.home.runs / new).job()
-    assert again.name != "one" and not changes(fake_worker.job("one"), again)
+    repeated = RunFolder(studio.home.runs / new).job()
+    assert repeated.name != "one" and not changes(fake_worker.job("one"), repeated)

@@ -11,9 +11,9 @@ from tests.app.pages.runs.pages import open_run
 from tests.engine.results.rows import class_rows, new_info
 
 
-def write(folder: RunFolder, right: float, step: int, rows: int = 30) -> None:
+def write_predictions(folder: RunFolder, accuracy: float, step: int, rows: int = 30) -> None:
     """Write predictions of `rows` rows; the first are wrong, later ones are more confident."""
-    wrong = rows - int(rows * right)
+    wrong = rows - int(rows * accuracy)
     gold = ["good"] * rows
     labels = ["bad"] * wrong + ["good"] * (rows - wrong)
     predictions = class_rows(
@@ -36,21 +36,21 @@ def column(table: RowsTable, title: str) -> list[str]:
     return [row[column] for row in table.rows.rows]
 
 
-def run_that_trains(view: RunView) -> None:
+def set_running(view: RunView) -> None:
     view.state.row = replace(view.state.row, state="running")
     view.state.changed.emit()
 
 
-def test_rows_follow_the_best_evaluation(page, studio, make_run, qtbot):
+def test_rows_follow_the_best_evaluation(make_page, studio, make_run, qtbot):
     run_id = make_run("live", upto=4, outcome=None)
     folder = RunFolder(studio.home.runs / run_id)
-    view = open_run(page(), run_id, qtbot)
-    run_that_trains(view)
+    view = open_run(make_page(), run_id, qtbot)
+    set_running(view)
     view.tabs.setCurrentWidget(view.rows)
     tab = view.rows.widget
     assert tab.isVisible() and not tab.worst.isVisible()
     assert tab.note.text() == "The best and the worst rows are shown after the first evaluation."
-    write(folder, right=0.5, step=10)
+    write_predictions(folder, accuracy=0.5, step=10)
     tab.poll()
     qtbot.waitUntil(tab.worst.isVisible)
     assert tab.note.text().startswith("The best evaluation so far was at step 10, of 30 row")
@@ -58,20 +58,20 @@ def test_rows_follow_the_best_evaluation(page, studio, make_run, qtbot):
     assert column(tab.best, "text") == [f"text {n}" for n in range(29, 19, -1)]
     assert set(column(tab.worst, "Right")) == {"✗"} and set(column(tab.best, "Right")) == {"✓"}
     assert titles(tab.worst) == ["Right", "Gold", "Predicted", "Probability", "text", "Row"]
-    write(folder, right=1.0, step=20)
+    write_predictions(folder, accuracy=1.0, step=20)
     tab.poll()
     qtbot.waitUntil(lambda: "step 20" in tab.note.text())
     assert column(tab.worst, "text") == [f"text {n}" for n in range(10)], "least confident first"
     assert set(column(tab.worst, "Right")) == {"✓"}
 
 
-def test_the_results_replace_the_rows_when_the_run_has_ended(page, studio, make_run, qtbot):
+def test_the_results_replace_the_rows_when_the_run_has_ended(make_page, studio, make_run, qtbot):
     run_id = make_run("live")
-    write(RunFolder(studio.home.runs / run_id), right=0.5, step=10)
-    view = open_run(page(), run_id, qtbot)
+    write_predictions(RunFolder(studio.home.runs / run_id), accuracy=0.5, step=10)
+    view = open_run(make_page(), run_id, qtbot)
     index = view.tabs.indexOf(view.rows)
     assert not view.tabs.isTabVisible(index)
-    run_that_trains(view)
+    set_running(view)
     assert view.tabs.isTabVisible(index)
     view.tabs.setCurrentWidget(view.rows)
     view.state.row = replace(view.state.row, state="finished")
@@ -96,7 +96,7 @@ def test_columns_grow_with_their_content_unless_resized_by_the_user(qtbot):
     assert wide > narrow and table.columnWidth(2) == gold
     assert wide >= table.sizeHintForColumn(0)
     fill("7.200")
-    assert table.columnWidth(0) == wide, "it does not go to and fro"
+    assert table.columnWidth(0) == wide, "it does not shrink again"
     table.horizontalHeader().resizeSection(0, 45)
     fill("10.0123456")
     assert table.columnWidth(0) == 45 < wide

@@ -56,21 +56,21 @@ def test_the_spread_is_computed_over_finished_runs(studio, ids, make_run, qtbot)
     assert mean_and_deviation([rows[ids[2]]]) == ""
 
 
-def test_without_seeds_there_is_neither_column_nor_tab(page, studio, make_run, qtbot):
+def test_without_seeds_there_is_neither_column_nor_tab(make_page, studio, make_run, qtbot):
     run_id = make_run("alone")
-    shown = page()
-    table, column = shown.list.table, shown.list.model.column(Column.SEEDS)
+    page = make_page()
+    table, column = page.list.table, page.list.model.column(Column.SEEDS)
     assert table.isColumnHidden(column)
-    view = open_run(shown, run_id, qtbot)
+    view = open_run(page, run_id, qtbot)
     qtbot.waitUntil(lambda: not view.tabs.isTabVisible(view.tabs.indexOf(view.seeds)))
     make_run("films", job=jobs()[0])
-    shown.state.read()
+    page.state.read()
     qtbot.waitUntil(lambda: not table.isColumnHidden(column))
 
 
-def test_a_run_shows_its_siblings_and_leads_to_them(page, studio, ids, qtbot, screen):
-    shown = page()
-    view = open_run(shown, ids[0], qtbot)
+def test_a_run_shows_and_opens_its_siblings(make_page, studio, ids, qtbot, screen):
+    page = make_page()
+    view = open_run(page, ids[0], qtbot)
     qtbot.waitUntil(lambda: len(view.seeds.widget.model.rows) == 3)
     view.tabs.setCurrentWidget(view.seeds)
     model = view.seeds.widget.model
@@ -81,34 +81,34 @@ def test_a_run_shows_its_siblings_and_leads_to_them(page, studio, ids, qtbot, sc
         ["43", "finished", "95.0 % acc"],
         ["44", "stopped", "80.0 % acc"],
     ]
-    words = view.seeds.widget.summary.text()
-    assert "Validation accuracy: 87.5 % ± 10.6 %" in words and "2 finished runs, 3" in words
+    summary = view.seeds.widget.summary.text()
+    assert "Validation accuracy: 87.5 % ± 10.6 %" in summary and "2 finished runs, 3" in summary
     assert_accessible(view.seeds)
-    screen(shown, "seeds")
+    screen(page, "seeds")
     view.seeds.widget.table.activated.emit(model.index(1, 0))
-    assert shown.run is not None and shown.run.state.run_id == ids[1]
+    assert page.run is not None and page.run.state.run_id == ids[1]
 
 
-def test_the_folder_of_all_seeds_can_be_dropped(page, studio, tmp_path, qtbot, monkeypatch):
-    whole = tmp_path / "whole"
+def test_the_folder_of_all_seeds_can_be_dropped(make_page, studio, tmp_path, qtbot, monkeypatch):
+    folder = tmp_path / "whole"
     for job in jobs(2):
-        RunFolder.create(whole / f"seed-{job.training.seed}", job)
-    shown = page()
-    dropped: list[Path] = []
-    monkeypatch.setattr(studio.dispatcher, "adopt", dropped.append)
-    assert not shown.accept_drop([whole]) and not dropped
-    (whole / SUMMARY).write_text("{}")
-    assert shown.accept_drop([whole])
-    assert dropped == [whole / "seed-42", whole / "seed-43"]
+        RunFolder.create(folder / f"seed-{job.training.seed}", job)
+    page = make_page()
+    adopted: list[Path] = []
+    monkeypatch.setattr(studio.dispatcher, "adopt", adopted.append)
+    assert not page.accept_drop([folder]) and not adopted
+    (folder / SUMMARY).write_text("{}")
+    assert page.accept_drop([folder])
+    assert adopted == [folder / "seed-42", folder / "seed-43"]
 
 
-def test_the_layer_sweep_is_a_table_of_seven_rows(page, studio, make_run, qtbot, screen):
+def test_the_layer_sweep_is_a_table_of_seven_rows(make_page, studio, make_run, qtbot, screen):
     job = fake_worker.job("films")
     sweep = expand(job.model_copy(update={"features": Features(vectors="layer sweep")}))
     assert len(sweep) == 7
     ids = [make_run("films", upto=5 * (n % 3 + 1), job=spec) for n, spec in enumerate(sweep[:6])]
-    shown = page()
-    view = open_run(shown, ids[0], qtbot)
+    page = make_page()
+    view = open_run(page, ids[0], qtbot)
     qtbot.waitUntil(lambda: len(view.seeds.widget.model.rows) == 6)
     view.tabs.setCurrentWidget(view.seeds)
     assert view.tabs.tabText(view.tabs.indexOf(view.seeds)) == "Lay&er probing sweep"
@@ -121,10 +121,10 @@ def test_the_layer_sweep_is_a_table_of_seven_rows(page, studio, make_run, qtbot,
         "Layer probing sweep: 6 of 7 runs finished. Compared by validation accuracy."
     )
     assert_accessible(view.seeds)
-    screen(shown, "layer-sweep")
+    screen(page, "layer-sweep")
 
 
-def searched() -> tuple[JobSpec, ...]:
+def search_jobs() -> tuple[JobSpec, ...]:
     rates = SearchField(path="training.learning_rate", values=(1e-5, 3e-5))
     seeds = SearchField(path="training.seed", values=(1, 2))
     search = SearchSpec(fields=(rates, seeds))
@@ -133,12 +133,12 @@ def searched() -> tuple[JobSpec, ...]:
     )
 
 
-def test_a_search_shows_means_the_best_and_what_was_pruned(page, studio, make_run, qtbot):
+def test_a_search_shows_means_the_best_and_pruned_runs(make_page, studio, make_run, qtbot):
     ids = [make_run("films", upto=upto, job=job) for upto, job in
-           zip((5, 10, 20, 20), searched(), strict=True)]  # fmt: skip
-    pruned = make_run("alone", upto=5, outcome="stopped", job=searched()[0],
+           zip((5, 10, 20, 20), search_jobs(), strict=True)]  # fmt: skip
+    pruned = make_run("alone", upto=5, outcome="stopped", job=search_jobs()[0],
                       problem="Pruned at step 5: too poor.")  # fmt: skip
-    view = open_run(page(), ids[0], qtbot)
+    view = open_run(make_page(), ids[0], qtbot)
     qtbot.waitUntil(lambda: view.tabs.tabText(view.tabs.indexOf(view.seeds)) == "S&earch")
     view.tabs.setCurrentWidget(view.seeds)
     tab = view.seeds.widget
@@ -154,7 +154,7 @@ def test_a_search_shows_means_the_best_and_what_was_pruned(page, studio, make_ru
 
 def test_the_table_of_all_runs_marks_the_best_combination(studio, make_run, qtbot):
     ids = [make_run("films", upto=upto, job=job) for upto, job in
-           zip((5, 10, 20, 20), searched(), strict=True)]  # fmt: skip
+           zip((5, 10, 20, 20), search_jobs(), strict=True)]  # fmt: skip
     ids.append(make_run("alone"))
     table = RunsTable()
     rows = {row.id: row for row in read_rows(studio.record)}
@@ -175,8 +175,8 @@ def test_the_table_of_all_runs_marks_the_best_combination(studio, make_run, qtbo
 
 def test_the_importance_of_a_field_has_an_interval():
     importance = FieldImportance(path="training.learning_rate", share=0.8, low=0.5, high=0.95)
-    sure = ImportanceMeasured(fields=(importance,), trials=9, explained=0.7)
-    text = importance_text(sure, lambda path: "Learning rate")
+    measured = ImportanceMeasured(fields=(importance,), trials=9, explained=0.7)
+    text = importance_text(measured, lambda path: "Learning rate")
     assert "Learning rate 80 % (50 % to 95 %)" in text and "From 9 combinations" in text
-    nothing = sure.model_copy(update={"explained": 0.05})
-    assert importance_text(nothing, str).startswith("Not known yet")
+    unexplained = measured.model_copy(update={"explained": 0.05})
+    assert importance_text(unexplained, str).startswith("Not known yet")

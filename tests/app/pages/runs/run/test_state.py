@@ -77,8 +77,8 @@ def test_a_removed_run_is_announced(runs, studio, make_run, qtbot):
     run_id = make_run("mine")
     with qtbot.waitSignal(runs.listed):
         runs.read()
-    there = open_run(runs, studio, run_id, qtbot)
-    with qtbot.waitSignal(there.removed):
+    opened = open_run(runs, studio, run_id, qtbot)
+    with qtbot.waitSignal(opened.removed):
         studio.dispatcher.run_removed.emit(run_id)
     assert run_id not in runs.rows
 

@@ -6,16 +6,16 @@ from app.pages.runs.run.checkpoints_tab import CheckpointsTab
 from app.widgets.results.picture import ResultPicture
 from engine.runs.folder import RunFolder
 from tests.app.alt_keys import assert_distinct_keys
-from tests.app.pages.runs.pages import PATIENCE, open_run, row_of
+from tests.app.pages.runs.pages import PATIENCE, open_run, read_run
 from tests.engine.results.rows import class_rows
 from tests.engine.runs import fake_worker
 
 
-def test_a_run_is_followed_stopped_and_resumed(page, studio, workers, qtbot):
+def test_a_run_is_followed_stopped_and_resumed(make_page, studio, workers, qtbot):
     studio.dispatcher.begin()
-    shown = page()
+    page = make_page()
     run_id = studio.dispatcher.start(fake_worker.job("long"))
-    view = open_run(shown, run_id, qtbot)
+    view = open_run(page, run_id, qtbot)
 
     def state() -> str:
         return view.state.row.state if view.state.row is not None else ""
@@ -34,11 +34,11 @@ def test_a_run_is_followed_stopped_and_resumed(page, studio, workers, qtbot):
     assert not view.header.explore.isHidden() and view.header.explore.isEnabled()
 
 
-def test_a_run_that_dies_shows_why_and_the_end_of_its_log(page, studio, workers, qtbot):
+def test_a_killed_run_shows_its_problem_and_the_end_of_its_log(make_page, studio, workers, qtbot):
     studio.dispatcher.begin()
-    shown = page()
+    page = make_page()
     run_id = studio.dispatcher.start(fake_worker.job("long"))
-    view = open_run(shown, run_id, qtbot)
+    view = open_run(page, run_id, qtbot)
     folder = studio.home.runs / run_id
     checkpoint = folder / "checkpoints" / "step-00000002"
     qtbot.waitUntil(checkpoint.is_dir, timeout=PATIENCE)
@@ -49,14 +49,14 @@ def test_a_run_that_dies_shows_why_and_the_end_of_its_log(page, studio, workers,
     assert view.banner.resume.text() == "&Resume from step 2"
 
 
-def test_results_come_first_and_each_tab_has_its_alt_keys(page, make_run, studio, qtbot):
+def test_results_come_first_and_each_tab_has_its_alt_keys(make_page, make_run, studio, qtbot):
     run = make_run("Reviews")
     predictions = class_rows(["bad", "good"], ["bad", "bad"], text=["poor", "fine"])
-    predictions.write(RunFolder(row_of(studio, run).folder).results / "validation.parquet")
-    shown = page()
-    shown.open(run)
-    view = shown.run
-    assert not view.results.is_built, "both at once would block the GUI thread twice as long"
+    predictions.write(RunFolder(read_run(studio, run).folder).results / "validation.parquet")
+    page = make_page()
+    page.open(run)
+    view = page.run
+    assert not view.results.is_built, "building both would block the GUI thread twice as long"
     qtbot.waitUntil(lambda: view.results.is_built)
     assert view.tabs.currentWidget() is view.results
     qtbot.waitUntil(lambda: view.results.widget.rows.model.rowCount() == 2)
@@ -69,7 +69,7 @@ def test_results_come_first_and_each_tab_has_its_alt_keys(page, make_run, studio
             assert_distinct_keys(view, ResultPicture, CheckpointsTab)
 
 
-def test_a_run_that_has_not_finished_shows_its_curves_first(page, make_run, qtbot):
-    view = open_run(page(), make_run("Reviews", upto=3, outcome="failed"), qtbot)
+def test_an_unfinished_run_shows_its_curves_first(make_page, make_run, qtbot):
+    view = open_run(make_page(), make_run("Reviews", upto=3, outcome="failed"), qtbot)
     assert view.tabs.currentWidget() is view.charts
     assert not view.tabs.isTabVisible(view.tabs.indexOf(view.results))
