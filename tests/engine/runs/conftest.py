@@ -8,7 +8,7 @@ from tests.engine.training import small
 
 
 @pytest.fixture(scope="module")
-def calm(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
+def finished(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
     """A finished run of 30 steps with the checkpoints of steps 10 and 20."""
     folder = tmp_path_factory.mktemp("calm")
     run = small.new_run(

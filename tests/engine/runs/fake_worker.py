@@ -32,9 +32,9 @@ def job(name: str = "short", steps: int = 6, device: str = "cpu") -> JobSpec:
     )
 
 
-def prepared(steps: int, **more: object) -> Prepared:
-    usual = {"parameters": 1, "examples": 1, "device": "cpu", "threads": 1}
-    return Prepared.model_validate({"steps": steps} | usual | more)
+def prepared(steps: int, **fields: object) -> Prepared:
+    defaults = {"parameters": 1, "examples": 1, "device": "cpu", "threads": 1}
+    return Prepared.model_validate({"steps": steps} | defaults | fields)
 
 
 def command(folder: Path) -> list[str]:
@@ -44,14 +44,14 @@ def command(folder: Path) -> list[str]:
 
 def save(folder: RunFolder, step: int, best: bool = False) -> None:
     path = folder.checkpoint(step)
-    with atomic_folder(path) as inside:
-        (inside / "config.json").write_text("{}")
+    with atomic_folder(path) as temporary:
+        (temporary / "config.json").write_text("{}")
     folder.append(
         Saved(step=step, folder=path.relative_to(folder.path).as_posix(), best=best, bytes=2)
     )
 
 
-def tell_step(folder: RunFolder, step: int, factor: float = 1.0) -> None:
+def record_step(folder: RunFolder, step: int, factor: float = 1.0) -> None:
     folder.append(measured("loss", step, 1 / step))
     folder.append(measured("learning_rate", step, 1e-5))
     if step % 2 == 0:
@@ -65,18 +65,18 @@ def main(folder: RunFolder) -> int:
         return 3
     with folder.lock():
         saved = folder.checkpoint_folders()
-        first = checkpoint_step(saved[-1]) if saved else 0
-        folder.append(Started(pid=os.getpid(), step=first))
+        start = checkpoint_step(saved[-1]) if saved else 0
+        folder.append(Started(pid=os.getpid(), step=start))
         print("worker log of", job_spec.name, flush=True)
         folder.append(Progressed(stage="Tokens", done=1, total=2))
         folder.append(Noted(text="One text was cut."))
         steps, device = job_spec.training.steps, job_spec.hardware.device.replace("auto", "cpu")
         folder.append(prepared(steps, device=device, best_metric="validation_accuracy"))
-        for step in range(first + 1, steps + 1):
-            tell_step(folder, step, min(1.0, job_spec.training.learning_rate / 5e-5))
+        for step in range(start + 1, steps + 1):
+            record_step(folder, step, min(1.0, job_spec.training.learning_rate / 5e-5))
             if step % 2 == 0:
                 save(folder, step, best=True)
-            if job_spec.name.startswith("long") and step == first + 3:
+            if job_spec.name.startswith("long") and step == start + 3:
                 outcome = _wait(folder)
                 if outcome != "go on":
                     save(folder, step)

@@ -32,7 +32,7 @@ def job(kind: str = "text_classification", **training: Any) -> JobSpec:
     )
 
 
-def prepared(**more: Any) -> Prepared:
+def prepared(**fields: Any) -> Prepared:
     details = {
         "best_metric": "validation_accuracy",
         "majority": "positive",
@@ -43,7 +43,7 @@ def prepared(**more: Any) -> Prepared:
     return Prepared.model_validate(
         {"steps": STEPS, "parameters": 1, "examples": 200, "device": "cpu", "threads": 1}
         | details
-        | more
+        | fields
     )
 
 
@@ -60,27 +60,27 @@ LOSSES = by_epoch(0.6, 0.5, 0.45, 0.44)
 
 
 def measurements(
-    given: JobSpec | None = None,
+    spec: JobSpec | None = None,
     loss: Sequence[tuple[int, float]] = FALLING,
     losses: Sequence[tuple[int, float]] = LOSSES,
     scores: Sequence[tuple[int, float]] = GOOD,
     is_over: bool = True,
-    **of_prepared: Any,
+    **fields: Any,
 ) -> Measurements:
-    ready = prepared(**of_prepared)
+    ready = prepared(**fields)
     curves = {"loss": loss, "validation_loss": losses, ready.best_metric: scores}
-    return Measurements(given or job(), ready, curves, is_over)
+    return Measurements(spec or job(), ready, curves, is_over)
 
 
 MAJORITY = by_epoch(0.6, 0.6, 0.6, 0.605)
-STILL = line(0.69, 0.685)
+FLAT = line(0.69, 0.685)
 TURNING = [(s, 0.2 + abs(s - 50) / 100) for s in range(1, STEPS + 1)]
 RISING = by_epoch(0.5, 0.45, 0.6, 0.9)
 FALLEN = by_epoch(0.7, 0.8, 0.76, 0.7)
 SPANS = {"best_metric": "validation_f1", "majority": "O", "majority_score": 0.95}
 CASES: dict[str, tuple[Measurements, str, Mapping[str, Any]]] = {
     "rate too high": (
-        measurements(job(learning_rate=0.01), STILL, scores=MAJORITY),
+        measurements(job(learning_rate=0.01), FLAT, scores=MAJORITY),
         "Hardly anything is learned: the learning rate 0.01 is too high.",
         {"learning_rate": 5e-4},
     ),
@@ -118,7 +118,7 @@ def test_applicable_advice_is_given_with_a_run_to_try_it(name):
     (advice,) = advise(case)
     assert (advice.name, advice.problem, advice.change) == (name, problem, change)
     assert advice.advice.endswith(".")
-    assert bool(advice.change) != bool(advice.fix), "each has a run that tries it"
+    assert bool(advice.change) != bool(advice.fix), "a change or a fix"
     changed = advice.apply_to(case.job)
     assert changed.training == case.job.training.model_copy(update=dict(change))
 
@@ -144,7 +144,7 @@ NEVER_FOUND = by_epoch(0.0, 0.0, 0.02, 0.05)
 CHANGES: list[tuple[Measurements, Mapping[str, Any]]] = [
     (measurements(job(steps=STEPS), losses=RISING, scores=FALLEN), {"steps": 50}),
     (measurements(job(steps=STEPS), line(0.69, 0.68), scores=MAJORITY), {"steps": 2 * STEPS}),
-    (measurements(job(epochs=6000), line(0.69, 0.68), scores=MAJORITY), {}),  # no more may be set
+    (measurements(job(epochs=6000), line(0.69, 0.68), scores=MAJORITY), {}),  # already the maximum
     (measurements(job(learning_rate=6e-4), TURNING), {"learning_rate": 2e-4}),
     (measurements(TAGGING, scores=NEVER_FOUND, **SPANS), {"learning_rate": 5e-4}),
     (
@@ -160,20 +160,20 @@ def test_the_change_follows_from_settings_and_curves(case, change):
 
 
 def test_every_kind_of_advice_has_a_case():
-    cases = {ask: [name for name, (case, *_) in CASES.items() if ask(case)] for ask in RULES}
+    cases = {r: [name for name, (case, *_) in CASES.items() if r(case)] for r in RULES}
     assert all(cases.values()) and len(RULES) == len(CASES)
 
 
 def test_a_good_run_gets_no_advice():
     assert advise(measurements()) == []
-    assert advise(measurements(losses=RISING)) == [], "its score rises all the same"
+    assert advise(measurements(losses=RISING)) == [], "its score still rises"
     assert advise(measurements(scores=FALLEN)) == [], "its validation loss falls"
 
 
 def test_learning_is_not_judged_before_a_third_of_the_steps():
-    early = measurements(loss=STILL[:30], losses=LOSSES[:1], scores=MAJORITY[:1], is_over=False)
+    early = measurements(loss=FLAT[:30], losses=LOSSES[:1], scores=MAJORITY[:1], is_over=False)
     assert advise(early) == []
-    later = measurements(loss=STILL[:50], losses=LOSSES[:2], scores=MAJORITY[:2], is_over=False)
+    later = measurements(loss=FLAT[:50], losses=LOSSES[:2], scores=MAJORITY[:2], is_over=False)
     assert [advice.name for advice in advise(later)] == ["no better than always the same"]
 
 
@@ -182,11 +182,11 @@ def test_advice_is_given_once_during_training_and_completely_at_the_end():
     advisor, updates = Advisor(spec), list[tuple[int, list[Advice]]]()
     advisor.on_event(prepared())
     for step in range(1, STEPS + 1):
-        heard: list[Event] = [measured("loss", step, 0.69)]
+        events: list[Event] = [measured("loss", step, 0.69)]
         if step % 25 == 0:
-            heard += [measured("validation_accuracy", step, 0.6)]
-            heard += [measured("validation_loss", step, 0.69)]
-        for event in heard:
+            events += [measured("validation_accuracy", step, 0.6)]
+            events += [measured("validation_loss", step, 0.69)]
+        for event in events:
             if advice := advisor.on_event(event):
                 updates.append((step, advice))
     assert [(step, [advice.name for advice in advice]) for step, advice in updates] == [

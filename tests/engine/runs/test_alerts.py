@@ -14,7 +14,7 @@ def falling(seed: int = 1) -> np.ndarray:
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_a_noisy_training_is_no_alert(seed):
+def test_a_noisy_training_causes_no_alert(seed):
     noise = np.random.default_rng(seed).lognormal(0, 0.25, len(STEPS))
     assert spikes(STEPS, falling(seed)) == []
     assert explosions(STEPS, noise) == []

@@ -30,44 +30,44 @@ def run(tmp_path: Path) -> RunFolder:
     folder.results.mkdir()
     (folder.results / "validation.parquet").write_bytes(b"PAR1" * 9)
     for step in (0, 1):
-        taken = snapshot_folder(folder, step)
-        taken.mkdir(parents=True)
-        (taken / "model.safetensors").write_bytes(b"weights")
+        snapshot = snapshot_folder(folder, step)
+        snapshot.mkdir(parents=True)
+        (snapshot / "model.safetensors").write_bytes(b"weights")
     (folder.path / "link").symlink_to("/etc/passwd")
     return folder
 
 
 def files(folder: Path) -> dict[str, bytes]:
-    found = (f for f in folder.rglob("*") if f.is_file() and not f.is_symlink())
-    return {f.relative_to(folder).as_posix(): f.read_bytes() for f in found}
+    paths = (f for f in folder.rglob("*") if f.is_file() and not f.is_symlink())
+    return {f.relative_to(folder).as_posix(): f.read_bytes() for f in paths}
 
 
-@pytest.mark.parametrize("kept, steps", [("best", {4}), ("all", {2, 4, 6}), ("none", set())])
-def test_a_run_comes_out_as_it_went_in(run, tmp_path, kept, steps):
-    packed, into = tmp_path / "night.zip", tmp_path / "into"
-    told: list[tuple[int, int]] = []
-    pack([run], packed, kept, {"night": {"notes": "good"}}, lambda *n: told.append(n))  # type: ignore[arg-type]
-    assert is_bundle(packed) and told[-1][0] == told[-1][1] > 0
-    ((folder, said),) = unpack(packed, into).items()
-    assert said == {"notes": "good"} and folder.name == "night"
+@pytest.mark.parametrize("keep, steps", [("best", {4}), ("all", {2, 4, 6}), ("none", set())])
+def test_a_run_survives_a_round_trip(run, tmp_path, keep, steps):
+    bundle, into = tmp_path / "night.zip", tmp_path / "into"
+    progress: list[tuple[int, int]] = []
+    pack([run], bundle, keep, {"night": {"notes": "good"}}, lambda *n: progress.append(n))  # type: ignore[arg-type]
+    assert is_bundle(bundle) and progress[-1][0] == progress[-1][1] > 0
+    ((folder, metadata),) = unpack(bundle, into).items()
+    assert metadata == {"notes": "good"} and folder.name == "night"
     before, after = files(run.path), files(folder)
     assert after == {n: c for n, c in before.items() if n in after}
     assert {"spec.json", "events.jsonl", "results/validation.parquet"} <= set(after)
     saved = {int(n.split("/")[1].removeprefix("step-")) for n in after if n.startswith("check")}
     assert saved == steps and "link" not in after
-    assert sum(name.startswith("snapshots/") for name in after) == (2 if kept == "all" else 0)
-    again = tmp_path / "again.zip"
-    pack([run], again, kept, {"night": {"notes": "good"}})  # type: ignore[arg-type]
-    assert again.read_bytes() == packed.read_bytes()
+    assert sum(name.startswith("snapshots/") for name in after) == (2 if keep == "all" else 0)
+    repeated = tmp_path / "again.zip"
+    pack([run], repeated, keep, {"night": {"notes": "good"}})  # type: ignore[arg-type]
+    assert repeated.read_bytes() == bundle.read_bytes()
 
 
-def changed(packed: Path, change: Callable[[dict[str, bytes], dict[str, int]], None]) -> Path:
+def change_bundle(bundle: Path, change: Callable[[dict[str, bytes], dict[str, int]], None]) -> Path:
     """Copy a bundle with changed members."""
-    with zipfile.ZipFile(packed) as archive:
-        content = {one.filename: archive.read(one) for one in archive.infolist()}
+    with zipfile.ZipFile(bundle) as archive:
+        content = {info.filename: archive.read(info) for info in archive.infolist()}
     modes: dict[str, int] = {}
     change(content, modes)
-    hostile = packed.with_name("hostile.zip")
+    hostile = bundle.with_name("hostile.zip")
     with zipfile.ZipFile(hostile, "w") as archive:
         for name, bytes_ in content.items():
             member = zipfile.ZipInfo(name)
@@ -76,20 +76,20 @@ def changed(packed: Path, change: Callable[[dict[str, bytes], dict[str, int]], N
     return hostile
 
 
-def listing(content: dict[str, bytes], name: str, run: str = "night") -> None:
+def add_to_index(content: dict[str, bytes], name: str, run: str = "night") -> None:
     """Add a file or another run to the index."""
-    facts = json.loads(content[INDEX])
-    facts["runs"][0]["files"][name] = "0" * 64
-    facts["runs"][0]["id"] = run
-    content[INDEX] = json.dumps(facts).encode()
+    index = json.loads(content[INDEX])
+    index["runs"][0]["files"][name] = "0" * 64
+    index["runs"][0]["id"] = run
+    content[INDEX] = json.dumps(index).encode()
 
 
 HOSTILE: dict[str, tuple[Callable[[dict[str, bytes], dict[str, int]], None], str]] = {
-    "up": (lambda c, m: listing(c, "../../escaped"), "leads out"),
-    "absolute": (lambda c, m: listing(c, "/tmp/escaped"), "leads out"),
-    "windows": (lambda c, m: listing(c, "C:\\escaped"), "leads out"),
-    "run up": (lambda c, m: listing(c, "x", ".."), "cannot be a folder"),
-    "run deep": (lambda c, m: listing(c, "x", "a/b"), "cannot be a folder"),
+    "up": (lambda c, m: add_to_index(c, "../../escaped"), "leads out"),
+    "absolute": (lambda c, m: add_to_index(c, "/tmp/escaped"), "leads out"),
+    "windows": (lambda c, m: add_to_index(c, "C:\\escaped"), "leads out"),
+    "run up": (lambda c, m: add_to_index(c, "x", ".."), "cannot be a folder"),
+    "run deep": (lambda c, m: add_to_index(c, "x", "a/b"), "cannot be a folder"),
     "unlisted": (lambda c, m: c.update({"runs/night/more": b"x"}), "does not have"),
     "outside": (lambda c, m: c.update({"../escaped": b"x"}), "does not have"),
     "link": (lambda c, m: m.update({"runs/night/spec.json": stat.S_IFLNK | 0o777}), "a link"),
@@ -106,16 +106,16 @@ HOSTILE: dict[str, tuple[Callable[[dict[str, bytes], dict[str, int]], None], str
 @pytest.mark.parametrize("kind", HOSTILE)
 def test_hostile_bundles_are_refused_with_a_sentence(run, tmp_path, kind):
     pack([run], tmp_path / "night.zip")
-    change, said = HOSTILE[kind]
-    bad, into = changed(tmp_path / "night.zip", change), tmp_path / "deep" / "into"
+    change, message = HOSTILE[kind]
+    bad, into = change_bundle(tmp_path / "night.zip", change), tmp_path / "deep" / "into"
     before = {path for path in tmp_path.rglob("*") if not path.is_relative_to(tmp_path / "deep")}
-    with pytest.raises(StudioError, match=said):
+    with pytest.raises(StudioError, match=message):
         unpack(bad, into)
     after = {path for path in tmp_path.rglob("*") if not path.is_relative_to(tmp_path / "deep")}
     assert after == before
 
 
-def test_a_file_that_is_cut_or_no_zip_is_refused(run, tmp_path):
+def test_a_truncated_or_invalid_zip_is_refused(run, tmp_path):
     pack([run], tmp_path / "night.zip")
     content = (tmp_path / "night.zip").read_bytes()
     for number, part in enumerate((content[: len(content) // 2], b"", b"PK\3\4 nothing")):
@@ -126,7 +126,7 @@ def test_a_file_that_is_cut_or_no_zip_is_refused(run, tmp_path):
             unpack(bad, tmp_path / f"into{number}")
 
 
-def test_who_cancels_finds_nothing(run, tmp_path):
+def test_a_cancelled_pack_leaves_no_file(run, tmp_path):
     with pytest.raises(Cancelled):
         pack([run], tmp_path / "night.zip", cancelled=lambda: True)
     assert not list(tmp_path.glob("*.zip*")) and [p.name for p in tmp_path.iterdir()] == ["runs"]

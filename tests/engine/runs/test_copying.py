@@ -35,9 +35,9 @@ def test_copies_neither_overwrite_nor_duplicate(source, tmp_path):
     (runs / "run").mkdir()
     copy = copy_run(source.path, runs)
     assert copy.path.name == "run-2"
-    for again in (source.path, copy.path):
+    for folder in (source.path, copy.path):
         with pytest.raises(StudioError, match=r"already in the list of runs, in the folder run-2"):
-            copy_run(again, runs)
+            copy_run(folder, runs)
     source.append(Noted(text="trained on"))
     assert copy_run(source.path, runs).path.name == "run-3"
 

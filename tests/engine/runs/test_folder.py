@@ -41,7 +41,7 @@ with RunFolder(Path(sys.argv[1])).lock():
         if os.fork() == 0:
             os.write(begins, b".")
             time.sleep(600)
-        os.read(begun, 1)  # the child has given the lock back
+        os.read(begun, 1)  # the child has released the lock
     print("held", flush=True)
     time.sleep(600)
 """
@@ -151,9 +151,9 @@ def test_the_last_events_of_a_long_history_are_found(folder):
     lines = [measured("loss", step, 0.5).line() for step in range(3000)]
     folder.events_file.write_bytes(b"".join(lines))
     folder.append(Ended(outcome="finished", step=3000))
-    words = folder.last_events()
-    assert len(words) < 1000 and isinstance(words[-1], Ended)
-    assert all(word.kind != "noted" for word in words)
+    events = folder.last_events()
+    assert len(events) < 1000 and isinstance(events[-1], Ended)
+    assert all(event.kind != "noted" for event in events)
 
 
 def test_a_full_disk_is_reported_and_leaves_no_partial_line(folder):
@@ -179,12 +179,12 @@ except DiskFull as error:
 
 
 def test_a_worker_repairs_the_partial_line_of_a_killed_one(folder):
-    whole = measured("loss", 1, 0.5).line()
-    folder.events_file.write_bytes(whole + whole[:-1])  # only the newline is missing
+    line = measured("loss", 1, 0.5).line()
+    folder.events_file.write_bytes(line + line[:-1])  # only the newline is missing
     with folder.lock():
         folder.append(Started(pid=1))
     assert [e.kind for e in folder.events_after(0)[0]] == ["measured", "measured", "started"]
-    folder.events_file.write_bytes(whole + whole[:15])
+    folder.events_file.write_bytes(line + line[:15])
     with folder.lock():
         folder.append(Started(pid=1))
     assert [e.kind for e in folder.events_after(0)[0]] == ["measured", "started"]
@@ -210,7 +210,7 @@ def test_only_one_worker_trains_in_a_folder(folder):
     assert not folder.has_worker()
 
 
-@pytest.mark.skipif(os.name == "nt", reason="no fork there")
+@pytest.mark.skipif(os.name == "nt", reason="no fork on Windows")
 @pytest.mark.parametrize("forks", [False, True])
 def test_the_lock_is_released_when_its_holder_dies(folder, forks):
     with python(HOLDER, folder.path, *(["fork"] if forks else [])) as holder:
@@ -230,32 +230,32 @@ def test_the_lock_is_released_when_its_holder_dies(folder, forks):
 
 
 def test_testing_the_lock_never_blocks_a_worker(folder):
-    over = threading.Event()
+    finished = threading.Event()
 
-    def ask() -> None:
-        while not over.is_set():
+    def poll() -> None:
+        while not finished.is_set():
             folder.has_worker()
 
-    asking = [threading.Thread(target=ask) for _ in range(2)]
-    for thread in asking:
+    threads = [threading.Thread(target=poll) for _ in range(2)]
+    for thread in threads:
         thread.start()
     try:
         for _ in range(50):
             with folder.lock():
                 assert folder.has_worker()
     finally:
-        over.set()
-        for thread in asking:
+        finished.set()
+        for thread in threads:
             thread.join()
 
 
 def test_leftovers_of_an_interrupted_save_are_removed_by_the_next_worker(folder):
-    left = [folder.checkpoints / ".step-00000004.tmp-aaaa", folder.path / ".dataset.tmp-bbbb"]
-    for entry in left:
+    leftovers = [folder.checkpoints / ".step-00000004.tmp-aaaa", folder.path / ".dataset.tmp-bbbb"]
+    for entry in leftovers:
         entry.mkdir()
         (entry / "half").write_text("x")
     with folder.lock():
-        assert not any(entry.exists() for entry in left)
+        assert not any(entry.exists() for entry in leftovers)
 
 
 def test_a_stop_request_is_a_file(folder):
@@ -272,8 +272,8 @@ def test_a_stop_request_is_a_file(folder):
 
 def test_only_complete_checkpoints_are_listed_by_step(folder):
     for step in (900, 1000, 2, 123_456_789):
-        with atomic_folder(folder.checkpoint(step)) as inside:
-            (inside / "config.json").write_text("{}")
+        with atomic_folder(folder.checkpoint(step)) as temporary:
+            (temporary / "config.json").write_text("{}")
     folder.checkpoint(3).mkdir()  # no manifest
     (folder.checkpoints / "best").mkdir()
     names = [path.name for path in folder.checkpoint_folders()]
@@ -283,20 +283,20 @@ def test_only_complete_checkpoints_are_listed_by_step(folder):
 # ── links ────────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.skipif(os.name == "nt", reason="links need rights there")
+@pytest.mark.skipif(os.name == "nt", reason="links need privileges on Windows")
 @pytest.mark.parametrize("name", ["events.jsonl", "run.lock", "stop", "checkpoints"])
 def test_nothing_is_written_through_a_link(folder, tmp_path, name):
-    aim = tmp_path / "aim"
+    target = tmp_path / "aim"
     if name == "checkpoints":
         folder.checkpoints.rmdir()
-        aim.mkdir()
+        target.mkdir()
     else:
-        aim.write_bytes(b"mine")
-    (folder.path / name).symlink_to(aim)
+        target.write_bytes(b"mine")
+    (folder.path / name).symlink_to(target)
     for act in (lambda: folder.append(Started(pid=1)), folder.request_stop):
         with suppress(StudioError):
             act()
-    assert list(aim.iterdir()) == [] if aim.is_dir() else aim.read_bytes() == b"mine"
+    assert list(target.iterdir()) == [] if target.is_dir() else target.read_bytes() == b"mine"
     if name in ("run.lock", "checkpoints", "events.jsonl"):
         with pytest.raises(StudioError, match="link"), folder.lock():
             pass
@@ -304,7 +304,7 @@ def test_nothing_is_written_through_a_link(folder, tmp_path, name):
         assert folder.stop_requested() and not folder.stop_file.is_symlink()
 
 
-@pytest.mark.skipif(os.name == "nt", reason="links need rights there")
+@pytest.mark.skipif(os.name == "nt", reason="links need privileges on Windows")
 def test_a_run_is_not_created_through_a_link(tmp_path):
     (tmp_path / "aim").mkdir()
     (tmp_path / "run").symlink_to(tmp_path / "aim")

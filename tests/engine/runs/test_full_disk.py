@@ -21,17 +21,17 @@ from tests.engine.training.test_loop import final, metrics
 
 
 @pytest.fixture(autouse=True)
-def in_a_hurry(monkeypatch: pytest.MonkeyPatch) -> None:
+def short_delays(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(full_disk, "FREE_SPACE_POLL", 0.01)
     monkeypatch.setattr(full_disk, "RETRY_AFTER", 0.03)
 
 
-def said(run: RunFolder) -> list[Event]:
+def read_events(run: RunFolder) -> list[Event]:
     return list(run.events_after(0)[0])
 
 
 @pytest.fixture(scope="module")
-def calm(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
+def finished(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
     folder = tmp_path_factory.mktemp("calm")
     run = small.new_run(folder / "calm", small.classifying(folder))
     assert work(run.path) == 0
@@ -39,50 +39,50 @@ def calm(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
 
 
 class FullDisk:
-    """Every fsync and every write of an event fails between `begin` and `end`."""
+    """Every fsync fails while `is_full`, and every write of an event if `writes`."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, everything: bool) -> None:
-        self.is_full, self.everything, self.refused = False, everything, 0
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, writes: bool) -> None:
+        self.is_full, self.writes, self.failures = False, writes, 0
         self._fsync, self._write = os.fsync, os.write
-        monkeypatch.setattr(os, "fsync", self._strike_fsync)
-        monkeypatch.setattr(os, "write", self._strike_write)
+        monkeypatch.setattr(os, "fsync", self._fsync_or_fail)
+        monkeypatch.setattr(os, "write", self._write_or_fail)
 
-    def _strike_fsync(self, descriptor: int) -> None:
-        self._strike()
+    def _fsync_or_fail(self, descriptor: int) -> None:
+        self._fail_if_full()
         self._fsync(descriptor)
 
-    def _strike_write(self, descriptor: int, content: bytes) -> int:
-        if self.everything and b'"kind":"waiting"' not in content:
-            self._strike()
+    def _write_or_fail(self, descriptor: int, content: bytes) -> int:
+        if self.writes and b'"kind":"waiting"' not in content:
+            self._fail_if_full()
         return self._write(descriptor, content)
 
-    def _strike(self) -> None:
+    def _fail_if_full(self) -> None:
         if self.is_full:
-            self.refused += 1
-            if self.refused > 5:
+            self.failures += 1
+            if self.failures > 5:
                 self.is_full = False
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
 @pytest.mark.parametrize(
-    "at, everything",
+    "step, writes",
     [(1, False), (5, True), (8, True), (30, False)],
     ids=["the first checkpoint", "a checkpoint", "a line", "the last checkpoint"],
 )
-def test_a_run_waits_for_space_and_then_ends_as_usual(calm, tmp_path, monkeypatch, at, everything):
-    run = small.new_run(tmp_path / "run", calm.job())
-    shutil.copytree(calm.cache / "vocabulary", run.cache / "vocabulary")
-    disk = FullDisk(monkeypatch, everything)
+def test_a_run_waits_for_space_and_then_finishes(finished, tmp_path, monkeypatch, step, writes):
+    run = small.new_run(tmp_path / "run", finished.job())
+    shutil.copytree(finished.cache / "vocabulary", run.cache / "vocabulary")
+    disk = FullDisk(monkeypatch, writes)
 
     def fill(event: Event) -> None:
-        if isinstance(event, Measured) and event.name == "loss" and event.step == at:
-            disk.is_full = disk.refused == 0
+        if isinstance(event, Measured) and event.name == "loss" and event.step == step:
+            disk.is_full = disk.failures == 0
 
     assert work(run.path, fill) == 0
-    assert disk.refused > 5
-    assert final(run) == final(calm)
-    assert metrics(run) == metrics(calm)
-    events = said(run)
+    assert disk.failures > 5
+    assert final(run) == final(finished)
+    assert metrics(run) == metrics(finished)
+    events = read_events(run)
     waits = [event for event in events if isinstance(event, Waiting)]
     assert len(waits) == 1
     assert "The disk is full" in waits[0].problem
@@ -92,9 +92,9 @@ def test_a_run_waits_for_space_and_then_ends_as_usual(calm, tmp_path, monkeypatc
     assert not run.reserve_file.exists()
 
 
-def test_a_stop_while_the_disk_is_full_ends_the_run_with_a_message(calm, tmp_path, monkeypatch):
-    run = small.new_run(tmp_path / "run", calm.job())
-    shutil.copytree(calm.cache / "vocabulary", run.cache / "vocabulary")
+def test_a_stop_while_the_disk_is_full_ends_the_run_with_a_message(finished, tmp_path, monkeypatch):
+    run = small.new_run(tmp_path / "run", finished.job())
+    shutil.copytree(finished.cache / "vocabulary", run.cache / "vocabulary")
     free = shutil.disk_usage(tmp_path)._replace(free=1_000)
 
     def on_event(event: Event) -> None:
@@ -105,7 +105,7 @@ def test_a_stop_while_the_disk_is_full_ends_the_run_with_a_message(calm, tmp_pat
 
     assert work(run.path, on_event) == 0
     monkeypatch.undo()
-    waiting, ended = said(run)[-2:]
+    waiting, ended = read_events(run)[-2:]
     assert isinstance(waiting, Waiting)
     assert "step-00000009 needs 1 MB, and 0 MB are left" in waiting.problem
     assert isinstance(ended, Ended)
@@ -113,7 +113,7 @@ def test_a_stop_while_the_disk_is_full_ends_the_run_with_a_message(calm, tmp_pat
     assert "repeats the steps after 5" in ended.advice
     run.clear_stop()
     assert work(run.path) == 0
-    assert final(run) == final(calm)
+    assert final(run) == final(finished)
 
 
 def fill(ballast: Path) -> None:
@@ -128,9 +128,9 @@ def disk(tmp_path: Path) -> Iterator[Path]:
         yield folder
 
 
-def test_a_truly_full_disk_pauses_the_run_until_there_is_space(calm, disk):
-    run = small.new_run(disk / "run", calm.job())
-    shutil.copytree(calm.cache / "vocabulary", run.cache / "vocabulary")
+def test_a_truly_full_disk_pauses_the_run_until_there_is_space(finished, disk):
+    run = small.new_run(disk / "run", finished.job())
+    shutil.copytree(finished.cache / "vocabulary", run.cache / "vocabulary")
     ballast = disk / "ballast"
 
     def on_event(event: Event) -> None:
@@ -142,10 +142,10 @@ def test_a_truly_full_disk_pauses_the_run_until_there_is_space(calm, disk):
             threading.Timer(0.2, lambda: ballast.unlink(missing_ok=True)).start()
 
     assert work(run.path, on_event) == 0
-    events = said(run)
+    events = read_events(run)
     waits = sum(isinstance(event, Waiting) for event in events)
     assert 1 <= waits <= 2  # the reserve may hold all lines until the next checkpoint
     assert isinstance(events[-1], Ended) and events[-1].outcome == "finished"
     assert any(isinstance(event, Saved) and event.step == 10 for event in events)
-    assert final(run) == final(calm)
-    assert metrics(run) == metrics(calm)
+    assert final(run) == final(finished)
+    assert metrics(run) == metrics(finished)

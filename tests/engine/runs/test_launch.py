@@ -69,11 +69,11 @@ def test_a_worker_has_a_separate_session_and_no_input(start):
     assert os.getsid(worker.pid) == worker.pid
     if sys.platform == "linux":
         assert os.readlink(f"/proc/{worker.pid}/fd/0") == "/dev/null"
-        own = int(Path("/proc/self/oom_score_adj").read_text())
-        assert int(Path(f"/proc/{worker.pid}/oom_score_adj").read_text()) > own or own == 1000
+        score = int(Path("/proc/self/oom_score_adj").read_text())
+        assert int(Path(f"/proc/{worker.pid}/oom_score_adj").read_text()) > score or score == 1000
 
 
-@pytest.mark.skipif(os.name == "nt", reason="links need rights there")
+@pytest.mark.skipif(os.name == "nt", reason="links need privileges on Windows")
 def test_a_link_instead_of_the_log_is_replaced(start, tmp_path):
     folder = RunFolder.create(tmp_path / "linked", fake_worker.job())
     (tmp_path / "aim").write_text("mine")

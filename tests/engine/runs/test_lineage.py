@@ -25,34 +25,34 @@ from tests.engine.runs import fake_worker
 
 
 def graph(edges: list[tuple[str, str]]) -> lineage.Lineage:
-    made = lineage.Lineage()
+    result = lineage.Lineage()
     for key in dict.fromkeys(key for edge in edges for key in edge):
-        made.add(lineage.Node(key, "run", key, "", Path(key)))
+        result.add(lineage.Node(key, "run", key, "", Path(key)))
     for source, target in edges:
-        made.connect(source, target)
-    return made
+        result.connect(source, target)
+    return result
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_ancestors_descendants_and_layers_are_those_of_networkx(seed):
+def test_ancestors_descendants_and_layers_equal_those_of_networkx(seed):
     rng = random.Random(seed)
     edges = [(str(a), str(b)) for a in range(30) for b in range(a + 1, 30) if rng.random() < 0.08]
     rng.shuffle(edges)
-    made, known = graph(edges), nx.DiGraph(edges)
-    for key in known:
-        assert set(made.ancestors(key)) == nx.ancestors(known, key)
-        assert set(made.descendants(key)) == nx.descendants(known, key)
-    expected = {key: n for n, keys in enumerate(nx.topological_generations(known)) for key in keys}
-    assert made.layers(known) == expected
-    among = made.edges_among(list(known)[:12])
-    within = set(known.subgraph(list(known)[:12]).edges)
-    assert {(edge.source, edge.target) for edge in among} == within
+    ours, theirs = graph(edges), nx.DiGraph(edges)
+    for key in theirs:
+        assert set(ours.ancestors(key)) == nx.ancestors(theirs, key)
+        assert set(ours.descendants(key)) == nx.descendants(theirs, key)
+    expected = {key: n for n, keys in enumerate(nx.topological_generations(theirs)) for key in keys}
+    assert ours.layers(theirs) == expected
+    actual_edges = ours.edges_among(list(theirs)[:12])
+    expected_edges = set(theirs.subgraph(list(theirs)[:12]).edges)
+    assert {(edge.source, edge.target) for edge in actual_edges} == expected_edges
 
 
-def test_a_cycle_in_the_lineage_ends():
-    made = graph([("a", "b"), ("b", "c"), ("c", "a"), ("c", "d"), ("d", "d")])
-    assert made.ancestors("a") == ["c", "b"] and made.descendants("a") == ["b", "c", "d"]
-    layers = made.layers("abcd")
+def test_a_cycle_in_the_lineage_terminates():
+    cyclic = graph([("a", "b"), ("b", "c"), ("c", "a"), ("c", "d"), ("d", "d")])
+    assert cyclic.ancestors("a") == ["c", "b"] and cyclic.descendants("a") == ["b", "c", "d"]
+    layers = cyclic.layers("abcd")
     assert set(layers) == set("abcd") and layers["d"] > layers["c"]
 
 
@@ -116,37 +116,37 @@ def full(home: Home) -> Home:
 
 
 def test_a_home_has_the_lineage_of_its_items(full):
-    known = lineage.read_lineage(full, lineage.read_runs(full))
+    stored = lineage.read_lineage(full, lineage.read_runs(full))
     data = full.datasets / "reviews"
     first = lineage.run_key("first")
-    assert {edge.source for edge in known.sources(first)} == {
+    assert {edge.source for edge in stored.sources(first)} == {
         lineage.data_key(data / "2"),
         lineage.model_key(minilm()),
     }
-    assert known.ancestors(lineage.data_key(data / "2")) == [lineage.data_key(data / "1")]
-    hows = {edge.target: str(edge.label) for edge in known.targets(first)}
-    assert hows == {
+    assert stored.ancestors(lineage.data_key(data / "2")) == [lineage.data_key(data / "1")]
+    labels = {edge.target: str(edge.label) for edge in stored.targets(first)}
+    assert labels == {
         lineage.run_key("second"): "checkpoint of step 4",
         lineage.run_key("branch"): "branch at step 4",
     }
-    assert known.descendants(lineage.data_key(data / "1"))[-1] == lineage.export_key(
+    assert stored.descendants(lineage.data_key(data / "1"))[-1] == lineage.export_key(
         full.root / "exported"
     )
-    assert known.nodes[lineage.export_key(full.root / "exported")].detail == "onnx, int8"
-    assert all(isinstance(node.detail, Phrase) for node in known.nodes.values())
-    assert known.layers([first, *known.ancestors(first)])[first] == 2
+    assert stored.nodes[lineage.export_key(full.root / "exported")].detail == "onnx, int8"
+    assert all(isinstance(node.detail, Phrase) for node in stored.nodes.values())
+    assert stored.layers([first, *stored.ancestors(first)])[first] == 2
 
 
 def test_requirements_have_checksums_versions_and_changes(full):
-    known = lineage.read_lineage(full, lineage.read_runs(full))
+    stored = lineage.read_lineage(full, lineage.read_runs(full))
     exported = lineage.export_key(full.root / "exported")
-    needed = list_requirements(known, exported)
-    titles = [str(one.title) for one in needed]
+    requirements = list_requirements(stored, exported)
+    titles = [str(item.title) for item in requirements]
     assert titles[-1] == "Export “exported”, onnx, int8"
     assert titles.index("Data set “reviews”, version 1") < titles.index("Run “first”")
     assert titles.index("Run “first”") < titles.index("Run “second”")
-    text = "\n".join(format_requirements(needed))
-    for said in (
+    text = "\n".join(format_requirements(requirements))
+    for line in (
         "fingerprint " + "2" * 64,
         "imported from /somewhere/reviews.csv, SHA-256 " + "5" * 64,
         "3 labels were corrected.",
@@ -156,32 +156,32 @@ def test_requirements_have_checksums_versions_and_changes(full):
         "gave at step 4 weights with SHA-256 " + "a" * 64,
         "random seed 42",
     ):
-        assert said in text, said
-    problems = {str(one.title): str(one.problem) for one in needed if one.problem}
+        assert line in text, line
+    problems = {str(item.title): str(item.problem) for item in requirements if item.problem}
     assert problems == {
         "Run “second”": "its data set has other rows than those that it was trained on"
     }
     shutil.rmtree(full.datasets / "reviews" / "1")
     shutil.rmtree(full.runs / "first" / "checkpoints")
-    known = lineage.read_lineage(full, lineage.read_runs(full))
-    problems = {str(one.title): str(one.problem) for one in list_requirements(known, exported)}
+    stored = lineage.read_lineage(full, lineage.read_runs(full))
+    problems = {str(r.title): str(r.problem) for r in list_requirements(stored, exported)}
     assert "no longer in" in problems["Data set “reviews”, version 1"]
     assert "base model is no longer in" in problems["Run “second”"]
 
 
-def test_the_command_prints_the_same(full, capsys):
+def test_the_command_prints_the_lineage(full, capsys):
     assert main(["lineage", "first"]) == 0
-    said = capsys.readouterr().out
-    assert said.startswith(f"first (run): {full.runs / 'first'}\n\nMade from it:\n")
-    assert "  branch (run): " in said and "  exported (onnx, int8): " in said
-    needed = said.partition("\nNeeded to reproduce it:\n")[2]
+    printed = capsys.readouterr().out
+    assert printed.startswith(f"first (run): {full.runs / 'first'}\n\nMade from it:\n")
+    assert "  branch (run): " in printed and "  exported (onnx, int8): " in printed
+    listed = printed.partition("\nNeeded to reproduce it:\n")[2]
     assert (
-        needed.startswith("  Model “MiniLM”\n") and "\n  Data set “reviews”, version 1\n" in needed
+        listed.startswith("  Model “MiniLM”\n") and "\n  Data set “reviews”, version 1\n" in listed
     )
     assert main(["lineage", "reviews", "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert told["of"] == lineage.data_key(full.datasets / "reviews" / "2")
-    assert {node["name"] for node in told["nodes"]} == {
+    report = json.loads(capsys.readouterr().out)
+    assert report["of"] == lineage.data_key(full.datasets / "reviews" / "2")
+    assert {node["name"] for node in report["nodes"]} == {
         *("reviews", "first", "second", "branch", "exported")
     }
     assert main(["lineage", "nothing"]) == 1
@@ -194,13 +194,13 @@ def test_damaged_items_and_other_versions_are_ignored(home):
         (home.runs / name / "spec.json").write_text(job)
     (home.runs / "file").write_text("")
     home.exports.write_bytes(b'{"at": 3}\n' + b"half a li")
-    known = lineage.read_lineage(home, lineage.read_runs(home))
-    assert lineage.run_key("newer") in known.nodes and lineage.run_key("broken") not in known.nodes
-    assert known.sources(lineage.run_key("newer")) == [] and read_exports(home) == []
-    assert "n" in str(list_requirements(known, lineage.run_key("newer"))[0].title)
+    graph = lineage.read_lineage(home, lineage.read_runs(home))
+    assert lineage.run_key("newer") in graph.nodes and lineage.run_key("broken") not in graph.nodes
+    assert graph.sources(lineage.run_key("newer")) == [] and read_exports(home) == []
+    assert "n" in str(list_requirements(graph, lineage.run_key("newer"))[0].title)
 
 
-def test_without_a_home_nothing_is_noted(tmp_path):
+def test_an_export_without_a_home_is_not_logged(tmp_path):
     home = Home(tmp_path / "none")
     log_export(
         home,

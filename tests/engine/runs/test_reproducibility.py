@@ -19,7 +19,7 @@ from tests.engine.training import small
 from tests.engine.training.test_loop import final
 
 
-def stopped_at(folder: Path, job: JobSpec, step: int) -> RunFolder:
+def run_until(folder: Path, job: JobSpec, step: int) -> RunFolder:
     run = small.new_run(folder, job)
 
     def on_event(event: Event) -> None:
@@ -31,9 +31,9 @@ def stopped_at(folder: Path, job: JobSpec, step: int) -> RunFolder:
     return run
 
 
-def test_a_certificate_names_all_that_determines_the_weights(calm):
-    certificate = read_reproducibility(calm)
-    last = calm.checkpoint_folders()[-1]
+def test_a_certificate_names_all_that_determines_the_weights(finished):
+    certificate = read_reproducibility(finished)
+    last = finished.checkpoint_folders()[-1]
     assert certificate.weights == sha256(last / "model.safetensors")
     assert certificate.optimiser == sha256(last / "resume" / "optimiser.safetensors")
     assert set(certificate.environment) == {
@@ -48,13 +48,13 @@ def test_a_certificate_names_all_that_determines_the_weights(calm):
     assert [(s.first, s.last, s.differences) for s in certificate.sessions] == [(0, 30, ())]
 
 
-def test_the_same_job_twice_begins_and_ends_with_the_same_weights(calm, tmp_path, capsys):
-    again = small.new_run(tmp_path / "again", calm.job())
-    assert work(again.path) == 0
-    one, other = read_reproducibility(calm), read_reproducibility(again)
-    assert one.environment == other.environment
-    assert (one.weights, one.optimiser) == (other.weights, other.optimiser)
-    assert command(["compare", str(calm.path), str(again.path)]) == 0
+def test_the_same_job_twice_begins_and_ends_with_the_same_weights(finished, tmp_path, capsys):
+    repeated = small.new_run(tmp_path / "again", finished.job())
+    assert work(repeated.path) == 0
+    first, second = read_reproducibility(finished), read_reproducibility(repeated)
+    assert first.environment == second.environment
+    assert (first.weights, first.optimiser) == (second.weights, second.optimiser)
+    assert command(["compare", str(finished.path), str(repeated.path)]) == 0
     assert capsys.readouterr().out.splitlines() == [
         "job: the same",
         "environment: the same",
@@ -63,9 +63,9 @@ def test_the_same_job_twice_begins_and_ends_with_the_same_weights(calm, tmp_path
     ]
 
 
-def test_each_resume_is_listed_with_its_differences(calm, tmp_path):
-    job = calm.job()
-    run = stopped_at(tmp_path / "run", job, 7)
+def test_each_resume_is_listed_with_its_differences(finished, tmp_path):
+    job = finished.job()
+    run = run_until(tmp_path / "run", job, 7)
     hardware = job.hardware.model_copy(update={"threads": 2})
     run.spec_file.write_text(job.model_copy(update={"hardware": hardware}).model_dump_json())
     assert work(run.path) == 0
@@ -79,16 +79,16 @@ def test_each_resume_is_listed_with_its_differences(calm, tmp_path):
 
 def test_a_worker_without_a_checkpoint_does_not_count(tmp_path):
     run = small.new_run(tmp_path / "run", small.classifying(tmp_path))
-    current, there = {"device": "cpu", "threads": "1"}, {"device": "cpu", "threads": "2"}
+    current, other = {"device": "cpu", "threads": "1"}, {"device": "cpu", "threads": "2"}
 
     def begin(step: int, environment: dict[str, str], differences: tuple[str, ...] = ()) -> None:
         run.append(Started(pid=1, step=step))
-        facts = {"environment": environment, "differences": differences}
-        run.append(fake_worker.prepared(9, step=step, **facts))
+        fields = {"environment": environment, "differences": differences}
+        run.append(fake_worker.prepared(9, step=step, **fields))
 
     begin(0, current)
     run.append(Saved(step=4, folder="x", weights="w4"))
-    begin(4, there, ("threads 1 → 2",))
+    begin(4, other, ("threads 1 → 2",))
     begin(4, current)
     run.append(Noted(text="Memory was short at step 6.", exact=False))
     run.append(Saved(step=9, folder="y", weights="w9"))
@@ -99,15 +99,15 @@ def test_a_worker_without_a_checkpoint_does_not_count(tmp_path):
     assert certificate.weights == "w9"
 
 
-def test_a_flipped_bit_and_a_forged_manifest_are_found(calm, tmp_path, capsys):
-    assert command(["reproducibility", str(calm.path)]) == 0
+def test_a_flipped_bit_and_a_forged_manifest_are_found(finished, tmp_path, capsys):
+    assert command(["reproducibility", str(finished.path)]) == 0
     printed = capsys.readouterr().out
-    assert f"weights: {read_reproducibility(calm).weights}" in printed
+    assert f"weights: {read_reproducibility(finished).weights}" in printed
     assert "reproducible: yes, in this environment" in printed
-    count = len(calm.checkpoint_folders())
+    count = len(finished.checkpoint_folders())
     assert f"files: {count} checkpoints, all checksums match" in printed
 
-    run = branch(calm, 20, calm.job(), tmp_path / "run")
+    run = branch(finished, 20, finished.job(), tmp_path / "run")
     folder = run.checkpoint(20)
     weights = folder / "model.safetensors"
     content = bytearray(weights.read_bytes())
@@ -132,9 +132,9 @@ def test_a_run_without_a_recorded_device_is_marked(tmp_path):
 
 @pytest.mark.parametrize("manifest", ["{", '{"files": {"x": 1}}', "["])
 def test_a_damaged_manifest_is_reported_and_the_previous_checkpoint_used(
-    tmp_path, calm, capsys, manifest
+    tmp_path, finished, capsys, manifest
 ):
-    shutil.copytree(calm.path, tmp_path / "run")
+    shutil.copytree(finished.path, tmp_path / "run")
     run = RunFolder(tmp_path / "run")
     *_, before, last = run.checkpoint_folders()
     (last / "manifest.json").write_text(manifest if manifest != "[" else "[" * 100_000)
@@ -144,4 +144,4 @@ def test_a_damaged_manifest_is_reported_and_the_previous_checkpoint_used(
     notes = [e.text for e in run.events_after(0)[0] if isinstance(e, Noted)]
     assert any(last.name in note and "damaged" in note for note in notes)
     assert f"Resumed from step {checkpoint_step(before)}, bit for bit." in notes
-    assert final(run) == final(calm)
+    assert final(run) == final(finished)

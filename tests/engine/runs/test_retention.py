@@ -9,11 +9,11 @@ from engine.runs import retention
 from engine.runs.reproducibility import read_reproducibility
 from engine.training.estimate import estimate
 from engine.worker.train import main as work
-from tests.engine.runs.test_reproducibility import stopped_at
+from tests.engine.runs.test_reproducibility import run_until
 from tests.engine.training import small
 
 
-def test_the_best_the_last_and_every_nth_are_kept(calm):
+def test_the_best_the_last_and_every_nth_are_kept(finished):
     plan = TrainingSpec(keep=2, keep_every=10)
     assert retention.reasons_to_keep(range(5, 31, 5), 15, plan) == {
         10: ("every 10",),
@@ -22,7 +22,7 @@ def test_the_best_the_last_and_every_nth_are_kept(calm):
         25: ("last",),
         30: ("last", "every 10"),
     }
-    retained = retention.retained_checkpoints(calm)
+    retained = retention.retained_checkpoints(finished)
     assert {10, 20, 30} <= {checkpoint.step for checkpoint in retained}
     for entry in retained:
         assert entry.bytes == sum(f.stat().st_size for f in entry.folder.rglob("*") if f.is_file())
@@ -30,9 +30,9 @@ def test_the_best_the_last_and_every_nth_are_kept(calm):
     assert retention.max_checkpoints(3, 5, TrainingSpec()) == 2
 
 
-def test_the_last_checkpoint_of_an_unfinished_run_is_not_deleted(calm, tmp_path, capsys):
-    assert retention.check_removal(calm, 30) == ""
-    run = stopped_at(tmp_path / "run", calm.job(), 12)
+def test_the_last_checkpoint_of_an_unfinished_run_is_not_deleted(finished, tmp_path, capsys):
+    assert retention.check_removal(finished, 30) == ""
+    run = run_until(tmp_path / "run", finished.job(), 12)
     assert retention.check_removal(run, 10) == ""
     assert "resume from step 10 instead of step 12" in retention.check_removal(run, 12)
     arguments = ["checkpoints", str(run.path), "--delete", "12"]
@@ -49,9 +49,9 @@ def test_the_last_checkpoint_of_an_unfinished_run_is_not_deleted(calm, tmp_path,
     assert "starts again from step 0" in retention.check_removal(run, 10)
 
 
-def test_the_estimate_includes_the_size_of_the_checkpoints(calm):
-    estimated = estimate(calm.job(), lambda stage: None)
-    folders = retention.retained_checkpoints(calm)
+def test_the_estimate_includes_the_size_of_the_checkpoints(finished):
+    estimated = estimate(finished.job(), lambda stage: None)
+    folders = retention.retained_checkpoints(finished)
     size = max(folder.bytes for folder in folders)
     assert estimated.checkpoint == pytest.approx(size, abs=1.2e6)  # one megabyte for the tokenizer
     assert len(folders) <= estimated.checkpoints <= len(folders) + 2
@@ -60,13 +60,13 @@ def test_the_estimate_includes_the_size_of_the_checkpoints(calm):
 def test_an_unreported_save_is_reported_after_a_resume(tmp_path):
     run = small.new_run(tmp_path / "run", small.classifying(tmp_path, steps=6, save_every=3))
     assert work(run.path) == 0
-    whole = read_reproducibility(run)
+    complete = read_reproducibility(run)
     lines = run.events_file.read_bytes().splitlines(keepends=True)
     last = max(n for n, line in enumerate(lines) if b'"kind":"saved"' in line)
     run.events_file.write_bytes(b"".join(lines[:last]))  # as if the worker had been killed there
-    assert read_reproducibility(run).weights != whole.weights
+    assert read_reproducibility(run).weights != complete.weights
     assert work(run.path) == 0
-    assert read_reproducibility(run).weights == whole.weights
+    assert read_reproducibility(run).weights == complete.weights
     count = run.events_file.read_bytes().count(b'"kind":"saved"')
     assert work(run.path) == 0
     assert run.events_file.read_bytes().count(b'"kind":"saved"') == count

@@ -32,12 +32,12 @@ SEEDS = SearchField(path="training.seed", values=(7, 9))
 RANGE = SearchField(path="training.learning_rate", low=1e-5, high=1e-3, log=True)
 
 
-def searching(*fields: SearchField, **more: object) -> JobSpec:
-    search = SearchSpec.model_validate({"fields": fields, **more})
+def search_job(*fields: SearchField, **options: object) -> JobSpec:
+    search = SearchSpec.model_validate({"fields": fields, **options})
     return JobSpec.model_validate(fake_worker.job().model_dump() | {"search": search})
 
 
-def tried(
+def search_runs(
     jobs: tuple[JobSpec, ...], *scores: float | None, state: str = "finished"
 ) -> list[SearchRun]:
     pairs = zip(jobs, scores, strict=False)
@@ -45,7 +45,7 @@ def tried(
 
 
 def test_a_grid_has_every_combination_with_every_seed():
-    jobs = expand(searching(RATES, SIZES, SEEDS))
+    jobs = expand(search_job(RATES, SIZES, SEEDS))
     combinations = [
         (j.training.learning_rate, j.training.batch_size, j.training.seed) for j in jobs
     ]
@@ -56,14 +56,14 @@ def test_a_grid_has_every_combination_with_every_seed():
     assert len({group.id for group in groups}) == 1 and groups[0].runs == 8
     assert [group.setting for group in groups] == [0, 0, 1, 1, 2, 2, 3, 3]
     assert all(job.search is None and expand(job) == (job,) for job in jobs)
-    assert len(expand(searching(RATES, SIZES, budget=3))) == 3
+    assert len(expand(search_job(RATES, SIZES, budget=3))) == 3
 
 
-def test_whole_parts_of_a_job_are_values_too():
+def test_sections_of_a_job_can_be_values():
     models: tuple[JsonValue, ...] = tuple(
         {"kind": "checkpoint", "path": f"/models/{name}"} for name in ("small", "large")
     )
-    jobs = expand(searching(SearchField(path="base_model", values=models)))
+    jobs = expand(search_job(SearchField(path="base_model", values=models)))
     assert [job.name for job in jobs] == ["short · small", "short · large"]
     group = jobs[1].group
     assert group is not None and group.search is not None
@@ -73,12 +73,12 @@ def test_whole_parts_of_a_job_are_values_too():
 def test_combinations_that_break_a_rule_are_left_out():
     processes = SearchField(path="hardware.processes", values=(1, 2))
     sizes = SearchField(path="training.batch_size", values=(1, 2))
-    assert len(first_settings(searching(sizes, processes))) == 3, "2 processes share no batch of 1"
+    assert len(first_settings(search_job(sizes, processes))) == 3, "2 processes need a batch of 2"
 
 
 @pytest.mark.parametrize("field", [RANGE, RATES], ids=["range", "values"])
 def test_random_combinations_are_new_and_the_same_each_time(field):
-    job = searching(field, SIZES, method="random", budget=4)
+    job = search_job(field, SIZES, method="random", budget=4)
     result = first_settings(job)
     assert result == first_settings(job) and len({str(item) for item in result}) == 4
     if field is RANGE:
@@ -86,7 +86,7 @@ def test_random_combinations_are_new_and_the_same_each_time(field):
 
 
 @pytest.mark.parametrize(
-    "fields, more, words",
+    "fields, options, message",
     [
         ((SearchField(path="training.speed", values=(1, 2)),), {}, "no field “training.speed”"),
         ((SearchField(path="name", values=("a", "b")),), {}, "no field “name”"),
@@ -104,18 +104,18 @@ def test_random_combinations_are_new_and_the_same_each_time(field):
         ),
     ],
 )
-def test_impossible_values_are_refused_with_their_field(fields, more, words):
-    with pytest.raises(ValidationError, match=words):
-        searching(*fields, **more)
+def test_impossible_values_are_refused_with_their_field(fields, options, message):
+    with pytest.raises(ValidationError, match=message):
+        search_job(*fields, **options)
 
 
 def test_tpe_requests_one_combination_after_another_within_its_budget():
-    job = searching(RATES, SIZES, method="tpe", budget=3)
+    job = search_job(RATES, SIZES, method="tpe", budget=3)
     jobs = expand(job)
     assert len(jobs) == 1, "the others follow from its score"
     for state in ("queued", "running", "on hold", "stopped"):
-        assert next_question(tried(jobs, None, state=state), True) is None
-    question = next_question(tried(jobs, 0.8), True)
+        assert next_question(search_runs(jobs, None, state=state), True) is None
+    question = next_question(search_runs(jobs, 0.8), True)
     assert question is not None and question.trials[0].score == 0.8
     group = jobs[0].group
     assert group is not None
@@ -123,42 +123,42 @@ def test_tpe_requests_one_combination_after_another_within_its_budget():
         values = {RATES.path: 3e-5, SIZES.path: (16, 32)[number - 1]}
         jobs += expand_setting(jobs[0], group, number, values)
     assert jobs[2].training.batch_size == 32 and jobs[2].group is not None
-    assert next_question(tried(jobs, 0.8, 0.7, 0.9), True) is None
-    assert next_question(tried(jobs[:2], 0.8, 0.7), True) is not None
+    assert next_question(search_runs(jobs, 0.8, 0.7, 0.9), True) is None
+    assert next_question(search_runs(jobs[:2], 0.8, 0.7), True) is not None
 
 
 def test_a_search_ends_by_time_by_patience_and_by_failures():
-    grid = expand(searching(RATES, SIZES, hours=1))
-    assert end_reason(tried(grid, 0.5), True) is None
-    assert "1 hours" in str(end_reason(tried(grid, 0.5, 0.6), True))
-    patient = expand(searching(RATES, SIZES, stop_after=2))
-    assert end_reason(tried(patient, 0.5, 0.6, 0.4), True) is None
-    assert "were not better" in str(end_reason(tried(patient, 0.6, 0.5, 0.4), True))
-    assert end_reason(tried(patient, 0.6, 0.5, 0.4), False) is None, "there lower is better"
-    jobs = expand(searching(RATES, SIZES, method="tpe"))
+    grid = expand(search_job(RATES, SIZES, hours=1))
+    assert end_reason(search_runs(grid, 0.5), True) is None
+    assert "1 hours" in str(end_reason(search_runs(grid, 0.5, 0.6), True))
+    patient = expand(search_job(RATES, SIZES, stop_after=2))
+    assert end_reason(search_runs(patient, 0.5, 0.6, 0.4), True) is None
+    assert "were not better" in str(end_reason(search_runs(patient, 0.6, 0.5, 0.4), True))
+    assert end_reason(search_runs(patient, 0.6, 0.5, 0.4), False) is None, "lower is better"
+    jobs = expand(search_job(RATES, SIZES, method="tpe"))
     group = jobs[0].group
     assert group is not None
     for number, size in ((1, 16), (2, 32)):
         jobs += expand_setting(jobs[0], group, number, {RATES.path: 3e-5, SIZES.path: size})
-    assert "failed" in str(end_reason(tried(jobs, None, None, None, state="crashed"), True))
+    assert "failed" in str(end_reason(search_runs(jobs, None, None, None, state="crashed"), True))
 
 
 def test_the_seeds_of_a_combination_are_averaged_in_one_trial():
-    runs = tried(expand(searching(RATES, SEEDS)), 0.5, 0.7, 0.9)
+    runs = search_runs(expand(search_job(RATES, SEEDS)), 0.5, 0.7, 0.9)
     first, second = list_trials(runs)
     assert (first.state, first.score) == ("finished", pytest.approx(0.6))
     assert second.score == 0.9 and second.values == {RATES.path: 3e-5}
 
 
 def test_pruning_decides_as_the_median_pruner_of_optuna():
-    dice = random.Random(3)
-    decided = []
+    rng = random.Random(3)
+    decisions = []
     for trial in range(60):
         higher = trial % 2 == 0
         curves = [
-            [dice.random() for _ in range(dice.randint(1, 6))] for _ in range(dice.randint(3, 9))
+            [rng.random() for _ in range(rng.randint(1, 6))] for _ in range(rng.randint(3, 9))
         ]
-        own = [dice.random() for _ in range(dice.randint(1, 6))]
+        scores = [rng.random() for _ in range(rng.randint(1, 6))]
         study = optuna.create_study(
             direction="maximize" if higher else "minimize", pruner=optuna.pruners.MedianPruner()
         )
@@ -167,17 +167,17 @@ def test_pruning_decides_as_the_median_pruner_of_optuna():
             study.add_trial(
                 optuna.trial.create_trial(value=best[-1], intermediate_values=dict(enumerate(best)))
             )
-        options = study.ask()
-        for step, value in enumerate(own):
-            options.report(value, step)
-        ours = is_below_median(own, [best_so_far(c, higher) for c in curves], higher) is not None
-        assert ours == options.should_prune(), (own, curves, higher)
-        decided.append(ours)
-    assert 5 < sum(decided) < 55
+        optuna_trial = study.ask()
+        for step, value in enumerate(scores):
+            optuna_trial.report(value, step)
+        ours = is_below_median(scores, [best_so_far(c, higher) for c in curves], higher) is not None
+        assert ours == optuna_trial.should_prune(), (scores, curves, higher)
+        decisions.append(ours)
+    assert 5 < sum(decisions) < 55
 
 
 def test_a_poor_run_is_pruned_with_a_reason_and_a_good_one_continues(tmp_path):
-    jobs = expand(searching(RATES, SIZES, method="random", budget=4, prune=True))
+    jobs = expand(search_job(RATES, SIZES, method="random", budget=4, prune=True))
     others = [SearchRun(jobs[1], "finished", 0.8, (0.6, 0.8))] * 5
     for name, value, stops in (("poor", 0.5, True), ("good", 0.7, False)):
         run = RunFolder.create(tmp_path / name, jobs[0])

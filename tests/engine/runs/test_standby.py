@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from engine.messages.events import Ended, Prepared, Saved, Started
-from engine.record import workers as spare
+from engine.record import workers
 from engine.record.workers import StandbyWorker
 from engine.runs import launch
 from tests.engine.runs.waiting import until
@@ -16,10 +16,10 @@ from tests.engine.training import small
 
 
 @pytest.fixture
-def waiting(monkeypatch: pytest.MonkeyPatch) -> Iterator[StandbyWorker]:
-    """One that loads nothing, and ends after reading a line."""
+def standby(monkeypatch: pytest.MonkeyPatch) -> Iterator[StandbyWorker]:
+    """A standby worker that loads nothing, and ends after reading a line."""
     code = "import sys; sys.exit(0 if sys.stdin.readline() else 7)"
-    monkeypatch.setattr(launch, "worker", lambda *words: [sys.executable, "-c", code])
+    monkeypatch.setattr(launch, "worker", lambda *arguments: [sys.executable, "-c", code])
     worker = StandbyWorker()
     yield worker
     worker.end()
@@ -29,8 +29,8 @@ def test_a_standby_worker_trains_like_a_fresh_one(home, tmp_path):
     job = small.classifying(tmp_path, steps=6)
     runs = [small.new_run(tmp_path / name, job) for name in ("fresh", "spare")]
     fresh = launch.start(runs[0].path)
-    held = StandbyWorker()
-    worker = held.assign(runs[1].path)
+    standby = StandbyWorker()
+    worker = standby.assign(runs[1].path)
     assert worker is not None and worker.stdin is not None and worker.stdin.closed
     until(lambda: runs[1].last_started() is not None)
     if sys.platform == "linux":
@@ -41,32 +41,31 @@ def test_a_standby_worker_trains_like_a_fresh_one(home, tmp_path):
     assert fresh.wait() == worker.wait() == 0
     histories = [run.events_after(0)[0] for run in runs]
 
-    def of(kind: type) -> list[object]:
+    def pick(kind: type) -> list[object]:
         return [[event for event in events if isinstance(event, kind)] for events in histories]
 
-    one, other = (started[-1].pid for started in of(Started))
-    assert (one, other) == (fresh.pid, worker.pid)
-    assert [ended[-1].outcome for ended in of(Ended)] == ["finished", "finished"]
-    first, second = ([(s.step, s.weights, s.optimiser) for s in saved] for saved in of(Saved))
+    assert [started[-1].pid for started in pick(Started)] == [fresh.pid, worker.pid]
+    assert [ended[-1].outcome for ended in pick(Ended)] == ["finished", "finished"]
+    first, second = ([(s.step, s.weights, s.optimiser) for s in saved] for saved in pick(Saved))
     assert first == second and first
-    first, second = ([(p.environment, p.threads) for p in prepared] for prepared in of(Prepared))
+    first, second = ([(p.environment, p.threads) for p in prepared] for prepared in pick(Prepared))
     assert first == second and first
 
 
-def test_a_dead_standby_worker_gets_no_run(waiting, tmp_path):
-    waiting._process.kill()
-    waiting._process.wait()
-    assert not waiting.is_usable()
-    assert waiting.assign(tmp_path) is None
+def test_a_dead_standby_worker_gets_no_run(standby, tmp_path):
+    standby._process.kill()
+    standby._process.wait()
+    assert not standby.is_usable()
+    assert standby.assign(tmp_path) is None
 
 
-def test_an_unused_standby_worker_expires(waiting, monkeypatch):
-    assert waiting.is_usable()
-    monkeypatch.setattr(spare, "STANDBY_SECONDS", 0.0)
-    assert not waiting.is_usable()
-    monkeypatch.setattr(spare, "STANDBY_SECONDS", 600.0)
-    waiting.keep()
-    assert waiting.is_usable()
+def test_an_unused_standby_worker_expires(standby, monkeypatch):
+    assert standby.is_usable()
+    monkeypatch.setattr(workers, "STANDBY_SECONDS", 0.0)
+    assert not standby.is_usable()
+    monkeypatch.setattr(workers, "STANDBY_SECONDS", 600.0)
+    standby.keep()
+    assert standby.is_usable()
 
 
 def test_the_real_standby_worker_ends_silently_if_not_needed():

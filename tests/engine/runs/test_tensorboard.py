@@ -20,15 +20,15 @@ def event_message() -> Any:
     """The class Event of tensorflow/core/util/event.proto, with the fields for scalars."""
     file = descriptor_pb2.FileDescriptorProto(name="event.proto", package="tb", syntax="proto3")
     field = descriptor_pb2.FieldDescriptorProto
-    one, many = field.LABEL_OPTIONAL, field.LABEL_REPEATED
+    opt, rep = field.LABEL_OPTIONAL, field.LABEL_REPEATED
     shapes = {
-        "Value": [("tag", 1, field.TYPE_STRING, one), ("simple_value", 2, field.TYPE_FLOAT, one)],
-        "Summary": [("value", 1, ".tb.Value", many)],
+        "Value": [("tag", 1, field.TYPE_STRING, opt), ("simple_value", 2, field.TYPE_FLOAT, opt)],
+        "Summary": [("value", 1, ".tb.Value", rep)],
         "Event": [
-            ("wall_time", 1, field.TYPE_DOUBLE, one),
-            ("step", 2, field.TYPE_INT64, one),
-            ("file_version", 3, field.TYPE_STRING, one),
-            ("summary", 5, ".tb.Summary", one),
+            ("wall_time", 1, field.TYPE_DOUBLE, opt),
+            ("step", 2, field.TYPE_INT64, opt),
+            ("file_version", 3, field.TYPE_STRING, opt),
+            ("summary", 5, ".tb.Summary", opt),
         ],
     }
     for name, parts in shapes.items():
@@ -42,22 +42,22 @@ def event_message() -> Any:
 
 
 def records(content: bytes) -> Iterator[bytes]:
-    at = 0
-    while at < len(content):
-        head = content[at : at + 8]
+    offset = 0
+    while offset < len(content):
+        head = content[offset : offset + 8]
         (size,) = struct.unpack("<Q", head)
-        (check,) = struct.unpack("<I", content[at + 8 : at + 12])
+        (check,) = struct.unpack("<I", content[offset + 8 : offset + 12])
         assert check == mask_checksum(crc32c(head))
-        record = content[at + 12 : at + 12 + size]
-        (check,) = struct.unpack("<I", content[at + 12 + size : at + 16 + size])
+        record = content[offset + 12 : offset + 12 + size]
+        (check,) = struct.unpack("<I", content[offset + 12 + size : offset + 16 + size])
         assert check == mask_checksum(crc32c(record))
         yield record
-        at += 16 + size
+        offset += 16 + size
 
 
 def test_a_run_without_points_has_a_file_with_the_version_and_its_start(tmp_path):
     run = RunFolder.create(tmp_path / "night", fake_worker.job())
-    run.append(Started(pid=1, at=AT))
+    run.append(Started(pid=1, offset=AT))
     files = TensorBoardFiles(run, tmp_path / "tb")
     files.write_all()
     [path] = files.folder.glob("events.*")

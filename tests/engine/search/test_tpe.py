@@ -1,4 +1,4 @@
-"""TPE equals plain Optuna, with no more trials; so does importance."""
+"""TPE needs no more trials than plain Optuna; importance finds the decisive field."""
 
 import math
 import statistics
@@ -16,7 +16,7 @@ from engine.search.tpe import suggest
 
 Surface = Callable[[float, float], float]
 SEEDS = (1, 3, 6)
-LONGEST = 30  # trials
+MAX_TRIALS = 30  # trials
 RATES = tuple(float(f"{rate}e-{power}") for power in (6, 5, 4, 3) for rate in (1, 2, 5))
 
 LISTED = SearchSpec(
@@ -45,36 +45,36 @@ def valley(rate: float, other: float) -> float:
     return -((math.log10(rate / 1e-4)) ** 2) - 4 * (other - 0.1) ** 2
 
 
-def trials_of_ours(search: SearchSpec, surface: Surface, good: float, seed: int) -> int:
+def our_trials(search: SearchSpec, surface: Surface, goal: float, seed: int) -> int:
     trials: list[Trial] = []
-    while len(trials) < LONGEST:
+    while len(trials) < MAX_TRIALS:
         values = suggest(Suggest(search=search, trials=tuple(trials), seed=seed))
         assert values is not None and values not in [trial.values for trial in trials]
         score = surface(*values.values())  # type: ignore[arg-type]
         trials.append(Trial(values=values, state="finished", score=score))
-        if score >= good:
+        if score >= goal:
             break
     return len(trials)
 
 
-def trials_of_optuna(search: SearchSpec, surface: Surface, good: float, seed: int) -> int:
+def optuna_trials(search: SearchSpec, surface: Surface, goal: float, seed: int) -> int:
     sampler = optuna.samplers.TPESampler(seed=seed)
     study = optuna.create_study(direction="maximize", sampler=sampler)
-    for number in range(1, LONGEST + 1):
+    for number in range(1, MAX_TRIALS + 1):
         trial = study.ask({field.path: distribution(field) for field in search.fields})
         score = surface(*(to_value(f, trial.params[f.path]) for f in search.fields))  # type: ignore[arg-type]
         study.tell(trial, score)
-        if score >= good:
+        if score >= goal:
             return number
-    return LONGEST
+    return MAX_TRIALS
 
 
 @pytest.mark.parametrize(
-    "search, surface, good", [(LISTED, bowl, 0.0), (RANGED, valley, -0.05)], ids=["bowl", "valley"]
+    "search, surface, goal", [(LISTED, bowl, 0.0), (RANGED, valley, -0.05)], ids=["bowl", "valley"]
 )
-def test_tpe_needs_no_more_trials_than_plain_optuna(search, surface, good):
-    ours = [trials_of_ours(search, surface, good, seed) for seed in SEEDS]
-    theirs = [trials_of_optuna(search, surface, good, seed) for seed in SEEDS]
+def test_tpe_needs_no_more_trials_than_plain_optuna(search, surface, goal):
+    ours = [our_trials(search, surface, goal, seed) for seed in SEEDS]
+    theirs = [optuna_trials(search, surface, goal, seed) for seed in SEEDS]
     assert statistics.mean(ours) <= statistics.mean(theirs), (ours, theirs)
 
 
@@ -93,7 +93,7 @@ def test_every_combination_is_tried_once():
     assert len({str(trial.values) for trial in trials}) == len(trials) == 6
 
 
-def test_the_field_that_matters_is_the_most_important_and_the_other_is_not():
+def test_the_field_that_decides_the_score_is_the_most_important():
     rates, sizes = (1e-5, 3e-5, 1e-4), (8, 16, 32)
     search = SearchSpec(
         fields=(
@@ -120,7 +120,7 @@ def test_the_field_that_matters_is_the_most_important_and_the_other_is_not():
     assert first.low <= first.share + 0.1 and first.low > second.high
     assert result.explained > 0.5 and result.trials == 9
     flat = tuple(trial.model_copy(update={"score": 0.5}) for trial in trials)
-    nothing = importance(MeasureImportance(search=search, trials=flat))
-    assert [field.share for field in nothing.fields] == [0.0, 0.0] and nothing.explained == 0.0
+    result = importance(MeasureImportance(search=search, trials=flat))
+    assert [field.share for field in result.fields] == [0.0, 0.0] and result.explained == 0.0
     with pytest.raises(StudioError, match="needs 4 finished"):
         importance(MeasureImportance(search=search, trials=trials[:3]))

@@ -6,7 +6,7 @@ import torch.nn.functional as F
 
 from engine.models.fast.linear import Linear
 from engine.models.heads import Heads
-from engine.serving import network as network_of_packed
+from engine.serving import network as serving_network
 from engine.serving import quantized_matmul
 from engine.serving.network import SHORTLIST, pack_network
 from engine.serving.quantized_matmul import (
@@ -21,9 +21,9 @@ from tests.engine.models.family_folders import EXAMPLES
 from tests.engine.models.small import SPEC, batch, network
 from tests.engine.models.test_families import OTHERS, random_batch
 
-LARGEST = {"float32": 1e-5, "float16": 5e-3, "bfloat16": 0.1, "int8": 0.3}  # difference of a logit
-HERE = [kind for kind in KINDS if is_available(kind)]
-with_mkl = pytest.mark.skipif(not torch.backends.mkl.is_available(), reason="torch has no MKL here")
+TOLERANCE = {"float32": 1e-5, "float16": 5e-3, "bfloat16": 0.1, "int8": 0.3}  # of a logit
+AVAILABLE = [kind for kind in KINDS if is_available(kind)]
+with_mkl = pytest.mark.skipif(not torch.backends.mkl.is_available(), reason="torch has no MKL")
 
 
 def family_network(family):
@@ -33,41 +33,41 @@ def family_network(family):
     return spec, batch(spec)
 
 
-@pytest.mark.parametrize("kind", HERE)
+@pytest.mark.parametrize("kind", AVAILABLE)
 @pytest.mark.parametrize("family", ["bert", "left-to-right", *OTHERS])
 @torch.no_grad()
 def test_every_output_of_a_network_is_close(family, kind):
     spec, (ids, segments, real) = family_network(family)
     plain = network(Heads(mlm=True, outputs=3), spec)
-    quick = pack_network(plain, kind)
-    right = plain.encoder(ids, segments, real, keep_weights=True, keep_hidden=True)
-    result = quick.encoder(ids, segments, real, keep_weights=True, keep_hidden=True)
+    packed = pack_network(plain, kind)
+    reference = plain.encoder(ids, segments, real, keep_weights=True, keep_hidden=True)
+    result = packed.encoder(ids, segments, real, keep_weights=True, keep_hidden=True)
     pairs = [
-        (quick.logits(ids, segments, real), plain.logits(ids, segments, real)),
-        (quick.mlm(result.last), plain.mlm(right.last)),
-        *zip(result.hidden, right.hidden, strict=True),
-        *zip(result.weights, right.weights, strict=True),
+        (packed.logits(ids, segments, real), plain.logits(ids, segments, real)),
+        (packed.mlm(result.last), plain.mlm(reference.last)),
+        *zip(result.hidden, reference.hidden, strict=True),
+        *zip(result.weights, reference.weights, strict=True),
     ]
     for actual, expected in pairs:
-        assert torch.allclose(actual, expected, atol=LARGEST[kind])
+        assert torch.allclose(actual, expected, atol=TOLERANCE[kind])
 
 
-@pytest.mark.parametrize("kind", HERE)
+@pytest.mark.parametrize("kind", AVAILABLE)
 @torch.no_grad()
 def test_an_untied_decoder_is_close_too(kind):
     plain = network(Heads(mlm=True, own_decoder=True))
-    quick = pack_network(plain, kind)
-    assert quick.heads == plain.heads
+    packed = pack_network(plain, kind)
+    assert packed.heads == plain.heads
     hidden = torch.randn(3, SPEC.hidden_size, generator=torch.Generator().manual_seed(1))
-    assert torch.allclose(quick.mlm(hidden), plain.mlm(hidden), atol=LARGEST[kind])
+    assert torch.allclose(packed.mlm(hidden), plain.mlm(hidden), atol=TOLERANCE[kind])
 
 
 @torch.no_grad()
-def test_float32_can_be_the_ground_for_another_kind():
+def test_a_float32_network_can_be_packed_again():
     plain = network()
     exact = pack_network(plain, "float32")
     ids, segments, _ = batch(SPEC, tokens=20)
-    for kind in HERE:
+    for kind in AVAILABLE:
         once, twice = pack_network(plain, kind), pack_network(exact, kind)
         few = once.encoder(ids[:1], segments[:1]).last
         assert torch.equal(twice.encoder(ids[:1], segments[:1]).last, few)
@@ -76,7 +76,7 @@ def test_float32_can_be_the_ground_for_another_kind():
 
 
 @torch.no_grad()
-def test_the_network_itself_stays_as_it_was_and_shares_its_tensors():
+def test_packing_leaves_the_network_unchanged_and_shares_its_tensors():
     plain = network()
     before = {name: p.clone() for name, p in plain.named_parameters()}
     exact = pack_network(plain, "float32")
@@ -89,62 +89,62 @@ def test_the_network_itself_stays_as_it_was_and_shares_its_tensors():
 
 @torch.no_grad()
 def test_a_packed_layer_reads_its_weights_without_a_search(monkeypatch):
-    quick = pack_network(network(), "float32")
+    packed = pack_network(network(), "float32")
     ids, segments, _ = batch(SPEC)
-    x, searched = quick.encoder.embeddings(ids, segments), []
-    layer, layout = quick.encoder.layers[0], quick.encoder.padded(x, None)
+    x, searched = packed.encoder.embeddings(ids, segments), []
+    layer, layout = packed.encoder.layers[0], packed.encoder.padded(x, None)
     search = torch.nn.Module.__getattr__
 
-    def noted(module, name):
+    def record(module, name):
         searched.append(name)
         return search(module, name)
 
-    monkeypatch.setattr(torch.nn.Module, "__getattr__", noted)
+    monkeypatch.setattr(torch.nn.Module, "__getattr__", record)
     layer(x, layout)
     assert searched == []
 
 
 @torch.no_grad()
-def test_who_hooks_into_a_packed_layer_or_replaces_a_part_of_it_is_heard():
-    quick = pack_network(network(Heads(mlm=True)), "float32")
+def test_hooks_and_replaced_parts_of_a_packed_layer_take_effect():
+    packed = pack_network(network(Heads(mlm=True)), "float32")
     ids, segments, real = batch(SPEC)
-    output, seen = quick.encoder.layers[0].attention.output, []
+    output, calls = packed.encoder.layers[0].attention.output, []
     hooks = (
-        output.register_forward_pre_hook(lambda *_: seen.append("before")),
-        output.register_forward_hook(lambda *_: seen.append("after")),
+        output.register_forward_pre_hook(lambda *_: calls.append("before")),
+        output.register_forward_hook(lambda *_: calls.append("after")),
     )
-    before = quick.encoder(ids, segments, real).last
+    before = packed.encoder(ids, segments, real).last
     for hook in hooks:
         hook.remove()
-    assert seen == ["before", "after"]
-    assert torch.equal(quick.encoder(ids, segments, real).last, before) and len(seen) == 2
-    quick.encoder.layers[0].feed_forward.norm = torch.nn.Identity()
-    assert not torch.allclose(quick.encoder(ids, segments, real).last, before)
+    assert calls == ["before", "after"]
+    assert torch.equal(packed.encoder(ids, segments, real).last, before) and len(calls) == 2
+    packed.encoder.layers[0].feed_forward.norm = torch.nn.Identity()
+    assert not torch.allclose(packed.encoder(ids, segments, real).last, before)
 
 
-@pytest.mark.parametrize("kind", HERE)
+@pytest.mark.parametrize("kind", AVAILABLE)
 @torch.no_grad()
 def test_the_top_tokens_are_computed_in_float32(kind):
     spec = SPEC.model_copy(update={"vocab_size": 400})
     plain = network(spec=spec)
     vectors = torch.randn((5, spec.hidden_size), generator=torch.Generator().manual_seed(3))
-    right = plain.mlm(vectors)
+    reference = plain.mlm(vectors)
     head = pack_network(plain, kind).mlm
     head.dense = plain.mlm.dense
-    some = head(vectors)
-    first = right.topk(SHORTLIST // 4).indices
-    assert torch.allclose(some.gather(1, first), right.gather(1, first), atol=1e-5)
+    logits = head(vectors)
+    top = reference.topk(SHORTLIST // 4).indices
+    assert torch.allclose(logits.gather(1, top), reference.gather(1, top), atol=1e-5)
 
 
 @pytest.mark.parametrize("rows", [0, 1, MEMORY_BOUND_ROWS, MEMORY_BOUND_ROWS + 1])
-@pytest.mark.parametrize("kind", HERE)
+@pytest.mark.parametrize("kind", AVAILABLE)
 def test_a_product_takes_any_number_of_rows(kind, rows):
     weight, bias = torch.randn(8, 16), torch.randn(8)
     x = torch.randn(1, rows, 16)
     result = matmul(kind, weight, bias)(x)
     assert result.shape == (1, rows, 8)
     assert result.dtype == torch.float32
-    assert torch.allclose(result, F.linear(x, weight, bias), atol=LARGEST[kind])
+    assert torch.allclose(result, F.linear(x, weight, bias), atol=TOLERANCE[kind])
 
 
 def test_weights_that_are_too_large_for_float16_stay_in_float32():
@@ -153,22 +153,20 @@ def test_weights_that_are_too_large_for_float16_stay_in_float32():
     assert float(result) == 1e6 + 2
 
 
-def test_an_output_of_zeros_alone_stays_zero_in_int8():
+def test_zero_weights_give_zeros_in_int8():
     if not is_available("int8"):
-        pytest.skip("no int8 here")
+        pytest.skip("int8 is unavailable")
     assert not matmul("int8", torch.zeros(4, 8), torch.zeros(4))(torch.randn(3, 8)).any()
 
 
 @pytest.mark.parametrize("error", [AttributeError, NotImplementedError, RuntimeError, None])
-def test_a_kind_that_torch_has_no_more_or_that_computes_something_else_is_not_present(
-    monkeypatch, error
-):
-    def gone(weight, *_):
+def test_a_missing_or_wrong_kernel_makes_a_kind_unavailable(monkeypatch, error):
+    def broken(weight, *_):
         if error is None:
             return lambda x: F.linear(x, weight)  # without the bias
         raise error("gone")
 
-    monkeypatch.setitem(quantized_matmul.MAKERS, "float32", gone)
+    monkeypatch.setitem(quantized_matmul.MAKERS, "float32", broken)
     is_available.cache_clear()
     try:
         assert not is_available("float32")
@@ -177,9 +175,9 @@ def test_a_kind_that_torch_has_no_more_or_that_computes_something_else_is_not_pr
         is_available.cache_clear()
 
 
-@pytest.mark.parametrize("kind", HERE)
+@pytest.mark.parametrize("kind", AVAILABLE)
 @torch.no_grad()
-def test_rows_are_filled_up_to_few_shapes_and_none_is_changed_by_it(kind):
+def test_rows_are_padded_to_few_shapes_without_changing_results(kind):
     """oneDNN caches code per shape, which took gigabytes for a long file."""
     shapes = {quantized_matmul.padded_rows(rows) for rows in range(1, 4097)}
     assert len(shapes) < quantized_matmul.FREE_ROWS + 6 * 16 + 2
@@ -191,9 +189,9 @@ def test_rows_are_filled_up_to_few_shapes_and_none_is_changed_by_it(kind):
     product = matmul(kind, weight, bias)
     for rows in (1, 65, 131, 7 * 19):
         x = torch.randn((rows, 16), generator=random)
-        right = F.linear(x, weight, bias)
-        assert product(x).shape == right.shape
-        assert torch.allclose(product(x), right, atol=LARGEST[kind])
+        reference = F.linear(x, weight, bias)
+        assert product(x).shape == reference.shape
+        assert torch.allclose(product(x), reference, atol=TOLERANCE[kind])
         if rows % 7 == 0:
             assert torch.equal(product(x.view(7, -1, 16)).flatten(0, 1), product(x))
 
@@ -224,9 +222,9 @@ def test_mkl_packed_weights_accept_any_rows_and_threads(threads):
     weight, bias = torch.randn((200, 136), generator=random), torch.randn(200, generator=random)
     torch.set_num_threads(threads)
     product = matmul("float32", weight, bias)
-    torch.set_num_threads(3 - threads)  # others than those that laid it out
+    torch.set_num_threads(3 - threads)  # not as many as at packing
     for rows in (0, 1, 2, 17, PACKED_FOR - 1, PACKED_FOR, PACKED_FOR + 9, 3 * PACKED_FOR):
-        x = torch.randn((136, rows), generator=random).T  # not as it lies in memory
+        x = torch.randn((136, rows), generator=random).T  # not contiguous
         assert torch.allclose(product(x), F.linear(x, weight, bias), rtol=0, atol=1e-4)
         assert torch.equal(product(x.reshape(1, rows, 136))[0], product(x))
 
@@ -241,29 +239,29 @@ def test_mkl_uses_packed_weights_only():
         assert bool((product(torch.ones(rows, 16)) == 16).all())
 
 
-def test_freed_memory_is_given_back_before_weights_are_laid_out(monkeypatch):
+def test_freed_memory_is_released_before_weights_are_packed(monkeypatch):
     """MKL's block has spare space, which would keep old memory alive."""
-    done = list[str]()
+    calls = list[str]()
 
-    def noted(*_: torch.Tensor) -> None:
-        done.append("laid out")
+    def record(*_: torch.Tensor) -> None:
+        calls.append("pack")
 
-    monkeypatch.setattr(network_of_packed, "trim_memory", lambda: done.append("given back"))
-    monkeypatch.setattr(network_of_packed, "matmul", noted)
+    monkeypatch.setattr(serving_network, "trim_memory", lambda: calls.append("trim"))
+    monkeypatch.setattr(serving_network, "matmul", record)
     pack_network(network(Heads(outputs=3)), "float32")
-    assert done[:2] == ["given back", "laid out"] and done.count("given back") == 1
+    assert calls[:2] == ["trim", "pack"] and calls.count("trim") == 1
 
 
-@pytest.mark.parametrize("kind", HERE)
+@pytest.mark.parametrize("kind", AVAILABLE)
 @torch.no_grad()
 def test_a_large_batch_equals_the_network(kind):
     plain = network(Heads(mlm=True, outputs=3))
     ids, segments, _ = batch(SPEC, tokens=20)
     times = -(-MANY_ROWS // ids.numel())
     ids, segments = ids.repeat(times, 1), segments.repeat(times, 1)
-    for quick in (pack_network(plain, kind), pack_network(pack_network(plain, "float32"), kind)):
-        result = quick.encoder(ids, segments, keep_weights=True)
-        right = plain.encoder(ids, segments, keep_weights=True)
-        assert torch.allclose(result.last, right.last, atol=LARGEST[kind])
-        for actual, expected in zip(result.weights, right.weights, strict=True):
-            assert torch.allclose(actual, expected, atol=LARGEST[kind])
+    for packed in (pack_network(plain, kind), pack_network(pack_network(plain, "float32"), kind)):
+        result = packed.encoder(ids, segments, keep_weights=True)
+        reference = plain.encoder(ids, segments, keep_weights=True)
+        assert torch.allclose(result.last, reference.last, atol=TOLERANCE[kind])
+        for actual, expected in zip(result.weights, reference.weights, strict=True):
+            assert torch.allclose(actual, expected, atol=TOLERANCE[kind])

@@ -41,7 +41,7 @@ def starter():
     return load(starter_model())
 
 
-def prepared(monkeypatch, checkpoint, times, kinds):
+def prepare(monkeypatch, checkpoint, times, kinds):
     """A prepared `Serving`, with every kind `times` as fast as float32."""
     result = Serving(checkpoint)
     monkeypatch.setattr(serving, "_seconds", lambda x, _: times if x is result.exact else 1.0)
@@ -50,67 +50,67 @@ def prepared(monkeypatch, checkpoint, times, kinds):
     return result
 
 
-@pytest.mark.skipif(not is_available("float16"), reason="no float16 here")
-def test_a_kind_that_agrees_and_is_quicker_is_taken(starter, monkeypatch):
-    serving = prepared(monkeypatch, starter, 2.0, ("float16", "float32"))
+@pytest.mark.skipif(not is_available("float16"), reason="float16 is unavailable")
+def test_a_faster_kind_that_agrees_is_selected(starter, monkeypatch):
+    serving = prepare(monkeypatch, starter, 2.0, ("float16", "float32"))
     assert (serving.kind, serving.reason, serving.maps_agree) == ("float16", "", True)
     assert serving.take(exact=False)[1:] == ("float16", "")
     assert serving.take(exact=True)[0] is serving.exact
     assert serving.take(exact=True)[1:] == ("float32", "")
 
 
-@pytest.mark.skipif(not is_available("float16"), reason="no float16 here")
-def test_a_kind_that_is_hardly_quicker_is_not_taken(starter, monkeypatch):
-    serving = prepared(monkeypatch, starter, 1.05, ("float16",))
+@pytest.mark.skipif(not is_available("float16"), reason="float16 is unavailable")
+def test_a_slightly_faster_kind_is_not_selected(starter, monkeypatch):
+    serving = prepare(monkeypatch, starter, 1.05, ("float16",))
     assert serving.take(exact=False)[1:] == ("float32", "none")
 
 
-@pytest.mark.skipif(not is_available("int8"), reason="no int8 here")
-def test_a_kind_that_does_not_agree_is_not_taken(starter, monkeypatch):
-    serving = prepared(monkeypatch, starter, 9.0, ("int8",))
+@pytest.mark.skipif(not is_available("int8"), reason="int8 is unavailable")
+def test_a_kind_that_does_not_agree_is_not_selected(starter, monkeypatch):
+    serving = prepare(monkeypatch, starter, 9.0, ("int8",))
     assert serving.take(exact=False) == (serving.exact, "float32", "none")
 
 
-def test_until_it_is_prepared_answers_are_exact(starter):
+def test_answers_are_exact_before_preparation(starter):
     serving = Serving(starter)
     assert serving.take(exact=False) == (serving.exact, "float32", "preparing")
     next(serving.prepare())
     assert serving.take(exact=False)[1:] == ("float32", "preparing")
 
 
-@pytest.mark.skipif(not is_available("float16"), reason="no float16 here")
-def test_a_map_that_would_differ_is_exact_while_answers_are_quick(starter, monkeypatch):
+@pytest.mark.skipif(not is_available("float16"), reason="float16 is unavailable")
+def test_a_differing_map_is_exact_while_answers_are_fast(starter, monkeypatch):
     monkeypatch.setattr(serving, "attention_agrees", lambda *_: False)
-    result = prepared(monkeypatch, starter, 2.0, ("float16",))
+    result = prepare(monkeypatch, starter, 2.0, ("float16",))
     assert result.take(exact=False)[1] == "float16"
     assert result.take(exact=False, maps=True)[1:] == ("float32", "none")
 
 
-@pytest.mark.skipif(not is_available("float16"), reason="no float16 here")
+@pytest.mark.skipif(not is_available("float16"), reason="float16 is unavailable")
 @torch.no_grad()
-def test_the_quick_starter_model_guesses_the_same_words(starter):
+def test_the_fast_starter_model_predicts_the_same_words(starter):
     """Checked on sentences that did not select the kind."""
     exact = Serving(starter).exact
-    quick = replace(exact, network=pack_network(exact.network, "float16"))
+    fast = replace(exact, network=pack_network(exact.network, "float16"))
     for sentence in SENTENCES:
         encoded = starter.tokenizer.encode(sentence)
         index = torch.tensor([[encoded.ids.index(starter.tokenizer.mask)]])
         ids, segments = torch.tensor([encoded.ids]), torch.tensor([encoded.segments])
-        right, serving = (
+        expected, actual = (
             item.mlm(item.encode_at(ids, segments, index)[0, 0]).softmax(-1)
-            for item in (starter.network, quick.network)
+            for item in (starter.network, fast.network)
         )
-        assert right.topk(5).indices.tolist() == serving.topk(5).indices.tolist()
-        assert float((right - serving).abs().max()) <= BOUND
+        assert expected.topk(5).indices.tolist() == actual.topk(5).indices.tolist()
+        assert float((expected - actual).abs().max()) <= BOUND
 
 
-def test_exact_maps_are_those_of_the_plain_network(starter):
+def test_exact_maps_equal_those_of_the_plain_network(starter):
     exact = Serving(starter).exact
     for sentence in SENTENCES[:3]:
         assert abs(weights(exact, sentence)[1] - weights(starter, sentence)[1]).max() < 1e-5
 
 
-def test_near_ties_may_change_places_and_nothing_else():
+def test_only_near_ties_may_change_their_order():
     exact = torch.tensor([0.3, 0.2, 0.1, 0.05, 0.0401, 0.04, 0.01])
     tied, swapped, far = exact.clone(), exact.clone(), exact.clone()
     tied[4:6] = exact[[5, 4]]

@@ -30,7 +30,7 @@ def mount(monkeypatch: pytest.MonkeyPatch, *mounts: tuple[Path, str]) -> None:
 
 
 @pytest.mark.parametrize("kind", ["nfs4", "cifs", "smbfs", "fuse.sshfs", "9p", "fuse.rclone"])
-def test_a_network_drive_is_known_by_its_file_system(tmp_path, monkeypatch, kind):
+def test_a_network_drive_is_detected_by_its_file_system(tmp_path, monkeypatch, kind):
     mount(monkeypatch, (tmp_path / "far", kind), (tmp_path / "far" / "near", "ext4"))
     assert detect_drive(tmp_path / "far" / "home") == Drive("network", kind)
     assert detect_drive(tmp_path / "far" / "near" / "home") == Drive("local", "")
@@ -53,14 +53,14 @@ def test_a_drive_of_this_machine_is_local(tmp_path):
         ("cloud/mine", "cloud/.sync_0a1b.db", "Nextcloud"),
     ],
 )
-def test_a_synchronised_folder_is_known(tmp_path, folder, mark, program):
+def test_a_synchronised_folder_is_detected(tmp_path, folder, mark, program):
     (tmp_path / folder).mkdir(parents=True)
     if mark:
         (tmp_path / mark).touch()
     assert detect_drive(tmp_path / folder / "home") == Drive("synced", program)
 
 
-def test_copies_in_conflict_are_known(home):
+def test_conflicting_copies_are_found(home):
     for name in ("studio.db", "studio (ann's conflicted copy 2026-11-22).db"):
         (home.root / name).touch()
     (home.root / "studio.sync-conflict-20261122-a1.db").touch()
@@ -82,7 +82,7 @@ home = Home()
 record = opening.open_record(home.record, home.backups)
 with record.session() as session:
     direct = session.connection().exec_driver_sql
-    for setting in ("cache_spill = 1", "cache_size = 5"):  # pages; others go to the file at once
+    for setting in ("cache_spill = 1", "cache_size = 5"):  # pages; more are written to the file
         direct(f"PRAGMA {setting}")
     direct("UPDATE about SET value = value || value || value WHERE key LIKE 'fact%'")
     os.kill(os.getpid(), signal.SIGKILL)
@@ -96,10 +96,10 @@ def test_the_record_on_a_network_drive_has_no_log_and_survives_a_kill(home, monk
             set_fact(session, f"fact {number}", "before" * 80)
     record.close()
     assert journal(home) == "wal"
-    ended = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", KILLED], env={**os.environ, "PYTHONPATH": str(CODE)}
     )
-    assert ended.returncode == -signal.SIGKILL
+    assert result.returncode == -signal.SIGKILL
     assert home.record.with_name("studio.db-journal").exists()
     monkeypatch.setattr(
         "engine.record.opening.detect_drive", lambda _: drives.Drive("network", "nfs4")

@@ -29,5 +29,5 @@ assert (torch.ones(2) + 1).tolist() == [2, 2]
 @pytest.mark.parametrize("gc", ["on", "off"])
 def test_no_garbage_is_collected_while_torch_is_loaded(gc):
     command = [sys.executable, "-c", PROGRAM, gc]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr

@@ -39,7 +39,7 @@ MLFLOW = {
     "tags/mlflow.source.name": "BERT Studio",
     "tags/mlflow.source.type": "LOCAL",
 }
-MLFLOW_RUN = {  # without the parts of that run alone
+MLFLOW_RUN = {  # without the fields specific to that run
     "end_time": 1772600771000,
     "entry_point_name": "",
     "lifecycle_stage": "active",
@@ -51,7 +51,7 @@ MLFLOW_RUN = {  # without the parts of that run alone
     "status": 3,
     "tags": [],
 }
-OF_THAT_RUN = {"artifact_uri", "experiment_id", "run_id", "user_id"}
+RUN_FIELDS = {"artifact_uri", "experiment_id", "run_id", "user_id"}
 MLFLOW_EXPERIMENT = {  # the others belong to features that the program does not use
     *("artifact_location", "creation_time", "experiment_id", "last_update_time"),
     *("lifecycle_stage", "name"),
@@ -87,9 +87,9 @@ def test_the_files_of_mlflow_are_equal(run, tmp_path):
     folder = files.folder
     written = {name: (folder / name).read_text("utf-8") for name in MLFLOW}
     assert written == MLFLOW
-    facts = yaml.safe_load((folder / "meta.yaml").read_text("utf-8"))
-    assert {key: facts[key] for key in MLFLOW_RUN} == MLFLOW_RUN
-    assert facts.keys() - MLFLOW_RUN.keys() == OF_THAT_RUN and folder.name == facts["run_id"]
+    metadata = yaml.safe_load((folder / "meta.yaml").read_text("utf-8"))
+    assert {key: metadata[key] for key in MLFLOW_RUN} == MLFLOW_RUN
+    assert metadata.keys() - MLFLOW_RUN.keys() == RUN_FIELDS and folder.name == metadata["run_id"]
     experiment = yaml.safe_load((folder.parent / "meta.yaml").read_text("utf-8"))
     assert experiment.keys() == MLFLOW_EXPERIMENT
-    assert experiment["experiment_id"] == folder.parent.name == facts["experiment_id"]
+    assert experiment["experiment_id"] == folder.parent.name == metadata["experiment_id"]
