@@ -57,7 +57,7 @@ def records(content: bytes) -> Iterator[bytes]:
 
 def test_a_run_without_points_has_a_file_with_the_version_and_its_start(tmp_path):
     run = RunFolder.create(tmp_path / "night", fake_worker.job())
-    run.append(Started(pid=1, offset=AT))
+    run.append(Started(pid=1, at=AT))
     files = TensorBoardFiles(run, tmp_path / "tb")
     files.write_all()
     [path] = files.folder.glob("events.*")
