@@ -24,7 +24,7 @@ from engine.training.device.cuda_graphs import Captured, Terms, graph_size, pad_
 from tests.engine.training import small
 from tests.engine.training.test_families import from_family
 from tests.engine.training.test_loop import final, metrics
-from tests.engine.training.test_loss_scaling import halves
+from tests.engine.training.test_loss_scaling import with_precision
 from tests.often import tries
 from tests.simulated import test_training
 from tests.simulated.device import device, parameters_keep_their_identity
@@ -93,7 +93,7 @@ def test_every_way_is(way, on_device, tmp_path):
     "kind, precision", [("text_classification", "bf16"), ("pretraining", "fp16")]
 )
 def test_short_numbers_are(kind, precision, on_device, tmp_path):
-    job = halves(JOBS[kind](tmp_path, **FEW), precision)
+    job = with_precision(JOBS[kind](tmp_path, **FEW), precision)
     whole, short = (
         small.new_run(tmp_path / name, with_graphs(job, target))
         for name, target in (("eager", "off"), ("graphs", "on"))

@@ -29,7 +29,7 @@ from engine.training.training_run import TrainingRun
 from tests.engine.training import small
 from tests.engine.training.test_families import UNLIKE, from_family
 from tests.engine.training.test_loop import final, metrics
-from tests.engine.training.test_loss_scaling import halves, left_out
+from tests.engine.training.test_loss_scaling import skipped_notes, with_precision
 from tests.simulated.device import Counts, counted, device, parameters_keep_their_identity
 from tests.tasks.test_table import JOBS
 
@@ -107,7 +107,7 @@ def check(
 
     check_counts(counts, torch.float32)
     for precision in shorter:
-        short = small.new_run(folder / precision, halves(job, precision))
+        short = small.new_run(folder / precision, with_precision(job, precision))
         check_counts(on_device(short), DTYPES[precision])
         losses = {curve for curve in expected if "loss" in curve[0]}
         actual = metrics(short)
@@ -147,14 +147,14 @@ def test_a_gradient_that_overflows_in_fp16_skips_its_step_as_on_the_processor(
 ):
     begin = partial(TrainingProgress, loss_scale=2.0**24)
     monkeypatch.setattr(start, "TrainingProgress", begin)
-    job = halves(small.classifying(tmp_path, **FEW | {"steps": 12}))
+    job = with_precision(small.classifying(tmp_path, **FEW | {"steps": 12}))
     ours, theirs = (
         small.trained(tmp_path / "processor", job),
         small.new_run(tmp_path / "device", job),
     )
     steps = on_device(theirs)
-    skipped = left_out(theirs)
-    assert 4 < len(skipped) < 12 and skipped[:4] == left_out(ours)[:4]
+    skipped = skipped_notes(theirs)
+    assert 4 < len(skipped) < 12 and skipped[:4] == skipped_notes(ours)[:4]
     assert not steps[0].launches["_fused_adamw_"] and steps[-1].launches["_fused_adamw_"]
     assert steps[0].waits == steps[-1].waits
 

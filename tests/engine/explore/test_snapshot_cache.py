@@ -22,7 +22,7 @@ from engine.runs.snapshots import snapshot_folder, snapshot_folders
 from engine.worker.answerers import answer
 from engine.worker.context import WorkerContext
 from tests.engine.training import small
-from tests.engine.training.finished import trained
+from tests.engine.training.finished import run_job
 
 IGNORED_FIELDS = ("to", "milliseconds", "path", "file", "computed", "why_exact")
 GB = 1 << 30
@@ -33,7 +33,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
     folder = tmp_path_factory.mktemp("snapshots")
     job = small.pretraining(folder, steps=33, save_every=11, evaluate_every=11, snapshot_every=1)
     job = job.model_copy(update={"task": Pretraining(nsp=True)})
-    return trained(folder / "run", job)[0]
+    return run_job(folder / "run", job)[0]
 
 
 @pytest.fixture

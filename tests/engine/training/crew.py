@@ -1,7 +1,7 @@
-"""A process that loads torch once and then trains run folders in ranks of its own.
+"""A process that loads torch once and then trains run folders in ranks that it forks.
 
-A line on its input is JSON: a run folder, how many ranks, and the step after which a stop is
-asked for (0: none). The answer is the exit status of each rank, by number.
+An input line is JSON: a run folder, the number of ranks, and the step after which to request a
+stop (0: none). The answer lists the exit codes of the ranks.
 """
 
 import json
@@ -36,13 +36,13 @@ def main() -> None:
         folder, ranks, stop_after = json.loads(line)
         run = RunFolder(Path(folder))
         with tempfile.TemporaryDirectory() as store, run.lock():
-            own = [Rank(n, ranks, n, ranks, Path(store)) for n in range(ranks)]
-            children = [_forked(run, rank, stop_after) for rank in own]
+            members = [Rank(n, ranks, n, ranks, Path(store)) for n in range(ranks)]
+            children = [_fork_rank(run, rank, stop_after) for rank in members]
             codes = [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children]
         print(json.dumps(codes), flush=True)
 
 
-def _forked(run: RunFolder, rank: Rank, stop_after: int) -> int:
+def _fork_rank(run: RunFolder, rank: Rank, stop_after: int) -> int:
     child = os.fork()
     if child:
         return child

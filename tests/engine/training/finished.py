@@ -12,7 +12,7 @@ from engine.training.loop import train
 from tests.engine.training.small import new_run
 
 
-def trained(folder: Path, job: JobSpec) -> tuple[RunFolder, dict[str, torch.Tensor], list[object]]:
+def run_job(folder: Path, job: JobSpec) -> tuple[RunFolder, dict[str, torch.Tensor], list[object]]:
     """Train a job; returns the run, its last weights and its events."""
     events: list[object] = []
     run = new_run(folder, job)
@@ -21,9 +21,9 @@ def trained(folder: Path, job: JobSpec) -> tuple[RunFolder, dict[str, torch.Tens
     return run, dict(network.named_parameters()), events
 
 
-def notes(told: list[object]) -> list[str]:
-    return [event.text for event in told if isinstance(event, Noted)]
+def notes(events: list[object]) -> list[str]:
+    return [event.text for event in events if isinstance(event, Noted)]
 
 
-def losses(told: list[object]) -> list[float]:
-    return [e.value or 0.0 for e in told if isinstance(e, Measured) and e.name == "loss"]
+def losses(events: list[object]) -> list[float]:
+    return [e.value or 0.0 for e in events if isinstance(e, Measured) and e.name == "loss"]

@@ -1,17 +1,17 @@
 """A process that loads torch once and then trains run folders in children that die on request.
 
-A line on its input is JSON: a run folder, and the place where its worker is to be killed.
+An input line is JSON: a run folder, and the point at which to kill its worker with SIGKILL.
 
-- [“loss”, 7]: when step 7 is measured;
-- [“judging”, 2]: in the second batch of an evaluation;
+- [“loss”, 7]: when the loss of step 7 is emitted;
+- [“evaluating”, 2]: in the second batch of an evaluation;
 - [“saving”, 30]: at the 30th flush of a file to the disk;
 - [“moving”, 4]: at the 4th renaming;
 - [“removing”, 9]: at the 9th removal of a file or a folder;
-- [“full”, 30]: not killed: the 30th flush fails, as on a disk that is full for a moment;
-- [“later”, 40]: after 40 milliseconds, at any point;
-- null: nowhere.
+- [“full”, 30]: not killed; the 30th flush fails once, as on a full disk;
+- [“later”, 40]: after 40 milliseconds;
+- null: never.
 
-The answer is the exit status of the child. The signal is a real SIGKILL.
+The answer is the exit code of the child.
 """
 
 import errno
@@ -29,7 +29,7 @@ from typing import Any
 from engine.runs.folder import RunFolder
 from engine.runs.launch import environment
 
-Place = tuple[str, int] | None
+KillPoint = tuple[str, int] | None
 CALLS = {
     "saving": ("fsync",),
     "moving": ("rename", "replace"),
@@ -61,9 +61,9 @@ class Killer(Process):
     def __init__(self) -> None:
         super().__init__(__file__, {})
 
-    def train(self, run: RunFolder, place: Place) -> int:
-        """Let a worker train `run`; minus the signal that it died of, or its exit code."""
-        return int(self.ask(str(run.path), place))
+    def train(self, run: RunFolder, point: KillPoint) -> int:
+        """Train `run` in a worker; returns its exit code, negative for a signal."""
+        return int(self.ask(str(run.path), point))
 
 
 def main() -> None:
@@ -73,22 +73,22 @@ def main() -> None:
 
     full_disk.FREE_SPACE_POLL, full_disk.RETRY_AFTER = 0.01, 0.03
     for line in sys.stdin:
-        folder, position = json.loads(line)
+        folder, point = json.loads(line)
         child = os.fork()
         if not child:
             os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-            os._exit(work(Path(folder), _armed(evaluation, *position) if position else _deaf))
+            os._exit(work(Path(folder), _inject_failure(evaluation, *point) if point else _ignore))
         _, status = os.waitpid(child, 0)
         print(os.waitstatus_to_exitcode(status), flush=True)
 
 
-def _deaf(event: object) -> None:
+def _ignore(event: object) -> None:
     """Ignore events."""
 
 
-def _armed(evaluation: Any, where: str, number: int) -> Callable[[Any], None]:
+def _inject_failure(evaluation: Any, point: str, number: int) -> Callable[[Any], None]:
     """Install the failure; returns the event handler."""
-    if where == "evaluating":
+    if point == "evaluating":
         original = evaluation.evaluate_network
 
         def evaluate(*a: Any, **k: Any) -> Any:
@@ -101,38 +101,38 @@ def _armed(evaluation: Any, where: str, number: int) -> Callable[[Any], None]:
             return original(*bound.args, **bound.kwargs)
 
         evaluation.evaluate_network = evaluate
-    if where in CALLS:
-        _strike(CALLS[where], number, _find_full if where == "full" else _die)
-    if where == "later":
+    if point in CALLS:
+        _replace_call(CALLS[point], number, _raise_disk_full if point == "full" else _die)
+    if point == "later":
         threading.Timer(number / 1000, _die).start()
 
     def on_event(event: Any) -> None:
-        at = getattr(event, "name", ""), getattr(event, "step", -1)
-        if at == (where, number):
+        position = getattr(event, "name", ""), getattr(event, "step", -1)
+        if position == (point, number):
             _die()
 
     return on_event
 
 
-def _strike(names: tuple[str, ...], number: int, happen: Callable[[], object]) -> None:
+def _replace_call(names: tuple[str, ...], number: int, action: Callable[[], object]) -> None:
     """Run `happen` at call `number` (from 1) of the functions of `os`."""
     calls = 0
 
-    def struck(original: Callable[..., Any]) -> Callable[..., Any]:
+    def counted(original: Callable[..., Any]) -> Callable[..., Any]:
         def call(*a: Any, **k: Any) -> Any:
             nonlocal calls
             calls += 1
             if calls == number:
-                happen()
+                action()
             return original(*a, **k)
 
         return call
 
     for name in names:
-        setattr(os, name, struck(getattr(os, name)))
+        setattr(os, name, counted(getattr(os, name)))
 
 
-def _find_full() -> None:
+def _raise_disk_full() -> None:
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 

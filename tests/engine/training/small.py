@@ -37,26 +37,26 @@ BAD = ("a dull cold film", "bad acting and a sad end", "i hated this poor story"
 
 def sentences(path: Path, rows: int = 96) -> Path:
     """A CSV with columns text and label, learnable in a few steps."""
-    chance = random.Random(7)
+    rng = random.Random(7)
     with open(path, "w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
         writer.writerow(["text", "label"])
         for number in range(rows):
             kind = "good" if number % 2 else "bad"
-            words = chance.choice(GOOD if number % 2 else BAD).split()
-            writer.writerow([" ".join(words + chance.sample(words, 2)), kind])
+            words = rng.choice(GOOD if number % 2 else BAD).split()
+            writer.writerow([" ".join(words + rng.sample(words, 2)), kind])
     return path
 
 
 def paragraphs(path: Path, documents: int = 40) -> Path:
-    """Plain text, a document to a paragraph and a sentence to a line."""
-    chance = random.Random(7)
-    texts = ["\n".join(chance.choice(GOOD + BAD) for _ in range(12)) for _ in range(documents)]
+    """Plain text, one document per paragraph and one sentence per line."""
+    rng = random.Random(7)
+    texts = ["\n".join(rng.choice(GOOD + BAD) for _ in range(12)) for _ in range(documents)]
     path.write_text("\n\n".join(texts) + "\n", encoding="utf-8")
     return path
 
 
-def job_of(name: str, task: TaskSpec, data: FileData, **training: object) -> JobSpec:
+def make_job(name: str, task: TaskSpec, data: FileData, **training: object) -> JobSpec:
     """A job that trains NETWORK from scratch."""
     settings = {"batch_size": 8, "learning_rate": 5e-3, "max_length": 32, "save_every": 5}
     return JobSpec(
@@ -75,7 +75,7 @@ def classifying(folder: Path, **training: object) -> JobSpec:
         reading=Reading(format="csv"),
         mapping=Mapping(text="text", label="label"),
     )
-    return job_of("Good or bad", TextClassification(), data, **training)
+    return make_job("Good or bad", TextClassification(), data, **training)
 
 
 PASSAGES = ("ann lives in rome and bob in oslo .", "bob plays the horn , ann plays chess .")
@@ -83,7 +83,7 @@ PASSAGES = ("ann lives in rome and bob in oslo .", "bob plays the horn , ann pla
 
 def questions(path: Path, rows: int = 48) -> Path:
     """SQuAD 2.0 as JSON; questions about eve have no answer."""
-    chance = random.Random(7)
+    rng = random.Random(7)
     expected = {
         "where does ann live ?": (0, "rome"),
         "where does bob live ?": (0, "oslo"),
@@ -93,33 +93,33 @@ def questions(path: Path, rows: int = 48) -> Path:
     }
     qas = []
     for number in range(rows):
-        question = chance.choice(list(expected))
+        question = rng.choice(list(expected))
         position, answer = expected[question]
-        context = PASSAGES[position] + " it is so ." * chance.randrange(3)
+        context = PASSAGES[position] + " it is so ." * rng.randrange(3)
         answers = [{"text": answer, "answer_start": context.index(answer)}] if answer else []
-        request = {"id": str(number), "question": question, "answers": answers}
-        qas.append({"context": context, "qas": [request | {"is_impossible": not answer}]})
-    whole = {"version": "v2.0", "data": [{"title": "ann and bob", "paragraphs": qas}]}
-    path.write_text(json.dumps(whole, indent=1), encoding="utf-8")
+        entry = {"id": str(number), "question": question, "answers": answers}
+        qas.append({"context": context, "qas": [entry | {"is_impossible": not answer}]})
+    content = {"version": "v2.0", "data": [{"title": "ann and bob", "paragraphs": qas}]}
+    path.write_text(json.dumps(content, indent=1), encoding="utf-8")
     return path
 
 
 def answering(folder: Path, **training: object) -> JobSpec:
     data = FileData(path=questions(folder / "questions.json"), split=Split(validation=0.2))
     task = QuestionAnswering(doc_stride=6)
-    return job_of("Where is it", task, data, **{"max_length": 24, **training})
+    return make_job("Where is it", task, data, **{"max_length": 24, **training})
 
 
 def tagged(path: Path, sentences: int = 48) -> Path:
     """A CoNLL file with persons and places, learnable in a few steps."""
-    chance = random.Random(7)
+    rng = random.Random(7)
     people = (["anna\tB-person"], ["paul\tB-person", "jones\tI-person"], ["mary\tB-person"])
-    positions = (["rome\tB-place"], ["oslo\tB-place"])
+    places = (["rome\tB-place"], ["oslo\tB-place"])
     rest = (["the\tO", "bread\tO"], ["of\tO"], ["saw\tO", "it\tO"])
     result = []
     for _ in range(sentences):
-        parts = [chance.choice(people), chance.choice(positions), *chance.sample(rest, 2)]
-        chance.shuffle(parts)
+        parts = [rng.choice(people), rng.choice(places), *rng.sample(rest, 2)]
+        rng.shuffle(parts)
         result.append("\n".join(line for part in parts for line in part))
     path.write_text("\n\n".join(result) + "\n", encoding="utf-8")
     return path
@@ -127,25 +127,25 @@ def tagged(path: Path, sentences: int = 48) -> Path:
 
 def tagging(folder: Path, **training: object) -> JobSpec:
     data = FileData(path=tagged(folder / "tagged.conll"))
-    return job_of("People and places", TokenClassification(), data, **training)
+    return make_job("People and places", TokenClassification(), data, **training)
 
 
 def labelled(path: Path, rows: int = 96) -> Path:
-    """A CSV with a text, a number, sets of labels, a flag, two endings and which is right.
+    """A CSV with a text, a number, sets of labels, a flag, two endings and the right one.
 
-    Few texts are equal, as equal ones stay in one split.
+    Few texts are equal, because equal texts stay in one split.
     """
-    chance = random.Random(7)
+    rng = random.Random(7)
     with open(path, "w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
         writer.writerow(["text", "score", "topics", "sad", "ending0", "ending1", "right"])
         for number in range(rows):
             good = number % 3 != 0
-            text = chance.choice(GOOD if good else BAD)
+            text = rng.choice(GOOD if good else BAD)
             score = (4 if good else 1) + len(text) / 100
             topics = "|".join(w for w in ("film", "acting", "story") if w in text)
             text += " so" * (number // 3 % 8)
-            endings = [chance.choice(GOOD), chance.choice(BAD)][:: 1 if number % 2 else -1]
+            endings = [rng.choice(GOOD), rng.choice(BAD)][:: 1 if number % 2 else -1]
             right = 1 - number % 2  # index of the good ending
             writer.writerow([text, f"{score:.2f}", topics, int(not good), *endings, right])
     return path
@@ -171,16 +171,16 @@ TASKS: dict[str, tuple[TaskSpec, Mapping]] = {
 
 def learning(task: str, folder: Path, **training: object) -> JobSpec:
     """Job of one of TASKS."""
-    requested, mapping = TASKS[task]
+    spec, mapping = TASKS[task]
     path = labelled(folder / "labelled.csv")
     data = FileData(path=path, reading=Reading(format="csv"), mapping=mapping)
-    return classifying(folder, **training).model_copy(update={"task": requested, "data": data})
+    return classifying(folder, **training).model_copy(update={"task": spec, "data": data})
 
 
 def pretraining(folder: Path, **training: object) -> JobSpec:
     data = FileData(path=paragraphs(folder / "text.txt"))
-    length = {"steps": 30, "save_every": 7}
-    return job_of("Masked words", Pretraining(), data, **{**length, **training})
+    defaults = {"steps": 30, "save_every": 7}
+    return make_job("Masked words", Pretraining(), data, **{**defaults, **training})
 
 
 def new_run(folder: Path, job: JobSpec) -> RunFolder:

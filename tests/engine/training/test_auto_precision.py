@@ -1,4 +1,4 @@
-"""Precision “auto” is the one in which a layer of the network is fastest."""
+"""Precision “auto” selects the one with the fastest layer."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -29,64 +29,64 @@ from tests.engine.training.small import NETWORK, classifying, trained
 from tests.engine.training.test_loop import metrics
 
 pytestmark = pytest.mark.usefixtures("unmeasured")
-SHORT = Machine(torch.device("cpu"), "bf16", threads=1)
-Take = Callable[..., list[Precision]]
+BF16 = Machine(torch.device("cpu"), "bf16", threads=1)
+FakeTimes = Callable[..., list[Precision]]
 
 
 @pytest.fixture
-def take(monkeypatch: pytest.MonkeyPatch) -> Take:
+def fake_times(monkeypatch: pytest.MonkeyPatch) -> FakeTimes:
     """Fake layer timing; returns the precisions that were timed."""
 
-    def say(**seconds: float) -> list[Precision]:
-        requested: list[Precision] = []
+    def set_seconds(**seconds: float) -> list[Precision]:
+        timed: list[Precision] = []
 
-        def measured(layer: object, x: object, layout: object, machine: Machine) -> float:
-            requested.append(machine.precision_name)
+        def fake_layer_seconds(layer: object, x: object, layout: object, machine: Machine) -> float:
+            timed.append(machine.precision_name)
             return seconds[machine.precision_name]
 
-        monkeypatch.setattr(fastest, "_layer_seconds", measured)
+        monkeypatch.setattr(fastest, "_layer_seconds", fake_layer_seconds)
         monkeypatch.setattr(fastest, "SECONDS", 0.0)
-        return requested
+        return timed
 
-    return say
+    return set_seconds
 
 
-def test_explicit_or_useless_precisions_are_not_measured(take):
-    requested, network = take(), Network(NETWORK, Heads())
+def test_explicit_or_useless_precisions_are_not_measured(fake_times):
+    timed, network = fake_times(), Network(NETWORK, Heads())
     named = HardwareSpec(precision="bf16")
-    assert choose_precision(network, SHORT, named, 32, 20) is SHORT
+    assert choose_precision(network, BF16, named, 32, 20) is BF16
     plain = Machine(torch.device("cpu"), "fp32", threads=1)
     assert choose_precision(network, plain, HardwareSpec(), 32, 20) is plain
-    assert requested == []
+    assert timed == []
 
 
 @pytest.mark.parametrize(
     "fp32, bf16, chosen", [(1.0, 0.5, "bf16"), (1.0, 0.95, "fp32"), (1.0, 2.0, "fp32")]
 )
-def test_reduced_precision_is_chosen_if_clearly_faster(fp32, bf16, chosen, take):
-    take(fp32=fp32, bf16=bf16)
-    result = choose_precision(Network(NETWORK, Heads()), SHORT, HardwareSpec(), 32, 20)
+def test_reduced_precision_is_chosen_if_clearly_faster(fp32, bf16, chosen, fake_times):
+    fake_times(fp32=fp32, bf16=bf16)
+    result = choose_precision(Network(NETWORK, Heads()), BF16, HardwareSpec(), 32, 20)
     assert result.precision_name == chosen
     assert last(LayerTimes, Home().root).fastest == chosen  # type: ignore[union-attr]
 
 
-def test_batches_of_about_one_size_are_measured_once(take):
-    requested, network = take(fp32=1.0, bf16=2.0), Network(NETWORK, Heads())
-    once = measure_layer(network, SHORT, 32, 20.0)
-    count = len(requested)
+def test_batches_of_similar_size_are_measured_once(fake_times):
+    timed, network = fake_times(fp32=1.0, bf16=2.0), Network(NETWORK, Heads())
+    first = measure_layer(network, BF16, 32, 20.0)
+    count = len(timed)
     assert count > 0
-    assert measure_layer(network, SHORT, 33, 17.0) == once and len(requested) == count
-    other = measure_layer(network, SHORT, 8, 20.0)
-    assert other.key != once.key and len(requested) == 2 * count
+    assert measure_layer(network, BF16, 33, 17.0) == first and len(timed) == count
+    other = measure_layer(network, BF16, 8, 20.0)
+    assert other.key != first.key and len(timed) == 2 * count
     wide = Network(NETWORK.model_copy(update={"intermediate_size": 64}), Heads())
-    assert measure_layer(wide, SHORT, 32, 20.0).key != once.key
+    assert measure_layer(wide, BF16, 32, 20.0).key != first.key
 
 
 @pytest.mark.parametrize("family", EXAMPLES)
 def test_every_family_is_measured_and_unchanged(family):
     network = Network(EXAMPLES[family].spec, Heads())
     before = {name: value.clone() for name, value in network.state_dict().items()}
-    result = measure_layer(network, SHORT, 2, 8.0)
+    result = measure_layer(network, BF16, 2, 8.0)
     assert result.fp32 > 0 and result.bf16 > 0 and result.fp16 == 0
     assert all(torch.equal(before[name], value) for name, value in network.state_dict().items())
     assert all(weights.grad is None for weights in network.parameters())
@@ -103,47 +103,47 @@ def job(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> JobSpec:
     return result.model_copy(update={"hardware": HardwareSpec(device="cpu", threads=1)})
 
 
-def test_a_run_and_its_estimate_take_the_same(take, job, tmp_path):
-    take(fp32=1.0, bf16=2.0)
+def test_a_run_and_its_estimate_choose_the_same_precision(fake_times, job, tmp_path):
+    fake_times(fp32=1.0, bf16=2.0)
     assert estimate(job, lambda stage: None).precision == "fp32"
     run = trained(tmp_path / "run", job)
     assert chosen_precision(run) == "fp32"
 
 
-def test_a_run_that_measures_has_the_losses_of_one_that_knows(job, tmp_path, monkeypatch):
+def test_measuring_precisions_changes_no_loss(job, tmp_path, monkeypatch):
     """The layer is run with its dropout, then its timing is replaced."""
-    measure, requested = fastest._layer_seconds, list[Precision]()
+    measure, timed = fastest._layer_seconds, list[Precision]()
 
-    def measured(layer: nn.Module, x: Tensor, layout: Layout, machine: Machine) -> float:
-        requested.append(machine.precision_name)
+    def fake_layer_seconds(layer: nn.Module, x: Tensor, layout: Layout, machine: Machine) -> float:
+        timed.append(machine.precision_name)
         measure(layer, x, layout, machine)
         return 1.0 if machine.precision_name == "fp32" else 2.0
 
-    monkeypatch.setattr(fastest, "_layer_seconds", measured)
+    monkeypatch.setattr(fastest, "_layer_seconds", fake_layer_seconds)
     counts, losses = [], []
     for name in ("measures", "knows"):
         run = trained(tmp_path / name, job)
-        counts.append(len(requested))
+        counts.append(len(timed))
         losses.append(metrics(run))
     assert 0 < counts[0] == counts[1]
     assert losses[0] == losses[1]
 
 
 @pytest.mark.parametrize("precision, multiple", [("fp32", 1), ("bf16", 32)])
-def test_batches_in_short_numbers_have_few_shapes(precision, multiple, monkeypatch, tmp_path):
-    requested = set[int]()
-    planned = encoding.unpad
+def test_batches_in_low_precision_have_few_shapes(precision, multiple, monkeypatch, tmp_path):
+    multiples = set[int]()
+    original = encoding.unpad
 
-    def noted(lengths: Ints, width: int, shape: AttentionShape, *more: Any) -> UnpaddedBatch:
-        requested.add(shape.multiple)
-        return planned(lengths, width, shape, *more)
+    def record_unpad(lengths: Ints, width: int, shape: AttentionShape, *args: Any) -> UnpaddedBatch:
+        multiples.add(shape.multiple)
+        return original(lengths, width, shape, *args)
 
-    monkeypatch.setattr(encoding, "unpad", noted)
+    monkeypatch.setattr(encoding, "unpad", record_unpad)
     job = classifying(tmp_path, steps=2)
     hardware = HardwareSpec(device="cpu", threads=1, precision=precision)
     job = job.model_copy(update={"hardware": hardware})
     trained(tmp_path / "run", job)
-    assert requested == {multiple}
+    assert multiples == {multiple}
     assert Machine(torch.device("cuda"), precision, threads=1).token_multiple == 1
 
 

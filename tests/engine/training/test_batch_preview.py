@@ -25,7 +25,7 @@ from engine.worker.context import WorkerContext
 from engine.worker.questions import parse_line
 from tests.engine.training import small
 
-Seen = list[Batch]
+Batches = list[Batch]
 
 
 def as_in_the_paper(folder: Path) -> JobSpec:
@@ -40,15 +40,15 @@ def whole_words_static(folder: Path) -> JobSpec:
 
 
 def learners(kind: type[Learner]) -> list[type[Learner]]:
-    """This learner and all below it that define loss counts."""
-    below = [learner for child in kind.__subclasses__() for learner in learners(child)]
-    return [learner for learner in (kind, *below) if "counts" in vars(learner)]
+    """This learner and its subclasses, if they define loss counts."""
+    subclasses = [learner for child in kind.__subclasses__() for learner in learners(child)]
+    return [learner for learner in (kind, *subclasses) if "counts" in vars(learner)]
 
 
 @pytest.fixture
-def seen(monkeypatch: pytest.MonkeyPatch) -> Seen:
+def trained_batches(monkeypatch: pytest.MonkeyPatch) -> Batches:
     """Batches of the training steps, in order."""
-    batches: Seen = []
+    batches: Batches = []
     for name in TASKS:
         import_module(f"engine.tasks.{name}")
     for kind in learners(Learner):
@@ -65,7 +65,7 @@ def seen(monkeypatch: pytest.MonkeyPatch) -> Seen:
 
 
 def check_pieces(rows: tuple[BatchRow, ...]) -> None:
-    """Each target token and how it is shown, with padding at the end."""
+    """Check how each target is shown, and the padding."""
     for row in rows:
         for target in row.targets:
             piece = row.tokens[target.position]
@@ -106,50 +106,50 @@ JOBS: dict[str, tuple[Callable[[Path], JobSpec], Check]] = {
 
 
 @pytest.mark.parametrize("name", JOBS)
-def test_the_preview_shows_the_trained_batch(home, tmp_path, seen, name):
+def test_the_preview_shows_the_trained_batch(home, tmp_path, trained_batches, name):
     make, check = JOBS[name]
     run = small.trained(tmp_path / "run", make(tmp_path))
-    assert len(seen) == 8
-    showing = BatchPreview()
+    assert len(trained_batches) == 8
+    preview = BatchPreview()
     for step in (8, 1, 5, 2):
-        there, local = seen[step - 1], showing.batch(run, step)
-        for a, b in zip(there, local, strict=True):
+        trained, previewed = trained_batches[step - 1], preview.batch(run, step)
+        for a, b in zip(trained, previewed, strict=True):
             same = torch.equal(a, b) if isinstance(a, torch.Tensor) else a == b
             assert same
-        shown = showing.show(run, step)
-        assert [list(row.ids) for row in shown.rows] == there.tokens.tolist()
-        assert [list(row.segments) for row in shown.rows] == there.segments.tolist()
-        mask = there.attention_mask
-        real = there.tokens.new_ones(there.tokens.shape) if mask is None else mask
-        assert [row.length for row in shown.rows] == real.sum(1).tolist()
-        assert shown.steps == 8
-        check(shown.rows)
+        answer = preview.show(run, step)
+        assert [list(row.ids) for row in answer.rows] == trained.tokens.tolist()
+        assert [list(row.segments) for row in answer.rows] == trained.segments.tolist()
+        mask = trained.attention_mask
+        real = trained.tokens.new_ones(trained.tokens.shape) if mask is None else mask
+        assert [row.length for row in answer.rows] == real.sum(1).tolist()
+        assert answer.steps == 8
+        check(answer.rows)
 
 
-def test_a_preview_shows_the_fate_of_each_token(home, tmp_path, seen, capsys):
+def test_a_preview_shows_how_targets_are_masked(home, tmp_path, trained_batches, capsys):
     job = as_in_the_paper(tmp_path)
     job = job.model_copy(update={"task": job.task.model_copy(update={"random_token_share": 0.15})})
     run = small.trained(tmp_path / "run", job)
-    showing, how = BatchPreview(), Counter[str]()
-    words = {0: "IsNext", 1: "NotNext"}
+    preview, counts = BatchPreview(), Counter[str]()
+    labels = {0: "IsNext", 1: "NotNext"}
     for step in range(1, 9):
-        rows, batch = showing.show(run, step).rows, seen[step - 1]
+        rows, batch = preview.show(run, step).rows, trained_batches[step - 1]
         assert batch.positions is not None and batch.follows is not None
         width = batch.tokens.size(1)
         expected = [
             (n * width + target.position) for n, r in enumerate(rows) for target in r.targets
         ]
         assert expected == batch.positions.tolist()
-        assert [r.expected for r in rows] == [words[n] for n in batch.follows.tolist()]
+        assert [r.expected for r in rows] == [labels[n] for n in batch.follows.tolist()]
         check_pieces(rows)
-        how.update(target.shown_as for row in rows for target in row.targets)
-    total = how.total()
-    assert 0.7 < how["mask"] / total < 0.9 and min(how["random"], how["kept"]) > 0
+        counts.update(target.shown_as for row in rows for target in row.targets)
+    total = counts.total()
+    assert 0.7 < counts["mask"] / total < 0.9 and min(counts["random"], counts["kept"]) > 0
 
     capsys.readouterr()
     assert command(["batch", str(run.path), "--step", "3", "--json"]) == 0
-    printed = json.loads(capsys.readouterr().out)
-    assert np.array_equal([row["ids"] for row in printed["rows"]], seen[2].tokens.numpy())
+    output = json.loads(capsys.readouterr().out)
+    assert np.array_equal([row["ids"] for row in output["rows"]], trained_batches[2].tokens.numpy())
     assert command(["batch", str(run.path)]) == 0
     table = capsys.readouterr().out
     assert table.startswith("step 8 of 8: 8 inputs\n") and "[MASK]=" in table
@@ -163,27 +163,27 @@ def test_every_task_shows_its_targets(home, tmp_path):
         assert all(row.expected for row in BatchPreview().show(run, 1).rows), task
 
 
-def test_fine_tuning_from_a_checkpoint_is_shown_while_running(home, tmp_path, seen):
+def test_batches_of_a_running_fine_tuning_are_previewed(home, tmp_path, trained_batches):
     first = small.trained(tmp_path / "first", small.pretraining(tmp_path, steps=4))
-    seen.clear()
+    trained_batches.clear()
     start = FromCheckpoint(path=first.checkpoint_folders()[-1])
     job = small.classifying(tmp_path, steps=6).model_copy(update={"base_model": start})
     run = small.new_run(tmp_path / "run", job)
-    showing, compared = BatchPreview(), 0
+    preview, compared = BatchPreview(), 0
 
     def on_event(event: object) -> None:
         nonlocal compared
         run.append(event)  # type: ignore[arg-type]
         if getattr(event, "name", "") == "loss" and not run.checkpoint_folders():
             step = event.step  # type: ignore[attr-defined]
-            assert torch.equal(showing.batch(run, step).tokens, seen[step - 1].tokens)
+            assert torch.equal(preview.batch(run, step).tokens, trained_batches[step - 1].tokens)
             compared += 1
 
     train(job, run, on_event)
     assert compared >= 1
 
 
-def test_the_explorer_answers_but_not_for_steps_that_are_not(home, tmp_path):
+def test_previews_of_nonexistent_steps_are_refused(home, tmp_path):
     run = small.new_run(tmp_path / "run", whole_words_static(tmp_path))
     events: list[object] = []
     context = WorkerContext(tmp_path, events.append)
@@ -191,7 +191,7 @@ def test_the_explorer_answers_but_not_for_steps_that_are_not(home, tmp_path):
         BatchPreview().batch(run, 1)
     respond(parse_line(ShowBatch(number=3, run=run.path, step=2).line()), context)
     assert isinstance(events[-1], Refused) and events[-1].to == 3 and not events[-1].bug
-    assert not run.dataset.exists(), "nothing is made in the folder of another's run"
+    assert not run.dataset.exists(), "a preview writes nothing to the run folder"
     train(run.job(), run, run.append)
     respond(parse_line(ShowBatch(number=4, run=run.path, step=2).line()), context)
     assert isinstance(events[-1], BatchShown) and events[-1].to == 4

@@ -25,11 +25,11 @@ from tests.engine.training.test_loop import final
 
 pytestmark = pytest.mark.usefixtures("unmeasured")
 X86 = {"architecture": "x86_64"}
-Numbers = Callable[..., None]
+SetThreadCounts = Callable[..., None]
 
 
 @pytest.fixture
-def set_thread_counts(monkeypatch: pytest.MonkeyPatch) -> Numbers:
+def set_thread_counts(monkeypatch: pytest.MonkeyPatch) -> SetThreadCounts:
     """Set the thread counts to try."""
     return lambda *result: monkeypatch.setattr(cores, "thread_candidates", lambda: result)
 
@@ -65,15 +65,15 @@ def test_auto_uses_fp32_without_bf16_instructions(monkeypatch):
     assert choose_machine(spec).precision_name == "bf16"
 
 
-def test_auto_measures_once_and_uses_the_clearly_faster(monkeypatch):
+def test_auto_measures_once_and_uses_the_clearly_faster_precision(monkeypatch):
     monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: X86 | {"amx_bf16": True})
     rates, requested = {torch.float32: 1e11, torch.bfloat16: 1e12}, []
 
-    def rate(dtype: torch.dtype, device: torch.device) -> float:
+    def fake_rate(dtype: torch.dtype, device: torch.device) -> float:
         requested.append(dtype)
         return rates[dtype]
 
-    monkeypatch.setattr(devices, "_measure_rate", rate)
+    monkeypatch.setattr(devices, "_measure_rate", fake_rate)
     hardware = HardwareSpec(device="cpu", threads=1)
     assert (
         choose_machine(hardware).precision_name == choose_machine(hardware).precision_name == "bf16"
@@ -84,27 +84,27 @@ def test_auto_measures_once_and_uses_the_clearly_faster(monkeypatch):
     assert len(requested) == 4
     assert (
         choose_machine(hardware).precision_name == "bf16"
-    )  # what was measured with one thread stays
+    )  # the measurement with one thread is kept
     (Home().cache / MEASUREMENTS).write_text("[{]")
     assert choose_machine(hardware).precision_name == "fp32"
 
 
 @pytest.mark.parametrize(
-    "device, has_bf16, measured",
+    "device, has_bf16, expected",
     [("cuda", True, "bf16"), ("cuda", False, "fp16"), ("mps", False, "fp16")],
 )
-def test_fp16_is_measured_on_a_gpu_without_bf16(device, has_bf16, measured, monkeypatch):
+def test_fp16_is_measured_on_a_gpu_without_bf16(device, has_bf16, expected, monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda including_emulation: has_bf16)
     monkeypatch.setattr(torch.cuda, "get_device_name", lambda device: "A GPU")
     rates, requested = {torch.float32: 1e13, torch.bfloat16: 8e13, torch.float16: 8e13}, []
 
-    def rate(dtype: torch.dtype, device: torch.device) -> float:
+    def fake_rate(dtype: torch.dtype, device: torch.device) -> float:
         requested.append(dtype)
         return rates[dtype]
 
-    monkeypatch.setattr(devices, "_measure_rate", rate)
+    monkeypatch.setattr(devices, "_measure_rate", fake_rate)
     result = devices.matmul_speeds(torch.device(device), 1)
-    assert result.fastest == measured and result.times == 8
+    assert result.fastest == expected and result.times == 8
     assert devices.matmul_speeds(torch.device(device), 1) == result
     assert requested == [torch.float32, devices.DTYPES[result.fastest]]
     slow = Speeds("a GPU with slow halves", fp32=1e13, fp16=1.4e13)
@@ -113,32 +113,32 @@ def test_fp16_is_measured_on_a_gpu_without_bf16(device, has_bf16, measured, monk
 
 def test_measurements_without_fp16_are_repeated(monkeypatch):
     monkeypatch.setattr(devices, "_measure_rate", lambda dtype, device: 1e12)
-    of = devices.matmul_speeds(torch.device("mps"), 1).key
-    save(Speeds(of))
+    key = devices.matmul_speeds(torch.device("mps"), 1).key
+    save(Speeds(key))
     assert devices.matmul_speeds(torch.device("mps"), 1).fp16 == 1e12
 
 
-def test_a_rate_is_that_of_a_real_product():
+def test_measured_rates_are_plausible():
     assert 1e8 < devices._measure_rate(torch.float32, torch.device("cpu")) < 1e15
 
 
 def test_a_resume_keeps_the_precision():
-    now, auto = Machine(torch.device("cpu"), "fp32", threads=1), HardwareSpec()
-    assert now.resume(auto, "bf16", 0).precision_name == "bf16"
-    assert now.resume(auto, "fp16", 0).precision_name == "fp16"
-    assert now.resume(auto, "fp32", 0) == now
-    assert now.resume(auto, "", 0) == now  # a run of an earlier version
-    assert now.resume(HardwareSpec(precision="fp32"), "bf16", 0) == now
+    machine, auto = Machine(torch.device("cpu"), "fp32", threads=1), HardwareSpec()
+    assert machine.resume(auto, "bf16", 0).precision_name == "bf16"
+    assert machine.resume(auto, "fp16", 0).precision_name == "fp16"
+    assert machine.resume(auto, "fp32", 0) == machine
+    assert machine.resume(auto, "", 0) == machine  # a run of an earlier version
+    assert machine.resume(HardwareSpec(precision="fp32"), "bf16", 0) == machine
 
 
 def test_the_number_of_threads_is_measured_once(monkeypatch, set_thread_counts):
     rates, measured = {2: 1e11, 4: 1.05e11}, []
 
-    def rate(dtype: torch.dtype, device: torch.device) -> float:
+    def fake_rate(dtype: torch.dtype, device: torch.device) -> float:
         measured.append(torch.get_num_threads())
         return rates[torch.get_num_threads()]
 
-    monkeypatch.setattr(devices, "_measure_rate", rate)
+    monkeypatch.setattr(devices, "_measure_rate", fake_rate)
     set_thread_counts(2, 4)
     auto = HardwareSpec(device="cpu", precision="fp32")
     assert (
@@ -156,23 +156,23 @@ def test_the_number_of_threads_is_measured_once(monkeypatch, set_thread_counts):
     assert measured == [2, 4, 2, 4]
 
 
-def test_speeds_and_threads_are_kept_side_by_side():
-    speeds, pace = (
+def test_speeds_and_thread_counts_are_stored_separately():
+    speeds, threads = (
         Speeds("here", fp32=1.0),
         ThreadSpeeds("here, 2,4 threads", 2, {"2": 1.0, "4": 2.0}),
     )
     home = Home().root
-    for record in (speeds, pace):
+    for record in (speeds, threads):
         save(record)
-    assert (last(Speeds, home), last(ThreadSpeeds, home)) == (speeds, pace)
-    assert (find(Speeds, speeds.key), find(ThreadSpeeds, pace.key)) == (speeds, pace)
+    assert (last(Speeds, home), last(ThreadSpeeds, home)) == (speeds, threads)
+    assert (find(Speeds, speeds.key), find(ThreadSpeeds, threads.key)) == (speeds, threads)
     assert find(ThreadSpeeds, speeds.key) is None
 
 
 def test_a_resume_keeps_the_number_of_threads(monkeypatch, set_thread_counts, tmp_path):
     job = classifying(tmp_path, steps=6)
     job = job.model_copy(update={"hardware": HardwareSpec(device="cpu", precision="fp32")})
-    calm, stopped = (new_run(tmp_path / name, job) for name in ("calm", "stopped"))
+    reference, stopped = (new_run(tmp_path / name, job) for name in ("reference", "stopped"))
 
     def stop(event: object) -> None:
         if isinstance(event, Measured):
@@ -182,41 +182,39 @@ def test_a_resume_keeps_the_number_of_threads(monkeypatch, set_thread_counts, tm
         return [e.threads for e in run.milestones() if isinstance(e, Prepared)]
 
     set_thread_counts(1)
-    assert work(calm.path) == work(stopped.path, stop) == 0
+    assert work(reference.path) == work(stopped.path, stop) == 0
     set_thread_counts(2)
     stopped.clear_stop()
     assert work(stopped.path) == 0
-    assert threads(calm) == [1] and threads(stopped) == [1, 1]
-    assert final(calm) == final(stopped)
+    assert threads(reference) == [1] and threads(stopped) == [1, 1]
+    assert final(reference) == final(stopped)
     assert "Resumed from step 1, bit for bit." in notes(stopped)
 
 
 def test_threads_are_kept_only_for_equal_results(set_thread_counts):
-    then = {"threads": "4", "cpu": cores.cpu_and_cores(), "processes": "1"}
+    recorded = {"threads": "4", "cpu": cores.cpu_and_cores(), "processes": "1"}
     set_thread_counts(2, 4)
-    assert reusable_threads(then, "1") == 4
-    assert reusable_threads(then, "2") == 0
-    assert reusable_threads(then | {"cpu": "another one"}, "1") == 0
+    assert reusable_threads(recorded, "1") == 4
+    assert reusable_threads(recorded, "2") == 0
+    assert reusable_threads(recorded | {"cpu": "another one"}, "1") == 0
     assert reusable_threads({}, "1") == 0  # a run of an earlier version
-    set_thread_counts(2)  # fewer cores are left to it
-    assert reusable_threads(then, "1") == 0
+    set_thread_counts(2)  # fewer cores than before
+    assert reusable_threads(recorded, "1") == 0
 
 
-@pytest.mark.skipif(
-    not cores.supports_affinity(), reason="this system has nothing to keep a process with"
-)
-def test_each_process_keeps_to_its_share_of_the_cores():
-    there = cores.allowed_cores()
+@pytest.mark.skipif(not cores.supports_affinity(), reason="no affinity on this system")
+def test_each_process_is_pinned_to_its_cores():
+    allowed = cores.allowed_cores()
     code = (
         "import psutil, torch; from engine.training.device.machine import choose_machine;"
         "from engine.config.training import HardwareSpec;"
-        f"asked = HardwareSpec(device='cpu', precision='fp32', cores='{format_ranges(there)}');"
-        "threads = choose_machine(asked, local_rank=1, processes=2).threads;"
-        "found = threads, psutil.Process().cpu_affinity();"
-        "print(found[0] == torch.get_num_threads(), *found[1])"
+        f"spec = HardwareSpec(device='cpu', precision='fp32', cores='{format_ranges(allowed)}');"
+        "threads = choose_machine(spec, local_rank=1, processes=2).threads;"
+        "result = threads, psutil.Process().cpu_affinity();"
+        "print(result[0] == torch.get_num_threads(), *result[1])"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["True", *map(str, sorted(cores.divide_cores(there, 1, 2)))]
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.split() == ["True", *map(str, sorted(cores.divide_cores(allowed, 1, 2)))]
 
 
 def test_a_run_reports_unavailable_cores(monkeypatch, tmp_path):
@@ -228,20 +226,20 @@ def test_a_run_reports_unavailable_cores(monkeypatch, tmp_path):
     assert any(isinstance(event, Noted) and "uses all of them" in event.text for event in events)
 
 
-def test_a_missing_core_is_named():
+def test_a_missing_core_is_reported():
     with pytest.raises(StudioError, match=r"may not use core 4000-4001; available") as caught:
         cores.pin_to([*cores.allowed_cores(), 4000, 4001])
     assert "hardware.cores" in caught.value.advice
 
 
-def test_the_conditions_of_a_run_name_the_precision_that_was_chosen(tmp_path):
+def test_the_environment_of_a_run_names_its_precision(tmp_path):
     job = classifying(tmp_path, steps=1)
     job = job.model_copy(update={"hardware": HardwareSpec(device="cpu", threads=1)})
     events: list[object] = []
     train(job, new_run(tmp_path / "run", job), events.append)
-    (plan,) = (event for event in events if isinstance(event, Prepared))
-    assert plan.environment["precision"] == plan.versions["precision"]
-    assert plan.environment["precision"] in ("fp32", "bf16")
+    (prepared,) = (event for event in events if isinstance(event, Prepared))
+    assert prepared.environment["precision"] == prepared.versions["precision"]
+    assert prepared.environment["precision"] in ("fp32", "bf16")
 
 
 def test_gpu_attention_avoids_kernels_planned_per_shape():

@@ -1,4 +1,4 @@
-"""Early stopping, also after a resume."""
+"""Early stopping, and the choice of the best checkpoint."""
 
 import pytest
 
@@ -18,21 +18,21 @@ def test_a_run_stops_early_when_its_patience_ends(tmp_path, monkeypatch):
     run = new_run(tmp_path / "run", job)
     outcome, step = train(job, run, events.append)
     assert outcome == "finished"
-    looks = [e for e in events if isinstance(e, Measured) and e.name == "validation_accuracy"]
-    assert step == 8 and len(looks) == 4, (
+    evaluations = [e for e in events if isinstance(e, Measured) and e.name == "validation_accuracy"]
+    assert step == 8 and len(evaluations) == 4, (
         "one that is the best so far, and three without improvement"
     )
     assert "no better score in the last 3 evaluations" in notes(events)[-1]
     assert run.checkpoint_folders()[-1].name == "step-00000008"
 
-    def no_step(*_: object) -> None:
-        raise AssertionError("it had ended")
+    def fail_on_update(*_: object) -> None:
+        raise AssertionError("the run had ended")
 
-    monkeypatch.setattr(loop, "update", no_step)
+    monkeypatch.setattr(loop, "update", fail_on_update)
     assert train(job, run, events.append) == ("finished", 8)
 
 
-def test_the_metric_that_was_chosen_decides(tmp_path, monkeypatch):
+def test_the_chosen_metric_decides(tmp_path, monkeypatch):
     measured = [
         {"accuracy": 0.9, "f1_macro": 0.5, "loss": 0.3},
         {"accuracy": 0.8, "f1_macro": 0.6, "loss": 0.4},
@@ -43,8 +43,8 @@ def test_the_metric_that_was_chosen_decides(tmp_path, monkeypatch):
     monkeypatch.setattr(
         evaluation, "_evaluate_validation", lambda run: (measured[run.progress.step - 1], None)
     )
-    inputs = {"steps": 9, "evaluate_every": 1, "save_every": 1, "early_stopping_patience": 3}
-    job = classifying(tmp_path, **inputs, best_metric="f1_macro")
+    settings = {"steps": 9, "evaluate_every": 1, "save_every": 1, "early_stopping_patience": 3}
+    job = classifying(tmp_path, **settings, best_metric="f1_macro")
     folder = new_run(tmp_path / "run", job)
     assert train(job, folder, folder.append) == ("finished", 5), "three without a better macro F1"
     events = folder.milestones()
@@ -53,7 +53,7 @@ def test_the_metric_that_was_chosen_decides(tmp_path, monkeypatch):
     assert (prepared.best_metric, prepared.higher_is_better) == ("validation_f1_macro", True)
 
 
-def test_a_metric_that_the_data_do_not_allow_is_refused_at_once(tmp_path):
+def test_a_metric_unavailable_for_the_data_is_refused(tmp_path):
     tags = tagging(tmp_path, best_metric="f1")
     text = (tmp_path / "tagged.conll").read_text(encoding="utf-8")
     classes = text.replace("B-", "").replace("I-", "")

@@ -1,7 +1,7 @@
-"""Every family is trained in every way that BERT is, and a resume is exact.
+"""Every family supports each kind of training that BERT does, and a resume is exact.
 
-That the losses of each family are those of transformers is in `test_trajectory.py`, and the
-answers of packed weights are in the tests of serving.
+`test_trajectory.py` compares losses with transformers, and the tests of serving cover packed
+weights.
 """
 
 import os
@@ -28,7 +28,7 @@ from tests.engine.training import small
 from tests.engine.training.small import answering, classifying, new_run, pretraining, resumed
 from tests.engine.training.test_loop import final, metrics
 
-UNLIKE = ("albert", "deberta-v2", "modernbert")  # layers that are shared, and other attention
+UNLIKE = ("albert", "deberta-v2", "modernbert")  # with shared layers or other attention
 CLOSE = 1e-5  # of curves computed in another way, without dropout
 STEPS = 6
 
@@ -37,9 +37,9 @@ def from_family(family: str, job: JobSpec, folder: Path, **training: object) -> 
     """The job, starting from a checkpoint that transformers saved."""
     start = published_folder(family, "ForMaskedLM", folder / "theirs", initializer_range=0.1)[0]
     settings = {"steps": 20, "max_length": 40, "learning_rate": 5e-3, **training}
-    changed = job.training.model_copy(update=settings)
-    whole = {"base_model": {"kind": "checkpoint", "path": start}, "training": changed}
-    return JobSpec.model_validate(job.model_dump() | whole)
+    spec = job.training.model_copy(update=settings)
+    fields = {"base_model": {"kind": "checkpoint", "path": start}, "training": spec}
+    return JobSpec.model_validate(job.model_dump() | fields)
 
 
 def trained(folder: Path, job: JobSpec, **training: object) -> RunFolder:
@@ -53,51 +53,52 @@ def assert_curves_agree(run: RunFolder, other: RunFolder) -> None:
         assert (theirs[key] or 0) == pytest.approx(value or 0, rel=CLOSE, abs=CLOSE), key
 
 
-EVERY = [f if f in UNLIKE else pytest.param(f, marks=pytest.mark.long) for f in OWN_NETWORKS]
+PARAMS = [f if f in UNLIKE else pytest.param(f, marks=pytest.mark.long) for f in OWN_NETWORKS]
 
 
-def class_for(family: str, folder: Path) -> JobSpec:
+def classification_job(family: str, folder: Path) -> JobSpec:
     settings = {"steps": STEPS, "save_every": 3, "dropout": 0.1, "layer_lr_decay": 0.8}
     return from_family(family, classifying(folder), folder, **settings)
 
 
-@pytest.mark.parametrize("family", EVERY)
+@pytest.mark.parametrize("family", PARAMS)
 def test_a_resume_changes_nothing(family, tmp_path):
     """Recomputing the activations of the layers changes nothing either."""
-    job = class_for(family, tmp_path)
-    calm, stopped = trained(tmp_path / "calm", job), resumed(tmp_path / "stopped", job, 4)
-    assert final(stopped) == final(calm) and metrics(stopped) == metrics(calm)
-    again = trained(tmp_path / "again", job, gradient_checkpointing=True)
-    assert final(again) == final(calm)
+    job = classification_job(family, tmp_path)
+    reference, stopped = trained(tmp_path / "reference", job), resumed(tmp_path / "stopped", job, 4)
+    assert final(stopped) == final(reference) and metrics(stopped) == metrics(reference)
+    recomputed = trained(tmp_path / "recomputed", job, gradient_checkpointing=True)
+    assert final(recomputed) == final(reference)
 
 
-@pytest.mark.parametrize("way", ["adapters", "probe"])
+@pytest.mark.parametrize("method", ["adapters", "probe"])
 @pytest.mark.parametrize("family", UNLIKE)
-def test_a_resume_changes_nothing_with_adapters_or_a_probe(family, way, tmp_path):
-    settings = {"lora_rank": 3, "lora_layers": "all", "ema_decay": 0.9} if way == "adapters" else {}
+def test_a_resume_changes_nothing_with_adapters_or_a_probe(family, method, tmp_path):
+    adapters = {"lora_rank": 3, "lora_layers": "all", "ema_decay": 0.9}
+    settings = adapters if method == "adapters" else {}
     job = from_family(family, classifying(tmp_path), tmp_path, steps=STEPS, **settings)
-    if way == "probe":
+    if method == "probe":
         features = Features(vectors="learned mix", probe_size=8)
         job = job.model_copy(update={"features": features})
-    calm, stopped = trained(tmp_path / "calm", job), resumed(tmp_path / "stopped", job, 4)
-    assert final(stopped) == final(calm) and metrics(stopped) == metrics(calm)
-    loaded = load(calm.checkpoint_folders()[-1])
+    reference, stopped = trained(tmp_path / "reference", job), resumed(tmp_path / "stopped", job, 4)
+    assert final(stopped) == final(reference) and metrics(stopped) == metrics(reference)
+    loaded = load(reference.checkpoint_folders()[-1])
     assert not loaded.report.unexpected and not loaded.report.missing
-    assert (loaded.network.probe is not None) == (way == "probe")
+    assert (loaded.network.probe is not None) == (method == "probe")
 
 
-@pytest.mark.skipif(os.name == "nt", reason="the tests fork their ranks")
+@pytest.mark.skipif(os.name == "nt", reason="ranks are forked")
 @pytest.mark.parametrize("family", UNLIKE)
 def test_two_ranks_have_the_curves_of_one_process(family, crew, tmp_path):
-    alone = trained(tmp_path / "alone", class_for(family, tmp_path), dropout=0.0)
-    both = new_run(tmp_path / "both", alone.job())
-    assert crew.train(both, 2) == [0, 0]
-    assert_curves_agree(alone, both)
+    alone = trained(tmp_path / "alone", classification_job(family, tmp_path), dropout=0.0)
+    parallel = new_run(tmp_path / "parallel", alone.job())
+    assert crew.train(parallel, 2) == [0, 0]
+    assert_curves_agree(alone, parallel)
 
 
 @pytest.mark.parametrize("family", OWN_NETWORKS)
-def test_frozen_layers_are_unchanged_and_cached_ones_have_equal_curves(family, tmp_path):
-    job, spec = class_for(family, tmp_path), EXAMPLES[family].spec
+def test_frozen_layers_are_unchanged_and_can_be_cached(family, tmp_path):
+    job, spec = classification_job(family, tmp_path), EXAMPLES[family].spec
     frozen = spec.layers if spec.shares_layers else spec.layers - 1
     settings = {"frozen_layers": frozen, "dropout": 0.0}
     plain = trained(tmp_path / "plain", job, **settings)
@@ -110,19 +111,19 @@ def test_frozen_layers_are_unchanged_and_cached_ones_have_equal_curves(family, t
     before = load_file(source.path / "model.safetensors")
     after = load_file(plain.checkpoint(STEPS) / "model.safetensors")
     heads = Heads(outputs=2)
-    moved = {True: 0, False: 0}  # by whether it is below what is frozen
+    changed = {True: 0, False: 0}  # tensors, by whether they are frozen
     for name, _ in Network(spec, heads).encoder.named_parameters(prefix="encoder"):
         theirs = published_name(name, FAMILIES[family], heads)
-        theirs = theirs if theirs in before else _whole(theirs, FAMILIES[family].fused)
+        theirs = theirs if theirs in before else _fused_name(theirs, FAMILIES[family].fused)
         if theirs not in before or name.startswith("encoder.pooler"):
             continue
-        stays = layer_index(name, spec) <= frozen
-        moved[stays] += not before[theirs].equal(after[theirs])
-    assert moved[True] == 0
-    assert moved[False] > 0 or frozen == spec.layers
+        is_frozen = layer_index(name, spec) <= frozen
+        changed[is_frozen] += not before[theirs].equal(after[theirs])
+    assert changed[True] == 0
+    assert changed[False] > 0 or frozen == spec.layers
 
 
-def _whole(published: str, fused: dict[str, int]) -> str:
+def _fused_name(published: str, fused: dict[str, int]) -> str:
     """Name in the file of the tensor that contains this one."""
     for stem, count in fused.items():
         for number in range(count):
@@ -144,7 +145,7 @@ def test_answers_are_learned(family, tmp_path):
     assert last < first
 
 
-@pytest.mark.parametrize("family", EVERY)
+@pytest.mark.parametrize("family", PARAMS)
 def test_masked_words_are_learned_further(family, tmp_path):
     task = Pretraining(nsp=family == "albert", whole_word_masking=True)
     job = from_family(family, pretraining(tmp_path), tmp_path, save_every=0)

@@ -49,8 +49,8 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> JobSpec:
     return adapted(tmp_path_factory.mktemp("base"), lora_rank=0)
 
 
-def reading(base: JobSpec, vectors: str, **more: object) -> JobSpec:
-    features = Features.model_validate({"vectors": vectors, **SMALL, **more})
+def probe_job(base: JobSpec, vectors: str, **options: object) -> JobSpec:
+    features = Features.model_validate({"vectors": vectors, **SMALL, **options})
     return expand(base.model_copy(update={"features": features}))[0]
 
 
@@ -68,11 +68,11 @@ def hidden(layers: int = 12) -> tuple[torch.Tensor, ...]:
         ("sum of last four", [9.0 + 10 + 11 + 12]),
         ("concatenation of last four", [9.0, 10.0, 11.0, 12.0]),
         ("sum of all", [float(sum(range(1, 13)))]),
-        ("learned mix", [6.0]),  # the mean, to begin with
+        ("learned mix", [6.0]),  # initially the mean
         ("one layer", [5.0]),
     ],
 )
-def test_each_choice_reads_the_vectors_that_it_names(vectors, mixed):
+def test_each_option_reads_its_layers(vectors, mixed):
     features = Features.model_validate({"vectors": vectors, "layer": 5})
     probe = Probe(features, 3, 12, 2, 0.0, False)
     result = probe._mix(select_layers(hidden(), probe.layers))
@@ -80,7 +80,7 @@ def test_each_choice_reads_the_vectors_that_it_names(vectors, mixed):
     assert torch.allclose(result, expected)
 
 
-def test_the_sum_of_all_is_kept_as_one():
+def test_the_sum_of_all_layers_is_stored_as_one_vector():
     assert layer_indices(Features(vectors="sum of all"), 12) == (SUM_OF_ALL,)
     assert layer_indices(Features(vectors="sum of last four"), 2) == (1, 2), "as many as there are"
 
@@ -98,55 +98,55 @@ def test_padding_changes_nothing(probe, pooling):
     assert torch.allclose(network(short, None), network(padded, real), atol=1e-6)
 
 
-def test_kept_vectors_are_those_of_the_encoder(base, tmp_path):
-    job = reading(base, "learned mix")
+def test_cached_vectors_give_the_logits_of_the_encoder(base, tmp_path):
+    job = probe_job(base, "learned mix")
     run = new_run(tmp_path / "run", job)
-    ready = set_up(RunContext(job, run))
-    examples = ready.data.phases[0].examples
+    prepared = set_up(RunContext(job, run))
+    examples = prepared.data.phases[0].examples
     numbers = np.array([3, 0, 7])
-    batch = ready.data.learner.batch(
-        examples, numbers, ready.data.tokenizer, np.random.default_rng(0)
+    batch = prepared.data.learner.batch(
+        examples, numbers, prepared.data.tokenizer, np.random.default_rng(0)
     )
-    assert examples.read(batch, numbers) is batch, "nothing is kept yet"
-    ready.network.eval()
+    assert examples.read(batch, numbers) is batch, "nothing is cached yet"
+    prepared.network.eval()
     with torch.inference_mode():
-        from_ids = ready.network.logits(batch.tokens, batch.segments, batch.attention_mask)
-    attach_features(RunContext(job, run), ready, choose_machine(job.hardware))
-    read = examples.read(batch, numbers)
-    assert read.tokens.shape == (*batch.tokens.shape, NETWORK.layers + 1, NETWORK.hidden_size)
+        from_ids = prepared.network.logits(batch.tokens, batch.segments, batch.attention_mask)
+    attach_features(RunContext(job, run), prepared, choose_machine(job.hardware))
+    cached = examples.read(batch, numbers)
+    assert cached.tokens.shape == (*batch.tokens.shape, NETWORK.layers + 1, NETWORK.hidden_size)
     with torch.inference_mode():
-        actual = ready.network.logits(read.tokens, read.segments, read.attention_mask)
+        actual = prepared.network.logits(cached.tokens, cached.segments, cached.attention_mask)
     assert torch.allclose(actual, from_ids, atol=1e-5)
-    assert read.token_count == batch.token_count
-    assert [len(part.tokens) for part in read.parts(2)] == [2, 1]
+    assert cached.token_count == batch.token_count
+    assert [len(part.tokens) for part in cached.parts(2)] == [2, 1]
 
 
 def test_vectors_are_computed_once(base, tmp_path, monkeypatch):
-    job = reading(base, "last")
+    job = probe_job(base, "last")
     run = new_run(tmp_path / "run", job)
-    ready, machine = set_up(RunContext(job, run)), choose_machine(job.hardware)
-    attach_features(RunContext(job, run), ready, machine)
+    prepared, machine = set_up(RunContext(job, run)), choose_machine(job.hardware)
+    attach_features(RunContext(job, run), prepared, machine)
     files = sorted((run.cache / "vectors").rglob("*.npy"))
     assert [file.name for file in files] == ["layer-002.npy"] * 2, "of training and dev rows"
     before = [file.read_bytes() for file in files]
-    honest = FeatureExtractor._compute
+    original = FeatureExtractor._compute
     monkeypatch.setattr(FeatureExtractor, "_compute", lambda *_: pytest.fail("computed again"))
-    attach_features(RunContext(job, run), ready, machine)
-    monkeypatch.setattr(FeatureExtractor, "_compute", honest)
+    attach_features(RunContext(job, run), prepared, machine)
+    monkeypatch.setattr(FeatureExtractor, "_compute", original)
     for file in files:
         file.unlink()
-    attach_features(RunContext(job, run), ready, machine)
+    attach_features(RunContext(job, run), prepared, machine)
     assert [file.read_bytes() for file in files] == before, "safe to delete"
     with torch.no_grad():
-        ready.network.encoder.embeddings.token.weight[7] += 1
-    attach_features(RunContext(job, run), ready, machine)
+        prepared.network.encoder.embeddings.token.weight[7] += 1
+    attach_features(RunContext(job, run), prepared, machine)
     assert len(list((run.cache / "vectors").rglob("*.npy"))) == 4, "other weights, other vectors"
 
 
-def test_a_reader_learns_and_the_model_stays(base, tmp_path):
-    """The checkpoint: the encoder for any program, and the probe for ours."""
+def test_a_probe_learns_and_the_encoder_is_unchanged(base, tmp_path):
+    """The checkpoint holds the encoder for any program and the probe for ours."""
     transformers = pytest.importorskip("transformers")
-    job = reading(base, "last", epochs=15)
+    job = probe_job(base, "last", epochs=15)
     job = with_training(job, save_every=0)
     run = trained(tmp_path / "run", job)
     assert base.base_model.kind == "checkpoint"
@@ -168,11 +168,11 @@ def test_a_reader_learns_and_the_model_stays(base, tmp_path):
     rows = Rows(["i loved this fine story", "a dull cold film"], None, ["good", "bad"])
     predictor = Predictor(last)
     assert [answer["label"] for answer in predictor.predict(rows)] == ["good", "bad"]
-    again = new_run(tmp_path / "again", reading(base, "embeddings"))
+    other_run = new_run(tmp_path / "again", probe_job(base, "embeddings"))
     start = {"kind": "checkpoint", "path": last}
-    other = JobSpec.model_validate(again.job().model_dump() | {"base_model": start})
-    fresh = set_up(RunContext(other, again)).network
-    assert fresh.probe is not None and fresh.probe.layers == (0,), "another probe begins anew"
+    other_job = JobSpec.model_validate(other_run.job().model_dump() | {"base_model": start})
+    fresh = set_up(RunContext(other_job, other_run)).network
+    assert fresh.probe is not None and fresh.probe.layers == (0,), "a new probe"
     tuned = base.model_copy(
         update={"base_model": base.base_model.model_copy(update={"path": last})}
     )
@@ -180,7 +180,7 @@ def test_a_reader_learns_and_the_model_stays(base, tmp_path):
     assert plain.probe is None and plain.task is not None
 
 
-def test_a_damaged_reader_is_left_out(base, tmp_path):
+def test_a_damaged_probe_is_ignored(base, tmp_path):
     network = Network(
         NETWORK, Heads(outputs=2, features=Features(vectors="last", probe_size=8).plain())
     )
@@ -191,24 +191,24 @@ def test_a_damaged_reader_is_left_out(base, tmp_path):
     config = tmp_path / "model" / "config.json"
     (tmp_path / "model" / "manifest.json").unlink()
     content = json.loads(config.read_text())
-    for wrong in ({"probe_size": -8}, {"vectors": ["last"]}, {"probe_size": 10**9}, {"kind": []}):
-        config.write_text(json.dumps(content | {"probe": content["probe"] | wrong}))
+    for damage in ({"probe_size": -8}, {"vectors": ["last"]}, {"probe_size": 10**9}, {"kind": []}):
+        config.write_text(json.dumps(content | {"probe": content["probe"] | damage}))
         loaded = checkpoint.load(tmp_path / "model")
-        assert loaded.network.probe is None or wrong == {"kind": []}
+        assert loaded.network.probe is None or damage == {"kind": []}
 
 
-def test_unreadable_layers_are_refused(tmp_path, base):
-    fresh = classifying(tmp_path).model_dump() | {"features": {"vectors": "last"}}
+def test_probes_need_a_base_model_and_no_adapters(tmp_path, base):
+    from_scratch = classifying(tmp_path).model_dump() | {"features": {"vectors": "last"}}
     with pytest.raises(ValidationError, match="needs a pre-trained base model"):
-        JobSpec.model_validate(fresh)
-    adapted = base.model_dump() | {"features": {"vectors": "last"}, "training": {"lora_rank": 4}}
+        JobSpec.model_validate(from_scratch)
+    with_lora = base.model_dump() | {"features": {"vectors": "last"}, "training": {"lora_rank": 4}}
     with pytest.raises(ValidationError, match="has no LoRA adapters"):
-        JobSpec.model_validate(adapted)
+        JobSpec.model_validate(with_lora)
 
 
-def test_the_layer_bench_is_seven_runs_of_one_job(base):
-    bench = Features.model_validate({"vectors": "layer sweep", **SMALL})
-    jobs = expand(base.model_copy(update={"features": bench}), Path("/vectors"))
+def test_a_layer_sweep_expands_to_seven_runs(base):
+    sweep = Features.model_validate({"vectors": "layer sweep", **SMALL})
+    jobs = expand(base.model_copy(update={"features": sweep}), Path("/vectors"))
     assert tuple(job.features.vectors for job in jobs) == PAPER_VECTORS and len(jobs) == 7
     for job in jobs:
         assert job.group is not None and job.group.vectors == PAPER_VECTORS
@@ -217,27 +217,22 @@ def test_the_layer_bench_is_seven_runs_of_one_job(base):
         assert job.training.learning_rate == rate
         assert JobSpec.model_validate(job.model_dump()) == job
     seeded = base.training.model_copy(update={"seeds": 2})
-    assert len(expand(base.model_copy(update={"features": bench, "training": seeded}))) == 14
+    assert len(expand(base.model_copy(update={"features": sweep, "training": seeded}))) == 14
 
 
-def test_the_layer_bench_without_a_window(
-    base,
-    tmp_path,
-    capsys,
-    monkeypatch,
-):
+def test_the_train_command_runs_a_layer_sweep(base, tmp_path, capsys, monkeypatch):
     """One pass of the encoder serves all six; the table has seven rows."""
     passes = []
-    honest = FeatureExtractor._compute
+    original = FeatureExtractor._compute
 
-    def counted(*given: object) -> None:
-        passes.append(given[4])
-        honest(*given)  # type: ignore[arg-type]
+    def recording_compute(*args: object) -> None:
+        passes.append(args[4])
+        original(*args)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(FeatureExtractor, "_compute", counted)
-    bench = Features.model_validate({"vectors": "layer sweep", **SMALL, "epochs": 1})
+    monkeypatch.setattr(FeatureExtractor, "_compute", recording_compute)
+    sweep = Features.model_validate({"vectors": "layer sweep", **SMALL, "epochs": 1})
     training = base.training.model_copy(update={"epochs": 1, "save_every": 0})
-    job = base.model_copy(update={"features": bench, "training": training})
+    job = base.model_copy(update={"features": sweep, "training": training})
     (tmp_path / "job.json").write_text(job.model_dump_json())
     into = tmp_path / "into"
     assert main(["train", str(tmp_path / "job.json"), "--into", str(into)]) == 0
@@ -248,23 +243,23 @@ def test_the_layer_bench_without_a_window(
     assert [row["vectors"] for row in summary["rows"]] == list(PAPER_VECTORS)
     assert all(row["metrics"]["validation_accuracy"]["runs"] == 1 for row in summary["rows"])
     assert (into / "sum-of-last-four").is_dir() and not (into / "vectors").exists()
-    printed = capsys.readouterr().out
-    assert "concatenation of last four\n  validation_" in printed
+    output = capsys.readouterr().out
+    assert "concatenation of last four\n  validation_" in output
 
 
-def test_a_bench_can_be_estimated(base):
-    cost = estimate(reading(base, "last"), lambda _: None)
+def test_a_layer_sweep_can_be_estimated(base):
+    cost = estimate(probe_job(base, "last"), lambda _: None)
     assert cost.seconds > 0 and cost.steps == 3 * 11
-    bench = Features.model_validate({"vectors": "layer sweep", **SMALL})
-    whole = estimate(base.model_copy(update={"features": bench}), lambda _: None)
-    assert whole.seconds > whole.seconds_per_step * whole.steps * 7 * 0.99
+    sweep = Features.model_validate({"vectors": "layer sweep", **SMALL})
+    total = estimate(base.model_copy(update={"features": sweep}), lambda _: None)
+    assert total.seconds > total.seconds_per_step * total.steps * 7 * 0.99
 
 
 @pytest.mark.parametrize("task", ["tags", "answers", "choices"])
-def test_every_task_can_read_vectors(tmp_path, task):
+def test_every_task_can_train_a_probe(tmp_path, task):
     """A saved probe predicts from token ids as it did from cached features."""
-    made_by = {"tags": tagging, "answers": answering}
-    make = made_by.get(task, partial(learning, task))
+    jobs = {"tags": tagging, "answers": answering}
+    make = jobs.get(task, partial(learning, task))
     first = make(tmp_path, steps=2)
     base = trained(tmp_path / "base", first)
     start = {"kind": "checkpoint", "path": base.checkpoint_folders()[-1]}
@@ -284,5 +279,5 @@ def test_every_task_can_read_vectors(tmp_path, task):
     assert learner is not None
     dev = resolve(job.data, run.dataset).rows("validation")
     actual = Predictor(last, job.training.max_length).evaluate(dev).metrics()
-    judged = learner.best_metric
-    assert actual[judged] == pytest.approx(measured[f"validation_{judged}"], abs=1e-5)
+    metric = learner.best_metric
+    assert actual[metric] == pytest.approx(measured[f"validation_{metric}"], abs=1e-5)

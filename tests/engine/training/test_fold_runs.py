@@ -42,15 +42,15 @@ def stored(tuned: Any, tmp_path_factory: pytest.TempPathFactory) -> Stored:
 
 
 @pytest.fixture(scope="module")
-def undisturbed(stored: Stored, tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, ...]:
-    """The folder of two folds, the probabilities, and the progress calls."""
+def uninterrupted(stored: Stored, tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, ...]:
+    """The folder of two folds, their probabilities, and the progress calls."""
     folder, calls = tmp_path_factory.mktemp("calm") / "folds", list[tuple[str, int, int]]()
     args, options = arguments(stored, folder)
     return folder, predict_folds(*args, lambda *call: calls.append(call), **options), calls
 
 
-def test_every_row_is_scored_by_a_run_that_did_not_see_it(stored, undisturbed):
-    folder, p, progress = undisturbed
+def test_each_row_is_scored_by_a_run_trained_without_it(stored, uninterrupted):
+    folder, p, progress = uninterrupted
     (data, _, numbers, labels, names, _), _ = arguments(stored, folder)
     assert p.shape == (len(numbers), len(names))
     assert p.sum(axis=1) == pytest.approx(1, abs=1e-5)
@@ -60,8 +60,8 @@ def test_every_row_is_scored_by_a_run_that_did_not_see_it(stored, undisturbed):
         held_out = open_dataset(folder / f"data-{fold}" / "1")
         assert held_out.spec.rows["validation"] == int((folds == fold).sum())
         assert held_out.spec.rows["test"] == 0
-        calls = RunFolder(folder / f"run-{fold}").all_events()
-        prepared = next(event for event in calls if isinstance(event, Prepared))
+        events = RunFolder(folder / f"run-{fold}").all_events()
+        prepared = next(event for event in events if isinstance(event, Prepared))
         assert prepared.examples == int((folds != fold).sum())
         predictions = read_predictions(
             predictions_file(RunFolder(folder / f"run-{fold}").results, "validation")
@@ -73,7 +73,7 @@ def test_every_row_is_scored_by_a_run_that_did_not_see_it(stored, undisturbed):
         assert np.allclose(p[folds == fold], predictions.scores)
 
 
-KILLED = """
+SCRIPT_KILLED_HALFWAY = """
 import os, signal, sys
 from pathlib import Path
 import numpy as np
@@ -81,13 +81,13 @@ from tests.engine.training.test_fold_runs import Stored, arguments
 from engine.training import fold_runs
 from engine.training.fold_runs import predict_folds
 
-def tell(stage, done, total):
+def report(stage, done, total):
     if done > total // 2 + 1:
         os.kill(os.getpid(), signal.SIGKILL)
 
 version, base, label, scratch = sys.argv[1:]
-given, options = arguments(Stored(Path(version), Path(base), label), Path(scratch))
-predict_folds(*given, tell, **options)
+args, options = arguments(Stored(Path(version), Path(base), label), Path(scratch))
+predict_folds(*args, report, **options)
 """
 
 
@@ -103,32 +103,32 @@ def arguments(stored: Stored, scratch: Path) -> tuple[tuple[Any, ...], dict[str,
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="Windows has no SIGKILL")
-def test_folds_that_were_killed_are_resumed(stored, undisturbed, tmp_path):
+def test_killed_fold_runs_are_resumed(stored, uninterrupted, tmp_path):
     folder = tmp_path / "folds"
     args, options = arguments(stored, folder)
-    command = [sys.executable, "-c", KILLED, *map(str, stored), str(folder)]
+    command = [sys.executable, "-c", SCRIPT_KILLED_HALFWAY, *map(str, stored), str(folder)]
     killed = subprocess.run(command, env=environment(), check=False)
     assert killed.returncode == -signal.SIGKILL
-    first = RunFolder(folder / "run-0").events_file
+    events_file = RunFolder(folder / "run-0").events_file
     assert (folder / "fold-0.npy").exists() and not (folder / "fold-1.npy").exists()
-    before = first.read_bytes()
+    before = events_file.read_bytes()
     calls: list[int] = []
     result = predict_folds(*args, lambda _, done, __: calls.append(done), **options)
-    assert first.read_bytes() == before, "the finished fold is not trained again"
-    assert np.array_equal(result, undisturbed[1])
+    assert events_file.read_bytes() == before, "the finished fold is not trained again"
+    assert np.array_equal(result, uninterrupted[1])
 
 
 def test_the_fold_cache_depends_on_rows_and_model_and_is_deleted(stored, tmp_path):
     args, _ = arguments(stored, tmp_path)
     cache, requested = tmp_path / "cache", list[Path]()
 
-    def answer(*words: Any) -> Any:
-        requested.append(words[5])
-        words[5].mkdir(parents=True)
-        return words[3]
+    def fake_predict(*args: Any) -> Any:
+        requested.append(args[5])
+        args[5].mkdir(parents=True)
+        return args[3]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(fold_runs, "predict_folds", answer)
+        patch.setattr(fold_runs, "predict_folds", fake_predict)
         for base in (stored.base, stored.base, minilm()):
             fold_runs.fold_scorer(args[0], base, cache, lambda *_: None)(*args[2:5])
     assert requested[0] == requested[1] != requested[2] and requested[0].parent == cache

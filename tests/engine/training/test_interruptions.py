@@ -1,6 +1,6 @@
-"""Runs that are interrupted anywhere end like an uninterrupted one.
+"""Runs that are interrupted at any point end like an uninterrupted one.
 
-All with --long; `test_loop.py` and its neighbours try each fault once or twice in every run.
+All need --long; `test_loop.py` and others test each fault once or twice in every run.
 """
 
 import random
@@ -28,19 +28,19 @@ JOBS: dict[str, Callable[..., JobSpec]] = {
 
 
 def pair(folder: Path, job: JobSpec) -> tuple[RunFolder, RunFolder]:
-    """A finished run, and a fresh one with its vocabulary."""
-    calm, run = (small.new_run(folder / name, job) for name in ("calm", "run"))
-    assert work(calm.path) == 0
-    shutil.copytree(calm.cache, run.cache)
-    return calm, run
+    """A finished run, and a new one with its vocabulary."""
+    reference, run = (small.new_run(folder / name, job) for name in ("reference", "run"))
+    assert work(reference.path) == 0
+    shutil.copytree(reference.cache, run.cache)
+    return reference, run
 
 
-def hear_step(step: int, act: Callable[[], object]) -> Callable[[Event], None]:
+def at_step(step: int, action: Callable[[], object]) -> Callable[[Event], None]:
     """Event handler that acts once, after `step`."""
 
     def on_event(event: Event) -> None:
         if isinstance(event, Measured) and (event.name, event.step) == ("loss", step):
-            act()
+            action()
 
     return on_event
 
@@ -50,53 +50,53 @@ def hear_step(step: int, act: Callable[[], object]) -> Callable[[Event], None]:
 def test_a_run_killed_at_random_moments_loses_nothing(killer, tmp_path, kind, part):
     """25 times in each part: 200 in all."""
     job = JOBS[kind](tmp_path, steps=40, evaluate_every=10, save_every=4)
-    calm, hurt = pair(tmp_path, job)
-    pristine = shutil.copytree(hurt.path, tmp_path / "pristine")
-    dice, killed, seen = random.Random(f"{kind} {part}"), 0, dict[tuple[str, int], float | None]()
-    while killed < 25:
-        if killer.train(hurt, ("later", dice.randint(10, 900))) == -signal.SIGKILL:
-            killed += 1
-            shown = {point: value for point, value in metrics(hurt).items() if point[0] == "loss"}
-            assert seen.keys() <= shown.keys(), "a point that was shown is lost"
-            seen = shown
-            for folder in hurt.checkpoint_folders():
+    reference, killed = pair(tmp_path, job)
+    pristine = shutil.copytree(killed.path, tmp_path / "pristine")
+    dice, kills, known = random.Random(f"{kind} {part}"), 0, dict[tuple[str, int], float | None]()
+    while kills < 25:
+        if killer.train(killed, ("later", dice.randint(10, 900))) == -signal.SIGKILL:
+            kills += 1
+            points = {p: value for p, value in metrics(killed).items() if p[0] == "loss"}
+            assert known.keys() <= points.keys(), "a reported point was lost"
+            known = points
+            for folder in killed.checkpoint_folders():
                 verify(folder)
         else:
-            assert (final(hurt), metrics(hurt)) == (final(calm), metrics(calm))
-            shutil.rmtree(hurt.path)
-            shutil.copytree(pristine, hurt.path)
-            seen = {}
-    assert killer.train(hurt, None) == 0
-    assert (final(hurt), metrics(hurt)) == (final(calm), metrics(calm))
+            assert (final(killed), metrics(killed)) == (final(reference), metrics(reference))
+            shutil.rmtree(killed.path)
+            shutil.copytree(pristine, killed.path)
+            known = {}
+    assert killer.train(killed, None) == 0
+    assert (final(killed), metrics(killed)) == (final(reference), metrics(reference))
 
 
-PLACES = ("saving", "moving", "removing", "full")
+FAULTS = ("saving", "moving", "removing", "full")
 
 
-@pytest.mark.parametrize("place", PLACES)
-def test_a_good_checkpoint_survives_any_disk_failure(killer, tmp_path, place):
-    """With one kept: the old one goes only when the new one is safe."""
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_good_checkpoint_survives_any_disk_failure(killer, tmp_path, fault):
+    """The only kept checkpoint is deleted only after the next one is complete."""
     job = small.classifying(tmp_path, steps=12, save_every=2, evaluate_every=4, keep=1)
-    calm, run = pair(tmp_path, job)
-    assert work(run.path, hear_step(4, run.request_stop)) == 0
+    reference, run = pair(tmp_path, job)
+    assert work(run.path, at_step(4, run.request_stop)) == 0
     run.clear_stop()
     number = 1
     while True:
-        hurt = RunFolder(shutil.copytree(run.path, tmp_path / "hurt"))
-        end = killer.train(hurt, (place, number))
-        waited = any(event.kind == "waiting" for event in hurt.events_after(0)[0])
-        if end == 0 and not waited:  # there are fewer calls than that
+        killed = RunFolder(shutil.copytree(run.path, tmp_path / "killed"))
+        code = killer.train(killed, (fault, number))
+        waited = any(event.kind == "waiting" for event in killed.events_after(0)[0])
+        if code == 0 and not waited:  # there are fewer calls
             break
-        assert end == (0 if place == "full" else -signal.SIGKILL)
-        folders = hurt.checkpoint_folders()
+        assert code == (0 if fault == "full" else -signal.SIGKILL)
+        folders = killed.checkpoint_folders()
         assert folders
         for folder in folders:
             verify(folder)
-        assert place == "full" or killer.train(hurt, None) == 0
-        assert (final(hurt), metrics(hurt)) == (final(calm), metrics(calm))
-        shutil.rmtree(hurt.path)
+        assert fault == "full" or killer.train(killed, None) == 0
+        assert (final(killed), metrics(killed)) == (final(reference), metrics(reference))
+        shutil.rmtree(killed.path)
         number += 1
-    print(f"{place}: {number - 1} places, each with a whole checkpoint")
+    print(f"{fault}: {number - 1} calls, each with a complete checkpoint")
     assert number > 1
 
 
@@ -104,16 +104,16 @@ def test_a_good_checkpoint_survives_any_disk_failure(killer, tmp_path, place):
 def test_a_run_stopped_after_each_of_its_steps_ends_the_same(tmp_path, kind):
     options = {"micro_batch_size": 3} if kind == "classes" else {}
     job = JOBS[kind](tmp_path, steps=200, evaluate_every=7, save_every=5, dropout=0.1, **options)
-    calm, run = pair(tmp_path, job)
+    reference, run = pair(tmp_path, job)
     for step in range(1, 200):
-        assert work(run.path, hear_step(step, run.request_stop)) == 0
+        assert work(run.path, at_step(step, run.request_stop)) == 0
         run.clear_stop()
         assert checkpoint_step(run.checkpoint_folders()[-1]) == step
     assert work(run.path) == 0
-    assert (final(run), metrics(run)) == (final(calm), metrics(calm))
+    assert (final(run), metrics(run)) == (final(reference), metrics(reference))
 
 
-SPOILERS: dict[str, Callable[[Path], object]] = {
+CHANGES: dict[str, Callable[[Path], object]] = {
     "replaced": lambda source: source.write_text("text,label\nanother,bad\n"),
     "cut": lambda source: source.write_bytes(source.read_bytes()[:40]),
     "deleted": lambda source: source.unlink(),
@@ -121,32 +121,32 @@ SPOILERS: dict[str, Callable[[Path], object]] = {
 
 
 def test_a_source_that_changes_at_any_step_changes_no_run(tmp_path):
-    calm, fresh = pair(tmp_path, small.classifying(tmp_path, steps=12))
+    reference, new_run = pair(tmp_path, small.classifying(tmp_path, steps=12))
     source = tmp_path / "sentences.csv"
-    whole = source.read_bytes()
+    content = source.read_bytes()
     dice = random.Random(25)
     for _ in range(50):
-        run = RunFolder(shutil.copytree(fresh.path, tmp_path / "run-of-it"))
-        spoil = dice.choice(list(SPOILERS.values()))
+        run = RunFolder(shutil.copytree(new_run.path, tmp_path / "run-of-it"))
+        change = dice.choice(list(CHANGES.values()))
 
-        def act(spoil: Callable[[Path], object] = spoil, run: RunFolder = run) -> None:
-            spoil(source)
+        def action(change: Callable[[Path], object] = change, run: RunFolder = run) -> None:
+            change(source)
             run.request_stop()
 
-        assert work(run.path, hear_step(dice.randint(1, 11), act)) == 0
+        assert work(run.path, at_step(dice.randint(1, 11), action)) == 0
         run.clear_stop()
         assert work(run.path) == 0
-        assert (final(run), metrics(run)) == (final(calm), metrics(calm))
+        assert (final(run), metrics(run)) == (final(reference), metrics(reference))
         shutil.rmtree(run.path)
-        source.write_bytes(whole)
+        source.write_bytes(content)
 
 
 @pytest.mark.parametrize("part", range(2))
 def test_a_stop_at_any_moment_leaves_a_resumable_run(tmp_path, part):
-    calm, fresh = pair(tmp_path, small.classifying(tmp_path, steps=20, evaluate_every=5))
+    reference, new_run = pair(tmp_path, small.classifying(tmp_path, steps=20, evaluate_every=5))
     dice = random.Random(14 + part)
     for _ in range(50):
-        run = RunFolder(shutil.copytree(fresh.path, tmp_path / "stopped"))
+        run = RunFolder(shutil.copytree(new_run.path, tmp_path / "stopped"))
         timer = threading.Timer(dice.uniform(0, 0.5), run.request_stop)
         timer.start()
         assert work(run.path) == 0
@@ -157,5 +157,5 @@ def test_a_stop_at_any_moment_leaves_a_resumable_run(tmp_path, part):
             assert not [f for f in folder.glob(".*") if ".tmp-" in f.name]
         run.clear_stop()
         assert work(run.path) == 0
-        assert final(run) == final(calm)
+        assert final(run) == final(reference)
         shutil.rmtree(run.path)

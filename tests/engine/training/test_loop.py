@@ -1,4 +1,4 @@
-"""A killed or stopped run ends bit for bit as an undisturbed one."""
+"""A killed or stopped run ends bit for bit like an uninterrupted one."""
 
 import shutil
 import signal
@@ -17,7 +17,7 @@ from engine.runs.folder import RunFolder
 from engine.runs.reproducibility import read_reproducibility
 from engine.worker.train import main as work
 from tests.engine.training import small
-from tests.engine.training.killing import Place
+from tests.engine.training.killing import KillPoint
 
 
 def final(run: RunFolder) -> dict[str, str]:
@@ -55,15 +55,15 @@ def with_long_inputs(folder: Path) -> JobSpec:
     return small.pretraining(folder).model_copy(update={"task": task})
 
 
-EVERYWHERE: tuple[Place, ...] = (
-    ("saving", 3),  # before there is a whole checkpoint
+ALL_POINTS: tuple[KillPoint, ...] = (
+    ("saving", 3),  # before there is a complete checkpoint
     ("loss", 3),  # in the middle of an epoch, with nothing saved
     ("evaluating", 1),
     ("loss", 9),
     ("evaluating", 2),
 )
-SELDOM: tuple[Place, ...] = (("loss", 9),)  # for what has the same files
-TASKS: dict[str, Callable[[Path], JobSpec]] = {  # a row for each task, and for what changes a step
+ONE_POINT: tuple[KillPoint, ...] = (("loss", 9),)  # for tasks that write the same files
+TASKS: dict[str, Callable[[Path], JobSpec]] = {  # each task, and each option that changes a step
     "classes": in_parts,
     "masked words and next sentence": with_next_sentence,
     "long inputs at the end": with_long_inputs,
@@ -76,30 +76,30 @@ TASKS: dict[str, Callable[[Path], JobSpec]] = {  # a row for each task, and for 
 }
 
 
-LIKE_OTHERS = ("next word", "number")  # whose steps remember nothing of their own
+STATELESS = ("next word", "number")  # steps without state of their own
 
 
 @pytest.mark.parametrize(
-    "task", [t if t not in LIKE_OTHERS else pytest.param(t, marks=pytest.mark.long) for t in TASKS]
+    "task", [t if t not in STATELESS else pytest.param(t, marks=pytest.mark.long) for t in TASKS]
 )
-def test_a_run_killed_again_and_again_ends_with_the_same_weights(task, killer, tmp_path):
+def test_a_repeatedly_killed_run_ends_with_the_same_weights(task, killer, tmp_path):
     job = TASKS[task](tmp_path)
     job = small.with_training(job, steps=14, evaluate_every=5, save_every=4)
-    calm, hurt = (small.new_run(tmp_path / name, job) for name in ("calm", "hurt"))
-    assert killer.train(calm, None) == 0
+    reference, killed = (small.new_run(tmp_path / name, job) for name in ("reference", "killed"))
+    assert killer.train(reference, None) == 0
 
-    for point in EVERYWHERE if task == "masked words and next sentence" else SELDOM:
-        assert killer.train(hurt, point) == -signal.SIGKILL
-        for folder in hurt.checkpoint_folders():
+    for point in ALL_POINTS if task == "masked words and next sentence" else ONE_POINT:
+        assert killer.train(killed, point) == -signal.SIGKILL
+        for folder in killed.checkpoint_folders():
             verify(folder)
-    assert killer.train(hurt, None) == 0
-    assert final(hurt) == final(calm)
-    assert metrics(hurt) == metrics(calm)
-    assert read_reproducibility(hurt).weights == read_reproducibility(calm).weights
-    assert read_reproducibility(hurt).obstacles == ()
+    assert killer.train(killed, None) == 0
+    assert final(killed) == final(reference)
+    assert metrics(killed) == metrics(reference)
+    assert read_reproducibility(killed).weights == read_reproducibility(reference).weights
+    assert read_reproducibility(killed).obstacles == ()
 
 
-def stopped_at(run: RunFolder, step: int, kind: type[Saved | Measured] = Saved) -> RunFolder:
+def train_until(run: RunFolder, step: int, kind: type[Saved | Measured] = Saved) -> RunFolder:
     """Train until an event of a step, then stop as a user does."""
 
     def stop(event: object) -> None:
@@ -115,31 +115,31 @@ def new_run(folder: Path, name: str = "run") -> RunFolder:
     return small.new_run(folder / name, in_parts(folder, steps=20))
 
 
-def test_stop_saves_and_going_on_is_exact(tmp_path):
-    calm, stopped = new_run(tmp_path, "calm"), new_run(tmp_path, "stopped")
-    assert work(calm.path) == 0
-    stopped_at(stopped, 11, Measured)
+def test_stop_saves_and_resume_is_exact(tmp_path):
+    reference, stopped = new_run(tmp_path, "reference"), new_run(tmp_path, "stopped")
+    assert work(reference.path) == 0
+    train_until(stopped, 11, Measured)
     events, _ = stopped.events_after(0)
     assert isinstance(events[-1], Ended)
     assert (events[-1].outcome, events[-1].step) == ("stopped", 11)
     assert any(isinstance(event, Saved) and event.step == 11 for event in events)
 
     assert work(stopped.path) == 0
-    assert final(stopped) == final(calm)
-    assert metrics(stopped) == metrics(calm)
+    assert final(stopped) == final(reference)
+    assert metrics(stopped) == metrics(reference)
     assert "Resumed from step 11, bit for bit." in small.notes(stopped)
 
 
 def test_a_changed_number_of_threads_is_reported(tmp_path):
-    run = stopped_at(new_run(tmp_path), 5)
+    run = train_until(new_run(tmp_path), 5)
     hardware = run.job().hardware.model_copy(update={"threads": 2})
     run.spec_file.write_text(run.job().model_copy(update={"hardware": hardware}).model_dump_json())
     work(run.path)
     assert any("not bit for bit (threads 1 → 2)" in note for note in small.notes(run))
 
 
-def test_a_damaged_checkpoint_is_named_and_the_one_before_is_used(tmp_path):
-    run = stopped_at(new_run(tmp_path), 10)
+def test_a_damaged_checkpoint_is_reported_and_the_previous_one_used(tmp_path):
+    run = train_until(new_run(tmp_path), 10)
     *_, before, last = run.checkpoint_folders()
     weights = last / "model.safetensors"
     content = bytearray(weights.read_bytes())
@@ -153,8 +153,8 @@ def test_a_damaged_checkpoint_is_named_and_the_one_before_is_used(tmp_path):
     assert sum(isinstance(event, Started) for event in run.events_after(0)[0]) == 2
 
 
-def test_data_that_changed_are_refused_unless_asked_for(tmp_path, capsys):
-    run = stopped_at(new_run(tmp_path), 5)
+def test_changed_data_is_refused_without_the_option(tmp_path, capsys):
+    run = train_until(new_run(tmp_path), 5)
     shutil.rmtree(run.dataset)  # its copy
     source = run.job().data
     assert isinstance(source, FileData)
@@ -166,8 +166,8 @@ def test_data_that_changed_are_refused_unless_asked_for(tmp_path, capsys):
     assert not run.changed_data_file.exists()
 
 
-@pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="signals are of POSIX")
-def test_a_terminal_that_closes_stops_a_training_that_is_saved(tmp_path):
+@pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="POSIX signals")
+def test_closing_the_terminal_stops_and_saves_the_run(tmp_path):
     run = new_run(tmp_path)
 
     def hang_up(event: object) -> None:

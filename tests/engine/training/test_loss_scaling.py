@@ -1,4 +1,4 @@
-"""Training in fp16: its losses are scaled, steps whose gradient overflows are skipped."""
+"""Training in fp16 scales losses and skips steps whose gradient overflows."""
 
 import math
 from functools import partial
@@ -24,18 +24,18 @@ from tests.engine.training import small
 from tests.engine.training.test_loop import final, metrics
 
 NEAR = 0.01  # of losses in fp16 from those in fp32
-FEW = 4  # good steps that double the scale in some of the tests
+FEW = 4  # good steps that double the scale in some tests
 
 
-def halves(job: JobSpec, precision: Precision = "fp16") -> JobSpec:
+def with_precision(job: JobSpec, precision: Precision = "fp16") -> JobSpec:
     return small.with_hardware(job, precision=precision)
 
 
-def begin_with(monkeypatch: pytest.MonkeyPatch, scale: float) -> None:
+def set_first_scale(monkeypatch: pytest.MonkeyPatch, scale: float) -> None:
     monkeypatch.setattr(start, "TrainingProgress", partial(TrainingProgress, loss_scale=scale))
 
 
-def left_out(run: RunFolder) -> list[str]:
+def skipped_notes(run: RunFolder) -> list[str]:
     return [note for note in small.notes(run) if "was skipped" in note]
 
 
@@ -45,67 +45,67 @@ def load_progress(run: RunFolder) -> TrainingProgress:
     return result.progress
 
 
-def scaled(precision: Precision = "fp16", **progress: float) -> tuple[LossScaler, TrainingProgress]:
-    remembers = TrainingProgress(**progress)  # type: ignore[arg-type]
-    return LossScaler(Machine(torch.device("cpu"), precision, 1), remembers), remembers
+def scaler_at(precision: Precision = "fp16", **state: float) -> tuple[LossScaler, TrainingProgress]:
+    progress = TrainingProgress(**state)  # type: ignore[arg-type]
+    return LossScaler(Machine(torch.device("cpu"), precision, 1), progress), progress
 
 
 def test_the_scale_is_halved_after_an_overflow_and_doubled_after_many_good_steps():
-    step, progress = scaled(step=6, loss_scale=65536.0, good_steps=9)
-    assert step.scale == 65536
-    assert "step 7 was skipped" in (notes := step.lower()) and "to 32,768." in notes
+    scaler, progress = scaler_at(step=6, loss_scale=65536.0, good_steps=9)
+    assert scaler.scale == 65536
+    assert "step 7 was skipped" in (notes := scaler.lower()) and "to 32,768." in notes
     assert (progress.loss_scale, progress.good_steps) == (32768, 0)
-    step, progress = scaled(loss_scale=8.0, good_steps=STEPS_UNTIL_DOUBLED - 2)
-    step.count_good_step()
+    scaler, progress = scaler_at(loss_scale=8.0, good_steps=STEPS_UNTIL_DOUBLED - 2)
+    scaler.count_good_step()
     assert (progress.loss_scale, progress.good_steps) == (8, STEPS_UNTIL_DOUBLED - 1)
-    step.count_good_step()
+    scaler.count_good_step()
     assert (progress.loss_scale, progress.good_steps) == (16, 0)
-    step, progress = scaled(loss_scale=HIGHEST_SCALE, good_steps=STEPS_UNTIL_DOUBLED - 1)
-    step.count_good_step()
+    scaler, progress = scaler_at(loss_scale=HIGHEST_SCALE, good_steps=STEPS_UNTIL_DOUBLED - 1)
+    scaler.count_good_step()
     assert progress.loss_scale == HIGHEST_SCALE
 
 
-def test_only_a_gradient_that_a_lower_scale_may_mend_is_left_out():
-    step, _ = scaled(loss_scale=2.0)
-    assert step.overflowed(1.0, math.inf) and step.overflowed(1.0, math.nan)
-    assert not step.overflowed(1.0, 1e30)
-    assert not step.overflowed(math.inf, math.inf)
-    assert not scaled(loss_scale=LOWEST_SCALE)[0].overflowed(1.0, math.inf)
-    assert not scaled("bf16", loss_scale=2.0)[0].overflowed(1.0, math.inf)
+def test_only_overflows_that_a_lower_scale_may_fix_are_skipped():
+    scaler, _ = scaler_at(loss_scale=2.0)
+    assert scaler.overflowed(1.0, math.inf) and scaler.overflowed(1.0, math.nan)
+    assert not scaler.overflowed(1.0, 1e30)
+    assert not scaler.overflowed(math.inf, math.inf)
+    assert not scaler_at(loss_scale=LOWEST_SCALE)[0].overflowed(1.0, math.inf)
+    assert not scaler_at("bf16", loss_scale=2.0)[0].overflowed(1.0, math.inf)
 
 
-def test_taking_the_scale_out_is_exact():
+def test_unscaling_is_exact():
     network = nn.Linear(3, 2)
     torch.manual_seed(1)
     gradient = torch.randn(2, 3)
     network.weight.grad = gradient * 2.0**20
-    scaled(loss_scale=2.0**20)[0].unscale(network)
+    scaler_at(loss_scale=2.0**20)[0].unscale(network)
     assert torch.equal(network.weight.grad, gradient)
-    scaled("bf16", loss_scale=2.0**20)[0].unscale(network)
+    scaler_at("bf16", loss_scale=2.0**20)[0].unscale(network)
     assert torch.equal(network.weight.grad, gradient)
 
 
 @pytest.mark.parametrize("make", [small.classifying, small.pretraining])
 def test_losses_are_near_those_of_fp32(make, tmp_path):
     job = make(tmp_path, steps=10, dropout=0.0, learning_rate=1e-3, evaluate_every=10)
-    fine = small.new_run(tmp_path / "fine", job)
-    coarse = small.new_run(tmp_path / "coarse", halves(job))
-    assert work(fine.path) == work(coarse.path) == 0
-    ours, theirs = metrics(coarse), metrics(fine)
+    fp32 = small.new_run(tmp_path / "fp32", job)
+    fp16 = small.new_run(tmp_path / "fp16", with_precision(job))
+    assert work(fp32.path) == work(fp16.path) == 0
+    ours, theirs = metrics(fp16), metrics(fp32)
     losses = [key for key in theirs if key[0] == "loss"]
     assert len(losses) == 10
     assert [ours[key] for key in losses] != [theirs[key] for key in losses]
     for key in losses:
         assert ours[key] == pytest.approx(theirs[key], abs=NEAR)
-    assert not left_out(coarse)
+    assert not skipped_notes(fp16)
 
 
 def test_overflowing_steps_are_skipped_and_reported(tmp_path, monkeypatch):
-    begin_with(monkeypatch, 2.0**30)
-    job = halves(small.classifying(tmp_path, steps=30, ema_decay=0.9))
+    set_first_scale(monkeypatch, 2.0**30)
+    job = with_precision(small.classifying(tmp_path, steps=30, ema_decay=0.9))
     run = small.new_run(tmp_path / "run", job)
     assert work(run.path) == 0
-    notes, progress = left_out(run), load_progress(run)
+    notes, progress = skipped_notes(run), load_progress(run)
     assert 5 < len(notes) < 20
     assert "step 1 was skipped" in notes[0] and "536,870,912" in notes[0]
     assert "step 2 was skipped" in notes[1] and "268,435,456" in notes[1]
@@ -123,13 +123,13 @@ def test_overflowing_steps_are_skipped_and_reported(tmp_path, monkeypatch):
 @pytest.mark.parametrize("threads, stops_after", [(1, 22), (2, 3)])
 def test_a_resume_keeps_the_scale_bit_for_bit(threads, stops_after, tmp_path, monkeypatch):
     monkeypatch.setattr(gradients, "MIN_PARALLEL", 0)  # each of two threads has a half
-    begin_with(monkeypatch, 2.0**26)
+    set_first_scale(monkeypatch, 2.0**26)
     monkeypatch.setattr(step, "STEPS_UNTIL_DOUBLED", FEW)
-    job = halves(small.classifying(tmp_path, steps=26, dropout=0.1))
+    job = with_precision(small.classifying(tmp_path, steps=26, dropout=0.1))
     job = small.with_hardware(job, threads=threads)
-    calm, stopped = (small.new_run(tmp_path / name, job) for name in ("calm", "stopped"))
-    assert work(calm.path) == 0
-    assert len(left_out(calm)) > 3  # at the beginning, and after it was doubled
+    reference, stopped = (small.new_run(tmp_path / name, job) for name in ("reference", "stopped"))
+    assert work(reference.path) == 0
+    assert len(skipped_notes(reference)) > 3  # at the beginning, and after it was doubled
 
     def stop(event: object) -> None:
         if isinstance(event, Measured) and (event.name, event.step) == ("loss", stops_after):
@@ -139,56 +139,56 @@ def test_a_resume_keeps_the_scale_bit_for_bit(threads, stops_after, tmp_path, mo
     stopped.clear_stop()
     assert work(stopped.path) == 0
     assert sum(e.step == stops_after for e in stopped.milestones() if isinstance(e, Ended)) == 1
-    assert final(stopped) == final(calm)
-    assert metrics(stopped) == metrics(calm)
-    assert left_out(stopped) == left_out(calm)
-    assert load_progress(stopped).loss_scale == load_progress(calm).loss_scale
+    assert final(stopped) == final(reference)
+    assert metrics(stopped) == metrics(reference)
+    assert skipped_notes(stopped) == skipped_notes(reference)
+    assert load_progress(stopped).loss_scale == load_progress(reference).loss_scale
 
 
-@pytest.mark.parametrize("way", ["loss", "gradient"])
-def test_a_loss_that_is_nan_at_any_scale_ends_the_run(way, tmp_path, monkeypatch):
+@pytest.mark.parametrize("kind", ["loss", "gradient"])
+def test_a_run_ends_if_loss_or_gradient_is_nan_at_every_scale(kind, tmp_path, monkeypatch):
     original = TextClassificationLearner.losses
 
-    def losses(*given: object) -> dict[str, Tensor]:
-        terms = original(*given)  # type: ignore[arg-type]
+    def losses(*args: object) -> dict[str, Tensor]:
+        terms = original(*args)  # type: ignore[arg-type]
         ((name, term),) = terms.items()
-        slope = (term - term.detach()).abs().sqrt()  # 0, and infinitely steep
-        return {name: term * math.nan if way == "loss" else term + slope}
+        slope = (term - term.detach()).abs().sqrt()  # 0 with an infinite slope
+        return {name: term * math.nan if kind == "loss" else term + slope}
 
     monkeypatch.setattr(TextClassificationLearner, "losses", losses)
-    begin_with(monkeypatch, 4.0)
-    run = small.new_run(tmp_path / "run", halves(small.classifying(tmp_path, steps=30)))
+    set_first_scale(monkeypatch, 4.0)
+    run = small.new_run(tmp_path / "run", with_precision(small.classifying(tmp_path, steps=30)))
     assert work(run.path) == 1
     ended = run.last_events()[-1]
     assert isinstance(ended, Ended)
-    step = 1 if way == "loss" else 3  # with scales of 4, 2 and 1
-    assert f"The {way} is not finite (nan) at step {step}" in ended.problem
-    assert len(left_out(run)) == step - 1
+    step = 1 if kind == "loss" else 3  # with scales of 4, 2 and 1
+    assert f"The {kind} is not finite (nan) at step {step}" in ended.problem
+    assert len(skipped_notes(run)) == step - 1
 
 
-def test_the_vocabulary_gradient_is_that_of_the_scaled_loss():
+def test_vocabulary_gradients_of_a_scaled_loss_match_fp32():
     """Probabilities over a large vocabulary underflow in fp16, but their sum matters."""
     torch.manual_seed(1)
     rows, decoder = torch.randn(300, 8) / 10, torch.randn(20_000, 8) / 10
     targets, result = torch.randint(0, 20_000, (300,)), []
-    for halved, scale in ((False, 1.0), (True, 2.0**16)):
+    for autocast, scale in ((False, 1.0), (True, 2.0**16)):
         leaf, weights = rows.clone().requires_grad_(), decoder.clone().requires_grad_()
         bias = torch.zeros(20_000, requires_grad=True)
-        with torch.autocast("cpu", torch.float16, enabled=halved):
+        with torch.autocast("cpu", torch.float16, enabled=autocast):
             loss = cross_entropy(leaf, weights, bias, targets, 300)
         (loss * scale).backward()
         gradients = [x.grad / scale for x in (leaf, weights, bias)]  # type: ignore[operator]
         result.append([loss.detach(), *gradients])
-    for exact, short in zip(*result, strict=True):
-        assert short.dtype == torch.float32
-        difference = float((short - exact).norm() / exact.norm())
+    for fp32, fp16 in zip(*result, strict=True):
+        assert fp16.dtype == torch.float32
+        difference = float((fp16 - fp32).norm() / fp32.norm())
         assert difference < 2e-3
     unseen = torch.ones(20_000, dtype=torch.bool)
     unseen[targets] = False
     torch.testing.assert_close(result[1][3][unseen], result[0][3][unseen], rtol=0.02, atol=0)
 
 
-def test_a_batch_without_words_to_guess_still_gives_gradients():
+def test_a_batch_without_masked_words_still_gives_gradients():
     decoder, bias = torch.randn(20, 8, requires_grad=True), torch.zeros(20, requires_grad=True)
     with torch.autocast("cpu", torch.float16):
         loss = cross_entropy(torch.empty(0, 8), decoder, bias, torch.empty(0).long(), 1)

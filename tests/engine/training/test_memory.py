@@ -17,18 +17,18 @@ from engine.runs.reproducibility import read_reproducibility
 from engine.training.device.machine import peak_memory
 from tests.engine.training import small
 
-WIDE = PRESETS["mini"].model_copy(update={"vocab_size": 120})  # heavier than Python and torch vary
+WIDE = PRESETS["mini"].model_copy(update={"vocab_size": 120})  # more than Python and torch vary
 MARGIN = 0.15
 
 
-def heavy(folder: Path) -> JobSpec:
+def large_job(folder: Path) -> JobSpec:
     job = small.pretraining(folder, batch_size=32, max_length=128, steps=2)
     task = Pretraining(nsp=True)
     return job.model_copy(update={"task": task, "base_model": FromScratch(model=WIDE)})
 
 
-def estimated(job: JobSpec, scratch: Path) -> Estimated:
-    """The answer of a fresh process, as in the window."""
+def estimate_in_worker(job: JobSpec, scratch: Path) -> Estimated:
+    """The answer of a new process, as in the window."""
     pipe = subprocess.PIPE
     command = launch.worker("explore", str(scratch))
     with subprocess.Popen(
@@ -46,8 +46,8 @@ def estimated(job: JobSpec, scratch: Path) -> Estimated:
 
 
 def test_the_estimate_matches_the_run(home, tmp_path):
-    job = heavy(tmp_path)
-    result = estimated(job, tmp_path)
+    job = large_job(tmp_path)
+    result = estimate_in_worker(job, tmp_path)
     run = small.new_run(tmp_path / "run", job)
     with launch.start(run.path) as worker:
         assert worker.wait() == 0
@@ -60,8 +60,8 @@ def test_the_estimate_matches_the_run(home, tmp_path):
 
 def test_the_peak_counts_freed_memory():
     before = peak_memory().process
-    held = np.ones(40_000_000)
-    assert len(held) and peak_memory().process > before - 1e6
-    del held
+    array = np.ones(40_000_000)
+    assert len(array) and peak_memory().process > before - 1e6
+    del array
     after = peak_memory()
     assert after.process >= 300e6 and after.decisive == (after.device or after.process)

@@ -1,4 +1,4 @@
-"""A non-finite step is not taken, and its examples are named."""
+"""A non-finite step is not taken, and its examples are reported."""
 
 import math
 import random
@@ -23,62 +23,62 @@ from tests.often import times
 Losses = dict[str, Tensor]
 
 
-def poison(monkeypatch: pytest.MonkeyPatch, learner: type, token: str, way: str) -> None:
-    """Let every example with the piece `token` spoil the loss, or only its gradient."""
+def poison(monkeypatch: pytest.MonkeyPatch, learner: type, token: str, kind: str) -> None:
+    """Make the loss, or only its gradient, non-finite for examples that contain `token`."""
     original = learner.losses  # type: ignore[attr-defined]
 
-    def losses(self: object, network: object, batch: Batch, whole: Batch | None = None) -> Losses:
-        terms: Losses = original(self, network, batch, whole)
+    def losses(self: object, network: object, batch: Batch, counts: Batch | None = None) -> Losses:
+        terms: Losses = original(self, network, batch, counts)
         name, term = next(iter(terms.items()))
-        if bool((batch.tokens == PIECES[token]).any()):
-            slope = (term - term.detach()).abs().sqrt()  # 0, and infinitely steep
-            term = term * math.nan if way == "loss" else term + slope
+        if bool((batch.tokens == TOKEN_IDS[token]).any()):
+            slope = (term - term.detach()).abs().sqrt()  # 0 with an infinite slope
+            term = term * math.nan if kind == "loss" else term + slope
         return {**terms, name: term}
 
     monkeypatch.setattr(learner, "losses", losses)
 
 
-PIECES: dict[str, int] = {}
+TOKEN_IDS: dict[str, int] = {}
 
 
 def first_run(tmp_path: Path, job: JobSpec) -> RunFolder:
-    """A run with its own vocabulary, which includes PIECES."""
+    """Train a run, and fill TOKEN_IDS with its vocabulary."""
     run = small.new_run(tmp_path / "vocabulary", job)
     assert work(run.path) == 0
     pieces = (run.checkpoint_folders()[-1] / "vocab.txt").read_text("utf-8").splitlines()
-    PIECES.update({piece: number for number, piece in enumerate(pieces)})
+    TOKEN_IDS.update({piece: number for number, piece in enumerate(pieces)})
     return run
 
 
-@pytest.mark.parametrize("way", ["loss", "gradient"])
-def test_the_step_and_the_line_of_the_source_are_named(tmp_path, monkeypatch, way):
+@pytest.mark.parametrize("kind", ["loss", "gradient"])
+def test_the_step_and_the_lines_of_its_examples_are_reported(tmp_path, monkeypatch, kind):
     job = small.classifying(tmp_path, steps=30)
     source = tmp_path / "sentences.csv"
     lines = source.read_text("utf-8").splitlines()
     lines[1:1] = ["a dull zebra film,bad"]  # line 2
     source.write_text("\n".join(lines * 3).replace("\ntext,label", "") + "\n", "utf-8")
     lines = source.read_text("utf-8").splitlines()
-    spoilt = [number for number, line in enumerate(lines, 1) if "zebra" in line]
-    assert len(spoilt) == 3  # at least one of them is a training row
+    bad_lines = [number for number, line in enumerate(lines, 1) if "zebra" in line]
+    assert len(bad_lines) == 3  # at least one of them is a training row
     first_run(tmp_path, job)
-    letter = "##z" if "zebra" not in PIECES else "zebra"
-    piece = next(piece for piece in (letter, "z") if piece in PIECES)
-    poison(monkeypatch, TextClassificationLearner, piece, way)
+    letter = "##z" if "zebra" not in TOKEN_IDS else "zebra"
+    piece = next(piece for piece in (letter, "z") if piece in TOKEN_IDS)
+    poison(monkeypatch, TextClassificationLearner, piece, kind)
 
     run = small.new_run(tmp_path / "run", job)
     assert work(run.path) == 1
     events, _ = run.events_after(0)
     ended = events[-1]
     assert isinstance(ended, Ended) and ended.outcome == "failed" and not ended.bug
-    curve = "loss" if way == "loss" else "gradient_norm"
+    curve = "loss" if kind == "loss" else "gradient_norm"
     bad = [e for e in events if isinstance(e, Measured) and e.value is None]
     assert [e.name for e in bad] == [curve]
-    assert f"The {way} is not finite" in ended.problem
+    assert f"The {kind} is not finite" in ended.problem
     assert f"at step {bad[0].step}, so the step was not taken" in ended.problem
     assert " of its 8 examples cause this: line " in ended.problem
     assert "(“a dull zebra film”)" in ended.problem
-    named = [int(part.split()[0]) for part in ended.details.split("line ")[1:]]
-    assert named and set(named) <= set(spoilt)
+    reported = [int(part.split()[0]) for part in ended.details.split("line ")[1:]]
+    assert reported and set(reported) <= set(bad_lines)
     for folder in run.checkpoint_folders():
         verify(folder)
         assert checkpoint_step(folder) < bad[0].step
@@ -86,19 +86,19 @@ def test_the_step_and_the_line_of_the_source_are_named(tmp_path, monkeypatch, wa
 
 @times(2, 50)
 def test_an_exploding_loss_blames_settings_and_keeps_good_checkpoints(tmp_path, monkeypatch, count):
-    """The step is repeated later with finite values, without traces of the bad one."""
+    """A resume repeats the step with finite values, and no trace of the bad one is left."""
     job = small.pretraining(tmp_path, steps=12)
-    calm = small.new_run(tmp_path / "calm", job)
-    assert work(calm.path) == 0
+    reference = small.new_run(tmp_path / "reference", job)
+    assert work(reference.path) == 0
     original, dice = PretrainingLearner.losses, random.Random(8)
     for number in range(count):
         step = (1, 9, dice.randint(2, 12))[min(number, 2)]
         calls = 0
 
-        def losses(self: PretrainingLearner, *a: object, **k: object) -> Losses:
+        def losses(self: PretrainingLearner, *args: object, **kwargs: object) -> Losses:
             nonlocal calls
             calls += torch.is_grad_enabled()
-            terms: Losses = original(self, *a, **k)  # type: ignore[arg-type]
+            terms: Losses = original(self, *args, **kwargs)  # type: ignore[arg-type]
             return {n: t * math.inf for n, t in terms.items()} if calls >= step else terms  # noqa: B023
 
         monkeypatch.setattr(PretrainingLearner, "losses", losses)
@@ -116,4 +116,4 @@ def test_an_exploding_loss_blames_settings_and_keeps_good_checkpoints(tmp_path, 
 
         monkeypatch.undo()
         assert work(run.path) == 0
-        assert final(run) == final(calm)
+        assert final(run) == final(reference)

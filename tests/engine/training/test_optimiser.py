@@ -1,4 +1,4 @@
-"""AdamW: which parameters learn, at which rate, and what a checkpoint keeps of it."""
+"""AdamW: the trained parameters, their learning rates, and the stored state."""
 
 import pytest
 import torch
@@ -29,17 +29,17 @@ def test_optimiser_state_of_another_network_is_refused():
         load_state(optimiser, network, {"classes.dense.bias|step": torch.ones(())})
 
 
-def test_more_frozen_layers_than_there_are_leave_the_heads():
+def test_freezing_all_layers_leaves_the_heads_trainable():
     network = Network(NETWORK, Heads(outputs=2))
     freeze(network, 99)
-    moving = {name for name, p in network.named_parameters() if p.requires_grad}
-    assert moving and all(layer_index(name, NETWORK) == NETWORK.layers + 1 for name in moving)
+    trainable = {name for name, p in network.named_parameters() if p.requires_grad}
+    assert trainable and all(layer_index(name, NETWORK) == NETWORK.layers + 1 for name in trainable)
     assert adamw(network, TrainingSpec()).param_groups
     freeze(network, 0)
     assert all(p.requires_grad for p in network.parameters())
 
 
-def test_each_layer_learns_at_its_share_of_the_rate():
+def test_layer_decay_lowers_the_rate_of_lower_layers():
     network = Network(NETWORK, Heads(outputs=2))
     optimiser = adamw(network, TrainingSpec(layer_lr_decay=0.5, weight_decay=0.1))
     set_learning_rate(optimiser, 0.8)
@@ -59,7 +59,7 @@ def test_each_layer_learns_at_its_share_of_the_rate():
     "ours, theirs",
     [("linear", "linear"), ("cosine", "cosine"), ("constant", "constant_with_warmup")],
 )
-def test_each_schedule_is_that_of_transformers(ours, theirs, warmup_ratio):
+def test_schedules_match_transformers(ours, theirs, warmup_ratio):
     steps = 53
     training = TrainingSpec.model_validate(
         {"learning_rate": 3e-4, "warmup_ratio": warmup_ratio, "lr_schedule": ours}
@@ -76,13 +76,13 @@ def test_each_schedule_is_that_of_transformers(ours, theirs, warmup_ratio):
         schedule.step()
 
 
-def tiny(keeps: bool) -> Network:
+def tiny_with_gradients(reuses: bool) -> Network:
     torch.manual_seed(0)
     spec = BertSpec(
         vocab_size=60, hidden_size=16, layers=1, heads=2, intermediate_size=32, max_positions=32
     )
     network = Network(spec, Heads(outputs=2)).train()
-    if keeps:
+    if reuses:
         network.reuse_token_gradient()
     torch.manual_seed(1)
     for _ in range(2):  # the rows of the first batch must be zeroed
@@ -94,11 +94,11 @@ def tiny(keeps: bool) -> Network:
 
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("limit", [0.0, 1e-3, 1e3])
-@pytest.mark.parametrize("keeps", [False, True])
-def test_clipping_is_torchs(keeps, limit, threads, monkeypatch):
+@pytest.mark.parametrize("reuses", [False, True])
+def test_clipping_matches_torch(reuses, limit, threads, monkeypatch):
     monkeypatch.setattr(step, "MIN_PARALLEL", 0)
     training = TrainingSpec(learning_rate=1e-2, max_grad_norm=limit)
-    ours, theirs = tiny(keeps), tiny(False)
+    ours, theirs = tiny_with_gradients(reuses), tiny_with_gradients(False)
     before = [parameter.detach().clone() for parameter in theirs.parameters()]
     optimiser = adamw(ours, training)
     norm = total_gradient_norm(ours, optimiser, threads)
@@ -114,9 +114,9 @@ def test_clipping_is_torchs(keeps, limit, threads, monkeypatch):
         assert not torch.equal(own, old) or not other.grad.any()
 
 
-def test_slices_of_a_network_are_left_to_torch(monkeypatch):
-    """Collective calls must be made in the same order, so by one thread."""
-    network = tiny(False)
+def test_sharded_networks_are_clipped_by_torch(monkeypatch):
+    """Collective calls need the same order on all ranks, so a single thread makes them."""
+    network = tiny_with_gradients(False)
     optimiser = adamw(network, TrainingSpec(learning_rate=1e-2))
     monkeypatch.setattr(step, "MIN_PARALLEL", 0)
     monkeypatch.setattr(step, "is_sharded", lambda network: True)

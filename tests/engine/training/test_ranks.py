@@ -42,13 +42,13 @@ from tests.engine.training.crew import Crew
 from tests.engine.training.test_loop import final, metrics
 from tests.engine.training.test_loss_scaling import (
     NEAR,
-    begin_with,
-    halves,
-    left_out,
     load_progress,
+    set_first_scale,
+    skipped_notes,
+    with_precision,
 )
 
-pytestmark = pytest.mark.skipif(os.name == "nt", reason="the tests fork their ranks")
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="ranks are forked")
 CLOSE = 1e-5  # of curves with ranks from those of one process, without dropout
 PATIENCE = 240  # s for a worker to do what a test waits for
 
@@ -58,8 +58,8 @@ def pairs(folder: Path, **training: object) -> JobSpec:
     return small.pretraining(folder, **training).model_copy(update={"task": task})
 
 
-# one for each way in which a share of a batch is taken or learned from; that the losses of shares
-# add up to that of the batch is shown for every task in tests/engine/tasks
+# one task for each way of splitting a batch; tests/engine/tasks shows for every task that the
+# losses of the parts add up
 TASKS: dict[str, Callable[..., JobSpec]] = {
     "answers": small.answering,
     "choices": lambda folder, **t: small.learning("choices", folder, micro_batch_size=3, **t),
@@ -71,9 +71,9 @@ TASKS: dict[str, Callable[..., JobSpec]] = {
 
 
 @pytest.fixture(scope="module")
-def calm(crew: Crew, tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
+def reference(crew: Crew, tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
     """A run of one process: MLM and NSP, 20 steps, without dropout."""
-    folder = tmp_path_factory.mktemp("calm")
+    folder = tmp_path_factory.mktemp("reference")
     job = pairs(folder, steps=20, evaluate_every=10, save_every=10, dropout=0.0, learning_rate=1e-3)
     run = small.new_run(folder / "run", job)
     assert crew.train(run, 1) == [0]
@@ -87,8 +87,7 @@ def distance(run: RunFolder, other: RunFolder) -> float:
     return max(abs((ours[key] or 0) - (theirs[key] or 0)) for key in ours)
 
 
-def prepared(run: RunFolder) -> Prepared:
-    """Last event of a kind."""
+def last_plan(run: RunFolder) -> Prepared:
     return next(e for e in reversed(run.milestones()) if isinstance(e, Prepared))
 
 
@@ -98,82 +97,84 @@ def last_ended(run: RunFolder) -> Ended:
     return last
 
 
-def check_curves(alone: RunFolder, both: RunFolder) -> None:
+def check_curves(alone: RunFolder, parallel: RunFolder) -> None:
     """Check that two ranks emitted the curves and notes of one process."""
-    assert distance(alone, both) < CLOSE
-    points = [(e.name, e.step) for e in both.events_after(0)[0] if isinstance(e, Measured)]
-    assert max(Counter(points).values()) == 1  # by one rank alone
-    saved = [e.step for e in both.events_after(0)[0] if isinstance(e, Saved)]
+    assert distance(alone, parallel) < CLOSE
+    points = [(e.name, e.step) for e in parallel.events_after(0)[0] if isinstance(e, Measured)]
+    assert max(Counter(points).values()) == 1  # only one rank emits
+    saved = [e.step for e in parallel.events_after(0)[0] if isinstance(e, Saved)]
     assert saved == [e.step for e in alone.events_after(0)[0] if isinstance(e, Saved)]
-    assert prepared(both).processes == 2
+    assert last_plan(parallel).processes == 2
     assert (
-        read_reproducibility(both).obstacles == ()
-        and read_reproducibility(both).environment["processes"] == "2"
+        read_reproducibility(parallel).obstacles == ()
+        and read_reproducibility(parallel).environment["processes"] == "2"
     )
 
 
-def test_two_ranks_have_the_curves_of_one_process(calm, crew, tmp_path):
-    both = small.new_run(tmp_path / "both", calm.job())
-    assert crew.train(both, 2) == [0, 0]
-    check_curves(calm, both)
+def test_two_ranks_have_the_curves_of_one_process(reference, crew, tmp_path):
+    parallel = small.new_run(tmp_path / "parallel", reference.job())
+    assert crew.train(parallel, 2) == [0, 0]
+    check_curves(reference, parallel)
 
 
 @pytest.mark.parametrize("task", TASKS)
-def test_two_ranks_do_so_in_other_tasks(task, crew, tmp_path):
+def test_two_ranks_have_the_curves_of_one_process_in_other_tasks(task, crew, tmp_path):
     job = TASKS[task](tmp_path, dropout=0.0)
     job = small.with_training(job, steps=6, evaluate_every=5, save_every=5, learning_rate=1e-3)
-    alone, both = (small.new_run(tmp_path / name, job) for name in ("alone", "both"))
+    alone, parallel = (small.new_run(tmp_path / name, job) for name in ("alone", "parallel"))
     assert crew.train(alone, 1) == [0]
-    assert crew.train(both, 2) == [0, 0]
-    check_curves(alone, both)
+    assert crew.train(parallel, 2) == [0, 0]
+    check_curves(alone, parallel)
 
 
-def test_another_number_of_ranks_keeps_the_order(calm, crew, tmp_path):
-    stopped = small.new_run(tmp_path / "stopped", calm.job())
+def test_another_number_of_ranks_keeps_the_order(reference, crew, tmp_path):
+    stopped = small.new_run(tmp_path / "stopped", reference.job())
     assert crew.train(stopped, 3, stop_after=11) == [0, 0, 0]
     assert (last_ended(stopped).outcome, last_ended(stopped).step) == ("stopped", 11)
     assert crew.train(stopped, 2) == [0, 0]
-    assert distance(calm, stopped) < CLOSE
-    assert prepared(stopped).differences == ("processes 3 → 2",)
+    assert distance(reference, stopped) < CLOSE
+    assert last_plan(stopped).differences == ("processes 3 → 2",)
 
 
 def test_the_same_number_of_ranks_repeats_bit_for_bit(crew, tmp_path):
     job = small.classifying(tmp_path, dropout=0.1, steps=8)
-    calm, stopped, alone = (small.new_run(tmp_path / n, job) for n in ("calm", "stopped", "alone"))
-    assert crew.train(calm, 2) == [0, 0]
+    reference, stopped, alone = (
+        small.new_run(tmp_path / n, job) for n in ("reference", "stopped", "alone")
+    )
+    assert crew.train(reference, 2) == [0, 0]
     assert crew.train(stopped, 2, stop_after=4) == [0, 0]
     assert crew.train(stopped, 2) == [0, 0]
     assert crew.train(alone, 1) == [0]
-    assert final(calm) == final(stopped)
-    assert metrics(calm) == metrics(stopped)
-    assert metrics(alone) != metrics(calm)  # other dropout
+    assert final(reference) == final(stopped)
+    assert metrics(reference) == metrics(stopped)
+    assert metrics(alone) != metrics(reference)  # other dropout
 
 
-def test_a_person_resumes_with_another_number_of_processes(calm, crew, tmp_path):
-    run = small.new_run(tmp_path / "run", small.with_hardware(calm.job(), processes=2))
+def test_the_resume_command_changes_the_number_of_processes(reference, crew, tmp_path):
+    run = small.new_run(tmp_path / "run", small.with_hardware(reference.job(), processes=2))
     assert crew.train(run, 2, stop_after=11) == [0, 0]
     assert cli(["resume", str(run.path), "--processes", "1"]) == 0
-    assert last_ended(run).outcome == "finished" and distance(calm, run) < CLOSE
-    assert prepared(run).processes == 1 and prepared(run).differences == ("processes 2 → 1",)
+    assert last_ended(run).outcome == "finished" and distance(reference, run) < CLOSE
+    assert last_plan(run).processes == 1 and last_plan(run).differences == ("processes 2 → 1",)
 
 
 def test_unsupported_cluster_jobs_are_refused(tmp_path, capsys):
     file, into = tmp_path / "job.json", tmp_path / "run"
 
-    def asked(job: JobSpec, *more: str) -> str:
+    def cluster(job: JobSpec, *options: str) -> str:
         file.write_text(job.model_dump_json())
-        code = cli(["cluster", str(file), "--into", str(into), *more])
+        code = cli(["cluster", str(file), "--into", str(into), *options])
         captured = capsys.readouterr()
         assert (code == 0) == into.exists()
         return captured.out + captured.err
 
     job = small.classifying(tmp_path)
-    assert "8 is too small for 16 processes" in asked(job, "--nodes", "2", "--processes", "8")
-    several = job.training.model_copy(update={"seeds": 2})
-    assert "has a folder for each" in asked(job.model_copy(update={"training": several}))
-    printed = asked(job, "--nodes", "2", "--processes", "4")
-    assert printed.count("--nnodes 2 --nproc-per-node 4") == 2
-    assert "#SBATCH --nodes=2 --ntasks-per-node=1 --gpus-per-node=4" in printed
+    assert "8 is too small for 16 processes" in cluster(job, "--nodes", "2", "--processes", "8")
+    two_seeds = job.training.model_copy(update={"seeds": 2})
+    assert "has a folder for each" in cluster(job.model_copy(update={"training": two_seeds}))
+    output = cluster(job, "--nodes", "2", "--processes", "4")
+    assert output.count("--nnodes 2 --nproc-per-node 4") == 2
+    assert "#SBATCH --nodes=2 --ntasks-per-node=1 --gpus-per-node=4" in output
     assert RunFolder(into).job() == job
 
 
@@ -186,7 +187,7 @@ def test_more_ranks_than_examples_in_the_last_batch(crew, tmp_path):
     alone, many = (small.new_run(tmp_path / name, job) for name in ("alone", "many"))
     assert crew.train(alone, 1) == [0]
     assert crew.train(many, 3) == [0, 0, 0]
-    assert prepared(alone).examples == 17  # the last batch has one
+    assert last_plan(alone).examples == 17  # the last batch has one
     assert distance(alone, many) < CLOSE
 
 
@@ -194,15 +195,15 @@ def sharded(job: JobSpec, **training: object) -> JobSpec:
     return small.with_training(small.with_hardware(job, processes=2, sharded=True), **training)
 
 
-def test_sharded_weights_learn_the_same(calm, crew, tmp_path):
-    spread = small.new_run(tmp_path / "spread", sharded(calm.job()))
-    assert crew.train(spread, 2, stop_after=11) == [0, 0]
-    assert prepared(spread).environment["processes"] == "2, sharded"
-    assert crew.train(spread, 3) == [0, 0, 0]
-    assert distance(calm, spread) < CLOSE
-    ours, theirs = (load(run.checkpoint_folders()[-1]) for run in (calm, spread))
+def test_sharded_weights_learn_the_same(reference, crew, tmp_path):
+    sharded_run = small.new_run(tmp_path / "spread", sharded(reference.job()))
+    assert crew.train(sharded_run, 2, stop_after=11) == [0, 0]
+    assert last_plan(sharded_run).environment["processes"] == "2, sharded"
+    assert crew.train(sharded_run, 3) == [0, 0, 0]
+    assert distance(reference, sharded_run) < CLOSE
+    ours, theirs = (load(run.checkpoint_folders()[-1]) for run in (reference, sharded_run))
     assert ours.keys() == theirs.keys()
-    for name in (n for n in ours if "key" not in n):  # its bias has no gradient but noise
+    for name in (n for n in ours if "key" not in n):  # the gradient of its bias is noise
         torch.testing.assert_close(theirs[name], ours[name], atol=1e-4, rtol=0)
 
 
@@ -216,60 +217,60 @@ def load(checkpoint: Path) -> dict[str, torch.Tensor]:
 
 
 def test_sharded_weights_repeat_bit_for_bit(crew, tmp_path):
-    job = sharded(  # some parts of three have no padding, and are judged in another way
+    job = sharded(  # some parts of three have no padding, and are evaluated in another way
         small.classifying(tmp_path), steps=8, dropout=0.1, micro_batch_size=3, layer_lr_decay=0.9
     )
-    more = {"gradient_checkpointing": True, "frozen_layers": 1, "cache_frozen_layers": True}
-    job = sharded(job, **more)
-    calm, stopped = (small.new_run(tmp_path / name, job) for name in ("calm", "stopped"))
-    assert crew.train(calm, 2) == [0, 0]
+    options = {"gradient_checkpointing": True, "frozen_layers": 1, "cache_frozen_layers": True}
+    job = sharded(job, **options)
+    reference, stopped = (small.new_run(tmp_path / name, job) for name in ("reference", "stopped"))
+    assert crew.train(reference, 2) == [0, 0]
     assert crew.train(stopped, 2, stop_after=4) == [0, 0]
     assert crew.train(stopped, 2) == [0, 0]
-    assert final(calm) == final(stopped)
+    assert final(reference) == final(stopped)
 
 
-def test_all_ranks_leave_out_the_same_steps_in_fp16(crew, tmp_path, monkeypatch):
-    """With a copy of the weights for each, and with sharded ones."""
-    job = halves(pairs(tmp_path, steps=24, save_every=24, evaluate_every=24, dropout=0.0))
-    begun = small.new_run(tmp_path / "begun", job)
-    begin_with(monkeypatch, 2.0**22)
+def test_all_ranks_skip_the_same_steps_in_fp16(crew, tmp_path, monkeypatch):
+    """With replicated and with sharded weights."""
+    job = with_precision(pairs(tmp_path, steps=24, save_every=24, evaluate_every=24, dropout=0.0))
+    first = small.new_run(tmp_path / "begun", job)
+    set_first_scale(monkeypatch, 2.0**22)
 
     def stop(event: object) -> None:
         if isinstance(event, Measured):
-            begun.request_stop()
+            first.request_stop()
 
-    assert work(begun.path, stop) == 0
-    begun.clear_stop()
-    alone, *several = (RunFolder(tmp_path / name) for name in ("alone", "copies", "sharded"))
-    for run in (alone, *several):
-        shutil.copytree(begun.path, run.path)
-    several[1].spec_file.write_text(sharded(job).model_dump_json())
+    assert work(first.path, stop) == 0
+    first.clear_stop()
+    alone, *others = (RunFolder(tmp_path / name) for name in ("alone", "copies", "sharded"))
+    for run in (alone, *others):
+        shutil.copytree(first.path, run.path)
+    others[1].spec_file.write_text(sharded(job).model_dump_json())
     assert crew.train(alone, 1) == [0]
-    theirs, steps = metrics(alone), steps_left_out(alone)
-    for both in several:
-        assert crew.train(both, 2) == [0, 0]
-        ours, same = metrics(both), steps & steps_left_out(both)
-        assert load_progress(both).loss_scale == 2.0 ** (22 - len(steps_left_out(both)))
-        assert len(same) > 3
-        only_one = min(steps ^ steps_left_out(both), default=24)  # shares overflow a bit later
-        losses = [key for key in theirs if key[0] == "loss" and key[1] <= only_one]
-        assert len(losses) > len(same) + 3
+    theirs, steps = metrics(alone), skipped_steps(alone)
+    for parallel in others:
+        assert crew.train(parallel, 2) == [0, 0]
+        ours, common = metrics(parallel), steps & skipped_steps(parallel)
+        assert load_progress(parallel).loss_scale == 2.0 ** (22 - len(skipped_steps(parallel)))
+        assert len(common) > 3
+        diverged = min(steps ^ skipped_steps(parallel), default=24)  # parts overflow a bit later
+        losses = [key for key in theirs if key[0] == "loss" and key[1] <= diverged]
+        assert len(losses) > len(common) + 3
         for key in losses:
             assert ours[key] == pytest.approx(theirs[key], abs=NEAR)
 
 
-def steps_left_out(run: RunFolder) -> set[int]:
-    return {int(note.split(" step ")[1].split()[0]) for note in left_out(run)}
+def skipped_steps(run: RunFolder) -> set[int]:
+    return {int(note.split(" step ")[1].split()[0]) for note in skipped_notes(run)}
 
 
 def test_ranks_get_equal_tokens():
-    chance = np.random.default_rng(1)
+    rng = np.random.default_rng(1)
     tokens, longest = np.zeros(4), 0
     for _ in range(100):
-        lengths = np.sort(chance.geometric(0.06, 32).clip(3, 128))
-        mine = balance(lengths, 4)
-        assert sorted(np.concatenate(mine).tolist()) == list(range(32))
-        sums = np.array([lengths[numbers].sum() for numbers in mine])
+        lengths = np.sort(rng.geometric(0.06, 32).clip(3, 128))
+        shares = balance(lengths, 4)
+        assert sorted(np.concatenate(shares).tolist()) == list(range(32))
+        sums = np.array([lengths[numbers].sum() for numbers in shares])
         assert np.ptp(sums) <= lengths.max()
         assert np.ptp(sums) <= 0.1 * sums.max() or lengths.max() > 0.2 * sums.max()
         tokens, longest = tokens + sums, max(longest, lengths.max())
@@ -277,7 +278,7 @@ def test_ranks_get_equal_tokens():
     assert [len(numbers) for numbers in balance(np.full(12, 128), 4)] == [3, 3, 3, 3]
 
 
-def test_examples_of_a_batch_are_taken_with_all_that_belongs_to_them():
+def test_taken_examples_keep_all_their_tensors():
     lengths, endings = (2, 3, 9, 12), 2
     real = torch.zeros(8, 16, dtype=torch.bool)
     for row in range(8):
@@ -285,15 +286,15 @@ def test_examples_of_a_batch_are_taken_with_all_that_belongs_to_them():
     tokens = torch.arange(8 * 16).view(8, 16)
     positions = torch.tensor([1, 16 * 2 + 2, 16 * 5 + 8, 16 * 7 + 11])
     values = tokens.view(-1)[positions]
-    whole = Batch(tokens, tokens + 1, real, values, positions, torch.arange(4), torch.arange(4), 2)
-    some = whole.take(np.array([1, 2]))
-    assert some.tokens.shape == (4, 16) and some.size == 2
-    assert some.tokens.tolist() == tokens[2:6].tolist()
-    assert some.positions is not None and some.follows is not None
-    assert some.tokens.view(-1)[some.positions].tolist() == some.targets.tolist() == [34, 88]
-    assert some.follows.tolist() == [1, 2]
-    short = whole.take(np.array([0, 1]))
-    assert short.tokens.shape == (4, 8) and short.targets.tolist() == [1, 34]
+    batch = Batch(tokens, tokens + 1, real, values, positions, torch.arange(4), torch.arange(4), 2)
+    middle = batch.take(np.array([1, 2]))
+    assert middle.tokens.shape == (4, 16) and middle.size == 2
+    assert middle.tokens.tolist() == tokens[2:6].tolist()
+    assert middle.positions is not None and middle.follows is not None
+    assert middle.tokens.view(-1)[middle.positions].tolist() == middle.targets.tolist() == [34, 88]
+    assert middle.follows.tolist() == [1, 2]
+    shortest = batch.take(np.array([0, 1]))
+    assert shortest.tokens.shape == (4, 8) and shortest.targets.tolist() == [1, 34]
 
 
 def test_processes_without_examples_are_refused(tmp_path):
@@ -310,22 +311,22 @@ def test_processes_without_examples_are_refused(tmp_path):
         JobSpec.model_validate(job)
 
 
-def test_the_estimate_is_of_the_share_of_each_and_the_memory_of_all(tmp_path):
+def test_the_estimated_memory_is_that_of_all_processes(tmp_path):
     job = small.classifying(tmp_path)
     stages: list[str] = []
     alone = estimate(job, stages.append)
-    both = estimate(small.with_hardware(job, processes=2), stages.append)
-    assert both.steps == alone.steps
-    assert both.memory == pytest.approx(2 * alone.memory, rel=0.1)
+    parallel = estimate(small.with_hardware(job, processes=2), stages.append)
+    assert parallel.steps == alone.steps
+    assert parallel.memory == pytest.approx(2 * alone.memory, rel=0.1)
 
 
 # ── the worker and its ranks as processes ────────────────────────────────────────────────────
 
 
-def until(what: Callable[[], object]) -> None:
+def until(condition: Callable[[], object]) -> None:
     end = time.monotonic() + PATIENCE
-    while not what():
-        assert time.monotonic() < end, "it never came to that"
+    while not condition():
+        assert time.monotonic() < end, "timed out"
         time.sleep(0.05)
 
 
@@ -334,45 +335,45 @@ def last_step(run: RunFolder) -> int:
 
 
 def get_rank(worker: int, number: int) -> psutil.Process:
-    """One of the processes that this one started."""
+    """A rank among the child processes of a worker."""
     ranks = psutil.Process(worker).children()
     return next(r for r in ranks if r.environ()["RANK"] == str(number))
 
 
 @pytest.mark.parametrize("numbers", [(1,), pytest.param((1, 0), marks=pytest.mark.long)])
-def test_killed_ranks_end_the_run_and_it_resumes(numbers, crew, tmp_path):
-    """A worker, which ends its ranks, does so too."""
+def test_a_run_resumes_after_its_ranks_were_killed(numbers, crew, tmp_path):
+    """Also after the worker is killed, which ends its ranks."""
     job = small.with_hardware(
         small.classifying(tmp_path, dropout=0.1, steps=100_000, save_every=5), processes=2
     )
-    calm, hurt = (small.new_run(tmp_path / name, job) for name in ("calm", "hurt"))
-    for number in numbers:  # the one that writes is the second
-        before, worker = last_step(hurt), launch.start(hurt.path)
-        until(partial(small.has_seen, hurt, before + 6))
-        started = hurt.last_started()
-        assert started is not None and started.pid == worker.pid and hurt.has_worker()
+    reference, killed = (small.new_run(tmp_path / name, job) for name in ("reference", "killed"))
+    for number in numbers:  # rank 0, which writes, is the second
+        before, worker = last_step(killed), launch.start(killed.path)
+        until(partial(small.has_seen, killed, before + 6))
+        started = killed.last_started()
+        assert started is not None and started.pid == worker.pid and killed.has_worker()
         get_rank(worker.pid, number).send_signal(signal.SIGKILL)
         assert worker.wait(PATIENCE) == 1
-        assert not hurt.has_worker() and not (hurt.cache / "ranks").exists()
-        note = last_ended(hurt)
-        assert note.outcome == "failed" and not note.bug
-        assert f"Process {number + 1} of 2 (rank {number}) was killed (SIGKILL" in note.problem
-    worker, before = launch.start(hurt.path), last_step(hurt)
-    until(partial(small.has_seen, hurt, before + 3))
+        assert not killed.has_worker() and not (killed.cache / "ranks").exists()
+        ended = last_ended(killed)
+        assert ended.outcome == "failed" and not ended.bug
+        assert f"Process {number + 1} of 2 (rank {number}) was killed (SIGKILL" in ended.problem
+    worker, before = launch.start(killed.path), last_step(killed)
+    until(partial(small.has_seen, killed, before + 3))
     ranks = psutil.Process(worker.pid).children()
     worker.kill()
     worker.wait()
     _, alive = psutil.wait_procs(ranks, PATIENCE)
-    assert len(ranks) == 2 and not alive and not hurt.has_worker()
-    assert not any("damaged" in e.text for e in hurt.milestones() if isinstance(e, Noted))
-    end = last_step(hurt) + 3
-    for run in (hurt, calm):
+    assert len(ranks) == 2 and not alive and not killed.has_worker()
+    assert not any("damaged" in e.text for e in killed.milestones() if isinstance(e, Noted))
+    end = last_step(killed) + 3
+    for run in (killed, reference):
         assert crew.train(run, 2, stop_after=end) == [0, 0]
         assert last_ended(run).step == end
-    assert final(hurt) == final(calm)
+    assert final(killed) == final(reference)
 
 
-def test_a_rank_that_writes_nothing_still_has_a_last_word(tmp_path):
+def test_the_reason_of_a_failed_rank_is_reported(tmp_path):
     write_final_event(tmp_path, 1, Ended(outcome="failed", problem="No GPU.", advice="Buy one."))
     assert str(rank_died((1, 1), 2, tmp_path)) == "Process 2 of 2 (rank 1) failed: No GPU. Buy one."
     assert "rank 0) ended with exit code 7" in rank_died((0, 7), 2, tmp_path).problem
@@ -380,7 +381,7 @@ def test_a_rank_that_writes_nothing_still_has_a_last_word(tmp_path):
 
 
 def test_the_rank_with_the_least_memory_decides_for_all(tmp_path):
-    class Others(Ranks):
+    class RanksWithLessMemory(Ranks):
         def maximum(self, *values: float) -> list[float]:
             return [max(pair) for pair in zip(values, (1.0, 1 / 3), strict=True)]
 
@@ -388,33 +389,33 @@ def test_the_rank_with_the_least_memory_decides_for_all(tmp_path):
     job = small.classifying(tmp_path)
     context = RunContext(job, small.new_run(tmp_path / "run", job), events.append)
     machine = Machine(torch.device("cpu"), "fp32", 1)
-    run = start(context, machine, Others(Rank(), machine.device), None)
+    run = start(context, machine, RanksWithLessMemory(Rank(), machine.device), None)
     run.progress.micro_batch_size = 8
     events.clear()
-    assert stop_agreed(run)  # another one is asked to stop
+    assert stop_agreed(run)  # another rank is asked to stop
     assert run.progress.micro_batch_size == 3
     assert [e.exact for e in events if isinstance(e, Noted)] == [False]
     assert stop_agreed(run) and len(events) == 1
 
 
 @pytest.mark.parametrize("deaths", [0, pytest.param(1, marks=pytest.mark.long)])
-def test_torchrun_starts_the_same_and_again_after_a_death(deaths, crew, tmp_path):
+def test_torchrun_trains_the_same_and_restarts_dead_ranks(deaths, crew, tmp_path):
     job = small.classifying(tmp_path, dropout=0.1, steps=60 if deaths else 10, save_every=5)
     ours, theirs = (tmp_path / "ours"), (tmp_path / "theirs")
     assert crew.train(small.new_run(ours, job), 2) == [0, 0]
     (tmp_path / "job.json").write_text(job.model_dump_json())
-    printed = io.StringIO()
-    with contextlib.redirect_stdout(printed):
+    output = io.StringIO()
+    with contextlib.redirect_stdout(output):
         command = ["cluster", str(tmp_path / "job.json"), "--into", str(theirs)]
         assert cli([*command, "--processes", "2"]) == 0
-    line = printed.getvalue().splitlines()[1]
+    line = output.getvalue().splitlines()[1]
     environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"} | loopback()
-    with open(tmp_path / "said", "wb") as log:
+    with open(tmp_path / "log", "wb") as log:
         torchrun = subprocess.Popen(shlex.split(line), env=environment, stderr=log)
         if deaths:
             until(lambda: small.has_seen(RunFolder(theirs), 20))
             get_rank(torchrun.pid, 1).send_signal(signal.SIGKILL)
-        assert torchrun.wait(PATIENCE) == 0, (tmp_path / "said").read_text()
+        assert torchrun.wait(PATIENCE) == 0, (tmp_path / "log").read_text()
     run = RunFolder(theirs)
     assert last_ended(run).outcome == "finished"
     assert len([e for e in run.milestones() if isinstance(e, Started)]) == 1 + deaths

@@ -30,37 +30,37 @@ from engine.training.checkpoints import TOKENIZER_SIZE
 from engine.training.estimate import estimate
 from engine.worker.train import main as work
 from tests.engine.training import small
-from tests.engine.training.finished import notes, trained
+from tests.engine.training.finished import notes, run_job
 
 PYTHIA = [0, 1, 2, 4, 8, 16, 32, 64, 128, 256, 512]  # Biderman et al. 2023, before every 1,000th
 
 
-OTHER_PLACES = (("loss", 9), ("moving", 5))
+OTHER_FAULTS = (("loss", 9), ("moving", 5))
 
 
 def steps(run: RunFolder) -> list[int]:
     return [checkpoint_step(folder) for folder in snapshot_folders(run)]
 
 
-def sums(run: RunFolder) -> dict[str, str]:
+def hashes(run: RunFolder) -> dict[str, str]:
     """SHA-256 of all files of all snapshots."""
     files = (f for f in run.snapshots.rglob("*") if f.is_file())
     return {f.relative_to(run.snapshots).as_posix(): sha256(f) for f in files}
 
 
-def short(folder: Path, **more: object) -> JobSpec:
+def short_job(folder: Path, **changes: object) -> JobSpec:
     options = {"steps": 11, "save_every": 4, "evaluate_every": 4, "snapshot_every": 1000}
-    return small.classifying(folder, **options | more)
+    return small.classifying(folder, **options | changes)
 
 
-def test_the_steps_are_those_of_pythia():
+def test_snapshot_steps_match_pythia():
     expected = [*PYTHIA, *range(1000, 143_001, 1000)]
     assert [s for s in range(143_001) if is_snapshot_step(s, 1000)] == expected
     assert len(expected) == 154, "as the paper counts them"
     assert not any(is_snapshot_step(step, 0) for step in range(600))
 
 
-def test_the_count_is_that_of_a_whole_run():
+def test_the_count_matches_a_whole_run():
     for every in (1, 3, 100, 512, 600, 1000):
         for last in (1, 2, 3, 100, 511, 512, 513, 600, 1200, 1201):
             result = {s for s in range(last + 1) if is_snapshot_step(s, every)} | {last}
@@ -69,41 +69,39 @@ def test_the_count_is_that_of_a_whole_run():
 
 
 @pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
+def full_run(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
     """An uninterrupted run."""
     folder = tmp_path_factory.mktemp("calm")
-    run = small.new_run(folder / "run", short(folder))
+    run = small.new_run(folder / "run", short_job(folder))
     assert work(run.path) == 0
     return run
 
 
-def test_a_run_without_the_option_makes_none_and_has_the_same_losses(undisturbed, tmp_path):
-    run, weights, events = trained(tmp_path / "run", short(tmp_path, snapshot_every=0))
+def test_a_run_without_snapshots_has_the_same_weights(full_run, tmp_path):
+    run, weights, events = run_job(tmp_path / "run", short_job(tmp_path, snapshot_every=0))
     assert snapshot_folders(run) == [] and not run.snapshots.exists()
     assert not any("snapshot" in note for note in notes(events))
-    with_them = checkpoint.load(undisturbed.checkpoint_folders()[-1]).network
-    assert all(torch.equal(p, weights[name]) for name, p in with_them.named_parameters())
+    network = checkpoint.load(full_run.checkpoint_folders()[-1]).network
+    assert all(torch.equal(p, weights[name]) for name, p in network.named_parameters())
 
 
-def test_the_size_is_reported_first_and_is_that_of_the_files(undisturbed):
-    estimated = estimate(undisturbed.job(), lambda _: None)
-    assert steps(undisturbed) == [0, 1, 2, 4, 8, 11] and estimated.snapshots == 6
-    (text,) = (note for note in notes(undisturbed.events_after(0)[0]) if "snapshot" in note)
+def test_the_estimated_size_matches_the_files(full_run):
+    estimated = estimate(full_run.job(), lambda _: None)
+    assert steps(full_run) == [0, 1, 2, 4, 8, 11] and estimated.snapshots == 6
+    (text,) = (note for note in notes(full_run.events_after(0)[0]) if "snapshot" in note)
     assert "6 snapshots" in text
-    weights = [(f / "model.safetensors").stat().st_size for f in snapshot_folders(undisturbed)]
+    weights = [(f / "model.safetensors").stat().st_size for f in snapshot_folders(full_run)]
     assert estimated.snapshot <= max(weights) <= estimated.snapshot + 20_000, (
-        "names and shapes beside it"
+        "plus names and shapes"
     )
     assert estimated.disk == estimated.checkpoint * estimated.checkpoints + 6 * estimated.snapshot
-    assert snapshots_size(undisturbed) <= 6 * max(weights) + TOKENIZER_SIZE
+    assert snapshots_size(full_run) <= 6 * max(weights) + TOKENIZER_SIZE
 
 
-@pytest.mark.parametrize("averages", [False, True], ids=["plain", "averaged"])
-def test_a_snapshot_is_the_checkpoint_of_its_step_in_half_precision(
-    undisturbed, tmp_path, averages
-):
-    """Read by safetensors alone, and through our loader."""
-    run = trained(tmp_path / "run", short(tmp_path, ema_decay=0.9))[0] if averages else undisturbed
+@pytest.mark.parametrize("uses_ema", [False, True], ids=["plain", "averaged"])
+def test_a_snapshot_is_its_checkpoint_in_half_precision(full_run, tmp_path, uses_ema):
+    """Read by safetensors, and by our loader."""
+    run = run_job(tmp_path / "run", short_job(tmp_path, ema_decay=0.9))[0] if uses_ema else full_run
     saved = safetensors.torch.load_file(run.checkpoint(8) / "model.safetensors")
     folder = snapshot_folder(run, 8)
     tensors = safetensors.torch.load_file(folder / "model.safetensors")
@@ -111,20 +109,20 @@ def test_a_snapshot_is_the_checkpoint_of_its_step_in_half_precision(
     for name, tensor in tensors.items():
         assert tensor.dtype == torch.float16 and torch.equal(tensor, saved[name].half()), name
     assert {file.name for file in folder.iterdir()} == {"model.safetensors", MANIFEST}
-    loaded, whole = checkpoint.load(folder), checkpoint.load(run.checkpoint(8))
-    assert (loaded.spec, loaded.labels) == (whole.spec, whole.labels)
-    for a, other in zip(loaded.network.parameters(), whole.network.parameters(), strict=True):
+    loaded, expected = checkpoint.load(folder), checkpoint.load(run.checkpoint(8))
+    assert (loaded.spec, loaded.labels) == (expected.spec, expected.labels)
+    for a, other in zip(loaded.network.parameters(), expected.network.parameters(), strict=True):
         assert torch.equal(a, other.half().float())
     info = checkpoint_info(folder)
     assert info.task == "text_classification" and info.dtype == "float16"
     assert info.labels == checkpoint_info(run.checkpoint(8)).labels
-    assert Tokenizer.from_folder(folder).tokens == whole.tokenizer.tokens
+    assert Tokenizer.from_folder(folder).tokens == expected.tokenizer.tokens
     assert find_run(folder) is not None and find_run(run.checkpoint(8)) is not None
     assert find_run(tmp_path / "models" / "bert") is None
 
 
-def test_a_damaged_snapshot_is_named(undisturbed, tmp_path):
-    run = RunFolder(shutil.copytree(undisturbed.path, tmp_path / "run"))
+def test_a_damaged_snapshot_is_reported(full_run, tmp_path):
+    run = RunFolder(shutil.copytree(full_run.path, tmp_path / "run"))
     file = snapshot_folder(run, 2) / "model.safetensors"
     content = bytearray(file.read_bytes())
     content[-1] ^= 1
@@ -140,19 +138,19 @@ def test_a_damaged_snapshot_is_named(undisturbed, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "place", [("saving", 12), *(pytest.param(p, marks=pytest.mark.long) for p in OTHER_PLACES)]
+    "fault", [("saving", 12), *(pytest.param(p, marks=pytest.mark.long) for p in OTHER_FAULTS)]
 )
-def test_a_killed_run_has_each_snapshot_once_and_identical(undisturbed, killer, tmp_path, place):
-    hurt = small.new_run(tmp_path / "hurt", undisturbed.job())
-    shutil.copytree(undisturbed.cache, hurt.cache)
-    assert killer.train(hurt, place) == -signal.SIGKILL
-    for folder in snapshot_folders(hurt):
+def test_a_killed_run_has_each_snapshot_once_and_identical(full_run, killer, tmp_path, fault):
+    killed = small.new_run(tmp_path / "killed", full_run.job())
+    shutil.copytree(full_run.cache, killed.cache)
+    assert killer.train(killed, fault) == -signal.SIGKILL
+    for folder in snapshot_folders(killed):
         verify(folder)
-    assert killer.train(hurt, None) == 0
-    assert steps(hurt) == steps(undisturbed) == [0, 1, 2, 4, 8, 11]
-    assert sums(hurt) == sums(undisturbed)
-    assert {f.name for f in hurt.snapshots.iterdir()} == {
-        f.name for f in undisturbed.snapshots.iterdir()
+    assert killer.train(killed, None) == 0
+    assert steps(killed) == steps(full_run) == [0, 1, 2, 4, 8, 11]
+    assert hashes(killed) == hashes(full_run)
+    assert {f.name for f in killed.snapshots.iterdir()} == {
+        f.name for f in full_run.snapshots.iterdir()
     }
 
 
@@ -160,8 +158,8 @@ class Killed(BaseException):
     """Simulated kill that no `except Exception` catches."""
 
 
-def test_a_run_killed_right_after_a_checkpoint_has_the_snapshot_of_its_step(undisturbed, tmp_path):
-    run = small.new_run(tmp_path / "run", undisturbed.job())
+def test_a_run_killed_right_after_a_checkpoint_has_the_snapshot_of_its_step(full_run, tmp_path):
+    run = small.new_run(tmp_path / "run", full_run.job())
 
     def on_event(event: Event) -> None:
         if isinstance(event, Saved) and event.step == 8:
@@ -170,69 +168,67 @@ def test_a_run_killed_right_after_a_checkpoint_has_the_snapshot_of_its_step(undi
     with pytest.raises(Killed):
         work(run.path, on_event)
     assert work(run.path) == 0
-    assert steps(run) == [0, 1, 2, 4, 8, 11] and sums(run) == sums(undisturbed)
+    assert steps(run) == [0, 1, 2, 4, 8, 11] and hashes(run) == hashes(full_run)
 
 
-def test_a_stopped_run_makes_the_rest_when_it_resumes(undisturbed, tmp_path):
-    run = small.new_run(tmp_path / "run", undisturbed.job())
+def test_a_resume_makes_the_remaining_snapshots(full_run, tmp_path):
+    run = small.new_run(tmp_path / "run", full_run.job())
 
     def on_event(event: Event) -> None:
         if isinstance(event, Measured) and (event.name, event.step) == ("loss", 5):
             run.request_stop()
 
     assert work(run.path, on_event) == 0
-    assert steps(run) == [0, 1, 2, 4], "one that was stopped has no last step yet"
+    assert steps(run) == [0, 1, 2, 4], "a stopped run has no last step yet"
     run.clear_stop()
     assert work(run.path) == 0
-    assert sums(run) == sums(undisturbed)
+    assert hashes(run) == hashes(full_run)
 
 
-def test_snapshots_past_the_resumed_step_are_deleted(undisturbed, tmp_path):
+def test_snapshots_past_the_resumed_step_are_deleted(full_run, tmp_path):
     """The resumed run may differ, for example on another machine."""
-    run = RunFolder(shutil.copytree(undisturbed.path, tmp_path / "run"))
+    run = RunFolder(shutil.copytree(full_run.path, tmp_path / "run"))
     for step in (8, 11):
         shutil.rmtree(run.checkpoint(step))
     assert steps(run)[-1] == 11
-    seen: list[list[int]] = []
+    snapshots: list[list[int]] = []
 
     def on_event(event: Event) -> None:
         if isinstance(event, Measured) and (event.name, event.step) == ("loss", 5):
-            seen.append(steps(run))
+            snapshots.append(steps(run))
 
     assert work(run.path, on_event) == 0
-    assert seen == [[0, 1, 2, 4]] and steps(run)[-1] == 11
+    assert snapshots == [[0, 1, 2, 4]] and steps(run)[-1] == 11
 
 
-def test_a_copy_has_them_and_the_list_of_checkpoints_counts_them(undisturbed, capsys):
-    copied = {
-        file.relative_to(undisturbed.path).as_posix() for file in files_to_copy(undisturbed.path)
-    }
+def test_snapshots_are_copied_and_counted(full_run, capsys):
+    copied = {file.relative_to(full_run.path).as_posix() for file in files_to_copy(full_run.path)}
     assert {"snapshots/config.json", "snapshots/step-00000008/model.safetensors"} <= copied
-    assert command(["checkpoints", str(undisturbed.path)]) == 0
+    assert command(["checkpoints", str(full_run.path)]) == 0
     assert "6 snapshots of steps 0 to 11" in capsys.readouterr().out
 
 
-def test_weights_too_large_for_half_precision_leave_one_out_with_a_note(tmp_path, monkeypatch):
+def test_weights_too_large_for_half_precision_skip_the_snapshot(tmp_path, monkeypatch):
     """The training continues to its end."""
-    real = checkpoint.finite_tensors
+    original = checkpoint.finite_tensors
 
-    def first_is_large(network: object, dtype: torch.dtype = torch.float32) -> object:
+    def with_large_weight(network: object, dtype: torch.dtype = torch.float32) -> object:
         if dtype == torch.float16 and not run.snapshots.exists():
             weight = next(network.parameters())  # type: ignore[attr-defined]
-            original = weight.detach().clone()
+            saved = weight.detach().clone()
             with torch.no_grad():
                 weight.view(-1)[0] = 1e6
                 try:
-                    return real(network, dtype)  # type: ignore[arg-type]
+                    return original(network, dtype)  # type: ignore[arg-type]
                 finally:
-                    weight.copy_(original)
+                    weight.copy_(saved)
                     run.snapshots.mkdir()
-        return real(network, dtype)  # type: ignore[arg-type]
+        return original(network, dtype)  # type: ignore[arg-type]
 
-    job = short(tmp_path)
+    job = short_job(tmp_path)
     run = small.new_run(tmp_path / "run", job)
-    monkeypatch.setattr(checkpoint, "finite_tensors", first_is_large)
+    monkeypatch.setattr(checkpoint, "finite_tensors", with_large_weight)
     assert work(run.path) == 0
-    noted = [event for event in run.milestones() if isinstance(event, Noted)]
-    assert any("No snapshot of step 0" in note.text for note in noted)
+    noted_events = [event for event in run.milestones() if isinstance(event, Noted)]
+    assert any("No snapshot of step 0" in note.text for note in noted_events)
     assert steps(run) == [1, 2, 4, 8, 11]

@@ -1,4 +1,4 @@
-"""Facts and notes about the data before the first step."""
+"""Facts about the data, reported before the first step."""
 
 import csv
 from pathlib import Path
@@ -39,13 +39,13 @@ def job(tmp_path: Path) -> JobSpec:
     return small.classifying(tmp_path, steps=1, max_length=16).model_copy(update={"data": data})
 
 
-def prepared(job: JobSpec, folder: Path) -> Prepared:
+def prepared_event(job: JobSpec, folder: Path) -> Prepared:
     events: list[object] = []
     train(job, small.new_run(folder, job), events.append)
     return next(event for event in events if isinstance(event, Prepared))
 
 
-def test_the_majority_is_that_of_scikit_learn_and_of_the_baselines(job, tmp_path):
+def test_the_majority_matches_scikit_learn_and_the_baselines(job, tmp_path):
     run = RunFolder.create(tmp_path / "run", job)
     events: list[object] = []
     train(job, run, events.append)
@@ -54,16 +54,16 @@ def test_the_majority_is_that_of_scikit_learn_and_of_the_baselines(job, tmp_path
     assert start.truncated == 0.5
     assert start.longest == small.NETWORK.max_positions
     assert start.layer_weights == 2 * (4 * 16**2 + 2 * 16 * 32)
-    texts, rest = ([[0]] * len(ROWS[part]) for part in ROWS)
+    texts, validation = ([[0]] * len(ROWS[part]) for part in ROWS)
     dummy = DummyClassifier(strategy="most_frequent").fit(texts, ROWS["train"])
-    assert start.majority == dummy.predict(rest)[0]
-    assert start.majority_score == dummy.score(rest, ROWS["validation"])
+    assert start.majority == dummy.predict(validation)[0]
+    assert start.majority_score == dummy.score(validation, ROWS["validation"])
     (stored,) = stored_predictions(run.results)
     result = fit_baselines(run_baselines(run, "validation", stored.info.labels), tmp_path)
-    every = [read_predictions(file) for file in result.files]
-    (beside,) = (item for item in every if item.info.model == "Majority")
-    assert set(beside.table["predicted"].to_pylist()) == {start.majority}
-    assert beside.info.metrics["accuracy"] == start.majority_score
+    baselines = [read_predictions(file) for file in result.files]
+    (majority,) = (item for item in baselines if item.info.model == "Majority")
+    assert set(majority.table["predicted"].to_pylist()) == {start.majority}
+    assert majority.info.metrics["accuracy"] == start.majority_score
 
 
 @pytest.mark.parametrize(
@@ -76,5 +76,5 @@ def test_the_majority_is_that_of_scikit_learn_and_of_the_baselines(job, tmp_path
     ids=["choices", "questions", "texts"],
 )
 def test_label_distribution_is_reported(make, answers, tmp_path):
-    start = prepared(make(tmp_path), tmp_path / "run")  # type: ignore[operator]
+    start = prepared_event(make(tmp_path), tmp_path / "run")  # type: ignore[operator]
     assert start.majority in answers and (start.majority_score > 0) == bool(start.majority)

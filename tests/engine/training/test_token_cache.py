@@ -22,11 +22,7 @@ from engine.training.data.token_cache import UNUSED_SECONDS, TokenCache, shared_
 from engine.training.loop import train
 from tests.engine.training import small
 
-LONG_WORK = (
-    "Training the tokenizer",
-    "Tokenising the training set",
-    "Tokenising the validation set",
-)
+SLOW = ("Training the tokenizer", "Tokenising the training set", "Tokenising the validation set")
 
 
 def with_pairs(folder: Path) -> JobSpec:
@@ -34,7 +30,7 @@ def with_pairs(folder: Path) -> JobSpec:
     return small.pretraining(folder, steps=1).model_copy(update={"task": task})
 
 
-MAKES: dict[str, Callable[[Path], JobSpec]] = {
+JOBS: dict[str, Callable[[Path], JobSpec]] = {
     "masked words": lambda folder: small.pretraining(folder, steps=1),
     "pairs of sentences": with_pairs,
     "tags": lambda folder: small.tagging(folder, steps=1),
@@ -49,18 +45,18 @@ def stages(job: JobSpec, folder: Path) -> list[str]:
     return [event.stage for event in run.events_after(0)[0] if isinstance(event, Progressed)]
 
 
-@pytest.mark.parametrize("name", MAKES)
+@pytest.mark.parametrize("name", JOBS)
 def test_a_second_run_reuses_the_cached_tokens(home, tmp_path, name):
-    job = MAKES[name](tmp_path)
+    job = JOBS[name](tmp_path)
     first = stages(job, tmp_path / "first")
-    assert set(LONG_WORK) <= set(first)
+    assert set(SLOW) <= set(first)
     second = stages(job, tmp_path / "second")
-    assert not set(second) & set(LONG_WORK)
+    assert not set(second) & set(SLOW)
     assert small.notes(RunFolder(tmp_path / "first")) == small.notes(RunFolder(tmp_path / "second"))
     shorter = job.training.model_copy(update={"max_length": 24})
     third = stages(job.model_copy(update={"training": shorter}), tmp_path / "third")
-    assert LONG_WORK[0] not in third
-    assert (LONG_WORK[1] in third) is (name != "pairs of sentences"), "sentences suit every length"
+    assert SLOW[0] not in third
+    assert (SLOW[1] in third) is (name != "pairs of sentences"), "sentences suit every length"
     assert len(list((home.cache / "tokens").glob("train-*/*-24"))) == 1
 
 
@@ -72,21 +68,21 @@ def test_a_second_run_on_a_stored_version_reads_no_text(home, tmp_path, monkeypa
     )
     job = job.model_copy(update={"data": StoredData(folder=tmp_path / "films")})
     read: list[str] = []
-    plain = Dataset.column
+    original = Dataset.column
 
     def column(dataset: Dataset, name: str) -> object:
         read.append(name)
-        return plain(dataset, name)
+        return original(dataset, name)
 
     monkeypatch.setattr(Dataset, "column", column)
     stages(job, tmp_path / "first")
     assert set(read) == {"text", "label", "_line"}
     read.clear()
     stages(job, tmp_path / "second")
-    assert sorted(read) == ["_line", "_line", "label"], "of the dev rows, none are there"
+    assert sorted(read) == ["_line", "_line", "label"], "there are no validation rows"
 
 
-def test_other_shares_of_masking_share_the_token_ids_and_other_pairs_do_not(home, tmp_path):
+def test_jobs_share_token_ids_unless_their_pairs_differ(home, tmp_path):
     job = with_pairs(tmp_path)
     stages(job, tmp_path / "first")
 
@@ -95,17 +91,17 @@ def test_other_shares_of_masking_share_the_token_ids_and_other_pairs_do_not(home
         name = "-".join(update)
         return stages(job.model_copy(update={"task": task}), tmp_path / name)
 
-    assert LONG_WORK[1] not in change(mlm_probability=0.3)
+    assert SLOW[1] not in change(mlm_probability=0.3)
     sentences = list((home.cache / "tokens").glob("*/sentences"))
-    result = [folder.stat().st_mtime_ns for folder in sentences]
+    times = [folder.stat().st_mtime_ns for folder in sentences]
     change(is_next_ratio=0.3)
     assert len(list((home.cache / "tokens").glob("train-*/pairs-0.3-1-*"))) == 2
-    assert [folder.stat().st_mtime_ns for folder in sentences] == result, "read, not made again"
+    assert [folder.stat().st_mtime_ns for folder in sentences] == times, "reused"
 
 
-@pytest.mark.parametrize("stage", ["Reading the data set", *LONG_WORK[:2]])
+@pytest.mark.parametrize("stage", ["Reading the data set", *SLOW[:2]])
 def test_a_run_stopped_during_tokenization_resumes(home, tmp_path, stage):
-    job = MAKES["masked words"](tmp_path)
+    job = JOBS["masked words"](tmp_path)
     run = small.new_run(tmp_path / "run", job)
     events: list[Event] = []
 
@@ -155,29 +151,29 @@ def test_only_one_of_two_runs_tokenizes(tmp_path):
         assert other.stdout.readline() == b"here\n"
         waits = 0
 
-        def waiting() -> None:
+        def release() -> None:
             nonlocal waits
             waits += 1
             assert other.stdin is not None
             other.stdin.write(b"\n")
             other.stdin.flush()
 
-        with cache.reserve("a", waiting) as folder:
+        with cache.reserve("a", release) as folder:
             assert waits >= 1 and (folder / "ended").exists()
 
 
-def test_a_wait_can_be_ended(tmp_path):
+def test_waiting_for_reserved_tokens_can_be_stopped(tmp_path):
     cache = TokenCache(tmp_path / "tokens")
 
-    def enough() -> None:
+    def stop_waiting() -> None:
         raise StudioError("enough")
 
     with (
-        cache.reserve("a", enough),
+        cache.reserve("a", stop_waiting),
         pytest.raises(StudioError, match="enough"),
-        cache.reserve("a", enough),
+        cache.reserve("a", stop_waiting),
     ):
-        raise AssertionError("two at once")
+        raise AssertionError("reserved twice")
 
 
 def test_unused_tokens_are_eventually_deleted(home):
@@ -191,5 +187,5 @@ def test_unused_tokens_are_eventually_deleted(home):
     with cache.reserve("busy", lambda: None) as folder:
         os.utime(folder, (long_ago, long_ago))
         cache.delete_old()
-    left = sorted(p.name for p in (home.cache / "tokens").iterdir() if p.is_dir())
-    assert left == ["busy", "new"]
+    remaining = sorted(p.name for p in (home.cache / "tokens").iterdir() if p.is_dir())
+    assert remaining == ["busy", "new"]

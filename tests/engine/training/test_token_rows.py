@@ -33,7 +33,7 @@ def stored_rows(run: RunFolder) -> Predictions:
     return read_predictions(predictions_file(run.results, "validation"))
 
 
-def test_every_row_equals_transformers(run, tmp_path):
+def test_stored_rows_match_transformers(run, tmp_path):
     stored, job = stored_rows(run), run.job()
     network = BertForMaskedLM.from_pretrained(best_checkpoint(run)).eval()
     tokenizer = Tokenizer.from_folder(best_checkpoint(run))
@@ -48,9 +48,9 @@ def test_every_row_equals_transformers(run, tmp_path):
     expected = []
     order = np.argsort(examples.lengths, kind="stable")
     for number, first in enumerate(range(0, len(order), job.training.batch_size)):
-        some = order[first : first + job.training.batch_size]
+        numbers = order[first : first + job.training.batch_size]
         rng = rng_for(job.training.seed, VALIDATION, number)
-        batch = learner.batch(examples, some, tokenizer, rng)
+        batch = learner.batch(examples, numbers, tokenizer, rng)
         with torch.inference_mode():
             logits = network(batch.tokens, batch.attention_mask, batch.segments).logits
         probabilities = logits.flatten(0, 1)[batch.positions].softmax(1)
@@ -58,7 +58,7 @@ def test_every_row_equals_transformers(run, tmp_path):
             line, position = divmod(int(index), batch.tokens.size(1))
             best = row.topk(5).indices.tolist()
             values = (float(row[best[0]]), -float(row[gold].log()), int(gold) in best)
-            expected.append((int(some[line]), position, int(gold), best[0], *values))
+            expected.append((int(numbers[line]), position, int(gold), best[0], *values))
     expected.sort()
     table = stored.table
     assert table["gold"].to_pylist() == [tokenizer.token(item[2]) for item in expected]
@@ -72,31 +72,31 @@ def test_every_row_equals_transformers(run, tmp_path):
     assert occurrences(stored).tolist() == [counts[item[2]] for item in expected]
 
 
-def test_the_measures_of_the_rows_are_the_metrics_of_the_run(run):
+def test_measures_of_rows_match_the_metrics_of_the_run(run):
     stored = stored_rows(run)
-    own = {measure.name: interval(measure) for measure in measures(stored)}
-    assert list(own) == ["loss_mlm", "accuracy", "top5"]
-    for name, over_rows in own.items():
+    intervals = {measure.name: interval(measure) for measure in measures(stored)}
+    assert list(intervals) == ["loss_mlm", "accuracy", "top5"]
+    for name, over_rows in intervals.items():
         assert over_rows.value == pytest.approx(stored.info.metrics[name], abs=1e-5)
         assert over_rows.low <= over_rows.value <= over_rows.high
     assert "nsp_accuracy" in stored.info.metrics
 
 
-def test_a_text_has_one_mask_and_gives_the_same_token_back(run):
+def test_stored_texts_have_one_mask(run):
     loaded, tokenizer = stored_rows(run), Tokenizer.from_folder(best_checkpoint(run))
     ids = [tokenizer.encode(text).ids for text in loaded.cells("text").to_pylist()]
     assert all(item.count(tokenizer.mask) == 1 for item in ids)
     assert loaded.info.mapping.text == "text"
 
 
-def test_the_file_is_reproduced(run):
-    again = score(run_evaluation(run, "validation")).predictions
+def test_stored_predictions_are_reproduced(run):
+    rescored = score(run_evaluation(run, "validation")).predictions
     before = stored_rows(run)
     for name in before.table.column_names:
         if name not in ("probability", "loss"):
-            assert again.table[name].equals(before.table[name]), name
-    np.testing.assert_allclose(again.numbers("loss"), before.numbers("loss"), rtol=1e-4)
-    assert again.info.metrics == pytest.approx(before.info.metrics, abs=1e-5)
+            assert rescored.table[name].equals(before.table[name]), name
+    np.testing.assert_allclose(rescored.numbers("loss"), before.numbers("loss"), rtol=1e-4)
+    assert rescored.info.metrics == pytest.approx(before.info.metrics, abs=1e-5)
 
 
 def test_the_baseline_predicts_by_frequency(run):
@@ -104,20 +104,20 @@ def test_the_baseline_predicts_by_frequency(run):
     baseline, counts = unigram(stored), occurrences(stored)
     total = stored.info.settings["training_tokens"] + 0.5 * stored.info.settings["vocabulary"]
     np.testing.assert_allclose(baseline.numbers("loss"), -np.log((counts + 0.5) / total), rtol=1e-5)
-    most = stored.table["gold"][int(np.argmax(counts))].as_py()
-    assert set(baseline.table["predicted"].to_pylist()) == {most}
-    right = [gold == most for gold in stored.table["gold"].to_pylist()]
+    most_frequent = stored.table["gold"][int(np.argmax(counts))].as_py()
+    assert set(baseline.table["predicted"].to_pylist()) == {most_frequent}
+    right = [gold == most_frequent for gold in stored.table["gold"].to_pylist()]
     assert baseline.numbers("score").tolist() == right
 
 
-def test_of_many_tokens_those_of_some_inputs_are_kept(run, monkeypatch):
-    whole = stored_rows(run)
-    monkeypatch.setattr(token_rows, "MAX_TOKENS", len(whole) // 3)
-    some = score(run_evaluation(run, "validation")).predictions
-    assert 0 < len(some) < len(whole) * 0.6
-    texts = set(whole.cells("text").to_pylist())
-    assert set(some.cells("text").to_pylist()) <= texts
-    assert some.info.metrics == pytest.approx(whole.info.metrics, abs=1e-5), "of all tokens"
+def test_the_number_of_stored_tokens_is_limited(run, monkeypatch):
+    full = stored_rows(run)
+    monkeypatch.setattr(token_rows, "MAX_TOKENS", len(full) // 3)
+    limited = score(run_evaluation(run, "validation")).predictions
+    assert 0 < len(limited) < len(full) * 0.6
+    texts = set(full.cells("text").to_pylist())
+    assert set(limited.cells("text").to_pylist()) <= texts
+    assert limited.info.metrics == pytest.approx(full.info.metrics, abs=1e-5), "of all tokens"
 
 
 def test_a_causal_model_stores_no_masked_tokens(tmp_path):

@@ -1,4 +1,4 @@
-"""Which examples the steps see."""
+"""The examples that each step reads."""
 
 import numpy as np
 import pytest
@@ -15,13 +15,13 @@ from engine.training.data.prefetch import batches
 from engine.training.setup import set_up
 from engine.worker.train import main as work
 from tests.engine.training import small
-from tests.engine.training.finished import losses, notes, trained
+from tests.engine.training.finished import losses, notes, run_job
 from tests.engine.training.small import new_run, pretraining
 from tests.engine.training.test_loop import final, metrics
 from tests.often import tries
 
 
-def test_the_last_steps_see_long_inputs(tmp_path):
+def test_the_last_steps_read_long_inputs(tmp_path):
     job = pretraining(tmp_path, steps=10, max_length=16)
     task = Pretraining(long_length=48, long_share=0.3)
     job = job.model_copy(update={"task": task})
@@ -31,23 +31,23 @@ def test_the_last_steps_see_long_inputs(tmp_path):
         examples, numbers = prepared.data.examples_at(step)
         widths.append(int(examples.tokenized.lengths[numbers].max()))
     assert max(widths[:7]) <= 16 < min(widths[7:]) <= max(widths) == 48
-    run, _, events = trained(tmp_path / "trained", job)
+    run, _, events = run_job(tmp_path / "trained", job)
     assert len(losses(events)) == 10 and run.checkpoint_folders()
-    cut = job.model_copy(update={"task": Pretraining(long_length=512)})
+    truncated = job.model_copy(update={"task": Pretraining(long_length=512)})
     messages: list[object] = []
-    set_up(RunContext(cut, new_run(tmp_path / "cut", cut), messages.append))
+    set_up(RunContext(truncated, new_run(tmp_path / "cut", truncated), messages.append))
     assert any("truncated to 64 tokens" in text for text in notes(messages))
 
 
-def test_a_thread_makes_the_same_batches(tmp_path):
+def test_prefetching_makes_the_same_batches(tmp_path):
     job = small.pretraining(tmp_path)
     setup = set_up(RunContext(job, small.new_run(tmp_path / "run", job)))
     data = setup.data
-    plain, early = (
+    plain, prefetched = (
         list(batches(data, 3, network is not None, network)) for network in (None, setup.network)
     )
-    assert len(plain) == len(early) == data.steps - 3
-    for a, other in zip(plain, early, strict=True):
+    assert len(plain) == len(prefetched) == data.steps - 3
+    for a, other in zip(plain, prefetched, strict=True):
         assert a.examples is other.examples
         assert a.indices.tolist() == other.indices.tolist()
         assert a.batch.tokens.tolist() == other.batch.tokens.tolist()
@@ -55,9 +55,9 @@ def test_a_thread_makes_the_same_batches(tmp_path):
         assert a.batch.unpadded is None and other.batch.unpadded is not None
 
 
-def test_a_run_with_a_thread_ends_the_same(tmp_path, monkeypatch):
+def test_prefetching_changes_no_result(tmp_path, monkeypatch):
     job = small.classifying(tmp_path, dropout=0.1, steps=14)
-    plain, early = (small.new_run(tmp_path / name, job) for name in ("plain", "early"))
+    plain, prefetched = (small.new_run(tmp_path / name, job) for name in ("plain", "early"))
     assert work(plain.path) == 0
     setup = set_up(RunContext(job, small.new_run(tmp_path / "other", job)))
     network, steps = setup.network, list(batches(setup.data, 0))
@@ -69,15 +69,15 @@ def test_a_run_with_a_thread_ends_the_same(tmp_path, monkeypatch):
 
     def stop_once(event: object) -> None:
         nonlocal stopped
-        if not stopped and small.has_seen(early, 6):
+        if not stopped and small.has_seen(prefetched, 6):
             stopped = True
-            early.request_stop()
+            prefetched.request_stop()
 
-    assert work(early.path, stop_once) == 0
-    early.clear_stop()
-    assert work(early.path) == 0
-    assert stopped and final(early) == final(plain) and metrics(early) == metrics(plain)
-    counted = {step: n for (name, step), n in metrics(early).items() if name == "tokens"}
+    assert work(prefetched.path, stop_once) == 0
+    prefetched.clear_stop()
+    assert work(prefetched.path) == 0
+    assert stopped and final(prefetched) == final(plain) and metrics(prefetched) == metrics(plain)
+    counted = {step: n for (name, step), n in metrics(prefetched).items() if name == "tokens"}
     assert counted == {step + 1: sum(tokens[: step + 1]) for step in range(14)}
 
 
@@ -91,13 +91,13 @@ def test_every_example_occurs_once_per_epoch(count, batch, seed):
     for epoch in range(2):
         first = epoch * order.steps_per_epoch
         steps = range(first, first + order.steps_per_epoch)
-        seen = np.concatenate([order.indices(step) for step in steps])
-        assert sorted(seen) == list(range(count))
+        indices = np.concatenate([order.indices(step) for step in steps])
+        assert sorted(indices) == list(range(count))
 
 
-def test_a_step_asked_alone_is_the_step_asked_in_turn():
-    in_order = BatchOrder(LENGTHS, 16, 3)
-    batches = [in_order.indices(step) for step in range(3 * in_order.steps_per_epoch)]
+def test_batches_do_not_depend_on_earlier_steps():
+    order = BatchOrder(LENGTHS, 16, 3)
+    batches = [order.indices(step) for step in range(3 * order.steps_per_epoch)]
     for step in (150, 0, 70, 188):
         assert (BatchOrder(LENGTHS, 16, 3).indices(step) == batches[step]).all()
 
@@ -111,13 +111,13 @@ def test_epochs_and_seeds_differ():
 def test_batches_are_random_and_sorted_by_length():
     order = BatchOrder(LENGTHS, 16, 3)
     batches = [LENGTHS[order.indices(step)] for step in range(order.steps_per_epoch - 1)]
-    drawn = rng_for(3, 9).permutation(LENGTHS)[: 16 * len(batches)].reshape(-1, 16)
+    random_batches = rng_for(3, 9).permutation(LENGTHS)[: 16 * len(batches)].reshape(-1, 16)
     spread = np.mean([np.ptp(batch) for batch in batches])
-    assert spread == pytest.approx(np.mean(np.ptp(drawn, axis=1)), rel=0.1)
+    assert spread == pytest.approx(np.mean(np.ptp(random_batches, axis=1)), rel=0.1)
     assert all((np.diff(batch) >= 0).all() for batch in batches)
 
 
-def test_a_share_of_the_data_is_drawn_once():
+def test_a_fraction_of_the_data_is_drawn_once():
     order = BatchOrder(LENGTHS, 10, 3, fraction=0.1)
     assert (len(order), order.steps_per_epoch) == (100, 10)
     epochs = [
@@ -127,5 +127,5 @@ def test_a_share_of_the_data_is_drawn_once():
     assert epochs[0] == epochs[1]
 
 
-def test_judging_sees_each_example_once():
+def test_evaluation_reads_each_example_once():
     assert sorted(np.concatenate(batches_by_length(LENGTHS, 32))) == list(range(len(LENGTHS)))

@@ -37,34 +37,34 @@ IGNORED = -100  # ignore_index of transformers
 Labels = Callable[[Batch], Tensor]
 
 
-def class_job(batch: Batch) -> Tensor:
+def class_labels(batch: Batch) -> Tensor:
     return batch.targets
 
 
-def tag_job(batch: Batch) -> Tensor:
-    """int64 [B, T]: the tag of each word at its first piece."""
+def tag_labels(batch: Batch) -> Tensor:
+    """int64 [B, T]: the tag of each word at its first token."""
     assert batch.positions is not None
     labels = torch.full_like(batch.tokens, IGNORED)
     labels.view(-1)[batch.positions] = batch.targets.where(batch.targets != UNKNOWN, IGNORED)
     return labels
 
 
-def assert_losses_of_transformers(
+def check_losses(
     job: JobSpec, model: str, labels: Labels, folder: Path, close: float, has_segments: bool = True
 ) -> list[float]:
-    """Train with both; returns our losses."""
+    """Train with us and with transformers; returns our losses."""
     run, ours = small.new_run(folder / "run", job), list[float]()
 
-    def tell(event: Event) -> None:
+    def on_event(event: Event) -> None:
         run.append(event)
         if isinstance(event, Measured) and event.name == "loss" and event.value is not None:
             ours.append(event.value)
 
     steps, rate = job.training.steps, job.training.learning_rate
-    assert train(job, run, tell, lambda: bool(ours)) == ("stopped", 1)
+    assert train(job, run, on_event, lambda: bool(ours)) == ("stopped", 1)
     kind = getattr(transformers, model)
     theirs = kind.from_pretrained(run.checkpoint(1), local_files_only=True).eval()
-    assert train(job, run, tell) == ("finished", steps) and len(ours) == steps
+    assert train(job, run, on_event) == ("finished", steps) and len(ours) == steps
     groups = [
         {"params": [p for p in theirs.parameters() if p.dim() > 1], "weight_decay": 0.01},
         {"params": [p for p in theirs.parameters() if p.dim() < 2], "weight_decay": 0.0},
@@ -72,9 +72,9 @@ def assert_losses_of_transformers(
     optimiser = torch.optim.AdamW(groups, lr=rate)
     warm_up = round(steps * job.training.warmup_ratio)
     schedule = transformers.get_scheduler(job.training.lr_schedule, optimiser, warm_up, steps)
-    showing = BatchPreview()
+    preview = BatchPreview()
     for step in range(1, steps + 1):
-        batch = showing.batch(run, step)
+        batch = preview.batch(run, step)
         mask = batch.attention_mask
         loss = theirs(
             input_ids=batch.tokens,
@@ -91,23 +91,21 @@ def assert_losses_of_transformers(
     return ours
 
 
-def test_the_losses_of_classes_are_those_of_transformers(tmp_path):
+def test_classification_losses_match_transformers(tmp_path):
     job = small.classifying(tmp_path, **SETTINGS)
-    ours = assert_losses_of_transformers(
-        job, "BertForSequenceClassification", class_job, tmp_path, 2e-5
-    )
+    ours = check_losses(job, "BertForSequenceClassification", class_labels, tmp_path, 2e-5)
     assert ours[-1] < 0.8 * ours[0]
 
 
-def test_the_losses_of_tags_are_in_micro_batches_computed_twice(tmp_path):
-    parts = {"micro_batch_size": 3, "gradient_checkpointing": True, "lr_schedule": "cosine"}
-    job = small.tagging(tmp_path, **SETTINGS, **parts)
-    ours = assert_losses_of_transformers(job, "BertForTokenClassification", tag_job, tmp_path, 2e-5)
+def test_tagging_losses_in_micro_batches_match_transformers(tmp_path):
+    options = {"micro_batch_size": 3, "gradient_checkpointing": True, "lr_schedule": "cosine"}
+    job = small.tagging(tmp_path, **SETTINGS, **options)
+    ours = check_losses(job, "BertForTokenClassification", tag_labels, tmp_path, 2e-5)
     assert ours[-1] < 0.8 * ours[0]
 
 
-def of_sst2(folder: Path, assets: Path) -> JobSpec:
-    """Its first 120 sentences."""
+def sst2_job(folder: Path, assets: Path) -> JobSpec:
+    """Classification of its first 120 sentences."""
     with open(assets / "datasets/sst2/train.tsv", encoding="utf-8") as file:
         (folder / "sst2.tsv").write_text("".join(islice(file, 121)), encoding="utf-8")
     data = FileData(
@@ -118,8 +116,8 @@ def of_sst2(folder: Path, assets: Path) -> JobSpec:
     return small.classifying(folder).model_copy(update={"data": data})
 
 
-def of_wnut17(folder: Path, assets: Path) -> JobSpec:
-    """Its first whole sentences."""
+def wnut17_job(folder: Path, assets: Path) -> JobSpec:
+    """Tagging of its first 300 sentences."""
     text = (assets / "datasets/wnut17/wnut17train.conll").read_text(encoding="utf-8")
     sentences = text.replace("\r\n", "\n").split("\n\n")[:300]
     (folder / "wnut17.conll").write_text("\n\n".join(sentences) + "\n", encoding="utf-8")
@@ -127,16 +125,16 @@ def of_wnut17(folder: Path, assets: Path) -> JobSpec:
     return small.tagging(folder).model_copy(update={"data": data})
 
 
-@pytest.mark.parametrize("work", [of_sst2, pytest.param(of_wnut17, marks=pytest.mark.long)])
+@pytest.mark.parametrize("make_job", [sst2_job, pytest.param(wnut17_job, marks=pytest.mark.long)])
 @pytest.mark.parametrize("family", OWN_NETWORKS)
-def test_the_losses_of_every_family_are_those_of_transformers(family, work, tmp_path, assets):
+def test_losses_of_every_family_match_transformers(family, make_job, tmp_path, assets):
     settings = {**SETTINGS, "steps": 10, "warmup_ratio": 0.3, "learning_rate": 5e-4}
-    job = from_family(family, work(tmp_path, assets), tmp_path, **settings, max_length=40)
+    job = from_family(family, make_job(tmp_path, assets), tmp_path, **settings, max_length=40)
     suffix, labels = (
-        ("SequenceClassification", class_job)
-        if work is of_sst2
-        else ("TokenClassification", tag_job)
+        ("SequenceClassification", class_labels)
+        if make_job is sst2_job
+        else ("TokenClassification", tag_labels)
     )
     example = EXAMPLES[family]
     model = f"{example.classes}For{suffix}"
-    assert_losses_of_transformers(job, model, labels, tmp_path, 1e-4, example.has_segments)
+    check_losses(job, model, labels, tmp_path, 1e-4, example.has_segments)

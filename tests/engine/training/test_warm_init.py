@@ -18,7 +18,7 @@ DRINKS, TOOLS = ["tea", "milk", "juice"], ["hammer", "saw", "drill"]
 VERBS = {"drinks": DRINKS, "takes": TOOLS}
 
 
-def nothing(done: int, total: int) -> None:
+def silent(done: int, total: int) -> None:
     pass
 
 
@@ -33,13 +33,13 @@ def tokenizer(tmp_path_factory: pytest.TempPathFactory) -> Tokenizer:
 
 @pytest.fixture(scope="module")
 def text(tokenizer: Tokenizer, tmp_path_factory: pytest.TempPathFactory) -> TokenizedDataset:
-    """Who drinks a drink, or takes a tool."""
-    chance = np.random.default_rng(3)
+    """Sentences in which someone drinks a drink or takes a tool."""
+    rng = np.random.default_rng(3)
     sentences = []
     for _ in range(400):
-        verb = chance.choice(list(VERBS))
-        words = [chance.choice(["she", "he"]), verb, chance.choice(VERBS[verb])]
-        sentences.append(" ".join([*words, chance.choice(["now", "then"])]))
+        verb = rng.choice(list(VERBS))
+        words = [rng.choice(["she", "he"]), verb, rng.choice(VERBS[verb])]
+        sentences.append(" ".join([*words, rng.choice(["now", "then"])]))
     folder = tmp_path_factory.mktemp("text") / "tokenized"
     return tokenize_stream([" ".join(sentences)], tokenizer, 32, folder)
 
@@ -50,7 +50,7 @@ def ids(tokenizer: Tokenizer, words: list[str]) -> list[int]:
 
 def test_words_with_the_same_neighbours_get_similar_vectors(tokenizer, text):
     vectors = torch.from_numpy(
-        word_vectors(text, tokenizer.size, 4, special_ids(tokenizer), nothing)
+        word_vectors(text, tokenizer.size, 4, special_ids(tokenizer), silent)
     )
     unit = vectors / vectors.norm(dim=1, keepdim=True).clamp_min(1e-9)
     drinks, tools = unit[ids(tokenizer, DRINKS)], unit[ids(tokenizer, TOOLS)]
@@ -60,27 +60,27 @@ def test_words_with_the_same_neighbours_get_similar_vectors(tokenizer, text):
 
 
 def test_attention_scores_match_related_vectors(tokenizer, text):
-    vectors = word_vectors(text, tokenizer.size, tokenizer.size, special_ids(tokenizer), nothing)
+    vectors = word_vectors(text, tokenizer.size, tokenizer.size, special_ids(tokenizer), silent)
     drinks, takes = ids(tokenizer, ["drinks", "takes"])
     tea, saw = ids(tokenizer, ["tea", "saw"])
     assert vectors[drinks] @ vectors[tea] > vectors[takes] @ vectors[tea]
     assert vectors[takes] @ vectors[saw] > vectors[drinks] @ vectors[saw]
 
 
-def test_each_head_of_the_lowest_layer_looks_at_its_neighbour(tokenizer, text):
+def test_heads_of_the_lowest_layer_attend_to_their_neighbour(tokenizer, text):
     spec = sized(
         tokenizer, hidden_size=256, layers=3, heads=4, intermediate_size=64, max_positions=64
     )
     torch.manual_seed(0)
     network = Network(spec, Heads(mlm=True)).eval()
-    warm_init(network, text, special_ids(tokenizer), nothing)
+    warm_init(network, text, special_ids(tokenizer), silent)
     tokens = torch.from_numpy(text.ids(0))[None]
     with torch.inference_mode():
         weights = network.encoder(tokens, torch.zeros_like(tokens), keep_weights=True).weights[0][0]
-    for head, look in enumerate(LOWER_OFFSETS[0]):
-        ratios = {o: float(weights[head].diagonal(o).mean()) for o in range(-6, 7)}
-        assert max(ratios, key=lambda o: ratios[o]) == look
-        assert ratios[look] > 0.25
+    for head, offset in enumerate(LOWER_OFFSETS[0]):
+        means = {o: float(weights[head].diagonal(o).mean()) for o in range(-6, 7)}
+        assert max(means, key=lambda o: means[o]) == offset
+        assert means[offset] > 0.25
 
 
 @pytest.mark.parametrize("width, heads, layers", [(4, 4, 1), (12, 3, 2), (64, 2, 5), (16, 1, 1)])
@@ -95,33 +95,33 @@ def test_every_shape_of_network_stays_finite(tokenizer, text, width, heads, laye
         max_positions=32,
     )
     network = Network(spec, head).eval()
-    warm_init(network, text, special_ids(tokenizer), nothing)
+    warm_init(network, text, special_ids(tokenizer), silent)
     tokens = torch.from_numpy(text.ids(0))[None]
     with torch.inference_mode():
         assert network.encoder(tokens, torch.zeros_like(tokens)).last.isfinite().all()
 
 
-def test_a_text_without_two_words_is_no_trouble(tokenizer, tmp_path):
-    alone = tokenize_stream(["tea"], tokenizer, 8, tmp_path / "tokenized")
-    vectors = word_vectors(alone, tokenizer.size, 4, special_ids(tokenizer), nothing)
+def test_a_text_of_one_word_is_accepted(tokenizer, tmp_path):
+    single = tokenize_stream(["tea"], tokenizer, 8, tmp_path / "tokenized")
+    vectors = word_vectors(single, tokenizer.size, 4, special_ids(tokenizer), silent)
     assert not vectors.any()
     spec = sized(tokenizer, hidden_size=8, layers=1, heads=2, intermediate_size=8, max_positions=8)
     network = Network(spec, Heads(mlm=True))
-    warm_init(network, alone, special_ids(tokenizer), nothing)
+    warm_init(network, single, special_ids(tokenizer), silent)
     assert all(parameter.isfinite().all() for parameter in network.parameters())
 
 
-def test_a_warm_start_lowers_the_first_losses_and_repeats(tmp_path):
-    def first_losses(name: str, head_start: bool) -> list[float]:
+def test_warm_init_lowers_the_first_losses_and_is_reproducible(tmp_path):
+    def first_losses(name: str, is_warm: bool) -> list[float]:
         job = pretraining(tmp_path, steps=4, learning_rate=1e-9)
         job = job.model_copy(
-            update={"base_model": job.base_model.model_copy(update={"warm_init": head_start})}
+            update={"base_model": job.base_model.model_copy(update={"warm_init": is_warm})}
         )
         events = []
         train(job, new_run(tmp_path / name, job), events.append)
         return [e.value for e in events if getattr(e, "name", "") == "loss"]
 
-    chance, counted = first_losses("chance", False), first_losses("counted", True)
-    assert len(counted) == 4
-    assert np.mean(counted) < np.mean(chance)
-    assert first_losses("again", True) == counted
+    random, warm = first_losses("random", False), first_losses("warm", True)
+    assert len(warm) == 4
+    assert np.mean(warm) < np.mean(random)
+    assert first_losses("again", True) == warm

@@ -1,4 +1,4 @@
-"""Weight averaging: formula, saved weights, exact resume."""
+"""Weight averaging: its formula, the saved weights, and evaluation."""
 
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from engine.training.loop import train
 from engine.training.setup import set_up
 from tests.engine.training.small import classifying, new_run
 
-STEPS, DECAY = 12, 0.5  # from step 8 on the decay is in full use: (1 + 8) / (10 + 8)
+STEPS, DECAY = 12, 0.5  # reached at step 8: (1 + 8) / (10 + 8)
 
 
 def weights(folder: Path) -> dict[str, np.ndarray]:
@@ -22,7 +22,7 @@ def weights(folder: Path) -> dict[str, np.ndarray]:
     return {name: parameter.detach().numpy() for name, parameter in network.named_parameters()}
 
 
-def test_the_checkpoint_holds_the_average_and_resume_the_weights(tmp_path):
+def test_checkpoints_hold_the_average_and_the_trained_weights(tmp_path):
     raw_job = classifying(tmp_path, steps=STEPS, save_every=1, keep=STEPS)
     raw = new_run(tmp_path / "raw", raw_job)
     first = set_up(RunContext(raw_job, raw)).network
@@ -39,25 +39,24 @@ def test_the_checkpoint_holds_the_average_and_resume_the_weights(tmp_path):
     last = run.checkpoint(STEPS)
     for name, saved in weights(last).items():
         np.testing.assert_allclose(saved, means[name], atol=1e-6, err_msg=name)
-    beside = safetensors.numpy.load_file(last / RESUME / TRAINED_WEIGHTS)
-    trained = weights(raw.checkpoint(STEPS))
-    assert all(np.array_equal(value, trained[name]) for name, value in beside.items())
-    assert "encoder.layers.0.attention.query.weight" in beside
+    trained_weights = safetensors.numpy.load_file(last / RESUME / TRAINED_WEIGHTS)
+    expected = weights(raw.checkpoint(STEPS))
+    assert all(np.array_equal(value, expected[name]) for name, value in trained_weights.items())
+    assert "encoder.layers.0.attention.query.weight" in trained_weights
 
 
-def test_the_average_is_what_is_evaluated(tmp_path):
-    """A decay of almost 1 with a first weight: the metrics stay near the first ones."""
+def test_evaluation_uses_the_averaged_weights(tmp_path):
     events: list[object] = []
     job = classifying(tmp_path, steps=12, evaluate_every=12, ema_decay=0.5)
     run = new_run(tmp_path / "run", job)
     train(job, run, events.append)
-    again = set_up(RunContext(job, new_run(tmp_path / "again", job)), run.checkpoint(12))
-    again.network.eval()
-    learner, rows = again.data.learner, again.data.validation
+    reloaded = set_up(RunContext(job, new_run(tmp_path / "again", job)), run.checkpoint(12))
+    reloaded.network.eval()
+    learner, rows = reloaded.data.learner, reloaded.data.validation
     assert rows is not None
-    random = np.random.default_rng(0)
-    batch = learner.batch(rows, np.arange(len(rows)), again.data.tokenizer, random)
+    rng = np.random.default_rng(0)
+    batch = learner.batch(rows, np.arange(len(rows)), reloaded.data.tokenizer, rng)
     with torch.inference_mode():
-        loss = float(sum(learner.losses(again.network, batch).values()))
+        loss = float(sum(learner.losses(reloaded.network, batch).values()))
     losses = [e.value for e in events if isinstance(e, Measured) and e.name == "validation_loss"]
     np.testing.assert_allclose(losses, [loss], rtol=1e-5)

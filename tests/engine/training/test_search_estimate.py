@@ -18,11 +18,11 @@ SEEDS = SearchField(path="training.seed", values=(1, 2))
 
 
 @pytest.fixture
-def measured(monkeypatch: pytest.MonkeyPatch) -> list[JobSpec]:
+def measured_jobs(monkeypatch: pytest.MonkeyPatch) -> list[JobSpec]:
     """Fake measurements: 10 s per epoch, twice that with the large model."""
     jobs: list[JobSpec] = []
 
-    def one(job: JobSpec, working: Callable[[str], None], scratch: Path) -> Estimated:
+    def fake_estimate(job: JobSpec, working: Callable[[str], None], scratch: Path) -> Estimated:
         jobs.append(job)
         large = "large" in str(job.base_model)
         return Estimated(
@@ -37,23 +37,21 @@ def measured(monkeypatch: pytest.MonkeyPatch) -> list[JobSpec]:
             checkpoints=3,
         )
 
-    monkeypatch.setattr(module, "_estimate", one)
+    monkeypatch.setattr(module, "_estimate", fake_estimate)
     return jobs
 
 
-def estimate_search(*fields: SearchField, **more: object) -> Estimated:
-    search = SearchSpec.model_validate({"fields": fields, **more})
+def estimate_search(*fields: SearchField, **options: object) -> Estimated:
+    search = SearchSpec.model_validate({"fields": fields, **options})
     raw = fake_worker.job().model_dump() | {"training": {"epochs": 1}, "search": search}
     return estimate(JobSpec.model_validate(raw), lambda _: None)
 
 
-def test_the_heaviest_is_measured_and_the_others_follow_from_their_work(
-    measured,
-):
+def test_only_the_largest_run_is_measured(measured_jobs):
     result = estimate_search(EPOCHS, SIZES, SEEDS)
     assert (result.runs, result.checkpoints) == (12, 36)
     assert result.seconds == pytest.approx(2 * 2 * (10 + 20 + 40))
-    assert [job.training.batch_size for job in measured] == [64], "it needs the most memory"
+    assert [job.training.batch_size for job in measured_jobs] == [64], "it needs the most memory"
 
 
 def models(*names: str) -> SearchField:
@@ -61,17 +59,17 @@ def models(*names: str) -> SearchField:
     return SearchField(path="base_model", values=values)
 
 
-def test_each_base_model_is_measured_up_to_four(measured):
+def test_each_base_model_is_measured_up_to_four(measured_jobs):
     result = estimate_search(EPOCHS, models("small", "large"))
     assert result.seconds == pytest.approx(70 + 140) and result.memory == 2000
-    assert len(measured) == 2
-    measured.clear()
+    assert len(measured_jobs) == 2
+    measured_jobs.clear()
     many = estimate_search(models(*map(str, range(8))))
-    assert len(measured) == 4 and many.runs == 8
-    assert many.seconds == pytest.approx(80), "the others are taken to be alike"
+    assert len(measured_jobs) == 4 and many.runs == 8
+    assert many.seconds == pytest.approx(80), "the others are assumed to be alike"
 
 
-def test_tpe_is_estimated_by_as_many_random_combinations(measured):
+def test_tpe_is_estimated_from_random_combinations(measured_jobs):
     ranged = SearchField(path="training.learning_rate", low=1e-5, high=1e-3, log=True)
     result = estimate_search(ranged, SEEDS, method="tpe", budget=5)
     assert result.runs == 10 and result.seconds == pytest.approx(100)
