@@ -27,7 +27,7 @@ from engine.messages.events import Measured
 from engine.record.runs import all_runs, find_run
 from engine.runs.folder import RunFolder
 from engine.worker.train import main as train_in_worker
-from tests.app.pages.train.chosen import SENTENCE
+from tests.app.pages.train.examples import SENTENCE
 
 SOON = 30_000  # ms, for a few steps of a worker
 LONG = 240_000  # ms, for a whole training on a busy machine

@@ -26,7 +26,7 @@ def marks(page) -> list[str]:
     return [model.rows[row].mark for row in range(model.rowCount())]
 
 
-def test_an_empty_page_offers_the_sample_one_click_away(page, qtbot, studio):
+def test_an_empty_page_offers_the_sample_one_click_away(page, qtbot):
     assert page.list.empty.isVisible()
     assert page.list.first_sample.isVisible()
     assert_accessible(page)

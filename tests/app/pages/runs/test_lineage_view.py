@@ -115,7 +115,7 @@ def test_the_mouse_selects_and_a_double_click_opens(make_page, studio, chain, qt
     assert page.lineage is None
 
 
-def test_the_graph_is_saved_and_shows_the_nearest_of_many_runs(make_page, chain, qtbot, studio):
+def test_the_graph_is_saved_and_shows_the_nearest_of_many_runs(make_page, chain, qtbot):
     view = open_lineage(make_page(), run_key(chain[1]), qtbot)
     qtbot.mouseClick(view.copy, Qt.MouseButton.LeftButton)
     copied = QGuiApplication.clipboard().text()

@@ -153,7 +153,7 @@ def test_deleting_asks_and_uses_the_trash(make_page, studio, make_run, qtbot):
     assert [folder.name for folder in studio.home.runs.iterdir()] == [other]
 
 
-def test_column_widths_are_saved(make_page, make_run, studio):
+def test_column_widths_are_saved(make_page, make_run):
     make_run("one")
     column = make_page().list.model.column(Column.NAME)
     make_page().list.table.setColumnWidth(column, 321)
@@ -202,7 +202,7 @@ def test_several_runs_are_tagged_and_archived(make_page, make_run, qtbot):
     assert sorted(names(page)) == ["one", "two"]
 
 
-def test_columns_groups_and_filter_are_saved_as_a_view(make_page, make_run, studio):
+def test_columns_groups_and_filter_are_saved_as_a_view(make_page, make_run):
     make_run("one")
     make_run("two", upto=4, outcome="stopped")
     run_list = make_page().list

@@ -16,7 +16,7 @@ def test_an_unknown_run_leads_back_to_all_runs(make_page, make_run, qtbot):
     assert names(page) == ["one"]
 
 
-def test_names_with_markup_are_shown_literally(make_page, studio, make_run, qtbot):
+def test_names_with_markup_are_shown_literally(make_page, make_run, qtbot):
     run_id = make_run(HOSTILE, upto=7, outcome="failed", problem=f"Wrong: {HOSTILE}")
     page = make_page()
     assert names(page) == [HOSTILE]

@@ -26,7 +26,7 @@ from engine.data.datasets.importing import import_dataset
 from engine.files.home import Home
 from engine.tokenizers.tokenizer import Tokenizer
 from tests.app.conftest import StubWorker
-from tests.app.pages.train.chosen import SENTENCE
+from tests.app.pages.train.examples import SENTENCE
 
 TEXT = "a the film was very good bad and long or short but never dull at all"
 WORDS = TEXT.split()
@@ -88,7 +88,7 @@ def included(home: Home, model_template: Path, monkeypatch: pytest.MonkeyPatch) 
     return folder
 
 
-def text_of(row: int) -> str:
+def make_text(row: int) -> str:
     return " ".join(WORDS[(row * 7 + n) % len(WORDS)] for n in range(3 + row % 5))
 
 
@@ -103,8 +103,8 @@ def make_data(home: Home, tmp_path: Path) -> MakeData:
         columns = ["text", *(["other"] if pair else []), *(["label"] if label else [])]
         lines = ["\t".join(columns)]
         for row in range(rows):
-            cells = [text_of(row)]
-            cells += [text_of(row + 1)] if pair else []
+            cells = [make_text(row)]
+            cells += [make_text(row + 1)] if pair else []
             cells += ["" if row < holes else ("good", "bad", "dull")[row % 3]] if label else []
             lines.append("\t".join(cells))
         file = tmp_path / "source.tsv"
@@ -147,7 +147,7 @@ def state(studio: Studio, qtbot: QtBot, sentences: Path, model: Path) -> TrainSt
 
 @pytest.fixture
 def requests(studio: Studio, state: TrainState) -> Requests:
-    """Requests to that state."""
+    """Requests that change the state."""
     return Requests(studio, state)
 
 

@@ -5,12 +5,12 @@ from dataclasses import replace
 from app.pages.train.choices import CUSTOM_SIZE, Scratch
 from app.pages.train.job import choices_from_job, job
 from engine.config.families.bert import PRESETS
-from tests.app.pages.train.chosen import (
+from tests.app.pages.train.examples import (
     INFO,
     MODEL,
     SCRATCH,
     SENTENCE,
-    chosen,
+    choose,
     data,
     dataset,
     with_training,
@@ -19,55 +19,55 @@ from tests.app.pages.train.chosen import (
 
 def test_a_custom_size_is_used_unchanged():
     custom = PRESETS["tiny"].model_copy(update={"layers": 5, "max_positions": 64})
-    spec = replace(chosen(SCRATCH), scratch=Scratch(size=CUSTOM_SIZE, custom=custom)).network
+    spec = replace(choose(SCRATCH), scratch=Scratch(size=CUSTOM_SIZE, custom=custom)).network
     assert spec == custom.model_copy(update={"vocab_size": 8000})
 
 
 def test_unset_values_are_recommended_for_model_and_data():
-    choices = chosen(SENTENCE)
+    choices = choose(SENTENCE)
     larger = replace(MODEL, info=INFO.model_copy(update={"layers": 6, "hidden_size": 384}))
     more = dataset().model_copy(update={"rows": {"train": 5000}})
     other = replace(choices, model=larger, data=replace(data(), spec=more))
     assert other.training.learning_rate < choices.training.learning_rate
     assert other.training.epochs < choices.training.epochs
 
-    by_hand = with_training(choices, learning_rate=7e-5)
-    other = replace(by_hand, model=larger, data=replace(data(), spec=more))
+    edited = with_training(choices, learning_rate=7e-5)
+    other = replace(edited, model=larger, data=replace(data(), spec=more))
     assert other.training.learning_rate == 7e-5
-    assert other.training.epochs < choices.training.epochs, "that one was not set"
+    assert other.training.epochs < choices.training.epochs, "it was not set by the user"
 
-    followed = with_training(by_hand, learning_rate=choices.defaults.learning_rate)
-    assert followed.set_by_user == {}, "the recommended value follows what is chosen"
+    reset = with_training(edited, learning_rate=choices.defaults.learning_rate)
+    assert reset.set_by_user == {}, "a recommended value is not an override"
 
 
 def test_a_job_started_again_keeps_every_setting():
-    spec = job(with_training(chosen(SENTENCE), learning_rate=7e-5))
-    again = choices_from_job(spec, [data()], [MODEL])
+    spec = job(with_training(choose(SENTENCE), learning_rate=7e-5))
+    restored = choices_from_job(spec, [data()], [MODEL])
     larger = replace(MODEL, info=INFO.model_copy(update={"layers": 6, "hidden_size": 384}))
-    assert replace(again, model=larger).training == spec.training
+    assert replace(restored, model=larger).training == spec.training
 
 
-def test_a_quick_trial_and_adapters_change_what_follows_from_them():
-    choices = chosen(SENTENCE)
+def test_quick_trials_and_adapters_change_the_defaults():
+    choices = choose(SENTENCE)
     adapted = with_training(choices, lora_rank=8)
     assert adapted.training.learning_rate > choices.training.learning_rate
-    quick = chosen(SENTENCE).with_quick_trial(True)
+    quick = choose(SENTENCE).with_quick_trial(True)
     assert (quick.quick_trial, quick.training.train_fraction) == (True, 0.1)
     assert quick.with_quick_trial(False).training.train_fraction == 1
 
 
 def test_the_length_follows_the_data_and_each_task_keeps_its_settings():
-    choices = replace(chosen(SENTENCE), typical_length=45)
+    choices = replace(choose(SENTENCE), typical_length=45)
     assert choices.training.max_length == 48
     assert replace(choices, typical_length=61).training.max_length == 64
-    by_hand = with_training(choices, max_length=100)
-    assert replace(by_hand, typical_length=45).training.max_length == 100
+    edited = with_training(choices, max_length=100)
+    assert replace(edited, typical_length=45).training.max_length == 100
     assert choices.with_data(data()).typical_length == 45
     assert choices.with_data(replace(data(), name="other")).typical_length == 0
-    fine = with_training(chosen(SENTENCE), batch_size=16, learning_rate=3e-5)
-    scratch = replace(fine, goal=SCRATCH)
+    tuned = with_training(choose(SENTENCE), batch_size=16, learning_rate=3e-5)
+    scratch = replace(tuned, goal=SCRATCH)
     assert scratch.training == scratch.defaults
     changed = with_training(scratch, learning_rate=2e-3)
-    back = replace(changed, goal=SENTENCE).training
-    assert (back.batch_size, back.learning_rate) == (16, 3e-5)
+    restored = replace(changed, goal=SENTENCE).training
+    assert (restored.batch_size, restored.learning_rate) == (16, 3e-5)
     assert changed.training.learning_rate == 2e-3

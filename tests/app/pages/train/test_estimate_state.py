@@ -42,7 +42,7 @@ def test_a_late_or_cancelled_estimate_is_dropped(state, qtbot, one_time_workers)
     assert one_time_workers[1].cancelled and state.estimate.progress is None
 
 
-def test_a_refused_estimate_says_why_and_can_be_repeated(state, qtbot, one_time_workers):
+def test_a_refused_estimate_shows_its_problem_and_can_be_repeated(state, qtbot, one_time_workers):
     choose_all(state, qtbot)
     state.estimate.measure()
     one_time_workers[0].refused(Refused(problem="Too little memory.", advice="Close programs."))

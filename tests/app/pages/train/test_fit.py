@@ -4,14 +4,14 @@ from app.pages.train.choices import goals
 from app.pages.train.summary import summary
 from engine.config.dataset import Mapping
 from engine.data.columns.fit import dataset_problems, likely_task
-from tests.app.pages.train.chosen import (
+from tests.app.pages.train.examples import (
     CHOICES,
+    CONTINUE,
     LABELS,
     NUMBER,
-    ONWARD,
     PAIR,
     SENTENCE,
-    chosen,
+    choose,
     dataset,
 )
 
@@ -23,7 +23,7 @@ def test_a_task_requires_its_texts_labels_and_rows():
     assert "needs two" in str(dataset_problems(dataset(), PAIR.task)[0])
     bare = dataset().model_copy(update={"mapping": Mapping(text="text"), "labels": {}})
     assert dataset_problems(bare, SENTENCE.task)
-    assert dataset_problems(bare, ONWARD.task) == []
+    assert dataset_problems(bare, CONTINUE.task) == []
     single = dataset().model_copy(update={"labels": {"good": 1000}})
     assert dataset_problems(single, SENTENCE.task)
     empty = dataset().model_copy(update={"rows": {"validation": 5}})
@@ -40,17 +40,17 @@ def test_each_kind_of_label_fits_its_task():
     ]:
         spec = dataset(kind)
         fits = {
-            one
-            for one in goals()
-            if not one.is_pretraining and not dataset_problems(spec, one.task)
+            goal
+            for goal in goals()
+            if not goal.is_pretraining and not dataset_problems(spec, goal.task)
         }
         assert kind in fits and fits <= {kind, *others}
         assert kind.task == likely_task(spec.mapping, spec.labels)
-        assert "little" in summary(chosen(kind))
+        assert "little" in summary(choose(kind))
 
 
 def test_columns_that_a_task_lacks_are_reported():
-    for kind, mapping, labels, says in [
+    for kind, mapping, labels, message in [
         (NUMBER, {"label": "label"}, {"1.5": 3, "much": 1}, "1 of 4 rows have no number"),
         (NUMBER, {"label": "label"}, {"1.5": 3, "1,5": 1}, "in every row"),
         (NUMBER, {}, {}, "needs a number for each row"),
@@ -73,4 +73,4 @@ def test_columns_that_a_task_lacks_are_reported():
                 "columns": ("text", "other", "label", "a", "b"),
             }
         )
-        assert any(says in str(problem) for problem in dataset_problems(spec, kind.task))
+        assert any(message in str(problem) for problem in dataset_problems(spec, kind.task))

@@ -14,37 +14,37 @@ from engine.config.tasks.pair_classification import PairClassification
 from engine.config.tasks.pretraining import Pretraining
 from engine.config.tasks.text_classification import TextClassification
 from engine.config.training import HardwareSpec, TrainingSpec
-from tests.app.pages.train.chosen import INFO, MODEL, PAIR, SCRATCH, SENTENCE, chosen, data
+from tests.app.pages.train.examples import INFO, MODEL, PAIR, SCRATCH, SENTENCE, choose, data
 
 
 def test_fine_tuning_a_sentence_starts_from_the_checkpoint_with_recommended_settings():
-    assert job(chosen(SENTENCE)) == JobSpec(
+    assert job(choose(SENTENCE)) == JobSpec(
         name="films · little",
         task=TextClassification(),
         base_model=FromCheckpoint(path=MODEL.path),
         data=data().source,
-        training=chosen(SENTENCE).recommended.training,
+        training=choose(SENTENCE).recommended.training,
     )
 
 
 def test_from_scratch_uses_the_size_and_a_new_or_existing_vocabulary():
     choices = replace(
-        chosen(SCRATCH), scratch=Scratch(size="tiny", vocab_size=5000, lowercase=False)
+        choose(SCRATCH), scratch=Scratch(size="tiny", vocab_size=5000, lowercase=False)
     )
     start = job(choices).base_model
     assert start == FromScratch(model=bert(2, 128, 5000), tokenizer=None, lowercase=False)
-    choices = replace(chosen(SCRATCH), scratch=Scratch(size="mini", vocabulary=MODEL))
+    choices = replace(choose(SCRATCH), scratch=Scratch(size="mini", vocabulary=MODEL))
     start = job(choices).base_model
     assert isinstance(start, FromScratch)
     assert (start.model.vocab_size, start.tokenizer) == (INFO.vocab_size, MODEL.path)
 
 
-def test_incomplete_choices_make_no_job_and_names_are_never_too_long():
+def test_incomplete_choices_make_no_job_and_names_are_truncated():
     with pytest.raises(ValueError, match="not chosen"):
         job(Choices())
     with pytest.raises(ValueError, match="no model"):
         job(Choices(goal=SENTENCE, data=data()))
-    long = replace(chosen(SENTENCE), data=replace(data(), name="x" * 500))
+    long = replace(choose(SENTENCE), data=replace(data(), name="x" * 500))
     assert len(suggested_name(long)) == RUN_NAME_LENGTH
     assert job(replace(long, name="  ")).name == suggested_name(long)
     assert suggested_name(Choices()) == "run"
@@ -53,43 +53,43 @@ def test_incomplete_choices_make_no_job_and_names_are_never_too_long():
 def test_choices_are_restored_from_their_job():
     for kind in goals():
         choices = replace(
-            chosen(kind),
+            choose(kind),
             name="again",
             hardware=HardwareSpec(device="cpu", threads=2),
             tasks={"pretraining": Pretraining(mlm_probability=0.2)},
             scratch=Scratch(size="mini", vocab_size=4000, lowercase=False, warm_init=True),
         ).with_training(TrainingSpec(epochs=2, batch_size=16, seed=7, train_fraction=0.5))
         composed = job(choices)
-        back = choices_from_job(composed, [data(kind)], [MODEL])
-        assert job(back) == composed
-        assert back.goal == kind
-        assert back.data == data(kind)
+        restored = choices_from_job(composed, [data(kind)], [MODEL])
+        assert job(restored) == composed
+        assert restored.goal == kind
+        assert restored.data == data(kind)
 
 
-def test_causal_language_modelling_needs_a_left_to_right_network_and_gets_one():
+def test_causal_language_modelling_gets_a_causal_network():
     masking = Pretraining(objective="clm", nsp=True)
-    choices = replace(chosen(SCRATCH), scratch=Scratch(warm_init=True)).with_task(masking)
+    choices = replace(choose(SCRATCH), scratch=Scratch(warm_init=True)).with_task(masking)
     composed = job(choices)
     assert isinstance(composed.base_model, FromScratch)
     assert composed.base_model.model.causal and not composed.base_model.warm_init
     assert composed.task == Pretraining(objective="clm")
-    back = choices_from_job(composed, [data()], [MODEL])
-    assert back.is_causal and back.scratch.size == "small" and job(back) == composed
+    restored = choices_from_job(composed, [data()], [MODEL])
+    assert restored.is_causal and restored.scratch.size == "small" and job(restored) == composed
     classes = replace(choices, goal=SENTENCE)
     assert not classes.is_causal and isinstance(job(classes).task, TextClassification)
 
 
 def test_a_preset_is_recognised_and_any_other_size_is_custom():
-    def start(spec_of_model: object) -> Choices:
-        spec = job(chosen(SCRATCH)).model_copy(
-            update={"base_model": FromScratch.model_validate({"model": spec_of_model})}
+    def restore(model: object) -> Choices:
+        spec = job(choose(SCRATCH)).model_copy(
+            update={"base_model": FromScratch.model_validate({"model": model})}
         )
         return choices_from_job(spec, [], [])
 
-    assert start(bert(8, 512, 123)).scratch == Scratch(
+    assert restore(bert(8, 512, 123)).scratch == Scratch(
         size="medium", custom=bert(8, 512, 123), vocab_size=123
     )
-    assert start(bert(3, 128)).scratch.size == CUSTOM_SIZE
+    assert restore(bert(3, 128)).scratch.size == CUSTOM_SIZE
 
 
 def test_unlisted_data_and_models_of_a_job_are_kept():

@@ -1,4 +1,4 @@
-"""Each step says what is missing before the start, and offers buttons that settle it."""
+"""Each step names what is missing before the start, and offers buttons that fix it."""
 
 from dataclasses import replace
 
@@ -16,16 +16,16 @@ from engine.config.tasks.pretraining import Pretraining
 from engine.config.tasks.text_classification import TextClassification
 from engine.config.tasks.token_classification import TokenClassification
 from engine.config.training import HardwareSpec
-from tests.app.pages.train.chosen import (
+from tests.app.pages.train.examples import (
+    CONTINUE,
     LABELS,
     MODEL,
     NUMBER,
-    ONWARD,
     PAIR,
     SCRATCH,
     SENTENCE,
     TAGS,
-    chosen,
+    choose,
     data,
     with_training,
 )
@@ -41,65 +41,65 @@ def fixes(choices: Choices, step: Step) -> list[Fix]:
     return list(obstacle.fixes) if obstacle else []
 
 
-def of_model(choices: Choices, **facts: object) -> Choices:
-    """The same choices with a base model that differs in `facts`."""
-    info = choices.model.info.model_copy(update=facts)
+def with_model(choices: Choices, **fields: object) -> Choices:
+    """The same choices with a base model that differs in `fields`."""
+    info = choices.model.info.model_copy(update=fields)
     return replace(choices, model=replace(choices.model, info=info))
 
 
-def test_each_step_has_a_sentence_about_what_is_missing():
-    nothing = Choices()
-    assert obstacle(nothing, Step.TASK) == "Choose a task."
-    assert obstacle(nothing, Step.DATA).startswith("Choose a data set")
+def test_each_step_reports_what_is_missing():
+    empty = Choices()
+    assert obstacle(empty, Step.TASK) == "Choose a task."
+    assert obstacle(empty, Step.DATA).startswith("Choose a data set")
     task = Choices(goal=SENTENCE)
     assert obstacle(task, Step.BASE_MODEL) == "Choose a base model."
-    wrong = replace(chosen(SENTENCE), data=data(PAIR))
+    wrong = replace(choose(SENTENCE), data=data(PAIR))
     assert obstacle(wrong, Step.DATA).startswith(
         "“films” does not fit this task: Every row has two"
     )
-    gone = replace(chosen(SENTENCE), model=Model("lost", MODEL.path))
-    assert "“lost” no longer exists" in obstacle(gone, Step.BASE_MODEL)
+    missing = replace(choose(SENTENCE), model=Model("lost", MODEL.path))
+    assert "“lost” no longer exists" in obstacle(missing, Step.BASE_MODEL)
     for kind in goals():
-        assert [obstacle(chosen(kind), step) for step in Step] == [""] * 5
+        assert [obstacle(choose(kind), step) for step in Step] == [""] * 5
 
 
-def test_weights_are_for_labels_tags_and_types_of_the_data():
+def test_class_weights_must_name_labels_or_tags_of_the_data():
     for kind, task in ((SENTENCE, TextClassification), (LABELS, MultiLabel)):
-        choices = chosen(kind)
-        right = choices.with_task(task(class_weights={"good": 2.0}))
-        assert obstacle(right, Step.SETTINGS) == ""
+        choices = choose(kind)
+        valid = choices.with_task(task(class_weights={"good": 2.0}))
+        assert obstacle(valid, Step.SETTINGS) == ""
         wrong = choices.with_task(task(class_weights={"great": 2.0}))
         assert "“great”, but the data has no" in obstacle(wrong, Step.SETTINGS)
         assert "“great”" in obstacle(wrong.with_data(wrong.data), Step.SETTINGS), "it is kept"
-    choices = chosen(TAGS)
+    choices = choose(TAGS)
     spec = choices.data.spec.model_copy(update={"spans": {"person": 3, "place": 2}})
     choices = replace(choices, data=replace(choices.data, spec=spec))
     assert choices.label_names == ("person", "place", "O")
     for name in ("person", "B-place", "O"):
-        right = choices.with_task(TokenClassification(class_weights={name: 2.0}))
-        assert obstacle(right, Step.SETTINGS) == ""
+        valid = choices.with_task(TokenClassification(class_weights={name: 2.0}))
+        assert obstacle(valid, Step.SETTINGS) == ""
     wrong = choices.with_task(TokenClassification(class_weights={"B-thing": 2.0}))
     assert "“B-thing”, but the data has no" in obstacle(wrong, Step.SETTINGS)
 
 
-def test_settings_that_the_model_or_the_task_cannot_have_are_obstacles():
-    longer = with_training(chosen(SENTENCE), max_length=300)
+def test_settings_unsupported_by_model_or_task_are_obstacles():
+    longer = with_training(choose(SENTENCE), max_length=300)
     assert "at most 256" in obstacle(longer, Step.SETTINGS)
     masking = Pretraining(mask_token_share=0.8, random_token_share=0.3)
-    choices = chosen(ONWARD).with_task(masking)
+    choices = choose(CONTINUE).with_task(masking)
     assert "more than 1" in obstacle(choices, Step.SETTINGS)
     assert obstacle(replace(choices, goal=SENTENCE), Step.SETTINGS) == ""
-    choices = chosen(SCRATCH)
+    choices = choose(SCRATCH)
     assert not obstacle(choices, Step.SETTINGS)
     adapted = with_training(choices, lora_rank=8)
     assert "LoRA rank to 0" in obstacle(adapted, Step.SETTINGS)
-    lost = Scratch(vocabulary=Model("lost", MODEL.path))
-    assert "“lost”" in obstacle(replace(chosen(SCRATCH), scratch=lost), Step.BASE_MODEL)
+    missing = Scratch(vocabulary=Model("lost", MODEL.path))
+    assert "“lost”" in obstacle(replace(choose(SCRATCH), scratch=missing), Step.BASE_MODEL)
 
 
-def test_the_objective_and_the_direction_of_a_model_go_together():
-    bidirectional = chosen(ONWARD)
-    causal = of_model(bidirectional, causal=True)
+def test_the_objective_must_match_the_direction_of_the_model():
+    bidirectional = choose(CONTINUE)
+    causal = with_model(bidirectional, causal=True)
     causal_task = {"tasks": {"pretraining": Pretraining(objective="clm")}}
     assert obstacle(bidirectional, Step.BASE_MODEL) == ""
     assert "is bidirectional" in obstacle(replace(bidirectional, **causal_task), Step.BASE_MODEL)
@@ -110,7 +110,7 @@ def test_the_objective_and_the_direction_of_a_model_go_together():
 
 
 def test_a_probe_is_summarised_and_excludes_lora():
-    choices = replace(chosen(SENTENCE), features=Features(vectors="last", epochs=7))
+    choices = replace(choose(SENTENCE), features=Features(vectors="last", epochs=7))
     text = summary(choices)
     assert "(2 label(s), probe on frozen features: Last layer)." in text
     assert "7 epoch" in text
@@ -122,8 +122,8 @@ def test_a_probe_is_summarised_and_excludes_lora():
     assert not obstacle(choices, Step.SETTINGS)
     adapted = with_training(choices, lora_rank=8)
     assert "LoRA rank to 0" in obstacle(adapted, Step.SETTINGS)
-    onward = replace(chosen(ONWARD), features=choices.features)
-    assert job(onward).features == Features(), "pre-training has no probe"
+    pretraining = replace(choose(CONTINUE), features=choices.features)
+    assert job(pretraining).features == Features(), "pre-training has no probe"
     assert choices_from_job(job(choices), [], []).features == choices.features
 
 
@@ -137,7 +137,7 @@ def test_invalid_combinations_of_processes_are_obstacles():
         ({"processes": 2, "sharded": True}, {"ema_decay": 0.9}, "cannot be combined with"),
         ({"processes": 2, "sharded": True}, {"lora_rank": 4}, "cannot be combined with"),
     ]:
-        choices = with_training(chosen(SENTENCE), **training)
+        choices = with_training(choose(SENTENCE), **training)
         choices = replace(choices, hardware=HardwareSpec.model_validate(hardware))
         message = obstacle(choices, Step.SETTINGS)
         assert expected in message and bool(expected) == bool(message)
@@ -151,45 +151,45 @@ def test_invalid_combinations_of_processes_are_obstacles():
 def test_a_family_without_an_nsp_head_is_an_obstacle():
     families = {"bert": "", "albert": "", "roberta": "RoBERTa", "distilbert": "Di"}
     for family, expected in families.items():
-        of_family = of_model(chosen(ONWARD), family=family)
-        pairs = of_family.with_task(Pretraining(nsp=True))
+        choices = with_model(choose(CONTINUE), family=family)
+        pairs = choices.with_task(Pretraining(nsp=True))
         message = obstacle(pairs, Step.SETTINGS)
         assert message.startswith(expected) and bool(message) == bool(expected)
-        alone = of_family.with_task(Pretraining(nsp=False))
-        assert obstacle(alone, Step.SETTINGS) == ""
+        single = choices.with_task(Pretraining(nsp=False))
+        assert obstacle(single, Step.SETTINGS) == ""
 
 
-WRONG = {
-    "another task": (replace(chosen(SENTENCE), data=data(PAIR)), Step.DATA),
+INVALID = {
+    "another task": (replace(choose(SENTENCE), data=data(PAIR)), Step.DATA),
     "labels of another data set": (
-        chosen(SENTENCE).with_task(TextClassification(labels=("fast", "slow"))),
+        choose(SENTENCE).with_task(TextClassification(labels=("fast", "slow"))),
         Step.DATA,
     ),
     "weights of another data set": (
-        chosen(SENTENCE).with_task(TextClassification(class_weights={"fast": 2, "good": 3})),
+        choose(SENTENCE).with_task(TextClassification(class_weights={"fast": 2, "good": 3})),
         Step.SETTINGS,
     ),
-    "too long": (with_training(chosen(SENTENCE), max_length=300), Step.SETTINGS),
-    "masks for a causal model": (of_model(chosen(ONWARD), causal=True), Step.BASE_MODEL),
+    "too long": (with_training(choose(SENTENCE), max_length=300), Step.SETTINGS),
+    "masks for a causal model": (with_model(choose(CONTINUE), causal=True), Step.BASE_MODEL),
     "no head for pairs": (
-        of_model(chosen(ONWARD), family="roberta").with_task(Pretraining(nsp=True)),
+        with_model(choose(CONTINUE), family="roberta").with_task(Pretraining(nsp=True)),
         Step.SETTINGS,
     ),
 }
 
 
-def test_the_button_removes_the_obstacle():
-    for choices, step in WRONG.values():
+def test_the_fix_removes_the_obstacle():
+    for choices, step in INVALID.values():
         assert obstacle(choices, step)
         (fix,) = fixes(choices, step)
         assert obstacle(fix.choices, step) == "" and fix.title
         assert fixes(fix.choices, step) == []
-    (fix,) = fixes(*WRONG["weights of another data set"])
+    (fix,) = fixes(*INVALID["weights of another data set"])
     assert fix.choices.task.class_weights == {"good": 3}, "other weights are kept"
 
 
-def test_rows_are_skipped_and_another_column_used_in_a_new_version():
-    choices = chosen(SENTENCE)
+def test_fixes_skip_rows_or_use_another_column():
+    choices = choose(SENTENCE)
     spec = choices.data.spec.model_copy(update={"empty": {"label": 3, "other": 5}})
     choices = replace(choices, data=replace(choices.data, spec=spec))
     assert "3 of 1,000 rows have no label" in obstacle(choices, Step.DATA)
@@ -199,7 +199,7 @@ def test_rows_are_skipped_and_another_column_used_in_a_new_version():
     none_left = spec.model_copy(update={"empty": {"label": 1000}})
     choices = replace(choices, data=replace(choices.data, spec=none_left))
     assert fixes(choices, Step.DATA) == []
-    choices = replace(chosen(SENTENCE), goal=NUMBER)
+    choices = replace(choose(SENTENCE), goal=NUMBER)
     spec = choices.data.spec.model_copy(update={"label_for": {"regression": "other"}})
     choices = replace(choices, data=replace(choices.data, spec=spec))
     column, task = fixes(choices, Step.DATA)
@@ -210,5 +210,5 @@ def test_rows_are_skipped_and_another_column_used_in_a_new_version():
     several = spec.model_copy(update={"mapping": flags, "columns": flags.columns})
     choices = replace(choices, data=replace(choices.data, spec=several))
     column, task = fixes(choices, Step.DATA)
-    assert column.edit.mapping == Mapping(text="text", label="other"), "of the flags none is left"
+    assert column.edit.mapping == Mapping(text="text", label="other"), "no flag is left"
     assert task.title == "Change the task to “Multi-label classification”"

@@ -2,16 +2,16 @@ from app.pages.train.preview import EXAMPLES, preview
 from engine.config.tasks.pretraining import Pretraining
 from engine.config.tasks.text_classification import TextClassification
 from engine.tokenizers.tokenizer import Tokenizer
-from tests.app.pages.train.conftest import text_of
+from tests.app.pages.train.conftest import make_text
 
 
 def test_examples_are_tokens_and_pretraining_shows_masks(sentences, model):
-    seen = preview(sentences, model, TextClassification())
-    assert len(seen.examples) == EXAMPLES
-    for example in seen.examples:
+    result = preview(sentences, model, TextClassification())
+    assert len(result.examples) == EXAMPLES
+    for example in result.examples:
         assert [example.tokens[0].text, example.tokens[-1].text] == ["[CLS]", "[SEP]"]
         assert example.label in ("good", "bad", "dull")
-    assert seen.unknown == Tokenizer.from_folder(model).unknown
+    assert result.unknown == Tokenizer.from_folder(model).unknown
     for example in preview(sentences, model, Pretraining(mlm_probability=0.5)).examples:
         assert "[MASK]" in [token.text for token in example.tokens]
         assert example.label is None
@@ -23,10 +23,10 @@ def test_a_pair_has_two_segments(pairs, model):
 
 
 def test_without_a_vocabulary_plain_text_is_shown(sentences):
-    seen = preview(sentences, None, TextClassification())
-    assert seen.lengths is None
-    assert all(example.tokens == () for example in seen.examples)
-    assert seen.examples[0].text in [text_of(row) for row in range(60)]
+    result = preview(sentences, None, TextClassification())
+    assert result.lengths is None
+    assert all(example.tokens == () for example in result.examples)
+    assert result.examples[0].text in [make_text(row) for row in range(60)]
 
 
 def test_lengths_include_both_special_tokens_of_real_rows(make_data, model):
@@ -34,6 +34,6 @@ def test_lengths_include_both_special_tokens_of_real_rows(make_data, model):
     lengths = preview(folder, model, TextClassification()).lengths
     assert len(lengths.sample) >= 500
     tokenizer = Tokenizer.from_folder(model)
-    possible = {len(tokenizer.encode(text_of(row)).ids) for row in range(700)}
+    possible = {len(tokenizer.encode(make_text(row)).ids) for row in range(700)}
     assert set(lengths.sample) <= possible
     assert list(lengths.sample) == sorted(lengths.sample)

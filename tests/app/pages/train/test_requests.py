@@ -12,8 +12,8 @@ from app.pages.train.requests import Requests
 from app.pages.train.state import TrainState
 from app.sample import sample_entry
 from engine.files.home import Home
-from tests.app.pages.train.chosen import LABELS, ONWARD, PAIR, SCRATCH, SENTENCE, TAGS
 from tests.app.pages.train.conftest import choose_all
+from tests.app.pages.train.examples import CONTINUE, LABELS, PAIR, SCRATCH, SENTENCE, TAGS
 
 
 def test_the_first_preset_imports_the_sample_and_chooses_all(studio, qtbot, included):
@@ -27,7 +27,7 @@ def test_the_first_preset_imports_the_sample_and_chooses_all(studio, qtbot, incl
     training = composed.training
     rows = data.spec.rows["train"]
     assert 1000 <= training.train_fraction * training.epochs * rows <= 6000  # about a minute
-    # the second time it is not imported again
+    # not imported a second time
     with qtbot.waitSignal(state.changed):
         requests.load_first()
     assert state.lists.datasets is not None and len(state.lists.datasets) == 1
@@ -37,14 +37,14 @@ def test_the_first_preset_imports_the_sample_and_chooses_all(studio, qtbot, incl
 def test_the_sample_requested_twice_is_imported_once(studio, qtbot, monkeypatch):
     state = TrainState(studio, studio)
     requests = Requests(studio, state)
-    chosen: list[object] = []
-    monkeypatch.setattr(state, "choose_data", chosen.append)
+    calls: list[object] = []
+    monkeypatch.setattr(state, "choose_data", calls.append)
     for _ in range(3):
         requests.load_sample()
-    qtbot.waitUntil(lambda: bool(chosen), timeout=20_000)
+    qtbot.waitUntil(lambda: bool(calls), timeout=20_000)
     qtbot.wait(50)
-    assert len(chosen) == 1
-    with ThreadPoolExecutor() as pool:  # and by two pages at once
+    assert len(calls) == 1
+    with ThreadPoolExecutor() as pool:  # also by several pages at a time
         entries = list(pool.map(lambda _: sample_entry(Home(studio.home.root / "other")), range(4)))
     assert len({entry.folder for entry in entries}) == 1
 
@@ -57,8 +57,8 @@ def test_the_first_preset_without_its_model_is_refused(studio, qtbot):
     assert "MiniLM was not installed" in refused.args[0].problem
 
 
-def take_data(state: TrainState, requests: Requests, qtbot: QtBot, folder: Path) -> str:
-    """Load a data set; returns the sentence about the adjustment."""
+def load_data(state: TrainState, requests: Requests, qtbot: QtBot, folder: Path) -> str:
+    """Load a data set; returns the sentence of its adjustment."""
     with qtbot.waitSignal(state.changed):
         requests.load_data(folder)
     assert state.choices.data is not None and state.choices.data.source.folder == folder
@@ -66,26 +66,26 @@ def take_data(state: TrainState, requests: Requests, qtbot: QtBot, folder: Path)
 
 
 def test_a_requested_data_set_sets_its_task(state, requests, qtbot, make_data, sentences):
-    announcement = take_data(state, requests, qtbot, make_data("two", pair=True))
+    announcement = load_data(state, requests, qtbot, make_data("two", pair=True))
     assert state.choices.goal == PAIR
     assert announcement == "The task is now “Sentence-pair classification”, which suits “two”."
-    take_data(state, requests, qtbot, make_data("bare", label=False))
-    assert state.choices.goal == ONWARD
+    load_data(state, requests, qtbot, make_data("bare", label=False))
+    assert state.choices.goal == CONTINUE
     state.choose_goal(LABELS)
-    assert take_data(state, requests, qtbot, sentences)
-    assert state.choices.goal == SENTENCE, "two classes are no several labels, though they fit"
+    assert load_data(state, requests, qtbot, sentences)
+    assert state.choices.goal == SENTENCE, "single labels fit, but suggest classification"
     state.undo_adjustment()
     assert state.choices.goal == LABELS and state.adjustment is None
     assert state.choices.data.source.folder == sentences
     state.choose_goal(SCRATCH)
-    assert take_data(state, requests, qtbot, make_data("plain", label=False)) == ""
+    assert load_data(state, requests, qtbot, make_data("plain", label=False)) == ""
     assert state.choices.goal == SCRATCH, "both are pre-training"
 
 
 def test_rows_without_a_label_leave_task_and_version(state, requests, qtbot, make_data):
     state.choose_goal(SENTENCE)
     folder = make_data("holes", holes=1)
-    assert take_data(state, requests, qtbot, folder) == ""
+    assert load_data(state, requests, qtbot, folder) == ""
     assert state.choices.goal == SENTENCE
     assert "1 of 60 rows have no label" in state.obstacle(Step.DATA)
     folder = make_data("whole")
@@ -126,7 +126,7 @@ def test_home_and_a_model_change_the_task_with_a_message(state, requests, qtbot,
     state.choose_goal(SCRATCH)
     with qtbot.waitSignal(state.changed):
         requests.load_model(model)
-    assert state.choices.goal == ONWARD
+    assert state.choices.goal == CONTINUE
     assert state.choices.model is not None and state.choices.model.path == model
     assert state.adjustment.sentence.endswith("which starts from a base model.")
     state.undo_adjustment()
@@ -140,7 +140,7 @@ def test_deleted_data_and_models_are_refused(studio, requests, qtbot, tmp_path):
         assert refused.args[0].problem == f"The {kind} no longer exists."
 
 
-def test_a_job_is_loaded_to_be_changed(state, requests, qtbot):
+def test_a_loaded_job_can_be_undone(state, requests, qtbot):
     choose_all(state, qtbot)
     spec = job(replace(state.choices, name="again").with_quick_trial(True))
     state.choose_goal(SCRATCH)

@@ -8,8 +8,8 @@ from app.pages.train.choices import Step
 from engine.config.job import JobSpec
 from engine.messages.estimating import Estimated
 from tests.app.accessible import assert_accessible
-from tests.app.pages.train.chosen import with_training
 from tests.app.pages.train.conftest import go_to_review, press
+from tests.app.pages.train.examples import with_training
 
 ESTIMATED = Estimated(
     steps=20,
@@ -40,8 +40,8 @@ def test_the_job_file_is_shown_copied_and_saved(page, qtbot, tmp_path):
     assert review.file.isVisible()
     assert JobSpec.model_validate_json(review.file.toPlainText()) == page.state.job()
     assert review.command.text() == "bert-studio train films-little.json --into films-little"
-    many = "bert-studio cluster films-little.json --into films-little"
-    assert review.cluster.text() == many
+    cluster = "bert-studio cluster films-little.json --into films-little"
+    assert review.cluster.text() == cluster
     press(qtbot, review.copy_job)
     assert json.loads(QGuiApplication.clipboard().text())["name"] == "films · little"
     file = tmp_path / "my job.json"
@@ -72,4 +72,4 @@ def test_an_estimate_can_be_cancelled(page, qtbot, one_time_workers, monkeypatch
     press(qtbot, page.bar.steps[Step.REVIEW])
     monkeypatch.setattr(page.state, "first_obstacle", lambda: (Step.DATA, "It has no rows."))
     page.state.changed.emit()
-    assert page.next.text() == "&Start" and not page.next.isEnabled(), "nothing starts anyway"
+    assert page.next.text() == "&Start" and not page.next.isEnabled(), "an obstacle blocks it"

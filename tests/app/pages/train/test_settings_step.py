@@ -20,8 +20,8 @@ from engine.config.features import Features
 from engine.config.fields import branch_fields, fields_at, get_settings
 from engine.config.tasks import TASKS
 from engine.config.training import HardwareSpec, TrainingSpec
-from tests.app.pages.train.chosen import SCRATCH
 from tests.app.pages.train.conftest import go_to_review, pick, press
+from tests.app.pages.train.examples import SCRATCH
 
 
 @pytest.fixture
@@ -50,13 +50,13 @@ def test_every_setting_has_a_control(wizard, step):
         assert not set(simple.fields) & set(step.more.fields)
     assert set(step.hardware.fields) == set(get_settings(HardwareSpec))
     assert set(step.features.fields) == set(fields_at(Features, "simple", "advanced"))
-    new = wizard.base_model.scratch.custom
-    assert set(new.fields) == set(fields_at(BertSpec, "simple", "advanced"))
+    custom = wizard.base_model.scratch.custom
+    assert set(custom.fields) == set(fields_at(BertSpec, "simple", "advanced"))
     assert {goal.kind for goal in goals()} == set(TASKS)
     for goal in goals():
         wizard.state.set(replace(wizard.state.choices, goal=goal))
-        shown = set(step.tasks[goal.kind].fields) if goal.kind in step.tasks else set()
-        assert shown == set(fields_at(TASKS[goal.kind], "simple", "advanced")), goal.kind
+        fields = set(step.tasks[goal.kind].fields) if goal.kind in step.tasks else set()
+        assert fields == set(fields_at(TASKS[goal.kind], "simple", "advanced")), goal.kind
 
 
 def test_metrics_are_offered_for_the_best_checkpoint(wizard, step, qtbot):
@@ -67,9 +67,9 @@ def test_metrics_are_offered_for_the_best_checkpoint(wizard, step, qtbot):
         goal = next(goal for goal in goals() if goal.kind == kind)
         wizard.state.set(replace(wizard.state.choices, goal=goal))
         metrics = [metric.name for metric in goal.task.info.metrics]
-        shown = [field.combo.itemText(index) for index in range(field.combo.count())]
+        items = [field.combo.itemText(index) for index in range(field.combo.count())]
         assert field.values == ("", *metrics) and field.get() == ""
-        assert shown[0].startswith("Default (") and len(shown) == len(metrics) + 1
+        assert items[0].startswith("Default (") and len(items) == len(metrics) + 1
     field.put("loss")
     field.changed.emit()
     assert wizard.state.choices.training.best_metric == "loss"
@@ -78,7 +78,7 @@ def test_metrics_are_offered_for_the_best_checkpoint(wizard, step, qtbot):
     assert set(form.fields) == set(branch_fields(TrainingSpec))
 
 
-def texts_in(section: QWidget) -> set[str]:
+def read_texts(section: QWidget) -> set[str]:
     labels = {label.text() for label in section.findChildren(QLabel)}
     return labels | {box.text().replace("&", "") for box in section.findChildren(QCheckBox)}
 
@@ -86,10 +86,10 @@ def texts_in(section: QWidget) -> set[str]:
 def test_every_setting_of_an_import_has_a_control(qtbot, studio):
     page = DataPage(studio)
     qtbot.addWidget(page)
-    shown = page.importing
-    for section, spec in ((shown.format, Reading), (shown.columns, Mapping), (shown.split, Split)):
+    view = page.importing
+    for section, spec in ((view.format, Reading), (view.columns, Mapping), (view.split, Split)):
         titles = {info.title for info in get_settings(spec).values()}
-        assert titles <= texts_in(section), spec
+        assert titles <= read_texts(section), spec
 
 
 def test_simple_offers_the_recommended_values_and_the_grid_of_the_paper(page, qtbot):
@@ -179,8 +179,8 @@ def test_pretraining_has_its_own_values_and_hides_mask_settings_for_clm(page, qt
     assert page.state.choices.task.mlm_probability == 0.2
     fields["objective"].put("clm")
     assert page.state.choices.is_causal
-    shown = {name for name, field in fields.items() if not field.isHidden()}
-    assert shown == {"objective", "long_length", "long_share"}
+    visible = {name for name, field in fields.items() if not field.isHidden()}
+    assert visible == {"objective", "long_length", "long_share"}
     warm = page.base_model.scratch.warm_init
     assert not warm.isEnabled() and "MLM" in warm.toolTip()
     fields["objective"].put("mlm")

@@ -20,8 +20,8 @@ from engine.messages.estimating import Estimated
 from engine.runs.groups import expand
 from tests.app.accessible import assert_accessible
 from tests.app.conftest import StubWorker
-from tests.app.pages.train.chosen import SCRATCH, SENTENCE
 from tests.app.pages.train.conftest import MakeData, choose_all, write_model
+from tests.app.pages.train.examples import SCRATCH, SENTENCE
 
 
 @pytest.fixture
@@ -44,13 +44,11 @@ def click(qtbot: QtBot, several: SeveralValues) -> None:
     qtbot.mouseClick(several.button, Qt.MouseButton.LeftButton)
 
 
-def test_values_that_are_typed_make_a_job_with_a_search(qtbot, wizard):
+def test_typed_values_make_a_job_with_a_search(qtbot, wizard):
     step, state = wizard.settings, wizard.state
     rate = step.fine_tuning.several["learning_rate"]
     click(qtbot, rate)
-    assert rate.line is not None and rate.line.text().startswith("5e-4, 5e-5"), (
-        "with the usual ones"
-    )
+    assert rate.line is not None and rate.line.text().startswith("5e-4, 5e-5")
     assert rate.field.isHidden() and not rate.editor.isHidden()
     rate.line.setText("1e-5, 3e-5; 1e-4")
     assert "number" in state.obstacle(Step.SETTINGS)
@@ -64,8 +62,8 @@ def test_values_that_are_typed_make_a_job_with_a_search(qtbot, wizard):
         "training.gradient_checkpointing": (False, True),
     }
     assert len(expand(spec)) == 4
-    again = choices_from_job(spec, [], [])
-    assert job(again).search == spec.search, "a saved job opens as it was"
+    restored = choices_from_job(spec, [], [])
+    assert job(restored).search == spec.search, "a saved job keeps its search"
     click(qtbot, rate)
     click(qtbot, check)
     assert job(state.choices).search is None and not rate.field.isHidden()
@@ -75,7 +73,7 @@ def test_invalid_values_are_reported_at_the_field(qtbot, wizard):
     form = wizard.settings.fine_tuning
     rate = form.several["learning_rate"]
     click(qtbot, rate)
-    for text, words in [
+    for text, message in [
         ("1e-5", "at least two"),
         ("1e-5, fast", "must be a number"),
         ("1e-5, 1e-5", "given twice"),
@@ -83,7 +81,7 @@ def test_invalid_values_are_reported_at_the_field(qtbot, wizard):
         ("", "at least two"),
     ]:
         rate.line.setText(text)
-        assert words in form.problems()["learning_rate"]
+        assert message in form.problems()["learning_rate"]
         assert wizard.state.job() is None
 
 
@@ -103,16 +101,16 @@ def test_a_range_is_searched_by_tpe_and_restored_from_a_job(qtbot, wizard):
     assert (rate.low, rate.high, rate.log, rate.whole) == (1e-5, 1e-3, True, False)
     assert (layers.low, layers.high, layers.log, layers.whole) == (0, 1, False, True)
     assert "Learning rate: 1e-5 to 0.001" in wizard.review.search.values.shown()
-    again = choices_from_job(job(state.choices), [], [])
-    assert job(again).search == search
+    restored = choices_from_job(job(state.choices), [], [])
+    assert job(restored).search == search
     line = step.fine_tuning.several["learning_rate"].line
-    for text, words in (
+    for text, message in (
         ("1e-3..1e-5", "lower to the higher number"),
         ("1e-5..1e-3, 1", "one range"),
         ("0..1", "greater than 0"),
     ):
         line.setText(text)
-        assert words in step.fine_tuning.problems()["learning_rate"]
+        assert message in step.fine_tuning.problems()["learning_rate"]
 
 
 def test_the_layers_of_a_new_network_can_have_several_values(qtbot, wizard):
@@ -126,7 +124,7 @@ def test_the_layers_of_a_new_network_can_have_several_values(qtbot, wizard):
     assert [s.base_model.model.layers for s in expand(spec)] == [2, 4]
     assert job(choices_from_job(spec, [], [])).search == spec.search
     state.choose_goal(SENTENCE)
-    assert state.choices.search is None, "a base model has the layers that it has"
+    assert state.choices.search is None, "the layers of a base model are fixed"
 
 
 def test_every_control_has_help_and_each_number_or_choice_can_have_several_values(wizard):
@@ -160,8 +158,8 @@ def test_further_models_and_data_sets_are_part_of_the_search(qtbot, wizard):
     assert search is not None and [field.path for field in search.fields] == ["base_model", "data"]
     jobs = expand(job(state.choices))
     assert len({str(j.base_model) for j in jobs}) == len({str(j.data) for j in jobs}) == 2
-    chosen = state.choices.model
-    assert chosen is not None and jobs[0].base_model == FromCheckpoint(path=chosen.path)
+    model = state.choices.model
+    assert model is not None and jobs[0].base_model == FromCheckpoint(path=model.path)
     wizard.base_model.more._fill()
     wizard.base_model.more.menu.actions()[0].trigger()
     assert len(expand(job(state.choices))) == 2
@@ -182,7 +180,7 @@ def test_the_review_shows_the_number_of_runs_and_the_search_plan(qtbot, wizard):
     assert_accessible(wizard)
 
 
-def test_one_estimate_is_for_all_runs():
+def test_the_estimate_covers_all_runs():
     estimate = Estimated(
         steps=10, seconds_per_step=0.1, seconds=7200, memory=1, available=1000, parameters=1,
         device="cpu", runs=6,

@@ -1,12 +1,12 @@
-"""Choosing, consequences, and the start."""
+"""Choices, what follows from them, and the start."""
 
 from app import library
 from app.pages.train.choices import Step
 from app.pages.train.state import TrainState
 from engine.config.dataset import StoredData
 from engine.record.runs import all_runs
-from tests.app.pages.train.chosen import ONWARD, SENTENCE
 from tests.app.pages.train.conftest import choose_all, write_model
+from tests.app.pages.train.examples import CONTINUE, SENTENCE
 
 
 def test_the_choices_become_the_job_unless_a_form_is_invalid(state, qtbot, sentences):
@@ -26,23 +26,23 @@ def test_the_choices_become_the_job_unless_a_form_is_invalid(state, qtbot, sente
 def test_the_default_model_is_selected(state, studio, qtbot, home, monkeypatch):
     models = {name: write_model(home.root / name) for name in ("Starter", "MiniLM")}
     monkeypatch.setattr(library, "included_models", lambda: models)
-    usual = "app.pages.train.state.default_base_model"
-    monkeypatch.setattr(usual, lambda pretrains: models["Starter" if pretrains else "MiniLM"])
+    target = "app.pages.train.state.default_base_model"
+    monkeypatch.setattr(target, lambda pretrains: models["Starter" if pretrains else "MiniLM"])
     fresh = TrainState(studio, studio)
     with qtbot.waitSignal(fresh.lists.changed):
         fresh.lists.read()
 
-    def chosen() -> str:
+    def model_name() -> str:
         return fresh.choices.model.name
 
-    assert chosen() == "MiniLM"
-    fresh.choose_goal(ONWARD)
-    assert chosen() == "Starter"
+    assert model_name() == "MiniLM"
+    fresh.choose_goal(CONTINUE)
+    assert model_name() == "Starter"
     fresh.choose_goal(SENTENCE)
-    assert chosen() == "MiniLM"
+    assert model_name() == "MiniLM"
     fresh.choose_model(next(m for m in fresh.lists.models or () if m.name == "little"))
-    fresh.choose_goal(ONWARD)
-    assert chosen() == "little"
+    fresh.choose_goal(CONTINUE)
+    assert model_name() == "little"
 
 
 def test_the_max_length_follows_the_data_until_it_is_set_by_hand(state, qtbot):
@@ -51,7 +51,7 @@ def test_the_max_length_follows_the_data_until_it_is_set_by_hand(state, qtbot):
     assert 16 <= suggested < 128
     training = state.choices.training.model_copy(update={"max_length": 100})
     state.choose_settings(training, state.choices.hardware, state.choices.task)
-    state.choose_goal(ONWARD)
+    state.choose_goal(CONTINUE)
     state.choose_goal(SENTENCE)
     qtbot.waitUntil(lambda: state.preview.result is not None and not state.preview.is_reading)
     assert state.choices.training.max_length == 100
@@ -69,7 +69,7 @@ def test_start_queues_the_job(state, studio, qtbot):
         runs = all_runs(session)
         assert [run.id for run in runs] == started.args
         assert (runs[0].state, runs[0].parse_job()) == ("queued", composed)
-    assert state.choices.name == ""  # the next run gets a name of its own
+    assert state.choices.name == ""  # the next run gets a new name
 
 
 def test_deleted_data_or_models_cannot_start(state, studio, qtbot, sentences, model):
@@ -88,7 +88,7 @@ def test_deleted_data_or_models_cannot_start(state, studio, qtbot, sentences, mo
     assert "“little” no longer exists" in state.obstacle(Step.BASE_MODEL)
 
 
-def test_a_version_without_incomplete_rows_is_made_and_undone(state, qtbot, make_data):
+def test_a_version_without_incomplete_rows_is_created_and_undone(state, qtbot, make_data):
     folder = make_data("holes", holes=2)
     with qtbot.waitSignal(state.lists.changed):
         state.lists.read()
@@ -110,7 +110,7 @@ def test_a_version_without_incomplete_rows_is_made_and_undone(state, qtbot, make
     assert state.choices.data is not None and state.choices.data.source.folder == folder
 
 
-def test_data_chosen_while_a_version_is_made_stays(state, qtbot, make_data, sentences):
+def test_data_chosen_while_a_version_is_created_is_kept(state, qtbot, make_data, sentences):
     folder = make_data("holes", holes=2)
     with qtbot.waitSignal(state.lists.changed):
         state.lists.read()

@@ -1,4 +1,4 @@
-"""The texts of the review: the summary, what was changed, warnings, the estimate, commands."""
+"""The texts of the review: the summary, changes, warnings, the estimate, commands."""
 
 import shlex
 from dataclasses import replace
@@ -11,14 +11,14 @@ from engine.config.dataset import FileData
 from engine.config.tasks.pretraining import Pretraining
 from engine.config.training import HardwareSpec
 from engine.data.lengths import Lengths
-from tests.app.pages.train.chosen import (
+from tests.app.pages.train.examples import (
+    CONTINUE,
     GB,
     MODEL,
-    ONWARD,
     PAIR,
     SCRATCH,
     SENTENCE,
-    chosen,
+    choose,
     data,
     dataset,
     estimate,
@@ -27,25 +27,25 @@ from tests.app.pages.train.chosen import (
 
 
 def test_the_summary_names_task_weights_and_duration_and_shows_names_literally():
-    assert summary(chosen(SENTENCE)) == (
+    assert summary(choose(SENTENCE)) == (
         "Fine-tune “little” on “films” (2 label(s), all weights)."
         " 10 epoch(s) over 900 rows, batch size 32, learning rate 5e-4."
         " Validated on 100 rows; the best checkpoint is kept."
     )
-    quick = chosen(PAIR).with_quick_trial(True)
+    quick = choose(PAIR).with_quick_trial(True)
     assert "10 % of the training data (90 rows)" in summary(quick)
-    steps = with_training(chosen(ONWARD), steps=70)
+    steps = with_training(choose(CONTINUE), steps=70)
     assert "70 steps, batch size 32, learning rate 0.001." in summary(steps)
-    assert "new BERT (small)" in summary(chosen(SCRATCH))
-    plain = replace(chosen(SENTENCE), data=Data("a.csv", FileData(path=Path("a.csv"))))
+    assert "new BERT (small)" in summary(choose(SCRATCH))
+    plain = replace(choose(SENTENCE), data=Data("a.csv", FileData(path=Path("a.csv"))))
     assert "The last checkpoint is kept." in summary(plain)
-    for changed, words in [
+    for settings, text in [
         ({"lora_rank": 8}, "2 label(s), LoRA, rank 8)"),
         ({"frozen_layers": 3}, "2 label(s), lowest 3 layers frozen)"),
     ]:
-        assert words in summary(with_training(chosen(SENTENCE), **changed))
+        assert text in summary(with_training(choose(SENTENCE), **settings))
     hostile = "<b>{labels}</b>%n&amp;"
-    choices = replace(chosen(SENTENCE), data=replace(data(), name=hostile))
+    choices = replace(choose(SENTENCE), data=replace(data(), name=hostile))
     assert hostile in summary(choices)
 
 
@@ -58,7 +58,7 @@ def test_the_command_can_be_pasted_into_a_shell():
 
 
 def test_advanced_changes_are_listed_with_their_defaults():
-    choices = chosen(ONWARD)
+    choices = choose(CONTINUE)
     assert changed_by_advanced(choices) == []
     simple = with_training(choices, batch_size=16, seed=1, train_fraction=0.1)
     assert changed_by_advanced(simple) == []
@@ -72,31 +72,31 @@ def test_advanced_changes_are_listed_with_their_defaults():
         "CPU threads 1 (default 0)",
         "Masking probability 0.3 (default 0.15)",
     ]
-    assert changed_by_advanced(replace(chosen(SENTENCE), typical_length=48)) == []
-    trial = chosen(SENTENCE).with_quick_trial(True)
+    assert changed_by_advanced(replace(choose(SENTENCE), typical_length=48)) == []
+    trial = choose(SENTENCE).with_quick_trial(True)
     assert trial.quick_trial and changed_by_advanced(trial) == []
-    half = with_training(chosen(SENTENCE), train_fraction=0.5)
+    half = with_training(choose(SENTENCE), train_fraction=0.5)
     assert not half.quick_trial
     (change,) = changed_by_advanced(half)
     assert "0.5 (default 1)" in change
 
 
-def test_warnings_name_doubtful_choices_only():
-    assert warnings(chosen(SENTENCE), Lengths((10, 20)), estimate()) == []
+def test_only_doubtful_choices_cause_warnings():
+    assert warnings(choose(SENTENCE), Lengths((10, 20)), estimate()) == []
     spec = dataset().model_copy(update={"rows": {"train": 9}, "labels": {"a": 3, "b": 900}})
-    doubtful = replace(chosen(SENTENCE), data=replace(data(), spec=spec))
+    doubtful = replace(choose(SENTENCE), data=replace(data(), spec=spec))
     texts = warnings(doubtful, Lengths((10, 500)), estimate(9 * GB, 1e6))
     for word in ("no validation", "“a”", "50 %", "memory", "long time"):
         assert any(word in text for text in texts)
     assert "“b”" not in " ".join(texts)
-    assert warnings(chosen(ONWARD)) == []
+    assert warnings(choose(CONTINUE)) == []
     bare = MODEL.info.model_copy(update={"task_heads": ("pooler",)})
-    headless = replace(chosen(ONWARD), model=replace(MODEL, info=bare))
+    headless = replace(choose(CONTINUE), model=replace(MODEL, info=bare))
     assert "no head" in warnings(headless)[0]
-    room = estimate().model_copy(update={"checkpoint": GB, "checkpoints": 4, "disk_free": 4 * GB})
-    assert not any("checkpoints" in text for text in warnings(chosen(SENTENCE), None, room))
-    short = room.model_copy(update={"disk_free": 3 * GB})
-    (text,) = [text for text in warnings(chosen(SENTENCE), None, short) if "checkpoints" in text]
+    enough = estimate().model_copy(update={"checkpoint": GB, "checkpoints": 4, "disk_free": 4 * GB})
+    assert not any("checkpoints" in text for text in warnings(choose(SENTENCE), None, enough))
+    scarce = enough.model_copy(update={"disk_free": 3 * GB})
+    (text,) = [text for text in warnings(choose(SENTENCE), None, scarce) if "checkpoints" in text]
     assert "need up to 4.0 GB, but only 3.0 GB are free" in text
 
 
@@ -106,8 +106,8 @@ def test_the_verdict_follows_the_free_memory():
 
 
 def test_disk_space_includes_checkpoints_snapshots_and_a_cache():
-    many = {"checkpoint": GB, "checkpoints": 4, "snapshot": GB // 4, "snapshots": 12}
-    snapshots = estimate().model_copy(update=many)
+    fields = {"checkpoint": GB, "checkpoints": 4, "snapshot": GB // 4, "snapshots": 12}
+    snapshots = estimate().model_copy(update=fields)
     text = "Needs up to 7.0 GB of disk (4 checkpoints of 1.0 GB, 12 snapshots of 250 MB)."
     assert disk_text(snapshots) == text
     assert "snapshots" not in disk_text(snapshots.model_copy(update={"snapshots": 0}))

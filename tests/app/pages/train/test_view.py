@@ -1,4 +1,4 @@
-"""The wizard as a whole: through its steps by mouse and keys, the start, requests, looks."""
+"""The wizard as a whole: its steps by mouse and keys, the start, requests, themes."""
 
 import json
 import sys
@@ -16,8 +16,8 @@ from app.pages.train.view import TrainPage
 from app.widgets.card_list import ITEM
 from engine.config.job import JobSpec
 from engine.record.runs import find_run
-from tests.app.pages.train.chosen import ONWARD, PAIR, SENTENCE
 from tests.app.pages.train.conftest import go_to_review, pick, press
+from tests.app.pages.train.examples import CONTINUE, PAIR, SENTENCE
 
 HOSTILE = '<img src="file:///CANARY.png"><b>x</b>&amp; R&D'
 
@@ -39,7 +39,7 @@ def test_a_worker_is_kept_ready_while_a_run_is_composed(studio, qtbot, monkeypat
     assert len(calls) == 2
 
 
-def test_going_through_and_back_loses_nothing_and_starts_a_run(page, studio, qtbot):
+def test_going_back_keeps_all_choices_and_start_queues_a_run(page, studio, qtbot):
     assert not page.bar.steps[Step.BASE_MODEL].isEnabled()
     assert "Choose a task" in page.bar.steps[Step.BASE_MODEL].toolTip()
     press(qtbot, page.task.cards[SENTENCE])
@@ -140,7 +140,7 @@ def test_start_validates_and_shows_each_step_once(page, qtbot, monkeypatch):
     page.state.set_name("named")
     validated: list[Step] = []
 
-    def counted(step: Step, check: Check) -> Check:
+    def count_calls(step: Step, check: Check) -> Check:
         def call(choices: Choices) -> Obstacle | None:
             validated.append(step)
             return check(choices)
@@ -148,19 +148,19 @@ def test_start_validates_and_shows_each_step_once(page, qtbot, monkeypatch):
         return call
 
     for step, check in CHECKS.items():
-        monkeypatch.setitem(CHECKS, step, counted(step, check))
+        monkeypatch.setitem(CHECKS, step, count_calls(step, check))
     steps = (page.task, page.data, page.base_model, page.settings, page.review)
-    shows = {
+    methods = {
         getattr(type(step), name).__code__: f"{type(step).__name__}.{name}"
         for step in steps
         for name in ("_show", "_show_list")
         if hasattr(step, name)
     }
-    shown: list[str] = []
+    calls: list[str] = []
 
     def watch(frame: FrameType, event: str, _: object) -> None:
-        if event == "call" and frame.f_code in shows:
-            shown.append(shows[frame.f_code])
+        if event == "call" and frame.f_code in methods:
+            calls.append(methods[frame.f_code])
 
     sys.setprofile(watch)
     try:
@@ -168,10 +168,10 @@ def test_start_validates_and_shows_each_step_once(page, qtbot, monkeypatch):
     finally:
         sys.setprofile(None)
     assert validated == list(CHECKS)
-    assert sorted(shown) == sorted(shows.values())
+    assert sorted(calls) == sorted(methods.values())
 
 
-def test_a_saved_job_that_is_dropped_opens_in_the_wizard(page, studio, qtbot, tmp_path):
+def test_a_dropped_job_file_opens_in_the_wizard(page, studio, qtbot, tmp_path):
     go_to_review(qtbot, page)
     expected = page.state.job().model_copy(update={"name": "Saved"})
     file, rows = tmp_path / "job.json", tmp_path / "rows.json"
@@ -202,7 +202,7 @@ def test_without_data_the_page_offers_the_sample(studio, qtbot, model):
     assert page.next.isEnabled()
 
 
-def test_names_with_markup_are_shown_as_they_are(page, qtbot, make_data):
+def test_names_with_markup_are_shown_literally(page, qtbot, make_data):
     make_data(HOSTILE)
     with qtbot.waitSignal(page.state.lists.changed):
         page.state.lists.read()
@@ -217,16 +217,16 @@ def test_names_with_markup_are_shown_as_they_are(page, qtbot, make_data):
     qtbot.waitUntil(lambda: not page.state.preview.is_reading)
 
 
-def test_a_pick_list_is_a_sound_model(qtbot, qtmodeltester):
+def test_a_pick_list_is_a_valid_model(qtbot, qtmodeltester):
     picks = PickList("Things")
     qtbot.addWidget(picks)
-    shown = [Pick(1, "one", "1 row"), Pick(2, "two", "2 rows", reason="It does not fit.")]
-    picks.show_picks(shown, chosen=1)
+    entries = [Pick(1, "one", "1 row"), Pick(2, "two", "2 rows", reason="It does not fit.")]
+    picks.show_picks(entries, chosen=1)
     qtmodeltester.check(picks.cards)
     assert picks.chosen() == 1
-    assert picks.model().index(1, 0).data(ITEM) == shown[1]
+    assert picks.model().index(1, 0).data(ITEM) == entries[1]
     with qtbot.assertNotEmitted(picks.picked):
-        picks.show_picks(shown, chosen=2)  # it cannot be chosen
+        picks.show_picks(entries, chosen=2)  # it cannot be chosen
     assert picks.chosen() is None
 
 
@@ -254,9 +254,9 @@ def test_a_task_set_by_a_data_set_is_visible_and_undone(page, qtbot, make_data, 
     page.resize(1000, 420)  # the last cards are below the fold
     assert page.adjusted.isHidden()
     page.arrive({"data": make_data("bare", label=False)})
-    qtbot.waitUntil(lambda: page.state.choices.goal == ONWARD)
+    qtbot.waitUntil(lambda: page.state.choices.goal == CONTINUE)
     assert page.step is Step.TASK
-    card = page.task.cards[ONWARD]
+    card = page.task.cards[CONTINUE]
     assert card.isChecked() and card.visibleRegion().boundingRect().height() > 40
     assert not page.adjusted.isHidden()
     assert "suits “bare”" in page.adjusted.sentence.text()

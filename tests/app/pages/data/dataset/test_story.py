@@ -7,7 +7,7 @@ from app.pages.train.view import TrainPage
 from engine.data.datasets.store import open_dataset
 from engine.files.shipped import minilm
 from tests.app.pages.data.dataset.test_view import open_view
-from tests.app.pages.train.chosen import SENTENCE
+from tests.app.pages.train.examples import SENTENCE
 
 PATIENCE = 90_000  # ms; a worker loads torch first
 

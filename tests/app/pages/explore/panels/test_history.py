@@ -56,7 +56,7 @@ def texts(history):
     return [entry.input.text for entry in history.entries]
 
 
-def test_a_settled_input_becomes_an_entry_and_an_edit_another(explore, history, wait, monkeypatch):
+def test_a_settled_input_becomes_an_entry_and_an_edit_another(explore, history, wait):
     assert texts(history) == []
     history._resting.setInterval(1)
     show_texts(explore, wait, "the cat.")

@@ -110,7 +110,7 @@ def test_a_refusal_is_shown_and_the_page_stays(qtbot, page, hub, studio):
     assert getting.get.isEnabled() and len(titles(getting)) == len(OFFERED)
 
 
-def test_an_upload_is_cancelled_in_its_dialog(qtbot, page, hub, studio, monkeypatch):
+def test_an_upload_is_cancelled_in_its_dialog(qtbot, page, hub, studio):
     folder = small.folder(studio.home.models / "mine")
     entry = library.describe_model("mine", folder, "imported")
     files = (HubFile(name="config.json", bytes=9),)

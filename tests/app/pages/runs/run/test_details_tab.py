@@ -16,7 +16,7 @@ def test_notes_are_saved_and_searched(make_page, studio, make_run, qtbot):
     assert open_run(page, run_id, qtbot).details.notes.toPlainText() == f"remember {HOSTILE}"
 
 
-def test_the_log_is_complete_and_followed_only_at_its_end(make_page, make_run, qtbot, studio):
+def test_the_log_is_complete_and_followed_only_at_its_end(make_page, make_run, qtbot):
     view = open_run(make_page(), make_run("one"), qtbot)
     qtbot.waitUntil(lambda: "2 texts were truncated" in view.state.log)
     view.tabs.setCurrentWidget(view.log)

@@ -56,7 +56,7 @@ def test_the_spread_is_computed_over_finished_runs(studio, ids, make_run, qtbot)
     assert mean_and_deviation([rows[ids[2]]]) == ""
 
 
-def test_without_seeds_there_is_neither_column_nor_tab(make_page, studio, make_run, qtbot):
+def test_without_seeds_there_is_neither_column_nor_tab(make_page, make_run, qtbot):
     run_id = make_run("alone")
     page = make_page()
     table, column = page.list.table, page.list.model.column(Column.SEEDS)
@@ -68,7 +68,7 @@ def test_without_seeds_there_is_neither_column_nor_tab(make_page, studio, make_r
     qtbot.waitUntil(lambda: not table.isColumnHidden(column))
 
 
-def test_a_run_shows_and_opens_its_siblings(make_page, studio, ids, qtbot, screen):
+def test_a_run_shows_and_opens_its_siblings(make_page, ids, qtbot, screen):
     page = make_page()
     view = open_run(page, ids[0], qtbot)
     qtbot.waitUntil(lambda: len(view.seeds.widget.model.rows) == 3)
@@ -102,7 +102,7 @@ def test_the_folder_of_all_seeds_can_be_dropped(make_page, studio, tmp_path, qtb
     assert adopted == [folder / "seed-42", folder / "seed-43"]
 
 
-def test_the_layer_sweep_is_a_table_of_seven_rows(make_page, studio, make_run, qtbot, screen):
+def test_the_layer_sweep_is_a_table_of_seven_rows(make_page, make_run, qtbot, screen):
     job = fake_worker.job("films")
     sweep = expand(job.model_copy(update={"features": Features(vectors="layer sweep")}))
     assert len(sweep) == 7

@@ -1,4 +1,4 @@
-"""Goals by short names, and what can be chosen for each: data, a model, an estimate."""
+"""Short names of goals, and choices for each: data, a model, an estimate."""
 
 from pathlib import Path
 
@@ -15,7 +15,7 @@ NUMBER = Goal("regression")
 TAGS = Goal("token_classification")
 QUESTIONS = Goal("question_answering")
 CHOICES = Goal("multiple_choice")
-ONWARD = Goal("pretraining")
+CONTINUE = Goal("pretraining")
 SCRATCH = Goal("pretraining", from_scratch=True)
 
 GB = 1_000_000_000
@@ -67,12 +67,12 @@ def data(kind: Goal = SENTENCE) -> Data:
     return Data("films", source, dataset(kind))
 
 
-def chosen(kind: Goal) -> Choices:
+def choose(kind: Goal) -> Choices:
     return Choices(goal=kind, data=data(kind), model=MODEL)
 
 
 def with_training(choices: Choices, **values: object) -> Choices:
-    """The choices with these settings of the training changed by the user."""
+    """The choices with training settings changed by the user."""
     return choices.with_training(choices.training.model_copy(update=values))
 
 
