@@ -58,7 +58,7 @@ def make_run(path: Path, spec: "EncoderSpec", tokenizer: "Tokenizer", steps: int
 
     run = RunFolder(path)
     network = Network(spec, Heads(mlm=True))
-    half = checkpoint.HALF["float16"]
+    half = checkpoint.HALF_DTYPES["float16"]
     with atomic_folder(run.snapshots) as inside:
         checkpoint.write_config(inside, network, tokenizer, (), half)
     tiny = find_run(tiny_model())

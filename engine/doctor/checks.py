@@ -200,7 +200,7 @@ def _run_attention(device: torch.device) -> tuple[Tensor, Tensor]:
     x = torch.randn(43, SIZE["hidden_size"]).to(device).requires_grad_()
     shape = AttentionShape(SIZE["heads"], nested=device.type in MEASURED_ON)
     plan = unpad(np.array([20, 13, 7, 3]), 20, shape).map_tensors(lambda tensor: tensor.to(device))
-    gathered = plan.layers.gather(x, x, x, SIZE["heads"], 0.0)
+    gathered = plan.layout.gather(x, x, x, SIZE["heads"], 0.0)
     gathered.square().sum().backward()
     assert x.grad is not None
     return gathered.detach().cpu(), x.grad.cpu()

@@ -187,7 +187,7 @@ def _importance(network: Network, texts: Sequence[tuple[Batch, Loss]]) -> list[A
         encoder = network.encoder
         with change_head_outputs(network, gate):
             x = encoder.embeddings(tokens, segments)
-            layout = encoder.padded(x, None if attended.all() else attended)
+            layout = encoder.padded_layout(x, None if attended.all() else attended)
             hidden = [x]
             for layer in encoder.iter_layers():
                 x, _ = layer(x, layout)
@@ -217,7 +217,7 @@ def _each_off(
     encoder, (rows, tokens) = network.encoder, batch.tokens.shape
     is_shared = len(set(encoder.iter_layers())) < layers  # as in ALBERT: the calls are counted
     x = encoder.embeddings(batch.tokens, batch.segments)
-    layout = encoder.padded(x, batch.attention_mask)
+    layout = encoder.padded_layout(x, batch.attention_mask)
     layer_inputs = list[Tensor]()  # inputs of each layer
     for layer in encoder.iter_layers():
         layer_inputs.append(x)
@@ -231,7 +231,8 @@ def _each_off(
                     encoder.embeddings(batch.tokens, batch.segments)  # resets the counter
                 hidden = [states.repeat(len(group), 1, 1) for states in layer_inputs[: first + 1]]
                 mask = batch.attention_mask
-                repeated = encoder.padded(x, None if mask is None else mask.repeat(len(group), 1))
+                mask = None if mask is None else mask.repeat(len(group), 1)
+                repeated = encoder.padded_layout(x, mask)
                 for layer in islice(encoder.iter_layers(), first, None):
                     x, _ = layer(hidden[-1], repeated)
                     hidden.append(x)

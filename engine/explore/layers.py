@@ -36,7 +36,7 @@ def iter_layers(
     """
     encoder = network.encoder
     x = encoder.embeddings(tokens, segments)  # [B, T, D]
-    layout = encoder.padded(x, attention_mask, keep_weights=True)
+    layout = encoder.padded_layout(x, attention_mask, keep_weights=True)
     *lower, top = encoder.iter_layers()
     for layer in lower:
         assert isinstance(layer, Layer)

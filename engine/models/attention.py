@@ -21,7 +21,7 @@ from engine.models.relative import Relative, Rotary
 class Layout(Protocol):
     """Memory layout of the tokens of a batch, and attention over it.
 
-    `PaddedLayout` is that of the paper; `engine.models.fast` has one for batches without padding.
+    `PaddedLayout` follows the paper; `engine.models.fast` has a layout without padding.
     """
 
     @property
@@ -39,7 +39,7 @@ class Layout(Protocol):
         ...
 
     def shift(self, x: Tensor, by: int) -> Tensor:
-        """Vector `by` positions after each token, 0 outside of its sequence; same shape as x."""
+        """Vector `by` positions after each token, 0 outside its sequence; same shape as x."""
         ...
 
     def attend(
@@ -53,7 +53,7 @@ class Attention(nn.Module):
     """Multi-head self-attention with residual connection and layer norm."""
 
     def __init__(self, spec: EncoderSpec, index: int = 0) -> None:
-        """`index`: of the layer, from 0."""
+        """`index` counts the layers from 0."""
         super().__init__()
         parts, size = spec.parts, spec.hidden_size
         self.heads, self.head_size = spec.heads, spec.head_size
@@ -166,8 +166,8 @@ class PaddedLayout:
         bias = self.bias(attention.window)
         if self.relative is None:
             return bias
-        parts = [part for _, part in self.relative.terms(attention, q, k)]
-        return sum(parts[1:], parts[0]) if bias is None else sum(parts, bias)
+        terms = [term for _, term in self.relative.terms(attention, q, k)]
+        return sum(terms[1:], terms[0]) if bias is None else sum(terms, bias)
 
     def bias(self, window: int | None = None) -> Tensor | None:
         """Score bias for attention limited to `window` tokens on each side."""

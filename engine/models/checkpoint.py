@@ -1,4 +1,4 @@
-"""Save checkpoint folders in the Hugging Face layout; load them, or Google's.
+"""Save checkpoint folders in the Hugging Face layout; load that layout or Google's.
 
 Imported folders are untrusted: no code in them is run, no file outside of them is read, and every
 declaration is verified. Missing weights are always reported.
@@ -60,12 +60,12 @@ from engine.tokenizers import sentencepiece
 from engine.tokenizers.folder import GOOGLE_CONFIG
 from engine.tokenizers.tokenizer import Tokenizer
 
-TOKENIZER = (
+TOKENIZER_FILES = (
     *("tokenizer.json", "vocab.txt", "vocab.json", "merges.txt"),
     *("tokenizer_config.json", "special_tokens_map.json", "added_tokens.json"),
     *sentencepiece.FILES,
 )
-HALF = {"float16": torch.float16, "bfloat16": torch.bfloat16}
+HALF_DTYPES = {"float16": torch.float16, "bfloat16": torch.bfloat16}
 
 
 @dataclass
@@ -120,7 +120,7 @@ def load(
     """Load a checkpoint or snapshot with the given heads; None: those in the file.
 
     A head that is not in the file, or has other classes than `labels`, is initialised from torch's
-    random state and reported. `tokenizer` is that of the folder if it has been loaded already.
+    random state and reported. `tokenizer`: the folder's tokenizer, if it is loaded already.
 
     Raises BadCheckpoint, before anything is executed.
     """
@@ -136,7 +136,7 @@ def load(
     spec = parse_spec(config, file)
     with open_weight_files(folder, dense) as stored:
         weights = split_fused(stored, FAMILIES[spec.family].fused)
-        names = [file, *TOKENIZER]
+        names = [file, *TOKENIZER_FILES]
         with verify_in_parallel(folder, [*weights.files]), verify_in_parallel(encoder_dir, names):
             tokenizer = tokenizer or _load_tokenizer(encoder_dir, spec)
             spec = match_segments(spec, tokenizer)
@@ -184,7 +184,7 @@ def write(
         dtype: stored type of the weights; they are loaded as float32.
         extra: additional entries of config.json.
 
-    Raises StudioError if a weight is not finite, also after conversion to `dtype`.
+    Raises StudioError if a weight is not finite before or after conversion to `dtype`.
     """
     write_weights(folder, finite_tensors(network, dtype))
     write_config(folder, network, tokenizer, labels, dtype, extra)
@@ -268,16 +268,16 @@ def save(
         write(inside, network, tokenizer, labels, dtype, extra)
 
 
-def import_checkpoint(source: Path, into: Path) -> tuple[CheckpointInfo, LoadReport]:
-    """Copy a loadable checkpoint, with its heads, into our layout; atomic.
+def import_checkpoint(source: Path, target: Path) -> tuple[CheckpointInfo, LoadReport]:
+    """Copy a loadable checkpoint and its heads in our layout, atomically.
 
     Source and licence are copied if known. Half precision is kept.
     """
     loaded = load(source)
-    with atomic_folder(into) as inside:
+    with atomic_folder(target) as inside:
         dtype = write_copy(loaded, source, inside)
     info = loaded.info.model_copy(
-        update={"dtype": str(dtype).removeprefix("torch."), "bytes": (into / SAFE).stat().st_size}
+        update={"dtype": str(dtype).removeprefix("torch."), "bytes": (target / SAFE).stat().st_size}
     )
     return info, loaded.report
 
@@ -287,7 +287,7 @@ def write_copy(loaded: Checkpoint, source: Path, folder: Path) -> torch.dtype:
 
     Includes task settings, source and licence. Returns the stored type.
     """
-    dtype = HALF.get(loaded.dtype, torch.float32)
+    dtype = HALF_DTYPES.get(loaded.dtype, torch.float32)
     extra = {TASK: loaded.config[TASK]} if TASK in loaded.config else {}
     extra |= settings_entries(parse_settings(loaded.config))
     write(folder, loaded.network, loaded.tokenizer, loaded.labels, dtype, extra)
@@ -310,7 +310,7 @@ def read_config(folder: Path) -> tuple[str, dict[str, Any]]:
 
 
 def _load_tokenizer(folder: Path, spec: EncoderSpec) -> Tokenizer:
-    for name in TOKENIZER:
+    for name in TOKENIZER_FILES:
         if (path := plain_file(folder, name)) is not None:
             check_content(path)
     tokenizer = Tokenizer.from_folder(folder)

@@ -34,8 +34,8 @@ class TokenPositionEmbeddings(nn.Module):
         Args:
             tokens: int64 [B, T], ids of the tokenizer; T is at most `spec.max_positions`.
             segments: int64 [B, T], 0 in the first sentence and 1 in the second.
-            positions: int64 [B, T], as `positions` returns them; None: these. Tokens may
-                be flat, [N], if they are given.
+            positions: int64 [B, T]; None: computed by the method `positions`. If they are
+                given, tokens may be flat, [N].
         """
         if positions is None:
             positions = self.positions(tokens)
@@ -59,7 +59,7 @@ class TokenPositionEmbeddings(nn.Module):
 
 
 class Embeddings(TokenPositionEmbeddings):
-    """With segment embeddings (Devlin et al. 2019, §3), if the spec uses them."""
+    """Sum of token, position and segment embeddings (Devlin et al. 2019, §3)."""
 
     def __init__(self, spec: EncoderSpec) -> None:
         super().__init__(spec)

@@ -35,7 +35,7 @@ class Layer(nn.Module):
     """Attention and feed-forward block, each with residual connection and layer norm."""
 
     def __init__(self, spec: EncoderSpec, index: int = 0) -> None:
-        """`index`: of the layer, from 0."""
+        """`index` counts the layers from 0."""
         super().__init__()
         self.attention = Attention(spec, index)
         self.feed_forward = FEED_FORWARDS[spec.parts.feed_forward](spec)
@@ -47,7 +47,7 @@ class Layer(nn.Module):
 
 
 class Encoder(nn.Module):
-    """Embeddings, a stack of layers, and a pooler if a head needs it; families name the classes."""
+    """Embeddings, a stack of layers, and a pooler if a head needs it; families set the classes."""
 
     embeddings_class: type[TokenPositionEmbeddings]
     layer_class: type[Layer] = Layer
@@ -69,7 +69,7 @@ class Encoder(nn.Module):
         self.nested = False  # use kernels for nested tensors on unpadded batches
         self.token_multiple = 1  # see `engine.models.fast.unpadded`
         self.computes_padding = False  # for CUDA graphs: never skip padding
-        self.cached_layers = 0  # lowest layers whose output batches may contain
+        self.cached_layers = 0  # number of lowest layers whose output a batch may contain
 
     def make_pooler(self, spec: EncoderSpec) -> nn.Module:
         """Layer on [CLS], [B, T, D] → [B, D]; in most families a part of a head for whole texts."""
@@ -94,7 +94,7 @@ class Encoder(nn.Module):
             keep_hidden: return the embeddings and the output of every layer.
         """
         x = self.embeddings(tokens, segments)
-        layout = self.padded(x, attention_mask, keep_weights)
+        layout = self.padded_layout(x, attention_mask, keep_weights)
         hidden, weights = list[Tensor](), list[Tensor]()
         for layer in self.iter_layers():
             if keep_hidden:
@@ -109,7 +109,7 @@ class Encoder(nn.Module):
         if self.pooler is not None:
             inputs = last
             if self.causal:
-                inputs = gather_rows(last, self.summary_positions(last, attention_mask))
+                inputs = gather_rows(last, self.pooled_positions(last, attention_mask))
             pooled = self.pooler(inputs)
         return Encoded(last, pooled, tuple(hidden), tuple(weights))
 
@@ -132,7 +132,7 @@ class Encoder(nn.Module):
         x, weights = layer(x, layout)
         return x, weights
 
-    def padded(
+    def padded_layout(
         self,
         x: Tensor,
         attention_mask: Tensor | None,
@@ -164,7 +164,7 @@ class Encoder(nn.Module):
         bias = torch.zeros(masked.shape, dtype=x.dtype, device=x.device)
         return bias.masked_fill(masked, float("-inf"))
 
-    def summary_positions(self, rows: Tensor, attention_mask: Tensor | None) -> Tensor:
+    def pooled_positions(self, rows: Tensor, attention_mask: Tensor | None) -> Tensor:
         """Token that summarises the input, int64 [B, 1]: [CLS], or the last token of a causal
         network (Radford et al. 2018, §3.2). `rows` are [B, T, …]."""
         if not self.causal:

@@ -23,7 +23,7 @@ from engine.models.heads import Heads, MlmHead, NspHead, SentenceHead, TaskHead
 from engine.models.probe import Probe, ReadingOrder, reading_order, select_layers
 
 Result = TypeVar("Result")
-Plan = UnpaddedBatch | ReadingOrder  # of an unpadded batch, for the encoder or a probe
+Plan = UnpaddedBatch | ReadingOrder  # plan of an unpadded batch, for the encoder or a probe
 NO_TASK_HEAD = Heads()
 
 
@@ -120,8 +120,8 @@ class Network(nn.Module):
         return encode_pooled(self.encoder, tokens, segments, attention_mask, unpadded)
 
     @property
-    def passes_over_padding(self) -> bool:
-        """True if a plan saves work; a linear probe needs none."""
+    def uses_plan(self) -> bool:
+        """True if a plan saves work: always, except for a linear probe."""
         return self.probe is None or self.probe.lstm is not None
 
     def unpad(self, lengths: Ints, width: int, query_positions: Tensor | None = None) -> Plan:
@@ -152,8 +152,8 @@ class Network(nn.Module):
         """Logits of the task head or probe, as float32.
 
         Args:
-            tokens: int64 [B, T]; segments and attention_mask as for the encoder; for a probe
-                also its features, float [B, T, N, D].
+            tokens: int64 [B, T]; segments and attention_mask as for the encoder; a probe
+                also accepts its features, float [B, T, N, D].
             unpadded: plan of this batch, made by `unpad`; None: planned here.
 
         Returns:
@@ -185,7 +185,7 @@ class Network(nn.Module):
         For training in one process; see `fast.token_embedding`.
         """
         if self.mlm is None or self.mlm.own_decoder:
-            self.encoder.embeddings.token.keep_gradient()
+            self.encoder.embeddings.token.reuse_gradient()
 
     def tie(self) -> None:
         """Tie the MLM decoder to the token embedding after the latter was replaced."""

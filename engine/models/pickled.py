@@ -1,8 +1,8 @@
 """Read `pytorch_model.bin` safely.
 
 A pickle can execute code. Its opcodes are checked without executing them, and everything except
-plain tensors in a dictionary is refused. Only then torch's weights-only loader reads the file, with
-an explicit argument that no environment variable overrides.
+plain tensors in a dictionary is refused. Only then does torch's weights-only loader read the file,
+with an explicit argument that no environment variable overrides.
 """
 
 import io
@@ -20,16 +20,16 @@ from engine.files.regular_file import open_regular
 from engine.files.untrusted import AGAIN, safe_name
 from engine.phrases import phrase
 
-MAX_PICKLE = 32_000_000  # bytes of opcodes; a thousand layers need a tenth
+MAX_PICKLE_BYTES = 32_000_000  # opcodes; a thousand layers need a tenth
 STORAGES = ("Double", "Float", "Half", "BFloat16", "Long", "Int", "Short", "Char", "Byte", "Bool")
-HARMLESS = {
+SAFE_GLOBALS = {
     "collections OrderedDict",
     "torch._utils _rebuild_tensor_v2",
     "torch._utils _rebuild_parameter",
     *(f"torch {kind}Storage" for kind in STORAGES),
 }
 # fmt: off
-PLAIN = {  # opcodes of plain data
+PLAIN_OPCODES = {
     "PROTO", "STOP", "MARK", "NONE", "NEWTRUE", "NEWFALSE", "BININT", "BININT1", "BININT2",
     "LONG1", "BINFLOAT", "BINUNICODE", "BINSTRING", "SHORT_BINSTRING", "EMPTY_TUPLE", "TUPLE",
     "TUPLE1", "TUPLE2", "TUPLE3", "EMPTY_LIST", "APPEND", "APPENDS", "EMPTY_DICT", "SETITEM",
@@ -52,7 +52,7 @@ def read_pickled(path: Path) -> dict[str, Tensor]:
     with open_regular(path) as file:
         content = file.read()
     zipped = content[:4] == b"PK\x03\x04"
-    for instructions in _zipped(path, content) if zipped else _legacy(path, content):
+    for instructions in _zip_pickles(path, content) if zipped else _legacy_pickles(path, content):
         _check(path, instructions, len(content))
     try:
         loaded = torch.load(io.BytesIO(content), map_location="cpu", weights_only=True)
@@ -70,14 +70,14 @@ def read_pickled(path: Path) -> dict[str, Tensor]:
     return tensors
 
 
-def _zipped(path: Path, content: bytes) -> Iterator[bytes]:
+def _zip_pickles(path: Path, content: bytes) -> Iterator[bytes]:
     """Opcodes of the current format: an uncompressed archive."""
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             members = archive.infolist()
             names = [member.filename for member in members]
             if any(name.endswith("/constants.pkl") or "/code/" in name for name in names):
-                raise _holds_code(path, phrase("a TorchScript program"))
+                raise _code_error(path, phrase("a TorchScript program"))
             if any(member.compress_type != zipfile.ZIP_STORED for member in members):
                 raise BadCheckpoint(
                     "{path} is compressed in a way that PyTorch never uses.", AGAIN, path=path.name
@@ -85,7 +85,7 @@ def _zipped(path: Path, content: bytes) -> Iterator[bytes]:
             pickles = [member for member in members if member.filename.endswith(".pkl")]
             if len(pickles) != 1 or len(set(names)) != len(names):
                 raise BadCheckpoint("{path} is not a weights file.", AGAIN, path=path.name)
-            if pickles[0].file_size > MAX_PICKLE:
+            if pickles[0].file_size > MAX_PICKLE_BYTES:
                 raise BadCheckpoint("{path} describes far too many tensors.", AGAIN, path=path.name)
             yield archive.read(pickles[0])
     except DAMAGE_ERRORS as error:
@@ -94,7 +94,7 @@ def _zipped(path: Path, content: bytes) -> Iterator[bytes]:
         ) from error
 
 
-def _legacy(path: Path, content: bytes) -> Iterator[bytes]:
+def _legacy_pickles(path: Path, content: bytes) -> Iterator[bytes]:
     """Opcodes of the format before 2020: five pickles, then the data."""
     if content[:1] != b"\x80":
         raise BadCheckpoint(
@@ -104,7 +104,7 @@ def _legacy(path: Path, content: bytes) -> Iterator[bytes]:
     for _ in range(LEGACY_PICKLES):
         start = stream.tell()
         for _ in _instructions(path, stream):
-            if stream.tell() - start > MAX_PICKLE:
+            if stream.tell() - start > MAX_PICKLE_BYTES:
                 raise BadCheckpoint("{path} describes far too many tensors.", AGAIN, path=path.name)
         yield content[start : stream.tell()]
 
@@ -125,10 +125,10 @@ def _check(path: Path, instructions: bytes, size: int) -> None:
     describes_tensors = False
     largest = 0
     for opcode, argument, _ in _instructions(path, io.BytesIO(instructions)):
-        if opcode.name == "GLOBAL" and argument not in HARMLESS:
-            raise _holds_code(path, f"“{safe_name(argument)}”")
-        if opcode.name not in PLAIN:
-            raise _holds_code(path, phrase("the instruction {opcode}", opcode=opcode.name))
+        if opcode.name == "GLOBAL" and argument not in SAFE_GLOBALS:
+            raise _code_error(path, f"“{safe_name(argument)}”")
+        if opcode.name not in PLAIN_OPCODES:
+            raise _code_error(path, phrase("the instruction {opcode}", opcode=opcode.name))
         describes_tensors |= opcode.name == "BINPERSID"
         if isinstance(argument, int):
             largest = max(largest, abs(argument))
@@ -136,7 +136,7 @@ def _check(path: Path, instructions: bytes, size: int) -> None:
         raise BadCheckpoint("{path} claims to hold more than its own size.", AGAIN, path=path.name)
 
 
-def _holds_code(path: Path, what: str) -> BadCheckpoint:
+def _code_error(path: Path, what: str) -> BadCheckpoint:
     return BadCheckpoint(
         "{path} contains code ({what}), not only weights. None of it was run.",
         "Do not use this file. Look for the model in the safetensors format.",

@@ -80,11 +80,11 @@ class Probe(nn.Module):
         layers: int,
         outputs: int,
         dropout: float,
-        tokens: bool,
+        reads_tokens: bool,
     ) -> None:
-        """`tokens`: classify tokens instead of inputs."""
+        """`reads_tokens`: classify tokens instead of inputs."""
         super().__init__()
-        self.features, self.reads_tokens = features, tokens
+        self.features, self.reads_tokens = features, reads_tokens
         self.layers = layer_indices(features, layers)
         count = len(self.layers)
         self.mix_bias: nn.Parameter | None = None

@@ -17,7 +17,7 @@ from engine.config.tasks import get_head
 from engine.models.heads import Heads
 from engine.phrases import phrase
 
-CODE = ("auto_map", "trust_remote_code", "custom_pipelines", "kernel_config", "use_kernels")
+CODE_KEYS = ("auto_map", "trust_remote_code", "custom_pipelines", "kernel_config", "use_kernels")
 NO_HEADS = Heads()
 OWN_DECODER = "mlm.decoder"  # stored only if it is not tied
 
@@ -62,17 +62,17 @@ def custom_code_notes(config: dict[str, Any]) -> list[str]:
     """Notes about custom code in config.json, which is ignored."""
     return [
         phrase("config.json asks for custom code ({name}); it was ignored.", name=name)
-        for name in CODE
+        for name in CODE_KEYS
         if config.get(name)
     ]
 
 
 def labels_in(config: dict[str, Any]) -> tuple[str, ...]:
     """Class names in the order of their ids; empty unless ids 0, 1, … are all named."""
-    named = config.get("id2label")
-    if not isinstance(named, dict):
+    names = config.get("id2label")
+    if not isinstance(names, dict):
         return ()
-    by_id = {str(number): str(label) for number, label in named.items()}
+    by_id = {str(index): str(label) for index, label in names.items()}
     ordered = [by_id.get(str(index)) for index in range(len(by_id))]
     return tuple(label for label in ordered if label is not None) if None not in ordered else ()
 
@@ -85,7 +85,7 @@ def default_labels(count: int) -> tuple[str, ...]:
 def build_config(
     spec: EncoderSpec, heads: Heads, labels: tuple[str, ...], dtype: str
 ) -> dict[str, Any]:
-    """config.json with which transformers loads the right class."""
+    """Build the config.json from which transformers loads the right class."""
     config: dict[str, Any] = {
         "architectures": [architecture(heads, spec.family, spec.is_causal)],
         "model_type": spec.family,
@@ -107,9 +107,9 @@ def head_entries(heads: Heads, labels: tuple[str, ...]) -> dict[str, Any]:
         return {}
     entries: dict[str, Any] = {TASK: {"kind": heads.kind}}
     if head.has_labels or head.problem_type:
-        named = labels if len(labels) == heads.outputs else default_labels(heads.outputs)
-        entries["id2label"] = {str(index): label for index, label in enumerate(named)}
-        entries["label2id"] = {label: index for index, label in enumerate(named)}
+        names = labels if len(labels) == heads.outputs else default_labels(heads.outputs)
+        entries["id2label"] = {str(index): label for index, label in enumerate(names)}
+        entries["label2id"] = {label: index for index, label in enumerate(names)}
     if head.problem_type:
         entries["problem_type"] = head.problem_type
     if heads.features is not None:
@@ -131,7 +131,7 @@ def probe_in(config: dict[str, Any]) -> Features | None:
 
 
 def architecture(heads: Heads, family: str = BERT.name, causal: bool = False) -> str:
-    """transformers class with these heads; for a probe, that of the encoder."""
+    """transformers class with these heads; for a probe, the encoder's."""
     classes = FAMILIES[family].classes
     if heads.features is not None:
         return f"{classes}Model"

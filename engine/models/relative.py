@@ -97,7 +97,7 @@ class BucketedPositions(nn.Module):
         return BucketBias(bias.permute(0, 3, 1, 2))
 
     def row(self, distances: Tensor) -> Tensor:
-        """Half of the buckets per direction; half of those are logarithmic."""
+        """Bucket of each distance: half of them per direction, half of those logarithmic."""
         side = self.buckets // 2
         exact = side // 2
         far = distances.abs()
@@ -112,7 +112,7 @@ class DisentangledPositions(nn.Module):
     rows: Tensor
 
     def __init__(self, spec: EncoderSpec, buckets: int, max_distance: int) -> None:
-        """`buckets`: twice the exact ones per direction; 0: all distances are exact.
+        """`buckets`: twice the number of exact distances per direction; 0: all are exact.
         `max_distance`: the largest distance.
         """
         super().__init__()

@@ -1,6 +1,6 @@
 """Map stored tensors to our parameters, and report mismatches.
 
-Decided by names and shapes, before a network is built or a tensor is read.
+Names and shapes decide, before a network is built or a tensor is read.
 """
 
 import math
@@ -58,7 +58,7 @@ class StateDictMapper:
         file: str = CONFIG,
         sentence: SentenceSpec | None = None,
     ) -> None:
-        """`file` names the config in messages; `sentence` describes its pooling."""
+        """`file`: name of the config in messages; `sentence`: its pooling, if any."""
         self._sentence = sentence
         self._files, self._spec, self._config, self._file = weights, spec, config, file
         self._family = FAMILIES[spec.family]
@@ -170,7 +170,7 @@ class StateDictMapper:
         probe = probe_in(self._config)
         if probe is None or not probe.trains_probe or PROBE_OUTPUT not in self._names:
             return None
-        count = self._rows(PROBE_OUTPUT)
+        count = self._count_rows(PROBE_OUTPUT)
         heads = Heads(outputs=count, kind=head_kind(self._config, count), features=probe)
         names = [n for n, _ in meta_network(self._spec, heads).named_parameters()]
         needed = [name for name in names if name.startswith("probe.")]
@@ -188,7 +188,7 @@ class StateDictMapper:
         names = next((n for n in tasks if n[0] in self._names), next(iter(tasks)))
         if not self._has(list(names), phrase("task head")):
             return NO_HEADS.kind, 0
-        count = self._rows(names[0])
+        count = self._count_rows(names[0])
         kind = self._task_kind(names, count)
         head = get_head(kind)
         if self._family.task_names(head) != names or count != (head.outputs or max(count, 1)):
@@ -218,7 +218,7 @@ class StateDictMapper:
             return requested.sentence in (None, self._sentence)
         if not requested.outputs or weight not in self._names:
             return True
-        stored_labels, count = labels_in(self._config), self._rows(weight)
+        stored_labels, count = labels_in(self._config), self._count_rows(weight)
         kind = self._task_kind(names, count)
         is_same = (get_head(kind), count) == (requested.task, requested.outputs)
         if is_same and (not labels or not stored_labels or stored_labels == labels):
@@ -233,7 +233,7 @@ class StateDictMapper:
         )
         return False
 
-    def _rows(self, name: str) -> int:
+    def _count_rows(self, name: str) -> int:
         shape = self._files.shapes[self._names[name]]
         return shape[0] if shape else 0
 

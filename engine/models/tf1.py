@@ -49,7 +49,7 @@ def write_tf1(
         problem = phrase("The TensorFlow 1 format has no causal (left-to-right) models.")
     elif network.heads.own_decoder:
         problem = phrase(
-            "The TensorFlow 1 format has no MLM head with weights of its own, as this model's."
+            "The TensorFlow 1 format has no MLM head with a separate decoder, as in this model."
         )
     if problem is not None:
         raise StudioError(problem, "Choose the Hugging Face layout or ONNX.")

@@ -66,13 +66,13 @@ def open_weight_files(
             for key, path in (dense or {}).items():
                 dense_files = _weight_files(path) if path.is_dir() else []
                 if not dense_files:
-                    raise _no_weights(path)
+                    raise _no_weights_error(path)
                 parts += [_with_prefix(key, _open(path / name, stack)) for name in dense_files]
             yield _join_shards(names, parts)
         elif index := find_index(folder):
             yield _open_tf1(folder, *index)
         else:
-            raise _no_weights(folder)
+            raise _no_weights_error(folder)
 
 
 def _weight_files(folder: Path) -> list[str]:
@@ -85,7 +85,7 @@ def _weight_files(folder: Path) -> list[str]:
     return []
 
 
-def _no_weights(folder: Path) -> BadCheckpoint:
+def _no_weights_error(folder: Path) -> BadCheckpoint:
     for name, program in OTHER_FORMATS.items():
         if (folder / name).exists():
             return BadCheckpoint(
@@ -177,7 +177,7 @@ def _open_pickled(path: Path) -> WeightFiles:
 
 
 def _open_tf1(folder: Path, index: str, note: str) -> WeightFiles:
-    """Google's tensors under published names, transposed as torch has them."""
+    """Open Google's tensors under published names, transposed as in torch."""
     bundle = open_bundle(folder, index)
     google = {published: name for name in bundle.entries if (published := published_name(name))}
     entries = {published: bundle.entries[name] for published, name in google.items()}
@@ -243,7 +243,7 @@ def _join_shards(names: list[str], parts: list[WeightFiles]) -> WeightFiles:
 
 
 def check_memory(needed: int, what: str) -> None:
-    """Raise BadCheckpoint if fewer bytes are free."""
+    """Raise BadCheckpoint if fewer bytes than needed are free."""
     free = psutil.virtual_memory().available
     if needed > free:
         raise BadCheckpoint(
@@ -282,7 +282,7 @@ def split_fused(weights: WeightFiles, fused: Fused) -> WeightFiles:
 
 
 def join_fused(tensors: dict[str, Tensor], fused: Fused) -> dict[str, Tensor]:
-    """Fuse the parts again, as stored in the file."""
+    """Fuse the parts again, as they are stored in files."""
     joined = dict(tensors)
     for stem, count in fused.items():
         for first_name in [name for name in joined if f"{stem}0." in name]:

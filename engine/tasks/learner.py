@@ -29,7 +29,7 @@ from engine.messages.explore.prediction import Predict, Predicted
 from engine.messages.explore.text import LabelProbability, Prediction
 from engine.models.checkpoint import Checkpoint
 from engine.models.fast.padded_blocks import Move
-from engine.models.fast.vocabulary_loss import IGNORED
+from engine.models.fast.vocabulary_loss import IGNORE_INDEX
 from engine.models.heads import Heads
 from engine.models.network import Network, Plan
 from engine.progress import ProgressCallback
@@ -122,7 +122,7 @@ class Batch(NamedTuple):
 
     def plan(self, network: Network) -> "Batch":
         """Add the plan for running it without padding, created on the host if missing."""
-        if self.unpadded is not None or not network.passes_over_padding:
+        if self.unpadded is not None or not network.uses_plan:
             return self
         (rows, width), mask = self.segments.shape, self.attention_mask
         lengths = np.full(rows, width) if mask is None else mask.sum(1).numpy()
@@ -290,7 +290,7 @@ class Learner(ABC):
     """
 
     prediction = DEFAULT_PREDICTION
-    no_target = IGNORED  # at ignored positions
+    no_target = IGNORE_INDEX  # at ignored positions
     term = ""  # name of the loss term, if there is one
     target_shape: tuple[int, ...] = ()  # of an example
 

@@ -10,7 +10,7 @@ from engine.runs import snapshots
 from engine.training.checkpoints import TOKENIZER_SIZE
 from engine.training.training_run import TrainingRun
 
-DTYPE = checkpoint.HALF["float16"]
+DTYPE = checkpoint.HALF_DTYPES["float16"]
 
 
 def begin_snapshots(run: TrainingRun, resumed: bool) -> None:

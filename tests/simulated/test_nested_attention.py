@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 
 from engine.messages.events import Prepared
-from engine.models.fast.unpadded import Unpadded
+from engine.models.fast.unpadded import UnpaddedLayout
 from engine.models.heads import Heads
 from engine.models.network import Network
 from engine.system.precision import AttentionTimes
@@ -130,7 +130,7 @@ def test_the_quicker_way_is_measured_once_and_taken(monkeypatch):
 def test_a_way_that_the_device_refuses_is_not_taken(monkeypatch):
     monkeypatch.setattr(fastest, "TIMED", 1)
     refuse = RuntimeError("no kernel for heads of this size")
-    monkeypatch.setattr(Unpadded, "gather", refused(refuse))
+    monkeypatch.setattr(UnpaddedLayout, "gather", refused(refuse))
     encoder = Network(FAMILIES["roberta"], Heads(outputs=2)).encoder
     result = measure_attention(encoder, replace(MACHINE, device=device()))
     assert result.seconds["nested"] == 0 < result.seconds["padded blocks"]
@@ -138,7 +138,7 @@ def test_a_way_that_the_device_refuses_is_not_taken(monkeypatch):
 
 
 def refused(error: RuntimeError):  # type: ignore[no-untyped-def]
-    gathered = Unpadded.gather
+    gathered = UnpaddedLayout.gather
 
     def one(self, *given):  # type: ignore[no-untyped-def]
         if self.spans is not None:

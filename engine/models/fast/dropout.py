@@ -19,7 +19,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-MAX_VALUES = 2**18  # drawn at a time; fits into the cache
+MAX_DRAW = 2**18  # values; fits into the cache
 
 
 @dataclass
@@ -58,7 +58,7 @@ class DropoutStream:
             return torch.empty(0, dtype=torch.int64)
         buffer = self._buffers.get(p)
         if buffer is None or not buffer.has(count):
-            values = count if buffer is None else max(count, min(2 * buffer.values, MAX_VALUES))
+            values = count if buffer is None else max(count, min(2 * buffer.values, MAX_DRAW))
             buffer = self._buffers[p] = _Buffer(self._draw_indices(values, p), values)
         return buffer.take(count)
 
@@ -92,7 +92,7 @@ class DropoutStream:
 class _Source(threading.local):
     """Stream of the current thread."""
 
-    draws: DropoutStream | None = None  # None: seeded from torch's random state per call
+    stream: DropoutStream | None = None  # None: seeded from torch's random state per call
 
 
 _source = _Source()
@@ -105,21 +105,21 @@ def dropout_seed(seed: int) -> AbstractContextManager[None]:
 
 def replay_contexts() -> tuple[AbstractContextManager[None], AbstractContextManager[None]]:
     """Contexts for a forward pass and its recomputation, with the same draws."""
-    draws = _current_stream()
-    return _use_stream(draws), _use_stream(draws.clone())
+    stream = _current_stream()
+    return _use_stream(stream), _use_stream(stream.clone())
 
 
 @contextmanager
-def _use_stream(draws: DropoutStream) -> Iterator[None]:
-    before, _source.draws = _source.draws, draws
+def _use_stream(stream: DropoutStream) -> Iterator[None]:
+    before, _source.stream = _source.stream, stream
     try:
         yield
     finally:
-        _source.draws = before
+        _source.stream = before
 
 
 def _current_stream() -> DropoutStream:
-    return _source.draws or DropoutStream(int(torch.randint(2**62, ())))
+    return _source.stream or DropoutStream(int(torch.randint(2**62, ())))
 
 
 def dropped_indices(count: int, p: float) -> Tensor:
@@ -151,7 +151,7 @@ class Dropout(nn.Dropout):
 
 
 class _Drop(torch.autograd.Function):
-    """Backward applies the same mask and scale."""
+    """Dropout of given indices; the backward pass applies the same mask and scale."""
 
     @staticmethod
     def forward(

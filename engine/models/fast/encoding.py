@@ -5,7 +5,7 @@ The result equals `Encoder.forward`. Instead of tokens, a batch may contain the 
 then computed.
 
 Shapes: B sequences, T tokens in each, R selected tokens in each, D hidden size; N tokens without
-padding, M selected ones; N' and M' include the rows added by `Unpadded`.
+padding, M selected ones; N' and M' include the rows added by `UnpaddedLayout`.
 """
 
 from itertools import islice
@@ -16,8 +16,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from engine.models.encoder import Encoded, Encoder
-from engine.models.fast.padded_blocks import CACHED, COST, COST_ON_GPU, AttentionShape, Ints
-from engine.models.fast.unpadded import Unpadded, UnpaddedBatch, unpad
+from engine.models.fast.padded_blocks import COST, CPU_CACHE, GPU_COST, AttentionShape, Ints
+from engine.models.fast.unpadded import UnpaddedBatch, UnpaddedLayout, unpad
 
 
 def encode(
@@ -31,10 +31,10 @@ def encode(
     """Encode a batch; vectors of padding may be 0.
 
     Args:
-        query_positions: int64 [M], indices into the flattened [B * T] of the vectors to return,
-            no padding; None: all.
-        unpadded: plan of this batch for the same positions, on its device; None: planned
-            here, which synchronises with the device.
+        query_positions: int64 [M], flat indices ([B * T]) of the vectors to return, without
+            padding; None: all.
+        unpadded: the batch's plan for these positions, on its device; None: made here,
+            which synchronises with the device.
     """
     if not (skips_padding(encoder, attention_mask) or tokens.is_floating_point()):
         encoded: Encoded = encoder(tokens, segments, attention_mask)
@@ -63,7 +63,7 @@ def encode_pooled(
         assert pooled is not None
         return pooled
     assert encoder.pooler is not None
-    positions = encoder.summary_positions(tokens, attention_mask)
+    positions = encoder.pooled_positions(tokens, attention_mask)
     vectors: Tensor = encoder.pooler(
         encode_at(encoder, tokens, segments, positions, attention_mask)
     )
@@ -79,11 +79,11 @@ def encode_at(
 ) -> Tensor:
     """Last hidden states at int64 [B, R], positions in each sequence: float [B, R, D]."""
     x = encoder.embeddings(tokens, segments)
-    layout = encoder.padded(x, attention_mask)
+    layout = encoder.padded_layout(x, attention_mask)
     *lower, top = encoder.iter_layers()
     for layer in lower:
         x, _ = layer(x, layout)
-    x, _ = top(x, encoder.padded(x, attention_mask, query_rows=positions))
+    x, _ = top(x, encoder.padded_layout(x, attention_mask, query_rows=positions))
     last: Tensor = encoder.norm(x)
     return last
 
@@ -97,9 +97,9 @@ def run_lower_layers(
     The final norm of the encoder is not applied.
     """
     batch = _plan_on_device(encoder, tokens, attention_mask)
-    x, layers = _embed(encoder, tokens, segments, batch), _with_relative(encoder, batch.layers)
+    x, layout = _embed(encoder, tokens, segments, batch), _with_relative(encoder, batch.layout)
     for layer in islice(encoder.iter_layers(), count):
-        x, _ = layer(x, layers)
+        x, _ = layer(x, layout)
     x = x[: len(batch.indices)]
     padded = x.new_zeros(segments.numel(), x.size(1)).index_copy(0, batch.indices, x)
     return padded.view(*segments.shape, -1)
@@ -124,15 +124,15 @@ def attention_shape(encoder: Encoder, device: torch.device) -> AttentionShape:
         encoder.heads,
         encoder.causal,
         encoder.windows,
-        cost=COST if on_cpu else COST_ON_GPU,
-        max_weights=CACHED if on_cpu else 0,
+        cost=COST if on_cpu else GPU_COST,
+        max_weights=CPU_CACHE if on_cpu else 0,
         nested=encoder.nested and encoder.relative is None,
         multiple=encoder.token_multiple,
     )
 
 
 def skips_padding(encoder: Encoder, attention_mask: Tensor | None) -> bool:
-    """True if padding is skipped. A single sentence without gradients is faster padded."""
+    """True if padding is skipped. At inference, a single sentence is faster padded."""
     if torch.compiler.is_compiling() or encoder.computes_padding:
         return False
     return encoder.training or attention_mask is not None
@@ -160,23 +160,24 @@ def _encode_unpadded(
         x = _pad_rows(tokens.flatten(2).flatten(0, 1)[batch.indices], batch)
     else:
         x = _embed(encoder, tokens, segments, batch)
-    layers = _with_relative(encoder, batch.layers)
-    last = layers if batch.last is batch.layers else _with_relative(encoder, batch.last)
+    layout = last_layout = _with_relative(encoder, batch.layout)
+    if batch.last_layout is not batch.layout:
+        last_layout = _with_relative(encoder, batch.last_layout)
     upper = list(islice(encoder.iter_layers(), first_layer, None))
     for layer in upper[:-1]:
-        x, _ = encoder.run_layer(layer, x, layers)
-    x = encoder.run_layer(upper[-1], x, last)[0] if upper else last.take_queries(x)
+        x, _ = encoder.run_layer(layer, x, layout)
+    x = encoder.run_layer(upper[-1], x, last_layout)[0] if upper else last_layout.take_queries(x)
     x = encoder.norm(x)  # [M', D], or [N', D] for all
     if batch.order is not None:
         assert query_positions is not None
         x = x.index_select(0, batch.order)
-        hidden, summary = x[: len(query_positions)], x[len(query_positions) :]
+        hidden, to_pool = x[: len(query_positions)], x[len(query_positions) :]
     else:
         x = x[: len(batch.indices)]
         padded = x.new_zeros(B * T, x.size(1)).index_copy(0, batch.indices, x)
         hidden = padded.view(B, T, -1) if query_positions is None else padded[query_positions]
-        summary = padded[batch.summary]
-    pooled = None if encoder.pooler is None else encoder.pooler(summary[:, None])
+        to_pool = padded[batch.pooled]
+    pooled = None if encoder.pooler is None else encoder.pooler(to_pool[:, None])
     return Encoded(hidden, pooled)
 
 
@@ -200,10 +201,10 @@ def _embed(encoder: Encoder, tokens: Tensor, segments: Tensor, batch: UnpaddedBa
 
 
 def _pad_rows(x: Tensor, batch: UnpaddedBatch) -> Tensor:
-    """float [N, D] → [N', D]."""
-    return F.pad(x, (0, 0, 0, batch.added)) if batch.added else x
+    """Append the added rows as zeros: float [N, D] → [N', D]."""
+    return F.pad(x, (0, 0, 0, batch.added_rows)) if batch.added_rows else x
 
 
-def _with_relative(encoder: Encoder, layers: Unpadded) -> Unpadded:
+def _with_relative(encoder: Encoder, layout: UnpaddedLayout) -> UnpaddedLayout:
     """Add relative-position scores, if the encoder has them."""
-    return layers if encoder.relative is None else layers.with_relative(encoder.relative)
+    return layout if encoder.relative is None else layout.with_relative(encoder.relative)

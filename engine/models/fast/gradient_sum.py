@@ -28,12 +28,12 @@ class GradientSum:
     """Gradients of one pass, or of two halves of it."""
 
     def __init__(self, indices: Mapping[Tensor, int], halves: int = 1) -> None:
-        """`indices` are those of `index_weights`; they decide which half adds first to a weight."""
+        """`indices`, from `index_weights`, decide which half adds first to a weight."""
         self._indices, self._halves = indices, halves
         self._turns: dict[Tensor, _Turns] = {}
 
     def turns(self, weight: Tensor) -> "_Turns":
-        """Queue of a weight."""
+        """Return the turns of a weight, or create them."""
         turns = self._turns.get(weight)
         if turns is None:
             new = _Turns(weight, self._halves, self._indices[weight] % self._halves)
@@ -123,7 +123,7 @@ def current_half() -> Half | None:
 class GradientBuffer:
     """Gradient memory reused from step to step, as new memory costs more than the sum.
 
-    Free as soon as the weight has no gradient.
+    The memory is free as soon as the weight has no gradient.
     """
 
     def __init__(self) -> None:

@@ -9,7 +9,7 @@ from torch.autograd.function import once_differentiable
 
 from engine.models.fast.gradient_sum import Half, add_product, current_half
 
-LARGE = 2**19  # weights from which the saved memory traffic outweighs the Python overhead
+MIN_WEIGHTS = 2**19  # with fewer, the Python overhead outweighs the saved memory traffic
 
 
 class Linear(nn.Linear):
@@ -21,7 +21,7 @@ class Linear(nn.Linear):
     def forward(self, x: Tensor) -> Tensor:
         """float […, I] → float […, O]"""
         half = current_half()
-        if half is None or self.weight.numel() < LARGE or not self.weight.requires_grad:
+        if half is None or self.weight.numel() < MIN_WEIGHTS or not self.weight.requires_grad:
             return super().forward(x)
         product: Tensor = _Linear.apply(x, self.weight, self.bias, half)  # type: ignore[no-untyped-call]
         return product

@@ -21,10 +21,10 @@ Ints = NDArray[np.int64]
 Move = Callable[[Tensor], Tensor]
 Groups = list[tuple[int, int]]  # first and last + 1 sequence of each block
 
-STEP = 8  # widths are multiples of this, to get few shapes
-COST = 30_000  # attention weights that take as long as the overhead of a block
-COST_ON_GPU = 2**21  # about 15 kernel launches
-CACHED = 2**19  # maximum attention weights of a block on a CPU, to fit into its cache
+WIDTH_STEP = 8  # widths are multiples of it, to get few shapes
+COST = 30_000  # overhead of a block on a CPU, in attention weights
+GPU_COST = 2**21  # about 15 kernel launches
+CPU_CACHE = 2**19  # maximum attention weights of a block on a CPU, to fit into its cache
 
 
 @dataclass(frozen=True)
@@ -52,12 +52,12 @@ class PaddedBlocks:
 
     @property
     def tokens(self) -> int:
-        """N."""
+        """Number of tokens, N."""
         return len(self.keys.back) // self.heads
 
     @property
     def query_count(self) -> int:
-        """M."""
+        """Number of query tokens, M."""
         return len(self.queries.back) // self.heads
 
     def map_tensors(self, move: Move) -> "PaddedBlocks":
@@ -72,7 +72,7 @@ class PaddedBlocks:
 
 @dataclass(frozen=True)
 class AttentionShape:
-    """Settings of a plan besides the lengths: network and device."""
+    """Settings of the network and the device that a plan depends on."""
 
     heads: int
     causal: bool = False
@@ -84,11 +84,11 @@ class AttentionShape:
 
 
 def plan_blocks(lengths: Ints, positions: Ints, shape: AttentionShape) -> PaddedBlocks:
-    """Blocks of sequences in which all tokens are queries.
+    """Plan blocks of sequences in which all tokens are queries.
 
     Args:
         lengths: tokens of each sequence, int64 [B], ascending.
-        positions: int64 [N], of each token in its sequence.
+        positions: position of each token in its sequence, int64 [N].
     """
     groups = group_lengths(lengths, shape.heads, shape.max_weights, shape.cost)
     cells = _cells(lengths, groups, shape.heads)
@@ -125,9 +125,9 @@ def group_lengths(lengths: Ints, heads: int, max_weights: int = 0, overhead: int
         lengths: tokens of each sequence, ascending.
         max_weights: maximum attention weights of a block, at least one sequence; 0: no limit.
     """
-    widths = -(-lengths // STEP) * STEP
+    widths = -(-lengths // WIDTH_STEP) * WIDTH_STEP
     ends = [*(np.flatnonzero(np.diff(widths)) + 1).tolist(), len(widths)]
-    best: dict[int, tuple[int, int]] = {0: (0, 0)}  # by the end of a group: its cost and start
+    best: dict[int, tuple[int, int]] = {0: (0, 0)}  # end of a group → (cost, start)
     for end in ends:
         weights = heads * int(widths[end - 1]) ** 2  # per sequence
         best[end] = min(
@@ -179,10 +179,10 @@ def _cells(counts: Ints, groups: Groups, heads: int) -> Cells:
 def _biases(
     lengths: Ints, counts: Ints, positions: Ints, groups: Groups, causal: bool, window: int | None
 ) -> tuple[Tensor | None, ...]:
-    """Attention mask of each block, as -inf.
+    """Score bias of each block: -inf if masked.
 
     Args:
-        counts: query tokens of each sequence; `positions`: of each in its sequence.
+        counts, positions: number of query tokens of each sequence, and their positions in it.
     """
     cu_seqlens = cumulative_lengths(counts)
     biases: list[Tensor | None] = []

@@ -27,11 +27,11 @@ class TokenEmbedding(nn.Embedding):
 
     reused_gradient: "ReusedGradient | None" = None
 
-    def keep_gradient(self) -> None:
+    def reuse_gradient(self) -> None:
         """Reuse the gradient memory while training on a CPU.
 
-        Nothing else may add to this gradient, and this module only once per pass: so not with a
-        tied MLM decoder, and not with several processes.
+        Only this module may add to its gradient, once per pass. This excludes a tied MLM decoder
+        and several processes.
         """
         self.reused_gradient = ReusedGradient(self.weight)
 
@@ -105,7 +105,7 @@ def _sum_rows(tokens: Tensor, gradient: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _add_rows(half: Half, weight: Tensor, tokens: Tensor, gradient: Tensor) -> None:
-    """As `ReusedGradient.add`, for a gradient that others add to."""
+    """Add like `ReusedGradient.add`, to a gradient that other code adds to as well."""
     rows, sums = _sum_rows(tokens, gradient)
 
     def addend(total: Tensor | None) -> Tensor:

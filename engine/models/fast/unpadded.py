@@ -37,7 +37,7 @@ from engine.models.relative import Relative
 
 
 @dataclass(frozen=True)
-class Unpadded:
+class UnpaddedLayout:
     """Layout of an unpadded batch [N', D]; see `engine.models.attention.Layout`."""
 
     positions: Tensor  # int64 [N'], of each token in its sequence
@@ -83,7 +83,7 @@ class Unpadded:
         assert self.blocks is not None
         return attend(q, k, v, self.blocks, dropout, window)
 
-    def with_relative(self, module: nn.Module) -> "Unpadded":
+    def with_relative(self, module: nn.Module) -> "UnpaddedLayout":
         """Copy with the relative-position scores of each block."""
         assert self.blocks is not None
         queries = query_positions(self.blocks, self.query_positions)
@@ -94,11 +94,11 @@ class Unpadded:
         ]
         return replace(self, relative=tuple(biases))
 
-    def map_tensors(self, move: Move) -> "Unpadded":
+    def map_tensors(self, move: Move) -> "UnpaddedLayout":
         rows = None if self.rows is None else move(self.rows)
         blocks = None if self.blocks is None else self.blocks.map_tensors(move)
         spans = None if self.spans is None else self.spans.map_tensors(move)
-        return Unpadded(move(self.positions), blocks, rows, spans)
+        return UnpaddedLayout(move(self.positions), blocks, rows, spans)
 
 
 @dataclass(frozen=True)
@@ -106,22 +106,23 @@ class UnpaddedBatch:
     """Plan of a batch: layouts of its layers, and the positions of its vectors."""
 
     indices: Tensor  # int64 [N], index of each token in the flattened [B * T]
-    layers: Unpadded  # layout of all layers except the last
-    last: Unpadded  # layout of the last layer
-    summary: Tensor  # int64 [B], summary token of each sequence
+    layout: UnpaddedLayout  # of all layers except the last
+    last_layout: UnpaddedLayout
+    pooled: Tensor  # int64 [B], flat index of the pooled token of each sequence
     order: Tensor | None  # int64 [M], row of each query position; None: all tokens
 
     @property
-    def added(self) -> int:
+    def added_rows(self) -> int:
         """Number of rows after the tokens."""
-        return len(self.layers.positions) - len(self.indices)
+        return len(self.layout.positions) - len(self.indices)
 
     def map_tensors(self, move: Move) -> "UnpaddedBatch":
         """Apply `move` to every tensor."""
-        layers = self.layers.map_tensors(move)
-        last = layers if self.last is self.layers else self.last.map_tensors(move)
+        layout = last_layout = self.layout.map_tensors(move)
+        if self.last_layout is not self.layout:
+            last_layout = self.last_layout.map_tensors(move)
         order = None if self.order is None else move(self.order)
-        return UnpaddedBatch(move(self.indices), layers, last, move(self.summary), order)
+        return UnpaddedBatch(move(self.indices), layout, last_layout, move(self.pooled), order)
 
 
 def unpad(
@@ -138,30 +139,30 @@ def unpad(
         width: T.
         query_positions: int64 [M], indices into the flattened [B * T] of the last hidden states to
             return; None: all.
-        pools: also return the summary tokens, after the others.
+        pools: also return the pooled tokens, after the others.
     """
     starts = np.arange(len(lengths)) * width
-    summary = starts + lengths - 1 if shape.causal else starts
+    pooled = starts + lengths - 1 if shape.causal else starts
     order = np.argsort(lengths, kind="stable")  # training batches are sorted already
     sorted_lengths = lengths[order]
     positions = np.concatenate([np.arange(length) for length in sorted_lengths])  # [N]
     indices = np.repeat(starts[order], sorted_lengths) + positions
     tensor = torch.from_numpy
-    layers = _layout(sorted_lengths, positions, shape)
-    batch = partial(UnpaddedBatch, tensor(indices), layers, summary=tensor(summary))
+    layout = _layout(sorted_lengths, positions, shape)
+    batch = partial(UnpaddedBatch, tensor(indices), layout, pooled=tensor(pooled))
     if query_positions is None:
-        return batch(last=layers, order=None)
-    returned = np.concatenate([query_positions, summary]) if pools else query_positions
+        return batch(last_layout=layout, order=None)
+    returned = np.concatenate([query_positions, pooled]) if pools else query_positions
     if 2 * len(returned) > len(indices):
-        return batch(last=layers, order=None)
+        return batch(last_layout=layout, order=None)
     row_of_position = np.zeros(len(lengths) * width, dtype=np.int64)
     row_of_position[indices] = np.arange(len(indices))
     requested = row_of_position[returned]  # [M]
     rows = np.sort(requested)
     back = np.empty_like(requested)
     back[np.argsort(requested, kind="stable")] = np.arange(len(requested))
-    last = _layout(sorted_lengths, positions, shape, rows, layers.blocks)
-    return batch(last=last, order=tensor(back))
+    last_layout = _layout(sorted_lengths, positions, shape, rows, layout.blocks)
+    return batch(last_layout=last_layout, order=tensor(back))
 
 
 def _layout(
@@ -170,17 +171,17 @@ def _layout(
     shape: AttentionShape,
     rows: Ints | None = None,
     all_blocks: PaddedBlocks | None = None,
-) -> Unpadded:
+) -> UnpaddedLayout:
     """Layout of sequences of ascending lengths.
 
-    With `rows` as the only queries, `all_blocks` are those of all tokens, if needed.
+    `rows` are the only queries; None: all. `all_blocks` have all tokens as queries.
     """
     spans = plan_spans(lengths, shape.causal, rows) if shape.nested else None
     needed = spans is None or any(window is not None for window in shape.windows)
     blocks = all_blocks or (plan_blocks(lengths, positions, shape) if needed else None)
     if blocks is not None and rows is not None:
         blocks = select_queries(rows, blocks, lengths, positions, shape)
-    return Unpadded(
+    return UnpaddedLayout(
         _pad_to_multiple(positions, shape.multiple),
         blocks,
         None if rows is None else _pad_to_multiple(rows, shape.multiple),

@@ -23,9 +23,7 @@ from engine.models.fast.dropout import dropped_indices
 from engine.models.fast.padded_blocks import Ints, Move, PaddedBlocks, cumulative_lengths
 from engine.models.relative import Relative
 
-REDUCED_PRECISION_FROM = (
-    128  # max. tokens of a sequence; below it, oneDNN's kernel per block shape costs too much
-)
+MIN_REDUCED_WIDTH = 128  # tokens; below it, oneDNN's kernel per block shape costs too much
 
 
 def attend(
@@ -128,7 +126,7 @@ def _as_blocks(rows: Tensor, blocks: PaddedBlocks, queries: bool = False) -> lis
 
 
 class UnpaddedAttention(torch.autograd.Function):
-    """Saves the weights before dropout, and the dropped indices."""
+    """Explicit backward pass; saves the weights before dropout and the dropped indices."""
 
     @staticmethod
     def forward(
@@ -142,12 +140,8 @@ class UnpaddedAttention(torch.autograd.Function):
     ) -> Tensor:
         with torch.autocast("cpu", enabled=False):
             ctx.dtypes = q.dtype, k.dtype, v.dtype
-            width = max(width for _, width in blocks.keys.shapes)
-            dtype = (
-                q.dtype
-                if width >= REDUCED_PRECISION_FROM
-                else torch.promote_types(q.dtype, torch.float32)
-            )
+            is_wide = max(width for _, width in blocks.keys.shapes) >= MIN_REDUCED_WIDTH
+            dtype = q.dtype if is_wide else torch.promote_types(q.dtype, torch.float32)
             q, k, v = (_cast(x, dtype) for x in (q, k, v))
             rows, heads = q.size(0), blocks.heads
             scale = 1 / math.sqrt(q.size(1) // heads)
@@ -238,7 +232,7 @@ class Span:
     min_length: int  # tokens, at least 1
     max_length: int
 
-    def nested(self, x: Tensor, heads: int) -> Tensor:
+    def to_nested(self, x: Tensor, heads: int) -> Tensor:
         """[M or N, D] → nested [B, H, tokens of each, D / H]."""
         rows = x.reshape(len(x), heads, -1)
         nested_tensor: Tensor = torch.nested.nested_tensor_from_jagged(
@@ -286,9 +280,9 @@ def attend_nested(
     """`attend` by nested-tensor kernels: float [M, D] and [N, D] → [M, D]."""
     with _match_inference_mode(q):
         gathered = F.scaled_dot_product_attention(
-            spans.queries.nested(q, heads),
-            spans.keys.nested(k, heads),
-            spans.keys.nested(v, heads),
+            spans.queries.to_nested(q, heads),
+            spans.keys.to_nested(k, heads),
+            spans.keys.to_nested(v, heads),
             dropout_p=dropout,
             is_causal=spans.causal,
         )

@@ -15,9 +15,9 @@ from torch.utils.checkpoint import checkpoint
 
 from engine.models.fast.gradient_sum import GradientBuffer, Half, current_half
 
-ROWS = 256  # at a time
-IGNORED = -100  # torch's default ignore_index
-MULTIPLE = 64  # of rows, in reduced precision on a CPU
+CHUNK = 256  # rows
+IGNORE_INDEX = -100  # torch's default
+ROW_MULTIPLE = 64  # in reduced precision on a CPU
 
 
 def cross_entropy(
@@ -33,12 +33,12 @@ def cross_entropy(
     Args:
         rows: float [N, D]; autocast applies as in `F.linear`.
         decoder: float [V, D]; bias: float [V].
-        targets: int64 [N]; on a GPU, rows with `IGNORED` do not count.
+        targets: int64 [N]; on a GPU, rows with `IGNORE_INDEX` do not count.
         buffer: memory for the gradient of the decoder; see gradient_sum.py.
     """
     device = rows.device.type
     if torch.is_autocast_enabled(device) and torch.get_autocast_dtype(device) == torch.float16:
-        return _recomputed(rows, decoder, bias, targets) / count
+        return _recomputed_loss(rows, decoder, bias, targets) / count
     dtype = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else rows.dtype
     loss: Tensor = _CrossEntropy.apply(  # type: ignore[no-untyped-call]
         rows, decoder, bias, targets, 1 / count, dtype, current_half(), buffer or GradientBuffer()
@@ -46,8 +46,8 @@ def cross_entropy(
     return loss
 
 
-def _recomputed(rows: Tensor, decoder: Tensor, bias: Tensor, targets: Tensor) -> Tensor:
-    """Sum for fp16, whose gradients must be computed from the scaled loss.
+def _recomputed_loss(rows: Tensor, decoder: Tensor, bias: Tensor, targets: Tensor) -> Tensor:
+    """Summed loss for fp16, whose gradients must be computed from the scaled loss.
 
     Logits are recomputed in the backward pass. Without rows there is still one empty part, since
     all ranks need gradients of the same weights.
@@ -57,8 +57,8 @@ def _recomputed(rows: Tensor, decoder: Tensor, bias: Tensor, targets: Tensor) ->
         return F.cross_entropy(F.linear(chunk, decoder, bias).float(), labels, reduction="sum")
 
     loss = rows.new_zeros((), dtype=torch.float32)
-    for first in range(0, max(1, len(rows)), ROWS):
-        chunk, labels = rows[first : first + ROWS], targets[first : first + ROWS]
+    for first in range(0, max(1, len(rows)), CHUNK):
+        chunk, labels = rows[first : first + CHUNK], targets[first : first + CHUNK]
         loss = loss + checkpoint(part, chunk, labels, use_reentrant=False, preserve_rng_state=False)
     return loss
 
@@ -91,12 +91,13 @@ class _CrossEntropy(torch.autograd.Function):
             to_decoder = torch.zeros_like(decoder) if learns and not is_later else None
             loss = torch.zeros((), dtype=torch.float32, device=rows.device)
             # oneDNN compiles a reduced-precision kernel per shape
-            multiple = MULTIPLE if dtype.itemsize < 4 and rows.device.type == "cpu" else 1
+            multiple = ROW_MULTIPLE if dtype.itemsize < 4 and rows.device.type == "cpu" else 1
             backward = any(ctx.needs_input_grad)
-            for first in range(0, len(rows), ROWS):
-                chunk, labels = rows[first : first + ROWS].to(dtype), targets[first : first + ROWS]
-                n, more = len(chunk), -len(chunk) % multiple
-                chunk = F.pad(chunk, (0, 0, 0, more)) if more else chunk
+            for first in range(0, len(rows), CHUNK):
+                chunk, labels = rows[first : first + CHUNK], targets[first : first + CHUNK]
+                chunk = chunk.to(dtype)
+                n, extra = len(chunk), -len(chunk) % multiple
+                chunk = F.pad(chunk, (0, 0, 0, extra)) if extra else chunk
                 logits = torch.addmm(offset, chunk, weights.t())[:n]  # [n, V]
                 if not backward:
                     loss += F.cross_entropy(logits.float(), labels, reduction="sum")
@@ -106,7 +107,7 @@ class _CrossEntropy(torch.autograd.Function):
                 gradient *= scale
                 to_bias += gradient.sum(0)
                 gradient = gradient.to(dtype)
-                gradient = F.pad(gradient, (0, 0, 0, more)) if more else gradient
+                gradient = F.pad(gradient, (0, 0, 0, extra)) if extra else gradient
                 to_rows[first : first + n] = (gradient @ weights)[:n]
                 if to_decoder is None:
                     parts += [gradient, chunk] if learns else []

@@ -14,14 +14,14 @@ from engine.config.families import FAMILIES
 from engine.config.tasks import TASKS
 from engine.config.tasks.pretraining import Pretraining
 from engine.errors import BadCheckpoint
-from engine.models.checkpoint import TOKENIZER, load
+from engine.models.checkpoint import TOKENIZER_FILES, load
 from tests.engine.models import small
 
 BASE = ["config.json", "vocab.txt"]
 
 
 def test_every_file_of_a_tokenizer_that_is_read_is_fetched():
-    assert set(TOKENIZER) <= set(TOKENIZERS)
+    assert set(TOKENIZER_FILES) <= set(TOKENIZERS)
 
 
 @pytest.mark.parametrize(

@@ -92,7 +92,7 @@ def test_a_packed_layer_reads_its_weights_without_a_search(monkeypatch):
     packed = pack_network(network(), "float32")
     ids, segments, _ = batch(SPEC)
     x, searched = packed.encoder.embeddings(ids, segments), []
-    layer, layout = packed.encoder.layers[0], packed.encoder.padded(x, None)
+    layer, layout = packed.encoder.layers[0], packed.encoder.padded_layout(x, None)
     search = torch.nn.Module.__getattr__
 
     def record(module, name):

@@ -150,7 +150,7 @@ def test_only_excluding_padding_differs_from_transformers(
 class Oracle(torch.nn.Module):
     """Scores the true start and end of each window highest."""
 
-    passes_over_padding = False
+    uses_plan = False
     probe = None
 
     def __init__(self, examples):

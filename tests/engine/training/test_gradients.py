@@ -44,7 +44,7 @@ def split_batches(monkeypatch: pytest.MonkeyPatch) -> set[int]:
 
     monkeypatch.setattr(gradients, "MIN_PARALLEL", 0)
     monkeypatch.setattr(gradients, "dropout_seed", recording_seed)
-    monkeypatch.setattr(linear, "LARGE", 0)
+    monkeypatch.setattr(linear, "MIN_WEIGHTS", 0)
     return threads
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from engine.models.fast.dropout import MAX_VALUES, Dropout, DropoutStream, dropout_seed
+from engine.models.fast.dropout import MAX_DRAW, Dropout, DropoutStream, dropout_seed
 
 
 @pytest.mark.parametrize("share", [0.1, 0.5])
@@ -59,7 +59,7 @@ def test_gaps_are_drawn_until_they_suffice(monkeypatch):
         assert torch.equal(draws.draw(count, 0.1), torch.arange(count))
 
 
-@pytest.mark.parametrize("count, times", [(1, 4000), (90, 200), (1000, 80), (2 * MAX_VALUES, 2)])
+@pytest.mark.parametrize("count, times", [(1, 4000), (90, 200), (1000, 80), (2 * MAX_DRAW, 2)])
 def test_values_are_dropped_independently(count, times):
     """Also across the boundaries of drawn blocks."""
     draws, fraction = DropoutStream(7), 0.3

@@ -20,7 +20,7 @@ TOKENS, SIZE, WORDS = 23, 6, 11
 
 @pytest.fixture(autouse=True)
 def every_weight(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(linear, "LARGE", 0)
+    monkeypatch.setattr(linear, "MIN_WEIGHTS", 0)
 
 
 class Tied(nn.Module):
@@ -157,13 +157,13 @@ def test_a_layer_has_the_gradients_of_torch(shape):
 def ways() -> Iterator[tuple[str, Callable[[Linear], object]]]:
     yield "no pass", lambda layer: None
     yield "frozen", lambda layer: layer.requires_grad_(False)
-    yield "small", lambda layer: setattr(linear, "LARGE", 10**6)
+    yield "small", lambda layer: setattr(linear, "MIN_WEIGHTS", 10**6)
 
 
 def test_torch_is_used_without_a_gain(monkeypatch):
     x = torch.randn(3, SIZE, requires_grad=True)
     for name, change in ways():
-        monkeypatch.setattr(linear, "LARGE", 0)
+        monkeypatch.setattr(linear, "MIN_WEIGHTS", 0)
         layer = Linear(SIZE, SIZE)
         change(layer)
         if name == "no pass":

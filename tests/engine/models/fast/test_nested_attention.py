@@ -41,7 +41,7 @@ def test_padded_blocks_are_planned_only_if_a_layer_needs_them():
         return network.unpad(padded_batch()[2].sum(1).numpy(), 20, POSITIONS[choice])
 
     plan = planned("bert", "all")
-    assert plan.layers.blocks is None and plan.layers.spans is not None
+    assert plan.layout.blocks is None and plan.layout.spans is not None
     assert planned("bert", "all", False).layers.spans is None
     windows = planned("modernbert", "all").layers
     assert windows.blocks is not None and windows.spans is not None

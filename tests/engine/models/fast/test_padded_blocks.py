@@ -4,12 +4,12 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.models.fast.padded_blocks import COST, COST_ON_GPU, STEP, group_lengths
+from engine.models.fast.padded_blocks import COST, GPU_COST, WIDTH_STEP, group_lengths
 from tests.often import tries
 
 
 def cost(lengths: np.ndarray, heads: int, parts: list[tuple[int, int]]) -> int:
-    widths = -(-lengths // STEP) * STEP
+    widths = -(-lengths // WIDTH_STEP) * WIDTH_STEP
     return sum((b - a) * heads * int(widths[b - 1]) ** 2 + COST for a, b in parts)
 
 
@@ -35,5 +35,5 @@ def test_blocks_cover_all_sequences_within_the_limit(rising, most):
 
 def test_a_gpu_gets_fewer_blocks():
     lengths = np.arange(4, 56)
-    parts = [len(group_lengths(lengths, 12, overhead=each)) for each in (COST, COST_ON_GPU)]
+    parts = [len(group_lengths(lengths, 12, overhead=each)) for each in (COST, GPU_COST)]
     assert parts[0] > 2 and parts[1] == 1

@@ -20,7 +20,7 @@ def tables() -> tuple[TokenEmbedding, TokenEmbedding]:
     torch.manual_seed(0)
     embedding, plain = TokenEmbedding(ROWS, SIZE), TokenEmbedding(ROWS, SIZE)
     plain.load_state_dict(embedding.state_dict())
-    embedding.keep_gradient()
+    embedding.reuse_gradient()
     return embedding, plain
 
 

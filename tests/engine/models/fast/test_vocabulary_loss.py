@@ -7,10 +7,10 @@ import torch
 import torch.nn.functional as F
 
 from engine.models.fast.gradient_sum import GradientBuffer, GradientSum
-from engine.models.fast.vocabulary_loss import ROWS, cross_entropy
+from engine.models.fast.vocabulary_loss import CHUNK, cross_entropy
 
 
-@pytest.mark.parametrize("rows", [0, 5, 2 * ROWS + 3])
+@pytest.mark.parametrize("rows", [0, 5, 2 * CHUNK + 3])
 def test_a_loss_in_parts_is_that_of_torch(rows):
     torch.manual_seed(2)
     inputs = [torch.randn(s, dtype=torch.float64) for s in ((rows, 8), (50, 8), (50,))]
@@ -29,12 +29,12 @@ def test_a_loss_in_parts_is_that_of_torch(rows):
         assert cross_entropy(hidden, decoder, bias, targets, 7).item() == pytest.approx(ours.item())
 
 
-@pytest.mark.parametrize("rows", [0, 5, ROWS + 3, 2 * ROWS + 3], ids=str)
+@pytest.mark.parametrize("rows", [0, 5, CHUNK + 3, 2 * CHUNK + 3], ids=str)
 @pytest.mark.parametrize("there", [False, True])
 def test_a_gradient_of_the_decoder_that_is_summed_is_that_of_torch(rows, there):
     """In one chunk, in two that are cached for the backward pass, and in more than fit."""
     torch.manual_seed(2)
-    width = 2 * ROWS
+    width = 2 * CHUNK
     inputs = [torch.randn(s, dtype=torch.float64) for s in ((rows, width), (9, width), (9,))]
     hidden, decoder, bias = (tensor.div_(9).requires_grad_() for tensor in inputs)
     targets = torch.randint(0, 9, (rows,))
@@ -62,7 +62,7 @@ def test_a_decoder_that_does_not_learn_has_no_gradient():
     assert hidden.grad.any()
 
 
-@pytest.mark.parametrize("rows", [5, ROWS, ROWS + 3])
+@pytest.mark.parametrize("rows", [5, CHUNK, CHUNK + 3])
 def test_short_numbers_give_nearly_the_same(rows):
     torch.manual_seed(2)
     inputs = [torch.randn(s).bfloat16().float() for s in ((rows, 8), (50, 8), (50,))]
