@@ -59,7 +59,7 @@ def _simulated() -> Iterator[None]:
     from engine.config.training import HardwareSpec
     from engine.training import loop
     from engine.training.device.machine import Machine, choose_machine
-    from tests.simulated.device import device, parameters_keep_their_identity
+    from tests.simulated.device import device, keep_parameters
 
     def choose(hardware: HardwareSpec, *given: int, **named: int) -> Machine:
         there = hardware.model_copy(update={"device": "cpu"})
@@ -68,7 +68,7 @@ def _simulated() -> Iterator[None]:
     trainer = mock.patch.dict(os.environ, {"ACCELERATE_TORCH_DEVICE": SIMULATED})
     with (
         mock.patch.object(loop, "choose_machine", choose),
-        parameters_keep_their_identity(),
+        keep_parameters(),
         trainer,
     ):
         device()

@@ -1,7 +1,7 @@
-"""The kernel of GPUs for attention over sequences of any length, by plain products, one sequence
-after another; and its way back. Nothing is dropped: a GPU draws numbers of its own.
+"""The GPU kernel for attention over sequences of any length, forward and backward, computed by
+matrix products one sequence at a time. Without dropout: a GPU uses its own random numbers.
 
-What torch asks before it takes the kernel, it asks of its own build: `as_on_a_gpu` answers that.
+torch uses the kernel only if its build has it: `kernel_enabled` overrides that check.
 """
 
 import math
@@ -16,37 +16,37 @@ from torch.nested._internal import sdpa
 
 
 def forward(
-    q: Tensor, k: Tensor, v: Tensor, bias: None, begins_q: Tensor, begins_k: Tensor,
-    longest_q: int, longest_k: int, dropout: float, causal: int, keep: bool = False,
+    q: Tensor, k: Tensor, v: Tensor, bias: None, cu_seqlens_q: Tensor, cu_seqlens_k: Tensor,
+    max_seqlen_q: int, max_seqlen_k: int, dropout: float, causal: int, log_sumexp: bool = False,
     scale: float | None = None, **_: Any,
 ) -> tuple[Any, ...]:  # fmt: skip
-    """`aten::_efficient_attention_forward`: [1, M or N, H, K] → as q, and what is kept."""
+    """`aten::_efficient_attention_forward`: [1, M or N, H, K] → shape of q, and saved values."""
     assert bias is None
-    sizes = begins_q.diff(), begins_k.diff()
-    assert (int(sizes[0].max()), int(sizes[1].max())) == (longest_q, longest_k)
-    out = torch.cat([_attended(*part, causal, scale) for part in _parts(q, k, v, *sizes)], 1)
+    sizes = cu_seqlens_q.diff(), cu_seqlens_k.diff()
+    assert (int(sizes[0].max()), int(sizes[1].max())) == (max_seqlen_q, max_seqlen_k)
+    out = torch.cat([_attend(*part, causal, scale) for part in _split(q, k, v, *sizes)], 1)
     seed = torch.zeros((), dtype=torch.int64)
-    return out, out.new_zeros(1), seed, seed.clone(), longest_q, longest_k
+    return out, out.new_zeros(1), seed, seed.clone(), max_seqlen_q, max_seqlen_k
 
 
 def backward(
-    flow: Tensor, q: Tensor, k: Tensor, v: Tensor, bias: None, out: Tensor,
-    begins_q: Tensor, begins_k: Tensor, longest_q: int, longest_k: int, *rest: Any,
+    grad_out: Tensor, q: Tensor, k: Tensor, v: Tensor, bias: None, out: Tensor,
+    cu_seqlens_q: Tensor, cu_seqlens_k: Tensor, max_seqlen_q: int, max_seqlen_k: int, *rest: Any,
     scale: float | None = None, **_: Any,
 ) -> tuple[Tensor | None, ...]:  # fmt: skip
     """`aten::_efficient_attention_backward`: the gradients of q, k, v and the bias."""
-    sizes = begins_q.diff(), begins_k.diff()
-    parts, flows = _parts(q, k, v, *sizes), flow[0].split(sizes[0].tolist())
-    actual = [
-        _way_back(item, *part, rest[4], scale) for item, part in zip(flows, parts, strict=True)
+    sizes = cu_seqlens_q.diff(), cu_seqlens_k.diff()
+    parts, grads_out = _split(q, k, v, *sizes), grad_out[0].split(sizes[0].tolist())
+    gradients = [
+        _backward(grad, *part, rest[4], scale) for grad, part in zip(grads_out, parts, strict=True)
     ]
-    return (*(torch.cat(side)[None] for side in zip(*actual, strict=True)), None)
+    return (*(torch.cat(side)[None] for side in zip(*gradients, strict=True)), None)
 
 
-def _parts(
-    q: Tensor, k: Tensor, v: Tensor, of_q: Tensor, of_k: Tensor
+def _split(
+    q: Tensor, k: Tensor, v: Tensor, sizes_q: Tensor, sizes_k: Tensor
 ) -> Iterator[tuple[Any, ...]]:
-    sides = ((q, of_q), (k, of_k), (v, of_k))
+    sides = ((q, sizes_q), (k, sizes_k), (v, sizes_k))
     return zip(*(x[0].split(sizes.tolist()) for x, sizes in sides), strict=True)
 
 
@@ -59,25 +59,25 @@ def _weights(q: Tensor, k: Tensor, causal: int, scale: float | None) -> tuple[Te
     return scores.softmax(-1), scale
 
 
-def _attended(q: Tensor, k: Tensor, v: Tensor, causal: int, scale: float | None) -> Tensor:
+def _attend(q: Tensor, k: Tensor, v: Tensor, causal: int, scale: float | None) -> Tensor:
     """One sequence: [1, M, H, K]."""
     weights, _ = _weights(q, k, causal, scale)
     return (weights @ v.transpose(0, 1)).transpose(0, 1)[None]
 
 
-def _way_back(
-    flow: Tensor, q: Tensor, k: Tensor, v: Tensor, causal: int, scale: float | None
+def _backward(
+    grad_out: Tensor, q: Tensor, k: Tensor, v: Tensor, causal: int, scale: float | None
 ) -> tuple[Tensor, ...]:
     weights, scale = _weights(q, k, causal, scale)
-    flow, q, k, v = (x.transpose(0, 1) for x in (flow, q, k, v))  # [H, M or T, K]
-    to_weights = flow @ v.mT
-    to_scores = weights * (to_weights - (to_weights * weights).sum(-1, keepdim=True)) * scale
-    back = to_scores @ k, to_scores.mT @ q, weights.mT @ flow
-    return tuple(x.transpose(0, 1) for x in back)
+    grad_out, q, k, v = (x.transpose(0, 1) for x in (grad_out, q, k, v))  # [H, M or T, K]
+    grad_weights = grad_out @ v.mT
+    grad_scores = weights * (grad_weights - (grad_weights * weights).sum(-1, keepdim=True)) * scale
+    grads = grad_scores @ k, grad_scores.mT @ q, weights.mT @ grad_out
+    return tuple(x.transpose(0, 1) for x in grads)
 
 
 @contextmanager
-def as_on_a_gpu() -> Iterator[None]:
-    """Let nested tensors take the kernel, as in a build of torch for GPUs."""
+def kernel_enabled() -> Iterator[None]:
+    """Let nested tensors use the kernel, as in a build of torch for GPUs."""
     with patch.object(sdpa, "can_use_efficient_attention", lambda *_, **__: True):
         yield

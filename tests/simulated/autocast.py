@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-SHORT = (  # computed in reduced precision
+REDUCED = (  # computed in reduced precision
     *("linear", "matmul", "mm", "bmm", "addmm", "addbmm", "baddbmm", "mv", "addmv", "addr"),
     *("chain_matmul", "linalg_multi_dot", "linalg_vecdot", "einsum", "prelu"),
     *("_thnn_fused_lstm_cell", "lstm_cell", "scaled_dot_product_attention"),
@@ -23,76 +23,76 @@ FULL = (  # computed in float32
     *("margin_ranking_loss", "binary_cross_entropy_with_logits", "dist", "cdist", "logsumexp"),
     *("renorm", "soft_margin_loss", "triplet_margin_loss"),
 )
-SUMMED = (  # the same, unless the caller says in what
+REDUCTIONS = (  # computed in float32 unless the caller gives a dtype
     *("prod", "softmax.int", "log_softmax.int", "cumprod", "cumsum", "linalg_vector_norm"),
     *("sum", "sum.dim_IntList"),
 )
-WIDEST = (  # computed in the widest that they are given
+WIDEST = (  # computed in the widest dtype of their inputs
     *("addcdiv", "addcmul", "atan2", "bilinear", "dot", "vdot", "index_put", "scatter_add"),
 )
 KEY = "AutocastPrivateUse1"
 
 
 def register(library: torch.library.Library, name: str) -> torch.library.Library:
-    """Give the device `name` these lists; `library` is one of aten's implementations.
+    """Register these lists for the device `name` in `library`, an implementation of aten.
 
-    What comes back must be kept: with it goes the leave of all other operations to pass.
+    Keep the returned library: as long as it lives, all other operations fall through.
     """
-    others = torch.library.Library("_", "IMPL")
-    others.fallback(torch.library.fallthrough_kernel, KEY)
-    kinds = ((SHORT, _short), (FULL, _full), (SUMMED, _summed), (WIDEST, _widest))
-    for names, kind in kinds:
+    fallthrough = torch.library.Library("_", "IMPL")
+    fallthrough.fallback(torch.library.fallthrough_kernel, KEY)
+    wrappers = ((REDUCED, _reduced), (FULL, _full), (REDUCTIONS, _reduction), (WIDEST, _widest))
+    for names, wrap in wrappers:
         for operation in names:
             packet, _, overload = operation.partition(".")
             result = getattr(getattr(torch.ops.aten, packet), overload or "default")
-            library.impl(operation, kind(result, name), KEY)
-    return others
+            library.impl(operation, wrap(result, name), KEY)
+    return fallthrough
 
 
-def _short(operation: Any, name: str) -> Callable[..., Any]:
-    def work(*given: Any, **named: Any) -> Any:
+def _reduced(operation: Any, name: str) -> Callable[..., Any]:
+    def run(*args: Any, **kwargs: Any) -> Any:
         dtype = torch.get_autocast_dtype(name)
-        with _without():
-            return operation(*_in(given, dtype, name), **_in(named, dtype, name))
+        with _no_autocast():
+            return operation(*_to(args, dtype, name), **_to(kwargs, dtype, name))
 
-    return work
+    return run
 
 
 def _full(operation: Any, name: str) -> Callable[..., Any]:
-    def work(*given: Any, **named: Any) -> Any:
-        with _without():
-            return operation(*_in(given, torch.float32, name), **_in(named, torch.float32, name))
+    def run(*args: Any, **kwargs: Any) -> Any:
+        with _no_autocast():
+            return operation(*_to(args, torch.float32, name), **_to(kwargs, torch.float32, name))
 
-    return work
+    return run
 
 
-def _summed(operation: Any, name: str) -> Callable[..., Any]:
-    at = [argument.name for argument in operation._schema.arguments].index("dtype")
-    is_named = operation._schema.arguments[at].kwarg_only
+def _reduction(operation: Any, name: str) -> Callable[..., Any]:
+    index = [argument.name for argument in operation._schema.arguments].index("dtype")
+    is_named = operation._schema.arguments[index].kwarg_only
 
-    def work(*given: Any, **named: Any) -> Any:
-        dtype = named.get("dtype") if is_named or len(given) <= at else given[at]
-        if dtype is None and _counts(given[0], name):
-            given, named = given[:at], {**named, "dtype": torch.float32}
-        with _without():
-            return operation(*given, **named)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        dtype = kwargs.get("dtype") if is_named or len(args) <= index else args[index]
+        if dtype is None and _is_cast(args[0], name):
+            args, kwargs = args[:index], {**kwargs, "dtype": torch.float32}
+        with _no_autocast():
+            return operation(*args, **kwargs)
 
-    return work
+    return run
 
 
 def _widest(operation: Any, name: str) -> Callable[..., Any]:
-    def work(*given: Any, **named: Any) -> Any:
+    def run(*args: Any, **kwargs: Any) -> Any:
         dtype = torch.get_autocast_dtype(name)
-        for item in (*given, *named.values()):
-            if _counts(item, name):
+        for item in (*args, *kwargs.values()):
+            if _is_cast(item, name):
                 dtype = torch.promote_types(dtype, item.dtype)
-        with _without():
-            return operation(*_in(given, dtype, name), **_in(named, dtype, name))
+        with _no_autocast():
+            return operation(*_to(args, dtype, name), **_to(kwargs, dtype, name))
 
-    return work
+    return run
 
 
-def _counts(value: Any, name: str) -> bool:
+def _is_cast(value: Any, name: str) -> bool:
     """True for float tensors of the device up to float32."""
     return (
         isinstance(value, Tensor)
@@ -102,15 +102,15 @@ def _counts(value: Any, name: str) -> bool:
     )
 
 
-def _in(value: Any, dtype: torch.dtype, name: str) -> Any:
+def _to(value: Any, dtype: torch.dtype, name: str) -> Any:
     if isinstance(value, list | tuple):
-        return type(value)(_in(item, dtype, name) for item in value)
+        return type(value)(_to(item, dtype, name) for item in value)
     if isinstance(value, dict):
-        return {key: _in(item, dtype, name) for key, item in value.items()}
-    return value.to(dtype) if _counts(value, name) and value.dtype != dtype else value
+        return {key: _to(item, dtype, name) for key, item in value.items()}
+    return value.to(dtype) if _is_cast(value, name) and value.dtype != dtype else value
 
 
-def _without() -> Any:
+def _no_autocast() -> Any:
     """Disable autocast for nested calls."""
     return torch._C._ExcludeDispatchKeyGuard(
         torch._C.DispatchKeySet(torch._C._parse_dispatch_key(KEY))

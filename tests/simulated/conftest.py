@@ -1,7 +1,7 @@
 """Tests on a custom torch device, which must be registered before autograd runs.
 
-`tests/test_simulated.py` runs them in a process of their own; a file of them that is named on the
-command line runs beside others, and then the device is registered before the first test.
+`tests/test_simulated.py` runs them in a separate process. If one of these files is named on the
+command line, the device is registered before the first test.
 """
 
 import os

@@ -1,8 +1,8 @@
-"""A simulated accelerator, whose numbers are in host memory.
+"""A simulated accelerator, whose values are in host memory.
 
-It refuses what a GPU refuses: operations on tensors of two devices. It counts what is expensive
-there: operations (kernel launches), copies to and from the host, and synchronisations. Results are
-those of the CPU, so that tests can compare them.
+Like a GPU it refuses operations on tensors of two devices. It counts what is expensive on a GPU:
+operations (kernel launches), copies to and from the host, and synchronisations. Results are those
+of the CPU, so that tests can compare them.
 """
 
 from collections import Counter
@@ -22,12 +22,12 @@ from tests.simulated import attention, autocast
 
 NAME = "sim"
 COPIES = ("copy_", "_to_copy", "_copy_from")
-WAITS = (  # what the host has to know before it goes on: a value, or how many there are
+WAITS = (  # the host must wait for their result: a value or a count
     *("_local_scalar_dense", "nonzero", "masked_select", "equal", "is_nonzero"),
     *("_unique2", "unique_dim", "unique_consecutive", "bincount"),
 )
-PRODUCTS = ("mm", "addmm")  # of weights; those inside attention are kernels of their own on a GPU
-FREE = (  # these only look at a tensor in another way: a GPU launches nothing
+PRODUCTS = ("mm", "addmm")  # with weights; attention has separate kernels on a GPU
+FREE = (  # views: a GPU launches nothing
     *("view", "_unsafe_view", "t", "transpose", "permute", "expand", "slice", "select", "detach"),
     *("unsqueeze", "squeeze", "split", "split_with_sizes", "unbind", "alias", "as_strided"),
     *("unfold", "diagonal", "_reshape_alias", "view_as", "chunk", "narrow", "lift_fresh"),
@@ -39,7 +39,7 @@ class Counts:
     """Operations, copies and waits of a device."""
 
     launches: Counter[str] = field(default_factory=Counter)
-    products: Counter[torch.dtype] = field(default_factory=Counter)  # of matrices, by their numbers
+    products: Counter[torch.dtype] = field(default_factory=Counter)  # of matrices, by dtype
     to_device: int = 0
     to_host: int = 0
     waits: Counter[str] = field(default_factory=Counter)
@@ -49,8 +49,8 @@ _counting: list[Counts] = []
 
 
 @contextmanager
-def counted() -> Iterator[Counts]:
-    """Count what the device is asked to do meanwhile."""
+def count_operations() -> Iterator[Counts]:
+    """Count the operations of the device in the block."""
     counts = Counts()
     _counting.append(counts)
     try:
@@ -59,77 +59,77 @@ def counted() -> Iterator[Counts]:
         _counting.remove(counts)
 
 
-class OnDevice(Tensor):
-    """A tensor of the device; `numbers` is an ordinary tensor of the processor."""
+class DeviceTensor(Tensor):
+    """A tensor of the device; `host` is an ordinary tensor of the CPU."""
 
-    numbers: Tensor
+    host: Tensor
 
     @staticmethod
-    def __new__(cls, numbers: Tensor) -> Self:
-        with torch.inference_mode(False):  # a part of a weight is none of inference alone
-            result: OnDevice = Tensor._make_wrapper_subclass(  # type: ignore[attr-defined]
+    def __new__(cls, host: Tensor) -> Self:
+        with torch.inference_mode(False):  # views of weights are no inference tensors
+            result: DeviceTensor = Tensor._make_wrapper_subclass(  # type: ignore[attr-defined]
                 cls,
-                numbers.shape,
-                strides=numbers.stride(),
-                storage_offset=numbers.storage_offset(),
-                dtype=numbers.dtype,
+                host.shape,
+                strides=host.stride(),
+                storage_offset=host.storage_offset(),
+                dtype=host.dtype,
                 device=torch.device(NAME, 0),
             )
-        result.numbers = numbers
+        result.host = host
         return result
 
     @property
-    def data(self) -> "OnDevice":
+    def data(self) -> "DeviceTensor":
         return self.detach()
 
     @data.setter
-    def data(self, value: "OnDevice") -> None:
-        self.numbers = value.numbers
+    def data(self, value: "DeviceTensor") -> None:
+        self.host = value.host
 
     def tolist(self) -> Any:
         return self.cpu().tolist()
 
     def __repr__(self, **_: object) -> str:
-        return f"OnDevice({self.numbers})"
+        return f"DeviceTensor({self.host})"
 
     __torch_function__ = torch._C._disabled_torch_function_impl
 
     @classmethod
     def __torch_dispatch__(
-        cls, operation: Any, types: Any, given: tuple[Any, ...] = (), named: Any = None
+        cls, operation: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
     ) -> Any:
-        if NestedTensor in types:  # which says itself what it does with its tensors
+        if NestedTensor in types:  # it dispatches its tensors itself
             return NotImplemented
-        named = named or {}
+        kwargs = kwargs or {}
         name = operation.overloadpacket.__name__
         if operation._can_decompose():  # in inference mode
-            result = operation.decompose(*given, **named)
+            result = operation.decompose(*args, **kwargs)
             if result is not NotImplemented:
                 return result
         if name in COPIES:
-            return _copied(name, operation, given, named)
-        _count(name, given)
+            return _copy(name, operation, args, kwargs)
+        _count(name, args)
         if name == "_local_scalar_dense":
-            return operation(_inside(given[0]))
-        if named.get("device") is not None:
-            named = {**named, "device": torch.device("cpu")}
-        mixed = _Mixed(str(operation))
-        ours = tree_map(mixed.inside, given), tree_map(mixed.inside, named)
-        result = GPU_ONLY.get(name, operation)(*ours[0], **ours[1])
-        return _returned(operation, given, named, result)
+            return operation(_unwrap(args[0]))
+        if kwargs.get("device") is not None:
+            kwargs = {**kwargs, "device": torch.device("cpu")}
+        unwrapper = _Unwrapper(str(operation))
+        local = tree_map(unwrapper.unwrap, args), tree_map(unwrapper.unwrap, kwargs)
+        result = GPU_ONLY.get(name, operation)(*local[0], **local[1])
+        return _wrap_result(operation, args, kwargs, result)
 
 
-class _Mixed:
+class _Unwrapper:
     """Unwraps device tensors, and refuses mixed devices."""
 
     def __init__(self, operation: str) -> None:
         self.operation = operation
         self.takes_lists = "_foreach_" in operation or "_fused_" in operation
 
-    def inside(self, value: Any) -> Any:
-        if isinstance(value, OnDevice):
-            return value.numbers
-        # numbers of the host travel with a launch, but in none that goes over lists of tensors
+    def unwrap(self, value: Any) -> Any:
+        if isinstance(value, DeviceTensor):
+            return value.host
+        # scalars of the host are allowed, except in operations over lists of tensors
         if isinstance(value, Tensor) and (value.dim() or self.takes_lists):
             raise RuntimeError(
                 f"{self.operation}: a tensor of the processor, {tuple(value.shape)}, among those "
@@ -138,69 +138,67 @@ class _Mixed:
         return value
 
 
-def _inside(value: Any) -> Any:
-    return value.numbers if isinstance(value, OnDevice) else value
+def _unwrap(value: Any) -> Any:
+    return value.host if isinstance(value, DeviceTensor) else value
 
 
-def _outside(value: Any) -> Any:
-    return OnDevice(value) if isinstance(value, Tensor) else value
+def _wrap(value: Any) -> Any:
+    return DeviceTensor(value) if isinstance(value, Tensor) else value
 
 
-def _returned(operation: Any, given: tuple[Any, ...], named: dict[str, Any], result: Any) -> Any:
+def _wrap_result(operation: Any, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> Any:
     """In-place results are the given tensor; others are new."""
     returns = operation._schema.returns
     written = {
-        argument.name: given[position] if position < len(given) else named.get(argument.name)
+        argument.name: args[position] if position < len(args) else kwargs.get(argument.name)
         for position, argument in enumerate(operation._schema.arguments)
         if argument.alias_info is not None and argument.alias_info.is_write
     }
     if not written:
-        return tree_map(_outside, result)
+        return tree_map(_wrap, result)
     if not returns:
         return None
-    changed = list(written.values())
-    several = list(result) if isinstance(result, tuple | list) else [result]
+    targets = list(written.values())
+    outputs = list(result) if isinstance(result, tuple | list) else [result]
     out = [
-        changed.pop(0)
-        if item.alias_info is not None and item.alias_info.is_write
-        else _outside(value)
-        for item, value in zip(returns, several, strict=True)
+        targets.pop(0) if item.alias_info is not None and item.alias_info.is_write else _wrap(value)
+        for item, value in zip(returns, outputs, strict=True)
     ]
     return tuple(out) if isinstance(result, tuple | list) else out[0]
 
 
-def _count(name: str, given: tuple[Any, ...]) -> None:
-    waits = name in WAITS or (name == "index" and _has_mask(given[1]))
+def _count(name: str, args: tuple[Any, ...]) -> None:
+    waits = name in WAITS or (name == "index" and _has_mask(args[1]))
     for counts in _counting:
         if waits:
             counts.waits[name] += 1
         if name not in FREE:
             counts.launches[name] += 1
         if name in PRODUCTS:
-            counts.products[given[-1].dtype] += 1
+            counts.products[args[-1].dtype] += 1
 
 
-def _has_mask(places: Any) -> bool:
-    return any(p is not None and p.dtype in (torch.bool, torch.uint8) for p in places)
+def _has_mask(indices: Any) -> bool:
+    return any(p is not None and p.dtype in (torch.bool, torch.uint8) for p in indices)
 
 
-def _copied(name: str, operation: Any, given: tuple[Any, ...], named: dict[str, Any]) -> Any:
-    """A copy on the device, from it or to it; to the processor the host waits for it."""
+def _copy(name: str, operation: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Copy within, from or to the device; the host waits for copies from it."""
     if name == "copy_":
-        target, source = given[0], given[1]
-        _travelled(isinstance(source, OnDevice), isinstance(target, OnDevice), name)
-        _inside(target).copy_(_inside(source))
+        target, source = args[0], args[1]
+        _count_copy(isinstance(source, DeviceTensor), isinstance(target, DeviceTensor), name)
+        _unwrap(target).copy_(_unwrap(source))
         return target
-    target_device = named.get("device")
+    target_device = kwargs.get("device")
     stays = target_device is None or torch.device(target_device).type == NAME
-    _travelled(True, stays, name)
+    _count_copy(True, stays, name)
     if target_device is not None:
-        named = {**named, "device": torch.device("cpu")}
-    result = operation(_inside(given[0]), **named)
-    return OnDevice(result) if stays else result
+        kwargs = {**kwargs, "device": torch.device("cpu")}
+    result = operation(_unwrap(args[0]), **kwargs)
+    return DeviceTensor(result) if stays else result
 
 
-def _travelled(from_device: bool, to_device: bool, name: str) -> None:
+def _count_copy(from_device: bool, to_device: bool, name: str) -> None:
     for counts in _counting:
         if from_device and to_device:
             counts.launches[name] += 1
@@ -211,52 +209,52 @@ def _travelled(from_device: bool, to_device: bool, name: str) -> None:
             counts.waits["to host"] += 1
 
 
-def _empty(size: Any, dtype: Any = None, *_: Any, **__: Any) -> OnDevice:
-    return OnDevice(torch.empty(size, dtype=dtype))
+def _empty(size: Any, dtype: Any = None, *_: Any, **__: Any) -> DeviceTensor:
+    return DeviceTensor(torch.empty(size, dtype=dtype))
 
 
-def _empty_strided(size: Any, stride: Any, dtype: Any = None, *_: Any, **__: Any) -> OnDevice:
-    return OnDevice(torch.empty_strided(size, stride, dtype=dtype))
+def _empty_strided(size: Any, stride: Any, dtype: Any = None, *_: Any, **__: Any) -> DeviceTensor:
+    return DeviceTensor(torch.empty_strided(size, stride, dtype=dtype))
 
 
 def _copy_from(source: Tensor, target: Tensor, _: bool = False) -> Tensor:
     """Called by torch.tensor with a list."""
-    _travelled(isinstance(source, OnDevice), isinstance(target, OnDevice), "copy_")
-    _inside(target).copy_(_inside(source))
+    _count_copy(isinstance(source, DeviceTensor), isinstance(target, DeviceTensor), "copy_")
+    _unwrap(target).copy_(_unwrap(source))
     return target
 
 
 def _lstm_cell(
-    given: Tensor, before: Tensor, cx: Tensor, bias: Tensor | None, other: Tensor | None
+    inputs: Tensor, hidden: Tensor, cx: Tensor, bias: Tensor | None, other: Tensor | None
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Hidden state, cell state, and the gates, which the way back needs."""
-    gates = given + before + (0 if bias is None or other is None else bias + other)
+    """Hidden state, cell state, and the gates, which the backward pass needs."""
+    gates = inputs + hidden + (0 if bias is None or other is None else bias + other)
     i, f, g, o = gates.chunk(4, 1)
     i, f, g, o = i.sigmoid(), f.sigmoid(), g.tanh(), o.sigmoid()
     cy = f * cx + i * g
     return o * cy.tanh(), cy, torch.cat((i, f, g, o), 1)
 
 
-def _lstm_cell_back(
-    to_h: Tensor | None, to_c: Tensor | None, cx: Tensor, cy: Tensor, gates: Tensor, has_bias: bool
+def _lstm_cell_backward(
+    grad_h: Tensor | None, grad_c: Tensor | None, cx: Tensor, cy: Tensor, gates: Tensor, bias: bool
 ) -> tuple[Tensor, Tensor, Tensor | None]:
     """Gradients of the gates before their functions, of the cell state, and of a bias."""
     i, f, g, o = gates.chunk(4, 1)
-    to_h = torch.zeros_like(cy) if to_h is None else to_h
-    flow = to_h * o * (1 - cy.tanh() ** 2) + (0 if to_c is None else to_c)
+    grad_h = torch.zeros_like(cy) if grad_h is None else grad_h
+    grad_cell = grad_h * o * (1 - cy.tanh() ** 2) + (0 if grad_c is None else grad_c)
     parts = (
-        flow * g * i * (1 - i),
-        flow * cx * f * (1 - f),
-        flow * i * (1 - g**2),
-        to_h * cy.tanh() * o * (1 - o),
+        grad_cell * g * i * (1 - i),
+        grad_cell * cx * f * (1 - f),
+        grad_cell * i * (1 - g**2),
+        grad_h * cy.tanh() * o * (1 - o),
     )
-    whole = torch.cat(parts, 1)
-    return whole, flow * f, whole.sum(0) if has_bias else None
+    grad_gates = torch.cat(parts, 1)
+    return grad_gates, grad_cell * f, grad_gates.sum(0) if bias else None
 
 
-GPU_ONLY: dict[str, Any] = {  # kernels that torch has for GPUs alone
+GPU_ONLY: dict[str, Any] = {  # kernels that torch has only for GPUs
     "_thnn_fused_lstm_cell": _lstm_cell,
-    "_thnn_fused_lstm_cell_backward_impl": _lstm_cell_back,
+    "_thnn_fused_lstm_cell_backward_impl": _lstm_cell_backward,
     "_efficient_attention_forward": attention.forward,
     "_efficient_attention_backward": attention.backward,
 }
@@ -264,25 +262,25 @@ GPU_ONLY: dict[str, Any] = {  # kernels that torch has for GPUs alone
 
 @cache
 def device() -> torch.device:
-    """Make the device known to torch in this process, once."""
+    """Register the device in torch, once per process."""
     _setup_privateuseone_for_python_backend(NAME)
     library = torch.library.Library("aten", "IMPL")
     library.impl("empty.memory_format", _empty, "PrivateUse1")
     library.impl("empty_strided", _empty_strided, "PrivateUse1")
     library.impl("_copy_from", _copy_from, "PrivateUse1")
-    _kept.append(library)
-    _kept.append(autocast.register(library, NAME))
+    _libraries.append(library)
+    _libraries.append(autocast.register(library, NAME))
     module = getattr(torch, NAME)
     module.get_amp_supported_dtype = lambda: [torch.bfloat16, torch.float16]  # for torch.autocast
     return torch.device(NAME, 0)
 
 
-_kept: list[object] = []
+_libraries: list[object] = []
 
 
 @contextmanager
-def parameters_keep_their_identity() -> Iterator[None]:
-    """Let modules that move to the device keep their parameters, as on a GPU, with what is tied."""
+def keep_parameters() -> Iterator[None]:
+    """Keep the parameters of modules that move to the device, as on a GPU; tied ones stay tied."""
     before = torch.__future__.get_swap_module_params_on_conversion()
     torch.__future__.set_swap_module_params_on_conversion(True)
     try:

@@ -6,24 +6,18 @@ from importlib.util import find_spec
 import pytest
 
 from benchmarks.training.compare import main
-from tests.simulated.device import counted
+from tests.simulated.device import count_operations
 
 
 @pytest.mark.parametrize(
     "row, precision", [("finetuning-base", "fp32"), ("pretraining-base", "fp16")]
 )
-def test_a_dry_run_ends_with_a_table(
-    row,
-    precision,
-    tmp_path,
-    monkeypatch,
-    capsys,
-):
+def test_a_dry_run_ends_with_a_table(row, precision, tmp_path, monkeypatch, capsys):
     options = ["--device=cuda", "--dry", "--pairs=1", "--threads=1", f"--precision={precision}"]
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     for name in ("BERT_STUDIO_HOME", "GOMP_SPINCOUNT", "HF_HUB_OFFLINE"):
         monkeypatch.setenv(name, "1")  # the sides set them; restored after the test
-    with counted() as counts:
+    with count_operations() as counts:
         main([*options, f"--rows={row}"])
     output = capsys.readouterr().out
     assert (

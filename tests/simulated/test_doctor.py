@@ -16,29 +16,29 @@ from engine.explore import model_cache
 from engine.training import estimate, loop
 from engine.training.device import fastest, machine
 from engine.training.device.machine import Machine, choose_machine
-from tests.simulated.attention import as_on_a_gpu
-from tests.simulated.device import counted, device, parameters_keep_their_identity
+from tests.simulated.attention import kernel_enabled
+from tests.simulated.device import count_operations, device, keep_parameters
 
 CLOSE = 1e-5
-CLOSE_GRADIENT = 2e-5  # sums of more products: 1.001e-5 was seen on a Xeon with AMX
+CLOSE_GRADIENT = 2e-5  # sums of more products: 1.001e-5 on a Xeon with AMX
 NEAR = ("bf16", "fp16")
-SOME = ("text_classification",)  # every task is in test_training.py
+TASKS = ("text_classification",)  # every task is in test_training.py
 
 
-def chosen(hardware: HardwareSpec, *given: int, **named: int) -> Machine:
-    """The machine of a job, with the simulated device in the place of a GPU."""
+def choose_simulated(hardware: HardwareSpec, *args: int, **kwargs: int) -> Machine:
+    """The machine of a job, with the simulated device instead of a GPU."""
     if hardware.device != "cuda":
-        return choose_machine(hardware, *given, **named)
-    result = choose_machine(hardware.model_copy(update={"device": "cpu"}), *given, **named)
+        return choose_machine(hardware, *args, **kwargs)
+    result = choose_machine(hardware.model_copy(update={"device": "cpu"}), *args, **kwargs)
     return replace(result, device=device())
 
 
 @pytest.fixture(scope="module")
 def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
-    """The doctor's, for `--device cuda`, on a machine that would take bf16 by itself."""
-    with pytest.MonkeyPatch.context() as patch, parameters_keep_their_identity(), as_on_a_gpu():
+    """The doctor's bench for `--device cuda`, on a machine that chooses bf16."""
+    with pytest.MonkeyPatch.context() as patch, keep_parameters(), kernel_enabled():
         for module in (benches, loop, estimate):
-            patch.setattr(module, "choose_machine", chosen)
+            patch.setattr(module, "choose_machine", choose_simulated)
         patch.setattr(model_cache, "_device", lambda name: device() if name == "cuda" else
                       torch.device(name))  # fmt: skip
         patch.setattr(checks, "MEASURED_ON", ("cuda", "sim"))
@@ -54,34 +54,31 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
 @pytest.mark.parametrize("name", CHECKS)
 def test_a_check_passes_on_a_device_that_matches_the_cpu(name, bench, monkeypatch):
     if CHECKS[name] is checks.tasks:
-        monkeypatch.setattr(checks, "KINDS", SOME)
+        monkeypatch.setattr(checks, "KINDS", TASKS)
     monkeypatch.setattr(checks, "OPTIONS", {})
-    with counted() as counts:
+    with count_operations() as counts:
         result = run_check(name, bench)
     assert counts.launches.total() > 10 and result.figures and result.passed, result
     for figure in result.figures:
         if figure.limit is not None and not any(short in figure.name for short in NEAR):
             close = CLOSE_GRADIENT if "gradient" in figure.name else CLOSE
-            most = max(close, figure.limit if figure.limit >= 0.01 else 0.0)
-            assert figure.value is not None and figure.value <= most, figure
+            limit = max(close, figure.limit if figure.limit >= 0.01 else 0.0)
+            assert figure.value is not None and figure.value <= limit, figure
 
 
-def test_a_fault_of_the_device_is_found_and_the_other_checks_are_carried_out(bench, monkeypatch):
-    right = torch.nn.functional.scaled_dot_product_attention
+def test_a_device_fault_is_found_and_other_checks_continue(bench, monkeypatch):
+    original = torch.nn.functional.scaled_dot_product_attention
 
-    def wrong(q: torch.Tensor, *given: torch.Tensor, **named: torch.Tensor) -> torch.Tensor:
+    def faulty(q: torch.Tensor, *args: torch.Tensor, **kwargs: torch.Tensor) -> torch.Tensor:
         if q.device == device() and q.size(2) > 16:
             raise RuntimeError("no kernel for this")
-        return right(q, *given, **named) * (1.01 if q.device == device() else 1)
+        return original(q, *args, **kwargs) * (1.01 if q.device == device() else 1)
 
     monkeypatch.setattr(checks, "MEASURED_ON", ("cuda",))
-    monkeypatch.setattr(torch.nn.functional, "scaled_dot_product_attention", wrong)
+    monkeypatch.setattr(torch.nn.functional, "scaled_dot_product_attention", faulty)
     families, prediction = run_check("Model families", bench), run_check("Prediction", bench)
-    named = {fault.name for fault in families.faults}
-    assert named == {*checks.FAMILIES} - {
-        "deberta-v2",
-        "mpnet",
-    }  # which have attention of their own
+    names = {fault.name for fault in families.faults}
+    assert names == {*checks.FAMILIES} - {"deberta-v2", "mpnet"}  # with their own attention
     assert all("no kernel for this" in fault.problem for fault in families.faults)
     assert all("Traceback" in fault.details for fault in families.faults)
     assert len(families.figures) == 4 and all(figure.passed for figure in families.figures)

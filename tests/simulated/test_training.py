@@ -1,4 +1,4 @@
-"""Training on a simulated GPU: CPU numbers, correct devices, one synchronisation per step."""
+"""Training on a simulated GPU: results of the CPU, correct devices, few synchronisations."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -30,19 +30,16 @@ from tests.engine.training import small
 from tests.engine.training.test_families import UNLIKE, from_family
 from tests.engine.training.test_loop import final, metrics
 from tests.engine.training.test_loss_scaling import skipped_notes, with_precision
-from tests.simulated.device import Counts, counted, device, parameters_keep_their_identity
+from tests.simulated.device import Counts, count_operations, device, keep_parameters
 from tests.tasks.test_table import JOBS
 
 CLOSE = 1e-5
-NEAR: dict[Precision, float] = {"bf16": 0.05, "fp16": 0.01}  # of curves from those of fp32
-IN_SHORT = ("text_classification", "question_answering", "pretraining")  # all kinds of losses
-RANKS = (
-    "average_precision",
-    "spearman",
-)  # two scores that are equal but for CLOSE may change places
-FEW = {"steps": 2, "epochs": 1, "save_every": 2, "dropout": 0.0}
-WAYS: dict[str, dict[str, object]] = {
-    "activations computed twice": {"gradient_checkpointing": True},
+TOLERANCE: dict[Precision, float] = {"bf16": 0.05, "fp16": 0.01}  # of curves against fp32
+WITH_REDUCED = ("text_classification", "question_answering", "pretraining")  # all kinds of losses
+RANKS = ("average_precision", "spearman")  # nearly equal scores may swap ranks
+SHORT = {"steps": 2, "epochs": 1, "save_every": 2, "dropout": 0.0}
+OPTIONS: dict[str, dict[str, object]] = {
+    "activations recomputed": {"gradient_checkpointing": True},
     "frozen layers, averaged weights": {"frozen_layers": 1, "ema_decay": 0.9},
     "cached frozen layers": {"frozen_layers": 1, "cache_frozen_layers": True},
     "parts of batches, rates by layer": {"micro_batch_size": 3, "layer_lr_decay": 0.8},
@@ -52,29 +49,29 @@ Train = Callable[[RunFolder], list[Counts]]
 
 @pytest.fixture
 def on_device(monkeypatch: pytest.MonkeyPatch) -> Iterator[Train]:
-    """`train(run)` on the device; gives what each step asked of it."""
-    choose, there = loop.choose_machine, device()
+    """`train(run)` trains on the device and returns the counts of each step."""
+    choose, target = loop.choose_machine, device()
 
     def train(run: RunFolder) -> list[Counts]:
         steps: list[Counts] = []
 
-        def step(training: TrainingRun, given: StepInput) -> StepResult:
-            with counted() as counts:
-                updated = update(training, given)
+        def step(training: TrainingRun, inputs: StepInput) -> StepResult:
+            with count_operations() as counts:
+                result = update(training, inputs)
             steps.append(counts)
-            return updated
+            return result
 
         with monkeypatch.context() as patch:
             patch.setattr(loop, "update", step)
             patch.setattr(
                 loop,
                 "choose_machine",
-                lambda *arguments, **named: replace(choose(*arguments, **named), device=there),
+                lambda *arguments, **options: replace(choose(*arguments, **options), device=target),
             )
             loop.train(run.job(), run, run.append)
         return steps
 
-    with parameters_keep_their_identity():
+    with keep_parameters():
         yield train
 
 
@@ -87,14 +84,14 @@ def assert_curves_agree(run: RunFolder, other: RunFolder) -> None:
 
 
 def check(
-    job: JobSpec, folder: Path, on_device: Train, shorter: tuple[Precision, ...] = ()
+    job: JobSpec, folder: Path, on_device: Train, precisions: tuple[Precision, ...] = ()
 ) -> tuple[RunFolder, list[Counts]]:
-    """Both draw the same curves, in short numbers nearly; and the device is asked for nothing but
-    the loss and the norm, and gets each batch in one copy."""
-    ours, theirs = small.trained(folder / "processor", job), small.new_run(folder / "device", job)
-    counts = on_device(theirs)
-    assert_curves_agree(theirs, ours)
-    expected = metrics(ours)
+    """Check that curves match those of the CPU, that only losses and the norm are synchronised, and
+    that each batch is sent in one copy."""
+    reference, run = small.trained(folder / "cpu", job), small.new_run(folder / "device", job)
+    counts = on_device(run)
+    assert_curves_agree(run, reference)
+    expected = metrics(reference)
     terms = sum(1 for name, step in expected if name.startswith("loss") and step == 1)
     waits = {"_local_scalar_dense": 1 + max(1, terms - 1)}
     parts = -(-job.training.batch_size // (job.training.micro_batch_size or 10_000))
@@ -106,60 +103,56 @@ def check(
         assert {*steps[-1].products} <= {dtype}
 
     check_counts(counts, torch.float32)
-    for precision in shorter:
-        short = small.new_run(folder / precision, with_precision(job, precision))
-        check_counts(on_device(short), DTYPES[precision])
+    for precision in precisions:
+        reduced = small.new_run(folder / precision, with_precision(job, precision))
+        check_counts(on_device(reduced), DTYPES[precision])
         losses = {curve for curve in expected if "loss" in curve[0]}
-        actual = metrics(short)
+        actual = metrics(reduced)
         assert any(actual[curve] != expected[curve] for curve in losses)
         for curve in losses:
-            assert actual[curve] == pytest.approx(expected[curve], abs=NEAR[precision]), curve
-    return theirs, counts
+            assert actual[curve] == pytest.approx(expected[curve], abs=TOLERANCE[precision]), curve
+    return run, counts
 
 
 @pytest.mark.parametrize("kind", JOBS)
-def test_every_task_is_learned_on_a_device_as_on_the_processor(kind, on_device, tmp_path):
-    shorter: tuple[Precision, ...] = ("bf16", "fp16") if kind in IN_SHORT else ()
-    check(JOBS[kind](tmp_path, **FEW), tmp_path, on_device, shorter)
+def test_tasks_train_as_on_the_cpu(kind, on_device, tmp_path):
+    precisions: tuple[Precision, ...] = ("bf16", "fp16") if kind in WITH_REDUCED else ()
+    check(JOBS[kind](tmp_path, **SHORT), tmp_path, on_device, precisions)
 
 
 @pytest.mark.parametrize("family", UNLIKE)  # every one is in test_nested_attention.py
-def test_families_are(family, on_device, tmp_path):
-    job = from_family(family, small.classifying(tmp_path), tmp_path, **FEW)
+def test_families_train_as_on_the_cpu(family, on_device, tmp_path):
+    job = from_family(family, small.classifying(tmp_path), tmp_path, **SHORT)
     check(job, tmp_path, on_device, ("bf16",))
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_every_way_is(way, on_device, tmp_path):
-    check(small.classifying(tmp_path, **FEW | WAYS[way]), tmp_path, on_device)
+@pytest.mark.parametrize("options", OPTIONS)
+def test_options_train_as_on_the_cpu(options, on_device, tmp_path):
+    check(small.classifying(tmp_path, **SHORT | OPTIONS[options]), tmp_path, on_device)
 
 
-def test_probes_are(on_device, tmp_path):
+def test_probes_train_as_on_the_cpu(on_device, tmp_path):
     first = small.trained(tmp_path / "base", small.classifying(tmp_path, steps=1))
     features = Features(vectors="sum of last four", probe="bilstm", probe_size=8)
     base = FromCheckpoint(path=first.checkpoint_folders()[-1])
     update = {"features": features, "base_model": base}
-    check(small.classifying(tmp_path, **FEW).model_copy(update=update), tmp_path, on_device)
+    check(small.classifying(tmp_path, **SHORT).model_copy(update=update), tmp_path, on_device)
 
 
-def test_a_gradient_that_overflows_in_fp16_skips_its_step_as_on_the_processor(
-    on_device, tmp_path, monkeypatch
-):
+def test_an_fp16_overflow_skips_its_step_as_on_the_cpu(on_device, tmp_path, monkeypatch):
     begin = partial(TrainingProgress, loss_scale=2.0**24)
     monkeypatch.setattr(start, "TrainingProgress", begin)
-    job = with_precision(small.classifying(tmp_path, **FEW | {"steps": 12}))
-    ours, theirs = (
-        small.trained(tmp_path / "processor", job),
-        small.new_run(tmp_path / "device", job),
-    )
-    steps = on_device(theirs)
-    skipped = skipped_notes(theirs)
-    assert 4 < len(skipped) < 12 and skipped[:4] == skipped_notes(ours)[:4]
+    job = with_precision(small.classifying(tmp_path, **SHORT | {"steps": 12}))
+    reference = small.trained(tmp_path / "cpu", job)
+    run = small.new_run(tmp_path / "device", job)
+    steps = on_device(run)
+    skipped = skipped_notes(run)
+    assert 4 < len(skipped) < 12 and skipped[:4] == skipped_notes(reference)[:4]
     assert not steps[0].launches["_fused_adamw_"] and steps[-1].launches["_fused_adamw_"]
     assert steps[0].waits == steps[-1].waits
 
 
-def test_a_loss_that_is_no_number_is_traced_to_its_examples(on_device, tmp_path, monkeypatch):
+def test_a_nan_loss_is_traced_to_its_examples(on_device, tmp_path, monkeypatch):
     original = TextClassificationLearner.losses
 
     def losses(self: TextClassificationLearner, network: Network, batch: Batch, *whole: Batch):  # type: ignore[no-untyped-def]
@@ -167,27 +160,25 @@ def test_a_loss_that_is_no_number_is_traced_to_its_examples(on_device, tmp_path,
         return {name: term + batch.targets.log().sum() * 0 for name, term in terms.items()}
 
     monkeypatch.setattr(TextClassificationLearner, "losses", losses)
-    run = small.new_run(tmp_path / "run", small.classifying(tmp_path, **FEW))
+    run = small.new_run(tmp_path / "run", small.classifying(tmp_path, **SHORT))
     with pytest.raises(NotFinite, match=r"[1-7] of its 8 examples cause this: line \d+"):
         on_device(run)
 
 
-def test_a_batch_that_is_too_large_for_a_device_is_computed_in_parts(
-    on_device, tmp_path, monkeypatch
-):
+def test_a_batch_too_large_for_the_device_is_split(on_device, tmp_path, monkeypatch):
     send = Batch.to
 
-    def full(self: Batch, there: torch.device) -> Batch:
-        if there == device() and self.size > 4:
+    def send_small(self: Batch, target: torch.device) -> Batch:
+        if target == device() and self.size > 4:
             raise torch.OutOfMemoryError("out of memory")
-        return send(self, there)
+        return send(self, target)
 
-    job = small.classifying(tmp_path, **FEW)
-    calm, run = small.trained(tmp_path / "calm", job), small.new_run(tmp_path / "run", job)
-    monkeypatch.setattr(Batch, "to", full)
+    job = small.classifying(tmp_path, **SHORT)
+    reference, run = small.trained(tmp_path / "cpu", job), small.new_run(tmp_path / "run", job)
+    monkeypatch.setattr(Batch, "to", send_small)
     steps = on_device(run)
     assert steps[-1].to_device == 2
-    assert_curves_agree(run, calm)
+    assert_curves_agree(run, reference)
 
 
 def test_time_and_memory_of_a_job_are_measured_on_a_device(tmp_path, monkeypatch):
@@ -195,40 +186,38 @@ def test_time_and_memory_of_a_job_are_measured_on_a_device(tmp_path, monkeypatch
     monkeypatch.setattr(
         estimate, "choose_machine", lambda *a, **n: replace(choose(*a, **n), device=device())
     )
-    job = small.classifying(tmp_path, **FEW)
-    with parameters_keep_their_identity(), counted() as counts:
+    job = small.classifying(tmp_path, **SHORT)
+    with keep_parameters(), count_operations() as counts:
         estimated = estimate.estimate(job, lambda stage: None)
     assert (
         counts.launches["_fused_adamw_"] and estimated.device == "sim:0" and estimated.seconds > 0
     )
 
 
-def test_adapters_are(on_device, tmp_path):
-    check(small.adapted(tmp_path, ema_decay=0.9, **FEW), tmp_path, on_device)
+def test_adapters_train_as_on_the_cpu(on_device, tmp_path):
+    check(small.adapted(tmp_path, ema_decay=0.9, **SHORT), tmp_path, on_device)
 
 
 def test_runs_move_between_device_and_cpu(on_device, tmp_path):
-    job = small.classifying(tmp_path, **FEW | {"steps": 4})
-    calm, other = (small.new_run(tmp_path / name, job) for name in ("calm", "moved"))
-    on_device(calm)
-    loop.train(job, other, other.append, lambda: small.has_seen(other, 2))
-    on_device(other)
-    assert_curves_agree(other, calm)
-    network = load(calm.checkpoint_folders()[-1]).network
+    job = small.classifying(tmp_path, **SHORT | {"steps": 4})
+    unmoved, moved = (small.new_run(tmp_path / name, job) for name in ("unmoved", "moved"))
+    on_device(unmoved)
+    loop.train(job, moved, moved.append, lambda: small.has_seen(moved, 2))
+    on_device(moved)
+    assert_curves_agree(moved, unmoved)
+    network = load(unmoved.checkpoint_folders()[-1]).network
     assert {p.device.type for p in network.parameters()} == {"cpu"}
 
 
-def test_a_run_on_a_device_that_is_stopped_and_resumed_changes_nothing(
-    on_device, tmp_path, monkeypatch
-):
-    job = small.classifying(tmp_path, **FEW | {"steps": 4})
-    calm, stopped = (small.new_run(tmp_path / name, job) for name in ("calm", "stopped"))
-    on_device(calm)
+def test_stopping_and_resuming_changes_nothing(on_device, tmp_path, monkeypatch):
+    job = small.classifying(tmp_path, **SHORT | {"steps": 4})
+    complete, stopped = (small.new_run(tmp_path / name, job) for name in ("complete", "stopped"))
+    on_device(complete)
     monkeypatch.setattr(loop, "stop_agreed", lambda run: run.progress.step == 2)
     on_device(stopped)
     monkeypatch.undo()
     on_device(stopped)
-    assert final(stopped) == final(calm) and metrics(stopped) == metrics(calm)
+    assert final(stopped) == final(complete) and metrics(stopped) == metrics(complete)
 
 
 SPEC = BertSpec(
@@ -244,10 +233,10 @@ SPEC = BertSpec(
 
 
 @pytest.mark.parametrize("lengths, bound", [((20, 20, 20, 20), 1.2), ((20, 17, 9, 3), 1.35)])
-def test_a_step_launches_little_more_than_that_of_transformers(lengths, bound):
+def test_a_step_launches_about_as_much_as_transformers(lengths, bound):
     """Count the launches of a forward and backward pass of twelve tiny layers.
 
-    Attention runs one block per length; here every length differs.
+    Attention runs one block per length, and lengths differ in the second case.
     """
     config = transformers.BertConfig(
         vocab_size=60, hidden_size=24, num_hidden_layers=12, num_attention_heads=12,
@@ -257,14 +246,14 @@ def test_a_step_launches_little_more_than_that_of_transformers(lengths, bound):
     theirs = transformers.BertForSequenceClassification(config).train().to(device())
     ours = Network(SPEC, Heads(outputs=2)).train().to(device())
     tokens, labels = torch.randint(5, 60, (4, 20)), torch.tensor([0, 1, 1, 0])
-    real = torch.arange(20) < torch.tensor(lengths)[:, None]
-    there = [value.to(device()) for value in (tokens, torch.zeros_like(tokens), real, labels)]
-    with counted() as expected:
-        theirs(there[0], attention_mask=there[2].long(), labels=there[3]).loss.backward()
-    plan = ours.unpad(real.sum(1).numpy(), 20, None)
-    with counted() as actual:
-        moved = plan.map_tensors(lambda tensor: tensor.to(device()))
-        logits = ours.logits(*there[:3], moved)
-        torch.nn.functional.cross_entropy(logits, there[3]).backward()
+    mask = torch.arange(20) < torch.tensor(lengths)[:, None]
+    inputs = [value.to(device()) for value in (tokens, torch.zeros_like(tokens), mask, labels)]
+    with count_operations() as expected:
+        theirs(inputs[0], attention_mask=inputs[2].long(), labels=inputs[3]).loss.backward()
+    plan = ours.unpad(mask.sum(1).numpy(), 20, None)
+    with count_operations() as actual:
+        sent = plan.map_tensors(lambda tensor: tensor.to(device()))
+        logits = ours.logits(*inputs[:3], sent)
+        torch.nn.functional.cross_entropy(logits, inputs[3]).backward()
     assert not actual.waits
     assert actual.launches.total() <= bound * expected.launches.total()
