@@ -16,7 +16,7 @@ from tests.app.asking import question
 from tests.engine.hub import stand_in
 from tests.engine.hub.stand_in import Repo
 
-PATIENCE = 60_000  # ms; a worker begins
+PATIENCE = 60_000  # ms; a worker starts
 NAME = "somebody/moods"
 ROWS = "".join(f"a text with the number {n},{'good' if n % 2 else 'bad'}\n" for n in range(20))
 

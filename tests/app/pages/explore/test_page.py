@@ -104,7 +104,7 @@ def test_only_the_visible_panel_asks_once_typing_pauses(qtbot, ready, explorer, 
     assert len(explorer.asked) == count
 
 
-def test_a_hundred_thousand_characters_are_cut_with_a_notice(page, explorer, wait):
+def test_a_hundred_thousand_characters_are_truncated_with_a_notice(page, explorer, wait):
     QGuiApplication.clipboard().setText("the cat sat " * 8_334)
     page.text.selectAll()
     page.text.paste()

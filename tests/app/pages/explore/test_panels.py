@@ -68,7 +68,7 @@ def test_each_panel_is_in_the_menu_and_its_figures_name_their_source(page, explo
             assert figure.caption.endswith(source(page.state)), key
 
 
-def test_the_page_names_no_panel():
+def test_the_page_imports_no_panel():
     """A panel is in its own folder; only the table knows which exist."""
     for file in Path(panels.__file__).parents[1].glob("*.py"):
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):

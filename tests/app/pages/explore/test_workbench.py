@@ -173,7 +173,7 @@ def test_panels_are_toggled_by_the_menu_and_hidden_without_content(qtbot, bench)
     qtbot.waitUntil(lambda: bench.is_visible("aside"), timeout=5000)
 
 
-def test_the_arrangement_is_restored(bench, settings):
+def test_the_layout_is_restored(bench, settings):
     bench.move_panel("two", "left")
     bench.show_panel("aside")
     bench.close_panel("one")

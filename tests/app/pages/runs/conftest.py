@@ -23,13 +23,13 @@ MakeRun = Callable[..., str]
 def make_events(
     folder: RunFolder,
     steps: int,
-    upto: int,
+    last_step: int,
     outcome: str | None,
     problem: str = "",
     not_finite: Sequence[int] = (),
     save_every: int = 5,
 ) -> list[Event]:
-    """Events of a worker that trains `upto` of `steps` steps at one per second."""
+    """Events of a worker that trains to `last_step` of `steps` at one step per second."""
     at = now() - timedelta(hours=1)
     events: list[Event] = [
         Started(pid=1, at=at),
@@ -45,7 +45,7 @@ def make_events(
         ),
         Noted(text="2 texts were truncated.", at=at),
     ]
-    for step in range(1, upto + 1):
+    for step in range(1, last_step + 1):
         at += timedelta(seconds=1)
         loss = math.nan if step in not_finite else 2 / step
         values = {"loss": loss, "tokens_per_second": 1000, "tokens": 900 * step}
@@ -61,7 +61,7 @@ def make_events(
             relative = checkpoint.relative_to(folder.path).as_posix()
             events.append(Saved(step=step, folder=relative, best=step == save_every, at=at))
     if outcome is not None:
-        ended = {"outcome": outcome, "step": upto, "at": at}
+        ended = {"outcome": outcome, "step": last_step, "at": at}
         if problem:
             ended |= {"problem": problem, "advice": "Use a smaller batch size."}
             ended["details"] = "Traceback: in loop.py"
@@ -71,12 +71,12 @@ def make_events(
 
 @pytest.fixture
 def make_run(studio) -> MakeRun:
-    """`make_run("name", upto=…, outcome=…)` lists a run left by a worker; returns its id."""
+    """`make_run("name", step=…, outcome=…)` lists a run left by a worker; returns its id."""
 
     def make(
         name: str,
         steps: int = 20,
-        upto: int = 20,
+        step: int = 20,
         outcome: str | None = "finished",
         job: JobSpec | None = None,
         **more: object,
@@ -84,7 +84,7 @@ def make_run(studio) -> MakeRun:
         spec = job or fake_worker.job(name)
         number = len(list(studio.home.runs.iterdir()))
         folder = RunFolder.create(studio.home.runs / f"run{number}", spec)
-        events = make_events(folder, steps, upto, outcome, **more)
+        events = make_events(folder, steps, step, outcome, **more)
         folder.events_file.write_bytes(b"".join(event.line() for event in events))
         folder.log.write_text("loading\nstep 1\n")
         with studio.record.session() as session:

@@ -22,7 +22,7 @@ def test_without_runs_the_first_action_is_offered(make_page, studio, qtbot):
 
 
 def test_a_run_that_changes_stays_selected(make_page, studio, make_run, qtbot):
-    first, second = make_run("one"), make_run("two", upto=3, outcome=None)
+    first, second = make_run("one"), make_run("two", step=3, outcome=None)
     page = make_page()
     page.list.select(second)
     page.list.select(first)
@@ -41,7 +41,7 @@ def test_a_run_that_changes_stays_selected(make_page, studio, make_run, qtbot):
 
 def test_search_filter_and_cell_menu_narrow_the_table(make_page, make_run, qtbot):
     make_run("apples")
-    make_run("pears", upto=4, outcome="stopped")
+    make_run("pears", step=4, outcome="stopped")
     page = make_page()
     qtbot.keyClicks(page.list.search, "pear")
     assert names(page) == ["pears"]
@@ -116,7 +116,7 @@ def test_the_first_press_of_a_key_selects_the_first_run(make_page, make_run, qtb
 
 
 def test_the_menu_shows_why_an_action_is_disabled(make_page, make_run, qtbot):
-    bare, finished = make_run("bare", upto=2, outcome="stopped"), make_run("done")
+    bare, finished = make_run("bare", step=2, outcome="stopped"), make_run("done")
     page = make_page()
     page.list.select(bare)
     actions = page.list.actions_.by_key
@@ -162,7 +162,7 @@ def test_column_widths_are_saved(make_page, make_run):
 
 def test_a_sentence_is_completed_and_its_errors_are_shown(make_page, make_run, qtbot):
     make_run("apples")
-    make_run("pears", upto=4, outcome="stopped")
+    make_run("pears", step=4, outcome="stopped")
     page = make_page()
     line = page.list.filter
     line.field.setFocus()
@@ -204,7 +204,7 @@ def test_several_runs_are_tagged_and_archived(make_page, make_run, qtbot):
 
 def test_columns_groups_and_filter_are_saved_as_a_view(make_page, make_run):
     make_run("one")
-    make_run("two", upto=4, outcome="stopped")
+    make_run("two", step=4, outcome="stopped")
     run_list = make_page().list
     run_list.show_columns(("name", "training.learning_rate", "validation_accuracy@at best"))
     run_list.group_by(("state",))

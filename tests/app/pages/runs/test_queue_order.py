@@ -25,7 +25,7 @@ NAMES = ("first", "second", "third", "fourth")
 def waiting(studio, make_run) -> list[str]:
     """Ids of four waiting runs, the next one first; a finished run is listed as well."""
     make_run("done")
-    ids = [make_run(name, upto=0, outcome=None) for name in NAMES]
+    ids = [make_run(name, step=0, outcome=None) for name in NAMES]
     for row, run_id in enumerate(ids):
         change_run(studio, run_id, state="on hold", priority=-row, started=None)
     return ids

@@ -24,11 +24,11 @@ from tests.engine.runs import fake_worker
 def rows(studio, make_run) -> list[RunRow]:
     job = fake_worker.job("tags")
     make_run("first")
-    make_run("second one", upto=7, outcome="failed")
+    make_run("second one", step=7, outcome="failed")
     make_run(
         "tags",
         job=job.model_copy(update={"task": TokenClassification()}),
-        upto=0,
+        step=0,
         outcome="stopped",
     )
     by_name = {row.name: row for row in read_rows(studio.record)}

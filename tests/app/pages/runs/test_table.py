@@ -15,8 +15,8 @@ from app.pages.runs.table import ROW_ROLE, RunsTable
 def rows(studio, make_run) -> list[RunRow]:
     """Three runs, the newest first: stopped, failed, finished."""
     make_run("first")
-    make_run("second", upto=7, outcome="failed", problem="Memory ran out.")
-    make_run("third", upto=12, outcome="stopped")
+    make_run("second", step=7, outcome="failed", problem="Memory ran out.")
+    make_run("third", step=12, outcome="stopped")
     return read_rows(studio.record)
 
 

@@ -17,7 +17,7 @@ def test_an_unknown_run_leads_back_to_all_runs(make_page, make_run, qtbot):
 
 
 def test_names_with_markup_are_shown_literally(make_page, make_run, qtbot):
-    run_id = make_run(HOSTILE, upto=7, outcome="failed", problem=f"Wrong: {HOSTILE}")
+    run_id = make_run(HOSTILE, step=7, outcome="failed", problem=f"Wrong: {HOSTILE}")
     page = make_page()
     assert names(page) == [HOSTILE]
     view = open_run(page, run_id, qtbot)
@@ -36,7 +36,7 @@ def test_names_with_markup_are_shown_literally(make_page, make_run, qtbot):
 
 
 def test_both_pages_are_accessible_in_both_themes(make_page, make_run, qtbot, set_theme, screen):
-    run_id = make_run("one", upto=7, outcome="failed", problem="Memory ran out.", not_finite=[3])
+    run_id = make_run("one", step=7, outcome="failed", problem="Memory ran out.", not_finite=[3])
     page = make_page()
     for theme in ("light", "dark"):
         set_theme(theme)

@@ -1,4 +1,4 @@
-"""Small data sets and a model to choose from, made without torch."""
+"""Small data sets and a model to choose from, created without torch."""
 
 import json
 import shutil

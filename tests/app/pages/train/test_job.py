@@ -59,9 +59,9 @@ def test_choices_are_restored_from_their_job():
             tasks={"pretraining": Pretraining(mlm_probability=0.2)},
             scratch=Scratch(size="mini", vocab_size=4000, lowercase=False, warm_init=True),
         ).with_training(TrainingSpec(epochs=2, batch_size=16, seed=7, train_fraction=0.5))
-        composed = job(choices)
-        restored = choices_from_job(composed, [data(kind)], [MODEL])
-        assert job(restored) == composed
+        spec = job(choices)
+        restored = choices_from_job(spec, [data(kind)], [MODEL])
+        assert job(restored) == spec
         assert restored.goal == kind
         assert restored.data == data(kind)
 
@@ -69,12 +69,12 @@ def test_choices_are_restored_from_their_job():
 def test_causal_language_modelling_gets_a_causal_network():
     masking = Pretraining(objective="clm", nsp=True)
     choices = replace(choose(SCRATCH), scratch=Scratch(warm_init=True)).with_task(masking)
-    composed = job(choices)
-    assert isinstance(composed.base_model, FromScratch)
-    assert composed.base_model.model.causal and not composed.base_model.warm_init
-    assert composed.task == Pretraining(objective="clm")
-    restored = choices_from_job(composed, [data()], [MODEL])
-    assert restored.is_causal and restored.scratch.size == "small" and job(restored) == composed
+    spec = job(choices)
+    assert isinstance(spec.base_model, FromScratch)
+    assert spec.base_model.model.causal and not spec.base_model.warm_init
+    assert spec.task == Pretraining(objective="clm")
+    restored = choices_from_job(spec, [data()], [MODEL])
+    assert restored.is_causal and restored.scratch.size == "small" and job(restored) == spec
     classes = replace(choices, goal=SENTENCE)
     assert not classes.is_causal and isinstance(job(classes).task, TextClassification)
 

@@ -21,10 +21,10 @@ def test_the_first_preset_imports_the_sample_and_chooses_all(studio, qtbot, incl
     requests = Requests(studio, state)
     with qtbot.waitSignal(state.lists.changed, timeout=20_000):
         requests.load_first()
-    composed = state.job()
-    assert composed.base_model.path == included
+    spec = state.job()
+    assert spec.base_model.path == included
     data = state.choices.data
-    training = composed.training
+    training = spec.training
     rows = data.spec.rows["train"]
     assert 1000 <= training.train_fraction * training.epochs * rows <= 6000  # about a minute
     # not imported a second time

@@ -175,8 +175,8 @@ def test_the_review_shows_the_number_of_runs_and_the_search_plan(qtbot, wizard):
     assert box.values.shown() == ["Epochs: 1, 2, 3", "Random seed: 1, 2"]
     box.form.set_value({"method": "tpe", "budget": 2, "prune": True})
     assert box.count.text() == "2 of 3 combinations with 2 seeds each: 4 run(s)"
-    composed = state.job()
-    assert composed is not None and composed.search is not None and composed.search.prune
+    spec = state.job()
+    assert spec is not None and spec.search is not None and spec.search.prune
     assert_accessible(wizard)
 
 

@@ -12,9 +12,9 @@ from tests.app.pages.train.examples import CONTINUE, SENTENCE
 def test_the_choices_become_the_job_unless_a_form_is_invalid(state, qtbot, sentences):
     assert state.job() is None
     choose_all(state, qtbot)
-    composed = state.job()
-    assert composed.name == "films · little"
-    assert composed.data.folder == sentences
+    spec = state.job()
+    assert spec.name == "films · little"
+    assert spec.data.folder == sentences
     choose_all(state, qtbot)
     state.set_invalid(Step.SETTINGS, "Batch must be a whole number.")
     assert state.obstacle(Step.SETTINGS) == "Batch must be a whole number."
@@ -62,13 +62,13 @@ def test_the_max_length_follows_the_data_until_it_is_set_by_hand(state, qtbot):
 def test_start_queues_the_job(state, studio, qtbot):
     choose_all(state, qtbot)
     state.set_name("mine")
-    composed = state.job()
+    spec = state.job()
     with qtbot.waitSignal(state.started) as started:
         state.start()
     with studio.record.read() as session:
         runs = all_runs(session)
         assert [run.id for run in runs] == started.args
-        assert (runs[0].state, runs[0].parse_job()) == ("queued", composed)
+        assert (runs[0].state, runs[0].parse_job()) == ("queued", spec)
     assert state.choices.name == ""  # the next run gets a new name
 
 

@@ -67,13 +67,13 @@ def test_going_back_keeps_all_choices_and_start_queues_a_run(page, studio, qtbot
     press(qtbot, page.bar.steps[Step.REVIEW])
     page.review.name.setFocus()
     qtbot.keyClicks(page.review.name, "my first")
-    composed = page.state.job()
-    assert composed is not None and composed.name == "my first"
+    spec = page.state.job()
+    assert spec is not None and spec.name == "my first"
     with qtbot.waitSignal(studio.go) as signal:
         press(qtbot, page.next)
     assert signal.args[0] == "runs"
     with studio.record.read() as session:
-        assert find_run(session, signal.args[1]["run"]).parse_job() == composed
+        assert find_run(session, signal.args[1]["run"]).parse_job() == spec
 
 
 def test_next_is_disabled_with_a_reason_until_something_is_chosen(page, studio, qtbot):
@@ -237,17 +237,17 @@ def test_steps_are_drawn_and_requests_loaded(page, qtbot, set_theme, screen, sen
         for step in Step:
             press(qtbot, page.bar.steps[step])
             screen(page, f"train-{step.name.lower()}-{theme}")
-    composed = job(page.state.choices)
+    spec = job(page.state.choices)
     for request, value, step in [
         ("data", sentences, Step.DATA),
         ("model", model, Step.TASK),
-        ("job", composed, Step.SETTINGS),
+        ("job", spec, Step.SETTINGS),
     ]:
         page._open_step(Step.REVIEW)
         with qtbot.waitSignal(page.state.changed):
             page.arrive({request: value})
         assert page.step is step
-        assert page.state.job() == composed
+        assert page.state.job() == spec
 
 
 def test_a_task_set_by_a_data_set_is_visible_and_undone(page, qtbot, make_data, screen):

@@ -17,11 +17,11 @@ def test_scores_are_drawn_over_labelled_rows(qtbot, page, write, make_run):
     view.editing.state.save()
     qtbot.waitUntil(lambda: page.dataset.state.folder.name == "2", timeout=PATIENCE)
     films = page.dataset.state.folder.parent
-    for name, version, upto in (("one", "1", 5), ("two", "2", 20), ("half", "2", 10)):
+    for name, version, step in (("one", "1", 5), ("two", "2", 20), ("half", "2", 10)):
         data = StoredData(folder=films / version)
         job = fake_worker.job(name).model_copy(update={"data": data})
         outcome = "stopped" if name == "half" else "finished"
-        make_run(name, upto=upto, outcome=outcome, job=job)
+        make_run(name, step=step, outcome=outcome, job=job)
     make_run("another data set")
     scores = read_scores(page._studio.record, page._studio.datasets())
     assert [score.labelled for score in scores] == [20, 23]

@@ -197,16 +197,16 @@ def test_a_version_made_by_editing_can_be_undone(qtbot, page, view, trash):
     notice.act()
     qtbot.waitUntil(lambda: page.dataset.state.folder == first, timeout=PATIENCE)
     qtbot.waitUntil(lambda: not version.exists(), timeout=PATIENCE)
-    back = page.dataset
-    qtbot.waitUntil(lambda: list(back.editing.state.rows) == [4], timeout=PATIENCE)
-    back.editing.state.save()
+    restored = page.dataset
+    qtbot.waitUntil(lambda: list(restored.editing.state.rows) == [4], timeout=PATIENCE)
+    restored.editing.state.save()
     qtbot.waitUntil(lambda: page.dataset.state.folder == version, timeout=PATIENCE)
     page.show_list()
     page.open_dataset(version)
-    later = page.dataset
-    qtbot.waitUntil(later.undo.isVisible, timeout=PATIENCE)
-    assert later.undo.accessibleName() == "Undo this version: back to version 1"
-    qtbot.mouseClick(later.undo, Qt.MouseButton.LeftButton)
+    reopened = page.dataset
+    qtbot.waitUntil(reopened.undo.isVisible, timeout=PATIENCE)
+    assert reopened.undo.accessibleName() == "Undo this version: back to version 1"
+    qtbot.mouseClick(reopened.undo, Qt.MouseButton.LeftButton)
     dialog = question(qtbot)
     assert dialog.windowTitle() == "Go back to version 1?"
     qtbot.mouseClick(dialog.buttons["delete"], Qt.MouseButton.LeftButton)

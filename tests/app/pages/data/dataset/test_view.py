@@ -249,9 +249,9 @@ def test_the_page_is_accessible_in_both_themes(qtbot, page, set_theme, screen, r
     view.editing.state.set_label([0], "1")
     qtbot.waitUntil(view.editing.bar.isVisible)
     assert_distinct_keys(view, LabelKeys, ChecksCard)
-    for look in ("light", "dark"):
-        set_theme(look)
-        screen(page, f"data-set-{look}")
+    for theme in ("light", "dark"):
+        set_theme(theme)
+        screen(page, f"data-set-{theme}")
 
 
 def test_tags_are_counted_by_type(qtbot, page, tagged, screen):

@@ -307,9 +307,9 @@ def test_the_page_is_accessible_and_looks_right(qtbot, page, set_theme, screen, 
     qtbot.waitUntil(lambda: bool(view.state.examples.examples))
     assert_accessible(page)
     assert_distinct_keys(page, QCheckBox)
-    for look in ("light", "dark"):
-        set_theme(look)
-        assert screen(page, f"data-import-{look}").stat().st_size > 10_000
+    for theme in ("light", "dark"):
+        set_theme(theme)
+        assert screen(page, f"data-import-{theme}").stat().st_size > 10_000
     assert view.side.widget().minimumSizeHint().width() <= view.side.viewport().width()
     corner = view.start.mapTo(page, QPoint(view.start.width(), view.start.height()))
     assert page.rect().contains(corner)

@@ -47,8 +47,8 @@ def test_the_first_head_is_described_saved_and_listed(view, state, weights, qtbo
             actual = ramp[image.pixelColor(middle).rgb()]
             assert abs(actual - int(expected[row, column])) <= 1  # neighbours may share a colour
     figure = view.figure()
-    drawn = figures.svg(figure).decode("utf-8")
-    assert "layer 1, head 1" in drawn and "square-root" in drawn and "the cat sat" in drawn
+    svg = figures.svg(figure).decode("utf-8")
+    assert "layer 1, head 1" in svg and "square-root" in svg and "the cat sat" in svg
     assert figures.png(figure).startswith(b"\x89PNG")
     assert np.array_equal(figure.array, weights)
     rows = figure.table().rows
@@ -174,11 +174,11 @@ def test_the_slider_sets_the_fraction_drawn_smoothly_when_released(view, state, 
 def test_a_drawing_stops_once_it_is_cancelled():
     links = token_links(np.full((300, 300), 0.5, np.float32), 7, -1)
     answers = iter((False, False, True))  # and never again
-    drawn = [
+    images = [
         draw([links], QSize(40, 300), 0, 1.0, 1.0, [QColor("red")], cancelled=cancelled)
         for cancelled in (lambda: True, lambda: next(answers), lambda: False)
     ]
-    empty, partial, complete = (bytes(picture.constBits()) for picture in drawn)
+    empty, partial, complete = (bytes(picture.constBits()) for picture in images)
     assert not any(empty)
     assert 0 < np.count_nonzero(list(partial)) < np.count_nonzero(list(complete))
 
@@ -258,8 +258,8 @@ def test_heads_and_lines_are_limited(view, state, explore, explorer, wait):
     assert len(state.heads) == MAX_HEADS
     state.strongest.set_threshold(1.0)
     wait(lambda: len(state.drawn) == MAX_HEADS)
-    drawn = sum(len(links.weights) for links in state.drawn)
-    assert MAX_HEADS * 700 < drawn <= MAX_LINES
+    line_count = sum(len(links.weights) for links in state.drawn)
+    assert MAX_HEADS * 700 < line_count <= MAX_LINES
     assert MAX_LINES + MAX_LINES_OF_TOKEN <= 20_000
     links = token_links(np.full((512, 512), 1 / 100, np.float32), 3, -1)
     assert len(links.weights) == MAX_LINES_OF_TOKEN

@@ -57,8 +57,8 @@ def test_a_masked_word_is_shown_as_the_mask(view, state, explore, explorer, weig
     state.strongest.set_threshold(1.0)
     state.hover(2, -1)
     figure = view.figure()
-    drawn = figures.svg(figure).decode().replace("“cat”", "").replace("the cat sat", "")
-    for text in (view.readout.full_text(), str(table_rows(view)), str(csv_rows(view)), drawn):
+    svg = figures.svg(figure).decode().replace("“cat”", "").replace("the cat sat", "")
+    for text in (view.readout.full_text(), str(table_rows(view)), str(csv_rows(view)), svg):
         assert "[MASK]" in text
         assert "cat" not in text
 
@@ -81,9 +81,9 @@ def test_selected_heads_are_restored_with_their_maps(view, state, explorer, weig
 
 def test_each_form_is_saved_as_shown(view, state, explore, explorer, weights, wait):
     view.show_form(1)
-    drawn = figures.svg(view.figure()).decode()
+    svg = figures.svg(view.figure()).decode()
     first = table_rows(view)[0]
-    assert all(cell.split()[-1] in drawn for cell in first)
+    assert all(cell.split()[-1] in svg for cell in first)
     assert "Table" not in view.figure().caption
     explore.pick(2)
     explore.pick_target(3)
@@ -100,11 +100,11 @@ def test_each_form_is_saved_as_shown(view, state, explore, explorer, weights, wa
 
 
 def test_a_saved_matrix_has_no_bitmap_and_the_grid_every_head(view, state, weights):
-    drawn = figures.svg(view.figure()).decode()
-    assert "<image" not in drawn
-    assert "Attention weight" in drawn and ">0.10<" in drawn
+    svg = figures.svg(view.figure()).decode()
+    assert "<image" not in svg
+    assert "Attention weight" in svg and ">0.10<" in svg
     darkest = shade(levels(weights[0, 0]).max() / TOP, print_color)
-    assert darkest.name() in drawn
+    assert darkest.name() in svg
     figure = view.grid_button.figure()
     assert np.array_equal(figure.array, weights)
     table = figure.table()
@@ -118,9 +118,9 @@ def test_a_saved_matrix_has_no_bitmap_and_the_grid_every_head(view, state, weigh
 def test_several_heads_are_distinct_in_figure_table_and_readout(view, state, weights, wait):
     state.selection.toggle(2, 1)
     wait(lambda: len(state.drawn) == 2)
-    drawn = figures.svg(view.figure()).decode()
-    assert "stroke-dasharray" in drawn
-    assert "layer 1, head 1" in drawn and "layer 3, head 2" in drawn
+    svg = figures.svg(view.figure()).decode()
+    assert "stroke-dasharray" in svg
+    assert "layer 1, head 1" in svg and "layer 3, head 2" in svg
     rows = table_rows(view)
     assert headings(view)[0] == "Head"
     assert {row[0] for row in rows} == {"layer 1, head 1", "layer 3, head 2"}
@@ -135,7 +135,7 @@ def test_several_heads_are_distinct_in_figure_table_and_readout(view, state, wei
     assert view.readout.full_text().startswith("From “the” to “cat”")
 
 
-def test_by_default_special_tokens_are_excluded_and_long_texts_show_less(explore, explorer):
+def test_special_tokens_are_excluded_and_long_texts_have_fewer_links(explore, explorer):
     state = AttentionState(explore, explorer)
     assert state.excludes_special
     fractions = [default_threshold(tokens) for tokens in (5, 37, 38, 64, 128, 512)]

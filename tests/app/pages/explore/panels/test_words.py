@@ -138,7 +138,7 @@ def test_a_typed_mask_is_predicted(view, explore, explorer, wait):
     assert view.predictions.cards[0].head.full_text() == "[MASK]"
 
 
-def test_without_a_mask_nothing_is_asked_and_a_hint_names_it(view, explorer, monkeypatch):
+def test_without_a_mask_a_hint_is_shown_and_nothing_asked(view, explorer, monkeypatch):
     assert explorer.asked == []
     assert view.predictions.stack.currentIndex() == 1
     assert "type [MASK] in the text" in view.predictions.empty.text.text()
@@ -409,9 +409,9 @@ def test_two_models_are_compared_in_every_part(view, explore, explorer, other, w
         explorer.compute(explorer.of_kind("fill_mask")[done])
         done += 1
     assert done <= 5
-    full = {"top": 100, "number": 9_999}
+    options = {"top": 100, "number": 9_999}
     first, second = (
-        explorer.compute(q.model_copy(update=full)) for q in explorer.of_kind("fill_mask")[:2]
+        explorer.compute(q.model_copy(update=options)) for q in explorer.of_kind("fill_mask")[:2]
     )
     card = view.predictions.cards[0]
     assert card.bars.accessibleName() == "Predictions of two models"

@@ -36,7 +36,7 @@ def with_training(name: str, **changes: object) -> JobSpec:
 def runs(make_run, studio) -> list[RunRow]:
     """Two rates with two seeds each; one failed early."""
     for number, (rate, seed) in enumerate(((1e-5, 1), (1e-5, 2), (1e-4, 1), (1e-4, 2))):
-        more: dict[str, Any] = {"upto": 7, "outcome": "failed"} if number == 3 else {}
+        more: dict[str, Any] = {"step": 7, "outcome": "failed"} if number == 3 else {}
         name = HOSTILE if number == 0 else f"run {number}"
         make_run(name, job=with_training(name, learning_rate=rate, seed=seed), **more)
     return sorted(read_rows(studio.record), key=lambda row: row.id)

@@ -60,7 +60,7 @@ def explorer() -> FakeExplorer:
 
 @pytest.fixture
 def run(studio, make_run, qtbot) -> RunState:
-    state = RunState(studio, RunsState(studio, studio), make_run("mine", upto=7), studio)
+    state = RunState(studio, RunsState(studio, studio), make_run("mine", step=7), studio)
     with qtbot.waitSignal(state.changed):
         state.open()
     return state

@@ -12,7 +12,7 @@ from tests.app.pages.runs.pages import PATIENCE, open_run
 
 
 def test_a_nan_loss_is_a_gap_with_a_mark(make_page, make_run, qtbot):
-    run_id = make_run("nan", upto=10, outcome="failed", problem="NaN.", not_finite=[4, 5])
+    run_id = make_run("nan", step=10, outcome="failed", problem="NaN.", not_finite=[4, 5])
     view = open_run(make_page(), run_id, qtbot)
     values = view.charts.loss.series("training").values.tolist()
     assert [n + 1 for n, value in enumerate(values) if math.isnan(value)] == [4, 5]
@@ -23,7 +23,7 @@ def test_a_nan_loss_is_a_gap_with_a_mark(make_page, make_run, qtbot):
 def test_no_curve_is_clipped_in_a_short_window(make_page, make_run, qtbot):
     """Advice, alerts and machine load above them take their space."""
     page = make_page()
-    view = open_run(page, make_run("live", upto=10, outcome=None), qtbot)
+    view = open_run(page, make_run("live", step=10, outcome=None), qtbot)
     view.tabs.setCurrentWidget(view.charts)
     page.resize(1000, 420)
     for curve in view.charts.curves():
@@ -36,7 +36,7 @@ def test_no_curve_is_clipped_in_a_short_window(make_page, make_run, qtbot):
 
 
 def test_new_points_are_drawn_as_they_arrive(make_page, studio, make_run, qtbot):
-    run_id = make_run("live", upto=4, outcome=None)
+    run_id = make_run("live", step=4, outcome=None)
     view = open_run(make_page(), run_id, qtbot)
     studio.dispatcher.measured.emit(
         run_id,
@@ -58,7 +58,7 @@ def test_new_points_are_drawn_as_they_arrive(make_page, studio, make_run, qtbot)
 
 
 def test_fifty_thousand_points_do_not_block_the_window(make_page, studio, make_run, qtbot):
-    run_id = make_run("long", upto=1)
+    run_id = make_run("long", step=1)
     steps = range(1, 50_001)
     with studio.record.session() as session:
         for name in ("loss", "gradient_norm", "tokens_per_second"):
@@ -92,18 +92,18 @@ def test_a_curve_is_saved_and_its_options_apply_to_other_runs(make_page, make_ru
 
 def test_empty_charts_show_the_reason(make_page, make_run, qtbot):
     page = make_page()
-    for name, upto, outcome, training, validation in (
+    for name, step, outcome, training, validation in (
         ("none", 0, "failed", "The run ended before its first step.", "before its first step"),
         ("some", 2, "stopped", "", "or it ended before the first evaluation"),
     ):
-        charts = open_run(page, make_run(name, upto=upto, outcome=outcome), qtbot).charts
+        charts = open_run(page, make_run(name, step=step, outcome=outcome), qtbot).charts
         assert validation in charts.validation.empty.text()
         assert charts.rate.empty.text() == (training or "This run did not record it.")
-        qtbot.waitUntil(lambda: charts.loss.empty.isHidden() == bool(upto))  # noqa: B023
+        qtbot.waitUntil(lambda: charts.loss.empty.isHidden() == bool(step))  # noqa: B023
 
 
 def test_alerts_are_marked_and_listed(make_page, make_run, studio, qtbot):
-    run_id = make_run("spiky", steps=80, upto=80)
+    run_id = make_run("spiky", steps=80, step=80)
     with studio.record.session() as session:
         add_metrics(session, run_id, [measured("loss", 60, 9.0), measured("loss", 70, 0.9)])
     view = open_run(make_page(), run_id, qtbot)

@@ -35,7 +35,7 @@ def test_checkpoints_can_be_explored_and_trained_further(make_page, studio, make
     with qtbot.waitSignal(studio.go) as signal:
         qtbot.mouseClick(tab.fine_tune, Qt.MouseButton.LeftButton)
     assert signal.args == ["train", {"model": chosen.folder}]
-    other = open_run(page, make_run("two", upto=2, outcome="stopped"), qtbot)
+    other = open_run(page, make_run("two", step=2, outcome="stopped"), qtbot)
     assert not other.checkpoints.hint.isHidden() and not other.checkpoints.fine_tune.isEnabled()
 
 
@@ -43,7 +43,7 @@ def test_a_checkpoint_is_trashed(make_page, studio, make_run, qtbot, monkeypatch
     monkeypatch.setattr("app.trash.move_to_trash", lambda folder: folder.rename(tmp_path / "gone"))
     undos: list[Callable[[], None]] = []
     monkeypatch.setattr(studio.notices, "info", lambda text, action, act: undos.append(act))
-    view = open_run(make_page(), make_run("one", upto=18, outcome="stopped"), qtbot)
+    view = open_run(make_page(), make_run("one", step=18, outcome="stopped"), qtbot)
     tab = view.checkpoints
     qtbot.waitUntil(lambda: tab.model.rowCount() == 3)
     qtbot.mouseClick(tab.delete, Qt.MouseButton.LeftButton)  # the best one, of step 5

@@ -41,7 +41,7 @@ def test_a_finished_run_shows_curves_and_a_branch_its_parent(make_page, studio, 
 
 
 def test_a_silent_worker_may_be_force_stopped(make_page, studio, make_run, qtbot, monkeypatch):
-    run_id = make_run("hung", upto=4, outcome=None)
+    run_id = make_run("hung", step=4, outcome=None)
     change_run(studio, run_id, state="stopping")
     view = open_run(make_page(), run_id, qtbot)
     assert view.header.force_stop.isHidden() and not view.header.stop.isEnabled()
@@ -55,7 +55,7 @@ def test_a_silent_worker_may_be_force_stopped(make_page, studio, make_run, qtbot
 
 
 def test_header_table_and_status_agree_on_a_run(make_page, studio, make_run, qtbot):
-    run_id = make_run("live", steps=200, upto=20, outcome=None)
+    run_id = make_run("live", steps=200, step=20, outcome=None)
     working = {"state": "running", "stage": "Evaluating", "stage_done": 13, "stage_total": 14}
     change_run(studio, run_id, **working)
     page = make_page()
@@ -89,7 +89,7 @@ def test_a_run_is_prepared_with_a_newer_version_of_its_data(make_page, studio, m
 
 
 def test_a_failed_run_shows_its_error_and_resumes(make_page, studio, make_run, qtbot, monkeypatch):
-    run_id = make_run("broken", upto=7, outcome="failed", problem="Memory ran out.")
+    run_id = make_run("broken", step=7, outcome="failed", problem="Memory ran out.")
     view = open_run(make_page(), run_id, qtbot)
     banner = view.banner
     assert not banner.isHidden()
@@ -110,10 +110,10 @@ def test_a_failed_run_shows_its_error_and_resumes(make_page, studio, make_run, q
 
 
 def test_a_run_that_waits_for_space_resumes(make_page, studio, make_run, qtbot, monkeypatch):
-    run_id = make_run("full", upto=7, outcome=None)
+    run_id = make_run("full", step=7, outcome=None)
     monkeypatch.setattr("app.pages.runs.run.state.SILENCE_MS", 0)
-    full = {"state": "paused", "problem": "The disk is full.", "advice": "Free 3 MB."}
-    change_run(studio, run_id, **full)
+    fields = {"state": "paused", "problem": "The disk is full.", "advice": "Free 3 MB."}
+    change_run(studio, run_id, **fields)
     view = open_run(make_page(), run_id, qtbot)
     assert not view.banner.isHidden() and view.banner.resume.isHidden()
     assert view.banner.problem.text() == "The disk is full."

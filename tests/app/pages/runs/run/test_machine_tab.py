@@ -30,7 +30,7 @@ def sample(step: int, busy: float, gpus: tuple[GpuLoad, ...] = ()) -> MachineSam
 
 
 def test_the_curves_grow_while_the_run_trains(make_page, studio, make_run, qtbot):
-    run_id = make_run("live", upto=4, outcome=None)
+    run_id = make_run("live", step=4, outcome=None)
     folder = RunFolder(studio.home.runs / run_id)
     append_sample(folder, sample(1, 0.2))
     view = open_run(make_page(), run_id, qtbot)
@@ -61,7 +61,7 @@ def test_a_run_that_has_ended_shows_no_load_and_a_note(make_page, make_run, qtbo
 
 
 def test_the_load_is_shown_while_the_run_trains_here(make_page, studio, make_run, qtbot):
-    run_id = make_run("live", upto=4, outcome=None)
+    run_id = make_run("live", step=4, outcome=None)
     folder = RunFolder(studio.home.runs / run_id)
     assert local_worker_pid(folder) == 0, "its lock is free"
     with folder.lock():

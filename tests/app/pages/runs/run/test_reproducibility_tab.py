@@ -13,15 +13,15 @@ from tests.engine.runs import fake_worker
 
 
 def test_reproducibility_is_shown_and_the_files_are_verified(make_page, studio, make_run, qtbot):
-    run_id = make_run("one", upto=10, outcome="stopped")
+    run_id = make_run("one", step=10, outcome="stopped")
     folder = RunFolder(studio.home.runs / run_id)
     environment = {"cpu": "A fast one", "device": "cpu", "threads": "2", "torch": "2.13.0"}
     environment["attention"] = "nested"
-    ready = Prepared(steps=20, parameters=1, examples=1, device="cpu", threads=2)
+    prepared = Prepared(steps=20, parameters=1, examples=1, device="cpu", threads=2)
     for first, last, differing in ((5, 15, ("threads 1 → 2",)), (15, 20, ())):
         folder.append(Started(pid=1, step=first))
         update = {"step": first, "environment": environment, "differences": differing}
-        folder.append(ready.model_copy(update=update))
+        folder.append(prepared.model_copy(update=update))
         folder.append(Saved(step=last, folder="x", weights="ab" * 32, optimiser="cd" * 32))
     view = open_run(make_page(), run_id, qtbot)
     view.tabs.setCurrentWidget(view.reproducibility)
@@ -47,11 +47,11 @@ def test_reproducibility_is_shown_and_the_files_are_verified(make_page, studio, 
 
 def test_a_run_is_repeated_and_compared_with_others_of_its_job(make_page, studio, make_run, qtbot):
     ids = [make_run(name, job=fake_worker.job(name)) for name in ("one", "same", "another", "bare")]
-    ready = Prepared(steps=20, parameters=1, examples=1, device="cpu", threads=2)
+    prepared = Prepared(steps=20, parameters=1, examples=1, device="cpu", threads=2)
     for run_id, weights, threads in zip(ids, ("ab", "ab", "cd"), ("2", "2", "4"), strict=False):
         folder = RunFolder(studio.home.runs / run_id)
         environment = {"device": "cpu", "threads": threads}
-        folder.append(ready.model_copy(update={"environment": environment}))
+        folder.append(prepared.model_copy(update={"environment": environment}))
         folder.append(Saved(step=10, folder="x", weights="ef" * 32, optimiser="cd" * 32))
         folder.append(Saved(step=20, folder="x", weights=weights * 32, optimiser="cd" * 32))
     view = open_run(make_page(), ids[0], qtbot)

@@ -42,7 +42,7 @@ def set_running(view: RunView) -> None:
 
 
 def test_rows_follow_the_best_evaluation(make_page, studio, make_run, qtbot):
-    run_id = make_run("live", upto=4, outcome=None)
+    run_id = make_run("live", step=4, outcome=None)
     folder = RunFolder(studio.home.runs / run_id)
     view = open_run(make_page(), run_id, qtbot)
     set_running(view)

@@ -35,9 +35,9 @@ def ids(make_run) -> list[str]:
     """Three seeds, the last one stopped; best scores 0.8, 0.95 and 0.8."""
     first, second, third = jobs()
     return [
-        make_run("films", upto=5, job=first),
-        make_run("films", upto=20, job=second),
-        make_run("films", upto=7, outcome="stopped", job=third),
+        make_run("films", step=5, job=first),
+        make_run("films", step=20, job=second),
+        make_run("films", step=7, outcome="stopped", job=third),
     ]
 
 
@@ -106,7 +106,7 @@ def test_the_layer_sweep_is_a_table_of_seven_rows(make_page, make_run, qtbot, sc
     job = fake_worker.job("films")
     sweep = expand(job.model_copy(update={"features": Features(vectors="layer sweep")}))
     assert len(sweep) == 7
-    ids = [make_run("films", upto=5 * (n % 3 + 1), job=spec) for n, spec in enumerate(sweep[:6])]
+    ids = [make_run("films", step=5 * (n % 3 + 1), job=spec) for n, spec in enumerate(sweep[:6])]
     page = make_page()
     view = open_run(page, ids[0], qtbot)
     qtbot.waitUntil(lambda: len(view.seeds.widget.model.rows) == 6)
@@ -134,9 +134,9 @@ def search_jobs() -> tuple[JobSpec, ...]:
 
 
 def test_a_search_shows_means_the_best_and_pruned_runs(make_page, studio, make_run, qtbot):
-    ids = [make_run("films", upto=upto, job=job) for upto, job in
+    ids = [make_run("films", step=step, job=job) for step, job in
            zip((5, 10, 20, 20), search_jobs(), strict=True)]  # fmt: skip
-    pruned = make_run("alone", upto=5, outcome="stopped", job=search_jobs()[0],
+    pruned = make_run("alone", step=5, outcome="stopped", job=search_jobs()[0],
                       problem="Pruned at step 5: too poor.")  # fmt: skip
     view = open_run(make_page(), ids[0], qtbot)
     qtbot.waitUntil(lambda: view.tabs.tabText(view.tabs.indexOf(view.seeds)) == "S&earch")
@@ -153,7 +153,7 @@ def test_a_search_shows_means_the_best_and_pruned_runs(make_page, studio, make_r
 
 
 def test_the_table_of_all_runs_marks_the_best_combination(studio, make_run, qtbot):
-    ids = [make_run("films", upto=upto, job=job) for upto, job in
+    ids = [make_run("films", step=step, job=job) for step, job in
            zip((5, 10, 20, 20), search_jobs(), strict=True)]  # fmt: skip
     ids.append(make_run("alone"))
     table = RunsTable()

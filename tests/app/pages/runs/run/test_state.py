@@ -24,7 +24,7 @@ def open_run(runs: RunsState, studio: Studio, run_id: str, qtbot: QtBot) -> RunS
 
 
 def test_a_run_is_read_when_it_is_opened(runs, studio, make_run, qtbot):
-    run_id = make_run("mine", upto=10, outcome="stopped", not_finite=[3])
+    run_id = make_run("mine", step=10, outcome="stopped", not_finite=[3])
     state = RunState(studio, runs, run_id, studio)
     received: dict[str, Any] = {}
     state.curves_read.connect(lambda curves: received.update(curves=curves))
@@ -45,7 +45,7 @@ def test_a_run_is_read_when_it_is_opened(runs, studio, make_run, qtbot):
 
 
 def test_points_that_arrive_while_curves_are_read_are_kept(runs, studio, make_run, qtbot):
-    run_id = make_run("mine", upto=4, outcome=None)
+    run_id = make_run("mine", step=4, outcome=None)
     state = RunState(studio, runs, run_id, studio)
     calls: list[str] = []
     state.curves_read.connect(lambda _: calls.append("read"))

@@ -70,6 +70,6 @@ def test_results_come_first_and_each_tab_has_its_alt_keys(make_page, make_run, s
 
 
 def test_an_unfinished_run_shows_its_curves_first(make_page, make_run, qtbot):
-    view = open_run(make_page(), make_run("Reviews", upto=3, outcome="failed"), qtbot)
+    view = open_run(make_page(), make_run("Reviews", step=3, outcome="failed"), qtbot)
     assert view.tabs.currentWidget() is view.charts
     assert not view.tabs.isTabVisible(view.tabs.indexOf(view.results))
