@@ -40,12 +40,12 @@ class Known(NamedTuple):
     model: Any
 
     @torch.no_grad()
-    def run(self, inputs: Inputs, tokens: torch.Tensor | None = None, **more: Any) -> Any:
+    def run(self, inputs: Inputs, tokens: torch.Tensor | None = None, **options: Any) -> Any:
         """Output of transformers for an input, or for other tokens [B, T]."""
         ids = inputs.tokens if tokens is None else tokens
         if EXAMPLES[self.family].has_segments:
-            more["token_type_ids"] = inputs.segments.expand_as(ids)
-        return self.model(input_ids=ids, **more)
+            options["token_type_ids"] = inputs.segments.expand_as(ids)
+        return self.model(input_ids=ids, **options)
 
     def encode_text(self, text: str, pair: str | None = None, *masked: int) -> Inputs:
         return encode_text(self.checkpoint, text, pair, masked)

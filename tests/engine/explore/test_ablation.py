@@ -101,8 +101,8 @@ def test_missing_or_mismatched_head_means_are_refused(tiny, tiny_folder, tmp_pat
             ablate(tiny.network, question),
         ):
             pass
-        none_off = question.model_copy(update={"heads_off": ()})
-        with ablate(tiny.network, none_off):
+        without_ablation = question.model_copy(update={"heads_off": ()})
+        with ablate(tiny.network, without_ablation):
             pass
 
 

@@ -140,7 +140,7 @@ def test_every_method_equals_captum(classes, tags, kind, contrast):
 
 
 @pytest.mark.parametrize("kind,outputs", [("multi_label", 3), ("regression", 1)])
-def test_typed_masks_are_no_words_and_parts_are_joined(tmp_path, monkeypatch, kind, outputs):
+def test_typed_masks_are_not_words_and_parts_are_joined(tmp_path, monkeypatch, kind, outputs):
     pair = Pair(tmp_path / "model", kind, "AutoModelForSequenceClassification", outputs)
     text = "abc de [MASK] abcde"
     inputs = transformers.AutoTokenizer.from_pretrained(pair.folder)(text, return_tensors="pt")
@@ -247,8 +247,8 @@ def test_the_packed_network_refuses_a_gradient(classes):
     """The outputs are the same, but its gradient would be silently wrong."""
     packed = Checkpoint(**vars(classes.ours) | {"network": pack_network(classes.ours.network,
                                                                           "float32")})  # fmt: skip
-    shown = attribute(packed, query(pair=PAIR))
-    assert shown.explained.score == pytest.approx(
+    answer = attribute(packed, query(pair=PAIR))
+    assert answer.explained.score == pytest.approx(
         attribute(classes.ours, query(pair=PAIR)).explained.score, abs=CLOSE
     )
     for method in attribution.GRADIENTS:

@@ -74,7 +74,7 @@ def test_state_and_step_follow_the_events(followed):
     assert run.started is not None and run.ended is not None and run.started <= run.ended
 
 
-def test_a_stop_request_shows_as_soon_as_the_worker_starts(followed):
+def test_a_stop_request_is_shown_when_the_worker_starts(followed):
     followed.folder.request_stop()
     assert followed.record_events(Started(pid=1)).state == "stopping"
     assert followed.record_events(Ended(outcome="stopped", step=2)).state == "stopped"
@@ -123,7 +123,7 @@ def test_events_are_recorded_once_after_a_rollback(followed):
         assert list(curves(session, "one")["loss"].finite()) == [(1, 1.0)]
 
 
-def test_the_best_score_is_of_the_metric_set_by_the_worker(followed):
+def test_the_best_score_uses_the_metric_of_the_worker(followed):
     run = followed.record_events(
         Started(pid=1), PREPARED, measured("validation_accuracy", 1, float("nan"))
     )
@@ -281,19 +281,19 @@ def test_an_existing_folder_is_recorded_with_its_state(record, home):
 
 
 def test_events_have_the_same_effect_together_and_one_by_one(record, home):
-    at = now()
+    start = now()
     events = [
-        Started(pid=1, at=at),
-        PREPARED.model_copy(update={"at": at + timedelta(seconds=1)}),
+        Started(pid=1, at=start),
+        PREPARED.model_copy(update={"at": start + timedelta(seconds=1)}),
         *(
-            measured(name, step, value).model_copy(update={"at": at + timedelta(seconds=step)})
+            measured(name, step, value).model_copy(update={"at": start + timedelta(seconds=step)})
             for step in (2, 4, 3)
             for name, value in (("loss", 1 / step), ("validation_accuracy", step / 10))
         ),
-        Waiting(problem="full", advice="make room", at=at + timedelta(seconds=5)),
-        Progressed(stage="tokenising", done=1, total=3, at=at + timedelta(seconds=6)),
-        measured("loss", 9, float("nan")).model_copy(update={"at": at + timedelta(seconds=9)}),
-        measured("rate", 8, 0.5).model_copy(update={"at": at + timedelta(seconds=7)}),
+        Waiting(problem="full", advice="make room", at=start + timedelta(seconds=5)),
+        Progressed(stage="tokenising", done=1, total=3, at=start + timedelta(seconds=6)),
+        measured("loss", 9, float("nan")).model_copy(update={"at": start + timedelta(seconds=9)}),
+        measured("rate", 8, 0.5).model_copy(update={"at": start + timedelta(seconds=7)}),
     ]
     followed = FollowedRun(record, home)
     for event in events:

@@ -60,7 +60,7 @@ def test_the_migrations_match_the_declared_tables(home, record):
 
 @pytest.mark.parametrize("changed", ["number", "revision"])
 @pytest.mark.parametrize("log", ["with its log", "closed"])
-def test_a_newer_record_is_refused_and_not_touched(home, changed, log):
+def test_a_newer_record_is_refused_and_unchanged(home, changed, log):
     record = reopen(home)
     with record.session() as session:
         set_fact(session, "program", "9.1.2")
@@ -214,7 +214,7 @@ assert not {"alembic", "torch", "PySide6"} & set(sys.modules)
 # ── opening ─────────────────────────────────────────────────────────────────────────
 
 
-def test_connections_are_durable_and_wait_and_check_foreign_keys(record):
+def test_connections_are_durable_and_enforce_foreign_keys(record):
     with record.session() as session:
         pragmas = [
             session.scalar(text(f"PRAGMA {name}"))

@@ -53,8 +53,8 @@ def test_a_run_is_put_on_hold_if_its_predecessor_fails(window):
     window.until_waiting(first)
     window.manager.start_after([second], first)
     window.manager.stop(first)
-    held = window.until(second, "on hold")
-    assert held.problem == "It was to start after “long”, which has not finished."
+    second_run = window.until(second, "on hold")
+    assert second_run.problem == "It was to start after “long”, which has not finished."
     window.until(third, "finished")
 
 

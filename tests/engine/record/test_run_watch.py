@@ -56,10 +56,10 @@ def test_random_worker_crashes_are_reported_with_their_cause(window):
     other = window.add(fake_worker.job("long", device="cuda"))
     run_id = window.add(fake_worker.job("long", steps=3 * count + 10))
     window.until_waiting(other)
-    dice = random.Random(7)
+    rng = random.Random(7)
     for _ in range(count):
         window.until_waiting(run_id)
-        command, cause = dice.choice(list(CAUSES.items()))
+        command, cause = rng.choice(list(CAUSES.items()))
         window.send(run_id, command)
         run = window.until(run_id, "crashed")
         assert cause in run.problem and run.advice
@@ -282,8 +282,8 @@ def test_workers_are_not_reported_as_hung_after_system_sleep(home, monkeypatch):
 
 REMOVALS = {
     "moved": os.rename,
-    "deleted": lambda file, aside: file.unlink(),
-    "replaced": lambda file, aside: (shutil.copy(file, aside), os.replace(aside, file)),
+    "deleted": lambda file, target: file.unlink(),
+    "replaced": lambda file, target: (shutil.copy(file, target), os.replace(target, file)),
 }
 
 

@@ -121,7 +121,7 @@ def test_a_resumed_run_whose_starter_died_stays_in_the_queue(window, windows, mo
     window.until_waiting(run_id)
     window.manager.stop(run_id)
     window.until(run_id, "stopped")
-    monkeypatch.setattr(window.manager.workers, "start", lambda _: None)  # it dies first
+    monkeypatch.setattr(window.manager.workers, "start", lambda _: None)  # it dies before
     window.manager.resume(run_id)
     assert window.run(run_id).state == "starting"
     second = windows()
@@ -153,11 +153,11 @@ def test_the_runner_is_started_once_and_outlives_its_starter(window, monkeypatch
 
 @times(2, 200)
 def test_a_killed_runner_loses_no_run_and_starts_none_twice(window, start, count):
-    dice = random.Random(5)
+    rng = random.Random(5)
     ids = [window.add(fake_worker.job(f"run {n}", steps=2)) for n in range(count)]
     for _ in range(count):
         process = start()
-        time.sleep(dice.uniform(0.2, 1.6))
+        time.sleep(rng.uniform(0.2, 1.6))
         process.send_signal(signal.SIGKILL)
         process.wait()
     start()

@@ -239,7 +239,7 @@ def test_sentence_transformers_reads_saved_runs_with_equal_vectors(data, tmp_pat
     np.testing.assert_allclose(ours, reference(folder).encode(TEXTS), atol=1e-5)
 
 
-def test_equal_texts_are_no_negatives(tmp_path, tokenizer):
+def test_equal_texts_are_not_negatives(tmp_path, tokenizer):
     """If every row has the same second text, there are no negatives."""
     loaded = checkpoint.load(new_encoder(tmp_path / "base", tokenizer, SentenceSpec()))
     learner = SentenceSimilarityLearner(SentenceSimilarity())

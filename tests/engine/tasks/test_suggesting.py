@@ -45,7 +45,7 @@ def test_wrong_labels_are_listed_with_the_right_one(tmp_path):
     data = import_rows(tmp_path / "again", rows)
     messages: list[tuple[str, int, int]] = []
     result = find_label_errors(data, None, lambda *progress: messages.append(progress))
-    assert result.rows == int((data.splits != 2).sum()), "test rows stay untouched"
+    assert result.rows == int((data.splits != 2).sum()), "test rows are left out"
     assert {s.row for s in result.suggestions[:3]} == {int(number) for number in wrong}
     labels = [data.page(s.row, 1)[0]["label"] for s in result.suggestions[:3]]
     assert all(item.label != label for item, label in zip(result.suggestions, labels, strict=False))

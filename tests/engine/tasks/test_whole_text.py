@@ -1,4 +1,4 @@
-"""Classes, labels and numbers of whole texts have the losses of torch and transformers."""
+"""Losses of classes, labels and numbers of whole texts match torch and transformers."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -115,7 +115,7 @@ def _inject_failure(evaluation: Any, point: str, number: int) -> Callable[[Any],
 
 
 def _replace_call(names: tuple[str, ...], number: int, action: Callable[[], object]) -> None:
-    """Run `happen` at call `number` (from 1) of the functions of `os`."""
+    """Run `action` at call `number` (from 1) of the functions of `os`."""
     calls = 0
 
     def counted(original: Callable[..., Any]) -> Callable[..., Any]:

@@ -121,7 +121,7 @@ def test_measuring_precisions_changes_no_loss(job, tmp_path, monkeypatch):
 
     monkeypatch.setattr(fastest, "_layer_seconds", fake_layer_seconds)
     counts, losses = [], []
-    for name in ("measures", "knows"):
+    for name in ("first", "second"):
         run = trained(tmp_path / name, job)
         counts.append(len(timed))
         losses.append(metrics(run))

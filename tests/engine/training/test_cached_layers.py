@@ -45,12 +45,12 @@ def check_same_curves(folder: Path, job: JobSpec, tolerance: float = CLOSE) -> N
 
 
 @pytest.mark.parametrize("task", TASKS)
-def test_caching_changes_no_task(task, tmp_path):
+def test_caching_changes_no_curve_of_a_task(task, tmp_path):
     check_same_curves(tmp_path, small.with_training(TASKS[task](tmp_path), **SHORT | CACHED))
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
-def test_caching_changes_no_variant(variant, tmp_path):
+def test_caching_changes_no_curve_of_a_variant(variant, tmp_path):
     check_same_curves(tmp_path, small.classifying(tmp_path, **SHORT | CACHED | VARIANTS[variant]))
 
 

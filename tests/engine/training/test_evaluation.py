@@ -19,9 +19,7 @@ def test_a_run_stops_early_when_its_patience_ends(tmp_path, monkeypatch):
     outcome, step = train(job, run, events.append)
     assert outcome == "finished"
     evaluations = [e for e in events if isinstance(e, Measured) and e.name == "validation_accuracy"]
-    assert step == 8 and len(evaluations) == 4, (
-        "one that is the best so far, and three without improvement"
-    )
+    assert step == 8 and len(evaluations) == 4, "the best one, and three without improvement"
     assert "no better score in the last 3 evaluations" in notes(events)[-1]
     assert run.checkpoint_folders()[-1].name == "step-00000008"
 

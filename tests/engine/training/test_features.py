@@ -82,7 +82,7 @@ def test_each_option_reads_its_layers(vectors, mixed):
 
 def test_the_sum_of_all_layers_is_stored_as_one_vector():
     assert layer_indices(Features(vectors="sum of all"), 12) == (SUM_OF_ALL,)
-    assert layer_indices(Features(vectors="sum of last four"), 2) == (1, 2), "as many as there are"
+    assert layer_indices(Features(vectors="sum of last four"), 2) == (1, 2), "only two layers exist"
 
 
 @pytest.mark.parametrize("probe", ["linear", "bilstm"])
@@ -127,7 +127,7 @@ def test_vectors_are_computed_once(base, tmp_path, monkeypatch):
     prepared, machine = set_up(RunContext(job, run)), choose_machine(job.hardware)
     attach_features(RunContext(job, run), prepared, machine)
     files = sorted((run.cache / "vectors").rglob("*.npy"))
-    assert [file.name for file in files] == ["layer-002.npy"] * 2, "of training and dev rows"
+    assert [file.name for file in files] == ["layer-002.npy"] * 2, "training and validation rows"
     before = [file.read_bytes() for file in files]
     original = FeatureExtractor._compute
     monkeypatch.setattr(FeatureExtractor, "_compute", lambda *_: pytest.fail("computed again"))
@@ -237,7 +237,7 @@ def test_the_train_command_runs_a_layer_sweep(base, tmp_path, capsys, monkeypatc
     into = tmp_path / "into"
     assert main(["train", str(tmp_path / "job.json"), "--into", str(into)]) == 0
     assert passes == [[0, 1, 2, SUM_OF_ALL]] * 2, (
-        "once for the training rows, once for the dev rows"
+        "for the training rows and for the validation rows"
     )
     summary = json.loads((into / SUMMARY).read_bytes())
     assert [row["vectors"] for row in summary["rows"]] == list(PAPER_VECTORS)

@@ -44,7 +44,7 @@ def stored(tuned: Any, tmp_path_factory: pytest.TempPathFactory) -> Stored:
 @pytest.fixture(scope="module")
 def uninterrupted(stored: Stored, tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, ...]:
     """The folder of two folds, their probabilities, and the progress calls."""
-    folder, calls = tmp_path_factory.mktemp("calm") / "folds", list[tuple[str, int, int]]()
+    folder, calls = tmp_path_factory.mktemp("uninterrupted") / "folds", list[tuple[str, int, int]]()
     args, options = arguments(stored, folder)
     return folder, predict_folds(*args, lambda *call: calls.append(call), **options), calls
 

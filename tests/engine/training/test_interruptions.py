@@ -52,9 +52,9 @@ def test_a_run_killed_at_random_moments_loses_nothing(killer, tmp_path, kind, pa
     job = JOBS[kind](tmp_path, steps=40, evaluate_every=10, save_every=4)
     reference, killed = pair(tmp_path, job)
     pristine = shutil.copytree(killed.path, tmp_path / "pristine")
-    dice, kills, known = random.Random(f"{kind} {part}"), 0, dict[tuple[str, int], float | None]()
+    rng, kills, known = random.Random(f"{kind} {part}"), 0, dict[tuple[str, int], float | None]()
     while kills < 25:
-        if killer.train(killed, ("later", dice.randint(10, 900))) == -signal.SIGKILL:
+        if killer.train(killed, ("later", rng.randint(10, 900))) == -signal.SIGKILL:
             kills += 1
             points = {p: value for p, value in metrics(killed).items() if p[0] == "loss"}
             assert known.keys() <= points.keys(), "a reported point was lost"
@@ -124,16 +124,16 @@ def test_a_source_that_changes_at_any_step_changes_no_run(tmp_path):
     reference, new_run = pair(tmp_path, small.classifying(tmp_path, steps=12))
     source = tmp_path / "sentences.csv"
     content = source.read_bytes()
-    dice = random.Random(25)
+    rng = random.Random(25)
     for _ in range(50):
         run = RunFolder(shutil.copytree(new_run.path, tmp_path / "run-of-it"))
-        change = dice.choice(list(CHANGES.values()))
+        change = rng.choice(list(CHANGES.values()))
 
         def action(change: Callable[[Path], object] = change, run: RunFolder = run) -> None:
             change(source)
             run.request_stop()
 
-        assert work(run.path, at_step(dice.randint(1, 11), action)) == 0
+        assert work(run.path, at_step(rng.randint(1, 11), action)) == 0
         run.clear_stop()
         assert work(run.path) == 0
         assert (final(run), metrics(run)) == (final(reference), metrics(reference))
@@ -144,10 +144,10 @@ def test_a_source_that_changes_at_any_step_changes_no_run(tmp_path):
 @pytest.mark.parametrize("part", range(2))
 def test_a_stop_at_any_moment_leaves_a_resumable_run(tmp_path, part):
     reference, new_run = pair(tmp_path, small.classifying(tmp_path, steps=20, evaluate_every=5))
-    dice = random.Random(14 + part)
+    rng = random.Random(14 + part)
     for _ in range(50):
         run = RunFolder(shutil.copytree(new_run.path, tmp_path / "stopped"))
-        timer = threading.Timer(dice.uniform(0, 0.5), run.request_stop)
+        timer = threading.Timer(rng.uniform(0, 0.5), run.request_stop)
         timer.start()
         assert work(run.path) == 0
         timer.join()

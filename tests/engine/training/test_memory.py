@@ -17,7 +17,7 @@ from engine.runs.reproducibility import read_reproducibility
 from engine.training.device.machine import peak_memory
 from tests.engine.training import small
 
-WIDE = PRESETS["mini"].model_copy(update={"vocab_size": 120})  # more than Python and torch vary
+WIDE = PRESETS["mini"].model_copy(update={"vocab_size": 120})  # exceeds noise of Python and torch
 MARGIN = 0.15
 
 

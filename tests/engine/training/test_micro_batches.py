@@ -40,9 +40,9 @@ def test_updates_in_parts_equal_those_of_whole_batches(tmp_path):
 def test_batches_are_halved_until_they_fit(tmp_path, monkeypatch, count):
     job = classifying(tmp_path, steps=6, dropout=0.0)
     _, reference, reference_events = run_job(tmp_path / "reference", job)
-    original, dice = TextClassificationLearner.losses, random.Random(6)
+    original, rng = TextClassificationLearner.losses, random.Random(6)
     for number in range(count):
-        calls_left, fits = (2, 2) if number == 0 else (dice.randint(1, 5), dice.choice([1, 2, 4]))
+        calls_left, fits = (2, 2) if number == 0 else (rng.randint(1, 5), rng.choice([1, 2, 4]))
 
         def failing_losses(
             self: TextClassificationLearner, network: Network, batch: Batch, *args: Batch

@@ -90,9 +90,9 @@ def test_an_exploding_loss_blames_settings_and_keeps_good_checkpoints(tmp_path, 
     job = small.pretraining(tmp_path, steps=12)
     reference = small.new_run(tmp_path / "reference", job)
     assert work(reference.path) == 0
-    original, dice = PretrainingLearner.losses, random.Random(8)
+    original, rng = PretrainingLearner.losses, random.Random(8)
     for number in range(count):
-        step = (1, 9, dice.randint(2, 12))[min(number, 2)]
+        step = (1, 9, rng.randint(2, 12))[min(number, 2)]
         calls = 0
 
         def losses(self: PretrainingLearner, *args: object, **kwargs: object) -> Losses:

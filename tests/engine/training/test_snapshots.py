@@ -61,17 +61,17 @@ def test_snapshot_steps_match_pythia():
 
 
 def test_the_count_matches_a_whole_run():
-    for every in (1, 3, 100, 512, 600, 1000):
+    for interval in (1, 3, 100, 512, 600, 1000):
         for last in (1, 2, 3, 100, 511, 512, 513, 600, 1200, 1201):
-            result = {s for s in range(last + 1) if is_snapshot_step(s, every)} | {last}
-            assert count_snapshots(last, every) == len(result), (last, every)
+            result = {s for s in range(last + 1) if is_snapshot_step(s, interval)} | {last}
+            assert count_snapshots(last, interval) == len(result), (last, interval)
     assert count_snapshots(1200, 0) == 0
 
 
 @pytest.fixture(scope="module")
 def full_run(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
     """An uninterrupted run."""
-    folder = tmp_path_factory.mktemp("calm")
+    folder = tmp_path_factory.mktemp("full")
     run = small.new_run(folder / "run", short_job(folder))
     assert work(run.path) == 0
     return run
@@ -229,6 +229,6 @@ def test_weights_too_large_for_half_precision_skip_the_snapshot(tmp_path, monkey
     run = small.new_run(tmp_path / "run", job)
     monkeypatch.setattr(checkpoint, "finite_tensors", with_large_weight)
     assert work(run.path) == 0
-    noted_events = [event for event in run.milestones() if isinstance(event, Noted)]
-    assert any("No snapshot of step 0" in note.text for note in noted_events)
+    events = [event for event in run.milestones() if isinstance(event, Noted)]
+    assert any("No snapshot of step 0" in note.text for note in events)
     assert steps(run) == [1, 2, 4, 8, 11]
