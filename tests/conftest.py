@@ -25,7 +25,7 @@ os.environ["TOKENIZERS_PARALLELISM"] = "false"
 for threads in ("OMP_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(threads, "1")
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # more threads than cores: none must spin
-# otherwise each subprocess compiles our modules again, for 0.3 s of CPU time
+# otherwise each subprocess compiles our modules again in 0.3 s of CPU time
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 os.environ["PYDANTIC_DISABLE_PLUGINS"] = "true"  # as the program does
@@ -39,11 +39,11 @@ from engine.files.home import Home
 from engine.system.precision import MEASUREMENTS
 from engine.system.torch_import import load_torch_without_gc
 
-THREADS = int(os.environ["OMP_NUM_THREADS"].split(",")[0])  # more are for nested levels
+THREADS = int(os.environ["OMP_NUM_THREADS"].split(",")[0])  # other values are for nested levels
 USER_UMASK = os.umask(0)
 os.umask(USER_UMASK)
 SHM = Path("/dev/shm")  # fsync costs nothing there; a run calls it about 70 times
-MIN_FREE = 4_000_000_000  # bytes that must be free there, and as many in RAM
+MIN_FREE = 4_000_000_000  # bytes that must be free there, and also in RAM
 
 
 def keep_files_in_memory() -> None:
@@ -75,7 +75,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    gc.disable()  # until everything is imported: collection would take a third of the time
+    gc.disable()  # while importing: garbage collection would take a third of the time
     if config.getoption("--long"):
         os.environ[LONG] = "1"
 
@@ -86,10 +86,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     Tests that share an expensive fixture come first: processes steal tests from the end of each
     other's queue, so that no second process builds it.
     """
-    left_out = {item for item in items if not _is_wanted(item, bool(config.getoption("--long")))}
-    if left_out:
-        config.hook.pytest_deselected(items=list(left_out))
-        items[:] = [item for item in items if item not in left_out]
+    long = bool(config.getoption("--long"))
+    deselected = {item for item in items if not _is_selected(item, long)}
+    if deselected:
+        config.hook.pytest_deselected(items=list(deselected))
+        items[:] = [item for item in items if item not in deselected]
     items.sort(key=lambda item: item.get_closest_marker("first") is None)
 
 
@@ -151,7 +152,7 @@ def pytest_runtest_call(item: pytest.Item) -> None:
     seed_torch(item.name)
 
 
-def _is_wanted(item: pytest.Item, long: bool) -> bool:
+def _is_selected(item: pytest.Item, long: bool) -> bool:
     if item.get_closest_marker("long"):
         return long
     return not long or getattr(getattr(item, "obj", None), "is_hypothesis_test", False)
@@ -167,10 +168,10 @@ def pytest_runtest_teardown(item: pytest.Item) -> Iterator[None]:
     from app import background
 
     is_over = background.finish(END_TIMEOUT)
-    ended = yield
+    result = yield
     QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
     assert is_over, "background jobs still running"
-    return ended
+    return result
 
 
 @pytest.hookimpl(wrapper=True)
@@ -189,7 +190,7 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
 
 @pytest.fixture(scope="session")
 def assets() -> Path:
-    """The shared checkpoints, data sets and corpora; tests that need them skip without."""
+    """The shared checkpoints, data sets and corpora; tests skip without them."""
     folder = REPOSITORY.parent / "shared" / "assets"
     if not folder.is_dir():
         pytest.skip("the shared assets are not available")
@@ -198,19 +199,19 @@ def assets() -> Path:
 
 @pytest.fixture(scope="session")
 def tuned(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Any]:
-    """The model of a task by its kind, for all tests and processes: they change only copies."""
+    """`tuned(kind)` is the model of a task, shared by all tests: change only copies."""
     shared = tmp_path_factory.getbasetemp()
     shared = shared.parent if "PYTEST_XDIST_WORKER" in os.environ else shared
 
     @cache
-    def trained(kind: str) -> Any:
+    def tune(kind: str) -> Any:
         from tests.engine.fine_tuned import fine_tuned
 
         seed_torch(kind)
         (shared / kind).mkdir(exist_ok=True)
         return fine_tuned(shared / kind, kind)
 
-    return trained
+    return tune
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -223,7 +224,7 @@ def hidden_user_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]
 
 @pytest.fixture(scope="session")
 def measurements(hidden_user_home: None) -> bytes:
-    """Speed measurements of a machine on which fp32 is fastest: a run in a fresh home would measure
+    """Speed measurements of a machine on which fp32 is fastest: a run in a new home would measure
     for a second, and choose different precisions on different machines."""
     import torch
 
@@ -239,7 +240,7 @@ def measurements(hidden_user_home: None) -> bytes:
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, measurements: bytes) -> Home:
-    """A fresh home, also for processes that the test starts."""
+    """A new home, also for processes started by the test."""
     home_folder = Home(tmp_path / "home")
     home_folder.make()
     write_file(home_folder.cache / MEASUREMENTS, measurements)
@@ -256,13 +257,13 @@ def no_leaked_processes() -> Iterator[None]:
         if not thread.daemon:
             thread.join(END_TIMEOUT)
             assert not thread.is_alive(), f"thread still running: {thread.name}"
-    left = list[psutil.Process]()
+    children = list[psutil.Process]()
     for pid in child_pids() - before:
         with suppress(psutil.NoSuchProcess):
             child = psutil.Process(pid)
-            left += [child, *child.children(recursive=True)]
-    left = [child for child in left if not _has_ended(child)]
-    _, alive = psutil.wait_procs(left, END_TIMEOUT)
+            children += [child, *child.children(recursive=True)]
+    children = [child for child in children if not _has_ended(child)]
+    _, alive = psutil.wait_procs(children, END_TIMEOUT)
     names = [_command(child) for child in alive]
     for child in alive:
         child.kill()
@@ -270,15 +271,15 @@ def no_leaked_processes() -> Iterator[None]:
 
 
 def child_pids() -> set[int]:
-    """Ids of the child processes; on Linux from a file each thread has, which takes a fifth of the
-    time that finding the parent of every process takes."""
-    tasks = [*Path("/proc/self/task").glob("*/children")]
-    if not tasks:
+    """Ids of the child processes; on Linux read from a file of each thread, five times as fast as
+    finding the parent of every process."""
+    files = [*Path("/proc/self/task").glob("*/children")]
+    if not files:
         return {child.pid for child in psutil.Process().children()}
     pids = set[int]()
-    for task in tasks:
+    for file in files:
         with suppress(OSError):  # the thread has ended
-            pids |= set(map(int, task.read_text().split()))
+            pids |= set(map(int, file.read_text().split()))
     return pids
 
 
@@ -303,7 +304,7 @@ def watchdog(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
         yield None
         return
     request.getfixturevalue("qtbot")
-    from tests.watchdog import BLOCKED, is_off, on_guard
+    from tests.watchdog import BLOCKED, is_off, watch_event_loops
 
     if is_off():
         yield None
@@ -312,7 +313,7 @@ def watchdog(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
     if not gc.isenabled():
         gc.collect()
         gc.freeze()
-    with on_guard(monkeypatch) as dog:
+    with watch_event_loops(monkeypatch) as dog:
         yield dog
         blocked, dog.blocked = dog.blocked, []
     assert not blocked, f"{BLOCKED}:\n" + "\n".join(blocked)
@@ -322,8 +323,8 @@ def watchdog(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
 def no_stuck_dialog(request: pytest.FixtureRequest) -> Iterator[None]:
     """Fail a test that waits in a dialog's own loop after 15 s.
 
-    The signal method of pytest-timeout never gets through to it, and its thread method ends the
-    whole run.
+    pytest-timeout does not interrupt such a loop by its signal method, and its thread method ends
+    the whole run.
     """
     if "qtbot" not in request.fixturenames:
         yield
@@ -352,9 +353,9 @@ def no_stuck_dialog(request: pytest.FixtureRequest) -> Iterator[None]:
 def screen() -> Callable[[Any, str], Path]:
     """`screen(widget, name)` saves a picture of a widget among the artifacts."""
 
-    def keep(widget: Any, name: str) -> Path:
+    def save(widget: Any, name: str) -> Path:
         path = screenshot_path(name)
         assert widget.grab().save(str(path))
         return path
 
-    return keep
+    return save

@@ -1,4 +1,4 @@
-"""The documents: current tables, links and files that exist, commands that parse, and a limit."""
+"""The documents: current tables, existing links and files, commands that parse, and size limits."""
 
 import re
 import shlex
@@ -18,7 +18,7 @@ def test_generated_tables_are_current():
         assert docs.current(page) == (docs.DOCS / page).read_text("utf-8"), "python3 dev.py docs"
 
 
-def test_links_lead_to_files():
+def test_linked_files_exist():
     for page in PAGES:
         for target in re.findall(r"\]\(([^)#\s]+)", page.read_text("utf-8")):
             assert target.startswith("http") or (page.parent / target).exists(), (page, target)
@@ -37,7 +37,7 @@ def test_the_commands_of_the_readme_parse(capsys):
     assert len(lines) > 5
     for line in lines:
         arguments = shlex.split(line.partition(">")[0], comments=True)[1:]
-        assert command([*arguments, "--help"]) == 0, line  # unknown options are refused before
+        assert command([*arguments, "--help"]) == 0, line  # unknown options are refused first
     assert arguments[0] in capsys.readouterr().out
 
 

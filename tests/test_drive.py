@@ -1,4 +1,4 @@
-"""tools/drive.py uses a program with real mouse and key events, and says which step failed."""
+"""tools/drive.py uses a program with real mouse and key events, and names the failed step."""
 
 import shutil
 import subprocess
@@ -15,7 +15,7 @@ import sys
 from PySide6.QtWidgets import *
 app = QApplication(sys.argv)
 page, name, greet, answer = QWidget(), QLineEdit(), QPushButton("Greet"), QLabel("nothing")
-window = QScrollArea()  # in which the button is out of sight
+window = QScrollArea()  # in which the button is not visible
 window.resize(200, 150)
 window.setWidget(page)
 window.setWidgetResizable(True)
@@ -32,7 +32,7 @@ column.addWidget(answer)
 window.show()
 sys.exit(app.exec())
 """
-GREETED = ['window "Small thing"', "click text:Name", 'type "Ada"', 'click "push button:Greet"']
+GREET = ['window "Small thing"', "click text:Name", 'type "Ada"', 'click "push button:Greet"']
 
 pytestmark = [
     pytest.mark.gui,
@@ -43,7 +43,7 @@ pytestmark = [
 ]
 
 
-def driven(out: Path, *steps: str) -> subprocess.CompletedProcess[str]:
+def drive(out: Path, *steps: str) -> subprocess.CompletedProcess[str]:
     options = [word for step in steps for word in ("--step", step)]
     command = [sys.executable, str(DRIVE), "--out", str(out), *options]
     return subprocess.run(
@@ -52,21 +52,21 @@ def driven(out: Path, *steps: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_a_program_is_used_by_the_names_of_its_controls(tmp_path):
-    done = driven(tmp_path, *GREETED, 'expect "Hello Ada"', "shot greeted.png", "quit")
+    done = drive(tmp_path, *GREET, 'expect "Hello Ada"', "shot greeted.png", "quit")
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "greeted.png").stat().st_size > 500
 
 
 def test_a_lost_click_is_repeated(tmp_path):
-    again = 'click "push button:Greet" "Hello Ada, again" 1'
-    done = driven(tmp_path, *GREETED[:-1], again, 'expect "Hello Ada, again"', "quit")
+    repeated = 'click "push button:Greet" "Hello Ada, again" 1'
+    done = drive(tmp_path, *GREET[:-1], repeated, 'expect "Hello Ada, again"', "quit")
     assert done.returncode == 0, done.stderr
-    wrong = driven(tmp_path, *GREETED[:-1], 'click "push button:Greet" "Hello Ada" 30', "quit")
-    assert wrong.returncode == 0, "one click is enough: " + wrong.stderr
+    single = drive(tmp_path, *GREET[:-1], 'click "push button:Greet" "Hello Ada" 30', "quit")
+    assert single.returncode == 0, "one click is enough: " + single.stderr
 
 
 def test_the_failed_step_is_named_with_a_screenshot(tmp_path):
-    done = driven(tmp_path, *GREETED, 'expect "Hello Bob" 1')
+    done = drive(tmp_path, *GREET, 'expect "Hello Bob" 1')
     assert done.returncode == 1
     assert "step 5 failed: expect" in done.stderr
     assert (tmp_path / "failure.png").exists()
@@ -74,13 +74,13 @@ def test_the_failed_step_is_named_with_a_screenshot(tmp_path):
 
 
 def test_two_parallel_sessions_are_independent(tmp_path):
-    with ThreadPoolExecutor(2) as both:
-        drives = [
-            both.submit(driven, tmp_path / name, *GREETED[:2], f'type "{name}"', *steps)
+    with ThreadPoolExecutor(2) as executor:
+        sessions = [
+            executor.submit(drive, tmp_path / name, *GREET[:2], f'type "{name}"', *steps)
             for name, steps in {
                 "first": ['click "push button:Greet"', 'expect "Hello first"', "quit"],
                 "second": ["wait 1", 'gone "Hello first"', "quit"],
             }.items()
         ]
-    for drive in drives:
-        assert drive.result().returncode == 0, drive.result().stderr
+    for session in sessions:
+        assert session.result().returncode == 0, session.result().stderr

@@ -13,8 +13,8 @@ MAX_WHERE, MAX_RARE = 12, 2  # in 10,000 words; well-kept projects of this field
 MAX_OPENINGS = 0.02  # of the docstrings
 
 
-def python_files(place: Path) -> Iterator[Path]:
-    yield from place.rglob("*.py") if place.is_dir() else [place]
+def python_files(path: Path) -> Iterator[Path]:
+    yield from path.rglob("*.py") if path.is_dir() else [path]
 
 
 def docstrings(code: str) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""docs/LICENSES.md names all that is shipped or installed, and the texts are there."""
+"""docs/LICENSES.md lists everything shipped or installed, and licence files exist."""
 
 import ast
 import re
@@ -10,32 +10,32 @@ from packaging.requirements import Requirement
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 PAGE = (REPOSITORY / "docs" / "LICENSES.md").read_text("utf-8")
-# what torch brings only on machines with CUDA
+# installed with torch only on machines with CUDA
 CUDA = re.compile(r"nvidia-.*|cuda-.*|triton")
 
 
-def plain(name: str) -> str:
+def normalize(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
-def installed_with(texts: list[str], seen: set[str]) -> set[str]:
-    """The names of all that the requirements bring along on this system."""
+def collect_requirements(texts: list[str], seen: set[str]) -> set[str]:
+    """The names of all packages that the requirements install on this system."""
     for requirement in map(Requirement, texts):
         applies = requirement.marker is None or requirement.marker.evaluate({"extra": ""})
-        if applies and plain(requirement.name) not in seen:
-            seen.add(plain(requirement.name))
-            installed_with(requires(requirement.name) or [], seen)
+        if applies and normalize(requirement.name) not in seen:
+            seen.add(normalize(requirement.name))
+            collect_requirements(requires(requirement.name) or [], seen)
     return seen
 
 
-def test_every_library_that_is_installed_is_on_the_page():
+def test_every_installed_library_is_listed():
     project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text("utf-8"))["project"]
-    named = {plain(word) for word in re.findall(r"[\w.-]+", PAGE)}
-    needed = installed_with(project["dependencies"], set())
-    assert sorted(name for name in needed - named if not CUDA.fullmatch(name)) == []
+    listed = {normalize(word) for word in re.findall(r"[\w.-]+", PAGE)}
+    needed = collect_requirements(project["dependencies"], set())
+    assert sorted(name for name in needed - listed if not CUDA.fullmatch(name)) == []
 
 
-def test_every_shipped_folder_of_others_has_its_licence():
+def test_shipped_third_party_folders_have_licences():
     resources = REPOSITORY / "resources"
     for path in (
         "fonts/Inter-LICENSE.txt",
@@ -49,18 +49,18 @@ def test_every_shipped_folder_of_others_has_its_licence():
             assert (resources / readme).exists(), readme
     assert {row.name for row in resources.iterdir() if row.is_dir()} <= {
         *re.findall(r"`resources/(\w+)/`", PAGE),
-        *("help", "styles", "translations"),  # our own
+        *("help", "styles", "translations"),  # ours
     }
 
 
 def test_all_dependencies_are_packaged():
-    """Label errors and baselines need scikit-learn, which the package once went without."""
+    """Label errors and baselines need scikit-learn, which the package once lacked."""
     project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text("utf-8"))["project"]
-    needed = installed_with(project["dependencies"], set())
+    needed = collect_requirements(project["dependencies"], set())
     modules = {
         module
         for module, names in packages_distributions().items()
-        if needed & {plain(name) for name in names}
+        if needed & {normalize(name) for name in names}
     }
     spec = ast.parse((REPOSITORY / "packaging" / "bert-studio.spec").read_text("utf-8"))
     (assignment,) = [

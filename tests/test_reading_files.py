@@ -1,12 +1,12 @@
-"""Files that this process did not just write are opened in one way: `engine.files.regular_file`."""
+"""Files that this process did not just write are opened only by `engine.files.regular_file`."""
 
 import ast
 import re
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-HOME = "engine/files/regular_file.py"
-OWN = {  # files in which a read is of what the system or the program itself holds
+SAFE_READER = "engine/files/regular_file.py"
+EXCEPTIONS = {  # files that read what the system or the program provides
     "app/machine.py": "/proc and /sys",
     "app/pages/explore/panels/attention/maps.py": "what the explorer worker just wrote",
     "app/pages/settings/about.py": "licences that come with the program",
@@ -22,14 +22,13 @@ OWN = {  # files in which a read is of what the system or the program itself hol
 }
 READS = {"read_text", "read_bytes"}
 LIBRARIES = {"np.load", "np.memmap", "pq.ParquetFile", "safe_open", "load_file"}
-LAST = {name.rpartition(".")[2] for name in LIBRARIES}
-MENTIONS = re.compile(rf"\b(?:open|{'|'.join(sorted(READS | LAST))})\b")
+FUNCTIONS = {name.rpartition(".")[2] for name in LIBRARIES}
+MENTIONS = re.compile(rf"\b(?:open|{'|'.join(sorted(READS | FUNCTIONS))})\b")
 
 
-def reads_in(file: Path) -> list[int]:
-    """The lines with `open(…)` for reading, `read_text()` and `read_bytes()`.
-
-    And those in which a library opens a file that was not checked by `check_regular(…)`.
+def find_reads(file: Path) -> list[int]:
+    """The lines with `open(…)` for reading, `read_text()` or `read_bytes()`, and those in which a
+    library opens a file without `check_regular(…)`.
     """
     result, source = [], file.read_text(encoding="utf-8")
     if not MENTIONS.search(source):
@@ -49,19 +48,19 @@ def reads_in(file: Path) -> list[int]:
     return result
 
 
-def _is_library(called: ast.expr) -> bool:
-    last = called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", "")
-    return last in LAST and ast.unparse(called) in LIBRARIES  # to write it out takes long
+def _is_library(function: ast.expr) -> bool:
+    name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+    return name in FUNCTIONS and ast.unparse(function) in LIBRARIES  # unparsing is slow
 
 
 def test_files_are_read_only_through_the_safe_functions():
-    wrong = []
+    reads = []
     for file in sorted([*(ROOT / "engine").rglob("*.py"), *(ROOT / "app").rglob("*.py")]):
         name = file.relative_to(ROOT).as_posix()
-        if name != HOME and name not in OWN:
-            wrong += [f"{name}:{line}" for line in reads_in(file)]
-    assert not wrong, "read these with engine.files.regular_file"
+        if name != SAFE_READER and name not in EXCEPTIONS:
+            reads += [f"{name}:{line}" for line in find_reads(file)]
+    assert not reads, "read these with engine.files.regular_file"
 
 
 def test_every_exception_is_still_needed():
-    assert [name for name in OWN if not reads_in(ROOT / name)] == []
+    assert [name for name in EXCEPTIONS if not find_reads(ROOT / name)] == []

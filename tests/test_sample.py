@@ -1,4 +1,4 @@
-"""The sample data set is as its README says, and its script keeps its rules."""
+"""The sample data set follows the rules of its script."""
 
 import csv
 import importlib.util
@@ -26,7 +26,7 @@ def make():
     return module
 
 
-def test_each_topic_has_its_share_and_no_article_repeats(rows, make):
+def test_topics_are_balanced_and_articles_do_not_repeat(rows, make):
     assert list(rows[0]) == ["text", "topic", "article"]
     counts = Counter(row["topic"] for row in rows)
     assert set(counts) == set(make.TOPICS)

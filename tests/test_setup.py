@@ -14,7 +14,7 @@ import pytest
 REPOSITORY = Path(__file__).resolve().parents[1]
 
 
-def loaded(monkeypatch: pytest.MonkeyPatch, venv: Path) -> ModuleType:
+def load_dev(monkeypatch: pytest.MonkeyPatch, venv: Path) -> ModuleType:
     """dev.py as a module that uses `venv`."""
     monkeypatch.setenv("BERT_STUDIO_VENV", str(venv))
     spec = importlib.util.spec_from_file_location("dev", REPOSITORY / "dev.py")
@@ -27,10 +27,10 @@ def loaded(monkeypatch: pytest.MonkeyPatch, venv: Path) -> ModuleType:
 
 @pytest.fixture
 def dev(monkeypatch, tmp_path):
-    return loaded(monkeypatch, tmp_path / "venv")
+    return load_dev(monkeypatch, tmp_path / "venv")
 
 
-def called(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+def run_dev(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     settings = {name: value for name, value in os.environ.items() if "DISPLAY" not in name}
     return subprocess.run(
         [sys.executable, str(REPOSITORY / "dev.py"), *arguments],
@@ -42,17 +42,17 @@ def called(*arguments: str, **environment: str) -> subprocess.CompletedProcess[s
     )
 
 
-def pretend_environment(dev: ModuleType) -> None:
-    """Pretend an environment, so that only the stamp decides."""
+def fake_environment(dev: ModuleType) -> None:
+    """Create a fake environment, so that only the stamp decides."""
     dev.PYTHON.parent.mkdir(parents=True)
     dev.PYTHON.touch()
 
 
-def test_the_stamp_tells_if_the_environment_is_current(dev, monkeypatch, tmp_path):
-    pretend_environment(dev)
+def test_the_stamp_shows_if_the_environment_is_current(dev, monkeypatch, tmp_path):
+    fake_environment(dev)
     assert not dev.is_ready("")
     dev.STAMP.write_text(dev.fingerprint("test"))
-    assert dev.is_ready(""), "an environment for tests runs the program"
+    assert dev.is_ready(""), "an environment for tests also runs the program"
     dev.STAMP.write_text(dev.fingerprint("") + "\n")
     assert dev.is_ready("") and not dev.is_ready("test")
     (tmp_path / "pyproject.toml").write_text("[project]\n")
@@ -82,18 +82,18 @@ def test_other_users_than_root_get_one_exact_command(dev, monkeypatch):
     assert script.exists()
 
 
-def test_a_system_with_dnf_gets_a_command_of_dnf(dev, monkeypatch):
+def test_a_system_with_dnf_gets_a_dnf_command(dev, monkeypatch):
     monkeypatch.setattr(dev.shutil, "which", lambda name: name if name == "dnf" else None)
     advice = dev.advice(["libEGL.so.1", "Xvfb"], [])
     assert "sudo dnf install 'libEGL.so.1()(64bit)' Xvfb" in advice
 
 
-def test_nothing_is_requested_if_nothing_is_missing(dev, monkeypatch):
+def test_no_command_is_given_if_nothing_is_missing(dev, monkeypatch):
     monkeypatch.setattr(dev, "can_install", lambda: False)
     monkeypatch.setattr(dev, "venv_package", lambda: None)
     dev.need([])
     monkeypatch.setattr(dev, "venv_package", lambda: "python3.11-venv")
-    pretend_environment(dev)  # nothing is needed to make another
+    fake_environment(dev)  # no new environment is needed
     dev.need([])
 
 
@@ -112,9 +112,9 @@ def test_an_old_python_is_refused_with_the_supported_versions(dev, monkeypatch):
 
 def test_supported_pythons_are_those_of_the_project(dev):
     project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text("utf-8"))["project"]
-    after = dev.NEWEST[1] + 1
+    upper = dev.NEWEST[1] + 1
     assert (
-        project["requires-python"] == f">={dev.OLDEST[0]}.{dev.OLDEST[1]},<{dev.NEWEST[0]}.{after}"
+        project["requires-python"] == f">={dev.OLDEST[0]}.{dev.OLDEST[1]},<{dev.NEWEST[0]}.{upper}"
     )
 
 
@@ -127,20 +127,20 @@ def test_only_linux_can_lack_a_display(dev):
     assert dev.has_display({}, "darwin")
 
 
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="elsewhere there is a display")
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="other systems have a display")
 def test_without_a_display_the_tour_runs_and_commands_are_suggested(dev, monkeypatch, tmp_path):
     venv = tmp_path / "venv"
-    pretend_environment(dev)
+    fake_environment(dev)
     dev.STAMP.write_text(dev.fingerprint(""))
     program = venv / "bin" / "bert-studio"
     program.write_text('#!/bin/sh\necho "asked for: $*"\n')
     program.chmod(0o755)
-    without = called("run", BERT_STUDIO_VENV=str(venv))
-    assert without.returncode == 0, without.stderr
-    assert without.stdout == "asked for: tour\n"
-    assert "There is no display here" in without.stderr
-    assert f"{program} --help" in without.stderr
-    with_command = called("run", "fill", "a [MASK]", BERT_STUDIO_VENV=str(venv))
+    tour = run_dev("run", BERT_STUDIO_VENV=str(venv))
+    assert tour.returncode == 0, tour.stderr
+    assert tour.stdout == "asked for: tour\n"
+    assert "There is no display here" in tour.stderr
+    assert f"{program} --help" in tour.stderr
+    with_command = run_dev("run", "fill", "a [MASK]", BERT_STUDIO_VENV=str(venv))
     assert with_command.stdout == "asked for: fill a [MASK]\n"
     assert with_command.stderr == ""
 
@@ -154,7 +154,7 @@ def test_a_folder_with_other_files_is_no_environment(dev):
     assert (dev.VENV / "letters.txt").exists()
 
 
-def test_only_the_files_with_a_marker_are_loaded_for_it(dev, monkeypatch, tmp_path):
+def test_only_files_with_a_marker_are_selected(dev, monkeypatch, tmp_path):
     (tmp_path / "tests" / "deep").mkdir(parents=True)
     marked, other = tmp_path / "tests" / "deep" / "test_a.py", tmp_path / "tests" / "test_b.py"
     marked.write_text("pytestmark = pytest.mark.other\n")
@@ -163,26 +163,26 @@ def test_only_the_files_with_a_marker_are_loaded_for_it(dev, monkeypatch, tmp_pa
     assert dev.marked("other") == [marked]
 
 
-def test_a_file_that_takes_its_marks_from_another_names_that_for_windows_itself(dev):
-    """Otherwise they would never run: windows are excluded from the other tests."""
-    borrowed = re.compile(r"^from tests\S+ import pytestmark", re.MULTILINE)
+def test_files_that_import_their_marks_name_gui_literally(dev):
+    """`dev.py` finds them by that word, and they would never run without it."""
+    imported = re.compile(r"^from tests\S+ import pytestmark", re.MULTILINE)
     files = [
         file
         for file in (REPOSITORY / "tests").rglob("test_*.py")
-        if borrowed.search(file.read_text("utf-8"))
+        if imported.search(file.read_text("utf-8"))
     ]
     assert files and set(files) <= set(dev.marked("gui"))
 
 
-def test_every_other_check_reports_its_output_and_result(dev, capfd):
+def test_every_check_reports_its_output_and_result(dev, capfd):
     def python(code: str) -> list[str]:
         return [sys.executable, "-S", "-c", code]
 
-    beside = {
+    checks = {
         "good": python("print('all is well')"),
         "bad": python("raise SystemExit('line 3 is wrong')"),
     }
-    assert dev.run_all(python("raise SystemExit(5)"), beside) == {"good": 0, "bad": 1, "tests": 5}
+    assert dev.run_all(python("raise SystemExit(5)"), checks) == {"good": 0, "bad": 1, "tests": 5}
     printed, captured = capfd.readouterr()
     assert printed == "all is well\nline 3 is wrong\n"
     assert "good: passed" in captured and "bad: did not pass" in captured
@@ -195,7 +195,7 @@ def test_all_checks_run_and_failures_are_named(dev, monkeypatch, capsys):
         monkeypatch.setattr(dev, name, lambda *arguments: None)
     for name in ("missing_libraries", "missing_tools"):
         monkeypatch.setattr(dev, name, lambda *arguments: [])
-    monkeypatch.setattr(dev, "run_all", lambda tests, beside: arguments.update(beside) or codes)
+    monkeypatch.setattr(dev, "run_all", lambda tests, checks: arguments.update(checks) or codes)
     assert dev.test([]) == 1
     assert arguments.keys() - {dev.WINDOWS} == dev.CHECKS.keys()
     assert (dev.WINDOWS in arguments) == sys.platform.startswith("linux")
@@ -204,17 +204,17 @@ def test_all_checks_run_and_failures_are_named(dev, monkeypatch, capsys):
     assert dev.test([]) == 0
 
 
-def test_the_first_lines_need_no_more_than_an_old_python(dev):
-    """A Python that is too old must get as far as saying so: no syntax newer than 3.8."""
+def test_dev_py_has_no_syntax_newer_than_python_3_8(dev):
+    """An old Python must get to the message that it is too old."""
     import ast
 
     ast.parse((REPOSITORY / "dev.py").read_text("utf-8"), feature_version=(3, 8))
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="a script for Debian and Ubuntu")
-def test_the_script_for_system_packages_is_sound():
+def test_the_script_for_system_packages_parses_and_refuses_options():
     script = REPOSITORY / "packaging" / "install-system-libs.sh"
     assert subprocess.run(["sh", "-n", str(script)]).returncode == 0
-    wrong = subprocess.run(["sh", str(script), "--bogus"], capture_output=True, text=True)
-    assert wrong.returncode == 2
-    assert "--gui-tests" in wrong.stdout
+    refused = subprocess.run(["sh", str(script), "--bogus"], capture_output=True, text=True)
+    assert refused.returncode == 2
+    assert "--gui-tests" in refused.stdout

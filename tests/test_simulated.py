@@ -1,4 +1,4 @@
-"""The way of GPUs on the simulated device: the tests of `tests/simulated`, in their own process."""
+"""The tests of GPU code in `tests/simulated`, run in a separate process."""
 
 import os
 import subprocess
@@ -14,7 +14,7 @@ FOLDER = Path(__file__).parent / "simulated"
 
 @pytest.mark.first
 @pytest.mark.timeout(1200)
-def test_the_way_of_gpus_on_a_simulated_device():
+def test_gpu_code_on_a_simulated_device():
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(FOLDER)]
     environment = {**os.environ, OWN_PROCESS: "1"}
     done = subprocess.run(

@@ -10,7 +10,7 @@ from tools import texts
 ROOT = Path(__file__).resolve().parent.parent
 GLOSSARY = ROOT / "resources" / "help" / "glossary.md"
 TITLE = re.compile(r"\*[^*\n]+\*")  # of a paper
-NAMES = (  # in code, for which the field has other words
+NAMES = (  # former names in code that the field calls otherwise
     *("Ragged", "ragged", "PlacedWords", "forgetting", "chance_targets", "judge", "judged_by"),
     *("Tally", "figures_of", "made_up", "Steering", "News", "Wish", "Hands", "Errand", "Channel"),
     *("Asking", "Shelf", "Spare", "LaidOut", "PAUSE", "LONGEST", "MOST", "FEW", "NAMED", "KEPT"),
@@ -67,52 +67,52 @@ def terms() -> list[str]:
     return [row[0].strip() for row in rows[2:]]  # without header and rule
 
 
-def avoided() -> list[str]:
+def refused_words() -> list[str]:
     return [word for words in REFUSED.values() for word in words.split(", ")]
 
 
-def refused() -> re.Pattern[str]:
-    words = sorted(avoided(), key=len, reverse=True)
+def refused_pattern() -> re.Pattern[str]:
+    words = sorted(refused_words(), key=len, reverse=True)
     return re.compile(rf"(?<![\w-])({'|'.join(map(re.escape, words))})(?![\w-])", re.IGNORECASE)
 
 
-def said() -> Iterator[tuple[str, str]]:
-    """Place and text: window, engine, fields, commands, help."""
+def window_texts() -> Iterator[tuple[str, str]]:
+    """Locations and texts of the window, the engine, fields, commands and the help."""
     for text in texts.collect():
         location = ":".join(map(str, text.places[0]))
         if "glossary.md" not in location:
             yield location, text.source
 
 
-def test_every_text_uses_the_words_of_the_glossary():
-    pattern = refused()
-    wrong = [
+def test_texts_use_the_terms_of_the_glossary():
+    pattern = refused_pattern()
+    uses = [
         f"{location}: “{m[0]}” in: {text}"
-        for location, text in said()
+        for location, text in window_texts()
         for m in pattern.finditer(TITLE.sub("", text))
     ]
-    assert not wrong, "\n".join(wrong)
+    assert not uses, "\n".join(uses)
 
 
-def test_names_in_the_code_are_those_of_the_field():
+def test_former_names_are_not_used_in_code():
     refused_names = re.compile(rf"\b({'|'.join(NAMES)})\b")
-    wrong = list[str]()
+    uses = list[str]()
     for file in sorted([*(ROOT / "app").rglob("*.py"), *(ROOT / "engine").rglob("*.py")]):
         if not refused_names.search(file.read_text("utf-8")):
             continue  # reading tokens takes long
         with tokenize.open(file) as code:
-            wrong += [
+            uses += [
                 f"{file.relative_to(ROOT)}:{token.start[0]}: {token.string}"
                 for token in tokenize.generate_tokens(code.readline)
                 if token.type == tokenize.NAME and token.string in NAMES
             ]
-    assert not wrong, "\n".join(wrong)
+    assert not uses, "\n".join(uses)
 
 
-def test_a_concept_has_one_word_and_a_word_one_concept():
-    known = [term.casefold() for term in terms()]
-    assert known and len(set(known)) == len(known)
-    assert {term.casefold() for term in REFUSED} <= set(known)
-    assert len(set(avoided())) == len(avoided())
-    pattern = refused()
-    assert not [term for term in known if pattern.search(term)]
+def test_glossary_terms_are_unique_and_not_refused():
+    glossary = [term.casefold() for term in terms()]
+    assert glossary and len(set(glossary)) == len(glossary)
+    assert {term.casefold() for term in REFUSED} <= set(glossary)
+    assert len(set(refused_words())) == len(refused_words())
+    pattern = refused_pattern()
+    assert not [term for term in glossary if pattern.search(term)]

@@ -31,9 +31,9 @@ from pytestqt.qtbot import QtBot
 BLOCKED = "the window's thread was blocked"  # error that pyproject.toml reruns
 STAT = Path("/proc/stat")
 TICK = 0.01  # s, the unit of these counters
-LIMIT = 0.3  # s; far above the few milliseconds wanted, since several tests run at a time
+LIMIT = 0.3  # s; far above the intended few milliseconds, since several tests run in parallel
 BEAT = 10  # ms
-QUIET = 0.0100  # s for `slowness` on a quiet machine
+QUIET = 0.0100  # s that `slowness` measures on a quiet machine
 GESTURES = (
     *("mouseClick", "mouseDClick", "mouseMove", "mousePress", "mouseRelease"),
     *("keyClick", "keyClicks", "keyEvent", "keyPress", "keyRelease", "keySequence"),
@@ -51,11 +51,11 @@ class Watchdog:
         self._thread = threading.get_ident()
         self._since: tuple[float, float] | None = None  # `_now` at the last beat
         self._stack = ""
-        self._waits: dict[str, float] = {}  # of all threads, when `_stack` was taken
+        self._waits: dict[str, float] = {}  # of all threads, when `_stack` was saved
         self._timer = QTimer(timerType=Qt.TimerType.PreciseTimer, interval=BEAT)
         self._timer.timeout.connect(self._beat)
-        self._over = threading.Event()
-        self._witness = threading.Thread(target=self._look, daemon=True)
+        self._stopped = threading.Event()
+        self._monitor = threading.Thread(target=self._monitor_thread, daemon=True)
 
     def be_strict(self, limit: float) -> None:
         """Allow only `limit` seconds of the thread's own CPU time from now on."""
@@ -63,13 +63,13 @@ class Watchdog:
 
     def start(self) -> None:
         self._timer.start()
-        self._witness.start()
+        self._monitor.start()
 
     def stop(self) -> None:
         self._timer.stop()
         self._timer.deleteLater()
-        self._over.set()
-        self._witness.join()
+        self._stopped.set()
+        self._monitor.join()
 
     @contextmanager
     def watching(self, parts: int = 1) -> Iterator[None]:
@@ -78,67 +78,67 @@ class Watchdog:
         try:
             yield
         finally:
-            self._judge(parts)
+            self._check(parts)
             self._since = None if outer is None else self._now()
 
     def _now(self) -> tuple[float, float]:
-        """Clock, and the part of it to subtract."""
+        """The clock, and the time to subtract."""
         clock = time.perf_counter()
         if self._is_strict:
             return clock, clock - time.thread_time()
         try:
-            waited = int(self._schedstat.read_bytes().split()[1]) / 1e9 + stolen()
+            waited = int(self._schedstat.read_bytes().split()[1]) / 1e9 + stolen_time()
         except (OSError, IndexError):
             waited = 0.0  # not Linux
         return clock, waited
 
     def _beat(self) -> None:
         if self._since is not None:
-            self._judge(1)
+            self._check(1)
             self._since, self._stack = self._now(), ""
 
-    def _judge(self, parts: int) -> None:
+    def _check(self, parts: int) -> None:
         assert self._since is not None
         clock, waited = self._now()
-        held = (clock - self._since[0]) - (waited - self._since[1])
+        blocked = (clock - self._since[0]) - (waited - self._since[1])
         limit = self.limit * parts
-        if held > limit and not self._is_strict:
-            held -= longest_wait_since(self._waits if self._stack else {})
+        if blocked > limit and not self._is_strict:
+            blocked -= longest_wait_since(self._waits if self._stack else {})
             limit *= slowness()
-        if held > limit:
-            where = self._stack or "between two looks of the witness\n"
-            self.blocked.append(f"{held * 1000:.0f} ms, for instance in\n{where}")
+        if blocked > limit:
+            where = self._stack or "between two samples of the monitor\n"
+            self.blocked.append(f"{blocked * 1000:.0f} ms, for instance in\n{where}")
 
-    def _look(self) -> None:
-        """Save the stack of a late thread while it is late."""
-        while not self._over.wait(self.limit / 4):
+    def _monitor_thread(self) -> None:
+        """Save the stack of the thread while it is late."""
+        while not self._stopped.wait(self.limit / 4):
             since = self._since
             late = since is not None and time.perf_counter() - since[0] > self.limit / 2
             if late and not self._stack:
-                self._waits = waits()
-                self._stack = stack_of(self._thread)
+                self._waits = cpu_waits()
+                self._stack = format_stack(self._thread)
 
 
-def stolen() -> float:
+def stolen_time() -> float:
     """Seconds for which the host took CPUs of this machine away."""
     with STAT.open("rb") as file:
         return int(file.readline().split()[8]) * TICK
 
 
-def waits() -> dict[str, float]:
+def cpu_waits() -> dict[str, float]:
     """Seconds each thread of this process has waited for a CPU, by thread id."""
     result = {}
     for task in Path("/proc/self/task").glob("*"):
-        with suppress(OSError, IndexError):  # it has ended
+        with suppress(OSError, IndexError):  # the thread has ended
             result[task.name] = int((task / "schedstat").read_bytes().split()[1]) / 1e9
     return result
 
 
 def longest_wait_since(before: dict[str, float]) -> float:
-    """Seconds; 0 if nothing is known of before."""
-    own = str(threading.get_native_id())
-    now = waits() if before else {}
-    return max((now[t] - before[t] for t in now.keys() & before.keys() - {own}), default=0.0)
+    """Seconds since `before`; 0 if that is empty."""
+    own_id = str(threading.get_native_id())
+    now = cpu_waits() if before else {}
+    return max((now[t] - before[t] for t in now.keys() & before.keys() - {own_id}), default=0.0)
 
 
 def slowness() -> float:
@@ -162,45 +162,45 @@ def slowness() -> float:
     return max(1.0, max(times) / QUIET)
 
 
-def stack_of(thread: int, frames: int = 6) -> str:
+def format_stack(thread: int, frames: int = 6) -> str:
     """Innermost frames of a thread, last call last, and the last frame of all others.
 
-    Frames are not kept: that would keep their variables alive, and a painter that outlives its
-    paint event ends the process.
+    Frames are not stored: they would keep their variables alive, and a painter that outlives its
+    paint event crashes the process.
     """
     with tempfile.TemporaryFile("w+") as file:
         faulthandler.dump_traceback(file, all_threads=True)
         file.seek(0)
         text = file.read()
-    head = f"0x{thread:016x} "
+    prefix = f"0x{thread:016x} "
     parts = [part.splitlines() for part in text.split("hread ") if part.startswith("0x")]
-    result = next((lines for lines in parts if lines[0].startswith(head)), [])
+    result = next((lines for lines in parts if lines[0].startswith(prefix)), [])
     others = [lines[1] for lines in parts if lines is not result and len(lines) > 1]
-    own = [line for line in reversed(result[1 : 1 + frames]) if line]
-    return "\n".join([*own, "  other threads:", *others, ""])
+    own_frames = [line for line in reversed(result[1 : 1 + frames]) if line]
+    return "\n".join([*own_frames, "  other threads:", *others, ""])
 
 
 @contextmanager
-def on_guard(monkeypatch: pytest.MonkeyPatch) -> Iterator[Watchdog]:
-    """Watchdog over every event loop and every gesture of pytest-qt in the block."""
+def watch_event_loops(monkeypatch: pytest.MonkeyPatch) -> Iterator[Watchdog]:
+    """Watch every event loop and every gesture of pytest-qt in the block."""
     dog = Watchdog()
     run_loop = qt_api.exec
 
-    def watched_loop(target: Any, *rest: Any, **named: Any) -> Any:
+    def watched_loop(target: Any, *args: Any, **kwargs: Any) -> Any:
         with dog.watching():
-            return run_loop(target, *rest, **named)
+            return run_loop(target, *args, **kwargs)
 
-    def watched(gesture: Callable[..., Any], name: str) -> Callable[..., Any]:
-        def perform(*given: Any, **named: Any) -> Any:
-            text = given[1] if name == "keyClicks" and len(given) > 1 else " "
+    def watch_gesture(gesture: Callable[..., Any], name: str) -> Callable[..., Any]:
+        def perform(*args: Any, **kwargs: Any) -> Any:
+            text = args[1] if name == "keyClicks" and len(args) > 1 else " "
             with dog.watching(max(1, len(text))):
-                return gesture(*given, **named)
+                return gesture(*args, **kwargs)
 
         return perform
 
     monkeypatch.setattr(qt_api, "exec", watched_loop)
     for name in GESTURES:
-        monkeypatch.setattr(QtBot, name, staticmethod(watched(getattr(QtBot, name), name)))
+        monkeypatch.setattr(QtBot, name, staticmethod(watch_gesture(getattr(QtBot, name), name)))
     dog.start()
     try:
         yield dog
@@ -209,5 +209,5 @@ def on_guard(monkeypatch: pytest.MonkeyPatch) -> Iterator[Watchdog]:
 
 
 def is_off() -> bool:
-    """True if times mean nothing: under a debugger or a profiler."""
+    """True if times are meaningless: under a debugger or a profiler."""
     return sys.gettrace() is not None or bool(os.environ.get("BERT_STUDIO_NO_WATCHDOG"))
