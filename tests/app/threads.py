@@ -16,11 +16,11 @@ class FakeWorkers:
 
     def __init__(self, scratch: Path, owner: QObject) -> None:
         self.scratch, self._owner = scratch, owner
-        self.asked: list[Question] = []
+        self.questions: list[Question] = []
         self.is_held = False  # if true, nothing is answered and a test may cancel
 
     def start(self, question, done, refused, working=None, owner=None, on_partial=lambda _: None):
-        self.asked.append(question)
+        self.questions.append(question)
         worker = _FakeWorker()
 
         def work() -> list[Answer]:

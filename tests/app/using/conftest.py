@@ -20,7 +20,7 @@ class ThreadedExplorer(FakeExplorer):
     def ask(self, question: Question) -> int:
         number = super().ask(question)
         emit = self.answered.emit
-        FakeWorkers(self.scratch, self).start(self.asked[-1], emit, emit, on_partial=emit)
+        FakeWorkers(self.scratch, self).start(self.questions[-1], emit, emit, on_partial=emit)
         return number
 
 

@@ -85,7 +85,7 @@ class FakeExplorer(QObject):
     def __init__(self, scratch: Path) -> None:
         super().__init__()
         self.scratch = scratch
-        self.asked: list[Question] = []
+        self.questions: list[Question] = []
         self.starts = 0
         self._context = WorkerContext(scratch, self.answered.emit)  # keeps models loaded
 
@@ -93,11 +93,11 @@ class FakeExplorer(QObject):
         self.starts += 1
 
     def ask(self, question: Question) -> int:
-        self.asked.append(question.model_copy(update={"number": len(self.asked) + 1}))
-        return len(self.asked)
+        self.questions.append(question.model_copy(update={"number": len(self.questions) + 1}))
+        return len(self.questions)
 
     def of_kind(self, kind: str) -> list[Any]:
-        return [question for question in self.asked if question.kind == kind]
+        return [question for question in self.questions if question.kind == kind]
 
     def refuse(self, question: Question, problem: str) -> None:
         self.answered.emit(Refused(to=question.number, problem=problem, advice="Do this."))

@@ -68,7 +68,7 @@ def page(make_page, model, other):
 
 def open_panel(page, explorer, wait, panel, text, pair, other):
     """Show a text in a panel and answer its questions with uniform attention."""
-    count = len(explorer.asked)
+    count = len(explorer.questions)
     page.arrive({"text": text, "pair": pair})
     page.state.compare(other)
     wait(lambda: page.state.is_settled and page.state.first.text == text[:10_000])
@@ -82,8 +82,8 @@ def show_panel(page, explorer, wait, panel, count):
     page.bench.set_offered(panel, True)
     page.bench.show_panel(panel)
     wait(lambda: page.bench.is_visible(panel))
-    while count < len(explorer.asked):
-        question = explorer.asked[count]
+    while count < len(explorer.questions):
+        question = explorer.questions[count]
         count += 1
         if question.side == 0 or panel != "attention":
             answer(page, explorer, question)
@@ -122,7 +122,7 @@ def test_no_panel_scrolls_and_controls_are_small(page, explorer, wait, other):
     for text, pair, is_compared in CASES.values():
         open_panel(page, explorer, wait, FRONT, text, pair, other if is_compared else None)
         for description in DESCRIPTIONS:
-            show_panel(page, explorer, wait, description.id, len(explorer.asked))
+            show_panel(page, explorer, wait, description.id, len(explorer.questions))
             for size in WINDOWS if is_compared else WINDOWS[:1]:
                 assert_fits(page, description.id, size)
         page.bench.close_panel("history")  # it is next to the others
@@ -146,7 +146,7 @@ def check_at_double_scale(page, explorer, other, wait) -> None:
     assert page.devicePixelRatioF() == 2
     open_panel(page, explorer, wait, "attention", TEXT, None, other)
     for description in DESCRIPTIONS:
-        show_panel(page, explorer, wait, description.id, len(explorer.asked))
+        show_panel(page, explorer, wait, description.id, len(explorer.questions))
         assert_fits(page, description.id, WINDOWS[0])
 
 

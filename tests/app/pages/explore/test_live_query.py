@@ -21,11 +21,11 @@ def query(explore, explorer):
 
 def test_an_answer_is_kept_until_the_next_and_late_ones_are_ignored(explore, explorer, query):
     explore.toggle_mask(1)
-    old = explorer.fill(explorer.asked[-1], "old")
+    old = explorer.fill(explorer.questions[-1], "old")
     explore.toggle_mask(2)
     assert query.is_waiting and query.answer is old
     explore.toggle_mask(3)
-    first, second = explorer.asked[1:]
+    first, second = explorer.questions[1:]
     explorer.fill(first, "late")
     assert query.is_waiting and query.answer is old
     newest = explorer.fill(second, "new")
@@ -38,28 +38,28 @@ def test_a_hidden_query_asks_nothing_until_it_is_visible(explore, explorer, quer
     query.set_active(False)
     explore.toggle_mask(1)
     explore.toggle_mask(2)
-    assert explorer.asked == []
+    assert explorer.questions == []
     query.set_active(True)
-    assert [question.masked for question in explorer.asked] == [(1, 2)]
+    assert [question.masked for question in explorer.questions] == [(1, 2)]
     query.set_active(False)
     query.set_active(True)
-    assert len(explorer.asked) == 1
-    explorer.asked.clear()
+    assert len(explorer.questions) == 1
+    explorer.questions.clear()
     masks = []
     query._make = lambda side: FillMask(checkpoint=side.checkpoint, text="a", masked=tuple(masks))
     query.set_active(False)
     masks.append(1)
     query.invalidate()
-    assert explorer.asked == []
+    assert explorer.questions == []
     query.set_active(True)
     query.invalidate()
-    assert len(explorer.asked) == 1, "the same question is not asked twice"
+    assert len(explorer.questions) == 1, "the same question is not asked twice"
 
 
 def test_the_answer_is_cleared_with_its_input_and_model(explore, explorer, query):
     for change in (lambda: explore.toggle_mask(1), lambda: explore.choose_model(None)):
         explore.toggle_mask(1)
-        explorer.fill(explorer.asked[-1], "old")
+        explorer.fill(explorer.questions[-1], "old")
         assert query.answer is not None
         change()
         assert query.answer is None
@@ -68,21 +68,21 @@ def test_the_answer_is_cleared_with_its_input_and_model(explore, explorer, query
 
 def test_a_refusal_keeps_its_message(explore, explorer, query):
     explore.toggle_mask(1)
-    explorer.refuse(explorer.asked[-1], "This cannot be.")
+    explorer.refuse(explorer.questions[-1], "This cannot be.")
     assert query.refusal.problem == "This cannot be."
     explore.toggle_mask(2)
-    assert isinstance(explorer.fill(explorer.asked[-1], "well"), MaskFilled)
+    assert isinstance(explorer.fill(explorer.questions[-1], "well"), MaskFilled)
     assert query.refusal is None
 
 
 def test_partial_answers_are_shown_while_more_are_expected(explore, explorer, query):
     explore.toggle_mask(1)
-    number = explorer.asked[-1].number
+    number = explorer.questions[-1].number
     file = ArrayFile(path="x", shape=(1,), dtype="float32")
     part = Attended(to=number, tokens=explore.first.tokens, weights=file, layers=1)
     explorer.answered.emit(Working(to=number, stage="Reading", done=1, total=3))
     assert query.answer is None and query.is_waiting
     explorer.answered.emit(part)
     assert query.answer == part and query.is_waiting
-    explorer.refuse(explorer.asked[-1], "Stopped.")
+    explorer.refuse(explorer.questions[-1], "Stopped.")
     assert query.answer is None and not query.is_waiting

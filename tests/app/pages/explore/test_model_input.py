@@ -82,13 +82,13 @@ def test_each_side_is_queried_separately(explore, other, explorer, wait):
     first, second = LiveQuery(explore, explorer, fill), LiveQuery(explore, explorer, fill, side=1)
     panel = Panel((first, second))
     panel.set_active(True)
-    assert [question.side for question in explorer.asked] == [0]
+    assert [question.side for question in explorer.questions] == [0]
     explore.compare(other)
     wait(lambda: explore.is_settled)
-    assert [question.side for question in explorer.asked] == [0, 1]  # the first is not asked again
+    assert [question.side for question in explorer.questions] == [0, 1], "not the first again"
     explore.toggle_mask(2)
-    assert [question.masked for question in explorer.asked[2:]] == [(2,), (2, 3)]
-    answers = [explorer.fill(question, "x") for question in explorer.asked[2:]]
+    assert [question.masked for question in explorer.questions[2:]] == [(2,), (2, 3)]
+    answers = [explorer.fill(question, "x") for question in explorer.questions[2:]]
     assert (first.answer, second.answer) == tuple(answers)
     explore.compare(None)
     assert first.answer is answers[0]

@@ -52,8 +52,8 @@ class Answerer:
         self.explorer, self.done = explorer, 0
 
     def __call__(self, *kinds: str) -> None:
-        questions = self.explorer.asked[self.done :]
-        self.done = len(self.explorer.asked)
+        questions = self.explorer.questions[self.done :]
+        self.done = len(self.explorer.questions)
         newest = {(q.kind, q.side): q for q in questions}
         for question in newest.values():
             if not kinds or question.kind in kinds:

@@ -74,7 +74,7 @@ def test_the_page_opens_with_a_model_and_a_text(page, classifier, explorer, wait
     page.arrive(classifier)
     wait(lambda: page.state.is_settled and page.state.first.checkpoint == classifier)
     assert page.bench.is_visible("predictions")
-    assert explorer.asked[-1].kind == "predict"
+    assert explorer.questions[-1].kind == "predict"
     page.bench.show_panel("words")
     assert page.bench.docks["words"].panel.stack.currentIndex() == 1
     page.arrive({"model": classifier, "text": "the dog", "pair": "a cat"})
@@ -87,21 +87,21 @@ def test_the_page_opens_with_a_model_and_a_text(page, classifier, explorer, wait
 
 def test_only_the_visible_panel_asks_once_typing_pauses(qtbot, ready, explorer, wait):
     ready.state.toggle_mask(2)
-    count = len(explorer.asked)
+    count = len(explorer.questions)
     ready.text.moveCursor(ready.text.textCursor().MoveOperation.End)
     qtbot.keyClicks(ready.text, " on the mat")
-    wait(lambda: explorer.asked[-1].text == "the cat sat on the mat")
-    assert explorer.asked[-1].masked == (2,)
-    assert len(explorer.asked) < count + len(" on the mat")
+    wait(lambda: explorer.questions[-1].text == "the cat sat on the mat")
+    assert explorer.questions[-1].masked == (2,)
+    assert len(explorer.questions) < count + len(" on the mat")
     assert not ready.bench.is_open("predictions"), "the model has no classes"
-    assert {question.kind for question in explorer.asked} == {"fill_mask"}
+    assert {question.kind for question in explorer.questions} == {"fill_mask"}
     ready.bench.show_panel("attention")
-    assert explorer.asked[-1].kind == "attend"
-    assert explorer.asked[-1].masked == (2,)
-    count = len(explorer.asked)
+    assert explorer.questions[-1].kind == "attend"
+    assert explorer.questions[-1].masked == (2,)
+    count = len(explorer.questions)
     ready.hide()
     ready.state.toggle_mask(2)
-    assert len(explorer.asked) == count
+    assert len(explorer.questions) == count
 
 
 def test_a_hundred_thousand_characters_are_truncated_with_a_notice(page, explorer, wait):

@@ -50,15 +50,15 @@ def test_each_panel_is_in_the_menu_and_its_figures_name_their_source(page, explo
     menu.aboutToShow.emit()
     titles = [action.text().replace("&", "") for action in menu.actions()]
     for description in DESCRIPTIONS:
-        key, count = description.id, len(explorer.asked) if description.id != FRONT else 0
+        key, count = description.id, len(explorer.questions) if description.id != FRONT else 0
         bench.set_offered(key, True)
         bench.show_panel(key)
         wait(lambda key=key: bench.is_visible(key))
         assert bench.docks[key].help.toolTip(), key
         assert description.title in titles
         assert (key in page.toggles) == (not description.is_open)
-        while count < len(explorer.asked):
-            explorer.compute(explorer.asked[count])
+        while count < len(explorer.questions):
+            explorer.compute(explorer.questions[count])
             count += 1
         buttons = bench.docks[key].panel.findChildren(FigureButton)
         assert bool(buttons) == (key != "history")

@@ -28,14 +28,14 @@ def test_only_predictions_may_be_fast(explore, explorer, switch):
     explore.toggle_mask(2)
     for kind in (WordsState, AttentionState):
         activate(explore, explorer, kind)
-    assert [(type(q), q.exact) for q in explorer.asked] == [(FillMask, False), (Attend, True)]
+    assert [(type(q), q.exact) for q in explorer.questions] == [(FillMask, False), (Attend, True)]
 
 
 def test_the_choice_of_exact_answers_is_saved(explore, explorer, switch, settings, qtbot):
     explore.toggle_mask(2)
     activate(explore, explorer, WordsState)
     switch.exact.click()
-    assert [q.exact for q in explorer.asked] == [False, True]
+    assert [q.exact for q in explorer.questions] == [False, True]
     assert settings.preferences.exact_answers
     reopened = PrecisionSwitch(explore, explorer, settings)
     qtbot.addWidget(reopened)

@@ -67,11 +67,11 @@ def paste(page, text):
 
 def show_text(page, explorer, model, wait, panel, text):
     """Paste a text, and answer what the panel asks about it."""
-    before = len(explorer.asked)
+    before = len(explorer.questions)
     paste(page, text)
     wait(lambda: page.state.is_settled and page.state.first.text == displayed(text))
     if panel in ("tokens", "attention"):
-        wait(lambda: len(explorer.asked) > before)
+        wait(lambda: len(explorer.questions) > before)
     if panel == "tokens":
         explorer.answered.emit(embed(load(model), explorer.of_kind("embed")[-1]))
     if panel == "attention":

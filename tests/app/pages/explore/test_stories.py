@@ -38,7 +38,7 @@ class User:
 
     def __init__(self, page: ExplorePage, explorer, wait) -> None:
         self.page, self._explorer, self._wait = page, explorer, wait
-        self._answered = len(explorer.asked)
+        self._answered = len(explorer.questions)
         self.actions = 0
 
     def click(self, widget: QWidget, point: QPoint | None = None, double=False) -> None:
@@ -90,7 +90,7 @@ class User:
         """Answer the pending questions."""
 
         def answer_pending() -> bool:
-            questions = self._explorer.asked[self._answered :]
+            questions = self._explorer.questions[self._answered :]
             self._answered += len(questions)
             newest = {(question.kind, question.side): question for question in questions}
             for question in newest.values():

@@ -28,7 +28,7 @@ def view(qtbot, state, workshop) -> AttentionView:
 @pytest.fixture
 def weights(view, state, explorer, wait) -> np.ndarray:
     """The attention that is shown, float32 [3, 2, 5, 5]."""
-    weights = explorer.attend(explorer.asked[-1])
+    weights = explorer.attend(explorer.questions[-1])
     wait(lambda: state.maps.thumbnails is not None and len(state.links.weights))
     return weights
 

@@ -72,7 +72,7 @@ def test_the_first_head_is_described_saved_and_listed(view, state, weights, qtbo
 
 
 def test_heads_are_picked_by_mouse_keys_and_panels(qtbot, view, state, explore, weights, explorer):
-    count, grid = len(explorer.asked), view.overview.grid
+    count, grid = len(explorer.questions), view.overview.grid
     point = grid.cell(2, 1).center().toPoint()
     for press in (qtbot.mouseClick, qtbot.mouseDClick):
         press(grid, Qt.MouseButton.LeftButton, pos=point)
@@ -91,7 +91,7 @@ def test_heads_are_picked_by_mouse_keys_and_panels(qtbot, view, state, explore, 
     assert state.heads == ((1, 1),)
     explore.pick_head(11, 11)
     assert state.heads == ((2, 1),), "the last head"
-    assert len(explorer.asked) == count, "another head is another slice of the file"
+    assert len(explorer.questions) == count, "another head is another slice of the file"
     qtbot.mouseMove(grid, grid.cell(1, 1).center().toPoint())
     grid.hovered.emit(1, 1)
     assert view.overview.status.full_text() == "Layer 2, head 2"
@@ -151,8 +151,8 @@ def test_excluded_tokens_are_named_and_not_rescaled(view, state, explore, explor
     view.filters.show_state()
     assert view.filters.special.text() == "Exclude <s>, </s>"
     explore.set_texts("")
-    wait(lambda: explore.is_settled and explorer.asked[-1].text == "")
-    explorer.attend(explorer.asked[-1])
+    wait(lambda: explore.is_settled and explorer.questions[-1].text == "")
+    explorer.attend(explorer.questions[-1])
     assert len(state.tokens) == 2, "without other tokens they are shown"
 
 
@@ -204,10 +204,10 @@ def test_links_are_redrawn_for_another_height(view, weights, wait, monkeypatch):
 def test_a_lost_file_is_requested_again_and_a_refusal_shown(view, state, explorer, monkeypatch):
     path = explorer.scratch / "attention-1.npy"
     monkeypatch.setattr(np, "save", lambda file, array: None)
-    explorer.attend(explorer.asked[-1])
-    assert not path.exists() and len(explorer.asked) == 2
+    explorer.attend(explorer.questions[-1])
+    assert not path.exists() and len(explorer.questions) == 2
     assert state.maps.weights is None
-    explorer.refuse(explorer.asked[-1], "There is not enough memory for this.")
+    explorer.refuse(explorer.questions[-1], "There is not enough memory for this.")
     assert view.stack.currentWidget() is view.problem
     assert view.problem.title.text() == "There is not enough memory for this."
 
@@ -249,9 +249,9 @@ def test_a_click_toggles_a_head_and_the_last_one_stays(qtbot, view, state, weigh
 
 def test_heads_and_lines_are_limited(view, state, explore, explorer, wait):
     explore.set_texts("the cat " * 15)
-    wait(lambda: explore.is_settled and explorer.asked[-1].text == explore.first.text)
+    wait(lambda: explore.is_settled and explorer.questions[-1].text == explore.first.text)
     tokens = len(explore.first.tokens)
-    explorer.attend(explorer.asked[-1], np.full((4, 4, tokens, tokens), 1 / tokens))
+    explorer.attend(explorer.questions[-1], np.full((4, 4, tokens, tokens), 1 / tokens))
     for layer in range(4):
         for head in range(4):
             state.selection.toggle(layer, head)
@@ -268,8 +268,8 @@ def test_heads_and_lines_are_limited(view, state, explore, explorer, wait):
 
 def test_only_the_links_between_chosen_texts_are_shown(view, state, explore, explorer, wait):
     explore.set_texts("the cat", "sat on")
-    wait(lambda: explore.is_settled and explorer.asked[-1].pair == "sat on")
-    weights = explorer.attend(explorer.asked[-1])
+    wait(lambda: explore.is_settled and explorer.questions[-1].pair == "sat on")
+    weights = explorer.attend(explorer.questions[-1])
     segment = np.array([token.segment for token in state.tokens])
     for number, (row, column) in enumerate([(0, 0), (0, 1), (1, 0), (1, 1)], start=1):
         view.filters.block.setCurrentIndex(number)
@@ -282,8 +282,8 @@ def test_only_the_links_between_chosen_texts_are_shown(view, state, explore, exp
     state.hover(0, 0)
     assert "not in the selected texts" in view.readout.full_text()
     explore.set_texts("the cat")
-    wait(lambda: explore.is_settled and explorer.asked[-1].pair is None)
-    explorer.attend(explorer.asked[-1])
+    wait(lambda: explore.is_settled and explorer.questions[-1].pair is None)
+    explorer.attend(explorer.questions[-1])
     assert state.block is None and view.filters.block.isHidden()
 
 
@@ -292,7 +292,7 @@ def test_each_measure_has_a_name_and_values_of_the_worker(view, state, explorer,
     for number, measure in enumerate(MEASURES):
         view.overview.measure.setCurrentIndex(number)
         if number:
-            question = explorer.asked[-1]
+            question = explorer.questions[-1]
             assert question.measure == measure.measure
             answer = explorer.compute(question)
             exact = np.load(answer.weights.path)
@@ -309,7 +309,7 @@ def test_each_measure_has_a_name_and_values_of_the_worker(view, state, explorer,
 
 
 def test_the_grid_shows_layers_while_more_are_computed(view, state, explore, explorer, wait):
-    question = explorer.asked[-1]
+    question = explorer.questions[-1]
     count = len(explore.first.tokens)
     weights = np.random.default_rng(1).dirichlet(np.ones(count), (3, 2, count)).astype(np.float32)
     path = explorer.scratch / "parts.npy"
@@ -368,10 +368,10 @@ def test_the_second_model_can_be_shown(view, state, explore, explorer, weights, 
     assert view.overview.models.isHidden()
     explore.compare(describe_model("second", path, "imported"))
     wait(lambda: explore.is_settled)
-    count = len(explorer.asked)
+    count = len(explorer.questions)
     view.overview.models.group.button(1).click()
-    assert [question.side for question in explorer.asked[count:]] == [1]
-    second = explorer.attend(explorer.asked[-1])
+    assert [question.side for question in explorer.questions[count:]] == [1]
+    second = explorer.attend(explorer.questions[-1])
     assert np.array_equal(state.map, second[0, 0])
     assert "second" in view.figure().caption if view.figure() else True
     explore.compare(None)

@@ -48,9 +48,9 @@ def test_the_csv_numbers_tokens_as_the_table_and_the_array_do(view, state, weigh
 
 def test_a_masked_word_is_shown_as_the_mask(view, state, explore, explorer, weights, wait):
     explore.toggle_mask(2)
-    assert explorer.asked[-1].masked == (2,)
+    assert explorer.questions[-1].masked == (2,)
     assert state.names[2] == "cat", "until the answer, the text without the mask is shown"
-    explorer.attend(explorer.asked[-1])
+    explorer.attend(explorer.questions[-1])
     assert state.masked == (2,)
     assert state.names == ("[CLS]", "the", "[MASK]", "sat", "[SEP]")
     wait(lambda: len(state.links.weights))
@@ -69,7 +69,7 @@ def test_selected_heads_are_restored_with_their_maps(view, state, explorer, weig
     heads = state.heads
     for number in (2, 0):
         view.overview.measure.setCurrentIndex(number)
-        question = explorer.asked[-1]
+        question = explorer.questions[-1]
         explorer.compute(question)
         assert state.maps.has_heads == (number == 0)
     assert state.heads == heads

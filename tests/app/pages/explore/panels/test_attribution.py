@@ -36,7 +36,7 @@ def serve(explorer, wait, done) -> None:
     answered: set[int] = set()
 
     def answer_pending() -> bool:
-        for question in list(explorer.asked):
+        for question in list(explorer.questions):
             if question.number not in answered:
                 answered.add(question.number)
                 try:

@@ -38,7 +38,7 @@ def test_texts_are_projected_and_their_labels_compared(view, workers, wait, qtbo
     view.layers.setFocus()
     view.layers.selectRow(1)
     wait(lambda: not view._state.work.is_running)
-    assert workers.asked[-1].layer == 1 and view.layer_box.currentText() == "Layer 1"
+    assert workers.questions[-1].layer == 1 and view.layer_box.currentText() == "Layer 1"
     assert not np.array_equal(view.points.points, before)
     assert "of the variance" in view.note.text()
     view.method.setFocus()

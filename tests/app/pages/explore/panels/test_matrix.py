@@ -19,7 +19,7 @@ def show_attention(view, state, explorer, count):
     path = explorer.scratch / f"matrix-{count}.npy"
     np.save(path, weights.astype(np.float32))
     file = ArrayFile(path=path, shape=weights.shape, dtype="float32")
-    number = explorer.asked[-1].number
+    number = explorer.questions[-1].number
     explorer.answered.emit(Attended(to=number, tokens=tokens, weights=file))
     for _ in range(4):
         QApplication.processEvents()

@@ -30,12 +30,12 @@ PASSAGE = "the 😀 cat sat on the mat ."
 def arrive(page, explorer, wait, folder, text) -> None:
     page.arrive(folder)
     page.text.set_text(text)
-    wait(lambda: bool(explorer.asked) and explorer.asked[-1].text == text)
+    wait(lambda: bool(explorer.questions) and explorer.questions[-1].text == text)
 
 
 def answer(page: ExplorePage, explorer, **fields: object) -> None:
     """Answer the newest question."""
-    question = explorer.asked[-1]
+    question = explorer.questions[-1]
     explorer.answered.emit(Predicted(to=question.number, tokens=page.state.first.tokens, **fields))
 
 
@@ -46,7 +46,7 @@ def test_an_answer_is_marked_in_its_passage_if_there_is_one(page, home, explorer
     assert page.pair.isVisible()
     page.text.set_text("what sat ?")
     page.pair.set_text(PASSAGE)
-    wait(lambda: bool(explorer.asked) and explorer.asked[-1].pair == PASSAGE)
+    wait(lambda: bool(explorer.questions) and explorer.questions[-1].pair == PASSAGE)
     start = PASSAGE.index("cat")
     best = SpanPrediction(text="cat", start=start, end=start + 3, probability=0.7)
     other = SpanPrediction(text="the", start=0, end=3, probability=0.1)
@@ -58,7 +58,7 @@ def test_an_answer_is_marked_in_its_passage_if_there_is_one(page, home, explorer
     assert [bar.label for bar in view.bars.shown] == ["cat", "the", "no answer"]
     assert_accessible(page)
     page.text.set_text("what sat")
-    wait(lambda: explorer.asked[-1].text == "what sat")
+    wait(lambda: explorer.questions[-1].text == "what sat")
     answer(page, explorer, task="question_answering", spans=(), value=0.9, answered=False)
     assert view.verdict.full_text() == "No answer in the passage · 90.0 %"
     assert view.passage.extraSelections() == []
@@ -169,7 +169,7 @@ def test_typed_choices_are_ranked(qtbot, page, home, explorer, wait):
     qtbot.keyClicks(view.lines[3], "on a dog")
     assert len(view.lines) == 5, "a line was added"
     wait(lambda: bool(explorer.of_kind("predict")))
-    assert explorer.asked[-1].endings == ("on the mat", "on a dog")
+    assert explorer.questions[-1].endings == ("on the mat", "on a dog")
     chances = ranked(("on a dog", 0.7), ("on the mat", 0.3))
     answer(page, explorer, task="multiple_choice", predictions=chances)
     assert view.verdict.full_text() == "on a dog · 70.0 %" and view.bars.isVisible()
@@ -184,16 +184,16 @@ def test_the_choices_of_a_row_are_filled_in_and_can_be_edited(qtbot, page, home,
     folder = make_model(home.models / "choices", Heads(outputs=1, kind="multiple_choice"))
     many = tuple(f"on mat {n}" for n in range(5))
     page.arrive({"model": folder, "text": "the cat sat", "choices": many})
-    wait(lambda: bool(explorer.of_kind("predict")) and explorer.asked[-1].endings == many)
+    wait(lambda: bool(explorer.of_kind("predict")) and explorer.questions[-1].endings == many)
     chances = ranked(("on mat 1", 0.7), ("on mat 0", 0.3))
     answer(page, explorer, task="multiple_choice", predictions=chances)
     view = page.bench.docks["predictions"].panel.sides[0].views["multiple_choice"]
     assert [line.text() for line in view.lines] == list(many)
     page.arrive({"model": folder, "text": "the cat sat", "choices": ("on a", "on the")})
-    wait(lambda: explorer.asked[-1].endings == ("on a", "on the"))
+    wait(lambda: explorer.questions[-1].endings == ("on a", "on the"))
     assert [line.text() for line in view.lines] == ["on a", "on the", "", "", ""]
     qtbot.keyClicks(view.lines[1], " mat")
-    wait(lambda: explorer.asked[-1].endings == ("on a", "on the mat"))
+    wait(lambda: explorer.questions[-1].endings == ("on a", "on the mat"))
 
 
 def test_two_models_are_compared_side_by_side(page, home, explorer, wait):
@@ -202,7 +202,7 @@ def test_two_models_are_compared_side_by_side(page, home, explorer, wait):
     arrive(page, explorer, wait, first, "the cat sat")
     answer(page, explorer, task=CLASSES, predictions=ranked(("good", 0.75), ("bad", 0.25)))
     page.state.compare(describe_model("b-second", second, "imported"))
-    wait(lambda: explorer.asked[-1].side == 1 and explorer.asked[-1].checkpoint == second)
+    wait(lambda: explorer.questions[-1].side == 1 and explorer.questions[-1].checkpoint == second)
     answer(page, explorer, task=CLASSES, predictions=ranked(("bad", 0.6), ("good", 0.4)))
     panel = page.bench.docks["predictions"].panel
     assert panel.sides[1].isVisible()
@@ -254,7 +254,7 @@ def test_words_that_led_to_a_chosen_class_are_shown(page, home, explorer, wait, 
     assert view.words.shown == ()
     count = len(explorer.of_kind("attribute"))
     page.text.set_text("a dog sat")
-    wait(lambda: explorer.asked[-1].text == "a dog sat")
+    wait(lambda: explorer.questions[-1].text == "a dog sat")
     assert len(explorer.of_kind("attribute")) == count
 
 

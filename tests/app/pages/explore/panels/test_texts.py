@@ -113,7 +113,7 @@ def test_scoring_is_cancelled_resumed_and_refused(page, view, workers, wait, qtb
     workers.is_held = False
     qtbot.mouseClick(view.bar.run, Qt.MouseButton.LeftButton)
     wait(lambda: len(view._state.scores) == 2)
-    assert workers.asked[0] == workers.asked[1]
+    assert workers.questions[0] == workers.questions[1]
     assert "Without labels there is no loss" in view.note.text()
     view.typed.setPlainText("the cat\tpurple")
     wait(lambda: len(view.rows.order) == 1)

@@ -177,14 +177,14 @@ def test_picking_and_hovering_work_both_ways(qtbot, view, explore):
 
 def test_only_a_visible_panel_asks(view, state, explore, explorer, wait):
     view.set_active(False)
-    count = len(explorer.asked)
+    count = len(explorer.questions)
     explore.set_texts("a dog")
     wait(lambda: explore.is_settled)
-    assert len(explorer.asked) == count
+    assert len(explorer.questions) == count
     assert state.steps[0][0].words != ("a", "dog")
     view.set_active(True)
     wait(lambda: state.steps[0][0].words == ("a", "dog"))
-    assert explorer.asked[-1].text == "a dog"
+    assert explorer.questions[-1].text == "a dog"
 
 
 def test_two_models_show_their_different_tokens(view, state, explore, home, wait, answer, settle):
@@ -207,7 +207,7 @@ def test_two_models_show_their_different_tokens(view, state, explore, home, wait
 
 
 def test_a_refusal_is_shown(view, explorer, settle):
-    explorer.refuse(explorer.asked[-1], "The model gives numbers that are not finite.")
+    explorer.refuse(explorer.questions[-1], "The model gives numbers that are not finite.")
     settle()
     assert "not finite" in view.notes.text()
 

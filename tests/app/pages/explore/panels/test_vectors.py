@@ -104,7 +104,7 @@ def test_nearest_words_in_texts_are_listed(page, choose_texts, explorer, workers
     wait(lambda: "about 352 B" in view.note.text())  # eleven words of 16 numbers, in 16 bits
     qtbot.mouseClick(view.bar.run, Qt.MouseButton.LeftButton)
     wait(lambda: view._state.near_words is not None and not view._state.work.is_running)
-    assert workers.asked[-1].kind == "find_words" and view._state.near_words.vectors == 11
+    assert workers.questions[-1].kind == "find_words" and view._state.near_words.vectors == 11
     rows = view.near_words.rows.rows
     assert len(rows) == 10, "the word itself is excluded"
     cosines = [float(row[2]) for row in rows]

@@ -71,7 +71,7 @@ def bar_labels(view: WordsView) -> list[list[str]]:
 
 def test_a_double_click_masks_the_word_and_asks(qtbot, view, state, strip, explore, explorer):
     qtbot.mouseDClick(strip, Qt.MouseButton.LeftButton, pos=center(strip, 2))
-    question = explorer.asked[-1]
+    question = explorer.questions[-1]
     assert (question.kind, question.text, question.masked) == ("fill_mask", "the cat sat", (2,))
     explorer.fill(question, "dog", "cat", "mat")
     assert bar_labels(view) == [["dog", "cat", "mat"]]
@@ -89,10 +89,10 @@ def test_words_are_masked_with_the_keyboard(qtbot, view, strip, explore, explore
     for key in (Qt.Key.Key_Home, Qt.Key.Key_Right, Qt.Key.Key_Right, Qt.Key.Key_Return):
         qtbot.keyClick(strip, key)
     assert explore.picked == 2
-    assert explorer.asked[-1].masked == (2,)
+    assert explorer.questions[-1].masked == (2,)
     for key in (Qt.Key.Key_Left, Qt.Key.Key_Space):
         qtbot.keyClick(strip, key)
-    assert explorer.asked[-1].masked == (1, 2)
+    assert explorer.questions[-1].masked == (1, 2)
     qtbot.keyClick(strip, Qt.Key.Key_End)
     assert explore.picked == 4
 
@@ -110,13 +110,13 @@ def test_up_and_down_move_between_rows(qtbot, strip, explore, wait):
 
 def test_a_low_ranked_actual_word_is_last_and_the_selected_card_marked(view, explore, explorer):
     explore.toggle_mask(2)
-    explorer.fill(explorer.asked[-1], "dog", "mat")
+    explorer.fill(explorer.questions[-1], "dog", "mat")
     last = view.predictions.cards[0].bars.shown[-1]
     assert (last.label, last.emphasised, last.apart) == ("cat", True, True)
     assert last.probability == pytest.approx(0.01)
     assert "rank 1,234" in view.predictions.cards[0].verdict.full_text()
     explore.toggle_mask(1)
-    explorer.fill(explorer.asked[-1], "dog")
+    explorer.fill(explorer.questions[-1], "dog")
     explore.pick(2)
     assert [card.property("picked") for card in view.predictions.cards] == [False, True]
 
@@ -124,7 +124,7 @@ def test_a_low_ranked_actual_word_is_last_and_the_selected_card_marked(view, exp
 def test_a_late_answer_is_not_drawn(view, explore, explorer):
     explore.toggle_mask(2)
     explore.toggle_mask(1)
-    early, late = explorer.asked
+    early, late = explorer.questions
     explorer.fill(early, "old")
     assert all("old" not in labels for labels in bar_labels(view))
     explorer.fill(late, "new")
@@ -133,13 +133,13 @@ def test_a_late_answer_is_not_drawn(view, explore, explorer):
 
 def test_a_typed_mask_is_predicted(view, explore, explorer, wait):
     set_texts(explore, wait, "the [MASK] sat")
-    explorer.fill(explorer.asked[-1], "cat")
+    explorer.fill(explorer.questions[-1], "cat")
     assert bar_labels(view) == [["cat"]]
     assert view.predictions.cards[0].head.full_text() == "[MASK]"
 
 
 def test_without_a_mask_a_hint_is_shown_and_nothing_asked(view, explorer, monkeypatch):
-    assert explorer.asked == []
+    assert explorer.questions == []
     assert view.predictions.stack.currentIndex() == 1
     assert "type [MASK] in the text" in view.predictions.empty.text.text()
     monkeypatch.setattr(ModelInput, "mask", "<mask>")
@@ -152,7 +152,7 @@ def test_without_mlm_head_the_starter_is_offered(qtbot, view, explore, classifie
     wait(lambda: explore.is_settled)
     explore.toggle_mask(2)
     assert view.stack.currentIndex() == 1
-    assert explorer.asked == []
+    assert explorer.questions == []
     button = view.findChildren(type(view.unmask))
     with qtbot.waitSignal(view._state.explore.model_requested):
         next(b for b in button if "starter" in b.text()).click()
@@ -160,21 +160,21 @@ def test_without_mlm_head_the_starter_is_offered(qtbot, view, explore, classifie
 
 def test_a_refusal_is_shown_as_plain_text(view, explore, explorer):
     explore.toggle_mask(2)
-    explorer.refuse(explorer.asked[-1], "This is <b>wrong</b>.")
+    explorer.refuse(explorer.questions[-1], "This is <b>wrong</b>.")
     assert view.predictions.stack.problem.title.text() == "This is <b>wrong</b>."
     assert view.predictions.stack.problem.title.textFormat() == Qt.TextFormat.PlainText
 
 
 def test_masks_without_a_card_are_counted(view, explore, explorer, wait):
     set_texts(explore, wait, "[MASK] " * (MAX_POSITIONS + 5))
-    explorer.fill(explorer.asked[-1], "cat")
+    explorer.fill(explorer.questions[-1], "cat")
     assert len(bar_labels(view)) == MAX_POSITIONS
     assert f"{MAX_POSITIONS} of {MAX_POSITIONS + 5}" in view.predictions.note.full_text()
 
 
 def test_bars_are_described_in_words(view, explore, explorer):
     explore.toggle_mask(2)
-    explorer.fill(explorer.asked[-1], "<b>", "%s\n", "dog")
+    explorer.fill(explorer.questions[-1], "<b>", "%s\n", "dog")
     assert (
         view.predictions.cards[0]
         .bars.accessibleDescription()
@@ -201,7 +201,7 @@ def test_the_strip_is_accessible_and_paints_strange_texts_literally(strip, explo
 def test_the_note_names_a_causal_model(view, explore, explorer):
     explore.toggle_mask(2)
     explore.toggle_mask(3)
-    explorer.fill(explorer.asked[-1], "dog", causal=True)
+    explorer.fill(explorer.questions[-1], "dog", causal=True)
     assert (
         "left-to-right" in view.predictions.note.full_text()
         and "by itself" not in view.predictions.note.full_text()
@@ -447,9 +447,9 @@ def test_two_models_are_compared_in_every_part(view, explore, explorer, other, w
 def test_only_the_visible_part_asks(view, explore, explorer):
     view.show_part(LENS)
     explore.toggle_mask(2)
-    assert [question.kind for question in explorer.asked] == ["apply_lens"]
+    assert [question.kind for question in explorer.questions] == ["apply_lens"]
     view.set_active(False)
     explore.toggle_mask(1)
-    assert len(explorer.asked) == 1
+    assert len(explorer.questions) == 1
     view.set_active(True)
-    assert explorer.asked[-1].masked == (1, 2)
+    assert explorer.questions[-1].masked == (1, 2)

@@ -40,17 +40,17 @@ class FakeExplorer(QObject):
 
     def __init__(self) -> None:
         super().__init__()
-        self.asked: list[ShowBatch] = []
+        self.questions: list[ShowBatch] = []
 
     def ask(self, question: Question) -> int:
         assert isinstance(question, ShowBatch)
-        self.asked.append(question)
-        return len(self.asked)
+        self.questions.append(question)
+        return len(self.questions)
 
     def answer(self, inputs: int = 10, steps: int = 20) -> None:
         rows = tuple(row(number) for number in range(inputs))
-        step = self.asked[-1].step
-        self.answered.emit(BatchShown(to=len(self.asked), step=step, steps=steps, rows=rows))
+        step = self.questions[-1].step
+        self.answered.emit(BatchShown(to=len(self.questions), step=step, steps=steps, rows=rows))
 
 
 @pytest.fixture
@@ -80,9 +80,9 @@ def show(tab: BatchTab, qtbot: QtBot) -> None:
 
 
 def test_nothing_is_asked_until_visible_and_then_the_current_step(tab, explorer, run, qtbot):
-    assert explorer.asked == []
+    assert explorer.questions == []
     show(tab, qtbot)
-    assert [(q.run, q.step) for q in explorer.asked] == [(run.row.folder, 7)]
+    assert [(q.run, q.step) for q in explorer.questions] == [(run.row.folder, 7)]
     assert tab.stack.currentIndex() == 1
     explorer.answered.emit(Working(to=1, stage="Reading the data"))
     assert "Reading the data" in tab.empty.text.text()
@@ -111,7 +111,7 @@ def test_inputs_are_browsed_and_a_chosen_step_stays(tab, explorer, qtbot):
     tab.previous.click()
     assert tab.page.text() == f"Inputs {PAGE_SIZE + 1}–{2 * PAGE_SIZE} of 10"
     tab.step.setValue(3)
-    assert explorer.asked[-1].step == 3 and not tab.follow.isChecked()
+    assert explorer.questions[-1].step == 3 and not tab.follow.isChecked()
     explorer.answered.emit(BatchShown(to=1, step=7, steps=20, rows=(row(),)))
     assert tab.state.is_waiting
     explorer.answer()
@@ -124,16 +124,16 @@ def test_a_followed_run_is_asked_again_after_more_steps(tab, explorer, run, qtbo
     explorer.answer()
     run.row = replace(run.row, step=9)
     run.changed.emit()
-    qtbot.waitUntil(lambda: len(explorer.asked) == 2)
-    assert explorer.asked[-1].step == 9
+    qtbot.waitUntil(lambda: len(explorer.questions) == 2)
+    assert explorer.questions[-1].step == 9
     explorer.answer()
     tab.hide()
     run.row = replace(run.row, step=11)
     run.changed.emit()
     qtbot.wait(40)
-    assert len(explorer.asked) == 2, "the tab is hidden"
+    assert len(explorer.questions) == 2, "the tab is hidden"
     show(tab, qtbot)
-    qtbot.waitUntil(lambda: len(explorer.asked) == 3)
+    qtbot.waitUntil(lambda: len(explorer.questions) == 3)
 
 
 def test_a_refusal_is_shown(tab, explorer, qtbot):
