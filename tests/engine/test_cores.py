@@ -1,4 +1,4 @@
-"""Which cores there are for this process, in machines and containers made up as files of Linux."""
+"""The cores of this process, on machines and in containers simulated by files of Linux."""
 
 import math
 import os
@@ -24,20 +24,20 @@ class Linux:
         monkeypatch.setattr(cores, "OWN_CGROUP", folder / "own")
         monkeypatch.setattr(sys, "platform", "linux")
 
-    def write(self, place: str, text: object) -> None:
-        file = self.folder / place
+    def write(self, path: str, text: object) -> None:
+        file = self.folder / path
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(f"{text}\n", encoding="utf-8")
 
-    def has(self, *physical: Sequence[int], allowed: Sequence[int] | None = None) -> None:
-        """Physical cores, each with its hardware threads; `allowed`: those for this process."""
+    def add_cores(self, *physical: Sequence[int], allowed: Sequence[int] | None = None) -> None:
+        """Add physical cores, each with its hardware threads; `allowed`: those for this process."""
         for siblings in physical:
             for core in siblings:
                 path = f"devices/system/cpu/cpu{core}/topology/thread_siblings_list"
                 self.write(path, format_ranges(siblings))
-        every = sorted(core for siblings in physical for core in siblings)
+        all_cores = sorted(core for siblings in physical for core in siblings)
         self._patch.setattr(
-            cores, "allowed_cores", lambda: list(every if allowed is None else allowed)
+            cores, "allowed_cores", lambda: list(all_cores if allowed is None else allowed)
         )
         self._patch.setattr(psutil, "cpu_count", lambda logical=True: len(physical))
 
@@ -47,7 +47,7 @@ def linux(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Linux:
     return Linux(tmp_path, monkeypatch)
 
 
-def pairs_of(count: int) -> list[list[int]]:
+def core_pairs(count: int) -> list[list[int]]:
     """Physical cores with two hardware threads each."""
     return [[n, n + count] for n in range(count)]
 
@@ -57,27 +57,27 @@ def pairs_of(count: int) -> list[list[int]]:
     [
         ([[n] for n in range(4)], None, (4,)),
         ([[n] for n in range(64)], [8, 9], (2,)),
-        (pairs_of(4), None, (4, 8)),
-        (pairs_of(4), [0, 4], (1, 2)),  # both threads of one core
+        (core_pairs(4), None, (4, 8)),
+        (core_pairs(4), [0, 4], (1, 2)),  # both threads of one core
         ([[2 * n, 2 * n + 1] for n in range(6)] + [[n] for n in range(12, 20)], None, (14, 20, 6)),
     ],
 )
-def test_physical_cores_then_hardware_threads_then_quick_cores_are_tried(
+def test_physical_cores_then_hardware_threads_then_fast_cores_are_candidates(
     linux, physical, allowed, candidates
 ):
-    linux.has(*physical, allowed=allowed)
+    linux.add_cores(*physical, allowed=allowed)
     assert cores.thread_candidates() == candidates
 
 
 def test_fast_cores_without_threads_are_reported_by_the_system(linux):
-    linux.has(*([n] for n in range(20)))
+    linux.add_cores(*([n] for n in range(20)))
     linux.write("devices/cpu_core/cpus", "0-7")
     linux.write("devices/cpu_atom/cpus", "8-19")
     assert cores.thread_candidates() == (20, 8)
 
 
 def test_arm_reports_the_capacity_of_each_core(linux):
-    linux.has(*([n] for n in range(6)))
+    linux.add_cores(*([n] for n in range(6)))
     for core, capacity in enumerate((446, 446, 1024, 1024, 446, 446)):
         linux.write(f"devices/system/cpu/cpu{core}/cpu_capacity", capacity)
     assert cores.thread_candidates() == (6, 2)
@@ -93,7 +93,7 @@ def test_psutil_is_used_if_the_system_reports_nothing(linux, monkeypatch):
     "own, cgroup, files, expected",
     [
         ("0::/", "", {"cpu.max": "200000 100000"}, 2),
-        ("0::/a/b", "a", {"cpu.max": "150000 100000"}, 1.5),  # of a group around its own
+        ("0::/a/b", "a", {"cpu.max": "150000 100000"}, 1.5),  # the limit of a parent group
         ("0::/a/b", "a/b", {"cpu.max": "max 100000"}, math.inf),
         (
             "3:cpu,cpuacct:/box\n2:memory:/box",
@@ -101,7 +101,7 @@ def test_psutil_is_used_if_the_system_reports_nothing(linux, monkeypatch):
             {"cpu.cfs_quota_us": "300000", "cpu.cfs_period_us": "100000"},
             3,
         ),
-        (  # inside of the container its group is the root
+        (  # in the container its group is the root
             "3:cpu:/docker/box",
             "cpu",
             {"cpu.cfs_quota_us": "50000", "cpu.cfs_period_us": "100000"},
@@ -112,15 +112,15 @@ def test_psutil_is_used_if_the_system_reports_nothing(linux, monkeypatch):
         ("", "", {}, math.inf),
     ],
 )
-def test_the_time_of_a_container_is_read(own, cgroup, files, expected, linux):
+def test_the_cpu_limit_of_a_container_is_read(own, cgroup, files, expected, linux):
     linux.write("own", own)
     for name, text in files.items():
         linux.write(f"cgroup/{cgroup}/{name}", text)
     assert cores.cpu_limit() == expected
 
 
-def test_a_container_with_time_for_less_gets_fewer_threads(linux):
-    linux.has(*pairs_of(32))
+def test_a_cpu_limit_reduces_the_threads(linux):
+    linux.add_cores(*core_pairs(32))
     linux.write("own", "0::/")
     linux.write("cgroup/cpu.max", "150000 100000")
     assert cores.thread_candidates() == (2,)
@@ -129,7 +129,7 @@ def test_a_container_with_time_for_less_gets_fewer_threads(linux):
 
 
 def test_cores_are_shared_evenly_and_their_threads_stay_together(linux):
-    linux.has(*pairs_of(4))
+    linux.add_cores(*core_pairs(4))
     assert cores.physical_cores([0, 1, 4]) == [[0, 4], [1]]
     assert [cores.divide_cores(range(8), n, 2) for n in (0, 1)] == [[0, 4, 1, 5], [2, 6, 3, 7]]
     assert [cores.divide_cores([0, 1, 2], n, 2) for n in (0, 1)] == [[0], [1, 2]]
@@ -137,32 +137,30 @@ def test_cores_are_shared_evenly_and_their_threads_stay_together(linux):
     assert cores.divide_cores([1, 3], 0, 1) == [1, 3]
 
 
-def test_this_machine_is_understood():
-    tries = cores.thread_candidates()
-    assert 1 <= tries[0] <= max(tries) <= len(cores.allowed_cores()) <= (os.cpu_count() or 1)
+def test_the_cores_of_this_machine_are_consistent():
+    counts = cores.thread_candidates()
+    assert 1 <= counts[0] <= max(counts) <= len(cores.allowed_cores()) <= (os.cpu_count() or 1)
     assert sorted(
         core for group in cores.physical_cores(cores.allowed_cores()) for core in group
     ) == (cores.allowed_cores())
 
 
-@pytest.mark.skipif(
-    not cores.supports_affinity(), reason="this system has nothing to keep a process with"
-)
-def test_a_process_keeps_to_its_cores_with_all_its_threads():
-    one = cores.allowed_cores()[-1]
+@pytest.mark.skipif(not cores.supports_affinity(), reason="this system cannot pin a process")
+def test_all_threads_of_a_process_are_pinned_to_its_cores():
+    core = cores.allowed_cores()[-1]
     code = (
         "import os, sys, threading; from engine.cores import pin_to, allowed_cores;"
         "wait = threading.Event(); before = threading.Thread(target=wait.wait); before.start();"
-        f"pin_to([{one}]); print(*allowed_cores());"
-        "linux = sys.platform == 'linux'; there = os.listdir('/proc/self/task') if linux else [];"
-        "print(*sorted({tuple(os.sched_getaffinity(int(task))) for task in there}));"
+        f"pin_to([{core}]); print(*allowed_cores());"
+        "linux = sys.platform == 'linux'; tasks = os.listdir('/proc/self/task') if linux else [];"
+        "print(*sorted({tuple(os.sched_getaffinity(int(task))) for task in tasks}));"
         "wait.set()"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    own, *threads = done.stdout.splitlines()
-    assert own == str(one)
+    child = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    allowed, *threads = child.stdout.splitlines()
+    assert allowed == str(core)
     if sys.platform == "linux":
-        assert threads == [f"({one},)"]
+        assert threads == [f"({core},)"]
 
 
 @pytest.mark.parametrize(
@@ -183,7 +181,7 @@ def test_a_list_of_cores_is_read_and_written(text, numbers):
 
 
 @pytest.mark.parametrize(
-    "text, said",
+    "text, message",
     [
         ("0-3;8", "“0-3;8” is neither a number nor a range"),
         ("0,,1", "“” is neither a number"),
@@ -193,6 +191,6 @@ def test_a_list_of_cores_is_read_and_written(text, numbers):
         ("0-9999999", "is neither a number nor a range"),
     ],
 )
-def test_an_invalid_list_of_cores_is_refused(text, said):
-    with pytest.raises(ValueError, match=said):
+def test_an_invalid_list_of_cores_is_refused(text, message):
+    with pytest.raises(ValueError, match=message):
         parse_ranges(text)

@@ -1,4 +1,4 @@
-"""Randomly damaged files of the home: the program starts, and nothing sound is lost.
+"""Randomly damaged files of the home: the program starts, and no intact data is lost.
 
 Each mutant depends on its number alone, so a failure can be repeated. A few run every time, and
 hundreds with --long.
@@ -26,20 +26,20 @@ from tests.often import times
 
 
 def mutant(content: bytes, number: int) -> bytes:
-    """Flip bits, cut or double pieces, or fill them with zeros or 0xff."""
-    dice = random.Random(number)
+    """Flip bits, cut or repeat pieces, or fill them with zeros or 0xff."""
+    rng = random.Random(number)
     bad = bytearray(content)
-    for _ in range(dice.choice((1, 1, 2, 8))):
-        index = dice.randrange(len(bad) or 1) if dice.random() < 0.7 else dice.randrange(120)
+    for _ in range(rng.choice((1, 1, 2, 8))):
+        index = rng.randrange(len(bad) or 1) if rng.random() < 0.7 else rng.randrange(120)
         index = min(index, max(len(bad) - 1, 0))
-        length = dice.choice((1, 4, 64, 4096))
-        match dice.randrange(5):
+        length = rng.choice((1, 4, 64, 4096))
+        match rng.randrange(5):
             case 0 | 1 if bad:
-                bad[index] ^= 1 << dice.randrange(8)
+                bad[index] ^= 1 << rng.randrange(8)
             case 2:
                 del bad[index : index + length]
             case 3:
-                bad[index : index + length] = bytes([dice.choice((0, 255))]) * length
+                bad[index : index + length] = bytes([rng.choice((0, 255))]) * length
             case _:
                 bad[index:index] = bad[index : index + length]
     return bytes(bad)
@@ -51,7 +51,7 @@ def train(home: Home, *names: str) -> None:
 
 
 @times(8, 1000)
-def test_a_damaged_record_never_ends_the_start_and_loses_no_run(home, count):
+def test_a_damaged_record_prevents_no_start_and_loses_no_run(home, count):
     train(home, "one", "two")
     rebuild(home)
     record = open_record(home.record, home.backups)
@@ -99,11 +99,11 @@ def test_damaged_settings_are_set_aside_for_the_defaults(tmp_path, count):
 
 @times(100, 5000)
 def test_every_changed_byte_of_a_checkpoint_is_detected(tmp_path, count):
-    with atomic_folder(tmp_path / "step-00000001") as inside:
-        (inside / "model.safetensors").write_bytes(random.Random(1).randbytes(3000))
-        (inside / "config.json").write_text('{"a": 1}')
-        (inside / "resume").mkdir()
-        (inside / "resume" / "progress.json").write_text('{"step": 1}')
+    with atomic_folder(tmp_path / "step-00000001") as temporary:
+        (temporary / "model.safetensors").write_bytes(random.Random(1).randbytes(3000))
+        (temporary / "config.json").write_text('{"a": 1}')
+        (temporary / "resume").mkdir()
+        (temporary / "resume" / "progress.json").write_text('{"step": 1}')
     folder = tmp_path / "step-00000001"
     files = [f for f in sorted(folder.rglob("*")) if f.is_file()]
     good = {file: file.read_bytes() for file in files}
@@ -132,7 +132,7 @@ FILES: dict[str, Callable[[RunFolder], Path]] = {
 
 @times(6, 500)
 @pytest.mark.parametrize("kind", FILES)
-def test_a_damaged_run_folder_is_listed_and_hides_no_other(home, kind, count):
+def test_a_damaged_run_folder_is_listed_and_hides_no_other_run(home, kind, count):
     train(home, "bad", "good")
     file = FILES[kind](RunFolder(home.runs / "bad"))
     good = file.read_bytes()

@@ -27,7 +27,7 @@ def german(key: str, number: int) -> str:
     return GERMAN.get(key, key)
 
 
-class Said(BaseModel):
+class Message(BaseModel):
     text: PhraseField
     notes: tuple[PhraseField, ...] = ()
 
@@ -57,7 +57,7 @@ def test_a_phrase_is_translated_with_its_arguments():
     text = phrase("{what} in {where}.", what=phrase("{n} row(s)", n=3), where="speeches.csv")
     assert text == "3 rows in speeches.csv."
     assert render(text, german) == "In speeches.csv: 3 Zeile(n)."
-    assert render("as it stands", german) == "as it stands"
+    assert render("plain text", german) == "plain text"
 
 
 def test_joined_phrases_stay_translatable():
@@ -89,22 +89,22 @@ def test_an_error_preserves_its_phrases_and_can_be_an_argument():
 @pytest.mark.parametrize(
     "make", [copy.copy, copy.deepcopy, lambda t: pickle.loads(pickle.dumps(t))]
 )
-def test_copies_are_texts(make):
+def test_copies_are_equal_phrases(make):
     text = phrase("{what} in {where}.", what=phrase("{n} row(s)", n=3), where="c")
     copy = make(text)
     assert copy == text and to_json(copy) == to_json(text)
 
 
-def test_a_message_brings_it_across():
-    message = Said(
+def test_phrases_survive_json():
+    message = Message(
         text=phrase("{n} row(s)", n=1), notes=("plain", phrase("“{name}” is empty.", name="a"))
     )
     line = message.model_dump_json()
     assert json.loads(line)["text"] == {"key": "{n} row(s)", "args": {"n": 1}}
-    again = Said.model_validate_json(line)
-    assert again == message and isinstance(again.text, Phrase)
-    assert isinstance(again.notes[1], Phrase) and not isinstance(again.notes[0], Phrase)
-    assert Said.model_validate(message.model_dump()) == message
+    restored = Message.model_validate_json(line)
+    assert restored == message and isinstance(restored.text, Phrase)
+    assert isinstance(restored.notes[1], Phrase) and not isinstance(restored.notes[0], Phrase)
+    assert Message.model_validate(message.model_dump()) == message
 
 
 def test_arguments_are_json_values():
@@ -122,12 +122,12 @@ def test_a_hostile_template_does_no_harm(key):
 @pytest.mark.parametrize(
     "value", [3, None, {}, {"key": 1, "args": {}}, {"key": "", "args": {"a": []}}]
 )
-def test_anything_else_is_refused(value):
+def test_other_values_are_refused(value):
     with pytest.raises(ValidationError):
-        Said.model_validate({"text": value})
+        Message.model_validate({"text": value})
 
 
-def test_texts_are_not_nested_without_end():
+def test_deeply_nested_texts_are_refused():
     value: object = "x"
     for _ in range(100):
         value = {"key": "{a}", "args": {"a": value}}
@@ -135,12 +135,12 @@ def test_texts_are_not_nested_without_end():
         from_json(value)
 
 
-def test_a_text_never_changes():
+def test_a_phrase_is_immutable():
     with pytest.raises(AttributeError):
         phrase("a").key = "b"
 
 
-SAYS = {  # functions that show texts, with the names of their arguments
+CALLS = {  # functions that show texts, with the names of their arguments
     *(*FILLED_ARGUMENTS, "BadFile", "DiskFull"),
     *("Noted", "Progressed", "Waiting", "Ended", "Working", "Refused"),
 }
@@ -150,13 +150,13 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @pytest.mark.parametrize("package", ["engine", "app"])
 def test_every_error_and_every_event_can_be_translated(package):
-    mentions = re.compile(rf"\b({'|'.join(SAYS)})\(")  # other files need no parsing
+    mentions = re.compile(rf"\b({'|'.join(CALLS)})\(")  # other files need no parsing
     bare = [
         f"{file.relative_to(ROOT)}:{node.lineno}: {ast.unparse(node)}"
         for file in sorted((ROOT / package).rglob("*.py"))
         if mentions.search(code := file.read_text(encoding="utf-8"))
         for call in ast.walk(ast.parse(code))
-        if isinstance(call, ast.Call) and (name := _name(call.func)) in SAYS
+        if isinstance(call, ast.Call) and (name := _name(call.func)) in CALLS
         for node in (
             *call.args[: FILLED_ARGUMENTS.get(name)],
             *(keyword.value for keyword in call.keywords if keyword.arg in SHOWN),
@@ -164,25 +164,25 @@ def test_every_error_and_every_event_can_be_translated(package):
         if any(_is_sentence(part) for part in _pieces(node))
         and not (name in FILLED_ARGUMENTS and isinstance(node, ast.Constant))
     ]
-    assert not bare, "give these as phrase(…):\n" + "\n".join(bare)
+    assert not bare, "wrap these in phrase(…):\n" + "\n".join(bare)
 
 
-def _name(called: ast.expr) -> str:
-    return getattr(called, "id", "") or getattr(called, "attr", "")
+def _name(function: ast.expr) -> str:
+    return getattr(function, "id", "") or getattr(function, "attr", "")
 
 
-def _pieces(given: ast.expr) -> list[ast.expr]:
-    """The parts that a text is chosen or composed from, without the insides of calls."""
-    match given:
+def _pieces(node: ast.expr) -> list[ast.expr]:
+    """The parts that a text is chosen or composed from, without the arguments of calls."""
+    match node:
         case ast.IfExp():
-            return [*_pieces(given.body), *_pieces(given.orelse)]
+            return [*_pieces(node.body), *_pieces(node.orelse)]
         case ast.BinOp():
-            return [*_pieces(given.left), *_pieces(given.right)]
+            return [*_pieces(node.left), *_pieces(node.right)]
         case ast.BoolOp():
-            return [piece for value in given.values for piece in _pieces(value)]
+            return [piece for value in node.values for piece in _pieces(value)]
         case ast.Subscript():
-            return _pieces(given.value)
-    return [given]
+            return _pieces(node.value)
+    return [node]
 
 
 def _is_sentence(piece: ast.expr) -> bool:

@@ -1,4 +1,4 @@
-"""Effects on the system: private files, no network, no port, no foreign open of the record."""
+"""Effects on the system: private files, no network, no port, no second open of the record."""
 
 import os
 import shutil
@@ -22,25 +22,25 @@ TOKEN = "hf_CANARY0123456789"
 OPEN_AND_CLOSE = """
 from app.shell import opening
 
-class Visited(opening.MainWindow):
+class ClosingWindow(opening.MainWindow):
     def begin(self):
         self.studio.dispatcher.settled.connect(self.close)
         super().begin()
 
-opening.MainWindow = Visited
+opening.MainWindow = ClosingWindow
 raise SystemExit(opening.run_window())
 """
 
 
-def run(*command: str, **more: str) -> subprocess.CompletedProcess[str]:
-    own = {name: value for name, value in environment().items() if name != UMASK}
+def run(*command: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    inherited = {name: value for name, value in environment().items() if name != UMASK}
     return subprocess.run(
-        command, cwd=CODE, env=own | more, capture_output=True, text=True, timeout=200
+        command, cwd=CODE, env=inherited | variables, capture_output=True, text=True, timeout=200
     )
 
 
-def under_strace(out: Path) -> tuple[str, ...]:
-    """The start of a command that writes network calls of it and its children to `out`."""
+def strace_prefix(out: Path) -> tuple[str, ...]:
+    """The start of a command that logs network calls of the rest and its children to `out`."""
     out.touch()
     if shutil.which("strace") is None:
         return ()
@@ -66,8 +66,8 @@ def test_a_home_is_private_and_nothing_leaves_it(tmp_path, home, monkeypatch):
     job.write_text(small.classifying(tmp_path, epochs=1).model_dump_json())
     train = f"assert main({['train', str(job), '--into', str(home.runs / 'one')]}) == 0"
     code = f"import os\nos.umask(0)\nfrom app.__main__ import main\n{train}\n{OPEN_AND_CLOSE}"
-    done = run(*under_strace(calls), sys.executable, "-c", code, HF_TOKEN=TOKEN)
-    assert done.returncode == 0, done.stderr
+    result = run(*strace_prefix(calls), sys.executable, "-c", code, HF_TOKEN=TOKEN)
+    assert result.returncode == 0, result.stderr
     assert [line for line in calls.read_text().splitlines() if "AF_INET" in line] == []
     written = [file for file in home.root.rglob("*") if file.is_file()]
     assert {home.runs / "one" / "events.jsonl", home.settings} <= set(written)
@@ -76,20 +76,20 @@ def test_a_home_is_private_and_nothing_leaves_it(tmp_path, home, monkeypatch):
     assert home.root.stat().st_mode & 0o777 == 0o755
     model = RunFolder(home.runs / "one").checkpoint_folders()[-1]
     monkeypatch.setenv(UMASK, "")  # restored at the end
-    run_here(0o022, "export", model, "--to", tmp_path / "out")
+    run_with_umask(0o022, "export", model, "--to", tmp_path / "out")
     out = tmp_path / "out.csv"
-    run_here(0o027, "predict", tmp_path / "sentences.csv", "--model", model, "--out", out)
+    run_with_umask(0o027, "predict", tmp_path / "sentences.csv", "--model", model, "--out", out)
     modes = {f.stat().st_mode & 0o777 for f in (tmp_path / "out").rglob("*") if f.is_file()}
     assert modes == {0o644}
     assert (tmp_path / "out").stat().st_mode & 0o777 == 0o755
     assert out.stat().st_mode & 0o777 == 0o640
 
 
-def run_here(umask: int, *words: object) -> None:
+def run_with_umask(umask: int, *arguments: object) -> None:
     """Run a command in this process, as if started with this umask."""
     os.environ.pop(UMASK, None)
     os.umask(umask)
-    assert main([str(word) for word in words]) == 0
+    assert main([str(argument) for argument in arguments]) == 0
 
 
 ASK = """
@@ -99,19 +99,19 @@ assert app.__main__.main(["fill", "a [MASK] film", "--json"]) == 0
 
 
 def test_neither_a_network_nor_a_decimal_point_is_needed(tmp_path, home, capsys):
-    """A prediction and a job are printed alike without a network and with a decimal comma."""
-    alone = ("unshare", "-rn") if shutil.which("unshare") else ()
-    if alone and run(*alone, sys.executable, "-c", "pass").returncode:
-        alone = ()  # no network may be taken away here
+    """A prediction and a job are printed the same without a network and with a decimal comma."""
+    offline = ("unshare", "-rn") if shutil.which("unshare") else ()
+    if offline and run(*offline, sys.executable, "-c", "pass").returncode:
+        offline = ()  # the network may not be removed
     make = ["localedef", "-i", "de_DE", "-f", "UTF-8", str(tmp_path / "de_DE.UTF-8")]
-    knows = shutil.which("localedef") and not subprocess.run(make, capture_output=True).returncode
-    german = {"LOCPATH": str(tmp_path), "LC_ALL": "de_DE.UTF-8"} if knows else {}
+    built = shutil.which("localedef") and not subprocess.run(make, capture_output=True).returncode
+    german = {"LOCPATH": str(tmp_path), "LC_ALL": "de_DE.UTF-8"} if built else {}
     code = ASK + f"assert app.__main__.main({['job', '--data', str(sample_data())]}) == 0"
-    done = run(*alone, sys.executable, "-c", code, **german)
-    assert done.returncode == 0, done.stderr
+    result = run(*offline, sys.executable, "-c", code, **german)
+    assert result.returncode == 0, result.stderr
     capsys.readouterr()
     exec(code)
-    assert capsys.readouterr().out == done.stdout != "" and '"predictions"' in done.stdout
+    assert capsys.readouterr().out == result.stdout != "" and '"predictions"' in result.stdout
 
 
 ONLY_BY_SQLITE = """
@@ -124,10 +124,10 @@ home = Home()
 home.make()
 record = open_record(home.record, home.backups)
 opened = []
-def hear(event, arguments):
+def record_open(event, arguments):
     if event == "open" and "studio.db" in str(arguments[0]):
         opened.append(arguments[0])
-sys.addaudithook(hear)
+sys.addaudithook(record_open)
 refill(record, home)
 back_up(home.record, home.backups, "daily")
 rebuild(home)
@@ -139,8 +139,8 @@ assert opened == [], opened
 
 def test_nothing_but_sqlite_opens_the_record_while_it_is_in_use(home):
     """A plain open and close in this process would drop its locks."""
-    done = run(sys.executable, "-c", ONLY_BY_SQLITE, BERT_STUDIO_HOME=str(home.root))
-    assert done.returncode == 0, done.stderr
+    result = run(sys.executable, "-c", ONLY_BY_SQLITE, BERT_STUDIO_HOME=str(home.root))
+    assert result.returncode == 0, result.stderr
 
 
 def test_no_process_is_forked():

@@ -17,11 +17,11 @@ from engine.system.terminal import echo, echo_error, echo_json
 from engine.visible import SENTENCE_CHARACTERS, concise, one_line, visible
 
 HOSTILE = "a\x1b[2Jb\u202ec\x9bd\ud800e"
-WRITTEN = r"a\x1b[2Jb\u202ec\x9bd\ud800e"
+ESCAPED = r"a\x1b[2Jb\u202ec\x9bd\ud800e"
 
 
 def test_terminal_control_characters_are_escaped():
-    assert visible(HOSTILE + "\n\té\u3000न\u200dम") == WRITTEN + "\n\té\u3000न\u200dम"
+    assert visible(HOSTILE + "\n\té\u3000न\u200dम") == ESCAPED + "\n\té\u3000न\u200dम"
     assert one_line("a\nb\tc\r") == r"a\nb\tc\x0d"
 
 
@@ -32,8 +32,8 @@ def test_the_terminal_gets_no_foreign_escape_sequence(capsys):
     echo_json({"name": HOSTILE, "emoji": "😀"})
     out, err = capsys.readouterr()
     written, printed = out.splitlines()
-    assert err.splitlines() == [WRITTEN, "two", r"lines\nin three"]
-    assert written == WRITTEN
+    assert err.splitlines() == [ESCAPED, "two", r"lines\nin three"]
+    assert written == ESCAPED
     assert json.loads(printed) == {"name": HOSTILE, "emoji": "😀"}
     assert printed.isprintable() and "😀" in printed
 
@@ -42,19 +42,19 @@ def test_the_progress_line_escapes_notes_of_a_run(capsys):
     ProgressLine(sys.stdout).on_event(
         Noted(at=datetime(2030, 1, 1, tzinfo=UTC), text=HOSTILE + "\nx")
     )
-    assert capsys.readouterr().out == WRITTEN + r"\nx" + "\n"
+    assert capsys.readouterr().out == ESCAPED + r"\nx" + "\n"
 
 
 def test_no_command_prints_the_escape_sequences_of_a_file(capsys, tmp_path):
     data = tmp_path / "name\x1b[31m.csv"
     data.write_text("a\x1b[2J,b\u202e\n1,2\n3,4\n", encoding="utf-8")
-    for words in (
+    for arguments in (
         ["check", str(data)],
         ["evaluate", str(data), "--model", str(tmp_path / "no\x1b[5m")],
         ["predict", str(data), "--model", "no", "--out", str(tmp_path / "o\x9b.csv")],
         ["job", "--data", str(data), "--text", "c\x1b]0;x\x07"],
     ):
-        main(words)
+        main(arguments)
         captured = "".join(capsys.readouterr())
         assert captured and all(line.isprintable() for line in captured.splitlines())
 

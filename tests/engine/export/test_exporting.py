@@ -37,7 +37,7 @@ def names_in(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
 
-# ── in a clean process ───────────────────────────────────────────────────────────────────────────
+# ── in a clean process ───────────────────────────────────────────────────────────────────────
 
 
 def test_a_tensorflow_export_is_loaded_again(tmp_path):
@@ -86,7 +86,7 @@ def test_an_lstm_probe_is_exported(tmp_path, in_process):
     assert run_export(tmp_path, "lstm", precision="float16").report.weights_equal
 
 
-# ── all heads, and the report ────────────────────────────────────────────────────────────────────
+# ── all heads, and the report ────────────────────────────────────────────────────────────────
 
 
 @pytest.mark.parametrize("precision", ["float32", "float16", "bfloat16"])
@@ -155,7 +155,7 @@ def test_a_report_is_written_with_the_export(tmp_path, in_process):
     assert {exporting.REPORT_TEXT, exporting.REPORT_DATA, "model.safetensors"} <= set(listed)
 
 
-# ── example texts ────────────────────────────────────────────────────────────────────────────────
+# ── example texts ────────────────────────────────────────────────────────────────────────────
 
 
 def test_rows_of_a_file_are_examples(tmp_path, in_process):
@@ -211,7 +211,7 @@ def test_damaged_run_data_is_reported_and_ignored(tmp_path):
     assert "could not be read" in result.sources[1]
 
 
-# ── refusals ─────────────────────────────────────────────────────────────────────────────────────
+# ── refusals ─────────────────────────────────────────────────────────────────────────────────
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,8 @@ from transformers import AutoTokenizer
 
 from engine.models.checkpoint import load, save
 from tests.engine.models.family_folders import EXAMPLES, TEXTS, published_model
-from tests.engine.tokenizers.published_tokenizers import byte_level, learned_unigram, many_languages
-from tests.engine.tokenizers.test_tokenizer_json import ends_words
+from tests.engine.tokenizers.published_tokenizers import byte_level, many_languages, train_unigram
+from tests.engine.tokenizers.test_tokenizer_json import train_herbert
 
 NAMES = ("<s>", "<pad>", "</s>", "<unk>", "<mask>")
 LONG = {"max_position_embeddings": 300}
@@ -41,7 +41,7 @@ def unigram(folder: Path) -> dict:
         [normalizers.NFKC(), normalizers.Replace("  ", " "), normalizers.Strip()]
     )
     tokenizer.pre_tokenizer = pre_tokenizers.Metaspace("▁", "always")
-    tokenizer = learned_unigram(tokenizer, TEXTS, 120, NAMES)
+    tokenizer = train_unigram(tokenizer, TEXTS, 120, NAMES)
     tokenizer.post_processor = processors.TemplateProcessing(
         single="<s> $A </s>",
         pair="<s> $A </s> </s> $B </s>",
@@ -56,7 +56,7 @@ def unigram(folder: Path) -> dict:
 
 def suffixed(folder: Path) -> dict:
     """As HerBERT: a BPE whose tokens end words."""
-    for file in ends_words(folder / "made").iterdir():
+    for file in train_herbert(folder / "made").iterdir():
         file.rename(folder / file.name)
     config = json.loads((folder / "tokenizer_config.json").read_text("utf-8"))
     names = ["input_ids", "token_type_ids", "attention_mask"]

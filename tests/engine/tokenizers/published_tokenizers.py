@@ -1,4 +1,4 @@
-"""Small tokenizers of other kinds, learned by the library and written as they are published."""
+"""Small tokenizers of other kinds, trained by the library and saved as they are published."""
 
 import json
 from collections.abc import Iterable, Sequence
@@ -29,12 +29,12 @@ MASK = {
 }
 
 
-def learned_unigram(library: Tokenizer, texts: Iterable[str], size: int,
+def train_unigram(library: Tokenizer, texts: Iterable[str], size: int,
                     special: Sequence[str]) -> Tokenizer:  # fmt: skip
     """A Unigram of these texts, with its pieces in a reproducible order.
 
-    The trainer adds up and breaks ties in the order of a hash table, which each process draws;
-    which pieces it drops may still depend on it if the texts have more than `size`.
+    The trainer sums and breaks ties in the order of a hash table that differs between processes;
+    the pieces it drops may still depend on it if the texts have more than `size`.
     """
     trainer = trainers.UnigramTrainer(
         vocab_size=size, special_tokens=list(special), unk_token="<unk>", show_progress=False
@@ -67,17 +67,17 @@ def byte_level(folder: Path, texts: Iterable[str], size: int = 600, spaced: bool
     folder.mkdir(exist_ok=True)
     library.save(str(folder / "tokenizer.json"))
     library.model.save(str(folder))
-    config = {"tokenizer_class": "RobertaTokenizer", "add_prefix_space": spaced} | _named(
+    config = {"tokenizer_class": "RobertaTokenizer", "add_prefix_space": spaced} | _tokens(
         "<pad>", "<unk>", "<s>", "</s>", MASK
     )
     return _with_config(folder, config)
 
 
 def sentence_pieces(
-    folder: Path, texts: Iterable[str], size: int = 400, characters: bytes = b"", **more: bool
+    folder: Path, texts: Iterable[str], size: int = 400, characters: bytes = b"", **options: bool
 ) -> Path:
     """A folder with ALBERT's tokenizer.json and tokenizer_config.json."""
-    lowercase, accents = more.get("lowercase", True), more.get("keep_accents", False)
+    lowercase, accents = options.get("lowercase", True), options.get("keep_accents", False)
     steps = [normalizers.Replace("``", '"'), normalizers.Replace("''", '"')]
     if not accents:
         steps += [normalizers.NFKD(), normalizers.StripAccents()]
@@ -90,7 +90,7 @@ def sentence_pieces(
     library.pre_tokenizer = pre_tokenizers.Sequence(
         [pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Metaspace("▁", "always")]
     )
-    library = learned_unigram(library, texts, size, ALBERT)
+    library = train_unigram(library, texts, size, ALBERT)
     library.post_processor = processors.TemplateProcessing(
         single="[CLS]:0 $A:0 [SEP]:0",
         pair="[CLS]:0 $A:0 [SEP]:0 $B:1 [SEP]:1",
@@ -102,7 +102,7 @@ def sentence_pieces(
         "tokenizer_class": "AlbertTokenizer",
         "do_lower_case": lowercase,
         "keep_accents": accents,
-        **_named(*ALBERT),
+        **_tokens(*ALBERT),
     }
     return _with_config(folder, config)
 
@@ -123,7 +123,7 @@ def word_pieces(folder: Path, words: Iterable[str]) -> Path:
     folder.mkdir(exist_ok=True)
     library.save(str(folder / "tokenizer.json"))
     (folder / "vocab.txt").write_text("".join(f"{word}\n" for word in vocabulary), "utf-8")
-    config = {"tokenizer_class": "MPNetTokenizer", "do_lower_case": True} | _named(
+    config = {"tokenizer_class": "MPNetTokenizer", "do_lower_case": True} | _tokens(
         "<pad>", "[UNK]", "<s>", "</s>", MASK
     )
     return _with_config(folder, config)
@@ -135,18 +135,18 @@ def many_languages(folder: Path, texts: Iterable[str], size: int, family: str) -
         "xlm-roberta": ("XLMRobertaTokenizer", ["<s>", "<pad>", "</s>", "<unk>"]),
         "camembert": ("CamembertTokenizer", ["<s>NOTUSED", "<pad>", "</s>NOTUSED", "<unk>"]),
     }
-    tokenizer_class, first = names[family]
+    tokenizer_class, initial = names[family]
     library = Tokenizer(models.Unigram())
     library.normalizer = normalizers.Sequence(
         [
-            normalizers.Precompiled(characters_of_sentencepiece({"~": "-"})),
+            normalizers.Precompiled(sentencepiece_charsmap({"~": "-"})),
             normalizers.Replace(Regex(" {2,}"), " "),
         ]
     )
     library.pre_tokenizer = pre_tokenizers.Sequence(
         [pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Metaspace("▁", "always")]
     )
-    library = learned_unigram(library, texts, size, first)
+    library = train_unigram(library, texts, size, initial)
     content = json.loads(library.to_str())
     content["model"]["vocab"] += [
         *([["<s>", 0.0], ["</s>", 0.0]] if family == "camembert" else []),
@@ -167,20 +167,20 @@ def many_languages(folder: Path, texts: Iterable[str], size: int, family: str) -
     library.decoder = decoders.Metaspace("▁", "always")
     folder.mkdir(exist_ok=True)
     library.save(str(folder / "tokenizer.json"))
-    config = {"tokenizer_class": tokenizer_class} | _named("<pad>", "<unk>", "<s>", "</s>", MASK)
+    config = {"tokenizer_class": tokenizer_class} | _tokens("<pad>", "<unk>", "<s>", "</s>", MASK)
     return _with_config(folder, config)
 
 
-def bytes_behind(folder: Path, texts: Iterable[str], size: int = 300) -> Path:
-    """A folder with a Unigram over whole texts that writes what it lacks as bytes.
+def byte_fallback(folder: Path, texts: Iterable[str], size: int = 300) -> Path:
+    """A folder with a Unigram over whole texts that falls back to bytes.
 
-    As Japanese encoders are published, with the class of a LLaMA and [CLS] unused.
+    Japanese encoders are published like this, with LLaMA's class and an unused [CLS].
     """
     special = ("<unk>", "<s>", "</s>", "<pad>", "<sep>", "<mask>", "<cls>")
-    learned = learned_unigram(Tokenizer(models.Unigram()), texts, size, special)
-    pieces = json.loads(learned.to_str())["model"]["vocab"][len(special) :]
-    written = [(name, 0.0) for name in (*special, *(f"<0x{n:02X}>" for n in range(256)))]
-    library = Tokenizer(models.Unigram([*written, *map(tuple, pieces)], 0, byte_fallback=True))
+    trained = train_unigram(Tokenizer(models.Unigram()), texts, size, special)
+    pieces = json.loads(trained.to_str())["model"]["vocab"][len(special) :]
+    tokens = [(name, 0.0) for name in (*special, *(f"<0x{n:02X}>" for n in range(256)))]
+    library = Tokenizer(models.Unigram([*tokens, *map(tuple, pieces)], 0, byte_fallback=True))
     library.normalizer = normalizers.Replace(" ", "▁")
     library.post_processor = processors.TemplateProcessing(
         single="<s> $A </s>", pair="<s> $A </s> $B </s>", special_tokens=[("<s>", 1), ("</s>", 2)]
@@ -196,10 +196,10 @@ def bytes_behind(folder: Path, texts: Iterable[str], size: int = 300) -> Path:
     return _with_config(folder, {"tokenizer_class": "LlamaTokenizer"} | named | unused)
 
 
-def characters_of_sentencepiece(pairs: dict[str, str]) -> bytes:
-    """Which characters become which, in SentencePiece's form: a double array, then the texts.
+def sentencepiece_charsmap(pairs: dict[str, str]) -> bytes:
+    """Replacements of characters in SentencePiece's form: a double array, then the texts.
 
-    Only for keys of one ASCII character, which is enough to see that the step is taken.
+    Only for keys of one ASCII character, which is enough to test the step.
     """
     texts, offsets = b"", {}
     for source, target in pairs.items():
@@ -208,15 +208,15 @@ def characters_of_sentencepiece(pairs: dict[str, str]) -> bytes:
     units = [0] * 512
     units[0] = 256 << 10  # the root: children at 256 ^ character
     for source, position in offsets.items():
-        at = 256 ^ ord(source)
+        index = 256 ^ ord(source)
         child = 1 + len([u for u in units[1:256] if u])
-        units[at] = ord(source) | 1 << 8 | (at ^ child) << 10  # has a leaf, at `child`
+        units[index] = ord(source) | 1 << 8 | (index ^ child) << 10  # has a leaf, at `child`
         units[child] = position | 1 << 31
     trie = b"".join(unit.to_bytes(4, "little") for unit in units)
     return len(trie).to_bytes(4, "little") + trie + texts
 
 
-def _named(pad: Any, unknown: Any, cls: Any, sep: Any, mask: Any) -> dict[str, Any]:
+def _tokens(pad: Any, unknown: Any, cls: Any, sep: Any, mask: Any) -> dict[str, Any]:
     return {
         "pad_token": pad,
         "unk_token": unknown,

@@ -14,8 +14,8 @@ from engine.tokenizers.folder import read_folder
 from engine.tokenizers.tokenizer import Tokenizer
 from tests.engine.tokenizers.published_tokenizers import (
     byte_level,
-    characters_of_sentencepiece,
     sentence_pieces,
+    sentencepiece_charsmap,
 )
 from tests.often import tries
 
@@ -45,7 +45,7 @@ def albert(tmp_path_factory) -> Path:
     return sentence_pieces(tmp_path_factory.mktemp("kinds") / "albert", TEXTS * 5)
 
 
-def theirs(folder: Path):
+def reference(folder: Path):
     return AutoTokenizer.from_pretrained(str(folder), local_files_only=True)
 
 
@@ -65,7 +65,7 @@ def assert_agree(ours: Tokenizer, published, texts: list[str] = TEXTS) -> None:
 
 
 def test_byte_level_pieces_are_those_of_roberta(roberta):
-    published = theirs(roberta)
+    published = reference(roberta)
     assert type(published).__name__.startswith("Roberta")
     tokenizer = Tokenizer.from_folder(roberta)
     assert_agree(tokenizer, published)
@@ -77,13 +77,13 @@ def test_byte_level_pieces_are_those_of_roberta(roberta):
 
 
 @pytest.mark.parametrize("spaced", [True, False])
-def test_a_first_word_may_count_as_one_after_a_space(tmp_path, spaced):
+def test_a_prefix_space_may_be_added(tmp_path, spaced):
     folder = byte_level(tmp_path / "roberta", TEXTS * 5, spaced=spaced)
-    assert_agree(Tokenizer.from_folder(folder), theirs(folder))
+    assert_agree(Tokenizer.from_folder(folder), reference(folder))
 
 
 def test_sentence_pieces_are_those_of_albert(albert):
-    published = theirs(albert)
+    published = reference(albert)
     assert type(published).__name__.startswith("Albert")
     tokenizer = Tokenizer.from_folder(albert)
     assert_agree(tokenizer, published)
@@ -94,25 +94,25 @@ def test_sentence_pieces_are_those_of_albert(albert):
 
 @pytest.mark.parametrize("lowercase", [True, False])
 @pytest.mark.parametrize("keep_accents", [True, False])
-def test_every_albert_setting_has_its_usual_meaning(tmp_path, lowercase, keep_accents):
+def test_every_albert_setting_agrees_with_transformers(tmp_path, lowercase, keep_accents):
     folder = sentence_pieces(
         tmp_path / "albert", TEXTS * 5, lowercase=lowercase, keep_accents=keep_accents
     )
     tokenizer = Tokenizer.from_folder(folder)
     assert tokenizer.lowercase == lowercase
-    assert_agree(tokenizer, theirs(folder))
-    (folder / "tokenizer_config.json").unlink()  # then the steps in tokenizer.json tell
+    assert_agree(tokenizer, reference(folder))
+    (folder / "tokenizer_config.json").unlink()  # the steps in tokenizer.json remain
     assert Tokenizer.from_folder(folder).fingerprint == tokenizer.fingerprint
 
 
-def test_sentencepieces_own_table_of_characters_is_kept(tmp_path):
-    table = characters_of_sentencepiece({"#": "number", "~": ""})
+def test_the_charsmap_of_sentencepiece_is_kept(tmp_path):
+    table = sentencepiece_charsmap({"#": "number", "~": ""})
     folder = sentence_pieces(tmp_path / "albert", [*TEXTS, "number"] * 5, characters=table)
     tokenizer = Tokenizer.from_folder(folder)
     assert tokenizer.normalise("a # b~c") == "a number bc"
-    assert_agree(tokenizer, theirs(folder), ["a # b~c", *TEXTS])
+    assert_agree(tokenizer, reference(folder), ["a # b~c", *TEXTS])
     tokenizer.save(tmp_path)
-    assert_agree(Tokenizer.from_folder(tmp_path), theirs(tmp_path), ["a # b~c", *TEXTS])
+    assert_agree(Tokenizer.from_folder(tmp_path), reference(tmp_path), ["a # b~c", *TEXTS])
 
 
 @pytest.mark.parametrize("kind", ["roberta", "albert"])
@@ -121,7 +121,7 @@ def test_saved_tokenizers_are_read_by_transformers_and_by_us(request, tmp_path, 
     tokenizer = Tokenizer.from_folder(folder)
     tokenizer.save(tmp_path)
     assert Tokenizer.from_folder(tmp_path).fingerprint == tokenizer.fingerprint
-    published, saved = theirs(folder), theirs(tmp_path)
+    published, saved = reference(folder), reference(tmp_path)
     assert type(saved) is type(published)
     assert saved.special_tokens_map == published.special_tokens_map
     assert_agree(tokenizer, saved)
@@ -132,12 +132,12 @@ def test_the_older_files_of_roberta_are_enough(roberta, tmp_path):
     tokenizer.save(tmp_path)
     (tmp_path / "tokenizer.json").unlink()
     assert Tokenizer.from_folder(tmp_path).fingerprint == tokenizer.fingerprint
-    assert_agree(tokenizer, theirs(tmp_path))
+    assert_agree(tokenizer, reference(tmp_path))
     (tmp_path / "tokenizer_config.json").unlink()
     assert Tokenizer.from_folder(tmp_path).fingerprint == tokenizer.fingerprint
 
 
-def test_older_files_write_a_merge_as_one_text(roberta, tmp_path):
+def test_merges_may_be_single_strings(roberta, tmp_path):
     content = json.loads((roberta / "tokenizer.json").read_text(encoding="utf-8"))
     content["model"]["merges"] = [" ".join(pair) for pair in content["model"]["merges"]]
     (tmp_path / "tokenizer.json").write_text(json.dumps(content), encoding="utf-8")
@@ -146,14 +146,14 @@ def test_older_files_write_a_merge_as_one_text(roberta, tmp_path):
 
 
 def test_byte_level_offsets_are_those_of_transformers(roberta):
-    tokenizer, published = Tokenizer.from_folder(roberta), theirs(roberta)
+    tokenizer, published = Tokenizer.from_folder(roberta), reference(roberta)
     for text in TEXTS:
         encoded = published(text, return_offsets_mapping=True)
         actual = [(t.start, t.end) for t in tokenizer.encode(text).tokens]
         assert actual[1:-1] == [tuple(pair) for pair in encoded["offset_mapping"]][1:-1]
 
 
-def test_bytes_are_shown_as_a_person_reads_them(roberta):
+def test_byte_pieces_are_shown_as_readable_text(roberta):
     tokenizer = Tokenizer.from_folder(roberta)
     shown = "".join(token.text for token in tokenizer.encode("S 本 <mask> 日").tokens)
     assert shown.startswith("<s>S▁")
@@ -171,9 +171,9 @@ def test_words_continue_without_a_space(roberta, albert):
     for folder in (roberta, albert):
         tokenizer = Tokenizer.from_folder(folder)
         ids = tokenizer.contents(["unbelievable jumps over"])[0]
-        begins = [tokenizer.token(i) for i in ids if not tokenizer.continues[i]]
-        assert 2 <= len(begins) <= 3
-        assert all(piece.startswith("▁") for piece in begins)
+        starts = [tokenizer.token(i) for i in ids if not tokenizer.continues[i]]
+        assert 2 <= len(starts) <= 3
+        assert all(piece.startswith("▁") for piece in starts)
         assert not tokenizer.continues[[tokenizer.cls, tokenizer.sep, tokenizer.mask]].any()
 
 
@@ -181,16 +181,16 @@ def test_long_texts_are_encoded_like_their_prefixes(roberta, albert):
     long = " ".join(WORDS * 40)
     for folder in (roberta, albert):
         tokenizer = Tokenizer.from_folder(folder)
-        whole = tokenizer.contents([long])[0]
-        assert tokenizer.encode(long, max_length=30).ids[1:-1] == whole[:28]
-        assert tokenizer.encode_many([long], max_length=30)[0][0][1:-1] == whole[:28]
+        ids = tokenizer.contents([long])[0]
+        assert tokenizer.encode(long, max_length=30).ids[1:-1] == ids[:28]
+        assert tokenizer.encode_many([long], max_length=30)[0][0][1:-1] == ids[:28]
 
 
 @given(st.text(max_size=60), st.none() | st.text(max_size=60), st.integers(0, 40))
 @tries(60)
 def test_one_text_and_many_texts_are_encoded_alike(roberta, albert, text, pair, max_length):
     for folder in (roberta, albert):
-        tokenizer = READ.setdefault(folder, Tokenizer.from_folder(folder))
+        tokenizer = TOKENIZERS.setdefault(folder, Tokenizer.from_folder(folder))
         item = tokenizer.encode(text, pair, max_length)
         many = tokenizer.encode_many([text], None if pair is None else [pair], max_length)
         assert (item.ids, item.segments) == many[0]
@@ -199,17 +199,17 @@ def test_one_text_and_many_texts_are_encoded_alike(roberta, albert, text, pair, 
             assert 0 <= token.start <= token.end <= len(text if token.segment == 0 else pair or "")
 
 
-READ: dict[Path, Tokenizer] = {}
+TOKENIZERS: dict[Path, Tokenizer] = {}
 
 
-def changed(folder: Path, into: Path, change) -> Path:
+def change_json(folder: Path, into: Path, change) -> Path:
     content = json.loads((folder / "tokenizer.json").read_text(encoding="utf-8"))
     change(content)
     (into / "tokenizer.json").write_text(json.dumps(content), encoding="utf-8")
     return into
 
 
-def _map(characters: str) -> list[dict[str, str]]:
+def _charsmap(characters: str) -> list[dict[str, str]]:
     return [{"type": "Precompiled", "precompiled_charsmap": characters}]
 
 
@@ -223,7 +223,7 @@ def _set(*path: str, value: object):
 
 
 @pytest.mark.parametrize(
-    "change,says",
+    "change,message",
     [
         (_set("pre_tokenizer", value={"type": "Python"}), "has a step “Python”"),
         (_set("pre_tokenizer", value={"type": "Sequence", "pretokenizers": 5}), "damaged pre"),
@@ -242,16 +242,16 @@ def _set(*path: str, value: object):
         (_set("added_tokens", value=5), "no list of added tokens"),
     ],
 )
-def test_a_spoiled_byte_level_tokenizer_is_refused(roberta, tmp_path, change, says):
-    with pytest.raises(BadCheckpoint, match=says):
-        Tokenizer.from_folder(changed(roberta, tmp_path, change))
+def test_a_damaged_byte_level_tokenizer_is_refused(roberta, tmp_path, change, message):
+    with pytest.raises(BadCheckpoint, match=message):
+        Tokenizer.from_folder(change_json(roberta, tmp_path, change))
 
 
 @pytest.mark.parametrize(
-    "change,says",
+    "change,message",
     [
-        (_set("normalizer", "normalizers", value=_map("AAA=")), "do not belong together"),
-        (_set("normalizer", "normalizers", value=_map("!")), "do not belong together"),
+        (_set("normalizer", "normalizers", value=_charsmap("AAA=")), "do not belong together"),
+        (_set("normalizer", "normalizers", value=_charsmap("!")), "do not belong together"),
         (_set("normalizer", "normalizers", value=5), "has a damaged normalizer"),
         (_set("model", "unk_id", value=None), "which token is the unknown"),
         (_set("model", "unk_id", value=10**6), "which token is the unknown"),
@@ -262,19 +262,19 @@ def test_a_spoiled_byte_level_tokenizer_is_refused(roberta, tmp_path, change, sa
         (_set("added_tokens", value=[3]), "no list of added"),
     ],
 )
-def test_a_spoiled_sentencepiece_tokenizer_is_refused(albert, tmp_path, change, says):
-    with pytest.raises(BadCheckpoint, match=says):
-        Tokenizer.from_folder(changed(albert, tmp_path, change))
+def test_a_damaged_sentencepiece_tokenizer_is_refused(albert, tmp_path, change, message):
+    with pytest.raises(BadCheckpoint, match=message):
+        Tokenizer.from_folder(change_json(albert, tmp_path, change))
 
 
-def test_a_special_piece_that_is_missing_is_named(roberta, tmp_path):
-    folder = changed(roberta, tmp_path, lambda content: None)
+def test_a_missing_special_piece_is_named(roberta, tmp_path):
+    folder = change_json(roberta, tmp_path, lambda content: None)
     (folder / "tokenizer_config.json").write_text('{"mask_token": "<m>"}', encoding="utf-8")
     with pytest.raises(BadCheckpoint, match="has no <m>"):
         Tokenizer.from_folder(folder)
 
 
-def test_files_that_belong_together_are_missed(tmp_path):
+def test_missing_companion_files_are_named(tmp_path):
     (tmp_path / "vocab.json").write_text('{"a": 0, "ab": 1}', encoding="utf-8")
     with pytest.raises(BadCheckpoint, match=r"no merges\.txt"):
         read_folder(tmp_path)

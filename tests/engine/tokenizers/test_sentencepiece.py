@@ -32,7 +32,7 @@ NAMES = {  # in the file: padding, unknown, beginning, end
 }
 
 
-def trained(folder: Path, tokenizer: str, **more: object) -> sentencepiece.SentencePieceProcessor:
+def train(folder: Path, tokenizer: str, **options: object) -> sentencepiece.SentencePieceProcessor:
     """A folder with only the SentencePiece file of this class."""
     folder.mkdir(exist_ok=True)
     pad, unknown, begin, end, (pad_id, unk_id, bos_id, eos_id) = NAMES[tokenizer]
@@ -52,7 +52,7 @@ def trained(folder: Path, tokenizer: str, **more: object) -> sentencepiece.Sente
         "bos_piece": begin,
         "eos_piece": end,
     }
-    sentencepiece.SentencePieceTrainer.train(**{**settings, **more})
+    sentencepiece.SentencePieceTrainer.train(**{**settings, **options})
     (folder / "spm.model").write_bytes(result.getvalue())
     (folder / "tokenizer_config.json").write_text(json.dumps({"tokenizer_class": tokenizer}))
     return sentencepiece.SentencePieceProcessor(model_proto=result.getvalue())
@@ -60,8 +60,8 @@ def trained(folder: Path, tokenizer: str, **more: object) -> sentencepiece.Sente
 
 @pytest.mark.parametrize("tokenizer", LAYOUTS)
 def test_texts_are_split_as_sentencepiece_splits_them(tokenizer, tmp_path):
-    theirs = trained(tmp_path, tokenizer)
-    if tokenizer == "AlbertTokenizer":  # the file alone knows nothing of ALBERT's own steps
+    theirs = train(tmp_path, tokenizer)
+    if tokenizer == "AlbertTokenizer":  # the file alone lacks ALBERT's steps
         config = {"tokenizer_class": tokenizer, "do_lower_case": False, "keep_accents": True}
         (tmp_path / "tokenizer_config.json").write_text(json.dumps(config))
     ours = Tokenizer.from_folder(tmp_path)
@@ -71,11 +71,11 @@ def test_texts_are_split_as_sentencepiece_splits_them(tokenizer, tmp_path):
         assert (ids[0], ids[-1]) == (ours.cls, ours.sep)
         expected = theirs.encode(text)
         assert len(ids) == len(expected) + 2
-        for actual, right in zip(ids[1:-1], expected, strict=True):
-            if right == unknown:
+        for actual, reference in zip(ids[1:-1], expected, strict=True):
+            if reference == unknown:
                 assert actual == ours.unknown
             else:
-                assert ours.tokens[actual] == theirs.id_to_piece(right)
+                assert ours.tokens[actual] == theirs.id_to_piece(reference)
 
 
 def test_ids_are_numbered_as_transformers_numbers_them(tmp_path):
@@ -86,7 +86,7 @@ def test_ids_are_numbered_as_transformers_numbers_them(tmp_path):
         ("DebertaV2Tokenizer", 0),
         ("AlbertTokenizer", 0),
     ):
-        theirs = trained(tmp_path / tokenizer, tokenizer)
+        theirs = train(tmp_path / tokenizer, tokenizer)
         ours = Tokenizer.from_folder(tmp_path / tokenizer)
         piece = theirs.id_to_piece(9)
         assert ours.id(piece) == theirs.piece_to_id(piece) + shift
@@ -97,19 +97,19 @@ def test_ids_are_numbered_as_transformers_numbers_them(tmp_path):
 
 
 def test_a_saved_tokenizer_does_not_need_the_file(tmp_path):
-    trained(tmp_path / "theirs", "DebertaV2Tokenizer")
+    train(tmp_path / "theirs", "DebertaV2Tokenizer")
     ours = Tokenizer.from_folder(tmp_path / "theirs")
     (tmp_path / "ours").mkdir()
     ours.save(tmp_path / "ours")
-    again = Tokenizer.from_folder(tmp_path / "ours")
-    assert again.fingerprint == ours.fingerprint
+    restored = Tokenizer.from_folder(tmp_path / "ours")
+    assert restored.fingerprint == ours.fingerprint
     published = AutoTokenizer.from_pretrained(tmp_path / "ours", local_files_only=True)
     for text in TEXTS:
         assert published(text)["input_ids"] == ours.encode(text).ids
 
 
 def test_the_network_identifies_an_ambiguous_file(tmp_path):
-    trained(tmp_path, "DebertaV2Tokenizer")
+    train(tmp_path, "DebertaV2Tokenizer")
     (tmp_path / "tokenizer_config.json").write_text('{"do_lower_case": false, "vocab_type": "spm"}')
     (tmp_path / "config.json").write_text('{"model_type": "deberta-v2"}')
     assert read_folder(tmp_path).special == ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
@@ -119,27 +119,26 @@ def test_the_network_identifies_an_ambiguous_file(tmp_path):
 
 
 def test_another_kind_of_sentencepiece_is_refused(tmp_path):
-    trained(tmp_path, "DebertaV2Tokenizer", model_type="bpe")
+    train(tmp_path, "DebertaV2Tokenizer", model_type="bpe")
     with pytest.raises(BadCheckpoint, match="not a Unigram"):
         read_folder(tmp_path)
 
 
 @times(100, 3_000)
-def test_a_damaged_file_is_read_or_refused_in_words(tmp_path, count):
-    trained(tmp_path, "DebertaV2Tokenizer")
-    whole, chance = (tmp_path / FILES[0]).read_bytes(), random.Random(4)
-    refused = list[str]()
+def test_a_damaged_file_is_read_or_refused(tmp_path, count):
+    train(tmp_path, "DebertaV2Tokenizer")
+    original, rng = (tmp_path / FILES[0]).read_bytes(), random.Random(4)
+    problems = list[str]()
     for _ in range(count):
-        mutant = bytearray(whole)
-        for _ in range(chance.randint(1, 4)):
-            mutant[chance.randrange(len(mutant) if chance.random() < 0.5 else 400)] ^= (
-                1 << chance.randrange(8)
-            )
-        if chance.random() < 0.3:
-            del mutant[chance.randrange(len(mutant)) :]
+        mutant = bytearray(original)
+        for _ in range(rng.randint(1, 4)):
+            limit = len(mutant) if rng.random() < 0.5 else 400
+            mutant[rng.randrange(limit)] ^= 1 << rng.randrange(8)
+        if rng.random() < 0.3:
+            del mutant[rng.randrange(len(mutant)) :]
         (tmp_path / FILES[0]).write_bytes(bytes(mutant))
         try:
             Tokenizer.from_folder(tmp_path).encode(TEXTS[0])
         except BadCheckpoint as error:
-            refused.append(error.problem)
-    assert refused and all(problem.endswith(".") for problem in refused)
+            problems.append(error.problem)
+    assert problems and all(problem.endswith(".") for problem in problems)

@@ -16,20 +16,20 @@ READ = {
 }
 HARMLESS = {
     "vocab": "not in the file",
-    "vocab_file": "the files lie in the folder",
+    "vocab_file": "the files are in the folder",
     "merges": "not in the file",
-    "merges_file": "the files lie in the folder",
-    "errors": "how bytes become text again",
+    "merges_file": "the files are in the folder",
+    "errors": "decoding of bytes",
     "bos_token": "texts begin with [CLS]",
     "eos_token": "texts end with [SEP]",
-    "trim_offsets": "where the characters of a token begin, not which it is",
-    "padding_side": "padding is masked wherever it stands",
-    "model_max_length": "the length is asked for",
-    "clean_up_tokenization_spaces": "how tokens become text again",
-    "chat_template": "these are no chats",
+    "trim_offsets": "offsets of a token, not its id",
+    "padding_side": "padding is masked on either side",
+    "model_max_length": "the length is a parameter",
+    "clean_up_tokenization_spaces": "decoding of tokens",
+    "chat_template": "there are no chats",
     "_spm_precompiled_charsmap": "comes from tokenizer.json",
 }
-TAKEN_FROM_KEYWORDS = {
+KEYWORDS = {
     *("padding_side", "truncation_side", "model_input_names", "model_max_length"),
     *("clean_up_tokenization_spaces", "split_special_tokens", "chat_template"),
     *("extra_special_tokens", "additional_special_tokens", "added_tokens_decoder"),
@@ -41,11 +41,11 @@ TAKEN_FROM_KEYWORDS = {
 )
 def test_every_entry_of_a_class_is_handled(name):
     parameters = inspect.signature(getattr(transformers, name).__init__).parameters
-    chosen = parameters.keys() - {"self", "kwargs"}
-    assert chosen | TAKEN_FROM_KEYWORDS <= READ | DEFAULTS.keys() | HARMLESS.keys()
+    named = parameters.keys() - {"self", "kwargs"}
+    assert named | KEYWORDS <= READ | DEFAULTS.keys() | HARMLESS.keys()
 
 
-def test_the_classes_that_are_refused_have_code_of_their_own():
+def test_refused_classes_have_custom_code():
     from transformers.tokenization_utils_tokenizers import TokenizersBackend
 
     result = 0

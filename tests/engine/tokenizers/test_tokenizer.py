@@ -54,7 +54,7 @@ def tiny(*pieces: str, **settings) -> Tokenizer:
 SMALL = tiny("a", "b", "##b", "##c", "un", "##believ", "##able", ".", "hello", "world")
 
 
-def theirs(folder: Path):
+def reference(folder: Path):
     return BertTokenizer.from_pretrained(str(folder))
 
 
@@ -71,10 +71,10 @@ def assert_agree(ours: Tokenizer, published, texts: list[str]) -> None:
 
 def test_an_uncased_vocabulary_gives_the_published_ids(assets, corpus):
     folder = assets / "models" / "bert-tiny-splade-en"
-    assert_agree(Tokenizer.from_folder(folder), theirs(folder), corpus[::4] + LINES)
+    assert_agree(Tokenizer.from_folder(folder), reference(folder), corpus[::4] + LINES)
 
 
-def test_every_setting_has_its_usual_meaning(trained, corpus, tmp_path):
+def test_every_setting_agrees_with_transformers(trained, corpus, tmp_path):
     trained.save(tmp_path)
     (tmp_path / "tokenizer.json").unlink()
     config = json.loads((tmp_path / "tokenizer_config.json").read_text(encoding="utf-8"))
@@ -82,29 +82,29 @@ def test_every_setting_has_its_usual_meaning(trained, corpus, tmp_path):
     for settings in product((True, False), (None, True, False), (True, False)):
         config |= dict(zip(names, settings, strict=True))
         (tmp_path / "tokenizer_config.json").write_text(json.dumps(config), encoding="utf-8")
-        assert_agree(Tokenizer.from_folder(tmp_path), theirs(tmp_path), corpus[:60] + LINES)
+        assert_agree(Tokenizer.from_folder(tmp_path), reference(tmp_path), corpus[:60] + LINES)
 
 
 def test_saved_tokenizers_are_read_by_transformers_and_by_us(trained, corpus, tmp_path):
     trained.save(tmp_path)
     assert Tokenizer.from_folder(tmp_path).fingerprint == trained.fingerprint
-    assert_agree(trained, theirs(tmp_path), corpus[:100] + LINES)
+    assert_agree(trained, reference(tmp_path), corpus[:100] + LINES)
     (tmp_path / "tokenizer.json").unlink()
     assert Tokenizer.from_folder(tmp_path).fingerprint == trained.fingerprint
     assert Tokenizer.from_vocabulary(tmp_path / "vocab.txt", False).tokens == trained.tokens
 
 
-def test_all_ways_to_the_same_vocabulary_are_one(assets):
+def test_all_sources_of_a_vocabulary_give_the_same_tokenizer(assets):
     folder = assets / "models" / "bert-tiny-splade-en"
-    ways = [
+    tokenizers = [
         Tokenizer.from_folder(folder),
         Tokenizer.from_vocabulary(folder),
         Tokenizer.from_vocabulary(folder / "vocab.txt"),
         Tokenizer.from_vocabulary(folder / "vocab.txt", lowercase=True),
     ]
-    assert len({way.fingerprint for way in ways}) == 1
-    assert ways[0].size == 30_522 and ways[0].lowercase
-    item = ways[0]
+    assert len({item.fingerprint for item in tokenizers}) == 1
+    assert tokenizers[0].size == 30_522 and tokenizers[0].lowercase
+    item = tokenizers[0]
     assert [item.pad, item.unknown, item.cls, item.sep, item.mask] == [0, 100, 101, 102, 103]
 
 
@@ -120,8 +120,8 @@ def test_pieces_without_a_mark_follow_one_another(assets, tmp_path):
     ]
     tokenizer.save(tmp_path)
     assert Tokenizer.from_folder(tmp_path).fingerprint == tokenizer.fingerprint
-    elsewhere = AutoTokenizer.from_pretrained(str(tmp_path))
-    assert elsewhere(text)["input_ids"] == encoding.ids
+    published = AutoTokenizer.from_pretrained(str(tmp_path))
+    assert published(text)["input_ids"] == encoding.ids
 
 
 def test_tokens_map_to_characters_of_the_text(assets):
@@ -165,15 +165,15 @@ def test_one_text_and_many_texts_are_encoded_alike(text, pair, max_length):
     )
 )
 @tries(60)
-def test_a_long_text_is_cut_as_if_it_had_been_read_whole(parts):
+def test_a_truncated_text_has_the_first_ids_of_the_text(parts):
     text = "".join(parts) * 12
     assert len(text) < 4 * 1_064 or SMALL.encode(text, max_length=4).truncated == (
         len(SMALL.contents([text])[0]) > 2
     )
     for length in (4, 20):
-        whole = SMALL.contents([text])[0][: length - 2]
-        assert SMALL.encode(text, max_length=length).ids[1:-1] == whole
-        assert SMALL.encode_many([text], max_length=length)[0][0][1:-1] == whole
+        expected = SMALL.contents([text])[0][: length - 2]
+        assert SMALL.encode(text, max_length=length).ids[1:-1] == expected
+        assert SMALL.encode_many([text], max_length=length)[0][0][1:-1] == expected
 
 
 @pytest.mark.parametrize(
@@ -190,13 +190,13 @@ def test_a_long_text_is_cut_as_if_it_had_been_read_whole(parts):
     ids=["letter", "words", "accents", "chinese", "signs", "masks", "surrogates"],
 )
 @pytest.mark.timeout(30)
-def test_a_very_long_text_is_no_burden(text, tokens):
+def test_a_very_long_text_is_encoded_quickly(text, tokens):
     assert len(SMALL.encode(text, max_length=128).ids) == tokens
     assert len(SMALL.encode_many([text, "a"], max_length=128)[0][0]) == tokens
 
 
 @pytest.mark.timeout(30)
-def test_a_very_long_text_is_no_burden_without_marks_either():
+def test_a_very_long_text_of_unmarked_pieces_is_encoded_quickly():
     tokenizer = tiny("a", "aa", "b", marked=False)
     assert len(tokenizer.encode("a" * 200_000).ids) == 512
     assert len(tokenizer.contents(["a" * 200_000])[0]) == 100_000
@@ -219,18 +219,18 @@ def test_unmarked_pieces_are_words_and_only_unknowns_are_lost():
 
 
 def test_the_longer_text_is_cut_first():
-    def shares(first: int, second: int, max_length: int) -> tuple[int, int]:
+    def lengths(first: int, second: int, max_length: int) -> tuple[int, int]:
         ids, segments = SMALL.encode_many(["a " * first], ["b " * second], max_length)[0]
         return len(ids) - sum(segments) - 2, sum(segments) - 1
 
-    assert shares(3, 20, 13) == (3, 7)
-    assert shares(20, 3, 13) == (7, 3)
-    assert shares(20, 20, 14) == (5, 6)
+    assert lengths(3, 20, 13) == (3, 7)
+    assert lengths(20, 3, 13) == (7, 3)
+    assert lengths(20, 20, 14) == (5, 6)
     assert SMALL.encode("a", "b", 13).truncated is False
     assert SMALL.encode("a " * 9, "b", 8).truncated is True
 
 
-def test_a_new_vocabulary_is_the_same_every_time(assets, trained):
+def test_training_a_vocabulary_is_deterministic(assets, trained):
     assert trained.unknown not in trained.encode("zyxwvutsrqponmlkjihgfedcba, AHIST!").ids
     text = (assets / "corpora" / "gutenberg-nltk" / "carroll-alice.txt").read_text(encoding="utf-8")
     lines = text.split("\n") + ["中文 и кириллица"] * 3
@@ -251,12 +251,12 @@ def test_a_new_vocabulary_is_the_same_every_time(assets, trained):
 
 
 def test_training_reports_progress_and_accepts_any_iterable():
-    messages: list[tuple[int, int]] = []
+    updates: list[tuple[int, int]] = []
     lines = (f"word{n} and another word\ud800 {'y' * 300}" for n in range(2_500))
     tokenizer = Tokenizer.train(
-        lines, 100, progress=lambda done, total: messages.append((done, total))
+        lines, 100, progress=lambda done, total: updates.append((done, total))
     )
-    assert messages == [(2_000, 2_500), (2_500, 2_500)]
+    assert updates == [(2_000, 2_500), (2_500, 2_500)]
     assert tokenizer.size <= 100
     assert not any("yyy" in piece for piece in tokenizer.tokens)
 
@@ -292,7 +292,7 @@ LANGUAGES = [
 
 
 def characters(texts: list[str]) -> list[str]:
-    """Every character as a piece of its own, at the beginning of a word and inside one."""
+    """Every character as a separate piece, at the start of a word and inside one."""
     forms = {c for text in texts for form in ("NFC", "NFD") for c in normalize(form, text)}
     lower = {c.lower() for c in forms if len(c.lower()) == 1}
     actual = sorted(c for c in forms | lower if not c.isspace())
@@ -303,21 +303,21 @@ def characters(texts: list[str]) -> list[str]:
 def test_chinese_is_split_character_by_character_as_published(tmp_path, lowercase):
     vocabulary = tiny(*characters(CHINESE), "天气", "很好", "bert", "BERT", lowercase=lowercase)
     vocabulary.save(tmp_path)
-    assert_agree(vocabulary, theirs(tmp_path), CHINESE)
+    assert_agree(vocabulary, reference(tmp_path), CHINESE)
     pieces = [token.text for token in vocabulary.encode("今天天气很好").tokens]
     assert pieces == ["[CLS]", "今", "天", "天", "气", "很", "好", "[SEP]"]
     text = CHINESE[1]
     for token in vocabulary.encode(text).tokens[1:-1]:
-        typed = text[token.start : token.end]
-        assert token.text in ("[UNK]", typed, f"##{typed}", typed.lower(), f"##{typed.lower()}")
+        source = text[token.start : token.end]
+        assert token.text in ("[UNK]", source, f"##{source}", source.lower(), f"##{source.lower()}")
 
 
 @pytest.mark.parametrize(
     "settings",
     [
         {"lowercase": False},  # multilingual cased: case and accents are kept
-        {"lowercase": True},  # multilingual uncased: both go
-        {"lowercase": True, "strip_accents": False},  # case goes, accents stay
+        {"lowercase": True},  # multilingual uncased: neither is kept
+        {"lowercase": True, "strip_accents": False},  # only accents are kept
         {"lowercase": False, "split_chinese": False},
     ],
     ids=str,
@@ -326,9 +326,9 @@ def test_texts_of_many_languages_are_split_as_published(tmp_path, settings):
     texts = LANGUAGES + CHINESE
     vocabulary = tiny(*characters(texts), "über", "##ßer", **settings)
     vocabulary.save(tmp_path)
-    assert_agree(vocabulary, theirs(tmp_path), texts)
+    assert_agree(vocabulary, reference(tmp_path), texts)
     (tmp_path / "tokenizer.json").unlink()  # vocab.txt and its settings alone
-    assert_agree(Tokenizer.from_folder(tmp_path), theirs(tmp_path), texts)
+    assert_agree(Tokenizer.from_folder(tmp_path), reference(tmp_path), texts)
     stored = "".join(token.text for token in vocabulary.encode("Łódź").tokens)
     assert ("Ł" in stored) == (not settings["lowercase"])
     assert ("ó" in stored) == (not settings["lowercase"] or settings.get("strip_accents") is False)

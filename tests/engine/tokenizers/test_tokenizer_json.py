@@ -17,7 +17,7 @@ from engine.tokenizers.tokenizer import Tokenizer
 from engine.tokenizers.tokenizer_json import TokenizerJson
 from engine.tokenizers.vocabulary_files import SPECIAL_KEYS
 from engine.tokenizers.wordpiece import WordPiece
-from tests.engine.tokenizers.published_tokenizers import byte_level, bytes_behind, sentence_pieces
+from tests.engine.tokenizers.published_tokenizers import byte_fallback, byte_level, sentence_pieces
 from tests.engine.tokenizers.test_kinds import TEXTS
 from tests.engine.tokenizers.test_vocabulary import content, write
 
@@ -27,34 +27,34 @@ PIECES = (*SPECIAL, *LETTERS, *(f"##{c}" for c in LETTERS), "quick", "##ick", "t
 NAMES = dict(zip(SPECIAL_KEYS, SPECIAL, strict=True))
 
 
-def flagged(number: int, name: str, **flags: bool) -> dict[str, Any]:
-    usual = dict.fromkeys(("lstrip", "rstrip", "single_word", "normalized", "special"), False)
-    return {"id": number, "content": name, **usual, **flags}
+def added_token(number: int, name: str, **flags: bool) -> dict[str, Any]:
+    defaults = dict.fromkeys(("lstrip", "rstrip", "single_word", "normalized", "special"), False)
+    return {"id": number, "content": name, **defaults, **flags}
 
 
 def bert(**flags: Any) -> dict[str, Any]:
     """BERT's normaliser."""
-    usual = {"clean_text": True, "handle_chinese_chars": True, "strip_accents": None}
-    return {"type": "BertNormalizer", **usual, "lowercase": True, **flags}
+    defaults = {"clean_text": True, "handle_chinese_chars": True, "strip_accents": None}
+    return {"type": "BertNormalizer", **defaults, "lowercase": True, **flags}
 
 
 def wordpiece(**parts: Any) -> dict[str, Any]:
     """The tokenizer.json of a BERT with some parts replaced."""
     ids = {piece: number for number, piece in enumerate(dict.fromkeys(PIECES))}
     truncation = {"direction": "Right", "max_length": 6, "strategy": "LongestFirst", "stride": 0}
-    whole = content(
+    tokenizer = content(
         truncation=truncation,
         padding=None,
-        added_tokens=[flagged(ids[name], name, special=True) for name in SPECIAL],
+        added_tokens=[added_token(ids[name], name, special=True) for name in SPECIAL],
         post_processor={"type": "BertProcessing", "sep": ["[SEP]", 3], "cls": ["[CLS]", 2]},
         decoder=None,
         model__vocab=ids,
     )
-    whole["model"] |= parts.pop("model", {})
-    return whole | parts
+    tokenizer["model"] |= parts.pop("model", {})
+    return tokenizer | parts
 
 
-def around(cls: str, sep: str, between: int, second: int) -> dict[str, Any]:
+def template(cls: str, sep: str, between: int, second: int) -> dict[str, Any]:
     """A template with `between` [SEP] tokens between two texts."""
 
     def special(name: str, segment: int = 0) -> dict[str, Any]:
@@ -88,26 +88,26 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "plain expression": {"pre_tokenizer": WHITE},
     "short words": {"model": {"max_input_chars_per_word": 4}},
     "another mark": {"model": {"continuing_subword_prefix": "@@"}},
-    "two [SEP]": {"post_processor": around("[CLS]", "[SEP]", 2, 1)},
-    "one segment": {"post_processor": around("[CLS]", "[SEP]", 1, 0)},
-    "other ends": {"post_processor": around("[MASK]", "[PAD]", 1, 1)},
+    "two [SEP]": {"post_processor": template("[CLS]", "[SEP]", 2, 1)},
+    "one segment": {"post_processor": template("[CLS]", "[SEP]", 1, 0)},
+    "other ends": {"post_processor": template("[MASK]", "[PAD]", 1, 1)},
     "added": {
         "added_tokens": [
-            *(flagged(number, name, special=True) for number, name in enumerate(SPECIAL)),
-            flagged(COUNT, "brown fox"),
-            flagged(COUNT + 1, "JUMPS", normalized=True),
-            flagged(COUNT + 2, "la", single_word=True),
-            flagged(COUNT + 3, "dog", lstrip=True, rstrip=True),
+            *(added_token(number, name, special=True) for number, name in enumerate(SPECIAL)),
+            added_token(COUNT, "brown fox"),
+            added_token(COUNT + 1, "JUMPS", normalized=True),
+            added_token(COUNT + 2, "la", single_word=True),
+            added_token(COUNT + 3, "dog", lstrip=True, rstrip=True),
         ]
     },
     "mask takes the space": {
         "added_tokens": [
-            flagged(number, name, special=True, lstrip=name == "[MASK]")
+            added_token(number, name, special=True, lstrip=name == "[MASK]")
             for number, name in enumerate(SPECIAL)
         ]
     },
 }
-MORE = [*TEXTS, "The brown foxes, brown fox jumps JUMPS la lazy la dog dogs [MASK] brown", "LA la"]
+CASES = [*TEXTS, "The brown foxes, brown fox jumps JUMPS la lazy la dog dogs [MASK] brown", "LA la"]
 
 
 def library(folder: Path) -> LibraryTokenizer:
@@ -116,44 +116,44 @@ def library(folder: Path) -> LibraryTokenizer:
     return tokenizer
 
 
-def assert_as_the_library(folder: Path, into: Path) -> Tokenizer:
-    """Ids, segments and pairs, here, after saving, and in transformers."""
+def assert_equals_library(folder: Path, into: Path) -> Tokenizer:
+    """Ids, segments and pairs, before and after saving, and in transformers."""
     ours, peer = Tokenizer.from_folder(folder), library(folder)
     into.mkdir()
     ours.save(into)
-    again = Tokenizer.from_folder(into)
-    assert again.fingerprint == ours.fingerprint
+    restored = Tokenizer.from_folder(into)
+    assert restored.fingerprint == ours.fingerprint
     published = AutoTokenizer.from_pretrained(into, local_files_only=True)
-    for text in MORE:
+    for text in CASES:
         expected = peer.encode(text).ids
         assert ours.encode(text).ids == expected, text
         assert ours.encode_many([text])[0][0] == expected
-        assert again.encode(text).ids == expected
+        assert restored.encode(text).ids == expected
         assert published(text)["input_ids"] == expected
-    pairs = list(zip(MORE, MORE[::-1], strict=True))
+    pairs = list(zip(CASES, CASES[::-1], strict=True))
     for first, second in pairs:
         expected = peer.encode(first, second)
         result = ours.encode(first, second)
         assert result.ids == expected.ids
-        if not second:  # transformers takes it for no text at all
+        if not second:  # transformers ignores an empty text
             continue
-        there = published(first, second)
-        assert there["input_ids"] == expected.ids
+        encoded = published(first, second)
+        assert encoded["input_ids"] == expected.ids
         if ours.vocabulary.second_segment:
-            assert there["token_type_ids"] == expected.type_ids == result.segments
+            assert encoded["token_type_ids"] == expected.type_ids == result.segments
         else:
-            assert "token_type_ids" not in there and not any(expected.type_ids)
+            assert "token_type_ids" not in encoded and not any(expected.type_ids)
     return ours
 
 
 @pytest.mark.parametrize("name", VARIANTS)
-def test_every_step_of_a_wordpiece_is_carried_out(tmp_path, name):
+def test_every_step_of_a_wordpiece_is_applied(tmp_path, name):
     write(tmp_path, "tokenizer.json", wordpiece(**VARIANTS[name]))
     write(tmp_path, "tokenizer_config.json", {"tokenizer_class": "PreTrainedTokenizerFast"} | NAMES)
-    write(tmp_path, "vocab.txt", "\n".join(dict.fromkeys(PIECES)))  # older, and not asked
-    ours = assert_as_the_library(tmp_path, tmp_path / "saved")
-    plain = ("as BERT", "two [SEP]", "one segment", "other ends", "added", "mask takes the space")
-    assert isinstance(ours.vocabulary, WordPiece if name in plain else TokenizerJson)
+    write(tmp_path, "vocab.txt", "\n".join(dict.fromkeys(PIECES)))  # older, and ignored
+    ours = assert_equals_library(tmp_path, tmp_path / "saved")
+    simple = ("as BERT", "two [SEP]", "one segment", "other ends", "added", "mask takes the space")
+    assert isinstance(ours.vocabulary, WordPiece if name in simple else TokenizerJson)
 
 
 BYTES = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True}
@@ -169,11 +169,11 @@ BYTES = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True}
     ],
     ids=str,
 )
-def test_every_step_of_a_byte_level_bpe_is_carried_out(tmp_path, change):
+def test_every_step_of_a_byte_level_bpe_is_applied(tmp_path, change):
     folder = byte_level(tmp_path / "theirs", TEXTS * 5)
-    whole = json.loads((folder / "tokenizer.json").read_text("utf-8"))
-    write(folder, "tokenizer.json", whole | change)
-    ours = assert_as_the_library(folder, tmp_path / "saved")
+    original = json.loads((folder / "tokenizer.json").read_text("utf-8"))
+    write(folder, "tokenizer.json", original | change)
+    ours = assert_equals_library(folder, tmp_path / "saved")
     assert isinstance(ours.vocabulary, TokenizerJson) == ("post_processor" not in change)
     assert isinstance(ours.vocabulary, TokenizerJson | ByteLevelBpe)
 
@@ -192,16 +192,16 @@ METASPACE = {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "alway
     ],
     ids=str,
 )
-def test_every_step_of_a_unigram_is_carried_out(tmp_path, change):
+def test_every_step_of_a_unigram_is_applied(tmp_path, change):
     folder = sentence_pieces(tmp_path / "theirs", TEXTS * 5)
-    whole = json.loads((folder / "tokenizer.json").read_text("utf-8"))
-    write(folder, "tokenizer.json", whole | change)
-    ours = assert_as_the_library(folder, tmp_path / "saved")
+    original = json.loads((folder / "tokenizer.json").read_text("utf-8"))
+    write(folder, "tokenizer.json", original | change)
+    ours = assert_equals_library(folder, tmp_path / "saved")
     assert isinstance(ours.vocabulary, TokenizerJson)
 
 
-def ends_words(folder: Path) -> Path:
-    """The vocab.json and merges.txt of a HerBERT, learned by the library."""
+def train_herbert(folder: Path) -> Path:
+    """The vocab.json and merges.txt of a HerBERT, trained by the library."""
     tokenizer = LibraryTokenizer(models.BPE(unk_token="<unk>", end_of_word_suffix="</w>"))
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     names = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
@@ -215,8 +215,8 @@ def ends_words(folder: Path) -> Path:
     return folder
 
 
-def test_the_older_files_of_herbert_are_read_as_its_class_reads_them(tmp_path):
-    folder = ends_words(tmp_path / "herbert")
+def test_the_older_files_of_herbert_agree_with_its_class(tmp_path):
+    folder = train_herbert(tmp_path / "herbert")
     ours = Tokenizer.from_folder(folder)
     published = AutoTokenizer.from_pretrained(folder, local_files_only=True)
     assert type(published).__name__ == "HerbertTokenizer"
@@ -224,13 +224,13 @@ def test_the_older_files_of_herbert_are_read_as_its_class_reads_them(tmp_path):
         assert ours.encode(text).ids == published(text)["input_ids"]
         assert ours.encode(text, "fox").ids == published(text, "fox")["input_ids"]
     ours.save(tmp_path)
-    again = Tokenizer.from_folder(tmp_path)
-    assert again.fingerprint == ours.fingerprint
-    assert [again.encode(t).ids for t in TEXTS] == [published(t)["input_ids"] for t in TEXTS]
+    restored = Tokenizer.from_folder(tmp_path)
+    assert restored.fingerprint == ours.fingerprint
+    assert [restored.encode(t).ids for t in TEXTS] == [published(t)["input_ids"] for t in TEXTS]
 
 
 def test_an_end_of_word_token_starts_a_new_word(tmp_path):
-    ours = Tokenizer.from_folder(ends_words(tmp_path / "herbert"))
+    ours = Tokenizer.from_folder(train_herbert(tmp_path / "herbert"))
     ids = ours.encode("The quick jumps").ids
     continued = ours.vocabulary.continued(np.array([ids]))[0]
     words = [token.word for token in ours.encode("The quick jumps").tokens]
@@ -238,10 +238,10 @@ def test_an_end_of_word_token_starts_a_new_word(tmp_path):
     assert continued[1:].tolist() == expected
 
 
-def test_words_are_split_as_if_a_space_stood_before_them(tmp_path):
+def test_words_are_split_as_if_after_a_space(tmp_path):
     folder = byte_level(tmp_path / "theirs", TEXTS * 5)
-    whole = json.loads((folder / "tokenizer.json").read_text("utf-8"))
-    write(folder, "tokenizer.json", whole | {"normalizer": {"type": "NFC"}})
+    original = json.loads((folder / "tokenizer.json").read_text("utf-8"))
+    write(folder, "tokenizer.json", original | {"normalizer": {"type": "NFC"}})
     ours = Tokenizer.from_folder(folder)
     ((ids, owners),) = ours.words([["The", "quick", "fox"]])
     assert ids == ours.contents([" The quick fox"])[0]
@@ -263,15 +263,15 @@ def test_long_texts_are_truncated_on_the_configured_side(tmp_path):
             assert tokenizer.encode_many([text], pair and [pair], 20)[0][0] == expected
 
 
-# ── tokens that were added ───────────────────────────────────────────────────────────────────
+# ── added tokens ─────────────────────────────────────────────────────────────────────────────
 
 
-def plain(folder: Path) -> Path:
+def vocab_folder(folder: Path) -> Path:
     write(folder, "vocab.txt", "\n".join(dict.fromkeys(PIECES)))
     return folder
 
 
-def theirs(folder: Path) -> Any:
+def reference(folder: Path) -> Any:
     return BertTokenizer.from_pretrained(folder, local_files_only=True)
 
 
@@ -301,38 +301,38 @@ ADDED = "a brown foxes [NEW] the dog newt, NEWT new"
     ids=str,
 )
 def test_added_tokens_are_read_without_a_tokenizer_json(tmp_path, files):
-    plain(tmp_path)
+    vocab_folder(tmp_path)
     for name, value in files.items():
         write(tmp_path, name, value)
-    ours, published = Tokenizer.from_folder(tmp_path), theirs(tmp_path)
+    ours, published = Tokenizer.from_folder(tmp_path), reference(tmp_path)
     assert ours.size == len(published)
     for text in (ADDED, "The quick fox", *TEXTS):
         assert ours.encode(text).ids == published(text)["input_ids"], text
     into = tmp_path / "saved"
     into.mkdir()
     ours.save(into)
-    again, reread = Tokenizer.from_folder(into), theirs(into)
-    assert again.fingerprint == ours.fingerprint
+    restored, reread = Tokenizer.from_folder(into), reference(into)
+    assert restored.fingerprint == ours.fingerprint
     for text in (ADDED, "The quick fox"):
-        assert again.encode(text).ids == ours.encode(text).ids == reread(text)["input_ids"]
+        assert restored.encode(text).ids == ours.encode(text).ids == reread(text)["input_ids"]
 
 
-def test_an_added_token_is_no_piece_of_other_words(tmp_path):
+def test_an_added_token_is_not_a_piece_of_other_words(tmp_path):
     entry = {"content": "qui", "special": True, "normalized": False}
     config = {"added_tokens_decoder": {str(COUNT): entry}}
-    write(plain(tmp_path), "tokenizer_config.json", config)
+    write(vocab_folder(tmp_path), "tokenizer_config.json", config)
     ours = Tokenizer.from_folder(tmp_path)
     assert [t.text for t in ours.encode("QUI qui").tokens][1:-1] == ["q", "##u", "##i", "qui"]
-    assert ours.encode("QUI qui").ids == theirs(tmp_path)("QUI qui")["input_ids"]
+    assert ours.encode("QUI qui").ids == reference(tmp_path)("QUI qui")["input_ids"]
 
 
 # ── tokenizers of other programs ─────────────────────────────────────────────────────────────
 
 
-@pytest.mark.parametrize("where", ["tokenizer_config.json", "config.json"])
+@pytest.mark.parametrize("file", ["tokenizer_config.json", "config.json"])
 @pytest.mark.parametrize("name", ["BertJapaneseTokenizer", "PhobertTokenizer", "RoFormerTokenizer"])
-def test_a_class_with_custom_code_is_refused_by_name(tmp_path, where, name):
-    write(plain(tmp_path), where, {"tokenizer_class": name})
+def test_a_class_with_custom_code_is_refused_by_name(tmp_path, file, name):
+    write(vocab_folder(tmp_path), file, {"tokenizer_class": name})
     with pytest.raises(BadCheckpoint, match=f"is a {name}") as caught:
         Tokenizer.from_folder(tmp_path)
     assert "WordPiece, BPE or Unigram" in caught.value.advice
@@ -341,14 +341,14 @@ def test_a_class_with_custom_code_is_refused_by_name(tmp_path, where, name):
 @pytest.mark.parametrize(
     "entry", [{"word_tokenizer_type": "mecab"}, {"split_special_tokens": True}], ids=str
 )
-def test_an_entry_that_splits_otherwise_is_refused(tmp_path, entry):
-    write(plain(tmp_path), "tokenizer_config.json", entry)
+def test_an_entry_that_splits_differently_is_refused(tmp_path, entry):
+    write(vocab_folder(tmp_path), "tokenizer_config.json", entry)
     with pytest.raises(BadCheckpoint, match=f"sets {next(iter(entry))} to"):
         Tokenizer.from_folder(tmp_path)
 
 
 def test_an_unknown_class_needs_a_tokenizer_json(tmp_path):
-    write(plain(tmp_path), "tokenizer_config.json", {"tokenizer_class": "WonderTokenizer"})
+    write(vocab_folder(tmp_path), "tokenizer_config.json", {"tokenizer_class": "WonderTokenizer"})
     with pytest.raises(BadCheckpoint, match="is a WonderTokenizer") as caught:
         Tokenizer.from_folder(tmp_path)
     assert "tokenizer.json" in caught.value.advice
@@ -365,33 +365,33 @@ def test_single_bytes_need_no_merges(tmp_path):
     assert Tokenizer.from_folder(tmp_path).fingerprint == ours.fingerprint
 
 
-# ── files that somebody spoiled ──────────────────────────────────────────────────────────────
+# ── damaged files ────────────────────────────────────────────────────────────────────────────
 
 ODD = (None, True, -1, 10**12, 0.5, "", "x" * 200, [], {}, [[]], {"type": "NFC"}, "\ud800", "[CLS]")
 
 
-def places(value: Any, path: tuple = ()) -> list[tuple]:
+def paths(value: Any, path: tuple = ()) -> list[tuple]:
     """The path to every value in a JSON document."""
     if not isinstance(value, dict | list):
         return [path]
     few = list(value.items() if isinstance(value, dict) else enumerate(value))[:6]
-    return [path, *(entry for key, item in few for entry in places(item, (*path, key)))]
+    return [path, *(entry for key, item in few for entry in paths(item, (*path, key)))]
 
 
-def spoiled(whole: Any, rng: random.Random) -> Any:
-    whole = json.loads(json.dumps(whole))
-    *parents, last = rng.choice([item for item in places(whole) if item])
-    inside = whole
+def damage(document: Any, rng: random.Random) -> Any:
+    document = json.loads(json.dumps(document))
+    *parents, last = rng.choice([item for item in paths(document) if item])
+    parent = document
     for key in parents:
-        inside = inside[key]
-    if rng.random() < 0.2 and isinstance(inside, dict):
-        del inside[last]
+        parent = parent[key]
+    if rng.random() < 0.2 and isinstance(parent, dict):
+        del parent[last]
     else:
-        inside[last] = rng.choice(ODD)
-    return whole
+        parent[last] = rng.choice(ODD)
+    return document
 
 
-SMALL = {
+FILES = {
     "added_tokens.json": {"[NEW]": COUNT},
     "special_tokens_map.json": {"mask_token": {"content": "[MASK]"}, "cls_token": "[CLS]"},
     "tokenizer_config.json": {
@@ -405,7 +405,7 @@ SMALL = {
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_a_spoiled_folder_is_read_or_refused_and_nothing_else(tmp_path, seed):
+def test_a_damaged_folder_is_read_or_refused(tmp_path, seed):
     rng = random.Random(seed)
     folders = [
         byte_level(tmp_path / "bytes", TEXTS, 300),
@@ -418,11 +418,11 @@ def test_a_spoiled_folder_is_read_or_refused_and_nothing_else(tmp_path, seed):
         folder = tmp_path / str(number)
         folder.mkdir()
         if rng.random() < 0.7:
-            write(folder, "tokenizer.json", spoiled(rng.choice(kinds), rng))
+            write(folder, "tokenizer.json", damage(rng.choice(kinds), rng))
         else:
-            plain(folder)
-            for name, value in SMALL.items():
-                write(folder, name, spoiled(value, rng) if rng.random() < 0.6 else value)
+            vocab_folder(folder)
+            for name, value in FILES.items():
+                write(folder, name, damage(value, rng) if rng.random() < 0.6 else value)
         try:
             tokenizer = Tokenizer.from_folder(folder)
             for text in ("", TEXTS[1], "a [MASK] b"):
@@ -439,10 +439,10 @@ def test_a_null_setting_is_not_reported(tmp_path):
     assert Tokenizer.from_folder(folder).lowercase
 
 
-def test_characters_that_a_japanese_vocabulary_lacks_are_their_bytes(tmp_path):
+def test_unknown_japanese_characters_become_bytes(tmp_path):
     """Without spaces a whole text is one word of any length."""
     texts = ["今日の天気は晴れです。", "明日は雨でした。"] * 3
-    folder = bytes_behind(tmp_path / "ja", texts)
+    folder = byte_fallback(tmp_path / "ja", texts)
     ours = Tokenizer.from_folder(folder)
     library = LibraryTokenizer.from_file(str(folder / "tokenizer.json"))
     assert ours.vocabulary.special == ("<pad>", "<unk>", "<s>", "</s>", "<mask>")

@@ -1,4 +1,4 @@
-"""Foreign tokenizer files are read in their known parts, or refused in a sentence."""
+"""Known parts of foreign tokenizer files are read; other files are refused."""
 
 import json
 from pathlib import Path
@@ -14,7 +14,7 @@ PIECES = [*SPECIAL, "a", "##b", "<extra>"]
 
 def content(**changes) -> dict:
     """A tokenizer.json as the published tools write it."""
-    whole = {
+    result = {
         "version": "1.0",
         "added_tokens": [{"id": n, "content": p, "special": True} for n, p in enumerate(SPECIAL)],
         "normalizer": {
@@ -35,11 +35,11 @@ def content(**changes) -> dict:
     }
     for path, value in changes.items():
         *parents, last = path.split("__")
-        position = whole
+        section = result
         for name in parents:
-            position = position[name]
-        position[last] = value
-    return whole
+            section = section[name]
+        section[last] = value
+    return result
 
 
 def write(folder: Path, name: str, value: object) -> None:
@@ -53,7 +53,7 @@ def test_the_known_parts_are_read(tmp_path):
     assert tokenizer.tokens == PIECES and not tokenizer.lowercase
 
 
-def test_the_config_has_the_last_word(tmp_path):
+def test_the_config_overrides_tokenizer_json(tmp_path):
     write(tmp_path, "tokenizer.json", content())
     config = {"do_lower_case": False, "mask_token": {"content": "<extra>"}}
     write(tmp_path, "tokenizer_config.json", config)
@@ -87,11 +87,11 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize("changes,says", REFUSED)
-def test_steps_that_are_refused_are_not_passed_over_for_the_vocabulary(tmp_path, changes, says):
+@pytest.mark.parametrize("changes,message", REFUSED)
+def test_unsupported_steps_are_refused_despite_a_vocabulary(tmp_path, changes, message):
     write(tmp_path, "tokenizer.json", content(**changes))
     write(tmp_path, "vocab.txt", "\n".join(PIECES))
-    with pytest.raises(BadCheckpoint, match=f"not a supported tokenizer.*{says}"):
+    with pytest.raises(BadCheckpoint, match=f"not a supported tokenizer.*{message}"):
         Tokenizer.from_folder(tmp_path)
 
 
@@ -130,7 +130,7 @@ def test_a_damaged_vocabulary_is_refused(tmp_path, changes):
         ("vocab.txt", "a\nb\n"),
     ],
 )
-def test_a_file_that_is_something_else_is_refused(tmp_path, name, text):
+def test_an_invalid_file_is_refused(tmp_path, name, text):
     if name == "tokenizer_config.json":
         write(tmp_path, "vocab.txt", "\n".join(PIECES))
     write(tmp_path, name, text)
@@ -162,7 +162,7 @@ def test_lines_of_a_vocabulary_keep_their_numbers(tmp_path):
     )
 
 
-def test_capitals_tell_a_cased_vocabulary(tmp_path):
+def test_capitals_indicate_a_cased_vocabulary(tmp_path):
     write(tmp_path, "vocab.txt", "\n".join([*PIECES, "Paris"]))
     assert not Tokenizer.from_folder(tmp_path).lowercase
     assert Tokenizer.from_vocabulary(tmp_path / "vocab.txt", lowercase=True).lowercase

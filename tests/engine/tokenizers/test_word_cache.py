@@ -1,4 +1,4 @@
-"""Words that were met before have the token ids that the library gives whole texts."""
+"""Cached words have the token ids that the library gives to whole texts."""
 
 import pytest
 from hypothesis import given
@@ -40,7 +40,7 @@ def test_texts_have_the_ids_of_the_library(name):
     @given(st.lists(st.lists(PARTS | CHARACTERS, max_size=12).map("".join), max_size=6))
     @tries(100)
     def agree(texts: list[str]) -> None:
-        texts = texts * 3  # so that words are met again
+        texts = texts * 3  # so that words repeat
         expected = tokenizer._encode_batch(texts)
         assert tokenizer._words.encode(texts) == expected
         assert tokenizer.contents(texts) == expected
@@ -64,40 +64,40 @@ def test_texts_are_split_only_if_no_token_spans_a_space(vocabulary, parts):
     assert parts_at_spaces(vocabulary) is parts
 
 
-class Counted:
+class CountingEncoder:
     """Encodes a word as its length, and records the requested words."""
 
     def __init__(self) -> None:
-        self.asked = list[str]()
+        self.words = list[str]()
 
     def __call__(self, texts: list[str]) -> list[list[int]]:
-        self.asked += texts
+        self.words += texts
         return [[len(word) for word in text.split(" ")] for text in texts]
 
 
 @pytest.fixture
-def cache() -> tuple[WordCache, Counted]:
-    counted = Counted()
-    return WordCache(counted), counted
+def cache() -> tuple[WordCache, CountingEncoder]:
+    encoder = CountingEncoder()
+    return WordCache(encoder), encoder
 
 
 def test_a_word_is_encoded_once(cache):
-    words, counted = cache
+    words, encoder = cache
     assert words.encode(["a bb a", "bb a a"]) == [[1, 2, 1], [2, 1, 1]]
     assert words.encode(["bb a bb ccc"]) == [[2, 1, 2, 3]]
-    assert sorted(counted.asked) == ["a", "bb", "ccc"]
+    assert sorted(encoder.words) == ["a", "bb", "ccc"]
     assert words.encode([]) == [] and words.encode([""]) == [[0]]
 
 
-def test_texts_of_new_words_are_encoded_whole_and_some_words_learned(cache):
-    words, counted = cache
+def test_texts_of_new_words_are_encoded_whole_and_some_words_cached(cache):
+    words, encoder = cache
     texts = [" ".join(f"w{number}" for number in range(64))]
     result = words.encode(texts)
-    assert result == counted(texts) and texts[0] in counted.asked
+    assert result == encoder(texts) and texts[0] in encoder.words
     assert len(words._cache) == 64 // wordpiece.LEARNED
 
 
-def test_long_words_and_too_many_words_are_not_kept(cache, monkeypatch):
+def test_long_words_and_too_many_words_are_not_cached(cache, monkeypatch):
     monkeypatch.setattr(wordpiece, "MAX_CACHED_WORDS", 3)
     words, _ = cache
     long = "x" * (wordpiece.MAX_CACHED_LENGTH + 1)

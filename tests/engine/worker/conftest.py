@@ -1,4 +1,4 @@
-"""The checkpoint that Explore's tests ask about."""
+"""The checkpoint of the tests of Explore."""
 
 from tests.engine.explore.conftest import tiny, tiny_folder
 

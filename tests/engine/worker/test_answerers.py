@@ -1,4 +1,4 @@
-"""The table of answerers: whole, and from exact or quick numbers as each answer says."""
+"""The table of answerers is complete, and each answer says if it is exact."""
 
 import importlib
 import json
@@ -23,7 +23,7 @@ from engine.worker.hub import HUB_ANSWERERS
 from engine.worker.questions import Inbox, parse_line
 from engine.worker.search import SEARCH_ANSWERERS
 
-quick = pytest.mark.skipif(not is_available("float16"), reason="no float16 here")
+needs_float16 = pytest.mark.skipif(not is_available("float16"), reason="no float16")
 
 
 @pytest.fixture
@@ -47,7 +47,7 @@ def questions(folder: Path, exact: bool):
     return [FillMask(**inputs), Predict(**inputs), Attend(**inputs)]
 
 
-@quick
+@needs_float16
 def test_an_answer_uses_reduced_precision_if_allowed(ask, tiny_folder):
     for question in questions(tiny_folder, exact=False):
         answer = ask(question)
@@ -55,22 +55,22 @@ def test_an_answer_uses_reduced_precision_if_allowed(ask, tiny_folder):
         assert answer.why_exact == ""
 
 
-@quick
+@needs_float16
 def test_an_exact_answer_is_that_of_float32(ask, tiny_folder, tiny):
     fill, predict, attend = (ask(question) for question in questions(tiny_folder, exact=True))
     assert {item.computed for item in (fill, predict, attend)} == {"float32"}
-    right = fill_mask.fill_mask(tiny, questions(tiny_folder, exact=True)[0])
-    pairs = zip(fill.predictions[0].ranked, right.predictions[0].ranked, strict=True)
+    expected = fill_mask.fill_mask(tiny, questions(tiny_folder, exact=True)[0])
+    pairs = zip(fill.predictions[0].ranked, expected.predictions[0].ranked, strict=True)
     assert all(abs(a.probability - other.probability) < 1e-6 for a, other in pairs)
 
 
-@quick
+@needs_float16
 def test_an_answer_is_exact_until_reduced_precision_is_ready(ask, tiny_folder):
     answer = ask(questions(tiny_folder, exact=False)[0], settled=False)
     assert (answer.computed, answer.why_exact) == ("float32", "preparing")
 
 
-@quick
+@needs_float16
 def test_attention_based_answers_are_exact(ask, tiny_folder):
     question = Attend(checkpoint=tiny_folder, text="a b c", measure="rollout", exact=False)
     answer = ask(question)
@@ -78,18 +78,18 @@ def test_attention_based_answers_are_exact(ask, tiny_folder):
     assert np.load(answer.weights.path).dtype == np.float32
 
 
-@quick
+@needs_float16
 def test_answers_are_cached(ask, tiny_folder, monkeypatch):
     question = questions(tiny_folder, exact=True)[0]
     first = ask(question.model_copy(update={"number": 1}))
     monkeypatch.setitem(ANSWERERS, FillMask, precise(None))
-    again = ask(question.model_copy(update={"number": 2, "side": 1}))
-    assert again.to == 2
-    assert again.predictions == first.predictions
+    cached = ask(question.model_copy(update={"number": 2, "side": 1}))
+    assert cached.to == 2
+    assert cached.predictions == first.predictions
 
 
-@quick
-def test_only_so_many_answers_are_remembered(ask, tiny_folder, monkeypatch):
+@needs_float16
+def test_the_number_of_cached_answers_is_limited(ask, tiny_folder, monkeypatch):
     monkeypatch.setattr(answerers, "MAX_ANSWERS", 2)
     assert MAX_ANSWERS > 2
     for text in ("a [MASK]", "b [MASK]", "c [MASK]"):
@@ -100,14 +100,14 @@ def test_only_so_many_answers_are_remembered(ask, tiny_folder, monkeypatch):
         ask(FillMask(checkpoint=tiny_folder, text="a [MASK]"))
 
 
-@quick
+@needs_float16
 def test_lack_of_memory_for_reduced_precision_leaves_exact_answers(
     ask, tiny_folder, monkeypatch, capsys
 ):
-    def full(*_):
+    def fail(*_):
         raise RuntimeError("can't allocate memory")
 
-    monkeypatch.setattr(serving, "predict", full)
+    monkeypatch.setattr(serving, "predict", fail)
     answer = ask(questions(tiny_folder, exact=False)[0])
     assert (answer.computed, answer.why_exact) == ("float32", "none")
     assert "can't allocate memory" in capsys.readouterr().err
@@ -115,12 +115,12 @@ def test_lack_of_memory_for_reduced_precision_leaves_exact_answers(
 
 def list_questions(module):
     return [
-        each
-        for each in vars(module).values()
-        if isinstance(each, type)
-        and issubclass(each, Question)
-        and each.__module__ == module.__name__
-        and "answered_by" in vars(each)
+        cls
+        for cls in vars(module).values()
+        if isinstance(cls, type)
+        and issubclass(cls, Question)
+        and cls.__module__ == module.__name__
+        and "answered_by" in vars(cls)
     ]
 
 
@@ -129,15 +129,15 @@ def test_every_question_has_an_answerer_and_every_kind_one_class():
     packages = (engine.messages.__path__, engine.messages.explore.__path__)
     prefixes = ("engine.messages.", "engine.messages.explore.")
     questions = [
-        each
+        cls
         for path, prefix in zip(packages, prefixes, strict=True)
         for module in pkgutil.iter_modules(path, prefix)
-        for each in list_questions(importlib.import_module(module.name))
+        for cls in list_questions(importlib.import_module(module.name))
     ]
     assert set(questions) == {*ANSWERERS, *HUB_ANSWERERS, *SEARCH_ANSWERERS}
-    assert all(each.worker == "hub" for each in HUB_ANSWERERS)
-    assert all(each.worker == "search" for each in SEARCH_ANSWERERS)
-    for classes in (questions, {each.answered_by for each in questions}):
+    assert all(cls.worker == "hub" for cls in HUB_ANSWERERS)
+    assert all(cls.worker == "search" for cls in SEARCH_ANSWERERS)
+    for classes in (questions, {cls.answered_by for cls in questions}):
         kinds = [item.model_fields["kind"].default for item in classes]
         assert len(set(kinds)) == len(kinds)
 
@@ -150,7 +150,7 @@ def test_only_the_newest_question_of_a_kind_waits():
     assert [inbox.take().number for _ in range(2)] == [2, 4]
 
 
-def test_the_sides_of_a_comparison_do_not_push_one_another_out():
+def test_the_sides_of_a_comparison_do_not_replace_each_other():
     inbox = Inbox()
     for number, side in enumerate((0, 1, 0), start=1):
         question = {
@@ -172,13 +172,13 @@ def test_an_invalid_question_keeps_its_number():
 
 
 def test_idle_work_is_done_only_without_questions(tiny_folder):
-    inbox, done = Inbox(), []
+    inbox, calls = Inbox(), []
 
     def meanwhile():
-        done.append(len(done))
-        if len(done) == 3:
+        calls.append(len(calls))
+        if len(calls) == 3:
             inbox.put(FillMask(number=7, checkpoint=tiny_folder, text="a").line())
         return True
 
     assert inbox.take(meanwhile).number == 7
-    assert done == [0, 1, 2]
+    assert calls == [0, 1, 2]

@@ -31,7 +31,7 @@ class Worker:
         start = (
             f"{code}\nfrom engine.worker.__main__ import main\nmain(['explore', {str(scratch)!r}])"
         )
-        self.asked: Question = FillMask(checkpoint=scratch, text="")
+        self.question: Question = FillMask(checkpoint=scratch, text="")
         self.process = subprocess.Popen(
             [sys.executable, "-c", start],
             stdin=subprocess.PIPE,
@@ -41,7 +41,7 @@ class Worker:
         )
 
     def ask(self, question: Question) -> Answer:
-        self.asked = question
+        self.question = question
         self.write(question.line())
         return self.read()
 
@@ -50,7 +50,7 @@ class Worker:
         self.process.stdin.flush()
 
     def read(self) -> Answer:
-        return parse_answer(self.process.stdout.readline(), self.asked)
+        return parse_answer(self.process.stdout.readline(), self.question)
 
     def end(self) -> tuple[int, str]:
         """Close the input; returns the exit code and stderr."""
@@ -61,7 +61,7 @@ class Worker:
 
 @pytest.fixture(scope="module")
 def worker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Worker]:
-    """Shared by the tests that leave it unchanged; it prints nothing, and ends with its input."""
+    """Shared by the tests that leave it unchanged; it prints nothing, and exits with its input."""
     result = Worker(tmp_path_factory.mktemp("scratch"))
     yield result
     try:
@@ -98,9 +98,9 @@ def test_an_export_reports_its_stages_and_appears_at_the_end(worker, tiny_folder
     assert isinstance(answer, Exported)
     assert (answer.to, answer.folder) == (3, into)
     assert answer.report.weights_equal
-    again = worker.ask(Export(number=4, checkpoint=tiny_folder, into=into))
-    assert isinstance(again, Refused)
-    assert "already exists" in again.problem
+    repeated = worker.ask(Export(number=4, checkpoint=tiny_folder, into=into))
+    assert isinstance(repeated, Refused)
+    assert "already exists" in repeated.problem
 
 
 LOUD = """
@@ -119,20 +119,20 @@ p.fill_mask = loud
 def test_a_worker_survives_failed_questions_and_ends_with_its_input(tiny_folder, tmp_path):
     """Output of libraries stays out of its answers; its threads follow the settings."""
     worker = Worker(tmp_path, LOUD, BERT_STUDIO_THREADS="3", OMP_NUM_THREADS="2")
-    nothing = worker.ask(FillMask(number=1, checkpoint=tmp_path / "nothing", text="a [MASK]"))
+    missing = worker.ask(FillMask(number=1, checkpoint=tmp_path / "nothing", text="a [MASK]"))
     worker.write(b'{"kind": "no such kind", "number": 2}\n')
     unreadable = worker.read()
     worker.write(b"not even JSON\n")
-    nonsense = worker.read()
-    well = worker.ask(FillMask(number=4, checkpoint=tiny_folder, text="a [MASK]"))
-    assert isinstance(nothing, Refused)
-    assert not nothing.bug
-    assert "Traceback" not in nothing.problem + nothing.advice
+    invalid = worker.read()
+    valid = worker.ask(FillMask(number=4, checkpoint=tiny_folder, text="a [MASK]"))
+    assert isinstance(missing, Refused)
+    assert not missing.bug
+    assert "Traceback" not in missing.problem + missing.advice
     assert isinstance(unreadable, Refused)
     assert (unreadable.to, unreadable.bug) == (2, True)
     assert "Traceback" in unreadable.details
-    assert isinstance(nonsense, Refused)
-    assert isinstance(well, MaskFilled)
+    assert isinstance(invalid, Refused)
+    assert isinstance(valid, MaskFilled)
     worker.write(FillMask(number=5, checkpoint=tiny_folder, text="endless").line())
     printed = b""
     while printed.count(b"printed 3\n") < 2:
@@ -142,17 +142,17 @@ def test_a_worker_survives_failed_questions_and_ends_with_its_input(tiny_folder,
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs SIGINT to a process")
-def test_a_ctrl_c_in_the_terminal_is_left_to_the_window(worker, tiny_folder):
+def test_ctrl_c_does_not_end_the_worker(worker, tiny_folder):
     worker.ask(FillMask(number=1, checkpoint=tiny_folder, text="a [MASK]"))
     worker.process.send_signal(signal.SIGINT)
     assert isinstance(worker.ask(FillMask(number=2, checkpoint=tiny_folder, text="a")), MaskFilled)
 
 
-def test_without_a_setting_there_is_a_thread_for_each_core_that_may_be_used(monkeypatch):
+def test_threads_default_to_the_usable_cores(monkeypatch):
     monkeypatch.setattr(cores, "cpu_limit", lambda: 1.0)
     monkeypatch.delenv("OMP_NUM_THREADS")
-    for chosen, threads in (("3", 3), ("0", 1)):
-        monkeypatch.setenv(THREADS, chosen)
+    for setting, threads in (("3", 3), ("0", 1)):
+        monkeypatch.setenv(THREADS, setting)
         use_threads()
         assert torch.get_num_threads() == threads
 
@@ -168,9 +168,7 @@ def test_lack_of_memory_is_not_a_bug():
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
-def test_a_model_that_claims_to_be_huge_is_refused_and_the_worker_lives_on(
-    worker, tiny_folder, tmp_path
-):
+def test_a_huge_model_is_refused_and_the_worker_continues(worker, tiny_folder, tmp_path):
     config = json.loads((tiny_folder / "config.json").read_text())
     huge = tmp_path / "huge"
     huge.mkdir()
