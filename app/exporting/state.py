@@ -21,7 +21,7 @@ class ExportState(QObject):
     """The state of one export.
 
     Signals:
-        changed: options, progress or result.
+        changed: the options, the progress or the result changed.
     """
 
     changed = Signal()
@@ -31,17 +31,17 @@ class ExportState(QObject):
         studio: Studio,
         checkpoint: Path,
         name: str,
-        stored: str = "float32",
+        stored_precision: str = "float32",
         parent: QObject | None = None,
     ) -> None:
-        """`stored`: the precision of the checkpoint; offered first."""
+        """Create the state; the checkpoint's `stored_precision` is offered first."""
         super().__init__(parent)
         self._studio, self._checkpoint = studio, checkpoint
         self.name = name
         self.form: Form = "hf"
         self.precision: Precision = "float32"
-        if stored in PRECISIONS["hf"]:
-            self.precision = stored
+        if stored_precision in PRECISIONS["hf"]:
+            self.precision = stored_precision
         documents = QStandardPaths.StandardLocation.DocumentsLocation
         folder = Path(QStandardPaths.writableLocation(documents))
         self.folder = folder if folder.is_dir() else Path.home()
@@ -109,16 +109,16 @@ class ExportState(QObject):
     def cancel(self) -> None:
         """Stop immediately; partial files are removed once the process has ended."""
         if self._worker is not None:
-            self._worker.cancel(self._clear())
+            self._worker.cancel(self._make_cleanup())
             self._worker, self.working = None, None
             self.changed.emit()
 
-    def back(self) -> None:
+    def discard_result(self) -> None:
         """Discard the result and keep the options."""
         self.exported, self.problem = None, None
         self._update_target()
 
-    def _clear(self) -> Callable[[], object]:
+    def _make_cleanup(self) -> Callable[[], object]:
         """Return a function that removes partial files, even after this state is deleted."""
         studio, target = self._studio, self.target
         return lambda: background.run(studio, lambda: clear_file_leftovers(target), lambda _: None)
@@ -131,10 +131,10 @@ class ExportState(QObject):
         self._worker, self.working = None, None
         if isinstance(answer, Exported):
             self.exported = answer
-            self._note(answer)
+            self._log(answer)
         self.changed.emit()
 
-    def _note(self, exported: Exported) -> None:
+    def _log(self, exported: Exported) -> None:
         home, notices = self._studio.home, self._studio.notices
         note = ExportNote(
             at=now(),
@@ -147,5 +147,5 @@ class ExportState(QObject):
 
     def _on_refused(self, refusal: Refused) -> None:
         self._worker, self.working, self.problem = None, None, refusal
-        self._clear()()
+        self._make_cleanup()()
         self.changed.emit()

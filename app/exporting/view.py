@@ -1,4 +1,4 @@
-"""The dialog of an export: options, progress, result."""
+"""The export dialog: options, progress and result."""
 
 from PySide6.QtCore import QUrl
 from PySide6.QtGui import QDesktopServices
@@ -20,7 +20,7 @@ from engine.messages.exporting import Exported
 from engine.messages.question import Refused
 
 REPORT = "export-report.txt"
-VERIFIED_ROWS = 24  # of a file of texts
+VERIFIED_ROWS = 24  # first rows of the user's file
 
 
 class ExportDialog(StagesDialog):
@@ -59,8 +59,8 @@ class ExportDialog(StagesDialog):
             self.parts.setCurrentWidget(self.choices)
 
 
-def ask(owner: QWidget, state: ExportState) -> ExportDialog:
-    """Open the dialog over the window of `owner` without blocking."""
+def open_dialog(owner: QWidget, state: ExportState) -> ExportDialog:
+    """Open the dialog, which is not modal, over the window of `owner`."""
     dialog = ExportDialog(state, owner)
     dialog.show()
     return dialog
@@ -72,8 +72,8 @@ class Outcome(QWidget):
     def __init__(self, state: ExportState) -> None:
         super().__init__()
         self._state = state
-        self.leave = buttons.plain(self.tr("&Close"))
-        self.back = buttons.plain(self.tr("&Back"), state.back, "arrow-left")
+        self.close_button = buttons.plain(self.tr("&Close"))
+        self.back = buttons.plain(self.tr("&Back"), state.discard_result, "arrow-left")
         self.report = buttons.plain(self.tr("Open the &report"), self._on_report, "file-text")
         self.folder = buttons.primary(self.tr("Open the &folder"), self._on_folder, "folder-open")
         inner = QWidget()
@@ -81,7 +81,7 @@ class Outcome(QWidget):
         layouts.column(
             FitArea(inner),
             layouts.STRETCH,
-            footer(self.leave, self.back, self.report, self.folder),
+            footer(self.close_button, self.back, self.report, self.folder),
             parent=self,
         )
 
@@ -101,8 +101,8 @@ class Outcome(QWidget):
         if report.weights_equal:
             same = self.tr("All {0} tensors are identical to the model’s, bit for bit.")
             rounded = self.tr("All {0} tensors match the model’s, rounded to {1}.")
-            is_whole = report.precision == "float32"
-            template = same if is_whole else rounded
+            is_exact = report.precision == "float32"
+            template = same if is_exact else rounded
             texts.append((template.format(report.tensors, report.precision), "body"))
         if report.pruned_heads:
             left_out = self.tr(
@@ -142,7 +142,7 @@ class Outcome(QWidget):
 
 
 class Choices(QWidget):
-    """Format, precision, folder and texts."""
+    """Controls for format, precision, folder and texts."""
 
     def __init__(self, state: ExportState) -> None:
         super().__init__()
@@ -166,12 +166,12 @@ class Choices(QWidget):
             (self.tr("Precision"), self.precision, self.precision_help),
             (
                 self.tr("Folder"),
-                _in_row(self.target, self.choose_folder),
+                _row_widget(self.target, self.choose_folder),
                 Text(self.tr("Created only after the export has been verified."), "small"),
             ),
             (
                 self.tr("Verified with"),
-                _in_row(self.texts, self.choose_texts, self.no_texts),
+                _row_widget(self.texts, self.choose_texts, self.no_texts),
                 Text(
                     self.tr(
                         "A separate process loads only the exported files; its outputs on "
@@ -188,8 +188,9 @@ class Choices(QWidget):
             grid.setRowMinimumHeight(3 * index + 2, 2 * SPACE)
         self.start = buttons.primary(self.tr("&Export"), state.start, "upload")
         self.start.setDefault(True)
-        self.leave = buttons.plain(self.tr("&Cancel"))
-        layouts.column(FitArea(inner), layouts.STRETCH, footer(self.leave, self.start), parent=self)
+        self.close_button = buttons.plain(self.tr("&Cancel"))
+        row = footer(self.close_button, self.start)
+        layouts.column(FitArea(inner), layouts.STRETCH, row, parent=self)
         self.form.activated.connect(self._on_chosen)
         self.precision.activated.connect(self._on_chosen)
         state.changed.connect(self._show)
@@ -246,8 +247,7 @@ class Choices(QWidget):
         self.precision.setCurrentIndex(self.precision.findData(state.precision))
         self.precision.setEnabled(self.precision.count() > 1)
         self.precision_help.setText(precisions[state.precision][1])
-        text = self.tr("{0} in {1}")
-        self.target.setText(text.format(state.target.name, state.folder))
+        self.target.setText(self.tr("{0} in {1}").format(state.target.name, state.folder))
         if state.texts is None:
             self.texts.setText(
                 self.tr("Built-in texts and, for a checkpoint of a run, its validation rows")
@@ -268,7 +268,7 @@ class Choices(QWidget):
         choose_file(self, self.tr("Choose a file with texts"), self._state.set_texts)
 
 
-def _in_row(*controls: QWidget) -> QWidget:
+def _row_widget(*controls: QWidget) -> QWidget:
     widget = QWidget()
     row = layouts.row(parent=widget, spacing=2 * SPACE)
     for index, control in enumerate(controls):

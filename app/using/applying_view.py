@@ -48,7 +48,7 @@ class ApplyingDialog(StagesDialog):
         )
         self.add_parts(self.choices, self.outcome)
         self.parts.addWidget(self.progress)
-        self.progress.leave.clicked.connect(state.cancel)
+        self.progress.close_button.clicked.connect(state.cancel)
         self.outcome.open.clicked.connect(self._on_open)
         state.changed.connect(self._show)
         resize_within(self, SIZE)
@@ -108,14 +108,14 @@ class Choices(QWidget):
         self.table = make_table(
             self.tr("First rows with their predictions"), self.model, numbered=True
         )
-        self.leave = buttons.plain(self.tr("&Cancel"))
+        self.close_button = buttons.plain(self.tr("&Cancel"))
         self.start = buttons.primary(self.tr("&Apply"), state.start, "play")
         self.start.setDefault(True)
         layouts.column(
             self._grid(),
             self.status,
             (self.table, 1),
-            footer(self.leave, self.start),
+            footer(self.close_button, self.start),
             parent=self,
             spacing=3 * SPACE,
         )
@@ -265,7 +265,7 @@ class Outcome(QWidget):
         self.done = Text("", "good", selectable=True)
         self.unsure = Text("", selectable=True)
         self.notes = Text("", "muted", selectable=True)
-        self.leave = buttons.plain(self.tr("&Close"))
+        self.close_button = buttons.plain(self.tr("&Close"))
         self.back = buttons.plain(self.tr("&Back"), state.back, "arrow-left")
         self.open = buttons.primary(self.tr("Open the &folder"), icon="folder-open")
         layouts.column(
@@ -273,7 +273,7 @@ class Outcome(QWidget):
             self.unsure,
             self.notes,
             layouts.STRETCH,
-            footer(self.leave, self.back, self.open),
+            footer(self.close_button, self.back, self.open),
             parent=self,
             spacing=2 * SPACE,
         )

@@ -84,9 +84,9 @@ BAR_STEPS = 1000  # steps of a bar
 
 
 class Stage(Protocol):
-    """One page of the dialog; `leave` is the button that closes it."""
+    """One page of the dialog; `close_button` closes it."""
 
-    leave: QPushButton
+    close_button: QPushButton
 
 
 class StagesDialog(Dialog):
@@ -108,7 +108,7 @@ class StagesDialog(Dialog):
         """Add stages; the first one is shown."""
         for part in parts:
             self.parts.addWidget(part)
-            cast(Stage, part).leave.clicked.connect(self.reject)
+            cast(Stage, part).close_button.clicked.connect(self.reject)
 
     def done(self, result: int) -> None:
         """Stop the work however the dialog is closed."""
@@ -129,13 +129,13 @@ class StageProgress(QWidget):
         self.bar = QProgressBar()
         self.bar.setAccessibleName(name)
         self.bar.setTextVisible(False)
-        self.leave = buttons.plain(self.tr("&Stop"), icon="circle-stop")
+        self.close_button = buttons.plain(self.tr("&Stop"), icon="circle-stop")
         layouts.column(
             self.stage,
             self.bar,
             Text(note, "muted"),
             layouts.STRETCH,
-            footer(self.leave),
+            footer(self.close_button),
             parent=self,
             spacing=2 * SPACE,
         )

@@ -252,7 +252,7 @@ def attention(bench: Bench, tokens: int, inputs: int, aim: int) -> None:
     """A key to all heads painted; also the first layers, and the time after the answer."""
     import numpy as np
 
-    from app.pages.explore.panels.attention.maps import GAP
+    from app.pages.explore.panels.attention.maps import BLANK
 
     page, state = bench.page, bench.page.bench.docks["attention"].panel._state
     grid = page.bench.docks["attention"].panel.overview.grid
@@ -260,7 +260,7 @@ def attention(bench: Bench, tokens: int, inputs: int, aim: int) -> None:
     whole = lambda: (  # noqa: E731
         not state.maps.query.is_waiting
         and state.maps.thumbnails is not None
-        and not np.any(state.maps.thumbnails == GAP)
+        and not np.any(state.maps.thumbnails == BLANK)
     )
     bench.watch(grid)
     times, first, after = [], [], []
@@ -306,7 +306,7 @@ def switching(bench: Bench, inputs: int) -> None:
     def timed(act: Callable[[int], object], widget: Any) -> float:
         times = []
         for number in range(inputs):
-            bench.until(lambda: state.drawn and lines.is_still)
+            bench.until(lambda: state.drawn and lines.is_idle)
             time.sleep(0.02)
             bench.app.processEvents()
             before = bench.painted[widget]

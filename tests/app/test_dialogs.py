@@ -153,7 +153,7 @@ def close(stage: Stage) -> None:
 
 def export(stage: Stage) -> None:
     state = ExportState(stage.studio, starter_model(), "starter", parent=stage.window)
-    exporting.ask(stage.window, state)
+    exporting.open_dialog(stage.window, state)
 
 
 def help_page(stage: Stage) -> None:

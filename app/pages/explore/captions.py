@@ -14,12 +14,11 @@ MAX_WORD = 40  # characters of a word in a caption
 
 
 def source(explore: ExploreState, side: int = 0) -> str:
-    """Model, text, masks and date, the end of every caption."""
+    """Model, text, masks and date: the last part of every caption."""
     shown = explore.both[side]
     parts = [tr("Model: {0}.").format(shown.model.name if shown.model else "–")]
     parts += [tr("Text: “{0}”").format(quote(text)) for text in shown.texts]
-    masked = masked_words(shown.input)
-    if masked:
+    if masked := masked_words(shown.input):
         parts.append(tr("Masked: {0}.").format(", ".join(f"“{word}”" for word in masked)))
     if shown.heads_off:
         parts.append(tr("Heads switched off: {0}.").format(head_list(shown.heads_off)))
@@ -32,12 +31,12 @@ def source(explore: ExploreState, side: int = 0) -> str:
 
 
 def head_means_caption(texts: ChosenTexts) -> str:
-    text = tr("In their place: their mean over %Ln text(s) of {0}.", texts.count)
+    text = tr("They are replaced by their mean over %Ln text(s) of {0}.", texts.count)
     return text.format(texts.name)
 
 
 def head_list(heads: Sequence[tuple[int, int]]) -> str:
-    """Layers and heads, counted from 1: 2.2, 3.1."""
+    """Format heads as “layer.head”, counted from 1: 2.2, 3.1."""
     return ", ".join(f"{layer + 1}.{head + 1}" for layer, head in heads)
 
 
@@ -50,7 +49,7 @@ def masked_words(text_input: TextInput) -> list[str]:
 
 
 def quote(text: str) -> str:
-    """Beginning of a text on one line; long words are truncated so that lines can be wrapped."""
+    """The start of a text on one line; long words are truncated so that lines can be wrapped."""
     words = text[: MAX_QUOTE + 1].split()
     line = " ".join(w if len(w) <= MAX_WORD else f"{w[:MAX_WORD]}…" for w in words)
     return line if len(text) <= MAX_QUOTE else f"{line[:MAX_QUOTE].removesuffix('…')}…"

@@ -7,11 +7,11 @@ from PySide6.QtWidgets import QComboBox
 
 from app.widgets.forms.controls import ComboBox
 
-VISIBLE_ENTRIES = 20  # of the open list
+MAX_VISIBLE_ENTRIES = 20
 
 
 class ChoiceBox(ComboBox):
-    """As wide as its entries, each of which has a key of any type.
+    """A combo box as wide as its entries; the keys are of any type.
 
     Signals:
         chosen: the key of an entry that the user picked.
@@ -22,7 +22,7 @@ class ChoiceBox(ComboBox):
     def __init__(self, name: str, entries: Iterable[tuple[object, str]] = ()) -> None:
         super().__init__()
         self.setAccessibleName(name)
-        self.setMaxVisibleItems(VISIBLE_ENTRIES)
+        self.setMaxVisibleItems(MAX_VISIBLE_ENTRIES)
         self.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
         self.activated.connect(lambda _: self.chosen.emit(self.currentData()))
         self.show_entries(entries)

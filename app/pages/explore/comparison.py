@@ -57,7 +57,7 @@ class HeadMeans(QObject):
         return self.explore.chosen is not None or self.explore.means_texts is not None
 
     def choose(self, replacement: Replacement) -> None:
-        """Apply zero immediately, means when they are computed."""
+        """Apply zeros immediately, means once they are computed."""
         chosen, checkpoint = self.explore.chosen, self.explore.first.checkpoint
         if replacement == self.replacement:
             return
@@ -84,8 +84,8 @@ class HeadMeans(QObject):
 
 
 def replacement_box() -> ChoiceBox:
-    entries = (("zero", tr("zero instead")), ("mean", tr("mean instead")))
-    return ChoiceBox(tr("In place of a head that is off"), entries)
+    entries = (("zero", tr("replaced by zero")), ("mean", tr("replaced by the mean")))
+    return ChoiceBox(tr("Replacement for heads that are off"), entries)
 
 
 class Comparison(QWidget):
@@ -123,14 +123,14 @@ class Comparison(QWidget):
         self.picker.set_models(models)
         self._show()
 
-    def other(self) -> ModelEntry | None:
+    def other_model(self) -> ModelEntry | None:
         """The first usable model other than the first side's."""
         first = self._explore.first.checkpoint
         return next((m for m in self._models if m.info is not None and m.path != first), None)
 
     def begin(self) -> None:
         """Compare with another model, which can then be changed."""
-        self._explore.compare(self.other())
+        self._explore.compare(self.other_model())
         self.picker.setFocus()
 
     def _show_means(self) -> None:
@@ -138,7 +138,7 @@ class Comparison(QWidget):
         self.replacement.setVisible(bool(self._explore.first.heads_off))
         self.replacement.choose(self._means.replacement)
         self.replacement.setEnabled(is_possible)
-        reason = self.tr("The mean is over texts: choose some in the panel Texts.")
+        reason = self.tr("The mean is computed over texts: choose some in the Texts panel.")
         self.replacement.setToolTip("" if is_possible else tooltip(reason))
 
     def _show(self) -> None:

@@ -65,7 +65,7 @@ class PanelDock(QDockWidget):
 
     @property
     def panel(self) -> Panel:
-        """The panel; built when it is first read."""
+        """The panel; built when it is first accessed."""
         if self._panel is None:
             panel = self._panel = self._make()
             panel.setProperty("bare", True)

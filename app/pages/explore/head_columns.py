@@ -17,7 +17,7 @@ MEASURES: tuple[HeadMeasure, ...] = (
     HeadMeasure(
         "uniformity",
         marked("Entropy share"),
-        marked("Entropy over its maximum, ln of the number of tokens; 1: the same to all"),
+        marked("Entropy divided by its maximum, ln of the token count; 1: uniform"),
     ),
     HeadMeasure(
         "distance",
@@ -25,8 +25,8 @@ MEASURES: tuple[HeadMeasure, ...] = (
         marked("Σ α |i − j|: tokens between query and key, weighted"),
     ),
     HeadMeasure("itself", marked("To itself"), marked("Attention to the query token itself")),
-    HeadMeasure("previous", marked("To previous"), marked("Attention to the token before")),
-    HeadMeasure("next", marked("To next"), marked("Attention to the token after")),
+    HeadMeasure("previous", marked("To previous"), marked("Attention to the previous token")),
+    HeadMeasure("next", marked("To next"), marked("Attention to the next token")),
     HeadMeasure("first", marked("To [CLS]"), marked("Attention to the special token at the start")),
     HeadMeasure("separators", marked("To [SEP]"), marked("Attention to the other special tokens")),
     HeadMeasure(

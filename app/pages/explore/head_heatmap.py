@@ -1,4 +1,4 @@
-"""Heat map of a value per head, layers × heads, with a colour bar; on screen and on paper.
+"""Heat map of a value per head, layers × heads, with a colour bar; on screen and for export.
 
 Shapes: L layers, H heads.
 """
@@ -18,8 +18,8 @@ from app.widgets.text.labels import font, tooltip
 from app.widgets.text.numbers import decimal
 
 LEFT, BOTTOM, BAR, BAR_LEFT, TICKS = 40, 36, 10, 14, 56  # px around the cells
-CELL = 30  # px of a cell in a saved figure
-STEPS = 48  # colours of the colour bar
+CELL = 30  # px, side of a cell in a saved figure
+BAR_COLORS = 48
 
 
 class HeadHeatmap(QWidget):
@@ -51,7 +51,7 @@ class HeadHeatmap(QWidget):
     def choose(self, layer: int, head: int) -> None:
         if (layer, head) != self.chosen:
             self.chosen = layer, head
-            self._describe()
+            self._update_description()
             self.update()
 
     def sizeHint(self) -> QSize:
@@ -73,7 +73,7 @@ class HeadHeatmap(QWidget):
             painter.drawRect(self.cell(layer, head).adjusted(1, 1, -1, -1))
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
-        cell = self._at(event.position())
+        cell = self._cell_at(event.position())
         if cell is not None:
             self.picked.emit(*cell)
 
@@ -88,13 +88,13 @@ class HeadHeatmap(QWidget):
 
     def event(self, event: QEvent) -> bool:
         if isinstance(event, QHelpEvent) and event.type() == QEvent.Type.ToolTip:
-            cell = self._at(QPointF(event.pos()))
+            cell = self._cell_at(QPointF(event.pos()))
             if cell is not None:
                 QToolTip.showText(event.globalPos(), tooltip(self.describe(*cell)), self)
             return True
         return super().event(event)
 
-    def _describe(self) -> None:
+    def _update_description(self) -> None:
         layer, head = self.chosen
         if layer < self.values.shape[0] and head < self.values.shape[1]:
             self.setAccessibleDescription(self.describe(layer, head))
@@ -102,7 +102,7 @@ class HeadHeatmap(QWidget):
     def _area(self) -> QRectF:
         return cells_area(QRectF(self.rect()).adjusted(2, 2, -2, -2))
 
-    def _at(self, point: QPointF) -> tuple[int, int] | None:
+    def _cell_at(self, point: QPointF) -> tuple[int, int] | None:
         area, (layers, heads) = self._area(), self.values.shape
         if not layers or not area.contains(point):
             return None
@@ -183,19 +183,19 @@ def paint_bar(
     is_signed: bool,
     pale: bool = False,
 ) -> None:
-    """Paint a colour bar right of an area, labelled at both ends and the middle."""
+    """Paint a colour bar to the right of an area, labelled at both ends and the middle."""
     low, high = limits
     bar = QRectF(area.right() + BAR_LEFT, area.top(), BAR, area.height())
-    step = bar.height() / STEPS
-    for index in range(STEPS):
+    step = bar.height() / BAR_COLORS
+    for index in range(BAR_COLORS):
         box = QRectF(bar.left(), bar.bottom() - (index + 1) * step, BAR, step + 0.5)
-        painter.fillRect(box, shade((index + 0.5) / STEPS, palette, is_signed, pale))
+        painter.fillRect(box, shade((index + 0.5) / BAR_COLORS, palette, is_signed, pale))
     painter.setPen(palette(Role.MUTED, 1.0))
     painter.drawRect(bar)
     left = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
     for fraction in (0.0, 0.5, 1.0):
         y = min(max(bar.bottom() - fraction * bar.height(), bar.top() + 6), bar.bottom() - 6)
         value = low + fraction * (high - low)
-        is_whole = high > 1 and value.is_integer()  # e.g. rounds
-        text = str(int(value)) if is_whole else decimal(value, 3)
+        is_integer = high > 1 and value.is_integer()  # e.g. rounds
+        text = str(int(value)) if is_integer else decimal(value, 3)
         painter.drawText(QRectF(bar.right() + 4, y - 8, TICKS, 16), left, text)

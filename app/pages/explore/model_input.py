@@ -18,10 +18,10 @@ from engine.errors import StudioError
 from engine.messages.explore.text import TextQuestion, Token
 from engine.tokenizers.tokenizer import Encoding, Tokenizer
 
-MAX_TOKENS = 512  # of an input; Explore truncates it
-MAX_CHARACTERS = 10_000  # of a text; more than any model here reads, and quick to lay out
+MAX_TOKENS = 512  # longer inputs are truncated
+MAX_CHARACTERS = 10_000  # per text; more than any model here reads, and quick to lay out
 
-Asked = TypeVar("Asked", bound=TextQuestion)
+QuestionKind = TypeVar("QuestionKind", bound=TextQuestion)
 Span = tuple[int, int]  # first character, and the one after the last
 
 
@@ -42,8 +42,8 @@ class TextInput:
 class TokenAnchor:
     """Identifies a token across edits of the text before it.
 
-    An ordinary token by its characters, a special one by its name and its rank among those of the
-    same name.
+    An ordinary token is identified by its characters, a special one by its name and its rank among
+    the tokens of that name.
     """
 
     segment: int
@@ -79,7 +79,7 @@ class ModelInput(QObject):
 
     def __init__(self, index: int, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self.index = index  # 0, or 1 for the input that is compared with
+        self.index = index  # 0, or 1 for the compared model
         self.model: ModelEntry | None = None
         self.input = TextInput()
         self.tokens: tuple[Token, ...] = ()
@@ -87,9 +87,9 @@ class ModelInput(QObject):
         self.problem = ""
         self.heads_off: tuple[tuple[int, int], ...] = ()  # layers and heads, from 0
         self.head_means: Path | None = None  # replaces their outputs; None: zero
-        self.is_tokenized = False  # the tokens are those of the texts
-        self.tokenizer: Tokenizer | None = None  # None until it is read
-        self._words: dict[tuple[int, int], list[int]] = {}  # tokens of each segment's words
+        self.is_tokenized = False  # `tokens` belong to the current texts
+        self.tokenizer: Tokenizer | None = None  # None until it is loaded
+        self._words: dict[tuple[int, int], list[int]] = {}  # token indices by segment and word
         self._work: background.Job | None = None
 
     # ── model and text ───────────────────────────────────────────────────────────────────────
@@ -121,7 +121,7 @@ class ModelInput(QObject):
 
     @property
     def masked(self) -> tuple[int, ...]:
-        """Indices of masked tokens, without those typed as a mask."""
+        """Indices of masked tokens, without typed mask tokens."""
         return tuple(n for n in range(len(self.tokens)) if self.is_masked(n))
 
     @property
@@ -152,11 +152,11 @@ class ModelInput(QObject):
 
     @property
     def ablation(self) -> dict[str, Any]:
-        """The fields of a question about heads that are off."""
+        """Question fields that switch heads off."""
         means = self.head_means if self.heads_off else None
         return {"heads_off": self.heads_off, "head_means": means}
 
-    def question(self, kind: type[Asked], **more: Any) -> Asked | None:
+    def question(self, kind: type[QuestionKind], **more: Any) -> QuestionKind | None:
         """A question of this kind about the texts; None without a model."""
         if self.checkpoint is None:
             return None
@@ -190,7 +190,7 @@ class ModelInput(QObject):
         self.model = model
 
     def set_input(self, new: TextInput) -> None:
-        """Read another text, or mask other words of the same."""
+        """Read another text, or mask other words of the same text."""
         if new == self.input:
             return
         same_texts = new.texts == self.input.texts
@@ -203,7 +203,7 @@ class ModelInput(QObject):
             self.tokens_changed.emit()
 
     def valid_masks(self, masks: Sequence[frozenset[Span]]) -> TextInput:
-        """The same texts with those masks that still are a word or one of its tokens."""
+        """The same texts; only masks that still cover a word or one of its tokens are kept."""
         if not any(masks):
             return TextInput(self.text, self.pair)
         possible: tuple[set[Span], set[Span]] = (set(), set())
@@ -235,7 +235,7 @@ class ModelInput(QObject):
         return self.mask if self.is_masked(index) else self.tokens[index].text
 
     def source_text(self, index: int) -> str:
-        """The characters of a token; of a special one its name."""
+        """The characters of a token, or the name of a special token."""
         token = self.tokens[index]
         if token.special or token.segment >= len(self.texts):
             return token.text
@@ -273,14 +273,14 @@ class ModelInput(QObject):
         return -1
 
     def counterpart(self, token: Token) -> int:
-        """The token that covers the same characters as one of another model, or -1."""
+        """Index of the token that shares most characters with another model's token, or -1."""
         best, shared = -1, -1
-        for index, own in enumerate(self.tokens):
-            if own.segment != token.segment or own.special != token.special:
+        for index, candidate in enumerate(self.tokens):
+            if candidate.segment != token.segment or candidate.special != token.special:
                 continue
-            if token.special and own.text == token.text:
+            if token.special and candidate.text == token.text:
                 return index
-            common = min(own.end, token.end) - max(own.start, token.start)
+            common = min(candidate.end, token.end) - max(candidate.start, token.start)
             if not token.special and common > max(shared, 0):
                 best, shared = index, common
         return best
@@ -373,5 +373,5 @@ def edit_input(old: TextInput, text: str, pair: str | None) -> TextInput:
 
 
 def clean_text(text: str) -> str:
-    """At most MAX_CHARACTERS, with lone surrogates, which JSON cannot carry, replaced."""
+    """Truncate to MAX_CHARACTERS and replace lone surrogates, which JSON cannot hold."""
     return text[:MAX_CHARACTERS].encode("utf-16", "surrogatepass").decode("utf-16", "replace")

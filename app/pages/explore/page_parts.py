@@ -27,10 +27,10 @@ MIN_LINES, MAX_LINES = 1, 3  # visible lines before the editor scrolls
 
 
 class Editor(QPlainTextEdit):
-    """Accepts at most MAX_CHARACTERS: Qt needs a minute to lay out a line of a megabyte.
+    """A text editor for at most MAX_CHARACTERS: Qt needs a minute to lay out a line of a megabyte.
 
     Signals:
-        edited: the text changed, in any way.
+        edited: the text changed, for any reason.
         shortened: number of characters before truncation; 0 if the text is complete.
     """
 
@@ -120,8 +120,8 @@ class PrecisionSwitch(QWidget):
                 self.tr(
                     "Predictions in fp32. When off, a lower precision is used where it is faster "
                     "and agrees on built-in texts: every probability within 5 % and 0.01 of "
-                    "the exact one, the same top five tokens. Attention, analyses and whatever is "
-                    "saved are always exact."
+                    "the exact one, the same top five tokens. Attention, analyses and "
+                    "saved results are always exact."
                 )
             )
         )

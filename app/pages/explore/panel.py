@@ -85,7 +85,7 @@ class ResultStack(Stack):
             self.addWidget(page)
 
     def show_query(self, query: LiveQuery, content: QWidget | None) -> None:
-        """Show the reason for a refusal, else the content, or that it is pending if None."""
+        """Show the refusal, else the content; None: the query is pending."""
         if query.refusal is not None:
             self.problem.title.setText(query.refusal.problem)
             self.problem.text.setText(query.refusal.advice)
@@ -105,6 +105,6 @@ class PanelDescription:
     make: Callable[[PanelContext], MakePanel]
     area: PanelArea = "tab"
     is_open: bool = True  # initially; a closed panel has a button at the top of the page
-    is_offered: Callable[[ExploreState], bool] = lambda _: True  # if it suits the model
-    is_best: Callable[[ExploreState], bool] = lambda _: False  # if it suits the model best
-    works_on_texts: bool = False  # it asks about a set of texts, on demand
+    is_offered: Callable[[ExploreState], bool] = lambda _: True  # True if it suits the model
+    is_best: Callable[[ExploreState], bool] = lambda _: False  # True if it suits best
+    works_on_texts: bool = False  # asks about a set of texts, on demand

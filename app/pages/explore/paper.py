@@ -1,4 +1,4 @@
-"""Drawings that figures of several panels have in common."""
+"""Drawing functions shared by the figures of several panels."""
 
 from collections.abc import Callable, Sequence
 
@@ -54,7 +54,7 @@ def paint_matrix(
 
     Args:
         values: float [rows, columns].
-        sizes: px of a row's name, of a cell, and of the height of a row.
+        sizes: width of a row's name, width of a cell and height of a row, in px.
     """
     name_width, width, height = sizes
     painter.setFont(paper_font(FONT_SIZE))

@@ -11,11 +11,11 @@ from app.pages.explore.model_input import ModelInput
 from app.pages.explore.state import ExploreState
 from engine.messages.question import PartAnswer, Question
 
-Asked = TypeVar("Asked", bound=Question)
+QuestionKind = TypeVar("QuestionKind", bound=Question)
 Part = TypeVar("Part", bound=PartAnswer)
 
 
-class PartsQuery(QObject, Generic[Asked, Part]):
+class PartsQuery(QObject, Generic[QuestionKind, Part]):
     """Asks `make(side)`, then for one part after the other, each from the `next` of the last.
 
     `resume` returns the fields that the next question takes from the last part, besides `start`.
@@ -30,16 +30,16 @@ class PartsQuery(QObject, Generic[Asked, Part]):
         self,
         explore: ExploreState,
         explorer: Explorer,
-        make: Callable[[ModelInput], Asked | None],
+        make: Callable[[ModelInput], QuestionKind | None],
         side: int = 0,
         resume: Callable[[Part], dict[str, Any]] = lambda part: {},
     ) -> None:
         super().__init__(explore)
         self.explore, self.side = explore, explore.both[side]
-        self.question: Asked | None = None  # first part of the current question
+        self.question: QuestionKind | None = None  # first part of the current question
         self.parts: tuple[Part, ...] = ()  # answers to the current question, in order
         self.answer: Part | None = None  # the last part, also of an earlier question
-        self.answered_question: Asked | None = None  # first part of its question
+        self.answered_question: QuestionKind | None = None  # first part of its question
         self.is_paused = False
         self._make, self._resume = make, resume
         self._update: dict[str, Any] = {}  # changes `question` to ask for the next part
@@ -51,7 +51,7 @@ class PartsQuery(QObject, Generic[Asked, Part]):
         """True if all parts of the current question are known."""
         return bool(self.parts) and self.parts[-1].next is None and not self.query.is_waiting
 
-    def _next_question(self, side: ModelInput) -> Asked | None:
+    def _next_question(self, side: ModelInput) -> QuestionKind | None:
         question = self._make(side)
         if question != self.question:
             self.question, self.parts, self._update = question, (), {}

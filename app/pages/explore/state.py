@@ -64,7 +64,7 @@ class ExploreState(QObject):
         self.both = (self.first, self.second)
         self.pinned: TextInput | None = None  # of the second input, if not the same text
         self.is_exact = False
-        self.is_over_training = False  # stepping through the snapshots of a run
+        self.is_browsing_snapshots = False  # stepping through the snapshots of a run
         self.picked = self.target = self.hovered = -1
         self.layer = self.head = 0
         self.label: str | None = None  # class to be explained; "": the predicted one, None: none
@@ -127,7 +127,7 @@ class ExploreState(QObject):
         self._switch_all_on()
         if self._compares_heads:
             self.compare(None)
-        self.is_over_training = False
+        self.is_browsing_snapshots = False
         self._maxima.clear()
         self.first.choose_model(model)
 
@@ -139,7 +139,7 @@ class ExploreState(QObject):
         self.first.step_to(model)
         if self._compares_heads:
             self.second.step_to(self._with_all_heads(model))
-        self.is_over_training = True
+        self.is_browsing_snapshots = True
         self.model_changed.emit()
         if self._compares_heads:
             self.sides_changed.emit()
@@ -150,7 +150,7 @@ class ExploreState(QObject):
 
         Scales end there, so that steps can be compared.
         """
-        if not self.is_over_training:
+        if not self.is_browsing_snapshots:
             return value
         key = (name, self.first.input)
         self._maxima[key] = max(value, self._maxima.get(key, value))

@@ -15,7 +15,7 @@ from app.pages.explore.model_input import MAX_CHARACTERS, TextInput
 from app.pages.explore.over_training.bar import TrainingBar
 from app.pages.explore.page_parts import Editor, PrecisionSwitch, example_row
 from app.pages.explore.panel import PanelContext, PanelDescription
-from app.pages.explore.panels import FRONT, PANELS
+from app.pages.explore.panels import DEFAULT_PANEL, PANELS
 from app.pages.explore.state import ExploreState
 from app.pages.explore.strip import MAX_ROWS, StripArea
 from app.pages.explore.workbench import Workbench
@@ -74,7 +74,7 @@ class ExplorePage(Page):
         for describe in PANELS:
             description = describe()
             self.bench.add(description, description.make(context))
-        self.bench.begin(FRONT)
+        self.bench.begin(DEFAULT_PANEL)
         self.training_bar = TrainingBar(self.state, studio.notices, self.bench)
         self.stack.addWidget(self._workbench())
         self.stack.addWidget(self._no_model())
@@ -203,7 +203,7 @@ class ExplorePage(Page):
         panel = self.bench.docks.get(str(values.get("panel")))
         if panel is not None and panel.description.is_offered(self.state):
             self.bench.show_panel(panel.description.id)
-        if values.get("compare") and self.comparison.other() is not None:
+        if values.get("compare") and self.comparison.other_model() is not None:
             self.comparison.begin()
         if not self._was_entered:  # later Qt restores the focus
             self._was_entered = True
@@ -243,7 +243,7 @@ class ExplorePage(Page):
             )
         if self.picker.chosen() is None and usable:
             self.picker.choose(self._fallback(usable).path)
-        if path is not None or not self._is_over_training():
+        if path is not None or not self._is_browsing_snapshots():
             self.state.choose_model(self.picker.chosen())
         self.stack.setCurrentIndex(0 if usable else 1)
         self._on_sides()
@@ -261,9 +261,9 @@ class ExplorePage(Page):
             same, key=lambda model: (model.path == shown.path, model.step), default=usable[0]
         )
 
-    def _is_over_training(self) -> bool:
+    def _is_browsing_snapshots(self) -> bool:
         chosen, shown = self.picker.chosen(), self.state.first.checkpoint
-        if chosen is None or shown is None or not self.state.is_over_training:
+        if chosen is None or shown is None or not self.state.is_browsing_snapshots:
             return False
         return chosen.path.parent.parent == shown.parent.parent
 
@@ -324,7 +324,7 @@ class ExplorePage(Page):
 
     def _on_sides(self) -> None:
         self.compare.setVisible(not self.state.is_compared)
-        can_compare = self.comparison.other() is not None
+        can_compare = self.comparison.other_model() is not None
         self.compare.setEnabled(can_compare)
         reason = self.tr("There is no second model to compare with; import or train one.")
         text = self.tr("Compare with a second model")

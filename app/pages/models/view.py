@@ -123,7 +123,7 @@ class ModelsPage(QWidget):
         self._close_model()
         view = ModelView(self._studio, model, self.state.why_not_delete(model), self.stack)
         view.closed.connect(self.show_list)
-        view.exported.connect(lambda: exporting.ask(self, self.state.export_state(model)))
+        view.exported.connect(lambda: exporting.open_dialog(self, self.state.export_state(model)))
         view.sent.connect(lambda: self.sending.ask(model))
         view.deleted.connect(self._on_delete)
         self.model = view

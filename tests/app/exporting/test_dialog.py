@@ -8,7 +8,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QFileDialog, QWidget
 
 from app.exporting.state import ExportState
-from app.exporting.view import ExportDialog, ask
+from app.exporting.view import ExportDialog, open_dialog
 from app.studio import Studio
 from app.widgets.text.labels import Text
 from engine.messages.exporting import Exported
@@ -25,7 +25,7 @@ def dialog(qtbot, studio: Studio, tmp_path: Path) -> Iterator[ExportDialog]:
     owner.show()
     state = ExportState(studio, studio.home.models / "little", "little", parent=owner)
     state.set_folder(tmp_path)
-    shown = ask(owner, state)
+    shown = open_dialog(owner, state)
     qtbot.waitUntil(shown.isVisible)
     yield shown
     owner.close()
@@ -130,7 +130,7 @@ def test_the_report_compares_the_weights(one_time_workers, dialog):
         one_time_workers[-1].done(Exported(folder=dialog.state.target, bytes=1, report=equal))
         assert "12 tensors" in outcome_text(dialog)
         assert phrase in outcome_text(dialog)
-        dialog.state.back()
+        dialog.state.discard_result()
 
 
 def test_a_failure_is_explained_and_can_be_retried(qtbot, one_time_workers, dialog, tmp_path):
@@ -180,11 +180,11 @@ def test_every_stage_is_accessible_in_both_themes(one_time_workers, dialog, scre
             Exported(folder=dialog.state.target, bytes=34_000_000, report=report())
         )
         screen(dialog, f"export-done-{theme}")
-        dialog.state.back()
+        dialog.state.discard_result()
         dialog.state.start()
         one_time_workers[-1].refused(
             Refused(problem="There is something here.", advice="Choose another.")
         )
         screen(dialog, f"export-failed-{theme}")
         assert_accessible(dialog)
-        dialog.state.back()
+        dialog.state.discard_result()

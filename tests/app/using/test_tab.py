@@ -140,7 +140,7 @@ def test_a_stopped_prediction_can_be_resumed(
     assert not one_time_workers[-1].question.resume
     one_time_workers[-1].working(Working(stage="5 rows predicted", done=1, total=2))
     assert dialog.progress.bar.value() == 500
-    qtbot.mouseClick(dialog.progress.leave, Qt.MouseButton.LeftButton)
+    qtbot.mouseClick(dialog.progress.close_button, Qt.MouseButton.LeftButton)
     assert one_time_workers[-1].cancelled
     emit_first_rows(5)
     assert dialog.choices.start.text() == "&Continue"

@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QSizePolicy, QSlider, QWidget
 
 from app.notices import Notices
 from app.pages.explore.over_training.series import PictureSeries
-from app.pages.explore.over_training.state import OverTraining, Snapshots
+from app.pages.explore.over_training.state import SnapshotBrowser, Snapshots
 from app.pages.explore.state import ExploreState
 from app.resources import icon
 from app.theme import SIDES, SPACE, Role, colour
@@ -22,17 +22,17 @@ from engine.runs.folder import checkpoint_step
 HEIGHT = 15 * SPACE  # px
 MARGIN = 3 * SPACE  # px at each end: half of a handle or number
 TICK, HANDLE = 3, 5  # px
-TOP_QUANTILE = 0.999  # of the losses, at the top: a spike does not flatten the curve
+TOP_QUANTILE = 0.999  # the loss at the top of the curve, so that spikes do not flatten it
 
 
 class TrainingBar(QWidget):
-    """Visible if the model's run has snapshots; `shown` is the page with the figures."""
+    """Visible if the model's run has snapshots; `page` contains the figures."""
 
-    def __init__(self, explore: ExploreState, notices: Notices, shown: QWidget) -> None:
+    def __init__(self, explore: ExploreState, notices: Notices, page: QWidget) -> None:
         super().__init__()
         self._explore = explore
-        self.state = OverTraining(explore, notices)
-        self.series = PictureSeries(self.state, notices, shown)
+        self.state = SnapshotBrowser(explore, notices)
+        self.series = PictureSeries(self.state, notices, page)
         self.slider = SnapshotSlider()
         self.play = buttons.icon_button("play", self.tr("Play"), self._on_play)
         self.status = Text("", "small", wraps=False)
@@ -41,7 +41,7 @@ class TrainingBar(QWidget):
             self.tr("Compare &with this step"), self.state.compare, "columns-2"
         )
         self.save = buttons.plain(self.tr("Save a se&ries…"), self._on_save, "image-down")
-        text = self.tr("Saves every figure that is seen, as PNG for each step, with one scale.")
+        text = self.tr("Saves every visible figure as a PNG for each step, with the same scales.")
         self.save.setToolTip(tooltip(text))
         buttons_row = layouts.row(
             self.compare_button, self.save, HelpButton("training-steps"), spacing=2 * SPACE
@@ -132,7 +132,7 @@ class SnapshotSlider(QSlider):
     def __init__(self) -> None:
         super().__init__(Qt.Orientation.Horizontal)
         self._snapshots: Snapshots | None = None
-        self._compared = -1  # snapshot of the comparison
+        self._compared_index = -1  # of the compared snapshot
         self.setAccessibleName(self.tr("Training step"))
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.setFixedHeight(HEIGHT)
@@ -140,15 +140,15 @@ class SnapshotSlider(QSlider):
 
     def show_snapshots(self, snapshots: Snapshots | None, compared: int) -> None:
         """Show a run's curve, with a mark at the snapshot `compared`, -1 for none."""
-        if (snapshots, compared) != (self._snapshots, self._compared):
-            self._snapshots, self._compared = snapshots, compared
+        if (snapshots, compared) != (self._snapshots, self._compared_index):
+            self._snapshots, self._compared_index = snapshots, compared
             self.update()
 
     def sizeHint(self) -> QSize:
         return QSize(60 * SPACE, HEIGHT)
 
     def to_x(self, position: float) -> float:
-        """x in px of a snapshot, or of a position between two."""
+        """x in px of a snapshot index, which may be fractional."""
         return MARGIN + position / max(1, self.maximum()) * (self.width() - 2 * MARGIN)
 
     # ── mouse ────────────────────────────────────────────────────────────────────────────────
@@ -181,9 +181,9 @@ class SnapshotSlider(QSlider):
         if self._snapshots is not None:
             self._paint_curve(painter, self._snapshots, QRectF(0, 4, self.width(), bottom - 8))
             self._paint_steps(painter, self._snapshots, bottom)
-        if self._compared >= 0:
+        if self._compared_index >= 0:
             self._paint_mark(
-                painter, self.to_x(self._compared), bottom, SIDES[1], Qt.PenStyle.DashLine
+                painter, self.to_x(self._compared_index), bottom, SIDES[1], Qt.PenStyle.DashLine
             )
         mark = Role.TEXT if self.hasFocus() else Role.ACCENT
         self._paint_mark(painter, self.to_x(self.value()), bottom, mark, Qt.PenStyle.SolidLine)
@@ -205,7 +205,7 @@ class SnapshotSlider(QSlider):
         painter.drawPath(path)
 
     def _paint_steps(self, painter: QPainter, snapshots: Snapshots, bottom: float) -> None:
-        """Paint a tick for each snapshot, and as many steps as fit."""
+        """Paint a tick for each snapshot, and as many step numbers as fit."""
         painter.setPen(QPen(colour(Role.EDGE), 1))
         painter.drawLine(QPointF(self.to_x(0), bottom), QPointF(self.to_x(self.maximum()), bottom))
         for index in range(len(snapshots.steps)):

@@ -9,31 +9,31 @@ from PySide6.QtWidgets import QWidget
 
 from app import background
 from app.notices import Notices
-from app.pages.explore.over_training.state import OverTraining
+from app.pages.explore.over_training.state import SnapshotBrowser
 from app.timers import repeated
 from app.widgets.charts.figure import Figure, png
 from app.widgets.charts.figure_menu import FigureButton, write_picture
 from app.widgets.text import numbers
 
 POLL_MS = 50
-DRAWING_POLLS = 4  # after the answers, for background drawing
+DRAWING_POLLS = 4  # to wait after the answers, for drawing in the background
 
 
 class PictureSeries(QObject):
     """Steps through all snapshots twice: to find the limits of the scales, then to save.
 
     Signals:
-        changed: started, ended, or at another snapshot.
+        changed: the series started, ended or moved to another snapshot.
     """
 
     changed = Signal()
 
-    def __init__(self, state: OverTraining, notices: Notices, page: QWidget) -> None:
+    def __init__(self, state: SnapshotBrowser, notices: Notices, page: QWidget) -> None:
         super().__init__(state)
         self._state, self._notices, self._page = state, notices, page
         self._folder = Path()
-        self._start_index = self._polls = self._written = 0
-        self._steps: list[tuple[bool, int]] = []  # remaining: if it is saved, and its index
+        self._start_index = self._polls = self._written_count = 0
+        self._steps: list[tuple[bool, int]] = []  # remaining: (is saved, snapshot)
         self._polling = repeated(self, POLL_MS, self._on_time)
         self._writing: background.Job | None = None
 
@@ -46,7 +46,7 @@ class PictureSeries(QObject):
         snapshots = self._state.snapshots
         if snapshots is None or self.is_running:
             return
-        self._folder, self._start_index, self._written = folder, self._state.index, 0
+        self._folder, self._start_index, self._written_count = folder, self._state.index, 0
         self._steps = list(product((False, True), range(len(snapshots.folders))))
         self._polling.start()
         self._show_step()
@@ -73,8 +73,8 @@ class PictureSeries(QObject):
         self._polls = self._polls + 1 if self._state.is_answered else 0
         if self._polls <= DRAWING_POLLS:
             return
-        saves, index = self._steps[0]
-        if not saves:
+        is_saved, index = self._steps[0]
+        if not is_saved:
             self._advance()
             return
         pictures = {
@@ -85,7 +85,7 @@ class PictureSeries(QObject):
             self._polls = 0
             return
         self._polling.stop()
-        self._written += len(pictures)
+        self._written_count += len(pictures)
         self._writing = background.run(
             self, partial(_write, pictures), lambda _: self._on_written(), self._on_failed
         )
@@ -106,7 +106,7 @@ class PictureSeries(QObject):
             return
         self._polling.stop()
         text = self.tr("Saved {0} pictures in {1}.")
-        self._notices.info(text.format(numbers.count(self._written), self._folder))
+        self._notices.info(text.format(numbers.count(self._written_count), self._folder))
         self._state.show(self._start_index)
         self.changed.emit()
 

@@ -21,9 +21,9 @@ from engine.runs.snapshots import find_run, snapshot_folders
 
 @dataclass(frozen=True)
 class Snapshots:
-    """At least two snapshots of a run, by step, and its training loss."""
+    """At least two snapshots of a run in step order, and its training loss."""
 
-    name: str  # of the run
+    run_name: str
     folders: tuple[Path, ...]
     losses: np.ndarray = field(compare=False)  # float64 [N, 2]: step and loss, sorted by step
 
@@ -31,8 +31,8 @@ class Snapshots:
     def steps(self) -> tuple[int, ...]:
         return tuple(checkpoint_step(folder) for folder in self.folders)
 
-    def nearest(self, checkpoint: Path) -> int:
-        """Index of a snapshot, or of the last one up to a checkpoint's step."""
+    def index_of(self, checkpoint: Path) -> int:
+        """Index of a snapshot; for another checkpoint, of the last snapshot up to its step."""
         if checkpoint in self.folders:
             return self.folders.index(checkpoint)
         return max(0, int(np.searchsorted(self.steps, checkpoint_step(checkpoint), "right")) - 1)
@@ -73,11 +73,11 @@ def _losses(run: RunFolder) -> np.ndarray:
 STEP_MS = 400  # minimum time per snapshot while playing
 
 
-class OverTraining(QObject):
-    """The snapshot that is shown.
+class SnapshotBrowser(QObject):
+    """Chooses the shown snapshot of the model's run.
 
     Signals:
-        changed: the snapshots, the one that is shown, or playing.
+        changed: the snapshots, the shown one or `is_playing` changed.
     """
 
     changed = Signal()
@@ -97,7 +97,7 @@ class OverTraining(QObject):
     def index(self) -> int:
         """Index of the snapshot, or of the last one before the shown checkpoint."""
         checkpoint = self._explore.first.checkpoint
-        return self.snapshots.nearest(checkpoint) if self.snapshots and checkpoint else 0
+        return self.snapshots.index_of(checkpoint) if self.snapshots and checkpoint else 0
 
     @property
     def is_at_snapshot(self) -> bool:
@@ -122,7 +122,7 @@ class OverTraining(QObject):
         index = min(max(index, 0), len(snapshots.folders) - 1)
         folder, step = snapshots.folders[index], snapshots.steps[index]
         if folder != self._explore.first.checkpoint:
-            name = self.tr("{0}, step {1}").format(snapshots.name, numbers.count(step))
+            name = self.tr("{0}, step {1}").format(snapshots.run_name, numbers.count(step))
             self._explore.step_to(replace(model, name=name, path=folder, step=step, best=False))
             self.changed.emit()
 

@@ -1,4 +1,4 @@
-"""The panels of the workbench, and the one table of them."""
+"""The table of the workbench's panels."""
 
 from collections.abc import Callable
 
@@ -30,4 +30,4 @@ PANELS: tuple[Callable[[], PanelDescription], ...] = (
     map_of_texts,
     history,
 )
-FRONT = "words"  # the panel that is in front at first
+DEFAULT_PANEL = "words"  # in front at first

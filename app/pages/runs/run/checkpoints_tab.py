@@ -273,7 +273,9 @@ class CheckpointsTab(QWidget):
         self.fine_tune = buttons.plain(self.tr("Fi&ne-tune this…"), fine_tune, "flag")
         branch = for_chosen(lambda saved: ask_to_branch(self, state, saved.step))
         self.branch = buttons.plain(self.tr("Bran&ch from here…"), branch, "git-branch")
-        export = for_chosen(lambda saved: exporting.ask(self, state.create_export(saved.folder)))
+        export = for_chosen(
+            lambda saved: exporting.open_dialog(self, state.create_export(saved.folder))
+        )
         self.export = buttons.plain(self.tr("Expor&t…"), export, "upload")
         folder = for_chosen(
             lambda saved: QDesktopServices.openUrl(QUrl.fromLocalFile(str(saved.folder)))

@@ -147,4 +147,4 @@ class RunView(QWidget):
         self.tabs.setTabText(seeds, text)
 
     def _on_export(self, checkpoint: Path) -> None:
-        exporting.ask(self, self._checkpoints.create_export(checkpoint))
+        exporting.open_dialog(self, self._checkpoints.create_export(checkpoint))

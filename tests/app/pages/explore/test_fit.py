@@ -14,7 +14,7 @@ from PySide6.QtCore import QPoint, QRect
 from PySide6.QtWidgets import QApplication, QTabBar
 
 from app.library import describe_model
-from app.pages.explore.panels import FRONT, PANELS
+from app.pages.explore.panels import DEFAULT_PANEL, PANELS
 from app.widgets.navigation import WIDTH
 from engine.config.families.bert import BertSpec
 from engine.messages.explore.attention import ArrayFile, Attended
@@ -120,7 +120,7 @@ def rect_in(page, widget) -> QRect:
 def test_no_panel_scrolls_and_controls_are_small(page, explorer, wait, other):
     """In the smallest window with every input, in larger ones with a comparison."""
     for text, pair, is_compared in CASES.values():
-        open_panel(page, explorer, wait, FRONT, text, pair, other if is_compared else None)
+        open_panel(page, explorer, wait, DEFAULT_PANEL, text, pair, other if is_compared else None)
         for description in DESCRIPTIONS:
             show_panel(page, explorer, wait, description.id, len(explorer.questions))
             for size in WINDOWS if is_compared else WINDOWS[:1]:

@@ -79,7 +79,7 @@ def test_a_head_is_replaced_by_its_mean_over_texts(page, grid, wait, qtbot, expl
     box.setFocus()
     QTest.keyClick(box, Qt.Key.Key_Down)
     wait(lambda: page.state.first.ablation["head_means"] is not None)
-    text = "In their place: their mean over 2 text(s) of the typed list."
+    text = "They are replaced by their mean over 2 text(s) of the typed list."
     assert text in page.comparison.status.full_text() and text in source(page.state)
     assert text not in source(page.state, 1)
     page.bench.show_panel("words")
@@ -90,7 +90,7 @@ def test_a_head_is_replaced_by_its_mean_over_texts(page, grid, wait, qtbot, expl
     mean, zero = (explorer.compute(q).predictions[0].ranked[0] for q in (question, other))
     assert question.head_means is not None and mean.probability != zero.probability
     QTest.keyClick(box, Qt.Key.Key_Up)
-    assert page.state.first.ablation["head_means"] is None and "In their place" not in status_text(
+    assert page.state.first.ablation["head_means"] is None and "are replaced by" not in status_text(
         page
     )
     QTest.keyClick(box, Qt.Key.Key_Down)

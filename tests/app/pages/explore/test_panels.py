@@ -9,7 +9,7 @@ import pytest
 from app import resources
 from app.pages.explore import panels, view
 from app.pages.explore.captions import source
-from app.pages.explore.panels import FRONT, PANELS
+from app.pages.explore.panels import DEFAULT_PANEL, PANELS
 from app.pages.explore.view import ExplorePage
 from app.widgets.charts.figure_menu import FigureButton
 from app.widgets.help_topics import concept
@@ -33,7 +33,7 @@ def test_every_folder_of_panels_is_registered():
     folders = {folder.parent.name for folder in Path(panels.__file__).parent.glob("*/view.py")}
     assert folders == {description.id for description in DESCRIPTIONS}
     assert len({description.title for description in DESCRIPTIONS}) == len(DESCRIPTIONS)
-    assert FRONT in folders
+    assert DEFAULT_PANEL in folders
 
 
 def test_each_panel_has_a_title_an_icon_and_a_help_page(qapp):
@@ -50,7 +50,10 @@ def test_each_panel_is_in_the_menu_and_its_figures_name_their_source(page, explo
     menu.aboutToShow.emit()
     titles = [action.text().replace("&", "") for action in menu.actions()]
     for description in DESCRIPTIONS:
-        key, count = description.id, len(explorer.questions) if description.id != FRONT else 0
+        key, count = (
+            description.id,
+            len(explorer.questions) if description.id != DEFAULT_PANEL else 0,
+        )
         bench.set_offered(key, True)
         bench.show_panel(key)
         wait(lambda key=key: bench.is_visible(key))

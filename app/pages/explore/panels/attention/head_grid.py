@@ -1,4 +1,4 @@
-"""Grid of small maps of all heads in all layers, with its controls; on screen and on paper.
+"""Grid of small maps of all heads in all layers, with its controls; on screen and for export.
 
 Shapes: L layers, H heads, P pixels.
 """
@@ -45,13 +45,13 @@ from app.widgets.screen import set_shown
 from app.widgets.text.labels import OneLine, tooltip
 from app.widgets.text.numbers import decimal
 
-MIN_HEAD = 6  # px of a head before the area scrolls
-MAX_HEAD = 512  # largest px of a head
+MIN_SIDE = 6  # px of a head; below it, the area scrolls
+MAX_SIDE = 512  # px of a head
 GAP = 3  # px between heads
-MAX_DIM = 0.88  # opacity of the tint over the head with the smallest value
-HEAD_SIDE, HEAD_GAP = 64, 4  # px of a head of the saved figure, and of a gap
-MARGIN = 24.0  # px for layer and head numbers on paper
-SCALE = QRectF(MARGIN, 18, 220, 10)  # px of its colour scale, below the heads
+MAX_DIM_OPACITY = 0.88  # of the tint over the head with the smallest value
+FIGURE_SIDE, FIGURE_GAP = 64, 4  # px of a head and between heads in the saved figure
+MARGIN = 24.0  # px for layer and head numbers in the saved figure
+SCALE = QRectF(MARGIN, 18, 220, 10)  # px of the colour scale below its heads
 
 
 class HeadGrid(QWidget):
@@ -73,7 +73,7 @@ class HeadGrid(QWidget):
         self.tint: np.ndarray | None = None  # 0 to 1, float [layers so far, H]
         self._hovered = (-1, -1)
         self.zoom = 1.0
-        self._pressed: QPoint | None = None  # global position of the start of a click or drag
+        self._press_position: QPoint | None = None  # global, of a click or drag
         self._is_dragged = False
         self._margin: tuple[int, int] | None = None  # cached until the font changes
         self._size: int | None = None  # px of a head, cached until the size changes
@@ -114,13 +114,13 @@ class HeadGrid(QWidget):
         self.tint = values
         self.update()
 
-    def set_zoom(self, zoom: float, around: QPoint | None = None) -> None:
-        """Zoom; the point `around` stays fixed."""
+    def set_zoom(self, zoom: float, anchor: QPoint | None = None) -> None:
+        """Zoom; the point `anchor` stays fixed."""
         before = self._fitted_side()
-        zoom = min(max(1.0, zoom), MAX_HEAD / max(1, before))
+        zoom = min(max(1.0, zoom), MAX_SIDE / max(1, before))
         if zoom == self.zoom:
             return
-        fixed = around if around is not None else self.visibleRegion().boundingRect().center()
+        fixed = anchor if anchor is not None else self.visibleRegion().boundingRect().center()
         old_step = self._side() + GAP
         self.zoom, self._picture, self._size = zoom, None, None
         self.updateGeometry()
@@ -129,11 +129,11 @@ class HeadGrid(QWidget):
         if area is not None:
             self.resize(self.sizeHint().expandedTo(area.viewport().size()))
             left, top = self._margins()
-            for bar, at, margin in (
+            for bar, position, margin in (
                 (area.horizontalScrollBar(), fixed.x(), left),
                 (area.verticalScrollBar(), fixed.y(), top),
             ):
-                shift = round((at - margin) * factor + margin) - at
+                shift = round((position - margin) * factor + margin) - position
                 bar.setMaximum(max(bar.maximum(), bar.value() + shift))
                 bar.setValue(bar.value() + shift)
         self.update()
@@ -149,7 +149,7 @@ class HeadGrid(QWidget):
         return QRectF(left + head * step, top + layer * step, self._side(), self._side())
 
     def minimumSizeHint(self) -> QSize:
-        return self._hint(MIN_HEAD)
+        return self._hint(MIN_SIDE)
 
     def sizeHint(self) -> QSize:
         return self._hint(28)
@@ -173,20 +173,20 @@ class HeadGrid(QWidget):
 
     # ── mouse and keys ───────────────────────────────────────────────────────────────────────
 
-    def at(self, point: QPoint) -> tuple[int, int]:
+    def head_at(self, point: QPoint) -> tuple[int, int]:
         """Layer and head at a point, or -1 and -1."""
         layers, heads = self.size_in_heads
         left, top = self._margins()
         step = self._side() + GAP
         head, layer = (point.x() - left) // step, (point.y() - top) // step
-        inside = 0 <= layer < layers and 0 <= head < heads
-        return (layer, head) if inside else (-1, -1)
+        is_inside = 0 <= layer < layers and 0 <= head < heads
+        return (layer, head) if is_inside else (-1, -1)
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        if self._pressed is not None:
+        if self._press_position is not None:
             self._drag(event.globalPosition().toPoint())
         else:
-            self._hover(self.at(event.position().toPoint()))
+            self._hover(self.head_at(event.position().toPoint()))
 
     def leaveEvent(self, event: QEvent) -> None:
         super().leaveEvent(event)
@@ -194,28 +194,28 @@ class HeadGrid(QWidget):
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         if event.button() == Qt.MouseButton.LeftButton:
-            self._pressed, self._is_dragged = event.globalPosition().toPoint(), False
+            self._press_position, self._is_dragged = event.globalPosition().toPoint(), False
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
-        if event.button() != Qt.MouseButton.LeftButton or self._pressed is None:
+        if event.button() != Qt.MouseButton.LeftButton or self._press_position is None:
             return
-        layer, head = self.at(event.position().toPoint())
-        was_click, self._pressed = not self._is_dragged, None
+        layer, head = self.head_at(event.position().toPoint())
+        was_click, self._press_position = not self._is_dragged, None
         if was_click and layer >= 0:
             has_alt = event.modifiers() & Qt.KeyboardModifier.AltModifier
             (self._state.switch_head if has_alt else self._state.selection.toggle)(layer, head)
 
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
-        layer, head = self.at(event.position().toPoint())
+        layer, head = self.head_at(event.position().toPoint())
         if event.button() == Qt.MouseButton.LeftButton and layer >= 0:
             self._state.selection.pick(layer, head)
 
     def _drag(self, now: QPoint) -> None:
-        assert self._pressed is not None
-        distance = now - self._pressed
+        assert self._press_position is not None
+        distance = now - self._press_position
         if not self._is_dragged and distance.manhattanLength() < QApplication.startDragDistance():
             return
-        self._is_dragged, self._pressed = True, now
+        self._is_dragged, self._press_position = True, now
         area = self._area()
         if area is not None:
             for bar, by in (
@@ -300,7 +300,7 @@ class HeadGrid(QWidget):
                 x = left + head * step
                 if x > box.right() or y > box.bottom():
                     break
-                dim.setAlphaF(MAX_DIM * (1 - values[layer][head]))
+                dim.setAlphaF(MAX_DIM_OPACITY * (1 - values[layer][head]))
                 painter.fillRect(x, y, side, side, dim)
 
     def _paint_heads(self, painter: QPainter, region: QRegion, picture: QPixmap, side: int) -> None:
@@ -311,10 +311,10 @@ class HeadGrid(QWidget):
             if region.intersects(box.toAlignedRect()):
                 painter.drawPixmap(box, picture, QRectF(head * side, layer * side, inner, inner))
                 painter.setPen(QPen(colour(Role.BORDER), 1))
-                painter.drawRect(_framed(box))
+                painter.drawRect(_frame_rect(box))
 
     def _draw(self, heads: np.ndarray) -> QPixmap:
-        """All heads in device pixels; when zoomed, one pixel per pixel of a map."""
+        """Draw all heads in device pixels; when zoomed, one pixel per pixel of a map."""
         side, gap = self._picture_side(), self._gap()
         pixmap = QPixmap.fromImage(picture(mosaic(heads, side, gap)))
         if self.zoom == 1:
@@ -322,12 +322,12 @@ class HeadGrid(QWidget):
             painter.setPen(QPen(colour(Role.BORDER), self.devicePixelRatioF()))
             step = side + gap
             for layer, head in np.ndindex(heads.shape[:2]):
-                painter.drawRect(_framed(QRectF(head * step, layer * step, side, side)))
+                painter.drawRect(_frame_rect(QRectF(head * step, layer * step, side, side)))
             painter.end()
         return pixmap
 
     def _picture_side(self) -> int:
-        """Device pixels of a head in the picture."""
+        """Side of a head in the picture, in device pixels."""
         side, thumbnails = round(self._side() * self.devicePixelRatioF()), self._maps.thumbnails
         if self.zoom == 1 or thumbnails is None:
             return side
@@ -339,7 +339,7 @@ class HeadGrid(QWidget):
     def _paint_numbers(self, painter: QPainter) -> None:
         (layers, heads), current = self.size_in_heads, self._state.selection.current
         left, top = self._margins()
-        painter.setFont(_small(self.font()))
+        painter.setFont(_small_font(self.font()))
         metrics = painter.fontMetrics()
         step = self._side() + GAP
         rows = max(1, -(-metrics.height() // step))
@@ -357,37 +357,37 @@ class HeadGrid(QWidget):
             painter.drawText(box, align, str(head + 1))
 
     def _margins(self) -> tuple[int, int]:
-        """Space for the numbers at the left and the top."""
+        """Space for the numbers on the left and at the top."""
         if self._margin is None:
-            metrics = QFontMetrics(_small(self.font()))
+            metrics = QFontMetrics(_small_font(self.font()))
             width = metrics.horizontalAdvance("00") + 3 * SPACE
             self._margin = width, metrics.height() + SPACE
         return self._margin
 
     def _side(self) -> int:
-        """px of a head at this zoom."""
+        """Side of a head at this zoom, in px."""
         if self._size is None:
-            self._size = min(MAX_HEAD, round(self._fitted_side() * self.zoom))
+            self._size = min(MAX_SIDE, round(self._fitted_side() * self.zoom))
         return self._size
 
     def _fitted_side(self) -> int:
-        """Largest px of a head at which all fit."""
+        """Largest side at which all heads fit, in px."""
         layers, heads = self.size_in_heads
         if not layers or not heads:
-            return MIN_HEAD
+            return MIN_SIDE
         area, left_top = self._area(), self._margins()
         available = self.size() if area is None else area.viewport().size()
         width = (available.width() - left_top[0] - 2) // heads - GAP
         height = (available.height() - left_top[1] - 2) // layers - GAP
-        return max(MIN_HEAD, min(MAX_HEAD, width, height))
+        return max(MIN_SIDE, min(MAX_SIDE, width, height))
 
 
-def _framed(box: QRectF) -> QRectF:
+def _frame_rect(box: QRectF) -> QRectF:
     """Frame on the outermost pixels of a head, to separate heads of similar colour."""
     return box.adjusted(0.5, 0.5, -0.5, -0.5)
 
 
-def _small(font: QFont) -> QFont:
+def _small_font(font: QFont) -> QFont:
     smaller = QFont(font)
     smaller.setPointSizeF(font.pointSizeF() * 0.85)
     return smaller
@@ -414,7 +414,7 @@ class Overview(QWidget):
             "eye-off", self.tr("Switch the current head off or on (Alt+click)"), self._on_switch
         )
         self.list = buttons.icon_button(
-            "layers", self.tr("List all heads with what they do"), checkable=True
+            "layers", self.tr("Show the table of all heads"), checkable=True
         )
         self.footer = layouts.row((self.status, 1), self.list, self.switch, spacing=SPACE)
         margins = (0, 0, 2 * SPACE, 0)
@@ -500,25 +500,25 @@ def grid_figure(state: AttentionState) -> Figure | None:
     if levels is None or weights is None:
         return None
     layers, heads = levels.shape[:2]
-    step = HEAD_SIDE + HEAD_GAP
+    step = FIGURE_SIDE + FIGURE_GAP
     name, vmax = in_language(state.texts.value), state.maps.vmax
 
     def paint(painter: QPainter, _size: object) -> None:
         painter.setFont(paper_font(11))
         painter.setBrush(Qt.BrushStyle.NoBrush)
         for layer, head in np.ndindex(layers, heads):
-            box = QRectF(MARGIN + head * step, MARGIN + layer * step, HEAD_SIDE, HEAD_SIDE)
+            box = QRectF(MARGIN + head * step, MARGIN + layer * step, FIGURE_SIDE, FIGURE_SIDE)
             painter.drawImage(box, picture(np.ascontiguousarray(levels[layer, head]), print_color))
             painter.setPen(print_color(Role.BORDER))
             painter.drawRect(box)
         painter.setPen(print_color(Role.MUTED))
         for head in range(heads):
-            above = QRectF(MARGIN + head * step, 0, HEAD_SIDE, MARGIN - 4)
+            above = QRectF(MARGIN + head * step, 0, FIGURE_SIDE, MARGIN - 4)
             painter.drawText(above, CENTER, str(head + 1))
         for layer in range(layers):
-            left = QRectF(0, MARGIN + layer * step, MARGIN - 6, HEAD_SIDE)
+            left = QRectF(0, MARGIN + layer * step, MARGIN - 6, FIGURE_SIDE)
             painter.drawText(left, RIGHT, str(layer + 1))
-        foot = MARGIN + layers * step + HEAD_GAP
+        foot = MARGIN + layers * step + FIGURE_GAP
         painter.drawText(QRectF(MARGIN, foot, SCALE.width(), SCALE.y()), LEFT, name)
         paint_scale(painter, SCALE.translated(0, foot), vmax, print_color, paper_font(11))
 
@@ -533,11 +533,11 @@ def grid_figure(state: AttentionState) -> Figure | None:
         return Table(header, rows)
 
     text = tr(
-        "{0} of all heads: layers from top to bottom, heads from left to right, query tokens over "
-        "key tokens, all tokens; square-root colour scale from 0 to {1}. Of more than {2} tokens "
-        "the strongest of each block is shown."
+        "{0} of all heads and tokens: layers from top to bottom, heads from left to right; query "
+        "tokens in rows, key tokens in columns; square-root colour scale from 0 to {1}. With more "
+        "than {2} tokens, the largest value of each block is shown."
     ).format(in_language(state.texts.name), decimal(vmax, 2), MAX_POOLED_SIDE)
-    width, height = MARGIN + heads * step, MARGIN + layers * step + 44 + HEAD_GAP
+    width, height = MARGIN + heads * step, MARGIN + layers * step + 44 + FIGURE_GAP
     return Figure(
         name="attention-grid",
         title=tr("Attention: all heads"),

@@ -36,8 +36,8 @@ ARROW = re.compile(r"→|->|>")
 DIGITS = 3
 HEAD, PATTERN, FIRST = 0, 1, 2  # table columns
 PADDING = 2 * SPACE  # px on either side of a cell
-CACHED_TEXTS = 4000  # cached layouts of cells
-CELLS = (36, 60, 30)  # px of a saved figure: a layer's number, a cell, and the height of a row
+MAX_CACHED_TEXTS = 4000
+FIGURE_SIZES = (36, 60, 30)  # px: widths of a layer's number and of a cell, row height
 Pair = tuple[tuple[int, ...], tuple[int, ...]]  # query tokens and key tokens
 
 
@@ -57,7 +57,7 @@ class HeadsState(QObject):
         self.attention = attention
         self.figures: HeadFigures | None = None
         self.column = KEYS[0]
-        self.typed = ""  # pairs, e.g. “it → cat, sat → cat”
+        self.typed_pairs = ""  # e.g. “it → cat, sat → cat”
         self.is_active = False
         self._work: background.Job | None = None
         attention.maps.replaced.connect(self._on_replaced)
@@ -123,15 +123,15 @@ class HeadsState(QObject):
 
     def set_pairs(self, typed: str) -> None:
         """Set the pairs of words or token numbers to add up."""
-        if typed != self.typed:
-            self.typed = typed
+        if typed != self.typed_pairs:
+            self.typed_pairs = typed
             self.changed.emit()
 
     def pairs(self) -> tuple[list[Pair], list[str]]:
         """Tokens of both ends of each typed pair, and the ends that are not in the text."""
         pairs: list[Pair] = []
         missing: list[str] = []
-        for part in filter(None, (part.strip() for part in self.typed.split(","))):
+        for part in filter(None, (part.strip() for part in self.typed_pairs.split(","))):
             ends = [end.strip() for end in ARROW.split(part)]
             if len(ends) != 2:
                 missing.append(part)
@@ -151,8 +151,8 @@ class HeadsState(QObject):
             word = () if token.special else side.word_tokens(index)
             if word:
                 first, last = tokens[word[0]], tokens[word[-1]]
-                typed = side.texts[token.segment][first.start : last.end]
-                if typed.casefold() == end.casefold():
+                word_text = side.texts[token.segment][first.start : last.end]
+                if word_text.casefold() == end.casefold():
                     return tuple(word)
         for index, token in enumerate(tokens):
             if token.text.casefold() == end.casefold():
@@ -171,8 +171,8 @@ class HeadsState(QObject):
     def meaning(self, key: str) -> str:
         if key == PAIRS:
             text = self.tr(
-                "{0} of the pairs {1}, added up; to a word of several tokens the sum, from one "
-                "the mean"
+                "{0}, summed over the pairs {1}; words of several tokens: the sum over key tokens, "
+                "the mean over query tokens"
             )
             return text.format(in_language(self.attention.texts.value), self._format_pairs())
         if key != PAIR:
@@ -198,7 +198,7 @@ class HeadsState(QObject):
             self.column_changed.emit()
 
     def _format_pairs(self) -> str:
-        """Typed pairs as “it → cat, sat → cat”."""
+        """Format typed pairs as “it → cat, sat → cat”."""
         side = self.attention.maps.side
         texts = []
         for ends in self.pairs()[0]:
@@ -261,8 +261,8 @@ def pairs_values(weights: np.ndarray, pairs: Sequence[Pair]) -> np.ndarray:
     return sums
 
 
-class HeadRows(ColumnsModel[Head]):
-    """Heads in the order of the sorting column."""
+class HeadsModel(ColumnsModel[Head]):
+    """Table model of the heads, in the order of the sorting column."""
 
     def __init__(self, state: HeadsState) -> None:
         super().__init__(parent=state)
@@ -301,23 +301,23 @@ class HeadRows(ColumnsModel[Head]):
         self._values = {k: v for k in keys if (v := self._state.values(k)) is not None}
         shown = tuple(key for key in keys if key in self._values)
         rows: list[Head] = list(np.ndindex(*self._state.size)) if shown else []
-        stays = shown == self.keys and len(rows) == len(self.rows)
+        same_shape = shown == self.keys and len(rows) == len(self.rows)
         if keys != self.keys and shown and shown[0] in (PAIR, PAIRS):
             self._sorted = FIRST, Qt.SortOrder.DescendingOrder  # a selected pair sorts the heads
-        if not stays:
+        if not same_shape:
             self.beginResetModel()
         self.keys, self.rows = shown, rows
         self.columns = self._columns()
         self.order = self._sorted_order()
-        if not stays:
+        if not same_shape:
             self.endResetModel()
         elif rows:  # another pair: a reset would take one more frame
             last = self.index(len(rows) - 1, len(self.columns) - 1)
             self.dataChanged.emit(self.index(0, 0), last)
-            pairs = sum(key in (PAIR, PAIRS) for key in shown)  # other headings stay
-            if pairs:
+            pair_columns = sum(key in (PAIR, PAIRS) for key in shown)
+            if pair_columns:  # other headings stay
                 horizontal = Qt.Orientation.Horizontal
-                self.headerDataChanged.emit(horizontal, FIRST, FIRST + pairs - 1)
+                self.headerDataChanged.emit(horizontal, FIRST, FIRST + pair_columns - 1)
         if self._sorted[0] >= FIRST:
             self._follow_column()
 
@@ -358,9 +358,9 @@ class HeadsTable(QWidget):
     def __init__(self, state: HeadsState) -> None:
         super().__init__()
         self._state = state
-        self.rows = HeadRows(state)
+        self.rows = HeadsModel(state)
         self.table = make_table(self.tr("Attention heads"), self.rows)
-        self.table.setItemDelegate(HeadCells(self.rows.text, FIRST, self.table))
+        self.table.setItemDelegate(HeadCellDelegate(self.rows.text, FIRST, self.table))
         header = self.table.horizontalHeader()
         header.setSectionsClickable(True)
         header.setSortIndicator(FIRST, Qt.SortOrder.DescendingOrder)
@@ -374,7 +374,7 @@ class HeadsTable(QWidget):
         self.pairs.textChanged.connect(self._on_pairs)
         layouts.column(self.pairs, (self.table, 1), self.note, parent=self, spacing=SPACE)
         self._is_following = False
-        self._widths: dict[str, int] = {}  # px of value columns shown before
+        self._widths: dict[str, int] = {}  # last px of each value column
         self.rows.modelAboutToBeReset.connect(self._save_widths)
         self.rows.modelReset.connect(self._on_reset)
         self.rows.layoutChanged.connect(self._follow)
@@ -434,9 +434,9 @@ class HeadsTable(QWidget):
             return
         column = state.meaning(state.column) if state.column in state.keys else ""
         count = state.figures.queries if state.figures is not None else 0
-        text = self.tr("{0}. The overview dims the heads that have less of it.").format(column)
+        text = self.tr("{0}. The overview dims heads with smaller values.").format(column)
         if count and state.column not in (PAIR, PAIRS):
-            mean = self.tr("Means over %Ln token(s) without special ones.", "", count)
+            mean = self.tr("Means over %Ln token(s), excluding special tokens.", "", count)
             text = f"{text} {mean}"
         missing = state.pairs()[1]
         if missing:
@@ -445,7 +445,7 @@ class HeadsTable(QWidget):
         self.note.setText(text)
 
 
-class HeadCells(QStyledItemDelegate):
+class HeadCellDelegate(QStyledItemDelegate):
     """Paints cells with cached text layouts.
 
     Qt would query nine roles of each cell and lay out its text again, too slow for one frame when
@@ -453,10 +453,10 @@ class HeadCells(QStyledItemDelegate):
     """
 
     def __init__(self, text: Callable[[int, int], str], first: int, table: QTableView) -> None:
-        """`text` of a row and a column; columns from `first` on are right-aligned."""
+        """`text` takes a row and a column; columns from `first` on are right-aligned."""
         super().__init__(table)
         self._cell_text, self._first, self._table = text, first, table
-        self._laid_out: dict[str, tuple[QStaticText, float, float]] = {}  # width and height, px
+        self._layouts: dict[str, tuple[QStaticText, float, float]] = {}  # width and height, px
         self._font = mono_font()
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
@@ -479,15 +479,15 @@ class HeadCells(QStyledItemDelegate):
             painter.setPen(pen)
 
     def _text(self, text: str, max_width: float) -> tuple[QStaticText, float, float]:
-        """Text elided to `max_width` px, with its width and height."""
-        laid_out = self._laid_out.get(text)
+        """Lay out a text, elided to `max_width` px; returns it with its width and height."""
+        laid_out = self._layouts.get(text)
         if laid_out is None:
-            if len(self._laid_out) >= CACHED_TEXTS:
-                self._laid_out.clear()
+            if len(self._layouts) >= MAX_CACHED_TEXTS:
+                self._layouts.clear()
             static = QStaticText(text)
             static.setTextFormat(Qt.TextFormat.PlainText)
             static.prepare(font=self._font)
-            laid_out = self._laid_out[text] = static, static.size().width(), static.size().height()
+            laid_out = self._layouts[text] = static, static.size().width(), static.size().height()
         if laid_out[1] <= max_width or len(text) <= 1:
             return laid_out
         end = Qt.TextElideMode.ElideRight
@@ -495,7 +495,7 @@ class HeadCells(QStyledItemDelegate):
         return self._text(elided, max_width)
 
 
-def heads_figure(state: HeadsState, rows: HeadRows) -> Figure | None:
+def heads_figure(state: HeadsState, rows: HeadsModel) -> Figure | None:
     """Heat map of the column by which heads are sorted, with all columns as a table."""
     values = state.values(state.column)
     if values is None or not rows.keys:
@@ -510,7 +510,7 @@ def heads_figure(state: HeadsState, rows: HeadRows) -> Figure | None:
         def fill(value: float) -> QColor:
             return shade((value - low) / ((high - low) or 1.0), print_color, pale=True)
 
-        paint_matrix(painter, layer_names, head_names, values, fill, "{:.2f}".format, CELLS)
+        paint_matrix(painter, layer_names, head_names, values, fill, "{:.2f}".format, FIGURE_SIZES)
 
     columns = [state.values(key) for key in rows.keys]
     table_rows = [
@@ -531,7 +531,7 @@ def heads_figure(state: HeadsState, rows: HeadRows) -> Figure | None:
         name=f"attention-heads-{state.column.replace('_', '-')}",
         title=tr("Attention heads: {0}").format(name),
         caption=f"{text} {source(state.attention.explore, state.attention.maps.side.index)}",
-        size=QSize(CELLS[0] + heads * CELLS[1], (layers + 1) * CELLS[2]),
+        size=QSize(FIGURE_SIZES[0] + heads * FIGURE_SIZES[1], (layers + 1) * FIGURE_SIZES[2]),
         paint=paint,
         array=values,
         table=lambda: Table(header, table_rows),

@@ -1,10 +1,10 @@
-"""Chosen heads as lines from query tokens at the left to key tokens at the right.
+"""Attention of the chosen heads, drawn as lines from query tokens (left) to key tokens (right).
 
 Thousands of lines take too long for the GUI thread. A base picture of the visible part and its
 surroundings is drawn in the background; only the lines of the token under the mouse are painted
 over it.
 
-Shapes: S tokens that are shown.
+Shapes: S shown tokens.
 """
 
 from collections.abc import Callable, Sequence
@@ -28,8 +28,8 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app import background
 from app.pages.explore.panels.attention.links import (
-    FAINTEST,
     MAX_LINES_OF_TOKEN,
+    MIN_WEIGHT,
     Links,
     are_drawn_alike,
     token_links,
@@ -51,12 +51,12 @@ from app.theme import (
 from app.timers import debounced
 from app.widgets.keys import clamp, horizontal_step, is_press, vertical_step
 
-FADED = 0.12  # opacity of all lines while those of a token are highlighted
+FADED_OPACITY = 0.12  # of all lines while a token is highlighted
 BUCKETS = 12  # levels of opacity; lines of a level are drawn with one call
-THICK_LINES = 400  # up to this number, lines are drawn thicker
-LINES_PER_CALL = 10  # lines per call, which holds the GIL; fewer do not help
-REST_MS = 100  # ms after the last change of the threshold
-MAX_COLUMN = 0.3  # largest fraction of the width for a column of tokens
+MAX_THICK_LINES = 400  # more lines are drawn thinner
+LINES_PER_CALL = 10  # each call holds the GIL; fewer per call do not help
+REDRAW_DELAY_MS = 100  # after the last change of the threshold
+MAX_COLUMN_FRACTION = 0.3  # of the width, for a column of tokens
 
 
 class Lines(QWidget):
@@ -66,12 +66,12 @@ class Lines(QWidget):
         super().__init__()
         self._state = state
         self._base: QImage | None = None
-        self._origin = QPoint()  # of the base picture
+        self._origin = QPoint()  # top left of the base picture
         self._top = self._bottom = 0  # y range in px of the base picture
         self._drawing: background.Job | None = None
-        self._smoothing = debounced(self, REST_MS, self._draw_base)
-        self._shown: tuple[tuple[np.ndarray, ...], tuple[Links, ...]] = ((), ())  # maps, links
-        self._aligned = 0.0  # row height in px of the matrix
+        self._smoothing = debounced(self, REDRAW_DELAY_MS, self._draw_base)
+        self._drawn: tuple[tuple[np.ndarray, ...], tuple[Links, ...]] = ((), ())  # maps, links
+        self._matrix_row_height = 0.0  # px
         self._max_width: float | None = None  # px of the widest token, cached
         self._labels: tuple[str, ...] = ()  # names that it was measured for
         self._labels_pixmap: tuple[object, QPixmap] | None = None  # with its key
@@ -84,22 +84,22 @@ class Lines(QWidget):
         state.hovered_changed.connect(self.update)
 
     @property
-    def is_still(self) -> bool:
+    def is_idle(self) -> bool:
         """True if nothing is being drawn."""
         return self._drawing is None and not self._smoothing.isActive()
 
     # ── layout ───────────────────────────────────────────────────────────────────────────────
 
-    def align(self, height: float) -> None:
+    def set_row_height(self, height: float) -> None:
         """Use the row height of the matrix; 0 if it shows no tokens."""
-        if height != self._aligned:
-            self._aligned, self._max_width, self._labels_pixmap = height, None, None
+        if height != self._matrix_row_height:
+            self._matrix_row_height, self._max_width, self._labels_pixmap = height, None, None
             self.updateGeometry()
             self._draw_base()
 
     def row_height(self) -> float:
-        """The matrix's height, or a readable one."""
-        return self._aligned or float(QFontMetricsF(mono_font()).height())
+        """Row height of the matrix, or one that fits the font."""
+        return self._matrix_row_height or float(QFontMetricsF(mono_font()).height())
 
     def sizeHint(self) -> QSize:
         height = self.row_height() * max(1, len(self._state.tokens))
@@ -108,13 +108,13 @@ class Lines(QWidget):
     def minimumSizeHint(self) -> QSize:
         return QSize(50 * SPACE, self.sizeHint().height())
 
-    def ends(self) -> tuple[float, float]:
+    def line_ends(self) -> tuple[float, float]:
         """x at which lines start and end."""
         if self._max_width is None:
             metrics = QFontMetricsF(name_font(self.row_height()))
             texts = set(self._state.names)
             self._max_width = max((metrics.horizontalAdvance(text) for text in texts), default=0.0)
-        column = min(self._max_width + 3 * SPACE, self.width() * MAX_COLUMN)
+        column = min(self._max_width + 3 * SPACE, self.width() * MAX_COLUMN_FRACTION)
         return column, self.width() - column
 
     # ── updates ─────────────────────────────────────────────────────────────────────────
@@ -126,13 +126,13 @@ class Lines(QWidget):
         self.update()
 
     def _on_links(self) -> None:
-        """Redraw if the lines differ; often they do not, as their number is limited."""
+        """Redraw if the drawn links changed; the limit on their number often hides a change."""
         self.setAccessibleDescription(describe_head(self._state))
-        before, self._shown = self._shown, (self._state.shown, self._state.drawn)
-        if before[0] is not self._shown[0]:
+        before, self._drawn = self._drawn, (self._state.shown_maps, self._state.drawn)
+        if before[0] is not self._drawn[0]:
             self._draw_base()
-        elif not are_drawn_alike(before[1], self._shown[1]):
-            self._draw_roughly()
+        elif not are_drawn_alike(before[1], self._drawn[1]):
+            self._draw_preview()
             self._smoothing.start()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
@@ -146,10 +146,10 @@ class Lines(QWidget):
             self._draw_base()
             self.update()
 
-    def _draw_roughly(self) -> None:
+    def _draw_preview(self) -> None:
         """Draw the strongest visible links immediately while the threshold is dragged.
 
-        All of them, antialiased, take longer than a frame and follow when the slider rests.
+        Drawing all of them antialiased takes longer than a frame and follows when the slider stops.
         """
         if self._drawing is not None:
             self._drawing.cancel()
@@ -159,7 +159,7 @@ class Lines(QWidget):
             return
         state, ratio = self._state, self.devicePixelRatioF()
         self._origin = visible.topLeft()
-        count = THICK_LINES // max(1, len(state.drawn))
+        count = MAX_THICK_LINES // max(1, len(state.drawn))
         self._base = draw(
             [links.first(count) for links in state.drawn],
             visible.size(),
@@ -168,12 +168,12 @@ class Lines(QWidget):
             ratio,
             self._colors(),
             state.maps.vmax,
-            is_smooth=False,
+            antialiased=False,
         )
         self.update()
 
     def _lines_area(self) -> QRect:
-        left, right = self.ends()
+        left, right = self.line_ends()
         return QRect(round(left), 0, round(right - left), self.height())
 
     def _draw_base(self) -> None:
@@ -182,34 +182,34 @@ class Lines(QWidget):
         if self._drawing is not None:
             self._drawing.cancel()
         visible = self.visibleRegion().boundingRect()
-        around = self._lines_area() & visible.adjusted(0, -visible.height(), 0, visible.height())
-        self._top, self._bottom = around.top(), around.bottom()
-        if not self._state.tokens or around.isEmpty():
+        area = self._lines_area() & visible.adjusted(0, -visible.height(), 0, visible.height())
+        self._top, self._bottom = area.top(), area.bottom()
+        if not self._state.tokens or area.isEmpty():
             self._base = None
             self.update()
             return
         drawn, height, colors = self._state.drawn, self.row_height(), self._colors()
-        origin, ratio, vmax = around.topLeft(), self.devicePixelRatioF(), self._state.maps.vmax
+        origin, ratio, vmax = area.topLeft(), self.devicePixelRatioF(), self._state.maps.vmax
 
         def work(progress: background.Progress) -> tuple[QImage, QPoint]:
             cancelled = progress.cancelled
-            size, top = around.size(), origin.y()
+            size, top = area.size(), origin.y()
             return draw(drawn, size, top, height, ratio, colors, vmax, cancelled=cancelled), origin
 
         self._drawing = background.run(
             self, work, self._on_drawn, progress=lambda _done, _total: None
         )
 
-    def _on_drawn(self, drawn: tuple[QImage, QPoint]) -> None:
+    def _on_drawn(self, picture: tuple[QImage, QPoint]) -> None:
         self._drawing = None
-        self._base, self._origin = drawn
+        self._base, self._origin = picture
         self.update()
 
     # ── mouse and keys ───────────────────────────────────────────────────────────────────────
 
-    def at(self, point: QPointF) -> tuple[int, int]:
-        """Index of the query or the key token at a point; -1 for the other, or none."""
-        left, right = self.ends()
+    def token_at(self, point: QPointF) -> tuple[int, int]:
+        """(query, key) indices of the token at a point; the other is -1, both if there is none."""
+        left, right = self.line_ends()
         row = int(point.y() // self.row_height())
         row = row if 0 <= row < len(self._state.tokens) else -1
         if point.x() <= left:
@@ -217,11 +217,11 @@ class Lines(QWidget):
         return (-1, row) if point.x() >= right else (-1, -1)
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        self._state.hover(*self.at(event.position()))
+        self._state.hover(*self.token_at(event.position()))
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         if event.button() == Qt.MouseButton.LeftButton:
-            self._state.pick(*self.at(event.position()))
+            self._state.pick(*self.token_at(event.position()))
 
     def leaveEvent(self, event: QEvent) -> None:
         super().leaveEvent(event)
@@ -230,13 +230,13 @@ class Lines(QWidget):
     def keyPressEvent(self, event: QKeyEvent) -> None:
         row, column = self._state.hovered
         last, token = len(self._state.tokens) - 1, max(row, column)
-        at_right = row < 0 <= column
+        is_key = row < 0 <= column
         down, right = vertical_step(event), horizontal_step(event)
         if is_press(event):
             self._state.pick(row, column)
         elif down and last >= 0:
             token = clamp(token + down, last)
-            self._state.hover(*((-1, token) if at_right else (token, -1)))
+            self._state.hover(*((-1, token) if is_key else (token, -1)))
         elif right and token >= 0:
             self._state.hover(*((-1, token) if right > 0 else (token, -1)))
         else:
@@ -253,19 +253,19 @@ class Lines(QWidget):
             self._draw_base()  # scrolled beyond the picture
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        left, right = self.ends()
-        row, column = self._focus()
+        left, right = self.line_ends()
+        row, column = self._highlighted()
         is_highlighted = row >= 0 or column >= 0
         if self._base is not None:
-            painter.setOpacity(FADED if is_highlighted else 1.0)
+            painter.setOpacity(FADED_OPACITY if is_highlighted else 1.0)
             painter.drawImage(self._origin, self._base)
             painter.setOpacity(1.0)
         if is_highlighted:
             painter.translate(left, 0)
             vmax = state.maps.vmax
-            for weights, color in zip(state.shown, self._colors(), strict=True):
-                count = MAX_LINES_OF_TOKEN // len(state.shown)
-                links = token_links(weights, row, column, FAINTEST * vmax, count)
+            for weights, color in zip(state.shown_maps, self._colors(), strict=True):
+                count = MAX_LINES_OF_TOKEN // len(state.shown_maps)
+                links = token_links(weights, row, column, MIN_WEIGHT * vmax, count)
                 paint_links(painter, links, right - left, self.row_height(), color, vmax)
             painter.translate(-left, 0)
         self._paint_tokens(painter, QRectF(event.rect()), row, column)
@@ -275,16 +275,16 @@ class Lines(QWidget):
         count = len(self._state.heads)
         return [colour(head_role(n, count), count**-0.5) for n in range(count)]
 
-    def _focus(self) -> tuple[int, int]:
+    def _highlighted(self) -> tuple[int, int]:
         row, column = self._state.hovered
         if row < 0 and column < 0:
             return self._state.picked, -1
         return (row, -1) if row >= 0 else (-1, column)
 
     def _paint_tokens(self, painter: QPainter, visible: QRectF, row: int, column: int) -> None:
-        """Paint both columns; the background of a token shows its part in what is highlighted."""
+        """Paint both columns; a tint shows the attention to or from the highlighted token."""
         state, height, vmax = self._state, self.row_height(), self._state.maps.vmax
-        left, right = self.ends()
+        left, right = self.line_ends()
         keys = state.map[row] if row >= 0 else None
         queries = state.map[:, column] if column >= 0 else None
         first = max(0, int(visible.top() // height))
@@ -302,20 +302,20 @@ class Lines(QWidget):
         painter.drawPixmap(QPointF(0, first * height), self._labels_pixmap[1])
         painter.setBrush(Qt.BrushStyle.NoBrush)
         painter.setPen(QPen(colour(PICKED), 1.5))
-        for chosen, at_left in ((state.picked, True), (state.target, False)):
-            if first <= chosen < last:
-                painter.drawRoundedRect(_inside(self._box(chosen, at_left)), 3, 3)
+        for index, is_query in ((state.picked, True), (state.target, False)):
+            if first <= index < last:
+                painter.drawRoundedRect(_inset(self._box(index, is_query)), 3, 3)
 
-    def _box(self, index: int, at_left: bool) -> QRectF:
-        height, (left, right) = self.row_height(), self.ends()
-        if at_left:
+    def _box(self, index: int, is_query: bool) -> QRectF:
+        height, (left, right) = self.row_height(), self.line_ends()
+        if is_query:
             return QRectF(0, index * height, left, height)
         return QRectF(right, index * height, self.width() - right, height)
 
     def _tint(self, painter: QPainter, box: QRectF, tint: float) -> None:
-        if tint > FAINTEST:
+        if tint > MIN_WEIGHT:
             painter.setBrush(colour(Role.ACCENT, 0.08 + 0.4 * min(1.0, tint)))
-            painter.drawRoundedRect(_inside(box), 3, 3)
+            painter.drawRoundedRect(_inset(box), 3, 3)
 
     def _draw_names(self, first: int, last: int) -> QPixmap:
         """Draw the names of both columns, which are the same for every head."""
@@ -340,11 +340,11 @@ class Lines(QWidget):
         return pixmap
 
 
-def _inside(box: QRectF) -> QRectF:
+def _inset(box: QRectF) -> QRectF:
     return box.adjusted(1, 0.5, -1, -0.5)
 
 
-# ── drawing, on screen and on paper ──────────────────────────────────────────────────────────
+# ── drawing, on screen and for export ────────────────────────────────────────────────────────
 
 
 def name_font(height: float) -> QFont:
@@ -362,7 +362,7 @@ def head_role(index: int, count: int) -> Role:
 
 
 def head_dashes(index: int, count: int) -> tuple[float, ...]:
-    """Dashes of a chosen head, to distinguish it not by colour alone."""
+    """Dashes of a chosen head, so that colour is not the only cue."""
     return () if count == 1 else DASHES[SERIES_DASHES[index % len(SERIES_DASHES)]]
 
 
@@ -373,14 +373,14 @@ def dashed(pen: QPen, dashes: tuple[float, ...]) -> QPen:
 
 
 def draw(
-    drawn: Sequence[Links],
+    head_links: Sequence[Links],
     size: QSize,
     top: int,
     row_height: float,
     ratio: float,
     colors: Sequence[QColor],
     vmax: float = 1.0,
-    is_smooth: bool = True,
+    antialiased: bool = True,
     cancelled: Callable[[], bool] = lambda: False,
 ) -> QImage:
     """Draw the links from `top` on as an image of `size`, with `ratio` device pixels per pixel.
@@ -391,11 +391,11 @@ def draw(
     image.setDevicePixelRatio(ratio)
     image.fill(Qt.GlobalColor.transparent)
     painter = QPainter(image)
-    painter.setRenderHint(QPainter.RenderHint.Antialiasing, is_smooth)
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing, antialiased)
     painter.translate(0, -top)
     visible = (top / row_height, (top + size.height()) / row_height)  # rows
-    for index, (links, color) in enumerate(zip(drawn, colors, strict=False)):
-        dashes = head_dashes(index, len(colors)) if is_smooth else ()
+    for index, (links, color) in enumerate(zip(head_links, colors, strict=False)):
+        dashes = head_dashes(index, len(colors)) if antialiased else ()
         crossing = _crossing(links, *visible)
         paint_links(painter, crossing, size.width(), row_height, color, vmax, dashes, cancelled)
     painter.end()
@@ -403,8 +403,8 @@ def draw(
 
 
 def _crossing(links: Links, first: float, last: float) -> Links:
-    low = np.minimum(links.rows, links.columns) + 0.5 <= last
-    crosses = low & (np.maximum(links.rows, links.columns) + 0.5 >= first)
+    starts_above = np.minimum(links.rows, links.columns) + 0.5 <= last
+    crosses = starts_above & (np.maximum(links.rows, links.columns) + 0.5 >= first)
     rows, columns, weights, count = links
     return Links(rows[crosses], columns[crosses], weights[crosses], count)
 
@@ -419,28 +419,27 @@ def paint_links(
     dashes: tuple[float, ...] = (),
     cancelled: Callable[[], bool] = lambda: False,
 ) -> None:
-    """Paint straight lines of this width; stronger ones are more opaque and on top.
+    """Paint straight lines across `width` px; stronger ones are more opaque and on top.
 
-    A weight of `vmax` is as opaque as `color`. More than THICK_LINES are not dashed: dashes
+    A weight of `vmax` is as opaque as `color`. More than MAX_THICK_LINES are not dashed: dashes
     would not be visible, and would take many times as long.
     """
     if not len(links.weights):
         return
     opacity = np.clip(np.sqrt(links.weights / vmax), 0.04, 1.0)
     bucket = np.minimum((opacity * BUCKETS).astype(int), BUCKETS - 1)
-    # thicker lines take twice as long
-    thickness = 1.6 if len(links.weights) <= THICK_LINES else 1.0
+    thickness = 1.6 if len(links.weights) <= MAX_THICK_LINES else 1.0  # 1.6: twice the time
     for index in range(BUCKETS):
-        inside = bucket == index
-        if not inside.any():
+        in_bucket = bucket == index
+        if not in_bucket.any():
             continue
         faded = QColor(color)
         faded.setAlphaF((index + 0.5) / BUCKETS * color.alphaF())
         pen = QPen(faded, thickness)
-        painter.setPen(dashed(pen, dashes) if len(links.weights) <= THICK_LINES else pen)
-        starts = ((links.rows[inside] + 0.5) * row_height).tolist()
-        stops = ((links.columns[inside] + 0.5) * row_height).tolist()
-        lines = [QLineF(0, y, width, z) for y, z in zip(starts, stops, strict=True)]
+        painter.setPen(dashed(pen, dashes) if len(links.weights) <= MAX_THICK_LINES else pen)
+        starts = ((links.rows[in_bucket] + 0.5) * row_height).tolist()
+        ends = ((links.columns[in_bucket] + 0.5) * row_height).tolist()
+        lines = [QLineF(0, y0, width, y1) for y0, y1 in zip(starts, ends, strict=True)]
         for first in range(0, len(lines), LINES_PER_CALL):
             if cancelled():
                 return

@@ -1,6 +1,6 @@
 """Links of a head worth drawing: the fewest that hold a fraction of the attention.
 
-Shapes: T and S tokens that are shown, N links.
+Shapes: T tokens, S shown tokens, N links.
 """
 
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from app import background
 from app.timers import debounced
 
 MAX_LINKS = 2_000  # drawn or listed per head
-FAINTEST = 0.005  # weakest link drawn for a single token
+MIN_WEIGHT = 0.005  # of a link drawn for a single token
 MAX_LINES_OF_TOKEN = 400  # drawn while the mouse moves
 
 
@@ -47,20 +47,20 @@ def token_links(
     weights: np.ndarray,
     row: int,
     column: int,
-    faintest: float = FAINTEST,
+    min_weight: float = MIN_WEIGHT,
     max_links: int = MAX_LINES_OF_TOKEN,
 ) -> Links:
     """The strongest links of a row or a column of float32 [S, S]."""
     values = weights[row] if row >= 0 else weights[:, column]
-    others = np.flatnonzero(values >= faintest)
+    others = np.flatnonzero(values >= min_weight)
     others = others[np.argsort(-values[others], kind="stable")][:max_links]
-    same = np.full(len(others), row if row >= 0 else column)
-    rows, columns = (same, others) if row >= 0 else (others, same)
+    fixed = np.full(len(others), row if row >= 0 else column)
+    rows, columns = (fixed, others) if row >= 0 else (others, fixed)
     return Links(rows, columns, values[others], len(others))
 
 
 class Ranking(NamedTuple):
-    """Sorted links of a head, from which those of any fraction are selected quickly."""
+    """Sorted links of a head, to select the links of any fraction quickly."""
 
     strongest: Links  # limited to the number drawn
     masses: np.ndarray  # float64 [nonzero links], cumulative
@@ -95,7 +95,7 @@ def rank_links(weights: np.ndarray, max_links: int = MAX_LINKS) -> Ranking:
 # links or fewer.
 THRESHOLDS = ((37, 0.7), (48, 0.6), (64, 0.5), (96, 0.35), (128, 0.25), (192, 0.15), (256, 0.1))
 MIN_THRESHOLD = 0.05  # for longer texts
-MAX_LINES = 6_000  # of all heads together, without those of a highlighted token
+MAX_LINES = 6_000  # for all heads together, without the lines of a highlighted token
 
 
 class StrongestLinks(QObject):
@@ -110,7 +110,7 @@ class StrongestLinks(QObject):
     def __init__(self, parent: QObject) -> None:
         super().__init__(parent)
         self.threshold = default_threshold(0)
-        self._is_chosen = False  # by the user
+        self._is_set_by_user = False
         self.drawn: tuple[Links, ...] = ()  # per map
         self._maps: tuple[np.ndarray, ...] = ()
         self._rankings: tuple[Ranking, ...] = ()  # per map, when ranked
@@ -126,12 +126,12 @@ class StrongestLinks(QObject):
 
     def fit(self, tokens: int) -> None:
         """Use the initial threshold for this number of tokens, unless the user chose one."""
-        if not self._is_chosen:
+        if not self._is_set_by_user:
             self.threshold = default_threshold(tokens)
 
     def set_threshold(self, threshold: float) -> None:
         """Draw the fewest links that hold this fraction of the attention."""
-        self._is_chosen = True
+        self._is_set_by_user = True
         if threshold != self.threshold:
             self.threshold = threshold
             if self._rankings:

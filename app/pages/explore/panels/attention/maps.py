@@ -1,7 +1,7 @@
 """Attention maps of all heads, read from the newest answer while it is written, and grey levels.
 
-Shapes: L layers, H heads, T tokens, P and S pixels. A level is uint8, 0 to TOP over the square root
-of a weight, so that weak links are visible. GAP is not a level: nothing is painted there.
+Shapes: L layers, H heads, T tokens, P and S pixels. A level is uint8, from 0 to MAX_LEVEL,
+proportional to the square root of a weight to show weak links. BLANK is not a level: not painted.
 """
 
 import mmap
@@ -23,9 +23,9 @@ from engine.messages.explore.attention import Attend, Attended, Measure
 from engine.messages.explore.text import Token
 
 T = TypeVar("T")
-TOP = 254
-GAP = 255
-MAX_POOLED_SIDE = 64  # largest side of a pooled map
+MAX_LEVEL = 254
+BLANK = 255
+MAX_POOLED_SIDE = 64  # pixels of a pooled map
 
 
 def open_weights(answer: Attended) -> np.ndarray:
@@ -205,9 +205,9 @@ class AttentionMaps(QObject):
             self._pool()
 
     def _show_thumbnails(self) -> None:
-        """Missing layers stay blank."""
+        """Update the thumbnails; missing layers stay blank."""
         assert self._pooled is not None
-        thumbnails = np.full((self.size[0], *self._pooled.shape[1:]), GAP, np.uint8)
+        thumbnails = np.full((self.size[0], *self._pooled.shape[1:]), BLANK, np.uint8)
         thumbnails[: len(self._pooled)] = levels(self._pooled, self.vmax)
         self.thumbnails = thumbnails
         self.thumbnails_changed.emit()
@@ -217,10 +217,10 @@ class AttentionMaps(QObject):
 
 
 def levels(weights: np.ndarray, vmax: float = 1.0) -> np.ndarray:
-    """Levels uint8 of the same shape; `most` is the value of the top level."""
+    """Levels uint8 of the same shape; `vmax` has the level MAX_LEVEL."""
     scaled = np.sqrt(np.clip(weights / np.float32(vmax), 0, 1))
-    whole: np.ndarray = np.rint(scaled * TOP).astype(np.uint8)
-    return whole
+    rounded: np.ndarray = np.rint(scaled * MAX_LEVEL).astype(np.uint8)
+    return rounded
 
 
 def max_pool(weights: np.ndarray, side: int = MAX_POOLED_SIDE) -> np.ndarray:
@@ -259,18 +259,18 @@ def _block_max(image: np.ndarray, side: int) -> np.ndarray:
 def mosaic(heads: np.ndarray, side: int, gap: int) -> np.ndarray:
     """Tile levels [L, H, P, P] into [L * (S + gap) - gap, H * (S + gap) - gap]."""
     layers, count = heads.shape[:2]
-    cells = np.full((layers, count, side + gap, side + gap), GAP, dtype=np.uint8)
+    cells = np.full((layers, count, side + gap, side + gap), BLANK, dtype=np.uint8)
     cells[:, :, :side, :side] = resize_levels(heads, side)
-    whole = cells.transpose(0, 2, 1, 3).reshape(layers * (side + gap), count * (side + gap))
-    return np.ascontiguousarray(whole[: whole.shape[0] - gap, : whole.shape[1] - gap])
+    tiled = cells.transpose(0, 2, 1, 3).reshape(layers * (side + gap), count * (side + gap))
+    return np.ascontiguousarray(tiled[: tiled.shape[0] - gap, : tiled.shape[1] - gap])
 
 
 def picture(image: np.ndarray, palette: Palette = colour) -> QImage:
-    """Levels [rows, columns] as an image from surface to accent; GAP is transparent."""
+    """Levels [rows, columns] as an image from surface to accent; BLANK is transparent."""
     rows, columns = image.shape
     indexed = QImage(image.tobytes(), columns, rows, columns, QImage.Format.Format_Indexed8)
     indexed.setColorTable(level_colors(palette))
-    return indexed.copy()  # with its own bytes
+    return indexed.copy()  # owns its bytes
 
 
 def level_colors(palette: Palette) -> list[int]:
@@ -279,5 +279,5 @@ def level_colors(palette: Palette) -> list[int]:
 
 @lru_cache(maxsize=8)
 def _level_colors(palette: Palette, _surface: int) -> list[int]:
-    """Cached by the surface, which tells the themes apart."""
-    return [*(shade(level / TOP, palette).rgba() for level in range(TOP + 1)), 0]
+    """Cached by the surface colour, which differs between themes."""
+    return [*(shade(level / MAX_LEVEL, palette).rgba() for level in range(MAX_LEVEL + 1)), 0]

@@ -1,6 +1,6 @@
-"""One head as a matrix, query tokens over key tokens, and the colour scale; on screen and paper.
+"""One head as a matrix, query tokens over key tokens, and the colour scale; for screen and export.
 
-Shapes: S tokens that are shown.
+Shapes: S shown tokens.
 """
 
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ from PySide6.QtWidgets import QApplication, QSizePolicy, QWidget
 
 from app.pages.explore.panels.attention.lines import name_font
 from app.pages.explore.panels.attention.maps import (
-    TOP,
+    MAX_LEVEL,
     AttentionMaps,
     level_colors,
     levels,
@@ -39,18 +39,18 @@ from app.widgets.keys import arrow_step, clamp, is_press
 from app.widgets.text.labels import font
 from app.widgets.text.numbers import decimal
 
-READABLE = 11  # px of a cell from which tokens are labelled
+MIN_LABELLED_CELL = 11  # px
 MAX_CELL = 34  # px of a cell
-MAX_LABEL = 28 * SPACE  # largest px for the labels at the left and the top
-MAX_LABEL_FRACTION = 0.3  # largest fraction of the size for labels
+MAX_LABEL = 28 * SPACE  # px for the labels on the left and at the top
+MAX_LABEL_FRACTION = 0.3  # of the widget's size
 TITLE = 4 * SPACE  # px of an axis title
-ZOOM = 1.25  # factor of a step
+ZOOM = 1.25  # factor per step
 WHEEL = 3  # cells per wheel step
-TICKS = (0.0, 0.1, 0.5, 1.0)  # of the colour scale, as fractions of the largest value
+TICKS = (0.0, 0.1, 0.5, 1.0)  # fractions of the largest value
 BAR = 8  # px of the colour scale
-EDGE = 3 * SPACE  # px on either side for the outer numbers
-STEPS = 64  # colours of the scale on paper
-MAX_SHAPES = 128  # up to this number of tokens, cells on paper are shapes
+MARGIN = 3 * SPACE  # px on either side of the colour scale for the outer numbers
+SCALE_COLORS = 64
+MAX_VECTOR_TOKENS = 128  # with more, an exported map is an image
 TOP_RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignTop
 ZOOMS = {"+": ZOOM, "-": 1 / ZOOM, "0": 0.0}
 
@@ -61,7 +61,7 @@ class Matrix(QWidget):
     Ctrl+wheel, + and − zoom; 0 shows all again. The wheel and dragging scroll.
 
     Signals:
-        moved: the visible rows and columns, or their size.
+        moved: the visible rows and columns, or their size, changed.
     """
 
     moved = Signal()
@@ -73,8 +73,8 @@ class Matrix(QWidget):
         self._labels: tuple[str, ...] = ()
         self.zoom = 1.0
         self.first = QPointF(0, 0)  # column and row at the top left, in cells
-        self._laid_out: tuple[object, tuple[bool, int, float]] | None = None  # layout, and its key
-        self._pressed: QPointF | None = None  # position of the start of a click or drag
+        self._cached_layout: tuple[object, tuple[bool, int, float]] | None = None  # key and layout
+        self._press_position: QPointF | None = None  # of a click or drag
         self._is_dragged = False
         self.setMouseTracking(True)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
@@ -103,9 +103,9 @@ class Matrix(QWidget):
     def field(self) -> QRect:
         """Rectangle of the map in whole pixels, without labels."""
         _, margin, size = self._layout()
-        whole = size * len(self._state.tokens)
-        width = min(whole, self.width() - margin - 1)
-        height = min(whole, self.height() - margin - 1)
+        full_size = size * len(self._state.tokens)
+        width = min(full_size, self.width() - margin - 1)
+        height = min(full_size, self.height() - margin - 1)
         return QRect(margin, margin, max(0, round(width)), max(0, round(height)))
 
     def cell(self, row: int, column: int) -> QRectF:
@@ -115,18 +115,18 @@ class Matrix(QWidget):
         return QRectF(left, field.top() + (row - self.first.y()) * size, size, size)
 
     def _layout(self) -> tuple[bool, int, float]:
-        """True if tokens are labelled, the margin, and px of a cell."""
+        """True if tokens are labelled, the margin and the size of a cell, in px."""
         key = (self.width(), self.height(), self.zoom, self._labels)
-        if self._laid_out is None or self._laid_out[0] != key:
-            self._laid_out = key, self._lay_out()
-        return self._laid_out[1]
+        if self._cached_layout is None or self._cached_layout[0] != key:
+            self._cached_layout = key, self._compute_layout()
+        return self._cached_layout[1]
 
-    def _lay_out(self) -> tuple[bool, int, float]:
+    def _compute_layout(self) -> tuple[bool, int, float]:
         margin = TITLE + self._labels_width()
         size = self._zoomed_size(margin)
-        if size >= READABLE:
+        if size >= MIN_LABELLED_CELL:
             return True, margin, size
-        return False, TITLE, min(self._zoomed_size(TITLE), READABLE - 0.1)
+        return False, TITLE, min(self._zoomed_size(TITLE), MIN_LABELLED_CELL - 0.1)
 
     def _labels_width(self) -> int:
         widest = max(map(QFontMetricsF(mono_font()).horizontalAdvance, self._labels), default=0.0)
@@ -137,16 +137,16 @@ class Matrix(QWidget):
         return min(self._fitted_size(margin) * self.zoom, MAX_CELL)
 
     def _fitted_size(self, margin: int) -> float:
-        """px of a cell at which all fit."""
+        """Size of a cell at which all fit, in px."""
         available = min(self.width(), self.height()) - 1 - margin
         return max(0.0, available / max(1, len(self._state.tokens)))
 
     # ── zoom ─────────────────────────────────────────────────────────────────────────────────
 
-    def set_zoom(self, zoom: float, around: QPointF | None = None) -> None:
-        """Zoom up to LARGEST px per cell; the point `around` stays fixed."""
+    def set_zoom(self, zoom: float, anchor: QPointF | None = None) -> None:
+        """Zoom up to MAX_CELL px per cell; the point `anchor` stays fixed."""
         field, before = QRectF(self.field()), self.cell_size()
-        fixed = around if around is not None else field.center()
+        fixed = anchor if anchor is not None else field.center()
         if not before:
             return
         cell = (fixed - field.topLeft()) / before + self.first
@@ -184,7 +184,7 @@ class Matrix(QWidget):
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
         if is_theme_change(event) or event.type() == QEvent.Type.FontChange:
-            self._laid_out = None
+            self._cached_layout = None
             self.show_from(self.first)
 
     def _on_head(self) -> None:
@@ -196,7 +196,7 @@ class Matrix(QWidget):
 
     # ── mouse and keys ───────────────────────────────────────────────────────────────────────
 
-    def at(self, point: QPoint) -> tuple[int, int]:
+    def cell_at(self, point: QPoint) -> tuple[int, int]:
         """Row and column at a point; one is -1 on a label, both outside."""
         field, count = self.field(), len(self._state.tokens)
         size = self.cell_size()
@@ -206,30 +206,30 @@ class Matrix(QWidget):
         row = int((point.y() - field.top()) / size + self.first.y())
         row = -1 if point.y() < field.top() else row
         column = -1 if point.x() < field.left() else column
-        beyond = point.x() > field.right() or point.y() > field.bottom()
-        if beyond or not (row < count and column < count) or (row < 0 and column < 0):
+        is_outside = point.x() > field.right() or point.y() > field.bottom()
+        if is_outside or not (row < count and column < count) or (row < 0 and column < 0):
             return -1, -1
         return row, column
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        if self._pressed is None:
-            self._state.hover(*self.at(event.position().toPoint()))
+        if self._press_position is None:
+            self._state.hover(*self.cell_at(event.position().toPoint()))
             return
-        distance = event.position() - self._pressed
+        distance = event.position() - self._press_position
         if self._is_dragged or distance.manhattanLength() >= QApplication.startDragDistance():
-            self._is_dragged, self._pressed = True, event.position()
+            self._is_dragged, self._press_position = True, event.position()
             self.show_from(self.first - distance / max(self.cell_size(), 1e-9))
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         if event.button() == Qt.MouseButton.LeftButton:
-            self._pressed, self._is_dragged = event.position(), False
+            self._press_position, self._is_dragged = event.position(), False
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
-        if event.button() != Qt.MouseButton.LeftButton or self._pressed is None:
+        if event.button() != Qt.MouseButton.LeftButton or self._press_position is None:
             return
-        self._pressed = None
+        self._press_position = None
         if not self._is_dragged:
-            self._state.pick(*self.at(event.position().toPoint()))
+            self._state.pick(*self.cell_at(event.position().toPoint()))
 
     def leaveEvent(self, event: QEvent) -> None:
         super().leaveEvent(event)
@@ -251,9 +251,9 @@ class Matrix(QWidget):
 
     def _scroll_to(self, row: int, column: int) -> None:
         field, size = self.field(), max(self.cell_size(), 1e-9)
-        across, down = field.width() / size, field.height() / size
-        x = min(max(self.first.x(), column + 1 - across), column)
-        y = min(max(self.first.y(), row + 1 - down), row)
+        columns, rows = field.width() / size, field.height() / size
+        x = min(max(self.first.x(), column + 1 - columns), column)
+        y = min(max(self.first.y(), row + 1 - rows), row)
         if QPointF(x, y) != self.first:
             self.show_from(QPointF(x, y))
 
@@ -297,10 +297,10 @@ class Matrix(QWidget):
         painter.setFont(font("small"))
         painter.setPen(colour(Role.MUTED))
         align = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop
-        across = self.tr("Key tokens →")
-        painter.drawText(QRectF(field.left(), 0, max(field.width(), 90), TITLE), align, across)
-        size, down = QSizeF(max(field.height(), 90), TITLE), self.tr("← Query tokens")
-        draw_upright(painter, QPointF(0, field.bottom()), size, down, TOP_RIGHT)
+        keys = self.tr("Key tokens →")
+        painter.drawText(QRectF(field.left(), 0, max(field.width(), 90), TITLE), align, keys)
+        size, queries = QSizeF(max(field.height(), 90), TITLE), self.tr("← Query tokens")
+        draw_upright(painter, QPointF(0, field.bottom()), size, queries, TOP_RIGHT)
 
     def _paint_tokens(self, painter: QPainter) -> None:
         """Label every visible row and column."""
@@ -367,7 +367,7 @@ class Legend(QWidget):
         return QSize(36 * SPACE, self.sizeHint().height())
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        bar = QRectF(EDGE, 1, self.width() - 2 * EDGE, BAR)
+        bar = QRectF(MARGIN, 1, self.width() - 2 * MARGIN, BAR)
         paint_scale(QPainter(self), bar, self._maps.vmax, colour, font("small"))
 
 
@@ -375,10 +375,10 @@ def paint_scale(
     painter: QPainter, bar: QRectF, vmax: float, palette: Palette, label_font: QFont
 ) -> None:
     """Paint a colour bar from 0 to `vmax` on a square-root scale, with numbers below."""
-    width, colors = bar.width() / STEPS, level_colors(palette)
-    for step in range(STEPS):
+    width, colors = bar.width() / SCALE_COLORS, level_colors(palette)
+    for step in range(SCALE_COLORS):
         box = QRectF(bar.left() + step * width, bar.top(), width + 0.5, bar.height())
-        painter.fillRect(box, QColor(colors[step * TOP // (STEPS - 1)]))
+        painter.fillRect(box, QColor(colors[step * MAX_LEVEL // (SCALE_COLORS - 1)]))
     painter.setPen(palette(Role.BORDER, 1.0))
     painter.setBrush(Qt.BrushStyle.NoBrush)
     painter.drawRect(bar)
@@ -394,7 +394,7 @@ def paint_scale(
 def paint_map(painter: QPainter, weights: np.ndarray, field: QRectF, vmax: float) -> None:
     """Paint float32 [S, S] as squares, or as an image if there are many tokens."""
     shown = levels(weights, vmax)
-    if len(shown) > MAX_SHAPES:
+    if len(shown) > MAX_VECTOR_TOKENS:
         painter.drawImage(field, picture(np.ascontiguousarray(shown), print_color))
     else:
         painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
@@ -408,9 +408,9 @@ def paint_map(painter: QPainter, weights: np.ndarray, field: QRectF, vmax: float
     painter.drawRect(field)
 
 
-def _runs(levels: np.ndarray) -> Iterator[tuple[int, int, int, int]]:
-    """Row, column, length and level of equal neighbours in a row, without white ones."""
-    for row, line in enumerate(levels):
+def _runs(image: np.ndarray) -> Iterator[tuple[int, int, int, int]]:
+    """Yield row, column, length and level of runs of equal cells; white ones are skipped."""
+    for row, line in enumerate(image):
         starts = np.flatnonzero(np.append(True, line[1:] != line[:-1])).tolist()
         for start, end in zip(starts, [*starts[1:], len(line)], strict=True):
             if line[start]:

@@ -1,4 +1,4 @@
-"""Query and key of a pair of tokens: elements, score and weight; on screen and on paper.
+"""Query and key of a pair of tokens: elements, score and weight; on screen and for export.
 
 Shapes: K size of a head.
 """
@@ -21,10 +21,10 @@ from app.widgets.text.labels import OneLine, Text, font
 from app.widgets.text.numbers import decimal
 from engine.messages.explore.attention import QueryKeyShown, ScoreTerm
 
-BAND, MIN_BAND = 11 * SPACE, 4 * SPACE  # px of a row of elements, normally and at least
+BAND, MIN_BAND = 11 * SPACE, 4 * SPACE  # px, usual and minimum height of a row of elements
 NAME_HEIGHT = 6 * SPACE  # px
-MAX_ELEMENT = 14  # largest px of an element
-PAPER_BAND, PAPER_NAME, PAPER_WIDTH = 60.0, 20.0, 640.0  # px of a saved figure
+MAX_ELEMENT_WIDTH = 14  # px
+FIGURE_BAND, FIGURE_NAME_HEIGHT, FIGURE_WIDTH = 60.0, 20.0, 640.0  # px
 
 
 class Elements(QWidget):
@@ -63,7 +63,7 @@ class Elements(QWidget):
     def element(self, index: int) -> QRectF:
         """Column of an element, over all three rows."""
         count = len(self.shown.query) if self.shown else 1
-        width = min(MAX_ELEMENT, (self.width() - 2 * SPACE) / count)
+        width = min(MAX_ELEMENT_WIDTH, (self.width() - 2 * SPACE) / count)
         return QRectF(SPACE + index * width, 0, width, self.height())
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
@@ -120,7 +120,7 @@ def paint_elements(
 
     Args:
         row: left, width and height of each of the three rows.
-        name_height: px of the name above each.
+        name_height: px of the name above each row.
     """
     width, half = row.width() / len(shown.query), row.height() / 2 - 2
     for band, (name, values) in enumerate(
@@ -135,7 +135,7 @@ def paint_elements(
         painter.setFont(label_font)
         painter.setPen(palette(Role.MUTED, 1.0))
         text = tr("{0}: up to ±{1}").format(name, decimal(vmax, 2))
-        box = QRectF(row.left(), top, PAPER_WIDTH, name_height)
+        box = QRectF(row.left(), top, FIGURE_WIDTH, name_height)
         painter.drawText(box, Qt.AlignmentFlag.AlignVCenter, text)
         for index, value in enumerate(values):
             height = half * abs(value) / vmax
@@ -224,7 +224,7 @@ def pair_figure(state: AttentionState) -> Figure | None:
         return None
     ends = [token_text(side.model_token(n)) for n in (shown.query_token, shown.key_token)]
     values = np.array([shown.query, shown.key, shown.products], np.float32)  # [3, K]
-    row = QRectF(0, 0, PAPER_WIDTH, PAPER_BAND)
+    row = QRectF(0, 0, FIGURE_WIDTH, FIGURE_BAND)
     head = state.head_name(shown.layer, shown.head)
     text = tr(
         "Elements of the query of “{0}” (token {1}) and the key of “{2}” (token {3}), and their "
@@ -241,9 +241,9 @@ def pair_figure(state: AttentionState) -> Figure | None:
         name=f"query-key-layer-{shown.layer + 1}-head-{shown.head + 1}",
         title=tr("Query and key: {0}, “{1}” to “{2}”").format(head, *ends),
         caption=f"{text} {source(state.explore, side.index)}",
-        size=QSize(round(PAPER_WIDTH), round(3 * (PAPER_BAND + PAPER_NAME))),
+        size=QSize(round(FIGURE_WIDTH), round(3 * (FIGURE_BAND + FIGURE_NAME_HEIGHT))),
         paint=lambda painter, _: paint_elements(
-            painter, row, PAPER_NAME, shown, print_color, paper_font(11)
+            painter, row, FIGURE_NAME_HEIGHT, shown, print_color, paper_font(11)
         ),
         array=values,
         table=lambda: Table(

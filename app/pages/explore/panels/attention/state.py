@@ -1,6 +1,6 @@
-"""State of the Attention panel: chosen heads without excluded tokens, selection, descriptions.
+"""State of the Attention panel: maps of the chosen heads, filters, selection, descriptions.
 
-Shapes: S tokens that are shown, T tokens of the text.
+Shapes: T tokens of the text, S shown tokens.
 """
 
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ from engine.messages.explore.attention import Measure, QueryKeyShown, ShowQueryK
 from engine.messages.explore.text import Token
 
 MAX_HEADS = 8  # drawn at once; more colours are hard to distinguish
-MAX_NAMED = 5  # links named in a sentence
+MAX_NAMED = 5  # links or tokens named in a sentence
 
 Head = tuple[int, int]  # layer and head, from 0
 Block = tuple[int, int]  # segment of the query tokens and of the key tokens
@@ -68,7 +68,7 @@ class HeadSelection(QObject):
         super().__init__(parent)
         self.heads: tuple[Head, ...] = ((0, 0),)
         self._size = (0, 0)
-        self._by_head: tuple[Head, ...] = ()  # chosen heads, while maps are of whole layers
+        self._former_heads: tuple[Head, ...] = ()  # to restore after maps of whole layers
 
     @property
     def current(self) -> Head:
@@ -85,16 +85,16 @@ class HeadSelection(QObject):
             return
         old_size, self._size = self._size, size
         if heads == 1 < old_size[1]:
-            self._by_head = self.heads
-        elif old_size[1] == 1 < heads and self._by_head:
+            self._former_heads = self.heads
+        elif old_size[1] == 1 < heads and self._former_heads:
             self.heads = self._restore_heads()
         clamped = [(min(a, layers - 1), min(b, heads - 1)) for a, b in self.heads]
         self.heads = tuple(dict.fromkeys(clamped))
 
     def _restore_heads(self) -> tuple[Head, ...]:
-        """The former heads of the chosen layers; of another layer its first head."""
+        """Return the former heads of the chosen layers; of a new layer, its first head."""
         layers = {layer for layer, _ in self.heads}
-        former = [head for head in self._by_head if head[0] in layers]
+        former = [head for head in self._former_heads if head[0] in layers]
         new = [(layer, 0) for layer, _ in self.heads if layer not in {a for a, _ in former}]
         return tuple(new + former)
 
@@ -103,10 +103,10 @@ class HeadSelection(QObject):
 
     def toggle(self, layer: int, head: int) -> None:
         """Add this head as the current one, or remove it unless it is the last."""
-        others = tuple(other for other in self.heads if other != (layer, head))
-        if len(others) == len(self.heads):
-            others = (*others, (layer, head))[-MAX_HEADS:]
-        self._choose(layer, head, others or self.heads)
+        heads = tuple(other for other in self.heads if other != (layer, head))
+        if len(heads) == len(self.heads):
+            heads = (*heads, (layer, head))[-MAX_HEADS:]
+        self._choose(layer, head, heads or self.heads)
 
     def _choose(self, layer: int, head: int, heads: tuple[Head, ...]) -> None:
         exists = 0 <= layer < self._size[0] and 0 <= head < self._size[1]
@@ -116,7 +116,7 @@ class HeadSelection(QObject):
 
 
 class AttentionState(QObject):
-    """Choosing a head reads its slice of the file, without a question to the worker.
+    """Choosing a head reads its map from the file, without asking the worker.
 
     Signals:
         head_changed: map, tokens or filters of the current head.
@@ -135,10 +135,10 @@ class AttentionState(QObject):
         self.explore = explore
         self.maps = AttentionMaps(explore, explorer)
         self.selection = HeadSelection(self)
-        self.strongest = StrongestLinks(self)
+        self.strongest_links = StrongestLinks(self)
         self.excludes_special = True  # special tokens get most of the attention but say little
         self.block: Block | None = None  # the only block shown
-        self.shown: tuple[np.ndarray, ...] = ()  # [S, S] of each chosen head, queries over keys
+        self.shown_maps: tuple[np.ndarray, ...] = ()  # [S, S] per head, queries over keys
         self.tokens: tuple[Token, ...] = ()  # S of them
         self.indices = np.zeros(0, int)  # [S], indices of the shown tokens among the T
         self.masked: tuple[int, ...] = ()  # rows that the model read as a mask
@@ -151,7 +151,7 @@ class AttentionState(QObject):
         self.maps.replaced.connect(self._on_replaced)
         self.maps.grown.connect(self._on_grown)
         self.selection.changed.connect(self._on_selection)
-        self.strongest.changed.connect(self.links_changed)
+        self.strongest_links.changed.connect(self.links_changed)
         explore.picked_changed.connect(self._on_picked)
         explore.target_changed.connect(self._on_picked)
         explore.hovered_changed.connect(self._on_explore_hovered)
@@ -175,11 +175,11 @@ class AttentionState(QObject):
     @property
     def map(self) -> np.ndarray:
         """Map of the current head, float32 [S, S]; query tokens over key tokens."""
-        return self.shown[-1] if self.shown else np.zeros((0, 0), np.float32)
+        return self.shown_maps[-1] if self.shown_maps else np.zeros((0, 0), np.float32)
 
     @property
     def drawn(self) -> tuple[Links, ...]:
-        return self.strongest.drawn
+        return self.strongest_links.drawn
 
     @property
     def links(self) -> Links:
@@ -220,7 +220,7 @@ class AttentionState(QObject):
 
     @property
     def texts(self) -> MeasureTexts:
-        return next(each for each in MEASURES if each.measure == self.maps.shown_measure)
+        return next(entry for entry in MEASURES if entry.measure == self.maps.shown_measure)
 
     @property
     def head_names(self) -> tuple[str, ...]:
@@ -269,7 +269,7 @@ class AttentionState(QObject):
             self.hovered_changed.emit()
 
     def pick(self, row: int, column: int) -> None:
-        """Select the token of a row, and the target token of a column; -1 changes neither."""
+        """Select the token of a row and the target token of a column; -1 leaves it unchanged."""
         if 0 <= row < len(self.indices):
             self.explore.pick(self._to_first_side(int(self.indices[row])))
         if 0 <= column < len(self.indices):
@@ -287,7 +287,7 @@ class AttentionState(QObject):
         self._show()
 
     def _on_grown(self, before: int) -> None:
-        """Norms are shown again for every layer, as their largest value may grow."""
+        """Redraw a new current layer; norms always, as their largest value may grow."""
         if self.layer >= before or self.maps.shown_measure == "norms":
             self._show()
 
@@ -297,10 +297,10 @@ class AttentionState(QObject):
         self._pairs.invalidate()
 
     def _clear(self) -> None:
-        self.tokens, self.indices, self.shown = (), np.zeros(0, int), ()
+        self.tokens, self.indices, self.shown_maps = (), np.zeros(0, int), ()
         self.masked, self.names = (), ()
         self.hovered = (-1, -1)
-        self.strongest.clear()
+        self.strongest_links.clear()
         self.head_changed.emit()
         self.links_changed.emit()
 
@@ -322,16 +322,16 @@ class AttentionState(QObject):
                 token_text(mask if is_masked else token.text)
                 for is_masked, token in zip(masks, tokens, strict=True)
             )
-        self.shown = tuple(self._read(weights, layer, head) for layer, head in self.heads)
+        self.shown_maps = tuple(self._read(weights, layer, head) for layer, head in self.heads)
         self.hidden_mass = 0.0
         if self.is_current_computed:
             total = float(np.sum(weights[self.layer, self.head], dtype=np.float64))
             self.hidden_mass = 1 - float(np.sum(self.map, dtype=np.float64)) / max(total, 1e-9)
-        self.strongest.clear()
-        self.strongest.fit(len(self.tokens))
+        self.strongest_links.clear()
+        self.strongest_links.fit(len(self.tokens))
         self.hovered = (-1, -1)
         self.head_changed.emit()
-        self.strongest.set_maps(self.shown)
+        self.strongest_links.set_maps(self.shown_maps)
 
     def _read(self, weights: np.ndarray, layer: int, head: int) -> np.ndarray:
         """Shown part of a head, float32 [S, S]; 0 outside the block or if not computed."""
@@ -375,13 +375,13 @@ class AttentionState(QObject):
         )
 
     def _to_shown_side(self, index: int) -> int:
-        """The shown side's token for one of the first side, or -1."""
+        """Index of the shown side's token that matches one of the first side, or -1."""
         if not self.maps.shows_second or not 0 <= index < len(self.explore.first.tokens):
             return index
         return self.maps.side.counterpart(self.explore.first.tokens[index])
 
     def _to_first_side(self, index: int) -> int:
-        """The first side's token for one of the shown side, or -1."""
+        """Index of the first side's token that matches one of the shown side, or -1."""
         if not self.maps.shows_second:
             return index
         return self.explore.first.counterpart(self.maps.side.tokens[index])

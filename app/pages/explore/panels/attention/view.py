@@ -1,6 +1,6 @@
 """Attention panel: the head grid, next to lines and matrix, a table or a pair.
 
-Shapes: S tokens that are shown.
+Shapes: S shown tokens.
 """
 
 from collections.abc import Sequence
@@ -54,13 +54,13 @@ from app.widgets.text.chips import token_text
 from app.widgets.text.labels import OneLine, Text
 from app.widgets.text.wrapping import Wrapping
 
-STEP = 5  # % per step of the threshold
+THRESHOLD_STEP = 5  # %
 BLOCKS: tuple[Block | None, ...] = (None, (0, 0), (0, 1), (1, 0), (1, 1))
-GAP, LINES_WIDTH, LARGEST_CELL = 24.0, 260.0, 20  # px of a saved figure
+GAP, LINES_WIDTH, MAX_CELL = 24.0, 260.0, 20  # px of a saved figure
 MATRIX_SIDE = 960  # px of a matrix of many tokens
-READABLE = 8  # px of a cell from which tokens are labelled
+MIN_LABELLED_CELL = 8  # px
 SCALE_WIDTH, SCALE_BAR, SCALE_HEIGHT = 220.0, 10.0, 44.0  # px of the colour scale and its bar
-KEY_ROW, SMALL = 18.0, 11  # px of a head's name, and of its font
+LEGEND_ROW, FONT_SIZE = 18.0, 11  # px
 TABLE, PAIR, HEADS = 1, 2, 3  # forms: links, query and key, heads
 
 
@@ -168,7 +168,7 @@ class AttentionView(Panel):
         matrix = self.matrix
         self.titles.setFixedHeight(max(1, matrix.field().top()))
         height = matrix.cell_size() if matrix.has_labels else 0.0
-        self.lines.align(height)
+        self.lines.set_row_height(height)
         if height and not self._is_scrolling:
             self._is_scrolling = True
             bar, offset = self.lines_area.verticalScrollBar(), round(matrix.first.y() * height)
@@ -255,10 +255,10 @@ class AttentionView(Panel):
             return heads_figure(self.heads, self.heads_table.rows)
         if not state.drawn:
             return None
-        filter_note, drawn = self.filters.sentence(), self._link_count()
+        filter_note, link_count = self.filters.sentence(), self._link_count()
         if self.forms.currentIndex() == TABLE:
-            return links_figure(state, self.table.rows, filter_note, drawn)
-        return maps_figure(state, filter_note, drawn)
+            return links_figure(state, self.table.rows, filter_note, link_count)
+        return maps_figure(state, filter_note, link_count)
 
 
 def panel() -> PanelDescription:
@@ -284,7 +284,7 @@ class LinkFilters(QObject):
         super().__init__(state)
         self._state = state
         self.threshold = QSlider(Qt.Orientation.Horizontal)
-        self.threshold.setRange(1, 100 // STEP)
+        self.threshold.setRange(1, 100 // THRESHOLD_STEP)
         self.threshold.setFixedWidth(30 * SPACE)
         self.threshold.setAccessibleName(self.tr("Attention threshold (cumulative mass)"))
         self.threshold_label, self.note = Text("", wraps=False), OneLine("", "small")
@@ -318,13 +318,13 @@ class LinkFilters(QObject):
             self.block.setCurrentIndex(BLOCKS.index(state.block))
             self.special.setChecked(state.excludes_special)
         with QSignalBlocker(self.threshold):
-            self.threshold.setValue(round(state.strongest.threshold * 100 / STEP))
-        percentage = numbers.percent(state.strongest.threshold, 0)
+            self.threshold.setValue(round(state.strongest_links.threshold * 100 / THRESHOLD_STEP))
+        percentage = numbers.percent(state.strongest_links.threshold, 0)
         self.threshold_label.setText(self.tr("Threshold {0}").format(percentage))
         self.note.setText(self.sentence())
 
     def sentence(self) -> str:
-        """Filters that hide links, and the fraction of the current head's attention; “” if none."""
+        """Describe the filters and the fraction of attention that they hide; “” if none."""
         state = self._state
         hides_links = state.excludes_special or state.block is not None
         if state.maps.weights is None or not hides_links:
@@ -336,7 +336,7 @@ class LinkFilters(QObject):
         return f"{caption} {self.tr('Only links between the selected texts are shown.')}"
 
     def _on_threshold(self, value: int) -> None:
-        self._state.strongest.set_threshold(value * STEP / 100)
+        self._state.strongest_links.set_threshold(value * THRESHOLD_STEP / 100)
         self.show_state()
 
 
@@ -393,18 +393,18 @@ class Drawing:
 
     tokens: tuple[str, ...]
     weights: np.ndarray  # float32 [S, S]
-    drawn: Sequence[Links]
+    links: Sequence[Links]
     vmax: float = 1.0  # value of the strongest colour
     value: str = ""  # name of the values
     heads: tuple[str, ...] = ("",)  # names of the heads
 
     @property
     def cell(self) -> float:
-        return min(LARGEST_CELL, max(2.0, MATRIX_SIDE / max(1, len(self.tokens))))
+        return min(MAX_CELL, max(2.0, MATRIX_SIDE / max(1, len(self.tokens))))
 
     @property
     def label_width(self) -> float:
-        if self.cell < READABLE:
+        if self.cell < MIN_LABELLED_CELL:
             return 4.0
         metrics = QFontMetricsF(_token_font(self.cell))
         return max((metrics.horizontalAdvance(token) for token in self.tokens), default=0.0) + 8
@@ -413,14 +413,14 @@ class Drawing:
     def size(self) -> QSize:
         side = self.cell * len(self.tokens)
         width = GAP + 3 * self.label_width + LINES_WIDTH + side
-        foot = max(SCALE_HEIGHT, KEY_ROW * len(self.heads))  # colour scale and head names
+        foot = max(SCALE_HEIGHT, LEGEND_ROW * len(self.heads))  # colour scale and head names
         return QSize(round(width), round(self.label_width + side + GAP + foot))
 
     def paint(self, painter: QPainter, _: QSizeF) -> None:
         painter.setFont(_token_font(self.cell))
         left, top = self.label_width, self.label_width
-        for index, links in enumerate(self.drawn):
-            count = len(self.drawn)
+        for index, links in enumerate(self.links):
+            count = len(self.links)
             painter.save()
             painter.translate(left, top)
             color = print_color(head_role(index, count), count**-0.5)
@@ -432,40 +432,40 @@ class Drawing:
         right = left + LINES_WIDTH + self.label_width
         self._paint_matrix(painter, right + GAP + self.label_width)
         foot = top + self.cell * len(self.tokens) + GAP
-        self._paint_key(painter, left, foot)
-        painter.setFont(paper_font(SMALL))
+        self._paint_legend(painter, left, foot)
+        painter.setFont(paper_font(FONT_SIZE))
         painter.setPen(print_color(Role.TEXT))
-        painter.drawText(QRectF(right + GAP, foot, LINES_WIDTH, KEY_ROW), LEFT, self.value)
-        bar = QRectF(right + GAP, foot + KEY_ROW, SCALE_WIDTH, SCALE_BAR)
-        paint_scale(painter, bar, self.vmax, print_color, paper_font(SMALL))
+        painter.drawText(QRectF(right + GAP, foot, LINES_WIDTH, LEGEND_ROW), LEFT, self.value)
+        bar = QRectF(right + GAP, foot + LEGEND_ROW, SCALE_WIDTH, SCALE_BAR)
+        paint_scale(painter, bar, self.vmax, print_color, paper_font(FONT_SIZE))
 
-    def _paint_key(self, painter: QPainter, left: float, top: float) -> None:
-        """Legend of the heads, if there are several."""
+    def _paint_legend(self, painter: QPainter, left: float, top: float) -> None:
+        """Paint the legend of the heads, if there are several."""
         count = len(self.heads)
         if count == 1:
             return
-        painter.setFont(paper_font(SMALL))
+        painter.setFont(paper_font(FONT_SIZE))
         for index, name in enumerate(self.heads):
-            y = top + KEY_ROW * (index + 0.5)
+            y = top + LEGEND_ROW * (index + 0.5)
             pen = QPen(print_color(head_role(index, count)), 2)
             painter.setPen(dashed(pen, head_dashes(index, count)))
             painter.drawLine(QPointF(left, y), QPointF(left + 36, y))
             painter.setPen(print_color(Role.TEXT))
-            box = QRectF(left + 44, y - KEY_ROW / 2, LINES_WIDTH, KEY_ROW)
+            box = QRectF(left + 44, y - LEGEND_ROW / 2, LINES_WIDTH, LEGEND_ROW)
             painter.drawText(box, LEFT, name)
 
     def _paint_matrix(self, painter: QPainter, left: float) -> None:
         side, top = self.cell * len(self.tokens), self.label_width
         paint_map(painter, self.weights, QRectF(left, top, side, side), self.vmax)
         self._paint_column(painter, left - self.label_width, RIGHT)
-        if self.cell >= READABLE:
+        if self.cell >= MIN_LABELLED_CELL:
             for index, token in enumerate(self.tokens):
                 corner = QPointF(left + index * self.cell, top - 4)
                 draw_upright(painter, corner, QSizeF(self.label_width, self.cell), token)
 
     def _paint_column(self, painter: QPainter, left: float, align: Qt.AlignmentFlag | int) -> None:
         painter.setPen(print_color(Role.TEXT))
-        if self.cell >= READABLE:
+        if self.cell >= MIN_LABELLED_CELL:
             for index, token in enumerate(self.tokens):
                 top = self.label_width + index * self.cell
                 box = QRectF(left + 4, top, self.label_width - 8, self.cell)
@@ -478,7 +478,7 @@ def _token_font(cell: float) -> QFont:
     return font
 
 
-def maps_figure(state: AttentionState, filter_note: str, drawn: str) -> Figure:
+def maps_figure(state: AttentionState, filter_note: str, link_count: str) -> Figure:
     """Lines of the chosen heads, and the matrix of the current one."""
     value, largest = in_language(state.texts.value), state.maps.vmax
     drawing = Drawing(state.names, state.map, state.drawn, largest, value, state.head_names)
@@ -487,8 +487,8 @@ def maps_figure(state: AttentionState, filter_note: str, drawn: str) -> Figure:
         "(rows) attend to key tokens (columns), square-root colour scale from 0 to {4}."
     ).format(
         in_language(state.texts.name),
-        numbers.percent(state.strongest.threshold, 0),
-        drawn,
+        numbers.percent(state.strongest_links.threshold, 0),
+        link_count,
         state.head_names[-1],
         numbers.decimal(largest, 2),
     )
@@ -505,13 +505,13 @@ def maps_figure(state: AttentionState, filter_note: str, drawn: str) -> Figure:
 
 
 def links_figure(
-    state: AttentionState, rows: ColumnsModel[Link], filter_note: str, drawn: str
+    state: AttentionState, rows: ColumnsModel[Link], filter_note: str, link_count: str
 ) -> Figure:
     text = tr("{0}. The {1} strongest links that hold {2} of the attention shown ({3}).").format(
         in_language(state.texts.name),
         numbers.count(min(rows.rowCount(), MAX_ROWS)),
-        numbers.percent(state.strongest.threshold, 0),
-        drawn,
+        numbers.percent(state.strongest_links.threshold, 0),
+        link_count,
     )
     title, caption, table = _figure_parts(state, f"{text} {filter_note}")
     name = f"attention-links-layer-{state.layer + 1}-head-{state.head + 1}"
@@ -534,7 +534,7 @@ def _figure_parts(state: AttentionState, caption: str) -> tuple[str, str, Table]
         )
         for link in state.link_rows()
     ]
-    note = tr("Tokens are numbered from 1, in the array (.npy) of all heads and tokens from 0.")
+    note = tr("Tokens are numbered from 1; the array (.npy) of all heads and tokens counts from 0.")
     end = source(state.explore, state.maps.side.index)
     title = tr("Attention: {0}").format(", ".join(heads))
     return title, f"{caption.strip()} {note} {end}", Table(header, rows)

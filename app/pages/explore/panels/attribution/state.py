@@ -93,7 +93,7 @@ class Choice(QObject):
         }
 
     def _on_model(self) -> None:
-        if self.explore.is_over_training:
+        if self.explore.is_browsing_snapshots:
             return
         self.against = ""
         self._wants_mask = False

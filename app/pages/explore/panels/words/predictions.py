@@ -78,7 +78,7 @@ class Predictions(QWidget):
             for value in (bar.probability, bar.second)
             if value is not None
         ]
-        return 1.0 if self.state.explore.is_over_training else scale_end(shown)
+        return 1.0 if self.state.explore.is_browsing_snapshots else scale_end(shown)
 
     def _models(self) -> str:
         first, second = (side.model_name for side in self.state.explore.both)

@@ -16,7 +16,7 @@ from app.pages.explore.panels.attention.links import (
     rank_links,
     token_links,
 )
-from app.pages.explore.panels.attention.maps import GAP, TOP, levels, picture
+from app.pages.explore.panels.attention.maps import BLANK, MAX_LEVEL, levels, picture
 from app.pages.explore.panels.attention.state import MAX_HEADS, MEASURES, describe_head
 from app.pages.explore.panels.attention.view import Drawing
 from app.widgets.charts import figure as figures
@@ -39,7 +39,7 @@ def test_the_first_head_is_described_saved_and_listed(view, state, weights, qtbo
     assert all(label.textFormat() == Qt.TextFormat.PlainText for label in view.findChildren(QLabel))
     view.matrix.clearFocus()
     image = view.matrix.grab().toImage()
-    ramp = {colour_at(level): level for level in range(TOP + 1)}
+    ramp = {colour_at(level): level for level in range(MAX_LEVEL + 1)}
     expected = levels(weights[0, 0])
     for row in range(5):
         for column in range(5):
@@ -113,7 +113,7 @@ def test_tokens_and_cells_are_hovered_and_picked(qtbot, view, state, explore, we
     point = matrix.cell(1, 3).center().toPoint()
     outside = QPoint(matrix.width() + 50, matrix.height() + 50)
     points = (point, QPoint(1, point.y()), QPoint(point.x(), 1), QPoint(0, 0), outside)
-    assert [matrix.at(pos) for pos in points] == [(1, 3), (1, -1), (-1, 3), (-1, -1), (-1, -1)]
+    assert [matrix.cell_at(pos) for pos in points] == [(1, 3), (1, -1), (-1, 3), (-1, -1), (-1, -1)]
     for key in (Qt.Key.Key_Down, Qt.Key.Key_Right, Qt.Key.Key_Right):
         qtbot.keyClick(matrix, key)
     assert state.hovered == (1, 2)
@@ -160,14 +160,14 @@ def test_the_slider_sets_the_fraction_drawn_smoothly_when_released(view, state, 
     values = weights[0, 0].astype(np.float32)
     view.filters.threshold.setValue(view.filters.threshold.minimum())
     wait(lambda: len(state.links.weights) == 1 or state.links.weights.sum() < 0.2 * values.sum())
-    wait(lambda: view.lines.is_still and view.lines._base is not None)
+    wait(lambda: view.lines.is_idle and view.lines._base is not None)
     smooth = view.lines._base
     view.filters.threshold.setValue(view.filters.threshold.maximum())
     rough = view.lines._base
-    assert rough is not smooth and not view.lines.is_still
+    assert rough is not smooth and not view.lines.is_idle
     wait(lambda: len(state.links.weights) == np.count_nonzero(values))
     assert "100 %" in view.filters.threshold_label.text()
-    wait(lambda: view.lines.is_still)
+    wait(lambda: view.lines.is_idle)
     assert view.lines._base is not rough
 
 
@@ -256,7 +256,7 @@ def test_heads_and_lines_are_limited(view, state, explore, explorer, wait):
         for head in range(4):
             state.selection.toggle(layer, head)
     assert len(state.heads) == MAX_HEADS
-    state.strongest.set_threshold(1.0)
+    state.strongest_links.set_threshold(1.0)
     wait(lambda: len(state.drawn) == MAX_HEADS)
     line_count = sum(len(links.weights) for links in state.drawn)
     assert MAX_HEADS * 700 < line_count <= MAX_LINES
@@ -300,7 +300,7 @@ def test_each_measure_has_a_name_and_values_of_the_worker(view, state, explorer,
             expected = levels(exact, answer.largest)
             wait(lambda image=expected: np.array_equal(state.maps.thumbnails, image))
             assert state.maps.vmax == (exact.max() if measure.measure == "norms" else 1)
-            assert (state.maps.thumbnails.max() == TOP) or measure.measure != "norms"
+            assert (state.maps.thumbnails.max() == MAX_LEVEL) or measure.measure != "norms"
         assert state.maps.shown_measure == measure.measure
         assert view.head.isHidden() == (measure.measure not in ("weights", "norms"))
         wait(lambda: len(state.links.weights))
@@ -320,11 +320,11 @@ def test_the_grid_shows_layers_while_more_are_computed(view, state, explore, exp
         explorer.answered.emit(answer.model_copy(update={"layers": layers}))
         wait(
             lambda n=layers: (
-                state.maps.thumbnails is not None and (state.maps.thumbnails[n - 1] != GAP).all()
+                state.maps.thumbnails is not None and (state.maps.thumbnails[n - 1] != BLANK).all()
             )
         )
         assert np.array_equal(state.maps.thumbnails[:layers], levels(weights[:layers]))
-        assert (state.maps.thumbnails[layers:] == GAP).all()
+        assert (state.maps.thumbnails[layers:] == BLANK).all()
         assert f"{layers} of 3 layers" in view.overview.status.full_text()
         assert np.array_equal(state.map, weights[0, 0])
         if layers == 1:
@@ -333,7 +333,7 @@ def test_the_grid_shows_layers_while_more_are_computed(view, state, explore, exp
             state.selection.pick(0, 0)
     state.selection.pick(2, 1)
     explorer.answered.emit(answer)
-    wait(lambda: not (state.maps.thumbnails == GAP).any())
+    wait(lambda: not (state.maps.thumbnails == BLANK).any())
     assert np.array_equal(state.map, weights[2, 1])
     assert "layers" not in view.overview.status.full_text()
 
@@ -401,7 +401,7 @@ def test_heads_have_frames_and_the_grid_zooms_around_the_mouse(view, weights, qt
     assert state.heads == ((0, 0),), "a drag is not a click"
     qtbot.keyClicks(grid, "0")
     assert grid.cell(0, 0).width() == side
-    view._state.maps.thumbnails = np.full((3, 2, 5, 5), TOP // 2, np.uint8)
+    view._state.maps.thumbnails = np.full((3, 2, 5, 5), MAX_LEVEL // 2, np.uint8)
     view._state.maps.thumbnails_changed.emit()
     image, box = grid.grab().toImage(), grid.cell(2, 1).toRect()
     frame, inside = (image.pixelColor(box.left() + dx, box.center().y()) for dx in (0, 4))

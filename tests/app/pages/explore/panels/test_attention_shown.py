@@ -8,7 +8,7 @@ import pytest
 from PySide6.QtCore import Qt
 
 from app.pages.explore.panels.attention.links import default_threshold
-from app.pages.explore.panels.attention.maps import TOP, levels
+from app.pages.explore.panels.attention.maps import MAX_LEVEL, levels
 from app.pages.explore.panels.attention.state import AttentionState
 from app.theme import print_color, shade
 from app.widgets.charts import figure as figures
@@ -54,7 +54,7 @@ def test_a_masked_word_is_shown_as_the_mask(view, state, explore, explorer, weig
     assert state.masked == (2,)
     assert state.names == ("[CLS]", "the", "[MASK]", "sat", "[SEP]")
     wait(lambda: len(state.links.weights))
-    state.strongest.set_threshold(1.0)
+    state.strongest_links.set_threshold(1.0)
     state.hover(2, -1)
     figure = view.figure()
     svg = figures.svg(figure).decode().replace("“cat”", "").replace("the cat sat", "")
@@ -103,7 +103,7 @@ def test_a_saved_matrix_has_no_bitmap_and_the_grid_every_head(view, state, weigh
     svg = figures.svg(view.figure()).decode()
     assert "<image" not in svg
     assert "Attention weight" in svg and ">0.10<" in svg
-    darkest = shade(levels(weights[0, 0]).max() / TOP, print_color)
+    darkest = shade(levels(weights[0, 0]).max() / MAX_LEVEL, print_color)
     assert darkest.name() in svg
     figure = view.grid_button.figure()
     assert np.array_equal(figure.array, weights)
@@ -140,11 +140,11 @@ def test_special_tokens_are_excluded_and_long_texts_have_fewer_links(explore, ex
     assert state.excludes_special
     fractions = [default_threshold(tokens) for tokens in (5, 37, 38, 64, 128, 512)]
     assert fractions == [0.7, 0.7, 0.6, 0.5, 0.25, 0.05]
-    state.strongest.fit(100)
-    assert state.strongest.threshold == default_threshold(100)
-    state.strongest.set_threshold(0.4)
-    state.strongest.fit(10)
-    assert state.strongest.threshold == 0.4, "the user's choice is kept"
+    state.strongest_links.fit(100)
+    assert state.strongest_links.threshold == default_threshold(100)
+    state.strongest_links.set_threshold(0.4)
+    state.strongest_links.fit(10)
+    assert state.strongest_links.threshold == 0.4, "the user's choice is kept"
 
 
 @pytest.mark.usefixtures("weights")
@@ -153,5 +153,5 @@ def test_both_sides_of_the_lines_are_visible_in_a_narrow_panel(qapp, view):
     qapp.processEvents()
     visible_width = view.lines_area.viewport().width()
     assert view.lines.width() <= visible_width
-    assert view.lines.ends()[1] < visible_width
+    assert view.lines.line_ends()[1] < visible_width
     assert view.width() == 660

@@ -9,7 +9,7 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QImage, QStandardItemModel
 from PySide6.QtWidgets import QTableView
 
-from app.pages.explore.panels.attention.heads import FIRST, HEAD, PADDING, PATTERN, HeadCells
+from app.pages.explore.panels.attention.heads import FIRST, HEAD, PADDING, PATTERN, HeadCellDelegate
 from app.pages.explore.panels.attention.maps import read_mapped
 from app.pages.explore.panels.attention.view import HEADS
 from app.resources import mono_font
@@ -195,7 +195,7 @@ def test_cells_are_painted_as_by_qt(qtbot, set_theme):
         table.setModel(model)
         apply_style(table, "Attention heads")
         if custom:
-            table.setItemDelegate(HeadCells(model.text, FIRST, table))
+            table.setItemDelegate(HeadCellDelegate(model.text, FIRST, table))
         table.horizontalHeader().setDefaultSectionSize(width)
         table.resize(400, 240)
         with qtbot.waitExposed(table):

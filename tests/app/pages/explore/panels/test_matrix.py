@@ -5,8 +5,8 @@ import pytest
 from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtWidgets import QApplication
 
-from app.pages.explore.panels.attention.maps import TOP, levels, picture
-from app.pages.explore.panels.attention.matrix import MAX_CELL, READABLE
+from app.pages.explore.panels.attention.maps import MAX_LEVEL, levels, picture
+from app.pages.explore.panels.attention.matrix import MAX_CELL, MIN_LABELLED_CELL
 from engine.messages.explore.attention import ArrayFile, Attended
 from engine.messages.explore.text import Token
 
@@ -33,7 +33,7 @@ def test_all_rows_and_columns_have_labels_or_none(view, state, explorer):
     for count in (2, 17, *range(20, 26), 120):
         show_attention(view, state, explorer, count)
         matrix, field = view.matrix, view.matrix.field()
-        assert matrix.has_labels == (matrix.cell_size() >= READABLE)
+        assert matrix.has_labels == (matrix.cell_size() >= MIN_LABELLED_CELL)
         assert field.width() <= matrix.width() - field.left()
         image = matrix.grab().toImage()
         in_margin = [
@@ -53,9 +53,11 @@ def test_the_matrix_is_zoomed_around_the_mouse_and_dragged(qtbot, view, state, e
     point = matrix.cell(60, 80).center()
     matrix.set_zoom(1_000, point)
     assert matrix.has_labels and matrix.cell_size() == pytest.approx(MAX_CELL)
-    assert matrix.at(point.toPoint()) == (60, 80), "the cell under the mouse stays there"
+    assert matrix.cell_at(point.toPoint()) == (60, 80), "the cell under the mouse stays there"
     image, ratio = matrix.grab().toImage(), matrix.devicePixelRatioF()
-    ramp = {picture(np.array([[n]], np.uint8)).pixelColor(0, 0).rgb(): n for n in range(TOP + 1)}
+    ramp = {
+        picture(np.array([[n]], np.uint8)).pixelColor(0, 0).rgb(): n for n in range(MAX_LEVEL + 1)
+    }
     expected = levels(weights[0, 0])
     for row, column in ((60, 81), (61, 80)):
         middle = matrix.cell(row, column).center().toPoint() * ratio

@@ -6,8 +6,8 @@ from PySide6.QtGui import QColor
 
 from app.pages.explore.panels.attention.links import rank_links
 from app.pages.explore.panels.attention.maps import (
-    GAP,
-    TOP,
+    BLANK,
+    MAX_LEVEL,
     levels,
     max_pool,
     mosaic,
@@ -24,8 +24,8 @@ def attention(layers: int, heads: int, tokens: int) -> np.ndarray:
 
 def test_levels_and_their_picture_cover_the_whole_range():
     values = np.array([0, 0.25, 1, 1.001], dtype=np.float32)
-    assert levels(values).tolist() == [0, TOP // 2, TOP, TOP]
-    image = np.array([[0, TOP], [GAP, 0]], dtype=np.uint8)
+    assert levels(values).tolist() == [0, MAX_LEVEL // 2, MAX_LEVEL, MAX_LEVEL]
+    image = np.array([[0, MAX_LEVEL], [BLANK, 0]], dtype=np.uint8)
     colours = {Role.SURFACE: QColor("#102030"), Role.ACCENT: QColor("#f0e0d0")}
     painted = picture(image, lambda role, _: colours[role])
     image[:] = 0
@@ -58,8 +58,8 @@ def test_scaling_repeats_squares_and_the_mosaic_has_gaps():
     assert tiles[0, 0] == 0
     assert tiles[0, 5] == 1  # the second head of the first layer
     assert tiles[5, 0] == 2  # the first head of the second
-    assert (tiles[4] == GAP).all()
-    assert (tiles[:, 4] == GAP).all()
+    assert (tiles[4] == BLANK).all()
+    assert (tiles[:, 4] == BLANK).all()
 
 
 def test_the_fewest_links_with_the_chosen_fraction_are_selected():

@@ -152,7 +152,7 @@ def test_a_model_is_uploaded_after_a_review(qtbot, page, hub, studio, monkeypatc
     )
     question(qtbot).buttons["send"].click()
     dialog = page.sending.dialog
-    assert dialog is not None and dialog.focusWidget() is dialog.progress.leave
+    assert dialog is not None and dialog.focusWidget() is dialog.progress.close_button
     assert_accessible(dialog)
     values = list[int]()
     dialog.progress.bar.valueChanged.connect(values.append)
