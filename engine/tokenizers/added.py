@@ -1,6 +1,6 @@
-"""Added and special tokens, which are matched in a text before it is split.
+"""Added and special tokens, which are matched before a text is split.
 
-Flags decide what they match and whether they include the white space around them.
+Their flags decide what they match and whether they include surrounding white space.
 """
 
 from collections.abc import Iterable
@@ -15,7 +15,7 @@ from engine.errors import BadCheckpoint
 from engine.tokenizers.vocabulary_files import ADVICE
 
 FLAGS = ("lstrip", "rstrip", "single_word", "normalized", "special")
-ALSO_SPECIAL = ("additional_special_tokens", "extra_special_tokens")
+ADDITIONAL_KEYS = ("additional_special_tokens", "extra_special_tokens")
 
 
 @dataclass(frozen=True)
@@ -35,13 +35,13 @@ class Added:
     normalized: bool = False
     special: bool = False
 
-    def flags(self) -> dict[str, Any]:
+    def json_entry(self) -> dict[str, Any]:
         """Entry in tokenizer.json."""
         return {"content": self.content, **{name: getattr(self, name) for name in FLAGS}}
 
-    def published(self) -> dict[str, Any]:
+    def config_entry(self) -> dict[str, Any]:
         """Entry in tokenizer_config.json."""
-        flags = {name: flag for name, flag in self.flags().items() if name != "special"}
+        flags = {name: flag for name, flag in self.json_entry().items() if name != "special"}
         return {"__type": "AddedToken", **flags}
 
 
@@ -51,24 +51,24 @@ def register_added(
     """Register all tokens that are never split with the library.
 
     Args:
-        extra: tokens that its model does not have, in the order of their ids.
-        special: names of the special tokens; their flags are those in `added`, if present.
+        extra: tokens that the model lacks, in the order of their ids.
+        special: names of the special tokens; `added` may give them other flags.
     """
-    known = {name: Added(name, special=True) for name in special}
-    known |= {token.content: token for token in added}
-    names = dict.fromkeys((*extra, *known))
-    library.add_tokens([AddedToken(**known.get(name, Added(name)).flags()) for name in names])
+    tokens = {name: Added(name, special=True) for name in special}
+    tokens |= {token.content: token for token in added}
+    names = dict.fromkeys((*extra, *tokens))
+    library.add_tokens([AddedToken(**tokens.get(name, Added(name)).json_entry()) for name in names])
 
 
-def unusual(added: Iterable[Added], special: Iterable[str]) -> tuple[Added, ...]:
-    """Tokens except special ones with their default flags."""
+def drop_default_special(added: Iterable[Added], special: Iterable[str]) -> tuple[Added, ...]:
+    """Drop the special tokens that have default flags."""
     usual = {name: Added(name, special=True) for name in special}
     flagged = [replace(token, special=True) if token.content in usual else token for token in added]
     return tuple(token for token in flagged if token != usual.get(token.content))
 
 
 def parse_added(entries: object, path: Path) -> dict[str, tuple[Added, Any]]:
-    """Added tokens and ids of a tokenizer.json, by content. Raises BadCheckpoint."""
+    """Parse the added tokens and ids of a tokenizer.json, by content. Raises BadCheckpoint."""
     listed = entries or []
     if not isinstance(listed, list) or not all(isinstance(entry, dict) for entry in listed):
         raise BadCheckpoint("{path} has no list of added tokens.", ADVICE, path=path.name)
@@ -80,7 +80,7 @@ def parse_added(entries: object, path: Path) -> dict[str, tuple[Added, Any]]:
 
 
 def parse_decoder(config: dict[str, Any], path: Path) -> dict[str, tuple[Added, Any]]:
-    """Added tokens and ids of `added_tokens_decoder` in a tokenizer_config.json."""
+    """Parse `added_tokens_decoder` of a tokenizer_config.json like `parse_added`."""
     entries = config.get("added_tokens_decoder") or {}
     if not isinstance(entries, dict) or not all(str(key).isdecimal() for key in entries):
         raise BadCheckpoint("{path} has no list of added tokens.", ADVICE, path=path.name)
@@ -91,23 +91,23 @@ def parse_decoder(config: dict[str, Any], path: Path) -> dict[str, tuple[Added, 
     return parse_added(rows, path)
 
 
-def plain_added(entries: dict[str, Any], special: Iterable[str]) -> dict[str, tuple[Added, Any]]:
-    """Added tokens of an added_tokens.json, which has only names and ids.
+def parse_plain(entries: dict[str, Any], special: Iterable[str]) -> dict[str, tuple[Added, Any]]:
+    """Parse an added_tokens.json, which has only names and ids.
 
-    As in transformers, those that are not special match the normalised text.
+    As in transformers, tokens that are not special match the normalised text.
     """
     names = set(special)
     return {
-        name: (Added(name, normalized=name not in names, special=name in names), number)
-        for name, number in entries.items()
+        name: (Added(name, normalized=name not in names, special=name in names), token_id)
+        for name, token_id in entries.items()
         if name
     }
 
 
-def also_special(config: dict[str, Any]) -> tuple[Added, ...]:
-    """Additional special tokens of a config, in any form."""
+def extra_special(config: dict[str, Any]) -> tuple[Added, ...]:
+    """Additional special tokens of a config, in any of its forms."""
     tokens = []
-    for key in ALSO_SPECIAL:
+    for key in ADDITIONAL_KEYS:
         listed = config.get(key)
         entries = list(listed.values()) if isinstance(listed, dict) else listed
         for entry in entries if isinstance(entries, list) else ():

@@ -7,7 +7,7 @@ MAX_CHARACTERS = 4_000_000
 
 
 def batches(texts: Iterable[str]) -> Iterator[list[str]]:
-    """Batch texts lazily and in order; a long text is a batch of its own."""
+    """Batch texts lazily and in order; a text that reaches a limit ends its batch."""
     batch: list[str] = []
     characters = 0
     for text in texts:

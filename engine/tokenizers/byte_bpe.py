@@ -1,8 +1,8 @@
 """Byte-level byte-pair encoding of RoBERTa (Radford et al. 2019, §2.2; Liu et al. 2019).
 
-A text is split into words with the space before each; the UTF-8 bytes of a word are merged pair by
-pair in the order of the merges. So no text has an unknown token. Files represent bytes by visible
-characters.
+A text is split into words, each with the space before it, and the UTF-8 bytes of a word are merged
+pair by pair in the order of the merges, so that no token is unknown. Files write each byte as a
+visible character.
 """
 
 import json
@@ -15,9 +15,9 @@ from tokenizers import decoders, models, pre_tokenizers, processors
 
 from engine.errors import BadCheckpoint
 from engine.phrases import phrase
-from engine.tokenizers.added import Added, register_added, unusual
-from engine.tokenizers.stated import Stated
-from engine.tokenizers.vocabulary import Vocabulary, template, with_frame
+from engine.tokenizers.added import Added, drop_default_special, register_added
+from engine.tokenizers.declared import Settings
+from engine.tokenizers.vocabulary import Vocabulary, build_post_processor, with_template
 from engine.tokenizers.vocabulary_files import (
     ADVICE,
     MAX_TOKENS,
@@ -29,10 +29,10 @@ from engine.tokenizers.vocabulary_files import (
 )
 
 SPECIAL = ("<pad>", "<unk>", "<s>", "</s>", "<mask>")
-WORDS, MERGES = "vocab.json", "merges.txt"
-SPACE = "▁"  # shown for a space in a token
+VOCABULARY, MERGES = "vocab.json", "merges.txt"
+SPACE = "▁"  # displays a space in a token
 BYTES = 256
-UNSUPPORTED = (  # settings of a BPE that RoBERTa's does not have
+UNSUPPORTED = (  # BPE settings that RoBERTa does not use
     *("dropout", "continuing_subword_prefix", "end_of_word_suffix"),
     *("byte_fallback", "ignore_merges"),
 )
@@ -68,16 +68,16 @@ class ByteLevelBpe(Vocabulary):
     special: Special = field(default=SPECIAL, kw_only=True)
     separators: int = field(default=2, kw_only=True)
     second_segment: int = field(default=0, kw_only=True)
-    spaced: bool = False  # the first word counts as preceded by a space
+    add_prefix_space: bool = False  # the first word counts as preceded by a space
 
-    def library(self, ids: dict[str, int]) -> LibraryTokenizer:
+    def to_library(self, ids: dict[str, int]) -> LibraryTokenizer:
         library = LibraryTokenizer(models.BPE(ids, list(self.merges), fuse_unk=False))
-        library.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=self.spaced)
-        library.post_processor = template(self.frame, ids)
-        if self._is_usual:
+        library.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=self.add_prefix_space)
+        library.post_processor = build_post_processor(self.template, ids)
+        if self._is_roberta:
             cls, sep = self.special[2:4]
             library.post_processor = processors.RobertaProcessing(
-                (sep, ids[sep]), (cls, ids[cls]), trim_offsets=True, add_prefix_space=self.spaced
+                (sep, ids[sep]), (cls, ids[cls]), add_prefix_space=self.add_prefix_space
             )
         library.decoder = decoders.ByteLevel()
         register_added(library, (), self.special, self.added)
@@ -90,107 +90,107 @@ class ByteLevelBpe(Vocabulary):
         return token if token in self.special else decode_token(token)
 
     @property
-    def _is_usual(self) -> bool:
-        """True if the special tokens are placed as in RoBERTa."""
+    def _is_roberta(self) -> bool:
+        """True if special tokens and segments are placed as in RoBERTa."""
         return (self.separators, self.second_segment) == (2, 0)
 
-    def essence(self) -> list[Any]:
-        return [self.kind, self.merges, self.spaced, *self.common()]
+    def fingerprint_fields(self) -> list[Any]:
+        return [self.kind, self.merges, self.add_prefix_space, *self.common_fields()]
 
     def for_words(self) -> "ByteLevelBpe":
-        return replace(self, spaced=True)
+        return replace(self, add_prefix_space=True)
 
     def files(self) -> dict[str, str]:
         ids = {token: index for index, token in enumerate(self.tokens)}
         merges = "".join(f"{first} {second}\n" for first, second in self.merges)
-        return {WORDS: json.dumps(ids, ensure_ascii=False), MERGES: f"#version: 0.2\n{merges}"}
+        return {VOCABULARY: json.dumps(ids, ensure_ascii=False), MERGES: f"#version: 0.2\n{merges}"}
 
-    def named(self) -> dict[str, Any]:
+    def class_config(self) -> dict[str, Any]:
         _, _, cls, sep, mask = self.special
         flags = {token.content: token for token in self.added}
+        name = "RobertaTokenizer" if self._is_roberta else "PreTrainedTokenizerFast"
         return {
-            "tokenizer_class": "RobertaTokenizer" if self._is_usual else "PreTrainedTokenizerFast",
+            "tokenizer_class": name,
             "do_lower_case": False,
-            "add_prefix_space": self.spaced,
+            "add_prefix_space": self.add_prefix_space,
             "trim_offsets": True,
             **self.special_by_key,
             "bos_token": cls,
             "eos_token": sep,
-            "mask_token": flags.get(mask, Added(mask)).published(),
+            "mask_token": flags.get(mask, Added(mask)).config_entry(),
         }
 
 
-def from_published(content: dict[str, Any], stated: Stated, path: Path) -> ByteLevelBpe | None:
+def from_json(content: dict[str, Any], declared: Settings, path: Path) -> ByteLevelBpe | None:
     """Read a tokenizer.json; None if its steps are not those of RoBERTa."""
-    model, before = content.get("model"), content.get("pre_tokenizer")
-    if not isinstance(model, dict) or not isinstance(before, dict):
+    model, pre_tokenizer = content.get("model"), content.get("pre_tokenizer")
+    if not isinstance(model, dict) or not isinstance(pre_tokenizer, dict):
         return None
     is_roberta = (
         model.get("type", "BPE") == "BPE"
         and "merges" in model
         and not any(model.get(name) for name in UNSUPPORTED)
-        and before.get("type") == "ByteLevel"
-        and before.get("use_regex") is not False
+        and pre_tokenizer.get("type") == "ByteLevel"
+        and pre_tokenizer.get("use_regex") is not False
         and not content.get("normalizer")
     )
     if not is_roberta:
         return None
-    own = parse_vocab(model, path)
-    # then a byte may be unknown
-    if model.get("unk_token") and not own.keys() >= BYTES_BY_CHARACTER.keys():
-        return None
-    tokens, added, _ = stated.merge(own, path, content.get("added_tokens"))
-    special = special_names(stated.config, SPECIAL)
-    spaced = stated.flag("add_prefix_space", before.get("add_prefix_space") is True)
-    read = ByteLevelBpe(
+    ids = parse_vocab(model, path)
+    if model.get("unk_token") and not ids.keys() >= BYTES_BY_CHARACTER.keys():
+        return None  # bytes may be unknown
+    tokens, added, _ = declared.merge(ids, path, content.get("added_tokens"))
+    special = special_names(declared.config, SPECIAL)
+    in_file = pre_tokenizer.get("add_prefix_space") is True
+    vocabulary = ByteLevelBpe(
         tokens,
-        _pairs(model["merges"], own, path),
+        _parse_merges(model["merges"], ids, path),
         special=special,
-        added=_flagged(added, special, stated),
-        spaced=spaced,
+        added=_add_mask(added, special, declared),
+        add_prefix_space=declared.flag("add_prefix_space", in_file),
     )
-    return with_frame(read, content.get("post_processor"))
+    return with_template(vocabulary, content.get("post_processor"))
 
 
-def from_plain(folder: Path, stated: Stated) -> ByteLevelBpe:
+def from_vocab_and_merges(folder: Path, declared: Settings) -> ByteLevelBpe:
     """Read vocab.json and merges.txt, which is optional if every token is a byte."""
-    words, merges = folder / WORDS, folder / MERGES
-    own = read_json_object(words)
-    special = special_names(stated.config, SPECIAL)
-    tokens, added, _ = stated.merge(own, words)
+    path, merges = folder / VOCABULARY, folder / MERGES
+    ids = read_json_object(path)
+    special = special_names(declared.config, SPECIAL)
+    tokens, added, _ = declared.merge(ids, path)
     unsplit = {*special, *(token.content for token in added)}
-    if not merges.exists() and any(len(t) > 1 and t not in unsplit for t in own):
+    if not merges.exists() and any(len(t) > 1 and t not in unsplit for t in ids):
         raise BadCheckpoint(
             "{folder} has {words} but no {merges}.",
             "Copy {merges} from where the model comes from.",
             folder=folder.name,
-            words=WORDS,
+            words=VOCABULARY,
             merges=MERGES,
         )
     return ByteLevelBpe(
         tokens,
-        _pairs(merge_lines(merges) if merges.exists() else [], own, merges),
+        _parse_merges(merge_lines(merges) if merges.exists() else [], ids, merges),
         special=special,
-        added=unusual(_flagged(added, special, stated), special),
-        spaced=stated.config.get("add_prefix_space") is True,
+        added=drop_default_special(_add_mask(added, special, declared), special),
+        add_prefix_space=declared.config.get("add_prefix_space") is True,
     )
 
 
 def merge_lines(path: Path) -> list[str]:
-    """The merges in a merges.txt, each as a text with a space in between."""
+    """Lines of a merges.txt; a space separates the two tokens of a merge."""
     return [line for line in read_lines(path) if line and not line.startswith("#version")]
 
 
-def _flagged(added: tuple[Added, ...], special: Special, stated: Stated) -> tuple[Added, ...]:
-    """Tokens that are never split. By default the mask includes the space before it."""
-    mask = stated.config.get("mask_token")
+def _add_mask(added: tuple[Added, ...], special: Special, declared: Settings) -> tuple[Added, ...]:
+    """Add the mask if it is missing; by default it includes the space before it."""
+    mask = declared.config.get("mask_token")
     takes_space = not isinstance(mask, dict) or mask.get("lstrip", True) is True
     flags = {special[4]: Added(special[4], lstrip=takes_space, special=True)}
     return tuple((flags | {token.content: token for token in added}).values())
 
 
-def _pairs(merges: object, ids: dict[str, Any], path: Path) -> tuple[tuple[str, str], ...]:
-    """The merges, as pairs or as texts with a space in between.
+def _parse_merges(merges: object, ids: dict[str, Any], path: Path) -> tuple[tuple[str, str], ...]:
+    """Parse merges, which are pairs or texts with a space in between.
 
     Raises BadCheckpoint if a merge uses tokens that the vocabulary lacks.
     """
@@ -198,13 +198,13 @@ def _pairs(merges: object, ids: dict[str, Any], path: Path) -> tuple[tuple[str, 
         raise BadCheckpoint("{path} has no list of merges.", ADVICE, path=path.name)
     pairs = [merge.split(" ") if isinstance(merge, str) else merge for merge in merges]
     for number, pair in enumerate(pairs, start=1):
-        known = (
+        is_valid = (
             isinstance(pair, list)
             and len(pair) == 2
             and all(isinstance(part, str) and part in ids for part in pair)
             and "".join(pair) in ids
         )
-        if not known:
+        if not is_valid:
             raise BadCheckpoint(
                 "Merge {number} in {path} is not a pair of tokens of the vocabulary.",
                 phrase("The two belong to different models. ") + ADVICE,

@@ -1,7 +1,7 @@
-"""Read and write the vocabulary of a folder, of any kind.
+"""Read and write the tokenizer files of a folder.
 
-A `tokenizer.json` is complete; without it, the older files are read as the named class of
-transformers does.
+A `tokenizer.json` is complete; without it, the older files are read like the named class of
+transformers reads them.
 """
 
 import json
@@ -13,7 +13,7 @@ from typing import Any
 from engine.errors import BadCheckpoint
 from engine.files.snapshot_folder import shared_folder
 from engine.tokenizers import byte_bpe, sentencepiece, tokenizer_json, unigram, wordpiece
-from engine.tokenizers.stated import CONFIG, Stated, read_stated
+from engine.tokenizers.declared import CONFIG, Settings, read_declared
 from engine.tokenizers.tokenizer_json import TokenizerJson
 from engine.tokenizers.vocabulary import Vocabulary
 from engine.tokenizers.vocabulary_files import (
@@ -25,8 +25,8 @@ from engine.tokenizers.vocabulary_files import (
 )
 
 GOOGLE_CONFIG = "bert_config.json"  # config.json in Google's releases
-PUBLISHED = "tokenizer.json"
-CASE = re.compile(r"(?<![a-z])(un)?cased(?![a-z])", re.IGNORECASE)
+TOKENIZER_JSON = "tokenizer.json"
+CASING = re.compile(r"(?<![a-z])(un)?cased(?![a-z])", re.IGNORECASE)
 WORDPIECE_CLASSES = (  # in transformers, without “Fast”; all split like BERT
     *("BertTokenizer", "ConvBertTokenizer", "DistilBertTokenizer", "DPRContextEncoderTokenizer"),
     *("DPRQuestionEncoderTokenizer", "DPRReaderTokenizer", "ElectraTokenizer", "FunnelTokenizer"),
@@ -40,60 +40,59 @@ HERBERT = "HerbertTokenizer"
 def read_folder(folder: Path) -> Vocabulary:
     """Read the vocabulary of a checkpoint folder.
 
-    A WordPiece vocabulary is lowercase by its config, else by the name of a Google folder, else by
-    its tokens.
+    The config, else the name of a Google folder, else the tokens decide if WordPiece is lowercase.
 
     Raises BadCheckpoint if there is no vocabulary, or a damaged or unknown one.
     """
     folder = shared_folder(folder)
-    stated = read_stated(folder)
-    path = folder / PUBLISHED
+    declared = read_declared(folder)
+    path = folder / TOKENIZER_JSON
     loaded = (
-        _read_published(read_json_object(path), stated, path)
+        _read_tokenizer_json(read_json_object(path), declared, path)
         if path.exists()
-        else _read_plain(folder, stated)
+        else _read_older_files(folder, declared)
     )
-    if stated.has_segments is False:
+    if declared.has_segments is False:
         loaded = replace(loaded, second_segment=0)
-    return replace(loaded, cuts_beginning=stated.config.get("truncation_side") == "left")
+    return replace(loaded, cuts_beginning=declared.config.get("truncation_side") == "left")
 
 
-def _read_published(content: dict[str, Any], stated: Stated, path: Path) -> Vocabulary:
+def _read_tokenizer_json(content: dict[str, Any], declared: Settings, path: Path) -> Vocabulary:
     """Read a tokenizer.json as a known kind, or step by step."""
-    for read in (wordpiece.from_published, byte_bpe.from_published, unigram.from_published):
-        if (known := read(content, stated, path)) is not None:
+    for read in (wordpiece.from_json, byte_bpe.from_json, unigram.from_json):
+        if (known := read(content, declared, path)) is not None:
             return known
-    return tokenizer_json.from_published(content, stated, path)
+    return tokenizer_json.from_json(content, declared, path)
 
 
-def _read_plain(folder: Path, stated: Stated) -> Vocabulary:
-    """Read the older files as the named class does; without one, by the files present."""
-    named = stated.tokenizer
-    is_open = not named or stated.is_generic
+def _read_older_files(folder: Path, declared: Settings) -> Vocabulary:
+    """Read the older files like the named class; without one, the files present decide."""
+    class_name = declared.tokenizer
+    is_open = not class_name or declared.is_generic
     has_lines = (folder / wordpiece.VOCABULARY).exists()
-    has_merged = (folder / byte_bpe.WORDS).exists()
-    if has_lines and (is_open or named in WORDPIECE_CLASSES):
+    has_bpe = (folder / byte_bpe.VOCABULARY).exists()
+    if has_lines and (is_open or class_name in WORDPIECE_CLASSES):
         path = folder / wordpiece.VOCABULARY
-        return wordpiece.from_lines(path, lowercase_by_name(folder), stated)
-    if has_merged and named == HERBERT:
-        return _read_herbert(folder, stated)
-    if has_merged and (is_open or named in BYTE_LEVEL_CLASSES):
-        return byte_bpe.from_plain(folder, stated)
-    pieces = sentencepiece.file_in(folder)
-    if pieces is not None and (read := sentencepiece.from_model(pieces, stated)) is not None:
-        return read
-    raise _unreadable(folder, named, has_lines or has_merged)
+        return wordpiece.from_lines(path, lowercase_by_name(folder), declared)
+    if has_bpe and class_name == HERBERT:
+        return _read_herbert(folder, declared)
+    if has_bpe and (is_open or class_name in BYTE_LEVEL_CLASSES):
+        return byte_bpe.from_vocab_and_merges(folder, declared)
+    model = sentencepiece.find_file(folder)
+    if model is not None and (known := sentencepiece.from_model(model, declared)) is not None:
+        return known
+    raise _unreadable(folder, class_name, has_lines or has_bpe)
 
 
-def _read_herbert(folder: Path, stated: Stated) -> TokenizerJson:
+def _read_herbert(folder: Path, declared: Settings) -> TokenizerJson:
     """Read vocab.json and merges.txt of HerBERT (Mroczkowski et al. 2021).
 
-    It is a BPE with end-of-word marks, split like its class in transformers; newer folders have a
+    It is a BPE with end-of-word marks split like its class in transformers; newer folders have a
     tokenizer.json. Raises BadCheckpoint.
     """
     suffix = "</w>"
-    words = read_json_object(folder / byte_bpe.WORDS)
-    special = special_names(stated.config, byte_bpe.SPECIAL)
+    words = read_json_object(folder / byte_bpe.VOCABULARY)
+    special = special_names(declared.config, byte_bpe.SPECIAL)
     _, unknown, cls, sep, _ = special
     flags = {"lstrip": False, "rstrip": False, "single_word": False, "normalized": False}
     content: dict[str, Any] = {
@@ -126,12 +125,12 @@ def _read_herbert(folder: Path, stated: Stated) -> TokenizerJson:
             "merges": byte_bpe.merge_lines(folder / byte_bpe.MERGES),
         },
     }
-    return tokenizer_json.from_published(content, stated, folder / byte_bpe.WORDS)
+    return tokenizer_json.from_json(content, declared, folder / byte_bpe.VOCABULARY)
 
 
-def _unreadable(folder: Path, named: str, has_words: bool) -> BadCheckpoint:
+def _unreadable(folder: Path, class_name: str, has_older_files: bool) -> BadCheckpoint:
     """Error for a folder without a tokenizer.json or sufficient older files."""
-    if (model := sentencepiece.file_in(folder)) is not None:
+    if (model := sentencepiece.find_file(folder)) is not None:
         return BadCheckpoint(
             "{folder} has its vocabulary only in {model}, and nothing says how its tokens are "
             "numbered.",
@@ -139,13 +138,13 @@ def _unreadable(folder: Path, named: str, has_words: bool) -> BadCheckpoint:
             folder=folder.name,
             model=model.name,
         )
-    if has_words:
+    if has_older_files:
         return BadCheckpoint(
             "The tokenizer of {folder} is a {named}, and without a tokenizer.json it is not "
             "known how it splits text.",
             ADD_JSON,
             folder=folder.name,
-            named=named[:60],
+            named=class_name[:60],
         )
     return BadCheckpoint(
         "{folder} has no vocabulary: there is neither tokenizer.json nor vocab.txt.",
@@ -162,10 +161,10 @@ def read_vocabulary(path: Path, lowercase: bool | None = None) -> Vocabulary:
 
 
 def write_folder(vocabulary: Vocabulary, library_json: str, folder: Path) -> None:
-    """Write the files that published tools read."""
+    """Write the files that transformers and other tools read."""
     config = vocabulary.config()
     texts = {
-        PUBLISHED: library_json,
+        TOKENIZER_JSON: library_json,
         **vocabulary.files(),
         CONFIG: _as_json(config),
         "special_tokens_map.json": _as_json({key: config[key] for key in SPECIAL_KEYS}),
@@ -179,11 +178,11 @@ def _as_json(content: dict[str, Any]) -> str:
 
 
 def lowercase_by_name(folder: Path) -> bool | None:
-    """“cased” or “uncased” in the name of a Google folder, else None.
+    """Return True if the name of a Google folder says “uncased”, False if “cased”, else None.
 
     Its config has no such entry; Google's code uses the name, too.
     """
     if not (folder / GOOGLE_CONFIG).is_file():
         return None
-    named = CASE.search(folder.absolute().name)
-    return named[1] is not None if named else None
+    match = CASING.search(folder.absolute().name)
+    return match[1] is not None if match else None

@@ -1,4 +1,4 @@
-"""Vocabularies in SentencePiece's own file only, as DeBERTa v3 is published.
+"""Vocabularies that have only a SentencePiece file, such as that of DeBERTa v3.
 
 The file is a protocol buffer (sentencepiece_model.proto): pieces with scores and kinds, training
 settings, and a character map. The classes of transformers number the pieces differently; the result
@@ -17,7 +17,7 @@ from engine.errors import BadCheckpoint
 from engine.files.protobuf import Damage, decode_fields, int_field, message_fields
 from engine.files.regular_file import read_regular
 from engine.tokenizers import byte_bpe, tokenizer_json, unigram, wordpiece
-from engine.tokenizers.stated import NETWORK, Stated
+from engine.tokenizers.declared import NETWORK, Settings
 from engine.tokenizers.vocabulary import Vocabulary
 from engine.tokenizers.vocabulary_files import (
     ADD_JSON,
@@ -29,14 +29,14 @@ from engine.tokenizers.vocabulary_files import (
 )
 
 FILES = ("spm.model", "spiece.model", "sentencepiece.bpe.model", "tokenizer.model")
-PIECES, TRAINER, NORMALIZER = 1, 2, 3  # fields of the file
-PIECE, SCORE, KIND = 1, 2, 3  # of a piece
-MODEL_TYPE, BYTE_FALLBACK, UNIGRAM = 3, 35, 1  # of the training settings
-CHARACTERS = 2  # of the normaliser
+PIECES, TRAINER, NORMALIZER = 1, 2, 3  # field numbers of the file
+PIECE, SCORE, KIND = 1, 2, 3  # field numbers of a piece
+MODEL_TYPE, BYTE_FALLBACK, UNIGRAM = 3, 35, 1  # two fields of the trainer, a model type
+CHARACTERS = 2  # field number of the normaliser
 NORMAL, USER_DEFINED = 1, 4  # kinds of pieces
 
-Scored = list[list[Any]]  # pieces with their scores
-BY_NETWORK = {  # tokenizer class of a network, if none is named
+ScoredTokens = list[list[Any]]  # a token and its score each
+CLASSES = {  # if the files name no tokenizer class
     "albert": "AlbertTokenizer",
     "camembert": "CamembertTokenizer",
     "deberta-v2": "DebertaV2Tokenizer",
@@ -55,30 +55,30 @@ class Model:
 
 @dataclass(frozen=True)
 class Layout:
-    """Token ids and frame of a class of transformers.
+    """Token ids and special tokens of a class of transformers.
 
     Args:
-        numbered: tokens with scores, from the pieces.
+        number: converts the pieces to tokens in the order of their ids.
         special: padding, unknown, start, end of a text, mask.
-        separators: how many separate two texts.
+        separators: number of [SEP] between two texts.
         second_segment: segment id of the second text.
     """
 
-    numbered: Callable[[Scored], Scored]
+    number: Callable[[ScoredTokens], ScoredTokens]
     special: tuple[str, str, str, str, str]
     separators: int
     second_segment: int
 
 
-def _prepend(*first: str, dropped: int) -> Callable[[Scored], Scored]:
-    """Own tokens, then the pieces without the first `dropped`."""
-    own = [[name, -100.0 if name.startswith("<unk>N") else 0.0] for name in first]
-    return lambda pieces: [*own, *pieces[dropped:]]
+def _prepending(*first: str, dropped: int) -> Callable[[ScoredTokens], ScoredTokens]:
+    """Return a function that replaces the first `dropped` pieces by other tokens."""
+    prepended = [[name, -100.0 if name.startswith("<unk>N") else 0.0] for name in first]
+    return lambda pieces: [*prepended, *pieces[dropped:]]
 
 
-XLM = _prepend("<s>", "<pad>", "</s>", "<unk>", dropped=3)
-CAMEMBERT = _prepend("<s>NOTUSED", "<pad>", "</s>NOTUSED", "<unk>", "<unk>NOTUSED", dropped=1)
-LAYOUTS = {  # by class
+XLM = _prepending("<s>", "<pad>", "</s>", "<unk>", dropped=3)
+CAMEMBERT = _prepending("<s>NOTUSED", "<pad>", "</s>NOTUSED", "<unk>", "<unk>NOTUSED", dropped=1)
+LAYOUTS = {  # by tokenizer class
     "XLMRobertaTokenizer": Layout(XLM, byte_bpe.SPECIAL, 2, 0),
     "CamembertTokenizer": Layout(CAMEMBERT, byte_bpe.SPECIAL, 2, 0),
     "DebertaV2Tokenizer": Layout(list, wordpiece.SPECIAL, 1, 1),
@@ -86,43 +86,43 @@ LAYOUTS = {  # by class
 }
 
 
-def file_in(folder: Path) -> Path | None:
-    """The SentencePiece file of a folder, or None."""
+def find_file(folder: Path) -> Path | None:
+    """Return the SentencePiece file of a folder; None if it has none."""
     return next((folder / name for name in FILES if (folder / name).exists()), None)
 
 
-def from_model(path: Path, stated: Stated) -> Vocabulary | None:
-    """Read a file as the named class does; None if that class is unknown.
+def from_model(path: Path, declared: Settings) -> Vocabulary | None:
+    """Read a file like the named class; None if the class is unknown.
 
-    Raises BadCheckpoint if it is damaged, or not a Unigram model.
+    Raises BadCheckpoint if the file is damaged or not a Unigram model.
     """
     network = path.parent / NETWORK
     model_type = read_json_object(network).get("model_type") if network.exists() else None
-    named = stated.tokenizer if not stated.is_generic else ""
-    name = named or BY_NETWORK.get(model_type if isinstance(model_type, str) else "", "")
+    own_name = declared.tokenizer if not declared.is_generic else ""
+    name = own_name or CLASSES.get(model_type if isinstance(model_type, str) else "", "")
     layout = LAYOUTS.get(name)
     if layout is None:
         return None
-    content = _tokenizer_json(read_model(path), layout, stated, name)
+    content = _build_json(read_model(path), layout, declared, name)
     names = dict(zip(SPECIAL_KEYS, layout.special, strict=True))
-    stated = replace(stated, config=names | stated.config)
-    vocabulary = unigram.from_published(content, stated, path)
-    return vocabulary or tokenizer_json.from_published(content, stated, path)
+    declared = replace(declared, config=names | declared.config)
+    vocabulary = unigram.from_json(content, declared, path)
+    return vocabulary or tokenizer_json.from_json(content, declared, path)
 
 
 def read_model(path: Path) -> Model:
-    """Parse a file. Raises BadCheckpoint."""
+    """Parse a SentencePiece file. Raises BadCheckpoint."""
     try:
         fields = decode_fields(read_regular(path, MAX_FILE_SIZE), MAX_FILE_SIZE)
-        pieces = [_piece(message) for message in message_fields(fields, PIECES)]
+        pieces = [_parse_piece(message) for message in message_fields(fields, PIECES)]
         trainer = decode_fields(b"".join(message_fields(fields, TRAINER)), MAX_FILE_SIZE)
         normalizer = decode_fields(b"".join(message_fields(fields, NORMALIZER)), MAX_FILE_SIZE)
         kind = int_field(trainer, MODEL_TYPE) or UNIGRAM
         table = b"".join(message_fields(normalizer, CHARACTERS))
-        falls_back = bool(int_field(trainer, BYTE_FALLBACK))
+        byte_fallback = bool(int_field(trainer, BYTE_FALLBACK))
     except (Damage, OSError, UnicodeDecodeError, struct.error) as error:
         raise BadCheckpoint(
-            "{path} is not a whole file of SentencePiece.", ADVICE, path=path.name
+            "{path} is not a complete SentencePiece file.", ADVICE, path=path.name
         ) from error
     if kind != UNIGRAM:
         raise BadCheckpoint(
@@ -130,18 +130,18 @@ def read_model(path: Path) -> Model:
         )
     if not 0 < len(pieces) <= MAX_TOKENS:
         raise BadCheckpoint("{path} contains no vocabulary.", ADVICE, path=path.name)
-    return Model(pieces, base64.b64encode(table).decode(), falls_back)
+    return Model(pieces, base64.b64encode(table).decode(), byte_fallback)
 
 
-def _piece(message: bytes) -> tuple[str, float, int]:
+def _parse_piece(message: bytes) -> tuple[str, float, int]:
     fields = decode_fields(message)
     text = message_fields(fields, PIECE)
     score = struct.unpack("<f", struct.pack("<I", int_field(fields, SCORE)))[0]
     return (text[-1].decode("utf-8") if text else ""), score, int_field(fields, KIND) or NORMAL
 
 
-def _tokenizer_json(model: Model, layout: Layout, stated: Stated, name: str) -> dict[str, Any]:
-    scored = layout.numbered([[text, score] for text, score, _ in model.pieces])
+def _build_json(model: Model, layout: Layout, declared: Settings, name: str) -> dict[str, Any]:
+    scored = layout.number([[text, score] for text, score, _ in model.pieces])
     known = {text: index for index, (text, _) in enumerate(scored)}
     for token in layout.special:
         if token not in known:
@@ -159,7 +159,7 @@ def _tokenizer_json(model: Model, layout: Layout, stated: Stated, name: str) -> 
             row["lstrip"] = True
     return {
         "added_tokens": added,
-        "normalizer": {"type": "Sequence", "normalizers": _steps(model, stated, name)},
+        "normalizer": {"type": "Sequence", "normalizers": _steps(model, declared, name)},
         "pre_tokenizer": {
             "type": "Sequence",
             "pretokenizers": [
@@ -167,7 +167,7 @@ def _tokenizer_json(model: Model, layout: Layout, stated: Stated, name: str) -> 
                 {"type": "Metaspace", "replacement": unigram.MARK, "prepend_scheme": "always"},
             ],
         },
-        "post_processor": _frame(cls, sep, layout),
+        "post_processor": _build_post_processor(cls, sep, layout),
         "decoder": {
             "type": "Metaspace",
             "replacement": unigram.MARK,
@@ -183,7 +183,7 @@ def _tokenizer_json(model: Model, layout: Layout, stated: Stated, name: str) -> 
     }
 
 
-def _steps(model: Model, stated: Stated, name: str) -> list[dict[str, Any]]:
+def _steps(model: Model, declared: Settings, name: str) -> list[dict[str, Any]]:
     steps: list[dict[str, Any]] = []
     is_albert = name == "AlbertTokenizer"
     if is_albert:
@@ -191,24 +191,24 @@ def _steps(model: Model, stated: Stated, name: str) -> list[dict[str, Any]]:
             {"type": "Replace", "pattern": {"String": quote}, "content": '"'}
             for quote in unigram.QUOTES
         ]
-        if not stated.config.get("keep_accents"):
+        if not declared.config.get("keep_accents"):
             steps += [{"type": "NFKD"}, {"type": "StripAccents"}]
-    if stated.config.get("do_lower_case", is_albert) is True:
+    if declared.config.get("do_lower_case", is_albert) is True:
         steps.append({"type": "Lowercase"})
     if model.characters:
         steps.append({"type": "Precompiled", "precompiled_charsmap": model.characters})
     return [*steps, {"type": "Replace", "pattern": {"Regex": " {2,}"}, "content": " "}]
 
 
-def _frame(cls: str, sep: str, layout: Layout) -> dict[str, Any]:
-    def piece(name: str, segment: int = 0) -> dict[str, Any]:
+def _build_post_processor(cls: str, sep: str, layout: Layout) -> dict[str, Any]:
+    def part(name: str, segment: int = 0) -> dict[str, Any]:
         kind = "Sequence" if name in ("A", "B") else "SpecialToken"
         return {kind: {"id": name, "type_id": segment}}
 
     second = layout.second_segment
-    between = [piece(sep)] * layout.separators
+    between = [part(sep)] * layout.separators
     return {
         "type": "TemplateProcessing",
-        "single": [piece(cls), piece("A"), piece(sep)],
-        "pair": [piece(cls), piece("A"), *between, piece("B", second), piece(sep, second)],
+        "single": [part(cls), part("A"), part(sep)],
+        "pair": [part(cls), part("A"), *between, part("B", second), part(sep, second)],
     }

@@ -6,13 +6,13 @@ from itertools import groupby
 from engine.messages.explore.text import Token
 from engine.tokenizers.tokenizer import Tokenizer
 
-MAX_TRACED_CHARACTERS = 2_000  # characters traced
+MAX_TRACED_CHARACTERS = 2_000
 MAX_TOKENS = 2_000
 
 
 @dataclass(frozen=True)
 class Steps:
-    """A text after each step: `words` after splitting, `tokens` with [CLS] and [SEP]."""
+    """A text after each step; `tokens` includes [CLS] and [SEP]."""
 
     normalised: str
     words: tuple[str, ...]
@@ -24,14 +24,14 @@ def steps(tokenizer: Tokenizer, text: str) -> Steps:
     """Trace `text`, truncated if it is very long."""
     shown = text[:MAX_TRACED_CHARACTERS]
     encoding = tokenizer.encode(shown, max_length=MAX_TOKENS)
-    inside = [token for token in encoding.tokens if token.word is not None]
-    whole = tokenizer.vocabulary.unsplit
+    in_words = [token for token in encoding.tokens if token.word is not None]
+    unsplit = tokenizer.vocabulary.unsplit
     normalised, end = "", 0
     words = []
-    for _, group in groupby(inside, key=lambda token: token.word):
+    for _, group in groupby(in_words, key=lambda token: token.word):
         tokens = list(group)
         first, last = tokens[0].start, tokens[-1].end
-        if tokens[0].text in whole and shown[first:last] == tokens[0].text:
+        if tokens[0].text in unsplit and shown[first:last] == tokens[0].text:
             normalised += tokenizer.normalise(shown[end:first]) + tokens[0].text
             words.append(tokens[0].text)
             end = last

@@ -1,6 +1,6 @@
 """Load and use a tokenizer of any kind.
 
-`vocabulary.py` defines its parts, `folder.py` reads them, `training.py` learns them.
+`vocabulary.py` defines vocabularies, `folder.py` reads them, `training.py` learns them.
 """
 
 import hashlib
@@ -31,16 +31,16 @@ from engine.tokenizers.wordpiece import (
     MatchedTokens,
     WordCache,
     WordPiece,
-    parts_at_spaces,
+    splits_at_spaces,
 )
 
-MAX_TOKENS = 1 << 24  # of one text
-IdsAndOffsets = tuple[list[int], list[tuple[int, int]]]  # ids, and start and end character of each
+MAX_TEXT_TOKENS = 1 << 24
+IdsAndOffsets = tuple[list[int], list[tuple[int, int]]]  # ids, (start, end) characters of each
 
 
 @dataclass(frozen=True)
 class Encoding:
-    """One input of the network: [CLS] text [SEP] (second text [SEP]), or as the kind has it."""
+    """One input of the network, such as [CLS] text [SEP] or [CLS] text [SEP] second text [SEP]."""
 
     ids: list[int]
     segments: list[int]  # 0 in the first text with its [CLS] and [SEP], 1 in the second
@@ -69,10 +69,10 @@ class Tokenizer:
             self._ids[name] for name in vocabulary.special
         )
         self.lowercase = vocabulary.lowercase
-        with _guarded(_damaged):
-            self._library = vocabulary.library(self._ids)
-        self._words = WordCache(self._encode_batch) if parts_at_spaces(vocabulary) else None
-        self._unmarked = (
+        with _guarded(_damaged_error):
+            self._library = vocabulary.to_library(self._ids)
+        self._word_cache = WordCache(self._encode_batch) if splits_at_spaces(vocabulary) else None
+        self._longest_match = (
             LongestMatch(self._ids, self.unknown, vocabulary.lowercase)
             if isinstance(vocabulary, WordPiece) and not vocabulary.marked
             else None
@@ -106,8 +106,8 @@ class Tokenizer:
     @cached_property
     def fingerprint(self) -> str:
         """SHA-256 of everything that affects encoding."""
-        essence = json.dumps(self.vocabulary.essence())
-        return hashlib.sha256(essence.encode("ascii")).hexdigest()
+        fields = json.dumps(self.vocabulary.fingerprint_fields())
+        return hashlib.sha256(fields.encode("ascii")).hexdigest()
 
     @cached_property
     def continues(self) -> NDArray[np.bool_]:
@@ -119,30 +119,30 @@ class Tokenizer:
         return self.vocabulary.shown(self.tokens[token_id])
 
     def id(self, token: str) -> int:
-        """Id of a token, or of [UNK]."""
+        """Id of a token; that of [UNK] if the token is unknown."""
         return self._ids.get(token, self.unknown)
 
-    def added_to(self, texts: int) -> int:
-        """Number of special tokens of an input of `texts` texts."""
+    def count_special(self, texts: int) -> int:
+        """Number of special tokens in an input of `texts` texts."""
         return 1 + texts + (self.vocabulary.separators - 1) * (texts - 1)
 
     def encode(self, text: str, pair: str | None = None, max_length: int = 512) -> Encoding:
         """Encode one input, with the text of each token.
 
-        The name of the mask in the text, “[MASK]” in BERT, is the mask. If two texts are too long
-        together, the longer one is truncated first, at its end or, if the vocabulary says so, at
-        its start.
+        The name of the mask in a text, “[MASK]” in BERT, becomes the mask token. If two texts are
+        too long together, the longer one is truncated first, at its end or, if the vocabulary says
+        so, at its start.
         """
         parts = [text] if pair is None else [text, pair]
         with _guarded():
             encoded = [self._encode_start(_clean(part), max_length) for part in parts]
         counts = self._divide_length([len(item) for item in encoded], max_length)
-        tokens = [self._special(self.cls, 0)]
+        tokens = [self._special_token(self.cls, 0)]
         for segment, (item, count) in enumerate(zip(encoded, counts, strict=True)):
             tokens += self._tokens(
                 item, parts[segment], segment, self._keep_slice(len(item), count)
             )
-            sep = self._special(self.sep, segment, at=tokens[-1].end if count else 0)
+            sep = self._special_token(self.sep, segment, at=tokens[-1].end if count else 0)
             is_between = segment + 1 < len(parts)
             tokens += [sep] * (self.vocabulary.separators if is_between else 1)
         return Encoding(
@@ -155,11 +155,11 @@ class Tokenizer:
     def encode_many(
         self, texts: Sequence[str], pairs: Sequence[str] | None = None, max_length: int = 512
     ) -> list[tuple[list[int], list[int]]]:
-        """Ids and segments of many inputs, as of `encode`, on all cores."""
+        """Encode many inputs like `encode`, on all cores; returns their ids and segments."""
         limit = None if self.vocabulary.cuts_beginning else max_length
         first = self.contents(texts, limit)
         if pairs is None:
-            available = max(max_length - self.added_to(1), 0)
+            available = max(max_length - self.count_special(1), 0)
             rows = []
             for ids in first:
                 kept = ids if len(ids) <= available else ids[self._keep_slice(len(ids), available)]
@@ -174,17 +174,17 @@ class Tokenizer:
     def contents(self, texts: Sequence[str], limit: int | None = None) -> list[list[int]]:
         """Ids of texts without [CLS] and [SEP].
 
-        With `limit`, a text with more tokens may be truncated to more than `limit`.
+        With `limit`, a longer text may be cut, but keeps more than `limit` tokens.
         """
-        if self._unmarked is not None:
-            return [self._unmarked.encode(_clean(text), limit).ids for text in texts]
+        if self._longest_match is not None:
+            return [self._longest_match.encode(_clean(text), limit).ids for text in texts]
         rows: list[list[int]] = []
         with _guarded():
             for batch in batches(texts):
                 clean = [_clean(text) for text in batch]
                 is_long = [limit is not None and len(text) > _window(limit) for text in clean]
                 short = [text for text, long in zip(clean, is_long, strict=True) if not long]
-                encode = self._encode_batch if self._words is None else self._words.encode
+                encode = self._encode_batch if self._word_cache is None else self._word_cache.encode
                 encoded = iter(encode(short))
                 for text, long in zip(clean, is_long, strict=True):
                     rows.append(self._encode_start(text, limit or 0).ids if long else next(encoded))
@@ -199,13 +199,13 @@ class Tokenizer:
             return list(self._library.decode_batch(rows, skip_special_tokens=False))
 
     def encode_offsets(self, text: str) -> IdsAndOffsets:
-        """Ids of a text without [CLS] and [SEP], and the characters of each."""
+        """Ids of a text without [CLS] and [SEP], and the span of characters of each."""
         return self.encode_offsets_many([text])[0]
 
     def encode_offsets_many(self, texts: Sequence[str]) -> list[IdsAndOffsets]:
         """`encode_offsets` of many texts on all cores."""
-        if self._unmarked is not None:
-            matched = [self._unmarked.encode(_clean(text), MAX_TOKENS) for text in texts]
+        if self._longest_match is not None:
+            matched = [self._longest_match.encode(_clean(text), MAX_TEXT_TOKENS) for text in texts]
             return [(list(match.ids), list(match.offsets)) for match in matched]
         rows: list[IdsAndOffsets] = []
         with _guarded():
@@ -216,22 +216,22 @@ class Tokenizer:
                     offsets = encoding.offsets
                     if self.vocabulary.keeps_spaces:
                         offsets = [
-                            (start + _spaces(text[start:end]), end) for start, end in offsets
+                            (start + _indent(text[start:end]), end) for start, end in offsets
                         ]
                     rows.append((encoding.ids, offsets))
         return rows
 
-    def words(self, sentences: Sequence[Sequence[str]]) -> list[tuple[list[int], list[int]]]:
+    def encode_words(self, sentences: Sequence[Sequence[str]]) -> list[tuple[list[int], list[int]]]:
         """Ids of pre-split sentences, and the word index of each id.
 
-        Every word is tokenized alone, as if preceded by a space; one that normalises to nothing,
-        such as a soft hyphen, has no id. [CLS] and [SEP] are not added.
+        Words are tokenized separately, as if preceded by a space; a word that normalises to
+        nothing, such as a soft hyphen, has no id. [CLS] and [SEP] are not added.
         """
         clean = [[_clean(word) for word in words] for words in sentences]
-        if self._unmarked is not None:
+        if self._longest_match is not None:
             rows = []
             for words in clean:
-                word_ids = [self._unmarked.encode(word).ids for word in words]
+                word_ids = [self._longest_match.encode(word).ids for word in words]
                 owners = [index for index, ids in enumerate(word_ids) for _ in ids]
                 rows.append(([token for ids in word_ids for token in ids], owners))
             return rows
@@ -245,7 +245,7 @@ class Tokenizer:
     def _word_library(self) -> LibraryTokenizer:
         """The library's tokenizer with a space before every word, if that matters."""
         for_words = self.vocabulary.for_words()
-        return self._library if for_words == self.vocabulary else for_words.library(self._ids)
+        return self._library if for_words == self.vocabulary else for_words.to_library(self._ids)
 
     def normalise(self, text: str) -> str:
         """The text before it is split into words."""
@@ -258,10 +258,10 @@ class Tokenizer:
         write_folder(self.vocabulary, self._library.to_str(pretty=False), folder)
 
     def _encode_start(self, text: str, max_length: int) -> LibraryEncoding | MatchedTokens:
-        """Encode a text, or enough of it for more than `max_length` correct tokens."""
+        """Encode a text, or enough of it for more than `max_length` final tokens."""
         cuts_beginning = self.vocabulary.cuts_beginning
-        if self._unmarked is not None:
-            return self._unmarked.encode(text, None if cuts_beginning else max_length)
+        if self._longest_match is not None:
+            return self._longest_match.encode(text, None if cuts_beginning else max_length)
         window = _window(max_length)
         while window < len(text) and not cuts_beginning:
             encoded = self._library.encode(text[:window], add_special_tokens=False)
@@ -271,7 +271,7 @@ class Tokenizer:
         return self._library.encode(text, add_special_tokens=False)
 
     def _count_settled(self, encoded: LibraryEncoding, end: int) -> int:
-        """Number of leading tokens of a truncated text that equal those of the whole text.
+        """Count the leading tokens of a truncated text that the rest cannot change.
 
         Excludes the last word, and a possible start of a special token.
         """
@@ -294,7 +294,7 @@ class Tokenizer:
                 word += not special
             last = library_word
             if self.vocabulary.keeps_spaces:
-                start += _spaces(text[start:end])
+                start += _indent(text[start:end])
             tokens.append(
                 Token(
                     text=self.token(token_id),
@@ -308,7 +308,7 @@ class Tokenizer:
             )
         return tokens[kept.start :]
 
-    def _special(self, token_id: int, segment: int, at: int = 0) -> Token:
+    def _special_token(self, token_id: int, segment: int, at: int = 0) -> Token:
         return Token(
             text=self.token(token_id),
             id=token_id,
@@ -330,8 +330,8 @@ class Tokenizer:
         return slice(length - count, length) if self.vocabulary.cuts_beginning else slice(0, count)
 
     def _divide_length(self, lengths: list[int], max_length: int) -> list[int]:
-        """Tokens of each text that remain; the longer is truncated first, as is usual."""
-        available = max(max_length - self.added_to(len(lengths)), 0)
+        """Number of tokens to keep of each text; the longer one is truncated first."""
+        available = max(max_length - self.count_special(len(lengths)), 0)
         if sum(lengths) <= available:
             return lengths
         if len(lengths) == 1:
@@ -341,28 +341,28 @@ class Tokenizer:
         return list(counts) if lengths[0] <= lengths[1] else [counts[1], counts[0]]
 
 
-def _failed() -> StudioError:
+def _text_error() -> StudioError:
     problem = phrase("The tokenizer failed on this text.")
     return StudioError(problem, "Try a different text or vocabulary.")
 
 
-def _damaged() -> StudioError:
+def _damaged_error() -> StudioError:
     problem = phrase("The tokenizer files are damaged or do not belong together.")
     return BadCheckpoint(problem, ADVICE)
 
 
 @contextmanager
-def _guarded(refusal: Callable[[], StudioError] = _failed) -> Iterator[None]:
+def _guarded(make_error: Callable[[], StudioError] = _text_error) -> Iterator[None]:
     """Convert errors and panics of the library to StudioError."""
     try:
         yield
     except (StudioError, MemoryError, KeyboardInterrupt, SystemExit, GeneratorExit):
         raise
     except BaseException as error:  # a panic is no `Exception`
-        raise refusal() from error
+        raise make_error() from error
 
 
-def _spaces(text: str) -> int:
+def _indent(text: str) -> int:
     return len(text) - len(text.lstrip(" "))
 
 
@@ -378,5 +378,5 @@ def _clean(text: str) -> str:
 
 
 def _window(max_length: int) -> int:
-    """Number of characters that nearly always have more than `max_length` tokens."""
+    """Number of characters that nearly always give more than `max_length` tokens."""
     return 16 * max_length + 1_000

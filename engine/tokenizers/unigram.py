@@ -15,8 +15,8 @@ from tokenizers import Tokenizer as LibraryTokenizer
 
 from engine.errors import BadCheckpoint
 from engine.tokenizers.added import register_added
-from engine.tokenizers.stated import Stated
-from engine.tokenizers.vocabulary import Vocabulary, template, with_frame
+from engine.tokenizers.declared import Settings
+from engine.tokenizers.vocabulary import Vocabulary, build_post_processor, with_template
 from engine.tokenizers.vocabulary_files import ADVICE, MAX_TOKENS, Special, special_names
 
 SPECIAL = ("<pad>", "<unk>", "[CLS]", "[SEP]", "[MASK]")
@@ -27,7 +27,7 @@ STEPS = (*QUOTES, "NFKD", "StripAccents", "Lowercase", "Precompiled", "spaces") 
 
 @dataclass(frozen=True)
 class Unigram(Vocabulary):
-    """A unigram vocabulary; `scores` are those of the first tokens, the others were added."""
+    """A unigram vocabulary; the first tokens have `scores`, the others were added."""
 
     kind: ClassVar[str] = "Unigram"
     mark: ClassVar[str] = MARK
@@ -38,7 +38,7 @@ class Unigram(Vocabulary):
     quotes: bool = True  # `` and '' become a double quotation mark
     characters: str = ""  # character map of SentencePiece, base64
 
-    def library(self, ids: dict[str, int]) -> LibraryTokenizer:
+    def to_library(self, ids: dict[str, int]) -> LibraryTokenizer:
         unknown = self.special[1]
         scored = list(zip(self.tokens, self.scores, strict=False))
         library = LibraryTokenizer(models.Unigram(scored, ids[unknown], byte_fallback=False))
@@ -57,7 +57,7 @@ class Unigram(Vocabulary):
         library.pre_tokenizer = pre_tokenizers.Sequence(
             [pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Metaspace(MARK, "always")]
         )
-        library.post_processor = template(self.frame, ids)
+        library.post_processor = build_post_processor(self.template, ids)
         library.decoder = decoders.Metaspace(MARK, "always")
         register_added(library, self.tokens[len(scored) :], self.special, self.added)
         return library
@@ -65,19 +65,19 @@ class Unigram(Vocabulary):
     def continues(self, token: str) -> bool:
         return token not in self.unsplit and not token.startswith(MARK)
 
-    def essence(self) -> list[Any]:
+    def fingerprint_fields(self) -> list[Any]:
         settings = [self.lowercase, self.keep_accents, self.quotes, self.characters]
-        return [self.kind, self.scores, *settings, *self.common()]
+        return [self.kind, self.scores, *settings, *self.common_fields()]
 
     def files(self) -> dict[str, str]:
-        """None: only SentencePiece writes `spiece.model`."""
+        """Empty, since only SentencePiece writes `spiece.model`."""
         return {}
 
-    def named(self) -> dict[str, Any]:
+    def class_config(self) -> dict[str, Any]:
         _, _, cls, sep, _ = self.special
-        usual = self.quotes and (cls, sep) == SPECIAL[2:4] and self.separators == 1
+        is_albert = self.quotes and (cls, sep) == SPECIAL[2:4] and self.separators == 1
         return {
-            "tokenizer_class": "AlbertTokenizer" if usual else "PreTrainedTokenizerFast",
+            "tokenizer_class": "AlbertTokenizer" if is_albert else "PreTrainedTokenizerFast",
             "do_lower_case": self.lowercase,
             "keep_accents": self.keep_accents,
             "remove_space": True,
@@ -87,7 +87,7 @@ class Unigram(Vocabulary):
         }
 
 
-def from_published(content: dict[str, Any], stated: Stated, path: Path) -> Unigram | None:
+def from_json(content: dict[str, Any], declared: Settings, path: Path) -> Unigram | None:
     """Read a tokenizer.json; None if its steps are not those of ALBERT."""
     model = content.get("model")
     if not isinstance(model, dict) or model.get("type", "Unigram") != "Unigram":
@@ -97,32 +97,32 @@ def from_published(content: dict[str, Any], stated: Stated, path: Path) -> Unigr
         return None
     scored = parse_scores(model, path)
     names = [token for token, _ in scored]
-    own = {token: index for index, token in enumerate(names)}
-    tokens, added, count = stated.merge(own, path, content.get("added_tokens"))
-    special = special_names(stated.config, _default_special(tokens, names[model["unk_id"]]))
+    ids = {token: index for index, token in enumerate(names)}
+    tokens, added, count = declared.merge(ids, path, content.get("added_tokens"))
+    special = special_names(declared.config, _default_special(tokens, names[model["unk_id"]]))
     if special[1] != names[model["unk_id"]] or count < len(names):
         return None
-    lowercase = stated.flag("do_lower_case", "Lowercase" in steps)
-    accents = stated.flag("keep_accents", "StripAccents" not in steps)
-    read = Unigram(
+    lowercase = declared.flag("do_lower_case", "Lowercase" in steps)
+    keep_accents = declared.flag("keep_accents", "StripAccents" not in steps)
+    vocabulary = Unigram(
         tokens,
         tuple(score for _, score in scored),
         special=special,
         added=added,
         lowercase=lowercase,
-        keep_accents=accents,
+        keep_accents=keep_accents,
         quotes=QUOTES[0] in steps,
         characters=steps.get("Precompiled", ""),
     )
-    return with_frame(read, content.get("post_processor"))
+    return with_template(vocabulary, content.get("post_processor"))
 
 
 def _default_special(tokens: tuple[str, ...], unknown: str) -> Special:
-    """Default special tokens: ALBERT's names, or else XLM-RoBERTa's."""
+    """Default special tokens: ALBERT's names, else XLM-RoBERTa's."""
     known = set(tokens)
     cls, sep, mask = (
-        theirs if theirs in known and albert not in known else albert
-        for albert, theirs in zip(SPECIAL[2:], ("<s>", "</s>", "<mask>"), strict=True)
+        roberta if roberta in known and albert not in known else albert
+        for albert, roberta in zip(SPECIAL[2:], ("<s>", "</s>", "<mask>"), strict=True)
     )
     return SPECIAL[0], unknown, cls, sep, mask
 
@@ -154,20 +154,20 @@ def _steps(normalizer: object) -> dict[str, str] | None:
     return steps if is_complete and is_ordered else None
 
 
-def _splits(before: object) -> bool:
-    """True if a text is split at white space and every word gets the mark."""
-    match before:
+def _splits(pre_tokenizer: object) -> bool:
+    """True if texts are split at white space and the mark is put before every word."""
+    match pre_tokenizer:
         case {
             "type": "Sequence",
             "pretokenizers": [{"type": "WhitespaceSplit"}, {"type": "Metaspace"} as last],
         }:
-            marks = last.get("prepend_scheme", "always") == "always"
-            return marks and last.get("replacement") == MARK and last.get("split", True) is True
+            marks_all = last.get("prepend_scheme", "always") == "always"
+            return marks_all and last.get("replacement") == MARK and last.get("split", True) is True
     return False
 
 
 def parse_scores(model: dict[str, Any], path: Path) -> list[tuple[str, float]]:
-    """Tokens of a model with scores. Raises BadCheckpoint, also if none is the unknown token."""
+    """Parse tokens and scores. Raises BadCheckpoint, also if no token is the unknown token."""
     pairs, unknown = model.get("vocab"), model.get("unk_id")
     if not isinstance(pairs, list) or not 0 < len(pairs) <= MAX_TOKENS:
         raise BadCheckpoint("{path} contains no vocabulary.", ADVICE, path=path.name)

@@ -1,7 +1,7 @@
 """The parts of a tokenizer that WordPiece, byte-level BPE and Unigram share.
 
-The library's object is built from tokens and settings, so no step of a foreign `tokenizer.json` is
-run unless it is known. `folder.py` reads vocabularies, `training.py` learns them.
+The library's object is built from tokens and settings, so only known steps of an untrusted
+`tokenizer.json` are run. `folder.py` reads vocabularies, `training.py` learns them.
 """
 
 from abc import ABC, abstractmethod
@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 from tokenizers import Tokenizer as LibraryTokenizer
 from tokenizers import processors
 
-from engine.tokenizers.added import Added, unusual
-from engine.tokenizers.frame import Frame, UnknownFrame, parse_frame
-from engine.tokenizers.stated import SEGMENTS
+from engine.tokenizers.added import Added, drop_default_special
+from engine.tokenizers.declared import SEGMENTS
+from engine.tokenizers.template import Template, UnknownTemplate, parse_template
 from engine.tokenizers.vocabulary_files import MAX_WORD, SPECIAL_KEYS, Special
 
 if TYPE_CHECKING:  # lets the window import this without NumPy
@@ -32,7 +32,7 @@ class Vocabulary(ABC):
         tokens: in the order of their ids.
         special: padding, unknown, start ([CLS]), end of a text ([SEP]) and mask, as the vocabulary
             writes them.
-        added: tokens that are never split, and special tokens with unusual flags.
+        added: tokens that are never split, and special tokens without the default flags.
         lowercase: capitals are lost.
         marked: tokens show if they begin or continue a word.
         separators: number of [SEP] between two texts.
@@ -55,7 +55,7 @@ class Vocabulary(ABC):
     @property
     @abstractmethod
     def mark(self) -> str:
-        """The mark of tokens inside a word, or of those that begin one."""
+        """Mark of the tokens inside a word, or of those that begin a word."""
 
     @property
     def max_word(self) -> int:
@@ -63,26 +63,26 @@ class Vocabulary(ABC):
         return MAX_WORD
 
     @property
-    def frame(self) -> Frame:
-        """Special tokens around texts."""
-        return Frame(self.special[2], self.special[3], self.separators, self.second_segment)
+    def template(self) -> Template:
+        """The special tokens around texts."""
+        return Template(self.special[2], self.special[3], self.separators, self.second_segment)
 
     @abstractmethod
-    def library(self, ids: dict[str, int]) -> LibraryTokenizer:
-        """The library's tokenizer; `ids` are those of the tokens."""
+    def to_library(self, ids: dict[str, int]) -> LibraryTokenizer:
+        """Build the library's tokenizer from the ids of the tokens."""
 
     @abstractmethod
     def continues(self, token: str) -> bool:
         """True if a token continues a word."""
 
     @abstractmethod
-    def essence(self) -> list[Any]:
+    def fingerprint_fields(self) -> list[Any]:
         """Everything that affects encoding, for JSON."""
 
-    def common(self) -> list[Any]:
-        """The part of `essence` that all kinds share."""
-        around = [self.separators, self.second_segment, self.cuts_beginning]
-        return [self.tokens, self.special, [astuple(token) for token in self.added], *around]
+    def common_fields(self) -> list[Any]:
+        """The part of `fingerprint_fields` that all kinds share."""
+        template = [self.separators, self.second_segment, self.cuts_beginning]
+        return [self.tokens, self.special, [astuple(token) for token in self.added], *template]
 
     @abstractmethod
     def files(self) -> dict[str, str]:
@@ -92,18 +92,18 @@ class Vocabulary(ABC):
         """Entries of tokenizer_config.json."""
         inputs = ["input_ids", *[SEGMENTS] * self.second_segment, "attention_mask"]
         side = {"truncation_side": "left"} if self.cuts_beginning else {}
-        return {**self.named(), "model_input_names": inputs, **side}
+        return {**self.class_config(), "model_input_names": inputs, **side}
 
     @abstractmethod
-    def named(self) -> dict[str, Any]:
-        """Its class in transformers, and its arguments."""
+    def class_config(self) -> dict[str, Any]:
+        """The class in transformers and its arguments."""
 
     def for_words(self) -> "Vocabulary":
-        """The vocabulary for pre-split words, each as if preceded by a space."""
+        """The vocabulary for pre-split words, which are encoded as if preceded by a space."""
         return self
 
     def continued(self, ids: "NDArray[np.int64]") -> "NDArray[np.bool_]":
-        """True for tokens that continue a word, of int64 […, T]."""
+        """True for tokens that continue a word, bool […, T] for int64 […, T]."""
         continues: NDArray[np.bool_] = self.continuing[ids]
         return continues
 
@@ -129,28 +129,27 @@ class Vocabulary(ABC):
         return dict(zip(SPECIAL_KEYS, self.special, strict=True))
 
 
-def with_frame(vocabulary: AnyVocabulary, processor: object) -> AnyVocabulary | None:
-    """The vocabulary with the frame of a tokenizer.json, if it has one; None if that is
-    unsupported."""
+def with_template(vocabulary: AnyVocabulary, processor: object) -> AnyVocabulary | None:
+    """Apply the template of a tokenizer.json, if any; None if it is not supported."""
     try:
-        frame = parse_frame(processor) or vocabulary.frame
-    except UnknownFrame:
+        template = parse_template(processor) or vocabulary.template
+    except UnknownTemplate:
         return None
     pad, unknown, _, _, mask = vocabulary.special
-    special = (pad, unknown, frame.cls, frame.sep, mask)
+    special = (pad, unknown, template.cls, template.sep, mask)
     return replace(
         vocabulary,
         special=special,
-        added=unusual(vocabulary.added, special),
-        separators=frame.separators,
-        second_segment=frame.second_segment,
+        added=drop_default_special(vocabulary.added, special),
+        separators=template.separators,
+        second_segment=template.second_segment,
     )
 
 
-def template(frame: Frame, ids: dict[str, int]) -> processors.TemplateProcessing:
-    """The library's form of a frame."""
-    cls, sep, second = frame.cls, frame.sep, frame.second_segment
-    between = f"{sep}:0 " * frame.separators
+def build_post_processor(template: Template, ids: dict[str, int]) -> processors.TemplateProcessing:
+    """Convert a template for the library."""
+    cls, sep, second = template.cls, template.sep, template.second_segment
+    between = f"{sep}:0 " * template.separators
     return processors.TemplateProcessing(
         single=f"{cls}:0 $A:0 {sep}:0",
         pair=f"{cls}:0 $A:0 {between}$B:{second} {sep}:{second}",

@@ -25,16 +25,16 @@ ANOTHER_TOKENIZER = phrase("Choose a model with a WordPiece, BPE or Unigram toke
 Special = tuple[str, str, str, str, str]  # pad, unknown, cls, sep, mask
 
 
-def special_names(config: dict[str, Any], usual: Special) -> Special:
-    """Special tokens named in a tokenizer_config.json, or default ones."""
+def special_names(config: dict[str, Any], defaults: Special) -> Special:
+    """Special tokens of a tokenizer_config.json; those it lacks have default names."""
     pad, unknown, cls, sep, mask = (
-        token_name(config.get(key), name) for key, name in zip(SPECIAL_KEYS, usual, strict=True)
+        token_name(config.get(key), name) for key, name in zip(SPECIAL_KEYS, defaults, strict=True)
     )
     return pad, unknown, cls, sep, mask
 
 
 def token_name(value: object, default: str) -> str:
-    """A special token in a config: a text, or an object with its text."""
+    """Name of a special token in a config, which is a text or an object with its text."""
     if isinstance(value, dict):
         value = value.get("content")
     return value if isinstance(value, str) and value else default
@@ -48,8 +48,8 @@ def parse_vocab(model: dict[str, Any], path: Path) -> dict[str, Any]:
     return vocab
 
 
-def in_order(ids: dict[str, Any], path: Path) -> list[str]:
-    """Tokens in the order of their ids; gaps are filled with unused names."""
+def sort_by_id(ids: dict[str, Any], path: Path) -> list[str]:
+    """Sort tokens by id; gaps are filled with unused names."""
     if not ids or not all(type(i) is int and 0 <= i < MAX_TOKENS for i in ids.values()):
         raise BadCheckpoint("{path} contains invalid token ids.", ADVICE, path=path.name)
     size = max(ids.values()) + 1

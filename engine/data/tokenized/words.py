@@ -48,7 +48,7 @@ def tokenize_words(
     """Tokenize `total` sentences into `folder`, or open it if it is complete."""
     tokenized = open_cached(folder)
     if tokenized is None:
-        max_tokens = max(max_length - tokenizer.added_to(1), 0)
+        max_tokens = max(max_length - tokenizer.count_special(1), 0)
         remaining, word_count = iter(sentences), 0
         with (
             atomic_folder(folder) as new,
@@ -58,7 +58,7 @@ def tokenize_words(
         ):
             starts.add(0)
             while batch := list(islice(remaining, BATCH_SENTENCES)):
-                for words, (ids, owners) in zip(batch, tokenizer.words(batch), strict=True):
+                for words, (ids, owners) in zip(batch, tokenizer.encode_words(batch), strict=True):
                     writer.add([tokenizer.cls, *ids[:max_tokens], tokenizer.sep])
                     first_tokens = np.full(len(words), NOWHERE)
                     present, positions = np.unique(

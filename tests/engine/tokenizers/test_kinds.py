@@ -194,7 +194,7 @@ def test_one_text_and_many_texts_are_encoded_alike(roberta, albert, text, pair, 
         item = tokenizer.encode(text, pair, max_length)
         many = tokenizer.encode_many([text], None if pair is None else [pair], max_length)
         assert (item.ids, item.segments) == many[0]
-        assert len(item.ids) <= max(max_length, tokenizer.added_to(1 if pair is None else 2))
+        assert len(item.ids) <= max(max_length, tokenizer.count_special(1 if pair is None else 2))
         for token in item.tokens:
             assert 0 <= token.start <= token.end <= len(text if token.segment == 0 else pair or "")
 

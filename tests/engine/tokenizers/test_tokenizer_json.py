@@ -243,7 +243,7 @@ def test_words_are_split_as_if_after_a_space(tmp_path):
     original = json.loads((folder / "tokenizer.json").read_text("utf-8"))
     write(folder, "tokenizer.json", original | {"normalizer": {"type": "NFC"}})
     ours = Tokenizer.from_folder(folder)
-    ((ids, owners),) = ours.words([["The", "quick", "fox"]])
+    ((ids, owners),) = ours.encode_words([["The", "quick", "fox"]])
     assert ids == ours.contents([" The quick fox"])[0]
     assert sorted(set(owners)) == [0, 1, 2]
 
@@ -427,7 +427,7 @@ def test_a_damaged_folder_is_read_or_refused(tmp_path, seed):
             tokenizer = Tokenizer.from_folder(folder)
             for text in ("", TEXTS[1], "a [MASK] b"):
                 assert all(0 <= i < tokenizer.size for i in tokenizer.encode(text, text).ids)
-            tokenizer.words([["a", "b"]])
+            tokenizer.encode_words([["a", "b"]])
         except StudioError:
             pass
 

@@ -8,7 +8,7 @@ from engine.tokenizers import wordpiece
 from engine.tokenizers.added import Added
 from engine.tokenizers.byte_bpe import ByteLevelBpe
 from engine.tokenizers.tokenizer import Tokenizer
-from engine.tokenizers.wordpiece import SPECIAL, WordCache, WordPiece, parts_at_spaces
+from engine.tokenizers.wordpiece import SPECIAL, WordCache, WordPiece, splits_at_spaces
 from tests.often import tries
 
 PIECES = (*"abcxyz日本.!İσ", *(f"##{item}" for item in "abcé日"), *("hello", "un", "##able"))
@@ -20,7 +20,7 @@ VOCABULARIES = {
     "with added tokens": WordPiece(
         (*SPECIAL, *PIECES, "<user>", "e.g."),
         added=(Added("<user>", lstrip=True, rstrip=True), Added("e.g.", single_word=True)),
-        own=len(SPECIAL) + len(PIECES),
+        base_size=len(SPECIAL) + len(PIECES),
     ),
 }
 PARTS = st.sampled_from(
@@ -35,14 +35,14 @@ PARTS = st.sampled_from(
 @pytest.mark.parametrize("name", VOCABULARIES)
 def test_texts_have_the_ids_of_the_library(name):
     tokenizer = Tokenizer(VOCABULARIES[name])
-    assert tokenizer._words is not None
+    assert tokenizer._word_cache is not None
 
     @given(st.lists(st.lists(PARTS | CHARACTERS, max_size=12).map("".join), max_size=6))
     @tries(100)
     def agree(texts: list[str]) -> None:
         texts = texts * 3  # so that words repeat
         expected = tokenizer._encode_batch(texts)
-        assert tokenizer._words.encode(texts) == expected
+        assert tokenizer._word_cache.encode(texts) == expected
         assert tokenizer.contents(texts) == expected
 
     agree()
@@ -52,16 +52,16 @@ def test_texts_have_the_ids_of_the_library(name):
     "vocabulary, parts",
     [
         *((item, True) for item in VOCABULARIES.values()),
-        (WordPiece((*SPECIAL, "a b"), added=(Added("a b"),), own=5), False),
-        (WordPiece((*SPECIAL, "a b"), own=5), False),
+        (WordPiece((*SPECIAL, "a b"), added=(Added("a b"),), base_size=5), False),
+        (WordPiece((*SPECIAL, "a b"), base_size=5), False),
         (WordPiece((*SPECIAL, "<m k>"), special=(*SPECIAL[:4], "<m k>")), False),
-        (WordPiece((*SPECIAL, "ab"), added=(Added("ab", normalized=True),), own=5), False),
+        (WordPiece((*SPECIAL, "ab"), added=(Added("ab", normalized=True),), base_size=5), False),
         (WordPiece((*SPECIAL, "C", "Br"), marked=False), False),
         (ByteLevelBpe((*SPECIAL, "a", "Ġa"), special=SPECIAL, merges=()), False),
     ],
 )
 def test_texts_are_split_only_if_no_token_spans_a_space(vocabulary, parts):
-    assert parts_at_spaces(vocabulary) is parts
+    assert splits_at_spaces(vocabulary) is parts
 
 
 class CountingEncoder:
@@ -94,7 +94,7 @@ def test_texts_of_new_words_are_encoded_whole_and_some_words_cached(cache):
     texts = [" ".join(f"w{number}" for number in range(64))]
     result = words.encode(texts)
     assert result == encoder(texts) and texts[0] in encoder.words
-    assert len(words._cache) == 64 // wordpiece.LEARNED
+    assert len(words._cache) == 64 // wordpiece.CACHE_EVERY
 
 
 def test_long_words_and_too_many_words_are_not_cached(cache, monkeypatch):

@@ -64,7 +64,7 @@ def count_lengths(
             raise Cancelled
         last = min(first + BATCH, len(dataset))
         rows = dataset.take(np.arange(first, last), columns)
-        lengths = np.full(len(rows), tokenizer.added_to(len(columns)), dtype=np.int64)
+        lengths = np.full(len(rows), tokenizer.count_special(len(columns)), dtype=np.int64)
         for column in columns:
             lengths += [len(ids) for ids in tokenizer.contents([row[column] for row in rows])]
         batch_counts = np.bincount(lengths)

@@ -117,7 +117,7 @@ KINDS = ["uncased", "cased", "byte-level", "SentencePiece"]
 def test_pieces_of_words_equal_those_of_transformers(tokenizers, kind, data):
     sentences = data.draw(st.lists(sentence, min_size=1, max_size=3))
     ours, theirs = tokenizers[kind]
-    result = ours.words(sentences)
+    result = ours.encode_words(sentences)
     for words, (ids, owners) in zip(sentences, result, strict=True):
         expected = theirs(words, is_split_into_words=True, add_special_tokens=False)
         assert ids == expected["input_ids"]
@@ -154,7 +154,7 @@ def test_first_pieces_of_words_are_in_order(
         assert (ids[0], ids[-1]) == (tokenizer.cls, tokenizer.sep)
         present = positions[positions != NOWHERE]
         assert (np.diff(present) > 0).all() and ((present > 0) & (present < len(ids) - 1)).all()
-        ((all_ids, owners),) = tokenizer.words([words])
+        ((all_ids, owners),) = tokenizer.encode_words([words])
         for word, index in enumerate(positions):
             if index == NOWHERE:
                 assert word not in owners[: max(max_length - 2, 0)]

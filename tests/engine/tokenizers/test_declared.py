@@ -6,7 +6,7 @@ import pytest
 import transformers
 from transformers.tokenization_utils_base import PreTrainedTokenizerBase
 
-from engine.tokenizers.stated import CUSTOM_CLASSES, DEFAULTS
+from engine.tokenizers.declared import CUSTOM_CLASSES, SUPPORTED
 
 READ = {
     *("unk_token", "sep_token", "pad_token", "cls_token", "mask_token"),
@@ -42,7 +42,7 @@ KEYWORDS = {
 def test_every_entry_of_a_class_is_handled(name):
     parameters = inspect.signature(getattr(transformers, name).__init__).parameters
     named = parameters.keys() - {"self", "kwargs"}
-    assert named | KEYWORDS <= READ | DEFAULTS.keys() | HARMLESS.keys()
+    assert named | KEYWORDS <= READ | SUPPORTED.keys() | HARMLESS.keys()
 
 
 def test_refused_classes_have_custom_code():
