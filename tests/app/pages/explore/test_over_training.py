@@ -187,21 +187,21 @@ def test_playback_covers_every_step_and_can_be_paused(page, answer, wait, qtbot)
     assert current_step(page) == 0, "it waits for the answers"
     steps = []
 
-    def plays_to(last: int) -> Callable[[], bool]:
-        def is_reached() -> bool:
+    def reaches(last: int) -> Callable[[], bool]:
+        def condition() -> bool:
             answer()
             if not steps or steps[-1] != current_step(page):
                 steps.append(current_step(page))
             return current_step(page) == last
 
-        return is_reached
+        return condition
 
-    wait(plays_to(4))
+    wait(reaches(4))
     qtbot.mouseClick(bar.play, Qt.MouseButton.LeftButton)
     assert bar.play.accessibleName() == "Play" and not bar.state.is_playing
     qtbot.mouseClick(bar.play, Qt.MouseButton.LeftButton)
     assert current_step(page) == steps[-1]
-    wait(lambda: plays_to(24)() and not bar.state.is_playing)
+    wait(lambda: reaches(24)() and not bar.state.is_playing)
     assert tuple(steps) == STEPS, "no step is skipped"
 
 

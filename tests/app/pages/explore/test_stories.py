@@ -54,7 +54,7 @@ class User:
         assert window.childAt(pos) in (widget, *widget.findChildren(QWidget)), "covered or clipped"
         return pos
 
-    def panel(self, key: str) -> QWidget:
+    def open_panel(self, key: str) -> QWidget:
         """One action: the tab of a panel."""
         title = self.page.bench.docks[key].windowTitle()
         for bar in self.page.bench.findChildren(QTabBar):
@@ -74,12 +74,12 @@ class User:
                 QTest.keyClick(focused, Qt.Key.Key_Return)
             QTest.keyClicks(focused, line)
 
-    def row(self, table: QAbstractItemView, number: int) -> None:
+    def click_row(self, table: QAbstractItemView, number: int) -> None:
         """One action: a row of a table."""
         cell = table.visualRect(table.model().index(number, 0))
         self.click(table.viewport(), QPoint(max(cell.left(), 0) + 12, cell.center().y()))
 
-    def header(self, table, section: int) -> None:
+    def sort_by(self, table, section: int) -> None:
         """One action: sort by a column."""
         table.scrollTo(table.model().index(0, section))
         header = table.horizontalHeader()
@@ -115,7 +115,7 @@ def user(make_page, model, explorer, wait):
 
 def choose_texts(user: User, *lines: str) -> None:
     """Two actions: the panel Texts, and texts that are typed there."""
-    user.type(user.panel("texts").typed, *lines)
+    user.type(user.open_panel("texts").typed, *lines)
     explore = user.page.state
     user.until(lambda: explore.chosen is not None and explore.chosen.count == len(lines))
 
@@ -142,21 +142,21 @@ def test_the_head_that_follows_coreference_is_found(user, home, tmp_path):
         Split(validation=0, test=0),
         home.datasets / "mine" / "1",
     )
-    view = user.panel("texts")
+    view = user.open_panel("texts")
     user.until(lambda: view.source.count() == 2)
     user.actions += 1
     view.source.setFocus()
     QTest.keyClick(view.source, Qt.Key.Key_Down)
     explore = user.page.state
     user.until(lambda: explore.chosen is not None and explore.chosen.count == 6)
-    view = user.panel("heads")
+    view = user.open_panel("heads")
     user.click(view.bar.run)
     user.until(lambda: view.rows.rowCount() == 6 and not view._state.work.is_running)
     header, section = view.table.horizontalHeader(), view.rows.column_index("head dependent")
     right_edge = header.sectionViewportPosition(section) + header.sectionSize(section)
     assert right_edge <= header.viewport().width(), "visible without scrolling"
-    user.header(view.table, section)
-    user.row(view.table, 0)
+    user.sort_by(view.table, section)
+    user.click_row(view.table, 0)
     agreement = view._state.interval("head dependent")[0]
     assert not any(key.startswith("tag ") for key in view._state.keys), "no word has a tag"
     assert (explore.layer, explore.head) == view.rows.row(0)
@@ -170,7 +170,7 @@ def test_the_first_control_of_a_panel_is_visible_in_the_smallest_window(user):
     runs = dict.fromkeys(("texts", "heads", "map", "difference"), "bar.run")
     others = {"attention": "overview.list", "vectors": "texts", "attribution": "controls.target"}
     for key, name in (runs | others).items():
-        user.locate(attrgetter(name)(user.panel(key)))
+        user.locate(attrgetter(name)(user.open_panel(key)))
     user.actions = MAX_ACTIONS
 
 
@@ -186,7 +186,7 @@ def test_differences_after_fine_tuning(user, home, model, wait):
     choose_texts(user, *TEXTS)
     user.click(user.page.compare)
     user.until(lambda: user.page.state.is_compared and user.page.state.is_settled)
-    view = user.panel("difference")
+    view = user.open_panel("difference")
     user.click(view.bar.run)
     user.until(lambda: view._state.answer is not None and not view._state.work.is_running)
     assert describe_model("zz-tuned", tuned, "imported").path == user.page.state.second.checkpoint
@@ -201,7 +201,7 @@ def test_two_steps_of_a_training_are_compared(make_page, explorer, wait, night_r
     user, bar = User(page, explorer, wait), page.training_bar
     film = next(n for n, token in enumerate(page.state.first.tokens) if "film" in token.text)
     user.click(page.strip, page.strip.boxes[film].center().toPoint(), double=True)
-    user.panel("words")
+    user.open_panel("words")
     user.click(bar.slider, QPoint(round(bar.slider.to_x(1)), bar.slider.height() // 3))
     user.until(lambda: bar.state.is_answered)
     user.click(bar.compare_button)

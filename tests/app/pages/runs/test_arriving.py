@@ -32,7 +32,7 @@ def window(qtbot, studio) -> Iterator[MainWindow]:
 
 
 @pytest.fixture
-def elsewhere(tmp_path) -> RunFolder:
+def foreign_run(tmp_path) -> RunFolder:
     """The folder of a run that two processes trained on another machine."""
     folder = RunFolder.create(tmp_path / "elsewhere" / "far", fake_worker.job("from afar"))
     with folder.lock():
@@ -53,11 +53,11 @@ def drop(window: MainWindow, folder: Path) -> None:
     data = QMimeData()
     data.setUrls([QUrl.fromLocalFile(str(folder))])
     copy, left = Qt.DropAction.CopyAction, Qt.MouseButton.LeftButton
-    none = Qt.KeyboardModifier.NoModifier
-    entering = QDragEnterEvent(QPoint(300, 300), copy, data, left, none)
+    no_modifier = Qt.KeyboardModifier.NoModifier
+    entering = QDragEnterEvent(QPoint(300, 300), copy, data, left, no_modifier)
     QApplication.sendEvent(window, entering)
     assert entering.isAccepted()
-    dropping = QDropEvent(QPointF(300, 300), copy, data, left, none)
+    dropping = QDropEvent(QPointF(300, 300), copy, data, left, no_modifier)
     QApplication.sendEvent(window, dropping)
     assert dropping.isAccepted()
 
@@ -77,43 +77,43 @@ def dismiss(window: MainWindow, qtbot: QtBot, text: str) -> str:
     return f"{notice.problem} {notice.advice}"
 
 
-def test_a_run_folder_is_dropped_on_any_page(window, elsewhere, qtbot, studio):
+def test_a_run_folder_is_dropped_on_any_page(window, foreign_run, qtbot, studio):
     window.go("data")
-    drop(window, elsewhere.path)
+    drop(window, foreign_run.path)
     qtbot.waitUntil(lambda: window.current == "runs", timeout=PATIENCE)
     page = runs_page(window)
     qtbot.waitUntil(lambda: names(page) == ["from afar"], timeout=PATIENCE)
     qtbot.waitUntil(lambda: [row.id for row in page.list.selected()] == ["far"], timeout=PATIENCE)
     assert page.list.copying.isHidden()
-    assert (studio.home.runs / "far" / "events.jsonl").is_file() and elsewhere.path.is_dir()
+    assert (studio.home.runs / "far" / "events.jsonl").is_file() and foreign_run.path.is_dir()
     view = open_run(page, "far", qtbot)
     assert "Step 6 of 6" in view.header.pace.full_text()
     assert view.details.facts.values["Processes"].text() == "2"
     assert view.checkpoints.table.model().rowCount() == 2
 
     window.go("data")
-    drop(window, elsewhere.path)
+    drop(window, foreign_run.path)
     assert "in the folder far" in dismiss(window, qtbot, "already in the list of runs")
     assert sorted(f.name for f in studio.home.runs.iterdir()) == ["far"]
 
 
-def test_other_and_newer_folders_are_refused(window, tmp_path, qtbot, elsewhere, studio):
+def test_other_and_newer_folders_are_refused(window, tmp_path, qtbot, foreign_run, studio):
     (tmp_path / "holiday").mkdir()
     drop(window, tmp_path / "holiday")
     assert "a run folder" in dismiss(window, qtbot, "does not recognise holiday")
-    with open(elsewhere.events_file, "ab") as file:
+    with open(foreign_run.events_file, "ab") as file:
         file.write(b'{"kind":"teleported","at":"2030-01-01T00:00:00Z"}\n')
-    drop(window, elsewhere.path)
+    drop(window, foreign_run.path)
     assert "Install the latest" in dismiss(window, qtbot, "does not understand 1 of its events")
-    job = elsewhere.spec_file.read_text()
-    elsewhere.spec_file.write_text(job.replace('"name"', '"holographic": true, "name"', 1))
-    drop(window, elsewhere.path)
+    job = foreign_run.spec_file.read_text()
+    foreign_run.spec_file.write_text(job.replace('"name"', '"holographic": true, "name"', 1))
+    drop(window, foreign_run.path)
     assert "newer BERT Studio" in dismiss(window, qtbot, "settings that this version does not know")
     assert not any(studio.home.runs.iterdir())
 
 
-def test_a_long_copy_is_shown_and_can_be_cancelled(window, elsewhere, qtbot, studio, monkeypatch):
-    (elsewhere.checkpoint(6) / "model.safetensors").write_bytes(bytes(200_000))
+def test_a_long_copy_is_shown_and_can_be_cancelled(window, foreign_run, qtbot, studio, monkeypatch):
+    (foreign_run.checkpoint(6) / "model.safetensors").write_bytes(bytes(200_000))
     monkeypatch.setattr(copying, "COPY_CHUNK", 1000)
     original = copying._copy
 
@@ -123,7 +123,7 @@ def test_a_long_copy_is_shown_and_can_be_cancelled(window, elsewhere, qtbot, stu
             yield count
 
     monkeypatch.setattr(copying, "_copy", slow_copy)
-    drop(window, elsewhere.path)
+    drop(window, foreign_run.path)
     qtbot.waitUntil(lambda: "runs" in window.pages, timeout=PATIENCE)
     line = runs_page(window).list.copying
     qtbot.waitUntil(lambda: line.bar.value() > 0, timeout=PATIENCE)
@@ -131,6 +131,6 @@ def test_a_long_copy_is_shown_and_can_be_cancelled(window, elsewhere, qtbot, stu
     qtbot.mouseClick(line.cancel, Qt.MouseButton.LeftButton)
     assert line.isHidden()
     qtbot.waitUntil(lambda: not any(studio.home.runs.iterdir()), timeout=PATIENCE)
-    drop(window, elsewhere.path)
+    drop(window, foreign_run.path)
     qtbot.waitUntil(line.isVisible, timeout=PATIENCE)
     monkeypatch.setattr(copying, "_copy", original)

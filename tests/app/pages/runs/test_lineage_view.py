@@ -25,7 +25,7 @@ from tests.engine.runs import fake_worker
 
 @pytest.fixture
 def chain(studio, make_run, tmp_path) -> tuple[str, str]:
-    """A run from MiniLM, one from its checkpoint with a hostile name, and an export of that."""
+    """A run from MiniLM, one from its checkpoint with a hostile name, and an export of it."""
     job = fake_worker.job("first")
     first = make_run(
         "first", job=job.model_copy(update={"base_model": FromCheckpoint(path=minilm())})

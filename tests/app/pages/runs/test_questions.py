@@ -29,7 +29,7 @@ def test_runs_are_moved_by_keys_and_by_dragging(qtbot, row):
     assert queue.keys() == ["b", "a", "c"] and queue.currentItem().text() == "a"
     qtbot.keyClick(queue, Qt.Key.Key_Up, keys)
     qtbot.keyClick(queue, Qt.Key.Key_Up, keys)
-    assert queue.keys() == ["a", "b", "c"], "the first stays the first"
+    assert queue.keys() == ["a", "b", "c"], "the first run stays first"
     qtbot.keyClick(queue, Qt.Key.Key_Down)
     assert queue.keys() == ["a", "b", "c"] and queue.currentRow() == 1
     moved = queue.model().moveRow(queue.rootIndex(), 2, queue.rootIndex(), 0)  # as a drop does

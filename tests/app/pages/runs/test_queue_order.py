@@ -166,7 +166,7 @@ def test_a_dragged_file_is_left_to_the_window(make_page, waiting, qtbot):
     files = QMimeData()
     files.setUrls([QUrl.fromLocalFile("/tmp/run")])
     copy, button = Qt.DropAction.CopyAction, Qt.MouseButton.LeftButton
-    none = Qt.KeyboardModifier.NoModifier
-    event = QDragEnterEvent(QPoint(30, 30), copy, files, button, none)
+    no_modifier = Qt.KeyboardModifier.NoModifier
+    event = QDragEnterEvent(QPoint(30, 30), copy, files, button, no_modifier)
     QApplication.sendEvent(make_page().list.table.viewport(), event)
     assert not event.isAccepted()

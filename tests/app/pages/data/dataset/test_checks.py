@@ -28,7 +28,7 @@ def open_checked(qtbot, page: DataPage, file: Path) -> DatasetView:
     return view
 
 
-def button(view: DatasetView, name: str) -> QPushButton:
+def find_button(view: DatasetView, name: str) -> QPushButton:
     buttons = view.checks.findChildren(QPushButton)
     return next(b for b in buttons if b.accessibleName() == name)
 
@@ -40,7 +40,7 @@ def test_findings_show_their_rows_and_are_cached(qtbot, page, messy, monkeypatch
         "exact_duplicates",
     ]
     assert_accessible(view)
-    button(view, "Exact duplicates: Show 4 row(s)").click()
+    find_button(view, "Exact duplicates: Show 4 row(s)").click()
     qtbot.waitUntil(lambda: view.count.text() == "4 of 43 rows", timeout=PATIENCE)
     qtbot.waitUntil(lambda: "…" not in row_texts(view), timeout=PATIENCE)
     texts = row_texts(view)
@@ -61,7 +61,7 @@ def test_findings_show_their_rows_and_are_cached(qtbot, page, messy, monkeypatch
 def test_a_fix_creates_a_version_that_can_be_undone(qtbot, page, messy):
     view = open_checked(qtbot, page, messy)
     before = view.state.folder
-    button(view, "Exact duplicates: Drop the copies").click()
+    find_button(view, "Exact duplicates: Drop the copies").click()
     (question,) = page.findChildren(Question)
     message = " ".join(text.text() for text in question.findChildren(Text))
     assert "2 exact duplicate(s) dropped" in message

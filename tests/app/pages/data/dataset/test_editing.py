@@ -147,7 +147,7 @@ def test_the_words_follow_the_selected_row(qtbot, page, tagged):
     qtbot.waitUntil(words.isVisible, timeout=PATIENCE)
     text = view.state.columns.index(view.state.spec.mapping.text) + LEAD_COLUMNS
 
-    def agrees() -> bool:
+    def is_in_sync() -> bool:
         """True if the only highlighted row is the sentence whose words are shown."""
         (row,) = table.selectionModel().selectedRows()
         qtbot.waitUntil(lambda: view.model.index(row.row(), text).data() != "…", timeout=PATIENCE)
@@ -160,10 +160,10 @@ def test_the_words_follow_the_selected_row(qtbot, page, tagged):
         table.scrollTo(index)
         position = table.visualRect(index).center()
         qtbot.mouseClick(table.viewport(), Qt.MouseButton.LeftButton, pos=position)
-        assert agrees() and table.currentIndex().row() == row
+        assert is_in_sync() and table.currentIndex().row() == row
     for key in (Qt.Key.Key_Down, Qt.Key.Key_Down, Qt.Key.Key_PageDown, Qt.Key.Key_Up):
         qtbot.keyClick(table, key)
-        assert agrees()
+        assert is_in_sync()
     before = view.model.rowCount()
     view.search.setText(max(words.words, key=len))
     qtbot.waitUntil(lambda: 0 < view.model.rowCount() < before, timeout=PATIENCE)
@@ -173,4 +173,4 @@ def test_the_words_follow_the_selected_row(qtbot, page, tagged):
     qtbot.keyClick(words, Qt.Key.Key_1)
     assert not view.editing.state.rows, "no word is tagged"
     table.selectRow(0)
-    assert agrees()
+    assert is_in_sync()

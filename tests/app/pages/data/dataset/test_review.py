@@ -187,7 +187,7 @@ def test_changes_since_the_previous_version_are_listed(qtbot, page, view):
 
 def test_a_version_made_by_editing_can_be_undone(qtbot, page, view, trash):
     """Immediately, with the previous edits, or later on the page of the version."""
-    first = view.state.folder
+    original = view.state.folder
     view.editing.state.set_label([4], "0")
     view.editing.state.save()
     qtbot.waitUntil(lambda: page.dataset.state.folder.name == "2", timeout=PATIENCE)
@@ -195,7 +195,7 @@ def test_a_version_made_by_editing_can_be_undone(qtbot, page, view, trash):
     notice = page._studio.notices.shown[-1]
     assert notice.problem == "Saved as version 2 of “reviews”." and notice.action == "Undo"
     notice.act()
-    qtbot.waitUntil(lambda: page.dataset.state.folder == first, timeout=PATIENCE)
+    qtbot.waitUntil(lambda: page.dataset.state.folder == original, timeout=PATIENCE)
     qtbot.waitUntil(lambda: not version.exists(), timeout=PATIENCE)
     restored = page.dataset
     qtbot.waitUntil(lambda: list(restored.editing.state.rows) == [4], timeout=PATIENCE)
@@ -210,7 +210,7 @@ def test_a_version_made_by_editing_can_be_undone(qtbot, page, view, trash):
     dialog = question(qtbot)
     assert dialog.windowTitle() == "Go back to version 1?"
     qtbot.mouseClick(dialog.buttons["delete"], Qt.MouseButton.LeftButton)
-    qtbot.waitUntil(lambda: page.dataset.state.folder == first, timeout=PATIENCE)
-    assert not version.exists() and first.is_dir()
+    qtbot.waitUntil(lambda: page.dataset.state.folder == original, timeout=PATIENCE)
+    assert not version.exists() and original.is_dir()
     qtbot.waitUntil(page.dataset.editing.keys.isVisible, timeout=PATIENCE)
     assert not page.dataset.undo.isVisible(), "the first version has no predecessor"

@@ -193,18 +193,18 @@ def test_rows_scrolled_past_are_not_read(qtbot, page, write, monkeypatch):
     """One page at a time, the most recently requested first; others when scrolling back."""
     rows = [f"film number {n},{n % 2}" for n in range(10 * state.PAGE_ROWS)]
     view = open_view(qtbot, page, write("many.csv", "\n".join(["text,label", *rows])))
-    read: list[int] = []
+    pages: list[int] = []
     running, max_running = 0, 0
-    may_read, cells = threading.Event(), state._cells
+    may_read, read_cells = threading.Event(), state._cells
 
     def slow(dataset: Dataset, indices: state.Rows, columns: tuple[str, ...]) -> list[Any]:
         nonlocal running, max_running
         running += 1
         max_running = max(max_running, running)
-        read.append(int(indices[0]) // state.PAGE_ROWS)
+        pages.append(int(indices[0]) // state.PAGE_ROWS)
         assert may_read.wait(PATIENCE / 1000)
         running -= 1
-        return cells(dataset, indices, columns)
+        return read_cells(dataset, indices, columns)
 
     monkeypatch.setattr(state, "_cells", slow)
 
@@ -214,9 +214,9 @@ def test_rows_scrolled_past_are_not_read(qtbot, page, write, monkeypatch):
     for number in range(1, 10):
         assert first_text(number) == "…"
     may_read.set()
-    qtbot.waitUntil(lambda: len(read) == 3, timeout=PATIENCE)
+    qtbot.waitUntil(lambda: len(pages) == 3, timeout=PATIENCE)
     qtbot.waitUntil(lambda: first_text(8) != "…", timeout=PATIENCE)
-    assert (read, max_running) == ([1, 9, 8], 1)
+    assert (pages, max_running) == ([1, 9, 8], 1)
     qtbot.waitUntil(lambda: first_text(4) == f"film number {4 * state.PAGE_ROWS}", timeout=PATIENCE)
 
 

@@ -19,7 +19,7 @@ PATIENCE = 20_000  # ms
 
 
 class Import:
-    """An ImportState, with ways to wait for what it does."""
+    """An ImportState with helpers that wait for its results."""
 
     def __init__(self, qtbot, studio: Studio) -> None:
         self._qtbot = qtbot
@@ -36,7 +36,7 @@ class Import:
     def wait(self, condition: Callable[[ImportState], object]) -> None:
         self._qtbot.waitUntil(lambda: bool(condition(self.state)), timeout=PATIENCE)
 
-    def count(self) -> None:
+    def wait_for_count(self) -> None:
         self.wait(lambda s: s.count.split_rows is not None or s.count.problem is not None)
 
     def finish(self) -> Path:
@@ -59,10 +59,10 @@ def test_a_file_becomes_a_data_set_in_the_home(importing, studio, reviews):
     assert state.reading.format == "csv"
     assert state.roles == Roles("sentence", None, "label")
     assert state.name == "reviews"
-    importing.count()
+    importing.wait_for_count()
     assert not state.obstacle()
     state.set_split(state.split.model_copy(update={"validation": 0.25, "test": 0.25}))
-    importing.count()
+    importing.wait_for_count()
     sizes = dict(state.count.split_rows)
     assert sizes == {"train": 60, "validation": 30, "test": 30}
     folder = importing.finish()
@@ -105,7 +105,7 @@ def test_an_invalid_row_below_the_preview_is_reported_with_its_line(importing, w
     rows = [f"a good film {n},1" for n in range(2990)]
     state = importing.open(write("bad.csv", "text,label\n" + "\n".join([*rows, "x,y,z"]) + "\n"))
     assert not state.obstacle(), "the first rows are valid"
-    importing.count()
+    importing.wait_for_count()
     assert "line 2992" in state.obstacle()
     state.start_import()
     assert not state.is_importing
@@ -143,7 +143,7 @@ def test_a_wrong_encoding_is_named_and_can_be_corrected(importing, write):
 def test_a_single_class_can_be_imported_with_a_warning(importing, write):
     state = importing.open(write("same.csv", "text,label\n" + "a good film,1\n" * 40))
     state.set_roles(Roles("text", None, "label"))
-    importing.count()
+    importing.wait_for_count()
     assert any("Every label is “1”" in text for text in importing.messages())
     assert not state.obstacle()
 
@@ -168,7 +168,7 @@ def test_file_names_determine_the_splits(importing, write):
     state = importing.open(write("films/README.txt", "about").parent)
     assert state.name == "films"
     assert [file.name for file in state.files] == ["train.csv", "dev.csv", "test.csv"]
-    importing.count()
+    importing.wait_for_count()
     assert state.count.split_rows == {"train": 10, "validation": 10, "test": 10}
     dataset = open_dataset(importing.finish())
     assert dataset.spec.rows == {"train": 10, "validation": 10, "test": 10}
@@ -180,7 +180,7 @@ def test_files_without_split_names_are_all_for_training(importing, write):
     state = importing.open(write("books/README.txt", "about").parent)
     assert state.splits == ["train"] * 3
     assert not state.obstacle()
-    importing.count()
+    importing.wait_for_count()
     assert state.count.split_rows == {"train": 27, "validation": 3, "test": 0}
     dataset = open_dataset(importing.finish())
     texts = {text.split()[-1] for text in dataset.rows("train").texts}
@@ -226,17 +226,17 @@ def find_fix(state: ImportState, text: str) -> Cleaning:
 def test_rows_without_a_label_are_skipped_and_restored_at_a_click(importing, write):
     rows = "".join(f"a film {n},{'' if n < 2 else n % 2}\n" for n in range(20))
     state = importing.open(write("holes.csv", "text,label\n" + rows))
-    importing.count()
+    importing.wait_for_count()
     assert "2 of 20 rows have no label." in importing.messages()
     for _ in range(2):
         state.set_cleaning(find_fix(state, "have no label"))
-        importing.count()
+        importing.wait_for_count()
         assert importing.messages() == ["Rows in which “label” is empty are skipped."]
         state.set_cleaning(find_fix(state, "are skipped"))
-        importing.count()
+        importing.wait_for_count()
         assert "2 of 20 rows have no label." in importing.messages()
     state.set_cleaning(find_fix(state, "have no label"))
-    importing.count()
+    importing.wait_for_count()
     dataset = open_dataset(importing.finish())
     assert sum(dataset.spec.rows.values()) == 18 and dataset.spec.labels == {"0": 9, "1": 9}
     assert any("skipped: 2 times" in note for note in dataset.spec.notes)
@@ -247,20 +247,20 @@ def test_each_kind_of_incomplete_row_has_its_own_button(importing, write):
         f"{'' if n < 3 else f'a film {n}'},{'' if n > 17 else n % 2}\n" for n in range(20)
     )
     state = importing.open(write("holes.csv", "text,label\n" + rows))
-    importing.count()
+    importing.wait_for_count()
     assert find_fix(state, "have no text").skip_empty == ("text",)
     assert find_fix(state, "have no label").skip_empty == ("label",)
     state.set_cleaning(find_fix(state, "have no label"))
-    importing.count()
+    importing.wait_for_count()
     state.set_cleaning(find_fix(state, "have no text"))
-    importing.count()
+    importing.wait_for_count()
     assert importing.messages() == ["Rows in which one of “label”, “text” is empty are skipped."]
 
 
 def test_only_the_checks_report_answers_not_in_their_passage(importing, write):
     rows = "".join(f"who is {n}?,It is Ann at {n}.,{'aA'[n % 2]}nn\n" for n in range(20))
     state = importing.open(write("who.csv", "question,context,answer\n" + rows))
-    importing.count()
+    importing.wait_for_count()
     importing.wait(lambda s: s.findings.problems())
     (problem,) = state.findings.problems()
     assert "10 rows whose passage spells the answer in another way" in problem.advice
@@ -271,12 +271,12 @@ def test_labels_in_several_spellings_are_reported_and_merged_at_a_click(importin
     spellings = {1: "Positive", 2: "positive ", 3: "postive"}
     rows = [f"a film {n},{spellings.get(n, ('negative', 'positive')[n % 2])}" for n in range(60)]
     state = importing.open(write("spelled.csv", "\n".join(["text,label", *rows])))
-    importing.count()
+    importing.wait_for_count()
     text = "The labels “positive” and “Positive”, “postive” may be one; they are treated as "
     assert importing.messages() == [text + "different labels."]
     assert set(state.count.collected.labels) == {"negative", "positive", "Positive", "postive"}
     state.set_cleaning(find_fix(state, "may be one"))
-    importing.count()
+    importing.wait_for_count()
     assert importing.messages() == ["Other spellings are read as “positive”."]
     dataset = open_dataset(importing.finish())
     assert dataset.spec.labels == {"negative": 29, "positive": 31}
@@ -329,7 +329,7 @@ def test_choices_are_reset_for_another_file_and_survive_a_failed_import(importin
     assert state.split.column is None
     assert state.roles == replace(Roles(), text="text")
     state = importing.open(reviews)
-    importing.count()
+    importing.wait_for_count()
     reviews.unlink()
     state.start_import()
     importing.wait(lambda s: not s.is_importing)

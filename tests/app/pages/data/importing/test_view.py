@@ -161,7 +161,7 @@ def test_endings_are_chosen_by_hand(qtbot, page, write):
     assert view.state.problems() == []
 
 
-def test_a_wrong_file_is_reported_on_the_page(qtbot, page, write):
+def test_an_unreadable_file_is_reported_on_the_page(qtbot, page, write):
     view = load(qtbot, page, write("table.xlsx", "PK\x03\x04 xl/"))
     assert page.stack.currentWidget() is view
     assert "cannot be unpacked" in view.unreadable.title.text()
@@ -180,12 +180,12 @@ def test_roles_and_the_split_are_chosen_and_shown(qtbot, page, reviews):
     qtbot.waitUntil(lambda: "validation 60" in view.split.note.text(), timeout=PATIENCE)
     view.split.validation.setValue(0)
     qtbot.waitUntil(lambda: "Without a validation set" in view.split.note.text(), timeout=PATIENCE)
-    heading = Qt.Orientation.Horizontal
-    spoken = Qt.ItemDataRole.AccessibleTextRole
-    assert view.rows.headerData(0, heading, spoken) == "sentence, Text"
+    horizontal = Qt.Orientation.Horizontal
+    role = Qt.ItemDataRole.AccessibleTextRole
+    assert view.rows.headerData(0, horizontal, role) == "sentence, Text"
     choose(qtbot, view.columns.label, "none")
     qtbot.waitUntil(lambda: view.state.roles.label is None)
-    assert view.rows.headerData(1, heading, spoken) is None
+    assert view.rows.headerData(1, horizontal, role) is None
 
 
 def test_each_file_has_a_box_for_its_split(qtbot, page, write):
@@ -209,7 +209,7 @@ def test_the_file_dialog_starts_an_import_and_back_cancels_it(qtbot, page, revie
     assert not page.state.all_entries()
 
 
-# ── hostile and huge (RELIABILITY rows 10 and 11) ────────────────────────────────────────────
+# ── hostile and huge files ──────────────────────────────────────────────────────────────────
 
 
 def test_markup_is_shown_literally(qtbot, page, write):

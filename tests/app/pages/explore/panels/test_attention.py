@@ -173,7 +173,7 @@ def test_the_slider_sets_the_fraction_drawn_smoothly_when_released(view, state, 
 
 def test_a_drawing_stops_once_it_is_cancelled():
     links = token_links(np.full((300, 300), 0.5, np.float32), 7, -1)
-    answers = iter((False, False, True))  # and never again
+    answers = iter((False, False, True))  # not called again
     images = [
         draw([links], QSize(40, 300), 0, 1.0, 1.0, [QColor("red")], cancelled=cancelled)
         for cancelled in (lambda: True, lambda: next(answers), lambda: False)

@@ -201,16 +201,16 @@ def test_cells_are_painted_as_by_qt(qtbot, set_theme):
         with qtbot.waitExposed(table):
             table.show()
 
-        def row(selected: int, shown: int) -> np.ndarray:
+        def grab(selected: int, number: int) -> np.ndarray:
             table.selectRow(selected)
             table.clearFocus()
             image = table.viewport().grab().toImage().convertToFormat(QImage.Format.Format_RGB32)
             pixels = np.array(image.constBits()).reshape(image.height(), image.width(), 4)
-            boxes = [table.visualRect(model.index(shown, n)) for n in range(len(texts))]
+            boxes = [table.visualRect(model.index(number, n)) for n in range(len(texts))]
             cells = [pixels[box.top() : box.bottom() + 1, box.left() :][:, :width] for box in boxes]
             return np.stack(cells).astype(int)
 
-        return {"selected": (row(0, 0), row(1, 1)), "plain": (row(0, 2), row(0, 3))}
+        return {"selected": (grab(0, 0), grab(1, 1)), "plain": (grab(0, 2), grab(0, 3))}
 
     for theme in ("light", "dark"):
         set_theme(theme)

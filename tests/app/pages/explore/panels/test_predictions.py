@@ -122,20 +122,18 @@ def test_spans_are_marked_in_the_text_and_tags_of_words_are_named(show, screen):
     assert "Ada\u202fPROPN" in view.text.toPlainText()
 
 
-def ranked(*chances: tuple[str, float]) -> tuple[Prediction, ...]:
+def ranked(*pairs: tuple[str, float]) -> tuple[Prediction, ...]:
     return (
-        Prediction(
-            ranked=tuple(LabelProbability(label=name, probability=p) for name, p in chances)
-        ),
+        Prediction(ranked=tuple(LabelProbability(label=name, probability=p) for name, p in pairs)),
     )
 
 
 def test_each_label_has_its_own_threshold(show):
-    chances, entry = (
+    predictions, entry = (
         ranked(("mat", 0.9), ("cat", 0.5), ("dog", 0.4)),
         PredictionInput("the cat sat"),
     )
-    view = show("multi_label", entry, predictions=chances, predicted=("mat", "cat"))
+    view = show("multi_label", entry, predictions=predictions, predicted=("mat", "cat"))
     assert view.verdict.full_text() == "mat, cat"
     assert [(bar.emphasised, bar.apart) for bar in view.bars.shown] == [
         (True, False), (True, False), (False, True),
@@ -170,8 +168,8 @@ def test_typed_choices_are_ranked(qtbot, page, home, explorer, wait):
     assert len(view.lines) == 5, "a line was added"
     wait(lambda: bool(explorer.of_kind("predict")))
     assert explorer.questions[-1].endings == ("on the mat", "on a dog")
-    chances = ranked(("on a dog", 0.7), ("on the mat", 0.3))
-    answer(page, explorer, task="multiple_choice", predictions=chances)
+    predictions = ranked(("on a dog", 0.7), ("on the mat", 0.3))
+    answer(page, explorer, task="multiple_choice", predictions=predictions)
     assert view.verdict.full_text() == "on a dog · 70.0 %" and view.bars.isVisible()
     assert_accessible(page)
     view.lines[3].clear()
@@ -182,13 +180,13 @@ def test_typed_choices_are_ranked(qtbot, page, home, explorer, wait):
 
 def test_the_choices_of_a_row_are_filled_in_and_can_be_edited(qtbot, page, home, explorer, wait):
     folder = make_model(home.models / "choices", Heads(outputs=1, kind="multiple_choice"))
-    many = tuple(f"on mat {n}" for n in range(5))
-    page.arrive({"model": folder, "text": "the cat sat", "choices": many})
-    wait(lambda: bool(explorer.of_kind("predict")) and explorer.questions[-1].endings == many)
-    chances = ranked(("on mat 1", 0.7), ("on mat 0", 0.3))
-    answer(page, explorer, task="multiple_choice", predictions=chances)
+    choices = tuple(f"on mat {n}" for n in range(5))
+    page.arrive({"model": folder, "text": "the cat sat", "choices": choices})
+    wait(lambda: bool(explorer.of_kind("predict")) and explorer.questions[-1].endings == choices)
+    predictions = ranked(("on mat 1", 0.7), ("on mat 0", 0.3))
+    answer(page, explorer, task="multiple_choice", predictions=predictions)
     view = page.bench.docks["predictions"].panel.sides[0].views["multiple_choice"]
-    assert [line.text() for line in view.lines] == list(many)
+    assert [line.text() for line in view.lines] == list(choices)
     page.arrive({"model": folder, "text": "the cat sat", "choices": ("on a", "on the")})
     wait(lambda: explorer.questions[-1].endings == ("on a", "on the"))
     assert [line.text() for line in view.lines] == ["on a", "on the", "", "", ""]
@@ -220,8 +218,8 @@ def test_the_figure_has_the_exact_probabilities(page, home, explorer, wait):
     arrive(page, explorer, wait, folder, "the cat sat")
     state = page.bench.docks["predictions"].panel._states[0]
     assert make_figure(state) is None
-    chances = ranked(("good", 0.75), ("<b>bad</b>", 0.25))
-    answer(page, explorer, task=CLASSES, predictions=chances)
+    predictions = ranked(("good", 0.75), ("<b>bad</b>", 0.25))
+    answer(page, explorer, task=CLASSES, predictions=predictions)
     saved = make_figure(state)
     assert saved.array.tolist() == [0.75, 0.25]
     assert saved.table().rows == [("good", 0.75, "fp32"), ("<b>bad</b>", 0.25, "fp32")]

@@ -187,8 +187,8 @@ def test_the_strip_is_accessible_and_paints_strange_texts_literally(strip, explo
     explore.toggle_mask(2)
     explore.pick(2)
     assert strip.accessibleDescription() == "Token 3 of 5: cat, masked"
-    strange = ("<b> x </b> %s", "שלום שלום", "東京 😀", "\u202ethe\u202c cat", "the\x00cat\u200b")
-    for text in strange:
+    texts = ("<b> x </b> %s", "שלום שלום", "東京 😀", "\u202ethe\u202c cat", "the\x00cat\u200b")
+    for text in texts:
         explore.set_texts(text)
         wait(lambda: explore.is_settled)
         assert len(strip.boxes) == len(explore.first.tokens)
