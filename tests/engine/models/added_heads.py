@@ -15,8 +15,8 @@ class NomicBertForQuestionAnswering(NomicBertPreTrainedModel):
         self.qa_outputs = nn.Linear(config.hidden_size, 2)
         self.post_init()
 
-    def forward(self, input_ids: Tensor, **given: Any) -> QuestionAnsweringModelOutput:
-        result = self.nomic_bert(input_ids, **given)
+    def forward(self, input_ids: Tensor, **options: Any) -> QuestionAnsweringModelOutput:
+        result = self.nomic_bert(input_ids, **options)
         start, end = self.qa_outputs(result.last_hidden_state).unbind(-1)
         return QuestionAnsweringModelOutput(
             start_logits=start,
@@ -34,11 +34,11 @@ class NomicBertForMultipleChoice(NomicBertPreTrainedModel):
         self.post_init()
 
     def forward(
-        self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor, **given: Any
+        self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor, **options: Any
     ) -> MultipleChoiceModelOutput:
         flat = (x.flatten(0, 1) for x in (input_ids, attention_mask, token_type_ids))
         ids, mask, segments = flat
-        result = self.nomic_bert(ids, attention_mask=mask, token_type_ids=segments, **given)
+        result = self.nomic_bert(ids, attention_mask=mask, token_type_ids=segments, **options)
         logits = self.classifier(result.pooler_output)
         return MultipleChoiceModelOutput(
             logits=logits.view(input_ids.shape[:2]),

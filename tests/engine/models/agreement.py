@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from engine.models.network import Network
 
 
-def theirs(kind: type, folder: Path, complete: bool = True) -> nn.Module:
+def reference(kind: type, folder: Path, complete: bool = True) -> nn.Module:
     """The checkpoint, loaded by transformers without missing or unexpected tensors."""
     model, info = kind.from_pretrained(
         folder, attn_implementation="eager", output_loading_info=True, local_files_only=True
@@ -28,43 +28,43 @@ def assert_close(ours: Tensor, other: Tensor) -> None:
 
 
 @torch.no_grad()
-def assert_equal(ours: Network, model: nn.Module, given: tuple[Tensor, Tensor, Tensor]) -> None:
+def assert_equal(ours: Network, model: nn.Module, batch: tuple[Tensor, Tensor, Tensor]) -> None:
     """Hidden states of every layer, attention and outputs of every head."""
-    ids, segments, real = given
+    ids, segments, real = batch
     inputs = {"input_ids": ids, "attention_mask": real.long()}
     if ours.spec.segment_rows > 1:
         inputs["token_type_ids"] = segments
     suffix = re.sub(r".*(?=For|Model)", "", type(model).__name__)
-    if suffix == "ForMultipleChoice":  # all sequences are choices of one question there
+    if suffix == "ForMultipleChoice":  # there, all sequences are choices of one question
         inputs = {name: value[None] for name, value in inputs.items()}
-    other = model(**inputs, output_hidden_states=True, output_attentions=True)
+    output = model(**inputs, output_hidden_states=True, output_attentions=True)
     explicit = ours.encoder(ids, segments, real, keep_weights=True, keep_hidden=True)
     fused = ours.encoder(ids, segments, real, keep_hidden=True)
-    for a, c in zip(explicit.weights, other.attentions, strict=True):
+    for a, b in zip(explicit.weights, output.attentions, strict=True):
         rows = real[:, None, :, None]
-        assert torch.allclose(a * rows, c * rows, atol=1e-5, rtol=0)
-    for way in (explicit, fused):
-        for a, c in zip(way.hidden, other.hidden_states, strict=True):
-            assert_close(a[real], c[real])
+        assert torch.allclose(a * rows, b * rows, atol=1e-5, rtol=0)
+    for encoded in (explicit, fused):
+        for a, b in zip(encoded.hidden, output.hidden_states, strict=True):
+            assert_close(a[real], b[real])
         match suffix:
-            case "Model" if way.pooled is not None:
-                assert_close(way.pooled, other.pooler_output)
+            case "Model" if encoded.pooled is not None:
+                assert_close(encoded.pooled, output.pooler_output)
             case "ForMaskedLM":
-                assert_close(ours.mlm(way.last)[real], other.logits[real])
+                assert_close(ours.mlm(encoded.last)[real], output.logits[real])
             case "ForNextSentencePrediction":
-                assert_close(ours.nsp(way.pooled), other.logits)
+                assert_close(ours.nsp(encoded.pooled), output.logits)
             case "ForPreTraining":
-                assert_close(ours.mlm(way.last)[real], other.prediction_logits[real])
-                order = getattr(other, "sop_logits", None)
+                assert_close(ours.mlm(encoded.last)[real], output.prediction_logits[real])
+                sop = getattr(output, "sop_logits", None)
                 assert_close(
-                    ours.nsp(way.pooled), other.seq_relationship_logits if order is None else order
+                    ours.nsp(encoded.pooled), output.seq_relationship_logits if sop is None else sop
                 )
     if ours.task is None:
         return
     logits = ours.logits(ids, segments, real)
     if suffix == "ForQuestionAnswering":
-        spans = torch.stack([other.start_logits, other.end_logits], -1)
+        spans = torch.stack([output.start_logits, output.end_logits], -1)
         assert_close(logits[real], spans[real])
     else:
-        part = real if suffix == "ForTokenClassification" else slice(None)
-        assert_close(logits[part], other.logits.reshape(logits.shape)[part])
+        index = real if suffix == "ForTokenClassification" else slice(None)
+        assert_close(logits[index], output.logits.reshape(logits.shape)[index])

@@ -43,8 +43,8 @@ class Example:
     classes: str  # the beginning of transformers' names
     spec: EncoderSpec
     base: EncoderSpec
-    sizes: dict[str, Any]  # for transformers' config, of the small one
-    suffixes: tuple[str, ...]  # of classes that pre-training has
+    sizes: dict[str, Any]  # of the small one, for transformers' config
+    suffixes: tuple[str, ...]  # of its classes for pre-training
 
     @property
     def has_segments(self) -> bool:
@@ -206,19 +206,19 @@ def write_tokenizer(family: str, folder: Path) -> Path:
     return folder
 
 
-def class_of(family: str, suffix: str) -> Any:
+def transformers_class(family: str, suffix: str) -> Any:
     """Class in transformers, or our head on its encoder if there is none."""
     name = f"{EXAMPLES[family].classes}{suffix}"
     return getattr(transformers, name, None) or getattr(added_heads, name)
 
 
-def published_model(family: str, suffix: str, **more: Any) -> Any:
+def published_model(family: str, suffix: str, **settings: Any) -> Any:
     """A model of transformers with random weights, biases and norms included."""
     example = EXAMPLES[family]
     torch.manual_seed(3)
-    config = getattr(transformers, f"{example.classes}Config")(**{**example.sizes, **more})
+    config = getattr(transformers, f"{example.classes}Config")(**{**example.sizes, **settings})
     config._attn_implementation = "eager"
-    model = class_of(family, suffix)(config)
+    model = transformers_class(family, suffix)(config)
     with torch.no_grad():
         for parameter in model.parameters():
             if parameter.dim() == 1:
@@ -226,8 +226,8 @@ def published_model(family: str, suffix: str, **more: Any) -> Any:
     return model.eval()
 
 
-def published_folder(family: str, suffix: str, folder: Path, **more: Any) -> tuple[Path, Any]:
-    """The same, saved with a tokenizer, and the model."""
-    model = published_model(family, suffix, **more)
+def published_folder(family: str, suffix: str, folder: Path, **settings: Any) -> tuple[Path, Any]:
+    """The folder of such a model with a tokenizer, and the model."""
+    model = published_model(family, suffix, **settings)
     model.save_pretrained(folder)
     return write_tokenizer(family, folder), model

@@ -1,7 +1,7 @@
 """Hostile and broken model folders, each derived from a valid one, with the expected refusal.
 
 `CASES` maps a name to a function that spoils a good folder and returns the folder to load, and to
-what the refusal says. A payload, wherever it is hidden, would touch the file `canary`.
+a part of the error. A payload that runs creates the file `canary`.
 """
 
 import io
@@ -30,9 +30,9 @@ LFS = (
 PAGE = b"<!DOCTYPE html>\n<html><head><title>Sign in</title></head><body>403</body></html>\n"
 
 
-def case(says: str, cases: dict[str, tuple[Spoil, str]] = CASES) -> Callable[[Spoil], Spoil]:
+def case(message: str, cases: dict[str, tuple[Spoil, str]] = CASES) -> Callable[[Spoil], Spoil]:
     def add(spoil: Spoil) -> Spoil:
-        cases[spoil.__name__] = (spoil, says)
+        cases[spoil.__name__] = (spoil, message)
         return spoil
 
     return add
@@ -65,12 +65,12 @@ def without(*names: str) -> Spoil:
     return spoil
 
 
-for name, gone, says in (
+for name, files, message in (
     ("config", (CONFIG,), "has neither config.json"),
     ("weights", (SAFE,), "has no weights"),
     ("vocabulary", ("tokenizer.json", "vocab.txt"), "has no vocabulary"),
 ):
-    CASES[f"{name}_missing"] = (without(*gone), says)
+    CASES[f"{name}_missing"] = (without(*files), message)
 
 
 def _config(content: bytes) -> Spoil:
@@ -80,7 +80,7 @@ def _config(content: bytes) -> Spoil:
     return spoil
 
 
-for name, content, says in (
+for name, content, message in (
     ("config_empty", b"", "is empty"),
     ("config_page", PAGE, "web page"),
     ("config_pointer", LFS, "Git LFS"),
@@ -92,7 +92,7 @@ for name, content, says in (
     ("config_nan", b'{"vocab_size": NaN}', "not valid JSON"),
     ("config_lacks_sizes", b'{"model_type": "bert", "vocab_size": 40}', "it has no hidden_size"),
 ):
-    CASES[name] = (_config(content), says)
+    CASES[name] = (_config(content), message)
 
 
 def _values(**values: object) -> Spoil:
@@ -103,7 +103,7 @@ def _values(**values: object) -> Spoil:
     return spoil
 
 
-for name, values, says in (
+for name, values, message in (
     ("layers_many", {"num_hidden_layers": 10**9}, "num_hidden_layers: must be at most"),
     ("layers_thousand", {"num_hidden_layers": 1000}, "1000 layers, but the file has 2"),
     ("width_huge", {"hidden_size": 65536, "intermediate_size": 262144}, "according to config.json"),
@@ -138,10 +138,10 @@ for name, values, says in (
     ("labels_too_many", {"id2label": {str(n): "x" for n in range(9)}}, "names 9 labels"),
     ("positions_many", {"max_position_embeddings": 512}, "[24, 16] in the file, but [512, 16]"),
 ):
-    CASES[name] = (_values(**values), says)
+    CASES[name] = (_values(**values), message)
 
 
-# ── links and things that are no files ───────────────────────────────────────────────────────
+# ── links and special files ──────────────────────────────────────────────────────────────────
 
 
 def _outside(folder: Path, name: str) -> Path:
@@ -152,14 +152,14 @@ def _outside(folder: Path, name: str) -> Path:
     return target
 
 
-def linked_out(name: str) -> Spoil:
+def link_outside(name: str) -> Spoil:
     def spoil(folder: Path) -> None:
         (folder / name).symlink_to(_outside(folder, name))
 
     return spoil
 
 
-def piped(name: str) -> Spoil:
+def pipe(name: str) -> Spoil:
     def spoil(folder: Path) -> None:
         (folder / name).unlink()
         os.mkfifo(folder / name)
@@ -167,7 +167,7 @@ def piped(name: str) -> Spoil:
     return spoil
 
 
-def _folded(name: str) -> Spoil:
+def _folder(name: str) -> Spoil:
     def spoil(folder: Path) -> None:
         (folder / name).unlink()
         (folder / name).mkdir()
@@ -176,10 +176,10 @@ def _folded(name: str) -> Spoil:
 
 
 for name in (CONFIG, SAFE, "tokenizer.json", "tokenizer_config.json"):
-    short = name.split(".")[0]
-    CASES[f"link_out_{short}"] = (linked_out(name), "link that points outside")
-    CASES[f"pipe_{short}"] = (piped(name), "not a plain file")
-    CASES[f"folder_{short}"] = (_folded(name), "not a plain file")
+    stem = name.split(".")[0]
+    CASES[f"link_out_{stem}"] = (link_outside(name), "link that points outside")
+    CASES[f"pipe_{stem}"] = (pipe(name), "not a plain file")
+    CASES[f"folder_{stem}"] = (_folder(name), "not a plain file")
 
 
 @case("cannot be read")
@@ -210,12 +210,12 @@ def _bytes(change: Callable[[bytes], bytes]) -> Spoil:
     return spoil
 
 
-def _headed(header: dict[str, Any], data: bytes = b"") -> bytes:
+def _safetensors(header: dict[str, Any], data: bytes = b"") -> bytes:
     text = json.dumps(header).encode()
     return struct.pack("<Q", len(text)) + text + data
 
 
-for name, change, says in (
+for name, change, message in (
     ("safe_empty", lambda b: b"", "is empty"),
     ("safe_pointer", lambda b: LFS, "Git LFS"),
     ("safe_page", lambda b: PAGE, "web page"),
@@ -227,11 +227,11 @@ for name, change, says in (
     ("safe_header_large", lambda b: struct.pack("<Q", 10**8) + b[8:], "not a safetensors file"),
     ("safe_header_no_json", lambda b: b[:8] + b"[" + b[9:], "damaged"),
     ("safe_header_deep", lambda b: struct.pack("<Q", 99_999) + b'{"a":' * 20_000, "damaged"),
-    ("safe_no_tensors", lambda b: _headed({}), "contains 0 tensors"),
+    ("safe_no_tensors", lambda b: _safetensors({}), "contains 0 tensors"),
     ("safe_random", lambda b: bytes(1000 * [200]), "not a safetensors file"),
     (
         "safe_overlap",
-        lambda b: _headed(
+        lambda b: _safetensors(
             {
                 "a": {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]},
                 "b": {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]},
@@ -242,13 +242,13 @@ for name, change, says in (
     ),
     (
         "safe_many_tensors",
-        lambda b: _headed(
+        lambda b: _safetensors(
             {f"t{n}": {"dtype": "F32", "shape": [0], "data_offsets": [0, 0]} for n in range(60_000)}
         ),
         "60000 tensors",
     ),
 ):
-    CASES[name] = (_bytes(change), says)
+    CASES[name] = (_bytes(change), message)
 
 
 def _tensors(change: Callable[[dict[str, torch.Tensor]], object]) -> Spoil:
@@ -293,7 +293,7 @@ def _rename(old: str, new: str) -> Callable[[dict[str, torch.Tensor]], None]:
     return change
 
 
-for name, spoil, says in (
+for name, spoil, message in (
     ("one_missing", _tensors(lambda t: t.pop(QUERY)), "1 encoder tensors are missing"),
     ("words_missing", _tensors(lambda t: t.pop(WORDS)), "1 encoder tensors are missing"),
     ("layers_missing", _tensors(_only("bert.embeddings")), "contains no layers of BERT"),
@@ -309,13 +309,13 @@ for name, spoil, says in (
     ("bytes", _set(QUERY, lambda t: t.to(torch.int8)), "stored as I8"),
     ("eighth_precision", _set(QUERY, lambda t: t.to(torch.float8_e4m3fn)), "stored as F8_E4M3"),
 ):
-    CASES[f"tensor_{name}"] = (spoil, says)
+    CASES[f"tensor_{name}"] = (spoil, message)
 
 
 @case("of memory")
 def sparse_file_of_petabytes(folder: Path) -> None:
     (folder / SAFE).write_bytes(
-        _headed({"a": {"dtype": "F32", "shape": [10**12], "data_offsets": [0, 4 * 10**12]}})
+        _safetensors({"a": {"dtype": "F32", "shape": [10**12], "data_offsets": [0, 4 * 10**12]}})
     )
     os.truncate(folder / SAFE, (folder / SAFE).stat().st_size + 4 * 10**12)
 
@@ -324,7 +324,7 @@ def sparse_file_of_petabytes(folder: Path) -> None:
 
 
 def _index(target: Callable[[Path], object]) -> Spoil:
-    """An index that names the file returned by `target`; the valid weights lie outside."""
+    """Write an index that names the file `target` returns; the valid weights are moved outside."""
 
     def spoil(folder: Path) -> None:
         tensors = load_file(folder / SAFE)
@@ -335,12 +335,12 @@ def _index(target: Callable[[Path], object]) -> Spoil:
     return spoil
 
 
-def _shard_linked_out(folder: Path) -> str:
+def _link_shard(folder: Path) -> str:
     (folder / "a.safetensors").symlink_to(folder.parent / "outside" / SAFE)
     return "a.safetensors"
 
 
-for name, target, says in (
+for name, target, message in (
     ("up", lambda f: f"../outside/{SAFE}", "is not a file name"),
     ("absolute", lambda f: str(f.parent / "outside" / SAFE), "is not a file name"),
     ("down_and_up", lambda f: f"x/../../outside/{SAFE}", "is not a file name"),
@@ -354,9 +354,9 @@ for name, target, says in (
     ("missing", lambda f: "b.safetensors", "is missing"),
     ("other_kind", lambda f: CONFIG, "which is not a .safetensors file"),
     ("number", lambda f: 5, "is missing"),
-    ("link_out", _shard_linked_out, "link that points outside"),
+    ("link_out", _link_shard, "link that points outside"),
 ):
-    CASES[f"shard_{name}"] = (_index(target), says)
+    CASES[f"shard_{name}"] = (_index(target), message)
 
 
 @case("lists no files")
@@ -390,11 +390,11 @@ class Payload:
         return self.call, (f"open({str(self.canary)!r}, 'w').close()",)
 
 
-def _evil(canary: Path, call: Callable[..., object] = os.system) -> dict[str, object]:
+def _with_payload(canary: Path, call: Callable[..., object] = os.system) -> dict[str, object]:
     return OrderedDict([(WORDS, torch.zeros(40, 16)), ("x", Payload(canary, call))])
 
 
-def _pickled(make: Callable[[Path, Path], bytes | None]) -> Spoil:
+def _as_pickle(make: Callable[[Path, Path], bytes | None]) -> Spoil:
     """Replace the safetensors by a `.bin`; `make` gets the canary and the path of the `.bin`."""
 
     def spoil(folder: Path) -> None:
@@ -406,18 +406,18 @@ def _pickled(make: Callable[[Path, Path], bytes | None]) -> Spoil:
     return spoil
 
 
-def _saved(content: object, **how: Any) -> bytes:
+def _dump(content: object, **options: Any) -> bytes:
     buffer = io.BytesIO()
-    torch.save(content, buffer, **how)
+    torch.save(content, buffer, **options)
     return buffer.getvalue()
 
 
-def _good(path: Path) -> dict[str, torch.Tensor]:
+def _valid(path: Path) -> dict[str, torch.Tensor]:
     return load_file(path.parent / SAFE)
 
 
-def _repacked(content: bytes, compression: int, more: dict[str, bytes] | None = None) -> bytes:
-    """The archive of torch.save with other packing, or with more members."""
+def _repack(content: bytes, compression: int, members: dict[str, bytes] | None = None) -> bytes:
+    """An archive of torch.save with another compression or more members."""
     buffer = io.BytesIO()
     with (
         zipfile.ZipFile(io.BytesIO(content)) as old,
@@ -425,7 +425,7 @@ def _repacked(content: bytes, compression: int, more: dict[str, bytes] | None = 
     ):
         for member in old.infolist():
             new.writestr(member.filename, old.read(member))
-        for name, added in (more or {}).items():
+        for name, added in (members or {}).items():
             new.writestr(name, added)
     return buffer.getvalue()
 
@@ -438,11 +438,11 @@ def _far_offset(content: bytes) -> bytes:
 
 def _encrypted(content: bytes) -> bytes:
     """An archive whose members claim to be encrypted."""
-    bad = bytearray(content)
+    result = bytearray(content)
     for mark, flags in ((rb"PK\x01\x02", 8), (rb"PK\x03\x04", 6)):
         for item in re.finditer(mark, content):
-            bad[item.start() + flags] |= 1
-    return bytes(bad)
+            result[item.start() + flags] |= 1
+    return bytes(result)
 
 
 def _tar(canary: Path) -> bytes:
@@ -458,74 +458,74 @@ def _tar(canary: Path) -> bytes:
 
 def _endless_old(path: Path) -> bytes:
     """An old file whose storage claims 2^40 numbers."""
-    content = _saved({WORDS: torch.zeros(16)}, _use_new_zipfile_serialization=False)
+    content = _dump({WORDS: torch.zeros(16)}, _use_new_zipfile_serialization=False)
     old = b"K\x10"  # BININT1 16: the size of the storage comes first
     index = content.index(old, content.index(b"cpu"))
     return content[:index] + b"\x8a\x06" + (2**40).to_bytes(6, "little") + content[index + 2 :]
 
 
 OLD = {"_use_new_zipfile_serialization": False}
-for name, make, says in (
-    ("code", lambda c, p: _saved(_evil(c)), "contains code (“posix system”)"),
-    ("code_old", lambda c, p: _saved(_evil(c), **OLD), "contains code (“posix system”)"),
-    ("code_eval", lambda c, p: _saved(_evil(c, exec)), "contains code (“__builtin__ exec”)"),
-    ("code_protocol_4", lambda c, p: _saved(_evil(c), pickle_protocol=4), "contains code"),
-    ("code_raw", lambda c, p: pickle.dumps(_evil(c), protocol=2), "contains code"),
-    ("code_raw_4", lambda c, p: pickle.dumps(_evil(c), protocol=4), "contains code"),
+for name, make, message in (
+    ("code", lambda c, p: _dump(_with_payload(c)), "contains code (“posix system”)"),
+    ("code_old", lambda c, p: _dump(_with_payload(c), **OLD), "contains code (“posix system”)"),
+    ("code_eval", lambda c, p: _dump(_with_payload(c, exec)), "contains code (“__builtin__ exec”)"),
+    ("code_protocol_4", lambda c, p: _dump(_with_payload(c), pickle_protocol=4), "contains code"),
+    ("code_raw", lambda c, p: pickle.dumps(_with_payload(c), protocol=2), "contains code"),
+    ("code_raw_4", lambda c, p: pickle.dumps(_with_payload(c), protocol=4), "contains code"),
     ("code_text", lambda c, p: pickle.dumps(Payload(c), protocol=0), "not a weights file"),
     ("code_tar", lambda c, p: _tar(c), "not a weights file"),
     (
         "code_first_then_good",
-        lambda c, p: pickle.dumps(Payload(c), protocol=2) + _saved(_good(p), **OLD),
+        lambda c, p: pickle.dumps(Payload(c), protocol=2) + _dump(_valid(p), **OLD),
         "contains code",
     ),
     (
         "code_in_a_second_pickle",
-        lambda c, p: _repacked(
-            _saved(_good(p)), 0, {"archive/more.pkl": pickle.dumps(Payload(c), protocol=2)}
+        lambda c, p: _repack(
+            _dump(_valid(p)), 0, {"archive/more.pkl": pickle.dumps(Payload(c), protocol=2)}
         ),
         "not a weights file",
     ),
     (
         "torchscript",
-        lambda c, p: _repacked(_saved(_good(p)), 0, {"archive/constants.pkl": b"\x80\x02)."}),
+        lambda c, p: _repack(_dump(_valid(p)), 0, {"archive/constants.pkl": b"\x80\x02)."}),
         "contains code (a TorchScript program)",
     ),
-    ("whole_module", lambda c, p: _saved(torch.nn.Linear(2, 2)), "contains code"),
-    ("packed", lambda c, p: _repacked(_saved(_good(p)), zipfile.ZIP_DEFLATED), "is compressed"),
-    ("packed_bomb", lambda c, p: _repacked(_saved({"x": torch.zeros(10**6)}), 8), "is compressed"),
-    ("far_offset", lambda c, p: _far_offset(_saved(_good(p))), "damaged"),
-    ("encrypted", lambda c, p: _encrypted(_saved(_good(p))), "damaged"),
-    ("cut", lambda c, p: _saved(_good(p))[:-900], "damaged"),
-    ("cut_old", lambda c, p: _saved(_good(p), **OLD)[:-900], "damaged"),
-    ("cut_early", lambda c, p: _saved(_good(p), **OLD)[:99], "damaged"),
+    ("whole_module", lambda c, p: _dump(torch.nn.Linear(2, 2)), "contains code"),
+    ("packed", lambda c, p: _repack(_dump(_valid(p)), zipfile.ZIP_DEFLATED), "is compressed"),
+    ("packed_bomb", lambda c, p: _repack(_dump({"x": torch.zeros(10**6)}), 8), "is compressed"),
+    ("far_offset", lambda c, p: _far_offset(_dump(_valid(p))), "damaged"),
+    ("encrypted", lambda c, p: _encrypted(_dump(_valid(p))), "damaged"),
+    ("cut", lambda c, p: _dump(_valid(p))[:-900], "damaged"),
+    ("cut_old", lambda c, p: _dump(_valid(p), **OLD)[:-900], "damaged"),
+    ("cut_early", lambda c, p: _dump(_valid(p), **OLD)[:99], "damaged"),
     ("empty", lambda c, p: b"", "is empty"),
     ("pointer", lambda c, p: LFS, "Git LFS"),
     ("page", lambda c, p: PAGE, "web page"),
     ("random", lambda c, p: bytes(1000 * [7]), "not a weights file"),
-    ("no_dictionary", lambda c, p: _saved([torch.zeros(2)]), "contains no named tensors"),
-    ("no_tensors", lambda c, p: _saved({"a": 1}), "contains 0 tensors"),
-    ("stride_zero", lambda c, p: _saved({WORDS: torch.zeros(1).expand(2**17, 2**17)}), "claims"),
+    ("no_dictionary", lambda c, p: _dump([torch.zeros(2)]), "contains no named tensors"),
+    ("no_tensors", lambda c, p: _dump({"a": 1}), "contains 0 tensors"),
+    ("stride_zero", lambda c, p: _dump({WORDS: torch.zeros(1).expand(2**17, 2**17)}), "claims"),
     (
         "stride_zero_small",
-        lambda c, p: _saved({WORDS: torch.zeros(1).expand(900, 900)}),
+        lambda c, p: _dump({WORDS: torch.zeros(1).expand(900, 900)}),
         "not a plain tensor",
     ),
     ("endless_old", lambda c, p: _endless_old(p), "claims to hold more than its own size"),
-    ("sparse", lambda c, p: _saved({WORDS: torch.zeros(3, 3).to_sparse()}), "contains code"),
-    ("meta", lambda c, p: _saved({WORDS: torch.zeros(3, device="meta")}), "contains code"),
+    ("sparse", lambda c, p: _dump({WORDS: torch.zeros(3, 3).to_sparse()}), "contains code"),
+    ("meta", lambda c, p: _dump({WORDS: torch.zeros(3, device="meta")}), "contains code"),
     (
         "nan",
-        lambda c, p: _saved(_good(p) | {QUERY: torch.full((16, 16), float("nan"))}),
+        lambda c, p: _dump(_valid(p) | {QUERY: torch.full((16, 16), float("nan"))}),
         "NaN or infinite",
     ),
     (
         "missing",
-        lambda c, p: _saved({n: t for n, t in _good(p).items() if n != QUERY}),
+        lambda c, p: _dump({n: t for n, t in _valid(p).items() if n != QUERY}),
         "missing in the file",
     ),
 ):
-    CASES[f"bin_{name}"] = (_pickled(make), says)
+    CASES[f"bin_{name}"] = (_as_pickle(make), message)
 
 
 # ── no weights, and vocabularies ─────────────────────────────────────────────────────────────
@@ -541,8 +541,8 @@ def vocabulary_too_large(folder: Path) -> None:
     for name in ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json"):
         (folder / name).unlink()
     words = (folder / "vocab.txt").read_text().split()
-    more = [f"more{n}" for n in range(45 - len(words))]
-    (folder / "vocab.txt").write_text("\n".join(words + more) + "\n")
+    extra = [f"more{n}" for n in range(45 - len(words))]
+    (folder / "vocab.txt").write_text("\n".join(words + extra) + "\n")
 
 
 @case("Git LFS")

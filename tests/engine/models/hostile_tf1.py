@@ -1,7 +1,7 @@
 """Hostile and broken TensorFlow checkpoints, with the expected refusal.
 
-`CASES` maps a name to a function that spoils a good folder in Google's format, and to what the
-refusal says. A manipulated index gets valid checksums.
+`CASES` maps a name to a function that spoils a good folder in Google's format, and to a part of the
+error. A manipulated index gets valid checksums.
 """
 
 import json
@@ -18,19 +18,19 @@ from engine.checkpoints.tf1.bundle import open_bundle, pack_entry, pack_header
 from engine.checkpoints.tf1.checksum import crc32c, mask_checksum
 from engine.checkpoints.tf1.sstable import MAGIC, build_table, read_table
 from engine.files.protobuf import encode_field, encode_varint
-from tests.engine.models.hostile import LFS, PAGE, Spoil, linked_out, piped, without
-from tests.engine.models.hostile import case as case_of
+from tests.engine.models.hostile import LFS, PAGE, Spoil, link_outside, pipe, without
+from tests.engine.models.hostile import case as hostile_case
 
 CASES: dict[str, tuple[Spoil, str]] = {}
-case = partial(case_of, cases=CASES)
+case = partial(hostile_case, cases=CASES)
 CONFIG, INDEX = "bert_config.json", "bert_model.ckpt.index"
 DATA = "bert_model.ckpt.data-00000-of-00001"
 WORDS = b"bert/embeddings/word_embeddings"
 QUERY = b"bert/encoder/layer_0/attention/self/query/kernel"
-NEGATIVE = (1 << 64) - 1  # as an int64 is written
+NEGATIVE = (1 << 64) - 1  # -1 as an int64
 
 
-def changed(name: str, change: Callable[[bytes], bytes]) -> Spoil:
+def edit(name: str, change: Callable[[bytes], bytes]) -> Spoil:
     def spoil(folder: Path) -> None:
         (folder / name).write_bytes(change((folder / name).read_bytes()))
 
@@ -41,36 +41,36 @@ def changed(name: str, change: Callable[[bytes], bytes]) -> Spoil:
 
 
 @case("model.ckpt-5.index is missing")
-def only_the_note_of_the_saver(folder: Path) -> None:
+def only_a_checkpoint_file(folder: Path) -> None:
     (folder / INDEX).unlink()
     (folder / DATA).unlink()
     (folder / "checkpoint").write_text('model_checkpoint_path: "C:\\\\runs\\\\model.ckpt-5"\n')
 
 
 @case("contains 2 TensorFlow checkpoints, for example bert_model.ckpt.index")
-def two_of_them(folder: Path) -> None:
+def two_checkpoints(folder: Path) -> None:
     (folder / "model.ckpt-9.index").write_bytes((folder / INDEX).read_bytes())
 
 
-for name, gone, says in (
+for name, files, message in (
     ("index", (INDEX,), "bert_model.ckpt.index is missing"),
     ("all", (INDEX, DATA), "has no weights"),
     ("data", (DATA,), f"{DATA}, which belongs to bert_model.ckpt.index, is missing"),
     ("config", (CONFIG,), "has neither config.json nor bert_config.json"),
 ):
-    CASES[f"{name}_missing"] = (without(*gone), says)
+    CASES[f"{name}_missing"] = (without(*files), message)
 
 for name in (INDEX, DATA, CONFIG):
-    short = name.rsplit(".", 1)[-1][:6]
-    CASES[f"{short}_empty"] = (changed(name, lambda b: b""), f"{name} is empty")
-    CASES[f"{short}_pointer"] = (changed(name, lambda b: LFS), "Git LFS")
-    CASES[f"{short}_page"] = (changed(name, lambda b: PAGE), "web page")
-    CASES[f"{short}_link_out"] = (linked_out(name), "link that points outside")
-    CASES[f"{short}_pipe"] = (piped(name), "not a plain file")
+    stem = name.rsplit(".", 1)[-1][:6]
+    CASES[f"{stem}_empty"] = (edit(name, lambda b: b""), f"{name} is empty")
+    CASES[f"{stem}_pointer"] = (edit(name, lambda b: LFS), "Git LFS")
+    CASES[f"{stem}_page"] = (edit(name, lambda b: PAGE), "web page")
+    CASES[f"{stem}_link_out"] = (link_outside(name), "link that points outside")
+    CASES[f"{stem}_pipe"] = (pipe(name), "not a plain file")
 
 
 @case("link that points outside")
-def note_of_the_saver_link_out(folder: Path) -> None:
+def checkpoint_file_link_out(folder: Path) -> None:
     (folder / "checkpoint").symlink_to("/etc/hostname")
 
 
@@ -105,10 +105,10 @@ def _config(**values: object) -> Spoil:
     def change(content: bytes) -> bytes:
         return json.dumps(json.loads(content) | values).encode()
 
-    return changed(CONFIG, change)
+    return edit(CONFIG, change)
 
 
-for name, values, says in (
+for name, values, message in (
     ("layers_many", {"num_hidden_layers": 9}, "bert_config.json describes 9 layers, but the"),
     ("words_many", {"vocab_size": 10**7}, "but [10000000, 16] according to bert_config.json"),
     (
@@ -120,16 +120,16 @@ for name, values, says in (
     ("kind_other", {"model_type": "longformer"}, "Longformer"),
     ("labels_other", {"id2label": {"0": "a", "1": "b"}}, "bert_config.json names 2 labels"),
 ):
-    CASES[f"config_{name}"] = (_config(**values), says)
+    CASES[f"config_{name}"] = (_config(**values), message)
 
 
 # ── the table ────────────────────────────────────────────────────────────────────────────────
 
 
-def sealed(block: bytes, packing: int = 0) -> bytes:
-    """A block of any content with what follows it."""
-    whole = block + bytes([packing])
-    return whole + mask_checksum(crc32c(whole)).to_bytes(4, "little")
+def seal(block: bytes, compression: int = 0) -> bytes:
+    """A block with its compression byte and checksum."""
+    content = block + bytes([compression])
+    return content + mask_checksum(crc32c(content)).to_bytes(4, "little")
 
 
 def make_entry(shared: int, key: bytes, value: bytes) -> bytes:
@@ -140,19 +140,19 @@ def make_entry(shared: int, key: bytes, value: bytes) -> bytes:
 def table(data: bytes, handles: list[tuple[bytes, int, int]]) -> bytes:
     """A table of one data block and an index with any offsets."""
     index = b"".join(
-        make_entry(0, key, encode_varint(at) + encode_varint(n)) for key, at, n in handles
+        make_entry(0, key, encode_varint(start) + encode_varint(n)) for key, start, n in handles
     )
     index += bytes(4) + (1).to_bytes(4, "little")
     handle = encode_varint(len(data)) + encode_varint(len(index))
-    return data + sealed(index) + (bytes(2) + handle).ljust(40, b"\0") + MAGIC
+    return data + seal(index) + (bytes(2) + handle).ljust(40, b"\0") + MAGIC
 
 
-def one_block(block: bytes, packing: int = 0) -> bytes:
-    return table(sealed(block, packing), [(b"z", 0, len(block))])
+def one_block(block: bytes, compression: int = 0) -> bytes:
+    return table(seal(block, compression), [(b"z", 0, len(block))])
 
 
 RESTART = bytes(4) + (1).to_bytes(4, "little")
-for name, content, says in (
+for name, content, message in (
     ("no_table", bytes(1000), "it does not end like a checkpoint index"),
     ("short", MAGIC, "it does not end like a checkpoint index"),
     ("endless_number", b"\xff" * 40 + MAGIC, "a number does not end"),
@@ -174,7 +174,7 @@ for name, content, says in (
     ("named_twice", one_block(2 * make_entry(0, b"b", b"") + RESTART), "its names are not sorted"),
     (
         "block_twice",
-        table(sealed(make_entry(0, b"b", b"") + RESTART), 2 * [(b"z", 0, 12)]),
+        table(seal(make_entry(0, b"b", b"") + RESTART), 2 * [(b"z", 0, 12)]),
         "its blocks overlap",
     ),
     ("no_header", build_table([(b"a", b"")]), "it has no header"),
@@ -191,7 +191,7 @@ for name, content, says in (
         "written by a newer TensorFlow",
     ),
 ):
-    CASES[f"table_{name}"] = (changed(INDEX, lambda b, content=content: content), says)
+    CASES[f"table_{name}"] = (edit(INDEX, lambda b, content=content: content), message)
 
 
 @case("more than 50000 entries")
@@ -206,10 +206,10 @@ def table_changed(folder: Path) -> None:
     (folder / INDEX).write_bytes(content)
 
 
-# ── what it says of the tensors ──────────────────────────────────────────────────────────────
+# ── index entries ────────────────────────────────────────────────────────────────────────────
 
 
-def rebuilt(
+def rebuild_index(
     folder: Path, change: Callable[[dict[bytes, bytes]], dict[bytes, bytes] | None]
 ) -> None:
     """Replace the index entries by `change` of them."""
@@ -221,43 +221,43 @@ def rebuilt(
 def rewrite(folder: Path, name: bytes, **values: Any) -> None:
     """Change the index entry of one tensor."""
     entry = replace(open_bundle(folder, INDEX).entries[name.decode()], **values)
-    rebuilt(folder, lambda entries: entries.update({name: pack_entry(entry)}))
+    rebuild_index(folder, lambda entries: entries.update({name: pack_entry(entry)}))
 
 
-def _says(name: bytes, **values: Any) -> Spoil:
+def _entry(name: bytes, **values: Any) -> Spoil:
     return lambda folder: rewrite(folder, name, **values)
 
 
 def _entries(change: Callable[[dict[bytes, bytes]], dict[bytes, bytes] | None]) -> Spoil:
-    return lambda folder: rebuilt(folder, change)
+    return lambda folder: rebuild_index(folder, change)
 
 
-def shaped(*sides: int) -> bytes:
+def shape_field(*sides: int) -> bytes:
     return b"".join(encode_field(2, encode_field(1, side)) for side in sides)
 
 
-def _renamed(entries: dict[bytes, bytes]) -> dict[bytes, bytes]:
+def _rename(entries: dict[bytes, bytes]) -> dict[bytes, bytes]:
     return {name and b"electra" + name: value for name, value in entries.items()}
 
 
 FLOAT = encode_field(1, 1)
-for name, spoil, says in (
-    ("elsewhere", _says(WORDS, shard=1), "the file of bert/embeddings/word_embeddings is missing"),
-    ("before", _says(WORDS, offset=NEGATIVE), "word_embeddings is outside its file"),
-    ("far", _says(WORDS, offset=1 << 62), "is incomplete: it has"),
-    ("large", _says(WORDS, size=1 << 62), "does not match its shape"),
-    ("claims_much", _says(WORDS, shape=(1 << 40, 16), size=1 << 46), "is incomplete: it has"),
-    ("below_zero", _says(WORDS, shape=(NEGATIVE, 16)), "has an invalid shape"),
-    ("many_sides", _says(WORDS, shape=(1,) * 9), "has an invalid shape"),
+for name, spoil, message in (
+    ("elsewhere", _entry(WORDS, shard=1), "the file of bert/embeddings/word_embeddings is missing"),
+    ("before", _entry(WORDS, offset=NEGATIVE), "word_embeddings is outside its file"),
+    ("far", _entry(WORDS, offset=1 << 62), "is incomplete: it has"),
+    ("large", _entry(WORDS, size=1 << 62), "does not match its shape"),
+    ("claims_much", _entry(WORDS, shape=(1 << 40, 16), size=1 << 46), "is incomplete: it has"),
+    ("below_zero", _entry(WORDS, shape=(NEGATIVE, 16)), "has an invalid shape"),
+    ("many_sides", _entry(WORDS, shape=(1,) * 9), "has an invalid shape"),
     (
         "turned",
-        _says(WORDS, shape=(16, 40)),
+        _entry(WORDS, shape=(16, 40)),
         "[16, 40] in the file, but [40, 16] according to bert_",
     ),
-    ("scalar", _says(QUERY, shape=(), size=4), "has the shape [] in the file"),
-    ("whole_numbers", _says(WORDS, dtype="int32"), "is stored as int32"),
-    ("text", _says(WORDS, dtype="string"), "is stored as string"),
-    ("another_place", _says(QUERY, offset=0), "checksum does not match"),
+    ("scalar", _entry(QUERY, shape=(), size=4), "has the shape [] in the file"),
+    ("whole_numbers", _entry(WORDS, dtype="int32"), "is stored as int32"),
+    ("text", _entry(WORDS, dtype="string"), "is stored as string"),
+    ("another_place", _entry(QUERY, offset=0), "checksum does not match"),
     (
         "no_rank",
         _entries(lambda e: e.update({WORDS: FLOAT + encode_field(2, encode_field(3, 1))})),
@@ -266,7 +266,7 @@ for name, spoil, says in (
     (
         "unknown_type",
         _entries(
-            lambda e: e.update({WORDS: encode_field(1, 99) + encode_field(2, shaped(40, 16))})
+            lambda e: e.update({WORDS: encode_field(1, 99) + encode_field(2, shape_field(40, 16))})
         ),
         "is stored as type 99",
     ),
@@ -279,7 +279,7 @@ for name, spoil, says in (
     ),
     (
         "another_network",
-        _entries(_renamed),
+        _entries(_rename),
         "contains no layers of BERT, but for example electrabert",
     ),
     (
@@ -293,4 +293,4 @@ for name, spoil, says in (
         r"<b>\n\x1bxxx",
     ),
 ):
-    CASES[f"entry_{name}"] = (spoil, says)
+    CASES[f"entry_{name}"] = (spoil, message)

@@ -19,9 +19,9 @@ LABELS = ("bad", "good", "so-so")
 WORDS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdefghijklmnopq", "##a", "##b", "##c")
 
 
-def sized(tokenizer: Tokenizer, **more: object) -> BertSpec:
-    """A tiny network for a vocabulary."""
-    return SPEC.model_copy(update={"vocab_size": tokenizer.size, "max_positions": 48} | more)
+def sized(tokenizer: Tokenizer, **changes: object) -> BertSpec:
+    """The spec of a tiny network for a vocabulary."""
+    return SPEC.model_copy(update={"vocab_size": tokenizer.size, "max_positions": 48} | changes)
 
 
 def network(heads: Heads = ALL, spec: BertSpec = SPEC, seed: int = 1) -> Network:
@@ -45,11 +45,11 @@ def tokenizer(folder: Path, words: tuple[str, ...] = WORDS) -> Tokenizer:
     return result
 
 
-def folder(path: Path, heads: Heads = ALL, spec: BertSpec = SPEC, **more: object) -> Path:
+def folder(path: Path, heads: Heads = ALL, spec: BertSpec = SPEC, **options: object) -> Path:
     """A checkpoint folder of a tiny network."""
     path.mkdir(parents=True)
     labels = LABELS if heads.outputs else ()
-    write(path, network(heads, spec), tokenizer(path), labels, **more)
+    write(path, network(heads, spec), tokenizer(path), labels, **options)
     return path
 
 
@@ -57,9 +57,9 @@ def batch(
     spec: BertSpec = SPEC, sequences: int = 3, tokens: int = 11
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Tokens, segments and attention mask; all but the first sequence are padded."""
-    drawn = torch.Generator().manual_seed(5)
+    generator = torch.Generator().manual_seed(5)
     shape = (sequences, tokens)
-    ids = torch.randint(0, spec.vocab_size, shape, generator=drawn)
-    segments = torch.randint(0, 2, shape, generator=drawn)
+    ids = torch.randint(0, spec.vocab_size, shape, generator=generator)
+    segments = torch.randint(0, 2, shape, generator=generator)
     lengths = torch.tensor([tokens - 3 * number for number in range(sequences)]).clamp(min=1)
     return ids, segments, torch.arange(tokens)[None] < lengths[:, None]

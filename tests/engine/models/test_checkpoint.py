@@ -25,29 +25,29 @@ from tests.often import tries
 SAFE = "model.safetensors"
 
 
-def parameters(made: Network) -> dict[str, torch.Tensor]:
-    return dict(made.named_parameters())
+def parameters(model: Network) -> dict[str, torch.Tensor]:
+    return dict(model.named_parameters())
 
 
-def assert_same(first: Network, other: Network) -> None:
-    assert list(parameters(first)) == list(parameters(other))
+def assert_same(first: Network, second: Network) -> None:
+    assert list(parameters(first)) == list(parameters(second))
     for name, parameter in parameters(first).items():
-        assert torch.equal(parameter, parameters(other)[name]), name
+        assert torch.equal(parameter, parameters(second)[name]), name
 
 
-def rewritten(folder: Path, change) -> None:
+def rewrite_tensors(folder: Path, change) -> None:
     """Replace the stored tensors by `change` of them."""
     tensors = load_file(folder / SAFE)
     result = change(tensors) or tensors
     save_file({name: t.contiguous() for name, t in result.items()}, folder / SAFE, {"format": "pt"})
 
 
-def reconfigured(folder: Path, **values: object) -> None:
+def update_config(folder: Path, **values: object) -> None:
     config = json.loads((folder / "config.json").read_text("utf-8")) | values
     (folder / "config.json").write_text(json.dumps(config), "utf-8")
 
 
-# ── there and back ───────────────────────────────────────────────────────────────────────────
+# ── round trip ───────────────────────────────────────────────────────────────────────────────
 
 
 @st.composite
@@ -97,7 +97,7 @@ def test_any_network_is_restored(tmp_path_factory, spec, mlm, nsp, labels, dtype
     shutil.rmtree(folder)
 
 
-def test_the_info_is_that_of_the_network_and_of_the_quick_look(tmp_path):
+def test_the_info_equals_that_of_the_network_and_of_a_quick_look(tmp_path):
     folder = small.folder(tmp_path / "model", Heads(mlm=True, outputs=3), dtype=torch.float16)
     info, report = examine(folder)
     assert info.parameters == sum(p.numel() for p in network(Heads(True, False, 3)).parameters())
@@ -107,7 +107,7 @@ def test_the_info_is_that_of_the_network_and_of_the_quick_look(tmp_path):
     assert "tensors loaded" in report.sentence()
 
 
-def test_more_entries_for_the_config_are_kept_and_never_override(tmp_path):
+def test_extra_config_entries_are_kept_and_never_override(tmp_path):
     folder = small.folder(tmp_path / "model", extra={"made_by": "BERT Studio", "hidden_size": 5})
     loaded = load(folder)
     assert loaded.config["made_by"] == "BERT Studio"
@@ -136,7 +136,7 @@ def test_weights_that_are_not_finite_are_not_saved(tmp_path):
     assert (tmp_path / "model" / SAFE).read_bytes() == before
 
 
-def test_weights_too_large_for_half_precision_are_not_saved_so(tmp_path):
+def test_weights_too_large_for_float16_are_not_saved_in_it(tmp_path):
     model = network()
     with torch.no_grad():
         model.encoder.embeddings.token.weight[3, 2] = 1e6
@@ -146,7 +146,7 @@ def test_weights_too_large_for_half_precision_are_not_saved_so(tmp_path):
     save(tmp_path / "model", model, tokenizer(tmp_path), dtype=torch.bfloat16)
 
 
-# ── heads that are wanted, there, or not ─────────────────────────────────────────────────────
+# ── requested and missing heads ─────────────────────────────────────────────────────────────
 
 
 def test_a_missing_requested_head_is_initialised_and_reported(tmp_path):
@@ -169,19 +169,19 @@ def test_a_missing_requested_head_is_initialised_and_reported(tmp_path):
 def test_a_class_head_is_reused_for_the_same_classes_only(tmp_path):
     heads = Heads(outputs=3)
     folder = small.folder(tmp_path / "model", heads)
-    same = load(folder, heads, LABELS)
-    assert same.report.missing == ()
-    for others in (LABELS[::-1], ("x", "y", "z"), ("no", "yes")):
-        loaded = load(folder, Heads(outputs=len(others)), others)
+    reused = load(folder, heads, LABELS)
+    assert reused.report.missing == ()
+    for labels in (LABELS[::-1], ("x", "y", "z"), ("no", "yes")):
+        loaded = load(folder, Heads(outputs=len(labels)), labels)
         assert loaded.report.missing == ("task.dense.weight", "task.dense.bias")
         assert set(loaded.report.unexpected) == {"classifier.weight", "classifier.bias"}
         assert "does not match" in loaded.report.notes[0]
-        assert loaded.labels == others
+        assert loaded.labels == labels
 
 
-def test_classes_without_names_have_those_of_transformers(tmp_path):
+def test_classes_without_names_get_those_of_transformers(tmp_path):
     folder = small.folder(tmp_path / "model", Heads(outputs=3))
-    reconfigured(folder, id2label=None)
+    update_config(folder, id2label=None)
     assert load(folder).labels == ("LABEL_0", "LABEL_1", "LABEL_2")
 
 
@@ -196,7 +196,7 @@ def test_classes_without_names_have_those_of_transformers(tmp_path):
 )
 def test_the_config_names_the_task_of_a_head(tmp_path, config, kind):
     folder = small.folder(tmp_path / "model", Heads(outputs=3))
-    reconfigured(folder, **config)
+    update_config(folder, **config)
     loaded = load(folder)
     assert loaded.network.heads.kind == kind
     assert loaded.labels == LABELS
@@ -214,7 +214,7 @@ def test_the_config_names_the_task_of_a_head(tmp_path, config, kind):
 )
 def test_a_head_for_an_unknown_task_is_skipped_and_reported(tmp_path, config):
     folder = small.folder(tmp_path / "model", Heads(outputs=3))
-    reconfigured(folder, **config)
+    update_config(folder, **config)
     loaded = load(folder)
     assert loaded.network.task is None
     assert "unknown task" in loaded.report.notes[0]
@@ -223,40 +223,40 @@ def test_a_head_for_an_unknown_task_is_skipped_and_reported(tmp_path, config):
 
 def test_a_promised_but_missing_head_is_reported(tmp_path):
     folder = small.folder(tmp_path / "model", Heads(pooler=True))
-    reconfigured(folder, architectures=["BertForSequenceClassification"])
+    update_config(folder, architectures=["BertForSequenceClassification"])
     assert "the file has no head for it" in load(folder).report.notes[0]
-    reconfigured(folder, architectures=["BertForMaskedLM"])
+    update_config(folder, architectures=["BertForMaskedLM"])
     assert "none was loaded" in load(folder).report.notes[0]
 
 
 def test_half_a_head_is_skipped_and_reported(tmp_path):
     folder = small.folder(tmp_path / "model")
 
-    def without(tensors):
+    def remove_biases(tensors):
         del tensors["cls.predictions.transform.dense.bias"]
         del tensors["bert.pooler.dense.bias"]
 
-    rewritten(folder, without)
+    rewrite_tensors(folder, remove_biases)
     loaded = load(folder)
     assert loaded.network.mlm is None
     assert len([note for note in loaded.report.notes if "incomplete" in note]) == 2
     assert "encoder.pooler.dense.bias" in loaded.report.missing  # next sentence needs it
 
 
-def test_extra_heads_are_left_over(tmp_path):
+def test_extra_heads_are_reported_as_unexpected(tmp_path):
     folder = small.folder(tmp_path / "model")
 
-    def with_more(tensors):
+    def add_tensors(tensors):
         tensors["qa_outputs.weight"] = torch.zeros(2, SPEC.hidden_size)
         tensors["odd\nname\x1b[31m" + "x" * 200] = torch.zeros(1)
 
-    rewritten(folder, with_more)
-    left = load(folder).report.unexpected
-    assert "qa_outputs.weight" in left
-    assert all(name.isprintable() and len(name) <= 80 for name in left)
+    rewrite_tensors(folder, add_tensors)
+    unexpected = load(folder).report.unexpected
+    assert "qa_outputs.weight" in unexpected
+    assert all(name.isprintable() and len(name) <= 80 for name in unexpected)
 
 
-# ── names of old and of other programs ───────────────────────────────────────────────────────
+# ── formats of other programs ────────────────────────────────────────────────────────────────
 
 
 def old_names(tensors):
@@ -295,9 +295,9 @@ def positions_stored(tensors):
     "change",
     [old_names, without_prefix, with_module, stored_twice, decoder_bias_only, positions_stored],
 )
-def test_every_way_of_writing_a_checkpoint_gives_the_same_network(tmp_path, change):
+def test_every_form_of_a_checkpoint_gives_the_same_network(tmp_path, change):
     folder = small.folder(tmp_path / "model")
-    rewritten(folder, change)
+    rewrite_tensors(folder, change)
     loaded = load(folder)
     assert_same(loaded.network, network())
     assert loaded.report.missing == loaded.report.unexpected == loaded.report.notes == ()
@@ -306,15 +306,15 @@ def test_every_way_of_writing_a_checkpoint_gives_the_same_network(tmp_path, chan
 @pytest.mark.parametrize("change, zipped", [(old_names, True), (stored_twice, False)])
 def test_a_pickle_gives_the_same_network(tmp_path, change, zipped):
     folder = small.folder(tmp_path / "model")
-    rewritten(folder, change)
-    into_pickle(folder, zipped)
+    rewrite_tensors(folder, change)
+    convert_to_pickle(folder, zipped)
     loaded = load(folder)
     assert_same(loaded.network, network())
     assert loaded.report.unexpected == ()
     assert loaded.info.bytes == (folder / "pytorch_model.bin").stat().st_size
 
 
-def into_pickle(folder: Path, zipped: bool = True) -> None:
+def convert_to_pickle(folder: Path, zipped: bool = True) -> None:
     tensors = load_file(folder / SAFE)
     (folder / SAFE).unlink()
     torch.save(tensors, folder / "pytorch_model.bin", _use_new_zipfile_serialization=zipped)
@@ -326,7 +326,7 @@ def test_safetensors_are_preferred_and_pickles_ignored(tmp_path):
     assert_same(load(folder).network, network())
 
 
-def sharded(folder: Path, suffix: str = ".safetensors") -> None:
+def split_into_shards(folder: Path, suffix: str = ".safetensors") -> None:
     """Split the tensors into two files with an index."""
     tensors = load_file(folder / SAFE)
     (folder / SAFE).unlink()
@@ -349,7 +349,7 @@ def sharded(folder: Path, suffix: str = ".safetensors") -> None:
 @pytest.mark.parametrize("suffix", [".safetensors", ".bin"])
 def test_shards_give_the_same_network(tmp_path, suffix):
     folder = small.folder(tmp_path / "model")
-    sharded(folder, suffix)
+    split_into_shards(folder, suffix)
     loaded = load(folder)
     assert_same(loaded.network, network())
     assert loaded.bytes == sum(p.stat().st_size for p in folder.glob(f"*of-00002{suffix}"))
@@ -357,7 +357,7 @@ def test_shards_give_the_same_network(tmp_path, suffix):
 
 def test_surplus_layers_in_the_file_are_reported(tmp_path):
     folder = small.folder(tmp_path / "model")
-    reconfigured(folder, num_hidden_layers=1)
+    update_config(folder, num_hidden_layers=1)
     loaded = load(folder)
     assert loaded.network.spec.layers == 1
     assert "The file has 2 layers" in loaded.report.notes[0]
@@ -366,13 +366,13 @@ def test_surplus_layers_in_the_file_are_reported(tmp_path):
 
 def test_code_requested_by_a_config_is_ignored_and_reported(tmp_path):
     folder = small.folder(tmp_path / "model")
-    reconfigured(folder, auto_map={"AutoModel": "modeling.Evil"}, trust_remote_code=True)
+    update_config(folder, auto_map={"AutoModel": "modeling.Evil"}, trust_remote_code=True)
     (folder / "modeling.py").write_text("raise SystemExit('the code was run')")
     notes = load(folder).report.notes
     assert len([note for note in notes if "ignored" in note]) == 2
 
 
-def test_config_entries_that_have_a_usual_value_may_be_left_out(tmp_path):
+def test_config_entries_with_a_default_may_be_left_out(tmp_path):
     folder = small.folder(tmp_path / "model")
     config = json.loads((folder / "config.json").read_text("utf-8"))
     sizes = ("vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads")
@@ -388,8 +388,8 @@ def test_config_entries_that_have_a_usual_value_may_be_left_out(tmp_path):
 def test_an_import_keeps_heads_labels_and_precision(tmp_path, dtype):
     heads = Heads(mlm=True, nsp=True, outputs=3)
     source = small.folder(tmp_path / "source", heads, dtype=dtype)
-    rewritten(source, old_names)
-    into_pickle(source)
+    rewrite_tensors(source, old_names)
+    convert_to_pickle(source)
     info, report = import_checkpoint(source, tmp_path / "into")
     assert report.unexpected == report.missing == ()
     assert info == checkpoint_info(tmp_path / "into") == load(tmp_path / "into").info
@@ -405,33 +405,33 @@ def test_a_changed_byte_in_a_saved_file_is_detected(tmp_path):
     save(tmp_path / "model", network(), tokenizer(tmp_path))
     for name in (SAFE, "config.json", "tokenizer.json", "vocab.txt"):
         path = tmp_path / "model" / name
-        good = path.read_bytes()
-        last = bytearray(good)
-        index = len(last) - 2 if name != "config.json" else last.index(b"0.02") + 3
-        last[index] = last[index] ^ 1
-        path.write_bytes(bytes(last))
+        original = path.read_bytes()
+        changed = bytearray(original)
+        index = len(changed) - 2 if name != "config.json" else changed.index(b"0.02") + 3
+        changed[index] = changed[index] ^ 1
+        path.write_bytes(bytes(changed))
         with pytest.raises(BadCheckpoint):
             load(tmp_path / "model")
-        path.write_bytes(good)
+        path.write_bytes(original)
     load(tmp_path / "model")
 
 
-def test_a_manifest_of_another_program_is_no_matter(tmp_path):
+def test_a_manifest_of_another_program_is_ignored(tmp_path):
     folder = small.folder(tmp_path / "model")
     for text in ('{"files": []}', '{"version": 2}', '{"files": {"config.json": 5}}'):
         (folder / "manifest.json").write_text(text)
         assert load(folder).network is not None
 
 
-def test_a_file_that_shrinks_while_it_is_loaded_is_an_error_and_no_crash(tmp_path, monkeypatch):
+def test_a_file_truncated_while_loading_is_refused(tmp_path, monkeypatch):
     folder = small.folder(tmp_path / "model")
-    real = checkpoint.meta_network
+    original = checkpoint.meta_network
 
-    def cut_then_make(*given):
+    def truncate_first(*arguments):
         os.truncate(folder / SAFE, 2_000)
-        return real(*given)
+        return original(*arguments)
 
-    monkeypatch.setattr(checkpoint, "meta_network", cut_then_make)
+    monkeypatch.setattr(checkpoint, "meta_network", truncate_first)
     with pytest.raises(BadCheckpoint, match="cannot be read"):
         load(folder)
 

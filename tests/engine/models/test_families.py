@@ -1,4 +1,4 @@
-"""Every family compared with transformers: both directions, every head, to 1e-5."""
+"""Every family agrees with transformers to 1e-5: in both directions, with every head."""
 
 import json
 from pathlib import Path
@@ -23,25 +23,25 @@ from engine.models.network import Network, meta_network
 from engine.models.published import build_config, published_name
 from engine.training.optimiser import freeze, layer_index
 from tests.engine.models import small
-from tests.engine.models.agreement import assert_equal, theirs
+from tests.engine.models.agreement import assert_equal, reference
 from tests.engine.models.family_folders import (
     EXAMPLES,
     LABELS,
     OTHERS,
     OWN_NETWORKS,
-    class_of,
     published_folder,
     published_model,
+    transformers_class,
     write_tokenizer,
 )
 
-ADDED = {
+TASK_HEADS = {
     "ForSequenceClassification": Heads(outputs=3),
     "ForTokenClassification": Heads(outputs=3, kind="token_classification"),
     "ForQuestionAnswering": Heads(outputs=2, kind="question_answering"),
     "ForMultipleChoice": Heads(outputs=1, kind="multiple_choice"),
 }
-LAYERS = 4  # every third of ModernBERT sees all tokens
+LAYERS = 4  # every third layer of ModernBERT is global
 BASE_PARAMETERS = {
     "distilbert": 66_362_880,
     "roberta": 124_055_040,
@@ -54,15 +54,15 @@ BASE_PARAMETERS = {
     "modernbert": 149_014_272,
     "nomic_bert": 136_731_648,
 }
-STILL = {name: {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0} for name in OTHERS}
-STILL["albert"] |= {"classifier_dropout_prob": 0.0}
-STILL["modernbert"] = STILL["nomic_bert"] = {}
-STILL["distilbert"] = {"dropout": 0.0, "attention_dropout": 0.0}
+NO_DROPOUT = {n: {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0} for n in OTHERS}
+NO_DROPOUT["albert"] |= {"classifier_dropout_prob": 0.0}
+NO_DROPOUT["modernbert"] = NO_DROPOUT["nomic_bert"] = {}
+NO_DROPOUT["distilbert"] = {"dropout": 0.0, "attention_dropout": 0.0}
 CASES = [  # a family with the network of another one is read as that one
     (family, suffix)
     for family in OTHERS
     for suffix in (
-        (*EXAMPLES[family].suffixes, *ADDED) if family in OWN_NETWORKS else ["ForMaskedLM"]
+        (*EXAMPLES[family].suffixes, *TASK_HEADS) if family in OWN_NETWORKS else ["ForMaskedLM"]
     )
 ]
 
@@ -78,25 +78,25 @@ def random_batch(
     return torch.where(real, ids, pad), segments, real
 
 
-def as_in_files(model: torch.nn.Module, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+def with_file_names(model: torch.nn.Module, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
     """Tensors of a model of transformers under the names that its files have."""
     return revert_weight_conversion(model, tensors)
 
 
-def apart(tensors: dict[str, Tensor], family: str) -> dict[str, Tensor]:
+def split_fused(tensors: dict[str, Tensor], family: str) -> dict[str, Tensor]:
     """Tensors of transformers, with fused ones split."""
     result = dict(tensors)
     for stem, count in FAMILIES[family].fused.items():
-        for whole in [name for name in result if stem in name]:
-            for number, part in enumerate(result.pop(whole).chunk(count)):
-                result[whole.replace(stem, f"{stem}{number}.")] = part
+        for fused in [name for name in result if stem in name]:
+            for number, part in enumerate(result.pop(fused).chunk(count)):
+                result[fused.replace(stem, f"{stem}{number}.")] = part
     return result
 
 
 @pytest.mark.parametrize("family,suffix", CASES)
 def test_weights_are_interchangeable_with_transformers(family, suffix, tmp_path):
-    more = {"num_labels": 3} if ADDED.get(suffix, Heads()).outputs == 3 else {}
-    folder, model = published_folder(family, suffix, tmp_path / "theirs", **more)
+    settings = {"num_labels": 3} if TASK_HEADS.get(suffix, Heads()).outputs == 3 else {}
+    folder, model = published_folder(family, suffix, tmp_path / "theirs", **settings)
     loaded = load(folder)
     assert not loaded.report.missing
     assert not loaded.report.unexpected
@@ -107,17 +107,17 @@ def test_weights_are_interchangeable_with_transformers(family, suffix, tmp_path)
     assert sum(p.numel() for p in loaded.network.parameters()) == count
 
     save(tmp_path / "ours", loaded.network, loaded.tokenizer, loaded.labels)
-    back = theirs(type(model), tmp_path / "ours")
-    assert back.config.architectures == [type(model).__name__]
-    assert_equal(loaded.network, back, inputs)
-    again = load(tmp_path / "ours")
-    assert not again.report.missing
-    assert not again.report.unexpected
-    assert again.spec == loaded.spec
-    assert_equal(again.network, model, inputs)
-    assert again.info == checkpoint_info(tmp_path / "ours") and again.info.family == family
-    blocks = outline(again.spec, again.info.task_heads, len(again.info.labels))
-    assert parameters(blocks) == again.info.parameters
+    their_copy = reference(type(model), tmp_path / "ours")
+    assert their_copy.config.architectures == [type(model).__name__]
+    assert_equal(loaded.network, their_copy, inputs)
+    our_copy = load(tmp_path / "ours")
+    assert not our_copy.report.missing
+    assert not our_copy.report.unexpected
+    assert our_copy.spec == loaded.spec
+    assert_equal(our_copy.network, model, inputs)
+    assert our_copy.info == checkpoint_info(tmp_path / "ours") and our_copy.info.family == family
+    blocks = outline(our_copy.spec, our_copy.info.task_heads, len(our_copy.info.labels))
+    assert parameters(blocks) == our_copy.info.parameters
     assert ("Shared layers" in {block.name for block in blocks}) == (family == "albert")
 
 
@@ -126,26 +126,26 @@ def test_our_checkpoints_are_loaded_by_transformers(family, tmp_path):
     tokenizer = load(published_folder(family, "Model", tmp_path / "theirs")[0]).tokenizer
     network = small.network(Heads(outputs=3), EXAMPLES[family].spec)
     save(tmp_path / "ours", network, tokenizer, LABELS, torch.bfloat16)
-    model = theirs(class_of(family, "ForSequenceClassification"), tmp_path / "ours")
+    model = reference(transformers_class(family, "ForSequenceClassification"), tmp_path / "ours")
     assert_equal(load(tmp_path / "ours").network, model, random_batch(family))
     assert model.config.id2label == dict(enumerate(LABELS))
 
 
 @pytest.mark.parametrize("family", ["bert", *OWN_NETWORKS])
 def test_a_network_of_base_width_gives_the_same_numbers(family):
-    spec = EXAMPLES[family].base  # of the size of layers; further ones repeat the first
+    spec = EXAMPLES[family].base  # its width; more layers would repeat these
     spec = spec.model_copy(update={"vocab_size": 1_000, "layers": LAYERS})
     heads = Heads(mlm=True)
     config = build_config(spec, heads, (), "float32")
     assert parse_spec(config) == spec
     torch.manual_seed(2)
     classes = EXAMPLES[family].classes
-    read = getattr(transformers, f"{classes}Config")(
+    their_config = getattr(transformers, f"{classes}Config")(
         **{"pad_token_id": 0, **config}, attn_implementation="eager"
     )
-    model = getattr(transformers, f"{classes}ForMaskedLM")(read).eval()
+    model = getattr(transformers, f"{classes}ForMaskedLM")(their_config).eval()
     ours = meta_network(spec, heads)
-    stored = apart(as_in_files(model, model.state_dict()), family)
+    stored = split_fused(with_file_names(model, model.state_dict()), family)
     for name in dict(ours.named_parameters()):
         module, _, leaf = name.rpartition(".")
         value = torch.nn.Parameter(stored[published_name(name, FAMILIES[family], heads)])
@@ -156,14 +156,14 @@ def test_a_network_of_base_width_gives_the_same_numbers(family):
 
 
 @pytest.mark.parametrize("family", OWN_NETWORKS)
-def test_gradients_are_those_of_transformers(family, tmp_path):
-    """Of every parameter, through the fast attention, with padding in the batch."""
+def test_gradients_equal_those_of_transformers(family, tmp_path):
+    """Of every parameter, with fast attention and with padding in the batch."""
     folder, model = published_folder(
-        family, "ForTokenClassification", tmp_path / "theirs", num_labels=3, **STILL[family]
+        family, "ForTokenClassification", tmp_path / "theirs", num_labels=3, **NO_DROPOUT[family]
     )
-    ours, model, close = load(folder).network.train(), model.train(), 1e-6
+    ours, model, tolerance = load(folder).network.train(), model.train(), 1e-6
     if ours.spec.parts.positions != "rotary":  # angles are float32 in transformers
-        ours, model, close = ours.double(), model.double(), 1e-9
+        ours, model, tolerance = ours.double(), model.double(), 1e-9
     ids, segments, real = random_batch(family)
     expected = (ids % 3)[real]
     extra = {"token_type_ids": segments} if EXAMPLES[family].has_segments else {}
@@ -172,20 +172,20 @@ def test_gradients_are_those_of_transformers(family, tmp_path):
     logits = ours.task(ours.encode(ids, segments, real).last)[real]
     torch.nn.functional.cross_entropy(logits, expected).backward()
     actual = {n: p.grad for n, p in model.named_parameters() if p.grad is not None}
-    gradients = apart(as_in_files(model, actual), family)
+    gradients = split_fused(with_file_names(model, actual), family)
     compared = 0
     for name, parameter in ours.named_parameters():
         other = gradients.get(published_name(name, FAMILIES[family], ours.heads))
-        if other is None:  # a pooler that only theirs, or only ours, has
+        if other is None:  # a pooler that only one of them has
             assert parameter.grad is None or not parameter.grad.any(), name
             continue
         compared += 1
-        assert torch.allclose(parameter.grad, other, atol=close), name
+        assert torch.allclose(parameter.grad, other, atol=tolerance), name
     assert compared > 8 * ours.spec.stored_layers
 
 
-def test_the_usual_base_sizes_are_those_of_the_papers():
-    """Parameters of the published base models, of their encoders without a pooler."""
+def test_base_sizes_equal_those_of_the_papers():
+    """Parameters of the encoders, without a pooler."""
     for family, expected in BASE_PARAMETERS.items():
         encoder = meta_network(EXAMPLES[family].base, Heads()).encoder
         assert sum(p.numel() for p in encoder.parameters()) == expected, family
@@ -193,8 +193,8 @@ def test_the_usual_base_sizes_are_those_of_the_papers():
 
 @pytest.mark.parametrize("padding", [0, 5])
 def test_roberta_positions_start_after_the_padding_id(padding):
-    more = {"pad_token_id": padding, "max_position_embeddings": 31 + padding}
-    model = published_model("roberta", "Model", **more)
+    settings = {"pad_token_id": padding, "max_position_embeddings": 31 + padding}
+    model = published_model("roberta", "Model", **settings)
     spec = parse_spec(model.config.to_dict())
     assert (spec.max_positions, spec.position_rows) == (30, 31 + padding)
     ours = meta_network(spec, Heads(pooler=True))
@@ -210,17 +210,17 @@ def test_roberta_positions_start_after_the_padding_id(padding):
 
 
 @pytest.mark.parametrize("family", OWN_NETWORKS)
-def test_a_missing_head_is_initialised_and_named(family, tmp_path):
+def test_a_missing_head_is_initialised_and_reported(family, tmp_path):
     folder = published_folder(family, "ForMaskedLM", tmp_path / "theirs")[0]
     loaded = load(folder, Heads(outputs=3), LABELS)
     result = {name.rpartition(".")[0] for name in loaded.report.missing}
-    shared = {"encoder.pooler.dense"} if family == "modernbert" else set()  # with masked words
+    shared = {"encoder.pooler.dense"} if family == "modernbert" else set()  # with the MLM head
     assert result == {"encoder.pooler.dense", "task.dense"} - shared
-    assert loaded.report.unexpected  # the head for masked words
+    assert loaded.report.unexpected  # the MLM head
     assert loaded.labels == LABELS
 
 
-def test_the_pooler_of_roberta_is_not_that_of_its_classes(tmp_path):
+def test_the_pooler_of_roberta_is_not_used_for_classes(tmp_path):
     folder = published_folder("roberta", "Model", tmp_path / "theirs")[0]
     loaded = load(folder, Heads(outputs=3), LABELS)
     assert "encoder.pooler.dense.weight" in loaded.report.missing
@@ -230,7 +230,7 @@ def test_the_pooler_of_roberta_is_not_that_of_its_classes(tmp_path):
     assert "encoder.pooler.dense.weight" in chosen.report.loaded
 
 
-def test_the_sentence_order_of_albert_is_its_next_sentence(tmp_path):
+def test_the_sentence_order_head_of_albert_is_loaded(tmp_path):
     folder = published_folder("albert", "ForPreTraining", tmp_path / "theirs")[0]
     loaded = load(folder, Heads(mlm=True, nsp=True))
     assert not loaded.report.missing
@@ -259,9 +259,9 @@ LM_HEAD = {
 }
 
 
-def as_microsoft_names(folder: Path, **more: Tensor) -> None:
-    """The head for masked tokens under the names of DeBERTa's own files."""
-    stored, renamed = load_file(folder / "model.safetensors"), dict(more)
+def rename_mlm_head(folder: Path, **extra: Tensor) -> None:
+    """Store the MLM head under the names of DeBERTa's own files."""
+    stored, renamed = load_file(folder / "model.safetensors"), dict(extra)
     for name, tensor in stored.items():
         for usual, own in LM_HEAD.items():
             name = name.replace(usual, own)
@@ -269,19 +269,19 @@ def as_microsoft_names(folder: Path, **more: Tensor) -> None:
     save_file(renamed, folder / "model.safetensors", {"format": "pt"})
 
 
-def test_both_forms_of_debertas_head_for_masked_tokens_are_read(tmp_path):
+def test_the_new_mlm_head_of_deberta_is_read_and_saved(tmp_path):
     folder, model = published_folder("deberta-v2", "ForMaskedLM", tmp_path / "a", legacy=False)
     loaded = load(folder)
     assert not loaded.report.missing and not loaded.report.unexpected
     assert_equal(loaded.network, model, random_batch("deberta-v2"))
     save(tmp_path / "ours", loaded.network, loaded.tokenizer)
-    back = theirs(type(model), tmp_path / "ours")
-    assert_equal(loaded.network, back, random_batch("deberta-v2"))
+    their_copy = reference(type(model), tmp_path / "ours")
+    assert_equal(loaded.network, their_copy, random_batch("deberta-v2"))
 
 
 def test_a_deberta_v3_reports_its_missing_mlm_head(tmp_path):
     folder = published_folder("deberta-v2", "ForMaskedLM", tmp_path / "theirs")[0]
-    as_microsoft_names(folder, **{"mask_predictions.dense.weight": torch.ones(24, 24)})
+    rename_mlm_head(folder, **{"mask_predictions.dense.weight": torch.ones(24, 24)})
     loaded = load(folder)
     assert loaded.network.mlm is None
     assert any("no trained head for masked tokens" in note for note in loaded.report.notes)
@@ -291,9 +291,9 @@ def test_a_deberta_v3_reports_its_missing_mlm_head(tmp_path):
     }
 
 
-FORMS: list[tuple[str, dict[str, Any]]] = [
+VARIANTS: list[tuple[str, dict[str, Any]]] = [
     *(("albert", {"num_hidden_layers": 7, "num_hidden_groups": groups}) for groups in (2, 3, 7)),
-    ("electra", {"embedding_size": 24}),  # word vectors that are not widened
+    ("electra", {"embedding_size": 24}),  # no projection of embeddings
     ("deberta-v2", {"position_buckets": -1}),
     ("deberta-v2", {"position_buckets": -1, "max_relative_positions": 5}),
     ("deberta-v2", {"conv_kernel_size": 0, "type_vocab_size": 0}),
@@ -301,33 +301,33 @@ FORMS: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
-@pytest.mark.parametrize("family,more", FORMS, ids=str)
-def test_every_form_of_a_family_agrees(family, more, tmp_path):
-    folder, model = published_folder(family, "Model", tmp_path / "theirs", **more)
+@pytest.mark.parametrize("family,settings", VARIANTS, ids=str)
+def test_every_variant_of_a_family_agrees(family, settings, tmp_path):
+    folder, model = published_folder(family, "Model", tmp_path / "theirs", **settings)
     loaded = load(folder)
     assert not loaded.report.missing and not loaded.report.unexpected
     assert_equal(loaded.network, model, random_batch(family, 3, 30))
-    if "num_hidden_groups" in more:
-        assert len(loaded.network.encoder.layers) == more["num_hidden_groups"]
+    if "num_hidden_groups" in settings:
+        assert len(loaded.network.encoder.layers) == settings["num_hidden_groups"]
 
 
 def test_layers_that_share_weights_are_frozen_together_or_not_at_all():
     spec = EXAMPLES["albert"].spec.model_copy(update={"layers": 6, "layer_groups": 2})
     network = Network(spec, Heads(outputs=2))
     freeze(network, 3)
-    learning = {n for n, p in network.named_parameters() if p.requires_grad}
-    assert not any(n.startswith(("encoder.embeddings", "encoder.layers.0")) for n in learning)
-    assert "encoder.layers.1.attention.query.weight" in learning
+    trainable = {n for n, p in network.named_parameters() if p.requires_grad}
+    assert not any(n.startswith(("encoder.embeddings", "encoder.layers.0")) for n in trainable)
+    assert "encoder.layers.1.attention.query.weight" in trainable
     with pytest.raises(StudioError, match="Layers 4 to 6 of this model share"):
         freeze(network, 4)
     freeze(network, 6)
-    learning = {n for n, p in network.named_parameters() if p.requires_grad}
-    assert all(n.startswith(("encoder.pooler", "task")) for n in learning)
+    trainable = {n for n, p in network.named_parameters() if p.requires_grad}
+    assert all(n.startswith(("encoder.pooler", "task")) for n in trainable)
     freeze(network, 0)
     assert all(p.requires_grad for p in network.parameters())
 
 
-# ── folders that cannot be right ─────────────────────────────────────────────────────────────
+# ── invalid configs ──────────────────────────────────────────────────────────────────────────
 
 
 REFUSED: list[tuple[str, dict[str, Any], str]] = [
@@ -384,21 +384,21 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize("family", dict.fromkeys(family for family, _, _ in REFUSED))
-def test_a_config_that_cannot_be_right_is_refused(family, tmp_path):
+def test_an_invalid_config_is_refused(family, tmp_path):
     folder = published_folder(family, "ForMaskedLM", tmp_path / "theirs")[0]
-    good = json.loads((folder / "config.json").read_bytes())
-    for values, says in ((values, says) for other, values, says in REFUSED if other == family):
-        config = {name: v for name, v in (good | values).items() if v != "absent"}
+    valid = json.loads((folder / "config.json").read_bytes())
+    for values, error in ((values, error) for other, values, error in REFUSED if other == family):
+        config = {name: v for name, v in (valid | values).items() if v != "absent"}
         (folder / "config.json").write_text(json.dumps(config))
         with pytest.raises(BadCheckpoint) as raised:
             load(folder)
-        assert says in raised.value.problem, values
+        assert error in raised.value.problem, values
 
 
-def as_first_published(config: dict[str, Any]) -> dict[str, Any]:
-    """A config of NomicBERT as its own files have it, with the names of GPT-2."""
-    now = {new: old for old, new in FIRST_FORM.items()}
-    stored = {now.get(name, name): value for name, value in config.items() if name != "head_dim"}
+def original_config(config: dict[str, Any]) -> dict[str, Any]:
+    """A config of NomicBERT with the names of GPT-2, as in its own files."""
+    names = {new: old for old, new in FIRST_FORM.items()}
+    stored = {names.get(name, name): value for name, value in config.items() if name != "head_dim"}
     stored |= {
         "rotary_emb_base": stored.pop("rope_parameters")["rope_theta"],
         "rotary_emb_fraction": 1.0,
@@ -407,9 +407,9 @@ def as_first_published(config: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("prefix", ["", "bert.", "nomic_bert."])
-def test_both_forms_of_nomicbert_are_read(prefix, tmp_path):
+def test_the_original_form_of_nomicbert_is_read(prefix, tmp_path):
     folder, model = published_folder("nomic_bert", "ForMaskedLM", tmp_path / "theirs")
-    config = as_first_published(json.loads((folder / "config.json").read_bytes()))
+    config = original_config(json.loads((folder / "config.json").read_bytes()))
     del config["hidden_act"]
     (folder / "config.json").write_text(json.dumps(config))
     tensors = load_file(folder / "model.safetensors")
@@ -421,7 +421,7 @@ def test_both_forms_of_nomicbert_are_read(prefix, tmp_path):
     assert loaded.info == checkpoint_info(folder)
     assert_equal(loaded.network, model, random_batch("nomic_bert"))
     config |= {"rotary_scaling_factor": 2, "max_trained_positions": 40, "n_positions": 80}
-    assert parse_spec(config).max_positions == 40  # behind which angles would change
+    assert parse_spec(config).max_positions == 40  # beyond it, angles would change
 
 
 def test_a_roberta_with_the_vocabulary_of_a_bert_is_refused(tmp_path):
@@ -445,8 +445,8 @@ def test_a_chinese_albert_may_have_wordpieces(tmp_path):
 
 def test_the_dropout_of_a_head_is_kept(tmp_path):
     for family in EXAMPLES:
-        named = {ours: theirs for theirs, ours in FAMILIES[family].settings.items()}
-        if (name := named.get("head_dropout")) is None:
+        names = {field: entry for entry, field in FAMILIES[family].settings.items()}
+        if (name := names.get("head_dropout")) is None:
             continue  # it has the dropout of the layers
         folder = published_folder(
             family, "ForSequenceClassification", tmp_path / family, num_labels=3, **{name: 0.37}

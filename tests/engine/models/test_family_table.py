@@ -33,10 +33,10 @@ def new_network(family: str, heads: Heads) -> Network:
 
 
 def specs(kind: type[EncoderSpec] = EncoderSpec) -> list[type[EncoderSpec]]:
-    """All specs of the program that name a family."""
+    """All spec classes of the engine that name a family."""
     is_ours = kind.__module__.startswith("engine.config.families.")
     result = [kind] if "family" in vars(kind) and is_ours else []
-    return result + [spec for below in kind.__subclasses__() for spec in specs(below)]
+    return result + [spec for subclass in kind.__subclasses__() for spec in specs(subclass)]
 
 
 def test_every_spec_has_its_family_and_every_family_an_example():
@@ -51,7 +51,7 @@ def test_the_config_holds_the_whole_spec(family):
 
 
 @every_family
-def test_its_network_is_found_and_has_the_layers_of_its_spec(family):
+def test_the_network_has_the_layers_of_its_spec(family):
     encoder = new_network(family, Heads()).encoder
     spec = EXAMPLES[family].spec
     assert isinstance(encoder, Encoder) and len(encoder.layers) == spec.stored_layers
@@ -71,7 +71,7 @@ def test_every_parameter_has_one_published_name_and_a_layer(family):
 
 
 @every_family
-def test_transformers_has_the_class_that_its_config_names(family):
+def test_transformers_has_the_class_that_the_config_names(family):
     expected = [Heads(), Heads(mlm=True), Heads(outputs=3)]
     if FAMILIES[family].has_nsp_head:
         expected.append(Heads(nsp=True))
@@ -79,7 +79,7 @@ def test_transformers_has_the_class_that_its_config_names(family):
 
 
 @every_family
-def test_it_is_saved_described_loaded_and_counted(family, tmp_path):
+def test_a_checkpoint_is_saved_described_and_loaded(family, tmp_path):
     heads = Heads(mlm=True, outputs=3)
     network, labels = new_network(family, heads), ("a", "b", "c")
     tokenizer = Tokenizer.from_folder(write_tokenizer(family, tmp_path / "tokenizer"))
@@ -94,7 +94,7 @@ def test_it_is_saved_described_loaded_and_counted(family, tmp_path):
 
 
 @every_family
-def test_it_is_adapted_packed_and_exported(family):
+def test_a_network_is_adapted_packed_and_exported(family):
     network, inputs = new_network(family, Heads(outputs=3)), random_batch(family)
     with torch.inference_mode():
         outputs = named_outputs(network, *inputs)

@@ -1,4 +1,4 @@
-"""Frozen weights are cast once, and no number changes."""
+"""Frozen weights are cast once, and no result changes."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -24,7 +24,7 @@ from tests.engine.models.test_family_table import new_network
 
 every_network = pytest.mark.parametrize("family", ["bert", *OWN_NETWORKS])
 IN_BF16 = Machine(torch.device("cpu"), "bf16", 1)
-WAYS: dict[str, Callable[[Network], None]] = {
+FREEZING: dict[str, Callable[[Network], None]] = {
     "all layers frozen": lambda network: freeze(network, network.spec.layers),
     "adapters in all layers": lambda network: add_adapters(network, 2, 4, 0.0, "all"),
 }
@@ -35,41 +35,41 @@ class Casts(TorchDispatchMode):
 
     def __init__(self) -> None:
         super().__init__()
-        self.of = list[int]()  # data pointers
+        self.pointers = list[int]()  # of their data
 
     def __torch_dispatch__(
         self, function: Any, types: Any, args: Any = (), kwargs: Any = None
     ) -> Any:
         if function.overloadpacket in (torch.ops.aten._to_copy, torch.ops.aten.to):
-            self.of.append(args[0].data_ptr())
+            self.pointers.append(args[0].data_ptr())
         return function(*args, **(kwargs or {}))
 
 
 def step(network: Network, family: str) -> tuple[dict[str, Tensor], set[int]]:
-    """The outputs and gradients of a pass in bfloat16, and which weights were rounded in it."""
+    """The outputs and gradients of a pass in bfloat16, and the data pointers of cast tensors."""
     network.zero_grad()
     with torch.autocast("cpu", torch.bfloat16), Casts() as casts:
         result = dict(named_outputs(network, *random_batch(family)))
     sum(item.float().square().sum() for item in result.values()).backward()
-    learning = {n: p.grad for n, p in network.named_parameters() if p.grad is not None}
-    return {n: item.clone() for n, item in (result | learning).items()}, set(casts.of)
+    gradients = {n: p.grad for n, p in network.named_parameters() if p.grad is not None}
+    return {n: item.clone() for n, item in (result | gradients).items()}, set(casts.pointers)
 
 
 @every_network
-@pytest.mark.parametrize("way", WAYS)
-def test_no_number_changes_and_nothing_is_rounded_again(family, way):
+@pytest.mark.parametrize("method", FREEZING)
+def test_results_are_equal_and_frozen_weights_are_not_cast_again(family, method):
     network = new_network(family, Heads(outputs=3))
-    WAYS[way](network)
+    FREEZING[method](network)
     names = merge_adapters(network).keys()
-    before, rounded = step(network, family)
+    before, cast = step(network, family)
     cache_low_precision(network, torch.bfloat16)
-    after, still = step(network, family)
+    after, cast_again = step(network, family)
     assert before.keys() == after.keys()
     for name, value in before.items():
         assert torch.equal(value, after[name]), name
     frozen = [m for m in network.encoder.layers.modules() if isinstance(m, FrozenLinear)]
-    there = {m.weight.data_ptr() for m in frozen}
-    assert there and there <= rounded and not there & still
+    pointers = {m.weight.data_ptr() for m in frozen}
+    assert pointers and pointers <= cast and not pointers & cast_again
     assert merge_adapters(network).keys() == names
 
 
@@ -89,7 +89,7 @@ def test_trainable_and_unused_layers_are_unchanged():
     assert any(isinstance(module, FrozenLinear) for module in frozen.modules())
 
 
-def test_without_autocast_the_weights_themselves_are_used():
+def test_the_original_weights_are_used_without_autocast():
     network = new_network("bert", Heads(outputs=3))
     freeze(network, network.spec.layers)
     with torch.no_grad():
@@ -109,12 +109,12 @@ def test_weights_are_cast_once_and_the_network_is_restored(family):
 
     def outputs() -> tuple[dict[str, Tensor], set[int]]:
         with torch.inference_mode(), IN_BF16.precision(), Casts() as casts:
-            return named_outputs(network, *random_batch(family)), set(casts.of)
+            return named_outputs(network, *random_batch(family)), set(casts.pointers)
 
-    before, rounded = outputs()
+    before, cast = outputs()
     with low_precision_weights(network, IN_BF16.precision):
-        within, still = outputs()
-    assert weights <= rounded and not weights & still
+        within, cast_again = outputs()
+    assert weights <= cast and not weights & cast_again
     assert all(torch.equal(value, within[name]) for name, value in before.items())
     assert list(network.modules()) == modules
     with low_precision_weights(network, replace(IN_BF16, precision_name="fp32").precision):

@@ -1,4 +1,4 @@
-"""Every hostile folder is refused in one clear sentence, and nothing in it is ever run."""
+"""Every hostile folder is refused with one clear sentence, and its code never runs."""
 
 import json
 import os
@@ -37,16 +37,16 @@ def test_an_unsafe_pickle_load_triggers_the_canary(tmp_path):
         (tmp_path / "canary").unlink()
 
 
-@pytest.mark.skipif(os.name != "posix", reason="pipes and links as POSIX has them")
+@pytest.mark.skipif(os.name != "posix", reason="needs POSIX pipes and links")
 @pytest.mark.parametrize("name", CASES)
 def test_a_hostile_folder_is_refused(good, tmp_path, name):
-    spoil, says = CASES[name]
+    spoil, message = CASES[name]
     folder = shutil.copytree(good, tmp_path / "model")
     folder = spoil(folder) or folder
     with pytest.raises(BadCheckpoint) as raised:
         load(folder)
     problem = raised.value.problem
-    assert says in problem
+    assert message in problem
     assert problem.isprintable()
     assert len(problem) <= 300
     assert problem.endswith(".")
@@ -63,8 +63,8 @@ def test_a_hostile_folder_is_refused(good, tmp_path, name):
 
 @times(120, 1_000)
 def test_no_piece_of_a_vocabulary_ever_points_outside_the_embedding(good, tmp_path, count):
-    """Vocabulary, config and tensors of any sizes: refused in words, or every piece can be used."""
-    chance = random.Random(27)
+    """Vocabulary, config and tensors of any sizes are refused, or every token can be embedded."""
+    rng = random.Random(27)
     words = (good / "vocab.txt").read_text().split()
     tensors = load_file(good / "model.safetensors")
     embedding = "bert.embeddings.word_embeddings.weight"
@@ -73,15 +73,15 @@ def test_no_piece_of_a_vocabulary_ever_points_outside_the_embedding(good, tmp_pa
     for name in ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json"):
         (folder / name).unlink()
     settings = json.loads((folder / "config.json").read_text())
-    drawn = set[tuple[int, int, int]]()
+    tried = set[tuple[int, int, int]]()
     for _ in range(count):
-        pieces, rows = (chance.randint(len(words), len(words) + 6) for _ in range(2))
-        size = chance.choice([pieces, rows, rows, chance.randint(6, 60)])
-        if (pieces, rows, size) in drawn:
-            continue  # the very same files as before
-        drawn.add((pieces, rows, size))
-        more = [f"more{n}" for n in range(pieces - len(words))]
-        (folder / "vocab.txt").write_text("\n".join(words + more) + "\n")
+        pieces, rows = (rng.randint(len(words), len(words) + 6) for _ in range(2))
+        size = rng.choice([pieces, rows, rows, rng.randint(6, 60)])
+        if (pieces, rows, size) in tried:
+            continue  # the same files as before
+        tried.add((pieces, rows, size))
+        extra = [f"more{n}" for n in range(pieces - len(words))]
+        (folder / "vocab.txt").write_text("\n".join(words + extra) + "\n")
         (folder / "config.json").write_text(json.dumps(settings | {"vocab_size": size}))
         save_file(tensors | {embedding: torch.rand(rows, tensors[embedding].shape[1])},
                   folder / "model.safetensors")  # fmt: skip
@@ -99,7 +99,7 @@ def test_no_piece_of_a_vocabulary_ever_points_outside_the_embedding(good, tmp_pa
 
 
 @pytest.mark.parametrize("name", ["bin_code", "bin_code_old", "bin_code_raw", "bin_code_eval"])
-def test_no_setting_of_the_environment_lets_code_run(good, tmp_path, monkeypatch, name):
+def test_no_environment_variable_lets_code_run(good, tmp_path, monkeypatch, name):
     monkeypatch.setenv("TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD", "1")
     folder = shutil.copytree(good, tmp_path / "model")
     CASES[name][0](folder)
@@ -111,7 +111,7 @@ def test_no_setting_of_the_environment_lets_code_run(good, tmp_path, monkeypatch
 @pytest.mark.filterwarnings("ignore:Defining your `__torch_function__`")  # torch, of a mutant
 @times(40, 2_000)
 @pytest.mark.parametrize("kind", ["safetensors", "zip", "old", "config", "evil"])
-def test_a_mutant_is_loaded_or_refused_and_nothing_else(good, tmp_path, kind, count):
+def test_a_mutant_is_loaded_or_refused(good, tmp_path, kind, count):
     folder = shutil.copytree(good, tmp_path / "model")
     path = folder / {"safetensors": "model.safetensors", "config": "config.json"}.get(
         kind, "pytorch_model.bin"
@@ -122,17 +122,17 @@ def test_a_mutant_is_loaded_or_refused_and_nothing_else(good, tmp_path, kind, co
         tensors = load_file(folder / "model.safetensors")
         (folder / "model.safetensors").unlink()
         torch.save(tensors, path, _use_new_zipfile_serialization=kind == "zip")
-    whole = path.read_bytes()
-    chance = random.Random(kind)
+    original = path.read_bytes()
+    rng = random.Random(kind)
     problems = []
     for _ in range(count):
-        mutant = bytearray(whole)
-        for _ in range(chance.randint(1, 4)):
+        mutant = bytearray(original)
+        for _ in range(rng.randint(1, 4)):
             # mostly at either end, in the headers
-            near = chance.choice([200, 2_000, len(whole)])
-            index = chance.randrange(min(near, len(whole)))
-            mutant[chance.choice([index, len(whole) - 1 - index])] = chance.randrange(256)
-        path.write_bytes(mutant[: len(mutant) - chance.choice([0, 0, 0, 1, 100])])
+            limit = rng.choice([200, 2_000, len(original)])
+            index = rng.randrange(min(limit, len(original)))
+            mutant[rng.choice([index, len(original) - 1 - index])] = rng.randrange(256)
+        path.write_bytes(mutant[: len(mutant) - rng.choice([0, 0, 0, 1, 100])])
         try:
             load(folder)
         except BadCheckpoint as error:
@@ -143,10 +143,10 @@ def test_a_mutant_is_loaded_or_refused_and_nothing_else(good, tmp_path, kind, co
 
 
 @times(20, 200)
-def test_a_model_that_came_only_in_part_is_never_taken(good, tmp_path, count):
-    """Truncated anywhere, like an interrupted transfer, in either file."""
+def test_a_truncated_model_is_refused(good, tmp_path, count):
+    """Truncated anywhere, as by an interrupted transfer, in either format."""
     tensors = load_file(good / "model.safetensors")
-    chance = random.Random(9)
+    rng = random.Random(9)
     for number in range(count):
         folder = shutil.copytree(good, tmp_path / str(number))
         path = folder / "model.safetensors"
@@ -154,7 +154,7 @@ def test_a_model_that_came_only_in_part_is_never_taken(good, tmp_path, count):
             path.unlink()
             path = folder / "pytorch_model.bin"
             torch.save(tensors, path)
-        os.truncate(path, chance.randrange(path.stat().st_size))
+        os.truncate(path, rng.randrange(path.stat().st_size))
         with pytest.raises(BadCheckpoint) as raised:
             load(folder)
         assert raised.value.problem.isprintable() and len(raised.value.problem) <= 300
@@ -175,16 +175,16 @@ def test_code_in_the_folder_is_never_imported(good, tmp_path, monkeypatch):
         assert load(path).report.loaded == load(good).report.loaded
 
 
-def test_pickles_are_read_in_one_place_alone():
-    """Not on a resume, not for an export: nothing else in the program asks for one."""
-    asking = re.compile(
+def test_only_one_module_reads_pickles():
+    """Nothing else does, not even a resume or an export."""
+    pattern = re.compile(
         r"(?<!safetensors\.)torch\.load\(|pickle\.loads?\(|Unpickler|allow_pickle=True"
     )
     result = {
         path.relative_to(REPOSITORY).as_posix()
         for folder in ("app", "engine")
         for path in (REPOSITORY / folder).rglob("*.py")
-        if asking.search(path.read_text("utf-8"))
+        if pattern.search(path.read_text("utf-8"))
     }
     assert result == {"engine/models/pickled.py"}
     source = (REPOSITORY / "engine/models/pickled.py").read_text("utf-8")

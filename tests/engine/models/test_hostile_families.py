@@ -1,6 +1,6 @@
-"""A broken folder of any family is refused in one clear sentence: its config, and each file.
+"""A broken config or file of any family is refused with one clear sentence.
 
-What is broken follows from the fields of its spec, so that a new family is asked the same.
+The broken values follow from the fields of the spec, so that a new family is covered.
 """
 
 import json
@@ -26,9 +26,9 @@ from engine.models.network import Network
 from engine.tokenizers.tokenizer import Tokenizer
 from tests.engine.models.family_folders import EXAMPLES, OWN_NETWORKS, write_tokenizer
 
-NO_VALUES: tuple[object, ...] = (-7, "7", [7], {"seven": 7}, float("nan"))
-NO_SIZES: tuple[object, ...] = (0, True, None, 1.5, 10**12)
-TWICE = ("rope_parameters", "layer_types")  # say again, in another form, what entries say
+INVALID_VALUES: tuple[object, ...] = (-7, "7", [7], {"seven": 7}, float("nan"))
+INVALID_SIZES: tuple[object, ...] = (0, True, None, 1.5, 10**12)
+REPEATED = ("rope_parameters", "layer_types")  # repeat other entries in another form
 
 
 class Good(NamedTuple):
@@ -46,16 +46,16 @@ def good(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     network = Network(EXAMPLES[family.name].spec, Heads(mlm=True))
     tokens = write_tokenizer(family.name, folder.parent / "tokenizer")
     save(folder, network, Tokenizer.from_folder(tokens))
-    (folder / MANIFEST).unlink()  # as one from elsewhere, of which nothing is known
+    (folder / MANIFEST).unlink()  # like a folder from elsewhere
     config = json.loads((folder / "config.json").read_bytes())
-    config = {name: value for name, value in config.items() if name not in TWICE}
+    config = {name: value for name, value in config.items() if name not in REPEATED}
     (folder / "config.json").write_text(json.dumps(config))
     assert load(folder).spec == network.spec
     return Good(family, folder, config)
 
 
 def refusal(folder: Path, everywhere: bool = True) -> str:
-    """The one-sentence refusal of a folder; `everywhere`: other readers refuse it, too."""
+    """The problem for which `load` refuses a folder; `everywhere`: other readers refuse it, too."""
     with pytest.raises(BadCheckpoint) as raised:
         load(folder)
     problem, advice = raised.value.problem, raised.value.advice
@@ -67,28 +67,28 @@ def refusal(folder: Path, everywhere: bool = True) -> str:
         with pytest.raises(BadCheckpoint):
             import_checkpoint(folder, folder.parent / "into")
         assert not (folder.parent / "into").exists()
-        with suppress(StudioError):  # a page reads less, and may see nothing wrong
+        with suppress(StudioError):  # it reads less, and may find nothing wrong
             checkpoint_info(folder)
     return problem
 
 
-def broken(good: Good) -> Iterator[tuple[str, object]]:
-    """Each entry of the config with each value that it can never have."""
-    last = {ours: entry for entry, ours in good.family.entries.items()}  # of several names alike
+def invalid_entries(good: Good) -> Iterator[tuple[str, object]]:
+    """Each entry of the config with each invalid value."""
+    last = {ours: entry for entry, ours in good.family.entries.items()}  # of several names
     for entry in last.values():
-        for value in NO_VALUES + (NO_SIZES if entry in good.family.sizes else ()):
+        for value in INVALID_VALUES + (INVALID_SIZES if entry in good.family.sizes else ()):
             yield entry, value
 
 
-def test_no_entry_of_a_config_may_have_a_value_that_it_cannot_have(good, tmp_path):
+def test_invalid_values_of_config_entries_are_refused(good, tmp_path):
     folder = shutil.copytree(good.folder, tmp_path / "model")
-    seen_values = set[str]()
-    for entry, value in broken(good):
+    problems = set[str]()
+    for entry, value in invalid_entries(good):
         (folder / "config.json").write_text(json.dumps(good.config | {entry: value}))
-        problem = refusal(folder, everywhere=value == NO_VALUES[0])
+        problem = refusal(folder, everywhere=value == INVALID_VALUES[0])
         assert entry in problem or "config.json" in problem, (entry, value, problem)
-        seen_values.add(problem)
-    assert len(seen_values) >= len(good.family.settings)
+        problems.add(problem)
+    assert len(problems) >= len(good.family.settings)
 
 
 ODD_VALUES: tuple[object, ...] = (
@@ -98,12 +98,12 @@ ODD_VALUES: tuple[object, ...] = (
 )
 
 
-def test_entries_of_other_forms_are_read_or_refused_in_a_sentence(good, tmp_path):
+def test_odd_values_of_other_entries_are_read_or_refused(good, tmp_path):
     """Required values, and entries repeated in another form."""
     folder = shutil.copytree(good.folder, tmp_path / "model")
     names = {*good.family.others, *good.family.constants, "model_type", "id2label"}
     if good.family.reads is not None:
-        names |= {*TWICE, *FIRST_FORM, "activation_function", "rotary_scaling_factor"}
+        names |= {*REPEATED, *FIRST_FORM, "activation_function", "rotary_scaling_factor"}
     refused = set[str]()
     for name in sorted(names):
         for value in ODD_VALUES:
@@ -117,21 +117,21 @@ def test_entries_of_other_forms_are_read_or_refused_in_a_sentence(good, tmp_path
     assert refused >= {"model_type", "id2label", *good.family.constants}
 
 
-def test_sizes_that_are_absent_or_do_not_fit_are_named(good, tmp_path):
+def test_absent_and_mismatched_sizes_are_named(good, tmp_path):
     folder = shutil.copytree(good.folder, tmp_path / "model")
     names = {ours: entry for entry, ours in good.family.sizes.items()}
     for entry in good.family.sizes:
-        less = {name: value for name, value in good.config.items() if name != entry}
-        (folder / "config.json").write_text(json.dumps(less))
+        others = {name: value for name, value in good.config.items() if name != entry}
+        (folder / "config.json").write_text(json.dumps(others))
         assert f"it has no {entry}" in refusal(folder)
-    for ours, value, says in (
+    for ours, value, message in (
         ("heads", 5, "24 is not divisible by 5 attention heads"),
         ("intermediate_size", 41, "41"),
         ("vocab_size", 9, "9"),
         ("hidden_size", 48, "config.json"),
     ):
         (folder / "config.json").write_text(json.dumps(good.config | {names[ours]: value}))
-        assert says in refusal(folder), (ours, value)
+        assert message in refusal(folder), (ours, value)
 
 
 def without_weights(folder: Path) -> None:
@@ -142,18 +142,18 @@ def without_config(folder: Path) -> None:
     (folder / "config.json").unlink()
 
 
-def cut(folder: Path) -> None:
-    whole = (folder / "model.safetensors").read_bytes()
-    (folder / "model.safetensors").write_bytes(whole[: len(whole) // 2])
+def truncate(folder: Path) -> None:
+    content = (folder / "model.safetensors").read_bytes()
+    (folder / "model.safetensors").write_bytes(content[: len(content) // 2])
 
 
-def without_one(folder: Path) -> None:
+def without_a_tensor(folder: Path) -> None:
     tensors = load_file(folder / "model.safetensors")
     del tensors[max(tensors, key=lambda name: tensors[name].numel())]
     save_file(tensors, folder / "model.safetensors")
 
 
-def changed(change: Callable[[torch.Tensor], torch.Tensor]) -> Callable[[Path], None]:
+def change_matrix(change: Callable[[torch.Tensor], torch.Tensor]) -> Callable[[Path], None]:
     """Corrupt a matrix of the first layer."""
 
     def spoil(folder: Path) -> None:
@@ -164,20 +164,20 @@ def changed(change: Callable[[torch.Tensor], torch.Tensor]) -> Callable[[Path], 
     return spoil
 
 
-SPOILT: tuple[tuple[Callable[[Path], None], str], ...] = (
+BROKEN_FILES: tuple[tuple[Callable[[Path], None], str], ...] = (
     (without_weights, "no weights"),
     (without_config, "has neither config.json"),
-    (cut, "model.safetensors"),
-    (without_one, "1 encoder tensors are missing"),
-    (changed(lambda t: t * float("nan")), "NaN or infinite"),
-    (changed(lambda t: t[:-3].contiguous()), "in the file, but"),
-    (changed(lambda t: t[None].contiguous()), "in the file"),
-    (changed(lambda t: t.to(torch.int32)), "stored as I32"),
+    (truncate, "model.safetensors"),
+    (without_a_tensor, "1 encoder tensors are missing"),
+    (change_matrix(lambda t: t * float("nan")), "NaN or infinite"),
+    (change_matrix(lambda t: t[:-3].contiguous()), "in the file, but"),
+    (change_matrix(lambda t: t[None].contiguous()), "in the file"),
+    (change_matrix(lambda t: t.to(torch.int32)), "stored as I32"),
 )
 
 
-def test_files_that_are_missing_or_damaged_are_named(good, tmp_path):
-    for number, (spoil, says) in enumerate(SPOILT):
+def test_missing_and_damaged_files_are_named(good, tmp_path):
+    for number, (spoil, message) in enumerate(BROKEN_FILES):
         folder = shutil.copytree(good.folder, tmp_path / str(number))
         spoil(folder)
-        assert says in refusal(folder), number
+        assert message in refusal(folder), number

@@ -9,23 +9,23 @@ from engine.models.checkpoint import load, save
 from engine.models.heads import Heads
 from engine.models.network import Network
 from tests.engine.models import small
-from tests.engine.models.agreement import assert_close, theirs
+from tests.engine.models.agreement import assert_close, reference
 from tests.engine.models.small import LABELS, SPEC, batch, network, tokenizer
 
 CAUSAL = SPEC.model_copy(update={"causal": True})
 
 
 @torch.no_grad()
-def test_of_a_probe_transformers_reads_the_encoder_alone(tmp_path):
+def test_transformers_reads_only_the_encoder_of_a_probe(tmp_path):
     heads = Heads(outputs=3, features=Features(vectors="one layer", layer=1, probe="linear"))
     net = network(heads)
     save(tmp_path / "probe", net, tokenizer(tmp_path), LABELS)
     ids, segments, real = batch()
-    model = theirs(transformers.AutoModel, tmp_path / "probe", complete=False)
+    model = reference(transformers.AutoModel, tmp_path / "probe", complete=False)
     assert model.config.architectures == ["BertModel"]
     extra = {"token_type_ids": segments, "attention_mask": real.long()}
-    there = model(input_ids=ids, output_hidden_states=True, **extra).hidden_states[1]
-    assert_close(net.encoder(ids, segments, real, keep_hidden=True).hidden[1][real], there[real])
+    hidden = model(input_ids=ids, output_hidden_states=True, **extra).hidden_states[1]
+    assert_close(net.encoder(ids, segments, real, keep_hidden=True).hidden[1][real], hidden[real])
     assert_close(
         load(tmp_path / "probe").network.logits(ids, segments, real),
         net.logits(ids, segments, real),
@@ -34,25 +34,25 @@ def test_of_a_probe_transformers_reads_the_encoder_alone(tmp_path):
 
 @pytest.mark.parametrize("kind", ["token_classification", "question_answering"])
 @torch.no_grad()
-def test_a_left_to_right_model_that_answers_for_tokens_agrees(tmp_path, kind):
+def test_a_causal_model_with_a_token_head_agrees(tmp_path, kind):
     net = Network(CAUSAL, Heads(outputs=2, kind=kind)).eval()
     save(tmp_path / "model", net, tokenizer(tmp_path), LABELS[:2])
     suffix = kind.title().replace("_", "")
-    model = theirs(getattr(transformers, f"AutoModelFor{suffix}"), tmp_path / "model")
+    model = reference(getattr(transformers, f"AutoModelFor{suffix}"), tmp_path / "model")
     ids, segments, real = batch()
     output = model(input_ids=ids, token_type_ids=segments, attention_mask=real.long())
     logits = net.logits(ids, segments, real)
-    spans = kind == "question_answering"
-    expected = torch.stack([output.start_logits, output.end_logits], -1) if spans else output.logits
+    is_qa = kind == "question_answering"
+    expected = torch.stack([output.start_logits, output.end_logits], -1) if is_qa else output.logits
     assert_close(logits[real], expected[real])
 
 
 @torch.no_grad()
-def test_a_left_to_right_model_that_answers_for_texts_is_read_here_alone(tmp_path):
-    """transformers pools [CLS], which has seen nothing but itself: its answer is another one."""
+def test_a_causal_text_classifier_differs_from_transformers(tmp_path):
+    """transformers pools [CLS], which attends only to itself in a causal model."""
     net = small.network(Heads(outputs=3), CAUSAL)
     save(tmp_path / "model", net, tokenizer(tmp_path), LABELS)
-    model = theirs(transformers.AutoModelForSequenceClassification, tmp_path / "model")
+    model = reference(transformers.AutoModelForSequenceClassification, tmp_path / "model")
     ids, segments, real = batch()
     output = model(input_ids=ids, token_type_ids=segments, attention_mask=real.long()).logits
     logits = net.logits(ids, segments, real)

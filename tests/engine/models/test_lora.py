@@ -1,4 +1,4 @@
-"""LoRA: the formula, what is trained, what is in a file, and that a resume is exact."""
+"""LoRA: the formula, the trained parameters, the files, and exact resumes."""
 
 import pytest
 import safetensors.torch
@@ -26,7 +26,7 @@ from tests.engine.training.test_loop import final, metrics
 LORA = {"lora_rank": 3, "lora_alpha": 6, "lora_dropout": 0.1}
 
 
-def adapted(which: str = "all", frozen: int = 0) -> Network:
+def adapted_network(which: str = "all", frozen: int = 0) -> Network:
     """A network whose adapters have learned something."""
     network = Network(NETWORK, Heads(outputs=2)).eval()
     add_adapters(network, 3, 6, 0.1, which, frozen)
@@ -46,7 +46,7 @@ def logits(network: Network) -> torch.Tensor:
 
 @pytest.mark.parametrize("which", LINEARS)
 def test_merged_weights_give_the_same_logits(which):
-    network = adapted(which)
+    network = adapted_network(which)
     plain = Network(NETWORK, Heads(outputs=2)).eval()
     plain.load_state_dict(
         merge_adapters(network) | {"task.dense.bias": network.task.dense.bias}  # type: ignore[union-attr]
@@ -59,13 +59,13 @@ def test_merged_weights_give_the_same_logits(which):
 
 
 def test_only_adapters_and_heads_are_trained_and_frozen_layers_get_none():
-    network = adapted("query and value", frozen=1)
+    network = adapted_network("query and value", frozen=1)
     names = {name for name, p in network.named_parameters() if p.requires_grad}
     heads = {n for n in names if n.startswith(("task.", "encoder.pooler."))}
     assert names - heads == {
-        f"encoder.layers.1.attention.{part}.lora_{way}"
+        f"encoder.layers.1.attention.{part}.lora_{direction}"
         for part in ("query", "value")
-        for way in ("up", "down")
+        for direction in ("up", "down")
     }
     assert len(heads) == 4
 
@@ -75,7 +75,7 @@ def job(tmp_path_factory: pytest.TempPathFactory) -> JobSpec:
     return adapted_job(tmp_path_factory.mktemp("base"), **LORA, steps=12, dropout=0.1)
 
 
-def test_a_checkpoint_holds_sums_and_nothing_else_has_moved(job, tmp_path):
+def test_a_checkpoint_holds_merged_weights_and_the_base_unchanged(job, tmp_path):
     run = trained(tmp_path / "run", job)
     assert job.base_model.kind == "checkpoint"
     before = dict(checkpoint.load(job.base_model.path).network.named_parameters())
@@ -86,7 +86,7 @@ def test_a_checkpoint_holds_sums_and_nothing_else_has_moved(job, tmp_path):
     for name, weight in loaded.network.named_parameters():
         if name.endswith(("query.weight", "value.weight")):
             module = name.removesuffix(".weight")
-            assert torch.equal(raw[name], before[name]), "the base stays as it was"
+            assert torch.equal(raw[name], before[name]), "the base is unchanged"
             sums = raw[name] + 2 * raw[f"{module}.lora_up"] @ raw[f"{module}.lora_down"]
             assert (weight - sums).abs().max() < 1e-6
             assert not torch.equal(weight, before[name])
@@ -103,20 +103,20 @@ def test_a_checkpoint_holds_sums_and_nothing_else_has_moved(job, tmp_path):
 
 def test_a_stop_and_a_resume_change_nothing(job, tmp_path):
     job = with_hardware(with_training(job, ema_decay=0.9), precision="bf16")
-    calm, stopped = trained(tmp_path / "calm", job), resumed(tmp_path / "stopped", job, 8)
-    assert final(stopped) == final(calm)
-    assert metrics(stopped) == metrics(calm)
+    uninterrupted, stopped = trained(tmp_path / "calm", job), resumed(tmp_path / "stopped", job, 8)
+    assert final(stopped) == final(uninterrupted)
+    assert metrics(stopped) == metrics(uninterrupted)
 
 
-def test_weights_that_are_rounded_once_give_the_same_run(job, tmp_path, monkeypatch):
+def test_cached_low_precision_weights_give_the_same_run(job, tmp_path, monkeypatch):
     job = with_hardware(job, precision="bf16")
-    once = trained(tmp_path / "once", job)
-    stored = list[object]()
+    cached = trained(tmp_path / "once", job)
+    calls = list[object]()
     monkeypatch.setattr(
-        "engine.training.start.cache_frozen_weights", lambda *arguments: stored.append(arguments)
+        "engine.training.start.cache_frozen_weights", lambda *arguments: calls.append(arguments)
     )
-    always = trained(tmp_path / "always", job)
-    assert len(stored) == 1 and final(once) == final(always) and metrics(once) == metrics(always)
+    plain = trained(tmp_path / "always", job)
+    assert len(calls) == 1 and final(cached) == final(plain) and metrics(cached) == metrics(plain)
 
 
 def test_fresh_weights_are_not_adapted(tmp_path):

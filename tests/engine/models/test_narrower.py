@@ -15,18 +15,18 @@ from tests.engine.models.small import SPEC, batch, network
 def test_every_family_has_equal_outputs_without_pruned_heads(family, tmp_path):
     folder, _ = published_folder(family, "ForTokenClassification", tmp_path / "model", num_labels=3)
     pruned = load(folder).network.eval()
-    every = units(pruned)
-    gone = tuple(head for unit in every[1 : len(every) // 2] for head in unit)
-    cut(pruned, gone)
-    result = remove_pruned_heads(pruned)
-    assert count_pruned_heads(pruned) == len(every[1 : len(every) // 2]) > 0
-    assert sum(p.numel() for p in result.parameters()) < sum(p.numel() for p in pruned.parameters())
-    for attention in (module for module in result.modules() if isinstance(module, Attention)):
+    groups = units(pruned)
+    heads = tuple(head for unit in groups[1 : len(groups) // 2] for head in unit)
+    cut(pruned, heads)
+    narrow = remove_pruned_heads(pruned)
+    assert count_pruned_heads(pruned) == len(groups[1 : len(groups) // 2]) > 0
+    assert sum(p.numel() for p in narrow.parameters()) < sum(p.numel() for p in pruned.parameters())
+    for attention in (module for module in narrow.modules() if isinstance(module, Attention)):
         width = attention.heads * attention.head_size
         assert attention.query.weight.size(0) == attention.output.weight.size(1) == width
     ids, segments, real = batch(SPEC, 3, 12)
     with torch.no_grad():
-        output = result.encoder(ids, segments, real).last
+        output = narrow.encoder(ids, segments, real).last
         expected = pruned.encoder(ids, segments, real).last
     assert torch.allclose(output[real], expected[real], atol=1e-5)
 
@@ -34,17 +34,17 @@ def test_every_family_has_equal_outputs_without_pruned_heads(family, tmp_path):
 def test_a_layer_whose_heads_are_all_pruned_keeps_one():
     pruned = network()
     cut(pruned, ((0, 0), (0, 1)))
-    result = remove_pruned_heads(pruned)
+    narrow = remove_pruned_heads(pruned)
     assert count_pruned_heads(pruned) == 1
-    assert result.encoder.layers[0].attention.heads == 1
+    assert narrow.encoder.layers[0].attention.heads == 1
     ids, segments, real = batch()
     with torch.no_grad():
-        output = result.encoder(ids, segments, real).last
+        output = narrow.encoder(ids, segments, real).last
         expected = pruned.encoder(ids, segments, real).last
     assert torch.allclose(output[real], expected[real], atol=1e-5)
 
 
 def test_a_network_without_pruned_heads_is_unchanged():
-    whole = network()
-    assert remove_pruned_heads(whole) is whole and count_pruned_heads(whole) == 0
-    assert needed_heads(whole.encoder.layers[0].attention) == [0, 1]
+    model = network()
+    assert remove_pruned_heads(model) is model and count_pruned_heads(model) == 0
+    assert needed_heads(model.encoder.layers[0].attention) == [0, 1]

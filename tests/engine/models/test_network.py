@@ -24,17 +24,17 @@ ENCODER = {"base": 109_482_240, "large": 335_141_888}  # as published, with the 
 PRETRAINING = {"base": 110_106_428, "large": 336_226_108}  # and both heads of pre-training
 
 
-def parameters(made: nn.Module) -> int:
-    return sum(parameter.numel() for parameter in made.parameters())
+def parameters(model: nn.Module) -> int:
+    return sum(parameter.numel() for parameter in model.parameters())
 
 
 @pytest.mark.parametrize("size", ENCODER)
-def test_sizes_are_those_of_the_published_networks(size):
+def test_sizes_equal_those_of_the_published_networks(size):
     assert parameters(meta_network(PRESETS[size], Heads(pooler=True))) == ENCODER[size]
     assert parameters(meta_network(PRESETS[size], ALL)) == PRETRAINING[size]
 
 
-def test_a_shell_has_the_shapes_of_a_network_and_draws_nothing():
+def test_a_meta_network_has_all_shapes_and_draws_no_numbers():
     before = torch.get_rng_state()
     empty = meta_network(SPEC, ALL)
     assert torch.equal(torch.get_rng_state(), before)
@@ -63,7 +63,7 @@ def test_the_decoder_is_the_token_embedding():
 
 
 @pytest.mark.parametrize("padded", [True, False])
-def test_both_ways_of_attention_and_their_gradients_are_equal(padded):
+def test_fused_and_explicit_attention_have_equal_gradients(padded):
     model = network()
     ids, segments, real = batch()
     inputs = (ids, segments, real if padded else None)
@@ -82,7 +82,7 @@ def test_both_ways_of_attention_and_their_gradients_are_equal(padded):
 
 @pytest.mark.parametrize("padded", [True, False])
 @pytest.mark.parametrize("family", ["bert", "left-to-right", *OWN_NETWORKS])
-def test_the_last_layer_may_work_out_the_wanted_tokens_alone(family, padded):
+def test_the_last_layer_can_compute_only_selected_tokens(family, padded):
     if family in OWN_NETWORKS:
         spec = EXAMPLES[family].spec
         ids, segments, real = random_batch(family)
@@ -93,15 +93,15 @@ def test_the_last_layer_may_work_out_the_wanted_tokens_alone(family, padded):
     real = real if padded else None
     positions = torch.tensor([[4, 0], [0, 1], [2, 2]])
     with torch.no_grad():
-        whole = model.encoder(ids, segments, real)
-        some = model.encode_at(ids, segments, positions, real)
-        summed_up = model.encode_pooled(ids, segments, real)
-    assert torch.allclose(some, whole.last[torch.arange(3)[:, None], positions], atol=CLOSE)
-    assert torch.allclose(summed_up, whole.pooled, atol=CLOSE)
+        full = model.encoder(ids, segments, real)
+        selected = model.encode_at(ids, segments, positions, real)
+        pooled = model.encode_pooled(ids, segments, real)
+    assert torch.allclose(selected, full.last[torch.arange(3)[:, None], positions], atol=CLOSE)
+    assert torch.allclose(pooled, full.pooled, atol=CLOSE)
 
 
 @pytest.mark.parametrize("dropout", [0.0, 0.1])
-def test_it_trains_under_autocast_with_weights_in_float32(dropout):
+def test_a_network_trains_under_autocast_with_float32_weights(dropout):
     spec = SPEC.model_copy(update={"dropout": dropout, "attention_dropout": dropout})
     model = network(Heads(mlm=True, outputs=2), spec).train()
     ids, segments, real = batch()
@@ -125,13 +125,13 @@ def test_training_with_dropout_uses_explicit_attention_on_a_cpu():
 
 
 @pytest.mark.parametrize("activation", get_args(Activation))
-def test_every_activation_of_the_spec_is_there(activation):
+def test_every_activation_of_the_spec_is_implemented(activation):
     spec = SPEC.model_copy(update={"activation": activation})
     ids, segments, real = batch()
     assert Bert(spec)(ids, segments, real).last.isfinite().all()
 
 
-def test_heads_that_read_the_pooled_vector_bring_the_pooler():
+def test_heads_that_read_the_pooled_vector_add_the_pooler():
     assert Heads(outputs=2).pooler
     assert Heads(nsp=True).pooler
     assert not Heads(mlm=True).pooler
@@ -142,12 +142,12 @@ def test_heads_that_read_the_pooled_vector_bring_the_pooler():
 def test_the_product_of_a_query_and_a_key_depends_on_their_distance():
     torch.manual_seed(1)
     rotary, (q, k) = Rotary(2, 100.0), torch.randn(2, 1, 8, dtype=torch.float64)
-    near = [rotary(q, torch.tensor([n])) * rotary(k, torch.tensor([n + 3])) for n in (0, 7)]
-    assert near[0].sum().item() == pytest.approx(near[1].sum().item())
+    products = [rotary(q, torch.tensor([n])) * rotary(k, torch.tensor([n + 3])) for n in (0, 7)]
+    assert products[0].sum().item() == pytest.approx(products[1].sum().item())
     assert torch.equal(rotary(q, torch.tensor([0])), q)
 
 
-def test_every_feed_forward_is_chosen_by_its_name():
+def test_every_feed_forward_keeps_the_shape():
     for name, part in FEED_FORWARDS.items():
         assert part(SPEC)(torch.ones(2, 16)).shape == (2, 16), name
 

@@ -1,4 +1,4 @@
-"""Networks with tokenizers of other families give the ids and numbers of transformers."""
+"""Networks with tokenizers of other families give the ids and logits of transformers."""
 
 import json
 from pathlib import Path
@@ -35,7 +35,7 @@ def _write(folder: Path, **config: object) -> None:
 
 
 def unigram(folder: Path) -> dict:
-    """As multilingual-e5: the Unigram of XLM-RoBERTa under a BERT."""
+    """Like multilingual-e5: the Unigram of XLM-RoBERTa under a BERT."""
     tokenizer = LibraryTokenizer(models.Unigram())
     tokenizer.normalizer = normalizers.Sequence(
         [normalizers.NFKC(), normalizers.Replace("  ", " "), normalizers.Strip()]
@@ -54,8 +54,8 @@ def unigram(folder: Path) -> dict:
     return {"pad_token_id": 1}
 
 
-def suffixed(folder: Path) -> dict:
-    """As HerBERT: a BPE whose tokens end words."""
+def word_end_bpe(folder: Path) -> dict:
+    """Like HerBERT: a BPE whose tokens end words."""
     for file in train_herbert(folder / "made").iterdir():
         file.rename(folder / file.name)
     config = json.loads((folder / "tokenizer_config.json").read_text("utf-8"))
@@ -64,14 +64,14 @@ def suffixed(folder: Path) -> dict:
     return {"pad_token_id": 1}
 
 
-def encode_bytes(folder: Path) -> dict:
+def byte_level_bpe(folder: Path) -> dict:
     """RoBERTa's tokenizer with a BERT network."""
     byte_level(folder, TEXTS, 500)
     return {"pad_token_id": 1}
 
 
-def pieces(folder: Path) -> dict:
-    """As KLUE: WordPiece under a RoBERTa, with RoBERTa's padding id."""
+def wordpiece(folder: Path) -> dict:
+    """Like KLUE: WordPiece under a RoBERTa, with RoBERTa's padding id."""
     tokenizer = LibraryTokenizer(models.WordPiece(unk_token="[UNK]"))
     tokenizer.normalizer = normalizers.BertNormalizer(lowercase=False, strip_accents=False)
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
@@ -92,7 +92,7 @@ def pieces(folder: Path) -> dict:
     return {"pad_token_id": 1, "type_vocab_size": 2}
 
 
-def of_xlm_roberta(folder: Path) -> dict:
+def xlm_roberta(folder: Path) -> dict:
     """The Unigram of XLM-RoBERTa with its own network."""
     many_languages(folder, [*TEXTS, *SCRIPTS], 400, "xlm-roberta")
     return {}
@@ -104,15 +104,15 @@ def camembert(folder: Path) -> dict:
     return {}
 
 
-def of_xlm_roberta_unnamed(folder: Path) -> dict:
-    """As xlm-roberta-base: only tokenizer.json names the tokens."""
+def xlm_roberta_unnamed(folder: Path) -> dict:
+    """Like xlm-roberta-base: only tokenizer.json names the tokens."""
     many_languages(folder, [*TEXTS, *SCRIPTS], 400, "xlm-roberta")
     _write(folder, model_max_length=512)
     return {}
 
 
-def cased(folder: Path) -> dict:
-    """As multilingual BERT: a cased WordPiece of every script."""
+def cased_wordpiece(folder: Path) -> dict:
+    """Like multilingual BERT: a cased WordPiece of every script."""
     tokenizer = LibraryTokenizer(models.WordPiece(unk_token="[UNK]"))
     tokenizer.normalizer = normalizers.BertNormalizer(lowercase=False)
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
@@ -128,31 +128,31 @@ def cased(folder: Path) -> dict:
 
 
 @pytest.mark.parametrize(
-    "family,made",
+    "family,make_tokenizer",
     [
-        ("bert", cased),
-        ("xlm-roberta", of_xlm_roberta),
-        ("xlm-roberta", of_xlm_roberta_unnamed),
+        ("bert", cased_wordpiece),
+        ("xlm-roberta", xlm_roberta),
+        ("xlm-roberta", xlm_roberta_unnamed),
         ("camembert", camembert),
         ("bert", unigram),
-        ("bert", suffixed),
-        ("bert", encode_bytes),
-        ("roberta", pieces),
+        ("bert", word_end_bpe),
+        ("bert", byte_level_bpe),
+        ("roberta", wordpiece),
         ("distilbert", unigram),
-        ("albert", pieces),
+        ("albert", wordpiece),
     ],
 )
 @torch.no_grad()
-def test_ids_and_logits_are_those_of_transformers(family, made, tmp_path):
+def test_ids_and_logits_equal_those_of_transformers(family, make_tokenizer, tmp_path):
     folder = tmp_path / "theirs"
     folder.mkdir()
-    model = published_model(family, "ForMaskedLM", **LONG, **made(folder))
+    model = published_model(family, "ForMaskedLM", **LONG, **make_tokenizer(folder))
     model.save_pretrained(folder)
     published = AutoTokenizer.from_pretrained(folder, local_files_only=True)
     loaded = load(folder)
     save(tmp_path / "ours", loaded.network, loaded.tokenizer)
-    again = load(tmp_path / "ours")
-    assert again.spec == loaded.spec
+    resaved = load(tmp_path / "ours")
+    assert resaved.spec == loaded.spec
     reread = AutoTokenizer.from_pretrained(tmp_path / "ours", local_files_only=True)
     for first, second in (
         [(text, None) for text in (*INPUTS, *SCRIPTS)]
@@ -161,11 +161,11 @@ def test_ids_and_logits_are_those_of_transformers(family, made, tmp_path):
     ):
         inputs = published(first, second, return_tensors="pt")
         expected = model(**inputs).logits
-        there = reread(first, second, return_tensors="pt")
-        assert there["input_ids"].equal(inputs["input_ids"])
+        reencoded = reread(first, second, return_tensors="pt")
+        assert reencoded["input_ids"].equal(inputs["input_ids"])
         if "token_type_ids" in inputs and EXAMPLES[family].has_segments:
-            assert there["token_type_ids"].equal(inputs["token_type_ids"])
-        for ours in (loaded, again):
+            assert reencoded["token_type_ids"].equal(inputs["token_type_ids"])
+        for ours in (loaded, resaved):
             encoded = ours.tokenizer.encode(first, second)
             assert encoded.ids == inputs["input_ids"][0].tolist()
             ids, segments = torch.tensor([encoded.ids]), torch.tensor([encoded.segments])
@@ -174,11 +174,11 @@ def test_ids_and_logits_are_those_of_transformers(family, made, tmp_path):
 
 
 @torch.no_grad()
-def test_a_second_text_has_the_first_segment_where_the_network_has_no_other(tmp_path):
+def test_a_second_text_has_segment_0_if_the_network_has_no_other(tmp_path):
     folder = tmp_path / "theirs"
     folder.mkdir()
-    more = LONG | pieces(folder) | {"type_vocab_size": 1}
-    model = published_model("roberta", "ForMaskedLM", **more)
+    settings = LONG | wordpiece(folder) | {"type_vocab_size": 1}
+    model = published_model("roberta", "ForMaskedLM", **settings)
     model.save_pretrained(folder)
     loaded = load(folder)
     encoded = loaded.tokenizer.encode(INPUTS[0], INPUTS[1])

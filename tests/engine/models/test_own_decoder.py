@@ -17,7 +17,7 @@ from engine.models.checkpoint import Checkpoint, load, save
 from engine.models.heads import Heads
 from engine.models.tf1 import write_tf1
 from engine.training.optimiser import layer_index
-from tests.engine.models.agreement import assert_close, theirs
+from tests.engine.models.agreement import assert_close, reference
 from tests.engine.models.family_folders import EXAMPLES, OWN_NETWORKS, published_folder
 from tests.engine.models.test_families import random_batch
 
@@ -25,7 +25,7 @@ CASES = [("bert", "ForPreTraining"), *((name, "ForMaskedLM") for name in ("bert"
 
 
 @torch.no_grad()
-def assert_same_words(loaded: Checkpoint, model: torch.nn.Module, family: str) -> None:
+def assert_same_logits(loaded: Checkpoint, model: torch.nn.Module, family: str) -> None:
     ids, segments, real = random_batch(family)
     extra = {"token_type_ids": segments} if EXAMPLES[family].has_segments else {}
     output = model(input_ids=ids, attention_mask=real.long(), **extra)
@@ -35,27 +35,27 @@ def assert_same_words(loaded: Checkpoint, model: torch.nn.Module, family: str) -
     assert_close(actual[real], expected[real])
 
 
-def rewritten(folder: Path, change: Any) -> None:
+def rewrite(folder: Path, change: Any) -> None:
     tensors = load_file(folder / "model.safetensors")
     change(tensors)
     save_file(tensors, folder / "model.safetensors", {"format": "pt"})
 
 
 @pytest.mark.parametrize("family,suffix", CASES)
-def test_it_is_read_kept_and_agrees_with_transformers(family, suffix, tmp_path):
+def test_an_untied_decoder_is_saved_and_agrees_with_transformers(family, suffix, tmp_path):
     folder, model = published_folder(family, suffix, tmp_path / "theirs", tie_word_embeddings=False)
     loaded = load(folder)
     assert loaded.network.heads.own_decoder
     assert not loaded.report.missing and not loaded.report.unexpected
     assert not [note for note in loaded.report.notes if "decoder" in note or "bias" in note]
-    assert_same_words(loaded, model, family)
+    assert_same_logits(loaded, model, family)
     save(tmp_path / "ours", loaded.network, loaded.tokenizer)
-    back = theirs(type(model), tmp_path / "ours")
-    assert back.config.tie_word_embeddings is False
-    assert_same_words(loaded, back, family)
-    again = load(tmp_path / "ours", Heads(mlm=True))  # as pre-training goes on with it
-    assert again.network.heads.own_decoder and not again.report.missing
-    assert_same_words(again, model, family)
+    their_copy = reference(type(model), tmp_path / "ours")
+    assert their_copy.config.tie_word_embeddings is False
+    assert_same_logits(loaded, their_copy, family)
+    our_copy = load(tmp_path / "ours", Heads(mlm=True))  # as continued pre-training loads it
+    assert our_copy.network.heads.own_decoder and not our_copy.report.missing
+    assert_same_logits(our_copy, model, family)
     info = checkpoint_info(tmp_path / "ours")
     assert info == load(tmp_path / "ours").info
     spec = parse_spec(json.loads((tmp_path / "ours" / "config.json").read_text("utf-8")))
@@ -73,20 +73,20 @@ def test_a_differing_decoder_despite_tying_is_read_and_reported(family, tmp_path
         if bias:
             tensors[bias] = tensors[FAMILIES[family].published("mlm.bias")] + 1
 
-    rewritten(folder, change)
+    rewrite(folder, change)
     loaded = load(folder)
     assert not loaded.report.unexpected
     assert "it is used, as in transformers" in loaded.report.notes[0]
     assert len(loaded.report.notes) == (2 if bias else 1)
-    assert_same_words(loaded, theirs(type(model), folder), family)
+    assert_same_logits(loaded, reference(type(model), folder), family)
     save(tmp_path / "ours", loaded.network, loaded.tokenizer)
     assert not load(tmp_path / "ours").report.notes
-    assert_same_words(loaded, theirs(type(model), tmp_path / "ours"), family)
+    assert_same_logits(loaded, reference(type(model), tmp_path / "ours"), family)
 
 
-def test_a_bias_of_the_decoder_alone_differs(tmp_path):
+def test_a_differing_decoder_bias_is_used_and_reported(tmp_path):
     folder, model = published_folder("bert", "ForMaskedLM", tmp_path / "theirs")
-    rewritten(
+    rewrite(
         folder,
         lambda tensors: tensors.update(
             {"cls.predictions.decoder.bias": tensors["cls.predictions.bias"] + 2}
@@ -95,9 +95,9 @@ def test_a_bias_of_the_decoder_alone_differs(tmp_path):
     loaded = load(folder)
     assert not loaded.network.heads.own_decoder
     assert "two different biases" in loaded.report.notes[0]
-    assert_same_words(loaded, theirs(type(model), folder), "bert")
+    assert_same_logits(loaded, reference(type(model), folder), "bert")
     save(tmp_path / "ours", loaded.network, loaded.tokenizer)
-    assert_same_words(loaded, theirs(type(model), tmp_path / "ours"), "bert")
+    assert_same_logits(loaded, reference(type(model), tmp_path / "ours"), "bert")
 
 
 def test_a_promised_but_missing_decoder_is_reported(tmp_path):
@@ -112,7 +112,7 @@ def test_a_promised_but_missing_decoder_is_reported(tmp_path):
 
 def test_a_decoder_of_another_shape_is_reported_and_not_loaded(tmp_path):
     folder, _ = published_folder("bert", "ForMaskedLM", tmp_path / "theirs")
-    rewritten(folder, lambda t: t.update({"cls.predictions.decoder.weight": torch.zeros(3, 24)}))
+    rewrite(folder, lambda t: t.update({"cls.predictions.decoder.weight": torch.zeros(3, 24)}))
     loaded = load(folder)
     assert loaded.network.mlm is None
     assert "another shape" in loaded.report.notes[0]
@@ -120,7 +120,7 @@ def test_a_decoder_of_another_shape_is_reported_and_not_loaded(tmp_path):
         load(folder, Heads(mlm=True))
 
 
-def test_it_learns_by_itself_and_no_other_format_loses_it(tmp_path):
+def test_an_untied_decoder_is_trained_and_refused_by_tf1(tmp_path):
     folder, _ = published_folder("bert", "ForMaskedLM", tmp_path / "t", tie_word_embeddings=False)
     loaded = load(folder)
     network = loaded.network

@@ -11,7 +11,7 @@ from engine.models.probe import Probe, reading_order
 LENGTHS = np.array([3, 7, 1, 7, 4])
 
 
-def test_the_order_is_that_of_torch():
+def test_the_reading_order_equals_that_of_torch():
     order = reading_order(LENGTHS, 9)
     numbers = torch.arange(5 * 9).view(5, 9)
     packed = pack_padded_sequence(numbers, torch.from_numpy(LENGTHS), True, enforce_sorted=False)
@@ -24,7 +24,7 @@ def test_the_order_is_that_of_torch():
 
 @pytest.mark.parametrize("tokens", [False, True])
 @pytest.mark.parametrize("planned", [False, True])
-def test_answers_and_gradients_are_those_of_padded_sequences(tokens, planned):
+def test_outputs_and_gradients_equal_those_of_packed_sequences(tokens, planned):
     torch.manual_seed(1)
     features = Features.model_validate({"vectors": "last", "probe": "bilstm", "probe_size": 6})
     probe = Probe(features, 4, 2, 3, 0.0, tokens)
@@ -32,15 +32,15 @@ def test_answers_and_gradients_are_those_of_padded_sequences(tokens, planned):
     mask = torch.arange(9) < torch.from_numpy(LENGTHS)[:, None]
     order = reading_order(LENGTHS, 9) if planned else None
 
-    def theirs(lstm: torch.nn.LSTM, x: torch.Tensor, *_: object) -> torch.Tensor:
+    def run_packed(lstm: torch.nn.LSTM, x: torch.Tensor, *_: object) -> torch.Tensor:
         lengths = torch.from_numpy(LENGTHS)
         packed = pack_padded_sequence(x, lengths, True, enforce_sorted=False)
         return pad_packed_sequence(lstm(packed)[0], True, total_length=9)[0]
 
     result = []
-    for way in (None, theirs):
-        if way is not None:
-            probe._run_lstm = way  # type: ignore[method-assign, assignment]
+    for run in (None, run_packed):
+        if run is not None:
+            probe._run_lstm = run  # type: ignore[method-assign, assignment]
         probe.zero_grad()
         output = probe.forward(vectors, mask, order)
         output.pow(2).sum().backward()

@@ -25,12 +25,12 @@ from engine.models.tf1 import write_tf1
 from engine.tokenizers.tokenizer import Tokenizer
 from engine.tokenizers.wordpiece import WordPiece
 from tests.engine.models import small
-from tests.engine.models.hostile_tf1 import CASES, DATA, INDEX, rebuilt
+from tests.engine.models.hostile_tf1 import CASES, DATA, INDEX, rebuild_index
 from tests.engine.models.small import LABELS, network, tokenizer
 from tests.engine.models.test_checkpoint import assert_same, parameters, specs
 from tests.often import tries
 
-WRITTEN = Path(__file__).parent / "data" / "tf1"  # by TensorFlow; see make.py there
+TF1 = Path(__file__).parent / "data" / "tf1"  # written by make.py there
 ALL_HEADS = Heads(mlm=True, nsp=True, outputs=3)
 MUTANTS = 40  # of each kind of file
 
@@ -53,66 +53,66 @@ def good(tmp_path_factory) -> Path:
     return tf1_folder(tmp_path_factory.mktemp("good") / "model")
 
 
-# ── what TensorFlow wrote ────────────────────────────────────────────────────────────────────
+# ── checkpoints of TensorFlow ────────────────────────────────────────────────────────────────
 
 
 @pytest.mark.parametrize("name", ["saved", "shards"])
 def test_tensorflow_checkpoints_are_loaded_bit_for_bit(name):
-    loaded = load(WRITTEN / name)
+    loaded = load(TF1 / name)
     assert loaded.network.heads == Heads(mlm=True, nsp=True, pooler=True)
     for ours, parameter in parameters(loaded.network).items():
         google = google_name(published.published_name(ours))
-        turned = is_transposed(google)
+        transposed = is_transposed(google)
         shape = tuple(parameter.shape)
-        stored = numbers(google, shape[::-1] if turned else shape)
-        assert np.array_equal(parameter.detach().numpy(), stored.T if turned else stored), ours
+        stored = numbers(google, shape[::-1] if transposed else shape)
+        assert np.array_equal(parameter.detach().numpy(), stored.T if transposed else stored), ours
     assert loaded.report.missing == loaded.report.notes == ()
     assert loaded.dtype == "float32"
-    assert loaded.info == checkpoint_info(WRITTEN / name)
+    assert loaded.info == checkpoint_info(TF1 / name)
 
 
 def test_optimiser_tensors_are_unused(tmp_path):
-    left_over = load(WRITTEN / "saved").report.unexpected
-    weights = [name for name in left_over if not name.endswith(("/adam_m", "/adam_v"))]
+    unexpected = load(TF1 / "saved").report.unexpected
+    weights = [name for name in unexpected if not name.endswith(("/adam_m", "/adam_v"))]
     assert weights == ["global_step"]
-    assert len(left_over) == 2 * len(load(WRITTEN / "saved").report.loaded) + 1
-    assert load(WRITTEN / "shards").report.unexpected == ()
+    assert len(unexpected) == 2 * len(load(TF1 / "saved").report.loaded) + 1
+    assert load(TF1 / "shards").report.unexpected == ()
 
 
-def test_we_write_what_tensorflow_wrote(tmp_path):
-    """The same names, types, shapes and checksums, from a network that was read from its file."""
-    loaded = load(WRITTEN / "shards")
+def test_written_files_equal_those_of_tensorflow(tmp_path):
+    """Names, types, shapes and checksums are equal after reading and writing."""
+    loaded = load(TF1 / "shards")
     write_tf1(tmp_path, loaded.network, loaded.tokenizer)
-    theirs, ours = open_bundle(WRITTEN / "shards", INDEX), open_bundle(tmp_path, INDEX)
+    theirs, ours = open_bundle(TF1 / "shards", INDEX), open_bundle(tmp_path, INDEX)
     assert list(theirs.entries) == list(ours.entries)
     for name, entry in theirs.entries.items():
-        mine = ours.entries[name]
-        written = (entry.dtype, entry.shape, entry.size, entry.checksum)
-        assert (mine.dtype, mine.shape, mine.size, mine.checksum) == written, name
+        actual = ours.entries[name]
+        expected = (entry.dtype, entry.shape, entry.size, entry.checksum)
+        assert (actual.dtype, actual.shape, actual.size, actual.checksum) == expected, name
     config = json.loads((tmp_path / "bert_config.json").read_text())
-    assert config.items() >= json.loads((WRITTEN / "shards/bert_config.json").read_text()).items()
+    assert config.items() >= json.loads((TF1 / "shards/bert_config.json").read_text()).items()
     vocabulary = (tmp_path / "vocab.txt").read_bytes()
-    assert vocabulary == (WRITTEN / "shards" / "vocab.txt").read_bytes()
+    assert vocabulary == (TF1 / "shards" / "vocab.txt").read_bytes()
 
 
 def test_no_changed_byte_of_an_index_is_overlooked(tmp_path):
     """Any changed byte is refused or changes nothing."""
-    folder = shutil.copytree(WRITTEN / "shards", tmp_path / "shards")
-    whole, expected = (folder / INDEX).read_bytes(), open_bundle(folder, INDEX)
+    folder = shutil.copytree(TF1 / "shards", tmp_path / "shards")
+    original, expected = (folder / INDEX).read_bytes(), open_bundle(folder, INDEX)
     problems = []
-    for index in range(len(whole)):
-        mutant = bytearray(whole)
+    for index in range(len(original)):
+        mutant = bytearray(original)
         mutant[index] ^= 1 << index % 8
         (folder / INDEX).write_bytes(mutant)
         try:
             assert open_bundle(folder, INDEX) == expected, index
         except BadCheckpoint as error:
             problems.append(error.problem)
-    assert len(problems) > len(whole) - 80  # the footer is padded; nothing reads the empty block
+    assert len(problems) > len(original) - 80  # the footer is padded; nothing reads the empty block
     assert_readable(problems)
 
 
-# ── there and back ───────────────────────────────────────────────────────────────────────────
+# ── round trip ───────────────────────────────────────────────────────────────────────────────
 
 
 @tries(25, suppress_health_check=[HealthCheck.too_slow])
@@ -132,7 +132,7 @@ def test_any_network_is_restored(tmp_path_factory, spec, mlm, nsp, classes):
     shutil.rmtree(folder)
 
 
-def test_every_published_name_has_one_of_googles():
+def test_published_names_map_to_google_names_and_back():
     for ours in parameters(network(ALL_HEADS)):
         name = published.published_name(ours)
         assert published_name(google_name(name)) == name
@@ -140,26 +140,26 @@ def test_every_published_name_has_one_of_googles():
         assert published_name(other) is None
 
 
-def test_an_import_makes_it_a_checkpoint_of_ours(good, tmp_path):
+def test_an_import_converts_to_our_format(good, tmp_path):
     info, report = import_checkpoint(good, tmp_path / "into")
     assert info == checkpoint_info(tmp_path / "into") == load(tmp_path / "into").info
     assert_same(load(tmp_path / "into").network, load(good).network)
     assert (info, report) == (examine(tmp_path / "into")[0], examine(good)[1])
 
 
-def test_a_config_of_transformers_will_do(good, tmp_path):
+def test_a_config_of_transformers_is_accepted(good, tmp_path):
     folder = shutil.copytree(good, tmp_path / "model")
     (folder / "bert_config.json").rename(folder / "config.json")
     assert_same(load(folder).network, load(good).network)
 
 
-def test_a_config_of_google_will_do_for_weights_of_torch(tmp_path):
+def test_a_config_of_google_is_accepted_for_torch_weights(tmp_path):
     folder = small.folder(tmp_path / "model")
     (folder / "config.json").rename(folder / "bert_config.json")
     assert_same(load(folder).network, network())
 
 
-def test_of_two_checkpoints_the_one_is_read_that_the_saver_names(good, tmp_path):
+def test_the_checkpoint_file_selects_one_of_two_checkpoints(good, tmp_path):
     folder = shutil.copytree(good, tmp_path / "model")
     model = network(ALL_HEADS, seed=2)
     (tmp_path / "later").mkdir()
@@ -184,13 +184,13 @@ def test_a_single_checkpoint_is_read_under_any_name(good, tmp_path, note):
     assert any(warning in item for item in notes) == note.startswith("model")
 
 
-def test_a_class_head_may_be_for_tokens_and_this_is_reported(good, tmp_path):
+def test_an_ambiguous_class_head_is_reported(good, tmp_path):
     assert any("text classifier" in note for note in load(good).report.notes)
     plain = tf1_folder(tmp_path / "plain", Heads(mlm=True))
     assert load(plain).report.notes == ()
 
 
-def test_a_change_of_any_file_is_seen(good, tmp_path):
+def test_the_info_follows_changes_of_any_file(good, tmp_path):
     folder = shutil.copytree(good, tmp_path / "cased_model")
     (folder / "tokenizer_config.json").unlink()
     (folder / "tokenizer.json").unlink()
@@ -217,7 +217,7 @@ def test_a_change_of_any_file_is_seen(good, tmp_path):
 def test_the_name_or_the_pieces_decide_on_lowercasing(
     tmp_path, monkeypatch, name, words, lowercase
 ):
-    folder = shutil.copytree(WRITTEN / "shards", tmp_path / name)
+    folder = shutil.copytree(TF1 / "shards", tmp_path / name)
     pieces = [*small.WORDS[:5], *words, "##x"]
     (folder / "vocab.txt").write_text("".join(f"{piece}\n" for piece in pieces))
     assert load(folder).tokenizer.lowercase == lowercase == checkpoint_info(folder).lowercase
@@ -244,16 +244,16 @@ def assert_readable(problems: list[str]) -> None:
 # ── damage ───────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.skipif(os.name != "posix", reason="pipes and links as POSIX has them")
+@pytest.mark.skipif(os.name != "posix", reason="needs POSIX pipes and links")
 @pytest.mark.parametrize("name", CASES)
 def test_a_hostile_checkpoint_is_refused(good, tmp_path, name):
-    spoil, says = CASES[name]
+    spoil, message = CASES[name]
     folder = shutil.copytree(good, tmp_path / "model")
     spoil(folder)
     with pytest.raises(BadCheckpoint) as raised:
         load(folder)
     problem = raised.value.problem
-    assert says in problem
+    assert message in problem
     assert_readable([problem])
     assert problem.endswith(".")
     assert raised.value.advice.endswith(".")
@@ -265,38 +265,38 @@ def test_a_hostile_checkpoint_is_refused(good, tmp_path, name):
 @pytest.mark.parametrize("name", [INDEX, DATA])
 def test_a_changed_byte_is_refused_or_changes_nothing(good, tmp_path, name):
     folder = shutil.copytree(good, tmp_path / "model")
-    same = load(good).network
-    whole = (folder / name).read_bytes()
-    chance = random.Random(name)
+    expected = load(good).network
+    original = (folder / name).read_bytes()
+    rng = random.Random(name)
     problems = []
     for _ in range(MUTANTS):
-        mutant = bytearray(whole)
-        for _ in range(chance.randint(1, 4)):
-            mutant[chance.randrange(len(mutant))] ^= 1 << chance.randrange(8)
-        (folder / name).write_bytes(mutant[: len(mutant) - chance.choice([0, 0, 0, 1, 100])])
+        mutant = bytearray(original)
+        for _ in range(rng.randint(1, 4)):
+            mutant[rng.randrange(len(mutant))] ^= 1 << rng.randrange(8)
+        (folder / name).write_bytes(mutant[: len(mutant) - rng.choice([0, 0, 0, 1, 100])])
         try:
-            assert_same(load(folder).network, same)
+            assert_same(load(folder).network, expected)
         except BadCheckpoint as error:
             problems.append(error.problem)
     assert len(problems) > MUTANTS * 0.9
     assert_readable(problems)
 
 
-def test_an_index_that_lies_with_good_checksums_is_loaded_or_refused(good, tmp_path):
+def test_a_corrupt_index_with_valid_checksums_is_loaded_or_refused(good, tmp_path):
     folder = shutil.copytree(good, tmp_path / "model")
-    chance = random.Random(3)
+    rng = random.Random(3)
     problems = []
 
-    def lie(entries: dict[bytes, bytes]) -> None:
-        name = chance.choice(list(entries))
+    def corrupt(entries: dict[bytes, bytes]) -> None:
+        name = rng.choice(list(entries))
         value = bytearray(entries[name])
-        for _ in range(chance.randint(1, 3)):
-            value[chance.randrange(len(value))] = chance.randrange(256)
+        for _ in range(rng.randint(1, 3)):
+            value[rng.randrange(len(value))] = rng.randrange(256)
         entries[name] = bytes(value)
 
     for _ in range(3 * MUTANTS):
         shutil.copy(good / INDEX, folder)
-        rebuilt(folder, lie)
+        rebuild_index(folder, corrupt)
         try:
             load(folder)
         except BadCheckpoint as error:
@@ -307,7 +307,7 @@ def test_an_index_that_lies_with_good_checksums_is_loaded_or_refused(good, tmp_p
     assert_readable(problems)
 
 
-def test_a_file_that_shrinks_while_it_is_loaded_is_an_error_and_no_crash(good, tmp_path):
+def test_a_file_truncated_while_loading_is_refused(good, tmp_path):
     folder = shutil.copytree(good, tmp_path / "model")
     bundle = open_bundle(folder, INDEX)
     os.truncate(folder / DATA, 10)

@@ -1,4 +1,4 @@
-"""Compared with transformers on the same weights: equal to 1e-5 in float32."""
+"""BERT agrees with transformers on the same weights to 1e-5 in float32."""
 
 import pytest
 import torch
@@ -15,7 +15,7 @@ from transformers import (
 
 from engine.models.checkpoint import load, save
 from engine.models.heads import Heads
-from tests.engine.models.agreement import assert_equal, theirs
+from tests.engine.models.agreement import assert_equal, reference
 from tests.engine.models.small import ALL, LABELS, SPEC, batch, network, tokenizer
 
 ASSETS = {
@@ -28,17 +28,17 @@ ASSETS = {
 
 @pytest.mark.parametrize("name", ASSETS)
 def test_published_checkpoints_give_the_same_numbers(assets, name, tmp_path):
-    """The same, saved here and loaded by transformers."""
+    """Also after saving here and loading with transformers."""
     folder = assets / "models" / name
     if not (folder / "config.json").exists():
         pytest.skip(f"{name} is not here")
     loaded = load(folder)
     assert not loaded.report.missing
     assert not loaded.report.unexpected
-    assert_equal(loaded.network, theirs(ASSETS[name], folder), batch(loaded.spec, 3, 70))
+    assert_equal(loaded.network, reference(ASSETS[name], folder), batch(loaded.spec, 3, 70))
     save(tmp_path / "saved", loaded.network, loaded.tokenizer, loaded.labels)
     assert_equal(
-        loaded.network, theirs(ASSETS[name], tmp_path / "saved"), batch(loaded.spec, 2, 20)
+        loaded.network, reference(ASSETS[name], tmp_path / "saved"), batch(loaded.spec, 2, 20)
     )
 
 
@@ -62,7 +62,7 @@ def test_published_checkpoints_give_the_same_numbers(assets, name, tmp_path):
 def test_transformers_finds_the_right_class_and_all_tensors(tmp_path, heads, kind, dtype):
     labels = LABELS if heads.outputs == 3 else ()
     save(tmp_path / "saved", network(heads), tokenizer(tmp_path), labels, dtype)
-    model = theirs(kind, tmp_path / "saved")
+    model = reference(kind, tmp_path / "saved")
     assert model.config.architectures == [kind.__name__]
     if labels:
         assert model.config.id2label == dict(enumerate(LABELS))
@@ -74,7 +74,7 @@ def test_transformers_finds_the_right_class_and_all_tensors(tmp_path, heads, kin
     assert_equal(loaded.network, model, batch())
 
 
-def test_a_network_of_any_setting_gives_the_same_numbers(tmp_path):
+def test_unusual_settings_give_the_same_numbers(tmp_path):
     spec = SPEC.model_copy(
         update={
             "activation": "gelu_new",
@@ -85,5 +85,5 @@ def test_a_network_of_any_setting_gives_the_same_numbers(tmp_path):
         }
     )
     save(tmp_path / "saved", network(ALL, spec), tokenizer(tmp_path))
-    model = theirs(BertForPreTraining, tmp_path / "saved")
+    model = reference(BertForPreTraining, tmp_path / "saved")
     assert_equal(load(tmp_path / "saved").network, model, batch(spec))

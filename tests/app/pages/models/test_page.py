@@ -32,7 +32,7 @@ from tests.app.alt_keys import assert_distinct_keys
 from tests.app.asking import question
 from tests.app.pages.train.conftest import write_model
 from tests.engine.models.small import folder as small_checkpoint
-from tests.engine.models.test_tf1 import WRITTEN
+from tests.engine.models.test_tf1 import TF1
 from tests.engine.runs.fake_worker import job
 
 PATIENCE = 60_000  # ms; a worker loads torch first
@@ -328,7 +328,7 @@ def test_a_dropped_folder_is_imported_with_a_report(qtbot, page, studio, tmp_pat
 
 @pytest.mark.usefixtures("in_threads")
 def test_a_dropped_tensorflow_checkpoint_is_imported(qtbot, page, studio):
-    source = WRITTEN / "saved"
+    source = TF1 / "saved"
     assert page_for([source]) == page_for([source / "bert_config.json"]) == "models"
     assert page.accept_drop([source / "bert_config.json"])
     wait_for_import(qtbot, page)

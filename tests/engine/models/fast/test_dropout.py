@@ -9,16 +9,16 @@ import torch
 from engine.models.fast.dropout import MAX_DRAW, Dropout, DropoutStream, dropout_seed
 
 
-@pytest.mark.parametrize("share", [0.1, 0.5])
-def test_dropout_drops_its_share_and_keeps_the_mean(share):
+@pytest.mark.parametrize("rate", [0.1, 0.5])
+def test_dropout_drops_at_its_rate_and_keeps_the_mean(rate):
     torch.manual_seed(11)
-    out = Dropout(share)(torch.ones(1000, 1000))
+    out = Dropout(rate)(torch.ones(1000, 1000))
     dropped = (out == 0).float().mean().item()
-    assert dropped == pytest.approx(share, abs=0.002)
+    assert dropped == pytest.approx(rate, abs=0.002)
     assert out.mean().item() == pytest.approx(1, abs=0.003)
     assert len(out.unique()) == 2
     rows = (out == 0).float().mean(1)
-    assert rows.std().item() == pytest.approx(math.sqrt(share * (1 - share) / 1000), rel=0.1)
+    assert rows.std().item() == pytest.approx(math.sqrt(rate * (1 - rate) / 1000), rel=0.1)
 
 
 @pytest.mark.parametrize("shape", [(7,), (3, 5), (2, 3, 5, 7)])
@@ -32,13 +32,13 @@ def test_dropout_drops_the_same_values_from_the_gradient(shape, dtype):
     assert torch.equal(x.grad, out.detach())
 
 
-@pytest.mark.parametrize("share", [0.0, 1e-7, 0.999999])
-def test_a_dropout_at_the_edge_is_still_one(share):
-    out = Dropout(share)(torch.ones(1000))
+@pytest.mark.parametrize("rate", [0.0, 1e-7, 0.999999])
+def test_extreme_rates_give_finite_values(rate):
+    out = Dropout(rate)(torch.ones(1000))
     assert out.isfinite().all()
 
 
-def test_dropout_follows_the_seed_alone():
+def test_dropout_depends_only_on_the_seed():
     x = torch.ones(100)
     torch.manual_seed(4)
     first = Dropout(0.3)(x)
@@ -71,11 +71,11 @@ def test_values_are_dropped_independently(count, times):
     assert rows.mean() == pytest.approx(fraction, abs=5 * math.sqrt(fraction / rows.size))
     for edge in (rows[:, 0], rows[:, -1]):
         assert edge.mean() == pytest.approx(fraction, abs=5 * math.sqrt(fraction / times))
-    gaps = np.diff(np.flatnonzero(rows))  # geometric, over the borders between the rows too
+    gaps = np.diff(np.flatnonzero(rows))  # geometric, also from row to row
     for gap in range(1, 8):
         expected = fraction * (1 - fraction) ** (gap - 1)
-        wide = 5 * math.sqrt(expected / len(gaps))
-        assert (gaps == gap).mean() == pytest.approx(expected, abs=wide)
+        tolerance = 5 * math.sqrt(expected / len(gaps))
+        assert (gaps == gap).mean() == pytest.approx(expected, abs=tolerance)
 
 
 def test_draws_from_a_saved_state_repeat_at_every_rate():
@@ -83,26 +83,26 @@ def test_draws_from_a_saved_state_repeat_at_every_rate():
     requested = [(700, 0.1), (40, 0.5), (3, 0.1), (900, 0.1), (40, 0.5), (2000, 0.1), (500, 0.5)]
     for count, fraction in requested:
         draws.draw(count, fraction)
-    again = draws.clone()
+    clone = draws.clone()
     for count, fraction in requested:
-        first, second = (each.draw(count, fraction) for each in (draws, again))
+        first, second = (each.draw(count, fraction) for each in (draws, clone))
         assert torch.equal(first, second) and bool(len(first)) == (count > 3)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
 def test_fused_dropout_and_addition_equal_the_separate_ones(dtype):
-    random = torch.Generator().manual_seed(3)
-    x, residual = (torch.randn((40, 6), generator=random) for _ in range(2))
-    weight = torch.randn((40, 6), generator=random)
+    generator = torch.Generator().manual_seed(3)
+    x, residual = (torch.randn((40, 6), generator=generator) for _ in range(2))
+    weight = torch.randn((40, 6), generator=generator)
 
-    def both(by_itself: bool) -> list[torch.Tensor]:
+    def run(separate: bool) -> list[torch.Tensor]:
         a, b = x.to(dtype).requires_grad_(), residual.clone().requires_grad_()
         dropout = Dropout(0.4)
         with dropout_seed(5):
-            result = b + dropout(a) if by_itself else dropout.add_to(b, a)
+            result = b + dropout(a) if separate else dropout.add_to(b, a)
         (result * weight).sum().backward()
         return [result.detach(), *(item.grad for item in (a, b) if item.grad is not None)]
 
-    for left, other in zip(both(True), both(False), strict=True):
-        assert left.dtype == other.dtype and torch.equal(left, other)
+    for first, second in zip(run(True), run(False), strict=True):
+        assert first.dtype == second.dtype and torch.equal(first, second)
     assert torch.equal(Dropout(0.4).eval().add_to(residual, x), residual + x)

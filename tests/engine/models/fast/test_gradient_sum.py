@@ -19,7 +19,7 @@ TOKENS, SIZE, WORDS = 23, 6, 11
 
 
 @pytest.fixture(autouse=True)
-def every_weight(monkeypatch: pytest.MonkeyPatch) -> None:
+def all_weights_are_large(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(linear, "MIN_WEIGHTS", 0)
 
 
@@ -54,13 +54,13 @@ def halves() -> tuple[Tensor, Tensor]:
     return torch.randint(0, WORDS, (TOKENS,)), torch.randint(0, WORDS, (5, 4))
 
 
-def alike(ours: dict[str, Tensor], theirs: dict[str, Tensor]) -> None:
+def assert_close(ours: dict[str, Tensor], theirs: dict[str, Tensor]) -> None:
     assert ours.keys() == theirs.keys()
     for name, gradient in theirs.items():
         torch.testing.assert_close(ours[name], gradient, rtol=1e-6, atol=1e-9, msg=name)
 
 
-def one_after_another(network: Tied, first: int) -> dict[str, Tensor]:
+def summed_gradients(network: Tied, first: int) -> dict[str, Tensor]:
     """Gradients of both halves, computed one after the other."""
     torch.manual_seed(1)
     inputs, summed = halves(), GradientSum(index_weights(network.parameters()), 2)
@@ -71,36 +71,36 @@ def one_after_another(network: Tied, first: int) -> dict[str, Tensor]:
     return gradients(network)
 
 
-def test_a_sum_is_that_of_torch(network):
+def test_the_sum_equals_that_of_torch(network):
     torch.manual_seed(1)
     for tokens in halves():
         network(tokens).backward()
     theirs = gradients(network)
     assert len(theirs) == 5
     for first in (0, 1):
-        alike(one_after_another(network, first), theirs)
+        assert_close(summed_gradients(network, first), theirs)
 
 
 def test_the_order_does_not_depend_on_arrival(network):
     network.float()
-    ours, others = (one_after_another(network, first) for first in (0, 1))
+    ours, others = (summed_gradients(network, first) for first in (0, 1))
     for name, gradient in ours.items():
         assert torch.equal(others[name], gradient), name
 
 
 def test_a_pass_adds_to_existing_gradients(network):
-    tokens, more = halves()
+    first, second = halves()
     for summing in (True, False):
-        for each in (tokens, more):
+        for tokens in (first, second):
             summed = GradientSum(index_weights(network.parameters()))
             if summing:
                 with summed.half():
-                    network(each).backward()
+                    network(tokens).backward()
             else:
-                network(each).backward()
+                network(tokens).backward()
         if summing:
             ours = gradients(network)
-    alike(ours, gradients(network))
+    assert_close(ours, gradients(network))
 
 
 def test_halves_may_use_different_parameters(network):
@@ -115,10 +115,10 @@ def test_halves_may_use_different_parameters(network):
         ours = gradients(network)
         for _ in range(3):
             network.upper(x[1]).sum().backward()
-        alike(ours, gradients(network))
+        assert_close(ours, gradients(network))
 
 
-def test_early_gradients_wait(network):
+def test_gradients_of_the_second_half_wait_for_the_first(network):
     summed = GradientSum({network.upper.weight: 0}, 2)
     x = torch.randn(4, SIZE, dtype=torch.float64)
     with summed.half(1):
@@ -128,41 +128,41 @@ def test_early_gradients_wait(network):
         network.upper(x).sum().backward()
         once = network.upper.weight.grad.clone()
     with summed.half(1):
-        network.upper(x).sum().backward()  # and what waited
+        network.upper(x).sum().backward()  # adds the one that waited
     torch.testing.assert_close(network.upper.weight.grad, 2 * once)
 
 
 @pytest.mark.parametrize("shape", [(7,), (2, 7)])
-def test_a_layer_has_the_gradients_of_torch(shape):
+def test_the_gradients_of_a_layer_equal_those_of_torch(shape):
     torch.manual_seed(2)
     layer = Linear(SIZE, 4).double()
     x = torch.randn(*shape, SIZE, dtype=torch.float64, requires_grad=True)
-    back = torch.randn(*shape, 4, dtype=torch.float64)
+    upstream = torch.randn(*shape, 4, dtype=torch.float64)
     result = []
-    for way in (current_half, lambda: None):
+    for current in (current_half, lambda: None):
         with (
             pytest.MonkeyPatch.context() as patch,
             GradientSum(index_weights(layer.parameters())).half(),
         ):
-            patch.setattr(linear, "current_half", way)
+            patch.setattr(linear, "current_half", current)
             out = layer(x)
-            assert (type(out.grad_fn).__name__ == "_LinearBackward") is (way is current_half)
-            out.backward(back)
+            assert (type(out.grad_fn).__name__ == "_LinearBackward") is (current is current_half)
+            out.backward(upstream)
         result.append([out, x.grad, layer.weight.grad, layer.bias.grad])
         x.grad = layer.weight.grad = layer.bias.grad = None
     for ours, theirs in zip(*result, strict=True):
         torch.testing.assert_close(ours, theirs, rtol=1e-12, atol=1e-12)
 
 
-def ways() -> Iterator[tuple[str, Callable[[Linear], object]]]:
+def cases_without_gain() -> Iterator[tuple[str, Callable[[Linear], object]]]:
     yield "no pass", lambda layer: None
     yield "frozen", lambda layer: layer.requires_grad_(False)
     yield "small", lambda layer: setattr(linear, "MIN_WEIGHTS", 10**6)
 
 
-def test_torch_is_used_without_a_gain(monkeypatch):
+def test_torch_is_used_if_a_sum_gains_nothing(monkeypatch):
     x = torch.randn(3, SIZE, requires_grad=True)
-    for name, change in ways():
+    for name, change in cases_without_gain():
         monkeypatch.setattr(linear, "MIN_WEIGHTS", 0)
         layer = Linear(SIZE, SIZE)
         change(layer)
@@ -185,10 +185,10 @@ def test_every_linear_layer_of_an_encoder_is_ours():
 
 def test_the_gradient_of_a_decoder_keeps_its_memory():
     head = MlmHead(SPEC, nn.Embedding(40, 16))
-    positions = set[int]()
+    addresses = set[int]()
     for _ in range(3):
         with GradientSum(index_weights(head.parameters())).half():
             head.loss(torch.randn(8, 16), torch.arange(8), 8).backward()
-        positions.add(head.decoder.grad.data_ptr())
+        addresses.add(head.decoder.grad.data_ptr())
         head.zero_grad(set_to_none=True)
-    assert len(positions) == 1
+    assert len(addresses) == 1

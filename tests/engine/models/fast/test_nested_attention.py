@@ -1,4 +1,4 @@
-"""Nested-tensor attention has the vectors and gradients of attention over padded blocks.
+"""Nested-tensor attention gives the vectors and gradients of attention over padded blocks.
 
 On CPUs, PyTorch falls back to an implementation without causal masks;
 `tests/simulated/test_nested_attention.py` tests the kernels of GPUs.
@@ -14,7 +14,7 @@ from engine.models.fast.unpadded_attention import attend_nested, plan_spans
 from tests.engine.models.fast.test_unpadded import (
     FAMILIES,
     POSITIONS,
-    assert_alike,
+    assert_close,
     build_network,
     padded_batch,
     vectors_and_gradients,
@@ -25,27 +25,27 @@ BIDIRECTIONAL = {name: spec for name, spec in FAMILIES.items() if name != "left-
 
 
 @pytest.mark.parametrize("family", BIDIRECTIONAL)
-def test_vectors_and_gradients_are_those_of_padded_blocks(family):
+def test_vectors_and_gradients_equal_those_of_padded_blocks(family):
     network = build_network(BIDIRECTIONAL[family])
     for choice in ("all", "some", "none"):
         network.encoder.nested = False
         ours = vectors_and_gradients(network, padded_batch(), POSITIONS[choice])
         network.encoder.nested = True
-        assert_alike(ours, vectors_and_gradients(network, padded_batch(), POSITIONS[choice]))
+        assert_close(ours, vectors_and_gradients(network, padded_batch(), POSITIONS[choice]))
 
 
 def test_padded_blocks_are_planned_only_if_a_layer_needs_them():
-    def planned(family: str, choice: str, is_nested: bool = True):
+    def make_plan(family: str, choice: str, is_nested: bool = True):
         network = build_network(FAMILIES[family])
         network.encoder.nested = is_nested
         return network.unpad(padded_batch()[2].sum(1).numpy(), 20, POSITIONS[choice])
 
-    plan = planned("bert", "all")
+    plan = make_plan("bert", "all")
     assert plan.layout.blocks is None and plan.layout.spans is not None
-    assert planned("bert", "all", False).layers.spans is None
-    windows = planned("modernbert", "all").layers
+    assert make_plan("bert", "all", False).layout.spans is None
+    windows = make_plan("modernbert", "all").layout
     assert windows.blocks is not None and windows.spans is not None
-    distances = planned("deberta-v2", "all").layers
+    distances = make_plan("deberta-v2", "all").layout
     assert distances.blocks is not None and distances.spans is None
 
 
@@ -88,7 +88,7 @@ def test_attention_weights_are_dropped_at_the_given_rate():
 
 
 @pytest.mark.parametrize("is_inference_tensor", [True, False])
-def test_inference_mode_gives_the_same(is_inference_tensor):
+def test_inference_mode_gives_the_same_output(is_inference_tensor):
     spans, x = plan_spans(np.array([3, 4]), False), torch.randn(7, 16)
     assert spans is not None
     expected = attend_nested(x, x, x, 2, spans, 0.0)

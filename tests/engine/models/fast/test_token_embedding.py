@@ -16,7 +16,7 @@ ROWS, SIZE = 50, 16
 
 @pytest.fixture
 def tables() -> tuple[TokenEmbedding, TokenEmbedding]:
-    """One that keeps its gradient, and the same without."""
+    """A table that keeps its gradient, and a copy that does not."""
     torch.manual_seed(0)
     embedding, plain = TokenEmbedding(ROWS, SIZE), TokenEmbedding(ROWS, SIZE)
     plain.load_state_dict(embedding.state_dict())
@@ -30,36 +30,36 @@ def passes() -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
         yield torch.randint(0, ROWS, shape), torch.randn(*shape, SIZE)
 
 
-def test_every_step_has_the_gradient_that_torch_has(tables):
+def test_every_step_has_the_gradient_of_torch(tables):
     ours, plain = tables
-    memory = set[int]()
-    for tokens, back in passes():
+    addresses = set[int]()
+    for tokens, upstream in passes():
         for table in tables:
-            table(tokens).backward(back)
+            table(tokens).backward(upstream)
         assert torch.equal(ours.weight.grad, plain.weight.grad)
-        memory.add(ours.weight.grad.data_ptr())
+        addresses.add(ours.weight.grad.data_ptr())
         for table in tables:
             table.zero_grad(set_to_none=True)
-    assert len(memory) == 1
+    assert len(addresses) == 1
 
 
-def test_passes_add_up(tables):
+def test_gradients_of_passes_are_added(tables):
     ours, plain = tables
-    for tokens, back in passes():
+    for tokens, upstream in passes():
         for table in tables:
-            table(tokens).backward(back)
+            table(tokens).backward(upstream)
     assert torch.equal(ours.weight.grad, plain.weight.grad)
 
 
-def test_halves_of_two_threads_are_both_there(tables):
+def test_gradients_of_two_threads_are_both_added(tables):
     ours, plain = tables
-    (first, back), *_ = passes()
+    (first, upstream), *_ = passes()
     second, other = first.flip(0), torch.randn(*first.shape, SIZE)
-    plain(first).backward(back)
+    plain(first).backward(upstream)
     plain(second).backward(other)
     threads = [
         threading.Thread(target=lambda t=t, b=b: ours(t).backward(b))
-        for t, b in ((first, back), (second, other))
+        for t, b in ((first, upstream), (second, other))
     ]
     for thread in threads:
         thread.start()
@@ -68,11 +68,11 @@ def test_halves_of_two_threads_are_both_there(tables):
     assert torch.equal(ours.weight.grad, plain.weight.grad)
 
 
-def test_evaluation_and_frozen_tables_leave_it_alone(tables):
+def test_evaluation_and_frozen_tables_do_not_reuse_the_gradient(tables):
     ours, _ = tables
     tokens = torch.arange(4)
     ours.eval()
-    ours(tokens).sum().backward()  # by torch's own way
+    ours(tokens).sum().backward()  # computed by torch
     assert torch.equal(ours.weight.grad[:4], torch.ones(4, SIZE))
     assert not ours.reused_gradient.is_current
     ours.train().requires_grad_(False)

@@ -38,19 +38,19 @@ POSITIONS = {
 }
 
 
-def build_network(spec, **more) -> Network:
+def build_network(spec, **heads) -> Network:
     torch.manual_seed(3)
     wide = spec.model_copy(update={"initializer_range": 0.3})
-    return Network(wide, Heads(outputs=2, **more)).double().train()
+    return Network(wide, Heads(outputs=2, **heads)).double().train()
 
 
 def padded_batch() -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """Rows of 20, 17, 9, 1 and 20 tokens, not sorted by length."""
-    drawn = torch.Generator().manual_seed(5)
+    generator = torch.Generator().manual_seed(5)
     real = torch.arange(20) < torch.tensor([20, 17, 9, 1, 20])[:, None]
-    tokens = torch.randint(2, 40, (5, 20), generator=drawn)
+    tokens = torch.randint(2, 40, (5, 20), generator=generator)
     tokens[~real] = 1  # RoBERTa's padding; the others ignore it
-    return tokens, torch.randint(0, 2, (5, 20), generator=drawn), real
+    return tokens, torch.randint(0, 2, (5, 20), generator=generator), real
 
 
 def vectors_and_gradients(network, batch, positions):
@@ -63,8 +63,8 @@ def vectors_and_gradients(network, batch, positions):
         last = last[real]
     total = torch.zeros(())
     for number, vectors in enumerate((last, encoded.pooled)):
-        drawn = torch.Generator().manual_seed(number)
-        weights = torch.randn(vectors.shape, generator=drawn, dtype=vectors.dtype)
+        generator = torch.Generator().manual_seed(number)
+        weights = torch.randn(vectors.shape, generator=generator, dtype=vectors.dtype)
         total = total + (vectors * weights).sum()
     total.backward()
     zero = [p.new_zeros(p.shape) if p.grad is None else p.grad for p in network.parameters()]
@@ -73,11 +73,11 @@ def vectors_and_gradients(network, batch, positions):
 
 @pytest.fixture
 def with_padding(monkeypatch):
-    """Makes later encodings compute padding as well, as in the paper."""
+    """`with_padding()` makes later encodings compute padding too, as in the paper."""
     return lambda: monkeypatch.setattr(encoding, "skips_padding", lambda *_: False)
 
 
-def assert_alike(ours, theirs) -> None:
+def assert_close(ours, theirs) -> None:
     for a, other in zip(ours[:2], theirs[:2], strict=True):
         assert torch.allclose(a, other, atol=1e-12)
     for a, other in zip(ours[2], theirs[2], strict=True):
@@ -85,7 +85,7 @@ def assert_alike(ours, theirs) -> None:
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_vectors_and_gradients_are_those_with_padding(family, with_padding):
+def test_vectors_and_gradients_equal_those_with_padding(family, with_padding):
     network = build_network(FAMILIES[family])
     tokens, segments, real = padded_batch()
     inputs = [((tokens, segments, real), positions) for positions in POSITIONS.values()]
@@ -93,28 +93,28 @@ def test_vectors_and_gradients_are_those_with_padding(family, with_padding):
     fast = [vectors_and_gradients(network, *entry) for entry in inputs]
     with_padding()
     for item, ours in zip(inputs, fast, strict=True):
-        assert_alike(ours, vectors_and_gradients(network, *item))
+        assert_close(ours, vectors_and_gradients(network, *item))
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_rows_added_up_to_a_multiple_change_nothing(family):
+def test_rounding_up_the_number_of_tokens_changes_nothing(family):
     network = build_network(FAMILIES[family])
     for positions in (POSITIONS["all"], POSITIONS["some"]):
         unrounded = vectors_and_gradients(network, padded_batch(), positions)
         network.encoder.token_multiple = 32
         lengths = padded_batch()[2].sum(1).numpy()
-        planned = network.unpad(lengths, 20, positions)
-        assert len(planned.layers.positions) == 96 and planned.added == 96 - lengths.sum()
-        assert positions is None or len(planned.last.query_positions) % 32 == 0
+        plan = network.unpad(lengths, 20, positions)
+        assert len(plan.layout.positions) == 96 and plan.added_rows == 96 - lengths.sum()
+        assert positions is None or len(plan.last_layout.query_positions) % 32 == 0
         rounded = vectors_and_gradients(network, padded_batch(), positions)
         network.encoder.token_multiple = 1
-        assert_alike(unrounded, rounded)
+        assert_close(unrounded, rounded)
 
 
-@pytest.mark.parametrize("how", ["recomputed", "adapted"])
-def test_gradient_checkpointing_and_adapters_give_the_same(how, with_padding):
+@pytest.mark.parametrize("variant", ["recomputed", "adapted"])
+def test_checkpointing_and_adapters_give_the_same_gradients(variant, with_padding):
     network = build_network(FAMILIES["bert"])
-    if how == "recomputed":
+    if variant == "recomputed":
         network.encoder.activation_checkpointing = True
     else:
         add_adapters(network, 2, 16, 0.0, "all")
@@ -124,10 +124,10 @@ def test_gradient_checkpointing_and_adapters_give_the_same(how, with_padding):
         network.double()
     fast = vectors_and_gradients(network, padded_batch(), POSITIONS["some"])
     with_padding()
-    assert_alike(fast, vectors_and_gradients(network, padded_batch(), POSITIONS["some"]))
+    assert_close(fast, vectors_and_gradients(network, padded_batch(), POSITIONS["some"]))
 
 
-def test_inference_without_padding_gives_the_same(with_padding):
+def test_inference_without_padding_gives_the_same_logits(with_padding):
     network = build_network(FAMILIES["bert"]).eval()
     batch = padded_batch()
     with torch.inference_mode():
@@ -138,11 +138,11 @@ def test_inference_without_padding_gives_the_same(with_padding):
 
 
 @pytest.mark.parametrize("causal", [True, False])
-def test_sdpa_equals_our_own_attention(causal):
+def test_sdpa_equals_our_attention(causal):
     lengths = padded_batch()[2].sum(1).numpy()
-    planned = unpad(lengths, 20, AttentionShape(2, causal), POSITIONS["some"].numpy())
-    for layout in (planned.layers, planned.last):
-        blocks, count = layout.blocks, len(planned.indices)
+    plan = unpad(lengths, 20, AttentionShape(2, causal), POSITIONS["some"].numpy())
+    for layout in (plan.layout, plan.last_layout):
+        blocks, count = layout.blocks, len(plan.indices)
         query_count = count if layout.rows is None else len(layout.rows)
         shapes = ((query_count, 16), (count, 16), (count, 16))
         q, k, v = (torch.randn(s, dtype=torch.float64, requires_grad=True) for s in shapes)
@@ -158,19 +158,19 @@ def test_sdpa_equals_our_own_attention(causal):
 
 
 def test_the_backward_pass_uses_the_dropout_mask_of_the_forward_pass():
-    blocks = unpad(np.array([1, 3]), 3, AttentionShape(2)).layers.blocks
+    blocks = unpad(np.array([1, 3]), 3, AttentionShape(2)).layout.blocks
     q, k, v = (torch.randn(4, 4, dtype=torch.float64, requires_grad=True) for _ in range(3))
 
-    def attended(*given):
+    def attend_seeded(*inputs):
         torch.manual_seed(8)
-        return attend(*given, blocks, 0.3)
+        return attend(*inputs, blocks, 0.3)
 
-    assert not torch.allclose(attended(q, k, v), attend(q, k, v, blocks, 0.0))
-    assert torch.autograd.gradcheck(attended, (q, k, v))
+    assert not torch.allclose(attend_seeded(q, k, v), attend(q, k, v, blocks, 0.0))
+    assert torch.autograd.gradcheck(attend_seeded, (q, k, v))
 
 
 def test_dropped_weights_keep_the_mean():
-    blocks = unpad(np.full(200, 16), 16, AttentionShape(2)).layers.blocks
+    blocks = unpad(np.full(200, 16), 16, AttentionShape(2)).layout.blocks
     q, k, v = (x.requires_grad_() for x in torch.ones(3, 3200, 4))
     torch.manual_seed(8)
     out = attend(q, k, v, blocks, 0.25).detach()
@@ -178,10 +178,10 @@ def test_dropped_weights_keep_the_mean():
     assert out.std().item() == pytest.approx(math.sqrt(0.25 / 0.75 / 16), rel=0.05)
 
 
-def test_a_precomputed_plan_gives_the_same():
+def test_a_precomputed_plan_gives_the_same_logits():
     network = build_network(FAMILIES["left-to-right"])
     tokens, segments, mask = padded_batch()
-    planned = network.unpad(mask.sum(1).numpy(), 20)
+    plan = network.unpad(mask.sum(1).numpy(), 20)
     assert torch.equal(
-        network.logits(tokens, segments, mask, planned), network.logits(tokens, segments, mask)
+        network.logits(tokens, segments, mask, plan), network.logits(tokens, segments, mask)
     )

@@ -1,8 +1,8 @@
-"""Created the checkpoints in this folder, with TensorFlow 2.21: `python make.py` in their folder.
+"""Create the checkpoints in this folder with TensorFlow 2.21: run `python make.py` here.
 
-`saved` is what training leaves: weights, Adam's memory of each, the number of steps, and the file
-`checkpoint`. `shards` holds the weights alone, in three files. Their numbers follow from the names
-(`numbers`, which stands in test_tf1.py once more), so that the tests need no TensorFlow.
+`saved` is what training writes: weights, Adam's moments, the number of steps, and the file
+`checkpoint`. `shards` has only the weights, in three files. The numbers follow from the names
+(`numbers`, which test_tf1.py repeats), so that the tests need no TensorFlow.
 """
 
 import json
@@ -36,7 +36,7 @@ SHAPES: dict[str, tuple[int, ...]] = {
     "cls/seq_relationship/output_weights": (2, D),
     "cls/seq_relationship/output_bias": (2,),
 }
-for name, inside, outside in (
+for name, inputs, outputs in (
     *((f"{LAYER}/attention/self/{part}", D, D) for part in ("query", "key", "value")),
     (f"{LAYER}/attention/output/dense", D, D),
     (f"{LAYER}/intermediate/dense", D, INNER),
@@ -44,7 +44,7 @@ for name, inside, outside in (
     ("bert/pooler/dense", D, D),
     ("cls/predictions/transform/dense", D, D),
 ):
-    SHAPES |= {f"{name}/kernel": (inside, outside), f"{name}/bias": (outside,)}
+    SHAPES |= {f"{name}/kernel": (inputs, outputs), f"{name}/bias": (outputs,)}
 for name in (
     "bert/embeddings",
     f"{LAYER}/attention/output",
@@ -55,13 +55,13 @@ for name in (
 
 
 def numbers(name: str, shape: tuple[int, ...]) -> np.ndarray:
-    """Numbers from -1 to 1 that float32 holds exactly, others for each name."""
+    """Numbers from -1 to 1, exact in float32, that depend on the name."""
     count = np.arange(np.prod(shape, dtype=int))
     spread = (zlib.crc32(name.encode()) + 7919 * count) % 2001 - 1000
     return (spread / 1024).astype(np.float32).reshape(shape)
 
 
-def begun(folder: str) -> Path:
+def make_folder(folder: str) -> Path:
     path = Path(folder)
     path.mkdir()
     (path / "bert_config.json").write_text(json.dumps(CONFIG, indent=2) + "\n")
@@ -85,17 +85,17 @@ def save_shards(folder: Path, count: int) -> None:
     names = sorted(SHAPES)
     parts = [f"{folder}/part-{number}" for number in range(count)]
     for number, part in enumerate(parts):
-        mine = names[number::count]
+        part_names = names[number::count]
         tf.raw_ops.SaveV2(
             prefix=part,
-            tensor_names=mine,
-            shape_and_slices=[""] * len(mine),
-            tensors=[tf.constant(numbers(name, SHAPES[name])) for name in mine],
+            tensor_names=part_names,
+            shape_and_slices=[""] * len(part_names),
+            tensors=[tf.constant(numbers(name, SHAPES[name])) for name in part_names],
         )
-    whole = f"{folder}/bert_model.ckpt"
-    tf.raw_ops.MergeV2Checkpoints(checkpoint_prefixes=parts, destination_prefix=whole)
+    prefix = f"{folder}/bert_model.ckpt"
+    tf.raw_ops.MergeV2Checkpoints(checkpoint_prefixes=parts, destination_prefix=prefix)
 
 
 if __name__ == "__main__":
-    save_shards(begun("shards"), 3)
-    save(begun("saved"))
+    save_shards(make_folder("shards"), 3)
+    save(make_folder("saved"))
