@@ -80,7 +80,7 @@ def small_disk(path: Path, kilobytes: int, options: str = "rw") -> Iterator[Path
 
 
 CAPABILITIES = 0x20080522  # version of the interface, capset(2)
-BYPASSES = 0b110  # CAP_DAC_OVERRIDE and CAP_DAC_READ_SEARCH
+DAC_CAPABILITIES = 0b110  # CAP_DAC_OVERRIDE and CAP_DAC_READ_SEARCH
 
 
 @contextmanager
@@ -93,7 +93,7 @@ def without_root_privileges() -> Iterator[None]:
     header, data = (ctypes.c_uint32 * 2)(CAPABILITIES, 0), (ctypes.c_uint32 * 6)()
     assert libc.capget(header, data) == 0
     before = data[0]  # effective set
-    data[0] = before & ~BYPASSES
+    data[0] = before & ~DAC_CAPABILITIES
     assert libc.capset(header, data) == 0
     try:
         yield

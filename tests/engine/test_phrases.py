@@ -144,7 +144,7 @@ CALLS = {  # functions that show texts, with the names of their arguments
     *(*FILLED_ARGUMENTS, "BadFile", "DiskFull"),
     *("Noted", "Progressed", "Waiting", "Ended", "Working", "Refused"),
 }
-SHOWN = ("problem", "advice", "text", "stage")
+SHOWN_ARGUMENTS = ("problem", "advice", "text", "stage")
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -159,7 +159,7 @@ def test_every_error_and_every_event_can_be_translated(package):
         if isinstance(call, ast.Call) and (name := _name(call.func)) in CALLS
         for node in (
             *call.args[: FILLED_ARGUMENTS.get(name)],
-            *(keyword.value for keyword in call.keywords if keyword.arg in SHOWN),
+            *(keyword.value for keyword in call.keywords if keyword.arg in SHOWN_ARGUMENTS),
         )
         if any(_is_sentence(part) for part in _pieces(node))
         and not (name in FILLED_ARGUMENTS and isinstance(node, ast.Constant))

@@ -40,7 +40,7 @@ def run(*command: str, **variables: str) -> subprocess.CompletedProcess[str]:
 
 
 def strace_prefix(out: Path) -> tuple[str, ...]:
-    """The start of a command that logs network calls of the rest and its children to `out`."""
+    """A command prefix that logs the network calls of the command and its children to `out`."""
     out.touch()
     if shutil.which("strace") is None:
         return ()
@@ -92,7 +92,7 @@ def run_with_umask(umask: int, *arguments: object) -> None:
     assert main([str(argument) for argument in arguments]) == 0
 
 
-ASK = """
+FILL_MASK = """
 import app.__main__
 assert app.__main__.main(["fill", "a [MASK] film", "--json"]) == 0
 """
@@ -106,7 +106,7 @@ def test_neither_a_network_nor_a_decimal_point_is_needed(tmp_path, home, capsys)
     make = ["localedef", "-i", "de_DE", "-f", "UTF-8", str(tmp_path / "de_DE.UTF-8")]
     built = shutil.which("localedef") and not subprocess.run(make, capture_output=True).returncode
     german = {"LOCPATH": str(tmp_path), "LC_ALL": "de_DE.UTF-8"} if built else {}
-    code = ASK + f"assert app.__main__.main({['job', '--data', str(sample_data())]}) == 0"
+    code = FILL_MASK + f"assert app.__main__.main({['job', '--data', str(sample_data())]}) == 0"
     result = run(*offline, sys.executable, "-c", code, **german)
     assert result.returncode == 0, result.stderr
     capsys.readouterr()

@@ -111,7 +111,7 @@ def test_omitted_entries_have_the_defaults_of_transformers(family):
 
 
 @pytest.mark.parametrize("name", [*FUNCTIONS, *ACTIVATIONS])
-def test_activations_are_those_of_transformers(name):
+def test_activations_equal_those_of_transformers(name):
     x = torch.linspace(-8, 8, 999)
     ours = FUNCTIONS[ACTIVATIONS.get(name, name)]
     assert torch.allclose(ours(x), ACT2FN[name](x), atol=1e-6)

@@ -56,7 +56,7 @@ def byte_by_byte(content: bytes) -> int:
         (bytes(reversed(range(32))), 0x113FDB5C),
     ],
 )
-def test_the_checksum_is_that_of_the_standard(content, checksum):
+def test_the_checksum_matches_the_standard(content, checksum):
     assert crc32c(content) == checksum
 
 

@@ -308,7 +308,7 @@ def test_training_imports_neither_qt_nor_the_record_nor_unused_libraries(trained
     assert loaded_modules(code, *unwanted) == []
 
 
-def test_a_command_imports_neither_the_others_nor_the_record():
+def test_a_command_imports_neither_other_commands_nor_the_record():
     code = "from app.__main__ import main; main(['lineage', '--help'])"
     assert loaded_modules(code, "engine.cli.jobs", "sqlalchemy", "torch") == []
 
@@ -353,7 +353,7 @@ def test_every_setting_is_an_option_with_the_help_of_its_field(output, spec):
         assert "".join(info.description.split()) in printed
 
 
-ROWS = {  # columns and a row of other tasks than text classification
+ROWS = {  # header and row format of each task
     "sentence_similarity": ("anchor,positive", "a lovely film {n},a good film {n}"),
     "pair_classification": ("text,pair,label", "a film,another,{n}"),
     "regression": ("text,score", "a film,{n}.5"),

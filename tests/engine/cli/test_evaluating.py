@@ -95,7 +95,7 @@ def test_the_worst_slices_are_part_of_an_evaluation(run, evaluate):
     assert "slices" not in json.loads(evaluate("--run", run.path, "--json"))
 
 
-def test_looks_at_test_rows_are_counted_and_rows_written(run, evaluate, tmp_path):
+def test_evaluations_on_test_rows_are_counted_and_their_rows_written(run, evaluate, tmp_path):
     before = len(store.logged_evaluations(run.results))
     out = tmp_path / "rows.csv"
     printed = evaluate("--run", run.path, "--part", "test", "--predictions", out)
@@ -175,6 +175,6 @@ def test_rows_without_a_label_are_skipped_on_request(refusal, run, evaluate, tmp
     ],
 )
 def test_contradictory_options_are_refused(refusal, run, arguments, problem):
-    looks = len(store.logged_evaluations(run.results))
+    count = len(store.logged_evaluations(run.results))
     assert problem in refusal("evaluate", *(a.replace("RUN", str(run.path)) for a in arguments))
-    assert len(store.logged_evaluations(run.results)) == looks
+    assert len(store.logged_evaluations(run.results)) == count

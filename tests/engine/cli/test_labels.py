@@ -1,4 +1,4 @@
-"""Other tasks than text classification by commands, from the job to predictions."""
+"""Commands for tasks other than text classification, from the job to predictions."""
 
 import csv
 

@@ -73,13 +73,13 @@ def test_an_interrupted_search_continues_identically(tmp_path, monkeypatch):
     (tmp_path / "again").mkdir()
     complete = run_search(tmp_path / "whole", monkeypatch, RATES, SIZES, method="tpe", budget=4)
 
-    def interrupted(folder: Path, on_event: Callable[[Event], None]) -> int:
+    def interrupt(folder: Path, on_event: Callable[[Event], None]) -> int:
         if folder.name == "combination-3":
             raise KeyboardInterrupt
         return quick(folder, on_event)
 
     (tmp_path / "job.json").write_bytes((tmp_path / "whole" / "job.json").read_bytes())
-    monkeypatch.setattr(worker, "main", interrupted)
+    monkeypatch.setattr(worker, "main", interrupt)
     into = tmp_path / "again" / "into"
     assert main(["train", str(tmp_path / "job.json"), "--into", str(into)]) != 0
     monkeypatch.setattr(worker, "main", quick)

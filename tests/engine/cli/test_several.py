@@ -27,14 +27,14 @@ def test_three_seeds_make_three_runs_and_one_table(job, tmp_path, capsys, monkey
     into = tmp_path / "into"
     original = worker.main
 
-    def stopping(folder: Path, on_event: object) -> int:
+    def stop_at_step_3(folder: Path, on_event: object) -> int:
         def on_event(event: Event) -> None:
             if folder.name == "seed-6" and isinstance(event, Measured) and event.step == 3:
                 RunFolder(folder).request_stop()
 
         return original(folder, on_event)
 
-    monkeypatch.setattr(worker, "main", stopping)
+    monkeypatch.setattr(worker, "main", stop_at_step_3)
     assert main(["train", str(tmp_path / "job.json"), "--into", str(into)]) == 0
     summary = json.loads((into / SUMMARY).read_bytes())
     assert [run["outcome"] for run in summary["runs"]] == ["finished", "stopped", ""]
@@ -60,9 +60,9 @@ def test_three_seeds_make_three_runs_and_one_table(job, tmp_path, capsys, monkey
     suffix = f", 95 % interval {low:.4f} to {high:.4f} (3 of 3)"
     assert f"validation_loss: {spread['mean']:.4f} ± {spread['deviation']:.4f}{suffix}" in printed
     for seed in (5, 6, 7):
-        alone = RunFolder(into / f"seed-{seed}").job()
-        assert alone.training.seed == seed and alone.training.seeds == 1
-        assert alone.group is not None and alone.group.name == job.name
+        run_job = RunFolder(into / f"seed-{seed}").job()
+        assert run_job.training.seed == seed and run_job.training.seeds == 1
+        assert run_job.group is not None and run_job.group.name == job.name
 
     assert main(["train", str(tmp_path / "job.json"), "--into", str(into)]) == 1, "it exists"
 
@@ -90,10 +90,10 @@ def test_a_name_of_maximum_length_stays_valid(job):
 
 def test_aggregate_gives_mean_deviation_and_count():
     assert aggregate([]) is None
-    one, two = aggregate([0.5]), aggregate([1.0, 3.0])
-    assert one is not None and (one.mean, one.deviation, one.runs) == (0.5, None, 1)
-    assert two is not None
-    assert (two.mean, two.deviation, two.runs) == (2.0, pytest.approx(2**0.5), 2)
+    single, pair = aggregate([0.5]), aggregate([1.0, 3.0])
+    assert single is not None and (single.mean, single.deviation, single.runs) == (0.5, None, 1)
+    assert pair is not None
+    assert (pair.mean, pair.deviation, pair.runs) == (2.0, pytest.approx(2**0.5), 2)
 
 
 def test_a_folder_in_use_is_refused(job, tmp_path):

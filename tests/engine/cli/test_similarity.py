@@ -21,7 +21,7 @@ def file(tmp_path: Path) -> Path:
     return path
 
 
-def test_similarity_of_two_texts_and_of_several(output, json_output):
+def test_similarity_of_two_and_of_several_texts(output, json_output):
     cosine = float(output("similarity", TEXTS[0], TEXTS[2]))
     cosines = np.array(json_output("similarity", *TEXTS)["cosines"])
     assert cosines[0, 2] == pytest.approx(cosine, abs=1e-4) and cosines[0, 2] > cosines[0, 1]
@@ -29,7 +29,7 @@ def test_similarity_of_two_texts_and_of_several(output, json_output):
     np.testing.assert_allclose(cosines, cosines.T, atol=1e-6)
 
 
-def test_vectors_of_a_file(output, file):
+def test_vectors_are_written_to_a_file(output, file):
     """The mean of the last hidden states, the default for encoders."""
     expected = sentence_vectors(checkpoint.load(minilm()), TEXTS)
     for suffix in (".npy", ".parquet"):

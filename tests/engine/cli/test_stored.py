@@ -14,13 +14,13 @@ from engine.files.home import Home
 from tests.engine.data.checks.test_checks import CASES, clean_rows, store
 from tests.engine.training import small
 
-WRONG = ("leaked_rows", "label_spellings", "exact_duplicates")
+CHECKS = ("leaked_rows", "label_spellings", "exact_duplicates")
 
 
 @pytest.fixture
 def films(home: Home, tmp_path: Path) -> Path:
     """The folder of a data set “films” of the home, with one version."""
-    dataset = store(tmp_path, clean_rows() + [row for name in WRONG for row in CASES[name]])
+    dataset = store(tmp_path, clean_rows() + [row for name in CHECKS for row in CASES[name]])
     dataset.folder.parent.rename(home.datasets / "films")
     return home.datasets / "films"
 
@@ -31,7 +31,7 @@ def test_a_stored_data_set_is_checked_by_name_or_folder(output, json_output, fil
         assert json_output("check", name) == by_name
     assert by_name["version"] == 1 and by_name["rows"]["test"] == 1
     by_check = {finding["check"]: finding for finding in by_name["findings"]}
-    assert set(WRONG) <= set(by_check)
+    assert set(CHECKS) <= set(by_check)
     assert list(by_check["leaked_rows"]["fixes"]) == ["drop", "move"]
     assert by_check["leaked_rows"]["lines"][:2] == [61, 62]
     printed = output("check", "films")
@@ -202,8 +202,8 @@ def test_files_are_imported_as_the_data_page_does(output, refusal, json_output, 
     assert report["folder"] == str(home.datasets / "films" / "1")
     assert report["rows"]["test"] == 10 and sum(report["rows"].values()) == 50
     assert open_dataset(home.datasets / "films" / "1").spec.split.validation == 0.2
-    again = json_output("import", train, "--name", "films")
-    assert (again["version"], again["rows"]["test"]) == (2, 0)
+    second = json_output("import", train, "--name", "films")
+    assert (second["version"], second["rows"]["test"]) == (2, 0)
     assert "version 1 of “Other”" in output("import", train, "--name", "Other")
     job = json.loads(output("job", "--data", "films/1"))
     assert job["data"]["folder"] == report["folder"]

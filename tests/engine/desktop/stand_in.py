@@ -1,4 +1,4 @@
-"""Fake notification service and logind on a private bus, which record their calls.
+"""Fake notification service and logind that record their calls on a private bus.
 
 Run as a program with the file to write into; each line is JSON. It exits with its bus.
 """

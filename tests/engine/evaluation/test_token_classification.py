@@ -16,7 +16,7 @@ from tests.often import tries
 TYPES = ("LOC", "ORG", "PER")
 
 
-def tagged(marks: str) -> st.SearchStrategy[tuple[list[list[str]], list[list[str]]]]:
+def tagged_sentences(marks: str) -> st.SearchStrategy[tuple[list[list[str]], list[list[str]]]]:
     """Sentences with gold and predicted tags, often equal."""
     tags = ["O", *(f"{mark}-{type_}" for mark in marks for type_ in TYPES)]
     tag = st.sampled_from(tags)
@@ -27,7 +27,7 @@ def tagged(marks: str) -> st.SearchStrategy[tuple[list[list[str]], list[list[str
     )
 
 
-@given(tagged("BIES"))
+@given(tagged_sentences("BIES"))
 @tries(100)
 def test_metrics_equal_those_of_seqeval(rows):
     true, predicted = rows

@@ -25,7 +25,7 @@ def compare_outputs(
     return compare(ours, theirs, (output,), form, precision)[0]
 
 
-def test_a_difference_counts_relative_to_the_largest_number_above_1():
+def test_differences_are_relative_to_the_largest_number_above_1():
     small = compare_outputs(NUMBERS, outputs([0.5, 0.1]), outputs([0.5, 0.10005]))
     assert small.difference == pytest.approx(5e-5, rel=1e-2)
     assert (small.scale, small.agreement, small.chance) == (1, None, None)

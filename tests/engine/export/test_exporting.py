@@ -50,7 +50,7 @@ def test_a_tensorflow_export_is_loaded_again(tmp_path):
     assert (result.folder / "bert_model.ckpt.index").is_file()
 
 
-def test_the_clean_process_ends_with_its_input(tmp_path):
+def test_the_clean_process_exits_when_its_input_closes(tmp_path):
     """It never outlives a killed window."""
     request = Request(
         form="hf", folder=tmp_path, outputs=(), examples=BUILT_IN, max_length=10, max_tokens=1
@@ -66,7 +66,7 @@ def test_the_clean_process_ends_with_its_input(tmp_path):
     assert names_in(tmp_path) == ["request.json"]
 
 
-def test_a_clean_process_that_dies_refuses_the_export(tmp_path, monkeypatch):
+def test_an_export_is_refused_if_the_clean_process_dies(tmp_path, monkeypatch):
     program = [sys.executable, "-c", "raise MemoryError('too large')"]
     monkeypatch.setattr(launch, "worker", lambda *_: program)
     with pytest.raises(BrokenExport, match="MemoryError: too large"):
@@ -217,7 +217,7 @@ def test_damaged_run_data_is_reported_and_ignored(tmp_path):
 @pytest.mark.parametrize(
     "form,precision", [("tf1", "float16"), ("onnx", "bfloat16"), ("hf", "int8")]
 )
-def test_a_format_names_its_precisions(tmp_path, form, precision):
+def test_an_unsupported_precision_is_refused_with_alternatives(tmp_path, form, precision):
     with pytest.raises(StudioError, match="does not support") as caught:
         run_export(tmp_path, form=form, precision=precision)
     assert "float32" in caught.value.advice

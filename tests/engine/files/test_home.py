@@ -57,7 +57,7 @@ def test_an_existing_folder_keeps_its_mode(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["x" * 500, "b\udcff"])
-def test_a_path_that_the_record_could_not_have_is_refused(tmp_path, name):
+def test_a_path_unusable_for_the_record_is_refused(tmp_path, name):
     with pytest.raises(StudioError, match="home folder"):
         Home(tmp_path / name).make()
     assert list(tmp_path.iterdir()) == []

@@ -19,7 +19,7 @@ IRREGULAR = ("pipe", "device", "endless", "folder", "socket")
 
 
 def create(path: Path, kind: str) -> Path:
-    """Create a file at `path` that is not plain or far too large."""
+    """Create a file at `path` that is irregular or far too large."""
     match kind:
         case "pipe":
             os.mkfifo(path)
@@ -68,7 +68,7 @@ def test_deep_json_is_a_value_error(tmp_path):
         read_json(file)
 
 
-def test_a_line_that_is_too_long_is_left_out(monkeypatch):
+def test_a_line_above_the_limit_is_skipped(monkeypatch):
     monkeypatch.setattr(regular_file, "MAX_LINE", 5)
     content = b"one\n" + b"x" * 17 + b"\nfour\ntwo\nhalf"
     assert list(iter_lines(io.BufferedReader(io.BytesIO(content)))) == [

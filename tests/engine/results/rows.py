@@ -69,11 +69,11 @@ def tag_rows(rows: Sequence[tuple[str, str, str]], tags: Sequence[str] = ()) -> 
         "score": [float(gold == predicted) for _, gold, predicted in rows],
         "details": details,
     }
-    seen = set(tags) | {
+    labels = set(tags) | {
         tag for _, gold, predicted in rows for tag in (*gold.split(), *predicted.split())
     }
     return Predictions.from_columns(
-        new_info("token_classification", sorted(seen), mapping=Mapping(text="text", tags="tags")),
+        new_info("token_classification", sorted(labels), mapping=Mapping(text="text", tags="tags")),
         record,
         {"text": [words for words, _, _ in rows]},
     )

@@ -24,7 +24,7 @@ from tests.often import tries
 
 
 def classes(count: int, rows: int, seed: int, factor: float = 2.0) -> Predictions:
-    """Predictions that are overconfident by a factor of `sure`."""
+    """Predictions that are overconfident by a factor of `factor`."""
     rng = np.random.default_rng(seed)
     logits = rng.normal(0, 1.5, (rows, count))
     probabilities = special.softmax(logits, axis=1)

@@ -129,7 +129,7 @@ def test_no_rows_have_an_empty_curve():
     assert not len(points.thresholds) and points.best is None
 
 
-def test_the_side_of_a_threshold_selects_its_rows():
+def test_rows_above_and_below_a_threshold_are_selected():
     predictions = class_rows(
         ["good", "bad", "good", None],
         ["good", "good", "bad", "bad"],

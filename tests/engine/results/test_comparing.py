@@ -168,7 +168,7 @@ def test_the_verdict_follows_from_the_paired_interval(answers, verdict, start):
     assert baseline_advice([result]).startswith(start)
 
 
-def test_the_metric_is_that_by_which_the_model_was_chosen():
+def test_the_comparison_uses_the_metric_that_chose_the_model():
     # accuracy is nearly that of the majority, macro F1 is not
     answers = ["good"] * 44 + ["bad"] * 16
     result = compare_with_baseline(model_rows(answers, best_metric="f1_macro"), MAJORITY)

@@ -106,7 +106,7 @@ def test_conditions_are_combined():
     assert sentence(()) == "all rows"
 
 
-def test_one_of_several_labels_is_enough():
+def test_a_row_with_one_of_several_labels_is_selected():
     sets = label_rows([["a", "a, b"], [], ["b"]], [["b"], ["a"], ["a, b", "b"]], ["a", "b"])
     for label, gold, predicted in (("a", [0], [1]), ("b", [2], [0, 2]), ("a, b", [0], [2])):
         assert mask(sets, [LabelIs(side="gold", label=label)]).nonzero()[0].tolist() == gold

@@ -78,34 +78,34 @@ FUNCTIONS: tuple[Callable[[Predictions], object], ...] = (
 )
 
 
-def test_every_task():
+def test_figures_exist_for_every_task():
     for item in all_rows(CLASSES, SETS, TAGS, NUMBERS, QUESTIONS):
         for function in FUNCTIONS:
             function(item)
             assert all(figure(item, name).shape == (len(item),) for name in FIGURES)
 
 
-def test_tasks_with_labels():
+def test_label_figures_exist():
     for item in all_rows(CLASSES, SETS):
         for function in LABEL_FUNCTIONS:
             function(item)
             assert item.scores.shape == (len(item), 2)
 
 
-def test_token_classification():
+def test_span_figures_exist():
     for item in all_rows(TAGS):
         assert sum(span_figures.kind_counts(item).values()) == 0
         assert span_figures.type_confusion(item).counts.shape == (1, 1)
         assert span_figures.type_figures(item) == ()
 
 
-def test_regression():
+def test_residual_groups_exist():
     for item in all_rows(NUMBERS):
         parts = groups.groups(item, groups.by_width(item, "residual", 30))
         assert sum(part.count for part in parts) <= len(item)
 
 
-def test_question_answering():
+def test_answer_figures_exist():
     for item in all_rows(QUESTIONS):
         answers.by_kind(item), answers.by_length(item)
         assert (answers.threshold_curve(item) is None) == (len(item) == 0)

@@ -46,14 +46,14 @@ def test_the_jackknife_agrees_with_the_bootstrap(monkeypatch):
     rng = np.random.default_rng(3)
     values = rng.random(5_000)
     parts = np.column_stack([values, np.ones_like(values), values < 0.5])
-    drawn, drawn_ratio = mean_interval(values), bootstrap(parts, _ratio)
+    mean, ratio = mean_interval(values), bootstrap(parts, _ratio)
     theirs = stats.bootstrap(
         (values,), np.mean, method="percentile", batch=50, n_resamples=500, rng=rng
     ).confidence_interval
-    np.testing.assert_allclose([drawn.low, drawn.high], [theirs.low, theirs.high], atol=1.5e-3)
+    np.testing.assert_allclose([mean.low, mean.high], [theirs.low, theirs.high], atol=1.5e-3)
     monkeypatch.setattr(intervals, "MAX_DISTINCT", 100)
-    np.testing.assert_allclose(mean_interval(values), drawn, atol=2e-3)
-    np.testing.assert_allclose(bootstrap(parts, _ratio), drawn_ratio, atol=6e-3)
+    np.testing.assert_allclose(mean_interval(values), mean, atol=2e-3)
+    np.testing.assert_allclose(bootstrap(parts, _ratio), ratio, atol=6e-3)
     twice = np.repeat(values[:200], 25)
     np.testing.assert_allclose(mean_interval(twice), mean_interval(twice, seed=1), atol=3e-3)
 

@@ -1,4 +1,4 @@
-"""Confident learning finds flipped labels; orders for labelling."""
+"""Confident learning finds flipped labels, and rows are ordered for labelling."""
 
 import numpy as np
 import pytest

@@ -94,7 +94,7 @@ def test_the_score_is_that_of_the_metric_that_chose_the_checkpoint():
     assert main_metric(chosen).name == "f1_macro"
     assert main_score(chosen) != main_score(result)
     by_loss = replace(result, info=result.info.model_copy(update={"best_metric": "loss"}))
-    assert main_metric(by_loss).name == "accuracy", "a loss is no metric of rows"
+    assert main_metric(by_loss).name == "accuracy", "a loss is not a metric of rows"
 
 
 def test_the_score_of_tags_that_name_no_spans_is_the_accuracy():

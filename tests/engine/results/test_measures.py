@@ -138,7 +138,7 @@ def test_metrics_of_answers():
     )
 
 
-def test_the_first_metric_is_the_one_of_the_task():
+def test_the_first_metric_is_the_main_one_of_the_task():
     result = {
         "text_classification": class_rows(["good"], ["good"]),
         "multi_label": label_rows([["a"]], [["a"]], ["a"]),
@@ -150,8 +150,8 @@ def test_the_first_metric_is_the_one_of_the_task():
     }  # fmt: skip
     for task, item in result.items():
         names = [measure.name for measure in measures(item)]
-        known = {metric.name for metric in TASKS[task].info.metrics}
-        assert names[0] == TASKS[task].info.best_metric and set(names) <= known
+        allowed = {metric.name for metric in TASKS[task].info.metrics}
+        assert names[0] == TASKS[task].info.best_metric and set(names) <= allowed
 
 
 def macro_f1(gold: np.ndarray, predicted: np.ndarray) -> float:

@@ -14,7 +14,7 @@ from tests.often import tries
 small = st.floats(-5, 5).map(lambda number: round(number, 2))
 
 
-def test_tails_of_t_are_those_of_scipy():
+def test_tails_of_t_equal_those_of_scipy():
     for freedom in [1, 1.5, 2, 3.5, 10, 30, 300, 1e4, 1e6]:
         t = np.array([-30, -2, -0.1, 0, 0.1, 0.5, 1, 2, 4, 8, 20])
         np.testing.assert_allclose(
@@ -32,7 +32,7 @@ def test_tails_of_t_are_those_of_scipy():
     st.lists(small, min_size=2, max_size=12, unique=True),
     st.lists(small, min_size=2, max_size=12, unique=True),
 )
-def test_the_test_of_welch_is_that_of_scipy(a, b):
+def test_welchs_test_equals_that_of_scipy(a, b):
     expected = stats.ttest_ind(b, a, equal_var=False)
     result = significance.over_seeds(a, b, paired=False)
     assert result.p == pytest.approx(expected.pvalue, rel=1e-4, abs=1e-12)
@@ -44,7 +44,7 @@ def moments(values: np.ndarray) -> list[np.ndarray]:
     return [np.array([float(item)]) for item in (len(values), values.sum(), (values**2).sum())]
 
 
-def test_the_permutation_test_is_that_of_scipy():
+def test_the_permutation_test_equals_that_of_scipy():
     for seed in (0, 1, 3):
         rng = np.random.default_rng(seed)
         values = np.round(rng.beta(0.5, 0.5, 300), 1)  # most near 0 and 1, many ties
@@ -86,7 +86,7 @@ def test_runs_with_the_same_seeds_are_compared_in_pairs():
 
 @tries(100)
 @given(st.data(), st.integers(1, 3000))
-def test_the_exact_test_of_a_slice_is_that_of_scipy(data, rows):
+def test_the_exact_test_of_a_slice_equals_that_of_scipy(data, rows):
     hits = data.draw(st.integers(0, rows))
     drawn = data.draw(st.integers(0, rows))
     low, high = max(0, drawn + hits - rows), min(drawn, hits)
@@ -96,7 +96,7 @@ def test_the_exact_test_of_a_slice_is_that_of_scipy(data, rows):
     assert ours == pytest.approx(theirs, rel=1e-6, abs=1e-14)
 
 
-def test_the_test_of_mcnemar_is_the_exact_one():
+def test_mcnemars_test_is_exact():
     for fixed, broken in [(0, 0), (1, 0), (3, 10), (10, 3), (7, 7), (400, 520)]:
         theirs = stats.binomtest(fixed, fixed + broken).pvalue if fixed + broken else 1
         assert significance.mcnemar(fixed, broken) == pytest.approx(theirs, rel=1e-9)

@@ -87,7 +87,7 @@ def test_a_folder_without_a_run_leaves_nothing_behind(source, tmp_path):
 
 
 @pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="root may read everything")
-def test_a_copy_that_fails_leaves_nothing_behind(source, tmp_path):
+def test_a_failed_copy_leaves_nothing_behind(source, tmp_path):
     source.log.write_text("x")
     source.log.chmod(0)
     with pytest.raises(StudioError, match="could not be copied"):

@@ -1,4 +1,4 @@
-"""Curve files for TensorBoard and MLflow: written once, extended, and after a resume or a kill."""
+"""Curve files for TensorBoard and MLflow: extended in training, after a resume and a kill."""
 
 import math
 from datetime import UTC, datetime, timedelta

@@ -140,7 +140,7 @@ def test_a_long_history_is_read_in_chunks(folder):
     assert steps == list(range(1000)) and pieces > 50
 
 
-def test_a_file_that_became_shorter_is_read_from_its_start(folder):
+def test_a_shortened_file_is_read_from_its_start(folder):
     line = measured("loss", 1, 0.5).line()
     folder.events_file.write_bytes(line)
     events, byte = folder.events_after(10_000)

@@ -69,7 +69,7 @@ def run(tmp_path: Path) -> RunFolder:
     return folder
 
 
-def test_the_records_of_tensorboard_are_equal_byte_for_byte(run, tmp_path):
+def test_tensorboard_records_equal_the_recorded_bytes(run, tmp_path):
     files = TensorBoardFiles(run, tmp_path / "tb")
     files.write_all()
     [path] = files.folder.glob("events.*")
@@ -81,7 +81,7 @@ def test_the_records_of_tensorboard_are_equal_byte_for_byte(run, tmp_path):
     assert records[2:] == TENSORBOARD.split(), "after the version and the start"
 
 
-def test_the_files_of_mlflow_are_equal(run, tmp_path):
+def test_mlflow_files_equal_the_recorded_ones(run, tmp_path):
     files = MLflowFiles(run, tmp_path / "mlflow")
     files.write_all()
     folder = files.folder

@@ -31,7 +31,7 @@ def run_until(folder: Path, job: JobSpec, step: int) -> RunFolder:
     return run
 
 
-def test_a_certificate_names_all_that_determines_the_weights(finished):
+def test_a_certificate_lists_everything_that_determines_the_weights(finished):
     certificate = read_reproducibility(finished)
     last = finished.checkpoint_folders()[-1]
     assert certificate.weights == sha256(last / "model.safetensors")
@@ -77,7 +77,7 @@ def test_each_resume_is_listed_with_its_differences(finished, tmp_path):
     assert certificate.obstacles == ("From step 7: threads 1 → 2.",)
 
 
-def test_a_worker_without_a_checkpoint_does_not_count(tmp_path):
+def test_a_session_without_a_checkpoint_does_not_count(tmp_path):
     run = small.new_run(tmp_path / "run", small.classifying(tmp_path))
     current, other = {"device": "cpu", "threads": "1"}, {"device": "cpu", "threads": "2"}
 

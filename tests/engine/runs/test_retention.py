@@ -13,7 +13,7 @@ from tests.engine.runs.test_reproducibility import run_until
 from tests.engine.training import small
 
 
-def test_the_best_the_last_and_every_nth_are_kept(finished):
+def test_the_best_the_last_and_every_nth_checkpoint_are_kept(finished):
     plan = TrainingSpec(keep=2, keep_every=10)
     assert retention.reasons_to_keep(range(5, 31, 5), 15, plan) == {
         10: ("every 10",),

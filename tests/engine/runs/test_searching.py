@@ -77,7 +77,7 @@ def test_combinations_that_break_a_rule_are_left_out():
 
 
 @pytest.mark.parametrize("field", [RANGE, RATES], ids=["range", "values"])
-def test_random_combinations_are_new_and_the_same_each_time(field):
+def test_random_combinations_are_distinct_and_reproducible(field):
     job = search_job(field, SIZES, method="random", budget=4)
     result = first_settings(job)
     assert result == first_settings(job) and len({str(item) for item in result}) == 4

@@ -64,7 +64,7 @@ def assert_agree(ours: Tokenizer, published, texts: list[str] = TEXTS) -> None:
             assert (item.ids, item.segments) == (ids, segments)
 
 
-def test_byte_level_pieces_are_those_of_roberta(roberta):
+def test_byte_level_pieces_equal_those_of_roberta(roberta):
     published = reference(roberta)
     assert type(published).__name__.startswith("Roberta")
     tokenizer = Tokenizer.from_folder(roberta)
@@ -82,7 +82,7 @@ def test_a_prefix_space_may_be_added(tmp_path, spaced):
     assert_agree(Tokenizer.from_folder(folder), reference(folder))
 
 
-def test_sentence_pieces_are_those_of_albert(albert):
+def test_sentence_pieces_equal_those_of_albert(albert):
     published = reference(albert)
     assert type(published).__name__.startswith("Albert")
     tokenizer = Tokenizer.from_folder(albert)
@@ -116,7 +116,7 @@ def test_the_charsmap_of_sentencepiece_is_kept(tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["roberta", "albert"])
-def test_saved_tokenizers_are_read_by_transformers_and_by_us(request, tmp_path, kind):
+def test_saved_tokenizers_are_read_by_transformers_and_the_engine(request, tmp_path, kind):
     folder = request.getfixturevalue(kind)
     tokenizer = Tokenizer.from_folder(folder)
     tokenizer.save(tmp_path)
@@ -145,7 +145,7 @@ def test_merges_may_be_single_strings(roberta, tmp_path):
     assert tokenizer.fingerprint == Tokenizer.from_folder(roberta).fingerprint
 
 
-def test_byte_level_offsets_are_those_of_transformers(roberta):
+def test_byte_level_offsets_equal_those_of_transformers(roberta):
     tokenizer, published = Tokenizer.from_folder(roberta), reference(roberta)
     for text in TEXTS:
         encoded = published(text, return_offsets_mapping=True)

@@ -85,7 +85,7 @@ def test_every_setting_agrees_with_transformers(trained, corpus, tmp_path):
         assert_agree(Tokenizer.from_folder(tmp_path), reference(tmp_path), corpus[:60] + LINES)
 
 
-def test_saved_tokenizers_are_read_by_transformers_and_by_us(trained, corpus, tmp_path):
+def test_saved_tokenizers_are_read_by_transformers_and_the_engine(trained, corpus, tmp_path):
     trained.save(tmp_path)
     assert Tokenizer.from_folder(tmp_path).fingerprint == trained.fingerprint
     assert_agree(trained, reference(tmp_path), corpus[:100] + LINES)
@@ -108,7 +108,7 @@ def test_all_sources_of_a_vocabulary_give_the_same_tokenizer(assets):
     assert [item.pad, item.unknown, item.cls, item.sep, item.mask] == [0, 100, 101, 102, 103]
 
 
-def test_pieces_without_a_mark_follow_one_another(assets, tmp_path):
+def test_unmarked_pieces_give_the_published_ids(assets, tmp_path):
     tokenizer = Tokenizer.from_folder(assets / "models" / "rxnfp-bert-pretrained")
     text = "CCO.CC(=O)O>>CC(=O)O[MASK]C"
     encoding = tokenizer.encode(text)

@@ -72,7 +72,7 @@ def template(cls: str, sep: str, between: int, second: int) -> dict[str, Any]:
 
 COUNT = len(dict.fromkeys(PIECES))
 DIGITS = [{"type": "BertPreTokenizer"}, {"type": "Digits", "individual_digits": True}]
-WHITE = {"type": "Split", "pattern": {"Regex": "\\s+"}, "behavior": "Removed", "invert": False}
+WHITESPACE = {"type": "Split", "pattern": {"Regex": "\\s+"}, "behavior": "Removed", "invert": False}
 VARIANTS: dict[str, dict[str, Any]] = {
     "as BERT": {},
     "NFC, lowercase": {
@@ -85,7 +85,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "white space": {"pre_tokenizer": {"type": "WhitespaceSplit"}},
     "no splitting": {"pre_tokenizer": None},
     "digits": {"pre_tokenizer": {"type": "Sequence", "pretokenizers": DIGITS}},
-    "plain expression": {"pre_tokenizer": WHITE},
+    "plain expression": {"pre_tokenizer": WHITESPACE},
     "short words": {"model": {"max_input_chars_per_word": 4}},
     "another mark": {"model": {"continuing_subword_prefix": "@@"}},
     "two [SEP]": {"post_processor": template("[CLS]", "[SEP]", 2, 1)},

@@ -138,7 +138,7 @@ def test_an_invalid_file_is_refused(tmp_path, name, text):
         Tokenizer.from_folder(tmp_path)
 
 
-def test_a_vocabulary_that_is_no_text_is_refused(tmp_path):
+def test_a_binary_vocabulary_is_refused(tmp_path):
     (tmp_path / "vocab.txt").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(BadCheckpoint, match="UTF-8"):
         Tokenizer.from_folder(tmp_path)

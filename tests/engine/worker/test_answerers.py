@@ -56,7 +56,7 @@ def test_an_answer_uses_reduced_precision_if_allowed(ask, tiny_folder):
 
 
 @needs_float16
-def test_an_exact_answer_is_that_of_float32(ask, tiny_folder, tiny):
+def test_an_exact_answer_is_computed_in_float32(ask, tiny_folder, tiny):
     fill, predict, attend = (ask(question) for question in questions(tiny_folder, exact=True))
     assert {item.computed for item in (fill, predict, attend)} == {"float32"}
     expected = fill_mask.fill_mask(tiny, questions(tiny_folder, exact=True)[0])

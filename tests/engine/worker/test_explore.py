@@ -61,7 +61,7 @@ class Worker:
 
 @pytest.fixture(scope="module")
 def worker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Worker]:
-    """Shared by the tests that leave it unchanged; it prints nothing, and exits with its input."""
+    """Shared by the tests that leave it unchanged; it prints nothing, and exits in the end."""
     result = Worker(tmp_path_factory.mktemp("scratch"))
     yield result
     try:
@@ -87,7 +87,7 @@ def test_every_question_has_its_answer(worker, tiny_folder, tmp_path):
     assert (tmp_path / "imported" / "model.safetensors").is_file()
 
 
-def test_an_export_reports_its_stages_and_appears_at_the_end(worker, tiny_folder, tmp_path):
+def test_an_export_reports_its_stages_before_the_result(worker, tiny_folder, tmp_path):
     into = tmp_path / "exported"
     answer = worker.ask(Export(number=3, checkpoint=tiny_folder, into=into))
     stages = []
@@ -116,7 +116,7 @@ p.fill_mask = loud
 """
 
 
-def test_a_worker_survives_failed_questions_and_ends_with_its_input(tiny_folder, tmp_path):
+def test_a_worker_survives_failed_questions_and_exits_when_its_input_closes(tiny_folder, tmp_path):
     """Output of libraries stays out of its answers; its threads follow the settings."""
     worker = Worker(tmp_path, LOUD, BERT_STUDIO_THREADS="3", OMP_NUM_THREADS="2")
     missing = worker.ask(FillMask(number=1, checkpoint=tmp_path / "nothing", text="a [MASK]"))
