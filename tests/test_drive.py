@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 DRIVE = Path(__file__).resolve().parents[1] / "tools" / "drive.py"
-NEEDED = ("Xvfb", "openbox", "xdotool", "import", "dbus-run-session")
+REQUIRED_TOOLS = ("Xvfb", "openbox", "xdotool", "import", "dbus-run-session")
 PROGRAM = """
 import sys
 from PySide6.QtWidgets import *
@@ -37,7 +37,7 @@ GREET = ['window "Small thing"', "click text:Name", 'type "Ada"', 'click "push b
 pytestmark = [
     pytest.mark.gui,
     pytest.mark.skipif(
-        not all(map(shutil.which, NEEDED)),
+        not all(map(shutil.which, REQUIRED_TOOLS)),
         reason="needs Xvfb, openbox, xdotool, ImageMagick, D-Bus",
     ),
 ]

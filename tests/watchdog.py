@@ -106,8 +106,8 @@ class Watchdog:
             blocked -= longest_wait_since(self._waits if self._stack else {})
             limit *= slowness()
         if blocked > limit:
-            where = self._stack or "between two samples of the monitor\n"
-            self.blocked.append(f"{blocked * 1000:.0f} ms, for instance in\n{where}")
+            stack = self._stack or "between two samples of the monitor\n"
+            self.blocked.append(f"{blocked * 1000:.0f} ms, for instance in\n{stack}")
 
     def _monitor_thread(self) -> None:
         """Save the stack of the thread while it is late."""

@@ -42,15 +42,7 @@ BRACKETED = re.compile(r"⟦[^⟦⟧]*⟧")
 PARTS = re.compile(r"((?:#+ )?)(.*?)(?: (\([^()]*\)))?", re.DOTALL)
 ELIDED = re.compile(r"⟦[^⟧]*…$")
 WORD = re.compile(r"[^\W\d_]{3,}")
-TOKENS = (
-    "Words",
-    "TokenRow",
-    "Strip",
-    "TokenTable",
-    "NumbersTable",
-    "LayerGrid",
-    "BatchTokens",
-)
+TOKENS = ("Words", "TokenRow", "Strip", "TokenTable", "NumbersTable", "LayerGrid", "BatchTokens")
 MAX_CELLS = 300  # read from a table
 
 
@@ -214,7 +206,7 @@ def cut_off_texts(window: QWidget) -> Iterator[VisibleText]:
         if not widget.isVisible() or widget.visibleRegion().isEmpty():
             continue
         if isinstance(widget, QLabel) and widget.text() and widget.pixmap().isNull():
-            is_cut = _too_small(widget)
+            is_cut = _is_too_small(widget)
         elif isinstance(widget, QAbstractButton) and widget.text():
             is_cut = widget.width() < widget.minimumSizeHint().width() - 1
         else:
@@ -243,7 +235,7 @@ def horizontal_overflow(widget: QWidget) -> int:
     return 0
 
 
-def _too_small(label: QLabel) -> bool:
+def _is_too_small(label: QLabel) -> bool:
     available = label.contentsRect()
     text = unescape(TAG.sub("", label.text()))
     flags = Qt.TextFlag.TextWordWrap if label.wordWrap() else Qt.TextFlag.TextExpandTabs
@@ -266,8 +258,8 @@ def find_untranslated(
     for item in texts:
         plain = " ".join(unescape(TAG.sub("", item.text)).split())
         words = untranslated(item.text, known) if plain not in user_texts else ""
-        are_users = all({word, word.lower()} & user_texts for word in words.split())
-        if item.position.startswith(TOKENS) and are_users:
+        is_user_text = all({word, word.lower()} & user_texts for word in words.split())
+        if item.position.startswith(TOKENS) and is_user_text:
             continue
         if words:
             untranslated_texts.add(f"{item.position}: {words}   [{item.text[:120]}]")

@@ -90,15 +90,15 @@ def tags(stage: Stage) -> None:
     questions.ask_tags(stage.window, stage.runs, [stage.row, stage.row])
 
 
-def export_of_runs(stage: Stage) -> None:
+def export_runs(stage: Stage) -> None:
     questions.ask_export(stage.window, stage.runs, [stage.row, stage.row])
 
 
-def columns_of_runs(stage: Stage) -> None:
+def choose_columns(stage: Stage) -> None:
     ask_for_columns(stage.window, ["name", "training.learning_rate"], lambda _: None)
 
 
-def name_of_view(stage: Stage) -> None:
+def name_view(stage: Stage) -> None:
     stage.show(ViewMenu(Views(stage.studio.settings), Layout))._ask_name()
 
 
@@ -160,7 +160,7 @@ def help_page(stage: Stage) -> None:
     open_help("attention", stage.window)
 
 
-def find(stage: Stage) -> None:
+def search(stage: Stage) -> None:
     palette.Palette([], stage.window).open()
 
 
@@ -168,9 +168,9 @@ DIALOGS: dict[str, Callable[[Stage], None]] = {
     "app/pages/runs/questions.py ask_name": rename,
     "app/pages/runs/questions.py ask_notes": notes,
     "app/pages/runs/questions.py ask_tags": tags,
-    "app/pages/runs/questions.py ask_export": export_of_runs,
-    "app/pages/runs/questions.py ask_for_columns": columns_of_runs,
-    "app/pages/runs/list_menus.py _ask_name": name_of_view,
+    "app/pages/runs/questions.py ask_export": export_runs,
+    "app/pages/runs/questions.py ask_for_columns": choose_columns,
+    "app/pages/runs/list_menus.py _ask_name": name_view,
     "app/pages/runs/questions.py ask_delete": delete_run,
     "app/pages/runs/questions.py ask_order": order_queue,
     "app/pages/runs/questions.py ask_after": start_after,
@@ -181,10 +181,10 @@ DIALOGS: dict[str, Callable[[Stage], None]] = {
     "app/window.py ask_to_close": close,
     "app/exporting/view.py ExportDialog": export,
     "app/widgets/help.py HelpWindow": help_page,
-    "app/palette.py Palette": find,
+    "app/palette.py Palette": search,
 }
 # dialogs that need results, edits or a hub, and the tests that open them
-ELSEWHERE = {
+TESTED_ELSEWHERE = {
     "app/results/view.py _on_test": "app/results/test_view.py",
     "app/results/filter_bar.py _ask_name": "app/results/test_view.py",
     "app/results/comparison.py _on_comparable": "app/results/test_view.py",
@@ -267,9 +267,9 @@ def default_button(dialog: Dialog) -> QPushButton | None:
 
 
 def test_every_dialog_is_tested():
-    assert set(DIALOGS) | set(ELSEWHERE) == find_dialogs()
-    assert not set(DIALOGS) & set(ELSEWHERE)
-    assert all((ROOT / "tests" / test).is_file() for test in ELSEWHERE.values())
+    assert set(DIALOGS) | set(TESTED_ELSEWHERE) == find_dialogs()
+    assert not set(DIALOGS) & set(TESTED_ELSEWHERE)
+    assert all((ROOT / "tests" / test).is_file() for test in TESTED_ELSEWHERE.values())
 
 
 def assert_fits(dialog: Dialog, size: tuple[int, int]) -> None:
@@ -329,7 +329,7 @@ def test_a_dialog_fits_and_handles_escape_and_enter(open_dialog, qtbot, name, mo
     answers.clear()
     dialog._on_answer = answers.append
     expected = next(key for key, button in dialog.buttons.items() if button is default)
-    assert default.property("kind") in ("primary", "plain")  # never deletes
+    assert default.property("kind") in ("primary", "plain")  # Enter never deletes
     with qtbot.waitSignal(dialog.finished):
         qtbot.keyClick(focus, Qt.Key.Key_Return, Qt.KeyboardModifier.ControlModifier)
     assert answers == [expected]

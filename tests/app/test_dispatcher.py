@@ -45,12 +45,12 @@ class WatchedDispatcher:
         assert row is not None
         return row
 
-    def until(self, run_id: str, state: str) -> Run:
+    def wait_for_state(self, run_id: str, state: str) -> Run:
         self.qtbot.waitUntil(lambda: self.run(run_id).state == state, timeout=PATIENCE)
         return self.run(run_id)
 
-    def until_waiting(self, run_id: str) -> Run:
-        self.until(run_id, "running")
+    def wait_until_paused(self, run_id: str) -> Run:
+        self.wait_for_state(run_id, "running")
         self.qtbot.waitUntil(lambda: self.run(run_id).step == 3, timeout=PATIENCE)
         return self.run(run_id)
 
@@ -84,7 +84,7 @@ def watched(watch: Callable[[], WatchedDispatcher]) -> WatchedDispatcher:
 def test_a_started_job_is_followed_until_its_run_ends(watched):
     run_id = watched.dispatcher.start(fake_worker.job())
     assert watched.events == [("run_added", run_id)]
-    watched.until(run_id, "finished")
+    watched.wait_for_state(run_id, "finished")
     watched.wait_for_event("run_changed", run_id)
     watched.wait_for_event("noted", run_id, "One text was cut.")
     watched.wait_for_event("measured", run_id)
@@ -101,18 +101,18 @@ def test_refreshes_are_frequent_only_while_runs_are_unfinished(watched):
     timer = watched.dispatcher._timer
     watched.qtbot.waitUntil(lambda: timer.interval() == IDLE_REFRESH_MS)
     run_id = watched.dispatcher.start(fake_worker.job("long"))
-    watched.until_waiting(run_id)
+    watched.wait_until_paused(run_id)
     assert timer.interval() == BUSY_REFRESH_MS
     watched.dispatcher.stop(run_id)
-    watched.until(run_id, "stopped")
+    watched.wait_for_state(run_id, "stopped")
     watched.qtbot.waitUntil(lambda: timer.interval() == IDLE_REFRESH_MS)
 
 
 def test_a_killed_worker_is_reported_and_others_continue(watched):
     run_id = watched.dispatcher.start(fake_worker.job("long"))
     other = watched.dispatcher.start(fake_worker.job("long", device="cuda"))
-    watched.until_waiting(run_id)
-    watched.until_waiting(other)
+    watched.wait_until_paused(run_id)
+    watched.wait_until_paused(other)
     started = watched.run(run_id).run_folder().last_started()
     assert started is not None
     with watched.qtbot.waitSignal(
@@ -125,12 +125,12 @@ def test_a_killed_worker_is_reported_and_others_continue(watched):
     assert "signal 9 at step 3; perhaps memory ran out" in run.problem
     assert watched.run(other).state == "running"
     watched.dispatcher.force_stop(other)
-    assert "You force-stopped" in watched.until(other, "crashed").problem
+    assert "You force-stopped" in watched.wait_for_state(other, "crashed").problem
 
 
 def test_a_request_that_fails_is_reported(watched):
     run_id = watched.dispatcher.start(fake_worker.job())
-    watched.until(run_id, "finished")
+    watched.wait_for_state(run_id, "finished")
     watched.dispatcher.resume(run_id)
     watched.wait_for_event("refused", run_id)
     watched.dispatcher.adopt(watched.home.root)
@@ -161,7 +161,7 @@ def test_a_run_from_elsewhere_is_adopted_and_removed(watched, tmp_path):
 
 def test_a_branch_copies_curves_and_checkpoints_and_is_trained(watched):
     source = watched.dispatcher.start(fake_worker.job("short"))
-    folder = watched.until(source, "finished").run_folder()
+    folder = watched.wait_for_state(source, "finished").run_folder()
     for checkpoint in folder.checkpoint_folders():
         (checkpoint / "resume").mkdir()
         (checkpoint / "resume" / "progress.json").write_text('{"best_step": 2}')
@@ -172,7 +172,7 @@ def test_a_branch_copies_curves_and_checkpoints_and_is_trained(watched):
     watched.qtbot.waitUntil(lambda: bool(created), timeout=PATIENCE)
     watched.wait_for_event("run_added", created[0])
     watched.qtbot.waitUntil(lambda: watched.run(created[0]).step == 6, timeout=PATIENCE)
-    run = watched.until(created[0], "finished")
+    run = watched.wait_for_state(created[0], "finished")
     assert "Learning rate 0.001 instead of 5e-5" in run.remarks[0]
     with watched.record.read() as session:
         assert curves(session, run.id)["loss"].steps.tolist() == [1, 2, 3, 4, 5, 6]
@@ -214,13 +214,13 @@ def test_a_request_before_closing_is_executed_and_runs_continue(watch):
     first = watch().begin()
     stopping = first.dispatcher.start(fake_worker.job("long"))
     running = first.dispatcher.start(fake_worker.job("long", device="cuda"))
-    first.until_waiting(stopping)
-    folder = first.until_waiting(running).run_folder()
+    first.wait_until_paused(stopping)
+    folder = first.wait_until_paused(running).run_folder()
     first.dispatcher.stop(stopping)
     first.dispatcher.close()
     assert first.run(stopping).run_folder().stop_requested() and folder.has_worker()
     second = watch().begin()
-    second.until(stopping, "stopped")
+    second.wait_for_state(stopping, "stopped")
     assert second.run(running).state == "running"
     (folder.path / "do").write_text("go on")
-    second.until(running, "finished")
+    second.wait_for_state(running, "finished")

@@ -203,8 +203,8 @@ class Recorder:
         return self.ask(question, WorkerProcess(scratch, settings), owner)
 
     def ask(self, question, process: WorkerProcess, owner: QObject | None = None):
-        calls = (self.done.append, self.refused.append, self.working.append)
-        return OneTimeWorker(question, process, *calls, owner)
+        callbacks = (self.done.append, self.refused.append, self.working.append)
+        return OneTimeWorker(question, process, *callbacks, owner)
 
 
 def test_a_one_time_question_has_its_own_process(qtbot, tmp_path, settings, tiny):

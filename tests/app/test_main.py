@@ -175,7 +175,7 @@ def test_a_window_opens_after_a_killed_one_and_a_second_start_shows_it(home, ope
     assert process.wait(20) == 0
 
 
-@pytest.mark.skipif(os.name != "posix", reason="signals are POSIX's")
+@pytest.mark.skipif(os.name != "posix", reason="needs POSIX signals")
 def test_a_signal_closes_the_window_cleanly(home, open_window):
     process = open_window()
     os.kill(process.pid, signal.SIGTERM)
@@ -183,7 +183,7 @@ def test_a_signal_closes_the_window_cleanly(home, open_window):
     assert home.settings.is_file(), "the settings were saved"
 
 
-@pytest.mark.skipif(os.name != "posix", reason="signals are POSIX's")
+@pytest.mark.skipif(os.name != "posix", reason="needs POSIX signals")
 def test_every_termination_signal_reaches_the_event_loop(qtbot):
     owner, received = QObject(), list[int]()
     before = [signal.getsignal(number) for number in STOP_SIGNALS]

@@ -14,12 +14,12 @@ def notices(studio: Studio) -> RunNotices:
     return RunNotices(studio, studio)
 
 
-def end(state: str, problem: str = "", by_user: bool = False) -> RunEnd:
+def run_end(state: str, problem: str = "", by_user: bool = False) -> RunEnd:
     return RunEnd("run-1", "One", state, problem, "", "validation_accuracy", 0.75, by_user)
 
 
 def test_the_end_of_a_run_is_announced_with_its_score_and_link(studio, notices, qtbot):
-    studio.dispatcher.ended.emit(end("finished"))
+    studio.dispatcher.ended.emit(run_end("finished"))
     (notice,) = studio.notices.shown
     assert notice.problem == "The run “One” finished; best validation accuracy: 75.0 %."
     assert not notice.is_error and notice.act is not None
@@ -29,19 +29,19 @@ def test_the_end_of_a_run_is_announced_with_its_score_and_link(studio, notices, 
 
 
 def test_a_failure_stays_and_an_unrequested_stop_is_announced(studio, notices):
-    studio.dispatcher.ended.emit(end("failed", "The loss is not a number."))
+    studio.dispatcher.ended.emit(run_end("failed", "The loss is not a number."))
     (notice,) = studio.notices.shown
     assert notice.is_error and notice.action
     assert notice.problem == "The run “One” failed. The loss is not a number."
-    studio.dispatcher.ended.emit(end("stopped", "The disk is full."))
+    studio.dispatcher.ended.emit(run_end("stopped", "The disk is full."))
     notice = studio.notices.shown[-1]
     assert notice.problem == "The run “One” stopped. The disk is full." and not notice.is_error
 
 
 def test_a_requested_stop_is_not_announced(studio, notices):
-    studio.dispatcher.ended.emit(end("stopped", by_user=True))
-    studio.dispatcher.ended.emit(end("stopped", "Pruned at step 3: too poor."))
-    studio.dispatcher.ended.emit(end("crashed", "Killed.", by_user=True))
+    studio.dispatcher.ended.emit(run_end("stopped", by_user=True))
+    studio.dispatcher.ended.emit(run_end("stopped", "Pruned at step 3: too poor."))
+    studio.dispatcher.ended.emit(run_end("crashed", "Killed.", by_user=True))
     assert studio.notices.shown == []
 
 

@@ -30,7 +30,7 @@ def measure(process: psutil.Process) -> tuple[int, int, int]:
 
 @pytest.mark.long
 @pytest.mark.timeout(7200)
-@pytest.mark.skipif(not hasattr(psutil.Process, "num_fds"), reason="counts open files as POSIX")
+@pytest.mark.skipif(not hasattr(psutil.Process, "num_fds"), reason="needs num_fds")
 def test_memory_does_not_grow_in_a_long_session(qtbot, studio):
     entry = sample_entry(studio.home)
     window = MainWindow(studio)

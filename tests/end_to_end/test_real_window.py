@@ -11,7 +11,7 @@ import pytest
 from engine.files.shipped import starter_model
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-NEEDED = ("Xvfb", "openbox", "xdotool", "import", "dbus-run-session")
+REQUIRED_TOOLS = ("Xvfb", "openbox", "xdotool", "import", "dbus-run-session")
 STEPS = """
     window "BERT Studio" 60
     click "panel:Explore a model"
@@ -75,7 +75,7 @@ STEPS = """
 pytestmark = [
     pytest.mark.gui,
     pytest.mark.skipif(
-        not all(map(shutil.which, NEEDED)),
+        not all(map(shutil.which, REQUIRED_TOOLS)),
         reason="needs Xvfb, openbox, xdotool, ImageMagick, D-Bus",
     ),
     pytest.mark.skipif(

@@ -29,8 +29,8 @@ from engine.runs.folder import RunFolder
 from engine.worker.train import main as train_in_worker
 from tests.app.pages.train.examples import SENTENCE
 
-SOON = 30_000  # ms, for a few steps of a worker
-LONG = 240_000  # ms, for a whole training on a busy machine
+STEP_TIMEOUT = 30_000  # ms, for a few steps of a worker
+RUN_TIMEOUT = 240_000  # ms, for a whole training on a busy machine
 
 needs_starter = pytest.mark.skipif(
     not (starter_model() / "config.json").is_file(), reason="the starter model is missing"
@@ -94,21 +94,21 @@ def test_the_workflow_survives_a_killed_worker(qtbot, window, home, tmp_path):
 
     # a file is dropped, previewed, and imported
     main_window.open_paths([reviews(tmp_path / "topics.csv")])
-    qtbot.waitUntil(lambda: "data" in main_window.pages, timeout=SOON)
+    qtbot.waitUntil(lambda: "data" in main_window.pages, timeout=STEP_TIMEOUT)
     data = main_window.pages["data"]
     assert isinstance(data, DataPage)
     importing = data.importing
-    qtbot.waitUntil(importing.start.isEnabled, timeout=SOON)
-    qtbot.waitUntil(importing.examples.isVisible, timeout=SOON)
+    qtbot.waitUntil(importing.start.isEnabled, timeout=STEP_TIMEOUT)
+    qtbot.waitUntil(importing.examples.isVisible, timeout=STEP_TIMEOUT)
     qtbot.mouseClick(importing.start, Qt.MouseButton.LeftButton)
-    qtbot.waitUntil(lambda: len(main_window.studio.datasets()) == 1, timeout=SOON)
+    qtbot.waitUntil(lambda: len(main_window.studio.datasets()) == 1, timeout=STEP_TIMEOUT)
     (entry,) = main_window.studio.datasets()
     assert entry.spec is not None and sum(entry.spec.rows.values()) == 120
 
     # the wizard, from the task to the start
     train = page(main_window, "train")
     assert isinstance(train, TrainPage)
-    qtbot.waitUntil(lambda: train.state.lists.datasets is not None, timeout=SOON)
+    qtbot.waitUntil(lambda: train.state.lists.datasets is not None, timeout=STEP_TIMEOUT)
     train.state.choose_goal(SENTENCE)
     train.state.choose_data(entry)
     starter = next(m for m in main_window.studio.models() if m.path == starter_model())
@@ -125,11 +125,11 @@ def test_the_workflow_survives_a_killed_worker(qtbot, window, home, tmp_path):
     hardware = train.state.choices.hardware.model_copy(update={"threads": 1, "device": "cpu"})
     train.state.choose_settings(training, hardware, train.state.choices.task)
     for _ in range(4):
-        qtbot.waitUntil(train.next.isEnabled, timeout=SOON)
+        qtbot.waitUntil(train.next.isEnabled, timeout=STEP_TIMEOUT)
         qtbot.mouseClick(train.next, Qt.MouseButton.LeftButton)
-    qtbot.waitUntil(lambda: train.state.estimate.result is not None, timeout=LONG)
-    qtbot.waitUntil(train.next.isEnabled, timeout=SOON)
-    with qtbot.waitSignal(train.state.started, timeout=SOON) as started:
+    qtbot.waitUntil(lambda: train.state.estimate.result is not None, timeout=RUN_TIMEOUT)
+    qtbot.waitUntil(train.next.isEnabled, timeout=STEP_TIMEOUT)
+    with qtbot.waitSignal(train.state.started, timeout=STEP_TIMEOUT) as started:
         qtbot.mouseClick(train.next, Qt.MouseButton.LeftButton)
     (run_id,) = started.args
 
@@ -139,14 +139,14 @@ def test_the_workflow_survives_a_killed_worker(qtbot, window, home, tmp_path):
     with main_window.studio.record.read() as session:
         folder = Path(find_run(session, run_id).folder)
     run = RunFolder(folder)
-    qtbot.waitUntil(lambda: len(run.checkpoint_folders()) >= 1, timeout=LONG)
+    qtbot.waitUntil(lambda: len(run.checkpoint_folders()) >= 1, timeout=RUN_TIMEOUT)
     started_event = run.last_started()
     assert started_event is not None
     os.kill(started_event.pid, signal.SIGKILL)
-    qtbot.waitUntil(runs.run.banner.resume.isVisible, timeout=SOON)
+    qtbot.waitUntil(runs.run.banner.resume.isVisible, timeout=STEP_TIMEOUT)
     assert run_state(main_window, run_id) == "crashed"
     qtbot.mouseClick(runs.run.banner.resume, Qt.MouseButton.LeftButton)
-    qtbot.waitUntil(lambda: run_state(main_window, run_id) == "finished", timeout=LONG)
+    qtbot.waitUntil(lambda: run_state(main_window, run_id) == "finished", timeout=RUN_TIMEOUT)
 
     # the same job, undisturbed, ends with the same values
     undisturbed = RunFolder.create(tmp_path / "undisturbed", run.job())
@@ -154,12 +154,12 @@ def test_the_workflow_survives_a_killed_worker(qtbot, window, home, tmp_path):
     assert last_values(folder) == last_values(undisturbed.path)
 
     # after a restart, the run is in the history
-    qtbot.waitUntil(lambda: not main_window.studio.running.runs, timeout=SOON)
+    qtbot.waitUntil(lambda: not main_window.studio.running.runs, timeout=STEP_TIMEOUT)
     main_window = window()
     with main_window.studio.record.read() as session:
         assert [r.id for r in all_runs(session)] == [run_id]
     runs = page(main_window, "runs")
-    qtbot.waitUntil(lambda: runs.list.table.model().rowCount() == 1, timeout=SOON)
+    qtbot.waitUntil(lambda: runs.list.table.model().rowCount() == 1, timeout=STEP_TIMEOUT)
 
 
 def run_state(window: MainWindow, run_id: str) -> str:

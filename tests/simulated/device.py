@@ -27,7 +27,7 @@ WAITS = (  # the host must wait for their result: a value or a count
     *("_unique2", "unique_dim", "unique_consecutive", "bincount"),
 )
 PRODUCTS = ("mm", "addmm")  # with weights; attention has separate kernels on a GPU
-FREE = (  # views: a GPU launches nothing
+VIEWS = (  # a GPU launches nothing for them
     *("view", "_unsafe_view", "t", "transpose", "permute", "expand", "slice", "select", "detach"),
     *("unsqueeze", "squeeze", "split", "split_with_sizes", "unbind", "alias", "as_strided"),
     *("unfold", "diagonal", "_reshape_alias", "view_as", "chunk", "narrow", "lift_fresh"),
@@ -45,18 +45,18 @@ class Counts:
     waits: Counter[str] = field(default_factory=Counter)
 
 
-_counting: list[Counts] = []
+_active_counts: list[Counts] = []
 
 
 @contextmanager
 def count_operations() -> Iterator[Counts]:
     """Count the operations of the device in the block."""
     counts = Counts()
-    _counting.append(counts)
+    _active_counts.append(counts)
     try:
         yield counts
     finally:
-        _counting.remove(counts)
+        _active_counts.remove(counts)
 
 
 class DeviceTensor(Tensor):
@@ -169,10 +169,10 @@ def _wrap_result(operation: Any, args: tuple[Any, ...], kwargs: dict[str, Any], 
 
 def _count(name: str, args: tuple[Any, ...]) -> None:
     waits = name in WAITS or (name == "index" and _has_mask(args[1]))
-    for counts in _counting:
+    for counts in _active_counts:
         if waits:
             counts.waits[name] += 1
-        if name not in FREE:
+        if name not in VIEWS:
             counts.launches[name] += 1
         if name in PRODUCTS:
             counts.products[args[-1].dtype] += 1
@@ -199,7 +199,7 @@ def _copy(name: str, operation: Any, args: tuple[Any, ...], kwargs: dict[str, An
 
 
 def _count_copy(from_device: bool, to_device: bool, name: str) -> None:
-    for counts in _counting:
+    for counts in _active_counts:
         if from_device and to_device:
             counts.launches[name] += 1
         elif to_device:

@@ -21,7 +21,7 @@ from tests.simulated.device import count_operations, device, keep_parameters
 
 CLOSE = 1e-5
 CLOSE_GRADIENT = 2e-5  # sums of more products: 1.001e-5 on a Xeon with AMX
-NEAR = ("bf16", "fp16")
+REDUCED = ("bf16", "fp16")
 TASKS = ("text_classification",)  # every task is in test_training.py
 
 
@@ -60,9 +60,9 @@ def test_a_check_passes_on_a_device_that_matches_the_cpu(name, bench, monkeypatc
         result = run_check(name, bench)
     assert counts.launches.total() > 10 and result.figures and result.passed, result
     for figure in result.figures:
-        if figure.limit is not None and not any(short in figure.name for short in NEAR):
-            close = CLOSE_GRADIENT if "gradient" in figure.name else CLOSE
-            limit = max(close, figure.limit if figure.limit >= 0.01 else 0.0)
+        if figure.limit is not None and not any(name in figure.name for name in REDUCED):
+            tolerance = CLOSE_GRADIENT if "gradient" in figure.name else CLOSE
+            limit = max(tolerance, figure.limit if figure.limit >= 0.01 else 0.0)
             assert figure.value is not None and figure.value <= limit, figure
 
 

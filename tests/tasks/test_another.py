@@ -1,4 +1,4 @@
-"""A new task needs only its own files and one line in the table."""
+"""A new task needs only its own_config files and one line in the table."""
 
 import importlib
 import inspect
@@ -107,8 +107,8 @@ def test_a_foreign_model_gets_the_task_with_the_fewest_columns():
     try:
         foreign = {"architectures": ["BertForSequenceClassification"], "problem_type": "regression"}
         assert head_kind(foreign, 1) == "regression"
-        own = foreign | {TASK: {"kind": "comparison"}}
-        assert head_kind(own, 1) == "comparison"
+        own_config = foreign | {TASK: {"kind": "comparison"}}
+        assert head_kind(own_config, 1) == "comparison"
     finally:
         TASKS.clear()
         TASKS.update(tasks)

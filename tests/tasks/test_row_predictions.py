@@ -18,7 +18,7 @@ from engine.tasks.row_predictions import Origin, build_predictions
 from engine.training.context import RunContext
 from engine.training.setup import set_up
 from tests.engine.training import small
-from tests.tasks.test_table import HEADED, JOBS
+from tests.tasks.test_table import HEAD_KINDS, JOBS
 
 
 class EvaluatedTask:
@@ -46,7 +46,7 @@ class EvaluatedTask:
         return [json.loads(details) for details in self.predictions.table["details"].to_pylist()]
 
 
-@pytest.fixture(params=HEADED)
+@pytest.fixture(params=HEAD_KINDS)
 def evaluated(request: pytest.FixtureRequest, tmp_path: Path) -> EvaluatedTask:
     return EvaluatedTask(request.param, tmp_path)
 

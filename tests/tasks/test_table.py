@@ -34,7 +34,7 @@ from tests.engine.training import small
 
 COLUMNS = ("text", "pair", "label", "tags", "answers", "yes", "a", "b")
 SCALE = {f"{n / 10}": 9 for n in range(50)}  # too many numbers for classes
-HEADED = [kind for kind, _ in heads()]
+HEAD_KINDS = [kind for kind, _ in heads()]
 
 
 def pairs(folder: Path, **training: object) -> JobSpec:
@@ -116,7 +116,7 @@ def test_every_task_has_a_learner():
 
 
 def test_heads_are_known_to_transformers_and_recognised():
-    for kind in HEADED:
+    for kind in HEAD_KINDS:
         head = get_head(kind)
         heads = Heads(outputs=head.outputs or 3, kind=kind)
         config = build_config(small.NETWORK, heads, (), "float32")
@@ -139,7 +139,7 @@ def test_every_task_has_a_card_texts_and_a_view():
             assert part.scene.words.startswith("[CLS] ")
             assert goal.task.kind == kind
         assert Goal(kind) in goals()
-        assert (part.view is not None) == (kind in HEADED)
+        assert (part.view is not None) == (kind in HEAD_KINDS)
         if part.view is not None:
             assert view_class(kind) is part.view
 

@@ -25,9 +25,9 @@ def dialog(qtbot, studio: Studio, tmp_path: Path) -> Iterator[ExportDialog]:
     owner.show()
     state = ExportState(studio, studio.home.models / "little", "little", parent=owner)
     state.set_folder(tmp_path)
-    shown = open_dialog(owner, state)
-    qtbot.waitUntil(shown.isVisible)
-    yield shown
+    dialog = open_dialog(owner, state)
+    qtbot.waitUntil(dialog.isVisible)
+    yield dialog
     owner.close()
 
 

@@ -151,9 +151,7 @@ def test_the_same_training_on_an_earlier_version_is_compared_automatically(studi
     earlier = find_earlier(studio.record, second.results, predictions.info)
     assert earlier is not None and earlier.file == predictions_file(first.results, "validation")
     assert find_earlier(studio.record, first.results, predictions.info) is None
-    assert find_earlier(studio.record, slow.results, predictions.info) is None, (
-        "its settings differ"
-    )
+    assert find_earlier(studio.record, slow.results, predictions.info) is None, "other settings"
     assert find_earlier(studio.record, tmp_path / "elsewhere", predictions.info) is None
 
     view = open_results(studio, qtbot, results_source(second.path))
