@@ -97,9 +97,7 @@ def test_no_command_is_given_if_nothing_is_missing(dev, monkeypatch):
     dev.need([])
 
 
-@pytest.mark.skipif(
-    not sys.platform.startswith("linux"), reason="Debian packages ensurepip separately"
-)
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="Debian splits off ensurepip")
 def test_a_python_without_ensurepip_needs_its_venv_package(dev):
     assert dev.venv_package(lambda name: name != "ensurepip", (3, 13)) == "python3.13-venv"
     assert dev.venv_package(lambda name: True, (3, 13)) is None

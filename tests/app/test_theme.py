@@ -48,10 +48,8 @@ def test_every_text_is_readable_on_every_background(colours):
 
 def test_chart_colours_differ_for_every_kind_of_colour_vision(qapp):
     for colours, vision in product((LIGHT, DARK), VISIONS):
-        simulated = [simulate(colours[role], vision) for role in CHART]
-        distances = {
-            (n, m): difference(simulated[n], simulated[m]) for n, m in combinations(range(8), 2)
-        }
+        seen = [simulate(colours[role], vision) for role in CHART]
+        distances = {(n, m): difference(seen[n], seen[m]) for n, m in combinations(range(8), 2)}
         assert min(distances.values()) >= 10, (vision, min(distances, key=distances.__getitem__))
         first_four = [distances[pair] for pair in distances if max(pair) < 4]
         assert min(first_four) >= 13, "the first colours differ most"

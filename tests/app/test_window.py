@@ -208,10 +208,8 @@ def test_a_worker_starts_while_files_are_dragged(window, tmp_path, monkeypatch):
     started: list[bool] = []
     monkeypatch.setattr(window.studio.standby, "start", lambda: started.append(True))
     data = mime_data([tmp_path])  # Qt does not keep it
-    input_state = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
-    window.dragEnterEvent(
-        QDragEnterEvent(QPoint(300, 300), Qt.DropAction.CopyAction, data, *input_state)
-    )
+    mouse = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
+    window.dragEnterEvent(QDragEnterEvent(QPoint(300, 300), Qt.DropAction.CopyAction, data, *mouse))
     assert started == [True] and window._overlay.isVisible()
 
 

@@ -10,9 +10,9 @@ from engine.errors import StudioError
 from engine.runs.folder import RunFolder
 from engine.runs.lock import hold
 from engine.training.loop import train
-from tests.tasks.test_table import HEADED, JOBS
+from tests.tasks.test_table import HEAD_KINDS, JOBS
 
-KINDS = tuple(HEADED)
+KINDS = tuple(HEAD_KINDS)
 
 
 class FineTuned(NamedTuple):

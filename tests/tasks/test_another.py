@@ -1,4 +1,4 @@
-"""A new task needs only its own_config files and one line in the table."""
+"""A new task needs only its own files and one line in the table."""
 
 import importlib
 import inspect

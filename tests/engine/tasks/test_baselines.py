@@ -21,7 +21,7 @@ from engine.tasks.scoring import fit_baselines
 from engine.training.context import RunContext
 from engine.training.setup import set_up
 from tests.engine.training import small
-from tests.tasks.test_table import HEADED, JOBS
+from tests.tasks.test_table import HEAD_KINDS, JOBS
 
 TEXTS = [f"{text} {n % 7}" for n, text in enumerate((*small.GOOD, *small.BAD) * 6)]
 LABELS = ["good" if text[:-2] in small.GOOD else "bad" for text in TEXTS]
@@ -201,7 +201,7 @@ def test_baselines_of_every_task_are_stored_as_predictions(kind, tmp_path):
     if kind == "pretraining":
         assert learner_for(job.task).baselines() == ()
         return
-    assert kind in HEADED
+    assert kind in HEAD_KINDS
     run = small.new_run(tmp_path / "run", job)
     setup = set_up(RunContext(job, run))
     labels = setup.data.learner.labels[::-1]
