@@ -145,7 +145,7 @@ def transformers_losses(run: Path, checkpoint: Path) -> list[tuple[float, float,
     losses, preview = [], BatchPreview()
     for step in range(1, FIRST + 1):
         batch = preview.batch(RunFolder(run), step)
-        assert batch.positions is not None and batch.follows is not None
+        assert batch.positions is not None and batch.nsp_targets is not None
         labels = torch.full_like(batch.tokens, -100)
         labels.view(-1)[batch.positions] = batch.targets
         mask = None if batch.attention_mask is None else batch.attention_mask.long()
@@ -154,7 +154,7 @@ def transformers_losses(run: Path, checkpoint: Path) -> list[tuple[float, float,
         words = torch.nn.functional.cross_entropy(
             output.prediction_logits.flatten(0, 1), labels.flatten()
         )
-        pairs = torch.nn.functional.cross_entropy(output.seq_relationship_logits, batch.follows)
+        pairs = torch.nn.functional.cross_entropy(output.seq_relationship_logits, batch.nsp_targets)
         losses.append((float(words + pairs), float(words), float(pairs)))
     return losses
 

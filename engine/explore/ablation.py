@@ -27,7 +27,7 @@ from engine.models.attention import Attention
 from engine.models.checkpoint import Checkpoint
 from engine.models.encoder import Layer
 from engine.models.network import Network
-from engine.tasks.finite import not_finite
+from engine.tasks.finite import not_finite_error
 from engine.tasks.inputs import encode_text
 
 Head = tuple[int, int]  # layer and head, from 0
@@ -204,5 +204,5 @@ def sum_outputs(checkpoint: Checkpoint, text: str, pair: str | None) -> tuple[np
     with change_head_outputs(network, note):
         network.encoder(inputs.tokens, inputs.segments)
     if not np.isfinite(sums).all():
-        raise not_finite()
+        raise not_finite_error()
     return sums, inputs.tokens.size(1)

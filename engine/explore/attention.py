@@ -16,7 +16,7 @@ from engine.messages.explore.attention import ArrayFile, Attend, Attended, Measu
 from engine.messages.explore.text import Token
 from engine.messages.question import Answer
 from engine.models.checkpoint import Checkpoint
-from engine.tasks.finite import not_finite
+from engine.tasks.finite import not_finite_error
 from engine.tasks.inputs import Inputs, encode_question, encode_text
 
 MAX_FILES = 2  # the newest, and the previous one, which the window may still need to map
@@ -34,7 +34,7 @@ def weights(
     For other values of `measure` see `Attended`.
     """
     inputs = encode_text(checkpoint, text, pair)
-    return inputs.described, np.stack(list(_layers(checkpoint, inputs, measure)))
+    return inputs.records, np.stack(list(_layers(checkpoint, inputs, measure)))
 
 
 @torch.inference_mode()
@@ -49,11 +49,11 @@ def attend(
     `emit` gets the number of layers that are ready. On failure no file is left.
     """
     inputs, spec = encode_question(checkpoint, question), checkpoint.network.spec
-    count, heads = len(inputs.described), spec.heads if question.measure in BY_HEAD else 1
+    count, heads = len(inputs.records), spec.heads if question.measure in BY_HEAD else 1
     path = scratch / f"attention-{question.number}.npy"
     answer = Attended(
         to=question.number,
-        tokens=inputs.described,
+        tokens=inputs.records,
         weights=ArrayFile(path=path, shape=(spec.layers, heads, count, count), dtype="float32"),
         measure=question.measure,
     )
@@ -100,7 +100,7 @@ def _layers(checkpoint: Checkpoint, inputs: Inputs, measure: Measure) -> Iterato
     for layer in iter_measure(checkpoint.network, inputs, measure):
         # a non-finite value makes the sum non-finite; one pass instead of four
         if not torch.isfinite(layer.sum()):
-            raise not_finite()
+            raise not_finite_error()
         yield layer.float().cpu().numpy()
 
 

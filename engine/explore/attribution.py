@@ -28,7 +28,7 @@ from engine.messages.explore.attribution import (
     WordEffect,
 )
 from engine.models.checkpoint import Checkpoint
-from engine.tasks.finite import not_finite
+from engine.tasks.finite import not_finite_error
 
 FORWARD_SLICE = 4_096  # tokens per answer, so that the next question does not wait long
 BACKWARD_SLICE = 512  # tokens per answer with gradients, which take three times as long
@@ -74,7 +74,7 @@ def scores_without(
 
 def _occlusion(checkpoint: Checkpoint, question: Attribute, target: Target) -> Attributed:
     words = word_token_indices(target.inputs)
-    batch = words[question.start :][: max(1, FORWARD_SLICE // len(target.inputs.described))]
+    batch = words[question.start :][: max(1, FORWARD_SLICE // len(target.inputs.records))]
     drops = target.explained.score - scores_without(checkpoint, target, batch)  # [N]
     effects = (*question.so_far[: question.start], *drops.tolist())
     done, points = len(effects), len(words)
@@ -90,9 +90,9 @@ def _rollout(checkpoint: Checkpoint, question: Attribute, target: Target) -> Att
     if target.position is not None:
         row = target.position - (causal and target.is_token)
     else:
-        row = len(inputs.described) - 1 if causal else 0
+        row = len(inputs.records) - 1 if causal else 0
     if not torch.isfinite(last).all():
-        raise not_finite()
+        raise not_finite_error()
     return _sum_by_word(question, target, last[0, row].float().cpu())
 
 
@@ -110,7 +110,7 @@ def _integrated_gradients(
     inputs = target.inputs
     vectors, base = _embed(checkpoint, inputs.tokens), _baseline(checkpoint, question, target)
     points, weights = _points(question.points)
-    count = max(1, BACKWARD_SLICE // len(inputs.described))
+    count = max(1, BACKWARD_SLICE // len(inputs.records))
     batch = slice(question.start, question.start + count)
     point, weight = (torch.from_numpy(array[batch]).to(vectors) for array in (points, weights))
     path = base + point[:, None, None] * (vectors - base)  # [P, T, E]
@@ -167,7 +167,7 @@ def _gradients(checkpoint: Checkpoint, target: Target, vectors: Tensor) -> Tenso
             score = scores(checkpoint, target, tokens, inputs.segments.expand_as(tokens))
         (gradients,) = torch.autograd.grad(score.sum(), leaf)
     if not torch.isfinite(gradients).all():
-        raise not_finite()
+        raise not_finite_error()
     return gradients
 
 
@@ -197,7 +197,7 @@ def _answer(
     **fields: Any,
 ) -> Attributed:
     """Answer with the effects of words, each a list of token indices, and other `fields`."""
-    tokens, items = target.inputs.described, []
+    tokens, items = target.inputs.records, []
     for word, effect in zip(words, word_effects, strict=True):
         start, end, segment = tokens[word[0]].start, tokens[word[-1]].end, tokens[word[0]].segment
         text = target.texts[segment][start:end]
@@ -221,7 +221,7 @@ def check_faithfulness(checkpoint: Checkpoint, question: CheckFaithfulness) -> F
         )
     orders = [question.order, *random_orders(len(words))]
     inputs = list(dict.fromkeys(masked for order in orders for masked in masked_sets(order)))
-    count = max(1, FORWARD_SLICE // len(target.inputs.described))
+    count = max(1, FORWARD_SLICE // len(target.inputs.records))
     batch = inputs[question.start : question.start + count]
     tokens = [[index for word in sorted(masked) for index in words[word]] for masked in batch]
     results = (

@@ -54,7 +54,7 @@ def score(checkpoint: Checkpoint, question: ScoreCandidates) -> CandidatesScored
             limit=MAX_CANDIDATES,
         )
     gap = _gap(checkpoint, question)
-    limit = max_tokens(checkpoint) - len(gap.inputs.described) + gap.width
+    limit = max_tokens(checkpoint) - len(gap.inputs.records) + gap.width
     scored: dict[int, Candidate] = {}
     by_length: dict[int, list[int]] = defaultdict(list)
     ids: dict[int, list[int]] = {}
@@ -85,7 +85,7 @@ def find(checkpoint: Checkpoint, question: FindCandidates) -> CandidatesFound:
     """
     mlm_head(checkpoint)
     gap = _gap(checkpoint, question)
-    typed = [gap.inputs.described[position] for position in range(gap.first, gap.last + 1)]
+    typed = [gap.inputs.records[position] for position in range(gap.first, gap.last + 1)]
     tokenizer = checkpoint.tokenizer
     is_word = gap.width > 1 and all(token.id != tokenizer.mask for token in typed)
     rows = torch.empty((1, 0), dtype=torch.long)  # [C, P so far]
@@ -143,7 +143,7 @@ def next_token(checkpoint: Checkpoint, gap: Gap, prefix: Tensor, width: int) -> 
     Args:
         prefix: int64 [C, P so far]; fewer tokens than `width`.
     """
-    rows = max(1, BATCH_TOKENS // (len(gap.inputs.described) - gap.width + width))
+    rows = max(1, BATCH_TOKENS // (len(gap.inputs.records) - gap.width + width))
     return torch.cat([_predict_next(checkpoint, gap, part, width) for part in prefix.split(rows)])
 
 
@@ -183,7 +183,7 @@ def tokenize_candidate(
     word = text.strip()
     if not word:
         return []
-    tokens = gap.inputs.described
+    tokens = gap.inputs.records
     segment = tokens[gap.first].segment
     start, end = tokens[gap.first].start, tokens[gap.last].end
     parts = [question.text, question.pair or ""]
@@ -212,7 +212,7 @@ def holds(start: int, end: int, first: int, last: int) -> bool:
 def _gap(checkpoint: Checkpoint, question: ScoreCandidates | FindCandidates) -> Gap:
     """Raises StudioError if these tokens cannot be replaced."""
     inputs = encode_question(checkpoint, question)
-    tokens, first, last = inputs.described, question.first, question.last
+    tokens, first, last = inputs.records, question.first, question.last
     is_valid = 0 <= first <= last < len(tokens) and all(
         not token.special and token.segment == tokens[first].segment
         for token in tokens[first : last + 1]

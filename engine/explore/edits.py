@@ -76,14 +76,13 @@ def _score_edit(
     new_texts[edit.segment] = apply_edit(new_texts[edit.segment], edit)
     plain = encode_text(checkpoint, new_texts[0], new_texts[1] or None)
     positions = (
-        token_index_after(target.inputs.described[n], plain.described, edit)
-        for n in question.masked
+        token_index_after(target.inputs.records[n], plain.records, edit) for n in question.masked
     )
     masked = tuple(n for n in positions if n >= 0)
     inputs = encode_text(checkpoint, new_texts[0], new_texts[1] or None, masked)
     position = target.position
     if position is not None:
-        position = token_index_after(target.inputs.described[position], inputs.described, edit)
+        position = token_index_after(target.inputs.records[position], inputs.records, edit)
         if position < 0 or (target.is_token and position not in inputs.masked):
             problem = phrase("This edit changes the token that is explained.")
             return answer.model_copy(update={"problem": problem})

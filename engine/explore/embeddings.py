@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from engine.messages.explore.embeddings import Addend, Embed, Embedded, TableName
 from engine.models.checkpoint import Checkpoint
-from engine.tasks.finite import not_finite
+from engine.tasks.finite import not_finite_error
 from engine.tasks.inputs import encode_question
 
 TABLES: tuple[TableName, ...] = ("token", "position", "segment")  # names of the modules, too
@@ -28,11 +28,11 @@ def embed(checkpoint: Checkpoint, question: Embed) -> Embedded:
         outcome = module(inputs.tokens, inputs.segments)[0]  # [T, D]
     summed, _ = recorded["norm"]  # [1, T, E]
     if not torch.isfinite(outcome).all():
-        raise not_finite()
-    count = len(inputs.described)
+        raise not_finite_error()
+    count = len(inputs.records)
     return Embedded(
         to=question.number,
-        tokens=inputs.described,
+        tokens=inputs.records,
         addends=tuple(
             Addend(table=table, rows=_rows(rows, count), norms=_norms(vectors, count))
             for table, (rows, vectors) in (

@@ -13,7 +13,7 @@ from engine.messages.explore.fill_mask import FillMask, MaskFilled
 from engine.messages.explore.text import LabelProbability, Prediction
 from engine.models.checkpoint import Checkpoint
 from engine.models.heads import MlmHead
-from engine.tasks.finite import not_finite, softmax
+from engine.tasks.finite import not_finite_error, softmax
 from engine.tasks.inputs import Inputs, encode_question
 
 
@@ -33,12 +33,12 @@ def fill_mask(checkpoint: Checkpoint, question: FillMask) -> MaskFilled:
     if inputs.masked:
         probabilities = softmax(_logits(checkpoint, inputs))
     typed = [
-        _typed_token(checkpoint, row, inputs.described[position].id)
+        _typed_token(checkpoint, row, inputs.records[position].id)
         for row, position in zip(probabilities, inputs.masked, strict=True)
     ]
     return MaskFilled(
         to=question.number,
-        tokens=inputs.described,
+        tokens=inputs.records,
         truncated=inputs.truncated,
         predictions=rank_tokens(checkpoint, probabilities, inputs.masked, question.top),
         actual=tuple(token for token, _ in typed),
@@ -98,7 +98,7 @@ def log_probabilities(logits: Tensor) -> Tensor:
     """Natural log-probabilities along the last axis, float32, finite."""
     logs = logits.float().log_softmax(-1)
     if not torch.isfinite(logs).all():
-        raise not_finite()
+        raise not_finite_error()
     return logs
 
 

@@ -340,7 +340,7 @@ def build_batch(checkpoint: Checkpoint, learner: Learner | None, row: Rows) -> t
 def _masked(checkpoint: Checkpoint, row: Rows) -> tuple[Batch, Loss]:
     """Mask every seventh token, from the fourth on; the loss is their mean −log P."""
     inputs = encode_text(checkpoint, *typed_pairs(row)[0])
-    ordinary = [n for n, token in enumerate(inputs.described) if not token.special]
+    ordinary = [n for n, token in enumerate(inputs.records) if not token.special]
     positions = torch.tensor(
         ordinary[MASKED // 2 :: MASKED] or ordinary[:1],
         dtype=torch.long,

@@ -29,7 +29,7 @@ from engine.messages.explore.head_measures import KEYS, SUMMED, TokenKinds, head
 from engine.messages.explore.text_set import CountHeads, HeadsCounted
 from engine.messages.question import Answer
 from engine.models.checkpoint import Checkpoint
-from engine.tasks.finite import not_finite
+from engine.tasks.finite import not_finite_error
 from engine.tasks.inputs import Inputs, encode_text, stack_inputs
 
 REACH = 16  # offsets counted to each side
@@ -129,15 +129,15 @@ class _TextStatistics:
     """Statistics of the attention to the tokens of one text, layer by layer."""
 
     def __init__(self, checkpoint: Checkpoint, inputs: Inputs) -> None:
-        self.inputs, self.count = inputs, len(inputs.described)  # T
-        self.kinds = TokenKinds.from_tokens(inputs.described, checkpoint.network.spec.is_causal)
+        self.inputs, self.count = inputs, len(inputs.records)  # T
+        self.kinds = TokenKinds.from_tokens(inputs.records, checkpoint.network.spec.is_causal)
         self.by_words: _WordStatistics | None = None
         self._layers: dict[str, list[np.ndarray]] = {}
 
     def measure(self, weights: np.ndarray) -> None:
         """Add the next layer, float32 [H, T, T]."""
         if not np.isfinite(weights.sum()):
-            raise not_finite()
+            raise not_finite_error()
         sums, offsets = head_sums(weights, self.kinds)
         statistics = {"sums": sums.astype(np.float32), "offsets": histograms(offsets)}
         if self.by_words is not None:
@@ -163,7 +163,7 @@ class _WordStatistics:
     """The annotated words of a text, aligned with its tokens, and their statistics."""
 
     def __init__(self, text: _TextStatistics, words: Words, tags: Sequence[str]) -> None:
-        tokens, kinds = text.inputs.described, text.kinds
+        tokens, kinds = text.inputs.records, text.kinds
         self.kinds = kinds
         self.tokens = [tokens_between(tokens, start, end) for start, end in words.spans]
         # words within the truncated input

@@ -14,7 +14,7 @@ from engine.explore.layers import LayerPass, iter_layers
 from engine.messages.explore.attention import Measure, QueryKeyShown, ScorePart, ShowQueryKey
 from engine.models.checkpoint import Checkpoint
 from engine.models.network import Network
-from engine.tasks.finite import not_finite
+from engine.tasks.finite import not_finite_error
 from engine.tasks.inputs import Inputs, encode_question
 
 
@@ -70,7 +70,7 @@ def query_key(checkpoint: Checkpoint, question: ShowQueryKey) -> QueryKeyShown:
     Raises StudioError if there is no such layer, head or token.
     """
     inputs = encode_question(checkpoint, question)
-    spec, count = checkpoint.network.spec, len(inputs.described)
+    spec, count = checkpoint.network.spec, len(inputs.records)
     layer, head, row, column = (
         question.layer,
         question.head,
@@ -101,7 +101,7 @@ def query_key(checkpoint: Checkpoint, question: ShowQueryKey) -> QueryKeyShown:
             parts.append(ScorePart(term=term, value=float(added[0, head, row, column])))
             scores = scores + added[0, head, row]
     if not torch.isfinite(scores).all():
-        raise not_finite()
+        raise not_finite_error()
     reach = attention.window if attention.window is not None else count
     attends = [
         (not spec.is_causal or index <= row) and abs(index - row) <= reach for index in range(count)

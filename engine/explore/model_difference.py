@@ -128,7 +128,7 @@ def measure_text(
     by_word: bool.
     """
     first, second = encode_text(a, text, pair), encode_text(b, text, pair)
-    same = [t.id for t in first.described] == [t.id for t in second.described]
+    same = [t.id for t in first.records] == [t.id for t in second.records]
     arrays: dict[str, np.ndarray] = {"by_word": np.array(not same)}
     hidden = [
         a.network.encoder(first.tokens, first.segments, keep_hidden=True),
@@ -153,7 +153,7 @@ def measure_text(
 
 
 def _compare_heads(a: Checkpoint, b: Checkpoint, first: Inputs, second: Inputs) -> Arrays:
-    kinds = TokenKinds.from_tokens(first.described, a.network.spec.is_causal)
+    kinds = TokenKinds.from_tokens(first.records, a.network.spec.is_causal)
     collected: dict[str, list[np.ndarray]] = {}
     passes = [
         iter_layers(checkpoint.network, inputs.tokens, inputs.segments)
@@ -189,10 +189,10 @@ def jensen_shannon(p: np.ndarray, q: np.ndarray) -> np.ndarray:
 def _groups(a: Inputs, b: Inputs, text: str, same: bool) -> list[tuple[list[int], list[int]]]:
     """Corresponding token indices of A and B; by word if the tokens differ."""
     if same:
-        return [([n], [n]) for n, token in enumerate(a.described) if not token.special]
+        return [([n], [n]) for n, token in enumerate(a.records) if not token.special]
     groups = []
     for start, end in word_spans(text):
-        first, second = (tokens_between(inputs.described, start, end) for inputs in (a, b))
+        first, second = (tokens_between(inputs.records, start, end) for inputs in (a, b))
         if first and second:
             groups.append((first, second))
     return groups
@@ -215,7 +215,7 @@ def _token_kl(
     first, second = a.network.mlm, b.network.mlm
     if not same or first is None or second is None or a.spec.vocab_size != b.spec.vocab_size:
         return float("nan")
-    inside = [n for n, token in enumerate(inputs.described) if not token.special]
+    inside = [n for n, token in enumerate(inputs.records) if not token.special]
     if not inside:
         return float("nan")
     logs = [

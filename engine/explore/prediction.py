@@ -28,7 +28,7 @@ def predict(checkpoint: Checkpoint, question: Predict) -> Predicted:
             "Choose a fine-tuned model, or mask a word and see its predictions.",
         )
     inputs = encode_question(checkpoint, question)
-    prediction = learner.explain(checkpoint, inputs, question)
+    prediction = learner.predict(checkpoint, inputs, question)
     return prediction.model_copy(update={"to": question.number})
 
 

@@ -109,7 +109,7 @@ def word_token_indices(inputs: Inputs) -> list[list[int]]:
     Special tokens and masked words are left out.
     """
     words: dict[tuple[int, int], list[int]] = {}
-    for index, token in enumerate(inputs.described):
+    for index, token in enumerate(inputs.records):
         if not token.special and token.word is not None and index not in inputs.masked:
             words.setdefault((token.segment, token.word), []).append(index)
     return list(words.values())
@@ -153,7 +153,7 @@ def _position(inputs: Inputs, question: AboutTarget, logits: Tensor, ends: tuple
     Args:
         logits: [T, C].
     """
-    tokens = inputs.described
+    tokens = inputs.records
     if ends and question.position is None:
         passage = [n for n, token in enumerate(tokens) if token.segment and not token.special]
         if not passage:

@@ -103,15 +103,15 @@ def _row(
     word = question.fillers[filler].strip()
     filled = fill_template(question.templates[template], word, tokenizer.token(tokenizer.mask))
     inputs = encode_text(checkpoint, filled.text, None)
-    ordinary = [(n, token) for n, token in enumerate(inputs.described) if not token.special]
+    ordinary = [(n, token) for n, token in enumerate(inputs.records) if not token.special]
     begin, end = filled.filler
     inside = [n for n, token in ordinary if holds(token.start, token.end, begin, end)]
     gap = next((n for n, token in ordinary if token.start <= filled.target < token.end), None)
-    names = tuple(inputs.described[n].text for n in inside)
+    names = tuple(inputs.records[n].text for n in inside)
     problem = ""
     if not inside:
         problem = phrase("The filler is empty.")
-    elif any(inputs.described[n].id == tokenizer.unknown for n in inside):
+    elif any(inputs.records[n].id == tokenizer.unknown for n in inside):
         problem = phrase("The filler is not in the vocabulary.")
     if gap is None or inputs.truncated:
         problem = phrase("The template exceeds the maximum length.")

@@ -126,7 +126,7 @@ def encode_texts(serving: Serving, rows: Rows) -> Arrays:
     checkpoint, learner = serving.exact, learner_for_rows(serving.exact, rows)
     inputs = [encode_text(checkpoint, *pair) for pair in typed_pairs(rows)]
     results: list[Arrays] = [{} for _ in inputs]
-    for indices in batches([len(text.described) for text in inputs]):
+    for indices in batches([len(text.records) for text in inputs]):
         batch = _encode_batch(checkpoint, [inputs[index] for index in indices])
         for index, arrays in zip(indices, batch, strict=True):
             results[index] = arrays
@@ -145,8 +145,8 @@ def _encode_batch(checkpoint: Checkpoint, inputs: Sequence[Inputs]) -> list[Arra
     hidden = torch.stack(encoded.hidden, 1)  # [B, layers, T, D]
     results = []
     for row, text in enumerate(inputs):
-        states = require_finite(hidden[row, :, : len(text.described)])
-        inside = [n for n, token in enumerate(text.described) if not token.special]
+        states = require_finite(hidden[row, :, : len(text.records)])
+        inside = [n for n, token in enumerate(text.records) if not token.special]
         mean = states[:, inside or [0]].mean(1)
         pooled = encoded.pooled
         pooled = torch.zeros_like(mean[0]) if pooled is None else pooled[row].float()

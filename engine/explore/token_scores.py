@@ -37,17 +37,17 @@ def score(checkpoint: Checkpoint, question: ScoreTokens) -> TokensScored:
     inputs = encode_text(checkpoint, question.text, question.pair)
     positions = [
         index
-        for index, token in enumerate(inputs.described)
+        for index, token in enumerate(inputs.records)
         if not token.special and index not in inputs.masked
     ]
     remaining = [position for position in positions if position >= question.start]
     causal = checkpoint.network.spec.is_causal
-    now = remaining if causal else remaining[: max(1, SLICE // len(inputs.described))]
+    now = remaining if causal else remaining[: max(1, SLICE // len(inputs.records))]
     logs = (_score_causal if causal else _score_masked)(checkpoint, inputs, now)  # [N, V]
     return TokensScored(
         to=question.number,
         scores=tuple(
-            token_score(checkpoint, row, position, inputs.described[position].id)
+            token_score(checkpoint, row, position, inputs.records[position].id)
             for row, position in zip(logs, now, strict=True)
         ),
         next=remaining[len(now)] if len(remaining) > len(now) else None,
@@ -98,7 +98,7 @@ def apply_lens(checkpoint: Checkpoint, question: ApplyLens) -> LensApplied:
     """
     head = mlm_head(checkpoint)
     inputs = encode_question(checkpoint, question)
-    count, causal = len(inputs.described), checkpoint.network.spec.is_causal
+    count, causal = len(inputs.records), checkpoint.network.spec.is_causal
     positions = tuple(sorted(set(question.positions)))[:MAX_POSITIONS]
     if not positions or positions[0] < int(causal) or positions[-1] >= count:
         raise StudioError(
@@ -112,12 +112,12 @@ def apply_lens(checkpoint: Checkpoint, question: ApplyLens) -> LensApplied:
         logs = log_probabilities(head(vectors[0, sources]))  # [N, V]
         actual = tuple(
             None
-            if inputs.described[position].id == checkpoint.tokenizer.mask
-            else token_score(checkpoint, row, position, inputs.described[position].id)
+            if inputs.records[position].id == checkpoint.tokenizer.mask
+            else token_score(checkpoint, row, position, inputs.records[position].id)
             for row, position in zip(logs, positions, strict=True)
         )
         predictions = rank_tokens(checkpoint, logs.exp(), positions, question.top)
         layers.append(LensLayer(predictions=predictions, actual=actual))
     return LensApplied(
-        to=question.number, tokens=inputs.described, positions=positions, layers=tuple(layers)
+        to=question.number, tokens=inputs.records, positions=positions, layers=tuple(layers)
     )

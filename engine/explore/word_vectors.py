@@ -131,7 +131,7 @@ def _hidden(
     hidden = checkpoint.network.encoder(inputs.tokens, inputs.segments, keep_hidden=True).hidden
     if layer is not None:
         hidden = hidden[min(layer, len(hidden) - 1) :][:1]
-    return inputs.described, require_finite(torch.cat(hidden)).cpu()
+    return inputs.records, require_finite(torch.cat(hidden)).cpu()
 
 
 def _ordinary(tokens: tuple[Token, ...], hidden: Tensor) -> Tensor:

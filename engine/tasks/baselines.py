@@ -1,8 +1,8 @@
 """Building blocks of baselines, simple models to compare a score with.
 
-Each task has its own, in `Learner.baselines`. TF-IDF of words and word pairs (Salton and Buckley
-1988) and logistic or ridge regression are those of scikit-learn. The metrics of a baseline are
-computed like those of a fine-tuned model.
+`Learner.baselines` lists the baselines of a task. TF-IDF of words and word pairs (Salton and
+Buckley 1988) and logistic or ridge regression come from scikit-learn. The metrics of a baseline
+are computed like those of a fine-tuned model.
 
 N rows, C labels, F features.
 """
@@ -20,11 +20,11 @@ from engine.tasks.whole_text import WholeTextLearner
 WORD = r"(?u)\b\w+\b"
 MAX_FEATURES = 500_000
 MAX_WEIGHTS = 20_000_000  # over all labels; 160 MB
-ITERATIONS = 1_000  # maximum of the logistic regression
+MAX_ITERATIONS = 1_000  # logistic regression
 EPSILON = 1e-9  # probability of labels without training rows
 
 Floats = NDArray[np.float64]
-FitFunction = Callable[[Learner, Rows, Rows], Floats]  # training rows, others: logits [N, C]
+FitFunction = Callable[[Learner, Rows, Rows], Floats]  # (learner, training rows, others) → logits
 
 
 class UntokenizedExamples(Examples):
@@ -40,10 +40,10 @@ class UntokenizedExamples(Examples):
 def whole_text_baseline(fit: FitFunction) -> Callable[[Learner, Rows, Rows], TaskPredictions]:
     def predict(learner: Learner, train: Rows, rows: Rows) -> TaskPredictions:
         assert isinstance(learner, WholeTextLearner)
-        collected = learner.metrics(UntokenizedExamples(len(rows), learner.targets(rows)))
-        assert isinstance(collected, LogitsCollector)
-        collected.logits[:] = fit(learner, train, rows)
-        return collected
+        collector = learner.make_metrics(UntokenizedExamples(len(rows), learner.targets(rows)))
+        assert isinstance(collector, LogitsCollector)
+        collector.logits[:] = fit(learner, train, rows)
+        return collector
 
     return predict
 
@@ -56,7 +56,7 @@ def get_targets(learner: Learner, rows: Rows) -> NDArray[Any]:
 
 
 def frequencies(learner: Learner, train: Rows, rows: Rows) -> Floats:
-    """Label frequencies, the same for every row."""
+    """Logits from label frequencies, the same for every row."""
     targets = get_targets(learner, train)
     if targets.ndim == 2:  # sets of labels
         return np.repeat(log_odds(targets.mean(axis=0, dtype=np.float64))[None], len(rows), 0)
@@ -67,7 +67,7 @@ def frequencies(learner: Learner, train: Rows, rows: Rows) -> Floats:
 def logistic_regression() -> Any:
     from sklearn.linear_model import LogisticRegression
 
-    return LogisticRegression(max_iter=ITERATIONS)
+    return LogisticRegression(max_iter=MAX_ITERATIONS)
 
 
 def tfidf_features(train: Rows, rows: Rows, outputs: int) -> tuple[Any, Any]:
@@ -98,7 +98,7 @@ def tfidf(outputs: int = 1) -> Any:
 
 
 def add_word(texts: list[str]) -> list[str]:
-    """Add a text, so that the vocabulary is never empty."""
+    """Add a text of one word, so that the vocabulary is never empty."""
     return [*texts, "a"]
 
 

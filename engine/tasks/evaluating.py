@@ -48,7 +48,7 @@ def evaluate(
         lockstep: other processes must run the same batches in the same order.
     """
     network.eval()
-    metrics = learner.metrics(examples)
+    metrics = learner.make_metrics(examples)
     batches = batches_by_length(examples.lengths, batch)
     device = device or torch.device("cpu")
 
@@ -81,7 +81,7 @@ def for_each(
 ) -> None:
     """Run `do` without gradients on all items, and report progress on this thread.
 
-    An error in either thread stops it after the items in progress.
+    An error in either thread stops both after the items in progress.
     """
     threads, parallel = torch.get_num_threads(), parallel and len(items) > 1
     pending, done = iter(items), list[Item]()
@@ -121,19 +121,19 @@ def collect_predictions(
     max_length: int,
     batch: int = 8,
     progress: ProgressCallback = lambda done, total: None,
-    tokenized: Callable[[Examples], object] | None = None,
+    on_tokenized: Callable[[Examples], object] | None = None,
 ) -> PredictionCollector:
-    """Predict rows with a loaded model; `learner` is that of its task head.
+    """Predict rows with a loaded model; `learner` belongs to its task head.
 
-    `tokenized` receives the tokenized examples.
+    `on_tokenized` receives the tokenized examples.
     """
     network, tokenizer = loaded.network, loaded.tokenizer
     device = next(network.parameters()).device
     with tempfile.TemporaryDirectory(prefix="bert-studio-") as scratch:
         folder = Path(scratch) / "tokenized"
         examples = learner.tokenize(rows, tokenizer, max_length, folder, lambda done, total: None)
-        if tokenized is not None:
-            tokenized(examples)
+        if on_tokenized is not None:
+            on_tokenized(examples)
         metrics = evaluate(
             network, learner, tokenizer, examples, batch, device=device, report=progress
         )

@@ -19,7 +19,7 @@ MAX_TOKENS = 512  # attention is quadratic, and no published BERT reads more
 class Inputs(NamedTuple):
     """One text or pair as a batch of one."""
 
-    described: tuple[Token, ...]  # as typed, before masking
+    records: tuple[Token, ...]  # as typed, before masking
     tokens: Tensor  # int64 [1, T]
     segments: Tensor  # int64 [1, T]
     masked: tuple[int, ...]  # indices of masked tokens, ascending

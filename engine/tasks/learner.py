@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import partial, reduce
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -61,7 +61,7 @@ class Batch(NamedTuple):
     attention_mask: Tensor | None  # bool, as tokens, False is padding; None without padding
     targets: Tensor  # [B, …] or, with positions, [N]; 0 if unlabelled
     positions: Tensor | None  # int64 [N], predicted positions in the flattened [B * T]
-    follows: Tensor | None = None  # int64 [B], 0 if the second segment follows the first
+    nsp_targets: Tensor | None = None  # int64 [B], 0 if the second segment follows the first
     indices: Tensor | None = None  # int64 [B], of the examples
     inputs_per_example: int = 1  # rows of each example, consecutive
     unpadded: Plan | None = None  # see `plan`
@@ -72,7 +72,7 @@ class Batch(NamedTuple):
 
     @property
     def lengths(self) -> np.ndarray:
-        """Tokens of each example, int64 [B]; of its longest input."""
+        """Tokens of the longest input of each example, int64 [B]."""
         if self.attention_mask is None:
             return np.full(self.size, self.segments.size(1))
         lengths: np.ndarray = (
@@ -109,7 +109,7 @@ class Batch(NamedTuple):
             None if self.attention_mask is None else move(self.attention_mask),
             move(self.targets),
             None if self.positions is None else move(self.positions),
-            None if self.follows is None else move(self.follows),
+            None if self.nsp_targets is None else move(self.nsp_targets),
             self.indices,
             self.inputs_per_example,
             None if self.unpadded is None else self.unpadded.map_tensors(move),
@@ -139,7 +139,7 @@ class Batch(NamedTuple):
         return [self.take(indices[n : n + size]) for n in range(0, self.size, size)]
 
     def take(self, indices: np.ndarray) -> "Batch":
-        """A subset of the examples, int64 [n] ascending, no wider than the longest needs."""
+        """Select examples, int64 [n] ascending; no wider than the longest needs."""
         old_width, width = self.segments.size(1), padded_width(int(self.lengths[indices].max()))
         width = min(width, old_width)
         selected = torch.from_numpy(indices)
@@ -158,7 +158,7 @@ class Batch(NamedTuple):
             None if mask is None or bool(mask.all()) else mask,
             targets if self.positions is not None else targets[selected],
             positions,
-            None if self.follows is None else self.follows[selected],
+            None if self.nsp_targets is None else self.nsp_targets[selected],
             None if self.indices is None else self.indices[selected],
             self.inputs_per_example,
         )
@@ -197,7 +197,7 @@ class Examples:
 
     @property
     def lengths(self) -> np.ndarray:
-        """Tokens of each example, int64 [examples]; of its longest input."""
+        """Tokens of the longest input of each example, int64 [examples]."""
         lengths: np.ndarray = self.tokenized.lengths.reshape(-1, self.inputs_per_example).max(
             axis=1
         )
@@ -275,7 +275,7 @@ class Baseline:
 
     Args:
         key: prefix of its files.
-        predict: from a learner, training rows and other rows to predictions for the latter.
+        predict: (learner, training rows, other rows) → predictions for the other rows.
     """
 
     key: str
@@ -290,8 +290,8 @@ class Learner(ABC):
     """
 
     prediction = DEFAULT_PREDICTION
-    no_target = IGNORE_INDEX  # at ignored positions
-    term = ""  # name of the loss term, if there is one
+    ignore_index = IGNORE_INDEX  # at ignored positions
+    term = ""  # name of the loss term, if there is only one
     target_shape: tuple[int, ...] = ()  # of an example
 
     def __init__(self, task: TaskSpec) -> None:
@@ -317,7 +317,7 @@ class Learner(ABC):
         return self.task.info.best_metric
 
     @property
-    def measured(self) -> tuple[str, ...]:
+    def metric_names(self) -> tuple[str, ...]:
         """Names of the computed metrics, which may depend on the labels."""
         return tuple(metric.name for metric in self.task.info.metrics)
 
@@ -379,7 +379,7 @@ class Learner(ABC):
     ) -> Examples:
         """Tokenize rows, cached in `folder`; unlabelled rows have no targets."""
 
-    def answer_counts(self, examples: Examples) -> Counter[str]:
+    def target_counts(self, examples: Examples) -> Counter[str]:
         """Counts of the target labels; empty for tasks without labels."""
         return Counter()
 
@@ -431,14 +431,14 @@ class Learner(ABC):
         return {self.term: batch.size or 1}
 
     @abstractmethod
-    def metrics(self, examples: Examples) -> Metrics:
+    def make_metrics(self, examples: Examples) -> Metrics:
         """New metrics for these examples."""
 
     @abstractmethod
     def baselines(self) -> tuple[Baseline, ...]:
         """Baselines that are fitted on the training rows."""
 
-    def explain(self, checkpoint: Checkpoint, inputs: Inputs, question: Predict) -> Predicted:
+    def predict(self, checkpoint: Checkpoint, inputs: Inputs, question: Predict) -> Predicted:
         """Predict a typed text with a fine-tuned model.
 
         Raises StudioError if the question lacks an input of this task.
@@ -470,19 +470,17 @@ def scaled_cross_entropy(
     count: float | Tensor,
     weights: Tensor | None = None,
     smoothing: float = 0.0,
-    ignored: int = -100,
+    ignore_index: int = IGNORE_INDEX,
 ) -> Tensor:
     """Cross-entropy of logits [N, C] with targets int64 [N], summed and divided by `count`.
 
-    Targets equal to `ignored` do not count; removing those rows would synchronise with the GPU.
+    Targets equal to `ignore_index` do not count; removing their rows would synchronise with a GPU.
 
     With class `weights`, float32 [C], `count` is the sum of the weights of all rows; `smoothing` is
     the fraction of a target that is spread over all classes.
     """
-    summed = F.cross_entropy(
-        logits, targets, weights, reduction="sum", label_smoothing=smoothing, ignore_index=ignored
-    )
-    return summed / count
+    loss = partial(F.cross_entropy, ignore_index=ignore_index, label_smoothing=smoothing)
+    return loss(logits, targets, weights, reduction="sum") / count
 
 
 def total(losses: dict[str, Tensor]) -> Tensor:
@@ -522,17 +520,16 @@ def pad(tokenized: TokenizedDataset, indices: Sequence[int] | np.ndarray, pad_id
 def ranked_labels(
     kind: str, names: Sequence[str], probabilities: Tensor, inputs: Inputs, predicted: Sequence[int]
 ) -> Predicted:
-    """A prediction for the whole input with all names, those of `predicted` first, then the most
-    likely."""
+    """Rank all names for the whole input: those of `predicted` first, then the most likely."""
     order = probabilities.argsort(descending=True, stable=True).tolist()
     order.sort(key=lambda index: index not in predicted)
     ranked = tuple(
         LabelProbability(label=names[n], probability=float(probabilities[n])) for n in order
     )
-    prediction = Prediction(first=0, last=len(inputs.described) - 1, ranked=ranked)
+    prediction = Prediction(first=0, last=len(inputs.records) - 1, ranked=ranked)
     return Predicted(
         task=kind,
-        tokens=inputs.described,
+        tokens=inputs.records,
         truncated=inputs.truncated,
         predictions=(prediction,),
         predicted=tuple(names[index] for index in order if index in predicted),

@@ -92,7 +92,7 @@ class MultiLabelLearner(WholeTextLearner):
         sets = self._sets(rows)
         return None if sets is None else self._multi_hot(sets)
 
-    def answer_counts(self, examples: Examples) -> Counter[str]:
+    def target_counts(self, examples: Examples) -> Counter[str]:
         if examples.targets is None:
             return Counter()
         counts = examples.targets.sum(axis=0).astype(int).tolist()
@@ -100,11 +100,11 @@ class MultiLabelLearner(WholeTextLearner):
 
     def _multi_hot(self, sets: list[tuple[str, ...]]) -> np.ndarray:
         """Multi-hot labels, float32 [rows, C]."""
-        known = map_labels({label for labels in sets for label in labels}, self._labels)
+        to_model_label = map_labels({label for labels in sets for label in labels}, self._labels)
         ids = {label: index for index, label in enumerate(self._labels)}
         targets = np.zeros((len(sets), len(self._labels)), dtype=np.float32)
         for row, labels in enumerate(sets):
-            targets[row, [ids[known[label]] for label in labels]] = 1
+            targets[row, [ids[to_model_label[label]] for label in labels]] = 1
         return targets
 
     def _sets(self, rows: Rows) -> list[tuple[str, ...]] | None:
@@ -139,7 +139,7 @@ class MultiLabelLearner(WholeTextLearner):
     def counts(self, batch: Batch) -> dict[str, float]:
         return {"labels": batch.targets.numel() or 1}
 
-    def explain(self, checkpoint: Checkpoint, inputs: Inputs, question: Predict) -> Predicted:
+    def predict(self, checkpoint: Checkpoint, inputs: Inputs, question: Predict) -> Predicted:
         """Probabilities of all labels, most likely first."""
         logits = checkpoint.network.logits(inputs.tokens, inputs.segments)  # [1, C]
         logits = require_finite(logits) / self.prediction.temperature
@@ -153,7 +153,7 @@ class MultiLabelLearner(WholeTextLearner):
             Baseline("tfidf", "TF-IDF + logistic regression", whole_text_baseline(_fit_each_label)),
         )
 
-    def metrics(self, examples: Examples) -> "LabelsCollector":
+    def make_metrics(self, examples: Examples) -> "LabelsCollector":
         return LabelsCollector(examples, self._labels, self.prediction)
 
 

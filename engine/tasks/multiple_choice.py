@@ -68,7 +68,7 @@ class MultipleChoiceLearner(Learner):
 
     def __init__(self, task: MultipleChoice) -> None:
         super().__init__(task)
-        self._first_number: int | None = None  # of the first ending in labels
+        self._first_number: int | None = None  # that labels give to the first ending
         self._endings = DEFAULT_ENDINGS
 
     def fit_labels(self, rows: Rows) -> None:
@@ -108,8 +108,8 @@ class MultipleChoiceLearner(Learner):
         right = parse_choice_labels(rows.labels, row_endings(rows), self._first_number, rows.lines)
         return np.array(right, dtype=np.int64)
 
-    def answer_counts(self, examples: Examples) -> Counter[str]:
-        """By the position of the right choice, from 1."""
+    def target_counts(self, examples: Examples) -> Counter[str]:
+        """Count by the position of the right choice, from 1."""
         names = [str(index + 1) for index in range(examples.inputs_per_example)]
         return count_targets(examples.targets, names)
 
@@ -133,7 +133,7 @@ class MultipleChoiceLearner(Learner):
         scores = scores.reshape(batch.size, batch.inputs_per_example)  # [B, E]
         return {"choices": scaled_cross_entropy(scores, batch.targets, counts["choices"])}
 
-    def explain(self, checkpoint: Checkpoint, inputs: Inputs, question: Predict) -> Predicted:
+    def predict(self, checkpoint: Checkpoint, inputs: Inputs, question: Predict) -> Predicted:
         """Probabilities of the choices, best first; the second text is the start of each choice."""
         choices = tuple(choice.strip() for choice in question.endings if choice.strip())
         if len(choices) < 2:
@@ -142,12 +142,8 @@ class MultipleChoiceLearner(Learner):
             )
         beginnings = None if question.pair is None else [question.pair]
         rows = Rows([question.text], beginnings=beginnings, endings=[choices])
-        record = collect_predictions(checkpoint, self, rows, max_tokens(checkpoint)).predictions()[
-            0
-        ]
-        probabilities = torch.tensor(
-            [record[f"p({index})"] for index in range(len(choices))]
-        )  # [E]
+        [record] = collect_predictions(checkpoint, self, rows, max_tokens(checkpoint)).predictions()
+        probabilities = torch.tensor([record[f"p({n})"] for n in range(len(choices))])  # [E]
         best = [int(probabilities.argmax())]
         return ranked_labels(self.task.kind, choices, require_finite(probabilities), inputs, best)
 
@@ -157,7 +153,7 @@ class MultipleChoiceLearner(Learner):
             Baseline("tfidf", "TF-IDF cosine", _choice_baseline(_cosines)),
         )
 
-    def metrics(self, examples: Examples) -> "ChoiceCollector":
+    def make_metrics(self, examples: Examples) -> "ChoiceCollector":
         settings = PredictionSettings(temperature=self.prediction.temperature)
         return ChoiceCollector(examples, examples.inputs_per_example, settings)
 
@@ -193,7 +189,7 @@ def row_endings(rows: Rows) -> list[tuple[str, ...]]:
     if rows.endings is None:
         raise StudioError(
             "It is not known which columns hold the choices.",
-            "Name them; on the command line with --endings A,B,C,D.",
+            "Choose them, or use --endings A,B,C,D on the command line.",
         )
     return parse_endings(rows.endings, rows.lines)
 
@@ -202,10 +198,10 @@ def _choice_baseline(fit: FitFunction) -> Callable[[Learner, Rows, Rows], TaskPr
     def predict(learner: Learner, train: Rows, rows: Rows) -> TaskPredictions:
         examples = UntokenizedExamples(len(rows), _get_targets(learner, rows))
         examples.inputs_per_example = len(row_endings(rows)[0])
-        collected = learner.metrics(examples)
-        assert isinstance(collected, LogitsCollector)
-        collected.logits[:] = fit(learner, train, rows)
-        return collected
+        collector = learner.make_metrics(examples)
+        assert isinstance(collector, LogitsCollector)
+        collector.logits[:] = fit(learner, train, rows)
+        return collector
 
     return predict
 

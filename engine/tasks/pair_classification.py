@@ -4,4 +4,4 @@ from engine.tasks.text_classification import TextClassificationLearner
 
 
 class PairClassificationLearner(TextClassificationLearner):
-    """As for one text: both texts are one input, and [CLS] attends to the pair."""
+    """Like text classification; both texts are one input, and [CLS] attends to the pair."""

@@ -23,8 +23,8 @@ class Predictor:
     ) -> None:
         """Use the model in a folder, or a loaded one.
 
-        Without `exact`, it uses the fastest precision that agrees; `computed` names it. `loading`
-        reports on the tensors of the folder.
+        Without `exact`, use the fastest precision whose results agree; `computed` names it.
+        `loading` reports on the tensors of the folder.
 
         Raises StudioError if the model was not fine-tuned.
         """
@@ -45,7 +45,7 @@ class Predictor:
         limit = None if sentence is None else sentence.max_length
         self._max_length = min(max_length, self._loaded.spec.max_positions, limit or max_length)
         self._batch = batch
-        self._truncated = 0  # inputs so far of maximum length
+        self._truncated = 0  # inputs of maximum length so far
 
     def predict(
         self, rows: Rows, progress: ProgressCallback = lambda done, total: None

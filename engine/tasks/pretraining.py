@@ -41,11 +41,11 @@ from engine.tasks.learner import (
 from engine.tasks.token_rows import TokenRows
 from engine.tokenizers.tokenizer import Tokenizer
 
-PAIRS, STATIC = 11, 12  # seeds of the pairs and the static masks of a data set
+PAIRS_SEED, MASKS_SEED = 11, 12  # pairs and static masks of a data set
 
 
 class PretrainingLearner(Learner):
-    """The loss of masked words, plus that of next-sentence prediction if enabled."""
+    """The loss of masked words, plus the next-sentence loss if enabled."""
 
     task: Pretraining
 
@@ -54,16 +54,16 @@ class PretrainingLearner(Learner):
         return Heads(mlm=True, nsp=self.task.nsp)
 
     @property
-    def measured(self) -> tuple[str, ...]:
+    def metric_names(self) -> tuple[str, ...]:
         pair_metrics = () if self.task.nsp else ("loss_mlm", "loss_nsp", "nsp_accuracy")
-        return tuple(name for name in super().measured if name not in pair_metrics)
+        return tuple(name for name in super().metric_names if name not in pair_metrics)
 
     @property
     def long_inputs(self) -> tuple[int, float]:
         return self.task.long_length, self.task.long_share
 
     def rows(self, dataset: Dataset, part: SplitName) -> Rows:
-        """Streamed while tokenizing: a corpus may not fit into memory."""
+        """Stream the rows while tokenizing: a corpus may not fit into memory."""
         return dataset.stream(part)
 
     @property
@@ -96,7 +96,7 @@ class PretrainingLearner(Learner):
                 max_length,
                 folder,
                 is_next_ratio,
-                PAIRS,
+                PAIRS_SEED,
                 progress,
                 len(rows),
                 self.task.dupe_factor,
@@ -129,39 +129,39 @@ class PretrainingLearner(Learner):
         padded = pad(examples.tokenized, indices, tokenizer.pad)
         if self.causal:
             return _next_tokens(padded)
-        follows = None if examples.targets is None else examples.targets[indices]
+        nsp_targets = None if examples.targets is None else examples.targets[indices]
         if self.task.masking == "dynamic":
             return self._build_batch(
-                padded, follows, *mask_tokens(padded.tokens.numpy(), tokenizer, self.task, rng)
+                padded, nsp_targets, *mask_tokens(padded.tokens.numpy(), tokenizer, self.task, rng)
             )
         shown, chosen = padded.tokens.clone().numpy(), np.zeros(padded.tokens.shape, dtype=bool)
         for row, index in enumerate(indices):
             ids = padded.tokens[row : row + 1, : examples.tokenized.lengths[index]]
-            row_rng = np.random.default_rng([STATIC, int(index)])
+            row_rng = np.random.default_rng([MASKS_SEED, int(index)])
             region = np.s_[row : row + 1, : ids.size(1)]
             shown[region], chosen[region] = mask_tokens(ids.numpy(), tokenizer, self.task, row_rng)
-        return self._build_batch(padded, follows, shown, chosen)
+        return self._build_batch(padded, nsp_targets, shown, chosen)
 
     def describe_targets(self, batch: Batch, tokenizer: Tokenizer) -> list[str]:
         if self.causal:
             return [phrase("each next token")] * len(batch.tokens)
-        if batch.follows is None:
+        if batch.nsp_targets is None:
             return super().describe_targets(batch, tokenizer)
         names = {IS_NEXT: phrase("IsNext"), NOT_NEXT: phrase("NotNext")}
-        return [names[target] for target in batch.follows.tolist()]
+        return [names[target] for target in batch.nsp_targets.tolist()]
 
     def dummy_batch(self, count: int, width: int, tokenizer: Tokenizer, rng: Generator) -> Batch:
         tokens = torch.from_numpy(random_tokens(count, width, tokenizer, rng))
-        follows = rng.integers(0, 2, count) if self.task.nsp else None
+        nsp_targets = rng.integers(0, 2, count) if self.task.nsp else None
         padded = Padded(tokens, torch.zeros_like(tokens), None)
         if self.causal:
             return _next_tokens(padded)
         return self._build_batch(
-            padded, follows, *mask_tokens(tokens.numpy(), tokenizer, self.task, rng)
+            padded, nsp_targets, *mask_tokens(tokens.numpy(), tokenizer, self.task, rng)
         )
 
     def _build_batch(
-        self, padded: Padded, follows: np.ndarray | None, shown: np.ndarray, chosen: np.ndarray
+        self, padded: Padded, nsp_targets: np.ndarray | None, shown: np.ndarray, chosen: np.ndarray
     ) -> Batch:
         positions = torch.from_numpy(np.flatnonzero(chosen))  # [N]
         return Batch(
@@ -170,7 +170,7 @@ class PretrainingLearner(Learner):
             padded.attention_mask,
             targets=padded.tokens.reshape(-1)[positions],
             positions=positions,
-            follows=None if follows is None else torch.from_numpy(follows),
+            nsp_targets=None if nsp_targets is None else torch.from_numpy(nsp_targets),
         )
 
     def losses(self, network: Network, batch: Batch, counts: Counts | None = None) -> Losses:
@@ -179,18 +179,18 @@ class PretrainingLearner(Learner):
         encoded = network.encode(
             batch.tokens, batch.segments, batch.attention_mask, batch.positions, batch.unpadded
         )
-        follows = _nsp_logits(network, batch, encoded)
+        nsp_logits = _nsp_logits(network, batch, encoded)
         term = self._term
         losses = {term: network.mlm.loss(encoded.last, batch.targets, counts[term])}
-        if follows is not None:
-            assert batch.follows is not None
-            losses["nsp"] = scaled_cross_entropy(follows, batch.follows, counts["nsp"])
+        if nsp_logits is not None:
+            assert batch.nsp_targets is not None
+            losses["nsp"] = scaled_cross_entropy(nsp_logits, batch.nsp_targets, counts["nsp"])
         return losses
 
     def counts(self, batch: Batch) -> dict[str, float]:
         counts: dict[str, float] = {self._term: len(batch.targets) or 1}
-        if batch.follows is not None:
-            counts["nsp"] = len(batch.follows) or 1
+        if batch.nsp_targets is not None:
+            counts["nsp"] = len(batch.nsp_targets) or 1
         return counts
 
     @property
@@ -200,7 +200,7 @@ class PretrainingLearner(Learner):
     def baselines(self) -> tuple[Baseline, ...]:
         return ()  # `engine.results.masked_tokens` counts instead
 
-    def metrics(self, examples: Examples) -> "PretrainingMetrics":
+    def make_metrics(self, examples: Examples) -> "PretrainingMetrics":
         rows = None if self.causal else TokenRows(examples, self.task.mlm_probability)
         return PretrainingMetrics(rows)
 
@@ -230,18 +230,18 @@ class PretrainingMetrics(Metrics):
 
     def add(self, network: Network, batch: Batch) -> None:
         assert batch.indices is not None
-        tokens, follows = predictions(network, batch)  # [N, V], [B, 2]
+        tokens, pair_logits = predicted_logits(network, batch)  # [N, V], [B, 2]
         if self.rows is not None:
             self.rows.add(batch, tokens)
         loss = float(F.cross_entropy(tokens, batch.targets, reduction="sum"))
         best = tokens.topk(min(5, tokens.size(1)), dim=1).indices  # [N, 5]
         hits = best == batch.targets[:, None]
         sums = [len(batch.targets), loss, int(hits[:, 0].sum()), int(hits.any(dim=1).sum())]
-        pairs = [0, 0.0, 0]
-        if follows is not None:
-            assert batch.follows is not None
-            loss = float(F.cross_entropy(follows, batch.follows, reduction="sum"))
-            pairs = [len(follows), loss, int((follows.argmax(1) == batch.follows).sum())]
+        pairs, targets = [0, 0.0, 0], batch.nsp_targets
+        if pair_logits is not None:
+            assert targets is not None
+            loss = float(F.cross_entropy(pair_logits, targets, reduction="sum"))
+            pairs = [len(targets), loss, int((pair_logits.argmax(1) == targets).sum())]
         self._sums[int(batch.indices[0])] = np.array([*sums, *pairs])
 
     def report(self) -> PretrainingReport:
@@ -258,8 +258,8 @@ def mask_tokens(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Choose tokens to predict and mask them: 80 % [MASK], 10 % random, 10 % unchanged.
 
-    Each sequence gets round(probability x its tokens) of them, at least one, as in the paper's
-    code, never special tokens. Whole words are chosen as long as they fit into that number.
+    Of each sequence, round(probability x tokens) are chosen, at least one, as in the paper's code;
+    special tokens never are. Whole words are chosen as long as they fit into that number.
 
     Args:
         tokens: int64 [B, T], of the text.
@@ -317,8 +317,8 @@ def _whole_words(
     return chosen
 
 
-def predictions(network: Network, batch: Batch) -> tuple[Tensor, Tensor | None]:
-    """Logits of the predicted tokens alone, float32 [N, V], and of the pairs, float32 [B, 2]."""
+def predicted_logits(network: Network, batch: Batch) -> tuple[Tensor, Tensor | None]:
+    """Logits of the predicted tokens only, float32 [N, V], and of the pairs, float32 [B, 2]."""
     assert network.mlm is not None and batch.positions is not None
     encoded = network.encode(
         batch.tokens, batch.segments, batch.attention_mask, batch.positions, batch.unpadded
@@ -329,8 +329,8 @@ def predictions(network: Network, batch: Batch) -> tuple[Tensor, Tensor | None]:
 
 def _nsp_logits(network: Network, batch: Batch, encoded: Encoded) -> Tensor | None:
     """Logits of the pairs, float32 [B, 2]; None without pairs."""
-    if batch.follows is None:
+    if batch.nsp_targets is None:
         return None
     assert network.nsp is not None
-    follows: Tensor = network.nsp(encoded.pooled)
-    return follows.float()
+    logits: Tensor = network.nsp(encoded.pooled)
+    return logits.float()

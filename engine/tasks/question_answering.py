@@ -48,8 +48,8 @@ CHUNK = 100  # questions per tokenization and progress step
 MAX_SHOWN = 5  # answers per question in a prediction
 OWNERS, POSITIONS = "owners.npy", "places.npy"
 WORD = re.compile(r"\w+")
-JOINED = re.compile(r"[ \-–’'.,]?")  # characters between two words of an answer, as in 1,000
-COMMON_FRACTION = 0.05  # fraction of the passages above which a word is in no answer
+JOINER = re.compile(r"[ \-–’'.,]?")  # characters between two words of an answer, as in 1,000
+COMMON_FRACTION = 0.05  # words in more of the passages are in no answer
 MIN_SCORE = 1e-9  # score of a span in a passage without words of the question
 MAX_FITTING_ROWS = 1_000  # training rows for the no-answer score
 
@@ -107,8 +107,8 @@ class QuestionAnsweringLearner(learner.Learner):
     target_shape = (2,)
 
     @property
-    def measured(self) -> tuple[str, ...]:
-        names = super().measured
+    def metric_names(self) -> tuple[str, ...]:
+        names = super().metric_names
         return names if self.task.unanswerable else tuple(n for n in names if n != "best_f1")
 
     @property
@@ -117,7 +117,7 @@ class QuestionAnsweringLearner(learner.Learner):
 
     def fit_labels(self, rows: Rows) -> None:
         if rows.answers is None or rows.pairs is None:
-            raise _no_answers()
+            raise _no_answers_error()
         if self.task.unanswerable is None:
             unanswerable = any(not cell.strip() for cell in rows.answers)
             self.task = self.task.model_copy(update={"unanswerable": unanswerable})
@@ -131,7 +131,7 @@ class QuestionAnsweringLearner(learner.Learner):
         progress: ProgressCallback,
     ) -> QuestionExamples:
         if rows.pairs is None:
-            raise _no_answers()
+            raise _no_answers_error()
         cutter = WindowCutter(self.task, tokenizer, max_length)
         tokenized = open_cached(folder)
         if tokenized is None:
@@ -168,7 +168,7 @@ class QuestionAnsweringLearner(learner.Learner):
         ends = F.cross_entropy(logits, batch.targets, reduction="sum") / 2
         return {"answers": ends / counts["answers"]}
 
-    def explain(self, checkpoint: Checkpoint, inputs: Inputs, question: Predict) -> Predicted:
+    def predict(self, checkpoint: Checkpoint, inputs: Inputs, question: Predict) -> Predicted:
         """The best spans of the second text, read in windows; none if no answer is preferred."""
         if not question.text.strip() or not (question.pair or "").strip():
             raise StudioError(
@@ -177,12 +177,10 @@ class QuestionAnsweringLearner(learner.Learner):
             )
         assert question.pair is not None
         rows = Rows([question.text], [question.pair])
-        record = collect_predictions(checkpoint, self, rows, max_tokens(checkpoint)).predictions()[
-            0
-        ]
+        [record] = collect_predictions(checkpoint, self, rows, max_tokens(checkpoint)).predictions()
         return Predicted(
             task=self.task.kind,
-            tokens=inputs.described,
+            tokens=inputs.records,
             truncated=inputs.truncated,
             spans=tuple(SpanPrediction.model_validate(span) for span in record["candidates"]),
             value=record["no_answer"],
@@ -198,7 +196,7 @@ class QuestionAnsweringLearner(learner.Learner):
             ),
         )
 
-    def metrics(self, examples: learner.Examples) -> "AnswerCollector":
+    def make_metrics(self, examples: learner.Examples) -> "AnswerCollector":
         assert isinstance(examples, QuestionExamples)
         task, threshold = self.task, self.prediction.no_answer_threshold
         if threshold is not None:
@@ -212,9 +210,9 @@ class ChosenAnswers(learner.TaskPredictions):
 
     Args:
         rows: the questions and their passages.
-        choices: N of them.
-        losses: of each question, the mean over its windows, float64 [N]; None if unlabelled.
-        loss: the mean over all windows.
+        choices: the best spans of each question.
+        losses: mean loss of the windows of each question, float64 [N]; None if unlabelled.
+        loss: mean loss of all windows.
     """
 
     rows: Rows
@@ -225,7 +223,7 @@ class ChosenAnswers(learner.TaskPredictions):
 
     def report(self) -> QuestionReport:
         if self.rows.answers is None:
-            raise _no_answers()
+            raise _no_answers_error()
         return report(*self._evaluation_inputs()).model_copy(update={"loss": self.loss})
 
     def predictions(self) -> list[dict[str, Any]]:
@@ -276,7 +274,7 @@ class ChosenAnswers(learner.TaskPredictions):
         return {"null": choice.doubt if self.task.unanswerable else None, "best": best}
 
     def _evaluation_inputs(self) -> tuple[list[str], list[list[str]], list[float] | None, float]:
-        """The best spans, the gold answers, the doubts (None if all have one), the threshold."""
+        """Best spans, gold answers, doubts (None if every question has an answer), threshold."""
         choices = self.choices
         best = [
             choice.answer(text, np.inf)
@@ -319,8 +317,8 @@ class AnswerCollector(learner.PredictionCollector):
         rows, owners = self._examples.rows, self._examples.owners
         assert rows is not None and owners is not None
         losses = np.full(len(rows), np.nan)
-        windows, sums = (np.bincount(owners, w, minlength=len(rows)) for w in (None, self._losses))
-        np.divide(sums, windows, out=losses, where=windows > 0)
+        counts, sums = (np.bincount(owners, w, minlength=len(rows)) for w in (None, self._losses))
+        np.divide(sums, counts, out=losses, where=counts > 0)
         loss = float(self._losses.sum()) / max(len(self._losses), 1)
         return ChosenAnswers(rows, self._task, self._choices, losses, loss)
 
@@ -425,7 +423,7 @@ def answer_record(choice: Choice, passage: str, task: QuestionAnswering) -> dict
     }
 
 
-def _no_answers() -> StudioError:
+def _no_answers_error() -> StudioError:
     return StudioError(
         "Question answering needs a question, a passage and its answers in each row.",
         "Choose the columns that hold them, or import a file in the SQuAD format.",
@@ -509,7 +507,7 @@ class _SpanFinder:
                 continue
             continues = runs and runs[-1][1] == index
             between = content.spans[index - 1, 1] if continues else 0
-            if continues and JOINED.fullmatch(passage, between, content.spans[index, 0]):
+            if continues and JOINER.fullmatch(passage, between, content.spans[index, 0]):
                 runs[-1][1] = index + 1
             else:
                 runs.append([index, index + 1])

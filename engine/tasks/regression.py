@@ -69,12 +69,12 @@ class RegressionLearner(WholeTextLearner):
         summed = F.mse_loss(numbers, batch.targets, reduction="sum")
         return {"number": summed / counts["number"]}
 
-    def explain(self, checkpoint: Checkpoint, inputs: Inputs, question: Predict) -> Predicted:
+    def predict(self, checkpoint: Checkpoint, inputs: Inputs, question: Predict) -> Predicted:
         """The number, and the range of the training rows if known."""
         logits = checkpoint.network.logits(inputs.tokens, inputs.segments)  # [1, 1]
         return Predicted(
             task=self.task.kind,
-            tokens=inputs.described,
+            tokens=inputs.records,
             truncated=inputs.truncated,
             value=float(require_finite(logits)[0, 0]),
             range=self.task.range,
@@ -86,7 +86,7 @@ class RegressionLearner(WholeTextLearner):
             Baseline("tfidf", "TF-IDF + ridge regression", whole_text_baseline(_ridge)),
         )
 
-    def metrics(self, examples: Examples) -> "NumberCollector":
+    def make_metrics(self, examples: Examples) -> "NumberCollector":
         return NumberCollector(examples, 1)
 
 

@@ -100,8 +100,8 @@ def _score_tokens(
     """
     if task.causal:
         raise StudioError(
-            "Results are kept of masked tokens, and this model predicts next tokens.",
-            "See its validation loss among the charts.",
+            "Results are stored for masked tokens only, but this model predicts next tokens.",
+            "See the validation loss in the charts.",
         )
     learner = PretrainingLearner(task)
     loaded = checkpoint.load(request.checkpoint, learner.heads)
@@ -222,9 +222,9 @@ def fit_baselines(
 
 
 def open_rows(
-    data: DataSource, part: Part, into: Path, task: TaskSpec, progress: ProgressCallback
+    data: DataSource, part: Part, target: Path, task: TaskSpec, progress: ProgressCallback
 ) -> tuple[Dataset, SplitName]:
-    """Open the rows of a data source; returns them with their split. A whole file is read as
+    """Open the rows of a data source, and return them with their split. A file is read as
     training rows, without unlabelled ones if others have labels.
 
     Raises StudioError if there are no rows in this part.
@@ -238,7 +238,7 @@ def open_rows(
                 updates |= {"mapping": recognition.mapping, "reading": recognition.reading}
                 updates["cleaning"] = data.cleaning.model_copy(update={"skip_empty": (label,)})
         data = data.model_copy(update=updates)
-    dataset = resolve(data, into, progress, task=task)
+    dataset = resolve(data, target, progress, task=task)
     split: SplitName = "train" if part == "file" else part
     if dataset.spec.rows.get(split, 0):
         return dataset, split

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-ALIGNMENT = 16  # bytes, of each tensor; enough for all dtypes
+ALIGNMENT = 16  # bytes; enough for all dtypes
 
 
 def copy_together(tensors: Sequence[Tensor], device: torch.device) -> list[Tensor]:

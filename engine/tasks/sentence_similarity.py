@@ -99,7 +99,7 @@ class SentenceSimilarityLearner(Learner):
         return METRICS[self._objective][0]
 
     @property
-    def measured(self) -> tuple[str, ...]:
+    def metric_names(self) -> tuple[str, ...]:
         return METRICS[self._objective]
 
     @property
@@ -195,13 +195,13 @@ class SentenceSimilarityLearner(Learner):
     def counts(self, batch: Batch) -> dict[str, float]:
         return {self._objective: batch.size or 1}
 
-    def explain(self, checkpoint: Checkpoint, inputs: Inputs, question: Predict) -> Predicted:
+    def predict(self, checkpoint: Checkpoint, inputs: Inputs, question: Predict) -> Predicted:
         if not (question.pair or "").strip():
             raise StudioError("This model says how similar two texts are.", "Type a second text.")
         first, second = text_vectors(checkpoint, [question.text, question.pair or ""])
         return Predicted(
             task=self.task.kind,
-            tokens=inputs.described,
+            tokens=inputs.records,
             truncated=inputs.truncated,
             value=float(F.cosine_similarity(first, second, dim=0)),
             range=(0.0, 1.0),
@@ -210,16 +210,16 @@ class SentenceSimilarityLearner(Learner):
     def baselines(self) -> tuple[Baseline, ...]:
         return (Baseline("tfidf", "TF-IDF cosine", _fit_tfidf),)
 
-    def metrics(self, examples: Examples) -> PredictionCollector:
-        """Rows with one text only get their vectors."""
+    def make_metrics(self, examples: Examples) -> PredictionCollector:
+        """Rows of a single text get their vectors only."""
         assert isinstance(examples, TextGroups)
         if examples.inputs_per_example == 1:
             return VectorCollector(len(examples))
         count, inputs = len(examples), examples.inputs_per_example
         return SimilarityCollector(count, inputs, examples.targets, examples.objective, self.task)
 
-    def collector_for(self, rows: Rows) -> "SimilarityCollector":
-        """Collector for rows that are not run through a network."""
+    def make_collector(self, rows: Rows) -> "SimilarityCollector":
+        """Make a collector for rows that are not run through a network."""
         objective = self.choose_objective(rows)
         columns = text_columns(rows, objective)
         targets = self._targets(rows, objective, columns)
@@ -252,7 +252,7 @@ class SimilarityCollector(PredictionCollector):
         objective: Objective,
         task: SentenceSimilarity,
     ) -> None:
-        """For `count` rows of `inputs` texts each; `targets` as those of `TextGroups`."""
+        """For `count` rows of `inputs` texts each; `targets` as in `TextGroups`."""
         self._targets, self._objective, self._task = targets, objective, task
         self._inputs = inputs
         self.cosines = np.zeros((count, inputs - 1), dtype=np.float32)
@@ -331,7 +331,7 @@ class SimilarityCollector(PredictionCollector):
         ]
 
     def row_predictions(self) -> RowPredictions:
-        """The cosine if there are numbers; the nearer text of triplets; the rank of pairs."""
+        """Predict the cosine for numbers, the nearer text for triplets, and the rank for pairs."""
         if self._targets is None:
             return RowPredictions(format_numbers(self.cosines[:, 0]), scores=self.cosines)
         match self._objective:
@@ -456,20 +456,21 @@ def text_vectors(checkpoint: Checkpoint, texts: Sequence[str]) -> Tensor:
 def _fit_tfidf(learner: Learner, train: Rows, rows: Rows) -> TaskPredictions:
     """The TF-IDF cosine of two texts, and the rank of the second one among all."""
     assert isinstance(learner, SentenceSimilarityLearner)
-    collected = learner.collector_for(rows)
+    collector = learner.make_collector(rows)
     vectorizer = tfidf().fit(add_word(list(train.all_texts())))
     columns = text_columns(rows, learner.choose_objective(rows))
     first, *others = (vectorizer.transform(column) for column in columns)
     cosines = np.hstack([np.asarray(first.multiply(column).sum(axis=1)) for column in others])
     ranks, losses = np.ones(len(rows), dtype=np.int64), np.zeros(len(rows))
-    if learner.measured[0] == "mrr":
+    if learner.metric_names[0] == "mrr":
         for start in range(0, len(rows), RANK_CHUNK):
             chunk = slice(start, start + RANK_CHUNK)
             scores = (first[chunk] @ others[0].T).toarray()  # [RANK_CHUNK, N]
-            own = cosines[chunk, :1]
-            is_nearer = scores > own + EPSILON
+            cosine = cosines[chunk, :1]
+            is_nearer = scores > cosine + EPSILON
             ranks[chunk] = 1 + is_nearer.sum(axis=1)
             logits = scores[:, chunk] * learner.task.scale
-            losses[chunk] = np.log(np.exp(logits).sum(axis=1)) - own[:, 0] * learner.task.scale
-    collected.set_results(cosines, ranks, losses)
-    return collected
+            targets = cosine[:, 0] * learner.task.scale
+            losses[chunk] = np.log(np.exp(logits).sum(axis=1)) - targets
+    collector.set_results(cosines, ranks, losses)
+    return collector

@@ -1,6 +1,6 @@
 """Vectors of many texts, their similarities, and nearest neighbours.
 
-Sentence encoders give their own vectors; other encoders the mean of the last hidden states, as in
+Sentence encoders compute them; for other encoders they are means of the last hidden states, as in
 sentence-transformers. Shapes: N texts, M others, D size of a vector.
 """
 
@@ -48,7 +48,7 @@ def sentence_vectors(
     """The vector of each text, float32 [N, D].
 
     Args:
-        max_length: maximum tokens of a text; None: that of the model.
+        max_length: maximum tokens of a text; None: the model's.
         on_truncated: receives the number of texts with at least the maximum tokens, and that
             maximum.
 
@@ -96,7 +96,7 @@ def pairwise_cosines(
 
 
 def nearest(query: NDArray[np.float32], vectors: NDArray[np.float32], count: int) -> Nearest:
-    """The `count` vectors of [N, D] with the highest cosine with [D]; ties in order."""
+    """The `count` vectors [N, D] nearest to the query [D] by cosine; ties in order."""
     cosines = np.zeros(len(vectors), dtype=np.float32)
     for start in range(0, len(vectors), CHUNK):
         chunk = slice(start, start + CHUNK)
@@ -121,7 +121,7 @@ def vector_table(
     """
     if name in cells:
         raise StudioError(
-            "The rows have a column “{name}” already.",
+            "The rows already have a column “{name}”.",
             "Rename it, or write the vectors as .npy.",
             name=name,
         )

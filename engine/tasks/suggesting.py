@@ -36,8 +36,8 @@ from engine.tasks.evaluating import (
 )
 from engine.tasks.learner import pad
 
-MAX_SUGGESTIONS = 1_000  # maximum suggested rows
-LISTED_FRACTION = 0.1  # of the rows are listed as suspicious, unless more are likely errors
+MAX_SUGGESTIONS = 1_000
+LISTED_FRACTION = 0.1  # fraction of rows to list, unless more are likely errors
 MAX_LAYERS = 6  # for leave-one-out models
 LAYER_ROWS = 100_000  # above this, vectors of several layers may not fit into memory
 MAX_LENGTH = 128  # tokens of a row
@@ -78,13 +78,13 @@ def find_label_errors(
     else:
         p = scorer(indices, classes, names)
     errors = label_errors(p, classes)
-    likely = int(errors.is_likely.sum())
+    likely_count = int(errors.is_likely.sum())
     listed = errors.order[
-        : min(MAX_SUGGESTIONS, max(likely, round(LISTED_FRACTION * len(classes))))
+        : min(MAX_SUGGESTIONS, max(likely_count, round(LISTED_FRACTION * len(classes))))
     ]
     return LabelErrorsFound(
         suggestions=_suggestions(listed, indices, errors.suggested, names, p),
-        likely=likely,
+        likely=likely_count,
         rows=len(classes),
     )
 
@@ -134,7 +134,7 @@ def _suggestions(
     names: Sequence[str],
     p: NDArray[np.float64],
 ) -> tuple[Suggestion, ...]:
-    """A suggestion for each of `listed`, from the row index, the label [N] and p [N, C] of each."""
+    """A suggestion for each of the `listed` rows. Shapes: indices and labels [N], p [N, C]."""
     return tuple(
         Suggestion(
             row=int(indices[n]),
@@ -159,18 +159,18 @@ def _classify(loaded: Checkpoint, rows: Rows, report: Report) -> NDArray[np.floa
 def _predict_from_labelled(
     dataset: Dataset, indices: NDArray[np.int64], loaded: Checkpoint, report: Report
 ) -> tuple[NDArray[np.float64], list[str]]:
-    """Probabilities of these rows, float64 [N, C], by models of the labelled ones; the labels."""
-    known = _select_rows(dataset, labelled=True)
-    labels = _labels(dataset, known)
+    """Probabilities of these rows by models of the labelled ones, float64 [N, C]; label names."""
+    labelled_rows = _select_rows(dataset, labelled=True)
+    labels = _labels(dataset, labelled_rows)
     names = sorted(set(labels))
     if len(names) < 2:
         raise StudioError(
             "This model does not classify texts, and fewer than two labels are given yet.",
             "Label some rows of each kind first, or choose a fine-tuned model.",
         )
-    rows = _rows(dataset, np.concatenate([known, indices]))
+    rows = _rows(dataset, np.concatenate([labelled_rows, indices]))
     classes = np.full(len(rows), -1, dtype=np.int64)
-    classes[: len(known)] = [names.index(label) for label in labels]
+    classes[: len(labelled_rows)] = [names.index(label) for label in labels]
     stage = phrase("Reading the rows with the model")
     vectors = layer_vectors(loaded, rows, _layers(loaded, rows), lambda d, t: report(stage, d, t))
     return predict_other_rows(_texts(rows), classes, classes >= 0, len(names), vectors), names

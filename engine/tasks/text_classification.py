@@ -1,6 +1,6 @@
 """Single-label classification of a sentence or a pair (Devlin et al. 2019, §4.1).
 
-Shapes: B sequences, C classes.
+Shapes: B sequences, C classes, N rows.
 """
 
 from collections import Counter
@@ -51,7 +51,7 @@ from engine.tasks.learner import (
     scaled_cross_entropy,
 )
 from engine.tasks.row_predictions import RowPredictions
-from engine.tasks.whole_text import WholeTextLearner, label_sort_key, label_weights, quoted
+from engine.tasks.whole_text import WholeTextLearner, label_sort_key, label_weights, quote_labels
 from engine.tokenizers.tokenizer import Tokenizer
 
 
@@ -69,7 +69,7 @@ class TextClassificationLearner(WholeTextLearner):
         if not self._labels:
             self._labels = tuple(classes)
         if len(classes) < 2:
-            labels = (
+            description = (
                 phrase("all {count} have “{label}”", count=len(rows), label=classes[0])
                 if classes
                 else phrase("there are none")
@@ -77,14 +77,14 @@ class TextClassificationLearner(WholeTextLearner):
             raise StudioError(
                 "The training rows need at least two different labels, but {labels}.",
                 "Choose another label column, or add rows with another label.",
-                labels=labels,
+                labels=description,
             )
         balanced = None
         if self.task.balanced:
-            known = map_labels(set(counts), self._labels)
-            frequent = Counter({known[label]: count for label, count in counts.items()})
+            to_model_label = map_labels(set(counts), self._labels)
+            counts = Counter({to_model_label[label]: count for label, count in counts.items()})
             # a class without rows weighs 1
-            relative = [frequent[label] * len(self._labels) / len(rows) for label in self._labels]
+            relative = [counts[label] * len(self._labels) / len(rows) for label in self._labels]
             balanced = np.array([1 / frequency if frequency else 1 for frequency in relative])
         self._weights = label_weights(self._labels, self.task.class_weights, balanced)
 
@@ -94,10 +94,10 @@ class TextClassificationLearner(WholeTextLearner):
         if missing := sum(not label.strip() for label in rows.labels):
             raise missing_cells_problem("label", missing, len(rows))
         ids = {label: index for index, label in enumerate(self._labels)}
-        known = map_labels(set(rows.labels), self._labels)
-        return np.array([ids[known[x]] for x in rows.labels], dtype=np.int64)
+        to_model_label = map_labels(set(rows.labels), self._labels)
+        return np.array([ids[to_model_label[x]] for x in rows.labels], dtype=np.int64)
 
-    def answer_counts(self, examples: Examples) -> Counter[str]:
+    def target_counts(self, examples: Examples) -> Counter[str]:
         return count_targets(examples.targets, self._labels)
 
     def random_targets(self, count: int, rng: Generator) -> np.ndarray:
@@ -118,12 +118,12 @@ class TextClassificationLearner(WholeTextLearner):
         count = len(targets) if weights is None else float(weights[targets.cpu()].sum())
         return {"classes": count or 1}
 
-    def explain(self, checkpoint: Checkpoint, inputs: Inputs, question: Predict) -> Predicted:
+    def predict(self, checkpoint: Checkpoint, inputs: Inputs, question: Predict) -> Predicted:
         """Probabilities of all classes, most likely first."""
         logits = checkpoint.network.logits(inputs.tokens, inputs.segments)  # [1, C]
         logits = logits / self.prediction.temperature
-        best = predict_classes(logits.cpu().numpy(), self.prediction).tolist()
-        return ranked_labels(self.task.kind, self._labels, softmax(logits)[0], inputs, best)
+        predicted = predict_classes(logits.cpu().numpy(), self.prediction).tolist()
+        return ranked_labels(self.task.kind, self._labels, softmax(logits)[0], inputs, predicted)
 
     def baselines(self) -> tuple[Baseline, ...]:
         return (
@@ -131,12 +131,12 @@ class TextClassificationLearner(WholeTextLearner):
             Baseline("tfidf", "TF-IDF + logistic regression", whole_text_baseline(_logistic)),
         )
 
-    def metrics(self, examples: Examples) -> "ClassCollector":
+    def make_metrics(self, examples: Examples) -> "ClassCollector":
         return ClassCollector(examples, self._labels, self.prediction)
 
 
 class ClassCollector(LogitsCollector):
-    """Predicts the most likely class, or one of two by the threshold."""
+    """Collects logits; the threshold decides between two classes."""
 
     def __init__(
         self, examples: Examples, labels: tuple[str, ...], settings: PredictionSettings
@@ -154,11 +154,11 @@ class ClassCollector(LogitsCollector):
         probabilities = torch.from_numpy(self.logits).softmax(1).numpy()
         return [
             {
-                "label": self._labels[best],
-                "probability": float(row[best]),
+                "label": self._labels[predicted],
+                "probability": float(row[predicted]),
                 **{f"p({label})": float(p) for label, p in zip(self._labels, row, strict=True)},
             }
-            for row, best in zip(
+            for row, predicted in zip(
                 probabilities, predict_classes(self.logits, self.settings), strict=True
             )
         ]
@@ -170,7 +170,7 @@ class ClassCollector(LogitsCollector):
 def predict_classes(logits: np.ndarray, settings: PredictionSettings) -> np.ndarray:
     """Predicted classes, int64 [N], of logits divided by the temperature, float [N, C].
 
-    The most likely; of two classes, the second if its probability reaches the threshold.
+    The most likely class; of two, the second if its probability reaches the threshold.
     """
     threshold = settings.threshold
     if logits.shape[1] == 2 and threshold != DEFAULT_PREDICTION.threshold:
@@ -187,18 +187,18 @@ def class_predictions(
     names: Sequence[str],
     settings: PredictionSettings,
 ) -> RowPredictions:
-    """The row predictions of single classes.
+    """Row predictions of single-label classification.
 
     Args:
         logits: float32 [N, C], divided by the temperature.
         targets: int64 [N]; None if unlabelled.
-        names: of the C classes.
+        names: names of the C classes.
     """
     probabilities = torch.from_numpy(logits).softmax(1).numpy()
-    best = predict_classes(logits, settings)
+    predicted = predict_classes(logits, settings)
     result = RowPredictions(
-        [names[index] for index in best],
-        probability=probabilities[np.arange(len(best)), best],
+        [names[index] for index in predicted],
+        probability=probabilities[np.arange(len(predicted)), predicted],
         scores=probabilities,
         settings={"temperature": settings.temperature, "threshold": settings.threshold},
     )
@@ -208,7 +208,7 @@ def class_predictions(
         result,
         gold=[names[index] for index in targets],
         loss=cross_entropies(logits.astype(np.float64), targets),
-        score=(best == targets).astype(np.float32),
+        score=(predicted == targets).astype(np.float32),
     )
 
 
@@ -223,7 +223,7 @@ def map_labels(labels: set[str], model_labels: tuple[str, ...]) -> dict[str, str
             "The file has the label “{unknown}”, but the model knows only {known}.",
             "Choose the right label column, or a model that was trained with these labels.",
             unknown=shortened(min(unknown, key=label_sort_key)),
-            known=quoted(model_labels),
+            known=quote_labels(model_labels),
         )
     return mapping
 

@@ -49,7 +49,7 @@ from engine.tasks.learner import (
     scaled_cross_entropy,
 )
 from engine.tasks.row_predictions import RowPredictions
-from engine.tasks.whole_text import quoted
+from engine.tasks.whole_text import quote_labels
 from engine.tokenizers.tokenizer import Tokenizer
 
 OUTSIDE = "O"
@@ -70,7 +70,7 @@ class Sentences(Examples):
 
     cells: Sequence[str] = ()  # the words of each example
     tags: TagIds | None = None  # of the rows
-    # [W], position in its input
+    # int32 [W], position of the first token of each word in its input
     firsts: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int32))
     starts: np.ndarray = field(default_factory=lambda: np.zeros(1, np.int64))  # [examples + 1]
 
@@ -119,13 +119,14 @@ class TagCollector(PredictionCollector):
             raise MissingRole("tags")
         assert self._examples.targets is not None
         true_tags = [tags.names[index] for index in tags.ids.tolist()]
-        metrics = report(self._by_row(true_tags), self.predicted(), are_spans=are_spans(self._tags))
+        gold, has_spans = self._by_row(true_tags), are_spans(self._tags)
+        metrics = report(gold, self.predicted_tags(), are_spans=has_spans)
         is_unknown = self._tag_ids == UNKNOWN
         losses = self._losses[~is_unknown & (self._examples.targets != UNKNOWN)]
         loss = float(losses.mean()) if len(losses) else 0.0
         return metrics.model_copy(update={"loss": loss, "unseen": int(is_unknown.sum())})
 
-    def predicted(self) -> list[list[str]]:
+    def predicted_tags(self) -> list[list[str]]:
         return self._by_row(
             [OUTSIDE if n == UNKNOWN else self._tags[n] for n in self._tag_ids.tolist()]
         )
@@ -136,13 +137,13 @@ class TagCollector(PredictionCollector):
     def predictions(self) -> list[dict[str, Any]]:
         """Words, their tags with probabilities, and the spans of these tags.
 
-        First and last words of a span count from 0, the last one is excluded; its probability is
-        the mean over its words.
+        The start and end of a span count words from 0; the end is excluded. The probability of a
+        span is the mean over its words.
         """
         records = []
         starts, has_spans = self._examples.starts.tolist(), are_spans(self._tags)
         sentences = map(split_words, self._examples.cells)
-        for index, (words, tags) in enumerate(zip(sentences, self.predicted(), strict=True)):
+        for index, (words, tags) in enumerate(zip(sentences, self.predicted_tags(), strict=True)):
             probabilities = self._probabilities[starts[index] : starts[index + 1]].tolist()
             record = {"tags": tags, "words": words, "probabilities": probabilities}
             if has_spans:
@@ -161,7 +162,7 @@ class TagCollector(PredictionCollector):
 
     def row_predictions(self) -> RowPredictions:
         """Probability and loss of a row are the means over its words."""
-        starts, predicted = self._examples.starts, self.predicted()
+        starts, predicted = self._examples.starts, self.predicted_tags()
         cells = list(map(split_words, self._examples.cells))
         probabilities = np.where(self._tag_ids == UNKNOWN, np.nan, self._probabilities)  # [W]
         details: list[dict[str, Any]] = [
@@ -230,7 +231,7 @@ class TokenClassificationLearner(Learner):
     """A linear layer on the vector of each word's first token, with cross-entropy."""
 
     task: TokenClassification
-    no_target = UNKNOWN
+    ignore_index = UNKNOWN
     tokenization = "words-2"  # version 1 did not store sentence starts
 
     def __init__(self, task: TokenClassification) -> None:
@@ -242,8 +243,8 @@ class TokenClassificationLearner(Learner):
         return "f1" if are_spans(self._labels) else "accuracy"
 
     @property
-    def measured(self) -> tuple[str, ...]:
-        return super().measured if are_spans(self._labels) else ("accuracy", "loss")
+    def metric_names(self) -> tuple[str, ...]:
+        return super().metric_names if are_spans(self._labels) else ("accuracy", "loss")
 
     def fit_labels(self, rows: Rows) -> None:
         self._fitted = (rows, read_tags(rows))
@@ -311,7 +312,7 @@ class TokenClassificationLearner(Learner):
             starts=starts,
         )
 
-    def answer_counts(self, examples: Examples) -> Counter[str]:
+    def target_counts(self, examples: Examples) -> Counter[str]:
         return count_targets(examples.targets, self._labels)
 
     def targets(self, tags: TagIds) -> np.ndarray:
@@ -328,8 +329,8 @@ class TokenClassificationLearner(Learner):
                 tag=min(names),
                 tags=", ".join(self._labels[:10]),
             )
-        known = np.array([ids.get(name, UNKNOWN) for name in tags.names], dtype=np.int64)
-        return known[tags.ids] if len(known) else np.zeros(0, dtype=np.int64)
+        indices = np.array([ids.get(name, UNKNOWN) for name in tags.names], dtype=np.int64)
+        return indices[tags.ids] if len(indices) else np.zeros(0, dtype=np.int64)
 
     def batch(
         self, examples: Examples, indices: np.ndarray, tokenizer: Tokenizer, rng: Generator
@@ -364,7 +365,7 @@ class TokenClassificationLearner(Learner):
         weights = self._weights
         return {"tags": (len(targets) if weights is None else float(weights[targets].sum())) or 1}
 
-    def explain(self, checkpoint: Checkpoint, inputs: Inputs, question: Predict) -> Predicted:
+    def predict(self, checkpoint: Checkpoint, inputs: Inputs, question: Predict) -> Predicted:
         """The spans of the first text, or a tag for each of its words, up to the maximum length.
 
         A word has the tag of its first token. The probability of a span is the mean over its words.
@@ -374,7 +375,7 @@ class TokenClassificationLearner(Learner):
         probabilities, tag_ids = best.values.tolist(), best.indices.tolist()
         firsts = {
             token.start: n
-            for n, token in reversed([*enumerate(inputs.described)])
+            for n, token in reversed([*enumerate(inputs.records)])
             if not token.special and token.segment == 0 and token.start < token.end
         }
         words = [(a, b, firsts[a]) for a, b in word_spans(question.text) if a in firsts]
@@ -385,7 +386,7 @@ class TokenClassificationLearner(Learner):
             spans = [Span(tag, n, n + 1) for n, tag in enumerate(tags)]
         return Predicted(
             task=self.task.kind,
-            tokens=inputs.described,
+            tokens=inputs.records,
             truncated=inputs.truncated,
             spans=tuple(
                 SpanPrediction(
@@ -404,7 +405,7 @@ class TokenClassificationLearner(Learner):
     def baselines(self) -> tuple[Baseline, ...]:
         return (Baseline("word-tags", "Most frequent tag of each word", _word_tags),)
 
-    def metrics(self, examples: Examples) -> TagCollector:
+    def make_metrics(self, examples: Examples) -> TagCollector:
         assert isinstance(examples, Sentences)
         return TagCollector(examples, self._labels)
 
@@ -422,7 +423,7 @@ def tag_weights(tags: Sequence[str], given: dict[str, float]) -> torch.Tensor | 
             "There is a weight for “{unknown}”, but no tag or entity type has this name.",
             "Use one of the tags {tags}, or remove this weight.",
             unknown=unknown[0],
-            tags=quoted(tags),
+            tags=quote_labels(tags),
         )
     weights = [given.get(tag, given.get(types.get(tag, tag), 1.0)) for tag in tags]
     return torch.tensor(weights, dtype=torch.float32)
@@ -453,8 +454,8 @@ def read_tags(rows: Rows) -> TagIds:
 
 
 def _word_tags(learner: Learner, train: Rows, rows: Rows) -> TagCollector:
-    """The most frequent tag of each word in the training rows; for unknown words, that of the word
-    in lower case, or the most frequent one of all."""
+    """The most frequent tag of each word in the training rows; for unknown words, the most
+    frequent tag of the word in lower case, or of all words."""
     assert isinstance(learner, TokenClassificationLearner)
     counters = _tag_counts(learner, train)
     words = [split_words(cell) for cell in rows.texts]
@@ -471,9 +472,9 @@ def _word_tags(learner: Learner, train: Rows, rows: Rows) -> TagCollector:
     if sentences.targets is not None:
         gold = sentences.targets
         losses = np.where(gold == UNKNOWN, 0, -log_probabilities(probabilities[indices, gold]))
-    collected = TagCollector(sentences, learner.labels)
-    collected.set_predictions(indices, predicted, probabilities[indices, predicted], losses)
-    return collected
+    collector = TagCollector(sentences, learner.labels)
+    collector.set_predictions(indices, predicted, probabilities[indices, predicted], losses)
+    return collector
 
 
 def _tag_counts(learner: TokenClassificationLearner, train: Rows) -> dict[str, Floats]:

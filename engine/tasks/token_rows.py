@@ -19,7 +19,7 @@ from engine.tokenizers.tokenizer import Tokenizer
 
 MAX_TOKENS = 20_000  # standard error of accuracy: 0.35 points
 CONTEXT = 24  # tokens of context on either side
-SUBSET_SEED = 13  # seed of the subset
+SUBSET_SEED = 13
 MAPPING = Mapping(text=TEXT)
 
 TokenColumns = tuple[NDArray[np.int64], NDArray[np.float32]]
@@ -31,7 +31,7 @@ class TokenRows:
     """Collects predictions of the tokens of a `Pretraining` evaluation."""
 
     def __init__(self, examples: Examples, fraction: float) -> None:
-        """`fraction`: of masked tokens."""
+        """`fraction` of the tokens are masked."""
         self._examples = examples
         self._collected: dict[int, TokenColumns] = {}  # by first input of the batch
         expected = max(fraction * examples.tokenized.tokens, 1)
@@ -95,7 +95,7 @@ class TokenRows:
     def _texts(
         self, inputs: NDArray[np.int64], positions: NDArray[np.int64], tokenizer: Tokenizer
     ) -> list[str]:
-        """The text around each token, which alone is masked."""
+        """The text around each token, with only this token masked."""
         skipped = (tokenizer.pad, tokenizer.cls, tokenizer.sep)
         windows = []
         for index, position in zip(inputs.tolist(), positions.tolist(), strict=True):

@@ -66,7 +66,7 @@ def label_weights(
             "There is a weight for “{unknown}”, but no label has this name.",
             "Use one of the labels {labels}, or remove this weight.",
             unknown=unknown[0],
-            labels=quoted(labels),
+            labels=quote_labels(labels),
         )
     if not given and balanced is None:
         return None
@@ -75,8 +75,8 @@ def label_weights(
     return torch.tensor(result, dtype=torch.float32)
 
 
-def quoted(labels: Sequence[str]) -> str:
-    """The first labels, for a sentence."""
+def quote_labels(labels: Sequence[str]) -> str:
+    """The first labels in quotation marks, for a sentence."""
     shown = ", ".join(f"“{label}”" for label in labels[:10])
     return shown + (phrase(" and {count} more", count=len(labels) - 10) if len(labels) > 10 else "")
 

@@ -40,12 +40,12 @@ def choose_best_metric(chosen: str, learner: Learner) -> BestMetric:
     Raises StudioError if the metric is not available with these labels.
     """
     name = chosen or learner.best_metric
-    if name not in learner.measured:
+    if name not in learner.metric_names:
         raise StudioError(
             "With this data set, the task does not measure “{metric}”.",
             "Choose one of {metrics} for the best checkpoint.",
             metric=name,
-            metrics=", ".join(learner.measured),
+            metrics=", ".join(learner.metric_names),
         )
     metrics = learner.task.info.metrics
     return BestMetric(name, next(m.higher_is_better for m in metrics if m.name == name))

@@ -152,8 +152,8 @@ def _answers(run: TrainingRun) -> dict[str, Any]:
     data = run.setup.data
     if data.validation is None:
         return {}
-    validation = data.learner.answer_counts(data.validation)
-    training = data.learner.answer_counts(data.phases[0].examples)
+    validation = data.learner.target_counts(data.validation)
+    training = data.learner.target_counts(data.phases[0].examples)
     if not validation or not training:
         return {}
     answer = training.most_common(1)[0][0]  # ties: the first, as in `engine.tasks.baselines`

@@ -81,7 +81,7 @@ def test_rows_are_stored_with_their_cells_and_details(evaluated, tmp_path):
 
 
 def test_stored_metrics_are_those_of_the_learner(evaluated):
-    assert {*evaluated.predictions.info.metrics} == {*evaluated.learner.measured, "examples"}
+    assert {*evaluated.predictions.info.metrics} == {*evaluated.learner.metric_names, "examples"}
 
 
 def test_row_losses_average_to_the_loss_of_the_report(evaluated):

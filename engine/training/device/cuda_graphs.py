@@ -91,7 +91,7 @@ class CudaGraphs:
     def pad(self, batch: Batch) -> Batch:
         """Pad a batch to its graph shape; see `pad_to_graph_shape`."""
         max_length = self._network.spec.max_positions
-        return pad_to_graph_shape(batch, self._pad, max_length, self._learner.no_target)
+        return pad_to_graph_shape(batch, self._pad, max_length, self._learner.ignore_index)
 
     def _capture(self, host_batch: Batch, values: Tensor, names: tuple[str, ...]) -> _Graph:
         network, device = self._network, self._machine.device
@@ -133,13 +133,13 @@ class CudaGraphs:
             parameter.grad = buffer
 
 
-def pad_to_graph_shape(batch: Batch, pad: int, max_length: int, no_target: int) -> Batch:
+def pad_to_graph_shape(batch: Batch, pad: int, max_length: int, ignore_index: int) -> Batch:
     """Pad a batch on the host to one of few shapes, always with a mask.
 
     Args:
         pad: token id of padding.
         max_length: maximum T.
-        no_target: target of added positions.
+        ignore_index: target of added positions.
     """
     old = batch.segments.size(1)
     width = max(old, min(graph_size(old), max_length))
@@ -151,7 +151,7 @@ def pad_to_graph_shape(batch: Batch, pad: int, max_length: int, no_target: int) 
         count = min(graph_size(len(positions)), mask.size(0) * width)
         added = max(0, count - len(positions))
         positions = F.pad(positions // old * width + positions % old, (0, added))
-        targets = F.pad(targets, (0, added), value=no_target)
+        targets = F.pad(targets, (0, added), value=ignore_index)
     return batch._replace(
         tokens=F.pad(batch.tokens, (0, extra), value=pad),
         segments=F.pad(batch.segments, (0, extra)),

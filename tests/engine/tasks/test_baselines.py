@@ -220,7 +220,7 @@ def test_baselines_of_every_task_are_stored_as_predictions(kind, tmp_path):
     assert "Fitting the baselines" in stages
     for item in actual:
         assert item.info.labels == labels and item.info.part == "validation"
-        metrics = {*setup.data.learner.measured, "examples"}
+        metrics = {*setup.data.learner.metric_names, "examples"}
         assert {*item.info.metrics} == metrics - (
             {"loss"} if kind == "question_answering" else set()
         )

@@ -59,7 +59,7 @@ def test_the_loss_matches_transformers(tokenizer, rows, tmp_path):
             token_type_ids=batch.segments,
             attention_mask=None if batch.attention_mask is None else batch.attention_mask.long(),
             labels=labels,
-            next_sentence_label=batch.follows,
+            next_sentence_label=batch.nsp_targets,
         ).loss
         ours = learner.losses(network, batch)
     assert set(ours) == {"mlm", "nsp"}
@@ -72,14 +72,14 @@ def test_metrics_over_parts_match_the_whole_batch(tokenizer, rows, tmp_path):
     examples = encode(learner, rows, tokenizer, tmp_path)
     batch = learner.batch(examples, np.arange(16), tokenizer, np.random.default_rng(0))
     batch = batch._replace(indices=torch.arange(16))
-    metrics = learner.metrics(examples)
+    metrics = learner.make_metrics(examples)
     with torch.inference_mode():
         for part in batch.parts(5)[::-1]:
             metrics.add(network, part)
         losses = learner.losses(network, batch)
-        assert network.nsp is not None and batch.follows is not None
+        assert network.nsp is not None and batch.nsp_targets is not None
         encoded = network.encoder(batch.tokens, batch.segments, batch.attention_mask)
-        right = network.nsp(encoded.pooled).argmax(1) == batch.follows
+        right = network.nsp(encoded.pooled).argmax(1) == batch.nsp_targets
     metrics = metrics.compute()
     assert metrics["loss"] == pytest.approx(float(total(losses)), abs=1e-5)
     for name, part in losses.items():

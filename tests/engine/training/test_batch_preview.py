@@ -134,13 +134,13 @@ def test_a_preview_shows_how_targets_are_masked(home, tmp_path, trained_batches,
     labels = {0: "IsNext", 1: "NotNext"}
     for step in range(1, 9):
         rows, batch = preview.show(run, step).rows, trained_batches[step - 1]
-        assert batch.positions is not None and batch.follows is not None
+        assert batch.positions is not None and batch.nsp_targets is not None
         width = batch.tokens.size(1)
         expected = [
             (n * width + target.position) for n, r in enumerate(rows) for target in r.targets
         ]
         assert expected == batch.positions.tolist()
-        assert [r.expected for r in rows] == [labels[n] for n in batch.follows.tolist()]
+        assert [r.expected for r in rows] == [labels[n] for n in batch.nsp_targets.tolist()]
         check_pieces(rows)
         counts.update(target.shown_as for row in rows for target in row.targets)
     total = counts.total()

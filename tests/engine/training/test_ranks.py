@@ -290,9 +290,9 @@ def test_taken_examples_keep_all_their_tensors():
     middle = batch.take(np.array([1, 2]))
     assert middle.tokens.shape == (4, 16) and middle.size == 2
     assert middle.tokens.tolist() == tokens[2:6].tolist()
-    assert middle.positions is not None and middle.follows is not None
+    assert middle.positions is not None and middle.nsp_targets is not None
     assert middle.tokens.view(-1)[middle.positions].tolist() == middle.targets.tolist() == [34, 88]
-    assert middle.follows.tolist() == [1, 2]
+    assert middle.nsp_targets.tolist() == [1, 2]
     shortest = batch.take(np.array([0, 1]))
     assert shortest.tokens.shape == (4, 8) and shortest.targets.tolist() == [1, 34]
 

@@ -6,7 +6,7 @@ from tests.tasks.another.evaluation import MoodReport
 
 
 class MoodLearner(TextClassificationLearner):
-    def metrics(self, examples: Examples) -> ClassCollector:
+    def make_metrics(self, examples: Examples) -> ClassCollector:
         return MoodCollector(examples, self.labels, self.prediction)
 
 
