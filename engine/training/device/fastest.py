@@ -89,7 +89,7 @@ def _power_of_two(number: float) -> int:
 
 def _layout(encoder: Encoder, rows: int, width: int, device: torch.device) -> Layout:
     layout = (
-        plan_batch(encoder, np.full(rows, width), width).map_tensors(lambda x: x.to(device)).layers
+        plan_batch(encoder, np.full(rows, width), width).map_tensors(lambda x: x.to(device)).layout
     )
     if encoder.relative is None:
         return layout
@@ -155,7 +155,7 @@ def _attention_seconds(shape: AttentionShape, machine: Machine, size: int, dropo
     dtype, times = DTYPES[machine.precision_name], list[float]()
     for index in range(WARM_UP + TIMED):
         lengths = LENGTHS + index
-        layout = unpad(lengths, int(lengths.max()), shape).layers
+        layout = unpad(lengths, int(lengths.max()), shape).layout
         layout = layout.map_tensors(lambda tensor: tensor.to(machine.device))
         leaf = torch.ones(int(lengths.sum()), size, device=machine.device, dtype=dtype)
         x = leaf.requires_grad_()

@@ -14,7 +14,7 @@ from engine.data.datasets.rows import Rows
 from engine.models.checkpoint import save
 from engine.models.network import Network
 from engine.tasks.learner import Examples, special_ids, total
-from engine.tasks.pretraining import PretrainingLearner, mask_tokens, predictions
+from engine.tasks.pretraining import PretrainingLearner, mask_tokens, predicted_logits
 from engine.tokenizers.tokenizer import Tokenizer
 from engine.training.loop import train
 from tests.engine.models.small import sized
@@ -207,7 +207,7 @@ def test_a_new_network_predicts_by_frequency(tokenizer, tmp_path):
     learner.init_output_bias(network, examples, tokenizer)
     batch = learner.batch(examples, np.arange(8), tokenizer, np.random.default_rng(0))
     with torch.inference_mode():
-        predicted = predictions(network, batch)[0].softmax(-1).mean(0).numpy()
+        predicted = predicted_logits(network, batch)[0].softmax(-1).mean(0).numpy()
     counts = examples.tokenized.counts(tokenizer.size)
     counts[special_ids(tokenizer)] = 0
     assert np.abs(predicted - counts / counts.sum()).max() < 0.02
