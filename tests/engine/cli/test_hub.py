@@ -13,7 +13,7 @@ from engine.messages.hub import Found, PlanDownload, Planned, SearchHub
 from engine.messages.question import Refused, parse_answer
 from engine.runs import launch
 from tests.engine.hub.conftest import certificates, hub, keys
-from tests.engine.hub.stand_in import TOKEN, Hub, Repo
+from tests.engine.hub.fake_hub import TOKEN, Hub, Repo
 from tests.engine.models import small
 
 __all__ = ["certificates", "hub", "keys"]  # fixtures

@@ -18,7 +18,7 @@ from engine.desktop.preferences import RunPreferences, RunPreferencesFile, run_p
 from engine.errors import StudioError
 from engine.record.follow_ups import notification_texts, notify_ends
 from engine.record.run_watch import RunEnd, RunUpdate
-from tests.engine.desktop import stand_in
+from tests.engine.desktop import fake_services
 from tests.engine.runs.waiting import until
 
 needs_bus = pytest.mark.skipif(
@@ -46,7 +46,7 @@ def bus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[]
     for name in ("DBUS_SESSION_BUS_ADDRESS", "DBUS_SYSTEM_BUS_ADDRESS"):
         monkeypatch.setenv(name, address)
     file = tmp_path / "calls"
-    service = subprocess.Popen([sys.executable, stand_in.__file__, str(file)])
+    service = subprocess.Popen([sys.executable, fake_services.__file__, str(file)])
 
     def calls() -> list[list[str]]:
         text = file.read_text(encoding="utf-8") if file.exists() else ""

@@ -11,8 +11,8 @@ from huggingface_hub.utils._http import default_client_factory, hf_request_event
 from keyring.backend import KeyringBackend
 from keyring.errors import PasswordDeleteError
 
-from tests.engine.hub import stand_in
-from tests.engine.hub.stand_in import Hub
+from tests.engine.hub import fake_hub
+from tests.engine.hub.fake_hub import Hub
 
 
 class Memory(KeyringBackend):
@@ -55,7 +55,7 @@ def hub(
     certificates: ssl.SSLContext, keys: Memory, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Hub]:
     """A fake hub that the library uses, as if set by HF_ENDPOINT."""
-    with stand_in.running() as hub:
+    with fake_hub.running() as hub:
         template = f"{hub.address}/{{repo_id}}/resolve/{{revision}}/{{filename}}"
         monkeypatch.setattr(constants, "ENDPOINT", hub.address)
         monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", template)

@@ -10,7 +10,7 @@ from engine.errors import StudioError
 from engine.hub.datasets import Address, assign_splits, find_subsets, parse_address, plan
 from engine.hub.download import download
 from engine.hub.fetched import Fetched
-from tests.engine.hub.stand_in import TOKEN, Hub, Repo
+from tests.engine.hub.fake_hub import TOKEN, Hub, Repo
 
 NAME = "somebody/moods"
 CSV = b"text,label\nA fine day outside,good\nA rainy day outside,bad\n"

@@ -14,7 +14,7 @@ from engine.hub.cost import estimate_cost
 from engine.hub.download import download, plan
 from engine.messages.hub import Planned
 from engine.messages.question import Working
-from tests.engine.hub.stand_in import TOKEN, Hub, Repo
+from tests.engine.hub.fake_hub import TOKEN, Hub, Repo
 from tests.engine.models import small
 
 NAME = "somebody/tiny-bert"

@@ -9,7 +9,7 @@ from engine.errors import StudioError
 from engine.hub import token
 from engine.hub.push import CountedFile, UploadProgress, plan, push
 from engine.messages.question import Working
-from tests.engine.hub.stand_in import TOKEN, Repo
+from tests.engine.hub.fake_hub import TOKEN, Repo
 from tests.engine.models import small
 
 NAME = "me/tiny"

@@ -10,7 +10,7 @@ from tests.engine.training import small
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
     """A finished run of 30 steps with the checkpoints of steps 10 and 20."""
-    folder = tmp_path_factory.mktemp("calm")
+    folder = tmp_path_factory.mktemp("finished")
     run = small.new_run(
         folder / "run", small.classifying(folder, steps=30, keep_every=10, dropout=0.1)
     )

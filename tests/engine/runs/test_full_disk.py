@@ -32,8 +32,8 @@ def read_events(run: RunFolder) -> list[Event]:
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
-    folder = tmp_path_factory.mktemp("calm")
-    run = small.new_run(folder / "calm", small.classifying(folder))
+    folder = tmp_path_factory.mktemp("finished")
+    run = small.new_run(folder / "finished", small.classifying(folder))
     assert work(run.path) == 0
     return run
 

@@ -13,8 +13,8 @@ from app.widgets.text.labels import Text
 from engine.config.dataset import HubOrigin
 from engine.data.datasets.store import open_dataset
 from tests.app.asking import question
-from tests.engine.hub import stand_in
-from tests.engine.hub.stand_in import Repo
+from tests.engine.hub import fake_hub
+from tests.engine.hub.fake_hub import Repo
 
 PATIENCE = 60_000  # ms; a worker starts
 NAME = "somebody/moods"
@@ -24,7 +24,7 @@ ROWS = "".join(f"a text with the number {n},{'good' if n % 2 else 'bad'}\n" for 
 @pytest.fixture
 def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """A hub for the workers of the window, set in their environment."""
-    with stand_in.running() as hub:
+    with fake_hub.running() as hub:
         content = f"text,label\n{ROWS}".encode()
         files = {
             f"{kind}/{part}-{split}.csv": content

@@ -23,8 +23,8 @@ from engine.hub.shelf import OFFERED
 from engine.messages.hub import HubFile, PushPlanned
 from tests.app.accessible import assert_accessible
 from tests.app.asking import question
-from tests.engine.hub import stand_in
-from tests.engine.hub.stand_in import TOKEN, Repo
+from tests.engine.hub import fake_hub
+from tests.engine.hub.fake_hub import TOKEN, Repo
 from tests.engine.models import small
 
 PATIENCE = 60_000  # ms; two workers start, one of them with torch
@@ -35,7 +35,7 @@ NAME = "somebody/tiny"
 def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """A hub for the workers of the window, set in their environment."""
     folder = small.folder(tmp_path / "published")
-    with stand_in.running() as hub:
+    with fake_hub.running() as hub:
         hub.repos[NAME] = Repo({file.name: file.read_bytes() for file in folder.iterdir()})
         monkeypatch.setenv("HF_ENDPOINT", hub.address)
         monkeypatch.setenv("HF_HUB_OFFLINE", "0")
