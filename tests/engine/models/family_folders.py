@@ -43,8 +43,8 @@ class Example:
     classes: str  # the beginning of transformers' names
     spec: EncoderSpec
     base: EncoderSpec
-    sizes: dict[str, Any]  # of the small one, for transformers' config
-    suffixes: tuple[str, ...]  # of its classes for pre-training
+    sizes: dict[str, Any]  # for transformers' config, at the small size
+    suffixes: tuple[str, ...]  # of transformers' classes for pre-training
 
     @property
     def has_segments(self) -> bool:

@@ -97,7 +97,7 @@ def test_any_network_is_restored(tmp_path_factory, spec, mlm, nsp, labels, dtype
     shutil.rmtree(folder)
 
 
-def test_the_info_equals_that_of_the_network_and_of_a_quick_look(tmp_path):
+def test_the_info_matches_the_network_and_a_quick_look(tmp_path):
     folder = small.folder(tmp_path / "model", Heads(mlm=True, outputs=3), dtype=torch.float16)
     info, report = examine(folder)
     assert info.parameters == sum(p.numel() for p in network(Heads(True, False, 3)).parameters())
@@ -136,7 +136,7 @@ def test_weights_that_are_not_finite_are_not_saved(tmp_path):
     assert (tmp_path / "model" / SAFE).read_bytes() == before
 
 
-def test_weights_too_large_for_float16_are_not_saved_in_it(tmp_path):
+def test_weights_too_large_for_float16_are_refused(tmp_path):
     model = network()
     with torch.no_grad():
         model.encoder.embeddings.token.weight[3, 2] = 1e6
@@ -240,7 +240,7 @@ def test_half_a_head_is_skipped_and_reported(tmp_path):
     loaded = load(folder)
     assert loaded.network.mlm is None
     assert len([note for note in loaded.report.notes if "incomplete" in note]) == 2
-    assert "encoder.pooler.dense.bias" in loaded.report.missing  # next sentence needs it
+    assert "encoder.pooler.dense.bias" in loaded.report.missing  # the NSP head needs it
 
 
 def test_extra_heads_are_reported_as_unexpected(tmp_path):

@@ -41,7 +41,7 @@ TASK_HEADS = {
     "ForQuestionAnswering": Heads(outputs=2, kind="question_answering"),
     "ForMultipleChoice": Heads(outputs=1, kind="multiple_choice"),
 }
-LAYERS = 4  # every third layer of ModernBERT is global
+LAYERS = 4  # every third layer of ModernBERT attends globally
 BASE_PARAMETERS = {
     "distilbert": 66_362_880,
     "roberta": 124_055_040,
@@ -70,7 +70,7 @@ CASES = [  # a family with the network of another one is read as that one
 def random_batch(
     family: str, sequences: int = 3, tokens: int = 11
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Tokens, segments and attention mask; only masked tokens are padding."""
+    """Tokens, segments and attention mask; the padding id occurs only in padding."""
     example = EXAMPLES[family]
     ids, segments, real = small.batch(example.spec, sequences, tokens)
     pad = example.spec.fixed_pad_id or 0
@@ -133,7 +133,7 @@ def test_our_checkpoints_are_loaded_by_transformers(family, tmp_path):
 
 @pytest.mark.parametrize("family", ["bert", *OWN_NETWORKS])
 def test_a_network_of_base_width_gives_the_same_numbers(family):
-    spec = EXAMPLES[family].base  # its width; more layers would repeat these
+    spec = EXAMPLES[family].base  # base width; more layers add nothing new
     spec = spec.model_copy(update={"vocab_size": 1_000, "layers": LAYERS})
     heads = Heads(mlm=True)
     config = build_config(spec, heads, (), "float32")
@@ -204,7 +204,7 @@ def test_roberta_positions_start_after_the_padding_id(padding):
         published = published_name(name, FAMILIES["roberta"], ours.heads)
         value = torch.nn.Parameter(stored[published.removeprefix("roberta.")])
         setattr(ours.get_submodule(module), leaf, value)
-    ids = torch.randint(6, 700, (2, 30))  # as long as it may be
+    ids = torch.randint(6, 700, (2, 30))  # the maximum length
     ids[1, 20:] = padding
     assert_equal(ours.eval(), model, (ids, torch.zeros_like(ids), ids != padding))
 
@@ -237,7 +237,7 @@ def test_the_sentence_order_head_of_albert_is_loaded(tmp_path):
     assert any("sentence-order head" in note for note in loaded.report.notes)
 
 
-def test_shared_layers_count_as_the_top_layer():
+def test_shared_layers_have_the_index_of_their_top_layer():
     spec = EXAMPLES["albert"].spec.model_copy(update={"layers": 6, "layer_groups": 2})
     assert layer_index("encoder.layers.0.attention.query.weight", spec) == 3
     assert layer_index("encoder.layers.1.attention.query.weight", spec) == 6

@@ -31,11 +31,11 @@ FREEZING: dict[str, Callable[[Network], None]] = {
 
 
 class Casts(TorchDispatchMode):
-    """Records which tensors are cast."""
+    """Records the data pointers of cast tensors."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.pointers = list[int]()  # of their data
+        self.pointers = list[int]()
 
     def __torch_dispatch__(
         self, function: Any, types: Any, args: Any = (), kwargs: Any = None

@@ -62,7 +62,7 @@ def test_a_hostile_folder_is_refused(good, tmp_path, name):
 
 
 @times(120, 1_000)
-def test_no_piece_of_a_vocabulary_ever_points_outside_the_embedding(good, tmp_path, count):
+def test_every_token_of_a_loaded_vocabulary_has_an_embedding(good, tmp_path, count):
     """Vocabulary, config and tensors of any sizes are refused, or every token can be embedded."""
     rng = random.Random(27)
     words = (good / "vocab.txt").read_text().split()
@@ -108,7 +108,7 @@ def test_no_environment_variable_lets_code_run(good, tmp_path, monkeypatch, name
     assert not (tmp_path / "canary").exists()
 
 
-@pytest.mark.filterwarnings("ignore:Defining your `__torch_function__`")  # torch, of a mutant
+@pytest.mark.filterwarnings("ignore:Defining your `__torch_function__`")  # from torch, for a mutant
 @times(40, 2_000)
 @pytest.mark.parametrize("kind", ["safetensors", "zip", "old", "config", "evil"])
 def test_a_mutant_is_loaded_or_refused(good, tmp_path, kind, count):

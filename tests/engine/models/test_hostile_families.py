@@ -74,7 +74,7 @@ def refusal(folder: Path, everywhere: bool = True) -> str:
 
 def invalid_entries(good: Good) -> Iterator[tuple[str, object]]:
     """Each entry of the config with each invalid value."""
-    last = {ours: entry for entry, ours in good.family.entries.items()}  # of several names
+    last = {ours: entry for entry, ours in good.family.entries.items()}  # the last of several names
     for entry in last.values():
         for value in INVALID_VALUES + (INVALID_SIZES if entry in good.family.sizes else ()):
             yield entry, value

@@ -75,7 +75,7 @@ def job(tmp_path_factory: pytest.TempPathFactory) -> JobSpec:
     return adapted_job(tmp_path_factory.mktemp("base"), **LORA, steps=12, dropout=0.1)
 
 
-def test_a_checkpoint_holds_merged_weights_and_the_base_unchanged(job, tmp_path):
+def test_a_checkpoint_holds_merged_weights_and_the_base(job, tmp_path):
     run = trained(tmp_path / "run", job)
     assert job.base_model.kind == "checkpoint"
     before = dict(checkpoint.load(job.base_model.path).network.named_parameters())

@@ -23,14 +23,14 @@ def test_the_reading_order_equals_that_of_torch():
 
 
 @pytest.mark.parametrize("tokens", [False, True])
-@pytest.mark.parametrize("planned", [False, True])
-def test_outputs_and_gradients_equal_those_of_packed_sequences(tokens, planned):
+@pytest.mark.parametrize("has_plan", [False, True])
+def test_outputs_and_gradients_equal_those_of_packed_sequences(tokens, has_plan):
     torch.manual_seed(1)
     features = Features.model_validate({"vectors": "last", "probe": "bilstm", "probe_size": 6})
     probe = Probe(features, 4, 2, 3, 0.0, tokens)
     vectors = torch.randn(5, 9, 1, 4)
     mask = torch.arange(9) < torch.from_numpy(LENGTHS)[:, None]
-    order = reading_order(LENGTHS, 9) if planned else None
+    order = reading_order(LENGTHS, 9) if has_plan else None
 
     def run_packed(lstm: torch.nn.LSTM, x: torch.Tensor, *_: object) -> torch.Tensor:
         lengths = torch.from_numpy(LENGTHS)

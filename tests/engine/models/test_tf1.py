@@ -1,4 +1,4 @@
-"""TensorFlow checkpoints are read, and written as by TensorFlow."""
+"""TensorFlow checkpoints are read, and written as TensorFlow does."""
 
 import json
 import os
@@ -38,8 +38,8 @@ MUTANTS = 40  # of each kind of file
 def numbers(name: str, shape: tuple[int, ...]) -> np.ndarray:
     """Tensor that make.py wrote under this name."""
     count = np.arange(np.prod(shape, dtype=int))
-    spread = (zlib.crc32(name.encode()) + 7919 * count) % 2001 - 1000
-    return (spread / 1024).astype(np.float32).reshape(shape)
+    values = (zlib.crc32(name.encode()) + 7919 * count) % 2001 - 1000
+    return (values / 1024).astype(np.float32).reshape(shape)
 
 
 def tf1_folder(path: Path, heads: Heads = ALL_HEADS) -> Path:
@@ -227,9 +227,9 @@ def test_the_name_or_the_pieces_decide_on_lowercasing(
 
 def test_unwritable_networks_are_refused(tmp_path):
     model: Network = network()
-    odd = Tokenizer(WordPiece(tokens=(*small.WORDS, "a\nb")))
+    unwritable = Tokenizer(WordPiece(tokens=(*small.WORDS, "a\nb")))
     with pytest.raises(StudioError, match="line break"):
-        write_tf1(tmp_path, model, odd)
+        write_tf1(tmp_path, model, unwritable)
     with torch.no_grad():
         model.encoder.layers[0].attention.query.weight[0, 0] = torch.inf
     with pytest.raises(StudioError, match="NaN or infinite"):

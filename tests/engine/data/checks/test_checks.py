@@ -1,4 +1,4 @@
-"""Checks find the problems they are for, and their fixes derive versions without them."""
+"""Checks find their problems, and their fixes derive versions without them."""
 
 import json
 from pathlib import Path
@@ -283,7 +283,7 @@ def test_a_row_with_most_of_the_words_is_a_warning(tmp_path, count, severity, me
     assert (finding.severity, message in finding.sentence) == (severity, True), finding.sentence
 
 
-def test_labels_missing_from_validation_are_moved_there_in_proportion(tmp_path):
+def test_labels_absent_from_validation_are_moved_there(tmp_path):
     odd = [(f"It is odd, number {n}.", "odd", "train") for n in range(12)]
     twins = [("Said twice.", "twin", "train")] * 2
     dataset = store(tmp_path, clean_rows() + odd + twins)
@@ -296,4 +296,4 @@ def test_labels_missing_from_validation_are_moved_there_in_proportion(tmp_path):
     assert "“odd”" not in remaining.sentence and not remaining.fixes
     only_train = [(text, label, "train") for text, label, _ in clean_rows()]
     findings = run_checks(store(tmp_path / "none", only_train))
-    assert not select("absent_labels", findings), "this is another problem"
+    assert not select("absent_labels", findings), "no validation rows is another problem"

@@ -27,8 +27,8 @@ def test_published_choices_have_their_known_label_counts(assets, name, labels):
     rows = read_table(path, {}).rows
     assert rows.labels is not None and rows.endings is not None and rows.lines is not None
     endings = parse_endings(rows.endings, rows.lines)
-    right = parse_choice_labels(rows.labels, endings, lines=rows.lines)
-    assert tuple(right.count(number) for number in range(4)) == labels
+    correct = parse_choice_labels(rows.labels, endings, lines=rows.lines)
+    assert tuple(correct.count(number) for number in range(4)) == labels
     lines = path.read_text(encoding="utf-8").split("\n")
     for line, text, choices in zip(rows.lines, rows.texts, endings, strict=True):
         assert [text, *choices] == lines[line - 1].split("\t")[1:6]
@@ -58,7 +58,7 @@ def test_lists_of_endings_are_recognised(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "labels, right",
+    "labels, correct",
     [
         (["0", "1", "1"], [0, 1, 1]),
         (["1", "2", "1"], [0, 1, 0]),
@@ -66,8 +66,8 @@ def test_lists_of_endings_are_recognised(tmp_path):
         (["yes", "no", " yes "], [0, 1, 0]),
     ],
 )
-def test_the_right_ending_is_recognised_in_many_notations(labels, right):
-    assert parse_choice_labels(labels, [("yes", "no")] * 3) == right
+def test_the_right_ending_is_recognised_in_many_notations(labels, correct):
+    assert parse_choice_labels(labels, [("yes", "no")] * 3) == correct
 
 
 def test_the_label_base_is_inferred_from_other_rows():
@@ -103,7 +103,7 @@ def test_choice_columns_are_guessed(names, rows, expected):
         assert " ".join((mapping.text, mapping.beginning or "-", *mapping.endings)) == expected
 
 
-def test_choices_without_column_names_are_recognised_by_their_label_numbers():
+def test_choices_without_column_names_are_recognised():
     columns = ("column 1", "column 2", "column 3", "column 4", "column 5", "column 6")
     rows = [("o", "I am", "a man", "so sad", "not you", str(n)) for n in (0, 2, 1)]
     expected = Mapping(text="column 2", endings=columns[2:5], label="column 6")

@@ -17,7 +17,7 @@ JUDGMENTS = ("NEUTRAL", "ENTAILMENT", "CONTRADICTION")
 
 @pytest.fixture
 def sick(tmp_path: Path) -> Path:
-    """Pairs with a score and a class, as the SICK corpus has them (Marelli et al. 2014)."""
+    """Pairs with a score and a class, as in the SICK corpus (Marelli et al. 2014)."""
     rows = [
         (str(n), f"a dog is running {n}", f"some dog runs {n}", f"{1 + n % 41 / 10:g}",
          JUDGMENTS[n % 3])

@@ -45,7 +45,7 @@ names = st.text(min_size=1, max_size=5).map(str.strip).filter(bool)
 
 @given(st.lists(st.lists(names, unique=True, max_size=4), max_size=5))
 @tries(100)
-def test_joined_labels_are_split_again(sets):
+def test_joined_labels_round_trip(sets):
     for labels in sets:
         assert parse_label_sets([join_labels(labels)], labels) == [tuple(labels)]
 

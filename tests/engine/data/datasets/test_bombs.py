@@ -17,17 +17,17 @@ LETTERS = 1_000_000
 MEGABYTE = 1 << 20
 
 
-COUNTED: list[pa.MemoryPool] = []  # kept alive: Arrow returns memory to its pool
+POOLS: list[pa.MemoryPool] = []  # kept alive: Arrow returns memory to its pool
 
 
 @pytest.fixture
 def pool() -> Iterator[pa.MemoryPool]:
     """Count the memory that Arrow allocates in a test."""
     default = pa.default_memory_pool()
-    counted = pa.proxy_memory_pool(default)
-    COUNTED.append(counted)
-    pa.set_memory_pool(counted)
-    yield counted
+    proxy = pa.proxy_memory_pool(default)
+    POOLS.append(proxy)
+    pa.set_memory_pool(proxy)
+    yield proxy
     pa.set_memory_pool(default)
 
 

@@ -38,7 +38,7 @@ def test_rows_with_several_labels_are_split_randomly(tmp_path):
     label_sets = ["|".join(n for k, n in enumerate(names) if i >> k & 1) for i in range(1, 61)]
     rows = [f"a thing number {n},{labels}" for n, labels in enumerate(label_sets)]
     dataset = import_file(tmp_path, write_table(tmp_path, "text,label", rows))
-    assert dataset.spec.rows["validation"] == 12  # though each set occurs once
+    assert dataset.spec.rows["validation"] == 12  # although each set occurs once
     assert isinstance(likely_task(dataset.spec.mapping, dataset.spec.labels), MultiLabel)
     red = dataset.find(label="red")
     assert len(red) == sum("red" in labels for labels in label_sets)

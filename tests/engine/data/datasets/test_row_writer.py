@@ -92,7 +92,7 @@ def _groups(keys):
     return [keys.index(key) for key in keys]
 
 
-def _notes(rows, stored, skips):
+def _notes(rows, kept_rows, skips):
     """Remarks in the order of their first line."""
     lines_by_remark = {}
 
@@ -102,13 +102,13 @@ def _notes(rows, stored, skips):
     for line, row in enumerate(rows, start=2):
         if skips and not row[1].strip():
             add("Row without “other” skipped", line)
-    for line, row in stored:
+    for line, row in kept_rows:
         label = row[2]
         if label != label.strip():
             add("Label with white space around it, which was removed", line)
         if skips and label.strip() == "Yes":
             add("Label “Yes” read as “yes”", line)
-    for line, row in stored:
+    for line, row in kept_rows:
         if not row[0].strip():
             add("Row without text", line)
         if not row[2].strip():
@@ -121,12 +121,12 @@ def _notes(rows, stored, skips):
     ]
 
 
-@pytest.mark.parametrize("flag, split, wrong", [("maybe", "train", "maybe"), ("1", "some", "some")])
-def test_a_wrong_cell_is_refused_with_its_line(tmp_path, flag, split, wrong):
+@pytest.mark.parametrize("flag, split, cell", [("maybe", "train", "maybe"), ("1", "some", "some")])
+def test_a_wrong_cell_is_refused_with_its_line(tmp_path, flag, split, cell):
     mapping = Mapping(text="text", flags=("flag",))
     good = ("a", "b", "c", "1", "train")
     rows = [good, good, ("a", "b", "c", flag, split), ("a", "b", "c", flag, "none")]
-    with pytest.raises(BadFile, match=f"line 4: “{wrong}”"):
+    with pytest.raises(BadFile, match=f"line 4: “{cell}”"):
         write(tmp_path / "x", rows, mapping, Split(column="split"), Cleaning())
 
 
@@ -136,7 +136,7 @@ def test_a_wrong_cell_is_refused_with_its_line(tmp_path, flag, split, wrong):
     )
 )
 @tries(400)
-def test_blank_cells_are_those_that_str_strip_empties(cells):
+def test_blank_rows_agree_with_str_strip(cells):
     (batch,) = rows_to_batches([(n, (cell,)) for n, cell in enumerate(["x", *cells])])
     column = batch.cells[0].slice(1)
     assert blank_rows(column).tolist() == [n for n, cell in enumerate(cells) if not cell.strip()]

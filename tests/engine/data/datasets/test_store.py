@@ -219,7 +219,7 @@ def test_a_modified_version_is_detected(version, tmp_path, has_manifest):
 def test_every_corrupted_byte_is_detected(version):
     original = (version / "data.parquet").read_bytes()
     rng = np.random.default_rng(0)
-    expected = [open_dataset(version).rows(part) for part in SPLITS]
+    expected = [open_dataset(version).rows(split) for split in SPLITS]
     for index in rng.integers(0, len(original), 200):
         content = bytearray(original)
         content[index] ^= 1 << int(rng.integers(8))
@@ -227,7 +227,7 @@ def test_every_corrupted_byte_is_detected(version):
         try:
             dataset = open_dataset(version)
             dataset.verify()
-            rows = [dataset.rows(part) for part in SPLITS]
+            rows = [dataset.rows(split) for split in SPLITS]
         except StudioError:
             continue
         assert rows == expected

@@ -1,4 +1,4 @@
-"""Hostile data files, each with the rows or the error that must come of reading it.
+"""Hostile data files, each with the rows or the error that reading it must give.
 
 `Case.make` writes the file; the repository has none. `rows` are the cells read with the recognised
 reading; `line` and `error` are the line and a part of the text of the error.
@@ -41,7 +41,7 @@ def nested(levels: int) -> str:
 
 
 def documents() -> dict[str, str]:
-    """The good rows in the layouts in which programs write one JSON value."""
+    """The good rows in the JSON layouts that programs write."""
     rows = [{"text": t, "label": x} for t, x in GOOD]
     names = list(rows[0])
     columns = {name: [row[name] for row in rows] for name in names}

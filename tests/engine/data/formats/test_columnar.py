@@ -156,7 +156,7 @@ def test_columns_without_text_are_left_out_and_noted(tmp_path):
 
 
 @pytest.mark.parametrize("name", WRITERS)
-def test_damaged_files_raise_no_error_but_bad_file(tmp_path, name):
+def test_a_damaged_file_raises_only_bad_file(tmp_path, name):
     path = tmp_path / name
     WRITERS[name](pa.table(VALUES), path)
     original = path.read_bytes()

@@ -102,7 +102,7 @@ UNIVERSAL = """# newdoc
 """
 
 
-def test_columns_and_comments_of_published_variants(tmp_path):
+def test_published_variants_are_read(tmp_path):
     path = tmp_path / "x.conll"
     sentences, notes = read(path, ENGLISH)
     assert sentences == [(("EU", "rejects", "#"), ("B-ORG", "O", "O")), (("Peter",), ("B-PER",))]

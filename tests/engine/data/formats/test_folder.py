@@ -26,9 +26,9 @@ def write(folder: Path, **texts: str) -> Path:
 @pytest.fixture
 def films(tmp_path: Path) -> Path:
     """The layout of aclImdb."""
-    part = {f"{label}__{n}": f"{label} film {n}\r\n" for label in ("neg", "pos") for n in range(4)}
-    write(tmp_path / "films" / "train", **part, unsup__0="who knows", urls_pos="http")
-    write(tmp_path / "films" / "test", **part)
+    split = {f"{label}__{n}": f"{label} film {n}\r\n" for label in ("neg", "pos") for n in range(4)}
+    write(tmp_path / "films" / "train", **split, unsup__0="who knows", urls_pos="http")
+    write(tmp_path / "films" / "test", **split)
     return tmp_path / "films"
 
 

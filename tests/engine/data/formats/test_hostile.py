@@ -27,7 +27,7 @@ def test_a_hostile_file_gives_all_its_rows(case, tmp_path):
 
 
 @pytest.mark.parametrize("case", REFUSED, ids=lambda case: case.name)
-def test_a_hostile_file_is_refused_with_the_position(case, tmp_path):
+def test_a_hostile_file_is_refused_with_its_line(case, tmp_path):
     path = tmp_path / case.name
     case.make(path)
     with pytest.raises(BadFile) as caught:

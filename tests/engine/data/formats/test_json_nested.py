@@ -66,7 +66,7 @@ def test_values_without_a_column_stay_in_one_cell(tmp_path, monkeypatch):
     assert flatten({"a": {"b": 1}, "a.b": 2}, {"a": {"b": "a.b"}}) == {"a": {"b": 1}, "a.b": 2}
 
 
-def test_null_instead_of_an_object_gives_the_same_note(tmp_path, monkeypatch):
+def test_null_instead_of_an_object_gives_the_same_notes(tmp_path, monkeypatch):
     """Also in blocks that pyarrow could parse."""
     small_blocks(monkeypatch, sample=1)
     late = [{"a": {"b": 1}}, {"a": {"late": 1}}, *([{"a": None, "x": "y"}] * 30)]

@@ -177,9 +177,9 @@ def test_a_sheet_with_a_distant_cell_is_refused(tmp_path, kind):
     else:
         row = [["text"] * 50] if kind == "ods rows" else [["a"]]
         rows = ods_rows(row, 1_000_000 if kind == "ods rows" else 10_000)
-        far = '<table:table-cell table:number-columns-repeated="16000" office:value-type="string">'
+        gap = '<table:table-cell table:number-columns-repeated="16000" office:value-type="string">'
         open_document(
-            file, rows.replace("<table:table-cell", far + "</table:table-cell><table:table-cell", 1)
+            file, rows.replace("<table:table-cell", gap + "</table:table-cell><table:table-cell", 1)
         )
     with pytest.raises(BadFile, match="more than the 20,000,000 that can be read"):
         recognise(file)

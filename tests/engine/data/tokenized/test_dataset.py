@@ -50,7 +50,7 @@ def test_no_examples_give_an_empty_data_set(tmp_path):
 
 
 def contents(rows: list[list[int]]) -> list[int]:
-    """All tokens but the special ones."""
+    """All tokens except special ones."""
     return [token for row in rows for token in row if token > 4]
 
 

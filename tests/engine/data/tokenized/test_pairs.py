@@ -10,7 +10,7 @@ from engine.errors import StudioError
 from engine.tokenizers.tokenizer import Tokenizer
 from tests.often import tries
 
-WORDS = 400  # “w0” to “w399”, each a piece of its own
+WORDS = 400  # “w0” to “w399”, one token each
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +64,7 @@ def test_every_pair_matches_its_class(
         ]
         first, second = spans(tokenizer, ids, segments)
         for span in (first, second):
-            assert span == list(range(span[0], span[0] + len(span))), "words in a row"
+            assert span == list(range(span[0], span[0] + len(span))), "consecutive words"
         same_document = first[0] // 64 == second[0] // 64
         assert kind == NOT_NEXT or (same_document and second[0] > first[-1])
 
@@ -99,7 +99,7 @@ def test_sentences_are_stored_apart_from_the_pairs(tokenizer, tmp_path):
     assert (tmp_path / "sentences" / "documents.npy").is_file()
 
 
-def test_texts_of_one_sentence_are_refused_with_a_message(tokenizer, tmp_path):
+def test_texts_of_one_sentence_are_refused(tokenizer, tmp_path):
     with pytest.raises(StudioError, match="two sentences") as caught:
         tokenize_pairs(["w1 w2", "w3"], tokenizer, 32, tmp_path / "tokenized", 0.5, 0)
     assert "turn off N" in caught.value.advice

@@ -106,7 +106,7 @@ def test_an_answer_inside_a_window_maps_back_to_its_characters(case, data):
 
 @given(cases(), st.integers(0, 100), st.integers(1, 30))
 @tries(100)
-def test_tokens_between_are_those_that_overlap_the_characters(case, start, length):
+def test_tokens_between_overlap_the_characters(case, start, length):
     offsets, end = case[2], start + length
     inside = [n for n, (a, b) in enumerate(offsets) if a < end and b > start]
     assert tokens_between(offsets, start, end) == ((inside[0], inside[-1]) if inside else None)

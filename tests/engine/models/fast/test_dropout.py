@@ -71,7 +71,7 @@ def test_values_are_dropped_independently(count, times):
     assert rows.mean() == pytest.approx(fraction, abs=5 * math.sqrt(fraction / rows.size))
     for edge in (rows[:, 0], rows[:, -1]):
         assert edge.mean() == pytest.approx(fraction, abs=5 * math.sqrt(fraction / times))
-    gaps = np.diff(np.flatnonzero(rows))  # geometric, also from row to row
+    gaps = np.diff(np.flatnonzero(rows))  # geometric, also across rows
     for gap in range(1, 8):
         expected = fraction * (1 - fraction) ** (gap - 1)
         tolerance = 5 * math.sqrt(expected / len(gaps))
@@ -85,12 +85,12 @@ def test_draws_from_a_saved_state_repeat_at_every_rate():
         draws.draw(count, fraction)
     clone = draws.clone()
     for count, fraction in requested:
-        first, second = (each.draw(count, fraction) for each in (draws, clone))
+        first, second = (stream.draw(count, fraction) for stream in (draws, clone))
         assert torch.equal(first, second) and bool(len(first)) == (count > 3)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
-def test_fused_dropout_and_addition_equal_the_separate_ones(dtype):
+def test_fused_dropout_and_addition_equal_separate_steps(dtype):
     generator = torch.Generator().manual_seed(3)
     x, residual = (torch.randn((40, 6), generator=generator) for _ in range(2))
     weight = torch.randn((40, 6), generator=generator)

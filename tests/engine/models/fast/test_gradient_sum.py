@@ -81,7 +81,7 @@ def test_the_sum_equals_that_of_torch(network):
         assert_close(summed_gradients(network, first), theirs)
 
 
-def test_the_order_does_not_depend_on_arrival(network):
+def test_the_sum_does_not_depend_on_the_order_of_halves(network):
     network.float()
     ours, others = (summed_gradients(network, first) for first in (0, 1))
     for name, gradient in ours.items():
@@ -126,10 +126,10 @@ def test_gradients_of_the_second_half_wait_for_the_first(network):
         assert network.upper.weight.grad is None
     with summed.half(0):
         network.upper(x).sum().backward()
-        once = network.upper.weight.grad.clone()
+        single = network.upper.weight.grad.clone()
     with summed.half(1):
         network.upper(x).sum().backward()  # adds the one that waited
-    torch.testing.assert_close(network.upper.weight.grad, 2 * once)
+    torch.testing.assert_close(network.upper.weight.grad, 2 * single)
 
 
 @pytest.mark.parametrize("shape", [(7,), (2, 7)])

@@ -79,7 +79,7 @@ def test_evaluation_and_frozen_tables_do_not_reuse_the_gradient(tables):
     assert not ours(tokens).requires_grad
 
 
-def test_a_tied_table_is_left_to_torch():
+def test_a_tied_table_does_not_reuse_its_gradient():
     tied, own = Network(SPEC, Heads(mlm=True)), Network(SPEC, Heads(mlm=True, own_decoder=True))
     for network in (tied, own):
         network.reuse_token_gradient()

@@ -32,7 +32,7 @@ def test_a_loss_in_chunks_equals_that_of_torch(rows):
 @pytest.mark.parametrize("rows", [0, 5, CHUNK + 3, 2 * CHUNK + 3], ids=str)
 @pytest.mark.parametrize("has_gradient", [False, True])
 def test_a_summed_decoder_gradient_equals_that_of_torch(rows, has_gradient):
-    """In one chunk, in two that are cached for the backward pass, and in more than are cached."""
+    """In one chunk, in two cached for the backward pass, and in more than fit in the cache."""
     torch.manual_seed(2)
     width = 2 * CHUNK
     inputs = [torch.randn(s, dtype=torch.float64) for s in ((rows, width), (9, width), (9,))]

@@ -57,8 +57,8 @@ for name in (
 def numbers(name: str, shape: tuple[int, ...]) -> np.ndarray:
     """Numbers from -1 to 1, exact in float32, that depend on the name."""
     count = np.arange(np.prod(shape, dtype=int))
-    spread = (zlib.crc32(name.encode()) + 7919 * count) % 2001 - 1000
-    return (spread / 1024).astype(np.float32).reshape(shape)
+    values = (zlib.crc32(name.encode()) + 7919 * count) % 2001 - 1000
+    return (values / 1024).astype(np.float32).reshape(shape)
 
 
 def make_folder(folder: str) -> Path:
