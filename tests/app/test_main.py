@@ -58,7 +58,7 @@ opening.run_window()
 
 PATHS = ("home.lock", "studio.log", "studio.db", "runs", "backups")
 
-# answers the dialog in which a start ends by the statement CHOICE
+# executes CHOICE on the dialog that ends a start
 ANSWER_DIALOG = """
 import sys
 from PySide6.QtCore import QTimer

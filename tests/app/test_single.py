@@ -95,7 +95,7 @@ def test_a_second_start_notifies_the_first_unless_it_was_killed(qtbot, home):
     server.deleteLater()
 
 
-@pytest.mark.skipif(os.name != "posix", reason="needs permissions of sockets")
+@pytest.mark.skipif(os.name != "posix", reason="needs socket permissions")
 def test_the_socket_is_for_this_user_alone(qtbot, home):
     server = _listen(home, [])
     path = Path(QDir.tempPath()) / server_name(home)
@@ -103,7 +103,7 @@ def test_the_socket_is_for_this_user_alone(qtbot, home):
     server.deleteLater()
 
 
-@pytest.mark.skipif(os.name != "posix", reason="needs permissions of sockets")
+@pytest.mark.skipif(os.name != "posix", reason="needs socket permissions")
 def test_any_message_to_the_socket_only_activates_the_window(qtbot, home):
     activations: list[bool] = []
     server = _listen(home, activations)

@@ -373,25 +373,24 @@ def test_notices_do_not_cover_the_page(qtbot, window, size):
 
 
 def test_the_page_keeps_the_focus_when_its_button_is_removed(qtbot, window):
-    shown = page(window, window.current)
-    parts = [QPushButton(name) for name in "abc"]
-    for part in parts:
-        shown.layout().addWidget(part)
-    qtbot.waitUntil(lambda: all(part.isVisible() for part in parts))
-    for part, next_part in zip(parts, (*parts[1:], None), strict=True):
-        part.setFocus()
-        assert window.focusWidget() is part
-        if part is parts[0]:
-            part.setEnabled(False)
+    buttons = [QPushButton(name) for name in "abc"]
+    for button in buttons:
+        page(window, window.current).layout().addWidget(button)
+    qtbot.waitUntil(lambda: all(button.isVisible() for button in buttons))
+    for button, next_button in zip(buttons, (*buttons[1:], None), strict=True):
+        button.setFocus()
+        assert window.focusWidget() is button
+        if button is buttons[0]:
+            button.setEnabled(False)
         else:
-            part.hide()
-        assert next_part is None or window.focusWidget() is next_part
+            button.hide()
+        assert next_button is None or window.focusWidget() is next_button
     assert not window.navigation.isAncestorOf(window.focusWidget() or window)
 
 
 def test_pages_are_created_while_idle(qtbot, window, monkeypatch):
     monkeypatch.setattr(QCursor, "pos", lambda: QPoint(1, 1))
-    monkeypatch.setattr(QApplication, "activeModalWidget", lambda: None)  # of other tests
+    monkeypatch.setattr(QApplication, "activeModalWidget", lambda: None)  # open in other tests
     monkeypatch.setattr(QApplication, "activePopupWidget", lambda: None)
     monkeypatch.setattr(QApplication, "focusWidget", lambda: None)
     monkeypatch.setattr(QApplication, "mouseButtons", lambda: Qt.MouseButton.NoButton)

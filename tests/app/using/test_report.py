@@ -49,10 +49,10 @@ class Images(HTMLParser):
 
 @pytest.fixture(scope="module")
 def model(tuned, tmp_path_factory):
-    folder = copy_model(tuned("text_classification"), tmp_path_factory.mktemp("model"))
+    model = copy_model(tuned("text_classification"), tmp_path_factory.mktemp("model"))
     for step in (1, 2, 3):
-        folder.run.append(Measured(name="validation_accuracy", step=step, value=step / 10))
-    return folder
+        model.run.append(Measured(name="validation_accuracy", step=step, value=step / 10))
+    return model
 
 
 def open_tab(qtbot: Any, tab: UseTab, checkpoint: Path) -> UseTab:
