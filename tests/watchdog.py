@@ -55,7 +55,7 @@ class Watchdog:
         self._timer = QTimer(timerType=Qt.TimerType.PreciseTimer, interval=BEAT)
         self._timer.timeout.connect(self._beat)
         self._stopped = threading.Event()
-        self._monitor = threading.Thread(target=self._monitor_thread, daemon=True)
+        self._monitor = threading.Thread(target=self._watch, daemon=True)
 
     def be_strict(self, limit: float) -> None:
         """Allow only `limit` seconds of the thread's own CPU time from now on."""
@@ -109,7 +109,7 @@ class Watchdog:
             stack = self._stack or "between two samples of the monitor\n"
             self.blocked.append(f"{blocked * 1000:.0f} ms, for instance in\n{stack}")
 
-    def _monitor_thread(self) -> None:
+    def _watch(self) -> None:
         """Save the stack of the thread while it is late."""
         while not self._stopped.wait(self.limit / 4):
             since = self._since
@@ -135,7 +135,7 @@ def cpu_waits() -> dict[str, float]:
 
 
 def longest_wait_since(before: dict[str, float]) -> float:
-    """Seconds since `before`; 0 if that is empty."""
+    """Longest CPU wait of another thread since `before`, in s; 0 if `before` is empty."""
     own_id = str(threading.get_native_id())
     now = cpu_waits() if before else {}
     return max((now[t] - before[t] for t in now.keys() & before.keys() - {own_id}), default=0.0)

@@ -48,7 +48,7 @@ def test_both_sides_have_equal_windows_and_answers(tmp_path):
 
     setting = replace(settings.TASKS["squad2-devhalf"], max_length=200)
     reference = questions.Questions(starter_model(), setting, path)
-    theirs = iter(reference.examples)
+    examples = iter(reference.examples)
     tokenizer = Tokenizer.from_folder(starter_model())
     count = 0
     for question, context, answers in rows:
@@ -75,11 +75,11 @@ def test_both_sides_have_equal_windows_and_answers(tmp_path):
         for text, start in answers:
             positions = answer_positions(our_windows, offsets, start, start + len(text))
         for window, (first, last) in zip(our_windows, positions, strict=True):
-            row = next(theirs)
+            row = next(examples)
             assert row["input_ids"] == window.ids and row["token_type_ids"] == window.segments
             assert (row["start_positions"], row["end_positions"]) == (first, last)
             count += 1
-    assert next(theirs, None) is None and count > 2 * len(rows)
+    assert next(examples, None) is None and count > 2 * len(rows)
 
 
 def test_the_best_answer_is_inside_one_window_or_empty():

@@ -132,8 +132,7 @@ class _Unwrapper:
         # scalars of the host are allowed, except in operations over lists of tensors
         if isinstance(value, Tensor) and (value.dim() or self.takes_lists):
             raise RuntimeError(
-                f"{self.operation}: a tensor of the processor, {tuple(value.shape)}, among those "
-                "of the device"
+                f"{self.operation}: a CPU tensor, {tuple(value.shape)}, among tensors of the device"
             )
         return value
 
