@@ -56,7 +56,7 @@ class ExploreState(QObject):
     model_requested = Signal(object)
     input_requested = Signal(object)
     chosen_changed = Signal()
-    left = Signal()
+    page_hidden = Signal()
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)

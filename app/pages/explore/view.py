@@ -276,7 +276,7 @@ class ExplorePage(Page):
         super().hideEvent(event)
         self.training_bar.stop()
         self.bench.set_shown(False)
-        self.state.left.emit()
+        self.state.page_hidden.emit()
 
     def _read_validation_row(self) -> None:
         """Read a row for a fine-tuned model; it is shown unless the user has typed a text."""

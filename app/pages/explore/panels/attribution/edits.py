@@ -61,8 +61,8 @@ class EditsState(QObject):
         self._explorer, self._home = explorer, home
         self._edits: list[tuple[str, Edit]] = []  # with their descriptions
         self._key: object = None  # checkpoint and texts that the edits belong to
-        self._suggesting = 0  # id of the open question, or 0
-        self._suggested: Word | None = None
+        self._suggestion_id = 0  # of the open question, or 0
+        self._suggestion_word: Word | None = None
         self.query = LiveQuery(attribution.explore, explorer, self._question)
         self.query.changed.connect(self.changed)
         choice.changed.connect(self.query.invalidate)
@@ -93,18 +93,18 @@ class EditsState(QObject):
 
     @property
     def is_suggesting(self) -> bool:
-        return self._suggesting > 0
+        return self._suggestion_id > 0
 
     @property
     def answer(self) -> EditsScored | None:
         answer = self.query.answer
-        if isinstance(answer, EditsScored) and len(answer.edits) == len(self._current()):
+        if isinstance(answer, EditsScored) and len(answer.edits) == len(self._current_edits()):
             return answer
         return None
 
     def rows(self) -> list[tuple[str, EditScored | None]]:
         """Description of each edit with its score, None until it is known."""
-        answer, edits = self.answer, self._current()
+        answer, edits = self.answer, self._current_edits()
         scored = answer.edits if answer is not None else (None,) * len(edits)
         return [(name, score) for (name, _), score in zip(edits, scored, strict=True)]
 
@@ -175,14 +175,14 @@ class EditsState(QObject):
     def _input_key(self) -> object:
         return self.attribution.side.checkpoint, self.attribution.side.texts
 
-    def _current(self) -> list[tuple[str, Edit]]:
+    def _current_edits(self) -> list[tuple[str, Edit]]:
         """Edits of the current text; changing the text clears them."""
         if self._key != self._input_key():
             self._key, self._edits, self.problem = self._input_key(), [], ""
         return self._edits
 
     def _add(self, new: list[tuple[str, Edit]]) -> None:
-        known = self._current()
+        known = self._current_edits()
         self._edits = [*known, *(edit for edit in new if edit not in known)][:MAX_ROWS]
         self.query.invalidate()
         self.changed.emit()
@@ -193,7 +193,7 @@ class EditsState(QObject):
 
     def _question(self, side: ModelInput) -> ScoreEdits | None:
         question = self.attribution.question
-        edits = self._current()
+        edits = self._current_edits()
         target = self._choice.target(side)
         if question is None or target is None or not edits:
             return None
@@ -215,8 +215,8 @@ class EditsState(QObject):
         word, side = self.word, self.attribution.side
         if word is None:
             return
-        self._suggested = word
-        self._suggesting = self._explorer.ask(
+        self._suggestion_word = word
+        self._suggestion_id = self._explorer.ask(
             SuggestWords(
                 checkpoint=model.path,
                 text=side.text,
@@ -229,14 +229,14 @@ class EditsState(QObject):
         self.changed.emit()
 
     def _on_answer(self, answer: Answer) -> None:
-        if answer.to != self._suggesting or not self._suggesting or not answer.is_final:
+        if answer.to != self._suggestion_id or not self._suggestion_id or not answer.is_final:
             return
-        self._suggesting = 0
+        self._suggestion_id = 0
         if isinstance(answer, Refused):
             self.problem = answer.phrase
-        elif isinstance(answer, WordsSuggested) and self._suggested == self.word:
-            assert self._suggested is not None
-            self._add([self._replacement(self._suggested, word) for word in answer.words])
+        elif isinstance(answer, WordsSuggested) and self._suggestion_word == self.word:
+            assert self._suggestion_word is not None
+            self._add([self._replacement(self._suggestion_word, word) for word in answer.words])
         self.changed.emit()
 
 
@@ -329,4 +329,4 @@ class EditsView(QWidget):
             return self.tr("Running the model …")
         if not has_rows:
             return ""
-        return self.tr("Each edit is made by itself. Enter on a row shows its text.")
+        return self.tr("Each edit is scored separately. Press Enter on a row to show its text.")

@@ -27,7 +27,7 @@ class FaithfulnessState(PartsQuery[CheckFaithfulness, FaithfulnessChecked]):
             lambda part: {"so_far": part.scores},
         )
         self._attribution = attribution
-        self._checked: Attribute | None = None  # the attribution that is checked
+        self._checked: Attribute | None = None
         self._order: tuple[int, ...] = ()
         attribution.changed.connect(self.changed)
 
@@ -73,10 +73,10 @@ class FaithfulnessState(PartsQuery[CheckFaithfulness, FaithfulnessChecked]):
         question = self._checked
         if question is None or not self._is_current():
             return None
-        about = question.model_dump(
+        fields = question.model_dump(
             exclude={"kind", "method", "baseline", "start", "points", "so_far"}
         )
-        return CheckFaithfulness.model_validate({**about, "order": self._order})
+        return CheckFaithfulness.model_validate({**fields, "order": self._order})
 
 
 class FaithfulnessView(QWidget):
@@ -86,13 +86,12 @@ class FaithfulnessView(QWidget):
         super().__init__()
         self._state = state
         self.run = buttons.plain(self.tr("Check &faithfulness"), self._on_run, "gauge")
-        self.without, self.alone = (Text("", selectable=True) for _ in range(2))
+        self.comprehensiveness, self.sufficiency = (Text("", selectable=True) for _ in range(2))
         self.note = Text("", "small")
         title = Text(self.tr("Do these words matter?"), "strong", wraps=False)
         head = layouts.row(title, layouts.STRETCH, self.run)
-        layouts.column(
-            head, self.without, self.alone, self.note, layouts.STRETCH, parent=self, spacing=SPACE
-        )
+        self._results = self.comprehensiveness, self.sufficiency
+        layouts.column(head, *self._results, self.note, layouts.STRETCH, parent=self, spacing=SPACE)
         state.changed.connect(self.show_state)
         self.show_state()
 
@@ -105,32 +104,32 @@ class FaithfulnessView(QWidget):
         buttons.set_text(self.run, self.tr("&Stop") if running else self.tr("Check &faithfulness"))
         self.run.setEnabled(running or state.can_run)
         answer = state.measures
-        own = answer.own if answer is not None else None
-        for line in (self.without, self.alone):
-            line.setVisible(own is not None)
-        if answer is not None and own is not None:
+        result = answer.own if answer is not None else None
+        for line in self._results:
+            line.setVisible(result is not None)
+        if answer is not None and result is not None:
             random = answer.random
-            self.without.setText(
+            self.comprehensiveness.setText(
                 self.tr("Comprehensiveness {0}").format(
                     self._compare_with_random(
-                        own.comprehensiveness, [order.comprehensiveness for order in random], 1
+                        result.comprehensiveness, [order.comprehensiveness for order in random], 1
                     )
                 )
             )
-            self.alone.setText(
+            self.sufficiency.setText(
                 self.tr("Sufficiency {0}").format(
                     self._compare_with_random(
-                        own.sufficiency, [order.sufficiency for order in random], -1
+                        result.sufficiency, [order.sufficiency for order in random], -1
                     )
                 )
             )
         self.note.setText(self._note())
 
-    def _compare_with_random(self, own: float, others: list[float], better: int) -> str:
-        """A measure compared with random orders; `better` is 1 if higher is better, else -1."""
-        beaten = sum(better * (own - value) > 0 for value in others)
+    def _compare_with_random(self, value: float, others: list[float], better: int) -> str:
+        """Compare a measure with random orders; `better` is 1 if higher is better, else -1."""
+        beaten = sum(better * (value - other) > 0 for other in others)
         return self.tr("{0} · random {1} ± {2} · better than {3} of {4}").format(
-            decimal(own, 3),
+            decimal(value, 3),
             decimal(mean(others), 3),
             decimal(stdev(others), 3),
             beaten,
@@ -147,11 +146,11 @@ class FaithfulnessView(QWidget):
             return self.tr("{0} of {1} inputs …").format(done, total) if total else "…"
         if answer is None or answer.own is None:
             return self.tr(
-                "Masks the strongest words, and then all others, and compares with 20 random "
-                "orders of the words."
+                "Masks the strongest words, then all the others, and compares the scores with 20 "
+                "random orders of the words."
             )
         return self.tr(
             "Comprehensiveness: how much the logit falls without the strongest words; higher is "
-            "better. Sufficiency: how much it falls with them alone; lower is better. Means over "
+            "better. Sufficiency: how much it falls with only these; lower is better. Means over "
             "the first 1, 5, 10, 20 and 50 % of the words; ± is the standard deviation."
         )

@@ -13,10 +13,10 @@ ENDS = ("start", "end")  # of an answer span
 
 
 class Choice(QObject):
-    """Target and method of the attributions; the class is the page's, so that all panels agree.
+    """Target and method of the attributions; all panels share the chosen class.
 
     Signals:
-        changed: another target, method or baseline.
+        changed: the target, method or baseline changed.
     """
 
     changed = Signal()
@@ -29,34 +29,34 @@ class Choice(QObject):
         self.token = ""  # token at a mask; empty: the top prediction
         self.against = ""  # a class or token to contrast with; empty: none
         self.end = ENDS[0]
-        self._wants_mask = False
+        self._mask_requested = False
         explore.label_changed.connect(self.changed)
         explore.model_changed.connect(self._on_model)
 
     def set(self, **values: Any) -> None:
-        """Set `method`, `baseline`, `token`, `against` or `end`; texts are clean_text."""
+        """Set `method`, `baseline`, `token`, `against` or `end`; texts are cleaned."""
         before = dict(vars(self))
         for name, value in values.items():
             setattr(self, name, clean_text(value.strip()) if isinstance(value, str) else value)
         if dict(vars(self)) != before:
             self.changed.emit()
 
-    def explain_mask(self, on: bool) -> None:
+    def request_mask(self, on: bool) -> None:
         """Explain the prediction at a mask in a model that also has a task head."""
-        if on != self._wants_mask:
-            self._wants_mask = on
+        if on != self._mask_requested:
+            self._mask_requested = on
             self.against = ""
             self.changed.emit()
 
     def explains_mask(self, side: ModelInput) -> bool:
         """True if a token at a mask is explained, not the prediction of a task head."""
-        return side.has_head("mlm") and (self._wants_mask or not has_target(side))
+        return side.has_head("mlm") and (self._mask_requested or not has_target(side))
 
     def finds_spans(self, side: ModelInput) -> bool:
         return side.task is not None and get_head(side.task).finds_spans
 
     def question(self, side: ModelInput) -> Attribute | None:
-        """None if there is nothing to explain."""
+        """The attribution to compute; None if there is nothing to explain."""
         target = self.target(side)
         if target is None:
             return None
@@ -65,7 +65,7 @@ class Choice(QObject):
     def target(self, side: ModelInput) -> dict[str, Any] | None:
         """Target fields of a question; None if there is nothing to explain."""
         if self.explains_mask(side):
-            return self._mask(side)
+            return self._mask_target(side)
         if not has_target(side):
             return None
         labels = side.labels
@@ -80,7 +80,7 @@ class Choice(QObject):
         against = self.against if self.against in labels else ""
         return {"label": label if label in labels else "", "against": against, "position": position}
 
-    def _mask(self, side: ModelInput) -> dict[str, Any] | None:
+    def _mask_target(self, side: ModelInput) -> dict[str, Any] | None:
         positions = side.all_masked
         if not positions:
             return None
@@ -96,7 +96,7 @@ class Choice(QObject):
         if self.explore.is_browsing_snapshots:
             return
         self.against = ""
-        self._wants_mask = False
+        self._mask_requested = False
         self.changed.emit()
 
 

@@ -32,7 +32,7 @@ from app.widgets.text.word_effects import MAX_WORDS, Words, flow_words, paint_wo
 from app.widgets.text.wrapping import Wrapping
 from engine.messages.explore.attribution import Attribute, Attributed, Baseline, Method
 
-MIN_HEIGHT = 20 * SPACE  # of the words, which scroll
+MIN_WORDS_HEIGHT = 20 * SPACE  # px; longer texts scroll
 MASK = "mask"  # box entry for the prediction at a mask
 
 METHODS: dict[Method, str] = {
@@ -124,20 +124,22 @@ class Controls(Wrapping):
         for box in (self.target, self.against, self.method, self.baseline):
             box.setMaximumWidth(47 * SPACE)
         self.token, self.other = QLineEdit(), QLineEdit()
-        self.token.setAccessibleName(self.tr("Token that is explained"))
+        self.token.setAccessibleName(self.tr("Token to explain"))
         self.token.setPlaceholderText(self.tr("top prediction"))
-        self.other.setAccessibleName(self.tr("Token that it is compared with"))
+        self.other.setAccessibleName(self.tr("Token to compare with"))
         self.other.setPlaceholderText(self.tr("rather than …"))
         for line in (self.token, self.other):
             line.setFixedWidth(30 * SPACE)
-        explain = Text(self.tr("Ex&plain"), "strong", wraps=False)
-        explain.setBuddy(self.target)
-        self.add(explain, self.target, self.token)
-        self.versus = self.add(Text(self.tr("rather than"), "muted", wraps=False), self.against)
+        target_label = Text(self.tr("Ex&plain"), "strong", wraps=False)
+        target_label.setBuddy(self.target)
+        self.add(target_label, self.target, self.token)
+        self.against_part = self.add(
+            Text(self.tr("rather than"), "muted", wraps=False), self.against
+        )
         self.other_part = self.add(self.other)
-        by = Text(self.tr("&by"), "muted", wraps=False)
-        by.setBuddy(self.method)
-        self.add(by, self.method)
+        method_label = Text(self.tr("&by"), "muted", wraps=False)
+        method_label.setBuddy(self.method)
+        self.add(method_label, self.method)
         self.baseline_part = self.add(self.baseline)
         self._pause = debounced(self, 2 * TYPING_PAUSE_MS, self._on_typed)
         self.target.chosen.connect(self._on_target)
@@ -153,7 +155,7 @@ class Controls(Wrapping):
 
     def _on_target(self, target: str) -> None:
         choice, side = self._choice, self._choice.explore.first
-        choice.explain_mask(target == MASK)
+        choice.request_mask(target == MASK)
         if target == MASK:
             return
         if choice.finds_spans(side):
@@ -176,10 +178,10 @@ class Controls(Wrapping):
         self.against.choose(choice.against)
         self.method.choose(choice.method)
         self.baseline.choose(choice.baseline)
-        spans = choice.finds_spans(side)
+        finds_spans = choice.finds_spans(side)
         self.token.setVisible(explains_mask)
         self.other_part.setVisible(explains_mask)
-        self.versus.setVisible(not explains_mask and len(side.labels) > 1 and not spans)
+        self.against_part.setVisible(not explains_mask and len(side.labels) > 1 and not finds_spans)
         self.baseline_part.setVisible(choice.method == "integrated_gradients")
         if explains_mask and not self._pause.isActive():
             for line, text in ((self.token, choice.token), (self.other, choice.against)):
@@ -269,7 +271,7 @@ class OneSide(QWidget):
 
     def _fit(self) -> None:
         needed = self.words.heightForWidth(max(1, self.area.viewport().width()))
-        self.area.setMinimumHeight(min(needed, MIN_HEIGHT))
+        self.area.setMinimumHeight(min(needed, MIN_WORDS_HEIGHT))
         self.area.setMaximumHeight(max(1, needed))
 
     def _picked(self, answer: Attributed | None) -> int:
@@ -301,12 +303,12 @@ class OneSide(QWidget):
             return state.query.problem
         if state.question is None:
             if self._choice.explains_mask(state.side):
-                return self.tr("Double-click a word above to mask it: its prediction is explained.")
+                return self.tr("Double-click a word above to mask it and explain its prediction.")
             return ""
         if answer is None or question is None:
             return self.tr("Running the model …")
         if not answer.words:
-            return self.tr("There is no word to explain it by.")
+            return self.tr("There are no words to attribute it to.")
         if answer.next is not None:
             return self.tr("{0} of {1} computed …").format(count(answer.done), count(answer.points))
         text = note(answer, question)
@@ -325,24 +327,24 @@ def largest_effect(state: WordEffectsState) -> float:
 
 
 def explained_text(answer: Attributed, head: str) -> str:
-    """The logit and its value: Logit of “good” rather than “bad”: 1.234."""
+    """Name and value of the logit, e.g. Logit of “good” rather than “bad”: 1.234."""
     shown = answer.explained
     score = decimal(shown.score, 3)
     if not shown.label:
         return tr("Predicted number: {0}").format(score)
     label = token_text(shown.label)
-    at = ""
+    token = ""
     if shown.position is not None and head == "task":
-        at = token_text(answer.tokens[shown.position].text)
+        token = token_text(answer.tokens[shown.position].text)
     if shown.against:
         against = token_text(shown.against)
-        if at:
+        if token:
             return tr("Logit of “{0}” rather than “{1}” at “{2}”: {3}").format(
-                label, against, at, score
+                label, against, token, score
             )
         return tr("Logit of “{0}” rather than “{1}”: {2}").format(label, against, score)
-    if at:
-        return tr("Logit of “{0}” at “{1}”: {2}").format(label, at, score)
+    if token:
+        return tr("Logit of “{0}” at “{1}”: {2}").format(label, token, score)
     return tr("Logit of “{0}”: {1}").format(label, score)
 
 
@@ -353,19 +355,19 @@ def note(answer: Attributed, question: Attribute) -> str:
         case "occlusion":
             return tr(
                 "By how much the logit, or the number, falls when the word is replaced by [MASK]: "
-                "above 0 the word speaks for it, below 0 against it."
+                "above 0, the word supports it; below 0, it counts against it."
             )
         case "rollout":
             return tr(
-                "Attention rollout: how much of each token attention passes on, if half of every "
-                "vector comes through the residual connection. Not an explanation: it has no sign, "
-                "and it is the same for every class. Special tokens: {0}."
+                "Attention rollout: the share of each token that attention passes on, if half of "
+                "every vector comes from the residual connection. Not an explanation: it has no "
+                "sign and is the same for every class. Special tokens: {0}."
             ).format(others)
         case "input_x_gradient":
             return tr(
-                "Token embedding × gradient, summed over the tokens of a word: above 0 the word "
-                "speaks for the logit, below 0 against it. Special and masked tokens: {0}. It "
-                "holds for very small changes only."
+                "Token embedding × gradient, summed over the tokens of a word: above 0, the word "
+                "supports the logit; below 0, it counts against it. Special and masked tokens: "
+                "{0}. It holds for very small changes only."
             ).format(others)
         case "integrated_gradients":
             return _path_note(answer)
@@ -389,7 +391,7 @@ def _path_note(answer: Attributed) -> str:
 
 
 def make_figure(state: WordEffectsState) -> Figure | None:
-    """The effects of one side; None until all are computed."""
+    """Figure of the effects of one side; None until all are computed."""
     answer, question = state.answer, state.answered_question
     if answer is None or question is None or not state.is_complete or not answer.words:
         return None

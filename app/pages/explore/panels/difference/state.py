@@ -19,7 +19,7 @@ from engine.messages.explore.text_set import CompareModels, ModelsDiffered, SetA
 DIVERGENCE = "divergence"
 COLUMNS = (DIVERGENCE, *KEYS)
 DIGITS = 3
-FEW_VECTORS = 2_000  # a CKA of fewer vectors is uncertain
+MIN_VECTORS = 2_000  # for a reliable CKA
 
 
 class DifferenceState(TextSetState):
@@ -36,17 +36,14 @@ class DifferenceState(TextSetState):
     @property
     def obstacle(self) -> str:
         """The reason why nothing can be compared, or “”."""
+        first, second = self.explore.both
         if not self.explore.is_compared:
             return self.tr("Choose a second model with Compare, above.")
-        if self.explore.first.heads_off:
+        if first.heads_off:
             return self.tr("Switch all heads on: whole models are compared here.")
-        if self.explore.pinned is not None or self._other == self.explore.first.checkpoint:
-            return self.tr("Compare with another model: these are two texts of the same one.")
+        if self.explore.pinned is not None or second.checkpoint == first.checkpoint:
+            return self.tr("Choose another model: these are two texts with the same model.")
         return ""
-
-    @property
-    def _other(self) -> object:
-        return self.explore.second.checkpoint
 
     def compare(self) -> None:
         """Run both models over the texts, or continue."""
@@ -105,8 +102,8 @@ class DifferenceState(TextSetState):
             f"{layer + 1}.{head + 1}", self.name(self.column), decimal(values[layer, head], DIGITS)
         )
 
-    def most_changed(self) -> list[int]:
-        """Indices of the texts by how much their prediction changed, unknown ones left out."""
+    def most_changed_texts(self) -> list[int]:
+        """Indices of the texts with a known KL, the most changed prediction first."""
         kl = self.arrays.get("kl", np.zeros(0))
         order = np.argsort(-np.nan_to_num(kl, nan=-np.inf), kind="stable")
         return [int(n) for n in order if np.isfinite(kl[n])]

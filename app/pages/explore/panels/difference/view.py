@@ -16,7 +16,7 @@ from app.pages.explore.panels.difference.state import (
     COLUMNS,
     DIGITS,
     DIVERGENCE,
-    FEW_VECTORS,
+    MIN_VECTORS,
     DifferenceState,
 )
 from app.pages.explore.set_bar import SetBar
@@ -74,7 +74,7 @@ class DifferenceView(Panel):
         self.no_predictions = Text(
             self.tr(
                 "No predictions to compare: the two models do not predict the same labels, or one"
-                " of them is an encoder alone."
+                " of them has no output head."
             ),
             "muted",
         )
@@ -93,9 +93,9 @@ class DifferenceView(Panel):
     def _lay_out(self) -> None:
         head = layouts.row((self.column, 1), self.figure_button, spacing=2 * SPACE)
         left = layouts.column(head, (self.grid, 1), spacing=SPACE)
-        alike = Text(self.tr("How alike, by layer"), "strong", wraps=False)
+        similarity = Text(self.tr("Similarity by layer"), "strong", wraps=False)
         middle = layouts.column(
-            layouts.row((alike, 1), self.cka_button), (self.layers, 1), spacing=SPACE
+            layouts.row((similarity, 1), self.cka_button), (self.layers, 1), spacing=SPACE
         )
         self.layers.setMinimumWidth(46 * SPACE)  # fits “Embeddings”
         changed = Text(self.tr("Predictions that changed most"), "strong", wraps=False)
@@ -120,7 +120,7 @@ class DifferenceView(Panel):
         self.grid.setEnabled(state.values is not None)
         self.column.setEnabled(state.values is not None)
         self.layers.show_rows(*self._layer_rows())
-        self.order = state.most_changed()[:MAX_ROWS]
+        self.order = state.most_changed_texts()[:MAX_ROWS]
         header, rows = self._text_rows()
         self.texts.show_rows(header, rows, numeric_from=max(0, len(header) - 1))
         answer = self._state.answer
@@ -156,12 +156,12 @@ class DifferenceView(Panel):
         has_predictions = any(a or b for a, b in predictions)
         header = [self.tr("Text"), *([self.tr("A"), self.tr("B")] if has_predictions else []), "KL"]
         rows = []
-        for text in self.order:
-            shown = state.rows[text][0] if text < len(state.rows) else str(text + 1)
+        for index in self.order:
+            shown = state.rows[index][0] if index < len(state.rows) else str(index + 1)
             cells = [visible(" ".join(shown[:MAX_CELL].split()))]
             if has_predictions:
-                cells += [shorten(visible(label), MAX_LABEL) for label in predictions[text]]
-            rows.append([*cells, decimal(float(state.arrays["kl"][text]), DIGITS)])
+                cells += [shorten(visible(label), MAX_LABEL) for label in predictions[index]]
+            rows.append([*cells, decimal(float(state.arrays["kl"][index]), DIGITS)])
         return (header, rows) if rows else ([], [])
 
     def _note(self, layer: int, head: int) -> str:
@@ -175,8 +175,8 @@ class DifferenceView(Panel):
         else:
             parts.append(
                 self.tr(
-                    "Neither model came from the other, so their heads do not correspond; only how "
-                    "alike their vectors are is shown."
+                    "Neither model was trained from the other, so their heads do not correspond; "
+                    "only the similarity of their vectors is shown."
                 )
             )
         if answer.is_final:
@@ -185,10 +185,10 @@ class DifferenceView(Panel):
                 parts.append(self.tr("CKA of {0} words.").format(number))
             else:
                 parts.append(self.tr("CKA of {0} tokens.").format(number))
-            if answer.vectors < FEW_VECTORS:
+            if answer.vectors < MIN_VECTORS:
                 parts.append(
-                    self.tr("Below {0} it is uncertain: choose more texts.").format(
-                        count(FEW_VECTORS)
+                    self.tr("With fewer than {0} it is uncertain: choose more texts.").format(
+                        count(MIN_VECTORS)
                     )
                 )
         return " ".join(parts)
@@ -261,7 +261,7 @@ def make_cka_figure(state: DifferenceState) -> Figure | None:
     return bars_figure(
         [(tr("Layer A – B: linear CKA, 0 to 1"), bars)],
         "cka",
-        tr("How alike two models are, by layer"),
+        tr("Similarity of two models by layer"),
         f"{text} {_models(state)} {source(state.explore)}",
         Table(("layer of A", "layer of B", "cka"), rows),
         cka,
@@ -271,21 +271,21 @@ def make_cka_figure(state: DifferenceState) -> Figure | None:
 
 def make_texts_figure(state: DifferenceState) -> Figure | None:
     """The texts whose predictions changed most; None if predictions cannot be compared."""
-    answer, chosen, order = state.answer, state.source, state.most_changed()
+    answer, chosen, order = state.answer, state.source, state.most_changed_texts()
     if answer is None or chosen is None or not order:
         return None
     kl, predictions, rows = state.arrays["kl"].copy(), answer.predictions, list(state.rows)
 
-    def cells(text: int) -> tuple[str, str, str]:
-        shown = rows[text][0] if text < len(rows) else str(text + 1)
-        return (shown, *(predictions[text] if text < len(predictions) else ("", "")))
+    def cells(index: int) -> tuple[str, str, str]:
+        shown = rows[index][0] if index < len(rows) else str(index + 1)
+        return (shown, *(predictions[index] if index < len(predictions) else ("", "")))
 
-    def one_line(column: int, text: int) -> str:
-        return visible(" ".join(cells(text)[column][:MAX_CELL].split()))
+    def one_line(column: int, index: int) -> str:
+        return visible(" ".join(cells(index)[column][:MAX_CELL].split()))
 
     columns = [
-        Column[int](title, partial(one_line, index))
-        for index, title in enumerate((tr("Text"), tr("A"), tr("B")))
+        Column[int](title, partial(one_line, column))
+        for column, title in enumerate((tr("Text"), tr("A"), tr("B")))
     ]
     kl_column = Column[int]("KL", lambda n: decimal(kl[n], 3), align_right=True)
     model = ColumnsModel([*columns, kl_column])

@@ -37,8 +37,8 @@ OFFSET, SHARE = "offset", "offset_share"
 TO_HEAD, FROM_HEAD = "head dependent", "head governor"
 IMPORTANCE, LOSS_OFF, PRUNED = "importance", "loss off", "pruned round"
 DIGITS = 3
-MAX_FALL = 0.01  # largest allowed fall of the metric by default
-LAST_ROUNDS = 3  # rounds in the note
+DEFAULT_MAX_FALL = 0.01  # of the metric
+MAX_NOTE_ROUNDS = 3
 
 
 class HeadsState(TextSetState):
@@ -62,7 +62,7 @@ class HeadsState(TextSetState):
         self.weighed: HeadsWeighed | None = None
         self.pruned: HeadsPruned | None = None
         self.replacement: Replacement = "zero"
-        self.max_fall = MAX_FALL  # largest fall of the metric while pruning
+        self.max_fall = DEFAULT_MAX_FALL  # of the metric while pruning
         self.is_saving = False
         self._replaced_by: Replacement = "zero"  # what replaced each head
         self.column = SHARE
@@ -133,17 +133,16 @@ class HeadsState(TextSetState):
         elif self.method == "prune":
             self.work.start(PruneHeads(**fields, max_fall=self.max_fall))
         else:
-            each, replacement = self.method == "each", self.replacement
-            self.work.start(
-                WeighHeads(**fields, each_head=each, replacement=replacement if each else "zero")
-            )
+            each_head = self.method == "each"
+            replacement: Replacement = self.replacement if each_head else "zero"
+            self.work.start(WeighHeads(**fields, each_head=each_head, replacement=replacement))
 
     @property
     def can_save(self) -> bool:
         """True if heads were pruned and nothing is being saved."""
         pruned = self.pruned
-        done = pruned is not None and pruned.is_final and bool(pruned.pruned)
-        return done and not self.is_saving and self.explore.first.model is not None
+        has_pruned = pruned is not None and pruned.is_final and bool(pruned.pruned)
+        return has_pruned and not self.is_saving and self.explore.first.model is not None
 
     def save(self) -> None:
         pruned, model = self.pruned, self.explore.first.model
@@ -180,11 +179,9 @@ class HeadsState(TextSetState):
 
     def meaning(self, key: str) -> str:
         importance = self.tr("Mean of |∂L/∂ξ|, ξ being the factor of the head: a first estimate")
-        loss_off = self.tr("By how much the mean loss grows when the head is switched off")
+        loss_off = self.tr("Increase of the mean loss when the head is switched off")
         if self._replaced_by == "mean":
-            loss_off = self.tr(
-                "By how much the mean loss grows with the mean of the head in its place"
-            )
+            loss_off = self.tr("Increase of the mean loss when the head is replaced by its mean")
         meanings = {measure.key: in_language(measure.meaning) for measure in MEASURES} | {
             IMPORTANCE: importance,
             LOSS_OFF: loss_off,
@@ -193,11 +190,11 @@ class HeadsState(TextSetState):
         if key in meanings:
             return meanings[key]
         if key == TO_HEAD:
-            text = self.tr("Share of the words whose largest weight is at their head in the file")
+            text = self.tr("Share of the words whose largest weight is on their syntactic head")
         elif key == FROM_HEAD:
-            text = self.tr("Share of the words to which their head in the file gives most weight")
+            text = self.tr("Share of the words that get the largest weight of their syntactic head")
         else:
-            return self.tr("Attention to this tag over the share of the tokens that have it")
+            return self.tr("Attention to this tag divided by the share of tokens that have it")
         fixed = self.counted.fixed if self.counted is not None else None
         if fixed is None:
             return text
@@ -246,9 +243,8 @@ class HeadsState(TextSetState):
             return str(int(value)) if np.isfinite(value) else self.tr("kept")
         return f"{value:.{DIGITS}f}"
 
-    def pruning(self) -> str:
-        """Summary of the pruning rounds: metric with all heads, heads that can go, and the
-        round in which it fell."""
+    def pruning_summary(self) -> str:
+        """The metric with all heads and after the last rounds, and how many heads can be pruned."""
         pruned = self.pruned
         if pruned is None or not pruned.rounds:
             return ""
@@ -264,11 +260,13 @@ class HeadsState(TextSetState):
             heads += len(step.heads)
             text = self.tr("Round {0}, {1} heads fewer: {2}.")
             line = text.format(number, heads, metric_value(metric, step.figure))
-            parts = [parts[0], *parts[1:][-LAST_ROUNDS + 1 :], line]
+            parts = [parts[0], *parts[1:][-MAX_NOTE_ROUNDS + 1 :], line]
         if pruned.is_final:
             layers, all_heads = self.size
             parts.append(
-                self.tr("{0} of {1} heads can go.").format(len(pruned.pruned), layers * all_heads)
+                self.tr("{0} of {1} heads can be pruned.").format(
+                    len(pruned.pruned), layers * all_heads
+                )
             )
         return " ".join(parts)
 

@@ -1,4 +1,4 @@
-"""Controls, head grid and table of the statistics."""
+"""Controls, grid and table of the head statistics."""
 
 from collections.abc import Callable
 from functools import partial
@@ -15,7 +15,7 @@ from app.pages.explore.choice_box import ChoiceBox
 from app.pages.explore.comparison import replacement_box
 from app.pages.explore.head_heatmap import HeadHeatmap, grid_size, paint_grid
 from app.pages.explore.panel import MakePanel, Panel, PanelContext, PanelDescription
-from app.pages.explore.panels.heads.state import MAX_FALL, OFFSET, SHARE, HeadsState, Method
+from app.pages.explore.panels.heads.state import DEFAULT_MAX_FALL, OFFSET, SHARE, HeadsState, Method
 from app.pages.explore.set_bar import SetBar
 from app.resources import mono_font
 from app.theme import SPACE, print_color
@@ -43,7 +43,7 @@ def _make(context: PanelContext) -> MakePanel:
 
 
 class HeadsView(Panel):
-    """The chosen head is shared with all panels."""
+    """Statistics of all heads; the chosen head is shared with all panels."""
 
     def __init__(
         self,
@@ -58,7 +58,7 @@ class HeadsView(Panel):
         self.bar = SetBar(state.work, state.explore, self.tr("Co&unt"), state.count)
         self.figure_button = FigureButton(partial(make_figure, state), notices)
         self.method = ChoiceBox(
-            self.tr("What is computed of each head"),
+            self.tr("What to compute for each head"),
             [
                 ("patterns", self.tr("What it attends to")),
                 ("importance", self.tr("Importance (gradient)")),
@@ -69,12 +69,12 @@ class HeadsView(Panel):
         self.method.chosen.connect(self._on_method)
         self.replacement = replacement_box()
         self.replacement.chosen.connect(state.replace_by)
-        self.fall = DoubleSpinBox(self.tr("By how much the figure may fall, in points"))
+        self.fall = DoubleSpinBox(self.tr("Maximum fall of the metric, in points"))
         self.fall.setRange(0, 100)
         self.fall.setSingleStep(0.5)
         self.fall.setDecimals(1)
         self.fall.setAlignment(Qt.AlignmentFlag.AlignHCenter)
-        self.fall.setValue(100 * MAX_FALL)
+        self.fall.setValue(100 * DEFAULT_MAX_FALL)
         self.fall.setPrefix(self.tr("until it falls by "))
         self.fall.setSuffix(self.tr(" points"))
         self.fall.valueChanged.connect(lambda points: state.allow_fall(points / 100))
@@ -87,7 +87,7 @@ class HeadsView(Panel):
         self.grid = HeadHeatmap(self.tr("Grid of heads"))
         self.grid.describe = lambda layer, head: state.describe(state.column, layer, head)
         self.figure_button.offer_on(self.grid)
-        self.rows = HeadRows(state)
+        self.rows = HeadsModel(state)
         self.table = make_table(self.tr("Heads over texts"), self.rows)
         self.table.setMinimumHeight(24 * SPACE)
         header = self.table.horizontalHeader()
@@ -179,7 +179,7 @@ class HeadsView(Panel):
         parts = [f"{state.describe(state.column, layer, head)}."]
         parts.append(f"{state.meaning(state.column)}.")
         if isinstance(answer, HeadsPruned):
-            parts = [parts[0], state.pruning(), *self._other_texts_note()]
+            parts = [parts[0], state.pruning_summary(), *self._other_texts_note()]
             return " ".join(parts)
         texts = self.tr("of %Ln text(s).", "", answer.done)
         if isinstance(answer, HeadsCounted):
@@ -195,15 +195,15 @@ class HeadsView(Panel):
         chosen = self._state.source
         if chosen is None or chosen == self._explore.chosen:
             return []
-        text = self.tr("Other texts are chosen now; these numbers are of {0}, {1}.")
+        text = self.tr("Other texts are selected now; these numbers are for {0} ({1} texts).")
         return [text.format(chosen.name, count(chosen.count))]
 
 
 Head = tuple[int, int]  # layer and head, from 0
 
 
-class HeadRows(ColumnsModel[Head]):
-    """A row per head; sorting by a column of numbers shows it as colours, too."""
+class HeadsModel(ColumnsModel[Head]):
+    """A row per head; the numeric column that is sorted also colours the grid."""
 
     def __init__(self, state: HeadsState) -> None:
         super().__init__(parent=state)
@@ -211,7 +211,7 @@ class HeadRows(ColumnsModel[Head]):
         self._keys: tuple[str, ...] = ()
 
     def refresh(self) -> bool:
-        """Update from the state; True if there are other columns now."""
+        """Update from the state; return True if the columns changed."""
         keys = self._state.keys
         heads = list(np.ndindex(*self._state.size)) if keys else []
         has_new_columns, self._keys = keys != self._keys, keys
@@ -251,9 +251,9 @@ class HeadRows(ColumnsModel[Head]):
             font=mono_font(),
             sort_key=lambda head: head,
         )
-        return [name, pattern, *map(self._numbers, self._keys)]
+        return [name, pattern, *map(self._value_column, self._keys)]
 
-    def _numbers(self, key: str) -> Column[Head]:
+    def _value_column(self, key: str) -> Column[Head]:
         state = self._state
         return Column(
             state.name(key),
@@ -268,7 +268,7 @@ class HeadRows(ColumnsModel[Head]):
 
 
 def make_figure(state: HeadsState) -> Figure | None:
-    """None until there are numbers."""
+    """Figure of the displayed column; None until there are numbers."""
     answer, chosen = state.answer, state.source
     if answer is None or chosen is None:
         return None
@@ -308,20 +308,21 @@ def make_figure(state: HeadsState) -> Figure | None:
             count(answer.tokens), count(answer.done), count(answer.total), chosen.name
         )
     elif isinstance(answer, HeadsPruned):
-        text = tr("{0} texts of {1}: {2}").format(count(chosen.count), chosen.name, state.pruning())
+        summary = state.pruning_summary()
+        text = tr("{0} texts of {1}: {2}").format(count(chosen.count), chosen.name, summary)
     else:
         text = tr("Means over {0} of {1} texts of {2}; the mean loss is {3}.").format(
             count(answer.done), count(answer.total), chosen.name, decimal(answer.loss, 3)
         )
     title = tr("{0} of every head").format(name)
-    ends = tr("The table has 95 % intervals by a bootstrap over texts.")
+    note = tr("The table has 95 % intervals by a bootstrap over texts.")
     if isinstance(answer, HeadsPruned):
         title = tr("Rounds in which heads were pruned")
-        ends = tr("A tenth of the heads is pruned in each round, by their importance.")
+        note = tr("Each round prunes a tenth of the heads, the least important first.")
     return Figure(
         name=f"heads-{state.column.replace(' ', '-')}",
         title=title,
-        caption=f"{meaning} {text} {ends} {source(state.explore)}",
+        caption=f"{meaning} {text} {note} {source(state.explore)}",
         size=grid_size(values),
         paint=paint,
         array=arrays[state.column],

@@ -22,8 +22,8 @@ from engine.files.regular_file import read_regular
 
 log = logging.getLogger("studio")
 
-REST_MS = 2_000  # ms until an input becomes an entry
-SAVE_DELAY_MS = 500  # ms between a change and writing the file
+ENTRY_DELAY_MS = 2_000  # until an input becomes an entry
+SAVE_DELAY_MS = 500  # from a change until the file is written
 SENTENCE_ENDS = (*".!?…:;。！？", "”", ")")  # text typed after these is another input
 MAX_ENTRIES = 200  # not counting pinned entries
 MAX_FILE_BYTES = 64_000_000  # larger files are refused
@@ -31,7 +31,7 @@ MAX_FILE_BYTES = 64_000_000  # larger files are refused
 
 @dataclass(frozen=True)
 class Entry:
-    """One input; `at` is its last view, as ISO 8601.
+    """An input; `at` is the time of its last view, as ISO 8601.
 
     Give new fields a default, so that old files stay readable.
     """
@@ -58,14 +58,14 @@ class History(QObject):
         self.explore = explore
         self.entries: list[Entry] = []  # newest first
         self._file, self._notices = file, notices
-        self._is_read = False
-        self._rested: TextInput | None = None  # last input that became an entry by resting
-        self._is_due = False  # entries not yet written
+        self._is_loaded = False
+        self._last_added: TextInput | None = None
+        self._is_unsaved = False
         self._writing: background.Job | None = None
-        self._resting = debounced(self, REST_MS, self.add_input)
-        self._saving = debounced(self, SAVE_DELAY_MS, self._save)
-        explore.first.input_changed.connect(self._resting.start)
-        explore.left.connect(self.add_input)
+        self._entry_timer = debounced(self, ENTRY_DELAY_MS, self.add_input)
+        self._save_timer = debounced(self, SAVE_DELAY_MS, self._save)
+        explore.first.input_changed.connect(self._entry_timer.start)
+        explore.page_hidden.connect(self.add_input)
         app = QCoreApplication.instance()
         if app is not None:
             app.aboutToQuit.connect(self.flush)
@@ -79,18 +79,18 @@ class History(QObject):
         self.explore.input_requested.emit(entry.input)
 
     def pin(self, entry: Entry, pinned: bool) -> None:
-        self._put([replace(e, pinned=pinned) if e == entry else e for e in self.entries])
+        self._set_entries([replace(e, pinned=pinned) if e == entry else e for e in self.entries])
 
     def remove(self, entry: Entry) -> None:
         """Remove an entry; the notice offers to undo it."""
         if entry not in self.entries:
             return
         index = self.entries.index(entry)
-        self._put([e for e in self.entries if e != entry])
+        self._set_entries([e for e in self.entries if e != entry])
 
         def undo() -> None:
             others = [e for e in self.entries if e.input != entry.input]
-            self._put([*others[:index], entry, *others[index:]])
+            self._set_entries([*others[:index], entry, *others[index:]])
 
         self._notices.info(
             self.tr("The input was removed from the history."), self.tr("Undo"), undo
@@ -103,56 +103,56 @@ class History(QObject):
 
     def add_input(self) -> None:
         """Add the current input, or move its entry to the top."""
-        self._resting.stop()
+        self._entry_timer.stop()
         now = self.explore.first.input
         if not "".join(now.texts).strip():
             return
         known = next((e for e in self.entries if e.input == now), None)
-        at = QDateTime.currentDateTime().toString(Qt.DateFormat.ISODate)
-        entry = replace(known, at=at) if known is not None else Entry(now, at)
+        time = QDateTime.currentDateTime().toString(Qt.DateFormat.ISODate)
+        entry = replace(known, at=time) if known is not None else Entry(now, time)
         others = [e for e in self.entries if e.input != now]
-        if others and self._rested == others[0].input and _continues(others[0], now):
+        if others and self._last_added == others[0].input and _continues(others[0], now):
             del others[0]  # the same sentence, unfinished
-        self._rested = now
-        self._put([entry, *others])
+        self._last_added = now
+        self._set_entries([entry, *others])
 
     # ── file ─────────────────────────────────────────────────────────────────────────────────
 
     def flush(self) -> None:
         """Write unsaved entries now; called at exit."""
-        if self._is_due and self._is_read:
-            self._is_due = False
+        if self._is_unsaved and self._is_loaded:
+            self._is_unsaved = False
             write_file(self._file, FILE.dump_json(self.entries, indent=1))
 
-    def _put(self, entries: list[Entry]) -> None:
+    def _set_entries(self, entries: list[Entry]) -> None:
         unpinned = 0
         self.entries = []
         for entry in entries:
             unpinned += not entry.pinned
             if entry.pinned or unpinned <= MAX_ENTRIES:
                 self.entries.append(entry)
-        self._is_due = True
-        self._saving.start()
+        self._is_unsaved = True
+        self._save_timer.start()
         self.changed.emit()
 
-    def _on_read(self, read: list[Entry]) -> None:
-        """Entries viewed meanwhile are newer than those read."""
-        self._is_read = True
+    def _on_read(self, loaded: list[Entry]) -> None:
+        """Append the saved entries; those viewed meanwhile are newer."""
+        self._is_loaded = True
         new = {entry.input for entry in self.entries}
-        self.entries += [entry for entry in read if entry.input not in new]
+        self.entries += [entry for entry in loaded if entry.input not in new]
         self.changed.emit()
 
     def _on_unreadable(self, error: BaseException) -> None:
-        self._is_read = True
+        self._is_loaded = True
         self._notices.show(error)
 
     def _save(self) -> None:
-        """One write at a time, so that the newest is the last."""
-        if not self._is_read or (self._writing is not None and not self._writing.is_over()):
-            self._saving.start()
+        """Write the entries; one write at a time, so that the newest is the last."""
+        if not self._is_loaded or (self._writing is not None and not self._writing.is_over()):
+            self._save_timer.start()
             return
         entries = list(self.entries)
-        self._is_due = False
+        self._is_unsaved = False
         self._writing = background.run(
             self,
             lambda: write_file(self._file, FILE.dump_json(entries, indent=1)),
@@ -182,7 +182,7 @@ def _continues(entry: Entry, now: TextInput) -> bool:
 
 
 def _read(file: Path) -> list[Entry]:
-    """Empty if there is no file. A damaged file is renamed to `….bad`.
+    """Read the entries; empty if there is no file. A damaged file is renamed to `….bad`.
 
     Raises StudioError if the file exists but cannot be read.
     """

@@ -1,4 +1,4 @@
-"""Searchable list of inputs with actions on the selected one."""
+"""Searchable list of previous inputs, with actions on the selected one."""
 
 from collections.abc import Callable
 
@@ -18,9 +18,8 @@ from app.widgets.forms.controls import SearchField
 from app.widgets.tables import Column, ColumnsModel, Index
 from app.widgets.text.labels import Text, font, visible
 
-MIN_SEARCHABLE = 8  # number of entries from which the search field is shown
-
-MAX_LINE = 200  # characters of a text read for one line
+SEARCH_THRESHOLD = 8  # the search field is shown above this number of entries
+MAX_LINE_CHARACTERS = 200
 
 
 def panel() -> PanelDescription:
@@ -39,18 +38,18 @@ class HistoryView(Panel):
     def __init__(self, history: History) -> None:
         super().__init__()
         self.history = history
-        self._last: TextInput | None = None  # selected input, restored when the rows change
+        self._selected_input: TextInput | None = None  # restored when the rows change
         self.search = SearchField(self.tr("Search inputs"))
-        self.entries = Entries(history, self)
+        self.entries = EntriesModel(history, self)
         self.list = _List(self._open, self._remove)
         self.list.setModel(self.entries)
-        self.list.setItemDelegate(Rows(self.entries))
+        self.list.setItemDelegate(EntryDelegate(self.entries))
         self.list.setAccessibleName(self.tr("Inputs"))
         self.empty_note = Text("", "muted")
         self.open_button = buttons.plain(self.tr("&Open"), self._open)
-        self.pin = buttons.plain(self.tr("&Pin"), lambda: self._act(self._toggle_pin), "pin")
+        self.pin = buttons.plain(self.tr("&Pin"), lambda: self._apply(self._toggle_pin), "pin")
         self.compare = buttons.plain(
-            self.tr("&Compare with this"), lambda: self._act(history.compare), "columns-2"
+            self.tr("&Compare with this"), lambda: self._apply(history.compare), "columns-2"
         )
         self.remove = buttons.plain(self.tr("R&emove"), self._remove, "trash-2")
         grid = layouts.grid(across=SPACE, down=SPACE)
@@ -81,7 +80,7 @@ class HistoryView(Panel):
 
     def _on_entries(self) -> None:
         count = len(self.history.entries)
-        self.search.setVisible(count > MIN_SEARCHABLE or bool(self.search.text()))
+        self.search.setVisible(count > SEARCH_THRESHOLD or bool(self.search.text()))
         has_rows = bool(self.entries.rows)
         self.list.setVisible(has_rows)
         self.empty_note.setVisible(not has_rows)
@@ -90,51 +89,51 @@ class HistoryView(Panel):
             if count
             else self.tr("Inputs you view for two seconds are saved here.")
         )
-        if self._last is not None:
-            self._choose_input(self._last)
+        if self._selected_input is not None:
+            self._choose_input(self._selected_input)
         self._on_chosen()
 
     def _on_chosen(self) -> None:
         entry = self.chosen()
-        self._last = entry.input if entry is not None else self._last
+        self._selected_input = entry.input if entry is not None else self._selected_input
         for button in (self.open_button, self.pin, self.compare, self.remove):
             button.setEnabled(entry is not None)
         self.pin.setText(self.tr("Un&pin") if entry and entry.pinned else self.tr("&Pin"))
         self.pin.setAccessibleName(self.pin.text().replace("&", ""))
 
-    def _act(self, act: Callable[[Entry], object]) -> None:
+    def _apply(self, action: Callable[[Entry], object]) -> None:
         entry = self.chosen()
         if entry is not None:
-            act(entry)
+            action(entry)
 
     def _open(self) -> None:
-        self._act(self.history.open)
+        self._apply(self.history.open)
 
     def _toggle_pin(self, entry: Entry) -> None:
         self.history.pin(entry, not entry.pinned)
 
     def _remove(self) -> None:
         row = self.list.currentIndex().row()
-        self._act(self.history.remove)
+        self._apply(self.history.remove)
         if row >= 0:
             self.choose(min(row, len(self.entries.rows) - 1))
 
     def _choose_input(self, entered: TextInput) -> None:
-        for row, each in enumerate(self.entries.rows):
-            if each.input == entered:
+        for row, entry in enumerate(self.entries.rows):
+            if entry.input == entered:
                 self.choose(row)
 
 
 class _List(QListView):
-    """Enter opens, Delete removes."""
+    """A list whose Enter key opens and whose Delete key removes an entry."""
 
-    def __init__(self, opens: Callable[[], None], removes: Callable[[], None]) -> None:
+    def __init__(self, on_open: Callable[[], None], on_remove: Callable[[], None]) -> None:
         super().__init__()
-        self._acts = {
-            Qt.Key.Key_Return: opens,
-            Qt.Key.Key_Enter: opens,
-            Qt.Key.Key_Delete: removes,
-            Qt.Key.Key_Backspace: removes,
+        self._actions_by_key = {
+            Qt.Key.Key_Return: on_open,
+            Qt.Key.Key_Enter: on_open,
+            Qt.Key.Key_Delete: on_remove,
+            Qt.Key.Key_Backspace: on_remove,
         }
         self.setMouseTracking(True)
         self.setUniformItemSizes(True)
@@ -142,14 +141,14 @@ class _List(QListView):
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        act = self._acts.get(Qt.Key(event.key()))
-        if act is not None:
-            act()
+        action = self._actions_by_key.get(Qt.Key(event.key()))
+        if action is not None:
+            action()
         else:
             super().keyPressEvent(event)
 
 
-class Entries(ColumnsModel[Entry]):
+class EntriesModel(ColumnsModel[Entry]):
     """The entries that match a search: pinned ones first, then the newest."""
 
     def __init__(self, history: History, parent: QWidget) -> None:
@@ -159,7 +158,7 @@ class Entries(ColumnsModel[Entry]):
                 "",
                 self.line,
                 tooltip=lambda entry: "\n".join(entry.input.texts),
-                roles={Qt.ItemDataRole.AccessibleTextRole: self._spoken_line},
+                roles={Qt.ItemDataRole.AccessibleTextRole: self._accessible_text},
             )
         ]
         self._history = history
@@ -181,30 +180,30 @@ class Entries(ColumnsModel[Entry]):
 
     def line(self, entry: Entry) -> str:
         """The beginning of the text."""
-        return visible(" ".join(entry.input.text[:MAX_LINE].split()))
+        return visible(" ".join(entry.input.text[:MAX_LINE_CHARACTERS].split()))
 
     def details(self, entry: Entry) -> str:
         """Second text, masked words and time."""
         parts = []
         if entry.input.pair is not None:
-            parts.append(f"+ {' '.join(entry.input.pair[:MAX_LINE].split())}")
+            parts.append(f"+ {' '.join(entry.input.pair[:MAX_LINE_CHARACTERS].split())}")
         masked = masked_words(entry.input)
         if masked:
             parts.append(self.tr("masked: {0}").format(", ".join(masked)))
-        at = QDateTime.fromString(entry.at, Qt.DateFormat.ISODate)
-        if at.isValid():
-            parts.append(QLocale().toString(at, QLocale.FormatType.ShortFormat))
+        time = QDateTime.fromString(entry.at, Qt.DateFormat.ISODate)
+        if time.isValid():
+            parts.append(QLocale().toString(time, QLocale.FormatType.ShortFormat))
         return visible(" · ".join(parts))
 
-    def _spoken_line(self, entry: Entry) -> str:
+    def _accessible_text(self, entry: Entry) -> str:
         pinned = self.tr("pinned") if entry.pinned else ""
         return ", ".join(filter(None, (self.line(entry), pinned, self.details(entry))))
 
 
-class Rows(QStyledItemDelegate):
-    """Paints the text, details below it, and a pin at the right."""
+class EntryDelegate(QStyledItemDelegate):
+    """Paints the text, details below it, and a pin on the right."""
 
-    def __init__(self, entries: Entries) -> None:
+    def __init__(self, entries: EntriesModel) -> None:
         super().__init__(entries)
         self._entries = entries
 
@@ -222,12 +221,12 @@ class Rows(QStyledItemDelegate):
             painter.setPen(QPen(theme.colour(Role.ACCENT), 1.5) if chosen else Qt.PenStyle.NoPen)
             painter.setBrush(theme.colour(Role.ACCENT_SOFT if chosen else Role.HOVER))
             painter.drawRoundedRect(QRectF(rect).adjusted(1, 1, -1, -1), 6, 6)
-        words = rect.adjusted(2 * SPACE, 2 * SPACE, -2 * SPACE, -2 * SPACE)
+        text_rect = rect.adjusted(2 * SPACE, 2 * SPACE, -2 * SPACE, -2 * SPACE)
         if entry.pinned:
             side = 16
-            box = QRect(words.right() - side, words.top(), side, side)
+            box = QRect(text_rect.right() - side, text_rect.top(), side, side)
             resources.icon("pin", Role.ACCENT).paint(painter, box)
-            words.setRight(words.right() - side - SPACE)
+            text_rect.setRight(text_rect.right() - side - SPACE)
         for text_font, text, role, align in (
             (font(), self._entries.line(entry), Role.TEXT, Qt.AlignmentFlag.AlignTop),
             (font("small"), self._entries.details(entry), Role.MUTED, Qt.AlignmentFlag.AlignBottom),
@@ -235,7 +234,7 @@ class Rows(QStyledItemDelegate):
             painter.setFont(text_font)
             painter.setPen(theme.colour(role))
             line = painter.fontMetrics().elidedText(
-                text, Qt.TextElideMode.ElideRight, words.width()
+                text, Qt.TextElideMode.ElideRight, text_rect.width()
             )
-            painter.drawText(words, align | Qt.AlignmentFlag.AlignLeft, line)
+            painter.drawText(text_rect, align | Qt.AlignmentFlag.AlignLeft, line)
         painter.restore()

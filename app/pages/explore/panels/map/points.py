@@ -1,4 +1,4 @@
-"""Scatter view of texts: lasso selection, and arrow keys between points.
+"""Scatter plot of texts with lasso selection and keyboard navigation.
 
 Shapes: N points.
 """
@@ -25,18 +25,18 @@ from app.translation import tr
 from app.widgets.text.labels import font, tooltip, visible
 
 ROLES = theme.CHART[:7]
-RADIUS, NEAR = 3.0, 12.0  # px: radius of a point, and reach of a click
-EDGE, LINE, KEY = 12, 16, 14  # px; KEY is the colour sample of the legend
+RADIUS, HIT_RADIUS = 3.0, 12.0  # px, of a point and of a click
+MARGIN, LEGEND_ROW, SWATCH = 12, 16, 14  # px
 MAX_NAME = 60  # characters of a legend name
-SIDE = 420  # px of a saved map
+EXPORT_SIZE = 420  # px
 Colours = Callable[[Role], QColor]
 
 
 class PointsView(QWidget):
-    """Points with a legend, a hover text and a lasso.
+    """Points with a legend, a tooltip and a lasso.
 
     Signals:
-        selected: indices of the points in a lasso; none after a click on the background.
+        selected: indices of the points in a lasso; none after a click.
         opened: index of a point that was double-clicked, or activated with Enter.
     """
 
@@ -46,7 +46,7 @@ class PointsView(QWidget):
     def __init__(self, name: str) -> None:
         super().__init__()
         self.points = np.zeros((0, 2))
-        self.names: Sequence[str] = ()
+        self.categories: Sequence[str] = ()
         self.legend: Sequence[str] = ()
         self.selection: tuple[int, ...] = ()
         self.current = -1
@@ -61,12 +61,13 @@ class PointsView(QWidget):
     def show_points(
         self,
         points: np.ndarray,
-        names: Sequence[str],
+        categories: Sequence[str],
         legend: Sequence[str],
         selection: tuple[int, ...],
     ) -> None:
-        """Show points float [N, 2] with the category of each and the indices in the lasso."""
-        self.points, self.names, self.legend, self.selection = points, names, legend, selection
+        """Show points float [N, 2] with their categories and the indices in the lasso."""
+        self.points, self.categories = points, categories
+        self.legend, self.selection = legend, selection
         if self.current >= len(points):
             self.current = -1
         self.update()
@@ -75,7 +76,7 @@ class PointsView(QWidget):
         return QSize(100 * SPACE, 72 * SPACE)
 
     def pixels(self) -> np.ndarray:
-        """px of each point, float [N, 2]."""
+        """Pixel position of each point, float [N, 2]."""
         return to_pixels(self.points, self._area())
 
     def paintEvent(self, event: QPaintEvent) -> None:
@@ -85,8 +86,8 @@ class PointsView(QWidget):
         painter.setPen(theme.colour(Role.BORDER))
         painter.drawRect(self.rect().adjusted(0, 0, -1, -1))
         area = self._outer_area()
-        names, legend = self.names, self.legend
-        paint_points(painter, area, self.points, names, legend, theme.colour, self.selection)
+        categories, legend = self.categories, self.legend
+        paint_points(painter, area, self.points, categories, legend, theme.colour, self.selection)
         if 0 <= self.current < len(self.points):
             point = QPointF(*self.pixels()[self.current].tolist())
             painter.setBrush(Qt.BrushStyle.NoBrush)
@@ -106,25 +107,25 @@ class PointsView(QWidget):
             self._lasso.append(event.position())
             self.update()
             return
-        near = self._near(event.position())
-        text = tooltip(self.describe(near)) if near >= 0 else ""
+        index = self._point_at(event.position())
+        text = tooltip(self.describe(index)) if index >= 0 else ""
         QToolTip.showText(event.globalPosition().toPoint(), text, self)
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
         lasso, self._lasso = self._lasso, QPolygonF()
         if event.button() != Qt.MouseButton.LeftButton:
             return
-        if lasso.size() < 4 or max(lasso.boundingRect().size().toTuple()) < NEAR:
-            self._set_current(self._near(event.position()))
+        if lasso.size() < 4 or max(lasso.boundingRect().size().toTuple()) < HIT_RADIUS:
+            self._set_current(self._point_at(event.position()))
             self.selected.emit([])
         else:
             self.selected.emit(points_inside(self.pixels(), lasso))
         self.update()
 
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
-        near = self._near(event.position())
-        if near >= 0:
-            self.opened.emit(near)
+        index = self._point_at(event.position())
+        if index >= 0:
+            self.opened.emit(index)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         directions = {
@@ -135,7 +136,7 @@ class PointsView(QWidget):
         }
         key = Qt.Key(event.key())
         if key in directions and len(self.points):
-            self._set_current(self._next(*directions[key]))
+            self._set_current(self._next_point(*directions[key]))
         elif key in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and self.current >= 0:
             self.opened.emit(self.current)
         else:
@@ -147,28 +148,28 @@ class PointsView(QWidget):
             self.setAccessibleDescription(self.describe(index))
             self.update()
 
-    def _next(self, right: int, down: int) -> int:
+    def _next_point(self, dx: int, dy: int) -> int:
         """Nearest point in a direction; the first point if none is current."""
         if self.current < 0:
             return 0
         pixels = self.pixels()
         offsets = pixels - pixels[self.current]
-        ahead = offsets @ np.array([right, down])
-        aside = np.abs(offsets @ np.array([down, right]))
-        cost = np.where(ahead > 0, ahead + 2 * aside, np.inf)
+        ahead = offsets @ np.array([dx, dy])
+        sideways = np.abs(offsets @ np.array([dy, dx]))
+        cost = np.where(ahead > 0, ahead + 2 * sideways, np.inf)
         return int(cost.argmin()) if np.isfinite(cost).any() else self.current
 
-    def _near(self, point: QPointF) -> int:
+    def _point_at(self, position: QPointF) -> int:
         if not len(self.points):
             return -1
-        offsets = np.hypot(*(self.pixels() - np.array([point.x(), point.y()])).T)
-        return int(offsets.argmin()) if offsets.min() <= NEAR else -1
+        offsets = np.hypot(*(self.pixels() - np.array([position.x(), position.y()])).T)
+        return int(offsets.argmin()) if offsets.min() <= HIT_RADIUS else -1
 
     def _outer_area(self) -> QRectF:
-        return QRectF(self.rect()).adjusted(EDGE, EDGE, -EDGE, -EDGE)
+        return QRectF(self.rect()).adjusted(MARGIN, MARGIN, -MARGIN, -MARGIN)
 
     def _area(self) -> QRectF:
-        entries = legend_names(self.names, self.legend)
+        entries = legend_names(self.categories, self.legend)
         return plot_area(self._outer_area(), entries, QFontMetricsF(font("small")))
 
 
@@ -182,7 +183,7 @@ def points_inside(pixels: np.ndarray, lasso: QPolygonF) -> list[int]:
 
 
 def to_pixels(points: np.ndarray, area: QRectF) -> np.ndarray:
-    """px in `area`, one scale for both axes, y upwards; float [N, 2]."""
+    """Pixel positions in `area` with equal scales and y pointing up, float [N, 2]."""
     if not len(points):
         return np.zeros((0, 2))
     low, high = points.min(0), points.max(0)
@@ -190,52 +191,53 @@ def to_pixels(points: np.ndarray, area: QRectF) -> np.ndarray:
     scale = float(min(area.width() / spread[0], area.height() / spread[1]))
     middle = (low + high) / 2
     scaled = (points - middle) * np.array([scale, -scale])
-    centre: np.ndarray = scaled + np.array([area.center().x(), area.center().y()])
-    return centre
+    pixels: np.ndarray = scaled + np.array([area.center().x(), area.center().y()])
+    return pixels
 
 
-def legend_names(names: Sequence[str], legend: Sequence[str]) -> list[str]:
-    """Legend entries: the coloured names, and “others” if there are any."""
-    has_others = any(name and name not in legend[: len(ROLES)] for name in names)
+def legend_names(categories: Sequence[str], legend: Sequence[str]) -> list[str]:
+    """Legend entries: the coloured categories, and “others” if there are any."""
+    has_others = any(name and name not in legend[: len(ROLES)] for name in categories)
     return [*legend, tr("others")] if has_others else list(legend)
 
 
 def plot_area(outer: QRectF, entries: Sequence[str], metrics: QFontMetricsF) -> QRectF:
-    """The area right of the legend."""
+    """The area to the right of the legend."""
     if not entries:
         return outer
     widest = max(metrics.horizontalAdvance(visible(name[:MAX_NAME])) for name in entries)
-    return outer.adjusted(min(widest + KEY, outer.width() / 4) + EDGE, 0, 0, 0)
+    return outer.adjusted(min(widest + SWATCH, outer.width() / 4) + MARGIN, 0, 0, 0)
 
 
 def paint_points(
     painter: QPainter,
     outer: QRectF,
     points: np.ndarray,
-    names: Sequence[str],
+    categories: Sequence[str],
     legend: Sequence[str],
     colours: Colours,
     selection: Sequence[int] = (),
 ) -> None:
-    """Draw legend and points; points outside of the lasso are faint."""
-    entries = legend_names(names, legend)
+    """Draw legend and points; unselected points are faint."""
+    entries = legend_names(categories, legend)
     area = plot_area(outer, entries, QFontMetricsF(painter.font()))
     chosen = set(selection)
     roles = dict(zip(legend, ROLES, strict=False))
     painter.setPen(Qt.PenStyle.NoPen)
     for index, (x, y) in enumerate(to_pixels(points, area).tolist()):
-        name = names[index] if index < len(names) else ""
+        name = categories[index] if index < len(categories) else ""
         colour = QColor(colours(roles.get(name, Role.MUTED)))
         colour.setAlphaF(0.85 if not chosen or index in chosen else 0.15)
         painter.setBrush(colour)
         painter.drawEllipse(QPointF(x, y), RADIUS, RADIUS)
     for row, name in enumerate(entries):
-        top = outer.top() + row * LINE
+        top = outer.top() + row * LEGEND_ROW
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(colours(roles.get(name, Role.MUTED)))
-        painter.drawEllipse(QPointF(outer.left() + 4, top + LINE / 2), 4, 4)
+        painter.drawEllipse(QPointF(outer.left() + 4, top + LEGEND_ROW / 2), 4, 4)
         painter.setPen(colours(Role.TEXT))
-        box = QRectF(outer.left() + KEY, top, area.left() - EDGE / 2 - outer.left() - KEY, LINE)
+        width = area.left() - MARGIN / 2 - outer.left() - SWATCH
+        box = QRectF(outer.left() + SWATCH, top, width, LEGEND_ROW)
         shown = painter.fontMetrics().elidedText(
             visible(name[:MAX_NAME]), Qt.TextElideMode.ElideRight, int(box.width()) + 1
         )

@@ -14,7 +14,7 @@ from engine.files.regular_file import check_regular
 from engine.messages.explore.text_set import PlaceTexts, Pooling, SetAnswer, TextsPlaced
 
 Colouring = Literal["label", "prediction", "error"]
-MAX_COLOURS = 7  # labels with a colour of their own
+MAX_COLOURS = 7  # labels with a separate colour
 
 
 class MapState(TextSetState):
@@ -54,7 +54,7 @@ class MapState(TextSetState):
         pooling: Pooling | None = None,
         method: Literal["pca", "tsne"] | None = None,
     ) -> None:
-        """Change the projection; known vectors are projected at once."""
+        """Change the projection; vectors that are already computed are projected immediately."""
         before = self.layer, self.pooling, self.method
         self.layer = self.layer if layer is None else layer
         self.pooling, self.method = pooling or self.pooling, method or self.method
@@ -68,7 +68,7 @@ class MapState(TextSetState):
         self.colouring = colouring
         self.changed.emit()
 
-    def names(self) -> tuple[str, ...]:
+    def categories(self) -> tuple[str, ...]:
         """Category of each point; “” for none."""
         answer = self.answer
         if answer is None:
@@ -82,8 +82,8 @@ class MapState(TextSetState):
         return tuple("" if not a or not b else right if a == b else wrong for a, b in pairs)
 
     def legend(self) -> list[str]:
-        """Names with a colour, most frequent first."""
-        counts = Counter(name for name in self.names() if name)
+        """Categories with a colour, most frequent first."""
+        counts = Counter(name for name in self.categories() if name)
         return [name for name, _ in counts.most_common(MAX_COLOURS)]
 
     def select(self, points: Sequence[int]) -> None:

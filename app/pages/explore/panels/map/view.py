@@ -9,7 +9,7 @@ from app.notices import Notices
 from app.pages.explore.captions import layer_title, source
 from app.pages.explore.choice_box import ChoiceBox
 from app.pages.explore.panel import MakePanel, Panel, PanelContext, PanelDescription
-from app.pages.explore.panels.map.points import SIDE, PointsView, paint_points
+from app.pages.explore.panels.map.points import EXPORT_SIZE, PointsView, paint_points
 from app.pages.explore.panels.map.state import MapState
 from app.pages.explore.set_bar import SetBar
 from app.theme import SPACE, Role, print_color
@@ -22,9 +22,8 @@ from app.widgets.text.labels import Text, visible
 from app.widgets.text.numbers import count, percent
 from engine.messages.explore.text_set import TextsPlaced
 
-MAX_HOVER_TEXT = 200  # characters of a hover text
-
-AXIS = 20  # px of the axis name
+MAX_TOOLTIP = 200  # characters
+AXIS = 20  # px, height of an axis title
 
 
 def panel() -> PanelDescription:
@@ -66,7 +65,7 @@ class MapView(Panel):
         )
         self.points = PointsView(self.tr("Map of texts"))
         self.points.describe = self._hover_text
-        self.layers = NumbersTable(self.tr("Labels apart, by layer"), 1)
+        self.layers = NumbersTable(self.tr("Label separation by layer"), 1)
         self.note = Text("", "small")
         self._lay_out()
         self.layer_box.chosen.connect(lambda layer: state.set(layer=layer))
@@ -90,7 +89,7 @@ class MapView(Panel):
             spacing=2 * SPACE,
         )
         right = layouts.column(
-            Text(self.tr("Are the labels apart?"), "strong", wraps=False),
+            Text(self.tr("Are the labels separated?"), "strong", wraps=False),
             (self.layers, 1),
             spacing=SPACE,
         )
@@ -113,7 +112,7 @@ class MapView(Panel):
         self.pooling.choose(state.pooling)
         self.method.choose(state.method)
         self.colouring.choose(state.colouring)
-        self.points.show_points(state.points, state.names(), state.legend(), state.selected)
+        self.points.show_points(state.points, state.categories(), state.legend(), state.selected)
         self.layers.blockSignals(True)
         self.layers.show_rows(*self._layer_rows())
         self.layers.blockSignals(False)
@@ -151,7 +150,7 @@ class MapView(Panel):
         state, answer = self._state, self._state.answer
         if answer is None or point >= len(answer.labels):
             return ""
-        text = state.rows[point][0][:MAX_HOVER_TEXT] if point < len(state.rows) else str(point + 1)
+        text = state.rows[point][0][:MAX_TOOLTIP] if point < len(state.rows) else str(point + 1)
         lines = [visible(text)]
         if answer.labels[point]:
             lines.append(self.tr("Label: {0}").format(visible(answer.labels[point])))
@@ -164,14 +163,14 @@ class MapView(Panel):
         answer = state.answer
         if answer is None:
             return self.tr(
-                "Place the texts on a map to see which are alike for the model, and whether labels "
-                "are apart."
+                "Place the texts on a map to see which the model finds similar, and whether labels "
+                "are separated."
             )
         parts = [f"{', '.join(axis_names(answer))}."]
         if answer.placed is not None and len(answer.placed) < len(state.points):
             parts.append(
                 self.tr(
-                    "t-SNE placed {0} texts; the others stand between their nearest neighbours."
+                    "t-SNE placed {0} texts; the others lie between their nearest neighbours."
                 ).format(count(len(answer.placed)))
             )
         if state.selected:
@@ -179,16 +178,16 @@ class MapView(Panel):
                 self.tr("Other panels use the %Ln text(s) in the lasso.", "", len(state.selected))
             )
         else:
-            parts.append(self.tr("Draw around points to work on these texts alone."))
+            parts.append(self.tr("Draw around points to work on only these texts."))
         return " ".join(parts)
 
 
 def make_figure(state: MapState) -> Figure | None:
-    """None if there is no map."""
+    """Figure of the map; None without one."""
     answer, chosen = state.answer, state.source
     if answer is None or chosen is None:
         return None
-    points, names, legend = state.points.copy(), state.names(), state.legend()
+    points, categories, legend = state.points.copy(), state.categories(), state.legend()
     x_name, y_name = axis_names(answer)
     rows = list(state.rows)
 
@@ -197,7 +196,7 @@ def make_figure(state: MapState) -> Figure | None:
         area = QRectF(AXIS + 8, 8, size.width() - AXIS - 16, size.height() - AXIS - 16)
         painter.setPen(print_color(Role.BORDER))
         painter.drawRect(area.adjusted(-8, -8, 8, 8))
-        paint_points(painter, area, points, names, legend, print_color)
+        paint_points(painter, area, points, categories, legend, print_color)
         painter.setPen(print_color(Role.MUTED))
         middle = Qt.AlignmentFlag.AlignCenter
         painter.drawText(QRectF(AXIS, size.height() - 18, size.width() - AXIS, 16), middle, x_name)
@@ -227,7 +226,7 @@ def make_figure(state: MapState) -> Figure | None:
         name=f"map-layer-{state.shown_layer}",
         title=tr("Texts of {0} at layer {1}").format(chosen.name, state.shown_layer),
         caption=f"{text} {source(state.explore)}",
-        size=QSize(SIDE + AXIS, SIDE),
+        size=QSize(EXPORT_SIZE + AXIS, EXPORT_SIZE),
         paint=paint,
         array=points,
         table=table,

@@ -34,10 +34,10 @@ from engine.messages.explore.attribution import Attribute
 from engine.messages.explore.prediction import Predict, Predicted
 from engine.messages.explore.text import PRECISIONS
 
-MAX_LABEL = 22  # of a label in the closed box
+BOX_CHARACTERS = 22  # width of the closed box
 FIGURE_WIDTH = 510  # px
-MAX_DRAWN_ROWS = 100  # rows drawn
-NAMED_DIFFERENCES = 5  # differences named in a sentence
+MAX_DRAWN_ROWS = 100
+MAX_DIFFERENCES = 5  # in a sentence
 
 
 def panel() -> PanelDescription:
@@ -63,10 +63,10 @@ def _make(context: PanelContext) -> MakePanel:
             return None
         return side.question(Attribute, label=label)
 
-    deciding = [WordEffectsState(explore, explorer, question, side) for side in (0, 1)]
-    for state in deciding:
+    effects = [WordEffectsState(explore, explorer, question, side) for side in (0, 1)]
+    for state in effects:
         explore.label_changed.connect(state.query.invalidate)
-    return lambda: PredictionsView((first, second), deciding, context.notices)
+    return lambda: PredictionsView((first, second), effects, context.notices)
 
 
 def _has_no_other_head(explore: ExploreState) -> bool:
@@ -77,7 +77,7 @@ class PredictionsState(QObject):
     """The prediction of one side.
 
     Signals:
-        changed: the answer, the reason for none, or whether one is pending.
+        changed: the answer, the error or the pending state changed.
     """
 
     changed = Signal()
@@ -142,12 +142,12 @@ class PredictionsView(Panel):
     def __init__(
         self,
         states: tuple[PredictionsState, PredictionsState],
-        deciding: Sequence[WordEffectsState],
+        effects: Sequence[WordEffectsState],
         notices: Notices,
     ) -> None:
-        super().__init__([*(state.query for state in states), *(state.query for state in deciding)])
+        super().__init__([*(state.query for state in states), *(state.query for state in effects)])
         self._states = states
-        self.sides = (OneSide(states[0], deciding[0]), OneSide(states[1], deciding[1]))
+        self.sides = (OneSide(states[0], effects[0]), OneSide(states[1], effects[1]))
         self.titles = (OneLine("", "strong"), OneLine("", "strong"))
         self.difference = Text("", "muted")
         self.figure_buttons: list[FigureButton] = []
@@ -196,13 +196,13 @@ class PredictionsView(Panel):
 
 
 class OneSide(QWidget):
-    """The prediction in the view of the model's task, and the words that decided."""
+    """The prediction, shown by the view of the model's task, and the words that decided."""
 
-    def __init__(self, state: PredictionsState, deciding: WordEffectsState) -> None:
+    def __init__(self, state: PredictionsState, effects: WordEffectsState) -> None:
         super().__init__()
-        self._state, self._deciding = state, deciding
+        self._state, self._effects = state, effects
         self.views: dict[str, PredictionView] = {}
-        self.deciding: dict[str, DecidingView] = {}
+        self.effects_views: dict[str, EffectsView] = {}
         self._areas: dict[str, QWidget] = {}
         self.stack = ResultStack(waiting=Text(self.tr("Running the model …"), "muted"))
         layouts.column(self.stack, parent=self)
@@ -218,14 +218,14 @@ class OneSide(QWidget):
         answer, task = self._state.answer, None
         if answer is not None:
             task = answer.task
-            self._view(task).show_prediction(answer, self._given())
+            self._view(task).show_prediction(answer, self._input())
         elif self._state.lacks_choices:
             task = self._state.side.task
             assert task is not None
             self._view(task).show_empty()
         self.stack.show_query(self._state.query, self._areas[task] if task is not None else None)
 
-    def _given(self) -> PredictionInput:
+    def _input(self) -> PredictionInput:
         side = self._state.side
         return PredictionInput(side.text, side.pair, side.labels)
 
@@ -237,20 +237,20 @@ class OneSide(QWidget):
             content = QWidget()
             column = layouts.column(view, parent=content)
             if is_explained(task):
-                self.deciding[task] = DecidingView(self._deciding)
-                column.addWidget(self.deciding[task])
+                self.effects_views[task] = EffectsView(self._effects)
+                column.addWidget(self.effects_views[task])
             column.addStretch(1)
             self._areas[task] = scrolling(content)
             self.stack.addWidget(self._areas[task])
         return self.views[task]
 
 
-class DecidingView(QWidget):
+class EffectsView(QWidget):
     def __init__(self, state: WordEffectsState) -> None:
         super().__init__()
         self._state = state
-        self.choice = ChoiceBox(self.tr("Class whose words are shown"))
-        self.choice.setMinimumContentsLength(MAX_LABEL)
+        self.choice = ChoiceBox(self.tr("Class to explain"))
+        self.choice.setMinimumContentsLength(BOX_CHARACTERS)
         self.choice.setSizeAdjustPolicy(
             QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon
         )
@@ -298,17 +298,17 @@ class DecidingView(QWidget):
             return self.tr("%Ln word(s) left …", "", answer.points - answer.done)
         if not answer.explained.label:
             return self.tr(
-                "By how much the number falls when the word is replaced by [MASK]: above 0 the "
-                "word raises it, below 0 it lowers it."
+                "By how much the number falls when the word is replaced by [MASK]: above 0, "
+                "the word raises it; below 0, it lowers it."
             )
         return self.tr(
-            "By how much the logit of “{0}” falls when the word is replaced by [MASK]: above 0 the "
-            "word speaks for it, below 0 against it."
+            "By how much the logit of “{0}” falls when the word is replaced by [MASK]: above 0, "
+            "the word supports it; below 0, it counts against it."
         ).format(answer.explained.label)
 
 
 def make_figure(state: PredictionsState) -> Figure | None:
-    """The exact answer of one side as bars; None if there is none."""
+    """The exact answer of one side as bars; None until there is one."""
     if not state.query.require_exact():  # it arrives in a moment
         return None
     answer = state.answer
@@ -324,7 +324,7 @@ def make_figure(state: PredictionsState) -> Figure | None:
         [("", bars)],
         "task-predictions",
         tr("{0}: predictions").format(state.side.model_name),
-        tr("Probabilities from 0 to 1, a number as it is. {0}").format(source_text),
+        tr("Probabilities from 0 to 1; numbers are not scaled. {0}").format(source_text),
         _table(answer, rows),
         np.array([value for _, value in rows], dtype=np.float32),
         width=FIGURE_WIDTH,
@@ -343,15 +343,15 @@ def prediction_rows(answer: Predicted) -> list[tuple[str, float]]:
 
 
 def differences(first: Predicted, second: Predicted) -> list[str]:
-    """Changes from the first to the second of what both name, largest first."""
+    """Changes from the first to the second answer by shared label, largest first."""
     if get_head(first.task) != get_head(second.task):
         return []
     before, after = dict(prediction_rows(first)), dict(prediction_rows(second))
-    both = [name for name in before if name in after]
-    both.sort(key=lambda name: -abs(after[name] - before[name]))
+    common = [name for name in before if name in after]
+    common.sort(key=lambda name: -abs(after[name] - before[name]))
     is_number = not first.predictions and get_head(first.task).outputs == 1
     texts = []
-    for name in both[:NAMED_DIFFERENCES]:
+    for name in common[:MAX_DIFFERENCES]:
         change = after[name] - before[name]
         points = tr("{0} points").format(f"{100 * change:+.1f}")
         texts.append(f"{token_text(name)} {f'{change:+.3f}' if is_number else points}")

@@ -60,11 +60,11 @@ class TemplatesState(PartsQuery[ScoreTemplates, TemplatesScored]):
         self.query.invalidate()
 
     def set_fillers(self, typed: str) -> None:
-        self.fillers = words(typed)
+        self.fillers = parse_words(typed)
         self.query.invalidate()
 
     def set_targets(self, typed: str) -> None:
-        self.targets = words(typed)
+        self.targets = parse_words(typed)
         self.query.invalidate()
 
     def show(self, template: int, measure: Measure) -> None:
@@ -73,7 +73,7 @@ class TemplatesState(PartsQuery[ScoreTemplates, TemplatesScored]):
             self.shown_changed.emit()
 
     def values(self, measure: Measure) -> np.ndarray:
-        """float64 [S, F, G], natural logarithms; NaN if missing or not known yet."""
+        """Natural logarithms, float64 [S, F, G]; NaN if missing or not known yet."""
         values = np.full((len(self.templates), len(self.fillers), len(self.targets)), np.nan)
         for row in self.rows:
             for column, target in enumerate(row.targets):
@@ -83,8 +83,8 @@ class TemplatesState(PartsQuery[ScoreTemplates, TemplatesScored]):
         return values
 
     @property
-    def shown(self) -> np.ndarray:
-        """One template, or the mean over those with a number; float64 [F, G]."""
+    def shown_values(self) -> np.ndarray:
+        """Values of the shown template, or their mean over all templates; float64 [F, G]."""
         values = self.values(self.measure)
         if self.template >= 0:
             chosen: np.ndarray = values[self.template]
@@ -95,7 +95,7 @@ class TemplatesState(PartsQuery[ScoreTemplates, TemplatesScored]):
         return np.where(count > 0, sums / np.maximum(count, 1), np.nan)
 
     def problems(self) -> dict[str, list[str]]:
-        """Words of the missing numbers by reason."""
+        """Words without a score, by reason."""
         reasons: dict[str, list[str]] = {}
         for row in self.rows:
             is_filler = all(target.problem for target in row.targets)
@@ -120,7 +120,7 @@ class TemplatesState(PartsQuery[ScoreTemplates, TemplatesScored]):
         )
 
 
-def words(typed: str) -> tuple[str, ...]:
+def parse_words(typed: str) -> tuple[str, ...]:
     """Unique words of a comma-separated list."""
     cleaned = (clean_text(word.strip()) for word in typed.replace("\n", ",").split(","))
     return tuple(dict.fromkeys(word for word in cleaned if word))[:MAX_WORDS]

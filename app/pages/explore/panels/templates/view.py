@@ -27,7 +27,7 @@ from app.widgets.text.labels import Text, visible
 from app.widgets.text.numbers import count, decimal
 
 DIGITS = 3
-NAME, CELL, ROW = 150, 84, 26  # px
+NAME_WIDTH, CELL_WIDTH, ROW_HEIGHT = 150, 84, 26  # px
 
 
 def panel() -> PanelDescription:
@@ -55,12 +55,12 @@ class TemplatesView(Panel):
         self.templates.setTabChangesFocus(True)
         self.templates.setMinimumHeight(12 * SPACE)
         self.templates.setPlaceholderText(
-            self.tr("[TARGET] works as a [FILLER]. – one template on each line")
+            self.tr("[TARGET] works as a [FILLER]. – one template per line")
         )
         self.fillers, self.targets = QLineEdit(", ".join(state.fillers)), QLineEdit()
         self.targets.setText(", ".join(state.targets))
-        self.template = ChoiceBox(self.tr("Template that is shown"))
-        self.measure = ChoiceBox(self.tr("Number that is shown"), measure_names().items())
+        self.template = ChoiceBox(self.tr("Displayed template"))
+        self.measure = ChoiceBox(self.tr("Displayed number"), measure_names().items())
         self.template.setSizePolicy(self.measure.sizePolicy())
         self.template.setMinimumContentsLength(12)
         self.template.setSizeAdjustPolicy(
@@ -118,7 +118,7 @@ class TemplatesView(Panel):
 
     def show_state(self) -> None:
         state = self._state
-        values = state.shown
+        values = state.shown_values
         rows = [
             [token_text(filler), *(_cell(value) for value in values[index])]
             for index, filler in enumerate(state.fillers)
@@ -147,8 +147,8 @@ class TemplatesView(Panel):
         parts.append(
             self.tr(
                 "Association: ln p(target | filler) − ln p(target | masked filler); above 0 the "
-                "filler makes the target more likely. A target of several tokens stands as so many "
-                "masks, filled from left to right; each token of a masked filler is a mask."
+                "filler makes the target more likely. A target of several tokens has one mask per "
+                "token, filled from left to right; a masked filler also has one mask per token."
             )
         )
         return " ".join(parts)
@@ -167,12 +167,12 @@ def measure_names() -> dict[Measure, str]:
 
 
 def make_figure(state: TemplatesState) -> Figure | None:
-    """None until a number is known."""
+    """Figure of the displayed values; None until one is known."""
     if not state.rows:
         return None
     fillers = [token_text(word) for word in state.fillers]
     targets = [token_text(word) for word in state.targets]
-    values, measure = state.shown, state.measure
+    values, measure = state.shown_values, state.measure
     array = np.stack([state.values(key) for key in measure_names()])  # [3, S, F, G]
     is_signed = measure == "association"
 
@@ -213,14 +213,15 @@ def make_figure(state: TemplatesState) -> Figure | None:
         scope = tr("Mean of %Ln template(s): {0}", len(state_templates)).format(listed)
     method = tr(
         "Association: ln p(target | filler) − ln p(target | masked filler), natural logarithms; "
-        "a target of several tokens is the chain over as many masks."
+        "the tokens of a target are predicted one by one, from left to right."
     )
     return Figure(
         name=f"templates-{measure}",
         title=tr("{0} of fillers and targets").format(measure_names()[measure]),
         caption=f"{scope} {method} {source(state.explore)}",
         size=QSize(
-            NAME + CELL * len(targets) + BAR_LEFT + BAR + TICKS, max(ROW * (len(fillers) + 1), 110)
+            NAME_WIDTH + CELL_WIDTH * len(targets) + BAR_LEFT + BAR + TICKS,
+            max(ROW_HEIGHT * (len(fillers) + 1), 110),
         ),
         paint=paint,
         array=array,
@@ -240,8 +241,8 @@ def _paint(
         fraction = (value - low) / (high - low) if high > low else 1.0
         return shade(fraction, print_color, is_signed, pale=True)
 
-    sizes = (NAME, CELL, ROW)
+    sizes = (NAME_WIDTH, CELL_WIDTH, ROW_HEIGHT)
     paint_matrix(painter, fillers, targets, values, fill, lambda v: decimal(v, 2), sizes)
-    height = max(ROW * len(fillers), 110 - ROW)
-    area = QRectF(QPointF(NAME, ROW), QSizeF(CELL * len(targets), height))
+    height = max(ROW_HEIGHT * len(fillers), 110 - ROW_HEIGHT)
+    area = QRectF(QPointF(NAME_WIDTH, ROW_HEIGHT), QSizeF(CELL_WIDTH * len(targets), height))
     paint_bar(painter, area, (low, high), print_color, is_signed, pale=True)

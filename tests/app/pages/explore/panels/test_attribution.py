@@ -86,8 +86,8 @@ def test_words_are_explained_checked_and_edited(page, explorer, wait, qtbot):
     assert "Logit of “label 1”" in view.sides[0].title.full_text()
     strongest = max(range(6), key=lambda n: abs(effects[n].effect))
     qtbot.mouseClick(view.faithfulness.run, Qt.MouseButton.LeftButton)  # 3
-    serve(explorer, wait, view.faithfulness.alone.isVisible)
-    assert "of 20" in view.faithfulness.without.text()
+    serve(explorer, wait, view.faithfulness.sufficiency.isVisible)
+    assert "of 20" in view.faithfulness.comprehensiveness.text()
     box = view.sides[0].words._boxes[strongest].center().toPoint()
     qtbot.mouseClick(view.sides[0].words, Qt.MouseButton.LeftButton, pos=QPoint(box))  # 4
     assert page.state.picked == strongest + 1
@@ -176,7 +176,7 @@ def test_a_token_at_a_mask_is_explained(page, explorer, wait, qtbot, model):
     page.state.toggle_mask(2)
     serve(explorer, wait, lambda: state.is_complete)
     assert state.answer.explained.position == 2 and len(state.answer.words) == 5
-    assert view.controls.token.isVisible() and view.controls.versus.isHidden()
+    assert view.controls.token.isVisible() and view.controls.against_part.isHidden()
     qtbot.keyClicks(view.controls.token, "dog")
     qtbot.keyClicks(view.controls.other, "mat")
     serve(explorer, wait, lambda: state.is_complete and state.answer.explained.against == "mat")

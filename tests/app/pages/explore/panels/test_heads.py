@@ -169,7 +169,7 @@ def selected_rows(table: QTableView) -> list[str]:
 
 
 class Cells(QStandardItemModel):
-    """Rows with and without texts, in the font and alignment of HeadRows."""
+    """Rows with and without texts, in the font and alignment of HeadsModel."""
 
     def __init__(self, texts: list[str]) -> None:
         super().__init__(4, len(texts))

@@ -67,7 +67,7 @@ def test_the_grid_follows_keys_and_clicks(page, choose_texts, wait, qtbot):
     page.bench.docks["texts"].panel.typed.setPlainText("a dog")
     wait(lambda: page.state.chosen is not None and page.state.chosen != view._state.source)
     page.state.pick_head(0, 0)
-    assert "Other texts are chosen now" in view.note.text()
+    assert "Other texts are selected now" in view.note.text()
     page.state.switch_head(0, 1)
     assert view.rows.rowCount() == 0 and make_figure(view._state) is None
 
@@ -127,7 +127,7 @@ def test_heads_are_pruned_and_the_model_is_saved_without_them(labelled_view, wai
     assert state.pruned.pruned and state.keys[0] == "pruned round" == state.column
     cells = {view.rows.data(view.rows.index(n, 2)) for n in range(6)}
     assert "kept" in cells and cells - {"kept"} <= {str(n) for n in range(1, 6)}
-    assert f"{len(state.pruned.pruned)} of 6 heads can go." in view.note.text()
+    assert f"{len(state.pruned.pruned)} of 6 heads can be pruned." in view.note.text()
     assert view.note.text().count("Round ") == min(3, len(state.pruned.rounds) - 1)
     assert "accuracy with all heads: " in view.note.text().lower()
     figure = make_figure(state)

@@ -25,7 +25,7 @@ def make(explore, file, workshop, wait):
 
     def open_history() -> History:
         history = History(explore, file, workshop.notices)
-        wait(lambda: history._is_read)
+        wait(lambda: history._is_loaded)
         return history
 
     return open_history
@@ -58,7 +58,7 @@ def texts(history):
 
 def test_a_settled_input_becomes_an_entry_and_an_edit_another(explore, history, wait):
     assert texts(history) == []
-    history._resting.setInterval(1)
+    history._entry_timer.setInterval(1)
     show_texts(explore, wait, "the cat.")
     wait(lambda: texts(history) == ["the cat."])
     show_texts(explore, wait, "the cat. sat")

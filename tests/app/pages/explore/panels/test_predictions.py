@@ -236,7 +236,7 @@ def test_words_that_led_to_a_chosen_class_are_shown(page, home, explorer, wait, 
     question = explorer.of_kind("attribute")[-1]
     assert (question.label, question.text) == ("label 1", "the cat sat")
     explorer.compute(explorer.of_kind("predict")[-1])
-    view = page.bench.docks["predictions"].panel.sides[0].deciding[CLASSES]
+    view = page.bench.docks["predictions"].panel.sides[0].effects_views[CLASSES]
     assert view.choice.currentText() == "label 1"
     attributed = explorer.compute(question)
     assert view.words.shown == tuple(tint_effects(attributed.words)) != ()
@@ -310,6 +310,6 @@ def test_enter_on_a_result_explains_it(page, qtbot, home, workshop, explorer, wa
     assert (question.text, question.pair) == ("the cat sat", "a dog sat")
     explorer.compute(explorer.of_kind("predict")[-1])
     explorer.compute(question)
-    view = page.bench.docks["predictions"].panel.sides[0].deciding["pair_classification"]
+    view = page.bench.docks["predictions"].panel.sides[0].effects_views["pair_classification"]
     assert view.choice.currentText() == "label 2"
     assert [word.text for word in view.words.shown] == ["the", "cat", "sat", "a", "dog", "sat"]

@@ -6,7 +6,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 
 from app.pages.explore.captions import source
-from app.pages.explore.panels.templates.state import words
+from app.pages.explore.panels.templates.state import parse_words
 from app.pages.explore.panels.templates.view import make_figure
 from app.widgets.charts import figure as figures
 from app.widgets.text.numbers import decimal
@@ -106,4 +106,4 @@ def test_an_outdated_answer_is_not_shown(page, explorer, wait, answer_all):
 
 
 def test_words_are_split_at_commas_without_repetition():
-    assert words(" a, b ,a,, big dog\nc") == ("a", "b", "big dog", "c")
+    assert parse_words(" a, b ,a,, big dog\nc") == ("a", "b", "big dog", "c")
