@@ -63,7 +63,7 @@ def parse_spec(config: dict[str, Any], file: str = CONFIG) -> EncoderSpec:
     Raises BadCheckpoint for another kind of network, and for invalid values.
     """
     family = get_family(config)
-    config = family.reads(config) if family.reads else config
+    config = family.normalize(config) if family.normalize else config
     for name, allowed in (COMPATIBLE_VALUES | family.others).items():
         if config.get(name) not in allowed:
             raise BadCheckpoint(
@@ -152,7 +152,7 @@ def config_entries(spec: EncoderSpec) -> dict[str, Any]:
     family = FAMILIES[spec.family]
     entries = {theirs: getattr(spec, ours) for theirs, ours in family.entries.items()}
     entries |= family.constants | {family.get_entry("max_positions"): spec.position_rows}
-    return entries | family.writes(entries) if family.writes else entries
+    return entries | family.extra_entries(entries) if family.extra_entries else entries
 
 
 def first_architecture(config: dict[str, Any]) -> str:

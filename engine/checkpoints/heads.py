@@ -50,7 +50,7 @@ def head_kind(config: dict[str, Any], outputs: int) -> str:
 def stored_task(config: Mapping[str, Any], kind: str, labels: tuple[str, ...]) -> TaskSpec:
     """The task of a fine-tuned checkpoint: as recorded by a run, or inferred for a foreign one."""
     entry = config.get(TASK)
-    foreign = TASKS[kind].from_foreign(labels)
+    foreign = TASKS[kind].from_imported(labels)
     if not isinstance(entry, Mapping) or entry.get("kind") != kind or len(entry) == 1:
         return foreign
     try:

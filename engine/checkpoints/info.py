@@ -91,7 +91,7 @@ def _read(folder: Path) -> CheckpointInfo:
     folder = inner
     config = _object(folder, _config_name(folder))
     family = get_family(config)
-    config = family.reads(config) if family.reads else config
+    config = family.normalize(config) if family.normalize else config
     sizes = {ours: _number(folder, config, theirs) for theirs, ours in family.sizes.items()}
     positions = _number(folder, config, family.get_entry("max_positions"))
     if family.positions_after_padding:

@@ -13,8 +13,8 @@ from engine.config.recommended import (
     Network,
     Recommendation,
     Situation,
-    probe_rate,
     recommend,
+    with_probe_rate,
 )
 from engine.config.training import TrainingSpec
 from engine.data.datasets.store import open_dataset
@@ -43,7 +43,7 @@ def apply_recommended(
             echo_error(f"{title} {value:g}: {result.reasons[name]}")
     features = job.features
     if "learning_rate" not in fixed_features:
-        features = probe_rate(Features(), features)
+        features = with_probe_rate(Features(), features)
     training = job.training.model_copy(update=update)
     return job.model_copy(update={"training": training, "features": features})
 

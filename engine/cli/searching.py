@@ -77,7 +77,7 @@ def _field(job: JobSpec, assignment: str) -> SearchField:
     ends = text.split(RANGE)
     if len(ends) == 2 and (numbers := _numbers(ends)) is not None:
         low, high = numbers
-        return SearchField.ranged(path, low, high, whole=int in _kinds(info))
+        return SearchField.from_range(path, low, high, whole=int in _kinds(info))
     return SearchField(path=path, values=tuple(_value(path, info, v) for v in _parts(text)))
 
 

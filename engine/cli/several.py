@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.cli.progress import ProgressLine
-from engine.config.changes import shown
+from engine.config.changes import as_text
 from engine.config.job import JobSpec
 from engine.desktop.awake import awake_while_training
 from engine.errors import StudioError
@@ -153,7 +153,7 @@ def _next_runs(into: Path, names: list[str]) -> list[str]:
 def _print_summary(summary: dict[str, Any]) -> None:
     for row in summary["rows"]:
         mark = phrase(" (best)") if row.get("best") else ""
-        values_text = ", ".join(f"{path} {shown(value)}" for path, value in row["values"].items())
+        values_text = ", ".join(f"{path} {as_text(value)}" for path, value in row["values"].items())
         echo((row["vectors"] or values_text or "All runs") + mark)
         for metric, figure in row["metrics"].items():
             echo(f"  {metric}: {_format_figure(figure)} ({figure['runs']} of {row['runs']})")

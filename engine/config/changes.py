@@ -29,15 +29,15 @@ class Change(NamedTuple):
         return phrase(
             "{title} {new} instead of {old}",
             title=Phrase(self.title, {}),
-            new=shown(self.new),
-            old=shown(self.old),
+            new=as_text(self.new),
+            old=as_text(self.old),
         )
 
 
 def changes(old: JobSpec, new: JobSpec) -> list[Change]:
     """All changed fields, except the name and group of the job.
 
-    An object of another kind counts as one field.
+    An object whose kind changed counts as one field.
     """
     all_changes = _changes(old, new, "")
     return [change for change in all_changes if change.path.split(".")[0] not in ("name", "group")]
@@ -74,8 +74,8 @@ def non_defaults(job: JobSpec) -> list[Change]:
     return [change for change in all_changes if change.title != change.path]
 
 
-def shown(value: Any) -> str:
-    """A value of a spec in a few words."""
+def as_text(value: Any) -> str:
+    """Format a value of a spec in a few words."""
     if isinstance(value, BaseModel):
         return str(getattr(value, "kind", type(value).__name__))
     if isinstance(value, float):

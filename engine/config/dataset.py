@@ -108,7 +108,7 @@ class Mapping(Spec):
         return tuple(column for _, columns in self.by_field() for column in columns)
 
     def by_field(self) -> list[tuple[str, tuple[str, ...]]]:
-        """Each used field with its columns; those with several columns come last."""
+        """The used fields and their columns; fields with several columns come last."""
         single = {
             "text": self.text,
             "pair": self.pair,
@@ -166,7 +166,7 @@ class Split(Spec):
 
 
 class Cleaning(Spec):
-    """Rows and characters removed or normalised by an import."""
+    """Rows to skip and labels to respell during an import."""
 
     skip_empty: tuple[str, ...] = Field(
         (),
@@ -185,7 +185,7 @@ class HubOrigin(Spec):
     """The origin of a data set on the hub."""
 
     name: str
-    subset: str = Field("", description="Empty: it has only one.")
+    subset: str = Field("", description="Empty: the data set has only one.")
     revision: str = Field(description="The commit that was fetched.")
     host: str = Field("", description="Empty: the files were already in the hub's cache.")
     licence: str = ""
@@ -234,7 +234,7 @@ class DatasetSpec(Spec):
     )
     label_for: dict[str, str] = Field(
         default_factory=dict,
-        description="The column of labels that would suit a task better than that of the mapping.",
+        description="By task, the label column that would suit it better than the mapping's.",
     )
     spans: dict[str, int] = Field(
         default_factory=dict,
@@ -266,10 +266,10 @@ class FileData(Spec):
     """External files; a run copies them before it starts."""
 
     kind: Literal["file"] = "file"
-    path: Path = Field(description="All rows, or those for training where `validation` is given.")
+    path: Path = Field(description="All rows, or the training rows if `validation` is given.")
     validation: Path | None = None
-    reading: Reading | None = Field(None, description="None: recognised.")
-    mapping: Mapping | None = Field(None, description="None: recognised.")
+    reading: Reading | None = Field(None, description="None: detected.")
+    mapping: Mapping | None = Field(None, description="None: detected.")
     split: Split = Split()
     cleaning: Cleaning = Cleaning()
 

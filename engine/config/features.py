@@ -21,9 +21,8 @@ Vectors = Literal[
     "one layer",
     "layer sweep",
 ]
-PAPER_VECTORS: tuple[
-    Vectors, ...
-] = (  # the rows of the layer sweep: the paper's six, and fine-tuning
+# the rows of the layer sweep: the paper's six, and fine-tuning
+PAPER_VECTORS: tuple[Vectors, ...] = (
     "embeddings",
     "second-to-last",
     "last",
@@ -56,7 +55,7 @@ class Features(Spec):
         title="Probe",
         description=(
             "Classifier on the frozen features: a bidirectional LSTM of two layers followed by a "
-            "linear layer, as in the paper, or a linear layer alone."
+            "linear layer, as in the paper, or only a linear layer."
         ),
     )
     probe_size: Annotated[int, Field(ge=2, le=8192, multiple_of=2)] = Field(
@@ -93,8 +92,8 @@ class Features(Spec):
         json_schema_extra=setting("elsewhere"),
     )
 
-    def plain(self) -> "Features":
-        """The probe itself, without its training and caching."""
+    def probe_only(self) -> "Features":
+        """The settings of the probe itself, without its training and caching."""
         reset = {name: Features.model_fields[name].default for name in ("learning_rate", "epochs")}
         return self.model_copy(update={**reset, "cache": None})
 

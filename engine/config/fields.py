@@ -13,7 +13,7 @@ from pydantic.config import JsonDict
 from pydantic.fields import FieldInfo
 
 Level = Literal["simple", "advanced", "elsewhere"]
-"""Shown among the few main settings; among the others; or not in the form of its spec, since it is
+"""Shown among the few main settings, among the others, or not in the form of its spec, as it is
 chosen elsewhere (from a list, or from the data)."""
 
 LEVELS: tuple[Level, ...] = get_args(Level)
@@ -60,7 +60,7 @@ def may_branch(info: FieldInfo) -> bool:
 
 
 def get_ticks(info: FieldInfo) -> list[float]:
-    """The common values of a number; empty for none."""
+    """The common values of a number; may be empty."""
     return list(cast(list[float], get_extra(info).get("ticks", [])))
 
 

@@ -72,7 +72,7 @@ class RunGroup(Spec):
     runs: int = Field(ge=1, description="Number of runs in the group.")
     vectors: tuple[Vectors, ...] = Field((), description="The rows of a layer probing sweep.")
     search: SearchSpec | None = Field(None, description="The search that this run is a part of.")
-    setting: int = Field(0, ge=0, description="Which combination of the search, from 0.")
+    setting: int = Field(0, ge=0, description="Index of the combination in the search.")
     seeds: tuple[int, ...] = Field((), description="The seeds of every combination of the search.")
 
 
@@ -87,7 +87,7 @@ class JobSpec(Spec):
     features: Features = Features()
     hardware: HardwareSpec = HardwareSpec()
     search: SearchSpec | None = Field(
-        None, description="Several values for some fields; each combination is a run of its own."
+        None, description="Several values for some fields; each combination is a separate run."
     )
     group: RunGroup | None = None
 
@@ -128,7 +128,7 @@ def model_has_the_direction(job: "JobSpec") -> Iterator[Problem]:
     if base.model.causal != causal:
         yield Problem(
             phrase(
-                "The objective CLM needs a causal model, and MLM one that is not: set "
+                "The objective CLM needs a causal model, MLM a bidirectional one: set "
                 "base_model.model.causal to {causal}",
                 causal=str(causal).lower(),
             ),
@@ -149,7 +149,7 @@ def features_have_a_model(job: "JobSpec") -> Iterator[Problem]:
         yield Problem(
             phrase(
                 "Feature extraction needs a pre-trained base model and a task with labels: set "
-                "features.vectors to fine-tuned for all else"
+                "features.vectors to fine-tuned otherwise"
             ),
             ("features.vectors", "base_model", "task"),
         )

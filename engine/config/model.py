@@ -26,13 +26,13 @@ Positive = Annotated[float, Field(gt=0)]
 Activation = Literal["gelu", "gelu_new", "relu", "silu", "quick_gelu", "tanh", "mish"]
 
 
-def published(
+def config_keys(
     *names: str, level: Level = "advanced", needed: bool = False, absent: int | None = None
 ) -> JsonDict:
-    """A `setting` with its name, or several names with the same value, in config.json.
+    """A `setting` with its key in config.json, or several keys with the same value.
 
-    `needed`: every config has it; `absent`: what transformers assumes if it is missing, if that is
-    not the field's default.
+    `needed`: every config has it; `absent`: the value that transformers assumes if it is missing,
+    unless that is the field's default.
     """
     return setting(level) | {"published": list(names), "needed": needed, "absent": absent}
 
@@ -44,7 +44,7 @@ def override(
     absent: int | None = None,
     **overrides: Any,
 ) -> Any:
-    """A field of `kind` with overrides of a family: its names, default, title or help."""
+    """Copy a field of `kind` with the names, default, title or help of a family."""
     info = kind.model_fields[field]
     extra = {**get_extra(info), "absent": absent}
     if names is not None:
@@ -54,7 +54,7 @@ def override(
 
 
 def published_names(info: FieldInfo) -> tuple[str, ...]:
-    """The names of the field in config.json; empty for none."""
+    """The names of the field in config.json; may be empty."""
     return tuple(cast(list[str], get_extra(info).get("published", [])))
 
 
@@ -108,67 +108,67 @@ class EncoderSpec(Spec):
         30522,
         title="Vocabulary size",
         description="Number of different tokens.",
-        json_schema_extra=published("vocab_size", level="elsewhere", needed=True),
+        json_schema_extra=config_keys("vocab_size", level="elsewhere", needed=True),
     )
     hidden_size: Width = Field(
         768,
         title="Hidden size",
         description="Size of the vector of each token.",
-        json_schema_extra=published("hidden_size", needed=True),
+        json_schema_extra=config_keys("hidden_size", needed=True),
     )
     layers: Count = Field(
         12,
         title="Layers",
         description="Number of Transformer layers.",
-        json_schema_extra=published("num_hidden_layers", needed=True),
+        json_schema_extra=config_keys("num_hidden_layers", needed=True),
     )
     heads: Count = Field(
         12,
         title="Attention heads",
         description="Attention heads per layer; must divide the hidden size.",
-        json_schema_extra=published("num_attention_heads", needed=True),
+        json_schema_extra=config_keys("num_attention_heads", needed=True),
     )
     intermediate_size: Inner = Field(
         3072,
         title="Intermediate size",
         description="Size of the feed-forward layer; four times the hidden size in the paper.",
-        json_schema_extra=published("intermediate_size", needed=True),
+        json_schema_extra=config_keys("intermediate_size", needed=True),
     )
     max_positions: Positions = Field(
         512,
         title="Max. positions",
         description="Maximum number of tokens in an input.",
-        json_schema_extra=published("max_position_embeddings"),
+        json_schema_extra=config_keys("max_position_embeddings"),
     )
     dropout: Share = Field(
         0.1,
         title="Dropout",
         description="Dropout probability after each sub-layer during training.",
-        json_schema_extra=published("hidden_dropout_prob"),
+        json_schema_extra=config_keys("hidden_dropout_prob"),
     )
     attention_dropout: Share = Field(
         0.1,
         title="Attention dropout",
         description="Dropout probability of the attention weights during training.",
-        json_schema_extra=published("attention_probs_dropout_prob"),
+        json_schema_extra=config_keys("attention_probs_dropout_prob"),
     )
     activation: Activation = Field(
         "gelu",
         title="Activation",
         description="Non-linearity of the feed-forward layers; GELU in the paper.",
-        json_schema_extra=published("hidden_act"),
+        json_schema_extra=config_keys("hidden_act"),
     )
     layer_norm_eps: Positive = Field(
         1e-12,
         title="LayerNorm epsilon",
         description="Added to the variance in each LayerNorm.",
-        json_schema_extra=published("layer_norm_eps"),
+        json_schema_extra=config_keys("layer_norm_eps"),
     )
     initializer_range: Positive = Field(
         0.02,
         title="Initializer range",
         description="Standard deviation of the initial weights.",
-        json_schema_extra=published("initializer_range"),
+        json_schema_extra=config_keys("initializer_range"),
     )
     head_dropout: Share | None = Field(
         None,
@@ -177,7 +177,7 @@ class EncoderSpec(Spec):
             "Dropout probability before the output layer that fine-tuning adds; empty = as in the "
             "rest of the model."
         ),
-        json_schema_extra=published("classifier_dropout"),
+        json_schema_extra=config_keys("classifier_dropout"),
     )
 
     one_segment: bool = Field(
@@ -278,7 +278,7 @@ class WithSegments(EncoderSpec):
         2,
         title="Segments",
         description="Number of segment (token type) embeddings: first and second sentence.",
-        json_schema_extra=published("type_vocab_size", level="elsewhere"),
+        json_schema_extra=config_keys("type_vocab_size", level="elsewhere"),
     )
 
     @property
@@ -293,7 +293,7 @@ class WithTokenSize(EncoderSpec):
         128,
         title="Embedding size",
         description="Size of the token embeddings before they are projected to the hidden size.",
-        json_schema_extra=published("embedding_size"),
+        json_schema_extra=config_keys("embedding_size"),
     )
 
     @property

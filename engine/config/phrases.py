@@ -8,12 +8,12 @@ from engine.phrases import from_json, to_json
 from engine.visible import concise
 
 
-def _short(value: Any) -> str:
+def _shorten(value: Any) -> str:
     return concise(from_json(value))[0]
 
 
 PhraseField = Annotated[
     str,
-    PlainValidator(_short, json_schema_input_type=str),
+    PlainValidator(_shorten, json_schema_input_type=str),
     PlainSerializer(to_json, when_used="json"),
 ]

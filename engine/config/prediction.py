@@ -11,14 +11,14 @@ Threshold = Annotated[float, Field(gt=0, lt=1)]
 
 
 class PredictionSettings(Spec):
-    """Thresholds and a temperature. Those of other tasks have no effect.
+    """Thresholds and a temperature; settings of other tasks are ignored.
 
     Args:
         temperature: divides logits before the softmax (Guo et al. 2017).
-        threshold: of two classes, the lowest probability of the second one that predicts it.
-        thresholds: multi-label, the lowest probability that predicts each label; 0.5 for others.
+        threshold: with two classes, the lowest probability that predicts the second one.
+        thresholds: with several labels, the lowest probability that predicts each; 0.5 by default.
         no_answer_threshold: how much higher “no answer” must score than the best answer to be
-            predicted; None: that of the job.
+            predicted; None: as in the job.
     """
 
     temperature: float = Field(1.0, ge=0.05, le=20)

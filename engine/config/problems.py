@@ -21,5 +21,5 @@ class BrokenRules(ValueError):
 
 
 def broken_rule(text: str, *fields: str) -> BrokenRules:
-    """One broken rule."""
+    """Make the error for one broken rule."""
     return BrokenRules([Problem(text, fields)])

@@ -17,9 +17,9 @@ Regime = Literal["fine-tuning", "LoRA", "from scratch", "pre-training", "pre-tra
 
 
 class Rate(NamedTuple):
-    """A learning rate, and the largest network it is for, in weights of all layers.
+    """A learning rate for networks with at most `max_weights` weights in their layers.
 
-    Rates that were not measured interpolate between those that were and the paper's.
+    A rate that was not measured is interpolated between measured rates and the paper's.
     """
 
     max_weights: float
@@ -28,7 +28,7 @@ class Rate(NamedTuple):
 
 
 class Epochs(NamedTuple):
-    """A number of epochs, and the maximum training rows it is for."""
+    """A number of epochs for at most `max_rows` training rows."""
 
     max_rows: float
     epochs: int
@@ -75,10 +75,10 @@ class Situation:
     """The inputs of a recommendation.
 
     Args:
-        task: its info.
+        task: the info of the task.
         from_scratch: the network has fresh weights.
         network: None if unknown.
-        rows: of the training set; 0 if unknown.
+        rows: number of training rows; 0 if unknown.
         typical_length: the 99th percentile of input lengths, in tokens; 0 if unknown.
         lora: adapters are trained, not all weights.
     """
@@ -132,10 +132,10 @@ def recommend(situation: Situation) -> Recommendation:
     return Recommendation(situation.paper.model_copy(update=values), reasons_given)
 
 
-def probe_rate(old: Features, new: Features) -> Features:
-    """Features with the rate of the new probe, unless the rate was set."""
-    followed = old.learning_rate == new.learning_rate == PROBE_RATES[old.probe]
-    if new.probe == old.probe or not followed:
+def with_probe_rate(old: Features, new: Features) -> Features:
+    """Use the rate of the new probe, unless the rate was set."""
+    is_default = old.learning_rate == new.learning_rate == PROBE_RATES[old.probe]
+    if new.probe == old.probe or not is_default:
         return new
     return new.model_copy(update={"learning_rate": PROBE_RATES[new.probe]})
 
@@ -156,12 +156,12 @@ def recommended_rate(regime: Regime, weights: int) -> float | None:
 
 
 def rate_for(regime: Regime, weights: float) -> Rate | None:
-    """The entry of the table for a network of this size; None for none."""
+    """The entry of the table for a network of this size; None if it has none."""
     return next((row for row in RATES.get(regime, ()) if weights <= row.max_weights), None)
 
 
 def get_regime(task: TaskInfo, from_scratch: bool, lora: bool) -> Regime:
-    """The kind of training."""
+    """Return the kind of training."""
     if task.head is None:
         return "pre-training from scratch" if from_scratch else "pre-training"
     if from_scratch:
@@ -176,10 +176,10 @@ def _rate(situation: Situation) -> tuple[float, str]:
     assert row is not None
     if not row.is_measured:
         return row.rate, phrase(
-            "Between what was measured for smaller models and what is usual for larger ones."
+            "Between the measured rate of smaller models and the usual rate of larger ones."
         )
     return row.rate, phrase(
-        "Measured to be good for models of this size ({n} layer(s), hidden size {hidden}).",
+        "Measured with models of this size ({n} layer(s), hidden size {hidden}).",
         n=network.layers,
         hidden=network.hidden_size,
     )
@@ -199,12 +199,12 @@ def _epochs(situation: Situation) -> tuple[int, str]:
 
 
 def _length(situation: Situation) -> tuple[int, str]:
-    usual, typical = situation.paper.max_length, situation.typical_length
-    max_length = situation.network.max_positions if situation.network is not None else usual
+    default, typical = situation.paper.max_length, situation.typical_length
+    max_length = situation.network.max_positions if situation.network is not None else default
     if situation.task.head is None or not typical:
-        return min(max_length, usual), ""
+        return min(max_length, default), ""
     if not situation.task.cuts_long_texts:  # longer texts are read in windows
-        max_length = min(max_length, usual)
+        max_length = min(max_length, default)
     multiple = 8 if typical <= 64 else 16
     length = max(MIN_LENGTH, min(max_length, -(-typical // multiple) * multiple))
     return length, phrase("99 % of the inputs in the sample have at most {n} token(s).", n=typical)

@@ -17,15 +17,15 @@ if TYPE_CHECKING:
     from engine.config.job import JobSpec
 
 Method = Literal["grid", "random", "tpe"]
-Values = Mapping[str, JsonValue]  # a setting: a value for each path
+Values = Mapping[str, JsonValue]  # a combination: value by field path
 
 METHODS: tuple[Method, ...] = ("grid", "random", "tpe")
-SEARCHED = ("task", "base_model", "data", "training", "features", "hardware")  # parts of a job
+SEARCHABLE = ("task", "base_model", "data", "training", "features", "hardware")
 SEED, SEEDS = "training.seed", "training.seeds"
-MAX_SETTINGS = 10_000  # in a grid
+MAX_COMBINATIONS = 10_000
 
 
-LOG_FROM = 10  # ratio of the ends from which a range is sampled on a log scale
+MIN_LOG_RATIO = 10  # high / low from which a range is sampled on a log scale
 
 
 class Range(NamedTuple):
@@ -50,14 +50,14 @@ class SearchField(Spec):
     whole: bool = False
 
     @classmethod
-    def ranged(cls, path: str, low: float, high: float, whole: bool) -> Self:
+    def from_range(cls, path: str, low: float, high: float, whole: bool) -> Self:
         """A range of numbers, on a log scale if its ends are far apart."""
-        log = low > 0 and high / low >= LOG_FROM
+        log = low > 0 and high / low >= MIN_LOG_RATIO
         return cls(path=path, low=low, high=high, log=log, whole=whole)
 
     @property
     def is_range(self) -> bool:
-        """Any number from low to high may be drawn."""
+        """True for a range, False for a list of values."""
         return not self.values
 
 
@@ -74,7 +74,7 @@ class SearchSpec(Spec):
         ),
         json_schema_extra=setting("elsewhere"),
     )
-    budget: Annotated[int, Field(ge=0, le=MAX_SETTINGS)] = Field(
+    budget: Annotated[int, Field(ge=0, le=MAX_COMBINATIONS)] = Field(
         0,
         title="Combinations to try",
         description="At most this many combinations; 0 = all of a grid, and 20 otherwise.",
@@ -82,11 +82,11 @@ class SearchSpec(Spec):
     )
     hours: Annotated[float, Field(ge=0, le=100_000)] = Field(
         0.0,
-        title="Hours of training",
-        description="No new run is started after this many hours of training in all; 0 = no limit.",
+        title="Time limit (hours of training)",
+        description="No run is started after this many hours of training in total; 0 = no limit.",
         json_schema_extra=setting("elsewhere"),
     )
-    stop_after: Annotated[int, Field(ge=0, le=MAX_SETTINGS)] = Field(
+    stop_after: Annotated[int, Field(ge=0, le=MAX_COMBINATIONS)] = Field(
         0,
         title="Combinations without improvement",
         description="The search ends after this many combinations in a row without a better score;"
@@ -105,25 +105,25 @@ class SearchSpec(Spec):
 
     @property
     def limit(self) -> int:
-        """Maximum number of tried combinations."""
+        """Maximum number of combinations to try."""
         total = combinations(self)
         if self.method == "grid":
             return min(total, self.budget or total)
-        return min(total, self.budget or USUAL_BUDGET)
+        return min(total, self.budget or DEFAULT_BUDGET)
 
     @property
     def varied(self) -> tuple[SearchField, ...]:
-        """The fields of a setting: all but the seed, which repeats one."""
+        """The varied fields except the seed, since seeds repeat a combination."""
         return tuple(field for field in self.fields if field.path != SEED)
 
 
-USUAL_BUDGET = 20  # combinations, for random and tpe
+DEFAULT_BUDGET = 20  # combinations, for random and tpe
 
 
 def combinations(search: SearchSpec) -> int:
-    """Number of combinations; with a range, more than can be tried."""
+    """Number of combinations; `MAX_COMBINATIONS` if a field is a range."""
     if any(field.is_range for field in search.varied):
-        return MAX_SETTINGS
+        return MAX_COMBINATIONS
     return math.prod(len(field.values) for field in search.varied)
 
 
@@ -150,7 +150,7 @@ def _set_value(raw: dict[str, Any], path: list[str], value: JsonValue) -> None:
 
 
 def field_at(job: BaseModel, path: str) -> FieldInfo | None:
-    """The field at a path of the job; None if there is none."""
+    """The field at a path of the job; None if the path does not exist."""
     first, *rest = path.split(".")
     info = type(job).model_fields.get(first)
     if info is None or not rest:
@@ -160,27 +160,27 @@ def field_at(job: BaseModel, path: str) -> FieldInfo | None:
 
 
 def check_search(job: "JobSpec") -> Iterator[Problem]:
-    """Every value is valid for its field, and no field is varied twice."""
+    """Yield the problems of a search: invalid values, and fields that are varied twice."""
     search = job.search
     if search is None:
         return
     paths = [field.path for field in search.fields]
     for path in paths:
-        if path.split(".")[0] not in SEARCHED or field_at(job, path) is None:
+        if path.split(".")[0] not in SEARCHABLE or field_at(job, path) is None:
             yield Problem(phrase("A job has no field “{path}”", path=path), ("search",))
             return
-        same = [other for other in paths if other == path or other.startswith(f"{path}.")]
-        if len(same) > 1:
-            yield Problem(phrase("The field “{path}” has values twice", path=path), ("search",))
+        matches = [other for other in paths if other == path or other.startswith(f"{path}.")]
+        if len(matches) > 1:
+            yield Problem(phrase("The field “{path}” is listed twice", path=path), ("search",))
             return
     if SEEDS in paths:
         text = phrase("Give several values to training.seed, not to training.seeds")
         yield Problem(text, ("search",))
     for field in search.fields:
         yield from _check_field(job, search, field)
-    limit = combinations(search)
-    if search.method == "grid" and limit > MAX_SETTINGS:
-        text = phrase("A grid of {count:,} combinations is too large", count=limit)
+    count = combinations(search)
+    if search.method == "grid" and count > MAX_COMBINATIONS:
+        text = phrase("A grid of {count:,} combinations is too large", count=count)
         yield Problem(text, ("search",))
 
 
@@ -221,7 +221,7 @@ def _check_range(search: SearchSpec, field: SearchField) -> Iterator[Problem]:
 
 
 def _check_value(job: "JobSpec", path: str, value: JsonValue) -> str | None:
-    """The problem of a single value; rules over several fields concern combinations."""
+    """The problem of a single value; rules across fields are checked per combination."""
     from engine.config.validation import describe_problem
 
     try:

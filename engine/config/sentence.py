@@ -30,9 +30,9 @@ class SentenceSpec(Spec):
     dense: tuple[DenseSpec, ...] = Field((), max_length=8)
     normalize: bool = False
     max_length: int | None = Field(
-        None, ge=2, le=10_000_000, description="Tokens that are read, at most; None: all that fit."
+        None, ge=2, le=10_000_000, description="Most tokens that are read; None: all that fit."
     )
-    prompt: str = Field("", max_length=10_000, description="What every text begins with.")
+    prompt: str = Field("", max_length=10_000, description="Prefix of every text.")
 
     def size(self, hidden_size: int) -> int:
         """Dimensions of a vector, on an encoder of this hidden size."""

@@ -38,7 +38,7 @@ SEQUENCE = "ForSequenceClassification"
 TOKENS = "ForTokenClassification"
 SPANS = "ForQuestionAnswering"
 CHOICES = "ForMultipleChoice"
-ENCODER = "Model"  # the encoder alone, without its pooling
+ENCODER = "Model"  # only the encoder, without pooling
 
 MAX_CLASSES = 1_000
 
@@ -125,47 +125,47 @@ class Head:
 
     @property
     def reads_tokens(self) -> bool:
-        """It predicts something for each token, not for the input as a whole."""
+        """True if it predicts something for each token, not for the input as a whole."""
         return self.tensors[0].of == "token"
 
     @property
     def has_labels(self) -> bool:
-        """Its outputs have names."""
+        """True if its outputs have names."""
         return not self.outputs and not self.pools
 
     @property
     def classifies(self) -> bool:
-        """It predicts one of several labels for the input as a whole."""
+        """True if it predicts one of several labels for the input as a whole."""
         return self.labels_inputs and not self.is_multi_label
 
     @property
     def is_multi_label(self) -> bool:
-        """It predicts any number of labels for an input."""
+        """True if it predicts any number of labels for an input."""
         return self.tensors[0].meaning == "any"
 
     @property
     def labels_inputs(self) -> bool:
-        """It predicts labels for the input as a whole: one, or any number of them."""
+        """True if it predicts labels for the input as a whole: one, or any number of them."""
         return self.has_labels and not self.reads_tokens
 
     @property
     def tags_tokens(self) -> bool:
-        """It predicts a label for each token."""
+        """True if it predicts a label for each token."""
         return self.has_labels and self.reads_tokens
 
     @property
     def predicts_numbers(self) -> bool:
-        """Its outputs are numbers, not scores of labels."""
+        """True if its outputs are numbers, not scores of labels."""
         return self.tensors[0].meaning == "numbers"
 
     @property
     def scores_choices(self) -> bool:
-        """Its input is one of several choices, which are compared by its one output."""
+        """True if its input is one of several choices, which are compared by its one output."""
         return self.architecture == CHOICES
 
     @property
     def finds_spans(self) -> bool:
-        """Its outputs are the first and the last token of a span."""
+        """True if its outputs are the first and the last token of a span."""
         return self.architecture == SPANS
 
 
@@ -178,17 +178,17 @@ class TaskInfo:
 
     Args:
         title: its usual name.
-        head: None for pre-training, which has heads of its own.
+        head: None for pre-training, whose heads are separate.
         metrics: what its evaluation computes.
         best_metric: the one that compares checkpoints, unless the labels require another.
         reads: the required column roles.
         may_read: optional column roles.
-        fills: roles whose cells must not be empty.
+        required_cells: roles whose cells must not be empty.
         training: the default settings from a checkpoint.
         from_scratch: the default settings with fresh weights; None if it needs a checkpoint.
         cuts_long_texts: texts beyond the maximum length are truncated.
         hub_pipeline: the pipeline tag of the Hugging Face Hub.
-        row_figures: the numbers of its rows, besides those that all rows have.
+        row_figures: the numbers of its rows, in addition to those that all rows have.
     """
 
     title: str
@@ -197,7 +197,7 @@ class TaskInfo:
     best_metric: str
     reads: tuple[Role, ...]
     may_read: tuple[Role, ...] = ()
-    fills: tuple[Role, ...] = ()
+    required_cells: tuple[Role, ...] = ()
     training: TrainingSpec = FINE_TUNING
     from_scratch: TrainingSpec | None = None
     cuts_long_texts: bool = True
@@ -206,12 +206,12 @@ class TaskInfo:
 
     @property
     def is_pretraining(self) -> bool:
-        """It needs no labels and trains the heads of pre-training."""
+        """True if it needs no labels and trains the heads of pre-training."""
         return self.head is None
 
     @property
     def has_partial_scores(self) -> bool:
-        """A row is scored by an F1, as it may be partly right; else it is right or wrong."""
+        """True if rows have an F1, as they may be partly right; else they are right or wrong."""
         return self.head is not None and self.head.reads_tokens
 
 
@@ -228,11 +228,11 @@ class LabelColumn(Protocol):
 
     @property
     def is_scale(self) -> bool:
-        """The cells are numbers on a scale, not names of classes."""
+        """True if the cells are numbers on a scale, not names of classes."""
 
     @property
     def not_numbers(self) -> Mapping[str, int]:
-        """The cells that are no numbers."""
+        """Rows by cell that is no number."""
 
     @property
     def numbers(self) -> frozenset[float]:
@@ -256,22 +256,22 @@ class TaskSpec(Spec):
 
     @classmethod
     def predicts_numbers(cls, metrics: Container[str]) -> bool:
-        """Gold and predicted are numbers on a scale, given the metrics that were computed."""
+        """True if gold and predicted are numbers on a scale, given the computed metrics."""
         return cls.info.head is not None and cls.info.head.predicts_numbers
 
     @property
     def causal(self) -> bool | None:
-        """The network must, or must not, be left-to-right; None: either."""
+        """True if the network must be left-to-right, False if it must not be; None: either."""
         return None
 
     @property
     def needs_nsp(self) -> bool:
-        """The network needs a next-sentence head."""
+        """True if the network needs a next-sentence head."""
         return False
 
     @classmethod
     def suits(cls, columns: Columns, labels: LabelColumn | None) -> bool:
-        """A data set with these columns is most likely meant for this task."""
+        """True if a data set with these columns is most likely meant for this task."""
         return target(columns) in cls.info.reads
 
     def problems(self, columns: Columns, labels: LabelColumn | None) -> Iterator[StudioError]:
@@ -279,7 +279,7 @@ class TaskSpec(Spec):
         yield from ()
 
     def broken_rules(self) -> Iterator[Problem]:
-        """Inconsistent settings."""
+        """Yield the inconsistent settings."""
         yield from ()
 
     def label_rows(self, dataset: DatasetSpec, labels: LabelColumn) -> dict[str, int]:
@@ -291,11 +291,11 @@ class TaskSpec(Spec):
         return tuple(self.label_rows(dataset, labels)) if dataset else ()
 
     def unknown_weights(self, names: tuple[str, ...]) -> list[str]:
-        """The class weights of unknown labels."""
+        """Names in the class weights that are no labels."""
         return []
 
     def without_labels(self) -> "TaskSpec":
-        """The same settings for another data set."""
+        """The settings without those that depend on the data set."""
         return self
 
     def with_labels(self, labels: tuple[str, ...]) -> "TaskSpec":
@@ -303,8 +303,8 @@ class TaskSpec(Spec):
         return self
 
     @classmethod
-    def from_foreign(cls, labels: tuple[str, ...]) -> "TaskSpec":
-        """The task of a model that was fine-tuned by another program."""
+    def from_imported(cls, labels: tuple[str, ...]) -> "TaskSpec":
+        """The settings for a model that was fine-tuned by another program."""
         return cls(kind=cls.task_name()).with_labels(labels)
 
 
@@ -324,7 +324,7 @@ LABEL_SMOOTHING = Field(
 
 
 class LabelledTask(TaskSpec):
-    """A task whose head has an output for each label; subclasses title `class_weights`."""
+    """A task whose head has an output for each label; subclasses give `class_weights` a title."""
 
     labels: tuple[str, ...] = Field(
         (),
@@ -352,7 +352,7 @@ class LabelledTask(TaskSpec):
         """Problems of labels that the settings do not list."""
         unlisted = labels.unknown_labels(self.labels) if self.labels else []
         if unlisted:
-            names = ", ".join(f"“{shortened(name)}”" for name in unlisted[:5])
+            names = ", ".join(f"“{shorten(name)}”" for name in unlisted[:5])
             yield StudioError(
                 "The data has labels that are not in the settings: {names}.",
                 "Add them to the labels in the settings, or leave that list empty.",
@@ -365,6 +365,6 @@ def target(columns: Columns) -> Role | None:
     return next((role for role in TARGETS if getattr(columns, role)), None)
 
 
-def shortened(label: str) -> str:
-    """A label, truncated for a sentence."""
+def shorten(label: str) -> str:
+    """Truncate a label for a sentence."""
     return label if len(label) <= 60 else label[:60] + "…"

@@ -244,7 +244,7 @@ class TrainingSpec(Spec):
         0,
         title="Snapshots of the weights every N steps",
         description=(
-            "Save the weights alone, in fp16, at steps 0, 1, 2, 4, … 512, at every N-th step after "
+            "Save only the weights, in fp16, at steps 0, 1, 2, 4, … 512, at every N-th step after "
             "that and at the last one, so that Explore can show what was learned when; 0 = none."
         ),
         json_schema_extra=setting(branch=True),
@@ -286,8 +286,7 @@ class HardwareSpec(Spec):
         title="CPU threads",
         description=(
             "Number of threads; 0 = as many as were measured to be fastest on this machine, "
-            "usually "
-            "one per core. A run is reproducible bit for bit only with the same number of threads."
+            "usually one per core. A run is reproducible bit for bit only with the same number."
         ),
         json_schema_extra=setting(branch=True),
     )
@@ -321,6 +320,6 @@ class HardwareSpec(Spec):
 
     @field_validator("cores")
     @classmethod
-    def _can_be_read(cls, cores: str) -> str:
+    def _check_cores(cls, cores: str) -> str:
         parse_ranges(cores)
         return cores

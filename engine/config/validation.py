@@ -33,13 +33,13 @@ def _with_field(problem: Problem) -> str:
 
 
 def _convert_error(item: Any) -> list[Problem]:
-    path_ = tuple(str(part) for part in item["loc"] if part not in TAGS)
+    path = tuple(str(part) for part in item["loc"] if part not in TAGS)
     error = item.get("ctx", {}).get("error")
     if isinstance(error, BrokenRules):
-        return [_prefix_fields(path_, problem) for problem in error.problems]
-    if isinstance(error, ValidationError):  # of a part that was validated by itself
-        return [_prefix_fields(path_, problem) for problem in list_problems(error)]
-    return [Problem(describe_problem(item), (".".join(path_),) if path_ else ())]
+        return [_prefix_fields(path, problem) for problem in error.problems]
+    if isinstance(error, ValidationError):  # a part that was validated separately
+        return [_prefix_fields(path, problem) for problem in list_problems(error)]
+    return [Problem(describe_problem(item), (".".join(path),) if path else ())]
 
 
 def _prefix_fields(prefix: tuple[str, ...], problem: Problem) -> Problem:
@@ -51,13 +51,13 @@ def describe_problem(item: Any) -> str:
     context = item.get("ctx", {})
     match item["type"]:
         case "greater_than":
-            return phrase("must be greater than {bound}", bound=_plain(context["gt"]))
+            return phrase("must be greater than {bound}", bound=_format_bound(context["gt"]))
         case "greater_than_equal":
-            return phrase("must be at least {bound}", bound=_plain(context["ge"]))
+            return phrase("must be at least {bound}", bound=_format_bound(context["ge"]))
         case "less_than":
-            return phrase("must be less than {bound}", bound=_plain(context["lt"]))
+            return phrase("must be less than {bound}", bound=_format_bound(context["lt"]))
         case "less_than_equal":
-            return phrase("must be at most {bound}", bound=_plain(context["le"]))
+            return phrase("must be at most {bound}", bound=_format_bound(context["le"]))
         case "int_parsing" | "int_type" | "int_from_float":
             return phrase("must be a whole number")
         case "float_parsing" | "float_type" | "finite_number":
@@ -78,6 +78,6 @@ def describe_problem(item: Any) -> str:
     return str(item["msg"])
 
 
-def _plain(bound: float) -> float:
+def _format_bound(bound: float) -> float:
     """A bound without “.0” after a whole number."""
     return int(bound) if bound == int(bound) else bound

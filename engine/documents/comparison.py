@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from engine.config.changes import Change, changes, non_defaults, shown
+from engine.config.changes import Change, as_text, changes, non_defaults
 from engine.config.dataset import SplitName
 from engine.config.job import JobSpec
 from engine.config.tasks import get_metric
@@ -110,7 +110,7 @@ def _settings(runs: Sequence[ComparedRun], jobs: Sequence[JobSpec]) -> Iterator[
     else:
         yield report.Section("different", title, (phrase("These runs have the same settings."),))
     same = [change for change in non_defaults(jobs[0]) if not _is_within(change.path, different)]
-    rows = tuple((get_title(change), shown(change.new), shown(change.old)) for change in same)
+    rows = tuple((get_title(change), as_text(change.new), as_text(change.old)) for change in same)
     header = (phrase("Setting"), phrase("Value"), phrase("Default"))
     notes = () if rows else (phrase("All others have their default values."),)
     yield report.Section(
@@ -125,7 +125,7 @@ def get_title(change: Change) -> str:
 
 
 def _format_change(fields: Mapping[str, Change], path: str, default: Change) -> str:
-    return shown(fields[path].new if path in fields else default.old)
+    return as_text(fields[path].new if path in fields else default.old)
 
 
 def _is_within(path: str, different: Mapping[str, Any]) -> bool:

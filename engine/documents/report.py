@@ -10,7 +10,7 @@ import numpy as np
 
 from engine.checkpoints.info import checkpoint_info
 from engine.checkpoints.prediction_settings import prediction_settings
-from engine.config.changes import non_defaults, shown
+from engine.config.changes import as_text, non_defaults
 from engine.config.dataset import SplitName
 from engine.config.job import FromCheckpoint, JobSpec
 from engine.documents.card import (
@@ -150,7 +150,7 @@ def last_prepared(run: RunFolder) -> Prepared | None:
 
 def _settings(job: JobSpec) -> Section:
     rows = tuple(
-        (Phrase(item.title, {}), shown(item.new), shown(item.old)) for item in non_defaults(job)
+        (Phrase(item.title, {}), as_text(item.new), as_text(item.old)) for item in non_defaults(job)
     )
     if not rows:
         sentences = (phrase("All settings have their default values."),)

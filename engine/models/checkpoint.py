@@ -251,7 +251,7 @@ def finite_tensors(network: Network, dtype: torch.dtype = torch.float32) -> dict
             )
         tensors[published_name(name, family, heads)] = tensor
     if heads.own_decoder and family.decoder[1]:  # transformers reads its bias from here
-        tensors[family.decoder[1]] = tensors[family.published("mlm.bias")].clone()
+        tensors[family.decoder[1]] = tensors[family.published_name("mlm.bias")].clone()
     return join_fused(tensors, family.fused)
 
 

@@ -38,7 +38,7 @@ def published_name(ours: str, family: Family = BERT, heads: Heads = NO_HEADS) ->
     if ours.startswith("encoder.pooler.dense."):
         prefix = family.pooler(heads.task) or family.names["encoder.pooler.dense."]
         return prefix + ours.rpartition(".")[2]
-    return family.published(ours)
+    return family.published_name(ours)
 
 
 def current_name(published: str, family: Family = BERT) -> str:

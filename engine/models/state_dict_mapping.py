@@ -68,13 +68,13 @@ class StateDictMapper:
         for name in weights.shapes:
             if not is_buffer(name):
                 self._names.setdefault(current_name(name, self._family), name)
-        detects = self._family.detects
-        if detects and any(name.startswith(detects) for name in self._names):
+        detection_head = self._family.detection_head
+        if detection_head and any(name.startswith(detection_head) for name in self._names):
             for name in self._mlm_head():  # untrained copy next to a detection head
                 self._names.pop(name, None)
         self._copies = {n for n in (self._decoder_bias,) if n in self._names}
         if self._copies:  # stored twice; transformers uses the decoder's
-            bias = self._family.published("mlm.bias")
+            bias = self._family.published_name("mlm.bias")
             if bias in self._names:
                 self._copies.add(bias)
             self._copies = {self._names[name] for name in self._copies}
@@ -154,7 +154,7 @@ class StateDictMapper:
         return Heads(
             mlm=mlm,
             nsp=self._family.has_nsp_head
-            and self._has([family.published(n) for n in NSP_HEAD], phrase("NSP head")),
+            and self._has([family.published_name(n) for n in NSP_HEAD], phrase("NSP head")),
             outputs=outputs,
             pooler=bool(pooler) and self._has([f"{pooler}{leaf}" for leaf in leaves], "pooler"),
             kind=kind,
@@ -316,7 +316,7 @@ class StateDictMapper:
 
         As in transformers: if config.json says so, or if both are stored and differ.
         """
-        embedding = self._names.get(self._family.published("encoder.embeddings.token.weight"))
+        embedding = self._names.get(self._family.published_name("encoder.embeddings.token.weight"))
         decoder = self._names.get(self._decoder)
         if decoder is None or embedding is None:
             return False
@@ -326,7 +326,7 @@ class StateDictMapper:
         return not torch.equal(read(decoder).float(), read(embedding).float())
 
     def _decoder_fits(self) -> bool:
-        embedding = self._family.published("encoder.embeddings.token.weight")
+        embedding = self._family.published_name("encoder.embeddings.token.weight")
         shapes = self._files.shapes
         return shapes[self._names[self._decoder]] == shapes[self._names[embedding]]
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
-from engine.config.changes import shown
+from engine.config.changes import as_text
 from engine.config.features import LAYER_SWEEP, PAPER_VECTORS
 from engine.config.job import RUN_NAME_LENGTH, JobSpec, RunGroup
 from engine.config.search import field_at, with_values
@@ -103,7 +103,7 @@ def _format_value(job: JobSpec, path: str, value: JsonValue) -> str:
     if isinstance(value, dict):
         return value_label(value)
     info = field_at(job, path)
-    return f"{(info and info.title) or path} {shown(value)}"
+    return f"{(info and info.title) or path} {as_text(value)}"
 
 
 def value_label(value: dict[str, JsonValue]) -> str:

@@ -11,7 +11,7 @@ from itertools import product
 import optuna
 from optuna.trial import TrialState
 
-from engine.config.search import MAX_SETTINGS, combinations
+from engine.config.search import MAX_COMBINATIONS, combinations
 from engine.messages.searching import Suggest, Trial
 from engine.runs.searching import Setting, is_possible
 from engine.search.study import distribution, outcome, study, to_optuna, to_value
@@ -41,7 +41,7 @@ class _ReplayedStudy:
     def draw(self) -> tuple[optuna.Trial, Setting] | None:
         """A new and valid combination; None after `DRAWS` attempts without one."""
         search = self._question.search
-        if len(self.tried) >= combinations(search) < MAX_SETTINGS:
+        if len(self.tried) >= combinations(search) < MAX_COMBINATIONS:
             return None
         for _ in range(DRAWS):
             drawn = self._study.ask(self._distributions)

@@ -13,8 +13,8 @@ import torch
 from numpy.random import Generator
 
 from engine.config.prediction import PredictionSettings
-from engine.config.task import shortened
-from engine.config.tasks.text_classification import Classes
+from engine.config.task import shorten
+from engine.config.tasks.text_classification import ClassTask
 from engine.data.columns.fit import missing_cells_problem
 from engine.data.columns.roles import MissingRole
 from engine.data.columns.spellings import match_labels
@@ -61,7 +61,7 @@ class TextClassificationLearner(WholeTextLearner):
     A weighted loss is divided by the weights of the rows, so that it stays a mean.
     """
 
-    task: Classes
+    task: ClassTask
 
     def fit_labels(self, rows: Rows) -> None:
         counts = Counter(_labels(rows))
@@ -222,7 +222,7 @@ def map_labels(labels: set[str], model_labels: tuple[str, ...]) -> dict[str, str
         raise StudioError(
             "The file has the label “{unknown}”, but the model knows only {known}.",
             "Choose the right label column, or a model that was trained with these labels.",
-            unknown=shortened(min(unknown, key=label_sort_key)),
+            unknown=shorten(min(unknown, key=label_sort_key)),
             known=quote_labels(model_labels),
         )
     return mapping

@@ -86,7 +86,7 @@ class ByteLevelBpe(Vocabulary):
     def continues(self, token: str) -> bool:
         return token not in self.unsplit and not token.startswith(WRITTEN_SPACE)
 
-    def shown(self, token: str) -> str:
+    def display_form(self, token: str) -> str:
         return token if token in self.special else decode_token(token)
 
     @property

@@ -116,7 +116,7 @@ class Tokenizer:
 
     def token(self, token_id: int) -> str:
         """Display form of a token."""
-        return self.vocabulary.shown(self.tokens[token_id])
+        return self.vocabulary.display_form(self.tokens[token_id])
 
     def id(self, token: str) -> int:
         """Id of a token; that of [UNK] if the token is unknown."""

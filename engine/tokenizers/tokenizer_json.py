@@ -115,7 +115,7 @@ class TokenizerJson(Vocabulary):
         last = [t.endswith(self.file_mark) or t in self.unsplit for t in self.tokens]
         return np.array(last, dtype=np.bool_)
 
-    def shown(self, token: str) -> str:
+    def display_form(self, token: str) -> str:
         if self.file_mark == WRITTEN_SPACE and token not in self.unsplit:
             return decode_token(token)
         return token

@@ -119,7 +119,7 @@ class Vocabulary(ABC):
         """Tokens that are never split."""
         return frozenset((*self.special, *(token.content for token in self.added)))
 
-    def shown(self, token: str) -> str:
+    def display_form(self, token: str) -> str:
         """Display form of a token."""
         return token
 

@@ -49,7 +49,7 @@ def heads_for(job: JobSpec, learner: Learner) -> Heads:
     if not job.features.trains_probe:
         return learner.heads
     heads = learner.heads
-    return Heads(outputs=heads.outputs, kind=heads.kind, features=job.features.plain())
+    return Heads(outputs=heads.outputs, kind=heads.kind, features=job.features.probe_only())
 
 
 def configure(network: Network, settings: TrainingSpec) -> None:

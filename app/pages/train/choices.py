@@ -298,7 +298,7 @@ class Choices:
 
     def _search_field(self, path: str, values: tuple[Any, ...]) -> SearchField:
         if len(values) == 1 and isinstance(values[0], Range):
-            return SearchField.ranged(path, *values[0], whole=isinstance(values[0].low, int))
+            return SearchField.from_range(path, *values[0], whole=isinstance(values[0].low, int))
         if path == BASE_MODEL and self.model is not None:
             values = (model_value(self.model.path), *values)
         elif path == DATA and self.data is not None:

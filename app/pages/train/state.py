@@ -19,7 +19,7 @@ from app.translation import tr
 from engine.config.dataset import StoredData
 from engine.config.features import Features
 from engine.config.job import JobSpec
-from engine.config.recommended import probe_rate
+from engine.config.recommended import with_probe_rate
 from engine.config.task import TaskSpec
 from engine.config.training import HardwareSpec, TrainingSpec
 from engine.data.datasets.deriving import derive
@@ -167,7 +167,7 @@ class TrainState(QObject):
         choices = self.choices.with_training(training).with_task(task)
         for part, values in (varied or {}).items():
             choices = choices.with_varied(part, values)
-        features = probe_rate(self.choices.features, features)
+        features = with_probe_rate(self.choices.features, features)
         self.set(replace(choices, hardware=hardware, features=features))
 
     def reset_advanced(self) -> None:

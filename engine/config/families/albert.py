@@ -12,8 +12,8 @@ from engine.config.model import (
     Share,
     WithSegments,
     WithTokenSize,
+    config_keys,
     override,
-    published,
 )
 from engine.config.problems import broken_rule
 from engine.phrases import phrase
@@ -29,7 +29,7 @@ class AlbertSpec(WithTokenSize, WithSegments):
         1,
         title="Layer groups",
         description="Layers of one group share their weights; 1 = all layers do.",
-        json_schema_extra=published("num_hidden_groups"),
+        json_schema_extra=config_keys("num_hidden_groups"),
     )
     dropout: Share = override(EncoderSpec, "dropout", default=0.0)
     attention_dropout: Share = override(EncoderSpec, "attention_dropout", default=0.0)

@@ -46,7 +46,7 @@ FAMILY = Family(
 
 
 def bert(layers: int, width: int, vocabulary: int = 30522) -> BertSpec:
-    """Published proportions: heads of size 64, and a feed-forward size of four times the width."""
+    """Build a spec with the published proportions: head size 64, feed-forward size 4 × width."""
     return BertSpec(
         layers=layers,
         hidden_size=width,

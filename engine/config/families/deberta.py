@@ -12,8 +12,8 @@ from engine.config.model import (
     Positive,
     Share,
     WithSegments,
+    config_keys,
     override,
-    published,
 )
 from engine.config.task import Head
 from engine.phrases import phrase
@@ -37,43 +37,43 @@ class DebertaSpec(WithSegments):
         True,
         title="Absolute positions",
         description="Position embeddings are added to the token embeddings, as in BERT.",
-        json_schema_extra=published("position_biased_input", level="elsewhere"),
+        json_schema_extra=config_keys("position_biased_input", level="elsewhere"),
     )
     position_buckets: Distance = Field(
         -1,
         title="Position buckets",
         description="Number of relative positions on each side; -1 = the maximum distance.",
-        json_schema_extra=published("position_buckets", level="elsewhere"),
+        json_schema_extra=config_keys("position_buckets", level="elsewhere"),
     )
     max_relative_positions: Distance = Field(
         -1,
         title="Max. relative positions",
         description="Largest distance between two tokens that counts; -1 = the max. positions.",
-        json_schema_extra=published("max_relative_positions", level="elsewhere"),
+        json_schema_extra=config_keys("max_relative_positions", level="elsewhere"),
     )
     convolution: Annotated[int, Field(ge=0, le=99)] = Field(
         0,
         title="Convolution size",
         description="Tokens that a convolution beside the first layer reads; 0 = none.",
-        json_schema_extra=published("conv_kernel_size", level="elsewhere"),
+        json_schema_extra=config_keys("conv_kernel_size", level="elsewhere"),
     )
     convolution_activation: Activation = Field(
         "tanh",
         title="Convolution activation",
         description="Non-linearity of the convolution.",
-        json_schema_extra=published("conv_act", level="elsewhere"),
+        json_schema_extra=config_keys("conv_act", level="elsewhere"),
     )
     pooler_dropout: Share = Field(
         0.0,
         title="Pooler dropout",
         description="Dropout probability before the pooler.",
-        json_schema_extra=published("pooler_dropout"),
+        json_schema_extra=config_keys("pooler_dropout"),
     )
     pooler_activation: Activation = Field(
         "gelu",
         title="Pooler activation",
         description="Non-linearity of the pooler.",
-        json_schema_extra=published("pooler_hidden_act"),
+        json_schema_extra=config_keys("pooler_hidden_act"),
     )
 
     @property
@@ -128,7 +128,7 @@ FAMILY = Family(
         "lm_predictions.lm_head.LayerNorm.": BERT_HEAD["mlm.norm."],
         "lm_predictions.lm_head.bias": BERT_HEAD["mlm.bias"],
     },
-    detects="mask_predictions.",
+    detection_head="mask_predictions.",
     constants={
         "relative_attention": True,
         "pos_att_type": ["p2c", "c2p"],
@@ -149,7 +149,7 @@ FAMILY = Family(
             "head for masked tokens."
         ),
         "deberta.embeddings.position_embeddings.": phrase(
-            "The absolute positions in the file, which only pre-training used, are not used."
+            "The absolute positions in the file are ignored: only pre-training used them."
         ),
     },
 )

@@ -13,8 +13,8 @@ from engine.config.model import (
     Positive,
     Share,
     Width,
+    config_keys,
     override,
-    published,
 )
 from engine.config.task import Head
 
@@ -42,7 +42,7 @@ class DistilBertSpec(EncoderSpec):
         0.1,
         title="Question-answering head dropout",
         description="Dropout probability before the output layer for question answering.",
-        json_schema_extra=published("qa_dropout"),
+        json_schema_extra=config_keys("qa_dropout"),
     )
 
     def dropout_before(self, head: Head) -> float:

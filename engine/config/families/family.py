@@ -1,4 +1,4 @@
-"""A family of networks: its spec, and its published layout.
+"""A family of networks: its spec and its published layout.
 
 Fields of the spec name their entries of config.json. This file holds the rest: tensor names and
 special properties of a family.
@@ -50,7 +50,7 @@ BERT_HEAD = mlm_names(
     "cls.predictions.bias",
 )
 
-OWN_POOLER = ("classifier.dense.", "classifier.out_proj.")  # and the layer after it
+OWN_POOLER = ("classifier.dense.", "classifier.out_proj.")  # the pooler, and the layer after it
 
 
 @dataclass(frozen=True)
@@ -74,15 +74,15 @@ class Family:
         pair_head: suffix of the class with only the head for two sentences.
         orders_pairs: that head was trained on their order, not on whether they belong together.
         remarks: prefixes of published tensors that are ignored, and the notes about them.
-        aliases: alternative prefixes of the same tensors, and the usual ones.
-        detects: prefix of a detection head that a file has instead of one for masked words.
+        aliases: alternative prefix → usual prefix of the same tensors.
+        detection_head: prefix of a head for replaced tokens in place of that for masked words.
         constants: entries of config.json common to all our networks of the family.
         fused: parts of published names that hold several of our tensors, and their number.
         answers: prefix of the question-answering layer.
         pooler_of_head: the pooler belongs to a head for whole texts, whose layers are named as in
             the other heads.
-        reads: normalises a config.json to the form that the fields name.
-        writes: further entries of a config.json, from those.
+        normalize: converts a config.json to the form that the fields name.
+        extra_entries: returns further entries of a config.json from those of the fields.
         others: entries of config.json of other networks, with their neutral values.
     """
 
@@ -104,12 +104,12 @@ class Family:
     orders_pairs: bool = False
     remarks: dict[str, str] = field(default_factory=dict)
     aliases: dict[str, str] = field(default_factory=dict)
-    detects: str = ""
+    detection_head: str = ""
     fused: dict[str, int] = field(default_factory=dict)
     answers: str = "qa_outputs."
     pooler_of_head: bool = False
-    reads: Callable[[dict[str, Any]], dict[str, Any]] | None = None
-    writes: Callable[[dict[str, Any]], dict[str, Any]] | None = None
+    normalize: Callable[[dict[str, Any]], dict[str, Any]] | None = None
+    extra_entries: Callable[[dict[str, Any]], dict[str, Any]] | None = None
     constants: dict[str, object] = field(default_factory=dict)
 
     @property
@@ -158,7 +158,7 @@ class Family:
         """The prefix of its tensor names."""
         return f"{self.prefix or self.name}."
 
-    def published(self, ours: str) -> str:
+    def published_name(self, ours: str) -> str:
         """Published name of one of our tensors, except those of the task head."""
         for prefix, theirs in self.names.items():
             if ours.startswith(prefix):
@@ -177,7 +177,7 @@ class Family:
         return f"{layer_name}weight", f"{layer_name}bias"
 
     def all_task_names(self) -> dict[tuple[str, str], list[str]]:
-        """The tasks by the published names of their layer."""
+        """The tasks, by the published names of their fine-tuned layer."""
         kinds: dict[tuple[str, str], list[str]] = {}
         for kind, head in added_layers():
             kinds.setdefault(self.task_names(head), []).append(kind)
@@ -189,9 +189,9 @@ class Family:
         return "nsp.dense." in self.names
 
     def pooler(self, head: Head | None) -> str:
-        """The published name of the pooler in a network with this task head, or with none.
+        """Published name of the pooler in a network with this head, or without a head (None).
 
-        Empty if it has none.
+        Empty if the network has no pooler.
         """
         if self.pooler_of_head and (head is None or head.reads_tokens):
             return ""

@@ -17,15 +17,15 @@ from engine.config.model import (
     Positions,
     Positive,
     Share,
+    config_keys,
     override,
-    published,
 )
 from engine.config.task import Head
 
 Base = Annotated[float, Field(gt=1)]
 FULL, SLIDING = "full_attention", "sliding_attention"
 IRREGULAR = "irregular_layers"  # unsupported layer pattern
-SCALED = "rope_type"
+ROPE_TYPE = "rope_type"
 
 
 class ModernBertSpec(EncoderSpec):
@@ -53,31 +53,31 @@ class ModernBertSpec(EncoderSpec):
         "gelu",
         title="Head activation",
         description="Non-linearity of the heads.",
-        json_schema_extra=published("classifier_activation"),
+        json_schema_extra=config_keys("classifier_activation"),
     )
     window: Positions = Field(
         128,
         title="Window",
         description="Tokens, half of them on each side, to which most layers attend.",
-        json_schema_extra=published("local_attention", level="elsewhere"),
+        json_schema_extra=config_keys("local_attention", level="elsewhere"),
     )
     global_every: Count = Field(
         3,
         title="Global attention every",
-        description="Every so many layers, from the first on, attend to all tokens.",
-        json_schema_extra=published("global_attn_every_n_layers", level="elsewhere"),
+        description="Every N-th layer, starting with the first, attends to all tokens.",
+        json_schema_extra=config_keys("global_attn_every_n_layers", level="elsewhere"),
     )
     rotary_base: Base = Field(
         10_000.0,
         title="Rotary base",
         description="Base of the angles of the layers with a window.",
-        json_schema_extra=published("local_rope_theta", level="elsewhere"),
+        json_schema_extra=config_keys("local_rope_theta", level="elsewhere"),
     )
     global_rotary_base: Base = Field(
         160_000.0,
         title="Rotary base of global layers",
         description="Base of the angles of the layers that attend to all tokens.",
-        json_schema_extra=published("global_rope_theta", level="elsewhere"),
+        json_schema_extra=config_keys("global_rope_theta", level="elsewhere"),
     )
 
     @property
@@ -104,13 +104,13 @@ class ModernBertSpec(EncoderSpec):
 
 
 def to_published(config: dict[str, Any]) -> dict[str, Any]:
-    """Convert a config of either form to the first one; other configs are unchanged."""
+    """Convert a config of either form to the published form."""
     settings = dict(config)
     layers = config.get("layer_types")
     if isinstance(layers, list):
-        every = next((n for n in range(1, len(layers)) if layers[n] == FULL), max(1, len(layers)))
-        regular = [SLIDING if n % every else FULL for n in range(len(layers))]
-        settings["global_attn_every_n_layers"] = every
+        step = next((n for n in range(1, len(layers)) if layers[n] == FULL), max(1, len(layers)))
+        regular = [SLIDING if n % step else FULL for n in range(len(layers))]
+        settings["global_attn_every_n_layers"] = step
         if layers != regular:
             settings[IRREGULAR] = True
     rope = config.get("rope_parameters")
@@ -120,15 +120,15 @@ def to_published(config: dict[str, Any]) -> dict[str, Any]:
             if isinstance(parameters, dict):
                 settings[name] = parameters.get("rope_theta", settings.get(name))
                 if parameters.get("rope_type", "default") != "default":
-                    settings[SCALED] = parameters["rope_type"]
+                    settings[ROPE_TYPE] = parameters["rope_type"]
     return settings
 
 
 def entries(values: dict[str, Any]) -> dict[str, Any]:
-    """Convert a config of the first form to the second one."""
-    every = values["global_attn_every_n_layers"]
+    """Entries of the form of transformers 5, from a config of the published form."""
+    step = values["global_attn_every_n_layers"]
     return {
-        "layer_types": [SLIDING if n % every else FULL for n in range(values["num_hidden_layers"])],
+        "layer_types": [SLIDING if n % step else FULL for n in range(values["num_hidden_layers"])],
         "rope_parameters": {
             FULL: {"rope_type": "default", "rope_theta": values["global_rope_theta"]},
             SLIDING: {"rope_type": "default", "rope_theta": values["local_rope_theta"]},
@@ -169,8 +169,8 @@ FAMILY = Family(
     fused={"attn.Wqkv.": 3, "mlp.Wi.": 2},
     answers="classifier.",
     pooler_of_head=True,
-    reads=to_published,
-    writes=entries,
+    normalize=to_published,
+    extra_entries=entries,
     constants={"classifier_pooling": "cls"},
     others=NOT_CAUSAL
     | {
@@ -180,6 +180,6 @@ FAMILY = Family(
         "classifier_bias": (None, False),
         "decoder_bias": (None, True),
         IRREGULAR: (None,),
-        SCALED: (None, "default"),
+        ROPE_TYPE: (None, "default"),
     },
 )

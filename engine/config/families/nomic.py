@@ -16,11 +16,11 @@ from engine.config.model import (
     Positions,
     Share,
     WithSegments,
+    config_keys,
     override,
-    published,
 )
 
-SCALED = "rope_type"
+ROPE_TYPE = "rope_type"
 HEAD_SIZE = "head_dim"
 FIRST_FORM = {  # published → current
     "n_embd": "hidden_size",
@@ -32,7 +32,7 @@ FIRST_FORM = {  # published → current
     "attn_pdrop": "attention_probs_dropout_prob",
     "layer_norm_epsilon": "layer_norm_eps",
 }
-GATED_SILU = "swiglu"  # of the first form
+GATED_SILU = "swiglu"  # its name in the first form
 
 
 class NomicBertSpec(WithSegments):
@@ -51,8 +51,8 @@ class NomicBertSpec(WithSegments):
     rotary_base: Annotated[float, Field(gt=1)] = Field(
         1_000.0,
         title="Rotary base",
-        description="Base of the angles that stand for positions.",
-        json_schema_extra=published("rotary_emb_base", level="elsewhere"),
+        description="Base of the angles that encode positions.",
+        json_schema_extra=config_keys("rotary_emb_base", level="elsewhere"),
     )
 
     @property
@@ -67,7 +67,7 @@ class NomicBertSpec(WithSegments):
 
 
 def to_current(config: dict[str, Any]) -> dict[str, Any]:
-    """Convert a config of either form to the new one, with the old name of the rotary base."""
+    """Convert a config to the current form, but with the old name of the rotary base."""
     renamed = {FIRST_FORM.get(name, name): value for name, value in config.items()}
     if "activation_function" in config:
         activation = config["activation_function"]
@@ -77,7 +77,7 @@ def to_current(config: dict[str, Any]) -> dict[str, Any]:
     rope = config.get("rope_parameters")
     if isinstance(rope, dict):
         renamed["rotary_emb_base"] = rope.get("rope_theta", 1_000.0)
-        renamed[SCALED] = rope.get("rope_type", "default")
+        renamed[ROPE_TYPE] = rope.get("rope_type", "default")
     if not _has_own_head_size(renamed):
         renamed.pop(HEAD_SIZE, None)
     return renamed
@@ -133,8 +133,8 @@ FAMILY = Family(
     parts=("embeddings.", "emb_ln.", "encoder.", "pooler."),
     fused={"attn.Wqkv.": 3},
     aliases={"bert.": "nomic_bert."},
-    reads=to_current,
-    writes=entries,
+    normalize=to_current,
+    extra_entries=entries,
     others=NOT_CAUSAL
     | {
         "prenorm": (None, False),
@@ -150,6 +150,6 @@ FAMILY = Family(
         "rotary_emb_interleaved": (None, False),
         "rotary_emb_scale_base": (None,),
         HEAD_SIZE: (None,),
-        SCALED: (None, "default"),
+        ROPE_TYPE: (None, "default"),
     },
 )

@@ -12,7 +12,7 @@ from engine.config.families.family import (
     Family,
     embedding_names,
 )
-from engine.config.model import Activation, Count, WithSegments, override, published
+from engine.config.model import Activation, Count, WithSegments, config_keys, override
 
 
 class RobertaSpec(WithSegments):
@@ -32,7 +32,7 @@ class RobertaSpec(WithSegments):
         1,
         title="Padding token id",
         description="Positions are counted from the id after it.",
-        json_schema_extra=published("pad_token_id", level="elsewhere"),
+        json_schema_extra=config_keys("pad_token_id", level="elsewhere"),
     )
 
     @property

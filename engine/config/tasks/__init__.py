@@ -1,5 +1,4 @@
-"""The table of tasks. Each name also has a file in `engine.tasks`, `engine.evaluation` and
-`app.tasks`."""
+"""The table of tasks; each also has a file in `engine.tasks`, `engine.evaluation`, `app.tasks`."""
 
 from collections.abc import Iterator, Mapping
 from importlib import import_module
@@ -15,7 +14,7 @@ def class_name(kind: str) -> str:
     return "".join(word.capitalize() for word in kind.split("_"))
 
 
-def _task(kind: str) -> type[TaskSpec]:
+def _load_task(kind: str) -> type[TaskSpec]:
     spec: type[TaskSpec] = getattr(import_module(f"{__name__}.{kind}"), class_name(kind))
     return spec
 
@@ -23,7 +22,7 @@ def _task(kind: str) -> type[TaskSpec]:
 # In the order in which they are offered, and tried for a data set: a task that needs more columns
 # or labels comes before one that would also accept them.
 TASKS: dict[str, type[TaskSpec]] = {
-    kind: _task(kind)
+    kind: _load_task(kind)
     for kind in (
         "text_classification",
         "pair_classification",
@@ -65,14 +64,14 @@ def get_head(kind: str) -> Head:
 
 
 def heads() -> Iterator[tuple[str, Head]]:
-    """Every task with a head of its own."""
+    """Yield the tasks that have a head, with it."""
     for kind, task in TASKS.items():
         if task.info.head is not None:
             yield kind, task.info.head
 
 
 def added_layers() -> Iterator[tuple[str, Head]]:
-    """Every task whose head is a layer with weights; pooling has none."""
+    """The tasks whose head is a layer with weights, unlike pooling."""
     return ((kind, head) for kind, head in heads() if not head.pools)
 
 
@@ -81,6 +80,6 @@ POOLING = next(kind for kind, head in heads() if head.pools)
 
 
 def get_metric(name: str) -> Metric | None:
-    """The metric of this name, of any task."""
-    every = (metric for task in TASKS.values() for metric in task.info.metrics)
-    return next((metric for metric in every if metric.name == name), None)
+    """The metric of this name, from any task."""
+    metrics = (metric for task in TASKS.values() for metric in task.info.metrics)
+    return next((metric for metric in metrics if metric.name == name), None)

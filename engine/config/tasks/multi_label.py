@@ -60,7 +60,7 @@ class MultiLabel(LabelledTask):
         best_metric="f1_micro",
         reads=("text",),
         may_read=("pair", "label", "flags"),
-        fills=("text", "pair"),
+        required_cells=("text", "pair"),
         hub_pipeline="text-classification",
         row_figures=("probability",),
     )

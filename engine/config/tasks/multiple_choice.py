@@ -29,7 +29,7 @@ class MultipleChoice(TaskSpec):
         best_metric="accuracy",
         reads=("text", "endings", "label"),
         may_read=("beginning",),
-        fills=("text", "endings", "label"),
+        required_cells=("text", "endings", "label"),
         training=TrainingSpec(batch_size=16, learning_rate=2e-5),
         hub_pipeline="multiple-choice",
         row_figures=("probability", "margin"),

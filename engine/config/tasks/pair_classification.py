@@ -5,11 +5,11 @@ from typing import ClassVar, Literal
 
 from engine.config.dataset import Mapping as Columns
 from engine.config.task import LabelColumn, TaskInfo
-from engine.config.tasks.text_classification import CLASSIFIER, METRICS, Classes, are_classes
+from engine.config.tasks.text_classification import CLASSIFIER, METRICS, ClassTask, are_classes
 from engine.errors import StudioError
 
 
-class PairClassification(Classes):
+class PairClassification(ClassTask):
     """One label for a pair of texts, such as entailment or paraphrase."""
 
     info: ClassVar[TaskInfo] = TaskInfo(
@@ -18,7 +18,7 @@ class PairClassification(Classes):
         metrics=METRICS,
         best_metric="accuracy",
         reads=("text", "pair", "label"),
-        fills=("text", "pair", "label"),
+        required_cells=("text", "pair", "label"),
         hub_pipeline="text-classification",
         row_figures=("probability", "margin"),
     )

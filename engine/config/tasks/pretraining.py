@@ -20,7 +20,7 @@ FROM_SCRATCH = TrainingSpec(epochs=3, batch_size=32, learning_rate=5e-4, max_len
 class Pretraining(TaskSpec):
     """Masked-language modelling, optionally with next-sentence prediction; their losses are added.
 
-    Or the left-to-right language model that the paper compares with (§5.1).
+    The objective CLM is the left-to-right language model that the paper compares with (§5.1).
     """
 
     info: ClassVar[TaskInfo] = TaskInfo(
@@ -98,8 +98,7 @@ class Pretraining(TaskSpec):
         title="Replaced by a random token",
         description=(
             "Fraction of the selected tokens that a random token replaces; 0.1 in the paper. The "
-            "rest "
-            "is kept unchanged."
+            "rest is kept unchanged."
         ),
         json_schema_extra=setting(branch=True),
     )

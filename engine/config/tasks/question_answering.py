@@ -54,7 +54,7 @@ class QuestionAnswering(TaskSpec):
         ),
         best_metric="f1",
         reads=("text", "pair", "answers"),
-        fills=("text", "pair"),
+        required_cells=("text", "pair"),
         training=TrainingSpec(epochs=2, max_length=384),
         cuts_long_texts=False,
         hub_pipeline="question-answering",
@@ -93,7 +93,7 @@ class QuestionAnswering(TaskSpec):
     )
 
     @classmethod
-    def from_foreign(cls, labels: tuple[str, ...]) -> TaskSpec:
+    def from_imported(cls, labels: tuple[str, ...]) -> TaskSpec:
         return cls(unanswerable=True)
 
     def problems(self, columns: Columns, labels: LabelColumn | None) -> Iterator[StudioError]:

@@ -16,7 +16,7 @@ from engine.config.task import (
     Metric,
     TaskInfo,
     TaskSpec,
-    shortened,
+    shorten,
     target,
 )
 from engine.errors import StudioError
@@ -45,20 +45,20 @@ SPEARMAN = Metric(
 
 
 class ScaledTask(TaskSpec):
-    """A task whose labels are numbers on a scale; subclasses title the range."""
+    """A task whose labels are numbers on a scale; subclasses give the range a title."""
 
     range: tuple[Finite, Finite] | None = None
 
     @model_validator(mode="after")
-    def _rises(self) -> Self:
+    def _check_range(self) -> Self:
         if self.range is not None and self.range[0] >= self.range[1]:
-            raise ValueError("the range must begin below its end")
+            raise ValueError("the range must start below its end")
         return self
 
     def number_problems(
-        self, labels: LabelColumn | None, to_numbers: str, to_varied: str
+        self, labels: LabelColumn | None, type_advice: str, constant_advice: str
     ) -> Iterator[StudioError]:
-        """Problems of labels that are no numbers, or all the same, each with its advice."""
+        """Yield the problems of labels that are not numbers, or all the same, with advice."""
         if labels is None or not labels.cells:
             return
         if wrong := labels.not_numbers:
@@ -66,15 +66,15 @@ class ScaledTask(TaskSpec):
                 "{rows:,} of {every:,} rows have no number as their label, such as “{label}”.",
                 rows=sum(wrong.values()),
                 every=sum(labels.cells.values()),
-                label=shortened(next(iter(wrong))),
+                label=shorten(next(iter(wrong))),
             )
-            yield StudioError(problem, to_numbers)
+            yield StudioError(problem, type_advice)
         elif len(labels.numbers) == 1:
             problem = phrase(
                 "The number is {label} in every row, so there is nothing to learn.",
-                label=shortened(next(iter(labels.cells))),
+                label=shorten(next(iter(labels.cells))),
             )
-            yield StudioError(problem, to_varied)
+            yield StudioError(problem, constant_advice)
 
 
 class Regression(ScaledTask):
@@ -103,7 +103,7 @@ class Regression(ScaledTask):
         best_metric="pearson",
         reads=("text", "label"),
         may_read=("pair",),
-        fills=("text", "pair", "label"),
+        required_cells=("text", "pair", "label"),
         hub_pipeline="text-classification",
         row_figures=("gold", "predicted", "residual"),
     )

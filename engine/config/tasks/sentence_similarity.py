@@ -65,7 +65,7 @@ class SentenceSimilarity(ScaledTask):
         best_metric="spearman",
         reads=("text", "pair"),
         may_read=("label", "negative"),
-        fills=("text", "pair", "negative"),
+        required_cells=("text", "pair", "negative"),
         training=TrainingSpec(epochs=1, batch_size=32, learning_rate=2e-5),
         hub_pipeline="sentence-similarity",
         row_figures=("gold", "predicted", "residual"),

@@ -21,7 +21,7 @@ from engine.config.task import (
     LabelColumn,
     LabelledTask,
     TaskInfo,
-    shortened,
+    shorten,
     target,
 )
 from engine.errors import StudioError
@@ -34,7 +34,7 @@ CLASSIFIER = Head(
 METRICS = (ACCURACY, F1_MACRO, LOSS)
 
 
-class Classes(LabelledTask):
+class ClassTask(LabelledTask):
     """Settings of single-label classification."""
 
     balanced: bool = Field(
@@ -61,7 +61,7 @@ class Classes(LabelledTask):
         return {label: rows for label, rows in labels.cells.items() if label}
 
     def class_problems(self, columns: Columns, labels: LabelColumn | None) -> Iterator[StudioError]:
-        """Problems of a data set with the task, apart from its texts."""
+        """Yield the reasons why the label column does not suit classification."""
         if columns.endings:
             yield StudioError(
                 "Every row has several choices.",
@@ -85,7 +85,7 @@ class Classes(LabelledTask):
             yield StudioError(
                 "Every label is “{label}”, so there is nothing to tell apart.",
                 "Choose another label column, or a file with at least two classes.",
-                label=shortened(classes[0]),
+                label=shorten(classes[0]),
             )
         if labels.is_scale:
             yield StudioError(
@@ -103,7 +103,7 @@ class Classes(LabelledTask):
         yield from self.check_labels(labels)
 
 
-class TextClassification(Classes):
+class TextClassification(ClassTask):
     """One label for a text."""
 
     info: ClassVar[TaskInfo] = TaskInfo(
@@ -112,7 +112,7 @@ class TextClassification(Classes):
         metrics=METRICS,
         best_metric="accuracy",
         reads=("text", "label"),
-        fills=("text", "label"),
+        required_cells=("text", "label"),
         hub_pipeline="text-classification",
         row_figures=("probability", "margin"),
     )
@@ -132,7 +132,7 @@ class TextClassification(Classes):
 
 
 def are_classes(columns: Columns, labels: LabelColumn | None) -> bool:
-    """Each row has one label, which names a class as far as is known."""
+    """True if each row has one label that, as far as is known, names a class."""
     if target(columns) != "label":
         return False
     return labels is None or not (labels.is_scale or labels.sets)

@@ -54,7 +54,7 @@ class TokenClassification(LabelledTask):
         ),
         best_metric="f1",
         reads=("text", "tags"),
-        fills=("text", "tags"),
+        required_cells=("text", "tags"),
         hub_pipeline="token-classification",
         row_figures=("score",),
     )
@@ -83,20 +83,20 @@ class TokenClassification(LabelledTask):
         if columns.tags is None:
             yield StudioError(
                 "Token classification needs a tag for each word.",
-                "Choose the column that holds the tags: as many as the text has words.",
+                "Choose the tag column; it needs one tag per word.",
             )
         elif labels is not None and len(labels.cells) >= MAX_CLASSES:
             yield StudioError(
-                "There are {count:,} different tags or more, too many to learn.",
+                "There are at least {count:,} different tags, too many to learn.",
                 "Choose another column of tags.",
                 count=MAX_CLASSES,
             )
 
     def label_names(self, dataset: DatasetSpec | None, labels: LabelColumn) -> tuple[str, ...]:
-        """The types of the spans, and O."""
+        """The entity types of the data set, and O."""
         return tuple(dict.fromkeys((*dataset.spans, "O"))) if dataset else ()
 
     def unknown_weights(self, names: tuple[str, ...]) -> list[str]:
-        """Single tags may have weights as well: “B-person”."""
+        """Names that are neither a type nor a tag of one, such as “B-person”."""
         unknown = super().unknown_weights(names)
         return [name for name in unknown if name.partition("-")[2] not in names]

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from engine.config.dataset import DatasetSpec, Mapping
-from engine.config.task import LabelledTask, TaskSpec, shortened, target
+from engine.config.task import LabelledTask, TaskSpec, shorten, target
 from engine.config.tasks import TASKS
 from engine.data.columns.label_sets import count_label_sets
 from engine.data.columns.mapping import flag_columns, label_columns, named_answers
@@ -104,7 +104,7 @@ def unseen_label_problems(unseen: tuple[str, ...], task: TaskSpec) -> list[Studi
     """Problem if labels of validation rows are in no training row."""
     if not unseen or not isinstance(task, LabelledTask) or task.labels:
         return []
-    names = join(", ", [f"“{shortened(label)}”" for label in unseen[:5]])
+    names = join(", ", [f"“{shorten(label)}”" for label in unseen[:5]])
     return [
         StudioError(
             "Validation rows have labels that no training row has: {names}.",
@@ -127,7 +127,7 @@ def incomplete_columns(
     problem."""
     for role, names in mapping.by_field():
         incomplete = tuple(name for name in names if empty.get(name))
-        if incomplete and role in task.info.fills:
+        if incomplete and role in task.info.required_cells:
             yield (
                 incomplete,
                 missing_cells_problem(role, max(empty[name] for name in incomplete), rows),

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.config.changes import changes, non_defaults, shown
+from engine.config.changes import as_text, changes, non_defaults
 from engine.config.dataset import FileData
 from engine.config.job import FromCheckpoint, JobSpec
 from engine.config.tasks.pretraining import Pretraining
@@ -70,9 +70,9 @@ def test_non_default_settings_are_listed_by_title():
     assert non_defaults(JOB) == []
     job = job_with("training.batch_size", 16)
     assert [
-        (change.title, shown(change.old), shown(change.new)) for change in non_defaults(job)
+        (change.title, as_text(change.old), as_text(change.new)) for change in non_defaults(job)
     ] == [("Batch size", "32", "16")]
     fresh = job_with("base_model", {"kind": "scratch", "model": {"layers": 2}})
     assert [change.path for change in non_defaults(fresh)] == ["base_model.model.layers"]
     balanced = non_defaults(job_with("task.balanced", True))[0]
-    assert (shown(balanced.old), shown(balanced.new)) == ("off", "on")
+    assert (as_text(balanced.old), as_text(balanced.new)) == ("off", "on")

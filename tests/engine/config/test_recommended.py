@@ -13,8 +13,8 @@ from engine.config.recommended import (
     RATES,
     Situation,
     layer_weights,
-    probe_rate,
     recommend,
+    with_probe_rate,
 )
 from engine.config.tasks import TASKS
 
@@ -63,19 +63,19 @@ def test_an_unmeasured_rate_is_described_as_such():
         for lora in (False, True)
     ]
     assert reasons[0].startswith("Measured")
-    assert reasons[1].startswith("Between what was measured")
+    assert reasons[1].startswith("Between the measured rate")
 
 
 def test_another_probe_gets_its_rate_unless_the_user_set_one():
     lstm, linear = Features(vectors="last"), Features(vectors="last", probe="linear")
     assert lstm.learning_rate == PROBE_RATES[lstm.probe]
-    probe = probe_rate(lstm, linear)
+    probe = with_probe_rate(lstm, linear)
     assert probe == linear.model_copy(update={"learning_rate": PROBE_RATES["linear"]})
     restored = probe.model_copy(update={"probe": "bilstm"})
-    assert probe_rate(probe, restored) == lstm
+    assert with_probe_rate(probe, restored) == lstm
     custom = lstm.model_copy(update={"learning_rate": 2e-3})
     other = custom.model_copy(update={"probe": "linear"})
-    assert probe_rate(custom, other) == other
+    assert with_probe_rate(custom, other) == other
 
 
 @pytest.mark.parametrize("typical, length", [(3, 16), (45, 48), (64, 64), (65, 80), (900, 256)])

@@ -102,7 +102,7 @@ def test_odd_values_of_other_entries_are_read_or_refused(good, tmp_path):
     """Required values, and entries repeated in another form."""
     folder = shutil.copytree(good.folder, tmp_path / "model")
     names = {*good.family.others, *good.family.constants, "model_type", "id2label"}
-    if good.family.reads is not None:
+    if good.family.normalize is not None:
         names |= {*REPEATED, *FIRST_FORM, "activation_function", "rotary_scaling_factor"}
     refused = set[str]()
     for name in sorted(names):

@@ -66,12 +66,12 @@ def test_an_untied_decoder_is_saved_and_agrees_with_transformers(family, suffix,
 def test_a_differing_decoder_despite_tying_is_read_and_reported(family, tmp_path):
     folder, model = published_folder(family, "ForMaskedLM", tmp_path / "theirs")
     decoder, bias = FAMILIES[family].decoder
-    embedding = FAMILIES[family].published("encoder.embeddings.token.weight")
+    embedding = FAMILIES[family].published_name("encoder.embeddings.token.weight")
 
     def change(tensors: dict[str, torch.Tensor]) -> None:
         tensors[decoder] = tensors[embedding].flip(0).contiguous()
         if bias:
-            tensors[bias] = tensors[FAMILIES[family].published("mlm.bias")] + 1
+            tensors[bias] = tensors[FAMILIES[family].published_name("mlm.bias")] + 1
 
     rewrite(folder, change)
     loaded = load(folder)

@@ -90,7 +90,7 @@ def test_random_combinations_are_distinct_and_reproducible(field):
     [
         ((SearchField(path="training.speed", values=(1, 2)),), {}, "no field “training.speed”"),
         ((SearchField(path="name", values=("a", "b")),), {}, "no field “name”"),
-        ((RATES, RATES), {}, "has values twice"),
+        ((RATES, RATES), {}, "is listed twice"),
         ((SearchField(path="training.batch_size", values=(16, -1)),), {}, "must be at least 1"),
         ((SearchField(path="training.batch_size", values=(16, 16)),), {}, "the same value twice"),
         ((SearchField(path="training.seeds", values=(1, 2)),), {}, "values to training.seed,"),

@@ -160,8 +160,8 @@ def test_byte_pieces_are_shown_as_readable_text(roberta):
     assert shown.endswith("</s>")
     assert "<mask>▁" in shown
     assert bytes(shown, "utf-8").decode("unicode_escape")  # bytes of a part of a character
-    vocabulary = tokenizer.vocabulary
-    assert [vocabulary.shown(piece) for piece in ("ĠThe", "Ã©", "ðŁ", "Ġ", "<mask>", "Ċ")] == [
+    display = tokenizer.vocabulary.display_form
+    assert [display(piece) for piece in ("ĠThe", "Ã©", "ðŁ", "Ġ", "<mask>", "Ċ")] == [
         *("▁The", "é", "\\xf0\\x9f", "▁", "<mask>", "\n")
     ]
     assert len(set(CHARACTERS.values())) == 256

@@ -154,7 +154,7 @@ def test_a_probe_learns_and_the_encoder_is_unchanged(base, tmp_path):
     last = run.checkpoint_folders()[-1]
     loaded = checkpoint.load(last)
     assert not loaded.report.missing and not loaded.report.unexpected
-    assert loaded.network.heads.features == job.features.plain()
+    assert loaded.network.heads.features == job.features.probe_only()
     assert loaded.labels == ("bad", "good")
     for name, weight in loaded.network.named_parameters():
         if name.startswith("encoder."):
@@ -182,7 +182,7 @@ def test_a_probe_learns_and_the_encoder_is_unchanged(base, tmp_path):
 
 def test_a_damaged_probe_is_ignored(base, tmp_path):
     network = Network(
-        NETWORK, Heads(outputs=2, features=Features(vectors="last", probe_size=8).plain())
+        NETWORK, Heads(outputs=2, features=Features(vectors="last", probe_size=8).probe_only())
     )
     assert base.base_model.kind == "checkpoint"
     tokenizer = checkpoint.load(base.base_model.path).tokenizer

@@ -3,10 +3,10 @@
 from typing import ClassVar, Literal
 
 from engine.config.task import LOSS, Metric, TaskInfo
-from engine.config.tasks.text_classification import CLASSIFIER, Classes
+from engine.config.tasks.text_classification import CLASSIFIER, ClassTask
 
 
-class Mood(Classes):
+class Mood(ClassTask):
     info: ClassVar[TaskInfo] = TaskInfo(
         title="Mood of a text",
         head=CLASSIFIER,

@@ -88,4 +88,4 @@ def test_a_thousand_different_tags_are_a_problem(tmp_path):
     file = write_lines(tmp_path / "many.csv", "text,tags", *rows)
     spec = import_files(file, tmp_path / "d").spec
     (problem,) = dataset_problems(spec, TASKS["token_classification"](kind="token_classification"))
-    assert "1,000 different tags or more" in problem.problem
+    assert "at least 1,000 different tags" in problem.problem
