@@ -298,7 +298,7 @@ for name, spoil, message in (
     ("words_missing", _tensors(lambda t: t.pop(WORDS)), "1 encoder tensors are missing"),
     ("layers_missing", _tensors(_only("bert.embeddings")), "contains no layers of BERT"),
     ("of_another_family", _tensors(_rename("bert.", "roberta.")), "contains no layers of BERT"),
-    ("shape_turned", _set(QUERY, lambda t: t[:8]), "[8, 16] in the file, but [16, 16]"),
+    ("shape_cut", _set(QUERY, lambda t: t[:8]), "[8, 16] in the file, but [16, 16]"),
     ("shape_flat", _set(QUERY, lambda t: t.reshape(-1)), "has the shape [256] in the file"),
     ("shape_scalar", _set(QUERY, lambda t: t[0, 0].clone()), "has the shape [] in the file"),
     ("words_fewer", _set(WORDS, lambda t: t[:20].clone()), "[20, 16] in the file"),

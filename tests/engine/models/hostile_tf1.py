@@ -159,7 +159,7 @@ for name, content, message in (
     ("index_elsewhere", (bytes(2) + b"\x90\x90\x03\x05").ljust(40, b"\0") + MAGIC, "is outside"),
     ("huge_block", table(b"", [(b"z", 0, 1 << 60)]), "is outside"),
     ("packed", one_block(b"\0" + RESTART, 1), "compressed with Snappy"),
-    ("packed_otherwise", one_block(b"\0" + RESTART, 7), "compression is unknown"),
+    ("packed_unknown", one_block(b"\0" + RESTART, 7), "compression is unknown"),
     ("empty_block", one_block(RESTART), "a block is empty"),
     ("tiny_block", one_block(b""), "a block is empty"),
     ("many_restarts", one_block(b"abc" + b"\xff" * 4), "a block is empty"),
@@ -250,7 +250,7 @@ for name, spoil, message in (
     ("below_zero", _entry(WORDS, shape=(NEGATIVE, 16)), "has an invalid shape"),
     ("many_sides", _entry(WORDS, shape=(1,) * 9), "has an invalid shape"),
     (
-        "turned",
+        "transposed",
         _entry(WORDS, shape=(16, 40)),
         "[16, 40] in the file, but [40, 16] according to bert_",
     ),

@@ -276,7 +276,7 @@ def with_module(tensors):
     return {f"module.{name}": tensor for name, tensor in tensors.items()}
 
 
-def stored_twice(tensors):
+def with_decoder(tensors):
     tensors["cls.predictions.decoder.weight"] = tensors[
         "bert.embeddings.word_embeddings.weight"
     ].clone()
@@ -287,13 +287,13 @@ def decoder_bias_only(tensors):
     tensors["cls.predictions.decoder.bias"] = tensors.pop("cls.predictions.bias")
 
 
-def positions_stored(tensors):
+def with_position_ids(tensors):
     tensors["bert.embeddings.position_ids"] = torch.arange(SPEC.max_positions)[None]
 
 
 @pytest.mark.parametrize(
     "change",
-    [old_names, without_prefix, with_module, stored_twice, decoder_bias_only, positions_stored],
+    [old_names, without_prefix, with_module, with_decoder, decoder_bias_only, with_position_ids],
 )
 def test_every_form_of_a_checkpoint_gives_the_same_network(tmp_path, change):
     folder = small.folder(tmp_path / "model")
@@ -303,7 +303,7 @@ def test_every_form_of_a_checkpoint_gives_the_same_network(tmp_path, change):
     assert loaded.report.missing == loaded.report.unexpected == loaded.report.notes == ()
 
 
-@pytest.mark.parametrize("change, zipped", [(old_names, True), (stored_twice, False)])
+@pytest.mark.parametrize("change, zipped", [(old_names, True), (with_decoder, False)])
 def test_a_pickle_gives_the_same_network(tmp_path, change, zipped):
     folder = small.folder(tmp_path / "model")
     rewrite_tensors(folder, change)

@@ -263,8 +263,8 @@ def rename_mlm_head(folder: Path, **extra: Tensor) -> None:
     """Store the MLM head under the names of DeBERTa's own files."""
     stored, renamed = load_file(folder / "model.safetensors"), dict(extra)
     for name, tensor in stored.items():
-        for usual, own in LM_HEAD.items():
-            name = name.replace(usual, own)
+        for ours, theirs in LM_HEAD.items():
+            name = name.replace(ours, theirs)
         renamed[name] = tensor
     save_file(renamed, folder / "model.safetensors", {"format": "pt"})
 

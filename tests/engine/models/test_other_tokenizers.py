@@ -49,8 +49,8 @@ def unigram(folder: Path) -> dict:
     )
     tokenizer.save(str(folder / "tokenizer.json"))
     keys = ("cls_token", "pad_token", "sep_token", "unk_token", "mask_token")
-    named = dict(zip(keys, NAMES, strict=True))
-    _write(folder, tokenizer_class="PreTrainedTokenizerFast", **named)
+    tokens = dict(zip(keys, NAMES, strict=True))
+    _write(folder, tokenizer_class="PreTrainedTokenizerFast", **tokens)
     return {"pad_token_id": 1}
 
 

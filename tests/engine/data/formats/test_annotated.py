@@ -313,8 +313,8 @@ def brat(folder: Path, files: dict[str, str]) -> Path:
 
 def test_a_brat_folder_gives_a_row_for_each_line(tmp_path):
     text = f"{TEXT}\nNothing here\r\n\nover two\nlines of it\n"
-    two = text.index("two\nlines")
-    ann = ANN + f"T4\tX {two} {two + 9}\ttwo lines\nR1\tin Arg1:T1 Arg2:T2\nT5\tX 0 3;4 9\tPet r\n"
+    a = text.index("two\nlines")
+    ann = ANN + f"T4\tX {a} {a + 9}\ttwo lines\nR1\tin Arg1:T1 Arg2:T2\nT5\tX 0 3;4 9\tPet r\n"
     folder = brat(tmp_path / "b", {"1.txt": text, "1.ann": ann, "2.txt": "no ann", "3.txt": "a b"})
     (folder / "3.ann").write_text("")
     assert holds_texts(folder)

@@ -56,9 +56,9 @@ def test_a_compressed_file_is_read_like_its_content(tmp_path, suffix):
     assert preview(packed, Reading()).rows[0].cells == ("row 0, a text", "0")
     with pytest.raises(Cancelled):
         list(read(packed, Reading(), cancelled=lambda: True))
-    two = tmp_path / f"two.csv{suffix}"  # as written by programs that append
-    two.write_bytes(content + PACKERS[suffix](b"the end,1\n"))
-    assert len(list(read(two, Reading()))) == 5_001
+    appended = tmp_path / f"two.csv{suffix}"  # as written by programs that append
+    appended.write_bytes(content + PACKERS[suffix](b"the end,1\n"))
+    assert len(list(read(appended, Reading()))) == 5_001
     for end in (len(content) // 2, len(content) - 3):
         packed.write_bytes(content[:end])
         with pytest.raises(BadFile, match="damaged or incomplete"):

@@ -26,9 +26,9 @@ def write(folder: Path, **texts: str) -> Path:
 @pytest.fixture
 def films(tmp_path: Path) -> Path:
     """The layout of aclImdb."""
-    split = {f"{label}__{n}": f"{label} film {n}\r\n" for label in ("neg", "pos") for n in range(4)}
-    write(tmp_path / "films" / "train", **split, unsup__0="who knows", urls_pos="http")
-    write(tmp_path / "films" / "test", **split)
+    texts = {f"{label}__{n}": f"{label} film {n}\r\n" for label in ("neg", "pos") for n in range(4)}
+    write(tmp_path / "films" / "train", **texts, unsup__0="who knows", urls_pos="http")
+    write(tmp_path / "films" / "test", **texts)
     return tmp_path / "films"
 
 

@@ -67,8 +67,8 @@ def vectors_and_gradients(network, batch, positions):
         weights = torch.randn(vectors.shape, generator=generator, dtype=vectors.dtype)
         total = total + (vectors * weights).sum()
     total.backward()
-    zero = [p.new_zeros(p.shape) if p.grad is None else p.grad for p in network.parameters()]
-    return last.detach(), encoded.pooled.detach(), [g.clone() for g in zero]
+    gradients = [p.new_zeros(p.shape) if p.grad is None else p.grad for p in network.parameters()]
+    return last.detach(), encoded.pooled.detach(), [g.clone() for g in gradients]
 
 
 @pytest.fixture
