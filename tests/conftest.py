@@ -234,7 +234,7 @@ def measurements(hidden_user_home: None) -> bytes:
         patch.setattr(machine, "_measure_rate", lambda dtype, device: 1e9 * dtype.itemsize)
         for threads in {1, *thread_candidates()}:
             machine.matmul_speeds(torch.device("cpu"), threads)
-        machine._best_threads(sharing=1, alone=True)
+        machine._best_threads(divisor=1, can_measure=True)
     return (Home().cache / MEASUREMENTS).read_bytes()
 
 

@@ -41,8 +41,8 @@ from engine.tasks.predicting import Predictor
 from engine.tasks.sending import copy_together
 from engine.tasks.similarity import save_array
 from engine.training import loop
-from engine.training.device.cuda_graphs import USED_ON
-from engine.training.device.fastest import MEASURED_ON, measure_attention
+from engine.training.device.cuda_graphs import GRAPH_DEVICES
+from engine.training.device.fastest import NESTED_DEVICES, measure_attention
 from engine.training.device.machine import DTYPES, matmul_speeds, peak_memory
 from engine.training.estimate import estimate
 from engine.training.network import set_dropout
@@ -157,7 +157,7 @@ def families(bench: Bench) -> Steps:
     """Forward and backward through a network of every family, without padding."""
     for name in FAMILIES:
         yield name, partial(_family, bench, name)
-    if bench.machine.device.type in MEASURED_ON:
+    if bench.machine.device.type in NESTED_DEVICES:
         yield "Attention over sequences of any length", partial(_any_length, bench)
 
 
@@ -198,7 +198,7 @@ def _run_attention(device: torch.device) -> tuple[Tensor, Tensor]:
     """Attention output over four sequences, and a gradient."""
     torch.manual_seed(1)
     x = torch.randn(43, SIZE["hidden_size"]).to(device).requires_grad_()
-    shape = AttentionShape(SIZE["heads"], nested=device.type in MEASURED_ON)
+    shape = AttentionShape(SIZE["heads"], nested=device.type in NESTED_DEVICES)
     plan = unpad(np.array([20, 13, 7, 3]), 20, shape).map_tensors(lambda tensor: tensor.to(device))
     gathered = plan.layout.gather(x, x, x, SIZE["heads"], 0.0)
     gathered.square().sum().backward()
@@ -291,7 +291,7 @@ def _by_graphs(bench: Bench, precision: Precision = "fp32") -> Iterator[tuple[st
     """The device without, then with CUDA graphs if it has them; each with a suffix for names."""
     plain = bench.hardware(precision)
     yield "", plain
-    if bench.machine.device.type in USED_ON:
+    if bench.machine.device.type in GRAPH_DEVICES:
         yield " by CUDA graphs", plain.model_copy(update={"cuda_graphs": "on"})
 
 
@@ -313,7 +313,7 @@ def _out_of_memory(bench: Bench) -> Iterator[Figure]:
 def _memory(bench: Bench) -> Iterator[Figure]:
     estimated = estimate(bench.new_run(FIRST_TASK, bench.hardware()).job(), lambda _: None)
     yield unbounded_figure("predicted for a tiny run", estimated.memory / 1e6, "MB")
-    yield unbounded_figure("peak of all checks", peak_memory().decisive / 1e6, "MB")
+    yield unbounded_figure("peak of all checks", peak_memory().network_memory / 1e6, "MB")
     yield unbounded_figure("free", bench.machine.free_memory() / 1e9, "GB")
 
 

@@ -53,7 +53,7 @@ def save(run: TrainingRun) -> None:
     All ranks must call this; rank 0 writes. Waits while the disk is full.
     """
     network, state = run.ranks.gather(run.network, run.optimiser)
-    if run.ranks.writes:
+    if run.ranks.is_writer:
         run.context.emit(run.context.retry_when_full(lambda: _write(run, network, state)))
         # the checkpoint has the new fingerprint
         run.context.folder.changed_data_file.unlink(missing_ok=True)

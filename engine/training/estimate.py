@@ -52,7 +52,7 @@ from engine.training.network import cache_frozen_weights, configure, count_param
 from engine.training.optimiser import adamw
 from engine.training.snapshots import snapshot_size
 
-MAX_MEASURED = 4  # base models and data sets of a search that are measured
+MAX_MEASURED = 4  # combinations of base model and data set of a search
 SAMPLED_BATCHES = 200  # the heaviest of them is measured
 FORWARD_FRACTION = 1 / 3  # time of a forward pass relative to forward and backward
 SAMPLED_ROWS = 1_000
@@ -86,10 +86,10 @@ def _estimate_search(
     estimates: list[Estimated] = []
     for jobs in [*groups.values()][:MAX_MEASURED]:
         heaviest = max(jobs, key=lambda j: j.training.batch_size * j.training.max_length)
-        measured = estimate(heaviest, on_stage)
+        result = estimate(heaviest, on_stage)
         factor = sum(map(_work, jobs)) / _work(heaviest)
-        changes = {"seconds": measured.seconds * factor, "runs": len(jobs)}
-        estimates.append(measured.model_copy(update=changes))
+        changes = {"seconds": result.seconds * factor, "runs": len(jobs)}
+        estimates.append(result.model_copy(update=changes))
     count = sum(map(len, groups.values()))
     # further models are assumed to be like these
     scale = count / sum(item.runs for item in estimates)
@@ -128,11 +128,11 @@ def _estimate(job: JobSpec, on_stage: Callable[[str], None], scratch: Path) -> E
     on_stage(phrase("Measuring one step"))
     bench = _Bench(source, tokenizer, machine, plan)
     machine = bench.machine
-    heaviest = bench.heaviest(plan)
+    heaviest = bench.heaviest_batch(plan)
     bench.measure(heaviest)  # creates the optimiser state
     bench.measure(heaviest)
-    memory = peak_memory().decisive  # before the timed steps, which use dummy batches
-    width = min(plan.usual_width, bench.length)
+    memory = peak_memory().network_memory  # before the timed steps, which use dummy batches
+    width = min(plan.mean_width, bench.length)
     seconds_per_step = min(bench.time_step(plan.rank_batch, width) for _ in range(3))
     save_every = save_interval(settings, plan.order.steps_per_epoch)
     runs = Home().runs
@@ -161,17 +161,17 @@ def _estimate(job: JobSpec, on_stage: Callable[[str], None], scratch: Path) -> E
 class Sample:
     """Tokenized sample of the training rows.
 
-    `examples` starts with `sampled` random ones, followed by the longest rows, unless rows are
+    `examples` starts with `random_count` random ones, followed by the longest rows, unless rows are
     joined and split.
     """
 
     lengths: np.ndarray  # int [examples of the job], tokens of each, repeated from the sample
     examples: Examples
-    sampled: int
+    random_count: int
 
-    def heaviest(self, batches: list[np.ndarray]) -> np.ndarray:
+    def heaviest_batch(self, batches: list[np.ndarray]) -> np.ndarray:
         """Return the batch with the most tokens, with the longest example added."""
-        batch = max(batches, key=lambda indices: int(self.lengths[indices].sum())) % self.sampled
+        batch = max(batches, key=lambda rows: int(self.lengths[rows].sum())) % self.random_count
         lengths = self.examples.lengths
         longest = int(lengths.argmax())
         if lengths[longest] > lengths[batch].max():
@@ -197,9 +197,9 @@ def sample(source: TrainingRows, tokenizer: Tokenizer, folder: Path) -> Sample:
     picked = random.permutation(len(rows))[:SAMPLED_ROWS]
     examples = tokenize(rows.take(np.concatenate([picked, _long_rows(rows)])))
     row_indices = np.array([learner.row(examples, index) for index in range(len(examples))])
-    sampled = int((row_indices < len(picked)).sum())
-    count = max(1, round(sampled * len(rows) / max(1, len(picked))))
-    return Sample(np.resize(examples.lengths[:sampled], count), examples, sampled)
+    random_count = int((row_indices < len(picked)).sum())
+    count = max(1, round(random_count * len(rows) / max(1, len(picked))))
+    return Sample(np.resize(examples.lengths[:random_count], count), examples, random_count)
 
 
 def _long_rows(rows: Rows) -> np.ndarray:
@@ -227,7 +227,7 @@ class _Plan:
     validation_rows: int
 
     @property
-    def usual_width(self) -> int:
+    def mean_width(self) -> int:
         """Mean padded length of an input, in tokens."""
         tokens = sum(int(self.sample.lengths[indices].sum()) for indices in self.batches)
         return padded_width(math.ceil(tokens / sum(map(len, self.batches))))
@@ -263,7 +263,7 @@ class _Bench:
         self.network.encoder.cached_layers = count_cached_layers(self.network, self.settings)
         self.network.to(machine.device).train()
         rows = self.settings.micro_batch_size or plan.rank_batch
-        hardware, width = source.job.hardware, plan.usual_width
+        hardware, width = source.job.hardware, plan.mean_width
         self.machine = choose_precision(self.network, machine, hardware, rows, width)
         self.network.encoder.token_multiple = self.machine.token_multiple
         cache_frozen_weights(self.network, self.machine)
@@ -287,13 +287,13 @@ class _Bench:
     def has_long_inputs(self) -> bool:
         return self.long_length > self.length
 
-    def heaviest(self, plan: _Plan) -> Batch:
+    def heaviest_batch(self, plan: _Plan) -> Batch:
         """Batch with the largest memory use, or the part of one process."""
         if self.has_long_inputs:
             return self._dummy(
                 plan.rank_batch, self.long_length, rng_for(self.settings.seed, SUBSET)
             )
-        indices = plan.sample.heaviest(plan.batches)
+        indices = plan.sample.heaviest_batch(plan.batches)
         part = indices[:: -plan.processes][::-1]  # every n-th, including the longest
         random = rng_for(self.settings.seed, SUBSET)
         return self.learner.batch(plan.sample.examples, part, self.tokenizer, random)
@@ -350,7 +350,7 @@ class _Bench:
 
 
 def _estimate_seconds(plan: _Plan, bench: _Bench, step_time: float) -> float:
-    """Estimate the whole run from the usual time of a step."""
+    """Estimate the whole run from the mean time of a step."""
     seconds = plan.steps * step_time
     if bench.has_long_inputs:
         long_steps = plan.steps - first_long_step(plan.steps, bench.learner.long_inputs[1])
@@ -359,7 +359,7 @@ def _estimate_seconds(plan: _Plan, bench: _Bench, step_time: float) -> float:
         )
     if bench.vectors_per_token:
         batches = math.ceil(plan.validation_rows / bench.settings.batch_size)
-        seconds += bench.time_extraction(plan.usual_width) * (plan.order.steps_per_epoch + batches)
+        seconds += bench.time_extraction(plan.mean_width) * (plan.order.steps_per_epoch + batches)
     batches = math.ceil(plan.validation_rows / plan.rank_batch)  # one process evaluates
     return seconds + plan.evaluations * batches * step_time * FORWARD_FRACTION
 

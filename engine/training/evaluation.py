@@ -25,7 +25,7 @@ from engine.training.context import TrainingProgress
 from engine.training.device.sharding import is_sharded
 from engine.training.training_run import TrainingRun
 
-LABELS_IN_A_WARNING = 10
+MAX_NAMED_LABELS = 10
 SECONDS_BETWEEN_REPORTS = 1.0
 Predicted = PredictionCollector | PretrainingMetrics
 
@@ -36,7 +36,7 @@ def evaluate(run: TrainingRun) -> bool:
     Only rank 0 evaluates, unless the weights are sharded.
     """
     improved = False
-    if run.ranks.writes or run.ranks.shards:
+    if run.ranks.is_writer or run.ranks.is_sharded:
         with run.average.applied():
             improved = _evaluate(run)
     progress = run.progress
@@ -78,7 +78,7 @@ def _evaluate(run: TrainingRun) -> bool:
         if score != progress.best_score or not lower_loss:
             return False
     progress.best_score, progress.best_loss, progress.best_step = score, loss, progress.step
-    if predicted is not None and run.ranks.writes:
+    if predicted is not None and run.ranks.is_writer:
         save_predictions(run, predicted, metrics)
     return True
 
@@ -130,8 +130,8 @@ def _warn_unpredicted(run: TrainingRun, report: Report) -> None:
     if not new:
         return
     progress.never_predicted += new
-    names = ", ".join(f"“{label[:60]}”" for label in new[:LABELS_IN_A_WARNING])
-    rest = len(new) - LABELS_IN_A_WARNING
+    names = ", ".join(f"“{label[:60]}”" for label in new[:MAX_NAMED_LABELS])
+    rest = len(new) - MAX_NAMED_LABELS
     more = phrase(" and {count:,} more", count=rest) if rest > 0 else ""
     run.context.note(
         "At step {step} the model predicts {names}{more} for no validation example, although "
@@ -146,8 +146,8 @@ def _warn_unpredicted(run: TrainingRun, report: Report) -> None:
 def save_predictions(run: TrainingRun, predicted: Predicted, metrics: Mapping[str, float]) -> None:
     """Save the validation predictions of the current step.
 
-    They are those just evaluated, so nothing is computed twice. If saving fails, the run continues
-    with a note, and older predictions are removed if possible.
+    They come from the evaluation just done, so nothing is computed twice. If saving fails, the run
+    continues with a note, and older predictions are removed if possible.
     """
     try:
         _write_results(run, predicted, metrics)
@@ -157,8 +157,8 @@ def save_predictions(run: TrainingRun, predicted: Predicted, metrics: Mapping[st
         if explained is None:
             echo_error(*traceback.format_exc().splitlines())
         run.context.note(
-            "The predictions for the validation rows at step {step} could not be kept: "
-            "{error} To make them later: bert-studio evaluate --run FOLDER",
+            "The predictions for the validation rows at step {step} could not be saved: "
+            "{error} To create them later: bert-studio evaluate --run FOLDER",
             step=run.progress.step,
             error=explained.problem if explained else f"{type(error).__name__}: {error}.",
         )

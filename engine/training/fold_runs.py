@@ -40,8 +40,8 @@ Report = Callable[[str, int, int], None]
 Scorer = Callable[[NDArray[np.int64], NDArray[np.int64], list[str]], NDArray[np.float64]]
 
 
-def fold_scorer(dataset: Dataset, base: Path, cache: Path, report: Report) -> Scorer:
-    """Return a scorer that fine-tunes the model in `base` on five folds.
+def fold_scorer(dataset: Dataset, base_model: Path, cache: Path, report: Report) -> Scorer:
+    """Return a scorer that fine-tunes the model in `base_model` on five folds.
 
     A folder in `cache`, specific to these rows and this model, keeps finished folds until all are
     done.
@@ -50,25 +50,24 @@ def fold_scorer(dataset: Dataset, base: Path, cache: Path, report: Report) -> Sc
     def score(
         rows: NDArray[np.int64], labels: NDArray[np.int64], names: list[str]
     ) -> NDArray[np.float64]:
-        folder = _folder(cache, dataset, base)
-        p = predict_folds(dataset, base, rows, labels, names, folder, report)
+        folder = _folder(cache, dataset, base_model)
+        p = predict_folds(dataset, base_model, rows, labels, names, folder, report)
         shutil.rmtree(folder)
         return p
 
     return score
 
 
-def _folder(cache: Path, dataset: Dataset, base: Path) -> Path:
-    files = [
-        (file.name, file.stat().st_size, file.stat().st_mtime_ns) for file in weight_files(base)
-    ]
-    key = json.dumps([dataset.spec.fingerprint, str(base), files])
+def _folder(cache: Path, dataset: Dataset, base_model: Path) -> Path:
+    files = weight_files(base_model)
+    fingerprints = [(f.name, f.stat().st_size, f.stat().st_mtime_ns) for f in files]
+    key = json.dumps([dataset.spec.fingerprint, str(base_model), fingerprints])
     return cache / hashlib.sha256(key.encode()).hexdigest()[:32]
 
 
 def predict_folds(
     dataset: Dataset,
-    base: Path,
+    base_model: Path,
     rows: NDArray[np.int64],
     labels: NDArray[np.int64],
     names: list[str],
@@ -79,8 +78,8 @@ def predict_folds(
 ) -> NDArray[np.float64]:
     """Out-of-sample probabilities of each class for each row, float64 [N, C].
 
-    For each fold, the model in `base` is fine-tuned on all other rows with the recommended settings
-    or with `training`; its best checkpoint predicts the rows of the fold.
+    For each fold, the model in `base_model` is fine-tuned on all other rows with the recommended
+    settings or with `training`; its best checkpoint predicts the rows of the fold.
 
     Args:
         rows: int64 [N], rows of the data set, ascending.
@@ -95,9 +94,9 @@ def predict_folds(
         if not file.exists():
             folder = scratch / f"data-{fold}" / "1"
             data = _derive_data(dataset, folder, rows, set(held_out.tolist()))
-            run = _run(scratch / f"run-{fold}", data, base, training)
+            run = _open(scratch / f"run-{fold}", data, base_model, training)
             with run.lock():
-                train(run.job(), run, _emitter(run, report, fold, folds))
+                train(run.job(), run, _handler(run, report, fold, folds))
             content = io.BytesIO()
             np.save(content, _scores(run, len(held_out), names))
             write_file(file, content.getvalue())
@@ -105,19 +104,19 @@ def predict_folds(
     return probabilities
 
 
-def _run(path: Path, data: Dataset, base: Path, training: TrainingSpec | None) -> RunFolder:
-    """Return the existing run, or a new one; an incomplete one is replaced."""
+def _open(path: Path, data: Dataset, base_model: Path, training: TrainingSpec | None) -> RunFolder:
+    """Return the existing run, or create it; a folder without a job is replaced."""
     if not RunFolder(path).spec_file.exists():
         if path.exists():
             shutil.rmtree(path)
-        return RunFolder.create(path, _job(data, base, training))
+        return RunFolder.create(path, _job(data, base_model, training))
     return RunFolder(path)
 
 
-def _scores(run: RunFolder, rows: int, names: list[str]) -> NDArray[np.float64]:
-    """Validation probabilities of the best checkpoint, float64 [rows, C]."""
+def _scores(run: RunFolder, count: int, names: list[str]) -> NDArray[np.float64]:
+    """Validation probabilities of the best checkpoint, float64 [count, C]."""
     predictions = read_predictions(predictions_file(run.results, "validation"))
-    scores = np.zeros((rows, len(names)))
+    scores = np.zeros((count, len(names)))
     columns = np.array([names.index(label) for label in predictions.info.labels])
     scores[np.ix_(predictions.numbers("row").astype(np.int64), columns)] = predictions.scores
     return scores
@@ -141,13 +140,13 @@ def _derive_data(
     return open_dataset(folder)
 
 
-def _job(data: Dataset, base: Path, training: TrainingSpec | None) -> JobSpec:
+def _job(data: Dataset, base_model: Path, training: TrainingSpec | None) -> JobSpec:
     task = likely_task(data.spec.mapping, data.spec.labels)
     if training is None:
-        lengths = lengths_in_dataset(data, Tokenizer.from_folder(base))
+        lengths = lengths_in_dataset(data, Tokenizer.from_folder(base_model))
         situation = Situation(
             task=type(task).info,
-            network=checkpoint_info(base),
+            network=checkpoint_info(base_model),
             rows=data.spec.rows["train"],
             typical_length=lengths.typical if lengths is not None else 0,
         )
@@ -155,13 +154,13 @@ def _job(data: Dataset, base: Path, training: TrainingSpec | None) -> JobSpec:
     return JobSpec(
         name="fold",
         task=task,
-        base_model=FromCheckpoint(path=base),
+        base_model=FromCheckpoint(path=base_model),
         data=StoredData(folder=data.folder),
         training=training,
     )
 
 
-def _emitter(run: RunFolder, report: Report, fold: int, folds: int) -> Callable[[Event], None]:
+def _handler(run: RunFolder, report: Report, fold: int, folds: int) -> Callable[[Event], None]:
     """Return an event handler that records events and reports progress over all folds."""
     stage, steps = phrase("Fine-tuning for fold {n} of {folds}", n=fold + 1, folds=folds), 0
 

@@ -58,13 +58,13 @@ def train(
 
 
 def _run_steps(run: TrainingRun, saved_step: int) -> tuple[Outcome, int]:
-    """Run the remaining steps; `saved_step` is that of the last checkpoint, or -1."""
+    """Run the remaining steps; `saved_step`: step of the last checkpoint, or -1."""
     progress, speed = run.progress, Speed()
     ahead = run.machine.device.type != "cpu"
-    plans_for = run.network if ahead and run.graphs is None else None
-    inputs = batches(run.setup.data, progress.step, ahead, plans_for)
-    while not run.is_over:
-        if stop_agreed(run):
+    plan_network = run.network if ahead and run.graphs is None else None
+    inputs = batches(run.setup.data, progress.step, ahead, plan_network)
+    while not run.is_finished:
+        if should_stop(run):
             if saved_step != progress.step:
                 save(run)
             return "stopped", progress.step
@@ -87,12 +87,12 @@ def _run_steps(run: TrainingRun, saved_step: int) -> tuple[Outcome, int]:
 
     if progress.step < run.setup.data.steps:
         run.context.note(early_stopping_note(progress))
-    if run.ranks.writes:
+    if run.ranks.is_writer:
         delete_features(run.context.folder)
     return "finished", progress.step
 
 
-def stop_agreed(run: TrainingRun) -> bool:
+def should_stop(run: TrainingRun) -> bool:
     """True if any rank should stop; also agrees on the smallest micro-batch size."""
     progress = run.progress
     inverse_size = 1 / progress.micro_batch_size if progress.micro_batch_size else 0.0

@@ -79,7 +79,7 @@ def configure(network: Network, settings: TrainingSpec) -> None:
 def cache_frozen_weights(network: Network, machine: Machine) -> None:
     """On a CPU in reduced precision, cast frozen weights once instead of in every step.
 
-    Call it after restoring weights. Not used below a probe, which caches their output.
+    Call it after restoring weights. Not used below a probe, since their output is cached.
     """
     is_reduced = machine.device.type == "cpu" and machine.precision_name != "fp32"
     if is_reduced and network.probe is None and not is_sharded(network):

@@ -30,7 +30,7 @@ class FailedStep:
     batch: Batch
 
 
-def not_finite(run: TrainingRun, step: FailedStep, what: str, value: float) -> NotFinite:
+def not_finite_error(run: TrainingRun, step: FailedStep, what: str, value: float) -> NotFinite:
     """Build the error of a step, naming the examples that cause it on their own.
 
     `what` is “loss” or “gradient”. Runs a forward and backward pass per example.

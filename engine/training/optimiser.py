@@ -66,29 +66,27 @@ def layer_index(name: str, spec: EncoderSpec) -> int:
     return spec.layers + 1
 
 
-def freeze(network: Network, frozen: int) -> None:
-    """Freeze the embeddings and the lowest layers; 0 freezes nothing.
+def freeze(network: Network, count: int) -> None:
+    """Freeze the embeddings and the `count` lowest layers; 0 freezes nothing.
 
     Raises StudioError if a frozen layer shares weights with a trained one.
     """
     spec, layers = network.spec, network.spec.layers
     shared = [spec.layer_indices(index) for index in range(spec.stored_layers)]
     for indices in shared:
-        if indices[0] <= frozen < indices[-1]:
+        if indices[0] <= count < indices[-1]:
             raise StudioError(
                 "Layers {first} to {last} of this model share their weights, so the lowest "
-                "{frozen} cannot be frozen alone.",
+                "{frozen} cannot be frozen separately.",
                 "Freeze {fewer} or {more} layers.",
                 first=indices[0],
                 last=indices[-1],
-                frozen=frozen,
+                frozen=count,
                 fewer=indices[0] - 1,
                 more=indices[-1],
             )
     for name, parameter in network.named_parameters():
-        parameter.requires_grad_(
-            not frozen or layer_index(name, network.spec) > min(frozen, layers)
-        )
+        parameter.requires_grad_(not count or layer_index(name, network.spec) > min(count, layers))
 
 
 def learning_rate_at(step: int, steps: int, training: TrainingSpec) -> float:

@@ -22,7 +22,7 @@ from engine.training.warm_init import warm_init
 
 
 class BestMetric(NamedTuple):
-    """A metric of the validation set."""
+    """The validation metric that selects the best checkpoint."""
 
     name: str
     higher_is_better: bool
@@ -34,15 +34,15 @@ class BestMetric(NamedTuple):
         return old is None or (new > old if self.higher_is_better else new < old)
 
 
-def choose_best_metric(chosen: str, learner: Learner) -> BestMetric:
-    """Return the chosen metric, or the default of the task.
+def choose_best_metric(requested: str, learner: Learner) -> BestMetric:
+    """Return the requested metric, or the default of the task.
 
     Raises StudioError if the metric is not available with these labels.
     """
-    name = chosen or learner.best_metric
+    name = requested or learner.best_metric
     if name not in learner.metric_names:
         raise StudioError(
-            "With this data set, the task does not measure “{metric}”.",
+            "With this data set, the metric “{metric}” is not available for the task.",
             "Choose one of {metrics} for the best checkpoint.",
             metric=name,
             metrics=", ".join(learner.metric_names),
@@ -63,39 +63,39 @@ class TrainingSetup:
 
 
 def set_up(context: RunContext, resume_from: Path | None = None) -> TrainingSetup:
-    """Prepare a run; `resume_from` is its own checkpoint if it resumes.
+    """Prepare a run; `resume_from` is the checkpoint of this run to resume from.
 
     Raises Cancelled soon after a stop; leaves nothing incomplete.
     """
     job, settings = context.job, context.job.training
-    source = read_rows(job, context.folder.dataset, context.stage, context.stop_requested)
-    metric = choose_best_metric(settings.best_metric, source.learner)
+    training_rows = read_rows(job, context.folder.dataset, context.stage, context.stop_requested)
+    metric = choose_best_metric(settings.best_metric, training_rows.learner)
     tokenizer = (
-        Tokenizer.from_folder(resume_from) if resume_from else tokenizer_for(context, source)
+        Tokenizer.from_folder(resume_from) if resume_from else tokenizer_for(context, training_rows)
     )
-    torch.manual_seed(settings.seed)  # for new weights
-    network = network_for(context, source.learner, tokenizer, resume_from)
+    torch.manual_seed(settings.seed)  # new weights are drawn below
+    network = network_for(context, training_rows.learner, tokenizer, resume_from)
     configure(network, settings)
-    source.learner.fit_network(network)
+    training_rows.learner.fit_network(network)
     is_split = job.hardware.processes > 1
     is_split = is_split or 0 < settings.micro_batch_size < settings.batch_size
-    if source.learner.needs_whole_batch and is_split:
+    if training_rows.learner.needs_whole_batch and is_split:
         raise StudioError(
             "With in-batch negatives a batch cannot be split: its rows are compared.",
             "Set training.micro_batch_size to 0 and hardware.processes to 1, and choose a "
             "batch size that fits into memory.",
         )
     limit = network.spec.max_positions
-    if limit < max(settings.max_length, source.learner.long_inputs[0]):
+    if limit < max(settings.max_length, training_rows.learner.long_inputs[0]):
         context.note(
             "Inputs are truncated to {limit} tokens, the maximum of this model.", limit=limit
         )
-    data = tokenise(source, tokenizer, limit, context.stage)
+    data = tokenise(training_rows, tokenizer, limit, context.stage)
     if resume_from is None:
         _note_examples(context, data)
         if isinstance(job.base_model, FromScratch):
             examples = data.phases[0].examples
-            source.learner.init_output_bias(network, examples, tokenizer)
+            training_rows.learner.init_output_bias(network, examples, tokenizer)
             if job.base_model.warm_init:
                 progress = context.stage(phrase("Counting co-occurrences"))
                 warm_init(network, examples.tokenized, special_ids(tokenizer), progress)

@@ -14,10 +14,10 @@ DTYPE = checkpoint.HALF_DTYPES["float16"]
 
 
 def begin_snapshots(run: TrainingRun, resumed: bool) -> None:
-    """Before the first step: discard snapshots of later steps, and save step 0. Collective."""
+    """Discard snapshots of later steps, and save step 0, before the first step. Collective."""
     if not run.settings.snapshot_every:
         return
-    if run.ranks.writes:
+    if run.ranks.is_writer:
         snapshots.discard_after(run.context.folder, run.progress.step if resumed else -1)
     if not resumed:
         count = snapshots.count_snapshots(run.setup.data.steps, run.settings.snapshot_every)
@@ -32,16 +32,16 @@ def begin_snapshots(run: TrainingRun, resumed: bool) -> None:
 
 
 def save_snapshot(run: TrainingRun) -> bool:
-    """Save a snapshot if this step has one. Collective."""
+    """Save a snapshot if one is due at this step. Collective."""
     step, every = run.progress.step, run.settings.snapshot_every
-    if not every or not (snapshots.is_snapshot_step(step, every) or run.is_over):
+    if not every or not (snapshots.is_snapshot_step(step, every) or run.is_finished):
         return False
     _save(run)
     return True
 
 
 def snapshot_size(network: Network) -> int:
-    """Bytes of a snapshot, approximate."""
+    """Approximate size of a snapshot in bytes."""
     return DTYPE.itemsize * sum(parameter.numel() for parameter in network.parameters())
 
 
@@ -51,7 +51,7 @@ def _save(run: TrainingRun) -> None:
     Skipped with a note if a weight overflows fp16.
     """
     network = run.ranks.gather_network(run.network)
-    if not run.ranks.writes:
+    if not run.ranks.is_writer:
         return
     folder = snapshots.snapshot_folder(run.context.folder, run.progress.step)
     try:

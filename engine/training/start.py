@@ -11,7 +11,7 @@ from engine.phrases import join, phrase
 from engine.training.checkpoints import ResumePoint, emit_missing_saved, restore
 from engine.training.context import RunContext, TrainingProgress
 from engine.training.data.features import attach_features
-from engine.training.device.cuda_graphs import choose_graphs, describe_graphs
+from engine.training.device.cuda_graphs import choose_graphs, graphs_mode
 from engine.training.device.environment import (
     differences,
     environment,
@@ -26,7 +26,7 @@ from engine.training.optimiser import WeightAverage, adamw
 from engine.training.setup import TrainingSetup, set_up
 from engine.training.training_run import TrainingRun
 
-MAX_ABSENT = 20  # named labels that the validation set lacks
+MAX_ABSENT = 20  # labels to name that the validation set lacks
 
 
 def start(
@@ -51,8 +51,8 @@ def start(
         previous.get("CUDA graphs", ""),
         context.note,
     )
-    graph_state = describe_graphs(graphs, machine)
-    current = environment(machine, setup.data, attention, initial, ranks.description, graph_state)
+    mode = graphs_mode(graphs, machine)
+    current = environment(machine, setup.data, attention, initial, ranks.description, mode)
     ranks.shard(setup.network)
     if ranks.world == 1:
         setup.network.reuse_token_gradient()
@@ -105,7 +105,7 @@ def _resume(run: TrainingRun, resume: ResumePoint, changed: tuple[str, ...]) -> 
     if changed:
         exact = phrase("not bit for bit ({changed})", changed=join(", ", changed))
     run.context.note(phrase("Resumed from step {step}, {exact}.", step=step, exact=exact))
-    if run.ranks.writes:
+    if run.ranks.is_writer:
         emit_missing_saved(run.context, resume.progress)
     restore(run, resume.folder)
 
@@ -140,14 +140,14 @@ def _prepared_event(run: TrainingRun, changed: tuple[str, ...]) -> Prepared:
         higher_is_better=run.setup.best_metric.higher_is_better,
         layer_weights=layer_weights(run.network.spec),
         longest=run.network.spec.max_positions,
-        **_answers(run),
+        **_majority_fields(run),
         truncated=truncated,  # probably: they have the maximum length
         environment=run.progress.environment,
         differences=changed,
     )
 
 
-def _answers(run: TrainingRun) -> dict[str, Any]:
+def _majority_fields(run: TrainingRun) -> dict[str, Any]:
     """Majority baseline on the validation set, and labels missing from it."""
     data = run.setup.data
     if data.validation is None:

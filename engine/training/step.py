@@ -1,6 +1,6 @@
 """One update of the weights: gradients, clipping, optimiser step.
 
-Also micro-batches, which get smaller when memory runs out, and loss scaling for fp16.
+Includes micro-batches, which get smaller when memory runs out, and loss scaling for fp16.
 """
 
 import math
@@ -23,7 +23,7 @@ from engine.training.device.cuda_graphs import failure_note
 from engine.training.device.machine import Machine
 from engine.training.device.ranks import balance
 from engine.training.device.sharding import full_tensor, is_sharded
-from engine.training.not_finite import FailedStep, not_finite
+from engine.training.not_finite import FailedStep, not_finite_error
 from engine.training.optimiser import AdamW, learning_rate_at, set_learning_rate
 from engine.training.training_run import TrainingRun
 
@@ -123,7 +123,7 @@ def _check_finite(run: TrainingRun, inputs: StepInput, loss: float, norm: float)
     for title, curve, value in (("loss", "loss", loss), ("gradient", "gradient_norm", norm)):
         if not math.isfinite(value):
             run.context.emit(measured(curve, step, value))
-            raise not_finite(run, FailedStep(step, *inputs), title, value)
+            raise not_finite_error(run, FailedStep(step, *inputs), title, value)
 
 
 def accumulate_gradients(run: TrainingRun, batch: Batch, scale: float) -> dict[str, Tensor]:
@@ -147,13 +147,13 @@ def accumulate_gradients(run: TrainingRun, batch: Batch, scale: float) -> dict[s
                     "Out of memory: with in-batch negatives the whole batch is computed at once.",
                     "Start a new run with a smaller batch size, or with gradient checkpointing.",
                 ) from error
-            if run.ranks.shards and is_out_of_memory(error):  # in lockstep, so none retries alone
+            if run.ranks.is_sharded and is_out_of_memory(error):  # no rank may retry alone
                 raise StudioError(
                     "One of the devices ran out of memory.",
                     "Start a new run with a smaller training.micro_batch_size, or with "
                     "training.gradient_checkpointing.",
                 ) from error
-            if run.ranks.shards:
+            if run.ranks.is_sharded:
                 raise
             run.network.zero_grad(set_to_none=True)
             rows = sum(part.size for part, _ in parts)

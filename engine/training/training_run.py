@@ -51,7 +51,7 @@ class TrainingRun:
         return min(requested, fitting) if requested and fitting else requested or fitting
 
     @property
-    def is_over(self) -> bool:
+    def is_finished(self) -> bool:
         limit = self.settings.early_stopping_patience
         stops_early = 0 < limit <= self.progress.evaluations_without_improvement
         return self.progress.step >= self.setup.data.steps or stops_early
@@ -65,4 +65,4 @@ class TrainingRun:
     @property
     def saves_now(self) -> bool:
         """True if a checkpoint follows the last step, regardless of its score."""
-        return self.is_over or self.progress.step % self.setup.save_every == 0
+        return self.is_finished or self.progress.step % self.setup.save_every == 0

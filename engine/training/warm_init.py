@@ -29,7 +29,7 @@ DISTANCE_WEIGHTS = (1.0, 0.8, 0.6, 0.4, 0.3)  # weight of a token at distance 1,
 SMOOTHING = 0.75  # exponent of the context frequency
 PAIRS_AT_ONCE = 1 << 22
 
-SINUSOIDS = 16  # maximum
+MAX_SINUSOIDS = 16
 MIN_WAVELENGTH, MAX_WAVELENGTH = 2.2, 64.0  # in tokens
 LOWER_OFFSETS = ((-1, 1, -2, 2), (-1, 1, -3, 3), (-2, 2, -4, 4))  # of the heads of lower layers
 UPPER_OFFSETS = (-1, 1, None, None)  # of heads above them; None: uniform attention
@@ -58,31 +58,32 @@ def warm_init(
         special_ids: tokens that are not words.
     """
     spec = network.spec
-    waves = min(SINUSOIDS, spec.head_size // 2, spec.hidden_size // 8)
-    words = spec.hidden_size - 2 * waves  # dimensions of the word vectors; sinusoids get the rest
+    waves = min(MAX_SINUSOIDS, spec.head_size // 2, spec.hidden_size // 8)
+    word_size = spec.hidden_size - 2 * waves  # of the word vectors; sinusoids get the rest
     vectors = torch.from_numpy(
-        word_vectors(tokenized, spec.vocab_size, words, special_ids, progress)
+        word_vectors(tokenized, spec.vocab_size, word_size, special_ids, progress)
     )
     std = vectors.std().clamp_min(TINY)
-    vectors[special_ids] = torch.randn(len(special_ids), words) * std
+    vectors[special_ids] = torch.randn(len(special_ids), word_size) * std
 
     embeddings = network.encoder.embeddings
     assert isinstance(embeddings, Embeddings) and embeddings.position is not None
     embeddings.token.weight.zero_()
-    embeddings.token.weight[:, :words] = vectors * (WORD_STD / std)
+    embeddings.token.weight[:, :word_size] = vectors * (WORD_STD / std)
     embeddings.segment.weight.normal_(std=SMALL_STD)
     ends = math.log10(MIN_WAVELENGTH), math.log10(MAX_WAVELENGTH)
     frequencies = 2 * math.pi / torch.logspace(*ends, waves)  # [P]
     angles = torch.arange(spec.max_positions)[:, None] * frequencies  # [positions, P]
     position = embeddings.position.weight.normal_(std=SMALL_STD)
-    position[:, words::2] += WAVE_AMPLITUDE * angles.sin()
-    position[:, words + 1 :: 2] += WAVE_AMPLITUDE * angles.cos()
+    position[:, word_size::2] += WAVE_AMPLITUDE * angles.sin()
+    position[:, word_size + 1 :: 2] += WAVE_AMPLITUDE * angles.cos()
 
     for index, layer in enumerate(network.encoder.layers):
         assert isinstance(layer, Layer)
         is_lower = index < min(len(LOWER_OFFSETS), spec.layers - 1)
         offsets = LOWER_OFFSETS[index] if is_lower else UPPER_OFFSETS
-        _attend_to_neighbours(layer.attention, offsets, frequencies, words, spec.initializer_range)
+        old_std = spec.initializer_range
+        _attend_to_neighbours(layer.attention, offsets, frequencies, word_size, old_std)
         layer.feed_forward.narrow.weight.mul_(FEED_FORWARD_GAIN)
     if network.mlm is not None:
         # compare the vector at a masked word with the word vectors directly
@@ -147,8 +148,8 @@ def _co_occurrences(
         for distance, weight in enumerate(DISTANCE_WEIGHTS, start=1):
             first_ids, second_ids = ids[:-distance], ids[distance:]
             for token, context in ((first_ids, second_ids), (second_ids, first_ids)):
-                known = context_index[context] >= 0
-                pairs = token[known] * context_count + context_index[context[known]]
+                is_context = context_index[context] >= 0
+                pairs = token[is_context] * context_count + context_index[context[is_context]]
                 cells, counts = np.unique(pairs, return_counts=True)
                 pair_counts[cells] += weight * counts
         progress(min(start + PAIRS_AT_ONCE, tokenized.tokens), tokenized.tokens)
@@ -159,7 +160,7 @@ def _attend_to_neighbours(
     attention: Attention,
     offsets: tuple[int | None, ...],
     frequencies: Tensor,
-    words: int,
+    word_size: int,
     std: float,
 ) -> None:
     """Let each head attend to a neighbour and pass on part of its vector.
@@ -177,13 +178,13 @@ def _attend_to_neighbours(
         row = head * width
         if offset is not None:
             for wave, f in enumerate(frequencies.tolist()):
-                first, column = row + 2 * wave, words + 2 * wave
+                first, column = row + 2 * wave, word_size + 2 * wave
                 cos, sin = SHARPNESS * math.cos(f * offset), SHARPNESS * math.sin(f * offset)
                 query[first : first + 2, column : column + 2] += torch.tensor(
                     [[cos, sin], [-sin, cos]]
                 )
                 key[first : first + 2, column : column + 2] += SHARPNESS * torch.eye(2)
         for part in range(width):
-            column = part % words if offset is not None else (row + part) % words
+            column = part % word_size if offset is not None else (row + part) % word_size
             value[row + part, column] += 1
             output[column, row + part] += NEIGHBOUR_FRACTION

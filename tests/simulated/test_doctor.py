@@ -44,7 +44,7 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
         patch.setattr(checks, "MEASURED_ON", ("cuda", "sim"))
         patch.setattr(fastest, "TIMED", 1)
         patch.setattr(cores, "thread_candidates", lambda: (1,))
-        patch.setattr(machine, "SIDE", 32)
+        patch.setattr(machine, "MATRIX_SIZE", 32)
         patch.setattr(machine, "SECONDS", 0.01)
         result = benches.bench(tmp_path_factory.mktemp("doctor"), "cuda")
         result.machine = replace(result.machine, precision_name="bf16")

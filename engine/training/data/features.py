@@ -68,8 +68,8 @@ def attach_features(context: RunContext, setup: TrainingSetup, machine: Machine)
 
     They are computed unless cached. Raises Cancelled on a stop.
     """
-    network, frozen = setup.network, count_cached_layers(setup.network, context.job.training)
-    if network.probe is None and not frozen:
+    network, frozen_layers = setup.network, count_cached_layers(setup.network, context.job.training)
+    if network.probe is None and not frozen_layers:
         return
     data, job, folder = setup.data, context.job, _feature_folder(context.folder)
     shared = job.features.cache
@@ -79,28 +79,28 @@ def attach_features(context: RunContext, setup: TrainingSetup, machine: Machine)
     probes = [job.features.model_copy(update={"vectors": row}) for row in vectors]
     layer_sets = [layer_indices(p, network.spec.layers) for p in probes if p.trains_probe]
     others = tuple(layer for indices in layer_sets for layer in indices)
-    extractor = FeatureExtractor(network, data.tokenizer, machine, folder, frozen)
+    extractor = FeatureExtractor(network, data.tokenizer, machine, folder, frozen_layers)
     training = phrase("Extracting features of the training set")
     validation = phrase("Extracting features of the validation set")
     note = phrase(
         "The features are cached in {folder}. If deleted, they are computed again.", folder=folder
     )
-    if frozen:
+    if frozen_layers:
         training = phrase("Running the frozen layers on the training set")
         validation = phrase("Running the frozen layers on the validation set")
         note = phrase(
             "The output of the lowest {count} layer(s) is cached in {folder} until the run has "
             "finished. If deleted, it is computed again.",
-            count=frozen,
+            count=frozen_layers,
             folder=folder,
         )
     sets = [(phase.examples, training, phase.order.examples) for phase in data.phases]
     if (held_out := data.validation) is not None:
         sets.append((held_out, validation, np.arange(len(held_out))))
-    for examples, name, numbers in sets:
-        rows = input_rows(numbers, examples.inputs_per_example)
+    for examples, name, indices in sets:
+        rows = input_rows(indices, examples.inputs_per_example)
         examples.vectors = extractor.features(examples.tokenized, rows, others, context.stage(name))
-    network.encoder.cached_layers = frozen
+    network.encoder.cached_layers = frozen_layers
     context.note(note)
 
 
@@ -117,7 +117,7 @@ class FeatureExtractor:
     tokenizer: Tokenizer
     machine: Machine
     folder: Path
-    frozen: int = 0  # number of frozen layers to run; 0: the layers of the probe
+    frozen_layers: int = 0  # number of frozen layers to run; 0: the layers of the probe
 
     def features(
         self,
@@ -132,21 +132,21 @@ class FeatureExtractor:
             rows: indices of the inputs, int64 [n], ascending; other rows stay undefined.
             others: layers that other runs will read, computed in the same pass.
         """
-        needed: tuple[int, ...] = (self.frozen,)
-        if not self.frozen:
+        needed: tuple[int, ...] = (self.frozen_layers,)
+        if not self.frozen_layers:
             assert self.network.probe is not None
             needed = self.network.probe.layers
-        inside = self.folder / self._key(tokenized, rows)
-        missing = [h for h in dict.fromkeys((*needed, *others)) if not _file(inside, h).is_file()]
+        target = self.folder / self._key(tokenized, rows)
+        missing = [h for h in dict.fromkeys((*needed, *others)) if not _file(target, h).is_file()]
         if any(h in needed for h in missing):
-            self._compute(tokenized, rows, inside, missing, progress)
-        return CachedFeatures([_file(inside, h) for h in needed], tokenized.lengths)
+            self._compute(tokenized, rows, target, missing, progress)
+        return CachedFeatures([_file(target, h) for h in needed], tokenized.lengths)
 
     def _compute(
         self,
         tokenized: TokenizedDataset,
         rows: np.ndarray,
-        inside: Path,
+        target: Path,
         layer_indices: list[int],
         progress: ProgressCallback,
     ) -> None:
@@ -154,10 +154,10 @@ class FeatureExtractor:
         shape = (int(tokenized.lengths.sum()), self.network.spec.hidden_size)
         size = 4 * int(tokenized.lengths[rows].sum()) * shape[1]  # sparse files
         self.network.eval()
-        with disk_errors_for(inside), ExitStack() as cleaning:
-            inside.mkdir(mode=0o700, parents=True, exist_ok=True)
-            check_free_space(inside, size * len(layer_indices))
-            new = [_file(inside, h).with_suffix(f".{os.getpid()}.tmp") for h in layer_indices]
+        with disk_errors_for(target), ExitStack() as cleaning:
+            target.mkdir(mode=0o700, parents=True, exist_ok=True)
+            check_free_space(target, size * len(layer_indices))
+            new = [_file(target, h).with_suffix(f".{os.getpid()}.tmp") for h in layer_indices]
             for file in new:
                 cleaning.callback(file.unlink, missing_ok=True)
             maps = [np.lib.format.open_memmap(f, "w+", np.float32, shape) for f in new]
@@ -166,7 +166,7 @@ class FeatureExtractor:
                 layer_map.flush()
                 with open(file, "rb+") as handle:
                     os.fsync(handle.fileno())
-                os.replace(file, _file(inside, h))
+                os.replace(file, _file(target, h))
 
     def _fill(
         self,
@@ -206,20 +206,20 @@ class FeatureExtractor:
     ) -> Tensor:
         """Return float [B, T, N, D]."""
         encoder = self.network.encoder
-        if self.frozen:
-            hidden = run_lower_layers(encoder, tokens, segments, attention_mask, self.frozen)
+        if self.frozen_layers:
+            hidden = run_lower_layers(encoder, tokens, segments, attention_mask, self.frozen_layers)
             return hidden[:, :, None]
         encoded = encoder(tokens, segments, attention_mask, keep_hidden=True)
         return select_layers(encoded.hidden, tuple(layer_indices))
 
     def _key(self, tokenized: TokenizedDataset, rows: np.ndarray) -> str:
         """Hash the weights used, the inputs, and the device and precision."""
-        network, machine, frozen = self.network, self.machine, self.frozen
+        network, machine, count = self.network, self.machine, self.frozen_layers
         digest = hashlib.sha256(
-            f"{machine.device.type} {machine.precision_name} {network.spec} {frozen}".encode()
+            f"{machine.device.type} {machine.precision_name} {network.spec} {count}".encode()
         )
         for name, tensor in merge_adapters(network.encoder).items():
-            if not frozen or layer_index(f"encoder.{name}", network.spec) <= frozen:
+            if not count or layer_index(f"encoder.{name}", network.spec) <= count:
                 digest.update(name.encode())
                 digest.update(tensor.cpu().numpy().tobytes())
         digest.update(tokenized.lengths.tobytes())
@@ -234,5 +234,5 @@ def _feature_folder(run: RunFolder) -> Path:
     return run.cache / "vectors"
 
 
-def _file(inside: Path, layer_index: int) -> Path:
-    return inside / (f"layer-{layer_index:03d}.npy" if layer_index >= 0 else "sum-of-all.npy")
+def _file(target: Path, layer_index: int) -> Path:
+    return target / (f"layer-{layer_index:03d}.npy" if layer_index >= 0 else "sum-of-all.npy")

@@ -1,4 +1,4 @@
-"""Batches of a run, built on the host; in threads ahead of a GPU."""
+"""Batches of a run, built on the host; for a GPU, threads build them ahead."""
 
 from collections import deque
 from collections.abc import Iterator
@@ -23,18 +23,18 @@ class StepInput(NamedTuple):
 
 
 def batches(
-    data: TrainingData, first_step: int, ahead: bool = False, plans_for: Network | None = None
+    data: TrainingData, first_step: int, ahead: bool = False, plan_network: Network | None = None
 ) -> Iterator[StepInput]:
     """Yield the input of each step from `first_step` on.
 
-    With `ahead`, threads build the next batches and, for `plans_for`, their unpadded plans. This
+    With `ahead`, threads build the next batches, and their unpadded plans for `plan_network`. This
     helps on a GPU only; on a CPU the threads compete with the step.
     """
 
     def build(step: int, examples: Examples, indices: np.ndarray) -> StepInput:
         batch = examples.read(data.build_batch(step, examples, indices), indices)
-        if plans_for is not None:
-            batch = batch.plan(plans_for)
+        if plan_network is not None:
+            batch = batch.plan(plan_network)
         return StepInput(examples, indices, batch)
 
     steps = range(first_step, data.steps)

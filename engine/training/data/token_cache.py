@@ -25,7 +25,7 @@ def shared_tokens() -> "TokenCache":
 
 
 class TokenCache:
-    """Locked folders below `root`."""
+    """Folders below `root`, locked while in use."""
 
     def __init__(self, root: Path) -> None:
         self._root = root

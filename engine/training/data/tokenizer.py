@@ -1,4 +1,4 @@
-"""Tokenizer of a run: that of its base model, or a new one trained on its texts."""
+"""Tokenizer of a run: its base model's, or a new one trained on its texts."""
 
 import hashlib
 from pathlib import Path
@@ -33,16 +33,16 @@ def tokenizer_for(context: RunContext, source: TrainingRows) -> Tokenizer:
     if (tokenizer := base_tokenizer(base_model)) is not None:
         return tokenizer
     assert isinstance(base_model, FromScratch)
-    own = tokenizer_folder(context.folder)
-    if not own.is_dir():
+    trained_folder = tokenizer_folder(context.folder)
+    if not trained_folder.is_dir():
         progress = context.stage(phrase("Training the tokenizer"))
         with shared_tokens().reserve(
             _cache_key(base_model, source), lambda: progress(0, 0)
         ) as inside:
             trained = _load_or_train(inside / "made", source.rows, base_model, progress)
-        with atomic_folder(own) as folder:
+        with atomic_folder(trained_folder) as folder:
             trained.save(folder)
-    return Tokenizer.from_folder(own)
+    return Tokenizer.from_folder(trained_folder)
 
 
 def tokenizer_folder(folder: RunFolder) -> Path:

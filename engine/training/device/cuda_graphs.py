@@ -32,11 +32,11 @@ from engine.tasks.sending import copy_together
 from engine.training.device.machine import Machine
 from engine.training.gradients import GradientAccumulator
 
-USED_ON = ("cuda",)
+GRAPH_DEVICES = ("cuda",)
 SIZES = 4  # sizes per power of two: at most a quarter is padding
 MAX_GRAPHS = 64
-WARM_UP = 2  # passes before a capture, in which libraries allocate memory
-WARM_UP_PASSES, TIMED_PASSES = 2, 5  # passes per timing
+CAPTURE_WARM_UP = 2  # passes before a capture, in which libraries allocate memory
+TIMING_WARM_UP, TIMED_PASSES = 2, 5
 MIN_SPEEDUP = 1.1
 
 Terms = dict[str, Tensor]
@@ -62,19 +62,20 @@ class _Graph:
 class CudaGraphs:
     """Captured passes of a network by batch shape."""
 
-    def __init__(self, network: Network, learner: Learner, machine: Machine, pad: int) -> None:
-        """`pad` is the id of [PAD]."""
-        self._network, self._learner, self._machine, self._pad = network, learner, machine, pad
+    def __init__(self, network: Network, learner: Learner, machine: Machine, pad_id: int) -> None:
+        """`pad_id` is the id of [PAD]."""
+        self._network, self._learner, self._machine = network, learner, machine
+        self._pad_id = pad_id
         self._graphs: dict[object, _Graph] = {}
         self._gradients: list[tuple[nn.Parameter, Tensor]] = []  # shared by all graphs
         self._pool: Any = None  # memory pool of all graphs; only one is replayed at a time
 
-    def add(self, part: Batch, counts: Mapping[str, float], scale: float = 1.0) -> Terms:
-        """Add the gradients of a part of a batch; see `GradientAccumulator.add`.
+    def add(self, micro_batch: Batch, counts: Mapping[str, float], scale: float = 1.0) -> Terms:
+        """Add the gradients of a micro-batch; see `GradientAccumulator.add`.
 
         Raises RuntimeError if the passes cannot be captured.
         """
-        padded = self.pad(part)
+        padded = self.pad(micro_batch)
         values = torch.tensor([scale, *counts.values()], dtype=torch.float32)
         shape = (*(tensor.shape for tensor in padded.tensors), *counts)
         if shape in self._graphs:
@@ -91,7 +92,7 @@ class CudaGraphs:
     def pad(self, batch: Batch) -> Batch:
         """Pad a batch to its graph shape; see `pad_to_graph_shape`."""
         max_length = self._network.spec.max_positions
-        return pad_to_graph_shape(batch, self._pad, max_length, self._learner.ignore_index)
+        return pad_to_graph_shape(batch, self._pad_id, max_length, self._learner.ignore_index)
 
     def _capture(self, host_batch: Batch, values: Tensor, names: tuple[str, ...]) -> _Graph:
         network, device = self._network, self._machine.device
@@ -133,11 +134,11 @@ class CudaGraphs:
             parameter.grad = buffer
 
 
-def pad_to_graph_shape(batch: Batch, pad: int, max_length: int, ignore_index: int) -> Batch:
+def pad_to_graph_shape(batch: Batch, pad_id: int, max_length: int, ignore_index: int) -> Batch:
     """Pad a batch on the host to one of few shapes, always with a mask.
 
     Args:
-        pad: token id of padding.
+        pad_id: token id of padding.
         max_length: maximum T.
         ignore_index: target of added positions.
     """
@@ -153,7 +154,7 @@ def pad_to_graph_shape(batch: Batch, pad: int, max_length: int, ignore_index: in
         positions = F.pad(positions // old * width + positions % old, (0, added))
         targets = F.pad(targets, (0, added), value=ignore_index)
     return batch._replace(
-        tokens=F.pad(batch.tokens, (0, extra), value=pad),
+        tokens=F.pad(batch.tokens, (0, extra), value=pad_id),
         segments=F.pad(batch.segments, (0, extra)),
         attention_mask=F.pad(mask, (0, extra), value=False),
         targets=targets,
@@ -174,7 +175,7 @@ def choose_graphs(
     learner: Learner,
     machine: Machine,
     job: JobSpec,
-    pad: int,
+    pad_id: int,
     batch: Callable[[], Batch],
     previous: str = "",
     note: Callable[[str], object] = lambda sentence: None,
@@ -184,7 +185,7 @@ def choose_graphs(
     Args:
         network: on the device, in training mode.
         batch: builds the first batch, on the host.
-        previous: “on” or “off” of a resumed run, which is kept.
+        previous: choice of the resumed run, “on” or “off”, which is kept.
         note: receives the measurement, or why graphs are not used.
     """
     choice = previous or job.hardware.cuda_graphs
@@ -199,7 +200,7 @@ def choose_graphs(
                 )
             )
         return None
-    graphs = CudaGraphs(network, learner, machine, pad)
+    graphs = CudaGraphs(network, learner, machine, pad_id)
     if choice == "on":
         return graphs
     part = batch().parts(job.training.micro_batch_size)[0]
@@ -210,7 +211,7 @@ def choose_graphs(
 def can_capture(network: Network, machine: Machine, job: JobSpec) -> bool:
     """True for a single process that runs entirely on the GPU."""
     return (
-        machine.device.type in USED_ON
+        machine.device.type in GRAPH_DEVICES
         and job.hardware.processes == 1
         and network.probe is None
         and not job.training.gradient_checkpointing
@@ -218,9 +219,9 @@ def can_capture(network: Network, machine: Machine, job: JobSpec) -> bool:
     )
 
 
-def describe_graphs(graphs: CudaGraphs | None, machine: Machine) -> str:
-    """“on” or “off”; empty if the device has no graphs."""
-    if machine.device.type not in USED_ON:
+def graphs_mode(graphs: CudaGraphs | None, machine: Machine) -> str:
+    """“on” or “off”; empty if the device does not support CUDA graphs."""
+    if machine.device.type not in GRAPH_DEVICES:
         return ""
     return "off" if graphs is None else "on"
 
@@ -233,7 +234,7 @@ def _are_faster(
     prepared = batch.plan(network)  # as prefetching does in a run
     padding = 1 - batch.token_count / graphs.pad(batch).segments.numel()
     try:
-        seconds = _time_passes(lambda: graphs.add(batch, counts), network)
+        graph_seconds = _time_passes(lambda: graphs.add(batch, counts), network)
     except RuntimeError as error:
         if (reason := failure_note(error)) is None:
             raise
@@ -241,23 +242,23 @@ def _are_faster(
         return False
     finally:
         network.zero_grad(set_to_none=True)
-    eager = _time_passes(lambda: plain.add(prepared, counts), network)
+    eager_seconds = _time_passes(lambda: plain.add(prepared, counts), network)
     note(
         phrase(
             "Forward and backward pass of a batch: {seconds:.1f} ms with CUDA graphs ({padding:.0f}"
             " % of the tokens are padding), {without:.1f} ms without.",
-            seconds=1000 * seconds,
+            seconds=1000 * graph_seconds,
             padding=100 * padding,
-            without=1000 * eager,
+            without=1000 * eager_seconds,
         )
     )
-    return eager > MIN_SPEEDUP * seconds
+    return eager_seconds > MIN_SPEEDUP * graph_seconds
 
 
 def failure_note(error: Exception) -> str | None:
     """Explain why graphs failed; None if another error was raised."""
     if is_out_of_memory(error):  # graphs keep memory for every shape
-        return phrase("No CUDA graphs: there is too little memory for them.")
+        return phrase("No CUDA graphs: there is not enough memory for them.")
     if "captur" in str(error):
         return phrase("No CUDA graphs: this network or GPU does not allow capturing.")
     return None
@@ -265,13 +266,13 @@ def failure_note(error: Exception) -> str | None:
 
 def _time_passes(work: Callable[[], Terms], network: Network) -> float:
     times = list[float]()
-    for _ in range(WARM_UP_PASSES + TIMED_PASSES):
+    for _ in range(TIMING_WARM_UP + TIMED_PASSES):
         began = time.perf_counter()
         for term in work().values():
             float(term)  # synchronises
         times.append(time.perf_counter() - began)
         network.zero_grad(set_to_none=True)
-    return statistics.median(times[WARM_UP_PASSES:])
+    return statistics.median(times[TIMING_WARM_UP:])
 
 
 @contextmanager
@@ -302,11 +303,11 @@ def new_pool() -> Any:
 
 
 def capture(passes: Callable[[], Terms], pool: Any) -> Captured:
-    """Capture the kernels of `passes` on the current GPU, after warm-up runs."""
+    """Capture the kernels of `passes` on the current GPU, after warm-up passes."""
     stream = torch.cuda.Stream()
     stream.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(stream):
-        for _ in range(WARM_UP):
+        for _ in range(CAPTURE_WARM_UP):
             passes()
     torch.cuda.current_stream().wait_stream(stream)
     graph = torch.cuda.CUDAGraph()

@@ -17,15 +17,15 @@ def environment(
     machine: Machine,
     data: TrainingData,
     attention: str,
-    start: str,
+    initial_weights: str,
     processes: str,
     graphs: str = "",
 ) -> dict[str, str]:
-    """Describe the environment, by name.
+    """Return the entries of the environment by name.
 
     Args:
         attention: one of `ATTENTION_METHODS`, or empty.
-        start: `weights_sha256` of the initial weights.
+        initial_weights: their `weights_sha256`.
         graphs: CUDA graphs, “on” or “off”; empty if the device has none.
     """
     return {
@@ -43,7 +43,7 @@ def environment(
         "studio": package_version("bert-studio"),
         "data": data.dataset.spec.fingerprint,
         "vocabulary": data.tokenizer.fingerprint,
-        "start": start,
+        "start": initial_weights,
     }
 
 

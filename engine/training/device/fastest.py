@@ -30,10 +30,10 @@ from engine.training.device.environment import device_name
 from engine.training.device.machine import DTYPES, Machine, describe_device
 
 MAX_TOKENS = 1024  # of the timed batch: 2 to 3 s for a layer of BERT base
-ROUNDS, SECONDS = 3, 0.1  # minimum rounds and seconds
-MEASURED_ON = ("cuda",)
-LENGTHS = np.linspace(8, 128, 32).astype(np.int64)  # of the timed batch
-WARM_UP, TIMED = 3, 12  # passes; each with other lengths, as in a run
+MIN_ROUNDS, MIN_SECONDS = 3, 0.1
+NESTED_DEVICES = ("cuda",)
+LENGTHS = np.linspace(8, 128, 32).astype(np.int64)  # tokens per sequence of the timed batch
+WARM_UP_PASSES, TIMED_PASSES = 3, 12  # each with other lengths, as in a run
 
 
 def choose_precision(
@@ -71,12 +71,12 @@ def measure_layer(network: Network, machine: Machine, rows: float, tokens: float
     layout = _layout(encoder, count, width, machine.device)
     x = torch.ones(count * width, network.spec.hidden_size, device=machine.device)
     best: dict[Precision, float] = {"fp32": math.inf, reduced: math.inf}
-    done, end = -1, time.perf_counter() + SECONDS  # first round: warm-up
-    while done < ROUNDS or time.perf_counter() < end:
+    rounds, deadline = -1, time.perf_counter() + MIN_SECONDS  # first round: warm-up
+    while rounds < MIN_ROUNDS or time.perf_counter() < deadline:
         for name, quickest in best.items():
             seconds = _layer_seconds(layer, x, layout, replace(machine, precision_name=name))
-            best[name] = min(quickest, seconds) if done >= 0 else math.inf
-        done += 1
+            best[name] = min(quickest, seconds) if rounds >= 0 else math.inf
+        rounds += 1
     times = LayerTimes(key, **best)
     precision.save(times)
     return times
@@ -88,9 +88,8 @@ def _power_of_two(number: float) -> int:
 
 
 def _layout(encoder: Encoder, rows: int, width: int, device: torch.device) -> Layout:
-    layout = (
-        plan_batch(encoder, np.full(rows, width), width).map_tensors(lambda x: x.to(device)).layout
-    )
+    plan = plan_batch(encoder, np.full(rows, width), width)
+    layout = plan.map_tensors(lambda x: x.to(device)).layout
     if encoder.relative is None:
         return layout
     with torch.no_grad():
@@ -111,16 +110,18 @@ def _layer_seconds(layer: nn.Module, x: Tensor, layout: Layout, machine: Machine
     return seconds
 
 
-def choose_attention(encoder: Encoder, machine: Machine, before: str = "") -> str:
+def choose_attention(encoder: Encoder, machine: Machine, previous: str = "") -> str:
     """Set the faster attention method for the device of an encoder.
 
     Returns one of `ATTENTION_METHODS`, or an empty string if there is no choice. A resumed run
-    passes its method as `before` and keeps it.
+    passes its method as `previous` and keeps it.
     """
-    if machine.device.type not in MEASURED_ON or encoder.relative is not None:
+    if machine.device.type not in NESTED_DEVICES or encoder.relative is not None:
         encoder.nested = False
         return ""
-    method = before if before in ATTENTION_METHODS else measure_attention(encoder, machine).fastest
+    method = previous
+    if previous not in ATTENTION_METHODS:
+        method = measure_attention(encoder, machine).fastest
     encoder.nested = method == "nested"
     return method
 
@@ -153,7 +154,7 @@ def measure_attention(encoder: Encoder, machine: Machine) -> AttentionTimes:
 def _attention_seconds(shape: AttentionShape, machine: Machine, size: int, dropout: float) -> float:
     """Median seconds of a forward and backward pass; 0 if the device has no such kernel."""
     dtype, times = DTYPES[machine.precision_name], list[float]()
-    for index in range(WARM_UP + TIMED):
+    for index in range(WARM_UP_PASSES + TIMED_PASSES):
         lengths = LENGTHS + index
         layout = unpad(lengths, int(lengths.max()), shape).layout
         layout = layout.map_tensors(lambda tensor: tensor.to(machine.device))
@@ -170,4 +171,4 @@ def _attention_seconds(shape: AttentionShape, machine: Machine, size: int, dropo
         assert x.grad is not None
         float(x.grad[0, 0])
         times.append(time.perf_counter() - began)
-    return statistics.median(times[WARM_UP:])
+    return statistics.median(times[WARM_UP_PASSES:])

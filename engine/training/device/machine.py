@@ -27,8 +27,8 @@ DTYPES: dict[Precision, torch.dtype] = {
     "fp16": torch.float16,
 }
 BF16_INSTRUCTIONS = ("amx_bf16", "avx512_bf16")
-SIDE, SECONDS = 1024, 0.2  # size and duration of the matrix products to time
-STATUS = Path("/proc/self/status")
+MATRIX_SIZE, SECONDS = 1024, 0.2  # of the timed matrix products
+STATUS_FILE = Path("/proc/self/status")
 PEAK_FIELD = "VmHWM:"  # kB, of this process; see proc(5)
 
 
@@ -121,18 +121,15 @@ def choose_machine(hardware: HardwareSpec, local_rank: int = 0, processes: int =
                 count=count,
             )
         torch.cuda.set_device(local_rank)
-    sharing = processes
+    divisor = processes
     if (core_ids := parse_ranges(hardware.cores)) and cores.supports_affinity():
         cores.pin_to(cores.divide_cores(core_ids, local_rank, processes))
-        sharing = 1  # already divided
-    threads = hardware.threads or _best_threads(sharing, alone=processes == 1)
+        divisor = 1  # already divided
+    threads = hardware.threads or _best_threads(divisor, can_measure=processes == 1)
     torch.set_num_threads(threads)
-    os.environ.setdefault(
-        "RAYON_NUM_THREADS", str(threads)
-    )  # of the tokenizer, before its first use
-    device = (
-        torch.device(name, local_rank) if name == "cuda" and processes > 1 else torch.device(name)
-    )
+    os.environ.setdefault("RAYON_NUM_THREADS", str(threads))  # for the tokenizer, before its use
+    has_own_gpu = name == "cuda" and processes > 1
+    device = torch.device(name, local_rank) if has_own_gpu else torch.device(name)
     torch.backends.fp32_precision = "ieee"  # type: ignore[attr-defined]  # no TF32
     torch.backends.cuda.enable_cudnn_sdp(False)  # plans each new attention shape for 7 ms
     requested = hardware.precision
@@ -162,14 +159,11 @@ def describe_device(device: torch.device, threads: int) -> str:
     return f"{device.type} {name.strip()}, {threads} threads, torch {torch.__version__}"
 
 
-def _best_threads(sharing: int, alone: bool) -> int:
-    """Fastest thread count; measured unless known.
-
-    Not measured if several processes share the computer.
-    """
+def _best_threads(divisor: int, can_measure: bool) -> int:
+    """Fastest thread count, measured unless known; else an equal part of the cores."""
     candidates = cores.thread_candidates()
-    if len(candidates) == 1 or not alone:
-        return max(1, candidates[0] // sharing)
+    if len(candidates) == 1 or not can_measure:
+        return max(1, candidates[0] // divisor)
     key = f"{cores.cpu_and_cores()}, {format_ranges(candidates)} threads, torch {torch.__version__}"
     speeds = precision.find(ThreadSpeeds, key)
     if speeds is None:
@@ -203,14 +197,14 @@ def _bf16() -> list[str]:
 
 def _measure_rate(dtype: torch.dtype, device: torch.device) -> float:
     """Operations per second of a matrix product, the fastest of several."""
-    matrix = torch.ones((SIDE, SIDE), dtype=dtype, device=device)
+    matrix = torch.ones((MATRIX_SIZE, MATRIX_SIZE), dtype=dtype, device=device)
     float((matrix @ matrix)[0, 0])
-    best, end = float("inf"), time.perf_counter() + SECONDS
-    while time.perf_counter() < end:
+    best, deadline = float("inf"), time.perf_counter() + SECONDS
+    while time.perf_counter() < deadline:
         began = time.perf_counter()
         float((matrix @ matrix)[0, 0])  # synchronises
         best = min(best, time.perf_counter() - began)
-    return 2 * SIDE**3 / best
+    return 2 * MATRIX_SIZE**3 / best
 
 
 class Peak(NamedTuple):
@@ -220,7 +214,7 @@ class Peak(NamedTuple):
     device: int
 
     @property
-    def decisive(self) -> int:
+    def network_memory(self) -> int:
         """Peak of the memory that holds the network."""
         return self.device or self.process
 
@@ -237,11 +231,11 @@ def peak_memory() -> Peak:
 
 
 def _peak_rss() -> int:
-    """On Linux not `ru_maxrss`, which starts with the parent's peak."""
+    """Peak resident memory; on Linux not from `ru_maxrss`, which starts with the parent's peak."""
     if sys.platform == "win32":
         return int(psutil.Process().memory_info().peak_wset)
     if sys.platform == "linux":
-        for line in STATUS.read_text(encoding="ascii", errors="replace").splitlines():
+        for line in STATUS_FILE.read_text(encoding="ascii", errors="replace").splitlines():
             if line.startswith(PEAK_FIELD):
                 return int(line.split()[1]) * 1024
     import resource

@@ -31,7 +31,7 @@ class Ranks:
     def __init__(self, rank: Rank, device: torch.device, sharded: bool = False) -> None:
         """Join the group; waits indefinitely for the other ranks."""
         self.rank, self.world = rank.number, rank.world
-        self.shards = sharded and self.world > 1  # each rank holds a shard of the weights
+        self.is_sharded = sharded and self.world > 1  # each rank holds a shard of the weights
         self._device = device
         self._gpu_group: dist.ProcessGroup | None = None
         if self.world == 1:
@@ -50,10 +50,10 @@ class Ranks:
     @property
     def description(self) -> str:
         """Number of ranks, and whether the weights are sharded."""
-        return f"{self.world}, sharded" if self.shards else str(self.world)
+        return f"{self.world}, sharded" if self.is_sharded else str(self.world)
 
     @property
-    def writes(self) -> bool:
+    def is_writer(self) -> bool:
         """True on the rank that emits events, evaluates and saves."""
         return self.rank == 0
 
@@ -66,13 +66,13 @@ class Ranks:
             return [(part, 1.0) for part in batch.parts(size)]
         indices = balance(batch.lengths, self.world)[self.rank]
         parts = batch.take(indices).parts(size) if len(indices) else []
-        steps = self.maximum(len(parts))[0] if self.shards else 1
+        steps = self.maximum(len(parts))[0] if self.is_sharded else 1
         empty = batch.take(np.zeros(1, dtype=np.int64))
         return [(part, 1.0) for part in parts] + [(empty, 0.0)] * (int(steps) - len(parts))
 
     def sum_gradients(self, network: nn.Module) -> None:
         """All-reduce gradients; sharded networks have done so already."""
-        if self.world == 1 or self.shards:
+        if self.world == 1 or self.is_sharded:
             return
         gradients = [p.grad for p in network.parameters() if p.grad is not None]
         for bucket in _buckets(gradients):
@@ -120,10 +120,10 @@ class Ranks:
         if self.world == 1:
             yield
             return
-        if not self.writes:
+        if not self.is_writer:
             self.barrier()
         yield
-        if self.writes:
+        if self.is_writer:
             self.barrier()
 
     def barrier(self) -> None:
@@ -133,7 +133,7 @@ class Ranks:
 
     def shard(self, network: Network) -> None:
         """Shard the weights over the ranks if the job asks for it."""
-        if self.shards:
+        if self.is_sharded:
             group = self._gpu_group or dist.group.WORLD
             assert group is not None
             shard(network, group, self._device)
@@ -142,14 +142,14 @@ class Ranks:
         self, network: Network, optimiser: torch.optim.Optimizer
     ) -> tuple[Network, dict[str, Tensor]]:
         """Network and optimiser state, to be saved by rank 0; collective."""
-        if not self.shards:
-            return network, optimiser_tensors(optimiser, network) if self.writes else {}
-        state = optimiser_tensors(optimiser, network, keep=self.writes)
-        return gather(network, keep=self.writes), state
+        if not self.is_sharded:
+            return network, optimiser_tensors(optimiser, network) if self.is_writer else {}
+        state = optimiser_tensors(optimiser, network, keep=self.is_writer)
+        return gather(network, keep=self.is_writer), state
 
     def gather_network(self, network: Network) -> Network:
         """Network to be saved by rank 0; collective."""
-        return gather(network, keep=self.writes) if self.shards else network
+        return gather(network, keep=self.is_writer) if self.is_sharded else network
 
     def leave(self) -> None:
         """Leave the process group."""

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def shard(network: Network, group: dist.ProcessGroup, device: torch.device) -> None:
     """Shard a network that is identical on all ranks.
 
-    Afterwards call the network, which gathers the weights outside of its layers.
+    Afterwards, call the network to run it: this gathers the weights outside its layers.
     """
     from torch.distributed.device_mesh import DeviceMesh
     from torch.distributed.fsdp import FSDPModule, fully_shard

@@ -45,7 +45,7 @@ def fake_times(monkeypatch: pytest.MonkeyPatch) -> FakeTimes:
             return seconds[machine.precision_name]
 
         monkeypatch.setattr(fastest, "_layer_seconds", fake_layer_seconds)
-        monkeypatch.setattr(fastest, "SECONDS", 0.0)
+        monkeypatch.setattr(fastest, "MIN_SECONDS", 0.0)
         return timed
 
     return set_seconds

@@ -100,6 +100,6 @@ def test_a_failed_save_of_predictions_is_noted_and_the_run_ends(removable, tmp_p
     events: list[object] = []
     assert train(job, run, events.append) == ("finished", 1)
     text = " ".join(notes(events))
-    assert "could not be kept: There is no room left." in text
+    assert "could not be saved: There is no room left." in text
     assert ("are still in validation.parquet: they could not" in text) is not removable
     assert not stored_predictions(run.results) and older.exists() is not removable
