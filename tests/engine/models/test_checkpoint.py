@@ -97,7 +97,7 @@ def test_any_network_is_restored(tmp_path_factory, spec, mlm, nsp, labels, dtype
     shutil.rmtree(folder)
 
 
-def test_the_info_matches_the_network_and_a_quick_look(tmp_path):
+def test_the_info_matches_the_network_and_checkpoint_info(tmp_path):
     folder = small.folder(tmp_path / "model", Heads(mlm=True, outputs=3), dtype=torch.float16)
     info, report = examine(folder)
     assert info.parameters == sum(p.numel() for p in network(Heads(True, False, 3)).parameters())

@@ -1,4 +1,4 @@
-"""Words round-trip through cells, and their pieces equal those of transformers."""
+"""Words round-trip through cells, and their tokens equal those of transformers."""
 
 from itertools import pairwise
 from pathlib import Path
@@ -114,7 +114,7 @@ KINDS = ["uncased", "cased", "byte-level", "SentencePiece"]
 @pytest.mark.parametrize("kind", KINDS)
 @given(data=st.data())
 @tries(25)
-def test_pieces_of_words_equal_those_of_transformers(tokenizers, kind, data):
+def test_tokens_of_words_equal_those_of_transformers(tokenizers, kind, data):
     sentences = data.draw(st.lists(sentence, min_size=1, max_size=3))
     ours, theirs = tokenizers[kind]
     result = ours.encode_words(sentences)
@@ -126,7 +126,7 @@ def test_pieces_of_words_equal_those_of_transformers(tokenizers, kind, data):
 
 @pytest.fixture(scope="module")
 def unmarked(tokenizers) -> Tokenizer:
-    """A tokenizer whose pieces do not mark the beginning of a word."""
+    """A tokenizer whose tokens do not mark the beginning of a word."""
     return Tokenizer(WordPiece(tokenizers["uncased"][0].vocabulary.tokens, marked=False))
 
 
@@ -136,7 +136,7 @@ def unmarked(tokenizers) -> Tokenizer:
     marked=st.booleans(),
 )
 @tries(30)
-def test_first_pieces_of_words_are_in_order(
+def test_first_tokens_of_words_are_in_order(
     tmp_path_factory, tokenizers, unmarked, sentences, max_length, marked
 ):
     tokenizer = tokenizers["uncased"][0] if marked else unmarked

@@ -112,7 +112,7 @@ def test_memory_does_not_grow_with_the_corpus(tmp_path):
 
 
 def documents(count: int) -> list[str]:
-    """Documents whose words have several pieces."""
+    """Documents whose words have several tokens."""
     rng = np.random.default_rng(3)
     syllables = np.array(["ba", "do", "ki", "lu", "me", "ny"])
     return [

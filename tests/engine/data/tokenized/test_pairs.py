@@ -69,7 +69,7 @@ def test_every_pair_matches_its_class(
         assert kind == NOT_NEXT or (same_document and second[0] > first[-1])
 
 
-def test_the_fraction_of_true_pairs_is_as_requested(tokenizer, tmp_path):
+def test_the_fraction_of_next_sentences_is_as_requested(tokenizer, tmp_path):
     texts = [document(20 * (n % 16), [4, 5, 3, 6]) for n in range(2000)]
     for fraction in (0.2, 0.8):
         tokenized, classes = tokenize_pairs(
