@@ -44,7 +44,7 @@ replays = list[int]()  # how often each captured graph was replayed
 @pytest.fixture(autouse=True)
 def gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     replays.clear()
-    monkeypatch.setattr(cuda_graphs, "USED_ON", ("sim",))
+    monkeypatch.setattr(cuda_graphs, "GRAPH_DEVICES", ("sim",))
     monkeypatch.setattr(cuda_graphs, "new_pool", lambda: None)
     monkeypatch.setattr(cuda_graphs, "capture", fake_capture)
 

@@ -41,8 +41,8 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
             patch.setattr(module, "choose_machine", choose_simulated)
         patch.setattr(model_cache, "_device", lambda name: device() if name == "cuda" else
                       torch.device(name))  # fmt: skip
-        patch.setattr(checks, "MEASURED_ON", ("cuda", "sim"))
-        patch.setattr(fastest, "TIMED", 1)
+        patch.setattr(checks, "NESTED_DEVICES", ("cuda", "sim"))
+        patch.setattr(fastest, "TIMED_PASSES", 1)
         patch.setattr(cores, "thread_candidates", lambda: (1,))
         patch.setattr(machine, "MATRIX_SIZE", 32)
         patch.setattr(machine, "SECONDS", 0.01)
@@ -74,7 +74,7 @@ def test_a_device_fault_is_found_and_other_checks_continue(bench, monkeypatch):
             raise RuntimeError("no kernel for this")
         return original(q, *args, **kwargs) * (1.01 if q.device == device() else 1)
 
-    monkeypatch.setattr(checks, "MEASURED_ON", ("cuda",))
+    monkeypatch.setattr(checks, "NESTED_DEVICES", ("cuda",))
     monkeypatch.setattr(torch.nn.functional, "scaled_dot_product_attention", faulty)
     families, prediction = run_check("Model families", bench), run_check("Prediction", bench)
     names = {fault.name for fault in families.faults}

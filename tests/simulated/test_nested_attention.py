@@ -89,7 +89,7 @@ def test_kernels_use_reduced_precision(dtype):
 
 
 def test_a_run_uses_the_fastest_attention(on_device, tmp_path, monkeypatch):
-    monkeypatch.setattr(fastest, "MEASURED_ON", ("sim",))
+    monkeypatch.setattr(fastest, "NESTED_DEVICES", ("sim",))
     monkeypatch.setattr(fastest, "measure_attention", lambda *_: times_with_fastest("nested"))
     run, steps = check(small.classifying(tmp_path, **SHORT), tmp_path, on_device)
     assert all(step.launches["_efficient_attention_backward"] for step in steps)
@@ -105,8 +105,8 @@ MACHINE = Machine(torch.device("cpu"), "fp32", 1)
 
 
 def test_attention_is_measured_once_and_the_fastest_chosen(monkeypatch):
-    monkeypatch.setattr(fastest, "MEASURED_ON", ("sim",))
-    monkeypatch.setattr(fastest, "TIMED", 1)
+    monkeypatch.setattr(fastest, "NESTED_DEVICES", ("sim",))
+    monkeypatch.setattr(fastest, "TIMED_PASSES", 1)
     machine = replace(MACHINE, device=device(), precision_name="bf16")
     encoder = Network(FAMILIES["bert"], Heads(outputs=2)).encoder
     with count_operations() as counts:
@@ -128,7 +128,7 @@ def test_attention_is_measured_once_and_the_fastest_chosen(monkeypatch):
 
 
 def test_an_unsupported_attention_is_not_chosen(monkeypatch):
-    monkeypatch.setattr(fastest, "TIMED", 1)
+    monkeypatch.setattr(fastest, "TIMED_PASSES", 1)
     error = RuntimeError("no kernel for heads of this size")
     monkeypatch.setattr(UnpaddedLayout, "gather", failing_gather(error))
     encoder = Network(FAMILIES["roberta"], Heads(outputs=2)).encoder
