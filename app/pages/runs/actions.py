@@ -1,4 +1,4 @@
-"""Actions on runs, for menus, keys and buttons, and those of the table of runs."""
+"""Actions on runs for menus, shortcuts and buttons, and their use in the table of runs."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -32,8 +32,8 @@ ON_HOLD = "on hold"
 
 @dataclass(frozen=True)
 class RunAction:
-    """An action. `text` is its title for given runs, `why_not` the reason why a run does not allow
-    it (“” if it does), and `apply` applies it to runs that do."""
+    """An action. `text` returns its title for given runs, `why_not` the reason why it is impossible
+    for a run (“” if it is possible); `apply` performs it."""
 
     key: str
     text: Callable[[Rows], str]
@@ -45,7 +45,7 @@ class RunAction:
 
 
 def run_actions() -> Sequence[RunAction | None]:
-    """In the order of the menu; None is a separator."""
+    """All actions in menu order; None is a separator."""
     again, fine_tune = tr("Run a&gain with changes…"), tr("&Fine-tune this…")
     export, order, after = tr("E&xport runs…"), tr("Order of the &queue…"), tr("Start a&fter…")
     explore, repeat, folder = tr("Open in &Explore"), tr("Run aga&in"), tr("Open fol&der")
@@ -57,7 +57,7 @@ def run_actions() -> Sequence[RunAction | None]:
         RunAction("stop", stop_text, "circle-stop", "Ctrl+.", _no_stop, _stop, True),
         RunAction("resume", _text(tr("&Resume")), "play", "Ctrl+G", _no_resume, _resume, True),
         None,
-        RunAction("next", _text(next_), "arrow-right", "Ctrl+Up", _unqueued, _next, True),
+        RunAction("next", _text(next_), "arrow-right", "Ctrl+Up", _unqueued, _start_next, True),
         RunAction("order", _text(order), "history", "Ctrl+Shift+Up", _unqueued, ask_order, True),
         RunAction("after", _text(after), "git-branch", "Ctrl+Shift+F", _unqueued, ask_after, True),
         RunAction("hold", hold_text, "hourglass", "Ctrl+H", _unqueued, _hold, True),
@@ -66,18 +66,18 @@ def run_actions() -> Sequence[RunAction | None]:
         RunAction("fine_tune", _text(fine_tune), "flag", "Ctrl+U", _no_checkpoint, _fine_tune),
         RunAction("again", _text(again), "copy", "Ctrl+R", _no_job, _start_again),
         RunAction("repeat", _text(repeat), "copy", "Ctrl+Alt+R", _no_repeat, _run_again, True),
-        RunAction("newer", newer_text, "database", "Ctrl+Shift+R", _no_newer, _train_on_newer),
+        RunAction("retrain", retrain_text, "database", "Ctrl+Shift+R", _no_newer, _retrain),
         None,
         RunAction("rename", _text(tr("Rena&me")), "pencil", "F2", _always, ask_name),
         RunAction("notes", _text(tr("&Notes…")), "scroll-text", "Ctrl+N", _always, ask_notes),
         RunAction("star", star_text, "star", "Ctrl+T", _always, _star, True),
         RunAction("tags", _text(tr("Ta&gs…")), "tags", "Ctrl+Shift+T", _always, ask_tags, True),
-        RunAction("archive", archive_text, "box", "Ctrl+E", _active, _archive, True),
+        RunAction("archive", archive_text, "box", "Ctrl+E", _no_archive, _archive, True),
         RunAction("export", _text(export), "upload", "Ctrl+Shift+E", _no_export, ask_export, True),
         RunAction("lineage", _text(tr("Li&neage")), "git-branch", "Ctrl+L", _always, _lineage),
         RunAction("folder", _text(folder), "folder-open", "Ctrl+O", _always, _open_folder),
         None,
-        RunAction("delete", _text(tr("De&lete…")), "trash-2", "Del", _working, ask_delete, True),
+        RunAction("delete", _text(tr("De&lete…")), "trash-2", "Del", _no_delete, ask_delete, True),
     )
 
 
@@ -118,8 +118,8 @@ def archive_text(rows: Rows) -> str:
     return tr("Unarc&hive") if archived else tr("Arc&hive")
 
 
-def newer_text(rows: Rows) -> str:
-    """Title of the button that trains again on corrected data."""
+def retrain_text(rows: Rows) -> str:
+    """Title of the action that trains again on the newest version of the data set."""
     newer = rows[0].newer_data() if rows else None
     if newer is None:
         return tr("Train again on ne&wer data…")
@@ -185,7 +185,7 @@ def _no_newer(row: RunRow) -> str:
     return ""
 
 
-def _active(row: RunRow) -> str:
+def _no_archive(row: RunRow) -> str:
     return tr("This run is still running or queued.") if row.is_active else ""
 
 
@@ -195,7 +195,7 @@ def _no_export(row: RunRow) -> str:
     return _no_job(row)
 
 
-def _working(row: RunRow) -> str:
+def _no_delete(row: RunRow) -> str:
     return tr("Stop this run first.") if row.is_working else ""
 
 
@@ -220,7 +220,7 @@ def _resume(_: QWidget, runs: RunsState, rows: Rows) -> None:
         runs.dispatcher.resume(row.id)
 
 
-def _next(_: QWidget, runs: RunsState, rows: Rows) -> None:
+def _start_next(_: QWidget, runs: RunsState, rows: Rows) -> None:
     runs.dispatcher.start_next(*(row.id for row in rows))
 
 
@@ -251,7 +251,7 @@ def _start_again(_: QWidget, runs: RunsState, rows: Rows) -> None:
     runs.start_again(rows[0])
 
 
-def _train_on_newer(_: QWidget, runs: RunsState, rows: Rows) -> None:
+def _retrain(_: QWidget, runs: RunsState, rows: Rows) -> None:
     if (newer := rows[0].newer_data()) is not None:
         runs.train_on(rows[0], newer)
 
@@ -274,11 +274,11 @@ def _open_folder(_: QWidget, _runs: RunsState, rows: Rows) -> None:
     QDesktopServices.openUrl(QUrl.fromLocalFile(str(rows[0].folder)))
 
 
-CELL_CHARACTERS = 40  # characters of a cell in the menu
+MAX_CELL_CHARACTERS = 40  # in the menu
 
 
 class ListActions(QObject):
-    """The actions of a table, by key in `by_key`.
+    """Adds the actions to a table; `by_key` has them by key.
 
     Signals:
         rename_requested: the RunRow to rename.
@@ -321,7 +321,7 @@ class ListActions(QObject):
                 self.by_key[action.key].setText(action.text(rows))
 
     def do(self, key: str) -> None:
-        """Apply an action to those of the selected runs that allow it."""
+        """Apply an action to the selected runs that allow it."""
         rows = self._selected()
         action = run_action(key)
         allowed = [row for row in rows if not action.why_not(row)]
@@ -347,13 +347,13 @@ class ListActions(QObject):
         menu.popup(self._table.viewport().mapToGlobal(point))
 
     def _add_filters(self, menu: QMenu, cell: QModelIndex) -> None:
-        """“Only these” and “Not these” for the value of the cell."""
+        """Add “Only …” and “Not …” for the value of the cell."""
         row, key = cell.data(ROW_ROLE), self._column_key(cell)
         info = column_info(key)
         if not isinstance(row, RunRow) or info is None:
             return
         sentence = plain_menu_text(
-            f"{info.title()}: {info.text(row)[:CELL_CHARACTERS] or tr('none')}"
+            f"{info.title()}: {info.text(row)[:MAX_CELL_CHARACTERS] or tr('none')}"
         )
         for text, negated in ((tr("Only “{0}”"), False), (tr("Not “{0}”"), True)):
             condition = comparison(key, row, negated)

@@ -1,6 +1,6 @@
 """Filter, sort and group the rows of the table of runs, and order the queue.
 
-Plain functions over rows, a few milliseconds for ten thousand of them.
+Plain functions over rows; ten thousand rows take a few milliseconds.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -88,7 +88,7 @@ def search_text(row: RunRow) -> str:
 
 @lru_cache(1024)
 def _task_and_state(task: str, state: str) -> str:
-    """Cached: even ten thousand runs have few different ones."""
+    """Searchable names of task and state; cached, since even ten thousand runs have few."""
     return f"{task} {run_texts.task_title(task)} {state} {run_texts.state_text(state)}"
 
 
@@ -151,10 +151,10 @@ def group_text(group: GroupRow, key: str) -> str:
     if len(set(numbers)) == 1 and key not in (Column.BEST, Column.LOSS):
         return info.text(group.rows[0])
     metric = info.measure.name if info.measure is not None else ""
-    return _spread(result, metrics.pop() if key == Column.BEST else metric)
+    return _format_aggregate(result, metrics.pop() if key == Column.BEST else metric)
 
 
-def _spread(result: Aggregate, metric: str) -> str:
+def _format_aggregate(result: Aggregate, metric: str) -> str:
     """“82.1 % ± 0.6 %” for a metric; other numbers with four digits."""
 
     def format_value(value: float) -> str:
@@ -178,12 +178,12 @@ def order_after_drop(
     below: Item | None,
     ascending: bool,
 ) -> list[str] | None:
-    """The order of the queue after rows are dropped between two others.
+    """The order of the queue after a drop of rows between two others.
 
     Args:
         queue: the ids of all waiting runs, the next one first.
         moved: the dropped ids; they keep their order.
-        above, below: the rows at the drop position, or None.
+        above, below: the rows at the drop position; None at an end of the table.
         ascending: True if the table shows the next run first.
 
     Returns:

@@ -1,7 +1,7 @@
 """Columns of the table of runs: title, text, tooltip, sort order.
 
-`COLUMNS` has those of a run itself. Each setting of the job and each metric is a column as well: by
-its path, or by its name and point on the curve (`column_info`).
+`COLUMNS` has the columns of a run itself. `column_info` also returns a column for each setting of
+the job, by its path, and for each metric, by its name and point on the curve.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -67,10 +67,10 @@ DEFAULT = (
 class ColumnInfo:
     """One column: its texts, and its values to sort and filter by.
 
-    `order` is the sort key, None to come last; it defaults to the text. `tooltip` adds to the text;
-    if “”, the text is the tooltip. `value` is read by filters and charts: a number, a boolean, or a
-    text; it defaults to the text. `names` are synonyms of the text. `measure` is the metric of the
-    column, if any.
+    `order` returns the sort key, None to come last; default: the text. `tooltip` returns a longer
+    text; if “”, the text is the tooltip. `value` returns a number, a boolean or a text for filters
+    and charts; default: the text. `names` returns synonyms of the text. `measure` is the metric of
+    the column, if any.
     """
 
     title: Callable[[], str]
@@ -89,7 +89,7 @@ class ColumnInfo:
         return self.order(row) if self.order is not None else self.text(row).casefold() or None
 
     def row_value(self, row: RunRow) -> Value:
-        """The value for filters, groups and charts; None if there is none."""
+        """The value for filters, groups and charts; None if the cell is empty."""
         return self.value(row) if self.value is not None else self.text(row) or None
 
 
@@ -100,7 +100,7 @@ def _best(row: RunRow) -> str:
 
 
 def _best_order(row: RunRow) -> tuple[str, float] | None:
-    """By metric, then the best first: scores of different metrics cannot be compared."""
+    """Sort by metric, then the best first: scores of different metrics cannot be compared."""
     if row.best_score is None:
         return None
     sign = -1 if row.higher_is_better else 1
@@ -144,7 +144,7 @@ def _is_new(row: RunRow) -> bool:
 
 
 def _start_order(row: RunRow) -> tuple[Any, ...]:
-    """Waiting runs come after all others, in queue order."""
+    """Sort key: waiting runs come after all others, in queue order."""
     if row.is_waiting:
         return 1, *queue_key(row)
     return 0, (row.started or row.created).timestamp()
@@ -161,7 +161,7 @@ def _start_tooltip(row: RunRow) -> str:
 
 
 def _task_names(row: RunRow) -> Sequence[str]:
-    """“NER” of “Token classification (NER)”, and the name in files."""
+    """Synonyms of a task: “NER” for “Token classification (NER)”, and the name in files."""
     title = run_texts.task_title(row.task)
     _, _, short = title.partition("(")
     return row.task, row.task.replace("_", " "), short.rstrip(")"), title.partition(" (")[0]
@@ -184,7 +184,7 @@ def _numeric(
 def _counts(
     title: Callable[[], str], number: Callable[[RunRow], int], width: int = 96
 ) -> ColumnInfo:
-    """A column of a whole number; 0 is shown empty."""
+    """A column of an integer; 0 is shown empty."""
     return _numeric(title, width, lambda row: _count(number(row)), lambda row: number(row) or None)
 
 
@@ -271,7 +271,7 @@ COLUMNS = {
 
 @cache
 def column_info(key: str) -> ColumnInfo | None:
-    """The column with this key, or None."""
+    """The column with this key; None if the key is unknown."""
     name, at, when = key.partition("@")
     if key in COLUMNS:
         return replace(COLUMNS[Column(key)], key=str(key))
@@ -286,7 +286,7 @@ def known_columns(keys: Iterable[str]) -> list[ColumnInfo]:
 
 
 def all_columns() -> Iterator[str]:
-    """Keys of all columns; in a filter, the first of several equal names wins."""
+    """Keys of all columns; in a filter, the first of several columns with the same name wins."""
     yield from Column
     evaluations = [m.key for m in all_measures() if m.name.startswith(run_texts.VALIDATION)]
     yield from evaluations
@@ -296,7 +296,7 @@ def all_columns() -> Iterator[str]:
 
 @cache
 def all_measures() -> tuple[Measure, ...]:
-    """Each metric of each task at the best checkpoint and at the last evaluation, and its best
+    """Each metric of each task: at the best checkpoint, at the last evaluation, and its best
     value."""
     metrics = {m.name: m for task in TASKS.values() for m in task.info.metrics}
     result = []
@@ -346,7 +346,7 @@ def _job_column(path: str) -> ColumnInfo:
         return "" if value is None else value_text(value)
 
     def order(row: RunRow) -> Any:
-        """Numbers before texts, if jobs have both."""
+        """Sort numbers before texts, if jobs have both."""
         value = row.fields.get(path)
         return None if value is None else (isinstance(value, str), value)
 

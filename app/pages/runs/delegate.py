@@ -79,7 +79,7 @@ class RunDelegate(QStyledItemDelegate):
                 _paint_text(painter, inner, False, text)
 
     def _paint_group(self, painter: QPainter, inner: QRectF, group: GroupRow, index: Index) -> None:
-        """Bold, with an arrow before the name."""
+        """Paint in bold, with an arrow before the name."""
         bold = painter.font()
         bold.setBold(True)
         painter.setFont(bold)
@@ -91,7 +91,7 @@ class RunDelegate(QStyledItemDelegate):
         _paint_text(painter, inner, star, index.data())
 
     def _paint_base(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
-        """Selection, hover and focus as the style draws them, without the text."""
+        """Paint selection, hover and focus as the style does, without the text."""
         item = QStyleOptionViewItem(option)
         self.initStyleOption(item, index)
         item.text = ""
@@ -111,7 +111,7 @@ def paint_state(painter: QPainter, box: QRectF, state: str, text: str) -> None:
 
 
 def _paint_icon(painter: QPainter, box: QRectF, icon: QIcon) -> QRectF:
-    """Paint an icon at the left; returns the remaining space."""
+    """Paint an icon on the left and return the remaining space."""
     square = QRectF(box.left(), box.center().y() - ICON_SIZE / 2, ICON_SIZE, ICON_SIZE)
     icon.paint(painter, square.toRect())
     return box.adjusted(ICON_SIZE + 1.5 * SPACE, 0, 0, 0)

@@ -42,7 +42,7 @@ def field_title(job: JobSpec, path: str) -> str:
 
 
 def is_pruned(row: RunRow) -> bool:
-    """True if its search has stopped the run."""
+    """True if the run was stopped by its search."""
     return row.state == "stopped" and is_by_search(row.problem)
 
 
@@ -60,7 +60,7 @@ def trials(rows: Sequence[RunRow]) -> list[Trial]:
 
 
 def best_setting(rows: Sequence[RunRow]) -> int:
-    """The combination with the best mean score of a search; -1 if there is none."""
+    """Index of the combination with the best mean score of a search; -1 without scores."""
     if not rows or row_search(rows[0]) is None:
         return -1
     higher = all(row.higher_is_better for row in rows if row.best_score is not None)

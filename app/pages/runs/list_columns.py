@@ -15,8 +15,8 @@ from app.pages.runs.table import RunsTable
 from app.theme import Role
 from app.translation import tr
 
-MIN_WIDTH = 44  # px of a column
-MIN_SCALE = 0.9  # of a column's default width; narrower ones are hardly readable
+MIN_WIDTH = 44  # px
+MIN_SCALE = 0.9  # relative to the default width; narrower columns are hardly readable
 # hidden one by one if there is too little space
 HIDEABLE = (Column.LOSS, Column.TIME, Column.STARTED)
 
@@ -123,7 +123,7 @@ class ListColumns(QObject):
                 self._table.setColumnHidden(column, key in hidden)
 
     def pin(self, columns: int) -> None:
-        """Pin the first `columns`; 0: none."""
+        """Pin the first `columns` columns; 0 unpins all."""
         self.pinned = columns
         self.pinned_view.pin(columns)
         self.changed.emit()
@@ -206,7 +206,7 @@ class PinnedColumns(QObject):
         table.viewport().installEventFilter(self)
 
     def pin(self, columns: int) -> None:
-        """Pin the first `columns`; 0: none."""
+        """Pin the first `columns` columns; 0 unpins all."""
         self.columns = columns
         if columns and self._view is None:
             self._view = self._create_view()

@@ -1,4 +1,4 @@
-"""Layouts of the table of runs, saved views of them, and the menus to group and to choose views."""
+"""Layouts of the table of runs, saved views, and the menus for columns and views."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -26,7 +26,7 @@ MAX_SENTENCE = 1_000  # characters
 
 @dataclass(frozen=True)
 class Layout:
-    """Columns, order, groups and filter of the table. `widths` are of columns that the user
+    """Columns, order, groups and filter of the table. `widths` has the columns that the user
     resized."""
 
     columns: tuple[str, ...] = tuple(map(str, DEFAULT))
@@ -36,10 +36,10 @@ class Layout:
     descending: bool = True
     groups: tuple[str, ...] = ()
     sentence: str = ""
-    shown: int = 0
+    shown: int = 0  # index of the RunFilter
 
     def to_json(self) -> dict[str, Any]:
-        """As JSON for the settings."""
+        """Convert to JSON for the settings."""
         return {**asdict(self), "columns": list(self.columns), "groups": list(self.groups)}
 
 
@@ -110,8 +110,8 @@ def _count(stored: object) -> int:
 
 
 PREFERRED = (Column.TASK, Column.DATA, Column.BASE_MODEL, Column.STATE, Column.TAGS, Column.JOB)
-MAX_READ = 300  # runs whose settings are compared for the menu
-MAX_SETTINGS = 12  # offered to group by
+MAX_COMPARED_RUNS = 300  # to find the settings that differ
+MAX_OFFERED_SETTINGS = 12  # to group by
 EXCLUDED = (Column.NAME, Column.NOTES, Column.STARTED, Column.LOSS, Column.SEEDS)
 
 
@@ -135,7 +135,7 @@ class _MenuButton(QToolButton):
 
 
 class ColumnsButton(_MenuButton):
-    """A menu of columns to check: those of `offered`; `checked` returns the checked ones.
+    """A menu of checkable columns; `offered` returns their keys, `checked` the checked keys.
 
     Signals:
         chosen: the keys of the checked columns, in the order in which they were checked.
@@ -181,12 +181,12 @@ def grouping_columns(model: RunsTable) -> list[str]:
 def differing_settings(rows: Iterable[RunRow]) -> list[str]:
     """The settings in which runs differ, those with fewest values first."""
     result: dict[str, set[object]] = {}
-    for _, row in zip(range(MAX_READ), rows, strict=False):
+    for _, row in zip(range(MAX_COMPARED_RUNS), rows, strict=False):
         for path in row.fields.paths():
             if column_info(path) is not None:
                 result.setdefault(path, set()).add(row.fields.get(path))
     counts = {path: len(values) for path, values in result.items() if len(values) > 1}
-    return sorted(counts, key=lambda path: counts[path])[:MAX_SETTINGS]
+    return sorted(counts, key=lambda path: counts[path])[:MAX_OFFERED_SETTINGS]
 
 
 class ViewMenu(_MenuButton):

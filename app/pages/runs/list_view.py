@@ -139,7 +139,7 @@ class RunsList(QWidget):
 
     def _empty(self) -> QWidget:
         go = self._state.studio.go
-        self.first = buttons.primary(
+        self.first_run = buttons.primary(
             self.tr("&Try a first fine-tuning"),
             lambda: go.emit("train", {"preset": "first"}),
             "rocket",
@@ -151,7 +151,7 @@ class RunsList(QWidget):
                 "Fine-tune MiniLM on the sample data set, which takes about a minute,"
                 " or train on your own texts. All your runs will be listed here."
             ),
-            self.first,
+            self.first_run,
             buttons.plain(self.tr("&New run…"), lambda: go.emit("train", None)),
         )
 

@@ -109,7 +109,7 @@ def ask_export(owner: QWidget, runs: RunsState, rows: Sequence[RunRow]) -> None:
             save = lambda path: runs.exchange.export(rows, path, chosen)  # noqa: E731
             ask_for_file(owner, tr("Export runs"), f"{name}.zip", [".zip"], save)
         elif key in CURVES:
-            save = lambda into: runs.exchange.export_curves(rows, into, CURVES[key])  # noqa: E731
+            save = lambda path: runs.exchange.export_curves(rows, path, CURVES[key])  # noqa: E731
             choose_folder(owner.window(), tr("Choose a folder"), save)
 
     ask(
@@ -117,8 +117,8 @@ def ask_export(owner: QWidget, runs: RunsState, rows: Sequence[RunRow]) -> None:
         tr("Export %Ln run(s)", len(rows)),
         tr(
             "One file has settings, curves, log, results, environment and checksums. Drop it on "
-            "BERT Studio on another computer to open it there. TensorBoard reads the curves alone, "
-            "MLflow also the settings."
+            "BERT Studio on another computer to open it there. TensorBoard reads only the curves; "
+            "MLflow also reads the settings."
         ),
         [
             Choice("file", tr("&One file…"), "primary"),
@@ -175,7 +175,7 @@ def _find_dependents(runs: RunsState, rows: Sequence[RunRow]) -> list[str]:
 
 KEY = Qt.ItemDataRole.UserRole  # of an item: id of its run, or key of its column
 LIST_HEIGHT = 270  # px
-MAX_RUNS = 500  # offered in a list
+MAX_OFFERED_RUNS = 500
 
 
 class OrderedList(QListWidget):
@@ -235,7 +235,7 @@ def ask_after(owner: QWidget, runs: RunsState, rows: Sequence[RunRow]) -> None:
     """Ask after which run these runs start."""
     chosen = {row.id for row in rows}
     others = [row for row in runs.rows.values() if row.is_active and row.id not in chosen]
-    offered = [(visible(row.name), row.id) for row in others[:MAX_RUNS]]
+    offered = [(visible(row.name), row.id) for row in others[:MAX_OFFERED_RUNS]]
     box = ComboBox(tr("Start after"), items=[(tr("Any time (no other run)"), ""), *offered])
     box.setCurrentIndex(1 if offered else 0)
     ids = [row.id for row in rows]

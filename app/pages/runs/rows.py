@@ -24,7 +24,7 @@ from engine.record.opening import Record
 from engine.record.runs import RESUMABLE, WAITING, Run, all_runs, find_run
 from engine.runs.folder import checkpoint_step
 
-POINTS = 60  # points of a sparkline
+MAX_SPARK_POINTS = 60  # of a sparkline
 DATA: TypeAdapter[DataSource] = TypeAdapter(DataSource)
 BASE_MODEL: TypeAdapter[BaseModelSource] = TypeAdapter(BaseModelSource)
 
@@ -70,7 +70,7 @@ class RunRow(RunProgress):
     threads: int
     versions: tuple[tuple[str, str], ...]
     best_metric: str
-    higher_is_better: bool  # of that metric
+    higher_is_better: bool  # for that metric
     best_score: float | None
     best_step: int
     loss: float | None  # the last one
@@ -121,13 +121,13 @@ class RunRow(RunProgress):
         return data.folder.parent / str(newest) if newest > int(data.folder.name) else None
 
     @property
-    def branched(self) -> str:
-        """The run and step that it branched from, and the changes; “” if it is no branch."""
+    def origin(self) -> str:
+        """The run and step that a branch started from, and its changes; “” for other runs."""
         return next((item for item in self.remarks if item.startswith(Branched.BEGINNING)), "")
 
 
-CONVERTED = {"tags", "versions", "remarks"}  # converted from the record
-COPIED = tuple(  # as in the record
+CONVERTED = {"tags", "versions", "remarks"}  # attributes converted from the record
+COPIED = tuple(  # attributes copied from the record
     attribute.name
     for attribute in fields(RunRow)
     if attribute.name in Run.__table__.columns
@@ -173,11 +173,11 @@ def read_measures(record: Record, measure: Measure) -> dict[str, float]:
 def read_sparks(record: Record, run_ids: Iterable[str]) -> dict[str, tuple[float, ...]]:
     """Downsampled training loss of these runs."""
     with record.read() as session:
-        return {run_id: tuple(sparkline(session, run_id, "loss", POINTS)) for run_id in run_ids}
+        return {run: tuple(sparkline(session, run, "loss", MAX_SPARK_POINTS)) for run in run_ids}
 
 
 def _row(run: Run, saved: tuple[Path, int] | None) -> RunRow:
-    """`saved`: its best checkpoint and the step of its last one; None if it has none."""
+    """`saved` is the best checkpoint and the step of the last one; None without checkpoints."""
     job = from_json(run.job)
     group = job.get("group") or {}
     checkpoint, checkpoint_step = saved if saved is not None else (None, 0)

@@ -24,7 +24,7 @@ from app.translation import in_language, tr
 from app.widgets.text.run_texts import VALIDATION
 from engine.config.tasks import get_metric
 
-Expected = Literal["field", "operator", "value", "joint"]
+Expected = Literal["field", "operator", "value", "conjunction"]
 
 TOKEN = re.compile(
     r'"(?P<q>[^"]*)"?|“(?P<c>[^”]*)”?|<=|>=|!=|<>|==|[=<>≤≥≠(),]|[^\s"“=<>≤≥≠(),!]+|!'
@@ -49,8 +49,8 @@ NUMBER = re.compile(
 )
 DATE = re.compile(r"\d{4}-\d{2}(-\d{2}( \d{2}:\d{2})?)?")
 BOOLEANS = {"on": True, "yes": True, "true": True, "off": False, "no": False, "false": False}
-TOLERANCE = 1e-6  # relative, of equal numbers
-MAX_NAME_WORDS = 8  # words
+RELATIVE_TOLERANCE = 1e-6  # for equality of numbers
+MAX_NAME_WORDS = 8
 MAX_COMPLETIONS = 200
 
 
@@ -64,7 +64,7 @@ class SentenceError(Exception):
 
 @dataclass
 class Parsed:
-    """A test for runs, the metrics that it reads, and the part that the end of the text belongs to.
+    """A test for runs, the metrics that it reads, and the part to complete at the end of the text.
 
     The `expected` part begins at `start`; a value belongs to the column `key`.
     """
@@ -147,7 +147,7 @@ def completions(parsed: Parsed, text: str, rows: Iterable[RunRow]) -> list[str]:
             names = [column_name(key) for key in all_columns()]
         case "operator":
             names = ["is", "is not", ">", "<", "≥", "≤", "contains", "is empty", "is not empty"]
-        case "joint":
+        case "conjunction":
             names = ["and", "or"]
         case _:
             names = _values(parsed.key, rows)
@@ -204,7 +204,7 @@ class _Reader:
             text = tr("“{0}” does not belong here: join two comparisons with “and” or “or”.")
             raise SentenceError(text.format(token.text), token.start, token.end)
         if self.text.endswith(" "):
-            self._record("joint", len(self.text))
+            self._record("conjunction", len(self.text))
 
     def _part(self) -> Test:
         tests = [self._single()]
@@ -244,9 +244,9 @@ class _Reader:
         if not words:
             text = tr("A comparison is missing here, as in: learning rate = 3e-5.")
             raise SentenceError(text, self._offset(), len(self.text))
-        return self._unknown(words)
+        raise self._unknown_field_error(words)
 
-    def _unknown(self, words: Sequence[_Token]) -> str:
+    def _unknown_field_error(self, words: Sequence[_Token]) -> SentenceError:
         end = next((n for n, word in enumerate(words) if _begins_operator(words, n)), len(words))
         unknown = words[: max(1, end)]
         name = " ".join(word.text for word in unknown)
@@ -254,7 +254,7 @@ class _Reader:
         text = tr("There is no field “{0}”.").format(name)
         if similar:
             text = tr("There is no field “{0}”: did you mean “{1}”?").format(name, similar[0])
-        raise SentenceError(text, unknown[0].start, unknown[-1].end)
+        return SentenceError(text, unknown[0].start, unknown[-1].end)
 
     def _operator(self, key: str) -> tuple[str, str]:
         self._record("operator", self._offset(), key)
@@ -274,11 +274,11 @@ class _Reader:
         self._record("value", self._offset(), key)
         if operator in ("in", "not in"):
             items = self._list()
-            tests = [_test(info, "=", self._check(info, "=", item)) for item in items]
+            tests = [_make_test(info, "=", self._check(info, "=", item)) for item in items]
             is_in = operator == "in"
             return lambda row: any(test(row) for test in tests) == is_in
         token = self._value(f"{column_name(key)} {text}")
-        return _test(info, operator, self._check(info, operator, token))
+        return _make_test(info, operator, self._check(info, operator, token))
 
     def _list(self) -> list[_Token]:
         if not self._accept("("):
@@ -359,20 +359,20 @@ def parse_number(text: str) -> float | None:
     return number * UNITS[match[2].lower()] if match[2] else number
 
 
-def _test(info: ColumnInfo, operator: str, other: str) -> Test:
-    """Test the value of a run in a column against `other`."""
+def _make_test(info: ColumnInfo, operator: str, other: str) -> Test:
+    """Make a test that compares the value of a run in a column with `other`."""
     number, text = parse_number(other), other.casefold()
     truth = BOOLEANS.get(text)
     compare = _COMPARISONS.get(operator)
 
-    cache: dict[Value, bool] = {}
+    known_matches: dict[Value, bool] = {}
 
     def matches(row: RunRow, value: Value) -> bool:
         """True if the value, its cell text or a synonym equals `other`."""
-        if value not in cache:
+        if value not in known_matches:
             names = (str(value or ""), info.text(row), *info.names(row))
-            cache[value] = any(text == name.casefold() for name in names)
-        return cache[value]
+            known_matches[value] = any(text == name.casefold() for name in names)
+        return known_matches[value]
 
     def test(row: RunRow) -> bool:
         value = info.row_value(row)
@@ -400,7 +400,7 @@ def _compare_dates(value: str, other: str, operator: str) -> bool:
 
 
 def _is_close(item: float, other: float) -> bool:
-    return math.isclose(item, other, rel_tol=TOLERANCE, abs_tol=1e-12)
+    return math.isclose(item, other, rel_tol=RELATIVE_TOLERANCE, abs_tol=1e-12)
 
 
 _COMPARISONS: dict[str, Callable[[float, float], bool]] = {
@@ -415,9 +415,9 @@ _COMPARISONS: dict[str, Callable[[float, float], bool]] = {
 
 @cache
 def field_keys() -> dict[str, str]:
-    """Columns by the names that can be typed, casefolded; the first of equal names wins.
+    """Column keys by the names that can be typed, casefolded; of equal names, the first wins.
 
-    Cached for the language: names are titles, and the keys.
+    The names are the titles in the language of the window, and the keys.
     """
     result: dict[str, str] = {}
     for key in all_columns():
@@ -427,7 +427,7 @@ def field_keys() -> dict[str, str]:
 
 
 def column_names(key: str) -> list[str]:
-    """The names of a column in a sentence, the best first."""
+    """The names of a column in a sentence, the preferred one first."""
     info = column_info(key)
     title = info.title() if info is not None else key
     measure = info.measure if info is not None else None
@@ -455,5 +455,5 @@ def _measure_names(measure: Measure, title: str) -> list[str]:
 
 
 def column_name(key: str) -> str:
-    """The best name of a column that no earlier column has."""
+    """The preferred name of a column that no earlier column has."""
     return next(name for name in column_names(key) if field_keys()[name.casefold()] == key)

@@ -38,7 +38,7 @@ PAUSE_SECONDS = 0.002
 
 
 class Exchange(QObject):
-    """Exports and imports, one job at a time.
+    """Exports and imports runs, one job at a time.
 
     Signals:
         started: title of the job.
@@ -71,27 +71,27 @@ class Exchange(QObject):
         self._start(tr("Exporting %Ln run(s)", len(rows)), work, self._on_saved)
 
     def export_curves(
-        self, rows: Sequence[RunRow], into: Path, kind: type[CurveFiles] = TensorBoardFiles
+        self, rows: Sequence[RunRow], target: Path, kind: type[CurveFiles] = TensorBoardFiles
     ) -> None:
         """Write the curves for TensorBoard or MLflow, one folder per run."""
         folders = [RunFolder(row.folder) for row in rows]
 
         def work(progress: background.Progress) -> Path:
             for folder in folders:
-                kind(folder, into).write_all(progress, progress.cancelled)
-            return into
+                kind(folder, target).write_all(progress, progress.cancelled)
+            return target
 
         self._start(tr("Exporting the curves of %Ln run(s)", len(rows)), work, self._on_saved)
 
     def open(self, path: Path) -> None:
         """Unpack the runs of a file, to be copied in."""
-        into = self._studio.home.cache / f"unpacked-{uuid.uuid4().hex[:12]}"
+        target = self._studio.home.cache / f"unpacked-{uuid.uuid4().hex[:12]}"
 
         def work(progress: background.Progress) -> dict[Path, dict[str, Any]]:
             try:
-                return unpack(path, into, progress, progress.cancelled)
+                return unpack(path, target, progress, progress.cancelled)
             except BaseException:
-                shutil.rmtree(into, ignore_errors=True)
+                shutil.rmtree(target, ignore_errors=True)
                 raise
 
         self._start(tr("Opening {0}").format(path.name), work, self._on_unpacked)
@@ -172,7 +172,7 @@ class RunsState(QObject):
         self._annotations: dict[str, dict[str, Any]] = {}
         # folders being copied in, with notes and tags
         self._unpacked: dict[Path, dict[str, Any]] = {}
-        self._reading = False
+        self._is_reading = False
         self._measures: set[Measure] = set()
         self._sparks: dict[str, tuple[int, tuple[float, ...]]] = {}  # with the step of the run
         self._sparks_requested: dict[str, int] = {}
@@ -263,13 +263,13 @@ class RunsState(QObject):
 
     def _on_changed(self, run_id: str) -> None:
         self._stale.add(run_id)
-        if not self._pause.isActive() and not self._reading and not self._is_closing:
+        if not self._pause.isActive() and not self._is_reading and not self._is_closing:
             self._pause.start()
 
     def _read_stale(self) -> None:
         run_ids, self._stale = self._stale, set()
         record, measures = self.studio.record, tuple(self._measures)
-        self._reading = True
+        self._is_reading = True
 
         def work() -> list[RunRow]:
             read = (read_row(record, run, measures) for run in run_ids)
@@ -278,7 +278,7 @@ class RunsState(QObject):
         background.run(self, work, self._on_read, self._on_failed)
 
     def _on_read(self, rows: list[RunRow]) -> None:
-        self._reading = False
+        self._is_reading = False
         for row in rows:
             self.rows[row.id] = row
             self.changed.emit(row)
@@ -291,7 +291,7 @@ class RunsState(QObject):
             self._pause.start()
 
     def _on_failed(self, error: BaseException) -> None:
-        self._reading = False
+        self._is_reading = False
         self.studio.notices.show(error)
 
     def _on_removed(self, run_id: str) -> None:
@@ -360,7 +360,7 @@ class RunsState(QObject):
             self.studio.notices.show(error)
 
     def can_follow(self, row: RunRow, advice: Advice) -> bool:
-        """True if a run can apply it: a fix needs a data set of this home."""
+        """True if advice can be applied to a run: a fix needs a data set of this home."""
         if advice.fix is None:
             return bool(advice.change)
         data = row.job.data if row.job is not None else None
@@ -372,10 +372,10 @@ class RunsState(QObject):
             return
         folder = job.data.folder
 
-        def done(into: Path) -> None:
+        def done(fixed: Path) -> None:
             self._fixing = None
             self.studio.datasets_changed.emit()
-            data = StoredData(folder=into)
+            data = StoredData(folder=fixed)
             self.studio.go.emit("train", {"job": job.model_copy(update={"data": data})})
 
         def failed(error: BaseException) -> None:
@@ -428,13 +428,13 @@ def _apply_fix(folder: Path, fix: FixName) -> Path:
     Raises StudioError if the data set no longer exists or the fix leaves too few rows.
     """
     version = next_version(folder.parent)
-    into = free_folder(folder.parent, str(version))
-    if apply_fixes_by_name([fix], folder, into, version) is None:
+    target = free_folder(folder.parent, str(version))
+    if apply_fixes_by_name([fix], folder, target, version) is None:
         raise StudioError(
-            tr("The data set has too few rows for that."),
-            tr("Add rows with the labels that are named."),
+            tr("The data set has too few rows for this fix."),
+            tr("Add rows with the labels that the advice names."),
         )
-    return into
+    return target
 
 
 def _parse_jobs(rows: Sequence[RunRow]) -> None:

@@ -40,11 +40,11 @@ from app.widgets.text.labels import tooltip, visible
 ROW_ROLE = Qt.ItemDataRole.UserRole
 KEY_ROLE = Qt.ItemDataRole.UserRole + 1  # of a header: the key of its column
 MIME_TYPE = "application/x-bert-studio-waiting-runs"  # of dragged ids, one per line
-MAX_CELL = 300  # characters
+MAX_CELL_CHARACTERS = 300
 
 
 class RunsTable(QAbstractTableModel):
-    """Changed rows are replaced individually, so that the selection stays.
+    """The table of runs. Changed rows are replaced individually, so that the selection is kept.
 
     Waiting runs can be dragged while the table shows the queue: sorted by Started, without groups.
 
@@ -70,7 +70,7 @@ class RunsTable(QAbstractTableModel):
         self._best_values: tuple[object, ...] | None = None  # of the group with the best mean
         self._best: dict[str, int] = {}  # combination with the best mean score of each search
         self._open: set[tuple[object, ...]] = set()  # expanded groups
-        self._passing = 0  # runs that pass the filter, including those in collapsed groups
+        self._passing_count = 0  # runs that pass the filter, also in collapsed groups
         self._run_filter = RunFilter.ALL
         self._test: Test = lambda row: True
 
@@ -112,7 +112,7 @@ class RunsTable(QAbstractTableModel):
             return
         self.beginRemoveRows(NOWHERE, index, index)
         del self._items[index]
-        self._passing -= 1
+        self._passing_count -= 1
         self._index_rows()
         self.endRemoveRows()
 
@@ -122,7 +122,7 @@ class RunsTable(QAbstractTableModel):
 
     def count(self) -> tuple[int, int]:
         """Number of runs that pass the filter, and of all runs."""
-        return self._passing, len(self._rows)
+        return self._passing_count, len(self._rows)
 
     def has_seeds(self) -> bool:
         """True if any run is one of several seeds."""
@@ -131,7 +131,7 @@ class RunsTable(QAbstractTableModel):
     def passing_rows(self) -> list[RunRow]:
         """The runs that pass the filter, including those in collapsed groups."""
         rows = [row for row in self._rows.values() if self._accepts(row)]
-        self._passing = len(rows)
+        self._passing_count = len(rows)
         return sort_rows(rows, self.sort_key, self.descending)
 
     def rows(self) -> Iterable[RunRow]:
@@ -310,10 +310,10 @@ class RunsTable(QAbstractTableModel):
 
     def _text(self, item: Item, column: int) -> str:
         if isinstance(item, GroupRow):
-            return visible(group_text(item, self.keys[column])[:MAX_CELL])
+            return visible(group_text(item, self.keys[column])[:MAX_CELL_CHARACTERS])
         if self.keys[column] == Column.SEEDS:
             return visible(mean_and_deviation(self._seed_runs(item)))
-        return visible(self._info(column).text(item)[:MAX_CELL])
+        return visible(self._info(column).text(item)[:MAX_CELL_CHARACTERS])
 
     def _tooltip(self, item: Item, column: int) -> str:
         if isinstance(item, GroupRow):

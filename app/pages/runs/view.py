@@ -182,7 +182,7 @@ class RunsPage(QWidget):
 
 
 def _find_runs(path: Path) -> list[Path]:
-    """The run folder itself, or those of a job with several seeds."""
+    """Return `path` if it is a run folder, or the run folders of a job with several runs."""
     if (path / "spec.json").is_file():
         return [path]
     parts = path.glob("*/spec.json") if (path / SUMMARY).is_file() else ()

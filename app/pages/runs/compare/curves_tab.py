@@ -35,7 +35,7 @@ from engine.results.significance import t_limit
 from engine.runs.pace import Pace
 
 SMOOTHINGS = (1, 9, 49, 249)  # points; 1 is off
-GRID_POINTS = 400  # at which the curves of a group are averaged
+MAX_GRID_POINTS = 400  # to average the curves of a group
 PREFERRED_METRICS = ("validation_f1", "validation_accuracy", "validation_loss", "loss")
 
 
@@ -225,7 +225,7 @@ def chart_lines(
     groups: dict[tuple[int, int], list[tuple[RunRow, Floats, Floats]]] = {}
     for item in result:
         groups.setdefault((colours[item[0].id], dashes[item[0].id]), []).append(item)
-    return [_mean(members, style, *key) for key, members in groups.items()]
+    return [_mean_line(members, style, *key) for key, members in groups.items()]
 
 
 def _indices(rows: Sequence[RunRow], key: str) -> dict[str, int]:
@@ -237,7 +237,7 @@ def _indices(rows: Sequence[RunRow], key: str) -> dict[str, int]:
     return {row.id: texts.setdefault(repr(info.row_value(row)), len(texts)) for row in rows}
 
 
-def _mean(
+def _mean_line(
     members: Sequence[tuple[RunRow, Floats, Floats]], style: CurveStyle, color: int, dash: int
 ) -> Line:
     """Mean over the range that all curves cover, with its 95 % interval (Student's t)."""
@@ -245,7 +245,7 @@ def _mean(
     last = min(float(x[-1]) for _, x, _ in members)
     xs = np.unique(np.concatenate([x for _, x, _ in members]))
     xs = xs[(xs >= first) & (xs <= last)]
-    grid = xs if len(xs) <= GRID_POINTS else np.linspace(first, last, GRID_POINTS)
+    grid = xs if len(xs) <= MAX_GRID_POINTS else np.linspace(first, last, MAX_GRID_POINTS)
     values = np.stack([np.interp(grid, x, y) for _, x, y in members])  # [runs, points]
     n = len(members)
     mean = values.mean(axis=0)

@@ -1,7 +1,6 @@
-"""Parallel coordinates (Inselberg 1985): an axis for each column, a line for each run; brushes
-filter.
+"""Parallel coordinates (Inselberg 1985): an axis per column, a line per run, brushes as filters.
 
-An axis of texts has a position for each text.
+An axis of texts has a position for each distinct text.
 """
 
 from collections.abc import Sequence
@@ -22,32 +21,32 @@ from app.widgets.charts.figure import Figure, Table, paper_font
 from app.widgets.keys import horizontal_step
 from app.widgets.text.labels import font, visible
 
-TOP, BOTTOM, SIDE = 44, 16, 70  # px
+TOP, BOTTOM, SIDE = 44, 16, 70  # px, margins around the axes
 MAX_LABELS = 14  # texts labelled on an axis
-PAPER = QSize(760, 420)  # px
-MARGIN = 0.04  # of an axis, beyond its extreme values
-BRUSH = 7  # px around an axis that accept a drag
+EXPORT_SIZE = QSize(760, 420)  # px
+MARGIN = 0.04  # fraction of an axis beyond each extreme value
+BRUSH = 7  # px, half the width of a brush
 
 
 @dataclass(frozen=True)
 class Axis:
-    """Axis of a column. `positions` has a number from 0 to 1 for each run with a value."""
+    """The axis of a column. `positions` maps the id of each run with a value to 0…1."""
 
     key: str
     title: str
     positions: dict[str, float]
-    labels: tuple[tuple[float, str], ...]  # with their positions, 0 to 1
+    labels: tuple[tuple[float, str], ...]  # (position, text)
 
 
 @dataclass
 class Parallel:
-    """Contents of the plot; `brushes` has the selected range of an axis, by its key."""
+    """Contents of the plot; `brushes` has the selected range of each brushed axis, by key."""
 
     rows: Sequence[RunRow]
     axes: list[Axis]
     brushes: dict[str, tuple[float, float]] = field(default_factory=dict)
 
-    def chosen(self) -> list[RunRow]:
+    def chosen_rows(self) -> list[RunRow]:
         """The runs within all brushes."""
         return [row for row in self.rows if self._passes(row)]
 
@@ -62,7 +61,7 @@ class Parallel:
 
 
 def make_axis(key: str, rows: Sequence[RunRow]) -> Axis | None:
-    """Axis of a column; None if no run has a value."""
+    """Make the axis of a column; None if no run has a value."""
     info = column_info(key)
     if info is None:
         return None
@@ -101,9 +100,9 @@ def axis_x(index: int, axes: int, width: float) -> float:
 def paint_parallel(
     painter: QPainter, size: QSizeF, plot: Parallel, palette: Palette, font: QFont, current: int
 ) -> None:
-    """Lines of the runs, those outside of a brush faint, and axes; that at `current` is bold."""
+    """Paint lines of runs, faint outside a brush, and axes; the axis `current` is bold."""
     height = size.height() - TOP - BOTTOM
-    chosen = {row.id for row in plot.chosen()}
+    chosen = {row.id for row in plot.chosen_rows()}
     painter.setFont(font)
     for faint in (True, False):
         for index, row in enumerate(plot.rows):
@@ -115,17 +114,17 @@ def paint_parallel(
         x = axis_x(index, len(plot.axes), size.width())
         painter.setPen(QPen(palette(Role.TEXT, 1.0), 2.5 if index == current else 1))
         painter.drawLine(QPointF(x, TOP), QPointF(x, TOP + height))
-        _paint_names(painter, x, height, axis, plot, size.width(), palette)
+        _paint_labels(painter, x, height, axis, plot, size.width(), palette)
         if axis.key in plot.brushes:
-            low, top = plot.brushes[axis.key]
-            band = QRectF(x - BRUSH, TOP + (1 - top) * height, 2 * BRUSH, (top - low) * height)
+            low, high = plot.brushes[axis.key]
+            band = QRectF(x - BRUSH, TOP + (1 - high) * height, 2 * BRUSH, (high - low) * height)
             painter.fillRect(band, palette(Role.ACCENT, 0.25))
             painter.setPen(QPen(palette(Role.ACCENT, 1.0), 1))
             painter.drawRect(band)
 
 
 def _paint_run(painter: QPainter, width: float, height: float, plot: Parallel, row: RunRow) -> None:
-    """Line from axis to axis, with a gap if the run has no value."""
+    """Paint a line from axis to axis, with gaps for missing values."""
     previous: QPointF | None = None
     for index, axis in enumerate(plot.axes):
         position = axis.positions.get(row.id)
@@ -136,7 +135,7 @@ def _paint_run(painter: QPainter, width: float, height: float, plot: Parallel, r
         previous = point
 
 
-def _paint_names(
+def _paint_labels(
     painter: QPainter,
     x: float,
     height: float,
@@ -205,9 +204,9 @@ class ParallelView(QWidget):
         self._update()
 
     def _update(self) -> None:
-        chosen = self.plot.chosen()
+        chosen = self.plot.chosen_rows()
         names = ", ".join(visible(row.name) for row in chosen[:12])
-        template = tr("{0} of {1} runs chosen: {2}")
+        template = tr("{0} of {1} runs selected: {2}")
         self.setAccessibleDescription(template.format(len(chosen), len(self.plot.rows), names))
         self.update()
         self.brushed.emit()
@@ -279,12 +278,13 @@ class ParallelView(QWidget):
         def draw(painter: QPainter, size: QSizeF) -> None:
             paint_parallel(painter, size, plot, print_color, paper_font(11), -1)
 
-        caption = tr("{0} of {1} runs are chosen.").format(len(plot.chosen()), len(plot.rows))
+        count = len(plot.chosen_rows())
+        caption = tr("{0} of {1} runs are selected.").format(count, len(plot.rows))
         return Figure(
             "compare-parallel",
             tr("Parallel coordinates"),
             caption,
-            PAPER,
+            EXPORT_SIZE,
             draw,
             table=lambda: values_table(plot.rows, [axis.key for axis in plot.axes]),
         )

@@ -28,7 +28,7 @@ EXCLUDED = ("name", "notes", "seeds", "started", "state", "step", "progress", "t
 
 
 class ParallelTab(QWidget):
-    """Axes are chosen in a menu; the brushed runs are named below."""
+    """Parallel coordinates with a menu of axes; the selected runs are named below."""
 
     def __init__(self, state: CompareState) -> None:
         super().__init__()
@@ -43,7 +43,7 @@ class ParallelTab(QWidget):
             tr("&Axes"), "columns-2", lambda: [*self.keys, *self._available()], lambda: self.keys
         )
         self.axes.chosen.connect(self.set_axes)
-        hint = tr("Drag along an axis to choose runs; click it to clear the choice.")
+        hint = tr("Drag along an axis to select runs; click it to clear the selection.")
         row = layouts.row((Text(hint, "muted"), 1), self.axes, self.figure_button)
         card = Card(padding=3 * SPACE)
         card.body.addWidget(self.view, 1)
@@ -74,7 +74,7 @@ class ParallelTab(QWidget):
         self.view.show_axes(self._state.rows, self.keys)
 
     def _update_note(self) -> None:
-        chosen = self.view.plot.chosen()
+        chosen = self.view.plot.chosen_rows()
         if len(chosen) == len(self.view.plot.rows):
             self.note.setText("")
             return
@@ -91,7 +91,7 @@ def _differs(key: str, rows: Sequence[RunRow]) -> bool:
 
 
 class ScatterTab(QWidget):
-    """Two or three columns as points."""
+    """A scatter plot of two columns, coloured by a third one."""
 
     def __init__(self, state: CompareState) -> None:
         super().__init__()
@@ -142,7 +142,7 @@ class ScatterTab(QWidget):
     def _show(self) -> None:
         x, y = self.x_box.currentData(), self.y_box.currentData()
         if not x or not y:
-            self.note.setText(tr("These runs have the same values everywhere."))
+            self.note.setText(tr("These runs do not differ in any numeric column."))
             return
         scatter = make_scatter(self._state.rows, x, y, self.colour_box.currentData() or "")
         self.view.show_scatter(scatter)

@@ -27,19 +27,19 @@ PICK_DISTANCE = 14.0  # px within which a point is picked
 
 @dataclass(frozen=True)
 class Scatter:
-    """Two columns of some runs; `points` are x, y and the index of the colour."""
+    """Contents of the plot; `points` has x, y and colour index of each run."""
 
     x: str
     y: str
     colour: str
     rows: tuple[RunRow, ...]
     points: tuple[tuple[float, float, int], ...]
-    names: tuple[str, ...]  # of the colours
+    names: tuple[str, ...]  # one for each colour
     missing: int  # runs without both values
 
 
 def make_scatter(rows: Sequence[RunRow], x: str, y: str, colour: str) -> Scatter:
-    """Runs with numbers in both columns."""
+    """Collect the runs with numbers in both columns."""
     columns, third = [column_info(x), column_info(y)], column_info(colour)
     shown: list[RunRow] = []
     points: list[tuple[float, float, int]] = []
@@ -57,7 +57,7 @@ def make_scatter(rows: Sequence[RunRow], x: str, y: str, colour: str) -> Scatter
 
 
 class ScatterView(ChartView):
-    """Arrow keys go from run to run; Enter or a double click opens one.
+    """A scatter plot. Arrow keys go from run to run; Enter or a double click opens one.
 
     Signals:
         pointed: description of the hovered or current run, or “”.
@@ -85,7 +85,7 @@ class ScatterView(ChartView):
         self.show_chart(_chart(scatter))
 
     def sentence(self, index: int) -> str:
-        """A run with its values."""
+        """Name and values of a run."""
         assert self.scatter is not None
         row = self.scatter.rows[index]
         columns = known_columns((self.scatter.x, self.scatter.y))

@@ -27,7 +27,7 @@ from engine.results.several import RunScore, score_runs, stored_parts
 
 
 def score_columns() -> list[Column[RunScore]]:
-    """The score of a run, and its comparison with the first one."""
+    """Columns for the score of a run and its comparison with the first run."""
 
     def metric(row: RunScore) -> str:
         return f"{VALIDATION}{row.metric}"
@@ -68,7 +68,7 @@ class ScoresTab(QWidget):
         super().__init__()
         self._state = state
         self._job: background.Job | None = None
-        self.part = ComboBox(tr("Scores of which rows"))
+        self.part = ComboBox(tr("Rows to score"))
         self.part.activated.connect(self.measure)
         self.model = ColumnsModel(score_columns(), self)
         fitting = range(1, self.model.columnCount())

@@ -23,7 +23,7 @@ WIDTH, FIRST_WIDTH = 150, 210  # px
 def settings_columns(rows: Sequence[RunRow]) -> list[Column[str]]:
     """Columns of a table of paths: the setting, and its value in each run.
 
-    Values that differ from those of the first run are bold.
+    Values that differ from the first run are bold.
     """
     bold = QFont(font("body"))
     bold.setBold(True)
@@ -98,7 +98,7 @@ class SettingsTab(QWidget):
         shown = [path for path in paths if self._matches(path, words)]
         self.model.show_rows(shown, settings_columns(rows))
         self.summary.setText(
-            tr("%Ln setting(s) differ. Bold: not as in the first run.", len(different))
+            tr("%Ln setting(s) differ. Bold: different from the first run.", len(different))
             if different
             else tr("These runs have the same settings.")
         )

@@ -56,11 +56,11 @@ class CompareState(QObject):
     """Reads curves and paces of the compared runs off the GUI thread.
 
     Signals:
-        names_read: number of these runs that have a curve, by its name.
+        names_read: number of runs that recorded each metric, by metric name.
         curves_read: the Curves of the requested metric.
         paces_read: `paces` has the time and the tokens of each run.
         changed: a run changed or was removed.
-        flips_requested: the RunScore whose rows to compare with those of the first, and the first.
+        flips_requested: the RunScores of a run and of the first run, to compare their rows.
     """
 
     names_read = Signal(object)
@@ -131,7 +131,7 @@ class CompareState(QObject):
 
 
 def read_curve(record: Record, run_ids: Sequence[str], name: str) -> Curves:
-    """One metric of these runs, without runs that lack it."""
+    """Read one metric of these runs; runs without it are left out."""
     with record.read() as session:
         result = {run: read_points(session, run, name) for run in run_ids}
     return Curves(name, {run: (p.steps, p.values) for run, p in result.items() if len(p)})
@@ -148,8 +148,8 @@ def x_values(axis: str, row: RunRow, steps: NDArray[np.int64], pace: Pace | None
         case "tokens":
             if pace is None or not len(pace.tokens):
                 return None
-            known, counts = np.append(0, pace.token_steps), np.append(0.0, pace.tokens)
-            return np.asarray(np.interp(steps, known, counts), dtype=np.float64)
+            token_steps, counts = np.append(0, pace.token_steps), np.append(0.0, pace.tokens)
+            return np.asarray(np.interp(steps, token_steps, counts), dtype=np.float64)
         case "time":
             if pace is None or not len(pace.steps):
                 return None

@@ -1,4 +1,4 @@
-"""The graph of a lineage: boxes in columns, from sources at the left to results at the right."""
+"""The graph of a lineage: boxes in columns, from sources on the left to results on the right."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ from engine.runs.lineage import Edge, Lineage, Node
 BOX = QSizeF(170, 46)  # px
 GAP = QSizeF(40, 12)  # px between columns, and between boxes
 MARGIN = 12  # px around the graph
-STRIPE = 5  # px, in the colour of the kind
+STRIPE = 5  # px, width of the stripe in the colour of the kind
 INSET = 12  # px from the left of a box to its text
 SWEEPS = 4  # passes of the barycentre heuristic
 
@@ -81,7 +81,7 @@ def _move_before_targets(layers: dict[str, int], edges: Sequence[Edge]) -> dict[
 def _columns(
     keys: Sequence[str], layers: dict[str, int], edges: Sequence[Edge]
 ) -> tuple[tuple[str, ...], ...]:
-    """Barycentre heuristic of Sugiyama, Tagawa and Toda (1981)."""
+    """Order each layer by the barycentre heuristic of Sugiyama, Tagawa and Toda (1981)."""
     used_layers = sorted(set(layers.values()))
     columns = [[key for key in keys if layers[key] == number] for number in used_layers]
     neighbours: dict[str, list[str]] = {key: [] for key in keys}
@@ -158,11 +158,11 @@ class LineagePicture(QWidget):
             painter.drawRoundedRect(self.graph.boxes[current].adjusted(-4, -4, 4, 4), 8, 8)
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
-        if key := self._at(event.position()):
+        if key := self._node_at(event.position()):
             self.selected.emit(key)
 
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
-        if key := self._at(event.position()):
+        if key := self._node_at(event.position()):
             self.opened.emit(key)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
@@ -174,7 +174,7 @@ class LineagePicture(QWidget):
         else:
             super().keyPressEvent(event)
 
-    def _at(self, point: QPointF) -> str:
+    def _node_at(self, point: QPointF) -> str:
         if self.graph is None:
             return ""
         return next((k for k, box in self.graph.boxes.items() if box.contains(point)), "")
@@ -212,7 +212,7 @@ def paint(
     colour: Callable[..., QColor],
     get_font: Callable[[float, bool], QFont],
 ) -> None:
-    """Lines first, then boxes; those of the current node are highlighted."""
+    """Paint lines, then boxes; the current node and its lines are highlighted."""
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
     for edge in graph.edges:
         is_current = current in (edge.source, edge.target)
@@ -280,7 +280,7 @@ def _paint_box(
 
 
 def _table(graph: Graph) -> Table:
-    header = (tr("Made from"), tr("Kind"), tr("Made"), tr("Kind of what was made"), tr("How"))
+    header = (tr("Source"), tr("Source kind"), tr("Result"), tr("Result kind"), tr("How"))
     rows = [
         (*graph.texts[edge.source], *graph.texts[edge.target], translated(edge.label))
         for edge in graph.edges

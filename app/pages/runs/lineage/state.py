@@ -1,4 +1,4 @@
-"""The lineage of a node, and what is needed to reproduce it. No widgets."""
+"""The lineage of a node, and the requirements to reproduce it. No widgets."""
 
 from PySide6.QtCore import QObject, QUrl, Signal
 from PySide6.QtGui import QDesktopServices
@@ -21,12 +21,12 @@ class LineageState(QObject):
     Signals:
         changed: another focus, or `lineage` was read again.
         selected: another node is current; its requirements are being read.
-        needed: the lines of the requirements of the current node.
+        requirements_read: the requirements of the current node, a line each.
     """
 
     changed = Signal()
     selected = Signal()
-    needed = Signal(list)
+    requirements_read = Signal(list)
 
     def __init__(self, studio: Studio, focus: str) -> None:
         super().__init__()
@@ -77,7 +77,7 @@ class LineageState(QObject):
 
         def done(lines: list[str]) -> None:
             self._reading = None
-            self.needed.emit([translated(line) for line in lines])
+            self.requirements_read.emit([translated(line) for line in lines])
 
         def failed(error: BaseException) -> None:
             self._reading = None
@@ -86,7 +86,7 @@ class LineageState(QObject):
         self._reading = background.run(self, work, done, failed, progress=lambda *_: None)
 
     def nearest_nodes(self) -> tuple[list[str], int]:
-        """The nodes nearest to the focus, which are shown, and the number of all."""
+        """The nodes to show, nearest to the focus, and the number of all nodes."""
         before = self.lineage.ancestors(self.focus)
         after = self.lineage.descendants(self.focus)
         half = MAX_SHOWN // 2

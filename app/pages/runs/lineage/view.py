@@ -57,14 +57,14 @@ class LineageView(QWidget):
         back.activated.connect(self.closed)
         state.changed.connect(self._show)
         state.selected.connect(self._show_current)
-        state.needed.connect(self._show_needed)
+        state.requirements_read.connect(self._show_requirements)
 
     def _side(self) -> QWidget:
         self.name = OneLine("", "strong")
         self.kind = Text("", "muted")
         self.open = buttons.plain(tr("&Open"), lambda: self.state.open(self.state.current))
         self.centre = buttons.plain(
-            tr("Its &lineage"), lambda: self.state.centre(self.state.current), "git-branch"
+            tr("Show &lineage"), lambda: self.state.centre(self.state.current), "git-branch"
         )
         row = layouts.row(self.open, self.centre, layouts.STRETCH, spacing=2 * SPACE)
         self.results_title = Text("", "strong")
@@ -73,7 +73,7 @@ class LineageView(QWidget):
         self.results.itemActivated.connect(lambda item: self.state.centre(str(item.data(KEY))))
         self.needed = ReadText(tr("Needed to reproduce it"))
         self.copy = buttons.plain(tr("&Copy"), self._on_copy, "copy")
-        self.copy.setAccessibleName(tr("Copy what is needed"))
+        self.copy.setAccessibleName(tr("Copy the requirements"))
         needed_head = layouts.row((Text(tr("Needed to reproduce it"), "strong"), 1), self.copy)
         side = layouts.page(
             self.name,
@@ -97,9 +97,7 @@ class LineageView(QWidget):
             return
         keys, total = state.nearest_nodes()
         self.title.setText(tr("Lineage of {0}").format(visible(state.lineage.nodes[keys[0]].title)))
-        text = tr(
-            "To the left of an item is what it was made from, to the right what was made from it."
-        )
+        text = tr("The sources of an item are on its left, the results on its right.")
         if total > MAX_SHOWN:
             template = tr("The nearest {0} of {1} are shown.")
             text = f"{text} {template.format(numbers.count(MAX_SHOWN), numbers.count(total))}"
@@ -139,7 +137,7 @@ class LineageView(QWidget):
             centre = self.picture.graph.boxes[key].center().toPoint()
             self.area.ensureVisible(centre.x(), centre.y(), 120, 60)
 
-    def _show_needed(self, lines: list[str]) -> None:
+    def _show_requirements(self, lines: list[str]) -> None:
         self.needed.setPlainText("\n".join(lines))
         self.copy.setEnabled(bool(lines))
 

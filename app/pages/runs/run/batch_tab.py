@@ -31,7 +31,7 @@ from app.widgets.text.labels import OneLine, Text, tooltip, visible
 from engine.messages.batch import BatchRow, BatchShown, ShowBatch, Target
 from engine.messages.question import Answer, Refused, Working
 
-FOLLOW_MS = 2000  # between two batches while following the run
+FOLLOW_MS = 2000  # between batches while following the run
 
 
 class BatchState(QObject):
@@ -59,7 +59,7 @@ class BatchState(QObject):
         explorer.answered.connect(self._on_answer)
 
     def set_visible(self, is_visible: bool) -> None:
-        """Set whether the batch is on the screen; otherwise nothing is requested."""
+        """Set whether the batch is on the screen; while it is not, nothing is requested."""
         self._is_visible = is_visible
         self._follow()
 
@@ -250,7 +250,7 @@ class BatchTab(QWidget):
 
 
 class InputCard(Card):
-    """An input: its target, and its tokens."""
+    """An input with its target and its tokens."""
 
     def __init__(self) -> None:
         super().__init__("", padding=4 * SPACE)
@@ -270,8 +270,8 @@ class InputCard(Card):
         self.tokens.show_input(row)
 
 
-MAX_CHARACTERS = 40  # of a token
-PADDING = 1.5 * SPACE  # padding of the text in a chip
+MAX_TOKEN_CHARACTERS = 40
+PADDING = 1.5 * SPACE  # around the text of a chip
 RADIUS = 4.0
 STYLES = {  # colour and mark by the way a token is shown
     "mask": (Role.ACCENT, "▪"),
@@ -403,11 +403,11 @@ class BatchTokens(QWidget):
         segment = SEGMENTS[row.segments[chip.position] % len(SEGMENTS)]
         is_mask = item is not None and item.shown_as == "mask"
         role = segment if item is None else STYLES[item.shown_as][0]
-        is_frame = item is None and _is_special(row.tokens[chip.position])
-        painter.setPen(QPen(colour(role, 0.9), 1) if item or is_frame else Qt.PenStyle.NoPen)
-        painter.setBrush(colour(role) if is_mask else colour(role, 0.06 if is_frame else 0.14))
+        is_special = item is None and _is_special(row.tokens[chip.position])
+        painter.setPen(QPen(colour(role, 0.9), 1) if item or is_special else Qt.PenStyle.NoPen)
+        painter.setBrush(colour(role) if is_mask else colour(role, 0.06 if is_special else 0.14))
         painter.drawRoundedRect(box, RADIUS, RADIUS)
-        text_role = Role.ON_ACCENT if is_mask else Role.MUTED if is_frame else Role.TEXT
+        text_role = Role.ON_ACCENT if is_mask else Role.MUTED if is_special else Role.TEXT
         self._draw(painter, mono_font(), text_role, chip.box, chip.text)
         self._paint_segment(painter, chip, segment)
         if chip.below:
@@ -473,8 +473,8 @@ class BatchTokens(QWidget):
 
 def _one_line(text: str) -> str:
     """A token as one short line with visible control characters."""
-    line = visible(text[: MAX_CHARACTERS + 1]).replace("\n", "⏎")
-    return f"{line[:MAX_CHARACTERS]}…" if len(text) > MAX_CHARACTERS else line
+    line = visible(text[: MAX_TOKEN_CHARACTERS + 1]).replace("\n", "⏎")
+    return f"{line[:MAX_TOKEN_CHARACTERS]}…" if len(text) > MAX_TOKEN_CHARACTERS else line
 
 
 def _is_special(token: str) -> bool:

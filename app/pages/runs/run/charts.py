@@ -27,7 +27,7 @@ from engine.runs.alerts import Alert, explosions, no_improvement, spikes
 SMOOTHED = ("loss", "loss_mlm", "loss_nsp", "gradient_norm", "tokens_per_second")
 MAX_NAMED_STEPS = 5  # in the sentence about a loss that is not finite
 MAX_NAMED_ALERTS = 3
-ALERT_DELAY_MS = 1_000  # between two searches for alerts while a run trains
+ALERT_DELAY_MS = 1_000  # between searches for alerts while a run trains
 FILES = ("loss", "validation", "learning-rate", "speed", "gradient-norm")  # file names of figures
 MAX_MARKERS = 20  # lines for values that were not finite
 SMOOTHINGS = (1, 9, 49, 249)  # steps; 1 is off
@@ -86,7 +86,7 @@ class Charts(QWidget):
         return layouts.row((Text(hint, "muted"), 1), self.open_options)
 
     def _grid(self) -> QWidget:
-        """A grid of curves that fills the space; it scrolls if there is too little."""
+        """A grid of curves that fills the window, or scrolls if the window is too small."""
         inner, area = QWidget(), LazyArea()
         grid = layouts.grid(parent=inner, across=3 * SPACE, down=3 * SPACE)
         cells = {
@@ -115,7 +115,7 @@ class Charts(QWidget):
             training = self.tr("No values yet: the first step has not been taken.")
             evaluation = self.tr("No values yet: the first evaluation has not been made.")
         elif row.step:
-            training = self.tr("This run did not record it.")
+            training = self.tr("This run did not record these values.")
             evaluation = self.tr(
                 "The run was not evaluated: it has no validation set, or it ended before the"
                 " first evaluation."
@@ -134,7 +134,7 @@ class Charts(QWidget):
         return not self._is_read or bool(self._queue)
 
     def last_speed(self) -> float | None:
-        """Latest tokens per second; None before the first."""
+        """Latest tokens per second; None before the first measurement."""
         name = run_texts.metric_title("tokens_per_second")
         if name not in self.speed.names() or not len(self.speed.series(name)):
             return None

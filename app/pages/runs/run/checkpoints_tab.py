@@ -50,7 +50,7 @@ class Checkpoint:
     step: int
     folder: Path
     best: bool
-    at: datetime
+    saved_at: datetime
     bytes: int
     reasons: tuple[str, ...] = ()
     score: float | None = None
@@ -62,7 +62,7 @@ class CheckpointsState(QObject):
 
     Signals:
         checkpoints_read: list of Checkpoint, newest first.
-        deletion_requested: a checkpoint, and a sentence about what would be lost with it.
+        deletion_requested: a checkpoint, and a sentence that warns of the loss.
     """
 
     checkpoints_read = Signal(object)
@@ -214,7 +214,7 @@ def checkpoint_columns(keep: int = 0, metric: str = "") -> list[Column[Checkpoin
         column(run_texts.metric_heading(metric) if metric else tr("Score"), score),
         column(run_texts.metric_heading(TIE_BREAKER), loss),
         column(tr("Kept because"), reasons, roles={Qt.ItemDataRole.DecorationRole: star}),
-        column(tr("Saved"), lambda saved: numbers.moment(saved.at)),
+        column(tr("Saved"), lambda saved: numbers.moment(saved.saved_at)),
         column(tr("Size"), lambda saved: numbers.size(saved.bytes)),
     ]
 
@@ -232,7 +232,7 @@ def reason_text(reason: str, keep: int) -> str:
 
 
 class CheckpointsTab(QWidget):
-    """Table and buttons."""
+    """A table of checkpoints with buttons for the selected one."""
 
     def __init__(self, state: CheckpointsState) -> None:
         super().__init__()

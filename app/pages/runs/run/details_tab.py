@@ -15,8 +15,8 @@ from app.widgets.text.labels import ReadText, Text, visible
 from app.widgets.text.spec_texts import value_text
 from engine.config.dataset import StoredData
 
-SAVE_NOTES_MS = 600  # after the last key
-LOG_POLL_MS = 1000  # between two readings of the log
+SAVE_NOTES_MS = 600  # after the last keystroke
+LOG_POLL_MS = 1000  # between readings of the log
 
 
 class DetailsTab(QWidget):

@@ -1,4 +1,4 @@
-"""The head of a run's page: name, state, action buttons, and its problem."""
+"""The header of a run's page: name, state and actions; and the banner for its problem."""
 
 from collections.abc import Callable
 
@@ -9,8 +9,8 @@ from PySide6.QtWidgets import QMenu, QProgressBar, QVBoxLayout, QWidget
 from app import resources
 from app.pages.runs.actions import (
     ON_HOLD,
-    newer_text,
     resume_text,
+    retrain_text,
     run_action,
     run_actions,
     stop_text,
@@ -29,9 +29,9 @@ from app.widgets.text import numbers, run_texts
 from app.widgets.text.labels import OneLine, ReadText, Text, tooltip, visible
 from app.widgets.text.spec_texts import value_text
 
-CLOCK_MS = 1000  # between two updates of the time
-# shown as buttons, not in the menu
-BUTTONS = ("open", "stop", "resume", "explore", "fine_tune", "newer")
+CLOCK_MS = 1000  # between updates of the time
+# actions that the menu leaves out: they are buttons, or the page is already open
+NOT_IN_MENU = ("open", "stop", "resume", "explore", "fine_tune", "retrain")
 
 
 class RunHeader(QWidget):
@@ -46,7 +46,7 @@ class RunHeader(QWidget):
     export_requested = Signal(object)
 
     def __init__(self, state: RunState, speed: Callable[[], float | None]) -> None:
-        """`speed` returns the last tokens per second, None before the first."""
+        """`speed` returns the current tokens per second; None before the first measurement."""
         super().__init__()
         self.state, self._speed = state, speed
         layouts.column(self._name_and_buttons(), self._progress(), parent=self, spacing=3 * SPACE)
@@ -60,9 +60,9 @@ class RunHeader(QWidget):
     def _name_and_buttons(self) -> QVBoxLayout:
         back = buttons.quiet(self.tr("&All runs"), self.closed.emit, "arrow-left")
         self.name = OneLine("", "title")
-        self.about, self.branched = OneLine("", "muted"), OneLine("", "muted")
-        self.branched.hide()
-        names = layouts.column(self.name, self.about, self.branched, spacing=0)
+        self.about, self.origin = OneLine("", "muted"), OneLine("", "muted")
+        self.origin.hide()
+        names = layouts.column(self.name, self.about, self.origin, spacing=0)
         row = layouts.row((names, 1), *self._buttons(), spacing=2 * SPACE)
         top = layouts.row(back, layouts.STRETCH)
         return layouts.column(top, row, spacing=SPACE)
@@ -70,9 +70,7 @@ class RunHeader(QWidget):
     def _buttons(self) -> tuple[QWidget, ...]:
         self.stop = buttons.primary("", lambda: self._apply("stop"), "circle-stop")
         self.force_stop = buttons.danger(self.tr("Force s&top"), self._on_force_stop, "x")
-        self.force_stop.setToolTip(
-            self.tr("Kills the training process. What it has not saved is lost.")
-        )
+        self.force_stop.setToolTip(self.tr("Kills the training process. Unsaved progress is lost."))
         self.resume = buttons.primary("", lambda: self._apply("resume"), "play")
         self.explore = buttons.plain(
             self.tr("Open in E&xplore"), lambda: self._apply("explore"), "microscope"
@@ -80,21 +78,21 @@ class RunHeader(QWidget):
         self.fine_tune = buttons.plain(
             self.tr("Fine-tune t&his…"), lambda: self._apply("fine_tune"), "flag"
         )
-        self.newer = buttons.primary(newer_text([]), lambda: self._apply("newer"), "play")
-        self.newer.setToolTip(
-            tooltip(self.tr("Prepares the same run with the newest version of its data set."))
+        self.retrain = buttons.primary(retrain_text([]), lambda: self._apply("retrain"), "play")
+        self.retrain.setToolTip(
+            tooltip(self.tr("Sets up the same run with the newest version of its data set."))
         )
         self.more = buttons.icon_button("ellipsis", self.tr("More"), self._on_more)
         controls = (self.force_stop, self.resume, self.stop)
-        return self.fine_tune, self.explore, self.newer, *controls, self.more
+        return self.fine_tune, self.explore, self.retrain, *controls, self.more
 
     def _progress(self) -> QVBoxLayout:
         self.badge = StateBadge()
         self.bar = QProgressBar()
         self.bar.setTextVisible(False)
         self.bar.setAccessibleName(self.tr("Progress"))
-        self.pace = OneLine()
-        row = layouts.row(self.badge, (self.pace, 1), spacing=4 * SPACE)
+        self.status = OneLine()
+        row = layouts.row(self.badge, (self.status, 1), spacing=4 * SPACE)
         return layouts.column(row, self.bar, spacing=2 * SPACE)
 
     # ── state ────────────────────────────────────────────────────────────────────────────────
@@ -108,8 +106,8 @@ class RunHeader(QWidget):
         device = value_text(row.device) if row.device else ""
         about = (run_texts.task_title(row.task), row.data, row.base_model, device)
         self.about.setText(" · ".join(part for part in about if part))
-        self.branched.setText(row.branched)
-        self.branched.setVisible(bool(row.branched))
+        self.origin.setText(row.origin)
+        self.origin.setVisible(bool(row.origin))
         self._show_buttons(row)
         self._show_progress()
 
@@ -119,8 +117,8 @@ class RunHeader(QWidget):
         self.stop.setEnabled(not why_not("stop", row))
         self.resume.setVisible(row.state == "stopped" and not row.problem)
         buttons.set_text(self.resume, resume_text(row))
-        self.newer.setVisible(not why_not("newer", row))
-        buttons.set_text(self.newer, newer_text([row]))
+        self.retrain.setVisible(not why_not("retrain", row))
+        buttons.set_text(self.retrain, retrain_text([row]))
         for button, key in ((self.explore, "explore"), (self.fine_tune, "fine_tune")):
             button.setEnabled(not why_not(key, row))
             button.setToolTip(why_not(key, row))
@@ -139,19 +137,19 @@ class RunHeader(QWidget):
             stage_text(row),
             step_text(row),
             self._speed_text(row),
-            self._time(row),
-            self._best(row),
+            self._time_text(row),
+            self._best_text(row),
             self._waiting_text(row),
         )
-        self.pace.setText(" · ".join(part for part in texts if part))
-        self.bar.setAccessibleDescription(self.pace.full_text())
+        self.status.setText(" · ".join(part for part in texts if part))
+        self.bar.setAccessibleDescription(self.status.full_text())
 
     def _speed_text(self, row: RunRow) -> str:
         if row.state != "running" or (speed := self._speed()) is None:
             return ""
         return self.tr("{0} tokens per second").format(numbers.count(round(speed)))
 
-    def _time(self, row: RunRow) -> str:
+    def _time_text(self, row: RunRow) -> str:
         if row.seconds_left is not None:
             return self.tr("About {0} left").format(numbers.duration(row.seconds_left))
         if not row.seconds:
@@ -159,7 +157,7 @@ class RunHeader(QWidget):
         template = self.tr("Elapsed {0}") if row.is_working else self.tr("Took {0}")
         return template.format(numbers.duration(row.seconds))
 
-    def _best(self, row: RunRow) -> str:
+    def _best_text(self, row: RunRow) -> str:
         if row.best_score is None:
             return ""
         name = run_texts.metric_title(row.best_metric)
@@ -171,10 +169,10 @@ class RunHeader(QWidget):
         if row.state == "queued":
             return self.tr("Starts when the current run ends")
         if row.state == ON_HOLD:
-            return self.tr("Starts after it is released")
+            return self.tr("On hold until you release it")
         if self.state.is_silent():
-            silent = numbers.duration(self.state.silent_seconds())
-            return self.tr("No response from the training process for {0}").format(silent)
+            duration = numbers.duration(self.state.silent_seconds())
+            return self.tr("No response from the training process for {0}").format(duration)
         return ""
 
     # ── actions ──────────────────────────────────────────────────────────────────────────────
@@ -194,7 +192,7 @@ class RunHeader(QWidget):
         for action in run_actions():
             if action is None:
                 menu.addSeparator()
-            elif action.key not in BUTTONS:
+            elif action.key not in NOT_IN_MENU:
                 entry = menu.addAction(resources.icon(action.icon), action.text([row]))
                 reason = action.why_not(row)
                 entry.setEnabled(not reason)
@@ -214,7 +212,7 @@ DETAILS_HEIGHT = 160  # px
 
 
 class ProblemBanner(Card):
-    """The problem of a run with its advice; hidden if there is none."""
+    """A run's problem with advice; hidden if there is no problem."""
 
     def __init__(self, state: RunState) -> None:
         super().__init__(padding=4 * SPACE)
@@ -224,16 +222,16 @@ class ProblemBanner(Card):
         self.details.hide()
         runs, run_id = state.runs, state.run_id
         self.resume = buttons.primary("", lambda: runs.dispatcher.resume(run_id), "play")
-        self.open = buttons.plain(self.tr("Sho&w details"))
-        self.open.setCheckable(True)
-        self.open.toggled.connect(self.details.setVisible)
+        self.details_button = buttons.plain(self.tr("Sho&w details"))
+        self.details_button.setCheckable(True)
+        self.details_button.toggled.connect(self.details.setVisible)
         self.copy = buttons.plain(self.tr("&Copy"), self._on_copy, "copy")
         texts = layouts.column(self.problem, self.advice, spacing=SPACE)
         row = layouts.row(
             Picture("triangle-alert", 22, Role.BAD),
             (texts, 1),
             self.copy,
-            self.open,
+            self.details_button,
             self.resume,
             spacing=3 * SPACE,
         )
@@ -261,7 +259,7 @@ class ProblemBanner(Card):
             self.details.setPlainText(details)
             bar = self.details.verticalScrollBar()
             bar.setValue(bar.maximum())
-        self.open.setVisible(bool(details))
+        self.details_button.setVisible(bool(details))
         self.resume.setVisible(row.can_resume)
         buttons.set_text(self.resume, resume_text(row))
 

@@ -21,9 +21,9 @@ from engine.desktop.load import GpuLoad, MachineSample, MachineWatch
 from engine.desktop.machine_history import Curves, Figure, Subject, build_curves, read_samples
 from engine.runs.folder import RunFolder
 
-MACHINE_POLL_MS = 2_000  # between two readings while the run trains
+MACHINE_POLL_MS = 2_000  # between readings while the run trains
 PERCENT, GIGABYTE = 100.0, 1e-9
-ALWAYS: tuple[Figure, ...] = ("busy", "memory")  # known on every system
+ALWAYS_SHOWN: tuple[Figure, ...] = ("busy", "memory")  # every system reports them
 
 Reading = tuple[list[MachineSample], int, dict[Figure, Curves]]
 
@@ -67,7 +67,7 @@ class MachineTab(Polling):
             curve.offer_figure(f"machine-{name}", notices)
             card = Card(padding=3 * SPACE)
             card.body.addWidget(curve)
-            set_shown(card, name in ALWAYS)
+            set_shown(card, name in ALWAYS_SHOWN)
             self._cards[name] = card
             grid.addWidget(card, index // 2, index % 2)
         for column in (0, 1):
@@ -91,11 +91,11 @@ class MachineTab(Polling):
         """Read new samples off the GUI thread, unless they are being read."""
         if self._reading is not None:
             return
-        file, known, offset = self._state.folder.machine_file, self._samples, self._offset
+        file, previous, offset = self._state.folder.machine_file, self._samples, self._offset
 
         def work() -> Reading:
             new, end = read_samples(file, offset)
-            samples = [*known, *new]
+            samples = [*previous, *new]
             curves = {item: build_curves(samples, item) for item in self.figures} if new else {}
             return samples, end, curves
 
@@ -107,14 +107,14 @@ class MachineTab(Polling):
         for figure, by_subject in curves.items():
             curve, factor = self.figures[figure]
             gpus = {subject.gpu for subject in by_subject if subject.kind == "gpu"}
-            self._cards[figure].setVisible(figure in ALWAYS or bool(by_subject))
+            self._cards[figure].setVisible(figure in ALWAYS_SHOWN or bool(by_subject))
             for subject, (steps, values) in by_subject.items():
                 scaled = [None if value is None else value * factor for value in values]
                 curve.set_series(subject_text(subject, len(gpus) > 1), steps, scaled)
 
 
 def subject_text(subject: Subject, with_number: bool = False) -> str:
-    """Legend of a curve."""
+    """Legend text of a curve."""
     match subject.kind:
         case "machine":
             return tr("machine")
@@ -124,8 +124,8 @@ def subject_text(subject: Subject, with_number: bool = False) -> str:
     return f"{name} ({subject.gpu})" if with_number else name
 
 
-LOAD_POLL_MS = 2000  # between two readings
-FIRST_S = 0.3  # interval of the first measurement
+LOAD_POLL_MS = 2000  # between readings
+FIRST_INTERVAL = 0.3  # s
 
 
 class MachineLine(Polling):
@@ -152,14 +152,14 @@ class MachineLine(Polling):
         """Read the load off the GUI thread, unless it is being read."""
         if self._reading is not None or not self._is_polling:
             return
-        folder, known = self._state.folder, self._watch
+        folder, previous = self._state.folder, self._watch
 
         def work() -> tuple[MachineWatch, MachineSample | None]:
-            watch = known or MachineWatch()
+            watch = previous or MachineWatch()
             pid = local_worker_pid(folder)
-            if pid and known is None:  # usage is measured since the last reading
+            if pid and previous is None:  # usage is measured since the last reading
                 watch.sample(pid)
-                time.sleep(FIRST_S)
+                time.sleep(FIRST_INTERVAL)
             return watch, watch.sample(pid) if pid else None
 
         self._reading = background.run(self, work, self._on_read, self._on_failed)
@@ -172,7 +172,7 @@ class MachineLine(Polling):
             self.note.setText(load_text(load))
 
     def _on_failed(self, error: BaseException) -> None:
-        """Report it once, and stop reading."""
+        """Report the error once, and stop reading."""
         self._reading = None
         self.set_polling(False)
         self.note.hide()

@@ -55,7 +55,7 @@ class ReproducibilityState(QObject):
         self._reading: background.Job | None = None
 
     def read(self) -> None:
-        """Read again, unless it is being read."""
+        """Read everything again, unless a reading is in progress."""
         if self.run.row is None or self._reading is not None:
             return
         row, folder = self.run.row, RunFolder(self.run.row.folder)
@@ -128,21 +128,21 @@ def repetitions(row: RunRow, others: Iterable[RunRow]) -> list[Repetition]:
     return result
 
 
-SHA_256 = 64  # characters
+SHA_256 = 64  # hexadecimal digits
 
 
 class ReproducibilityTab(QWidget):
-    """Reads only while visible."""
+    """Verdict, sessions, repetitions and environment; read only while visible."""
 
     def __init__(self, state: ReproducibilityState) -> None:
         super().__init__()
         self._state = state
         self._shown: Reproducibility | None = None
         self.verdict = Text("", "strong")
-        self.good = Picture("circle-check", 22, Role.GOOD)
-        self.doubtful = Picture("triangle-alert", 22, Role.WARN)
+        self.good_icon = Picture("circle-check", 22, Role.GOOD)
+        self.warn_icon = Picture("triangle-alert", 22, Role.WARN)
         self.obstacles = Text("", "muted", selectable=True)
-        self.branched = Text("", "body", selectable=True)
+        self.origin = Text("", "body", selectable=True)
         self._sessions = layouts.column(spacing=SPACE)
         self._repetitions = layouts.column(spacing=SPACE)
         self.again = buttons.plain(self.tr("&Run again"), state.run_again, "copy")
@@ -166,14 +166,14 @@ class ReproducibilityTab(QWidget):
     def _verdict_card(self) -> Card:
         card = Card(self.tr("Is this run reproducible?"))
         top = layouts.row(spacing=2 * SPACE)
-        for picture in (self.good, self.doubtful):
+        for picture in (self.good_icon, self.warn_icon):
             picture.hide()
             top.addWidget(picture, 0, Qt.AlignmentFlag.AlignTop)
         top.addWidget(self.verdict, 1)
         inner = layouts.page(
             top,
             self.obstacles,
-            self.branched,
+            self.origin,
             self._sessions,
             self._repetitions,
             layouts.STRETCH,
@@ -202,19 +202,19 @@ class ReproducibilityTab(QWidget):
     # ── display ──────────────────────────────────────────────────────────────────────────────
 
     def show_result(self, result: Reproducibility) -> None:
-        """Show this, unless it is shown already."""
+        """Show a result, unless it is already shown."""
         if result == self._shown:
             return
         self._shown = result
         style, sentence = verdict(result)
         self.verdict.setText(sentence)
         self.verdict.set_style(style)
-        self.good.setVisible(style == "good")
-        self.doubtful.setVisible(style == "warn")
+        self.good_icon.setVisible(style == "good")
+        self.warn_icon.setVisible(style == "warn")
         self.obstacles.setText("\n".join(map(translated, result.obstacles)) if result.step else "")
         self.obstacles.setVisible(bool(result.obstacles) and result.step > 0)
-        self.branched.setText(result.branched.sentence() if result.branched else "")
-        self.branched.setVisible(result.branched is not None)
+        self.origin.setText(result.branched.sentence() if result.branched else "")
+        self.origin.setVisible(result.branched is not None)
         clear(self._sessions)
         for line in session_lines(result):
             self._sessions.addWidget(Text(line, "muted", selectable=True))
@@ -266,11 +266,11 @@ def repetition_text(item: Repetition) -> str:
     name, step = visible(item.name), numbers.count(item.step)
     if item.is_same:
         return tr("“{0}”, the same job: identical weights at step {1}.").format(name, step)
-    sentence = tr("“{0}”, the same job: other weights at step {1}.").format(name, step)
+    sentence = tr("“{0}”, the same job: different weights at step {1}.").format(name, step)
     if not item.differences:
         return tr("{0} The environment was the same.").format(sentence)
     parts = ", ".join(environment_names().get(part, part) for part in item.differences)
-    return tr("{0} Different in the environment: {1}.").format(sentence, parts)
+    return tr("{0} Differences in the environment: {1}.").format(sentence, parts)
 
 
 def session_lines(result: Reproducibility) -> list[str]:

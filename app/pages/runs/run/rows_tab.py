@@ -24,17 +24,17 @@ from engine.results.predictions import CELL, read_predictions
 from engine.results.row_lists import Indices, extremes
 from engine.results.store import predictions_file
 
-ROWS = 10  # best, and worst ones
-POLL_MS = 1_000  # between two checks of the file
+MAX_ROWS = 10  # in each table
+POLL_MS = 1_000  # between checks of the file
 PREDICTION_COLUMNS = ("score", "gold", "predicted", "probability", "loss", "row")
 
 
 @dataclass(frozen=True)
 class Extremes:
-    """The rows to show: column titles, and cells as texts."""
+    """The best and the worst rows: column titles, and cells as texts."""
 
     step: int
-    rows: int  # with a label
+    rows: int  # number of rows with a label
     titles: tuple[str, ...]
     texts: tuple[int, ...]  # indices of the columns that stretch
     worst: list[tuple[str, ...]]
@@ -42,7 +42,7 @@ class Extremes:
 
 
 class RowsTab(Polling):
-    """Reads only a changed file."""
+    """Tables of the best and the worst rows; reads the file only if it changed."""
 
     def __init__(self, state: RunState) -> None:
         super().__init__(POLL_MS)
@@ -83,7 +83,7 @@ class RowsTab(Polling):
             columns = row_columns(predictions)
             texts = {CELL + name for name in predictions.info.mapping.texts}
             columns = [item for item in columns if item.key in {*PREDICTION_COLUMNS, *texts}]
-            worst, best = extremes(predictions, ROWS)
+            worst, best = extremes(predictions, MAX_ROWS)
 
             def cells(rows: Indices) -> list[tuple[str, ...]]:
                 return [tuple(item.text(row) or "" for item in columns) for row in rows]
@@ -106,7 +106,7 @@ class RowsTab(Polling):
         self._stamp, shown = result
         self.note.setText(
             self.tr(
-                "The best evaluation so far was at step {0}, of %Ln row(s).", "", shown.rows
+                "The best evaluation so far was at step {0}, on %Ln row(s).", "", shown.rows
             ).format(numbers.count(shown.step))
         )
         self.worst.fill(shown, shown.worst)

@@ -203,7 +203,7 @@ def importance_text(result: ImportanceMeasured, title: Callable[[str], str]) -> 
     )
     template = tr(
         "Share of the score’s variance (fANOVA, 90 % range over resampled combinations): {0}. "
-        "From {1} combinations; a forest explains {2} of combinations that it has not seen."
+        "From {1} combinations; the forest explains {2} of the variance of unseen combinations."
     )
     return template.format(parts, result.trials, numbers.percent(result.explained, 0))
 

@@ -14,7 +14,7 @@ from engine.record.metrics import Points, curves
 from engine.record.opening import Record
 from engine.runs.folder import RunFolder
 
-SILENCE_MS = 30_000  # without an event, before a worker may be force-stopped
+SILENCE_MS = 30_000  # time without an event before a worker may be force-stopped
 
 
 class RunState(QObject):
@@ -129,8 +129,8 @@ def read_curves(record: Record, run_id: str) -> dict[str, Points]:
 
 
 def latest_points(measured: Sequence[Measured]) -> dict[str, Points]:
-    """Curves of measured points in step order. Of several points at a step, as after a resume, the
-    last one counts."""
+    """Group measured points into curves in step order. If a step has several points, as after a
+    resume, the last one counts."""
     latest: dict[str, dict[int, Measured]] = {}
     for point in measured:
         latest.setdefault(point.name, {})[point.step] = point

@@ -101,7 +101,7 @@ class RunView(QWidget):
         return tab
 
     def accept_drop(self, paths: Sequence[Path]) -> bool:
-        """Apply the model of the run to a dropped file; False if there is no model."""
+        """Apply the run's model to a dropped data file; False if that is impossible."""
         row = self.state.row
         if len(paths) != 1 or not is_data_file(paths[0]) or row is None or row.checkpoint is None:
             return False

@@ -87,7 +87,7 @@ def test_a_run_folder_is_dropped_on_any_page(window, foreign_run, qtbot, studio)
     assert page.list.copying.isHidden()
     assert (studio.home.runs / "far" / "events.jsonl").is_file() and foreign_run.path.is_dir()
     view = open_run(page, "far", qtbot)
-    assert "Step 6 of 6" in view.header.pace.full_text()
+    assert "Step 6 of 6" in view.header.status.full_text()
     assert view.details.facts.values["Processes"].text() == "2"
     assert view.checkpoints.table.model().rowCount() == 2
 

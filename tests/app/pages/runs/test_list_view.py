@@ -17,7 +17,7 @@ def test_without_runs_the_first_action_is_offered(make_page, studio, qtbot):
     page = make_page()
     assert page.list.views.currentIndex() == 1
     with qtbot.waitSignal(studio.go) as signal:
-        qtbot.mouseClick(page.list.first, Qt.MouseButton.LeftButton)
+        qtbot.mouseClick(page.list.first_run, Qt.MouseButton.LeftButton)
     assert signal.args == ["train", {"preset": "first"}]
 
 

@@ -98,7 +98,7 @@ def test_empty_charts_show_the_reason(make_page, make_run, qtbot):
     ):
         charts = open_run(page, make_run(name, step=step, outcome=outcome), qtbot).charts
         assert validation in charts.validation.empty.text()
-        assert charts.rate.empty.text() == (training or "This run did not record it.")
+        assert charts.rate.empty.text() == (training or "This run did not record these values.")
         qtbot.waitUntil(lambda: charts.loss.empty.isHidden() == bool(step))  # noqa: B023
 
 

@@ -17,8 +17,8 @@ def test_a_finished_run_shows_curves_and_a_branch_its_parent(make_page, studio, 
     page = make_page()
     view = open_run(page, run_id, qtbot)
     assert view.header.name.full_text() == "done"
-    assert "Step 20 of 20" in view.header.pace.full_text()
-    assert "Best validation accuracy 95.0 % (step 20)" in view.header.pace.full_text()
+    assert "Step 20 of 20" in view.header.status.full_text()
+    assert "Best validation accuracy 95.0 % (step 20)" in view.header.status.full_text()
     loss = view.charts.loss.series("training")
     assert loss.values.tolist() == [2 / step for step in range(1, 21)]
     assert len(view.charts.validation.series("accuracy")) == 4
@@ -35,9 +35,9 @@ def test_a_finished_run_shows_curves_and_a_branch_its_parent(make_page, studio, 
     branched = Branched(run="plain", folder=Path("plain"), step=5, changes=("Seed 2 not 1",))
     change_run(studio, branch, remarks=["One text was cut.", branched.sentence()])
     view = open_run(page, branch, qtbot)
-    qtbot.waitUntil(lambda: not view.header.branched.isHidden())
-    assert view.header.branched.text() == "Branched from “plain” at step 5; Seed 2 not 1."
-    assert open_run(page, plain, qtbot).header.branched.isHidden()
+    qtbot.waitUntil(lambda: not view.header.origin.isHidden())
+    assert view.header.origin.text() == "Branched from “plain” at step 5; Seed 2 not 1."
+    assert open_run(page, plain, qtbot).header.origin.isHidden()
 
 
 def test_a_silent_worker_may_be_force_stopped(make_page, studio, make_run, qtbot, monkeypatch):
@@ -47,7 +47,7 @@ def test_a_silent_worker_may_be_force_stopped(make_page, studio, make_run, qtbot
     assert view.header.force_stop.isHidden() and not view.header.stop.isEnabled()
     monkeypatch.setattr("app.pages.runs.run.state.SILENCE_MS", 0)
     qtbot.waitUntil(lambda: not view.header.force_stop.isHidden())
-    assert "No response from the training process for" in view.header.pace.full_text()
+    assert "No response from the training process for" in view.header.status.full_text()
     calls: list[str] = []
     monkeypatch.setattr(studio.dispatcher, "force_stop", calls.append)
     qtbot.mouseClick(view.header.force_stop, Qt.MouseButton.LeftButton)
@@ -60,14 +60,14 @@ def test_header_table_and_status_agree_on_a_run(make_page, studio, make_run, qtb
     change_run(studio, run_id, **working)
     page = make_page()
     view = open_run(page, run_id, qtbot)
-    assert "Evaluating: 13 of 14 · Step 20 of 200" in view.header.pace.full_text()
-    assert "About 3 min left" in view.header.pace.full_text()  # at one step a second
+    assert "Evaluating: 13 of 14 · Step 20 of 200" in view.header.status.full_text()
+    assert "About 3 min left" in view.header.status.full_text()  # at one step a second
     row = page.state.rows[run_id]
     assert COLUMNS[Column.TIME].text(row) == "3 min left"
     change_run(studio, run_id, state="paused", stage="")
     studio.dispatcher.run_changed.emit(run_id)
-    qtbot.waitUntil(lambda: "Evaluating" not in view.header.pace.full_text())
-    assert "left" not in view.header.pace.full_text()
+    qtbot.waitUntil(lambda: "Evaluating" not in view.header.status.full_text())
+    assert "left" not in view.header.status.full_text()
 
 
 def test_a_run_is_prepared_with_a_newer_version_of_its_data(make_page, studio, make_run, qtbot):
@@ -76,13 +76,13 @@ def test_a_run_is_prepared_with_a_newer_version_of_its_data(make_page, studio, m
     job = fake_worker.job("first").model_copy(update={"data": StoredData(folder=films / "1")})
     page = make_page()
     view = open_run(page, make_run("first", job=job), qtbot)
-    assert view.header.newer.isHidden()
+    assert view.header.retrain.isHidden()
     (films / "3").mkdir()
     other = open_run(page, make_run("second", job=job), qtbot)
-    assert other.header.newer.isVisible()
-    assert other.header.newer.accessibleName() == "Train again on version 3…"
+    assert other.header.retrain.isVisible()
+    assert other.header.retrain.accessibleName() == "Train again on version 3…"
     with qtbot.waitSignal(studio.go) as signal:
-        qtbot.mouseClick(other.header.newer, Qt.MouseButton.LeftButton)
+        qtbot.mouseClick(other.header.retrain, Qt.MouseButton.LeftButton)
     key, argument = signal.args
     assert key == "train" and argument["job"].data == StoredData(folder=films / "3")
     assert argument["job"].training == job.training
@@ -96,7 +96,7 @@ def test_a_failed_run_shows_its_error_and_resumes(make_page, studio, make_run, q
     assert banner.problem.text() == "Memory ran out."
     assert banner.advice.text() == "Use a smaller batch size."
     assert banner.details.isHidden()
-    qtbot.mouseClick(banner.open, Qt.MouseButton.LeftButton)
+    qtbot.mouseClick(banner.details_button, Qt.MouseButton.LeftButton)
     assert "Traceback: in loop.py" in banner.details.toPlainText()
     assert not banner.details.isHidden()
     qtbot.mouseClick(banner.copy, Qt.MouseButton.LeftButton)

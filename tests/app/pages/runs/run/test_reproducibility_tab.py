@@ -64,7 +64,10 @@ def test_a_run_is_repeated_and_compared_with_others_of_its_job(make_page, studio
 
     qtbot.waitUntil(lambda: len(table_rows()) == 2)
     assert table_rows() == [
-        "“another”, the same job: other weights at step 20. Different in the environment: Threads.",
+        (
+            "“another”, the same job: different weights at step 20."
+            " Differences in the environment: Threads."
+        ),
         "“same”, the same job: identical weights at step 20.",
     ]
     qtbot.mouseClick(tab.again, Qt.MouseButton.LeftButton)
