@@ -108,7 +108,7 @@ def switched_off(bench: Any, inputs: int, sentence: Callable[..., None]) -> None
         page.bench.docks["words"].panel._state,
         page.bench.docks["words"].panel.predictions,
     )
-    query = state.fills[0]
+    query = state.mask_queries[0]
     page.bench.show_panel("words")
     sentence(bench, 16)
     bench.until(lambda: state.positions() and not query.is_waiting)

@@ -139,11 +139,13 @@ def next_steps(bench: Any, state: Any, numbers: Iterable[int]) -> float:
     times = []
     words = bench.page.bench.docks["words"].panel
     for number in numbers:
-        answer = words._state.fills[0].answer
+        answer = words._state.mask_queries[0].answer
         began = time.perf_counter()
         state.show(number)
         bench.until(
-            lambda answer=answer: words._state.fills[0].answer is not answer and state.is_answered
+            lambda answer=answer: (
+                words._state.mask_queries[0].answer is not answer and state.is_answered
+            )
         )
         card = words.predictions.cards[0]
         bench.watch(card)

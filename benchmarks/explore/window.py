@@ -224,7 +224,7 @@ def at_the_end(bench: Bench) -> None:
 def words(bench: Bench, tokens: int, inputs: int, aim: int) -> None:
     """A key to the bars of the masked word, including the typing delay."""
     page, state = bench.page, bench.page.bench.docks["words"].panel._state
-    query = state.fills[0]
+    query = state.mask_queries[0]
     page.bench.show_panel("words")
     times, worker = [], []
     for number in range(inputs):

@@ -16,7 +16,7 @@ Part = TypeVar("Part", bound=PartAnswer)
 
 
 class PartsQuery(QObject, Generic[QuestionKind, Part]):
-    """Asks `make(side)`, then for one part after the other, each from the `next` of the last.
+    """Asks `make(side)`, then for the following parts, each from the `next` of the last one.
 
     `resume` returns the fields that the next question takes from the last part, besides `start`.
 

@@ -62,7 +62,7 @@ class SetBar(QWidget):
     def _summary(self) -> str:
         chosen = self._texts()
         if chosen is None:
-            return self.tr("Type texts or choose a data set in the panel Texts.")
+            return self.tr("Type texts or choose a data set in the Texts panel.")
         text = self.tr("%Ln text(s) of {0}", "", chosen.count).format(chosen.name)
         if self._work.is_interrupted:
             done = self.tr("{0} of {1} done").format(

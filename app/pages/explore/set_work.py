@@ -68,7 +68,7 @@ class SetWork(QObject):
         self.changed.emit()
 
     def clear(self) -> None:
-        """Drop everything: another model or other texts."""
+        """Discard the results: the model or the texts have changed."""
         self._end()
         self.question, self.problem, self.done, self.total = None, "", 0, 0
         self.changed.emit()

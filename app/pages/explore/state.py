@@ -38,7 +38,7 @@ class ExploreState(QObject):
         model_requested: a panel asks for the model in this folder.
         input_requested: a panel asks to show this TextInput.
         chosen_changed: another set of texts.
-        left: the page is hidden; unsaved input should be saved.
+        page_hidden: unsaved input should be saved.
     """
 
     tokens_changed = Signal()
@@ -62,12 +62,12 @@ class ExploreState(QObject):
         super().__init__(parent)
         self.first, self.second = ModelInput(0, self), ModelInput(1, self)
         self.both = (self.first, self.second)
-        self.pinned: TextInput | None = None  # of the second input, if not the same text
+        self.pinned: TextInput | None = None  # the second input, if it has another text
         self.is_exact = False
         self.is_browsing_snapshots = False  # stepping through the snapshots of a run
         self.picked = self.target = self.hovered = -1
         self.layer = self.head = 0
-        self.label: str | None = None  # class to be explained; "": the predicted one, None: none
+        self.label: str | None = None  # class to explain; "": the predicted one, None: none
         self.choices: tuple[str, ...] = ()  # for multiple choice
         self.chosen: ChosenTexts | None = None
         self.means_texts: ChosenTexts | None = None  # averaged to replace heads that are off
@@ -157,7 +157,7 @@ class ExploreState(QObject):
         return self._maxima[key]
 
     def compare(self, model: ModelEntry | None, pinned: TextInput | None = None) -> None:
-        """Compare with a second model or a pinned input; None ends it."""
+        """Compare with a second model or a pinned input; None ends the comparison."""
         if (model, pinned) == (self.second.model, self.pinned):
             return
         self._compares_heads = False
@@ -216,8 +216,8 @@ class ExploreState(QObject):
             self._pause.start()
         self._set_inputs(new)
 
-    def toggle_mask(self, index: int, alone: bool = False) -> None:
-        """Mask the word of a token, or the token `alone`; or unmask it.
+    def toggle_mask(self, index: int, only_token: bool = False) -> None:
+        """Mask or unmask the word of a token, or `only_token`.
 
         Special tokens stay as they are.
         """
@@ -226,11 +226,11 @@ class ExploreState(QObject):
         token = self.first.tokens[index]
         if token.special or self.first.is_typed_mask(index):
             return
-        own = token.start, token.end
-        span = own if alone else self.first.word_span(index)
+        token_span = token.start, token.end
+        span = token_span if only_token else self.first.word_span(index)
         masks = list(self.first.input.masks)
         spans = masks[token.segment]
-        covering = {mask for mask in spans if _contains(mask, own)}
+        covering = {mask for mask in spans if _contains(mask, token_span)}
         if covering:
             masks[token.segment] = spans - covering
         else:
@@ -274,7 +274,7 @@ class ExploreState(QObject):
             self.head_changed.emit(layer, head)
 
     def choose_label(self, label: str | None) -> None:
-        """Choose the class to be explained; “”: the predicted one, None: none."""
+        """Choose the class to explain; “”: the predicted one, None: none."""
         if label != self.label:
             self.label = label
             self.label_changed.emit()

@@ -37,7 +37,7 @@ class Strip(QWidget):
     """Paints the tokens of one side.
 
     A click selects a token, Ctrl+click makes it the target. A double click masks or unmasks its
-    word, with Shift that token alone. Arrow keys move the selection, with Ctrl the target; Enter or
+    word, with Shift only the token. Arrow keys move the selection, with Ctrl the target; Enter or
     Space masks.
 
     Signals:
@@ -50,9 +50,9 @@ class Strip(QWidget):
         super().__init__()
         self._explore, self._side = explore, explore.both[side]
         self.boxes: list[QRectF] = []  # of each token
-        self._laid_out: tuple[Token, ...] | None = None
+        self._laid_out_tokens: tuple[Token, ...] | None = None
         self._widths: list[float] = []
-        self._joins: list[bool] = []  # if a token continues the word of the one before
+        self._joins: list[bool] = []  # True if a token continues the previous word
         self._layouts: dict[int, list[QRectF]] = {}  # boxes by width
         self._colors: dict[tuple[Role, float], QColor] = {}  # while painting
         self._marks: tuple[int, ...] = (-1, -1, -1)  # picked, target and hovered token of this side
@@ -64,8 +64,8 @@ class Strip(QWidget):
         self.setSizePolicy(policy)
         explore.tokens_changed.connect(self._on_tokens)
         explore.picked_changed.connect(self._on_picked)
-        explore.target_changed.connect(lambda _: self._mark())
-        explore.hovered_changed.connect(lambda _: self._mark())
+        explore.target_changed.connect(lambda _: self._update_marks())
+        explore.hovered_changed.connect(lambda _: self._update_marks())
         self._on_tokens()
 
     @property
@@ -104,7 +104,7 @@ class Strip(QWidget):
             self._lay_out()
 
     def _chip_boxes(self, width: int) -> list[QRectF]:
-        """Cached by width: Qt asks for the height repeatedly."""
+        """Boxes of all tokens, cached by width: Qt asks for the height repeatedly."""
         if width not in self._layouts:
             metrics = QFontMetricsF(mono_font())
             self._layouts[width] = flow_chips(self._side.tokens, metrics, width - 2, self._widths)
@@ -122,21 +122,21 @@ class Strip(QWidget):
     # ── updates ──────────────────────────────────────────────────────────────────────────────
 
     def _on_tokens(self) -> None:
-        if self._side.tokens is self._laid_out:
+        if self._side.tokens is self._laid_out_tokens:
             self.update()  # a word was masked or unmasked
         else:
-            self._laid_out = self._side.tokens
+            self._laid_out_tokens = self._side.tokens
             self._lay_out()
-        self._mark()
+        self._update_marks()
         self._describe()
 
     def _on_picked(self, index: int) -> None:
         self._describe()
-        self._mark()
+        self._update_marks()
         if 0 <= self._picked < len(self.boxes):
             self.moved.emit(self._picked)
 
-    def _mark(self) -> None:
+    def _update_marks(self) -> None:
         explore = self._explore
         marks = tuple(
             explore.on_side(self._side.index, index)
@@ -166,7 +166,7 @@ class Strip(QWidget):
 
     # ── mouse and keys ───────────────────────────────────────────────────────────────────────
 
-    def at(self, point: QPointF) -> int:
+    def token_at(self, point: QPointF) -> int:
         """Index of the token at a point, or -1."""
         for index, box in enumerate(self.boxes):
             if box.adjusted(-1, -SPACE, 1, SPACE).contains(point):
@@ -174,7 +174,7 @@ class Strip(QWidget):
         return -1
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        hovered = self.at(event.position())
+        hovered = self.token_at(event.position())
         pressable = 0 <= hovered < len(self._side.tokens) and not self._side.tokens[hovered].special
         shape = Qt.CursorShape.PointingHandCursor if pressable else Qt.CursorShape.ArrowCursor
         self.setCursor(shape)
@@ -187,7 +187,7 @@ class Strip(QWidget):
     def mousePressEvent(self, event: QMouseEvent) -> None:
         if event.button() != Qt.MouseButton.LeftButton:
             return
-        index = self.at(event.position())
+        index = self.token_at(event.position())
         if event.modifiers() & Qt.KeyboardModifier.ControlModifier:
             self._explore.pick_target(self._explore.from_side(self._side.index, index))
         else:
@@ -195,11 +195,11 @@ class Strip(QWidget):
 
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
         if event.button() == Qt.MouseButton.LeftButton:
-            self._toggle(self.at(event.position()), event)
+            self._toggle(self.token_at(event.position()), event)
 
     def _toggle(self, index: int, event: QMouseEvent | QKeyEvent) -> None:
-        alone = bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier)
-        self._explore.toggle_mask(self._explore.from_side(self._side.index, index), alone)
+        only_token = bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier)
+        self._explore.toggle_mask(self._explore.from_side(self._side.index, index), only_token)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if is_press(event):
@@ -207,7 +207,7 @@ class Strip(QWidget):
             return
         moves_target = bool(event.modifiers() & Qt.KeyboardModifier.ControlModifier)
         target = self._explore.on_side(self._side.index, self._explore.target)
-        index = self._key_target(event.key(), target if moves_target else self._picked)
+        index = self._next_index(event.key(), target if moves_target else self._picked)
         if index < 0:
             super().keyPressEvent(event)
         elif moves_target:
@@ -215,7 +215,7 @@ class Strip(QWidget):
         else:
             self._pick(index)
 
-    def _key_target(self, key: int, index: int) -> int:
+    def _next_index(self, key: int, index: int) -> int:
         last = len(self.boxes) - 1
         if last < 0:
             return -1
@@ -304,25 +304,25 @@ class Strip(QWidget):
         return self._colors[key]
 
     def _paint_underline(self, painter: QPainter, segment: int, box: QRectF) -> None:
-        """One line below the first text, two below the second: not by colour alone."""
+        """Paint one line below the first text, two below the second: colour is not the only cue."""
         painter.setPen(QPen(self._color(SEGMENTS[segment % len(SEGMENTS)]), 1.5))
         for line in range(1 + segment % len(SEGMENTS)):
             y = box.bottom() + 2 + 2.5 * line
             painter.drawLine(QPointF(box.left() + 1, y), QPointF(box.right() - 1, y))
 
     def _fill(self, painter: QPainter, index: int, box: QRectF) -> None:
-        """A box with round ends at the beginning and end of its word."""
-        opens = not self._joins[index]
-        closes = index + 1 == len(self._joins) or not self._joins[index + 1]
-        if opens and closes:
+        """Paint a box with round ends at the beginning and end of its word."""
+        is_first = not self._joins[index]
+        is_last = index + 1 == len(self._joins) or not self._joins[index + 1]
+        if is_first and is_last:
             painter.drawRoundedRect(box, RADIUS, RADIUS)  # much faster than a path
             return
         path = QPainterPath()
         path.setFillRule(Qt.FillRule.WindingFill)
         path.addRoundedRect(box, RADIUS, RADIUS)
-        if not opens:
+        if not is_first:
             path.addRect(QRectF(box.left(), box.top(), RADIUS, box.height()))
-        if not closes:
+        if not is_last:
             path.addRect(QRectF(box.right() - RADIUS, box.top(), RADIUS, box.height()))
         painter.drawPath(path.simplified())
 

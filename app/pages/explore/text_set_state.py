@@ -20,7 +20,7 @@ class TextSetState(QObject):
     """Work on a set of texts; its results are dropped if the model or its heads change.
 
     Signals:
-        changed: the results, what is shown of them, or the progress.
+        changed: the results, their display or the progress changed.
     """
 
     changed = Signal()

@@ -32,21 +32,21 @@ from engine.config.tasks import TASKS
 
 EXAMPLE = "The president spoke to the people of the United States."
 EXAMPLE_WORD = "people"  # masked initially
-MAX_INPUT_FRACTION = 0.32  # largest fraction of the height for texts and tokens
+MAX_INPUT_FRACTION = 0.32  # of the height, for texts and tokens
 
 
 class ExplorePage(Page):
-    """Look inside a model with your own text."""
+    """The page that explores a model's behaviour on a text."""
 
     def __init__(self, studio: Studio) -> None:
         super().__init__(self.tr("Explore"))
         self._studio = studio
-        self._requested: Path | None = None  # to choose when the list is read
+        self._requested: Path | None = None  # chosen once the list has been read
         self._reading: background.Job | None = None
         self._reading_row: background.Job | None = None
-        self._lengths = [0, 0]  # characters put into each editor, if too many
+        self._excess_lengths = [0, 0]  # length of each text if truncated, else 0
         self._status_timer = debounced(self, 0, self._update_status)
-        self._is_showing = False  # while both editors are set
+        self._is_setting_input = False  # while both editors are set
         self.state = ExploreState(self)
         self.picker = CheckpointBox()
         self.text = Editor(self.tr("Text"), self.tr("Type a sentence"))
@@ -58,7 +58,7 @@ class ExplorePage(Page):
         self.status = OneLine("", "small")
         self.precision = PrecisionSwitch(self.state, studio.explorer, studio.settings)
         self.notice = Text("", "warn")
-        self.stack = QStackedWidget(self)  # large widgets are created where they stay
+        self.stack = QStackedWidget(self)  # reparenting large widgets is slow
         self._content = QWidget(self.stack)
         self.bench = Workbench(studio.settings)
         self.bench.setParent(self._content)  # as a constructor argument it would stay a window
@@ -74,12 +74,12 @@ class ExplorePage(Page):
         for describe in PANELS:
             description = describe()
             self.bench.add(description, description.make(context))
-        self.bench.begin(DEFAULT_PANEL)
+        self.bench.restore_layout(DEFAULT_PANEL)
         self.training_bar = TrainingBar(self.state, studio.notices, self.bench)
         self.stack.addWidget(self._workbench())
         self.stack.addWidget(self._no_model())
         self.body.addWidget(self.stack, 1)
-        self._lay_out_head()
+        self._lay_out_header()
         layout = self.layout()
         assert layout is not None
         layout.setContentsMargins(MARGIN, 2 * SPACE, MARGIN, 2 * SPACE)
@@ -92,13 +92,13 @@ class ExplorePage(Page):
 
     # ── parts ────────────────────────────────────────────────────────────────────────────────
 
-    def _lay_out_head(self) -> None:
+    def _lay_out_header(self) -> None:
         label = Text(self.tr("&Model"), "muted", wraps=False)
         label.setBuddy(self.picker)
         self.picker.setMinimumWidth(45 * SPACE)
         self.compare = buttons.plain(self.tr("C&ompare"), self.comparison.begin, "columns-2")
         self.toggles = {
-            dock.description.id: self._toggle(dock.description)
+            dock.description.id: self._make_toggle(dock.description)
             for dock in self.bench.docks.values()
             if not dock.description.is_open
         }
@@ -108,7 +108,7 @@ class ExplorePage(Page):
         for part in (*parts, *self.toggles.values(), self.arrange):
             self.action_row.addWidget(part)
 
-    def _toggle(self, description: PanelDescription) -> QPushButton:
+    def _make_toggle(self, description: PanelDescription) -> QPushButton:
         return buttons.plain(
             plain_menu_text(description.title),
             partial(self.bench.toggle_panel, description.id),
@@ -116,9 +116,9 @@ class ExplorePage(Page):
         )
 
     def _workbench(self) -> QWidget:
-        self.more = buttons.quiet(self.tr("&Add a second text"), self._on_more, "plus")
+        self.pair_toggle = buttons.quiet(self.tr("&Add a second text"), self._toggle_pair, "plus")
         first = layouts.row(
-            (self.text, 1), (self.more, 0, Qt.AlignmentFlag.AlignTop), spacing=2 * SPACE
+            (self.text, 1), (self.pair_toggle, 0, Qt.AlignmentFlag.AlignTop), spacing=2 * SPACE
         )
         layouts.column(
             first,
@@ -169,13 +169,13 @@ class ExplorePage(Page):
             if dock.description.works_on_texts:
                 dock.visibilityChanged.connect(self._start_standby)
         self._problem = ""
-        self._was_entered = False
-        self._offered = {EXAMPLE}  # texts set by the page, not by the user
+        self._was_opened = False
+        self._page_texts = {EXAMPLE}  # not typed by the user
 
     def _start_standby(self) -> None:
         """Start a standby worker if a visible panel can ask about the chosen texts.
 
-        Loading torch takes half of the time to the first results.
+        Loading torch takes half the time until the first result.
         """
         keys = (key for key, dock in self.bench.docks.items() if dock.description.works_on_texts)
         if self.state.chosen is not None and any(self.bench.is_visible(key) for key in keys):
@@ -187,7 +187,7 @@ class ExplorePage(Page):
         """Open with a model, as its folder or as {"model": folder, "text": text, "pair": text}.
 
         {"panel": id} shows a panel if it is offered, {"compare": True} adds a second model,
-        {"label": class} is the class to explain, {"choices": texts} are for multiple choice.
+        {"label": class} is the class to explain, {"choices": texts} the multiple-choice endings.
         """
         values = argument if isinstance(argument, dict) else {"model": argument}
         if values.get("text") is not None:
@@ -205,8 +205,8 @@ class ExplorePage(Page):
             self.bench.show_panel(panel.description.id)
         if values.get("compare") and self.comparison.other_model() is not None:
             self.comparison.begin()
-        if not self._was_entered:  # later Qt restores the focus
-            self._was_entered = True
+        if not self._was_opened:  # afterwards Qt restores the focus
+            self._was_opened = True
             self.text.moveCursor(QTextCursor.MoveOperation.End)
             self.text.setFocus(Qt.FocusReason.OtherFocusReason)
 
@@ -249,14 +249,14 @@ class ExplorePage(Page):
         self._on_sides()
 
     def _fallback(self, usable: list[ModelEntry]) -> ModelEntry:
-        """Replacement for a missing choice.
+        """The model to choose if the chosen one is gone.
 
-        The shown model, else the newest checkpoint of its run, else the first model.
+        It is the shown model, else the newest checkpoint of its run, else the first model.
         """
         shown = self.state.first.model
         if shown is None:
             return usable[0]
-        same = [model for model in usable if model.path == shown.path or _is_of_run(model, shown)]
+        same = [m for m in usable if m.path == shown.path or _have_same_run(m, shown)]
         return max(
             same, key=lambda model: (model.path == shown.path, model.step), default=usable[0]
         )
@@ -279,7 +279,7 @@ class ExplorePage(Page):
         self.state.page_hidden.emit()
 
     def _read_validation_row(self) -> None:
-        """Read a row for a fine-tuned model; it is shown unless the user has typed a text."""
+        """Read a validation row for a fine-tuned model; shown unless the user has typed a text."""
         if self._reading_row is not None:
             self._reading_row.cancel()
             self._reading_row = None
@@ -291,8 +291,8 @@ class ExplorePage(Page):
 
     def _on_validation_row(self, row: TextInput | None) -> None:
         self._reading_row = None
-        if row is not None and self.text.toPlainText() in self._offered:
-            self._offered.add(row.text)
+        if row is not None and self.text.toPlainText() in self._page_texts:
+            self._page_texts.add(row.text)
             self.show_input(row)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
@@ -331,20 +331,20 @@ class ExplorePage(Page):
         self.compare.setToolTip(tooltip(text if can_compare else reason))
 
     def show_input(self, text_input: TextInput) -> None:
-        self._is_showing = True
+        self._is_setting_input = True
         self.text.set_text(text_input.text)
         self.pair.set_text(text_input.pair or "")
         self.set_pair_shown(text_input.pair is not None)
-        self._is_showing = False
+        self._is_setting_input = False
         self.state.set_input(text_input)
 
     def _on_edited(self) -> None:
-        if self._is_showing:
+        if self._is_setting_input:
             return
         pair = self.pair.toPlainText() if not self.pair.isHidden() else ""
         self.state.set_texts(self.text.toPlainText(), pair or None)
 
-    def _on_more(self) -> None:
+    def _toggle_pair(self) -> None:
         """Show the second editor, or remove it with its text."""
         self.set_pair_shown(self.pair.isHidden())
         if not self.pair.isHidden():
@@ -352,16 +352,16 @@ class ExplorePage(Page):
 
     def set_pair_shown(self, shown: bool) -> None:
         self.pair.setVisible(shown)
-        self.more.setText(
+        self.pair_toggle.setText(
             self.tr("&Remove the second text") if shown else self.tr("&Add a second text")
         )
-        self.more.setIcon(icon("x" if shown else "plus", Role.ACCENT))
-        self.more.setAccessibleName(self.more.text().replace("&", ""))
+        self.pair_toggle.setIcon(icon("x" if shown else "plus", Role.ACCENT))
+        self.pair_toggle.setAccessibleName(self.pair_toggle.text().replace("&", ""))
         self._limit_rows()
         self._on_edited()
 
     def _on_shortened(self, editor: int, count: int) -> None:
-        self._lengths[editor] = count
+        self._excess_lengths[editor] = count
         self._show_notice()
 
     def _on_problem(self, problem: str) -> None:
@@ -370,7 +370,7 @@ class ExplorePage(Page):
 
     def _show_notice(self) -> None:
         sentences = [self._problem] if self._problem else []
-        for count in filter(None, self._lengths):
+        for count in filter(None, self._excess_lengths):
             text = self.tr("The text has {0} characters; only the first {1} are used.")
             sentences.append(text.format(numbers.count(count), numbers.count(MAX_CHARACTERS)))
         if self.state.first.is_truncated:
@@ -388,8 +388,8 @@ class ExplorePage(Page):
         elif explore.first.tokens:
             count = self.tr("%Ln token(s).", "", len(explore.first.tokens))
             hint = self.tr(
-                "Click to select a token. Double-click to mask or unmask its word; with "
-                "Shift, the token alone."
+                "Click to select a token. Double-click to mask or unmask its word; hold "
+                "Shift for only the token."
             )
             self.status.setText(f"{count} {hint}")
         elif explore.first.model is not None and not explore.is_settled and not self._problem:
@@ -413,7 +413,7 @@ class ExplorePage(Page):
         return " · ".join(parts)
 
     def _mask_example_word(self) -> None:
-        """Once, so that there are predictions to see."""
+        """Mask a word of the example once, so that the page opens with predictions."""
         if not self.state.first.tokens:
             return
         self.state.tokens_changed.disconnect(self._mask_example_word)
@@ -423,10 +423,10 @@ class ExplorePage(Page):
                 return
 
 
-def _is_of_run(model: ModelEntry, other: ModelEntry) -> bool:
+def _have_same_run(model: ModelEntry, other: ModelEntry) -> bool:
     return bool(model.run) and model.run == other.run
 
 
 def _is_known(shown: ModelEntry, models: list[ModelEntry]) -> bool:
     """True if the list has the model, or a checkpoint of its run."""
-    return any(model.path == shown.path or _is_of_run(model, shown) for model in models)
+    return any(model.path == shown.path or _have_same_run(model, shown) for model in models)

@@ -20,9 +20,9 @@ from app.timers import debounced
 from app.widgets.text.labels import plain_menu_text
 
 _NORTH = QTabWidget.TabPosition.North
-_ACROSS = Qt.Orientation.Horizontal
-VERSION = 2  # of the stored layout
-FLOATING = QSize(980, 640)  # initial size of a floating panel, if it fits the screen
+_HORIZONTAL = Qt.Orientation.Horizontal
+LAYOUT_VERSION = 2
+FLOATING_SIZE = QSize(980, 640)  # initial, if it fits the screen
 LAYOUT_KEY = "explore.panels"
 PANEL_KEYS = "1234567890"
 MAX_WIDTH = 5_000  # px, more than any window has
@@ -41,9 +41,9 @@ class Workbench(QMainWindow):
         super().__init__(flags=Qt.WindowType.Widget)
         self._settings = settings
         self.docks: dict[str, PanelDock] = {}
-        self._front = ""  # initial front panel
-        self._narrowing = ""  # side panel just opened
-        self._raising = ""  # panel to raise
+        self._front_panel = ""  # initially
+        self._panel_to_narrow = ""  # a side panel that was just opened
+        self._panel_to_raise = ""
         self._closed: set[str] = set()
         self._missing: set[str] = set()  # not offered for the model
         self._is_shown = False
@@ -67,7 +67,7 @@ class Workbench(QMainWindow):
     # ── panels ───────────────────────────────────────────────────────────────────────────────
 
     def add(self, description: PanelDescription, make: MakePanel) -> None:
-        """Add a panel; call `begin` after the last one."""
+        """Add a panel; call `restore_layout` after the last one."""
         key = description.id
         dock = PanelDock(description, make, self._panel_menu(key), self)
         self.docks[key] = dock
@@ -79,12 +79,12 @@ class Workbench(QMainWindow):
         if keys := panel_keys(len(self.docks)):
             QShortcut(QKeySequence(keys), self, partial(self.show_panel, key, True))
 
-    def begin(self, front: str) -> None:
+    def restore_layout(self, front: str) -> None:
         """Restore the stored arrangement, or the default one with `front` in front.
 
-        A layout of other panels is ignored.
+        A stored layout with other panels is ignored.
         """
-        self._front = front
+        self._front_panel = front
         self._arrange()
         keys = [front]
         layout = self._settings.get_state(LAYOUT_KEY)
@@ -92,7 +92,7 @@ class Workbench(QMainWindow):
             state = layout.get("state")
             closed, visible = layout.get("closed"), layout.get("seen")
             if isinstance(state, str) and isinstance(closed, list) and isinstance(visible, list):
-                self.restoreState(QByteArray.fromBase64(state.encode("ascii")), VERSION)
+                self.restoreState(QByteArray.fromBase64(state.encode("ascii")), LAYOUT_VERSION)
                 self._closed = {key for key in closed if key in self.docks}
                 keys = [key for key in self.docks if key in visible]
         for key in keys:
@@ -105,13 +105,13 @@ class Workbench(QMainWindow):
     def is_front(self, key: str) -> bool:
         """True if a panel is open and not behind another, also before the first paint."""
         if not self._is_drawn:
-            return key == self._front
+            return key == self._front_panel
         return self.docks[key].is_front
 
     def is_initial(self) -> bool:
         """True if the initial tab is still in front, also before the first paint."""
         tabs = (key for key, dock in self.docks.items() if dock.description.area == "tab")
-        return not any(self.is_front(key) for key in tabs if key != self._front)
+        return not any(self.is_front(key) for key in tabs if key != self._front_panel)
 
     def is_visible(self, key: str) -> bool:
         """True if a panel is visible on the screen."""
@@ -126,9 +126,9 @@ class Workbench(QMainWindow):
         self._closed.discard(key)
         dock.show()
         if was_closed and dock.description.area in ("left", "right"):
-            self._narrowing = key  # when it is laid out
+            self._panel_to_narrow = key  # when it is laid out
         dock.raise_()
-        self._raising = key  # again when laid out: a new tab has no front yet
+        self._panel_to_raise = key  # again when laid out: a new tab has no front yet
         if dock.isFloating():
             dock.activateWindow()
         if focus:
@@ -160,7 +160,7 @@ class Workbench(QMainWindow):
         dock = self.docks[key]
         if area == "float":
             dock.setFloating(True)
-            dock.resize(FLOATING.boundedTo(self.screen().availableSize()))
+            dock.resize(FLOATING_SIZE.boundedTo(self.screen().availableSize()))
             dock.activateWindow()
         else:
             dock.setFloating(False)
@@ -170,10 +170,10 @@ class Workbench(QMainWindow):
             elif area == "below":
                 self.resizeDocks([dock], [self.height() * 2 // 5], Qt.Orientation.Vertical)
             else:
-                self.resizeDocks([dock], [self.width() // 3], _ACROSS)
+                self.resizeDocks([dock], [self.width() // 3], _HORIZONTAL)
         self.show_panel(key)
 
-    def side_by_side(self) -> None:
+    def place_side_by_side(self) -> None:
         """Place all open panels next to each other with equal width; the rest become tabs of the
         last."""
         shown = [
@@ -193,7 +193,8 @@ class Workbench(QMainWindow):
         for dock in shown:
             if dock not in columns:
                 self.tabifyDockWidget(columns[-1], dock)
-        self.resizeDocks(columns, [self.width() // max(1, len(columns))] * len(columns), _ACROSS)
+        width = self.width() // max(1, len(columns))
+        self.resizeDocks(columns, [width] * len(columns), _HORIZONTAL)
         self._show_open()
 
     def reset(self) -> None:
@@ -220,7 +221,7 @@ class Workbench(QMainWindow):
             dock.set_active(self.is_visible(key))
 
     def save_layout(self) -> None:
-        state = bytes(self.saveState(VERSION).toBase64().data()).decode("ascii")
+        state = bytes(self.saveState(LAYOUT_VERSION).toBase64().data()).decode("ascii")
         layout = {
             "state": state,
             "closed": sorted(self._closed),
@@ -242,7 +243,7 @@ class Workbench(QMainWindow):
             if area == "tab":
                 self._add_to_tabs(dock)
         self._show_open()
-        self.docks[self._front].raise_()
+        self.docks[self._front_panel].raise_()
 
     def _add_to_tabs(self, dock: PanelDock) -> None:
         others = (
@@ -269,23 +270,23 @@ class Workbench(QMainWindow):
 
     def _tidy(self) -> None:
         """Apply pending raises and widths; hide titles of panels that have a tab."""
-        if self._raising:
-            self.docks[self._raising].raise_()
-            self._raising = ""
-        if self._narrowing:
-            side_dock = self.docks[self._narrowing]
+        if self._panel_to_raise:
+            self.docks[self._panel_to_raise].raise_()
+            self._panel_to_raise = ""
+        if self._panel_to_narrow:
+            side_dock = self.docks[self._panel_to_narrow]
             others = [d for d in self.docks.values() if d is not side_dock and d.is_front]
             width = side_dock.min_width()
             available = (self.width() - width) // max(1, len(others))
-            self.resizeDocks([*others, side_dock], [*[available] * len(others), width], _ACROSS)
-            self._narrowing = ""
+            self.resizeDocks([*others, side_dock], [*[available] * len(others), width], _HORIZONTAL)
+            self._panel_to_narrow = ""
         docked = [d for d in self.docks.values() if not (d.isHidden() or d.isFloating())]
         sides = (AREAS["left"], AREAS["right"])
         self._middle.setHidden(all(self.dockWidgetArea(dock) in sides for dock in docked))
         for key, dock in self.docks.items():
             dock.set_active(self.is_visible(key))
-            alone = not any(not d.isHidden() for d in self.tabifiedDockWidgets(dock))
-            dock.show_title(alone or dock.isFloating())
+            has_no_tab = not any(not d.isHidden() for d in self.tabifiedDockWidgets(dock))
+            dock.show_title(has_no_tab or dock.isFloating())
         if self._is_shown:
             self.save_layout()
 
@@ -314,7 +315,7 @@ class Workbench(QMainWindow):
             # shown only; the workbench handles them
             action.setShortcutContext(Qt.ShortcutContext.WidgetShortcut)
         menu.addSeparator()
-        _add(menu, self.tr("All &side by side"), self.side_by_side)
+        _add(menu, self.tr("All &side by side"), self.place_side_by_side)
         _add(menu, self.tr("&Reset to default layout"), self.reset)
 
     def _panel_menu(self, key: str) -> QMenu:

@@ -126,17 +126,17 @@ def test_panels_follow_and_keep_their_content_until_the_next_answer(page, explor
     words = page.bench.docks["words"].panel
     tokens = page.state.first.tokens
     page.state.pick(3)
-    before = page.bench.docks["words"].panel.predictions.state.fills[0].answer
+    before = page.bench.docks["words"].panel.predictions.state.mask_queries[0].answer
     assert before is not None
     click(page, 1)
     assert page.state.first.tokens == tokens and page.state.picked == 3
     assert (
-        words.predictions.state.fills[0].answer is before
-        and words.predictions.state.fills[0].is_waiting
+        words.predictions.state.mask_queries[0].answer is before
+        and words.predictions.state.mask_queries[0].is_waiting
     )
     wait(lambda: page.state.is_settled)
     answer()
-    assert words.predictions.state.fills[0].answer is not before
+    assert words.predictions.state.mask_queries[0].answer is not before
     questions = explorer.of_kind("fill_mask")
     assert checkpoint_step(questions[-1].checkpoint) == 1
     assert page.precision.status.text() == "Exact (fp32), as always with snapshots."
@@ -322,7 +322,7 @@ def test_the_included_tiny_model_shows_how_it_learned(make_page, settle, wait):
     for number in (0, len(snapshots.steps) - 1):
         page.training_bar.slider.setValue(number)
         settle(page)
-        answer = page.bench.docks["words"].panel._state.fills[0].answer
+        answer = page.bench.docks["words"].panel._state.mask_queries[0].answer
         ranked = {p.label: p.probability for p in answer.predictions[0].ranked}
         probabilities.append(ranked.get("states", 0.0))
     assert probabilities[0] < 0.5 < probabilities[1]

@@ -37,7 +37,7 @@ def test_without_a_model_the_page_leads_to_models(qtbot, workshop, wait):
     wait(lambda: page.stack.currentIndex() == 1)
     calls = []
     workshop.go.connect(lambda key, argument: calls.append((key, argument)))
-    button = next(b for b in page.findChildren(type(page.more)) if "Import" in b.text())
+    button = next(b for b in page.findChildren(type(page.pair_toggle)) if "Import" in b.text())
     button.click()
     assert calls == [("models", {"import": True})]
 
@@ -138,11 +138,11 @@ def test_tokens_are_described_and_picked_and_a_second_text_is_toggled(qtbot, rea
     qtbot.keyClick(strip, Qt.Key.Key_Right)
     assert (ready.state.picked, ready.state.target) == (2, 2)
     assert not strip.grab().isNull()
-    ready.more.click()
+    ready.pair_toggle.click()
     assert ready.pair.isVisible()
     ready.pair.set_text("a dog")
     wait(lambda: ready.state.is_settled and ready.state.first.pair == "a dog")
-    ready.more.click()
+    ready.pair_toggle.click()
     wait(lambda: ready.state.is_settled and ready.state.first.pair is None)
 
 
@@ -229,7 +229,7 @@ def test_an_input_of_the_history_is_restored_with_its_masks(ready, wait):
     ready.state.toggle_mask(2)
     history.add_input()
     stored = ready.state.first.input
-    ready.more.click()
+    ready.pair_toggle.click()
     ready.pair.set_text("a dog")
     ready.text.set_text("on the mat")
     wait(lambda: ready.state.is_settled and ready.state.first.pair == "a dog")

@@ -19,7 +19,7 @@ def switch(explore, explorer, settings, qtbot):
 
 def activate(explore, explorer, kind):
     state = kind(explore, explorer)
-    for query in state.fills if kind is WordsState else (state,):
+    for query in state.mask_queries if kind is WordsState else (state,):
         query.set_active(True)
     return state
 

@@ -58,11 +58,11 @@ def test_a_mask_covers_a_whole_word_or_a_single_piece(explore, qtbot, wait):
     explore.set_texts("unhappy cats")
     wait(lambda: explore.is_settled)
     assert [token.text for token in explore.first.tokens[1:5]] == ["un", "##happy", "cat", "##s"]
-    explore.toggle_mask(2, alone=True)
+    explore.toggle_mask(2, only_token=True)
     assert explore.first.masked == (2,)
     explore.toggle_mask(1)  # the other piece: now the whole word
     assert explore.first.masked == (1, 2)
-    explore.toggle_mask(2, alone=True)  # the whole word is unmasked
+    explore.toggle_mask(2, only_token=True)  # the whole word is unmasked
     assert explore.first.masked == ()
 
 

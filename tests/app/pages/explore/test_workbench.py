@@ -47,7 +47,7 @@ def make(qtbot, settings):
             )
         aside = PanelDescription("aside", "Aside", "text", "attention", unused, "right", False)
         bench.add(aside, partial(Stub, "Aside"))
-        bench.begin("one")
+        bench.restore_layout("one")
         qtbot.addWidget(bench)
         bench.resize(*SIZE)
         bench.show()

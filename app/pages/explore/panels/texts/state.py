@@ -1,4 +1,4 @@
-"""Typed texts or those of a data set, and the model's scores."""
+"""Typed texts or the texts of a data set, and the model's scores."""
 
 from collections.abc import Sequence
 
@@ -35,7 +35,7 @@ class TextsState(QObject):
 
     Signals:
         sources_changed: the available data sets.
-        changed: the texts, their scores, or the reason for none.
+        changed: the texts, their scores or the error changed.
     """
 
     sources_changed = Signal()
@@ -48,7 +48,7 @@ class TextsState(QObject):
         self.sources: tuple[DataEntry, ...] = ()
         self.source: DataEntry | None = None  # None: typed texts
         self.part: SplitName = "validation"
-        self.lines = 0  # typed
+        self._line_count = 0  # typed
         self.problem = ""
         self.texts: TextSet | None = None  # all of them
         self.rows: list[TypedRow] = []  # text and second text, as typed
@@ -91,12 +91,12 @@ class TextsState(QObject):
     def is_truncated(self) -> bool:
         """True if the split or the typed list is longer than the limit."""
         if self.source is None:
-            return self.lines > MAX_TYPED
+            return self._line_count > MAX_TYPED
         return self.parts().get(self.part, 0) > MAX_TEXTS
 
     @property
     def losses(self) -> np.ndarray:
-        """float64 [scored texts], NaN if there is none."""
+        """Losses of the scored texts, float64 [N]; NaN for a text without one."""
         return np.array([np.nan if score.loss is None else score.loss for score in self.scores])
 
     def read_sources(self) -> None:
@@ -110,11 +110,11 @@ class TextsState(QObject):
         self._read()
 
     def use_data(self, entry: DataEntry, part: SplitName | None = None) -> None:
-        """Use a split of a data set; by default validation, or else its last."""
+        """Use a split of a data set; by default validation, else the last one."""
         self.source = entry
         splits = list(self.parts())
-        best = "validation" if "validation" in splits or not splits else splits[-1]
-        self.part = part if part in splits else best
+        default = "validation" if "validation" in splits or not splits else splits[-1]
+        self.part = part if part in splits else default
         self._read()
 
     def use_part(self, part: SplitName) -> None:
@@ -168,7 +168,7 @@ class TextsState(QObject):
         self._choose()
         if texts is not None:
             self._reading = background.run(
-                self, lambda: (texts, *_read(texts)), self._on_rows, self._on_failed
+                self, lambda: (texts, *_load_rows(texts)), self._on_rows, self._on_failed
             )
         self.changed.emit()
 
@@ -176,8 +176,8 @@ class TextsState(QObject):
         if self.source is not None:
             return TextSet(data=StoredData(folder=self.source.folder), part=self.part)
         lines = [line.strip() for line in self._typed.splitlines() if line.strip()]
-        self.lines = len(lines)
-        typed = tuple(_typed(line, self._reads_pairs) for line in lines[:MAX_TYPED])
+        self._line_count = len(lines)
+        typed = tuple(_parse_line(line, self._reads_pairs) for line in lines[:MAX_TYPED])
         return TextSet(typed=typed) if typed else None
 
     @property
@@ -190,9 +190,9 @@ class TextsState(QObject):
         self.sources = tuple(entry for entry in entries if entry.spec is not None)
         self.sources_changed.emit()
 
-    def _on_rows(self, read: tuple[TextSet, list[TypedRow], list[str]]) -> None:
+    def _on_rows(self, loaded: tuple[TextSet, list[TypedRow], list[str]]) -> None:
         self._reading = None
-        self.texts, self.rows, self.labels = read
+        self.texts, self.rows, self.labels = loaded
         self._choose()
         self.changed.emit()
 
@@ -242,7 +242,7 @@ class TextsState(QObject):
             self.changed.emit()
 
 
-def _typed(line: str, reads_pairs: bool) -> TypedText:
+def _parse_line(line: str, reads_pairs: bool) -> TypedText:
     """Parse a line with tabs: text, second text, label; or text and label."""
     cells = [clean_text(cell.strip()) for cell in line.split("\t")]
     if len(cells) == 1:
@@ -252,7 +252,7 @@ def _typed(line: str, reads_pairs: bool) -> TypedText:
     return TypedText(text=cells[0], pair=cells[1] or None, label=cells[2] if len(cells) > 2 else "")
 
 
-def _read(texts: TextSet) -> tuple[list[TypedRow], list[str]]:
+def _load_rows(texts: TextSet) -> tuple[list[TypedRow], list[str]]:
     rows: Rows = load_rows(texts)
     labels = rows.labels
     return typed_pairs(rows), [] if labels is None else list(labels)

@@ -34,11 +34,11 @@ from engine.config.dataset import SplitName
 from engine.messages.explore.text_set import MAX_TEXTS, TextScore
 
 TYPED = ""  # box entry for typed texts
-MIN_LABEL = 24 * SPACE  # px of a label or prediction
-MAX_CELL = 300  # characters shown
+MIN_LABEL_WIDTH = 24 * SPACE  # px, also of a prediction
+MAX_CELL = 300  # characters
 TEXT, PAIR, LABEL, PREDICTION, PROBABILITY, LOSS, TOKENS = range(7)
 BINS, LEFT, PLOT_HEIGHT, PLOT_WIDTH = 30, 48, 260, 560
-HARDEST, ROW = 10, 20  # texts below the bars, and px of each
+MAX_HARDEST, ROW_HEIGHT = 10, 20  # texts below the bars, and px
 
 
 def panel() -> PanelDescription:
@@ -54,18 +54,18 @@ def _make(context: PanelContext) -> MakePanel:
 
 
 class TextsView(Panel):
-    """The rows selected in the table are those that other panels use."""
+    """Texts with their scores; other panels use the rows that are selected in the table."""
 
     def __init__(self, state: TextsState, notices: Notices) -> None:
         super().__init__()
         self._state = state
-        self.source = ChoiceBox(self.tr("Texts of"))
-        self.part = ChoiceBox(self.tr("Part of the data set"))
+        self.source = ChoiceBox(self.tr("Source of the texts"))
+        self.part = ChoiceBox(self.tr("Split of the data set"))
         self.source.setMaximumWidth(60 * SPACE)
         self.typed = QPlainTextEdit()
         self.typed.setAccessibleName(self.tr("Typed texts"))
         self.typed.setPlaceholderText(
-            self.tr("A text on each line; behind a tab its label, or the second text of a pair")
+            self.tr("One text per line; after a tab, its label or the second text of a pair")
         )
         self.typed.setTabChangesFocus(True)
         self.typed.setMinimumWidth(50 * SPACE)
@@ -87,7 +87,7 @@ class TextsView(Panel):
         header.setSortIndicator(-1, Qt.SortOrder.AscendingOrder)
         self.note = Text("", "small")
         self._lay_out()
-        self._scored = 0  # scores already included in the order
+        self._scored_count = 0  # scores that the order includes
         self._rows: list[tuple[str, str | None]] | None = None  # displayed
         self._is_sorting = False
         self._pause = debounced(self, 2 * TYPING_PAUSE_MS, self._on_typed)
@@ -170,22 +170,22 @@ class TextsView(Panel):
         state, header = self._state, self.table.horizontalHeader()
         self._is_sorting = True
         if self._rows is not state.rows:
-            self._rows, self._scored = state.rows, 0
+            self._rows, self._scored_count = state.rows, 0
             self.rows.sort(-1)
             self.rows.show_rows(range(len(state.rows)), text_columns(state))
             header.setSortIndicator(-1, Qt.SortOrder.AscendingOrder)
             self._size_columns()
-        elif self._scored and not state.scores:
-            self._scored = 0
+        elif self._scored_count and not state.scores:
+            self._scored_count = 0
             header.setSortIndicator(-1, Qt.SortOrder.AscendingOrder)
             self._size_columns()
         self.rows.columns = text_columns(state)  # the loss may have another name
-        if len(state.scores) != self._scored:
-            first, self._scored = not self._scored, len(state.scores)
-            if first and np.isfinite(state.losses).any():
+        if len(state.scores) != self._scored_count:
+            is_first, self._scored_count = not self._scored_count, len(state.scores)
+            if is_first and np.isfinite(state.losses).any():
                 header.setSortIndicator(LOSS, Qt.SortOrder.DescendingOrder)
             self.rows.sort(header.sortIndicatorSection(), header.sortIndicatorOrder())
-            if first:
+            if is_first:
                 self._size_columns()
         self._follow()
         self._is_sorting = False
@@ -207,10 +207,9 @@ class TextsView(Panel):
     def _size_columns(self) -> None:
         state, table = self._state, self.table
         table.setColumnHidden(PAIR, not any(pair for _, pair in state.rows))
-        scored = bool(state.scores)
         has_labels = bool(state.labels) or any(score.label for score in state.scores)
         table.setColumnHidden(LABEL, not has_labels)
-        has_predictions = scored and state.loss == "task"
+        has_predictions = bool(state.scores) and state.loss == "task"
         table.setColumnHidden(PREDICTION, not has_predictions)
         has_probabilities = any(score.probability is not None for score in state.scores)
         table.setColumnHidden(PROBABILITY, not has_probabilities)
@@ -222,7 +221,7 @@ class TextsView(Panel):
         for column in (LABEL, PREDICTION):  # may hold a tag per word, and can be widened
             width = max(table.sizeHintForColumn(column), header.sectionSizeHint(column))
             header.setSectionResizeMode(column, QHeaderView.ResizeMode.Interactive)
-            header.resizeSection(column, min(max(width, MIN_LABEL), table.width() // 4))
+            header.resizeSection(column, min(max(width, MIN_LABEL_WIDTH), table.width() // 4))
 
     def _note(self) -> str:
         state = self._state
@@ -241,7 +240,7 @@ class TextsView(Panel):
                 self.tr("Other panels use the %Ln selected text(s).", "", len(state.selected))
             )
         else:
-            parts.append(self.tr("Enter shows a text above; select rows to work on these alone."))
+            parts.append(self.tr("Enter shows a text above; select rows to work on only these."))
         return " ".join(parts)
 
     def _statistics(self) -> list[str]:
@@ -249,7 +248,7 @@ class TextsView(Panel):
         if not state.scores:
             return []
         if state.loss == "none":
-            return [self.tr("This model has neither a task head nor an MLM head, so no loss.")]
+            return [self.tr("This model has no task head and no MLM head, so there is no loss.")]
         losses = state.losses[np.isfinite(state.losses)]
         if not len(losses):
             return [self.tr("Without labels there is no loss.")]
@@ -270,35 +269,35 @@ class TextsView(Panel):
 
 
 def text_columns(state: TextsState) -> list[Column[int]]:
-    """In the order of the constants above; columns of numbers sort missing ones last."""
+    """Columns in the order of the constants above; missing numbers are sorted last."""
     is_pseudo = state.loss == "pseudo"
     return [
-        _source_text(tr("Text"), lambda n: state.rows[n][0]),
-        _source_text(tr("Second text"), lambda n: state.rows[n][1] or ""),
-        _name(tr("Label"), partial(_label, state)),
-        _name(
+        _text_column(tr("Text"), lambda n: state.rows[n][0]),
+        _text_column(tr("Second text"), lambda n: state.rows[n][1] or ""),
+        _name_column(tr("Label"), partial(_label, state)),
+        _name_column(
             tr("Prediction"),
             lambda n: visible(state.scores[n].prediction) if n < len(state.scores) else "",
         ),
-        _number(
+        _number_column(
             state,
             tr("p"),
             tr("Probability of the prediction"),
             lambda score: score.probability,
             percentage,
         ),
-        _number(
+        _number_column(
             state,
             tr("Pseudo-loss") if is_pseudo else tr("Loss"),
-            tr("Loss of the task; of a model without one: mean −log P of each token, masked"),
+            tr("Loss of the task; without a task: mean −log P of each token, masked in turn"),
             lambda score: score.loss,
             lambda loss: decimal(loss, 3),
             descending_first=True,
         ),
-        _number(
+        _number_column(
             state,
             tr("Tokens"),
-            tr("Of the whole text, with special tokens"),
+            tr("Number of tokens of the text, including special tokens"),
             lambda score: score.tokens,
             lambda tokens: count(int(tokens)),
             descending_first=True,
@@ -306,20 +305,20 @@ def text_columns(state: TextsState) -> list[Column[int]]:
     ]
 
 
-def _source_text(title: str, whole: Callable[[int], str]) -> Column[int]:
+def _text_column(title: str, text: Callable[[int], str]) -> Column[int]:
     def one_line(n: int) -> str:
-        return visible(" ".join(whole(n)[:MAX_CELL].split()))
+        return visible(" ".join(text(n)[:MAX_CELL].split()))
 
     return Column(
-        title, one_line, whole, tooltip=whole, sort_key=lambda n: one_line(n).casefold() or None
+        title, one_line, text, tooltip=text, sort_key=lambda n: one_line(n).casefold() or None
     )
 
 
-def _name(title: str, text: Callable[[int], str]) -> Column[int]:
+def _name_column(title: str, text: Callable[[int], str]) -> Column[int]:
     return Column(title, text, tooltip=text, sort_key=lambda n: text(n).casefold() or None)
 
 
-def _number(
+def _number_column(
     state: TextsState,
     title: str,
     meaning: str,
@@ -352,7 +351,7 @@ def _label(state: TextsState, n: int) -> str:
 
 
 def make_figure(state: TextsState) -> Figure | None:
-    """None until a loss is known."""
+    """Histogram of the losses and the hardest texts; None until a loss is known."""
     losses = state.losses
     known = losses[np.isfinite(losses)]
     if not len(known):
@@ -361,7 +360,7 @@ def make_figure(state: TextsState) -> Figure | None:
     order = [int(n) for n in np.argsort(-np.nan_to_num(losses, nan=-np.inf), kind="stable")]
     hardest = [
         (decimal(losses[n], 3), visible(" ".join(state.rows[n][0][:90].split())))
-        for n in order[: min(HARDEST, len(known))]
+        for n in order[: min(MAX_HARDEST, len(known))]
     ]
     rows, scores, labels = list(state.rows), list(state.scores), state.labels
 
@@ -389,7 +388,7 @@ def make_figure(state: TextsState) -> Figure | None:
     axis = tr("Pseudo-loss") if state.loss == "pseudo" else tr("Loss")
     meaning = tr("Loss of the task.")
     if state.loss == "pseudo":
-        meaning = tr("Mean −log P of each token while it alone is masked (Salazar et al. 2020).")
+        meaning = tr("Mean −log P of each token, masked in turn (Salazar et al. 2020).")
     counts_text = tr("{0} of {1} texts of {2} have a loss; mean {3}, median {4}.").format(
         count(len(known)),
         count(len(rows)),
@@ -407,7 +406,7 @@ def make_figure(state: TextsState) -> Figure | None:
         name="losses",
         title=tr("The hardest texts of {0}").format(state.name),
         caption=f"{meaning} {counts_text} {source(state.explore)}",
-        size=QSize(LEFT + PLOT_WIDTH, PLOT_HEIGHT + ROW * len(hardest)),
+        size=QSize(LEFT + PLOT_WIDTH, PLOT_HEIGHT + ROW_HEIGHT * len(hardest)),
         paint=lambda painter, _: _paint(painter, chart, hardest),
         array=losses,
         table=table,
@@ -420,6 +419,6 @@ def _paint(painter: QPainter, chart: Chart, hardest: list[tuple[str, str]]) -> N
     paint_chart(painter, frame, print_color, label_font)
     painter.setPen(print_color(Role.TEXT))
     for index, (loss, text) in enumerate(hardest):
-        top = PLOT_HEIGHT + index * ROW
-        painter.drawText(QRectF(0, top, LEFT - 6, ROW), RIGHT, loss)
-        draw_elided(painter, QRectF(LEFT, top, PLOT_WIDTH, ROW), text)
+        top = PLOT_HEIGHT + index * ROW_HEIGHT
+        painter.drawText(QRectF(0, top, LEFT - 6, ROW_HEIGHT), RIGHT, loss)
+        draw_elided(painter, QRectF(LEFT, top, PLOT_WIDTH, ROW_HEIGHT), text)

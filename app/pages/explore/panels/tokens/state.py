@@ -21,7 +21,7 @@ MAX_NAMED = 5  # words quoted in a sentence
 
 @dataclass(frozen=True)
 class Row:
-    """One token; `norms` of the addends, their sum and the normalised vector, empty until known."""
+    """A token and the norms of its addends, their sum and the normalised vector, once known."""
 
     token: Token
     name: str  # as the model sees it; “[MASK]” if masked
@@ -31,10 +31,10 @@ class Row:
 
 
 class TokensState(QObject):
-    """Emits at most once per turn of the event loop, and only while visible.
+    """Tokens, norms and steps; emits only while visible, and once per turn of the event loop.
 
     Signals:
-        changed: the tokens or norms of one side, or the reason for none.
+        changed: the tokens, the norms or the error of a side changed.
         steps_changed: the steps or the tokens; emitted in a separate turn, as both take time.
     """
 
@@ -48,8 +48,8 @@ class TokensState(QObject):
         self.queries = QueryPair(explore, explorer, lambda side: side.question(Embed))
         self._work: list[background.Job | None] = [None, None]
         self._is_active = False
-        self._emitting = debounced(self, 0, self._emit_changed)
-        self._emitting_steps = debounced(self, 0, self.steps_changed)
+        self._emit_timer = debounced(self, 0, self._emit_changed)
+        self._steps_timer = debounced(self, 0, self.steps_changed)
         self.queries.changed.connect(self._on_changed)
         for query in self.queries:
             query.asked.connect(partial(self._read_steps, query.side))
@@ -88,7 +88,7 @@ class TokensState(QObject):
             else tuple(addend.table for addend in answer.addends)
         )
 
-    def unknown(self, side: int = 0) -> list[str]:
+    def unknown_words(self, side: int = 0) -> list[str]:
         """The words that became [UNK], as typed."""
         shown = self.explore.both[side]
         return [shown.source_text(n) for n in shown.unknown]
@@ -105,8 +105,8 @@ class TokensState(QObject):
         return rests
 
     def differences(self) -> list[tuple[str, str]]:
-        """The words that both sides tokenise differently, with either spelling."""
-        first, second = (_by_word(side) for side in self.explore.both)
+        """The words that the sides tokenise differently, with the tokens of each side."""
+        first, second = (_tokens_by_word(side) for side in self.explore.both)
         differences = []
         for word in first:
             other = second.get(word)
@@ -125,14 +125,14 @@ class TokensState(QObject):
 
     def _on_changed(self) -> None:
         if self._is_active:
-            self._emitting.start()
+            self._emit_timer.start()
 
     def _emit_changed(self) -> None:
         self.changed.emit()
-        self._emitting_steps.start()
+        self._steps_timer.start()
 
     def _read_steps(self, side: ModelInput) -> None:
-        """Off the GUI thread, since a long text takes a moment."""
+        """Compute the steps off the GUI thread, since a long text takes a moment."""
         work = self._work[side.index]
         if work is not None:
             work.cancel()
@@ -147,10 +147,10 @@ class TokensState(QObject):
 
     def _on_steps(self, index: int, result: tuple[Steps, ...]) -> None:
         self.steps[index] = result
-        self._emitting_steps.start()
+        self._steps_timer.start()
 
 
-def _by_word(side: ModelInput) -> dict[tuple[int, str, int], list[str]]:
+def _tokens_by_word(side: ModelInput) -> dict[tuple[int, str, int], list[str]]:
     """Tokens of every word, by segment, characters and start."""
     words: dict[tuple[int, str, int], list[str]] = {}
     seen: set[tuple[int, ...]] = set()

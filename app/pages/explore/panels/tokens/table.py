@@ -31,7 +31,7 @@ ADDENDS: dict[TableName, Role] = {"token": CHART[0], "position": CHART[1], "segm
 DIGITS = 3  # decimals
 
 
-class TokenRows(ColumnsModel[Row]):
+class TokensModel(ColumnsModel[Row]):
     """The tokens of one side; columns of norms depend on the model's embeddings."""
 
     def __init__(self, state: TokensState, side: int, parent: QWidget) -> None:
@@ -77,7 +77,7 @@ class TokenRows(ColumnsModel[Row]):
         positions = (
             self.tr("Index of the position embedding")
             if "position" in tables
-            else self.tr("Place in the input; this model has no position embeddings")
+            else self.tr("Index in the input; this model has no position embeddings")
         )
         return [
             Column(
@@ -85,26 +85,26 @@ class TokenRows(ColumnsModel[Row]):
                 lambda row: token_text(row.name),
                 meaning=self.tr("Tokens of the input, after masking"),
             ),
-            _number(
+            _number_column(
                 self.tr("ID"),
                 self.tr("Token ID in the vocabulary, after masking"),
                 lambda row: row.id,
             ),
-            _number(
+            _number_column(
                 self.tr("Segment"),
                 self.tr("0 in the first text, 1 in the second"),
                 lambda row: row.token.segment,
             ),
-            _number(self.tr("Position"), positions, lambda row: row.position),
-            *(_norm(*title, index) for index, title in enumerate(norms)),
+            _number_column(self.tr("Position"), positions, lambda row: row.position),
+            *(_norm_column(*title, index) for index, title in enumerate(norms)),
         ]
 
 
-def _number(title: str, meaning: str, value: Callable[[Row], int]) -> Column[Row]:
+def _number_column(title: str, meaning: str, value: Callable[[Row], int]) -> Column[Row]:
     return Column(title, lambda row: str(value(row)), meaning=meaning, align_right=True)
 
 
-def _norm(title: str, meaning: str, index: int) -> Column[Row]:
+def _norm_column(title: str, meaning: str, index: int) -> Column[Row]:
     def text(row: Row) -> str:
         return f"{row.norms[index]:.{DIGITS}f}" if row.norms else "…"
 
@@ -112,15 +112,15 @@ def _norm(title: str, meaning: str, index: int) -> Column[Row]:
 
 
 class TokenTable(QTableView):
-    """The selected row is the page's selected token."""
+    """Table of the tokens; the selected row is the page's selected token."""
 
     def __init__(self, state: TokensState, side: int = 0) -> None:
         super().__init__()
         self._state, self._side = state, side
         self._is_following = False
-        self.rows = TokenRows(state, side, self)
+        self.rows = TokensModel(state, side, self)
         self.setModel(self.rows)
-        self.setItemDelegate(_Cells(state, side, self.rows))
+        self.setItemDelegate(_CellDelegate(state, side, self.rows))
         apply_style(self, self.tr("Tokens"))
         self.setMouseTracking(True)
         self.setVerticalScrollMode(QTableView.ScrollMode.ScrollPerPixel)
@@ -169,10 +169,10 @@ class TokenTable(QTableView):
         self._state.explore.hover(self._state.explore.from_side(self._side, index.row()))
 
 
-class _Cells(QStyledItemDelegate):
+class _CellDelegate(QStyledItemDelegate):
     """Paints a segment mark for the token, and a bar behind each norm."""
 
-    def __init__(self, state: TokensState, side: int, rows: TokenRows) -> None:
+    def __init__(self, state: TokensState, side: int, rows: TokensModel) -> None:
         super().__init__(rows)
         self._rows, self._side = rows, state.explore.both[side]
 
@@ -192,17 +192,17 @@ class _Cells(QStyledItemDelegate):
             self._paint_bar(painter, box, self._rows.bar(index.column(), row))
         painter.setFont(mono_font())
         painter.setPen(self._text_color(row, index))
-        side = Qt.AlignmentFlag.AlignLeft if is_token else Qt.AlignmentFlag.AlignRight
+        align = Qt.AlignmentFlag.AlignLeft if is_token else Qt.AlignmentFlag.AlignRight
         text = str(index.data())
-        words = box.adjusted(3 * SPACE, 0, -2 * SPACE, 0)
+        text_rect = box.adjusted(3 * SPACE, 0, -2 * SPACE, 0)
         if is_token:
-            width = round(words.width())
+            width = round(text_rect.width())
             text = painter.fontMetrics().elidedText(text, Qt.TextElideMode.ElideRight, width)
-        painter.drawText(words, side | Qt.AlignmentFlag.AlignVCenter | AS_STORED, text)
+        painter.drawText(text_rect, align | Qt.AlignmentFlag.AlignVCenter | AS_STORED, text)
         painter.restore()
 
     def _paint_segment(self, painter: QPainter, box: QRectF, segment: int) -> None:
-        """One line for the first text, two for the second: not by colour alone."""
+        """Paint one line for the first text, two for the second: colour is not the only cue."""
         painter.setPen(QPen(colour(SEGMENTS[segment % len(SEGMENTS)]), 2))
         for line in range(1 + segment % len(SEGMENTS)):
             x = round(box.left()) + 2 + 4 * line
@@ -229,7 +229,7 @@ class _Cells(QStyledItemDelegate):
         return colour(Role.TEXT)
 
 
-def make_figure(model: TokenRows, state: TokensState, side: int) -> Figure | None:
+def make_figure(model: TokensModel, state: TokensState, side: int) -> Figure | None:
     """The table of one side with its bars; None until the norms are known."""
     rows, names = list(model.rows), [*model.tables, "sum", "input"]
     if not rows or not rows[0].norms:

@@ -1,4 +1,4 @@
-"""Tokenisation steps at the left, the table of tokens at the right."""
+"""Tokenisation steps on the left, the table of tokens on the right."""
 
 from functools import partial
 
@@ -23,15 +23,15 @@ from app.widgets.text.labels import OneLine, Text, height_of_lines, visible
 from app.widgets.text.token_row import TokenRow
 from app.widgets.text.tokenizer_texts import step_helps
 
-WIDE_PANEL = 720  # px of the panel from which steps and table are side by side
+WIDE_PANEL = 720  # px; from this width on, steps and table are side by side
 MIN_HEIGHT = 16 * SPACE  # px, minimum height of the steps and of a table
-PROPORTIONS = {  # of steps and tables: initial sizes in proportion, stretch factors
+PROPORTIONS = {  # initial sizes and stretch factors of steps and tables
     Qt.Orientation.Horizontal: ([360, 640], (0, 1)),
     Qt.Orientation.Vertical: ([600, 400], (3, 2)),
 }
-MAX_REST = 40  # quoted characters of the truncated rest
+MAX_REST = 40  # characters
 MAX_LINE = 2_000  # characters; longer lines slow the window down
-MAX_LINES = 3  # before a text scrolls
+MAX_LINES = 3  # longer texts scroll
 MAX_TOKENS_SHOWN = 160
 
 
@@ -120,7 +120,7 @@ class TokensView(Panel):
         problem = state.queries[side].problem
         if problem:
             notes.append(problem)
-        unknown = state.unknown(side)
+        unknown = state.unknown_words(side)
         if unknown and shown.tokenizer is not None:
             names = ", ".join(f"“{quote(word)}”" for word in first_distinct(unknown))
             more = ", …" if len(set(unknown)) > MAX_NAMED else ""
@@ -219,16 +219,16 @@ class Flow(QWidget):
             return
         for label, text in zip(self.helps, step_helps(tokenizer.vocabulary.kind), strict=True):
             label.setText(text)
-        self.normalised.show_lines([each.normalised for each in steps])
-        self.words.show_lines(["  |  ".join(each.words) for each in steps])
+        self.normalised.show_lines([step.normalised for step in steps])
+        self.words.show_lines(["  |  ".join(step.words) for step in steps])
         for segment, row in enumerate(self.token_rows):
-            own = tuple(t for t in side.tokens if t.segment == segment)
-            row.setVisible(bool(own))
-            row.show_tokens(own, tokenizer.unknown)
-        words = sum(len(each.words) for each in steps)
+            tokens = tuple(t for t in side.tokens if t.segment == segment)
+            row.setVisible(bool(tokens))
+            row.show_tokens(tokens, tokenizer.unknown)
+        words = sum(len(step.words) for step in steps)
         parts = [self.tr("%n word(s)", "", words), self.tr("%n token(s)", "", len(side.tokens))]
-        if any(each.truncated for each in steps) and not side.is_truncated:
-            parts.append(self.tr("steps 1 and 2 show the beginning only"))
+        if any(step.truncated for step in steps) and not side.is_truncated:
+            parts.append(self.tr("steps 1 and 2 show only the beginning"))
         self.count.setText(" · ".join(parts))
 
 

@@ -26,17 +26,17 @@ from engine.messages.explore.word_vectors import (
     WordsFound,
 )
 
-Shown = Literal["cosines", "tokens", "words"]
+View = Literal["cosines", "tokens", "words"]
 MAX_TEXTS = 100
 SAMPLE_SIZE = 100  # texts whose words are counted to estimate the size of an index
-CONTEXT = 24  # characters of context around the word
+CONTEXT_CHARACTERS = 24  # on either side of a word
 
 
 class VectorsState(QObject):
     """Cosines and nearest words of the first model.
 
     Signals:
-        changed: the answer, the reason for none, or whether one is pending.
+        changed: the answer, the error or the pending state changed.
         layer_changed: another layer is shown.
     """
 
@@ -48,12 +48,12 @@ class VectorsState(QObject):
     ) -> None:
         super().__init__(explore)
         self.explore, self._home = explore, home
-        self.showing: Shown = "cosines"
+        self.view: View = "cosines"
         self.mention = 0  # index of the mention whose neighbours are shown
         self.near_words: WordsFound | None = None
         self.near_words_question: FindWords | None = None
         self.source: ChosenTexts | None = None
-        self.size: int | None = None  # estimated bytes of an index of the chosen texts
+        self.index_bytes: int | None = None  # estimate for the chosen texts
         self._sizing: background.Job | None = None
         self.typed_word = ""  # empty: the selected word
         self.other_texts: tuple[str, ...] = ()  # texts in addition to the page's
@@ -92,12 +92,12 @@ class VectorsState(QObject):
 
     @property
     def layer(self) -> int:
-        """0: embeddings, 1 to L: layers."""
+        """Index of the displayed layer; 0 is the embeddings."""
         last = len(self.answer.layers) - 1 if self.answer is not None else 0
         return last if self._layer is None else min(self._layer, last)
 
     @property
-    def shown(self) -> WordLayer | None:
+    def shown_layer(self) -> WordLayer | None:
         """The numbers of the displayed layer."""
         return self.answer.layers[self.layer] if self.answer is not None else None
 
@@ -106,7 +106,7 @@ class VectorsState(QObject):
         answer = self.answer
         if answer is None:
             return []
-        return [in_context(answer.texts[p.text], p.start, p.end) for p in answer.places]
+        return [format_mention(answer.texts[p.text], p.start, p.end) for p in answer.places]
 
     def set_word(self, word: str) -> None:
         self.typed_word = clean_text(word.strip())
@@ -126,9 +126,9 @@ class VectorsState(QObject):
 
     # ── nearest words ────────────────────────────────────────────────────────────────────────
 
-    def show(self, showing: Shown) -> None:
+    def show(self, view: View) -> None:
         """Show the cosines, or the neighbours of one mention."""
-        self.showing = showing
+        self.view = view
         self._estimate_size()
         self.tokens.invalidate()
         self.changed.emit()
@@ -141,7 +141,7 @@ class VectorsState(QObject):
 
     @property
     def chosen_mention(self) -> WordPlace | None:
-        """None if there is no answer."""
+        """The mention whose neighbours are shown; None without an answer."""
         places = self.answer.places if self.answer is not None else ()
         return places[min(self.mention, len(places) - 1)] if places else None
 
@@ -170,7 +170,7 @@ class VectorsState(QObject):
 
     def _tokens_question(self, side: ModelInput) -> FindTokens | None:
         mention, answer = self.chosen_mention, self.answer
-        if self.showing != "tokens" or side.checkpoint is None or mention is None or answer is None:
+        if self.view != "tokens" or side.checkpoint is None or mention is None or answer is None:
             return None
         return FindTokens(
             checkpoint=side.checkpoint,
@@ -207,12 +207,12 @@ class VectorsState(QObject):
             self.changed.emit()
 
     def _estimate_size(self) -> None:
-        self.size = None
+        self.index_bytes = None
         if self._sizing is not None:
             self._sizing.cancel()
             self._sizing = None
         chosen, model = self.explore.chosen, self.explore.first.model
-        if self.showing != "words" or chosen is None or model is None or model.info is None:
+        if self.view != "words" or chosen is None or model is None or model.info is None:
             return
         vector_bytes = 2 * model.info.hidden_size  # bytes of a vector
         self._sizing = background.run(
@@ -223,7 +223,7 @@ class VectorsState(QObject):
         )
 
     def _on_size(self, size: int) -> None:
-        self._sizing, self.size = None, size
+        self._sizing, self.index_bytes = None, size
         self.changed.emit()
 
     def _reset(self) -> None:
@@ -238,11 +238,11 @@ class VectorsState(QObject):
         return CompareWord(checkpoint=side.checkpoint, word=self.word, texts=texts, **side.ablation)
 
 
-def in_context(text: str, start: int, end: int) -> str:
-    """A mention in context: … poked it with a [stick] in …"""
+def format_mention(text: str, start: int, end: int) -> str:
+    """Format a mention in context: … poked it with a [stick] in …"""
     before, after = text[:start], text[end:]
-    left = before if len(before) <= CONTEXT else f"…{before[-CONTEXT:]}"
-    right = after if len(after) <= CONTEXT else f"{after[:CONTEXT]}…"
+    left = before if len(before) <= CONTEXT_CHARACTERS else f"…{before[-CONTEXT_CHARACTERS:]}"
+    right = after if len(after) <= CONTEXT_CHARACTERS else f"{after[:CONTEXT_CHARACTERS]}…"
     return f"{left}[{text[start:end]}]{right}"
 
 

@@ -11,7 +11,7 @@ from app.notices import Notices
 from app.pages.explore.captions import layer_title, source
 from app.pages.explore.choice_box import ChoiceBox
 from app.pages.explore.panel import MakePanel, Panel, PanelContext, PanelDescription
-from app.pages.explore.panels.vectors.state import VectorsState, in_context
+from app.pages.explore.panels.vectors.state import VectorsState, format_mention
 from app.pages.explore.paper import paint_matrix
 from app.pages.explore.set_bar import SetBar
 from app.pages.explore.state import TYPING_PAUSE_MS
@@ -28,7 +28,7 @@ from app.widgets.text.labels import OneLine, Text
 from app.widgets.text.numbers import count, decimal, size
 
 DIGITS = 3
-NAME, CELL, ROW = 340, 52, 24  # px
+NAME_WIDTH, CELL_WIDTH, ROW_HEIGHT = 340, 52, 24  # px
 
 
 def panel() -> PanelDescription:
@@ -42,7 +42,7 @@ def _make(context: PanelContext) -> MakePanel:
 
 
 class VectorsView(Panel):
-    """A row of the layer table chooses the layer."""
+    """Cosines and neighbours of a word; a row of the layer table chooses the layer."""
 
     def __init__(self, state: VectorsState, notices: Notices) -> None:
         super().__init__([state.query, state.tokens])
@@ -51,7 +51,7 @@ class VectorsView(Panel):
         self.word.setAccessibleName(self.tr("Word to compare"))
         self.word.setPlaceholderText(self.tr("the selected word"))
         self.texts.setAccessibleName(self.tr("Other texts"))
-        self.texts.setPlaceholderText(self.tr("Other texts with this word, one on each line"))
+        self.texts.setPlaceholderText(self.tr("Other texts with this word, one per line"))
         self.texts.setTabChangesFocus(True)
         self.texts.setMinimumHeight(12 * SPACE)
         self.title, self.note = OneLine("", "strong"), Text("", "small")
@@ -60,9 +60,9 @@ class VectorsView(Panel):
         self.layers = NumbersTable(self.tr("Layers"), 1)
         self.figure_button.offer_on(self.matrix)
         self.view_choice = ChoiceBox(
-            self.tr("What is shown of the word"),
+            self.tr("View of the word"),
             [
-                ("cosines", self.tr("Places")),
+                ("cosines", self.tr("Occurrences")),
                 ("tokens", self.tr("Nearest tokens")),
                 ("words", self.tr("Nearest in texts")),
             ],
@@ -72,9 +72,9 @@ class VectorsView(Panel):
         self.bar = SetBar(state.work, state.explore, self.tr("&Find"), state.find, self._obstacle)
         for table in (self.near_tokens, self.near_words):
             self.figure_button.offer_on(table)
-        among = layouts.page(self.bar, (self.near_words, 1), spacing=SPACE)
+        words_page = layouts.page(self.bar, (self.near_words, 1), spacing=SPACE)
         self.pages = QStackedWidget()
-        for page in (self.matrix, self.near_tokens, among):
+        for page in (self.matrix, self.near_tokens, words_page):
             self.pages.addWidget(page)
         self._pause = debounced(self, 2 * TYPING_PAUSE_MS, self._on_typed)
         self.word.textEdited.connect(lambda _: self._pause.start())
@@ -103,14 +103,14 @@ class VectorsView(Panel):
 
     def show_state(self) -> None:
         state = self._state
-        answer, shown = state.answer, state.shown
+        answer, shown = state.answer, state.shown_layer
         self.layers.show_rows(*self._layer_rows())
         if answer is not None and self.layers.currentIndex().row() != state.layer:
             self.layers.blockSignals(True)
             self.layers.selectRow(state.layer)
             self.layers.blockSignals(False)
         names = [token_text(name) for name in state.names()]
-        header = [self.tr("Place"), *(str(number + 1) for number in range(len(names)))]
+        header = [self.tr("Occurrence"), *(str(number + 1) for number in range(len(names)))]
         rows = [
             [f"{number + 1}  {name}", *(decimal(value, DIGITS) for value in cosines)]
             for number, (name, cosines) in enumerate(
@@ -118,7 +118,7 @@ class VectorsView(Panel):
             )
         ]
         self.matrix.show_rows(header if rows else [], rows)
-        self.view_choice.choose(state.showing)
+        self.view_choice.choose(state.view)
         self.pages.setCurrentIndex(self.view_choice.currentIndex())
         self.near_tokens.show_rows(*self._token_rows())
         self.near_words.show_rows(*self._word_rows())
@@ -131,15 +131,15 @@ class VectorsView(Panel):
         state, answer = self._state, self._state.answer
         if answer is None:
             return ""
-        if state.showing == "cosines":
+        if state.view == "cosines":
             text = self.tr(
-                "“{0}” at layer {1}: cosines between %Ln place(s)", "", len(answer.places)
+                "“{0}” at layer {1}: cosines between %Ln occurrence(s)", "", len(answer.places)
             )
             return text.format(token_text(answer.word), state.layer)
         mention = state.chosen_mention
         assert mention is not None
         text = self.tr("Nearest at layer {0} to {1}")
-        shown = in_context(answer.texts[mention.text], mention.start, mention.end)
+        shown = format_mention(answer.texts[mention.text], mention.start, mention.end)
         return text.format(state.layer, token_text(shown))
 
     def _token_rows(self) -> tuple[list[str], list[list[str]]]:
@@ -158,7 +158,7 @@ class VectorsView(Panel):
         header = [self.tr("Word in its text"), self.tr("Text"), self.tr("Cosine")]
         return header, [
             [
-                token_text(in_context(near.text, near.start, near.end)),
+                token_text(format_mention(near.text, near.start, near.end)),
                 count(near.row + 1),
                 decimal(near.cosine, DIGITS),
             ]
@@ -210,9 +210,9 @@ class VectorsView(Panel):
         answer = state.answer
         if answer is None:
             return self.tr("Running the model …")
-        if state.showing == "tokens":
+        if state.view == "tokens":
             return self._tokens_note()
-        if state.showing == "words":
+        if state.view == "words":
             return self._words_note()
         parts = []
         if len(answer.places) < 2:
@@ -222,7 +222,7 @@ class VectorsView(Panel):
         parts.append(
             self.tr(
                 "Random: the mean of 1,000 pairs of tokens of different texts, since all vectors "
-                "of a layer point the same way to some degree. Corrected: the mean minus that. "
+                "of a layer point the same way to some degree. Corrected: mean minus random. "
                 "Static: the rows of the token embedding."
             )
         )
@@ -244,30 +244,30 @@ class VectorsView(Panel):
             parts = [text.format(chosen.name)]
             if not state.is_current:
                 parts.append(
-                    self.tr("Another word, layer or other texts are chosen now: press Find again.")
+                    self.tr("The word, the layer or the texts have changed: press Find again.")
                 )
             else:
-                parts.append(self.tr("A double-click makes a text that of the page."))
+                parts.append(self.tr("Double-click a text to show it on the page."))
             return " ".join(parts)
-        if state.size is None:
+        if state.index_bytes is None:
             return self.tr("Compares with every word of the texts at this layer.")
         text = self.tr(
-            "Compares with every word of the texts at this layer. Their vectors are kept: "
+            "Compares with every word of the texts at this layer. Their vectors are cached: "
             "about {0}."
         )
-        return text.format(size(state.size))
+        return text.format(size(state.index_bytes))
 
 
 def make_figure(state: VectorsState) -> Figure | None:
-    """None if there is no answer."""
-    answer, shown = state.answer, state.shown
-    if state.showing != "cosines":
+    """Figure of the displayed view; None without an answer."""
+    answer, shown = state.answer, state.shown_layer
+    if state.view != "cosines":
         return _make_nearest_figure(state)
     if answer is None or shown is None:
         return None
     names = [token_text(name) for name in state.names()]
     cosines = np.array(shown.cosines, dtype=np.float32)  # [N, N]
-    every = np.array([layer.cosines for layer in answer.layers], dtype=np.float32)
+    all_cosines = np.array([layer.cosines for layer in answer.layers], dtype=np.float32)
 
     def paint(painter: QPainter, _size: QSizeF) -> None:
         paint_matrix(
@@ -277,7 +277,7 @@ def make_figure(state: VectorsState) -> Figure | None:
             cosines,
             lambda value: print_color(Role.ACCENT, 0.5 * max(0.0, value) ** 2),
             lambda value: f"{value:.2f}",
-            (NAME, CELL, ROW),
+            (NAME_WIDTH, CELL_WIDTH, ROW_HEIGHT),
         )
 
     def table() -> Table:
@@ -296,23 +296,23 @@ def make_figure(state: VectorsState) -> Figure | None:
     ).format(token_text(answer.word), state.layer, decimal(shown.random, 3))
     return Figure(
         name=f"word-vectors-layer-{state.layer}",
-        title=tr("“{0}” in {1} places").format(token_text(answer.word), len(names)),
+        title=tr("{1} occurrences of “{0}”").format(token_text(answer.word), len(names)),
         caption=f"{text} {source(state.explore)}",
-        size=QSize(NAME + CELL * len(names), ROW * (len(names) + 1)),
+        size=QSize(NAME_WIDTH + CELL_WIDTH * len(names), ROW_HEIGHT * (len(names) + 1)),
         paint=paint,
-        array=every,
+        array=all_cosines,
         table=table,
     )
 
 
 def _make_nearest_figure(state: VectorsState) -> Figure | None:
-    table = _tokens_table(state) if state.showing == "tokens" else _words_table(state)
+    table = _tokens_table(state) if state.view == "tokens" else _words_table(state)
     answer, mention = state.answer, state.chosen_mention
     if table is None or answer is None or mention is None:
         return None
     names = [token_text(str(row[1])) for row in table.rows]
     cosines = np.array([row[-1] for row in table.rows], dtype=np.float32)
-    word = token_text(in_context(answer.texts[mention.text], mention.start, mention.end))
+    word = token_text(format_mention(answer.texts[mention.text], mention.start, mention.end))
 
     bars = [
         Bar(name, cosine, text=f"{cosine:.2f}")
@@ -320,17 +320,17 @@ def _make_nearest_figure(state: VectorsState) -> Figure | None:
     ]
     text = tr("Cosines with the vector of {0}, the mean of its tokens, at layer {1}.")
     caption = text.format(word, state.layer)
-    if state.showing == "words" and state.source is not None:
-        among = tr("Among the words of {0}.").format(state.source.name)
-        caption = f"{caption} {among}"
+    if state.view == "words" and state.source is not None:
+        scope = tr("Among the words of {0}.").format(state.source.name)
+        caption = f"{caption} {scope}"
     return bars_figure(
         [(tr("cosine, 0 to 1"), bars)],
-        f"nearest-{state.showing}-layer-{state.layer}",
+        f"nearest-{state.view}-layer-{state.layer}",
         tr("Nearest to {0}").format(word),
         f"{caption} {source(state.explore)}",
         table,
         cosines,
-        width=2 * NAME,
+        width=2 * NAME_WIDTH,
     )
 
 
@@ -348,7 +348,7 @@ def _words_table(state: VectorsState) -> Table | None:
     if nearest is None or not state.is_current:
         return None
     rows = [
-        (n, in_context(near.text, near.start, near.end), near.row + 1, near.text, near.cosine)
+        (n, format_mention(near.text, near.start, near.end), near.row + 1, near.text, near.cosine)
         for n, near in enumerate(nearest.words, 1)
     ]
     return Table(("rank", "word", "number", "text", "cosine"), rows)

@@ -27,20 +27,20 @@ class Candidates(QWidget):
     def __init__(self, state: WordsState) -> None:
         super().__init__()
         self.state = state
-        self.queries = *state.candidate_scores, *state.candidate_searches
+        self.queries = *state.score_queries, *state.search_queries
         self.title = OneLine("", "strong")
         self.typed = QLineEdit()
         self.typed.setPlaceholderText(self.tr("Your words, separated by commas"))
         self.typed.setAccessibleName(self.tr("Your words"))
-        self.own = NumbersTable(self.tr("Your words, scored"), 1)
-        self.best = NumbersTable(self.tr("Most likely words"), 1)
+        self.user_table = NumbersTable(self.tr("Your words, scored"), 1)
+        self.search_table = NumbersTable(self.tr("Most likely words"), 1)
         self.automatic = QCheckBox(self.tr("Search automatically"))
         self.run = buttons.plain(self.tr("S&earch"), state.search, "search")
-        self.own_note, self.search_note = Text("", "small"), Text("", "small")
+        self.user_note, self.search_note = Text("", "small"), Text("", "small")
         self._pause = debounced(self, TYPING_PAUSE_MS, self._on_typed)
         self.typed.textEdited.connect(lambda _: self._pause.start())
         self.typed.returnPressed.connect(self._on_typed)
-        self.automatic.toggled.connect(state.set_searches_automatically)
+        self.automatic.toggled.connect(state.set_automatic_search)
         self.empty = EmptyState(
             "eye-off",
             self.tr("Mask a word to score your own candidates"),
@@ -50,39 +50,39 @@ class Candidates(QWidget):
         layouts.column(self.stack, parent=self)
 
     def _tables(self) -> QWidget:
-        left = layouts.column(self.typed, (self.own, 1), self.own_note)
+        left = layouts.column(self.typed, (self.user_table, 1), self.user_note)
         head = layouts.row(
             Text(self.tr("Most likely words"), "strong", wraps=False),
             layouts.STRETCH,
             self.automatic,
             self.run,
         )
-        right = layouts.column(head, (self.best, 1), self.search_note)
+        right = layouts.column(head, (self.search_table, 1), self.search_note)
         both = layouts.row((left, 1), (right, 1), spacing=6 * SPACE)
         return layouts.page(self.title, (both, 1), spacing=2 * SPACE)
 
     def _on_typed(self) -> None:
         self._pause.stop()
-        self.state.score_own(tuple(self.typed.text().split(",")))
+        self.state.score_words(tuple(self.typed.text().split(",")))
 
     def show_state(self) -> None:
         state = self.state
-        gap = state.gap()
-        self.stack.setCurrentIndex(1 if gap is None else 0)
-        if gap is None:
+        span = state.masked_span()
+        self.stack.setCurrentIndex(1 if span is None else 0)
+        if span is None:
             return
-        count = gap[1] - gap[0] + 1
+        count = span[1] - span[0] + 1
         text = self.tr("In place of “{0}” (%Ln token(s))", "", count)
-        self.title.setText(text.format(token_text(state.gap_text())))
-        self.own.show_rows(*self._own_rows())
-        self.own_note.setText(self._own_note())
-        self.best.show_rows(*self._best_rows())
+        self.title.setText(text.format(token_text(state.masked_text())))
+        self.user_table.show_rows(*self._user_rows())
+        self.user_note.setText(self._user_note())
+        self.search_table.show_rows(*self._search_rows())
         self.search_note.setText(self._search_note())
         self.run.setEnabled(not state.searches_automatically)
 
     # ── the user's words ─────────────────────────────────────────────────────────────────────
 
-    def _own_rows(self) -> tuple[list[str], list[list[str]]]:
+    def _user_rows(self) -> tuple[list[str], list[list[str]]]:
         compared = self.state.explore.is_compared
         header = [self.tr("Word"), self.tr("Probability"), self.tr("Log-probability")]
         if compared:
@@ -97,15 +97,15 @@ class Candidates(QWidget):
 
     def _ranked(self) -> list[tuple[Candidate, Candidate | None]]:
         """The user's words with the second model's scores, most likely first, unscored last."""
-        others = {candidate.text: candidate for candidate in self.state.scored(1)}
-        both = [(candidate, others.get(candidate.text)) for candidate in self.state.scored()]
-        return sorted(both, key=lambda pair: (bool(pair[0].problem), -pair[0].log_probability))
+        others = {candidate.text: candidate for candidate in self.state.scored_candidates(1)}
+        pairs = [(word, others.get(word.text)) for word in self.state.scored_candidates()]
+        return sorted(pairs, key=lambda pair: (bool(pair[0].problem), -pair[0].log_probability))
 
-    def _own_note(self) -> str:
-        query = self.state.candidate_scores[0]
+    def _user_note(self) -> str:
+        query = self.state.score_queries[0]
         if query.problem:
             return query.problem
-        if not self.state.own:
+        if not self.state.user_words:
             return self.tr("Type words to see how likely each one is here.")
         if query.is_waiting:
             return self.tr("Running the model …")
@@ -116,10 +116,10 @@ class Candidates(QWidget):
 
     # ── search ───────────────────────────────────────────────────────────────────────────────
 
-    def _best_rows(self) -> tuple[list[str], list[list[str]]]:
+    def _search_rows(self) -> tuple[list[str], list[list[str]]]:
         header = [self.tr("Tokens"), self.tr("Probability"), self.tr("Log-probability")]
         answers = [
-            self.state.candidate_searches[side.index].get_answer(CandidatesFound)
+            self.state.search_queries[side.index].get_answer(CandidatesFound)
             for side in self.state.explore.sides
         ]
         rows = []
@@ -140,7 +140,7 @@ class Candidates(QWidget):
         return header, rows
 
     def _search_note(self) -> str:
-        query = self.state.candidate_searches[0]
+        query = self.state.search_queries[0]
         if query.problem:
             return query.problem
         if query.is_waiting:
@@ -152,19 +152,19 @@ class Candidates(QWidget):
         return self.tr("Beam search with 20 beams.")
 
     def figure(self) -> Figure | None:
-        gap, explore = self.state.gap(), self.state.explore
-        own = [pair for pair in self._ranked() if not pair[0].problem]
-        result = self.state.candidate_searches[0].get_answer(CandidatesFound)
-        if gap is None or not (own or result):
+        explore = self.state.explore
+        scored = [pair for pair in self._ranked() if not pair[0].problem]
+        result = self.state.search_queries[0].get_answer(CandidatesFound)
+        if self.state.masked_span() is None or not (scored or result):
             return None
         columns, rows = [], list[list[object]]()
-        if own:
+        if scored:
             bars = []
-            for candidate, other in own[:MAX_DRAWN]:
+            for candidate, other in scored[:MAX_DRAWN]:
                 second = None if other is None or other.problem else other.probability
                 bars.append(Bar(candidate.text, candidate.probability, second=second))
             columns.append((self.tr("Your words"), bars))
-            rows += [["own", *table_row(candidate, other)] for candidate, other in own]
+            rows += [["own", *table_row(candidate, other)] for candidate, other in scored]
         if result is not None:
             best = [
                 Bar(token_names(candidate), candidate.probability)
@@ -172,11 +172,10 @@ class Candidates(QWidget):
             ]
             columns.append((self.tr("Found by beam search"), best))
             rows += [["found", *table_row(candidate, None)] for candidate in result.candidates]
-        word = token_text(self.state.gap_text())
+        word = token_text(self.state.masked_text())
         caption = self.tr(
-            "Joint probability in place of “{0}”: the product over a word’s tokens, from "
-            "left to right, each predicted with the tokens before it shown and those "
-            "after it masked."
+            "Joint probability in place of “{0}”: the product over a word’s tokens, which are "
+            "predicted from left to right; the tokens after the predicted one are masked."
         ).format(word)
         header = ("list", "word", "tokens", "log-probability", "log-probability, second model")
         return bars_figure(
@@ -196,7 +195,7 @@ def table_row(candidate: Candidate, other: Candidate | None) -> Sequence[object]
 
 
 def token_names(candidate: Candidate) -> str:
-    return " ".join(token_text(piece) for piece in candidate.tokens)
+    return " ".join(token_text(token) for token in candidate.tokens)
 
 
 def display(candidate: Candidate) -> str:
@@ -211,7 +210,7 @@ def display(candidate: Candidate) -> str:
 
 
 def probability_text(candidate: Candidate | None) -> str:
-    """Its probability; tiny ones in powers of ten."""
+    """Format the probability; tiny ones in powers of ten."""
     if candidate is None or candidate.problem:
         return "–"
     probability = candidate.probability

@@ -22,7 +22,7 @@ from app.widgets.text.chips import token_text
 from app.widgets.text.labels import OneLine, Text, font
 from engine.messages.explore.token_scores import LensApplied
 
-CELL, TOP = QSize(28 * SPACE, 11 * SPACE), 8 * SPACE  # px of a cell, and of the tokens above
+CELL, HEADER_HEIGHT = QSize(28 * SPACE, 11 * SPACE), 8 * SPACE  # px
 
 
 class LayerGrid(QWidget):
@@ -66,19 +66,19 @@ class LayerGrid(QWidget):
     def box(self, row: int, column: int) -> QRectF:
         return cell_box(left_width(font("small")), row, column)
 
-    def at(self, point: QPoint) -> tuple[int, int]:
+    def cell_at(self, point: QPoint) -> tuple[int, int]:
         if self.applied is None:
             return -1, -1
-        row = (point.y() - TOP) // CELL.height()
+        row = (point.y() - HEADER_HEIGHT) // CELL.height()
         column = int((point.x() - left_width(font("small"))) // CELL.width())
-        inside = 0 <= row < self.rows() and 0 <= column < len(self.applied.positions)
-        return (row, column) if inside else (-1, -1)
+        is_inside = 0 <= row < self.rows() and 0 <= column < len(self.applied.positions)
+        return (row, column) if is_inside else (-1, -1)
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        self._hover(self.at(event.position().toPoint()))
+        self._hover(self.cell_at(event.position().toPoint()))
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
-        column = self.at(event.position().toPoint())[1]
+        column = self.cell_at(event.position().toPoint())[1]
         if column >= 0:
             self.picked.emit(column)
 
@@ -178,9 +178,9 @@ class Lens(QWidget):
         applied, shown = self._applied(side), self.state.explore.both[side]
         if applied is None:
             return ()
-        known = shown.tokens == applied.tokens  # False if the text has changed since
+        is_current = shown.tokens == applied.tokens  # False if the text has changed since
         return tuple(
-            f"{n + 1} {token_text(shown.model_token(n) if known else applied.tokens[n].text)}"
+            f"{n + 1} {token_text(shown.model_token(n) if is_current else applied.tokens[n].text)}"
             for n in applied.positions
         )
 
@@ -235,12 +235,12 @@ def layer_name(index: int) -> str:
 
 
 def left_width(small: QFont) -> float:
-    """px of the names of the layers."""
+    """Width of the layer names in px."""
     return QFontMetricsF(small).horizontalAdvance(layer_name(0)) + 4 * SPACE
 
 
 def cell_box(left: float, row: int, column: int) -> QRectF:
-    corner = QPointF(left + column * CELL.width(), TOP + row * CELL.height())
+    corner = QPointF(left + column * CELL.width(), HEADER_HEIGHT + row * CELL.height())
     return QRectF(corner, QSizeF(CELL))
 
 
@@ -256,12 +256,12 @@ def paint_lens(
     palette: Palette,
     fonts: tuple[QFont, QFont],
 ) -> None:
-    """Paint layers × positions; `fonts` are those of a token, and of the small texts."""
+    """Paint layers × positions; `fonts` are for tokens and for small texts."""
     left = left_width(fonts[1])
     for column, name in enumerate(names):
         painter.setFont(fonts[0])
         painter.setPen(palette(Role.TEXT, 1.0))
-        box = QRectF(cell_box(left, 0, column).left(), 0, CELL.width(), TOP)
+        box = QRectF(cell_box(left, 0, column).left(), 0, CELL.width(), HEADER_HEIGHT)
         draw_elided(painter, box, name, CENTER)
     for row, layer in enumerate(applied.layers):
         painter.setFont(fonts[1])

@@ -5,7 +5,7 @@ from PySide6.QtWidgets import QFrame, QScrollArea, QWidget
 
 from app.pages.explore.captions import source
 from app.pages.explore.panel import ResultStack
-from app.pages.explore.panels.words.state import MAX_POSITIONS, TOP, MaskedPosition, WordsState
+from app.pages.explore.panels.words.state import MAX_POSITIONS, TOP_K, MaskedPosition, WordsState
 from app.theme import SPACE
 from app.widgets import layouts
 from app.widgets.charts.bars import Bar, ProbabilityBars, bars_figure, percentage, scale_end
@@ -23,7 +23,7 @@ MIN_WIDTH, MAX_WIDTH = 75 * SPACE, 110 * SPACE  # px of a card
 class Predictions(QWidget):
     def __init__(self, state: WordsState) -> None:
         super().__init__()
-        self.state, self.queries = state, tuple(state.fills)
+        self.state, self.queries = state, tuple(state.mask_queries)
         self.note = OneLine("", "muted")
         self.models = Text("", "small")
         self.cards: list[PositionCard] = []
@@ -37,7 +37,7 @@ class Predictions(QWidget):
         state.explore.picked_changed.connect(self._on_picked)
 
     def show_state(self) -> None:
-        state, query = self.state, self.state.fills[0]
+        state, query = self.state, self.state.mask_queries[0]
         content: QWidget | None = None
         if state.positions():
             self._show_positions(state.positions())
@@ -64,13 +64,13 @@ class Predictions(QWidget):
         self.models.setText(self._models())
 
     def _other(self, position: MaskedPosition) -> MaskedPosition | None:
-        """The second model's predictions there; without predictions until known."""
+        """The second model's predictions at a position; empty until known."""
         if not self.state.explore.is_compared:
             return None
-        return self.state.other(position) or MaskedPosition(-1, (), None)
+        return self.state.counterpart(position) or MaskedPosition(-1, (), None)
 
     def _scale(self, positions: tuple[MaskedPosition, ...]) -> float:
-        """Full-bar probability of all cards, so that they can be compared; held over a training."""
+        """Probability of a full bar, the same for all cards and all steps of a training."""
         shown = [
             value
             for position in positions
@@ -92,7 +92,7 @@ class Predictions(QWidget):
     def _note(self, positions: tuple[MaskedPosition, ...]) -> str:
         if not positions:
             return self.tr("Running the model …")
-        filled = self.state.fills[0].get_answer(MaskFilled)
+        filled = self.state.mask_queries[0].get_answer(MaskFilled)
         assert filled is not None  # it has the positions
         parts = [self.tr("Computed in {0} ms.").format(max(1, round(filled.milliseconds)))]
         if len(positions) > MAX_POSITIONS:
@@ -137,7 +137,7 @@ class Predictions(QWidget):
 
     def figure(self) -> Figure | None:
         """Figure of the exact answers; None until they arrive."""
-        exact = [query.require_exact() for query in self.state.fills]  # requests each
+        exact = [query.require_exact() for query in self.state.mask_queries]  # requests each
         if not all(exact):
             return None
         positions, explore = self.state.positions()[:MAX_POSITIONS], self.state.explore
@@ -215,20 +215,20 @@ class PositionCard(Card):
 def paired_bars(position: MaskedPosition, other: MaskedPosition) -> list[Bar]:
     """The top predictions of both models by the larger probability, and the actual token."""
     probabilities = [
-        {item.label: item.probability for item in (*p.requested, *p.likely)}
+        {item.label: item.probability for item in (*p.requested, *p.predictions)}
         for p in (position, other)
     ]
     for known, actual in zip(probabilities, (position.actual, other.actual), strict=True):
         if actual is not None:
             known[actual.label] = actual.probability
-    best = {item.label: 0.0 for p in (position, other) for item in p.likely[:TOP]}
-    own = position.actual.label if position.actual is not None else None
-    if own is not None:
-        best[own] = 0.0
+    best = {item.label: 0.0 for p in (position, other) for item in p.predictions[:TOP_K]}
+    typed = position.actual.label if position.actual is not None else None
+    if typed is not None:
+        best[typed] = 0.0
     order = sorted(best, key=lambda label: -max(known.get(label, 0.0) for known in probabilities))
-    top = order[:TOP] + [label for label in order[TOP:] if label == own]
+    top = order[:TOP_K] + [label for label in order[TOP_K:] if label == typed]
     first, second = probabilities
-    return [Bar(label, first.get(label), label == own, second=second.get(label)) for label in top]
+    return [Bar(name, first.get(name), name == typed, second=second.get(name)) for name in top]
 
 
 def prediction_bars(position: MaskedPosition, other: MaskedPosition | None) -> list[Bar]:
@@ -239,10 +239,10 @@ def prediction_bars(position: MaskedPosition, other: MaskedPosition | None) -> l
     if other is not None:
         return paired_bars(position, other)
     bars = [
-        Bar(likely.label, likely.probability, rank == position.rank)
-        for rank, likely in enumerate(position.likely[:TOP], start=1)
+        Bar(item.label, item.probability, rank == position.rank)
+        for rank, item in enumerate(position.predictions[:TOP_K], start=1)
     ]
     actual = position.actual
-    if actual is not None and not 0 < position.rank <= TOP:
+    if actual is not None and not 0 < position.rank <= TOP_K:
         bars.append(Bar(actual.label, actual.probability, emphasised=True, apart=True))
     return bars

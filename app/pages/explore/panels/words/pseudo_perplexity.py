@@ -23,11 +23,11 @@ from app.widgets.text.word_effects import TintedWord, Words, flow_words, paint_w
 from engine.messages.explore.text import Token
 from engine.messages.explore.token_scores import TokenScore
 
-PAPER_WIDTH = 760  # px
+FIGURE_WIDTH = 760  # px
 
 
 def is_causal(scoring: Scoring) -> bool:
-    return scoring.last is not None and scoring.last.causal
+    return scoring.last_part is not None and scoring.last_part.causal
 
 
 def tint_opacity(score: TokenScore) -> float:
@@ -75,8 +75,8 @@ class PseudoPerplexity(QWidget):
     # ── user actions ─────────────────────────────────────────────────────────────────────────
 
     def _on_run(self) -> None:
-        is_running = any(scoring.is_running for scoring in self._shown())
-        for scoring in self._shown():
+        is_running = any(scoring.is_running for scoring in self._scorings())
+        for scoring in self._scorings():
             scoring.stop() if is_running else scoring.resume()
 
     def _on_row(self, row: int) -> None:
@@ -86,20 +86,20 @@ class PseudoPerplexity(QWidget):
 
     # ── contents ─────────────────────────────────────────────────────────────────────────────
 
-    def _shown(self) -> list[Scoring]:
+    def _scorings(self) -> list[Scoring]:
         return [self.state.scorings[side.index] for side in self.state.explore.sides]
 
     def show_state(self) -> None:
         explore, first = self.state.explore, self.state.scorings[0]
-        is_running = any(scoring.is_running for scoring in self._shown())
-        is_complete = all(scoring.is_complete for scoring in self._shown())
+        is_running = any(scoring.is_running for scoring in self._scorings())
+        is_complete = all(scoring.is_complete for scoring in self._scorings())
         self.run.setText(self.tr("&Stop") if is_running else self.tr("&Compute"))
         self.run.setEnabled(is_running or not is_complete)
         scores = {score.position: score for score in first.scores}
         self.strip.show_words(tint_scores(explore.first.tokens, scores), explore.picked)
         self._fit()
         self.table.show_rows(*self._rows())
-        self.summary.setText("   ".join(self._summary(scoring) for scoring in self._shown()))
+        self.summary.setText("   ".join(self._summary(scoring) for scoring in self._scorings()))
         self.hint.setText(self._explanation(first))
 
     def _summary(self, scoring: Scoring) -> str:
@@ -115,14 +115,14 @@ class PseudoPerplexity(QWidget):
         if not scoring.is_complete:
             done = numbers.count(len(scoring.scores))
             text += self.tr(" over {0} of {1} tokens so far").format(
-                done, numbers.count(scoring.last.total if scoring.last else 0)
+                done, numbers.count(scoring.last_part.total if scoring.last_part else 0)
             )
         return text
 
     def _explanation(self, scoring: Scoring) -> str:
         if is_causal(scoring):
             return self.tr(
-                "Each token is predicted from those before it. Perplexity: exp of minus the "
+                "Each token is predicted from the tokens before it. Perplexity: exp of minus the "
                 "mean log-probability."
             )
         return self.tr(
@@ -163,7 +163,7 @@ class PseudoPerplexity(QWidget):
         return header, rows
 
     def _pairs(self) -> list[tuple[TokenScore, TokenScore | None]]:
-        """Each token's score, and that of the second model for the same characters, if any."""
+        """Each token's score with the second model's score of the same characters, if any."""
         explore, first = self.state.explore, self.state.scorings[0].scores
         first = tuple(score for score in first if score.position < len(explore.first.tokens))
         if not explore.is_compared:
@@ -181,7 +181,7 @@ class PseudoPerplexity(QWidget):
             return None
         tokens, scores = explore.first.tokens, {score.position: score for score, _ in pairs}
         words, fonts = tint_scores(tokens, scores), (paper_font(13), paper_font(10))
-        boxes = flow_words(words, PAPER_WIDTH, fonts)
+        boxes = flow_words(words, FIGURE_WIDTH, fonts)
         header = [
             "position",
             "token",
@@ -208,7 +208,7 @@ class PseudoPerplexity(QWidget):
             name="pseudo-perplexity",
             title=self._summary(scoring),
             caption=f"{self._explanation(scoring)} {source(explore)}",
-            size=QSize(PAPER_WIDTH, round(boxes[-1].bottom())),
+            size=QSize(FIGURE_WIDTH, round(boxes[-1].bottom())),
             paint=lambda painter, _: paint_words(painter, words, boxes, print_color, fonts),
             table=lambda: Table(tuple(header), rows),
         )

@@ -1,4 +1,4 @@
-"""Predictions at masked positions, of whole words, after each layer, and of every token."""
+"""State of the Words panel: mask predictions, word candidates, logit lens and token scores."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -29,9 +29,9 @@ from engine.messages.explore.token_scores import (
 )
 from engine.messages.question import Question
 
-TOP = 10
+TOP_K = 10
 MAX_POSITIONS = 24  # masked positions shown, one card each
-MAX_OWN_WORDS = 50  # words of one's own
+MAX_USER_WORDS = 50
 
 
 @dataclass(frozen=True)
@@ -39,17 +39,17 @@ class MaskedPosition:
     """A masked token, its predictions, and the token typed there if there was one."""
 
     token: int
-    likely: tuple[LabelProbability, ...]
+    predictions: tuple[LabelProbability, ...]
     actual: LabelProbability | None
     rank: int = 0  # rank of the actual token among all tokens, from 1; 0 if there is none
-    requested: tuple[LabelProbability, ...] = ()  # of the second model's predictions
+    requested: tuple[LabelProbability, ...] = ()  # the other model's predictions
 
 
 class WordsState(QObject):
-    """Queries of all parts, for both sides.
+    """The queries of the panel's tabs, for both compared models.
 
     Signals:
-        changed: an answer, the reason for none, or whether one is pending.
+        changed: an answer, an error or the pending state changed.
     """
 
     changed = Signal()
@@ -57,18 +57,18 @@ class WordsState(QObject):
     def __init__(self, explore: ExploreState, explorer: Explorer) -> None:
         super().__init__(explore)
         self.explore = explore
-        self.own: tuple[str, ...] = ()  # the user's words
+        self.user_words: tuple[str, ...] = ()
         self.searches_automatically = False
-        self._wants_search = False
+        self._search_requested = False
         self._explorer = explorer
-        explore.settled.connect(self._on_settled)  # before the queries' own
-        self.fills = self._ask(self._fill)
-        for index, query in enumerate(self.fills):
+        explore.settled.connect(self._on_settled)  # before the queries see it
+        self.mask_queries = self._make_queries(self._fill_question)
+        for index, query in enumerate(self.mask_queries):
             query.changed.connect(partial(self._on_filled, index))
-        self.candidate_scores = self._ask(self._score_candidates)
-        self.candidate_searches = self._ask(self._find_candidates)
-        self.lens_queries = self._ask(self._apply_lens)
-        self.next_sentences = self._ask(self._predict_next_sentence)
+        self.score_queries = self._make_queries(self._score_question)
+        self.search_queries = self._make_queries(self._search_question)
+        self.lens_queries = self._make_queries(self._lens_question)
+        self.next_sentences = self._make_queries(self._nsp_question)
         self.scorings = tuple(Scoring(explore, explorer, side) for side in (0, 1))
         for scoring in self.scorings:
             scoring.changed.connect(self.changed)
@@ -77,19 +77,17 @@ class WordsState(QObject):
     # ── state ────────────────────────────────────────────────────────────────────────────────
 
     def positions(self, side: int = 0) -> tuple[MaskedPosition, ...]:
-        filled = self.fills[side].get_answer(MaskFilled)
+        filled = self.mask_queries[side].get_answer(MaskFilled)
         if filled is None:
             return ()
         return tuple(
-            MaskedPosition(
-                prediction.first, prediction.ranked, actual if actual.label else None, rank, named
-            )
-            for prediction, actual, rank, named in zip(
+            MaskedPosition(p.first, p.ranked, actual if actual.label else None, rank, requested)
+            for p, actual, rank, requested in zip(
                 filled.predictions, filled.actual, filled.ranks, filled.requested, strict=True
             )
         )
 
-    def other(self, position: MaskedPosition) -> MaskedPosition | None:
+    def counterpart(self, position: MaskedPosition) -> MaskedPosition | None:
         """The same position of the second model; None if it has none."""
         explore = self.explore
         if not explore.is_compared or position.token >= len(explore.first.tokens):
@@ -97,114 +95,115 @@ class WordsState(QObject):
         index = same_token(explore.second, explore.first.tokens[position.token])
         return next((masked for masked in self.positions(1) if masked.token == index), None)
 
-    def gap(self, side: int = 0) -> tuple[int, int] | None:
+    def masked_span(self, side: int = 0) -> tuple[int, int] | None:
         """First and last token of the selected masked word, or of the first one.
 
-        Adjacent typed masks are one gap.
+        Adjacent typed masks are one span.
         """
         shown = self.explore.both[side]
         masked = shown.all_masked
         if side == 0:
-            at = self.explore.picked if self.explore.picked in masked else next(iter(masked), -1)
+            picked = self.explore.picked
+            index = picked if picked in masked else next(iter(masked), -1)
         else:
-            first = self.gap(0)
-            at = -1 if first is None else shown.counterpart(self.explore.first.tokens[first[0]])
-        if at not in masked:
+            first = self.masked_span(0)
+            index = -1 if first is None else shown.counterpart(self.explore.first.tokens[first[0]])
+        if index not in masked:
             return None
-        if not shown.is_typed_mask(at):
-            word = shown.word_tokens(at)
+        if not shown.is_typed_mask(index):
+            word = shown.word_tokens(index)
             return word[0], word[-1]
-        start = end = at
+        start = end = index
         while start - 1 in masked and shown.is_typed_mask(start - 1):
             start -= 1
         while end + 1 in masked and shown.is_typed_mask(end + 1):
             end += 1
         return start, end
 
-    def gap_text(self) -> str:
-        """The text typed in the gap; empty if there is none."""
-        gap = self.gap()
-        if gap is None:
+    def masked_text(self) -> str:
+        """The text typed at the masked span; empty without one."""
+        span = self.masked_span()
+        if span is None:
             return ""
-        first, last = (self.explore.first.tokens[index] for index in gap)
+        first, last = (self.explore.first.tokens[index] for index in span)
         return self.explore.first.texts[first.segment][first.start : last.end]
 
-    def scored(self, side: int = 0) -> tuple[Candidate, ...]:
-        answer = self.candidate_scores[side].get_answer(CandidatesScored)
+    def scored_candidates(self, side: int = 0) -> tuple[Candidate, ...]:
+        answer = self.score_queries[side].get_answer(CandidatesScored)
         return answer.candidates if answer is not None else ()
 
     # ── user actions ─────────────────────────────────────────────────────────────────────────
 
-    def score_own(self, words: tuple[str, ...]) -> None:
-        """Score these words in the gap, each once."""
-        own = tuple(dict.fromkeys(word.strip() for word in words if word.strip()))[:MAX_OWN_WORDS]
-        if own != self.own:
-            self.own = own
-            self.candidate_scores.invalidate()
+    def score_words(self, words: tuple[str, ...]) -> None:
+        """Score these words at the masked span, each once."""
+        unique = tuple(dict.fromkeys(word.strip() for word in words if word.strip()))
+        if unique[:MAX_USER_WORDS] != self.user_words:
+            self.user_words = unique[:MAX_USER_WORDS]
+            self.score_queries.invalidate()
 
     def search(self) -> None:
-        self._wants_search = True
-        self.candidate_searches.invalidate()
+        self._search_requested = True
+        self.search_queries.invalidate()
 
-    def set_searches_automatically(self, on: bool) -> None:
-        self.searches_automatically = on
-        self.candidate_searches.invalidate()
+    def set_automatic_search(self, enabled: bool) -> None:
+        self.searches_automatically = enabled
+        self.search_queries.invalidate()
 
     # ── questions ────────────────────────────────────────────────────────────────────────────
 
-    def _ask(self, make: Callable[[ModelInput], Question | None]) -> QueryPair:
+    def _make_queries(self, make: Callable[[ModelInput], Question | None]) -> QueryPair:
         queries = QueryPair(self.explore, self._explorer, make)
         queries.changed.connect(self.changed)
         return queries
 
     def _on_picked(self) -> None:
         if self.explore.is_settled:
-            self._wants_search = False
-            for queries in (self.candidate_scores, self.candidate_searches, self.lens_queries):
+            self._search_requested = False
+            for queries in (self.score_queries, self.search_queries, self.lens_queries):
                 queries.invalidate()
 
     def _on_settled(self) -> None:
-        self._wants_search = False
+        self._search_requested = False
 
-    def _fill(self, side: ModelInput) -> FillMask | None:
+    def _fill_question(self, side: ModelInput) -> FillMask | None:
         if not can_predict(side) or not side.all_masked:
             return None
         return side.question(
-            FillMask, top=TOP, requested=self._other_labels(side), exact=self.explore.is_exact
+            FillMask, top=TOP_K, requested=self._other_labels(side), exact=self.explore.is_exact
         )
 
     def _other_labels(self, side: ModelInput) -> tuple[str, ...]:
-        """Predictions of the other model, whose probabilities by this one are shown too."""
+        """Labels that the other model predicts; their probabilities are requested from this one."""
         if not self.explore.is_compared:
             return ()
         other = 1 - side.index
-        answer = self.fills[other].answer
+        answer = self.mask_queries[other].answer
         if not isinstance(answer, MaskFilled) or answer.tokens != self.explore.both[other].tokens:
             return ()
         labels = [
-            item.label for p in self.positions(other) for item in (*p.likely, p.actual) if item
+            item.label for p in self.positions(other) for item in (*p.predictions, p.actual) if item
         ]
         return tuple(dict.fromkeys(labels))
 
     def _on_filled(self, index: int) -> None:
         """Ask the other model for the probabilities of this model's predictions."""
-        if self.explore.is_compared and isinstance(self.fills[index].answer, MaskFilled):
-            self.fills[1 - index].invalidate()
+        if self.explore.is_compared and isinstance(self.mask_queries[index].answer, MaskFilled):
+            self.mask_queries[1 - index].invalidate()
 
-    def _score_candidates(self, side: ModelInput) -> ScoreCandidates | None:
-        gap = self.gap(side.index)
-        if not can_predict(side) or gap is None or not self.own:
+    def _score_question(self, side: ModelInput) -> ScoreCandidates | None:
+        span, words = self.masked_span(side.index), self.user_words
+        if not can_predict(side) or span is None or not words:
             return None
-        return side.question(ScoreCandidates, first=gap[0], last=gap[1], candidates=self.own)
+        return side.question(ScoreCandidates, first=span[0], last=span[1], candidates=words)
 
-    def _find_candidates(self, side: ModelInput) -> FindCandidates | None:
-        is_requested = self.searches_automatically or self._wants_search
-        gap = self.gap(side.index)
-        if not is_requested or not can_predict(side) or gap is None:
+    def _search_question(self, side: ModelInput) -> FindCandidates | None:
+        is_requested = self.searches_automatically or self._search_requested
+        span = self.masked_span(side.index)
+        if not is_requested or not can_predict(side) or span is None:
             return None
-        return side.question(FindCandidates, first=gap[0], last=gap[1])
+        return side.question(FindCandidates, first=span[0], last=span[1])
 
-    def _apply_lens(self, side: ModelInput) -> ApplyLens | None:
+    def _lens_question(self, side: ModelInput) -> ApplyLens | None:
         positions = set(side.all_masked)
         picked = self.explore.picked
         if 0 <= picked < len(self.explore.first.tokens):
@@ -217,7 +216,7 @@ class WordsState(QObject):
             return None
         return side.question(ApplyLens, positions=tuple(sorted(positions))[:MAX_POSITIONS])
 
-    def _predict_next_sentence(self, side: ModelInput) -> PredictNextSentence | None:
+    def _nsp_question(self, side: ModelInput) -> PredictNextSentence | None:
         has_pair = side.pair is not None and side.pair.strip()
         if not has_pair or not side.has_head("nsp"):
             return None
@@ -229,34 +228,34 @@ def same_token(side: ModelInput, token: Token) -> int:
     index = side.counterpart(token)
     if index < 0:
         return -1
-    own = side.tokens[index]
-    return index if (own.start, own.end) == (token.start, token.end) else -1
+    match = side.tokens[index]
+    return index if (match.start, match.end) == (token.start, token.end) else -1
 
 
 def can_predict(side: ModelInput) -> bool:
-    """True if a model has an MLM head, or is not read yet."""
+    """True if a model has an MLM head, or is not loaded yet."""
     return side.model is None or side.model.info is None or side.has_head("mlm")
 
 
 class Scoring(PartsQuery[ScoreTokens, TokensScored]):
-    """The scores of one side known so far; nothing is asked until `resume`."""
+    """Token scores of one side as they arrive; paused until `resume`."""
 
     def __init__(self, explore: ExploreState, explorer: Explorer, side: int) -> None:
-        super().__init__(explore, explorer, score_tokens, side)
+        super().__init__(explore, explorer, score_tokens_question, side)
         self.is_automatic = False
         self.is_paused = True
 
     @property
     def is_current(self) -> bool:
         """True if the parts belong to the current text and model."""
-        return self.question == score_tokens(self.side)
+        return self.question == score_tokens_question(self.side)
 
     @property
     def is_complete(self) -> bool:
         return self.is_current and super().is_complete
 
     @property
-    def last(self) -> TokensScored | None:
+    def last_part(self) -> TokensScored | None:
         return self.parts[-1] if self.is_current and self.parts else None
 
     @property
@@ -272,7 +271,7 @@ class Scoring(PartsQuery[ScoreTokens, TokensScored]):
 
     @property
     def perplexity(self) -> float:
-        """Of the known scores; NaN if there are none."""
+        """(Pseudo-)perplexity of the known scores; NaN without scores."""
         return perplexity(self.scores)
 
     def set_automatic(self, on: bool) -> None:
@@ -293,13 +292,13 @@ class Scoring(PartsQuery[ScoreTokens, TokensScored]):
         self.changed.emit()
 
     def _next_question(self, side: ModelInput) -> ScoreTokens | None:
-        if not self.is_current:  # another text needs a new request
+        if not self.is_current:  # a new text is not scored until requested
             self.is_paused = not self.is_automatic
         return super()._next_question(side)
 
 
-def score_tokens(side: ModelInput) -> ScoreTokens | None:
-    """The question about the current text; None without an MLM head."""
+def score_tokens_question(side: ModelInput) -> ScoreTokens | None:
+    """A question about the current text; None without an MLM head."""
     if side.checkpoint is None or not side.has_head("mlm"):
         return None
     return ScoreTokens(checkpoint=side.checkpoint, text=side.text, pair=side.pair, **side.ablation)

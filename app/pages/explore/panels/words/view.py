@@ -124,7 +124,7 @@ class WordsView(Panel):
 
 
 class NextSentence(QWidget):
-    """Shown if there is a second text."""
+    """Next-sentence prediction; shown if there is a second text."""
 
     def __init__(self, state: WordsState) -> None:
         super().__init__()

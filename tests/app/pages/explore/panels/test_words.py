@@ -220,9 +220,9 @@ def test_bars_end_at_a_round_number_in_the_caption(view, explore, explorer):
 def test_a_saved_figure_is_exact(view, explore, explorer):
     explore.toggle_mask(2)
     question = explorer.of_kind("fill_mask")[-1].model_copy(update={"exact": False})
-    view.predictions.state.fills[0]._question = question
+    view.predictions.state.mask_queries[0]._question = question
     fast = explorer.fill(question, "dog").model_copy(update={"computed": "bfloat16"})
-    view.predictions.state.fills[0].answer = fast
+    view.predictions.state.mask_queries[0].answer = fast
     assert view.figure() is None, "a fast answer is not saved"
     exact = explorer.of_kind("fill_mask")[-1]
     assert exact.exact and exact.number > question.number
@@ -272,7 +272,7 @@ def test_typed_words_are_scored_and_ranked(qtbot, view, explore, explorer, wait)
     assert (question.first, question.last) == (2, 3)
     assert question.candidates == ("dog", "cats", "unhappys", "qqq")
     scored = {candidate.text: candidate for candidate in explorer.compute(question).candidates}
-    cells = rows(view.candidates.own)
+    cells = rows(view.candidates.user_table)
     order = sorted(("dog", "cats", "unhappys"), key=lambda word: -scored[word].log_probability)
     assert [row[0].split(" ")[0] for row in cells] == [*order, "qqq:"]
     assert any(row[0] == "unhappys = un ##happy ##s" for row in cells)
@@ -290,7 +290,7 @@ def test_a_search_runs_on_request_or_automatically(view, explore, explorer, wait
     view.candidates.run.click()
     (question,) = explorer.of_kind("find_candidates")
     answer = explorer.compute(question)
-    cells = rows(view.candidates.best)
+    cells = rows(view.candidates.search_table)
     assert [row[0] for row in cells[:-1]] == [" ".join(c.tokens) for c in answer.candidates]
     assert cells[-1][0] == "typed: un ##happy"
     explore.toggle_mask(4)
@@ -302,9 +302,9 @@ def test_a_search_runs_on_request_or_automatically(view, explore, explorer, wait
 
 def test_adjacent_typed_masks_are_one_gap(state, explore, wait):
     set_texts(explore, wait, "the [MASK] [MASK] sat [MASK]")
-    assert state.gap() == (2, 3)
+    assert state.masked_span() == (2, 3)
     explore.pick(5)
-    assert state.gap() == (5, 5)
+    assert state.masked_span() == (5, 5)
 
 
 def test_every_layer_has_a_prediction_and_a_click_selects_a_token(qtbot, view, explore, explorer):
@@ -441,7 +441,9 @@ def test_two_models_are_compared_in_every_part(view, explore, explorer, other, w
     view.candidates._on_typed()
     questions = explorer.of_kind("score_candidates")[-2:]
     scores = [explorer.compute(q).candidates[0].log_probability for q in questions]
-    assert rows(view.candidates.own)[0][-1].lstrip("+−±") == decimal(abs(scores[1] - scores[0]), 2)
+    assert rows(view.candidates.user_table)[0][-1].lstrip("+−±") == decimal(
+        abs(scores[1] - scores[0]), 2
+    )
 
 
 def test_only_the_visible_part_asks(view, explore, explorer):
