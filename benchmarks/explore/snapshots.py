@@ -81,7 +81,7 @@ def measure(run: "RunFolder", scratch: Path) -> tuple[str, ...]:
     folders = snapshot_folders(run)
     ask(context, folders[0])  # loads libraries
     first = [harness.timed(lambda f=folder: ask(context, f)) for folder in folders[1:]]
-    cached = list(context.models.snapshots.held)
+    cached = list(context.models.snapshots.folders)
     second = [harness.timed(lambda f=folder: ask(context, f, "a ")) for folder in cached]
     size = (folders[0] / "model.safetensors").stat().st_size
     (wall, cpu), (cached_wall, cached_cpu) = (

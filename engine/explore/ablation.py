@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from engine.data.datasets.text_sets import load_rows, typed_pairs
 from engine.errors import StudioError
-from engine.explore.over_texts import Arrays, ArrayStore, over_texts, question_key
+from engine.explore.over_texts import Arrays, ArrayStore, compute_texts, question_key
 from engine.files.atomic_write import write_file
 from engine.files.regular_file import check_regular
 from engine.messages.explore.text import AblationQuestion
@@ -42,12 +42,12 @@ def ablate(network: Network, question: AblationQuestion) -> Iterator[None]:
     means = None
     if question.heads_off and question.head_means is not None:
         means = _read_means(network, question)
-    with heads_off(network, question.heads_off, means):
+    with ablate_heads(network, question.heads_off, means):
         yield
 
 
 @contextmanager
-def heads_off(
+def ablate_heads(
     network: Network, heads: Sequence[Head], means: Tensor | None = None
 ) -> Iterator[None]:
     """Replace the output of these heads, before the output matrix, in every forward pass.
@@ -104,11 +104,11 @@ def change_head_outputs(network: Network, change: Change) -> Iterator[None]:
         part.layers.append(index)
     hooked = list(parts.values())
 
-    def begin(*_: Any) -> None:
+    def reset_calls(*_: Any) -> None:
         for part in hooked:
             part.calls = 0
 
-    hooks = [network.encoder.embeddings.register_forward_pre_hook(begin)]
+    hooks = [network.encoder.embeddings.register_forward_pre_hook(reset_calls)]
     hooks += [part.attention.output.register_forward_pre_hook(part.hook) for part in hooked]
     try:
         yield
@@ -150,7 +150,7 @@ def _read_means(network: Network, question: AblationQuestion) -> Tensor:
 def average_heads(
     checkpoint: Checkpoint, question: AverageHeads, scratch: Path, emit: Callable[[Answer], object]
 ) -> HeadsAveraged:
-    """The final answer; `emit` gets the progress. The file is in the folder of the cached arrays.
+    """Average the output of every head over texts, into a file; `emit` gets the progress.
 
     Raises StudioError if the texts cannot be read.
     """
@@ -184,7 +184,7 @@ def head_means(
             "tokens": np.array([tokens for _, tokens in each]),
         }
 
-    arrays = over_texts(
+    arrays = compute_texts(
         ArrayStore(question), len(pairs), compute, lambda _, __, done: progress(done)
     )
     mean = arrays["sums"].sum(0) / arrays["tokens"].sum()
@@ -197,11 +197,11 @@ def sum_outputs(checkpoint: Checkpoint, text: str, pair: str | None) -> tuple[np
     inputs, network = encode_text(checkpoint, text, pair), checkpoint.network
     sums = np.zeros((network.spec.layers, network.spec.hidden_size))
 
-    def note(layer: int, _: Attention, gathered: Tensor) -> Tensor:
+    def record(layer: int, _: Attention, gathered: Tensor) -> Tensor:
         sums[layer] = gathered.flatten(0, -2).cpu().double().sum(0).numpy()
         return gathered
 
-    with change_head_outputs(network, note):
+    with change_head_outputs(network, record):
         network.encoder(inputs.tokens, inputs.segments)
     if not np.isfinite(sums).all():
         raise not_finite_error()

@@ -74,7 +74,7 @@ def attend(
 
 
 def _write(
-    into: ArrayFile, layers: Iterator[np.ndarray], on_part: Callable[[int, float], None]
+    target: ArrayFile, layers: Iterator[np.ndarray], on_part: Callable[[int, float], None]
 ) -> float:
     """Write layer by layer, so that a reader can map the finished ones; returns the largest value.
 
@@ -82,13 +82,13 @@ def _write(
     ready.
     """
     reported, largest = time.perf_counter(), 0.0
-    with disk_errors_for(into.path), open(into.path, "wb") as file:
-        header = {"descr": "<f4", "fortran_order": False, "shape": into.shape}
+    with disk_errors_for(target.path), open(target.path, "wb") as file:
+        header = {"descr": "<f4", "fortran_order": False, "shape": target.shape}
         np.lib.format.write_array_header_1_0(file, header)
         for done, layer in enumerate(layers, start=1):
             file.write(layer.astype("<f4").tobytes())
             largest = max(largest, float(layer.max()))
-            if time.perf_counter() - reported >= REPORT_SECONDS and done < into.shape[0]:
+            if time.perf_counter() - reported >= REPORT_SECONDS and done < target.shape[0]:
                 reported = time.perf_counter()
                 file.flush()
                 on_part(done, largest)

@@ -39,7 +39,7 @@ SEED = 20  # the same random orders for every method
 
 
 def attribute(checkpoint: Checkpoint, question: Attribute) -> Attributed:
-    """The next part of the effects.
+    """Compute the next part of the effects.
 
     For a method in GRADIENTS `checkpoint` must hold the plain network. Raises StudioError if there
     is no such logit.
@@ -108,17 +108,17 @@ def _integrated_gradients(
 ) -> Attributed:
     """Gauss–Legendre quadrature; the points are doubled until the sum is close enough."""
     inputs = target.inputs
-    vectors, base = _embed(checkpoint, inputs.tokens), _baseline(checkpoint, question, target)
+    vectors, baseline = _embed(checkpoint, inputs.tokens), _baseline(checkpoint, question, target)
     points, weights = _points(question.points)
     count = max(1, BACKWARD_SLICE // len(inputs.records))
     batch = slice(question.start, question.start + count)
     point, weight = (torch.from_numpy(array[batch]).to(vectors) for array in (points, weights))
-    path = base + point[:, None, None] * (vectors - base)  # [P, T, E]
+    path = baseline + point[:, None, None] * (vectors - baseline)  # [P, T, E]
     gradients = _gradients(checkpoint, target, path)
-    effects = (weight[:, None, None] * gradients * (vectors - base)).sum((0, -1)).cpu()  # [T]
+    effects = (weight[:, None, None] * gradients * (vectors - baseline)).sum((0, -1)).cpu()  # [T]
     if question.start:
         effects = effects + torch.tensor(question.so_far)
-    with torch.no_grad(), _replace_embeddings(checkpoint, base):
+    with torch.no_grad(), _replace_embeddings(checkpoint, baseline):
         base_score = float(scores(checkpoint, target, inputs.tokens, inputs.segments))
     done = min(question.points, question.start + count)
     answer = _sum_by_word(question, target, effects).model_copy(
@@ -209,7 +209,7 @@ def _answer(
 
 @torch.inference_mode()
 def check_faithfulness(checkpoint: Checkpoint, question: CheckFaithfulness) -> FaithfulnessChecked:
-    """The next inputs; the answer without `next` has the measures of all orders.
+    """Score the next inputs; the answer without `next` has the measures of all orders.
 
     Raises StudioError if `order` is not a permutation of the words, or there is no such logit.
     """
@@ -234,9 +234,9 @@ def check_faithfulness(checkpoint: Checkpoint, question: CheckFaithfulness) -> F
             to=question.number, scores=results, next=len(results), total=len(inputs)
         )
     scores_by_input = dict(zip(inputs, results, strict=True))
-    own, *random = (_measures(order, scores_by_input, score) for order in orders)
+    requested, *random = (_measures(order, scores_by_input, score) for order in orders)
     return FaithfulnessChecked(
-        to=question.number, own=own, random=tuple(random), scores=results, total=len(inputs)
+        to=question.number, own=requested, random=tuple(random), scores=results, total=len(inputs)
     )
 
 
@@ -247,7 +247,7 @@ def random_orders(count: int) -> list[tuple[int, ...]]:
 
 
 def masked_sets(order: Sequence[int]) -> list[frozenset[int]]:
-    """The sets of masked words for each fraction: the first ones, at least one, then all others."""
+    """The masked words for each fraction: the first words of the order, then all others."""
     sets = []
     for fraction in FRACTIONS:
         count = max(1, round(fraction * len(order)))

@@ -1,4 +1,4 @@
-"""Whole words of one or more tokens at a masked position: score given ones, search likely ones.
+"""Score or find whole words, of one or more tokens, at a masked position.
 
 `Candidate` in `messages/explore/candidates.py` defines the joint log-probability. Shapes: C rows
 predicted at once, P tokens of a word, T tokens, V vocabulary.
@@ -27,7 +27,7 @@ BATCH_TOKENS = 2048  # per batch of rows
 MAX_CANDIDATES = 200
 
 
-class Gap(NamedTuple):
+class MaskedSpan(NamedTuple):
     """A text whose tokens from `first` to `last` are replaced by candidates."""
 
     inputs: Inputs  # the text as typed, with the other masked words
@@ -53,13 +53,13 @@ def score(checkpoint: Checkpoint, question: ScoreCandidates) -> CandidatesScored
             count=len(question.candidates),
             limit=MAX_CANDIDATES,
         )
-    gap = _gap(checkpoint, question)
-    limit = max_tokens(checkpoint) - len(gap.inputs.records) + gap.width
+    span = _find_span(checkpoint, question)
+    limit = max_tokens(checkpoint) - len(span.inputs.records) + span.width
     scored: dict[int, Candidate] = {}
     by_length: dict[int, list[int]] = defaultdict(list)
     ids: dict[int, list[int]] = {}
     for number, text in enumerate(question.candidates):
-        ids[number] = tokenize_candidate(checkpoint, question, gap, text)
+        ids[number] = tokenize_candidate(checkpoint, question, span, text)
         problem = _problem(checkpoint, ids[number], limit)
         names = tuple(checkpoint.tokenizer.token(token) for token in ids[number])
         scored[number] = Candidate(text=text, tokens=names, problem=problem)
@@ -67,7 +67,7 @@ def score(checkpoint: Checkpoint, question: ScoreCandidates) -> CandidatesScored
             by_length[len(ids[number])].append(number)
     for indices in by_length.values():
         tokens = torch.tensor([ids[index] for index in indices])  # [C, P]
-        logs = joint(checkpoint, gap, tokens)
+        logs = joint_logs(checkpoint, span, tokens)
         for number, row in zip(indices, logs.tolist(), strict=True):
             scored[number] = scored[number].model_copy(update={"log_probabilities": tuple(row)})
     return CandidatesScored(
@@ -84,14 +84,14 @@ def find(checkpoint: Checkpoint, question: FindCandidates) -> CandidatesFound:
     tokens elsewhere. Raises StudioError as `score` does.
     """
     mlm_head(checkpoint)
-    gap = _gap(checkpoint, question)
-    typed = [gap.inputs.records[position] for position in range(gap.first, gap.last + 1)]
+    span = _find_span(checkpoint, question)
+    typed = [span.inputs.records[position] for position in range(span.first, span.last + 1)]
     tokenizer = checkpoint.tokenizer
-    is_word = gap.width > 1 and all(token.id != tokenizer.mask for token in typed)
+    is_word = span.width > 1 and all(token.id != tokenizer.mask for token in typed)
     rows = torch.empty((1, 0), dtype=torch.long)  # [C, P so far]
     sums = torch.zeros((1, 0))  # log-probabilities of their tokens
-    for index in range(gap.width):
-        logs = next_token(checkpoint, gap, rows, gap.width).cpu()  # [C, V]
+    for index in range(span.width):
+        logs = next_token_logs(checkpoint, span, rows, span.width).cpu()  # [C, V]
         logs = logs[:, : tokenizer.size]
         if is_word:
             continues = torch.from_numpy(tokenizer.continues)
@@ -111,18 +111,18 @@ def find(checkpoint: Checkpoint, question: FindCandidates) -> CandidatesFound:
             _candidate(checkpoint, ids, logs)
             for ids, logs in zip(rows[: question.top], sums[: question.top], strict=True)
         ),
-        actual=_candidate(checkpoint, typed_ids[0], joint(checkpoint, gap, typed_ids)[0])
+        actual=_candidate(checkpoint, typed_ids[0], joint_logs(checkpoint, span, typed_ids)[0])
         if is_complete
         else None,
     )
 
 
-def joint(checkpoint: Checkpoint, gap: Gap, tokens: Tensor) -> Tensor:
-    """Log-probability of each token of int64 [C, P] in the gap, given those before it: [C, P]."""
+def joint_logs(checkpoint: Checkpoint, span: MaskedSpan, tokens: Tensor) -> Tensor:
+    """Log-probability of each token of int64 [C, P] in the span, given those before it: [C, P]."""
     parts = []
     for index in range(tokens.size(1)):
         prefix, inverse = _unique_rows(tokens[:, :index])
-        logs = next_token(checkpoint, gap, prefix, tokens.size(1)).cpu()  # [unique, V]
+        logs = next_token_logs(checkpoint, span, prefix, tokens.size(1)).cpu()  # [unique, V]
         parts.append(logs[inverse, tokens[:, index]])
     return torch.stack(parts, 1)
 
@@ -135,28 +135,28 @@ def _unique_rows(rows: Tensor) -> tuple[Tensor, Tensor]:
     return unique, inverse
 
 
-def next_token(checkpoint: Checkpoint, gap: Gap, prefix: Tensor, width: int) -> Tensor:
-    """Log-probabilities of the token after `prefix` in a gap of `width`, float [C, V].
+def next_token_logs(checkpoint: Checkpoint, span: MaskedSpan, prefix: Tensor, width: int) -> Tensor:
+    """Log-probabilities of the token after `prefix` in a span of `width`, float [C, V].
 
-    The rest of the gap is masked.
+    The rest of the span is masked.
 
     Args:
         prefix: int64 [C, P so far]; fewer tokens than `width`.
     """
-    rows = max(1, BATCH_TOKENS // (len(gap.inputs.records) - gap.width + width))
-    return torch.cat([_predict_next(checkpoint, gap, part, width) for part in prefix.split(rows)])
+    rows = max(1, BATCH_TOKENS // (len(span.inputs.records) - span.width + width))
+    return torch.cat([_predict_next(checkpoint, span, part, width) for part in prefix.split(rows)])
 
 
-def _predict_next(checkpoint: Checkpoint, gap: Gap, prefix: Tensor, width: int) -> Tensor:
+def _predict_next(checkpoint: Checkpoint, span: MaskedSpan, prefix: Tensor, width: int) -> Tensor:
     network, mask = checkpoint.network, checkpoint.tokenizer.mask
     count, prefix_length = prefix.shape
-    device = gap.inputs.tokens.device
+    device = span.inputs.tokens.device
     middle = torch.full((count, width), mask, device=device)
     middle[:, :prefix_length] = prefix.to(device)
-    tokens = _fill_gap(gap.inputs.tokens, gap, middle)  # [C, T]
-    segment = int(gap.inputs.segments[0, gap.first])
-    segments = _fill_gap(gap.inputs.segments, gap, torch.full_like(middle, segment))
-    position = gap.first + prefix_length
+    tokens = _fill_span(span.inputs.tokens, span, middle)  # [C, T]
+    segment = int(span.inputs.segments[0, span.first])
+    segments = _fill_span(span.inputs.segments, span, torch.full_like(middle, segment))
+    position = span.first + prefix_length
     if network.spec.is_causal:  # it was not trained with masks, and does not see later tokens
         last = network.encoder(tokens[:, :position], segments[:, :position]).last[:, -1]  # [C, D]
     else:
@@ -165,27 +165,27 @@ def _predict_next(checkpoint: Checkpoint, gap: Gap, prefix: Tensor, width: int) 
     return log_probabilities(mlm_head(checkpoint)(last))
 
 
-def _fill_gap(row: Tensor, gap: Gap, middle: Tensor) -> Tensor:
-    """Replace the gap in int64 [1, T] by [C, P]; returns [C, T]."""
-    before, after = row[:, : gap.first], row[:, gap.last + 1 :]
+def _fill_span(row: Tensor, span: MaskedSpan, middle: Tensor) -> Tensor:
+    """Replace the span in int64 [1, T] by [C, P]; returns [C, T]."""
+    before, after = row[:, : span.first], row[:, span.last + 1 :]
     count = middle.size(0)
     return torch.cat((before.expand(count, -1), middle, after.expand(count, -1)), 1)
 
 
 def tokenize_candidate(
-    checkpoint: Checkpoint, question: ScoreCandidates, gap: Gap, text: str
+    checkpoint: Checkpoint, question: ScoreCandidates, span: MaskedSpan, text: str
 ) -> list[int]:
-    """The token ids of a word in the gap.
+    """The token ids of a word in the span.
 
     The word is tokenised within its text, since spaces and neighbours matter to some tokenizers; if
-    it merges with a neighbour, it is tokenised alone.
+    it merges with a neighbour, it is tokenised on its own.
     """
     word = text.strip()
     if not word:
         return []
-    tokens = gap.inputs.records
-    segment = tokens[gap.first].segment
-    start, end = tokens[gap.first].start, tokens[gap.last].end
+    tokens = span.inputs.records
+    segment = tokens[span.first].segment
+    start, end = tokens[span.first].start, tokens[span.last].end
     parts = [question.text, question.pair or ""]
     # a typed mask includes the space before it
     while start < end and parts[segment][start].isspace():
@@ -196,21 +196,21 @@ def tokenize_candidate(
     spans = [
         (token, a, b)
         for token, (a, b) in zip(ids, offsets, strict=True)
-        if holds(a, b, start, stop)
+        if is_in_word(a, b, start, stop)
     ]
     inside = [token for token, _, _ in spans]
     is_exact = all(a >= start and b <= stop for _, a, b in spans)
     return inside if is_exact and inside else list(tokenizer.encode_offsets(word)[0])
 
 
-def holds(start: int, end: int, first: int, last: int) -> bool:
+def is_in_word(start: int, end: int, first: int, last: int) -> bool:
     """True if a token of these characters belongs to the word from `first` to `last`; also for a
     separate “▁” before it, which has no characters."""
     return (start < last and end > first) or start == end == first
 
 
-def _gap(checkpoint: Checkpoint, question: ScoreCandidates | FindCandidates) -> Gap:
-    """Raises StudioError if these tokens cannot be replaced."""
+def _find_span(checkpoint: Checkpoint, question: ScoreCandidates | FindCandidates) -> MaskedSpan:
+    """The span of a question. Raises StudioError if its tokens cannot be replaced."""
     inputs = encode_question(checkpoint, question)
     tokens, first, last = inputs.records, question.first, question.last
     is_valid = 0 <= first <= last < len(tokens) and all(
@@ -224,7 +224,7 @@ def _gap(checkpoint: Checkpoint, question: ScoreCandidates | FindCandidates) -> 
             first=first + 1,
             last=last + 1,
         )
-    return Gap(inputs._replace(tokens=shown_tokens(checkpoint, inputs)), first, last)
+    return MaskedSpan(inputs._replace(tokens=shown_tokens(checkpoint, inputs)), first, last)
 
 
 def _problem(checkpoint: Checkpoint, ids: list[int], limit: int) -> str:

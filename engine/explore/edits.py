@@ -20,7 +20,7 @@ from engine.phrases import phrase
 from engine.tasks.inputs import encode_text
 
 MAX_EDITS = 100
-EXTRA = 10  # extra predictions, since many are not words
+EXTRA_PREDICTIONS = 10  # since many predictions are not words
 
 
 @torch.inference_mode()
@@ -57,7 +57,7 @@ def suggest(checkpoint: Checkpoint, question: SuggestWords) -> WordsSuggested:
     original = (texts[question.segment] or "")[question.start : question.end].casefold()
     mask = Edit(start=question.start, end=question.end, text=tokenizer.token(tokenizer.mask))
     texts[question.segment] = apply_edit(texts[question.segment] or "", mask)
-    count = 4 * question.top + EXTRA
+    count = 4 * question.top + EXTRA_PREDICTIONS
     masked = FillMask(checkpoint=question.checkpoint, text=texts[0] or "", pair=texts[1], top=count)
     filled = fill_mask(checkpoint, masked).predictions
     words = [prediction.label.strip() for prediction in filled[0].ranked] if filled else []

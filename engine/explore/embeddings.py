@@ -45,7 +45,7 @@ def embed(checkpoint: Checkpoint, question: Embed) -> Embedded:
 
 
 @contextmanager
-def _record_modules(module_: nn.Module) -> Iterator[Recorded]:
+def _record_modules(embeddings: nn.Module) -> Iterator[Recorded]:
     """Record the inputs and outputs of the parts in forward passes, for any model family."""
     recorded: Recorded = {}
 
@@ -57,7 +57,7 @@ def _record_modules(module_: nn.Module) -> Iterator[Recorded]:
 
     hooks = [
         module.register_forward_hook(keep(name))
-        for name, module in module_.named_children()
+        for name, module in embeddings.named_children()
         if name in (*TABLES, "norm")
     ]
     try:

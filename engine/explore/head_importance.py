@@ -19,13 +19,13 @@ from engine.data.datasets.text_sets import load_rows, typed_pairs
 from engine.errors import StudioError
 from engine.explore.ablation import Change, change_head_outputs, head_means
 from engine.explore.over_texts import (
-    TOKENS,
+    BATCH_TOKENS,
     Arrays,
     ArrayStore,
     batches,
+    compute_texts,
     concatenate,
     group_size,
-    over_texts,
     write_array,
 )
 from engine.explore.text_scores import MAX_LENGTH, learner_for_rows
@@ -42,18 +42,18 @@ from engine.tasks.learner import Batch, Learner, total
 from engine.tasks.rng import VALIDATION, rng_for
 
 RESAMPLES, SEED = 1_000, 7
-MASKED = 7  # every seventh token is masked if the model has only an MLM head
+MASK_EVERY = 7  # if the model has only an MLM head, one token in seven is masked
 
 
 def weigh(
     checkpoint: Checkpoint, question: WeighHeads, scratch: Path, emit: Callable[[Answer], object]
 ) -> HeadsWeighed:
-    """The final answer; `emit` gets the means of the texts so far. Needs the plain network.
+    """Measure the importance of all heads; `emit` gets the means so far. Needs the plain network.
 
     Raises StudioError as `score_heads` does.
     """
     total = len(load_rows(question.texts))
-    known: list[Arrays] = []
+    parts: list[Arrays] = []
 
     def answer(arrays: Arrays, done: int) -> HeadsWeighed:
         values, columns = summary(arrays)
@@ -68,10 +68,10 @@ def weigh(
 
     def on_part(arrays: Arrays, first: int, done: int) -> None:
         if not first:
-            known.clear()
-        known.append(arrays)
+            parts.clear()
+        parts.append(arrays)
         if done < total:
-            emit(answer(concatenate(known), done))
+            emit(answer(concatenate(parts), done))
 
     def on_means(done: int) -> None:
         stage = phrase("Computing the means of the heads")
@@ -80,7 +80,7 @@ def weigh(
     return answer(score_heads(checkpoint, question, on_part, on_means), total)
 
 
-Emit = Callable[[Arrays, int, int], object]  # as in `over_texts`
+Emit = Callable[[Arrays, int, int], object]  # as in `compute_texts`
 
 
 def score_heads(
@@ -110,7 +110,7 @@ def score_heads(
         parts = measure_texts(checkpoint.network, texts, question.each_head, replacement)
         return {name: np.stack([arrays[name] for arrays in parts]) for name in parts[0]}
 
-    return over_texts(ArrayStore(question), len(rows), compute, emit, step)
+    return compute_texts(ArrayStore(question), len(rows), compute, emit, step)
 
 
 def check_loss(checkpoint: Checkpoint, learner: Learner | None, rows: Rows) -> None:
@@ -142,7 +142,7 @@ def measure_texts(
 
     importance: float64 [L, H], |∂L/∂ξ|, with gates ξ = 1 on each head's slice before the output
     matrix (§4.1). loss: float64. off: float64 [L, H], the loss without each head (§3.2), if
-    `each_head`; `replacement` is the replacement, float [L, D], else zero.
+    `each_head`; `replacement`, float [L, D], replaces their outputs; None: zero.
 
     Texts of similar length are batched, since reading the weights takes most of the time.
     """
@@ -154,7 +154,7 @@ def measure_texts(
     if each_head:
         with torch.inference_mode():
             for arrays, (batch, loss) in zip(results, texts, strict=True):
-                arrays["off"] = _each_off(network, batch, loss, replacement)
+                arrays["off"] = _ablated_losses(network, batch, loss, replacement)
     return results
 
 
@@ -195,8 +195,8 @@ def _importance(network: Network, texts: Sequence[tuple[Batch, Loss]]) -> list[A
         losses = list[Tensor]()
         first = 0
         for (batch, loss), (rows, count) in zip(texts, inputs, strict=True):
-            own = [states[first : first + rows, :count] for states in hidden]
-            losses.append(_loss_from(network, own, batch, loss))
+            text_hidden = [states[first : first + rows, :count] for states in hidden]
+            losses.append(_loss_from(network, text_hidden, batch, loss))
             first += rows
         (gradient,) = torch.autograd.grad(torch.stack(losses).sum(), gates)
     return [
@@ -205,7 +205,7 @@ def _importance(network: Network, texts: Sequence[tuple[Batch, Loss]]) -> list[A
     ]
 
 
-def _each_off(
+def _ablated_losses(
     network: Network, batch: Batch, loss: Loss, replacement: Tensor | None = None
 ) -> np.ndarray:
     """The loss without each head, float64 [L, H].
@@ -222,11 +222,11 @@ def _each_off(
     for layer in encoder.iter_layers():
         layer_inputs.append(x)
         x, _ = layer(x, layout)
-    step = max(1, TOKENS // (rows * tokens))
+    step = max(1, BATCH_TOKENS // (rows * tokens))
     for layer_index in range(layers):
         first = 0 if is_shared else layer_index
         for group in (range(n, min(n + step, heads)) for n in range(0, heads, step)):
-            with change_head_outputs(network, _without(layer_index, group, replacement)):
+            with change_head_outputs(network, _removal(layer_index, group, replacement)):
                 if is_shared:
                     encoder.embeddings(batch.tokens, batch.segments)  # resets the counter
                 hidden = [states.repeat(len(group), 1, 1) for states in layer_inputs[: first + 1]]
@@ -238,11 +238,11 @@ def _each_off(
                     hidden.append(x)
             if isinstance(loss, MaskedLoss):
                 with _replace_layers(network, hidden[-1], batch):
-                    off[layer_index, list(group)] = loss.each(network, batch).tolist()
+                    off[layer_index, list(group)] = loss.losses(network, batch).tolist()
                 continue
             for index, head in enumerate(group):
-                own = [states[index * rows : (index + 1) * rows] for states in hidden]
-                off[layer_index, head] = float(_loss_from(network, own, batch, loss))
+                part = [states[index * rows : (index + 1) * rows] for states in hidden]
+                off[layer_index, head] = float(_loss_from(network, part, batch, loss))
     return off
 
 
@@ -259,8 +259,8 @@ def _loss_from(network: Network, hidden: Sequence[Tensor], batch: Batch, loss: L
         return loss(network, batch)
 
 
-def _without(layer: int, heads: Sequence[int], replacement: Tensor | None) -> Change:
-    """Remove one head of a layer from each of the stacked batches."""
+def _removal(layer: int, heads: Sequence[int], replacement: Tensor | None) -> Change:
+    """Return a change that removes one head of a layer from each of the stacked batches."""
 
     def switch(index: int, attention: Attention, gathered: Tensor) -> Tensor:
         if index != layer:
@@ -304,9 +304,9 @@ class MaskedLoss:
     """Mean −log P of the original tokens at the masked positions of a text."""
 
     def __call__(self, network: Network, batch: Batch) -> Tensor:
-        return self.each(network, batch)[0]
+        return self.losses(network, batch)[0]
 
-    def each(self, network: Network, batch: Batch) -> Tensor:
+    def losses(self, network: Network, batch: Batch) -> Tensor:
         """The loss of each of V replaced encoder outputs, float32 [V], reading the vocabulary
         matrix once."""
         assert network.mlm is not None and batch.positions is not None
@@ -319,9 +319,9 @@ class MaskedLoss:
 
 
 def build_batch(checkpoint: Checkpoint, learner: Learner | None, row: Rows) -> tuple[Batch, Loss]:
-    """One text as a batch, and its loss: that of the task, or of masked tokens."""
+    """Build a batch of one text, and its loss: the task's, or that of masked tokens."""
     if learner is None:
-        return _masked(checkpoint, row)
+        return _masked_batch(checkpoint, row)
     with tempfile.TemporaryDirectory(prefix="bert-studio-") as folder:
         max_length = min(MAX_LENGTH, checkpoint.spec.max_positions)
         examples = learner.tokenize(
@@ -337,12 +337,12 @@ def build_batch(checkpoint: Checkpoint, learner: Learner | None, row: Rows) -> t
     return batch, lambda network, inputs: total(learner.losses(network, inputs))
 
 
-def _masked(checkpoint: Checkpoint, row: Rows) -> tuple[Batch, Loss]:
+def _masked_batch(checkpoint: Checkpoint, row: Rows) -> tuple[Batch, Loss]:
     """Mask every seventh token, from the fourth on; the loss is their mean −log P."""
     inputs = encode_text(checkpoint, *typed_pairs(row)[0])
     ordinary = [n for n, token in enumerate(inputs.records) if not token.special]
     positions = torch.tensor(
-        ordinary[MASKED // 2 :: MASKED] or ordinary[:1],
+        ordinary[MASK_EVERY // 2 :: MASK_EVERY] or ordinary[:1],
         dtype=torch.long,
         device=inputs.tokens.device,
     )

@@ -14,7 +14,7 @@ import torch
 from engine.data.datasets.rows import Rows
 from engine.data.datasets.text_sets import load_rows
 from engine.errors import StudioError
-from engine.explore.ablation import Head, heads_off
+from engine.explore.ablation import Head, ablate_heads
 from engine.explore.head_importance import build_batch, check_loss, score_heads
 from engine.explore.over_texts import REPORT_SECONDS, ArrayStore
 from engine.explore.text_scores import BATCH, MAX_LENGTH, learner_for_rows
@@ -36,14 +36,14 @@ from engine.progress import ProgressCallback
 from engine.tasks.evaluating import collect_predictions
 from engine.tasks.learner import Learner
 
-WEIGHED = 128  # evenly spaced texts on which the importance is computed
+MAX_SAMPLE = 128  # evenly spaced texts to compute the importance on
 MASKED_ACCURACY = "accuracy"  # on masked tokens, if there is no task head
 
 
 def prune(
     checkpoint: Checkpoint, question: PruneHeads, emit: Callable[[Answer], object]
 ) -> HeadsPruned:
-    """The final answer; `emit` gets the rounds so far. Needs the plain network.
+    """Remove heads in rounds; `emit` gets the rounds so far. Needs the plain network.
 
     The score is the selection metric of the task, or, for a model with only an MLM head, the
     accuracy on every seventh token, masked. At least one head remains.
@@ -59,8 +59,8 @@ class _Pruning:
     ) -> None:
         if question.head_means is not None:
             raise StudioError(
-                "Pruned heads add nothing, and the mean of a head is not nothing.",
-                "Choose zero in place of the heads that are off.",
+                "Pruned heads have no output, so their mean cannot replace them.",
+                "Replace the heads that are off by zero.",
             )
         self.checkpoint, self.question, self._emit = checkpoint, question, emit
         self.rows = load_rows(question.texts)
@@ -70,11 +70,11 @@ class _Pruning:
         self.units = units(checkpoint.network)
         head_count = sum(len(unit) for unit in self.units)
         heads = max(1, round(question.fraction * head_count))
-        self.each = max(1, heads // len(self.units[0]))  # units per round
+        self.units_per_round = max(1, heads // len(self.units[0]))
         self.sample = _sample(question.texts, len(self.rows))
-        self.sampled = min(len(self.rows), WEIGHED)
-        rounds = math.ceil((len(self.units) - 1) / self.each)
-        self.total = len(self.rows) + rounds * (self.sampled + len(self.rows))
+        self.sample_size = min(len(self.rows), MAX_SAMPLE)
+        rounds = math.ceil((len(self.units) - 1) / self.units_per_round)
+        self.total = len(self.rows) + rounds * (self.sample_size + len(self.rows))
         self.done = 0.0
         self._reported = time.perf_counter()
         self.rounds: list[PruningRound] = []
@@ -83,23 +83,23 @@ class _Pruning:
         store = ArrayStore(self.question)
         for chunk in store.chunks:
             heads = tuple((int(layer), int(head)) for layer, head in chunk["heads"][0])
-            self.done += len(self.rows) + (self.sampled if self.rounds else 0)
+            self.done += len(self.rows) + (self.sample_size if self.rounds else 0)
             self._add(heads, float(chunk["figure"][0]))
-            if not self.is_within:
+            if not self.is_within_limit:
                 return self._answer(True)
         if not self.rounds:
             self._measure(store, self.question.heads_off)
-        while self.is_within and (next_heads := self._next_heads()):
+        while self.is_within_limit and (next_heads := self._next_heads()):
             self._measure(store, next_heads)
         return self._answer(True)
 
     @property
-    def off(self) -> tuple[Head, ...]:
+    def removed(self) -> tuple[Head, ...]:
         """All heads removed so far."""
         return tuple(sorted({head for pruning in self.rounds for head in pruning.heads}))
 
     @property
-    def is_within(self) -> bool:
+    def is_within_limit(self) -> bool:
         """True if the last round is within the allowed loss."""
         return self._is_allowed(self.rounds[-1])
 
@@ -113,19 +113,19 @@ class _Pruning:
 
     def _next_heads(self) -> tuple[Head, ...]:
         """The heads of the next round; empty if at most one would remain."""
-        off = set(self.off)
-        remaining = [unit for unit in self.units if not off.issuperset(unit)]
-        count = min(self.each, len(remaining) - 1)
+        removed = set(self.removed)
+        remaining = [unit for unit in self.units if not removed.issuperset(unit)]
+        count = min(self.units_per_round, len(remaining) - 1)
         if count < 1:
             return ()
         question = WeighHeads(
             checkpoint=self.question.checkpoint,
             texts=self.sample,
             cache=self.question.cache,
-            heads_off=self.off,
+            heads_off=self.removed,
         )
         before = self.done
-        with heads_off(self.checkpoint.network, self.off):
+        with ablate_heads(self.checkpoint.network, self.removed):
             arrays = score_heads(
                 self.checkpoint, question, lambda _, first, done: self._report(before + done)
             )
@@ -143,7 +143,7 @@ class _Pruning:
         def progress(done: int, total: int) -> None:
             self._report(before + len(self.rows) * done / max(1, total))
 
-        with heads_off(self.checkpoint.network, sorted({*self.off, *heads})):
+        with ablate_heads(self.checkpoint.network, sorted({*self.removed, *heads})):
             figure = pruned_score(self.checkpoint, self.learner, self.rows, progress)
         store.add(
             {
@@ -178,8 +178,8 @@ class _Pruning:
 
 
 def units(network: Network) -> list[tuple[Head, ...]]:
-    """Groups of heads that can be removed separately: of a module shared by several layers, the
-    same head in all of them."""
+    """Groups of heads that can be removed separately: single heads; if layers share a module, the
+    same head of all of them."""
     served: dict[torch.nn.Module, list[int]] = {}
     for layer, module in enumerate(network.encoder.iter_layers()):
         served.setdefault(module, []).append(layer)
@@ -200,10 +200,10 @@ def pruned_score(
     if learner is None:
         return _masked_accuracy(checkpoint, rows, progress)
     sentence = checkpoint.network.heads.sentence
-    stated = None if sentence is None else sentence.max_length
-    max_length = min(MAX_LENGTH, checkpoint.spec.max_positions, stated or MAX_LENGTH)
-    collected = collect_predictions(checkpoint, learner, rows, max_length, BATCH, progress)
-    return collected.report().metrics().get(learner.best_metric, math.nan)
+    limit = None if sentence is None else sentence.max_length
+    max_length = min(MAX_LENGTH, checkpoint.spec.max_positions, limit or MAX_LENGTH)
+    collector = collect_predictions(checkpoint, learner, rows, max_length, BATCH, progress)
+    return collector.report().metrics().get(learner.best_metric, math.nan)
 
 
 @torch.inference_mode()
@@ -225,10 +225,10 @@ def _masked_accuracy(checkpoint: Checkpoint, rows: Rows, progress: ProgressCallb
 
 def _sample(texts: TextSet, count: int) -> TextSet:
     """Evenly spaced texts on which the importance is computed."""
-    if count <= WEIGHED:
+    if count <= MAX_SAMPLE:
         return texts
     rows = texts.rows if texts.rows is not None else range(count)
-    chosen = np.linspace(0, count - 1, WEIGHED).round().astype(int)
+    chosen = np.linspace(0, count - 1, MAX_SAMPLE).round().astype(int)
     return texts.model_copy(update={"rows": tuple(int(rows[n]) for n in chosen)})
 
 
@@ -253,7 +253,7 @@ def remove(question: RemoveHeads) -> HeadsRemoved:
 @torch.no_grad()
 def cut(network: Network, heads: tuple[Head, ...]) -> None:
     """Zero the columns of these heads in the output matrices. Raises as `remove` does."""
-    with heads_off(network, heads):  # validates the heads
+    with ablate_heads(network, heads):  # validates the heads
         pass
     removed, layers = set(heads), list(network.encoder.iter_layers())
     for unit in units(network):

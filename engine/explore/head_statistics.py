@@ -20,8 +20,8 @@ from engine.explore.over_texts import (
     Arrays,
     ArrayStore,
     batches,
+    compute_texts,
     group_size,
-    over_texts,
     write_array,
 )
 from engine.explore.word_vectors import tokens_between
@@ -36,7 +36,7 @@ REACH = 16  # offsets counted to each side
 MAX_OFFSET = 10  # words to each side that are searched for a syntactic head at a fixed offset
 MAX_TAGS = 20  # most frequent tags
 RESAMPLES, SEED = 500, 7
-HEADS = "head"  # the column of CoNLL-U
+HEAD_COLUMN = "head"  # of CoNLL-U
 NO_TAGS = ("O", "_")  # outside all spans, and an empty CoNLL-U cell
 
 
@@ -51,12 +51,12 @@ class Words(NamedTuple):
 def head_statistics(
     checkpoint: Checkpoint, question: CountHeads, scratch: Path, emit: Callable[[Answer], object]
 ) -> HeadsCounted:
-    """The final answer; `emit` gets the means of the texts so far.
+    """Compute statistics of every head over texts; `emit` gets the means so far.
 
     Raises StudioError if the texts cannot be read.
     """
     rows = load_rows(question.texts)
-    words = words_in(rows, load_column(question.texts, HEADS))
+    words = words_in(rows, load_column(question.texts, HEAD_COLUMN))
     tags = frequent_tags(words)
     pairs = typed_pairs(rows)
     sums: Arrays = {}
@@ -84,7 +84,7 @@ def head_statistics(
             totals = {name: values[None] for name, values in sums.items()}
             emit(answer(summary(totals, tags, resamples=0), done))
 
-    arrays = over_texts(ArrayStore(question), len(rows), compute, on_part, group_size(pairs))
+    arrays = compute_texts(ArrayStore(question), len(rows), compute, on_part, group_size(pairs))
     return answer(summary(arrays, tags), len(rows))
 
 
@@ -189,11 +189,11 @@ class _WordStatistics:
         if self.marks.shape[1]:
             statistics["mass"] = (weights[:, self.kinds.queries] @ self.marks).sum(1)  # [H, G]
         if self.heads:
-            statistics["right"] = self._right(weights)
+            statistics["right"] = self._count_right(weights)
         return statistics
 
-    def _right(self, weights: np.ndarray) -> np.ndarray:
-        """Counts of the largest weight from a word, and to a word, being on its head: int32 [H, 2].
+    def _count_right(self, weights: np.ndarray) -> np.ndarray:
+        """Count how often a word's largest weight, from it and to it, is on its head: int32 [H, 2].
 
         Weights to the tokens of a word are summed, weights from them averaged (Clark et al. 2019,
         §4.1); the word itself is excluded.
@@ -217,9 +217,9 @@ class _WordStatistics:
 
 class HeadStatistics(NamedTuple):
     columns: tuple[str, ...]
-    values: np.ndarray  # float64 [3, L, H, C]: mean, and the dependents of its interval
+    values: np.ndarray  # float64 [3, L, H, C]: mean, and ends of its interval
     tokens: int
-    fixed: tuple[int, float] | None
+    fixed: tuple[int, float] | None  # best fixed offset to a syntactic head, and its accuracy
 
 
 def summary(arrays: Arrays, tags: Sequence[str], resamples: int = RESAMPLES) -> HeadStatistics:
@@ -300,8 +300,8 @@ def words_in(rows: Rows, heads: Sequence[str] | None) -> list[Words]:
         spans = [(end - 1 - len(word), end - 1) for word, end in zip(words, ends, strict=True)]
         governors = split_words(heads[index]) if heads is not None else []
         head_indices = [int(governor) - 1 if governor.isdecimal() else -1 for governor in governors]
-        is_apart = rows.tags is not None or cell == " ".join(words)
-        fits = len(head_indices) == len(words) and is_apart
+        is_split = rows.tags is not None or cell == " ".join(words)
+        fits = len(head_indices) == len(words) and is_split
         result.append(
             Words(
                 spans,

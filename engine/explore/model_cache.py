@@ -19,8 +19,8 @@ from engine.tokenizers.tokenizer import Tokenizer
 
 MAX_MODELS = 3
 MAX_PRELOAD_SECONDS = 0.5  # seconds to load a snapshot; slower ones are loaded only on request
-RESERVE = 0.25  # fraction of the memory that stays free
-COPIES = 2  # of the weights in float32: plain, and packed for fast products
+RESERVED_FRACTION = 0.25  # of the memory stays free
+WEIGHT_COPIES = 2  # in float32: plain, and packed for fast products
 
 Signature = tuple[tuple[str, int, int], ...]
 
@@ -28,7 +28,7 @@ Signature = tuple[tuple[str, int, int], ...]
 class CachedCheckpoint(NamedTuple):
     signature: Signature
     serving: Serving
-    preparing: Iterator[None]  # steps of preparing it for quick answers
+    preparation: Iterator[None]  # steps of preparing it for quick answers
 
 
 class ModelCache:
@@ -45,7 +45,7 @@ class ModelCache:
 
     def serving(self, folder: Path) -> Serving:
         """The checkpoint in `folder`, evicting the least recently used one. Snapshots of a run have
-        their own cache.
+        a separate cache.
 
         Raises StudioError if it cannot be loaded, or the device is not available.
         """
@@ -68,7 +68,7 @@ class ModelCache:
             return True
         for cached in reversed(self._cached.values()):
             try:
-                next(cached.preparing)
+                next(cached.preparation)
             except StopIteration:
                 continue
             # torch raises RuntimeError if memory is short
@@ -93,11 +93,11 @@ class SnapshotCache:
         self._damaged: set[Path] = set()  # not preloaded again
         self._tokenizer: tuple[Path, Signature, Tokenizer] | None = None  # of the last run
         self._latest: Path | None = None
-        self._seconds = 0.0  # load time of the last one
-        self._bytes = 0  # its size in memory
+        self._load_time = 0.0  # of the last snapshot
+        self._model_bytes = 0  # size of the last snapshot in memory
 
     @property
-    def held(self) -> tuple[Path, ...]:
+    def folders(self) -> tuple[Path, ...]:
         """The folders of the cached snapshots."""
         return tuple(self._cached)
 
@@ -115,7 +115,7 @@ class SnapshotCache:
 
     def prepare(self) -> bool:
         """Preload the nearest snapshot that is not cached; True if there may be more to do."""
-        if self._latest is None or self._seconds > MAX_PRELOAD_SECONDS or not self._has_memory():
+        if self._latest is None or self._load_time > MAX_PRELOAD_SECONDS or not self._has_memory():
             return False
         distances = self._distances(self._latest)
         for folder in sorted(distances, key=distances.__getitem__):
@@ -124,7 +124,7 @@ class SnapshotCache:
                     self._take(folder, _signature(folder))
                 except StudioError as error:  # reported when this snapshot is requested
                     self._damaged.add(folder)
-                    echo_error(f"Not loaded ahead: {error}")
+                    echo_error(f"Not preloaded: {error}")
                 return True
         return False
 
@@ -136,15 +136,15 @@ class SnapshotCache:
         checkpoint = _load(folder, self._device, stored[2] if stored and is_same_run else None)
         self._tokenizer = (folder.parent, shared, checkpoint.tokenizer)
         serving = Serving(checkpoint, is_snapshot=True)
-        self._seconds = time.perf_counter() - began
+        self._load_time = time.perf_counter() - began
         parameters = sum(p.numel() for p in checkpoint.network.parameters())
-        self._bytes = COPIES * 4 * parameters
+        self._model_bytes = WEIGHT_COPIES * 4 * parameters
         self._cached[folder] = CachedCheckpoint(signature, serving, iter(()))
         return serving
 
     def _has_memory(self) -> bool:
         memory = psutil.virtual_memory()
-        return memory.available - self._bytes > RESERVE * memory.total
+        return memory.available - self._model_bytes > RESERVED_FRACTION * memory.total
 
     def _distances(self, folder: Path) -> dict[Path, float]:
         """Distance of each snapshot of the run from `folder`, counted in snapshots; later ones
@@ -159,7 +159,7 @@ class SnapshotCache:
 
 
 def _load(folder: Path, device: str, tokenizer: Tokenizer | None = None) -> Checkpoint:
-    """A checkpoint on a device; `tokenizer` is that of the folder if it was read before."""
+    """A checkpoint on a device; `tokenizer`: the folder's, if it was read before."""
     torch_device = _device(device)
     checkpoint = load(folder, tokenizer=tokenizer)
     checkpoint.network.to(torch_device)
@@ -167,8 +167,8 @@ def _load(folder: Path, device: str, tokenizer: Tokenizer | None = None) -> Chec
 
 
 def _device(name: str) -> torch.device:
-    present = {"cpu": True, "cuda": torch.cuda.is_available(), "mps": torch.mps.is_available()}
-    if not present.get(name, False):
+    available = {"cpu": True, "cuda": torch.cuda.is_available(), "mps": torch.mps.is_available()}
+    if not available.get(name, False):
         raise StudioError(
             "The device “{name}” that is set for Explore is not available.",
             "Choose another device on the Settings page.",

@@ -18,7 +18,7 @@ from engine.data.datasets.rows import Rows
 from engine.data.datasets.text_sets import load_rows, typed_pairs
 from engine.explore.head_statistics import histograms
 from engine.explore.layers import iter_layers
-from engine.explore.over_texts import Arrays, ArrayStore, group_size, over_texts
+from engine.explore.over_texts import Arrays, ArrayStore, compute_texts, group_size
 from engine.explore.text_scores import learner_for_rows, predict_rows
 from engine.explore.word_vectors import tokens_between
 from engine.messages.explore.head_measures import TokenKinds, head_sums
@@ -39,10 +39,10 @@ MIN_VECTORS = 4  # vectors needed by the HSIC estimator
 def compare(
     a: Serving, b: Serving, question: CompareModels, scratch: Path, emit: Callable[[Answer], object]
 ) -> ModelsDiffered:
-    """The final answer; `emit` gets the means of the texts so far."""
+    """Compare two models on texts; `emit` gets the means of the texts so far."""
     rows = load_rows(question.texts)
     pairs = typed_pairs(rows)
-    is_comparable = comparable(a.exact, b.exact, question) and all(
+    is_comparable = are_comparable(a.exact, b.exact, question) and all(
         same_tokens(a.exact, b.exact, *pair) for pair in pairs
     )
     spec = a.exact.network.spec, b.exact.network.spec
@@ -87,11 +87,11 @@ def compare(
         if done < len(pairs):
             emit(answer(sums, done, False))
 
-    arrays = over_texts(ArrayStore(question), len(pairs), compute, on_part, group_size(pairs))
+    arrays = compute_texts(ArrayStore(question), len(pairs), compute, on_part, group_size(pairs))
     return answer(arrays, len(pairs), True)
 
 
-def comparable(a: Checkpoint, b: Checkpoint, question: CompareModels) -> bool:
+def are_comparable(a: Checkpoint, b: Checkpoint, question: CompareModels) -> bool:
     """True if the heads correspond: both models are of one run, or most token embeddings agree.
     Embeddings of models that were trained independently are almost orthogonal."""
     spec, other = a.network.spec, b.network.spec
@@ -201,9 +201,9 @@ def _groups(a: Inputs, b: Inputs, text: str, same: bool) -> list[tuple[list[int]
 def _layer_pairs(first: int, second: int) -> np.ndarray:
     """Layers that are compared, int [2, layers]: all of the shallower model, and those at the same
     relative depth of the other."""
-    count_ = min(first, second)
+    depth = min(first, second)
     return np.stack(
-        [np.round(np.linspace(0, count - 1, count_)).astype(int) for count in (first, second)]
+        [np.round(np.linspace(0, count - 1, depth)).astype(int) for count in (first, second)]
     )
 
 
@@ -235,8 +235,8 @@ def _predict(a: Serving, b: Serving, rows: Rows, kl: np.ndarray) -> Arrays:
     texts = [np.array([text[:200] for text in result.predicted]) for result in predicted]
     p, q = (result.scores for result in predicted)
     if first.labels == second.labels and p is not None and q is not None and p.shape == q.shape:
-        several = get_head(first.task.kind).is_multi_label
-        kl = class_kl(p.astype(np.float64), q.astype(np.float64), several)
+        independent = get_head(first.task.kind).is_multi_label
+        kl = class_kl(p.astype(np.float64), q.astype(np.float64), independent)
     return {"kl": kl, "said_a": texts[0], "said_b": texts[1]}
 
 
@@ -296,8 +296,8 @@ def hsic(x: np.ndarray, y: np.ndarray) -> float:
     rows_y = y @ y.sum(0) - diagonal_y
     trace = float(((x.T @ y) ** 2).sum() - diagonal_x @ diagonal_y)
     product = float(rows_x.sum() * rows_y.sum()) / ((count - 1) * (count - 2))
-    across = 2 * float(rows_x @ rows_y) / (count - 2)
-    return (trace + product - across) / (count * (count - 3))
+    cross_term = 2 * float(rows_x @ rows_y) / (count - 2)
+    return (trace + product - cross_term) / (count * (count - 3))
 
 
 def linear_cka(x: np.ndarray, y: np.ndarray) -> float:
@@ -309,6 +309,6 @@ def linear_cka(x: np.ndarray, y: np.ndarray) -> float:
     if len(x) < MIN_VECTORS:
         return float("nan")
     x, y = (values.astype(np.float64) - values.mean(0, dtype=np.float64) for values in (x, y))
-    # centre first: what does not depend on the mean is then computed from small numbers
+    # centred first, so that the sums have small terms
     norm = hsic(x, x) * hsic(y, y)
     return hsic(x, y) / norm**0.5 if norm > 0 else float("nan")

@@ -20,13 +20,13 @@ from engine.models.checkpoint import Checkpoint
 from engine.phrases import phrase
 from engine.tasks.similarity import nearest, save_array, sentence_vectors
 
-SHOWN_CHARACTERS = 500  # of the text of a row
+MAX_TEXT_CHARACTERS = 500  # per row
 
 
 def encode_rows(
     model: Checkpoint, question: EncodeRows, emit: Callable[[Working], object]
 ) -> RowsEncoded:
-    """Write the vectors, atomically. Raises StudioError if there are no rows."""
+    """Write the vectors of the rows, atomically. Raises StudioError if there are no rows."""
     rows = _rows(question)
     stage = phrase("Computing vectors")
 
@@ -40,21 +40,21 @@ def encode_rows(
 
 
 def find_nearest(model: Checkpoint, question: FindNearest) -> NearestRows:
-    """Raises StudioError if the vectors are missing, or do not match the rows."""
+    """Find the nearest rows. Raises StudioError if vectors are missing or do not match the rows."""
     rows = _rows(question)
     try:
         vectors = np.load(check_regular(question.file), mmap_mode="r")
     except (OSError, ValueError) as error:
-        raise _no_vectors() from error
+        raise _no_vectors_error() from error
     query = sentence_vectors(model, [question.text])[0]  # [D]
     if vectors.shape != (len(rows), len(query)) or vectors.dtype != np.float32:
-        raise _no_vectors()
+        raise _no_vectors_error()
     neighbours = nearest(query, vectors, question.top)
     return NearestRows(
         to=question.number,
         rows=len(rows),
         nearest=tuple(
-            NearRow(number=n + 1, text=rows.texts[n][:SHOWN_CHARACTERS], cosine=float(cosine))
+            NearRow(number=n + 1, text=rows.texts[n][:MAX_TEXT_CHARACTERS], cosine=float(cosine))
             for n, cosine in zip(neighbours.indices.tolist(), neighbours.cosines, strict=True)
         ),
     )
@@ -67,5 +67,5 @@ def _rows(question: EncodeRows | FindNearest) -> Rows:
     return rows
 
 
-def _no_vectors() -> StudioError:
+def _no_vectors_error() -> StudioError:
     return StudioError("The vectors of these rows are no longer available.", "Compute them again.")

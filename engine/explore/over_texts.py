@@ -22,9 +22,10 @@ from engine.messages.explore.text_set import SetQuestion
 Arrays = dict[str, np.ndarray]  # by name, one row per text
 
 REPORT_SECONDS = 0.5
-LONG, SHORT = 0.4, 0.15  # seconds per slice above and below which the next is smaller or larger
+MAX_SECONDS, MIN_SECONDS = 0.4, 0.15  # per slice; beyond, the next is smaller or larger
 MAX_SLICE = 256  # texts
-TOKENS, CHARACTERS = 512, 4  # per batch, with padding; and characters per token, about
+BATCH_TOKENS = 512  # with padding
+CHARACTERS_PER_TOKEN = 4  # about
 MAX_BATCH = 16  # texts
 MAX_FOLDERS, MAX_BYTES = 40, 500_000_000  # cached answers to earlier questions
 
@@ -73,14 +74,14 @@ class ArrayStore:
                 return
 
 
-def over_texts(
+def compute_texts(
     store: ArrayStore,
     count: int,
     compute: Callable[[int, int], Arrays],
     emit: Callable[[Arrays, int, int], object],
     step: int = 0,
 ) -> Arrays:
-    """Compute the missing ones of `count` texts, and return the arrays of all.
+    """Compute the missing arrays of `count` texts, and return those of all.
 
     Args:
         compute: returns the arrays of the texts from one index to another.
@@ -93,16 +94,16 @@ def over_texts(
         emit(store.arrays(), 0, done)
     pending: list[Arrays] = []
     min_texts = max(1, step)
-    reported, groups = time.perf_counter(), 1  # texts per slice
+    reported, groups = time.perf_counter(), 1  # `step` texts each
     while done < count:
         began = time.perf_counter()
         stop = min(done + groups * min_texts, count)
         starts = range(done, stop, step or stop - done)
         pending += [compute(first, min(first + starts.step, stop)) for first in starts]
         done, now = stop, time.perf_counter()
-        if now - began > LONG:
+        if now - began > MAX_SECONDS:
             groups = max(1, groups // 2)
-        elif now - began < SHORT:
+        elif now - began < MIN_SECONDS:
             groups = max(1, min(2 * groups, MAX_SLICE // min_texts))
         if now - reported >= REPORT_SECONDS or done == count:
             chunk = concatenate(pending)
@@ -115,12 +116,12 @@ def over_texts(
 def group_size(pairs: Sequence[tuple[str, str | None]]) -> int:
     """Number of these texts that take about the time of one long text when batched."""
     characters = sum(len(text) + len(pair or "") for text, pair in pairs) / max(1, len(pairs))
-    return max(1, min(MAX_BATCH, int(TOKENS * CHARACTERS / max(1.0, characters))))
+    return max(1, min(MAX_BATCH, int(BATCH_TOKENS * CHARACTERS_PER_TOKEN / max(1.0, characters))))
 
 
 def batches(tokens: Sequence[int]) -> list[list[int]]:
     """Indices of the texts of each batch: of similar length, the shortest first, with at most
-    TOKENS tokens including padding, or a single text.
+    BATCH_TOKENS tokens including padding, or a single text.
 
     The last bits of the results depend on the batch, so the arguments must not depend on the speed
     of the machine.
@@ -130,7 +131,7 @@ def batches(tokens: Sequence[int]) -> list[list[int]]:
     """
     groups = list[list[int]]()
     for index in sorted(range(len(tokens)), key=lambda index: tokens[index]):
-        if not groups or (len(groups[-1]) + 1) * tokens[index] > TOKENS:
+        if not groups or (len(groups[-1]) + 1) * tokens[index] > BATCH_TOKENS:
             groups.append([])
         groups[-1].append(index)
     return groups
@@ -142,7 +143,7 @@ def concatenate(chunks: list[Arrays]) -> Arrays:
 
 
 def write_array(scratch: Path, array: np.ndarray) -> Path:
-    """A new `.npy` file, which its reader removes."""
+    """Write a new `.npy` file, which its reader removes."""
     with tempfile.NamedTemporaryFile(dir=scratch, suffix=".npy", delete=False) as file:
         np.save(file, array)
     return Path(file.name)
@@ -171,10 +172,10 @@ def _folders(question: SetQuestion) -> tuple[Path, ...]:
     )
 
 
-def _evict_oldest(parent: Path, present: Path) -> None:
+def _evict_oldest(parent: Path, current: Path) -> None:
     """Remove the oldest cached answers until the cache is within its limits."""
-    present.touch()
-    folders = [path for path in parent.iterdir() if path.is_dir() and path != present]
+    current.touch()
+    folders = [path for path in parent.iterdir() if path.is_dir() and path != current]
     folders.sort(key=lambda path: path.stat().st_mtime_ns, reverse=True)
     used = 0
     for count, folder in enumerate(folders, start=2):

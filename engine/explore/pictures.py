@@ -33,7 +33,7 @@ def curve_svg(
     def y(value: float) -> float:
         return bottom - (value - low) / (high - low) * (bottom - top)
 
-    parts = [_open(width, height, title)]
+    parts = [_svg_start(width, height, title)]
     for tick in np.linspace(low, high, 5):
         parts += [
             f'<path d="M{left} {y(tick):.1f}H{right}" stroke="{FAINT}"/>',
@@ -58,7 +58,7 @@ def curve_svg(
 
 
 def attention_svg(title: str, tokens: Sequence[str], weights: np.ndarray) -> str:
-    """One head as a matrix, query tokens over key tokens; darker is stronger.
+    """Draw one head as a matrix, query tokens over key tokens; darker is stronger.
 
     Args:
         weights: [T, T], rows sum to 1.
@@ -67,7 +67,7 @@ def attention_svg(title: str, tokens: Sequence[str], weights: np.ndarray) -> str
     left = 24 + 8 * max((len(token) for token in tokens), default=1)
     top = left + 24
     side = cell * len(tokens)
-    parts = [_open(left + side + 24, top + side + 24, title)]
+    parts = [_svg_start(left + side + 24, top + side + 24, title)]
     for row, token in enumerate(tokens):
         middle = top + cell * row + cell / 2
         parts.append(
@@ -91,7 +91,7 @@ def attention_svg(title: str, tokens: Sequence[str], weights: np.ndarray) -> str
     return "\n".join([*parts, "</svg>\n"])
 
 
-def _open(width: int, height: int, title: str) -> str:
+def _svg_start(width: int, height: int, title: str) -> str:
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
         f'viewBox="0 0 {width} {height}" {FONT} fill="{INK}">\n'

@@ -20,7 +20,7 @@ from engine.tasks import checkpoint_learner
 from engine.tasks.finite import require_finite
 from engine.tasks.inputs import Inputs, encode_text
 
-ENDS = ("start", "end")  # of an answer
+ANSWER_ENDS = ("start", "end")
 
 
 class Target(NamedTuple):
@@ -42,7 +42,7 @@ def find_target(checkpoint: Checkpoint, question: AboutTarget) -> Target:
     Raises StudioError if the model has no such head, class, token or position.
     """
     if question.head == "mlm":
-        return _token(checkpoint, question)
+        return _token_target(checkpoint, question)
     learner = checkpoint_learner(checkpoint)
     if learner is None:
         raise StudioError(
@@ -51,12 +51,12 @@ def find_target(checkpoint: Checkpoint, question: AboutTarget) -> Target:
     head = get_head(learner.task.kind)
     if head.pools:
         raise StudioError(
-            "A sentence encoder gives a vector and no logit, so no word decides for one.",
+            "A sentence encoder outputs a vector, so it has no logit to explain.",
             "Compare texts by their similarity instead.",
         )
     if head.scores_choices:
-        return _choice(checkpoint, question)
-    names = ENDS if head.finds_spans else learner.labels
+        return _choice_target(checkpoint, question)
+    names = ANSWER_ENDS if head.finds_spans else learner.labels
     inputs = encode_text(checkpoint, question.text, question.pair, question.masked)
     logits = outputs(checkpoint, inputs.tokens, inputs.segments)[0]  # [C], or [T, C]
     position = None
@@ -80,7 +80,7 @@ def scores(checkpoint: Checkpoint, target: Target, tokens: Tensor, segments: Ten
     """
     if target.is_token:
         assert target.position is not None
-        logits = _vocabulary(checkpoint, tokens, segments, target.position)  # [B, V]
+        logits = _mlm_logits(checkpoint, tokens, segments, target.position)  # [B, V]
     else:
         logits = outputs(checkpoint, tokens, segments)  # [B, C] or [B, T, C]
         if target.position is not None:
@@ -119,9 +119,9 @@ def predict_label(checkpoint: Checkpoint, target: Target, tokens: Tensor, segmen
     """The prediction at the target's position; empty for regression and for answer spans."""
     if target.is_token:
         assert target.position is not None
-        logits = _vocabulary(checkpoint, tokens, segments, target.position)[0]
+        logits = _mlm_logits(checkpoint, tokens, segments, target.position)[0]
         return checkpoint.tokenizer.token(int(logits[: checkpoint.tokenizer.size].argmax()))
-    if not target.names or target.names == ENDS:
+    if not target.names or target.names == ANSWER_ENDS:
         return ""
     logits = outputs(checkpoint, tokens, segments)[0]
     return target.names[
@@ -173,8 +173,8 @@ def _position(inputs: Inputs, question: AboutTarget, logits: Tensor, ends: tuple
     return next(n for n, t in enumerate(tokens) if (t.segment, t.word) == (word.segment, word.word))
 
 
-def _choice(checkpoint: Checkpoint, question: AboutTarget) -> Target:
-    """The choice with the highest score, or that of the label, as the second text of its input."""
+def _choice_target(checkpoint: Checkpoint, question: AboutTarget) -> Target:
+    """The choice with the highest score, or the labelled one, as the second text of its input."""
     choices = [choice.strip() for choice in question.endings if choice.strip()]
     if len(choices) < 2:
         raise StudioError("This model picks one of several choices.", "Type at least two choices.")
@@ -193,7 +193,7 @@ def _choice(checkpoint: Checkpoint, question: AboutTarget) -> Target:
     return best
 
 
-def _token(checkpoint: Checkpoint, question: AboutTarget) -> Target:
+def _token_target(checkpoint: Checkpoint, question: AboutTarget) -> Target:
     mlm_head(checkpoint)
     inputs = encode_text(checkpoint, question.text, question.pair, question.masked)
     inputs = inputs._replace(tokens=shown_tokens(checkpoint, inputs))
@@ -202,7 +202,7 @@ def _token(checkpoint: Checkpoint, question: AboutTarget) -> Target:
     )
     if position is None or position not in inputs.masked:
         raise StudioError("Nothing is masked, so no token is predicted.", "Mask a word first.")
-    logits = _vocabulary(checkpoint, inputs.tokens, inputs.segments, position)[0]  # [V]
+    logits = _mlm_logits(checkpoint, inputs.tokens, inputs.segments, position)[0]  # [V]
     known = logits[: checkpoint.tokenizer.size]
     output = _vocabulary_id(checkpoint, question.label) if question.label else int(known.argmax())
     against = _vocabulary_id(checkpoint, question.against) if question.against else None
@@ -213,7 +213,7 @@ def _token(checkpoint: Checkpoint, question: AboutTarget) -> Target:
     return Target(inputs, texts, (), output, against, position, True, explained)
 
 
-def _vocabulary(checkpoint: Checkpoint, tokens: Tensor, segments: Tensor, position: int) -> Tensor:
+def _mlm_logits(checkpoint: Checkpoint, tokens: Tensor, segments: Tensor, position: int) -> Tensor:
     """Logits over the vocabulary at a masked token, float [B, V]."""
     network, head = checkpoint.network, mlm_head(checkpoint)
     source = position - network.spec.is_causal  # a causal model predicts the next token

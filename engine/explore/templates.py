@@ -6,7 +6,7 @@ from typing import NamedTuple
 import torch
 
 from engine.errors import StudioError
-from engine.explore.candidates import holds
+from engine.explore.candidates import is_in_word
 from engine.explore.candidates import score as score_candidates
 from engine.explore.fill_mask import mlm_head
 from engine.messages.explore.candidates import Candidate, ScoreCandidates
@@ -22,7 +22,7 @@ from engine.models.checkpoint import Checkpoint
 from engine.phrases import phrase
 from engine.tasks.inputs import encode_text
 
-ROWS = 4  # per answer, so that the next question does not wait long
+MAX_ROWS = 4  # per answer, so that the next question does not wait long
 
 
 class FilledTemplate(NamedTuple):
@@ -35,7 +35,7 @@ class FilledTemplate(NamedTuple):
 
 @torch.inference_mode()
 def score(checkpoint: Checkpoint, question: ScoreTemplates) -> TemplatesScored:
-    """The next rows from `start` on.
+    """Score the next rows from `start` on.
 
     A target of several tokens has as many masks, filled from left to right; the tokens of a masked
     filler stay masked.
@@ -53,7 +53,7 @@ def score(checkpoint: Checkpoint, question: ScoreTemplates) -> TemplatesScored:
         check(template, number)
     count = len(question.fillers)
     total = len(question.templates) * count
-    stop = min(question.start + ROWS, total)
+    stop = min(question.start + MAX_ROWS, total)
     rows = [
         _row(checkpoint, question, *divmod(number, count)) for number in range(question.start, stop)
     ]
@@ -69,7 +69,7 @@ def check(template: str, number: int) -> None:
         if len(_find_slots(template, slot)) != 1:
             raise StudioError(
                 "Template {number} needs {slot} once.",
-                "Write {target} works as a {filler}.",
+                "Write, for example, “{target} works as a {filler}”.",
                 number=number,
                 slot=slot,
                 target=TARGET,
@@ -105,24 +105,24 @@ def _row(
     inputs = encode_text(checkpoint, filled.text, None)
     ordinary = [(n, token) for n, token in enumerate(inputs.records) if not token.special]
     begin, end = filled.filler
-    inside = [n for n, token in ordinary if holds(token.start, token.end, begin, end)]
-    gap = next((n for n, token in ordinary if token.start <= filled.target < token.end), None)
+    inside = [n for n, token in ordinary if is_in_word(token.start, token.end, begin, end)]
+    position = next((n for n, token in ordinary if token.start <= filled.target < token.end), None)
     names = tuple(inputs.records[n].text for n in inside)
     problem = ""
     if not inside:
         problem = phrase("The filler is empty.")
     elif any(inputs.records[n].id == tokenizer.unknown for n in inside):
         problem = phrase("The filler is not in the vocabulary.")
-    if gap is None or inputs.truncated:
+    if position is None or inputs.truncated:
         problem = phrase("The template exceeds the maximum length.")
-    if problem or gap is None:
+    if problem or position is None:
         targets = tuple(TargetScore(problem=problem) for _ in question.targets)
         return TemplateRow(template=template, filler=filler, tokens=names, targets=targets)
     plain = ScoreCandidates(
         checkpoint=question.checkpoint,
         text=filled.text,
-        first=gap,
-        last=gap,
+        first=position,
+        last=position,
         candidates=question.targets,
     )
     masked = plain.model_copy(update={"masked": tuple(inside)})

@@ -18,12 +18,12 @@ from engine.explore.over_texts import (
     Arrays,
     ArrayStore,
     batches,
+    compute_texts,
     concatenate,
     group_size,
-    over_texts,
     write_array,
 )
-from engine.explore.text_scores import by_task, learner_for_rows
+from engine.explore.text_scores import learner_for_rows, predict_by_task
 from engine.messages.explore.text_set import PlaceTexts, Pooling, TextsPlaced
 from engine.messages.question import Answer, Working
 from engine.models.checkpoint import Checkpoint
@@ -44,7 +44,7 @@ MIN_PERPLEXITY, PERPLEXITY = 2.0, 30.0
 def map_texts(
     serving: Serving, question: PlaceTexts, scratch: Path, emit: Callable[[Answer], object]
 ) -> TextsPlaced:
-    """The final answer; `emit` gets a PCA of the texts so far, and the progress in between.
+    """Place texts on a map; `emit` gets a PCA of the texts so far, and the progress in between.
 
     Raises StudioError if there are fewer than three texts, or no pooler.
     """
@@ -55,16 +55,16 @@ def map_texts(
     if question.pooling == "pooled" and checkpoint.network.encoder.pooler is None:
         raise StudioError("This model has no pooler.", "Choose the mean of the tokens, or [CLS].")
     labels = row_labels(rows)
-    known: list[Arrays] = []  # the requested vectors, and the predictions and labels of their texts
-    mapped = 0  # number of texts of the last map
+    parts: list[Arrays] = []  # the requested vectors, and the predictions and labels of their texts
+    mapped_count = 0  # number of texts of the last map
 
     def compute(start: int, stop: int) -> Arrays:
         return encode_texts(serving, rows.take(range(start, stop)))
 
     def answer(arrays: Arrays, done: int) -> TextsPlaced:
         is_whole = done == len(rows)
-        named = zip(arrays["label"].tolist(), labels, strict=False)
-        names = [gold or typed for gold, typed in named]
+        pairs = zip(arrays["label"].tolist(), labels, strict=False)
+        names = [gold or typed for gold, typed in pairs]
         vectors = arrays["vectors"]
         placed: np.ndarray | None = None
         if question.method == "tsne" and is_whole:
@@ -90,24 +90,24 @@ def map_texts(
         )
 
     def select(arrays: Arrays) -> Arrays:
-        vectors = at_layer(arrays, question.pooling, question.layer)
+        vectors = vectors_at_layer(arrays, question.pooling, question.layer)
         return {"vectors": vectors, "label": arrays["label"], "prediction": arrays["prediction"]}
 
     def on_part(arrays: Arrays, first: int, done: int) -> None:
-        nonlocal mapped
+        nonlocal mapped_count
         if not first:
-            known.clear()
-        known.append(select(arrays))
+            parts.clear()
+        parts.append(select(arrays))
         if done < 3 or done == len(rows):
             return
-        if done < MAP_GROWTH * mapped:  # a map places all texts so far: not worth it for a few more
+        if done < MAP_GROWTH * mapped_count:  # not worth it for a few more
             emit(Working(to=question.number, stage="", done=done, total=len(rows)))
             return
-        mapped = done
-        emit(answer(concatenate(known), done))
+        mapped_count = done
+        emit(answer(concatenate(parts), done))
 
     step = group_size(typed_pairs(rows))
-    arrays = over_texts(ArrayStore(question), len(rows), compute, on_part, step)
+    arrays = compute_texts(ArrayStore(question), len(rows), compute, on_part, step)
     return answer(arrays | select(arrays), len(rows))
 
 
@@ -134,9 +134,9 @@ def encode_texts(serving: Serving, rows: Rows) -> Arrays:
     if learner is None:
         return vectors | {"prediction": np.full(len(rows), ""), "label": np.full(len(rows), "")}
     try:
-        predictions = by_task(serving, learner, rows)
+        predictions = predict_by_task(serving, learner, rows)
     except StudioError:  # the labels are not those of the model
-        predictions = by_task(serving, learner, rows.unlabelled())
+        predictions = predict_by_task(serving, learner, rows.unlabelled())
     return vectors | {"prediction": predictions["prediction"], "label": predictions["label"]}
 
 
@@ -157,8 +157,8 @@ def _encode_batch(checkpoint: Checkpoint, inputs: Sequence[Inputs]) -> list[Arra
     return results
 
 
-def at_layer(arrays: Arrays, pooling: Pooling, layer: int) -> np.ndarray:
-    """float64 [N, D]; −1 is the last layer. The pooler has only one."""
+def vectors_at_layer(arrays: Arrays, pooling: Pooling, layer: int) -> np.ndarray:
+    """Vectors of a layer, float64 [N, D]; −1 is the last one. The pooler has only one."""
     vectors: np.ndarray
     if pooling == "pooled":
         vectors = arrays["pooled"]
@@ -221,7 +221,7 @@ def distances(first: np.ndarray, other: np.ndarray) -> np.ndarray:
     return result
 
 
-# ── are labels apart? ────────────────────────────────────────────────────────────────────────
+# ── separation of labels ─────────────────────────────────────────────────────────────────────
 
 
 class LabelSeparation(NamedTuple):
@@ -247,7 +247,7 @@ def _separation(arrays: Arrays, labels: Sequence[str], question: PlaceTexts) -> 
     orders = [rng.permutation(ids) for _ in range(SHUFFLES)]
     pooling = "mean" if question.pooling == "pooled" else question.pooling
     for layer in range(arrays["mean"].shape[1]):
-        vectors = at_layer(arrays, pooling, layer)[rows]
+        vectors = vectors_at_layer(arrays, pooling, layer)[rows]
         between = distances(vectors, vectors)
         np.fill_diagonal(between, 0)
         measured.append(label_separation(between, ids))
@@ -265,8 +265,8 @@ def label_separation(between: np.ndarray, ids: np.ndarray) -> LabelSeparation:
     """Separation of labels.
 
     The silhouette is the mean of (b − a) / max(a, b), with the mean distance a to texts of the same
-    label and b to those of the nearest other one (Rousseeuw 1987). The accuracy is that of the most
-    frequent label among the ten nearest other texts; the nearest breaks ties.
+    label and b to those of the nearest other one (Rousseeuw 1987). The accuracy is that of
+    predicting the most frequent label of the ten nearest other texts; the nearest breaks ties.
 
     Args:
         between: float64 [N, N], distances.
@@ -275,22 +275,22 @@ def label_separation(between: np.ndarray, ids: np.ndarray) -> LabelSeparation:
     count, labels = len(ids), np.unique(ids)
     sums = np.stack([between[:, ids == label].sum(1) for label in labels], 1)  # [N, labels]
     sizes = np.array([(ids == label).sum() for label in labels])
-    own = np.searchsorted(labels, ids)
+    label_indices = np.searchsorted(labels, ids)
     rows = np.arange(count)
-    alone = sizes[own] == 1
-    inside = sums[rows, own] / np.maximum(sizes[own] - 1, 1)
+    is_single = sizes[label_indices] == 1
+    own_mean = sums[rows, label_indices] / np.maximum(sizes[label_indices] - 1, 1)
     means = sums / sizes
-    means[rows, own] = np.inf
-    outside = means.min(1)
-    larger = np.maximum(inside, outside)
+    means[rows, label_indices] = np.inf
+    other_mean = means.min(1)
+    larger = np.maximum(own_mean, other_mean)
     silhouettes = np.where(
-        alone | (larger == 0), 0.0, (outside - inside) / np.where(larger, larger, 1)
+        is_single | (larger == 0), 0.0, (other_mean - own_mean) / np.where(larger, larger, 1)
     )
     others = between.copy()
     np.fill_diagonal(others, np.inf)
     nearest = np.argsort(others, axis=1, kind="stable")[:, : min(NEIGHBOURS, count - 1)]
-    votes = own[nearest]  # [N, K]
+    votes = label_indices[nearest]  # [N, K]
     counts = np.stack([(votes == label).sum(1) for label in range(len(labels))], 1)
     ties = counts == counts.max(1, keepdims=True)
     chosen = votes[rows, np.take_along_axis(ties, votes, 1).argmax(1)]
-    return LabelSeparation(float(silhouettes.mean()), float((chosen == own).mean()))
+    return LabelSeparation(float(silhouettes.mean()), float((chosen == label_indices).mean()))

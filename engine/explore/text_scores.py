@@ -12,7 +12,7 @@ import torch
 from engine.data.datasets.rows import Rows
 from engine.data.datasets.text_sets import load_rows, typed_pairs
 from engine.errors import MissingColumn
-from engine.explore.over_texts import Arrays, ArrayStore, group_size, over_texts
+from engine.explore.over_texts import Arrays, ArrayStore, compute_texts, group_size
 from engine.explore.token_scores import score as score_tokens
 from engine.messages.explore.text_set import LossKind, ScoreTexts, TextScore, TextsScored
 from engine.messages.explore.token_scores import ScoreTokens
@@ -45,7 +45,7 @@ def score(
     last: list[TextsScored] = []
 
     def on_part(arrays: Arrays, first: int, done: int) -> None:
-        scores = [_score(arrays, index) for index in range(done - first)]
+        scores = [_text_score(arrays, index) for index in range(done - first)]
         for start in range(0, len(scores), MAX_SCORES):
             if last:
                 emit(last.pop())
@@ -67,12 +67,12 @@ def score(
         part = rows.take(range(start, stop))
         lengths = _lengths(checkpoint, part)
         if learner is not None:
-            return by_task(serving, learner, part) | {"tokens": lengths}
+            return predict_by_task(serving, learner, part) | {"tokens": lengths}
         if loss == "pseudo":
-            return _by_token(checkpoint, part) | {"tokens": lengths}
+            return _score_by_token(checkpoint, part) | {"tokens": lengths}
         return _empty(len(part)) | {"tokens": lengths}
 
-    over_texts(ArrayStore(question), len(rows), compute, on_part, group_size(typed_pairs(rows)))
+    compute_texts(ArrayStore(question), len(rows), compute, on_part, group_size(typed_pairs(rows)))
     return last.pop()
 
 
@@ -91,7 +91,7 @@ def loss_kind(checkpoint: Checkpoint, learner: Learner | None) -> LossKind:
     return "none" if checkpoint.network.mlm is None else "pseudo"
 
 
-def by_task(serving: Serving, learner: Learner, rows: Rows) -> Arrays:
+def predict_by_task(serving: Serving, learner: Learner, rows: Rows) -> Arrays:
     """Predictions of the task head; rows without a label have no loss."""
     labels = rows.labels
     known = [labels is None or bool(labels[n].strip()) for n in range(len(rows))]
@@ -142,8 +142,8 @@ def _empty(count: int) -> Arrays:
 
 
 @torch.inference_mode()
-def _by_token(checkpoint: Checkpoint, rows: Rows) -> Arrays:
-    """The mean −log P of the tokens of a text, each masked in turn (Salazar et al. 2020, §2.3)."""
+def _score_by_token(checkpoint: Checkpoint, rows: Rows) -> Arrays:
+    """The mean −log P of the tokens of each text, masked in turn (Salazar et al. 2020, §2.3)."""
     scores = _empty(len(rows))
     for index, (text, pair) in enumerate(typed_pairs(rows)):
         question = ScoreTokens(checkpoint=Path(), text=text, pair=pair)
@@ -170,7 +170,7 @@ def _lengths(checkpoint: Checkpoint, rows: Rows) -> np.ndarray:
     )
 
 
-def _score(arrays: Arrays, index: int) -> TextScore:
+def _text_score(arrays: Arrays, index: int) -> TextScore:
     def known(name: str) -> float | None:
         value = float(arrays[name][index])
         return value if np.isfinite(value) else None

@@ -26,7 +26,7 @@ MAX_POSITIONS = 24
 
 @torch.inference_mode()
 def score(checkpoint: Checkpoint, question: ScoreTokens) -> TokensScored:
-    """The next tokens from `start` on, each masked in turn while all others are shown.
+    """Score the next tokens from `start` on, each masked in turn while all others are shown.
 
     A left-to-right model predicts each token from those before it, all in one pass: this gives the
     usual perplexity.
@@ -42,15 +42,15 @@ def score(checkpoint: Checkpoint, question: ScoreTokens) -> TokensScored:
     ]
     remaining = [position for position in positions if position >= question.start]
     causal = checkpoint.network.spec.is_causal
-    now = remaining if causal else remaining[: max(1, SLICE // len(inputs.records))]
-    logs = (_score_causal if causal else _score_masked)(checkpoint, inputs, now)  # [N, V]
+    batch = remaining if causal else remaining[: max(1, SLICE // len(inputs.records))]
+    logs = (_score_causal if causal else _score_masked)(checkpoint, inputs, batch)  # [N, V]
     return TokensScored(
         to=question.number,
         scores=tuple(
             token_score(checkpoint, row, position, inputs.records[position].id)
-            for row, position in zip(logs, now, strict=True)
+            for row, position in zip(logs, batch, strict=True)
         ),
-        next=remaining[len(now)] if len(remaining) > len(now) else None,
+        next=remaining[len(batch)] if len(remaining) > len(batch) else None,
         total=len(positions),
         causal=causal,
     )

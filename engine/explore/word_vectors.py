@@ -13,7 +13,7 @@ from torch import Tensor
 
 from engine.data.datasets.text_sets import load_rows, typed_pairs
 from engine.errors import StudioError
-from engine.explore.over_texts import Arrays, ArrayStore, over_texts
+from engine.explore.over_texts import Arrays, ArrayStore, compute_texts
 from engine.messages.explore.text import Token
 from engine.messages.explore.word_vectors import (
     CompareWord,
@@ -157,7 +157,7 @@ def _word_layer(vectors: Tensor, static: Tensor | None, random: float) -> WordLa
 
 @torch.inference_mode()
 def find_tokens(checkpoint: Checkpoint, question: FindTokens) -> TokensFound:
-    """Raises StudioError if the word is missing, or the rows are narrower than the layers."""
+    """Find the nearest tokens. Raises StudioError if the word is missing or rows are narrower."""
     vector = word_vector(checkpoint, question)
     table = checkpoint.network.encoder.embeddings.token.weight[: checkpoint.tokenizer.size]
     if table.size(1) != len(vector):
@@ -181,7 +181,7 @@ def find_tokens(checkpoint: Checkpoint, question: FindTokens) -> TokensFound:
 def find_words(
     checkpoint: Checkpoint, question: FindWords, emit: Callable[[Answer], object]
 ) -> WordsFound:
-    """The final answer; `emit` gets the nearest ones so far.
+    """Find the words of texts nearest to a word; `emit` gets the nearest ones so far.
 
     Raises StudioError if the word is missing.
     """
@@ -207,7 +207,7 @@ def find_words(
             to=question.number, done=done, total=len(texts), words=tuple(best), vectors=count
         )
 
-    over_texts(ArrayStore(question), len(texts), compute, on_part)
+    compute_texts(ArrayStore(question), len(texts), compute, on_part)
     return answer(len(texts))
 
 
@@ -219,7 +219,7 @@ def word_vector(checkpoint: Checkpoint, question: FindTokens | FindWords) -> Ten
     if not inside:
         raise StudioError(
             "The model does not read this word: its text is truncated before it.",
-            "Choose another place of the word.",
+            "Choose another occurrence of the word.",
         )
     return hidden[0, inside].mean(0)
 
@@ -228,9 +228,8 @@ def word_vector(checkpoint: Checkpoint, question: FindTokens | FindWords) -> Ten
 def encode_words(
     checkpoint: Checkpoint, texts: Sequence[tuple[str, str | None]], layer: int
 ) -> Arrays:
-    """counts: [texts], number of words; vectors: float16 [N, D], means over their tokens; places:
-    int [N, 3], index in the pair, first and last character.
-    """
+    """Encode all words. counts: [texts], number of words; vectors: float16 [N, D], means over their
+    tokens; places: int [N, 3], index in the pair, first and last character."""
     counts, vectors, positions = list[int](), list[Tensor](), list[tuple[int, int, int]]()
     for text, pair in texts:
         tokens, hidden = _hidden(checkpoint, text, pair, layer)

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from engine.errors import StudioError
-from engine.explore.ablation import ablate, average_heads, heads_off
+from engine.explore.ablation import ablate, ablate_heads, average_heads
 from engine.messages.explore.fill_mask import FillMask
 from engine.messages.explore.text_set import AverageHeads, TextSet, TypedText
 from tests.engine.explore.test_measures import HEADS, LAYERS, parts
@@ -53,14 +53,14 @@ def test_ablated_heads_match_transformers_with_hooks(known):
     inputs = known.encode_text(TEXT, PAIR, 2)
     unablated = logits(known, inputs)
     for off in (OFF, ((1, 2),), tuple((0, head) for head in range(HEADS))):
-        with heads_off(known.checkpoint.network, off):
+        with ablate_heads(known.checkpoint.network, off):
             actual = logits(known, inputs)
             repeated = logits(known, inputs)
         theirs = reference_logits(known, inputs, off)
         assert (actual - theirs).abs().max() < CLOSE and torch.equal(actual, repeated)
         assert (actual - unablated).abs().max() > 100 * CLOSE
     assert torch.equal(logits(known, inputs), unablated), "all heads are on again, bit for bit"
-    with heads_off(known.checkpoint.network, ()):
+    with ablate_heads(known.checkpoint.network, ()):
         assert torch.equal(logits(known, inputs), unablated)
 
 
@@ -84,7 +84,7 @@ def test_heads_are_replaced_by_their_mean_over_texts(known, tmp_path):
     request = FillMask(checkpoint=known.folder, text=TEXT, heads_off=OFF, head_means=answer.file)
     with ablate(network, request):
         actual = logits(known, inputs)
-    with heads_off(network, OFF):
+    with ablate_heads(network, OFF):
         zeros = logits(known, inputs)
     assert (actual - reference_logits(known, inputs, OFF, means)).abs().max() < CLOSE
     assert (actual - zeros).abs().max() > 100 * CLOSE
@@ -107,5 +107,8 @@ def test_missing_or_mismatched_head_means_are_refused(tiny, tiny_folder, tmp_pat
 
 
 def test_ablating_a_nonexistent_head_is_refused(tiny):
-    with pytest.raises(StudioError, match="no layer 1, head 9"), heads_off(tiny.network, ((0, 8),)):
+    with (
+        pytest.raises(StudioError, match="no layer 1, head 9"),
+        ablate_heads(tiny.network, ((0, 8),)),
+    ):
         pass

@@ -108,9 +108,9 @@ def test_a_wide_beam_search_equals_exhaustive_search(tmp_path, causal):
         number=2, checkpoint=ANY, text="a [MASK] [MASK] b", first=2, last=3, beams=size
     )
     result = find(model, question)
-    gap = candidates._gap(model, question)
+    gap = candidates._find_span(model, question)
     rows = torch.tensor(list(itertools.product(range(size), repeat=2)))
-    sums = candidates.joint(model, gap, rows).sum(1)
+    sums = candidates.joint_logs(model, gap, rows).sum(1)
     best = sums.topk(10)
     assert (result.to, result.actual) == (2, None)
     assert [candidate.log_probability for candidate in result.candidates] == pytest.approx(
@@ -118,7 +118,7 @@ def test_a_wide_beam_search_equals_exhaustive_search(tmp_path, causal):
     )
     names = [tuple(model.tokenizer.token(n) for n in row) for row in rows[best.indices].tolist()]
     assert [candidate.tokens for candidate in result.candidates] == names
-    total = candidates.joint(model, gap, rows).sum(1).exp().sum()
+    total = candidates.joint_logs(model, gap, rows).sum(1).exp().sum()
     assert float(total) <= 1 + 1e-4, "a distribution over the rows; some ids have no piece"
 
 

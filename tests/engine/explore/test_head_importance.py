@@ -12,8 +12,14 @@ from engine.data.datasets.rows import Rows
 from engine.data.datasets.text_sets import load_rows
 from engine.errors import StudioError
 from engine.explore import over_texts as work
-from engine.explore.ablation import head_means, heads_off
-from engine.explore.head_importance import _each_off, build_batch, measure_texts, score_heads, weigh
+from engine.explore.ablation import ablate_heads, head_means
+from engine.explore.head_importance import (
+    _ablated_losses,
+    build_batch,
+    measure_texts,
+    score_heads,
+    weigh,
+)
 from engine.explore.text_scores import learner_for_rows
 from engine.messages.explore.text_set import AverageHeads, TextSet, TypedText, WeighHeads
 from engine.models.checkpoint import load
@@ -83,7 +89,7 @@ def test_reusing_lower_layers_changes_no_loss(known, tmp_path):
         for number in range(2):
             batch, loss = build_batch(checkpoint, None, rows.take([number]))
             for head in np.ndindex(spec.layers, spec.heads):
-                with torch.inference_mode(), heads_off(network, (head,), values):
+                with torch.inference_mode(), ablate_heads(network, (head,), values):
                     expected = float(loss(network, batch))
                 assert result["off"][(number, *head)] == pytest.approx(expected, abs=1e-6)
         assert list(network.encoder.iter_layers()) == list(
@@ -149,9 +155,9 @@ def test_inputs_of_one_example_share_an_ablation(classifier):
             return (encode(network, inputs) ** 3).sum()
 
         with torch.inference_mode():
-            result = _each_off(network, batch, loss)
+            result = _ablated_losses(network, batch, loss)
             for head in np.ndindex(result.shape):
-                with heads_off(network, (head,)):
+                with ablate_heads(network, (head,)):
                     assert result[head] == pytest.approx(float(loss(network, batch)), rel=CLOSE)
 
 
@@ -175,7 +181,7 @@ def test_batching_changes_no_importance(known, monkeypatch):
     lines = ("A quiet film, and nobody laughs at it.", "Nobody.", "A film, a quiet film.")
     texts = [build_batch(checkpoint, None, Rows(texts=[text])) for text in lines]
     together = measure_texts(checkpoint.network, texts, False)
-    monkeypatch.setattr(work, "TOKENS", 0)
+    monkeypatch.setattr(work, "BATCH_TOKENS", 0)
     alone = measure_texts(checkpoint.network, texts, False)
     for a, other in zip(together, alone, strict=True):
         assert a["loss"] == pytest.approx(other["loss"], abs=CLOSE)

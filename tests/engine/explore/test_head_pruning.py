@@ -9,9 +9,9 @@ from transformers import AutoModelForMaskedLM, AutoModelForSequenceClassificatio
 
 from engine.errors import StudioError
 from engine.explore import over_texts as work
-from engine.explore.ablation import heads_off
+from engine.explore.ablation import ablate_heads
 from engine.explore.head_importance import weigh
-from engine.explore.head_pruning import WEIGHED, _sample, cut, prune, remove, units
+from engine.explore.head_pruning import MAX_SAMPLE, _sample, cut, prune, remove, units
 from engine.messages.explore.text_set import (
     HeadsPruned,
     PruneHeads,
@@ -90,7 +90,7 @@ def test_each_round_prunes_the_least_important_heads(classifier, full_pruning, t
     checkpoint = load(classifier)
     off: tuple[tuple[int, int], ...] = ()
     for item in full_pruning.rounds[1:3]:
-        with heads_off(checkpoint.network, off):
+        with ablate_heads(checkpoint.network, off):
             question = WeighHeads(checkpoint=classifier, texts=TYPED)
             values = np.load(weigh(checkpoint, question, tmp_path, print).file)[0, ..., 0]
         scaled = values / np.linalg.norm(values, axis=1, keepdims=True)
@@ -123,7 +123,7 @@ def test_the_saved_copy_is_loaded_by_transformers(known, tmp_path):
     heads = tuple(head for unit in (all_units[1], all_units[-1]) for head in unit)
     answer = remove(RemoveHeads(checkpoint=known.folder, heads=heads, into=tmp_path / "cut"))
     inputs = known.encode_text("A quiet film.", "Nobody laughs.", 2)
-    with torch.inference_mode(), heads_off(network, heads):
+    with torch.inference_mode(), ablate_heads(network, heads):
         off = network.mlm(network.encode(inputs.tokens, inputs.segments).last)[0]
     theirs = AutoModelForMaskedLM.from_pretrained(
         answer.folder, local_files_only=True, attn_implementation="eager"
@@ -184,7 +184,12 @@ def test_unprunable_models_are_refused(classifier, tmp_path):
 def test_importance_uses_evenly_spaced_texts():
     many = TextSet(typed=tuple(TypedText(text=f"a {n}") for n in range(400)))
     rows = _sample(many, 400).rows
-    assert len(rows) == WEIGHED and rows[0] == 0 and rows[-1] == 399 and len(set(rows)) == WEIGHED
+    assert (
+        len(rows) == MAX_SAMPLE
+        and rows[0] == 0
+        and rows[-1] == 399
+        and len(set(rows)) == MAX_SAMPLE
+    )
     half = many.model_copy(update={"rows": tuple(range(0, 400, 2))})
     assert set(_sample(half, 200).rows) < set(half.rows)
     assert _sample(half, 100) is half

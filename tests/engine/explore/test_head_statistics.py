@@ -66,7 +66,7 @@ def test_batching_changes_no_statistic(known, monkeypatch):
     """Texts of several lengths in a padded batch, and each alone."""
     pairs = [(TEXTS[2], None), (TEXTS[0], TEXTS[1]), (TEXTS[1], None), (" ".join(TEXTS), None)]
     together = measure_texts(known.checkpoint, pairs, [], [])
-    monkeypatch.setattr(work, "TOKENS", 0)
+    monkeypatch.setattr(work, "BATCH_TOKENS", 0)
     alone = measure_texts(known.checkpoint, pairs, [], [])
     for a, other in zip(together, alone, strict=True):
         assert a["queries"] == other["queries"]

@@ -98,13 +98,13 @@ def test_batches_do_not_depend_on_the_clock(step, monkeypatch):
                 raise KeyboardInterrupt
 
         with contextlib.suppress(KeyboardInterrupt):
-            result = work.over_texts(store, 300, compute, report, step)["n"]
+            result = work.compute_texts(store, 300, compute, report, step)["n"]
             assert np.array_equal(result, range(300))
         return calls
 
     question = ScoreTexts(checkpoint=Path("any"), texts=ALL)
     quick = groups(work.ArrayStore(question))
-    monkeypatch.setattr(work, "LONG", 0.0)  # simulates slow slices
+    monkeypatch.setattr(work, "MAX_SECONDS", 0.0)  # simulates slow slices
     monkeypatch.setattr(work, "REPORT_SECONDS", 0.0)
     slow = groups(work.ArrayStore(question))
     store = work.ArrayStore(question)

@@ -126,7 +126,7 @@ def test_the_nearest_snapshots_are_preloaded_and_cached(run, loaded, set_free_me
     assert loaded == [8, 16, 4, 32, 2, 33, 1, 0]
     assert models.take(snapshot_folder(run, 8)) is first
     models.take(snapshot_folder(run, 33))
-    assert len(loaded) == len(snapshot_folders(run)) == len(models.snapshots.held)
+    assert len(loaded) == len(snapshot_folders(run)) == len(models.snapshots.folders)
 
 
 def test_slow_snapshots_are_not_preloaded(run, loaded, set_free_memory, monkeypatch):
@@ -145,12 +145,12 @@ def test_low_memory_evicts_the_farthest_snapshots(run, loaded, set_free_memory):
     real = models.snapshots._has_memory
 
     def has_memory_for_two() -> bool:
-        counts.append(len(models.snapshots.held))
+        counts.append(len(models.snapshots.folders))
         return counts[-1] <= 2 if len(counts) > 1 else real()
 
     models.snapshots._has_memory = has_memory_for_two  # type: ignore[method-assign]
     models.take(snapshot_folder(run, 33))
-    assert {checkpoint_step(folder) for folder in models.snapshots.held} == {16, 32, 33}
+    assert {checkpoint_step(folder) for folder in models.snapshots.folders} == {16, 32, 33}
     assert not real()
 
 
@@ -174,7 +174,7 @@ def test_a_damaged_snapshot_is_skipped_while_preloading(
     models.take(snapshot_folder(copy, 8))
     while models.prepare():
         pass
-    held = {checkpoint_step(folder) for folder in models.snapshots.held}
+    held = {checkpoint_step(folder) for folder in models.snapshots.folders}
     assert held == {0, 1, 2, 4, 8, 32, 33}
     with pytest.raises(BadCheckpoint):
         models.take(snapshot_folder(copy, 16))

@@ -125,7 +125,7 @@ def test_another_layer_or_method_reuses_stored_vectors(classifier, tmp_path, mon
 def test_encoding_emits_some_maps_and_otherwise_progress(classifier, tmp_path, monkeypatch):
     """Mapping after each slice would cost as much as encoding."""
     monkeypatch.setattr(work, "REPORT_SECONDS", 0)
-    monkeypatch.setattr(work, "SHORT", 0)
+    monkeypatch.setattr(work, "MIN_SECONDS", 0)
     monkeypatch.setattr(text_map, "group_size", lambda pairs: 1)
     answers: list = []
     last = map_texts(Serving(load(classifier)), query(classifier), tmp_path, answers.append)
