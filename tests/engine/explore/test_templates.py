@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from engine.errors import StudioError
-from engine.explore.templates import ROWS, fill_template, score
+from engine.explore.templates import MAX_ROWS, fill_template, score
 from engine.messages.explore.templates import ScoreTemplates
 from engine.models.checkpoint import load
 from engine.models.heads import Heads
@@ -80,7 +80,7 @@ def test_answers_are_streamed_in_slices(tiny):
     result, start = [], 0
     while start is not None:
         answer = score(tiny, question.model_copy(update={"start": start}))
-        assert 0 < len(answer.rows) <= ROWS and answer.total == 14
+        assert 0 < len(answer.rows) <= MAX_ROWS and answer.total == 14
         result += answer.rows
         start = answer.next
     assert [(row.template, row.filler) for row in result] == [
