@@ -16,10 +16,9 @@ Severity = Literal["problem", "warning", "note"]
 SEVERITIES: tuple[Severity, ...] = ("problem", "warning", "note")
 """A problem makes scores wrong, a warning may, a note is for information. Worst first."""
 
-AUTOMATIC_ROWS = 200_000
-"""Maximum number of rows that are checked automatically."""
+MAX_AUTOMATIC_ROWS = 200_000  # larger data sets are checked on request
 
-SHOWN_LABELS = 6
+MAX_QUOTED_LABELS = 6
 
 
 Sentence = Annotated[str, PlainValidator(from_json), PlainSerializer(to_json)]
@@ -53,7 +52,7 @@ class Fix:
 
 @dataclass(frozen=True, eq=False)
 class Finding:
-    """A result of a check. `count` is in rows, or in labels or columns if it is about those.
+    """A result of a check. `count` counts rows, or the labels or columns that it is about.
 
     A finding without `rows` is about all of them.
     """
@@ -73,9 +72,9 @@ def drop_fix(rows: RowIndices, change: str, name: str = "drop") -> Fix:
 
 
 def quote_labels(names: Sequence[str]) -> str:
-    """The first labels for a sentence, and the number of the others."""
-    shown = join(", ", [f"“{name[:40]}”" for name in names[:SHOWN_LABELS]])
-    more = len(names) - SHOWN_LABELS
+    """Quote the first labels for a sentence, and count the others."""
+    shown = join(", ", [f"“{name[:40]}”" for name in names[:MAX_QUOTED_LABELS]])
+    more = len(names) - MAX_QUOTED_LABELS
     return phrase("{names} and {more:,} more", names=shown, more=more) if more > 0 else shown
 
 

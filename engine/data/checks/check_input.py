@@ -87,7 +87,7 @@ class CheckInput:
         self._keys = {names: np.concatenate([empty, *parts]) for names, parts in keys.items()}
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.Table]:
-        """These columns of all rows, in batches; an empty cell is an empty text."""
+        """Read these columns of all rows in batches; an empty cell is an empty text."""
         with pq.ParquetFile(check_regular(self._path)) as file:
             for batch in file.iter_batches(BATCH_ROWS, columns=list(dict.fromkeys(columns))):
                 self.progress.advance()
@@ -101,7 +101,7 @@ class CheckInput:
         return np.concatenate([np.zeros(0, dtype=bool), *matched])
 
     def cells(self, column: str, rows: NDArray[np.int64]) -> list[str]:
-        """Cells of a column in some rows, which must ascend."""
+        """Read the cells of a column in some rows, which must ascend."""
         selected: list[Any] = []
         first = 0
         for table in self.batches([column]):
@@ -125,7 +125,7 @@ class CheckInput:
         return has_text
 
     @cached_property
-    def equal(self) -> NDArray[np.int64]:
+    def text_groups(self) -> NDArray[np.int64]:
         """Group number of rows with the same texts, int64 [N], by first appearance.
 
         A row without text forms its own group.
@@ -133,8 +133,8 @@ class CheckInput:
         return self._group(self._keys[text_columns(self.mapping)])
 
     @cached_property
-    def equal_groups(self) -> NDArray[np.int64]:
-        """As `equal`, for the texts that must stay in one split: for questions, the passage."""
+    def split_groups(self) -> NDArray[np.int64]:
+        """Like `text_groups`, by the texts that must share a split: for questions, the passage."""
         return self._group(self._keys[grouping_columns(self.mapping)])
 
     def _group(self, keys: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -145,16 +145,16 @@ class CheckInput:
         return by_first[indices]
 
     @cached_property
-    def near(self) -> NDArray[np.int64]:
+    def near_groups(self) -> NDArray[np.int64]:
         """Group number of rows with nearly equal texts, including equal ones, int64 [N]."""
-        groups = self.equal_groups
+        groups = self.split_groups
         first = np.unique(groups, return_index=True)[1]
         columns = [self.words[name].take(first) for name in grouping_columns(self.mapping)]
         return group_near_copies(columns, len(self.vocabulary), self.progress, self.rows)[groups]
 
     @cached_property
     def labels(self) -> Labels | None:
-        """The column to predict, or None. A question without an answer has the label “”."""
+        """The column to predict, if there is one. A question without an answer has the label “”."""
         mapping = self.mapping
         if mapping.answers is not None:
             return self.encode(mapping.answers, keeps_empty=True)

@@ -1,4 +1,4 @@
-"""Rows equal, or nearly equal, to others: in another split, or earlier in their own."""
+"""Rows that equal, or nearly equal, others: in another split, or earlier in the same one."""
 
 from typing import Any, NamedTuple
 
@@ -16,64 +16,64 @@ from engine.phrases import phrase
 class Leak(NamedTuple):
     """Leaked evaluation rows and the training rows that they copy."""
 
-    evaluated: RowIndices
-    trained: RowIndices
+    evaluation_rows: RowIndices
+    training_rows: RowIndices
 
 
 def find_leaked(data: CheckInput) -> list[Finding]:
     """Validation and test rows whose text is in the training set."""
-    leak = _find_leak(data, data.equal_groups, data.has_text)
+    leak = _find_leak(data, data.split_groups, data.has_text)
     sentence = phrase(
         "{n:,} validation or test row(s) with a text of the training set: scores on them measure"
         " memory.",
-        n=len(leak.evaluated),
+        n=len(leak.evaluation_rows),
     )
-    return _leak_findings("leaked_rows", "problem", sentence, data, data.equal_groups, leak)
+    return _leak_findings("leaked_rows", "problem", sentence, data, data.split_groups, leak)
 
 
 def find_nearly_leaked(data: CheckInput) -> list[Finding]:
-    """Those whose text is nearly in it, without the rows of `find_leaked`."""
-    considered = data.has_text.copy()
-    considered[_find_leak(data, data.equal_groups, data.has_text).evaluated] = False
-    leak = _find_leak(data, data.near, considered)
+    """Evaluation rows nearly in the training set, without the rows of `find_leaked`."""
+    candidates = data.has_text.copy()
+    candidates[_find_leak(data, data.split_groups, data.has_text).evaluation_rows] = False
+    leak = _find_leak(data, data.near_groups, candidates)
     sentence = phrase(
         "{n:,} validation or test row(s) with nearly the text of a training row: scores on them are"
         " too high.",
-        n=len(leak.evaluated),
+        n=len(leak.evaluation_rows),
     )
-    return _leak_findings("nearly_leaked_rows", "warning", sentence, data, data.near, leak)
+    return _leak_findings("nearly_leaked_rows", "warning", sentence, data, data.near_groups, leak)
 
 
-def _find_leak(data: CheckInput, groups: RowIndices, considered: NDArray[np.bool_]) -> Leak:
+def _find_leak(data: CheckInput, groups: RowIndices, candidates: NDArray[np.bool_]) -> Leak:
     is_train = data.splits == TRAIN
     has_train = np.zeros(data.rows, dtype=bool)  # by group
     has_train[groups[is_train & data.has_text]] = True
-    evaluated = considered & ~is_train & has_train[groups]
+    evaluation_rows = candidates & ~is_train & has_train[groups]
     has_other = np.zeros(data.rows, dtype=bool)
-    has_other[groups[evaluated]] = True
-    trained = is_train & data.has_text & has_other[groups]
-    return Leak(np.flatnonzero(evaluated), np.flatnonzero(trained))
+    has_other[groups[evaluation_rows]] = True
+    training_rows = is_train & data.has_text & has_other[groups]
+    return Leak(np.flatnonzero(evaluation_rows), np.flatnonzero(training_rows))
 
 
 def _leak_findings(
     name: str, severity: Severity, sentence: str, data: CheckInput, groups: RowIndices, leak: Leak
 ) -> list[Finding]:
-    if not len(leak.evaluated):
+    if not len(leak.evaluation_rows):
         return []
-    rows = sort_by_group(groups, np.concatenate([leak.evaluated, leak.trained]))
+    rows = sort_by_group(groups, np.concatenate([leak.evaluation_rows, leak.training_rows]))
     fixes = (*_drop_fix(data, leak), _move_fix(leak), *_redraw_fix(data, groups))
-    return [Finding(name, severity, len(leak.evaluated), sentence, rows, fixes)]
+    return [Finding(name, severity, len(leak.evaluation_rows), sentence, rows, fixes)]
 
 
 def _drop_fix(data: CheckInput, leak: Leak) -> list[Fix]:
     """Drop the training copies, unless no training row would be left."""
-    if len(leak.trained) >= (data.splits == TRAIN).sum():
+    if len(leak.training_rows) >= (data.splits == TRAIN).sum():
         return []
     change = phrase(
         "{n:,} training row(s) dropped whose text is also in the validation or test set.",
-        n=len(leak.trained),
+        n=len(leak.training_rows),
     )
-    return [Fix("drop", phrase("Drop them from training"), change, dropped=leak.trained)]
+    return [Fix("drop", phrase("Drop them from training"), change, dropped=leak.training_rows)]
 
 
 def _move_fix(leak: Leak) -> Fix:
@@ -82,10 +82,10 @@ def _move_fix(leak: Leak) -> Fix:
         phrase("Move them to training"),
         phrase(
             "{n:,} validation or test row(s) moved to the training set, where their texts are.",
-            n=len(leak.evaluated),
+            n=len(leak.evaluation_rows),
         ),
-        moved=leak.evaluated,
-        moved_to=np.full(len(leak.evaluated), TRAIN, dtype=np.int8),
+        moved=leak.evaluation_rows,
+        moved_to=np.full(len(leak.evaluation_rows), TRAIN, dtype=np.int8),
     )
 
 
@@ -113,7 +113,7 @@ def _redraw_fix(data: CheckInput, groups: RowIndices) -> list[Fix]:
 
 def find_exact(data: CheckInput) -> list[Finding]:
     """Rows with the texts and the label of an earlier row."""
-    groups = data.equal
+    groups = data.text_groups
     keys: list[NDArray[Any]] = [groups, data.splits]
     if data.labels is not None:
         keys.append(data.labels.indices)
@@ -137,8 +137,8 @@ def find_exact(data: CheckInput) -> list[Finding]:
 def find_near(data: CheckInput) -> list[Finding]:
     """Texts nearly equal to an earlier one, without the rows of `find_exact`."""
     rows = np.flatnonzero(data.has_text)
-    groups = combine(data.near, data.splits)
-    texts = combine(data.equal_groups, data.splits)
+    groups = combine(data.near_groups, data.splits)
+    texts = combine(data.split_groups, data.splits)
     _, first = np.unique(texts[rows], return_index=True)
     copies = later_rows(groups, np.sort(rows[first]))
     count = len(copies)
@@ -152,5 +152,5 @@ def find_near(data: CheckInput) -> list[Finding]:
     )
     change = phrase("{n:,} row(s) with nearly equal texts dropped.", n=len(dropped))
     fix = Fix("drop", phrase("Drop all but the first"), change, dropped=dropped)
-    rows = sort_by_group(data.near, rows)
+    rows = sort_by_group(data.near_groups, rows)
     return [Finding("near_duplicates", "note", count, sentence, rows, (fix,))]

@@ -15,7 +15,7 @@ from engine.data.datasets.deriving import Edits, derive
 from engine.data.datasets.store import Dataset, open_dataset
 from engine.progress import ProgressCallback, no_progress
 
-WORDS = re.compile(r"\s*\S+|\s+$")  # each with the white space before it
+WORDS = re.compile(r"\s*\S+|\s+$")  # with the white space before each
 
 FixName = tuple[str, str]
 """A key of CHECKS and the name of one of its fixes."""
@@ -24,12 +24,12 @@ FixName = tuple[str, str]
 def apply_fixes_by_name(
     names: Collection[FixName],
     folder: Path,
-    into: Path,
+    target: Path,
     version: int,
     progress: ProgressCallback = no_progress,
     cancelled: Callable[[], bool] | None = None,
 ) -> DatasetSpec | None:
-    """Check the version in `folder` and write a new one into `into` with the named fixes applied.
+    """Check the version in `folder` and write a new one to `target` with the named fixes applied.
 
     Returns None, without writing, if no finding has these fixes. Raises as `derive` does.
     """
@@ -39,18 +39,18 @@ def apply_fixes_by_name(
     ]
     if not fixes:
         return None
-    return apply_fixes(fixes, folder, into, version, progress, cancelled)
+    return apply_fixes(fixes, folder, target, version, progress, cancelled)
 
 
 def apply_fixes(
     fixes: Sequence[Fix],
     folder: Path,
-    into: Path,
+    target: Path,
     version: int,
     progress: ProgressCallback = no_progress,
     cancelled: Callable[[], bool] | None = None,
 ) -> DatasetSpec:
-    """Write the version in `folder` to `into` with the fixes applied.
+    """Write the version in `folder` to `target` with the fixes applied.
 
     If two fixes change the same label or the same words of a text, the later one wins.
 
@@ -67,13 +67,13 @@ def apply_fixes(
         },
         changes=tuple(fix.change for fix in fixes),
     )
-    cleaning = Cleaning(spellings={n: to for fix in fixes for n, to in fix.spellings.items()})
+    cleaning = Cleaning(spellings={old: new for fix in fixes for old, new in fix.spellings.items()})
     mapping = dataset.spec.mapping
-    return derive(folder, into, version, mapping, cleaning, edits, progress, cancelled)
+    return derive(folder, target, version, mapping, cleaning, edits, progress, cancelled)
 
 
 def _merge_cells(fixes: Sequence[Fix], dataset: Dataset) -> dict[int, dict[str, str]]:
-    """The new cells of all fixes together, by row and column."""
+    """Merge the changed cells of all fixes, by row and column."""
     merged: dict[int, dict[str, str]] = {}
     texts = text_columns(dataset.spec.mapping)
     for fix in fixes:
@@ -93,13 +93,13 @@ def merge_texts(text: str, first: str, second: str) -> str:
     changes: dict[tuple[int, int], list[str]] = {}
     for other in (first, second):
         other_words = WORDS.findall(other)
-        for tag, start, end, begin, stop in SequenceMatcher(
+        for tag, start, end, other_start, other_end in SequenceMatcher(
             None, words, other_words, autojunk=False
         ).get_opcodes():
             if tag != "equal":
                 for overlapping in [span for span in changes if span[0] < end and start < span[1]]:
                     del changes[overlapping]
-                changes[start, end] = other_words[begin:stop]
+                changes[start, end] = other_words[other_start:other_end]
     for (start, end), other_words in sorted(changes.items(), reverse=True):
         words[start:end] = other_words
     return "".join(words).strip()

@@ -10,20 +10,20 @@ from numpy.typing import NDArray
 
 from engine.data.checks.check import Finding, Fix
 from engine.data.checks.check_input import CheckInput, Labels
-from engine.data.checks.groups import distinct
+from engine.data.checks.groups import sorted_unique
 from engine.data.checks.words import NON_WORD
 from engine.data.columns.numbers import parse_number
 from engine.data.columns.plain_texts import plain_text
 from engine.data.columns.words import IDEOGRAPH
 from engine.phrases import phrase
 
-PRECISION, RECALL = 0.98, 0.5  # of a word as a predictor of a label
-COLUMN_SCORE = 0.95  # fraction of the majority baseline's errors that the column gets right
-FEW_ROWS = 20  # minimum rows of a label or a word, to exclude chance
-SAMPLE = 100_000  # rows that are searched for words
-MAX_DISTINCT = 0.2  # ratio of distinct values to rows, above which a column is an identifier
-SHOWN_WORDS = 5  # words
-MAX_FIXED_ROWS = 200_000  # maximum rows to edit: their cells are held in memory
+MIN_PRECISION, MIN_RECALL = 0.98, 0.5  # of a word as a predictor of a label
+MIN_COLUMN_SCORE = 0.95  # fraction of the majority baseline's errors that the column gets right
+MIN_ROWS = 20  # of a label or a word, to exclude chance
+MAX_SAMPLED_ROWS = 100_000
+MAX_DISTINCT_FRACTION = 0.2  # a column with more distinct values per row is an identifier
+MAX_WORDS = 5  # that are reported
+MAX_FIXED_ROWS = 200_000  # their cells are held in memory
 
 
 def find(data: CheckInput) -> list[Finding]:
@@ -31,7 +31,7 @@ def find(data: CheckInput) -> list[Finding]:
     if labels is None or len(labels.names) < 2:
         return []
     rows = np.flatnonzero(labels.indices >= 0)
-    rows = rows[:: -(-len(rows) // SAMPLE)] if len(rows) else rows
+    rows = rows[:: -(-len(rows) // MAX_SAMPLED_ROWS)] if len(rows) else rows
     return [*_word_findings(data, labels, rows), *_column_findings(data, labels, rows)]
 
 
@@ -45,13 +45,13 @@ def _word_findings(data: CheckInput, labels: Labels, rows: NDArray[np.int64]) ->
     total = np.bincount(word, minlength=words)[pair_words]
     label_totals = np.bincount(label, minlength=len(labels.names))
     is_giveaway = (
-        (count >= FEW_ROWS)
-        & (count >= PRECISION * total)
-        & (count >= RECALL * label_totals[pair_labels])
+        (count >= MIN_ROWS)
+        & (count >= MIN_PRECISION * total)
+        & (count >= MIN_RECALL * label_totals[pair_labels])
         # exclude a label that almost all rows have
-        & (label_totals[pair_labels] <= PRECISION * len(rows) * 0.9)
+        & (label_totals[pair_labels] <= MIN_PRECISION * len(rows) * 0.9)
     )
-    best = np.flatnonzero(is_giveaway)[np.argsort(-count[is_giveaway], kind="stable")][:SHOWN_WORDS]
+    best = np.flatnonzero(is_giveaway)[np.argsort(-count[is_giveaway], kind="stable")][:MAX_WORDS]
     return [
         _word_finding(
             data, labels, int(pair_words[pair]), int(pair_labels[pair]), count[pair] / total[pair]
@@ -68,7 +68,7 @@ def _row_words(data: CheckInput, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         words = data.words[name].take(rows)
         row = np.repeat(np.arange(len(rows)), words.counts)
         pairs.append(row * size + words.ids)
-    return distinct(np.concatenate(pairs))
+    return sorted_unique(np.concatenate(pairs))
 
 
 def _word_finding(
@@ -93,7 +93,7 @@ def _word_finding(
 
 
 def _removal_fix(data: CheckInput, word: str, rows: NDArray[np.int64]) -> tuple[Fix, ...]:
-    """A fix that removes a word from all texts that have other words, too."""
+    """Make a fix that removes a word from the texts that also have other words."""
     cells: dict[int, dict[str, str]] = {}
     for name in data.text_columns if len(rows) <= MAX_FIXED_ROWS else ():
         for row, cell in zip(rows.tolist(), data.cells(name, rows), strict=True):
@@ -108,7 +108,7 @@ def _removal_fix(data: CheckInput, word: str, rows: NDArray[np.int64]) -> tuple[
 
 
 def without_word(text: str, word: str) -> str:
-    """Remove a word, in any case, with the punctuation around it; a single ideograph anywhere."""
+    """Remove a word in any case with its punctuation, or an ideograph everywhere."""
     if IDEOGRAPH.fullmatch(word):
         return text.replace(word, "")
     parts = re.findall(r"\s*\S+", text)  # words with the white space before them
@@ -127,10 +127,10 @@ def _column_findings(data: CheckInput, labels: Labels, rows: NDArray[np.int64]) 
             _value_score(column.indices[rows], labels.indices[rows]),
             _order_score(column, rows, labels.indices[rows]),
         )
-        if score >= COLUMN_SCORE:
+        if score >= MIN_COLUMN_SCORE:
             sentence = phrase(
-                "The column “{name}” gives the label away: alone it predicts {score:.0%} of what"
-                " the most frequent label gets wrong. Do not use it as a text.",
+                "The column “{name}” gives the label away: by itself it predicts {score:.0%} of"
+                " what the most frequent label gets wrong. Do not use it as a text.",
                 name=name[:60],
                 score=score,
             )
@@ -142,13 +142,13 @@ def _better_than_majority(correct: int, labels: NDArray[np.int32]) -> float:
     """Fraction of the majority baseline's errors that a predictor with `correct` hits avoids."""
     majority = int(np.bincount(labels).max(initial=0))
     rest = len(labels) - majority
-    return (correct - majority) / rest if rest >= FEW_ROWS else 0.0
+    return (correct - majority) / rest if rest >= MIN_ROWS else 0.0
 
 
 def _value_score(values: NDArray[np.int32], labels: NDArray[np.int32]) -> float:
-    """Predict the label by the most frequent one of each value; 0 if most values are distinct."""
-    distinct_count = len(distinct(values))
-    if distinct_count > MAX_DISTINCT * len(values):
+    """Score of predicting the most frequent label of a value; 0 if most values are distinct."""
+    distinct_count = len(sorted_unique(values))
+    if distinct_count > MAX_DISTINCT_FRACTION * len(values):
         return 0.0
     classes = int(labels.max(initial=0)) + 1
     pairs, counts = np.unique((values + 1).astype(np.int64) * classes + labels, return_counts=True)
@@ -158,15 +158,15 @@ def _value_score(values: NDArray[np.int32], labels: NDArray[np.int32]) -> float:
 
 
 def _order_score(column: Labels, rows: NDArray[np.int64], labels: NDArray[np.int32]) -> float:
-    """Predict the label of a number by that of the next smaller one."""
+    """Score of predicting the label of the next smaller number."""
     numbers = [parse_number(name) for name in (*column.names, "")]
     values = np.array([np.nan if number is None else number for number in numbers])
     values = values[column.indices[rows]]  # -1, an empty cell, takes the last NaN
-    if not np.isfinite(values).all() or len(distinct(values)) < 3:
+    if not np.isfinite(values).all() or len(sorted_unique(values)) < 3:
         return 0.0
     order = np.argsort(values, kind="stable")
     sorted_values, sorted_labels = values[order], labels[order]
-    if (np.diff(sorted_values) == 0).mean() > 1 - MAX_DISTINCT:
+    if (np.diff(sorted_values) == 0).mean() > 1 - MAX_DISTINCT_FRACTION:
         return 0.0  # few distinct values: see `_value_score`
     if (np.diff(order) > 0).all():
         return 0.0  # row numbers of data sorted by label

@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 RowIndices = NDArray[np.int64]
 
 
-def distinct(values: NDArray[Any]) -> NDArray[Any]:
-    """Sorted unique values. Unlike `np.unique`, sorting releases the GIL."""
+def sorted_unique(values: NDArray[Any]) -> NDArray[Any]:
+    """Sort the unique values. Unlike `np.unique`, `np.sort` releases the GIL."""
     ordered = np.sort(values)
     is_new = np.ones(len(ordered), dtype=bool)
     is_new[1:] = ordered[1:] != ordered[:-1]
@@ -18,19 +18,19 @@ def distinct(values: NDArray[Any]) -> NDArray[Any]:
 
 
 def sort_by_group(groups: NDArray[np.int64], rows: RowIndices) -> RowIndices:
-    """Rows with those of one group next to each other, groups by their first row."""
+    """Sort rows by their group, then by index."""
     ordered: RowIndices = rows[np.lexsort((rows, groups[rows]))]
     return ordered
 
 
 def later_rows(groups: NDArray[np.int64], rows: RowIndices) -> RowIndices:
-    """Ascending rows without the first of each group."""
+    """Drop the first row of each group; `rows` must ascend."""
     _, first = np.unique(groups[rows], return_index=True)
     return np.delete(rows, first)
 
 
 def repeated_rows(groups: NDArray[np.int64], rows: RowIndices) -> RowIndices:
-    """Rows whose group has more than one of them."""
+    """Keep the rows whose group has several of them."""
     _, index, counts = np.unique(groups[rows], return_inverse=True, return_counts=True)
     repeated: RowIndices = rows[counts[index] > 1]
     return repeated

@@ -6,16 +6,16 @@ import numpy as np
 
 from engine.data.checks.check import Finding, Fix, drop_fix, no_rows, quote_labels
 from engine.data.checks.check_input import CheckInput, Labels
-from engine.data.checks.groups import RowIndices, distinct, sort_by_group
+from engine.data.checks.groups import RowIndices, sort_by_group, sorted_unique
 from engine.data.columns.numbers import is_scale, parse_number
 from engine.data.columns.spellings import Spellings, find_spellings
 from engine.data.datasets.splitting import TRAIN, VALIDATION
 from engine.phrases import join, phrase
 
-SCALE_FRACTION = 0.25  # maximum difference of the scores of one text, as a fraction of the scale
-SHOWN_SPELLINGS = 4  # labels named in a sentence
-MAX_SINGLE = 20  # labels with a separate finding; the others share one
-FEW_ROWS = 10  # training rows, below which a label is rare
+MAX_SCALE_DIFFERENCE = 0.25  # between the scores of one text, as a fraction of the scale
+MAX_QUOTED_SPELLINGS = 4
+MAX_SEPARATE = 20  # labels with a separate finding; the others share a finding
+MIN_TRAINING_ROWS = 10  # below, a label is rare
 OTHER = "other"
 
 
@@ -25,11 +25,11 @@ def find_conflicts(data: CheckInput) -> list[Finding]:
     if labels is None:
         return []
     labelled = np.flatnonzero(data.has_text & (labels.indices >= 0))
-    groups = data.equal
+    groups = data.text_groups
     rows = _find_conflicting(groups, labels, labelled)
     if not len(rows):
         return []
-    texts = len(distinct(groups[rows]))
+    texts = len(sorted_unique(groups[rows]))
     sentence = phrase(
         "{n:,} row(s) with the same text and another label (different texts: {texts:,}): a"
         " model cannot be right about all of them.",
@@ -45,7 +45,7 @@ def find_conflicts(data: CheckInput) -> list[Finding]:
 
 def _find_conflicting(groups: RowIndices, labels: Labels, rows: RowIndices) -> RowIndices:
     if is_scale(labels.counts()):
-        return _far_apart(groups, labels, rows)
+        return _find_far_apart(groups, labels, rows)
     first = np.full(groups.max(initial=0) + 1, -1, dtype=np.int64)
     first[groups[rows[::-1]]] = labels.indices[rows[::-1]]
     differs = np.zeros(len(first), dtype=bool)
@@ -54,20 +54,20 @@ def _find_conflicting(groups: RowIndices, labels: Labels, rows: RowIndices) -> R
     return conflicting
 
 
-def _far_apart(groups: RowIndices, labels: Labels, rows: RowIndices) -> RowIndices:
+def _find_far_apart(groups: RowIndices, labels: Labels, rows: RowIndices) -> RowIndices:
     scores = np.array([parse_number(name) for name in labels.names])[labels.indices[rows]]
-    low = np.full(groups.max(initial=0) + 1, np.inf)
-    high = -low
-    np.minimum.at(low, groups[rows], scores)
-    np.maximum.at(high, groups[rows], scores)
-    is_far = (high - low)[groups[rows]] > SCALE_FRACTION * (scores.max() - scores.min())
+    lowest = np.full(groups.max(initial=0) + 1, np.inf)
+    highest = -lowest
+    np.minimum.at(lowest, groups[rows], scores)
+    np.maximum.at(highest, groups[rows], scores)
+    is_far = (highest - lowest)[groups[rows]] > MAX_SCALE_DIFFERENCE * (scores.max() - scores.min())
     far: RowIndices = rows[is_far]
     return far
 
 
 def _majority_fix(data: CheckInput, labels: Labels, rows: RowIndices) -> Fix:
     """Give each text its most frequent label; drop its rows if there is a tie."""
-    groups, indices = data.equal[rows], labels.indices[rows]
+    groups, indices = data.text_groups[rows], labels.indices[rows]
     pairs, counts = np.unique(np.stack([groups, indices]), axis=1, return_counts=True)
     best: dict[int, tuple[int, int]] = {}
     tied: set[int] = set()
@@ -101,36 +101,36 @@ def _majority_fix(data: CheckInput, labels: Labels, rows: RowIndices) -> Fix:
 
 
 def find_variants(data: CheckInput) -> list[Finding]:
-    """Labels that differ by case, white space or a typing error only."""
+    """Labels that differ only by case, white space or a typing error."""
     labels = data.classes
     if labels is None:
         return []
     spellings = sorted(find_spellings(labels.counts()), key=lambda group: -group.rows)
-    alone, more = spellings[:MAX_SINGLE], spellings[MAX_SINGLE:]
+    separate, others = spellings[:MAX_SEPARATE], spellings[MAX_SEPARATE:]
     findings = []
-    for group in alone:
-        usual, others = (
+    for group in separate:
+        usual, variants = (
             group.usual[:60],
-            join(", ", [f"“{name[:60]}”" for name in group.others[:SHOWN_SPELLINGS]]),
+            join(", ", [f"“{name[:60]}”" for name in group.others[:MAX_QUOTED_SPELLINGS]]),
         )
         sentence = phrase(
             "The label “{usual}” seems to be written {others}, too: the model learns these as"
             " different classes.",
-            others=others,
+            others=variants,
             usual=usual,
         )
         merge = phrase("Merge into “{usual}”", usual=group.usual[:40])
-        change = phrase("{others} merged into “{usual}”.", others=others, usual=usual)
+        change = phrase("{others} merged into “{usual}”.", others=variants, usual=usual)
         findings.append(_spelling_finding(labels, [group], sentence, merge, change))
-    if more:
+    if others:
         sentence = phrase(
             "{n:,} more label(s) are written in several ways: the model learns each of these as a"
-            " class of its own.",
-            n=len(more),
+            " separate class.",
+            n=len(others),
         )
         change = phrase("Other spellings are merged.")
         findings.append(
-            _spelling_finding(labels, more, sentence, phrase("Merge all of these"), change)
+            _spelling_finding(labels, others, sentence, phrase("Merge all of these"), change)
         )
     return findings
 
@@ -152,16 +152,16 @@ def find_rare(data: CheckInput) -> list[Finding]:
     if labels is None:
         return []
     counts = labels.counts(data.splits == TRAIN)
-    rare = [name for name, count in counts.items() if count < FEW_ROWS]
+    rare = [name for name, count in counts.items() if count < MIN_TRAINING_ROWS]
     if not rare:
         return []
-    indices = [index for index, name in enumerate(labels.names) if counts[name] < FEW_ROWS]
+    indices = [index for index, name in enumerate(labels.names) if counts[name] < MIN_TRAINING_ROWS]
     rows = np.flatnonzero(np.isin(labels.indices, indices))
     sentence = phrase(
-        "{n:,} label(s) with fewer than {few} training rows ({names}): too few to learn from, and"
-        " to measure by.",
+        "{n:,} label(s) with fewer than {few} training rows ({names}): too few to learn from"
+        " and to measure.",
         n=len(rare),
-        few=FEW_ROWS,
+        few=MIN_TRAINING_ROWS,
         names=quote_labels(rare),
     )
     fixes = []
@@ -193,12 +193,12 @@ def find_absent(data: CheckInput) -> list[Finding]:
         return []
     sentence = phrase(
         "{n:,} label(s) of the training set are in no row of the validation set ({names}): scores"
-        " say nothing of such rows.",
+        " say nothing about such rows.",
         n=len(absent),
         names=quote_labels(absent),
     )
-    trained = np.where(data.splits == TRAIN, labels.indices, -1)
-    label_rows = [np.flatnonzero(trained == labels.names.index(name)) for name in absent]
+    train_labels = np.where(data.splits == TRAIN, labels.indices, -1)
+    label_rows = [np.flatnonzero(train_labels == labels.names.index(name)) for name in absent]
     fix = _move_fix(data, label_rows)
     rows = np.concatenate(label_rows)
     return [Finding("absent_labels", "warning", len(absent), sentence, rows, (fix,) if fix else ())]
@@ -209,14 +209,14 @@ def _move_fix(data: CheckInput, label_rows: list[RowIndices]) -> Fix | None:
 
     Rows that share their text with others stay, and so does at least one row of each label.
     """
-    trained, validation = ((data.splits == split).sum() for split in (TRAIN, VALIDATION))
-    fraction = validation / (trained + validation)
-    alone = np.bincount(data.equal_groups)[data.equal_groups] == 1
+    train_rows, validation_rows = ((data.splits == split).sum() for split in (TRAIN, VALIDATION))
+    fraction = validation_rows / (train_rows + validation_rows)
+    is_unique = np.bincount(data.split_groups)[data.split_groups] == 1
     keys = np.random.Philox(data.split.seed).random_raw(data.rows)
     chosen = [no_rows()]
     for rows in label_rows:
         count = min(max(1, round(fraction * len(rows))), len(rows) - 1)
-        candidates = rows[alone[rows]]
+        candidates = rows[is_unique[rows]]
         chosen.append(candidates[np.argsort(keys[candidates], kind="stable")][:count])
     moved = np.sort(np.concatenate(chosen))
     if not len(moved):

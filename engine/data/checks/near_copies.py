@@ -13,14 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.cores import allowed_cores
-from engine.data.checks.groups import distinct
+from engine.data.checks.groups import sorted_unique
 from engine.data.checks.words import Words
 from engine.progress import CancellableProgress
 
 SHINGLE_WORDS = 5
 SIMILARITY = 0.7  # minimum Jaccard similarity of near copies
 BANDS, BAND_ROWS = 12, 3  # finds 99.4 % of the pairs at the threshold: 1 - (1 - 0.7³)¹²
-MAX_WORDS = 1_000  # of a text that are compared
+MAX_COMPARED_WORDS = 1_000  # per text
 CHUNK = 1 << 20  # shingles processed at a time, to stay in the CPU cache
 MAX_THREADS = 4
 
@@ -30,7 +30,7 @@ Hashes = NDArray[np.uint64]
 def group_near_copies(
     columns: Sequence[Words], vocabulary: int, progress: CancellableProgress, weight: float
 ) -> NDArray[np.int64]:
-    """Group nearly equal texts: the index of the first text of its group for each, int64 [U].
+    """Group nearly equal texts; returns the first text in the group of each, int64 [U].
 
     Two texts are near copies if they reach `SIMILARITY` in each column; groups are the transitive
     closure. A text without words forms its own group.
@@ -67,7 +67,7 @@ def _shingles(words: Words, hashes: Hashes, column: int) -> tuple[Hashes, NDArra
 
     A text with fewer words than a shingle has one shingle with all its words.
     """
-    counts = np.minimum(words.counts, MAX_WORDS)
+    counts = np.minimum(words.counts, MAX_COMPARED_WORDS)
     sizes = np.maximum(counts - SHINGLE_WORDS + 1, 1)  # one for an empty text too
     starts = np.concatenate([[0], np.cumsum(sizes)])
     shingles = np.empty(starts[-1], dtype=np.uint64)
@@ -99,10 +99,9 @@ def _bands(
     progress: CancellableProgress,
     weight: float,
 ) -> Hashes:
-    """Band keys, uint64 [BANDS, U]; texts that share one are compared.
+    """Band keys, uint64 [BANDS, U]; texts that share a key are compared.
 
-    Each key hashes `BAND_ROWS` minima, each over the shingles of a text under another hash
-    function.
+    A key combines `BAND_ROWS` minima over the shingles of a text, one for each hash function.
     """
     bands = np.zeros((BANDS, texts), dtype=np.uint64)
     factors = np.random.Philox(0).random_raw((BANDS, BAND_ROWS)) | np.uint64(1)
@@ -143,7 +142,7 @@ def _candidates(
         is_first[same] = False
         first = order[np.maximum.accumulate(np.where(is_first, np.arange(len(order)), 0))]
         codes += [first[same] * texts + order[same], order[same - 1] * texts + order[same]]
-    pairs = distinct(np.concatenate(codes))
+    pairs = sorted_unique(np.concatenate(codes))
     return np.stack([pairs // max(texts, 1), pairs % max(texts, 1)], axis=1)
 
 

@@ -18,18 +18,18 @@ from engine.files.atomic_write import disk_errors_for, write_file
 from engine.files.regular_file import check_regular, read_regular
 from engine.progress import CancellableProgress, ProgressCallback, no_progress
 
-SHOWN_LINES = 20  # line numbers that are reported for a finding
+MAX_REPORTED_LINES = 20  # per finding
 NEAR_WORK, CHECK_WORK = 1.0, 0.1
 """Cost of comparing texts, and of each check, relative to reading the rows."""
 RULES_VERSION = 4  # increment it if a check changes its findings for the same rows
-MAX_CACHED = 1 << 30  # bytes
+MAX_CACHE_BYTES = 1 << 30
 FINDINGS = TypeAdapter(list[Finding])
 
 
 def check_progress(
     rows: int, progress: ProgressCallback, cancelled: Callable[[], bool] | None
 ) -> CancellableProgress:
-    """Progress in rows; `NEAR_WORK` and `CHECK_WORK` are counted as rows, too."""
+    """Make a progress in rows; `NEAR_WORK` and `CHECK_WORK` also count as rows."""
     total = int(rows * (1 + NEAR_WORK + CHECK_WORK * len(CHECKS)))
     return CancellableProgress(total, progress, cancelled)
 
@@ -67,7 +67,7 @@ class CheckedFiles(NamedTuple):
 
     collected: Collected
     findings: list[Finding]
-    lines: list[tuple[int, ...]]  # of each finding, the first line of its first rows
+    lines: list[tuple[int, ...]]  # for each finding, the line numbers of its first rows
 
 
 def check_files(
@@ -88,14 +88,14 @@ def check_files(
         data = CheckInput(collected.rows, request.mapping, splits, split, random_splits, steps)
         findings = _findings(data)
         lines = pq.read_table(check_regular(collected.rows), columns=["_line"]).column(0).to_numpy()
-        first = [tuple(lines[finding.rows[:SHOWN_LINES]].tolist()) for finding in findings]
+        first = [tuple(lines[finding.rows[:MAX_REPORTED_LINES]].tolist()) for finding in findings]
     return CheckedFiles(collected, findings, first)
 
 
 def read_findings(cache: Path, fingerprint: str) -> list[Finding] | None:
     """Cached findings of these rows; None if missing or unreadable."""
     try:
-        return FINDINGS.validate_json(read_regular(_file(cache, fingerprint), MAX_CACHED))
+        return FINDINGS.validate_json(read_regular(_file(cache, fingerprint), MAX_CACHE_BYTES))
     except (OSError, ValidationError, TypeError, OverflowError):
         return None
 

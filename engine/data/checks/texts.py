@@ -16,11 +16,11 @@ from engine.data.columns.words import split_words
 from engine.phrases import phrase
 
 MAX_WORDS = 510  # BERT reads 512 tokens, two of them special; a word is at least one
-MAX_LOST = 0.1  # fraction of all words: if more is truncated, the file was probably parsed wrongly
+MAX_LOST_FRACTION = 0.1  # of all words; if more is truncated, the file was probably misread
 LATER_BYTES = "\u0080-\u00bf€‚ƒ„…†‡ˆ‰Š‹ŒŽ‘’“”•–—˜™š›œžŸ"  # bytes 80 to BF, as cp1252 and as Latin-1
 MOJIBAKE = f"[Â-ô][{LATER_BYTES}]"
 """The first two bytes of a UTF-8 character, each decoded as a character."""
-RUN = re.compile(f"(?:[Â-ô][{LATER_BYTES}]{{1,3}})+")
+MOJIBAKE_RUN = re.compile(f"(?:[Â-ô][{LATER_BYTES}]{{1,3}})+")
 UNREADABLE = "[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f\ufffd]"
 BREAK = re.compile("<br ?/?>")
 HTML = r"&(?:amp|lt|gt|quot|apos|nbsp|#[0-9]{2,5}|#x[0-9a-fA-F]{2,4});|<br ?/?>"
@@ -36,15 +36,15 @@ SCRIPTS = {
     "Chinese or Japanese": r"[\p{Han}\p{Hiragana}\p{Katakana}]",
 }
 LOOKALIKES = ("Cyrillic", "Greek")  # scripts with Latin lookalikes
-MAIN_FRACTION = 0.95  # fraction of the rows that must have the main script
+MIN_MAIN_FRACTION = 0.95  # of the rows must have the main script
 
 
 def find_lengths(data: CheckInput) -> list[Finding]:
     """Empty texts, and texts longer than BERT reads."""
-    return [*_empty(data), *_long(data)]
+    return [*_find_empty(data), *_find_long(data)]
 
 
-def _empty(data: CheckInput) -> list[Finding]:
+def _find_empty(data: CheckInput) -> list[Finding]:
     rows = np.flatnonzero(
         _any_text(data, lambda cells: pc.equal(pc.utf8_trim_whitespace(cells), pa.scalar("")))
     )
@@ -58,8 +58,8 @@ def _empty(data: CheckInput) -> list[Finding]:
     return [Finding("text_lengths", "problem", len(rows), sentence, rows, (fix,))]
 
 
-def _long(data: CheckInput) -> list[Finding]:
-    """Not for questions and pre-training, which split long texts into windows."""
+def _find_long(data: CheckInput) -> list[Finding]:
+    """Long texts; none for questions and pre-training, which split them into windows."""
     has_targets = bool({*data.mapping.columns, *data.mapping.flags} - {*data.text_columns})
     if data.mapping.answers is not None or not has_targets:
         return []
@@ -68,7 +68,7 @@ def _long(data: CheckInput) -> list[Finding]:
     if not len(rows):
         return []
     lost = float((words[rows] - MAX_WORDS).sum() / words.sum())
-    if lost > MAX_LOST:
+    if lost > MAX_LOST_FRACTION:
         sentence = phrase(
             "{n:,} row(s) with more than {words} words, so BERT never reads {percent:.0f} % of all"
             " words. Perhaps the file does not mark where these rows end.",
@@ -88,13 +88,13 @@ def _long(data: CheckInput) -> list[Finding]:
     )
     fix = drop_fix(rows, change, "drop-long")
     longest_first = rows[np.argsort(-words[rows], kind="stable")]
-    severity: Severity = "warning" if lost > MAX_LOST else "note"
+    severity: Severity = "warning" if lost > MAX_LOST_FRACTION else "note"
     return [Finding("text_lengths", severity, len(rows), sentence, longest_first, (fix,))]
 
 
 def find_broken(data: CheckInput) -> list[Finding]:
     """Text decoded with a wrong encoding (“Ã©” for “é”), control characters, and leftover HTML."""
-    return [*_mojibake(data), *_unreadable(data), *_html(data)]
+    return [*_find_mojibake(data), *_find_unreadable(data), *_find_html(data)]
 
 
 def _decode_utf8(run: re.Match[str]) -> str:
@@ -116,7 +116,7 @@ def _decode_utf8(run: re.Match[str]) -> str:
 def _repair(
     data: CheckInput, pattern: str, repair: Callable[[str], str]
 ) -> dict[int, dict[str, str]]:
-    """The cells that the repair changes, by row and column."""
+    """Repair the cells that match `pattern`; returns the changed ones, by row and column."""
     repaired: dict[int, dict[str, str]] = {}
     for name in data.text_columns:
         rows = np.flatnonzero(
@@ -134,8 +134,8 @@ def _repair(
     return dict(sorted(repaired.items()))
 
 
-def _mojibake(data: CheckInput) -> list[Finding]:
-    cells = _repair(data, MOJIBAKE, lambda text: RUN.sub(_decode_utf8, text))
+def _find_mojibake(data: CheckInput) -> list[Finding]:
+    cells = _repair(data, MOJIBAKE, lambda text: MOJIBAKE_RUN.sub(_decode_utf8, text))
     sentence = phrase(
         "{n:,} row(s) read in a wrong encoding (such as “Ã©” for “é”): the tokenizer does"
         " not know these words.",
@@ -146,7 +146,7 @@ def _mojibake(data: CheckInput) -> list[Finding]:
     return _broken_findings(data, "warning", sentence, fix)
 
 
-def _html(data: CheckInput) -> list[Finding]:
+def _find_html(data: CheckInput) -> list[Finding]:
     cells = _repair(data, HTML, lambda text: html.unescape(BREAK.sub(" ", text)))
     sentence = phrase(
         "{n:,} row(s) with HTML such as “&amp;” or “<br>”: the model reads it as words.",
@@ -160,7 +160,7 @@ def _html(data: CheckInput) -> list[Finding]:
 def _broken_findings(
     data: CheckInput, severity: Severity, sentence: str, fix: Fix
 ) -> list[Finding]:
-    """A finding without a fix if answers are offsets into the text."""
+    """Report a finding, without the fix if answers are offsets into the text."""
     rows = np.array(list(fix.cells), dtype=np.int64)
     if not len(rows):
         return []
@@ -168,7 +168,7 @@ def _broken_findings(
     return [Finding("broken_texts", severity, len(rows), sentence, rows, fixes)]
 
 
-def _unreadable(data: CheckInput) -> list[Finding]:
+def _find_unreadable(data: CheckInput) -> list[Finding]:
     rows = np.flatnonzero(_matches(data, UNREADABLE))
     if not len(rows):
         return []
@@ -182,7 +182,7 @@ def _unreadable(data: CheckInput) -> list[Finding]:
 
 def find_mixed_scripts(data: CheckInput) -> list[Finding]:
     """Words that mix two alphabets, and texts in another script than nearly all others."""
-    return [*_mixed_words(data), *_other_scripts(data)]
+    return [*_find_mixed_words(data), *_find_other_scripts(data)]
 
 
 def _matches(data: CheckInput, pattern: str) -> NDArray[np.bool_]:
@@ -190,7 +190,7 @@ def _matches(data: CheckInput, pattern: str) -> NDArray[np.bool_]:
     return _any_text(data, lambda cells: pc.match_substring_regex(cells, pattern))
 
 
-def _mixed_words(data: CheckInput) -> list[Finding]:
+def _find_mixed_words(data: CheckInput) -> list[Finding]:
     pairs = [(SCRIPTS["Latin"], SCRIPTS[name]) for name in LOOKALIKES]
     either = [f"{latin}{other}|{other}{latin}" for latin, other in pairs]
     rows = np.flatnonzero(_non_ascii(data) & _matches(data, "|".join(either)))
@@ -198,20 +198,20 @@ def _mixed_words(data: CheckInput) -> list[Finding]:
         return []
     sentence = phrase(
         "{n:,} row(s) with words that mix Latin with Cyrillic or Greek letters: they look right,"
-        " and the tokenizer does not know them.",
+        " but the tokenizer does not know them.",
         n=len(rows),
     )
     return [_script_finding("warning", sentence, rows, "drop-mixed")]
 
 
-def _other_scripts(data: CheckInput) -> list[Finding]:
+def _find_other_scripts(data: CheckInput) -> list[Finding]:
     non_ascii = _non_ascii(data)
     if not non_ascii.any():
         return []
     by_script = {name: _matches(data, pattern) for name, pattern in SCRIPTS.items()}
     has_letters = np.any(list(by_script.values()), axis=0)
     main = max(by_script, key=lambda name: int(by_script[name].sum()))
-    if by_script[main].sum() < MAIN_FRACTION * has_letters.sum():
+    if by_script[main].sum() < MIN_MAIN_FRACTION * has_letters.sum():
         return []
     rows = np.flatnonzero(has_letters & ~by_script[main])
     if not len(rows):

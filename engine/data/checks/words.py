@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-CHUNK = 20_000  # texts
+CHUNK_TEXTS = 20_000
 NON_WORD = re.compile(r"^\W+|\W+$")
 UNSPACED = r"([\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}])"
 """Scripts without spaces between words: each character counts as a word."""
@@ -38,9 +38,9 @@ class Words:
         counts = self.counts[texts]
         starts = np.concatenate([[0], np.cumsum(counts)])
         ids = np.empty(starts[-1], dtype=np.int32)
-        for first in range(0, len(texts), CHUNK):  # numpy's `repeat` holds the GIL
-            chunk = slice(first, first + CHUNK)
-            begin, end = starts[first], starts[min(first + CHUNK, len(texts))]
+        for first in range(0, len(texts), CHUNK_TEXTS):  # numpy's `repeat` holds the GIL
+            chunk = slice(first, first + CHUNK_TEXTS)
+            begin, end = starts[first], starts[min(first + CHUNK_TEXTS, len(texts))]
             sources = np.repeat(self.starts[texts[chunk]] - starts[:-1][chunk], counts[chunk])
             ids[begin:end] = self.ids[sources + np.arange(begin, end)]
         return Words(ids, starts)

@@ -49,7 +49,7 @@ def parse_answers(cell: str, passage: str) -> tuple[Answer, ...]:
 
 
 def respell_answers(cell: str, passage: str) -> str | None:
-    """The cell with the answers spelled as in the passage, for `parse_answers`.
+    """Spell the answers in a cell as in the passage, for `parse_answers`.
 
     Ignores case, white space, surrounding punctuation, and the form of quotes and dashes. None if
     an answer is still not found.
@@ -74,20 +74,20 @@ def _find_respelled(text: str, start: int, passage: str) -> Answer | None:
     words = text.strip(SURROUNDING).split()
     if not words:
         return None
-    pattern = r"\s+".join("".join(map(_any_form, word)) for word in words)
+    pattern = r"\s+".join("".join(map(_match_variants, word)) for word in words)
     regex = re.compile(rf"(?<!\w){pattern}(?!\w)", re.IGNORECASE)
     nearest = min(regex.finditer(passage), key=lambda hit: abs(hit.start() - start), default=None)
     return None if nearest is None else Answer(nearest[0], nearest.start())
 
 
-def _any_form(character: str) -> str:
+def _match_variants(character: str) -> str:
     """Regular expression for a character and its variants."""
     variants = next((forms for forms in FORMS if character in forms), None)
     return re.escape(character) if variants is None else f"[{re.escape(variants)}]"
 
 
 def format_answers(answers: Sequence[Answer]) -> str:
-    """The cell for these answers; empty for none."""
+    """Format answers as a cell, which is empty without answers."""
     if not answers:
         return ""
     items = [{"text": text, "answer_start": start} for text, start in answers]
@@ -95,8 +95,7 @@ def format_answers(answers: Sequence[Answer]) -> str:
 
 
 def find_nearest(passage: str, text: str, start: int) -> int | None:
-    """Occurrence of `text` nearest to `start`, the first of two equally near; None if there is
-    none."""
+    """Find the occurrence of `text` nearest to `start`, or the first of two; None if not found."""
     start = min(max(start, 0), len(passage))
     before, after = passage.rfind(text, 0, start + len(text)), passage.find(text, start)
     if before < 0 or after < 0:

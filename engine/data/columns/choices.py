@@ -26,8 +26,8 @@ LABELS = (
     *("label", "gold", "goldlabel", "correct", "correctansweridx", "answeridx", "answerindex"),
     *("answer", "answerkey", "target"),
 )
-MIN_UNNAMED_CHOICES = 3  # minimum endings of a table without column names
-MAX_LENGTH_RATIO = 3.0  # maximum ratio between the text lengths of its columns
+MIN_UNNAMED_CHOICES = 3  # endings of a table without column names
+MAX_LENGTH_RATIO = 3.0  # between the text lengths of its columns
 NUMBER = re.compile(r"[0-9]{1,2}", re.ASCII)
 CORRECT_ROW = phrase("Correct this row, or remove it.")
 
@@ -79,7 +79,7 @@ def parse_endings(
 
 
 def parse_list(cell: str) -> tuple[str, ...] | None:
-    """The texts of a JSON list, or None."""
+    """Parse a JSON list of texts; None for any other cell."""
     try:
         texts = json.loads(cell)
     except (ValueError, RecursionError):
@@ -139,10 +139,10 @@ def first_choice_number(labels: Sequence[str], endings: int) -> int:
 def guess_choices(columns: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> Mapping | None:
     """Guess the columns by name, or by the numbers in the last column; None if neither fits."""
     cells = dict(zip(columns, zip(*rows, strict=True), strict=True)) if rows else {}
-    return _by_names(columns, cells) or _by_numbers(columns, cells)
+    return _from_names(columns, cells) or _from_numbers(columns, cells)
 
 
-def _by_names(columns: tuple[str, ...], cells: Columns[str, tuple[str, ...]]) -> Mapping | None:
+def _from_names(columns: tuple[str, ...], cells: Columns[str, tuple[str, ...]]) -> Mapping | None:
     names = {plain_name(column): column for column in reversed(columns)}
     context = next((names[name] for name in CONTEXTS if name in names), None)
     endings = _named_endings(names) or _list_column(names, cells)
@@ -170,17 +170,17 @@ def _named_endings(names: dict[str, str]) -> tuple[str, ...]:
 
 
 def _list_column(names: dict[str, str], cells: Columns[str, tuple[str, ...]]) -> tuple[str, ...]:
-    """A column with a usual name whose first cell is a list of at least two texts."""
+    """A column with a known name whose first cell is a list of at least two texts."""
     named = (names[name] for name in LISTS if name in names)
     return next(((c,) for c in named if c in cells and len(parse_list(cells[c][0]) or ()) > 1), ())
 
 
-def _by_numbers(columns: tuple[str, ...], cells: Columns[str, tuple[str, ...]]) -> Mapping | None:
-    """A table without names: context, endings, and the number of the correct one."""
-    last = {cell.strip() for cell in cells.get(columns[-1], ())} if columns else set[str]()
-    if not last or not all(NUMBER.fullmatch(cell) for cell in last):
+def _from_numbers(columns: tuple[str, ...], cells: Columns[str, tuple[str, ...]]) -> Mapping | None:
+    """Guess the columns of a table without names: context, endings, correct number."""
+    labels = {cell.strip() for cell in cells.get(columns[-1], ())} if columns else set[str]()
+    if not labels or not all(NUMBER.fullmatch(label) for label in labels):
         return None
-    numbers = sorted(map(int, last))
+    numbers = sorted(map(int, labels))
     count = numbers[-1] - numbers[0] + 1
     if numbers[0] > 1 or not MIN_UNNAMED_CHOICES <= count == len(numbers) <= len(columns) - 2:
         return None

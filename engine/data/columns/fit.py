@@ -20,12 +20,12 @@ from engine.data.columns.spellings import match_labels
 from engine.errors import MissingColumn, StudioError
 from engine.phrases import join, phrase
 
-COMPARED_COLUMNS = 10  # label columns that are tried
+MAX_TRIED_COLUMNS = 10
 
 
 @dataclass(frozen=True)
 class CountedLabels:
-    """Rows with each cell, and derived facts: a `LabelColumn`."""
+    """A `LabelColumn` from the number of rows with each cell."""
 
     cells: Counts[str, int]
 
@@ -66,8 +66,8 @@ def task_problems(
     Args:
         labels: rows with each label, or spans of each type; None if not counted yet.
         empty: number of training and validation rows in which each column is empty.
-        rows: number of these rows.
-        missing_answers: number of these whose passage does not contain the answer.
+        rows: number of training and validation rows.
+        missing_answers: number of these rows whose passage does not contain the answer.
     """
     missing = [
         MissingColumn(name, list(columns)) for name in mapping.columns if name not in columns
@@ -101,7 +101,7 @@ def dataset_problems(spec: DatasetSpec, task: TaskSpec) -> list[StudioError]:
 
 
 def unseen_label_problems(unseen: tuple[str, ...], task: TaskSpec) -> list[StudioError]:
-    """Problem if labels of validation rows are in no training row."""
+    """The problem of validation labels that are in no training row, if any."""
     if not unseen or not isinstance(task, LabelledTask) or task.labels:
         return []
     names = join(", ", [f"“{shorten(label)}”" for label in unseen[:5]])
@@ -123,8 +123,7 @@ def empty_columns(spec: DatasetSpec, task: TaskSpec) -> tuple[str, ...]:
 def incomplete_columns(
     mapping: Mapping, task: TaskSpec, empty: Counts[str, int], rows: int
 ) -> Iterator[tuple[tuple[str, ...], StudioError]]:
-    """For each role that the task needs in every row: its columns with empty cells, and the
-    problem."""
+    """Yield the incomplete columns, and the problem, of roles that the task needs in every row."""
     for role, names in mapping.by_field():
         incomplete = tuple(name for name in names if empty.get(name))
         if incomplete and role in task.info.required_cells:
@@ -155,7 +154,7 @@ def missing_cells_problem(role: str, missing: int, rows: int) -> StudioError:
 
 
 def likely_task(mapping: Mapping, labels: Counts[str, int] | None = None) -> TaskSpec:
-    """The first task that rows with these columns suit."""
+    """The first task that suits rows with these columns."""
     counted = CountedLabels(labels) if labels else None
     first = next(kind for kind, task in TASKS.items() if task.suits(mapping, counted))
     return TASKS[first](kind=first)
@@ -166,9 +165,9 @@ def mapping_for(
 ) -> Mapping:
     """Adapt the label columns of a mapping to a task, by the first rows.
 
-    The mapping is unchanged if its own column suits the task, or none does. For questions, a column
-    named like answers is used even if few of them are in their passages; for several labels per
-    row, all yes/no columns if the label is one of them.
+    The mapping is unchanged if its column suits the task, or none does. For questions, a column
+    named like answers is used even if few passages contain them; for several labels per row, all
+    yes/no columns are used if the label is one of them.
     """
     if "answers" in task.info.reads and mapping.pair is not None and mapping.answers is None:
         answers = named_answers({plain_name(column): column for column in reversed(columns)})
@@ -184,7 +183,7 @@ def mapping_for(
 def labels_for_tasks(
     mapping: Mapping, columns: tuple[str, ...], rows: Sequence[tuple[str, ...]]
 ) -> dict[str, str]:
-    """By task, the label column that suits it if that of the mapping does not."""
+    """By task, the label column that suits it if the mapping's does not."""
     others = label_columns(columns, rows, mapping)
     labels = {
         kind: _with_label(task(kind=kind), mapping, columns, rows, others).label
@@ -207,7 +206,7 @@ def _with_label(
     if "label" not in read or target(mapping) not in ("label", None):
         return mapping
     current = () if mapping.label is None else (mapping.label,)
-    for label in dict.fromkeys((*current, *others[:COMPARED_COLUMNS])):
+    for label in dict.fromkeys((*current, *others[:MAX_TRIED_COLUMNS])):
         candidate = mapping.model_copy(update={"label": label})
         cells = Counter(row[columns.index(label)].strip() for row in rows)
         if not any(task.problems(candidate, CountedLabels(cells))):

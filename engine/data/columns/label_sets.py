@@ -11,15 +11,15 @@ from engine.errors import StudioError
 SEPARATORS = ("|", ";", ",")  # the first that occurs in any cell is used
 YES = ("1", "1.0", "true", "yes")
 NO = ("0", "0.0", "false", "no")
-SAMPLE = 5_000  # distinct cells that are examined
-MAX_LABEL_CHARACTERS = 60  # characters of a label in a set
+SAMPLE_CELLS = 5_000
+MAX_LABEL_CHARACTERS = 60  # in a set
 
 
 def parse_label_sets(cells: Iterable[str], known: Sequence[str] = ()) -> list[tuple[str, ...]]:
     """The distinct labels in each cell, in order; none in an empty cell.
 
-    They are in a JSON list, or separated by “|”, “;” or “,”: the first of these that is in any cell
-    separates all. A cell that is one of the `known` labels is not split.
+    They are in a JSON list, or separated by “|”, “;” or “,”: the first of these in any cell
+    separates the labels of all cells. A cell that is one of the `known` labels is not split.
     """
     texts = list(cells)
     lists = [(cell.strip(),) if cell.strip() in known else _parse_json_list(cell) for cell in texts]
@@ -32,7 +32,7 @@ def parse_label_sets(cells: Iterable[str], known: Sequence[str] = ()) -> list[tu
 
 
 def _parse_json_list(cell: str) -> tuple[str, ...] | None:
-    """The labels of a JSON list, or None."""
+    """Parse a JSON list of labels; None for any other cell."""
     if not cell.strip().startswith("["):
         return None
     try:
@@ -49,17 +49,17 @@ def _unique(labels: Iterable[str]) -> tuple[str, ...]:
 
 
 def join_labels(labels: Sequence[str]) -> str:
-    """Labels as one cell, the inverse of `parse_label_sets`."""
+    """Join labels in one cell; the inverse of `parse_label_sets`."""
     plain = not any("|" in label or label.startswith("[") for label in labels)
     return "|".join(labels) if plain else json.dumps(list(labels), ensure_ascii=False)
 
 
 def count_label_sets(cells: Mapping[str, int]) -> dict[str, int] | None:
-    """Rows with each label, given the rows with each cell; None if cells hold one label each.
+    """Count the rows with each label from those with each cell; None if cells hold one label.
 
-    Cells hold several if most labels that occur together also occur in other cells.
+    Cells hold several labels if most labels that occur together also occur in other cells.
     """
-    if not _hold_several(parse_label_sets(islice(cells, 0, None, 1 + len(cells) // SAMPLE))):
+    if not _hold_several(parse_label_sets(islice(cells, 0, None, 1 + len(cells) // SAMPLE_CELLS))):
         return None
     counts = Counter[str]()
     for labels, rows in zip(parse_label_sets(cells), cells.values(), strict=True):
@@ -95,6 +95,6 @@ def parse_flags(name: str, cells: Sequence[str], lines: Sequence[int] | None = N
 
 
 def parse_yes_no(cell: str) -> bool | None:
-    """True or false in a usual spelling, else None."""
+    """Parse a common spelling of yes or no; None for any other cell."""
     folded = cell.strip().casefold()
     return True if folded in YES else False if folded in NO else None

@@ -10,7 +10,7 @@ from app.pages.data.importing.checks import Problem
 from app.pages.data.importing.counting import CountState
 from app.translation import in_language, tr, translated
 from engine.data.checks import CHECKS
-from engine.data.checks.check import AUTOMATIC_ROWS, Finding, Fix
+from engine.data.checks.check import MAX_AUTOMATIC_ROWS, Finding, Fix
 from engine.data.checks.fixing import FixName
 from engine.data.checks.run import check_files
 from engine.data.datasets.collecting import FileImport
@@ -121,7 +121,7 @@ class FindingsState(QObject):
             self.findings = None
             self.changed.emit()
         rows = sum((self._count.split_rows or {}).values())
-        self._starts_soon = request is not None and rows <= AUTOMATIC_ROWS
+        self._starts_soon = request is not None and rows <= MAX_AUTOMATIC_ROWS
         self.progressed.emit()
         if request is not None and self._starts_soon:
             QTimer.singleShot(DELAY_MS, self, partial(self._start, request))

@@ -7,7 +7,7 @@ from PySide6.QtCore import QObject, QTimer, Signal
 from app import background
 from app.pages.data.dataset.state import DatasetState
 from app.studio import Studio
-from engine.data.checks.check import AUTOMATIC_ROWS, Finding, Fix
+from engine.data.checks.check import MAX_AUTOMATIC_ROWS, Finding, Fix
 from engine.data.checks.fixing import apply_fixes
 from engine.data.checks.run import cache_findings, read_findings, run_checks
 from engine.data.datasets.store import Dataset
@@ -75,7 +75,7 @@ class ChecksState(QObject):
 
     def _start_automatically(self) -> None:
         if self._data.dataset is not None and self.findings is None:
-            self._start(may_check=len(self._data.dataset) <= AUTOMATIC_ROWS)
+            self._start(may_check=len(self._data.dataset) <= MAX_AUTOMATIC_ROWS)
 
     def _start(self, may_check: bool) -> None:
         dataset, cache = self._data.dataset, self._studio.home.cache

@@ -84,7 +84,7 @@ def test_a_fix_creates_a_version_that_can_be_undone(qtbot, page, messy):
 
 
 def test_many_rows_are_checked_only_on_request(qtbot, page, messy, monkeypatch):
-    monkeypatch.setattr("app.pages.data.dataset.checks.state.AUTOMATIC_ROWS", 42)
+    monkeypatch.setattr("app.pages.data.dataset.checks.state.MAX_AUTOMATIC_ROWS", 42)
     view = open_view(qtbot, page, messy)
     qtbot.waitUntil(lambda: not view.checks_state.is_examining, timeout=PATIENCE)
     assert view.checks_state.findings is None and view.checks.start.isVisibleTo(view)

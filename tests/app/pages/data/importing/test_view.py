@@ -353,7 +353,7 @@ def test_choosing_a_fix_keeps_the_scroll_position_and_the_focus(qtbot, page, dup
 
 def test_many_rows_are_checked_only_on_request(qtbot, page, monkeypatch, reviews):
     """The page offers checking, shows its progress, and can cancel it."""
-    monkeypatch.setattr("app.pages.data.importing.findings.AUTOMATIC_ROWS", 100)
+    monkeypatch.setattr("app.pages.data.importing.findings.MAX_AUTOMATIC_ROWS", 100)
     view = load(qtbot, page, reviews)
     qtbot.waitUntil(view.check.isVisible, timeout=PATIENCE)
     assert view.count.text() == "120 row(s)" and view.state.findings.findings is None
