@@ -231,7 +231,7 @@ def _predict(a: Serving, b: Serving, rows: Rows, kl: np.ndarray) -> Arrays:
     empty = np.full(len(rows), "")
     if first is None or second is None:
         return {"kl": kl, "said_a": empty, "said_b": empty}
-    predicted = [predict_rows(serving, rows.unlabelled()) for serving in (a, b)]
+    predicted = [predict_rows(serving, rows.without_targets()) for serving in (a, b)]
     texts = [np.array([text[:200] for text in result.predicted]) for result in predicted]
     p, q = (result.scores for result in predicted)
     if first.labels == second.labels and p is not None and q is not None and p.shape == q.shape:

@@ -136,7 +136,7 @@ def encode_texts(serving: Serving, rows: Rows) -> Arrays:
     try:
         predictions = predict_by_task(serving, learner, rows)
     except StudioError:  # the labels are not those of the model
-        predictions = predict_by_task(serving, learner, rows.unlabelled())
+        predictions = predict_by_task(serving, learner, rows.without_targets())
     return vectors | {"prediction": predictions["prediction"], "label": predictions["label"]}
 
 

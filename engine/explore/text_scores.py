@@ -96,13 +96,13 @@ def predict_by_task(serving: Serving, learner: Learner, rows: Rows) -> Arrays:
     labels = rows.labels
     known = [labels is None or bool(labels[n].strip()) for n in range(len(rows))]
     if not learner.can_evaluate(rows) or not any(known):
-        return _row_predictions(serving, rows.unlabelled())
+        return _row_predictions(serving, rows.without_targets())
     if all(known):
         try:
             return _row_predictions(serving, rows)
         except MissingColumn:  # labels of another kind of task
-            return _row_predictions(serving, rows.unlabelled())
-    scores = _row_predictions(serving, rows.unlabelled())
+            return _row_predictions(serving, rows.without_targets())
+    scores = _row_predictions(serving, rows.without_targets())
     labelled = [index for index, is_known in enumerate(known) if is_known]
     for name, values in _row_predictions(serving, rows.take(labelled)).items():
         scores[name] = scores[name].astype(np.result_type(scores[name], values))

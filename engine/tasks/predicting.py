@@ -51,7 +51,7 @@ class Predictor:
         self, rows: Rows, progress: ProgressCallback = lambda done, total: None
     ) -> list[dict[str, Any]]:
         """Predict a record for each row, in order."""
-        return self.collect(rows.unlabelled(), progress).predictions()
+        return self.collect(rows.without_targets(), progress).predictions()
 
     def evaluate(self, rows: Rows, progress: ProgressCallback = lambda done, total: None) -> Report:
         """Evaluate predictions for rows.

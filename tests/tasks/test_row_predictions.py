@@ -100,12 +100,12 @@ def test_unlabelled_rows_are_stored(evaluated):
     if examples is None:
         evaluated.collector._targets = None  # type: ignore[attr-defined]
     else:
-        examples.rows = evaluated.dataset.rows("validation").unlabelled()
+        examples.rows = evaluated.dataset.rows("validation").without_targets()
         examples.targets = examples.tags = None
     unlabelled = evaluated.collector.row_predictions()
     assert (unlabelled.gold, unlabelled.loss, unlabelled.score) == (None, None, None)
     assert list(unlabelled.predicted) == evaluated.predictions.table["predicted"].to_pylist()
-    rows = evaluated.dataset.rows("validation").unlabelled()
+    rows = evaluated.dataset.rows("validation").without_targets()
     origin = Origin("file", "some.csv", Mapping(text="text"), "Run")
     predictions = build_predictions(
         unlabelled, rows.lines, {"text": list(rows.texts)}, origin, "any", (), {}

@@ -13,7 +13,7 @@ from engine.config.dataset import DatasetSpec, Mapping
 from engine.config.task import LabelledTask, TaskSpec, shorten, target
 from engine.config.tasks import TASKS
 from engine.data.columns.label_sets import count_label_sets
-from engine.data.columns.mapping import flag_columns, label_columns, named_answers
+from engine.data.columns.mapping import find_answer_column, flag_columns, label_columns
 from engine.data.columns.names import plain_name
 from engine.data.columns.numbers import is_scale, parse_number
 from engine.data.columns.spellings import match_labels
@@ -170,7 +170,7 @@ def mapping_for(
     yes/no columns are used if the label is one of them.
     """
     if "answers" in task.info.reads and mapping.pair is not None and mapping.answers is None:
-        answers = named_answers({plain_name(column): column for column in reversed(columns)})
+        answers = find_answer_column({plain_name(column): column for column in reversed(columns)})
         if answers is not None and answers not in mapping.texts:
             return Mapping(text=mapping.text, pair=mapping.pair, answers=answers)
     if "flags" in task.info.may_read and target(mapping) == "label":

@@ -49,16 +49,16 @@ LABELS = (
     *("isduplicate", "emotion", "topic", "intent", "polarity", "rating", "stars", "score"),
     *("similarity", "tag", "genre", "type", "y"),
 )
-LABEL_WORDS = (  # as a word of a longer name
+LABEL_WORDS = (  # words of longer column names
     *("label", "class", "category", "judgment", "judgement", "gold"),
     *("sentiment", "emotion", "intent", "polarity"),
 )
 ANSWERS = ("answers", "answer", "answertext", "answerspan")  # with a question and a passage
 TAGS = ("tags", "nertags", "ner", "bio", "iob", "upos", "postags", "pos", "labels", "tag")
-MIN_FLAGS = 3  # yes/no columns, below which they are labels only by name
-MAX_LABEL_CHARACTERS = 60  # characters of a cell of a label column
+MIN_FLAGS = 3  # fewer yes/no columns are labels only by name
+MAX_LABEL_CHARACTERS = 60  # per cell
 MAX_LABELS = 250
-MAX_DIGITS = 0.3  # fraction of the characters of a text; “Mon Apr 06 22:19:45 2009” has more
+MAX_DIGITS = 0.3  # of the characters of a text; “Mon Apr 06 22:19:45 2009” has more
 
 
 @dataclass(frozen=True)
@@ -66,30 +66,31 @@ class _Statistics:
     """Statistics of the first rows of a column."""
 
     name: str
-    length: float  # mean characters of a cell
-    distinct: int
-    values: int  # distinct non-empty cells
+    mean_length: float  # characters of a cell
+    distinct_cells: int
+    values: int  # distinct cells that are not empty
     rows: int
     with_space: float  # fraction of cells with a space
     max_length: int
     is_scale: bool  # all cells are numbers, and some have a fraction
-    digits: float  # fraction of all characters
+    digit_share: float  # of all characters
 
     @property
     def is_text(self) -> bool:
         """True if it has words and few digits, unlike dates."""
-        return self.with_space >= 0.5 and self.length >= 10 and self.digits < MAX_DIGITS
+        return self.with_space >= 0.5 and self.mean_length >= 10 and self.digit_share < MAX_DIGITS
 
     @property
     def is_label(self) -> bool:
-        few = self.distinct <= max(2, min(MAX_LABELS, self.rows // 3))
-        return few and 0 < self.max_length <= MAX_LABEL_CHARACTERS and self.rows > self.distinct
+        is_few = self.distinct_cells <= max(2, min(MAX_LABELS, self.rows // 3))
+        is_short = 0 < self.max_length <= MAX_LABEL_CHARACTERS
+        return is_few and is_short and self.rows > self.distinct_cells
 
 
 def guess_mapping(
     columns: tuple[str, ...], rows: Sequence[tuple[str, ...]], text: str | None = None
 ) -> tuple[Mapping | None, tuple[str, ...]]:
-    """The likely mapping, and the roles (text, label, flags) that are guesses.
+    """Guess the mapping; returns it and the roles (text, label, flags) that are uncertain.
 
     `text` is the text column, if known. The mapping is None if no column looks like text.
     """
@@ -104,20 +105,20 @@ def guess_mapping(
         text = next((names[name] for name in TEXTS if name in names), None)
     if text_column not in (None, text):
         text, pair = text_column, None
-    if text and pair is not None and (answers := _answers(names, pair, columns, rows)):
+    if text and pair is not None and (answers := _find_answers(names, pair, columns, rows)):
         return Mapping(text=text, pair=pair, answers=answers), ()
     choices = guess_choices(columns, rows)
     if choices is not None and text_column in (None, choices.text):
         return choices, ()
     guessed = ["text"] if text is None else []
     if text is None:
-        text, pair = _likely_texts(statistics)
+        text, pair = _guess_texts(statistics)
     if text is None:
         return None, ()
-    tags = _tags(columns, names, rows, text)
+    tags = _find_tags(columns, names, rows, text)
     if tags is not None:
         return Mapping(text=text, tags=tags), ()
-    named, likely = _labels(columns, statistics, Mapping(text=text, pair=pair))
+    named, likely = _find_labels(columns, statistics, Mapping(text=text, pair=pair))
     scales = [item.name for item in statistics if item.is_scale and item.name not in (text, pair)]
     if all(item.values == 1 for item in statistics if item.name in likely):
         likely = [*scales, *likely]  # constant columns carry no information
@@ -136,7 +137,7 @@ def guess_mapping(
 
 
 def guess_note(guessed: Collection[str]) -> str:
-    """Note on guessed columns; “” if there are none."""
+    """Note on the guessed columns; empty if there are none."""
     match tuple(guessed):
         case ():
             return ""
@@ -168,12 +169,12 @@ def label_columns(
 ) -> tuple[str, ...]:
     """Columns that may hold labels for the texts of `mapping`, likeliest first."""
     statistics = _column_statistics(columns, rows)
-    named, likely = _labels(columns, statistics, mapping)
+    named, likely = _find_labels(columns, statistics, mapping)
     scales = [item.name for item in statistics if item.is_scale and item.name not in mapping.texts]
     return tuple(dict.fromkeys((*named, *likely, *scales)))
 
 
-def _labels(
+def _find_labels(
     columns: tuple[str, ...], statistics: list[_Statistics], mapping: Mapping
 ) -> tuple[list[str], list[str]]:
     """Columns named like labels, and those that look like labels."""
@@ -185,33 +186,33 @@ def _labels(
         words = re.findall(r"[A-Z]?[a-z]+|[A-Z]+", name)  # entailment_label, ClassName
         named += [name] if any(word.lower() in LABEL_WORDS for word in words) else []
     index = columns.index(mapping.text)
-    likely = sorted(  # varying ones first, then by distance from the text
+    likely = sorted(  # columns that vary first, then by distance from the text
         labels,
         key=lambda item: (item.values == 1, abs(columns.index(item.name) - index), item.name),
     )
     return named, [item.name for item in likely]
 
 
-def _answers(
+def _find_answers(
     names: dict[str, str], passage: str, columns: tuple[str, ...], rows: Sequence[tuple[str, ...]]
 ) -> str | None:
     """The answer column, if most of its cells are found in the passage."""
-    column = named_answers(names)
+    column = find_answer_column(names)
     if column is None:
         return None
     cell, text = columns.index(column), columns.index(passage)
-    fits = 0
+    matches = 0
     for row in rows:
         try:
             parse_answers(row[cell], row[text])
         except AnswerMismatch:
-            fits += respell_answers(row[cell], row[text]) is not None
+            matches += respell_answers(row[cell], row[text]) is not None
         else:
-            fits += 1
-    return column if 2 * fits > len(rows) else None
+            matches += 1
+    return column if 2 * matches > len(rows) else None
 
 
-def named_answers(names: dict[str, str]) -> str | None:
+def find_answer_column(names: dict[str, str]) -> str | None:
     """The column named like answers; `names` are columns by plain name."""
     return next((names[name] for name in ANSWERS if name in names), None)
 
@@ -228,20 +229,20 @@ def _column_statistics(
         statistics.append(
             _Statistics(
                 name=name,
-                length=characters / count,
-                distinct=len(set(cells)),
+                mean_length=characters / count,
+                distinct_cells=len(set(cells)),
                 values=len({cell for cell in cells if cell.strip()}),
                 rows=len(cells),
                 with_space=sum(" " in cell.strip() for cell in cells) / count,
                 max_length=max(map(len, cells), default=0),
                 is_scale=len(numbers) == len(cells) and bool(fractions),
-                digits=sum(map(str.isdigit, "".join(cells))) / max(characters, 1),
+                digit_share=sum(map(str.isdigit, "".join(cells))) / max(characters, 1),
             )
         )
     return statistics
 
 
-def _tags(
+def _find_tags(
     columns: tuple[str, ...], names: dict[str, str], rows: Sequence[tuple[str, ...]], text: str
 ) -> str | None:
     """A column named like tags that has, in every row, one tag per word of the text."""
@@ -259,14 +260,15 @@ def _tags(
     return None
 
 
-def _likely_texts(statistics: list[_Statistics]) -> tuple[str | None, str | None]:
+def _guess_texts(statistics: list[_Statistics]) -> tuple[str | None, str | None]:
     """The only two columns of text, or the longest one."""
     texts = [item for item in statistics if item.is_text and not item.is_label]
-    if len(texts) == 2 and min(t.length for t in texts) >= 0.3 * max(t.length for t in texts):
+    lengths = [item.mean_length for item in texts]
+    if len(texts) == 2 and min(lengths) >= 0.3 * max(lengths):
         return texts[0].name, texts[1].name
     if texts:
-        return max(texts, key=lambda item: item.length).name, None
-    others = [item for item in statistics if not item.is_label and item.length > 0]
+        return max(texts, key=lambda item: item.mean_length).name, None
+    others = [item for item in statistics if not item.is_label and item.mean_length > 0]
     if len(statistics) == 1:
         return statistics[0].name, None
-    return (max(others, key=lambda item: item.length).name, None) if others else (None, None)
+    return (max(others, key=lambda item: item.mean_length).name, None) if others else (None, None)

@@ -1,4 +1,4 @@
-"""Usual names of columns and splits."""
+"""Common names of columns and splits."""
 
 import re
 
@@ -20,5 +20,5 @@ def plain_name(name: str) -> str:
 
 
 def split_from_name(name: str) -> SplitName | None:
-    """Split that a file, folder or cell names, or None."""
+    """The split that a file, folder or cell is named after, if any."""
     return SPLIT_NAMES.get(name.strip().lower())

@@ -13,13 +13,13 @@ from engine.phrases import phrase
 NUMBER = re.compile(r"[+-]?(\d+[.,]?\d*|[.,]\d+)(e[+-]?\d+)?", re.ASCII | re.IGNORECASE)
 MAX_NUMBER = 3e38  # limit of float32
 MAX_NUMBER_CLASSES = 20  # distinct numbers that may still be classes
-ROWS_PER_NUMBER = 10  # rows per number, if numbers are whole
+MIN_ROWS_PER_CLASS = 10  # of integers
 BINS = 10
-SAMPLE = 5_000  # labels that are examined
+SAMPLE_LABELS = 5_000
 
 
 def parse_number(cell: str) -> float | None:
-    """The finite number in a cell, or None."""
+    """Parse a finite number; None for any other cell."""
     if not NUMBER.fullmatch(cell.strip()):
         return None
     number = float(cell.strip().replace(",", "."))
@@ -27,7 +27,7 @@ def parse_number(cell: str) -> float | None:
 
 
 def parse_numbers(cells: Sequence[str], lines: Sequence[int] | None = None) -> NDArray[np.float32]:
-    """The number in each cell, float32 [cells]; `lines` are source lines from 1.
+    """Parse the number in each cell, float32 [cells]; `lines` are source lines from 1.
 
     Raises StudioError with the line if a cell has no finite number, or if cells mix decimal commas
     and points, which may mean thousands.
@@ -73,15 +73,14 @@ def row_name(index: int, lines: Sequence[int] | None) -> str:
 
 
 def is_scale(labels: Mapping[str, int]) -> bool:
-    """True if labels are scores, not classes: many distinct numbers, with fractions or few rows
-    each."""
+    """True if labels are scores, not classes: many numbers, with fractions or few rows each."""
     if len(labels) <= MAX_NUMBER_CLASSES:
         return False
-    sample = list(islice(labels, 0, None, 1 + len(labels) // SAMPLE))
+    sample = list(islice(labels, 0, None, 1 + len(labels) // SAMPLE_LABELS))
     if any(parse_number(label) is None for label in sample):
         return False
-    is_whole = all(label.strip().lstrip("+-").isdecimal() for label in sample)
-    return not is_whole or sum(labels.values()) < ROWS_PER_NUMBER * len(labels)
+    are_integers = all(label.strip().lstrip("+-").isdecimal() for label in sample)
+    return not are_integers or sum(labels.values()) < MIN_ROWS_PER_CLASS * len(labels)
 
 
 def scale_bins(labels: Mapping[str, int]) -> NDArray[np.int32]:

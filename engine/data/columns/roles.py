@@ -11,8 +11,8 @@ class MissingRole(StudioError):
     def __init__(self, role: str) -> None:
         super().__init__(
             phrase(
-                "It is not known which column holds “{title}”, which the task needs in each row.",
+                "No column is chosen for “{title}”, which the task needs in each row.",
                 title=Mapping.model_fields[role].title or role,
             ),
-            phrase("Choose it; on the command line with --{role}.", role=role),
+            phrase("Choose the column; on the command line, with --{role}.", role=role),
         )

@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 from engine.data.columns.numbers import parse_number
 
-TYPO_LENGTH = 4  # minimum letters of a misspelled label
-TYPO_RARITY = 20  # minimum ratio of frequencies to its correct spelling
-MAX_COMPARED = 1_000  # labels compared with each other
+MIN_TYPO_LETTERS = 4
+MIN_TYPO_RATIO = 20  # between the frequencies of the correct and the misspelled label
+MAX_COMPARED_LABELS = 1_000
 
 
 class Spellings(NamedTuple):
@@ -33,13 +33,13 @@ def plain_label(label: str) -> str:
 
 
 def find_spellings(labels: Mapping[str, int]) -> list[Spellings]:
-    """Labels in several spellings, given the rows of each."""
+    """Find labels in several spellings; `labels` has the rows by label."""
     by_form: dict[str, list[str]] = {}
     for label in labels:
         if label:
             by_form.setdefault(plain_label(label), []).append(label)
     rows = {plain: sum(labels[name] for name in group) for plain, group in by_form.items()}
-    typos = _typos(rows)
+    typos = _find_typos(rows)
     for typo, correct in typos.items():
         while correct in typos:
             correct = typos[correct]
@@ -53,30 +53,30 @@ def find_spellings(labels: Mapping[str, int]) -> list[Spellings]:
     return spellings
 
 
-def _typos(rows: Mapping[str, int]) -> dict[str, str]:
+def _find_typos(rows: Mapping[str, int]) -> dict[str, str]:
     """Rare labels that differ by one letter from a frequent one."""
     words = [
-        label for label in rows if len(label) >= TYPO_LENGTH and not re.search(r"[\d_]", label)
+        label for label in rows if len(label) >= MIN_TYPO_LETTERS and not re.search(r"[\d_]", label)
     ]
-    if len(words) > MAX_COMPARED:
+    if len(words) > MAX_COMPARED_LABELS:
         return {}
     typos = {}
-    for rare in words:
-        frequent = (word for word in words if rows[word] >= TYPO_RARITY * rows[rare])
-        correct = next((word for word in frequent if _one_letter_apart(rare, word)), None)
+    for label in words:
+        frequent = (word for word in words if rows[word] >= MIN_TYPO_RATIO * rows[label])
+        correct = next((word for word in frequent if _is_one_letter_apart(label, word)), None)
         if correct is not None:
-            typos[rare] = correct
+            typos[label] = correct
     return typos
 
 
-def _one_letter_apart(word: str, other: str) -> bool:
+def _is_one_letter_apart(word: str, other: str) -> bool:
     """True if a letter was changed, left out, doubled, or swapped with the next."""
     if abs(len(word) - len(other)) > 1:
         return False
-    begin = 0
-    while begin < min(len(word), len(other)) and word[begin] == other[begin]:
-        begin += 1
-    rest, other_rest = word[begin:], other[begin:]
+    start = 0
+    while start < min(len(word), len(other)) and word[start] == other[start]:
+        start += 1
+    rest, other_rest = word[start:], other[start:]
     return (
         rest[1:] == other_rest[1:]
         or rest[1:] == other_rest

@@ -18,8 +18,7 @@ from engine.errors import BadFile
 from engine.phrases import phrase
 
 ADVICE = phrase(
-    "Every word needs one tag: give as many tags, separated by spaces or in a list, as there "
-    "are words."
+    "Every word needs one tag: write one tag per word, separated by spaces or in a list."
 )
 
 
@@ -45,7 +44,7 @@ class TagColumn:
             reading: its format.
             text: index of the words among the cells of a row.
             tags: index of their tags.
-            cancelled: true to stop.
+            cancelled: returns true to stop.
 
         Raises:
             BadFile: with the line, if nearly all tags name spans and one does not.
@@ -80,22 +79,22 @@ class TagColumn:
         )
 
     def convert(self, batch: Batch, remarks: Remarks, spans: Counter[str]) -> "pa.Array[Any]":
-        """The cells of the rows with their tags in BIO.
+        """Convert the tag cells of a batch to BIO.
 
         Counts the type of each span in `spans`, or each tag if tags are classes.
         """
         cells = []
         for line, row in batch.rows():
             cell, tags = self.read(line, row, remarks)
-            is_plain = self.scheme is None
-            spans.update(tags if is_plain else [tag[2:] for tag in tags if tag.startswith("B")])
+            are_classes = self.scheme is None
+            spans.update(tags if are_classes else [tag[2:] for tag in tags if tag.startswith("B")])
             cells.append(cell)
         return pa.array(cells, type=pa.string())
 
     def read(self, line: int, cells: Sequence[str], remarks: Remarks) -> tuple[str, list[str]]:
-        """The cell of a row with its tags in BIO, and the tags.
+        """Convert the tags of a row to BIO; returns the new cell and its tags.
 
-        Raises BadFile if the number of tags differs from that of words.
+        Raises BadFile unless there are as many tags as words.
         """
         words, tags = split_words(cells[self._text]), split_words(cells[self._tags])
         if len(words) != len(tags):

@@ -7,7 +7,7 @@
 | IOBES | B I E B E O S |
 | BILOU | B I L B L O U (Ratinov and Roth 2009) |
 
-A tag is “O” (outside), or a mark and a type: “B-person”; with a single type, the mark may be alone.
+A tag is “O” (outside), or a mark and a type: “B-person”; with a single type, the mark suffices.
 """
 
 from collections import Counter
@@ -53,7 +53,7 @@ class UnknownTag(StudioError):
 
 
 def spans_from_tags(tags: Sequence[str]) -> list[Span]:
-    """The spans of a sentence in any scheme, valid or not, as conlleval and seqeval find them.
+    """Find the spans of a sentence in any scheme, valid or not, like conlleval and seqeval.
 
     A token continues the span before it if the marks allow it and the types are equal; any other
     token that is not outside starts a span.
@@ -89,7 +89,7 @@ def tags_from_spans(spans: Sequence[Span], tokens: int, scheme: Scheme) -> list[
 
 
 def to_bio(tags: Sequence[str], scheme: Scheme) -> tuple[list[str], list[int]]:
-    """The tags of a sentence in BIO, and the indices of those that `scheme` does not allow.
+    """Convert the tags of a sentence to BIO, and list the indices that `scheme` does not allow.
 
     Raises UnknownTag.
     """
@@ -100,7 +100,7 @@ def to_bio(tags: Sequence[str], scheme: Scheme) -> tuple[list[str], list[int]]:
 
 
 def recognise_scheme(sentences: Iterable[Sequence[str]]) -> Scheme | None:
-    """The scheme of a data set; None if its tags are classes of tokens.
+    """Recognise the scheme of a data set; None if its tags are classes of tokens.
 
     E and S mean IOBES, L and U mean BILOU. Otherwise, it is IOB1 if more spans start with an I than
     with a B that separates nothing, else BIO.
@@ -111,19 +111,19 @@ def recognise_scheme(sentences: Iterable[Sequence[str]]) -> Scheme | None:
     """
     counts: Counter[str] = Counter()
     unknown: UnknownTag | None = None
-    needless = missing = 0  # unnecessary B, and spans that start without one
+    needless = missing = 0  # B that separates nothing, and spans that start without B
     for index, tags in enumerate(sentences, start=1):
         counts.update(tags)
         position = next((n for n, tag in enumerate(tags, start=1) if not _is_tag(tag)), 0)
         if position:
             unknown = unknown or UnknownTag(tags[position - 1], index, position)
             continue
-        needless += _changed(tags, "IOB1", "B", "I")
-        missing += _changed(tags, "BIO", "I", "B")
+        needless += _count_wrong(tags, "IOB1", "B", "I")
+        missing += _count_wrong(tags, "BIO", "I", "B")
     if unknown is not None:
-        tagged = sum(count for tag, count in counts.items() if tag != "O")
-        marked = sum(count for tag, count in counts.items() if _is_tag(tag) and tag[1:2] == "-")
-        if 2 * marked > tagged:
+        tag_count = sum(count for tag, count in counts.items() if tag != "O")
+        mark_count = sum(count for tag, count in counts.items() if _is_tag(tag) and tag[1:2] == "-")
+        if 2 * mark_count > tag_count:
             raise unknown
         return None
     marks = {tag[0] for tag in counts}
@@ -142,8 +142,8 @@ def recognise_scheme(sentences: Iterable[Sequence[str]]) -> Scheme | None:
 
 def are_spans(tags: Iterable[str]) -> bool:
     """True if tags look like span tags; otherwise each is a class of a word."""
-    distinct = set(tags)
-    return all(map(_is_tag, distinct)) and any(tag[1:2] == "-" for tag in distinct)
+    unique = set(tags)
+    return all(map(_is_tag, unique)) and any(tag[1:2] == "-" for tag in unique)
 
 
 def tag_type(tag: str) -> str:
@@ -151,8 +151,8 @@ def tag_type(tag: str) -> str:
     return _split_tag(tag)[1]
 
 
-def _changed(tags: Sequence[str], scheme: Scheme, mark: str, valid: str) -> int:
-    """Number of tags with `mark` that should be `valid` in this scheme."""
+def _count_wrong(tags: Sequence[str], scheme: Scheme, mark: str, valid: str) -> int:
+    """Count the tags with `mark` that should be `valid` in this scheme."""
     expected = tags_from_spans(spans_from_tags(tags), len(tags), scheme)
     return sum(a[0] == mark and b[0] == valid for a, b in zip(tags, expected, strict=True))
 

@@ -21,7 +21,7 @@ class TaggedWords(NamedTuple):
 
     words: list[str]
     tags: list[str]
-    lost: list[str]
+    remarks: list[str]
 
 
 def tag_spans(

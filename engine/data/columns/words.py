@@ -9,13 +9,13 @@ import re
 from collections.abc import Sequence
 
 SEPARATOR = re.compile(r"[ \t\r\n]+")  # a word may contain a no-break space
-OPENING = "([{<\"'“‘«„‚¿¡"  # split off before a word
+OPENING = "([{<\"'“‘«„‚¿¡"  # characters split off before a word
 IDEOGRAPH = re.compile("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
-CLOSING = ")]}>\"'”’»“‘.,;:!?…"  # split off after a word
+CLOSING = ")]}>\"'”’»“‘.,;:!?…"  # characters split off after a word
 
 
 def split_words(cell: str) -> list[str]:
-    """The words or tags of a cell."""
+    """Split a cell into its words or tags."""
     text = cell.strip(" \t\r\n")
     if text.startswith("[") and text.endswith("]"):
         try:
@@ -28,7 +28,7 @@ def split_words(cell: str) -> list[str]:
 
 
 def join_words(words: Sequence[str]) -> str:
-    """The cell for these words: the simplest that `split_words` restores."""
+    """Join words in the simplest cell that `split_words` restores."""
     plain = " ".join(words)
     return (
         plain if split_words(plain) == list(words) else json.dumps(list(words), ensure_ascii=False)
@@ -38,8 +38,8 @@ def join_words(words: Sequence[str]) -> str:
 def word_spans(text: str) -> list[tuple[int, int]]:
     """Start and end of each word of natural text.
 
-    Brackets and quotes before a word, and these and punctuation after it, are words of one
-    character each; inner ones stay: U.S.A, don't, @name. Each ideograph is a word, as in BERT's
+    Brackets and quotes before a word, and also punctuation after it, are separate words of one
+    character; inside a word they stay: U.S.A, don't, @name. Each ideograph is a word, as in BERT's
     tokenizers.
     """
     spans = []

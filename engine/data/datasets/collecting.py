@@ -29,7 +29,7 @@ Sources = Table[Source, Path | Sequence[Path]]
 """The file or files of each split, or of all splits."""
 
 
-OWN_FORMATS = frozenset({"json", "jsonl", "squad"})  # formats that other files are never read as
+OWN_FORMATS = frozenset({"json", "jsonl", "squad"})  # never read as another format
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ def collect(
     are stripped of white space.
     """
     mapping, split, cleaning = request.mapping, request.split, request.cleaning
-    opened = _open(request, progress, cancelled)
+    opened = _open_sources(request, progress, cancelled)
     columns = opened[0].table.columns
     for name in (*mapping.columns, split.column, *cleaning.skip_empty):
         if name is not None and name not in columns:
@@ -104,12 +104,11 @@ def collect(
             raise BadFile(
                 file.path, phrase("the file changed while it was read."), phrase("Import it again.")
             )
-    return writer.collected(digests, notes, spans)
+    return writer.finish(digests, notes, spans)
 
 
 def _file_names(files: list[tuple[Source, Path]], columns: tuple[str, ...]) -> dict[Path, str]:
-    """File names for the `file` column, with the folder if they are not unique; empty if not
-    needed."""
+    """Names for the `file` column, with the folder unless they are unique; empty if not needed."""
     has_several = max(Counter(source for source, _ in files).values()) > 1
     if not has_several or SOURCE_FILE in columns:
         return {}
@@ -120,10 +119,10 @@ def _file_names(files: list[tuple[Source, Path]], columns: tuple[str, ...]) -> d
     }
 
 
-def _no_rows_error(path: Path, filled: Sequence[str]) -> BadFile:
-    """The file has no rows, or none in which these columns are filled."""
-    if filled:
-        names = ", ".join(f"“{name[:60]}”" for name in filled)
+def _no_rows_error(path: Path, required: Sequence[str]) -> BadFile:
+    """Error for a file without rows, or in which the required columns are never all filled."""
+    if required:
+        names = ", ".join(f"“{name[:60]}”" for name in required)
         return BadFile(
             path,
             phrase("every row has an empty cell in {names}, so no row is left.", names=names),
@@ -133,7 +132,7 @@ def _no_rows_error(path: Path, filled: Sequence[str]) -> BadFile:
 
 
 class _OpenSource(NamedTuple):
-    """An open source whose rows are not read yet."""
+    """An open source; its rows are not read yet."""
 
     source: Source
     path: Path
@@ -142,7 +141,7 @@ class _OpenSource(NamedTuple):
     table: TableReader
 
 
-def _open(
+def _open_sources(
     request: FileImport, progress: ProgressCallback | None, cancelled: Callable[[], bool] | None
 ) -> list[_OpenSource]:
     files = list_files(request.sources)
@@ -181,9 +180,9 @@ def file_state(path: Path) -> tuple[int, int]:
 
 
 def similar_reading(path: Path, reading: Reading) -> Reading:
-    """Reading of a further source: its own encoding and header, otherwise as the first.
+    """Adapt the reading of the first source to the encoding and header of another one.
 
-    Binary files, tables and JSON keep their own settings.
+    Binary files, tables and JSON are read as recognised.
     """
     recognised, _ = recognise_reading(path)
     if not (get_format(recognised).is_text and get_format(reading).is_text):

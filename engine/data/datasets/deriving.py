@@ -39,7 +39,7 @@ class Edits:
 
 def derive(
     folder: Path,
-    into: Path,
+    target: Path,
     version: int,
     mapping: Mapping,
     cleaning: Cleaning = NO_CLEANING,
@@ -47,7 +47,7 @@ def derive(
     progress: ProgressCallback = no_progress,
     cancelled: Callable[[], bool] | None = None,
 ) -> DatasetSpec:
-    """Write the version in `folder` to `into` with another mapping, cleaned and edited.
+    """Write the version in `folder` to `target` with another mapping, cleaned and edited.
 
     Rows keep their order, splits and lines unless edited; the source files are not read. `progress`
     is called with rows.
@@ -59,10 +59,10 @@ def derive(
     old, edits = open_dataset(folder), edits or Edits()
     columns = old.spec.columns
     remarks, changes = Remarks(), Remarks()
-    tags = Counter[str]()  # BIO already, or classes of words
+    tags = Counter[str]()  # in BIO, or classes of words
     path = next((path for paths in old.spec.sources.values() for path in paths), folder)
-    with atomic_folder(into) as target:
-        file = target / "rows.parquet"
+    with atomic_folder(target) as partial:
+        file = partial / "rows.parquet"
         with RowWriter(file, columns, mapping, Split(), cleaning) as writer:
             writer.begin(path, remarks, changes)
             for first, batch, splits in _batches(old, edits):
@@ -76,7 +76,7 @@ def derive(
                 if mapping.tags is not None:
                     for cell in to_texts(batch.cells[columns.index(mapping.tags)]):
                         tags.update(split_words(cell))
-        collected = writer.collected(old.spec.source_sha256, [], _span_counts(tags))
+        collected = writer.finish(old.spec.source_sha256, [], _span_counts(tags))
         if not (collected.splits == SPLITS.index("train")).any():
             raise StudioError("No training row is left.", "Complete the rows in the file.")
         old_label_notes = label_notes(old.spec.labels or old.spec.spans)  # recomputed
@@ -91,7 +91,7 @@ def derive(
                 *label_notes(collected.labels or collected.spans),
             )
         )
-        before = old.spec.cleaning
+        old_cleaning = old.spec.cleaning
         update = {
             "version": version,
             "made_from": old.spec.version,
@@ -102,12 +102,12 @@ def derive(
             "mapping": mapping,
             "notes": tuple(notes),
             "cleaning": Cleaning(
-                skip_empty=tuple(dict.fromkeys((*before.skip_empty, *cleaning.skip_empty))),
-                spellings=before.spellings | cleaning.spellings,
+                skip_empty=tuple(dict.fromkeys((*old_cleaning.skip_empty, *cleaning.skip_empty))),
+                spellings=old_cleaning.spellings | cleaning.spellings,
             ),
         }
         return write_version(
-            target, old.spec.model_copy(update=update), collected, collected.splits, cancelled
+            partial, old.spec.model_copy(update=update), collected, collected.splits, cancelled
         )
 
 
@@ -121,7 +121,7 @@ def _mapping_change(before: Mapping, after: Mapping) -> list[str]:
     if before == after:
         return []
     old, new = (join(", ", [f"“{name}”" for name in m.columns]) for m in (before, after))
-    return [phrase("The columns in use are {new}; before: {old}.", new=new, old=old)]
+    return [phrase("The columns in use are {new}; previously: {old}.", new=new, old=old)]
 
 
 def _batches(dataset: Dataset, edits: Edits) -> Iterator[tuple[int, Batch, NDArray[np.int8]]]:

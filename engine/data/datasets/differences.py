@@ -51,7 +51,7 @@ def count_differences(rows: list[RowDifference]) -> Counts:
 def differences(
     old: Dataset, new: Dataset, cancelled: Callable[[], bool] = lambda: False
 ) -> list[RowDifference]:
-    """Rows that differ, in the order of the newer version, deleted ones last.
+    """List the rows that differ, in the order of the newer version, deleted rows last.
 
     Rows are matched by line and order, which all versions keep, and by cells if several rows have
     the same line. Columns that only one version has are ignored.
@@ -97,7 +97,7 @@ def differences(
 def _match_rows(
     old: Dataset, new: Dataset, columns: list[str], cancelled: Callable[[], bool]
 ) -> NDArray[np.int64]:
-    """Index in `old` of each row of `new`, ascending; -1 if there is none."""
+    """Index in `old` of each row of `new`, ascending; -1 for new rows."""
     lines, new_lines = (dataset.column("_line").to_numpy() for dataset in (old, new))
     if np.array_equal(lines, new_lines):
         return np.arange(len(new_lines), dtype=np.int64)
@@ -106,7 +106,7 @@ def _match_rows(
         positions = np.searchsorted(lines, new_lines, sorter=order).clip(max=len(lines) - 1)
         return np.where(lines[order[positions]] == new_lines, order[positions], -1)
     cells, new_cells = (_hash_rows(dataset, columns, cancelled) for dataset in (old, new))
-    matches = _unique_in_both(cells, new_cells)
+    matches = _match_unique(cells, new_cells)
     _match_between(matches, cells, new_cells)
     _match_between(matches, lines.tolist(), new_lines.tolist())
     return matches
@@ -122,7 +122,7 @@ def _hash_rows(dataset: Dataset, columns: list[str], cancelled: Callable[[], boo
     return hashes
 
 
-def _unique_in_both(old: list[int], new: list[int]) -> NDArray[np.int64]:
+def _match_unique(old: list[int], new: list[int]) -> NDArray[np.int64]:
     """Match keys that are unique on both sides, in ascending order."""
     counts, new_counts = Counter(old), Counter(new)
     positions = {key: index for index, key in enumerate(old) if counts[key] == 1}

@@ -42,7 +42,7 @@ class RowEdit(Spec):
 class PendingEdits(Spec):
     """Edits of the rows of one version, by row index."""
 
-    fingerprint: str = Field(description="Of the version whose rows are edited.")
+    fingerprint: str = Field(description="Fingerprint of the version whose rows are edited.")
     rows: dict[int, RowEdit] = Field(default_factory=dict)
 
     def edits(self, spec: DatasetSpec) -> Edits:
@@ -78,7 +78,7 @@ class PendingEdits(Spec):
         return tuple(sentences)
 
     def write(self, path: Path) -> None:
-        """Write the edits atomically; delete the file if there are none."""
+        """Write the edits atomically; without edits, delete the file."""
         with disk_errors_for(path):
             if not self.rows:
                 path.unlink(missing_ok=True)
@@ -88,7 +88,7 @@ class PendingEdits(Spec):
 
 
 def read_edits(path: Path, fingerprint: str) -> PendingEdits:
-    """Read pending edits; none if the file does not exist.
+    """Read pending edits; no edits if the file does not exist.
 
     Raises StudioError if the file is damaged or belongs to other rows.
     """

@@ -44,9 +44,9 @@ from engine.progress import Cancelled, ProgressCallback
 
 SPEC, DATA = "spec.json", "data.parquet"
 COLON, EMPTY = pa.scalar(":", pa.large_string()), pa.scalar("", pa.large_string())
-SHOWN_UNSEEN = 10  # unseen labels that are stored
-MAX_NOTES = 1_000  # labels in several spellings that are reported
-CARD, MAX_CARD_BYTES = "README.md", 1_000_000  # bytes read of the card
+MAX_UNSEEN_LABELS = 10  # that are stored
+MAX_NOTES = 1_000  # on labels in several spellings
+CARD, MAX_CARD_BYTES = "README.md", 1_000_000
 FRONT_MATTER = re.compile(r"\A---[ \t]*\r?\n(.*?)\r?\n---", re.DOTALL)
 LICENCE = re.compile(r"^license:[ \t]*[\"']?([\w.+-]{1,60})[\"']?[ \t]*$", re.MULTILINE)
 
@@ -57,14 +57,14 @@ def import_dataset(
     reading: Reading,
     mapping: Mapping,
     split: Split,
-    into: Path,
+    target: Path,
     version: int = 1,
     progress: ProgressCallback | None = None,
     cancelled: Callable[[], bool] | None = None,
     cleaning: Cleaning = NO_CLEANING,
     hub: HubOrigin | None = None,
 ) -> DatasetSpec:
-    """Import files as one version; `into` is written atomically.
+    """Import files as one version; `target` is written atomically.
 
     `reading` applies to the first source; encoding and header of the others are recognised. A split
     without a source is drawn from the training rows. `progress` is called with bytes of all
@@ -78,7 +78,7 @@ def import_dataset(
     for _, path in files:
         _check_storable(path)
     request = FileImport(sources, reading, mapping, split, cleaning)
-    with atomic_folder(into) as folder:
+    with atomic_folder(target) as folder:
         collected = collect(request, folder, progress, cancelled)
         splits, remarks = split_rows(collected, sources, split)
         spec = DatasetSpec(
@@ -145,7 +145,7 @@ def survey_problems(collected: Collected, mapping: Mapping, task: TaskSpec) -> l
 
 
 def cached_origin(paths: Iterable[Path]) -> HubOrigin | None:
-    """Origin of files that are all in one commit of the hub cache, else None.
+    """Find the origin of files that are all in one commit of the hub cache.
 
     The cache stores neither host nor subset, so these stay empty.
     """
@@ -155,7 +155,7 @@ def cached_origin(paths: Iterable[Path]) -> HubOrigin | None:
     if commit is None:
         return None
     name = commit.parent.parent.name.removeprefix(DATA_PREFIX).replace("--", "/")
-    return HubOrigin(name=name, revision=commit.name, host="", licence=_licence(commit / CARD))
+    return HubOrigin(name=name, revision=commit.name, host="", licence=_read_licence(commit / CARD))
 
 
 def _is_commit(folder: Path) -> bool:
@@ -164,7 +164,7 @@ def _is_commit(folder: Path) -> bool:
     return snapshots.name == SNAPSHOTS and snapshots.parent.name.startswith(DATA_PREFIX)
 
 
-def _licence(card: Path) -> str:
+def _read_licence(card: Path) -> str:
     try:
         with open_regular(card) as file:
             front = FRONT_MATTER.match(file.read(MAX_CARD_BYTES).decode("utf-8", errors="replace"))
@@ -183,7 +183,7 @@ def write_version(
 ) -> DatasetSpec:
     """Write the rows with their splits, and `spec` completed with their counts."""
     fingerprint = Fingerprint(collected.columns, spec.mapping)
-    _write(folder, collected, splits, fingerprint, cancelled)
+    _write_rows(folder, collected, splits, fingerprint, cancelled)
     counts = np.bincount(splits, minlength=len(SPLITS))
     updated = spec.model_copy(
         update={
@@ -209,7 +209,7 @@ def write_version(
 
 
 def unseen_labels(collected: Collected, splits: NDArray[np.int8]) -> tuple[str, ...]:
-    """Labels of validation rows that no training row has, at most `SHOWN_UNSEEN`.
+    """Labels of validation rows that no training row has, at most `MAX_UNSEEN_LABELS`.
 
     `splits` is int8 [rows]; rows that are not split yet count as training rows.
     """
@@ -229,7 +229,7 @@ def unseen_labels(collected: Collected, splits: NDArray[np.int8]) -> tuple[str, 
     validation, test = SPLITS.index("validation"), SPLITS.index("test")
     train_labels = unique_labels((splits != validation) & (splits != test))
     _, unknown_labels = match_labels(unique_labels(splits == validation), train_labels)
-    return tuple(unknown_labels[:SHOWN_UNSEEN])
+    return tuple(unknown_labels[:MAX_UNSEEN_LABELS])
 
 
 class Fingerprint:
@@ -245,7 +245,7 @@ class Fingerprint:
         parts: list[Any] = []
         for name in self._names:
             cells: Any = batch.column(name).cast(pa.large_string())
-            parts += [_lengths(cells).cast(pa.large_string()), COLON, cells]
+            parts += [_count_characters(cells).cast(pa.large_string()), COLON, cells]
         joined: Any = pc.binary_join_element_wise(*parts, EMPTY)
         for texts in filter(
             len, joined.chunks if isinstance(joined, pa.ChunkedArray) else [joined]
@@ -261,7 +261,7 @@ class Fingerprint:
 
 
 def _check_storable(path: Path) -> None:
-    """`spec.json` cannot hold a path that is not valid Unicode."""
+    """Refuse a path that is not valid Unicode, which `spec.json` cannot hold."""
     try:
         str(path.absolute()).encode("utf-8")
     except UnicodeEncodeError as error:
@@ -284,16 +284,16 @@ def split_rows(
     validation = 0.0 if "validation" in sources else split.validation
     test = 0.0 if "test" in sources else split.test
     splits = collected.splits.copy()
-    splits[free], rare = draw_splits(len(free), validation, test, split.seed, labels, groups)
+    splits[free], singles = draw_splits(len(free), validation, test, split.seed, labels, groups)
     grouped = count_grouped_rows(groups) if len(free) and validation + test else 0
     notes: list[str] = []
-    if rare == 1:
+    if singles == 1:
         notes.append(phrase("One label has a single row; it went into the training set."))
-    elif rare:
+    elif singles:
         notes.append(
             phrase(
                 "{rare} labels have a single row each; these rows went into the training set.",
-                rare=rare,
+                rare=singles,
             )
         )
     if grouped:
@@ -315,8 +315,7 @@ def find_random_splits(sources: Collection[Source], split: Split) -> tuple[Split
 
 
 def _strata(collected: Collected) -> NDArray[np.int32]:
-    """Strata of the split, int32 [rows]: labels, deciles of a scale, or one stratum for sets
-    of labels."""
+    """Strata of the split, int32 [rows]: labels, deciles of a scale; one stratum for label sets."""
     if is_scale(collected.labels):
         return scale_bins(collected.labels)[collected.label_indices]
     if count_label_sets(collected.labels) is not None:
@@ -349,20 +348,20 @@ def count_empty_cells(collected: Collected) -> tuple[dict[str, int], int]:
 def spelling_note(group: Spellings) -> str:
     others = join(", ", [f"“{label[:60]}”" for label in group.others[:4]])
     return phrase(
-        "The labels “{usual}” and {others} may be one; they are treated as different labels.",
+        "The labels “{usual}” and {others} may be the same; they are treated as different labels.",
         usual=group.usual[:60],
         others=others,
     )
 
 
-def _write(
+def _write_rows(
     folder: Path,
     collected: Collected,
     splits: NDArray[np.int8],
     fingerprint: "Fingerprint",
     cancelled: Callable[[], bool] | None,
 ) -> None:
-    """Copy the collected rows to their final file, with their splits."""
+    """Copy the collected rows with their splits to the final file."""
     names: Any = pa.array(SPLITS)
     source = pq.ParquetFile(check_regular(collected.rows))
     schema = source.schema_arrow.append(pa.field("_split", pa.string()))
@@ -400,8 +399,8 @@ def _repetitive_columns(source: pq.ParquetFile) -> list[str]:
     return [name for name, count in counts.items() if count <= len(table) // 2]
 
 
-def _lengths(cells: Any) -> Any:
-    """Characters of each cell, int64 [rows]."""
+def _count_characters(cells: Any) -> Any:
+    """Number of characters in each cell, int64 [rows]."""
     parts = cells.chunks if isinstance(cells, pa.ChunkedArray) else [cells]
     contents = [part.buffers()[2] for part in parts]
     is_ascii = all(

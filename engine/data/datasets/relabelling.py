@@ -21,8 +21,8 @@ from engine.phrases import phrase
 
 ROW, NEW_LABEL = "row", "new_label"
 NO_ANSWERS = "[]"
-MAX_DIGITS = 18
-SHOWN_LABELS = 20  # labels named in an error
+MAX_ROW_DIGITS = 18
+MAX_QUOTED_LABELS = 20
 
 
 def read_corrections(
@@ -32,7 +32,7 @@ def read_corrections(
     part: SplitName | None = None,
     encoding: str | None = None,
 ) -> PendingEdits:
-    """Read labels of a file that differ from those of a version.
+    """Read the labels of a file that differ from a version.
 
     Column “row” has the row index in the version, or in its `part`. The new label is in `column`,
     or “new_label”, or the label column. An empty cell keeps the label; “[]” means no answer. If the
@@ -62,7 +62,7 @@ def read_corrections(
             )
     row_column, label_column = table.columns.index(ROW), table.columns.index(chosen)
     texts = [name for name in mapping.texts if name in table.columns and name != chosen]
-    rows, parse = _Rows(file, dataset, part), _label_parser(dataset)
+    rows, parse = _RowNumbers(file, dataset, part), _label_parser(dataset)
     new: dict[int, str] = {}
     row_indices, cells, lines = [], [], []
     for row in table:
@@ -85,15 +85,15 @@ def read_corrections(
     if not edits:
         raise StudioError(
             "No label in {name} differs from the data set.",
-            "Write the new labels into the column “{column}”.",
+            "Write the new labels in the column “{column}”.",
             name=file.name,
             column=chosen,
         )
     return PendingEdits(fingerprint=dataset.spec.fingerprint, rows=edits)
 
 
-class _Rows:
-    """Row indices as a file names them, each at most once."""
+class _RowNumbers:
+    """Parses the row numbers of a file, each of which may occur once."""
 
     def __init__(self, file: Path, dataset: Dataset, part: SplitName | None) -> None:
         self._file, self._part = file, part
@@ -105,9 +105,9 @@ class _Rows:
         self._lines: dict[int, int] = {}  # line, by row
 
     def parse(self, cell: str, line: int) -> int:
-        """Row index in the version."""
+        """Parse the number of a row; returns its index in the version."""
         text = cell.strip()
-        is_number = text.isascii() and text.isdecimal() and len(text) <= MAX_DIGITS
+        is_number = text.isascii() and text.isdecimal() and len(text) <= MAX_ROW_DIGITS
         if not (is_number and int(text) < len(self._indices)):
             where = phrase("the data set") if self._part is None else self._part
             raise BadFile(
@@ -125,7 +125,7 @@ class _Rows:
             raise BadFile(
                 self._file,
                 phrase("row {n} is also in line {line}.", n=number, line=self._lines[number]),
-                phrase("Name each row once."),
+                phrase("List each row once."),
                 line,
             )
         self._lines[number] = line
@@ -145,7 +145,7 @@ def _label_parser(dataset: Dataset) -> CellParser:
 
 
 def _class_parser(labels: dict[str, int]) -> CellParser:
-    """Labels of the version; scores may have any value."""
+    """Accept the labels of the version; scores may have any value."""
     sets, are_numbers = count_label_sets(labels), is_scale(labels)
     known = [name for name in (labels if sets is None else sets) if name]
 
@@ -158,8 +158,8 @@ def _class_parser(labels: dict[str, int]) -> CellParser:
             names = (cell,) if sets is None else parse_label_sets([cell], known)[0]
             if set(names) <= set(known):
                 return cell
-            shown = ", ".join(name[:60] for name in known[:SHOWN_LABELS])
-            more = ", …" if len(known) > SHOWN_LABELS else ""
+            shown = ", ".join(name[:60] for name in known[:MAX_QUOTED_LABELS])
+            more = ", …" if len(known) > MAX_QUOTED_LABELS else ""
             advice = phrase("Use one of {names}.", names=f"{shown}{more}")
         raise StudioError("no row has the label “{cell}”.", advice, cell=cell[:60])
 
@@ -167,7 +167,7 @@ def _class_parser(labels: dict[str, int]) -> CellParser:
 
 
 def _tag_parser(dataset: Dataset) -> CellParser:
-    """Tags of the words of a row, converted to BIO if they name spans."""
+    """Accept one tag of the version per word, converted to BIO if tags name spans."""
     mapping, types = dataset.spec.mapping, set(dataset.spec.spans)
     assert mapping.tags is not None
     column = () if types else dataset.column(mapping.tags).to_pylist()
@@ -189,7 +189,7 @@ def _tag_parser(dataset: Dataset) -> CellParser:
                     "no row has the tag “{tag}”.",
                     "Use one of {names}.",
                     tag=tag[:60],
-                    names=", ".join(name[:60] for name in sorted(known)[:SHOWN_LABELS]),
+                    names=", ".join(name[:60] for name in sorted(known)[:MAX_QUOTED_LABELS]),
                 )
         return join_words(tags_from_spans(spans, len(words), "BIO") if types else tags)
 
@@ -197,7 +197,7 @@ def _tag_parser(dataset: Dataset) -> CellParser:
 
 
 def _answer_parser(dataset: Dataset) -> CellParser:
-    """Answers that are in the passage of a row, with their positions."""
+    """Accept answers that are in the passage of the row, and add their positions."""
     passage = dataset.spec.mapping.pair
     assert passage is not None  # answers have a passage
 
@@ -233,7 +233,7 @@ def _check_texts(
                     file,
                     phrase("the row has another text in the data set."),
                     phrase(
-                        "Name the version that the file was made from, and --part if its rows"
+                        "Choose the version that the file was made from, and --part if its rows"
                         " are counted within one part."
                     ),
                     line,

@@ -25,7 +25,7 @@ from engine.phrases import phrase
 
 GROUP_ROWS = 10_000
 GROUP_CELLS = 1_000_000
-GROUP_BYTES = 32_000_000  # of cells
+GROUP_BYTES = 32_000_000
 MAX_SPAN_TYPES = 1_000  # distinct span types; more means that the column has no tags
 UNASSIGNED = -1  # the split is drawn later
 FIRST_ROWS = 2_000  # used to recognise columns
@@ -51,7 +51,7 @@ class Collected(NamedTuple):
     empty: dict[str, NDArray[np.int32]]  # by mapped column, the rows in which it is empty
     missing_answers: NDArray[np.int32]  # rows whose passage does not contain the answer
     first_rows: list[tuple[str, ...]]  # at most `FIRST_ROWS`
-    text_keys: NDArray[np.int64]  # [rows], equal for equal texts: of the passage, or of all
+    text_keys: NDArray[np.int64]  # [rows], equal for rows with equal passages, or else texts
     passages_are_keys: bool  # rows are questions and `text_keys` are of passages
 
 
@@ -144,14 +144,12 @@ class RowWriter:
         return self._counted_rows + sum(len(batch) for batch, _ in self._new)
 
     def begin(self, path: Path, remarks: Remarks, changes: Remarks | None = None) -> None:
-        """Set the source of the next rows and their remarks; `changes` are remarked separately if
-        given."""
+        """Set the source and remarks of the next rows; `changes` counts changed cells, if given."""
         self.count()
         self._source = path, remarks, remarks if changes is None else changes
 
     def append(self, batch: Batch, splits: int | NDArray[np.int8]) -> None:
-        """Append rows of one split, or with a split for each, int8 [rows]; a split column overrides
-        it."""
+        """Append rows with one split or int8 [rows]; a split column overrides it."""
         splits = np.full(len(batch), splits, np.int8) if isinstance(splits, int) else splits
         first = 0
         while first < len(batch):
@@ -222,8 +220,8 @@ class RowWriter:
         cells, indices = _Cells.encode(column), self._label_ids
         stripped = [label.strip() for label in cells.names]
         plain = [self._spellings.get(label, label) for label in stripped]
-        known = [indices.setdefault(label, len(indices)) for label in plain]
-        self._label_indices.append(np.array(known, dtype=np.int32)[cells.indices])
+        ids = [indices.setdefault(label, len(indices)) for label in plain]
+        self._label_indices.append(np.array(ids, dtype=np.int32)[cells.indices])
         if plain == cells.names:
             return column
         first, counts = cells.first_rows(), cells.counts()
@@ -275,8 +273,8 @@ class RowWriter:
                 ),
                 line=int(lines[cells.first_rows()[invalid]]),
             )
-        known = np.array([SPLITS.index(split) for split in splits if split], dtype=np.int8)
-        return known[cells.indices]
+        codes = np.array([SPLITS.index(split) for split in splits if split], dtype=np.int8)
+        return codes[cells.indices]
 
     def _count_flag(
         self, name: str, column: "pa.Array[Any]", lines: NDArray[np.int64], path: Path
@@ -316,10 +314,8 @@ class RowWriter:
             writing, self._writing = self._writing, None
             writing.result()
 
-    def collected(
-        self, digests: dict[str, str], notes: list[str], spans: Counter[str]
-    ) -> Collected:
-        """Close the file and return all counts."""
+    def finish(self, digests: dict[str, str], notes: list[str], spans: Counter[str]) -> Collected:
+        """Close the file and return the collected rows."""
         self.close()
         indices = _concatenate_arrays(self._label_indices, np.int32)
         counts = np.bincount(indices, minlength=len(self._label_ids))

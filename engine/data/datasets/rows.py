@@ -61,7 +61,7 @@ class Rows:
 
         return type(self)(**{item.name: select(getattr(self, item.name)) for item in fields(self)})
 
-    def unlabelled(self) -> Self:
+    def without_targets(self) -> Self:
         """The same rows without targets."""
         return replace(self, labels=None, flags=None, tags=None, answers=None)
 

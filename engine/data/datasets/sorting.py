@@ -12,9 +12,9 @@ from engine.data.columns.numbers import NUMBER
 from engine.data.datasets.store import Dataset
 from engine.progress import Cancelled, ProgressCallback, no_progress
 
-SORTED_CHARACTERS = 100  # of a cell that are compared
+MAX_COMPARED_CHARACTERS = 100  # per cell
 EMPTY = -1  # rank of an empty cell
-LAST = np.iinfo(np.int32).max
+LAST_KEY = np.iinfo(np.int32).max  # sorts empty cells to the end
 NUMERIC = f"(?i)^(?:{NUMBER.pattern})$"
 
 Ranks = NDArray[np.int32]
@@ -26,11 +26,11 @@ def column_ranks(
     progress: ProgressCallback = no_progress,
     cancelled: Callable[[], bool] | None = None,
 ) -> Ranks:
-    """Rank of the cell of each row in a column, int32 [rows].
+    """Rank of each row by a column, int32 [rows].
 
-    Equal cells have equal ranks, empty ones `EMPTY`. A column of numbers is ranked by value, any
-    other by text, ignoring case. `_line` is the source line; `_split` ranks training, validation,
-    test.
+    Equal cells have equal ranks, empty cells `EMPTY`. A column of numbers is ranked by value, any
+    other by text, ignoring case. `_line` is the source line; `_split` is ranked in the order
+    training, validation, test.
 
     Raises:
         Cancelled: soon after `cancelled()` is true.
@@ -56,9 +56,9 @@ def column_ranks(
 
 
 def sort_rows(rows: NDArray[np.int64], ranks: Ranks, descending: bool = False) -> NDArray[np.int64]:
-    """Sort rows by rank, int64 [some rows], stable; empty cells come last in both directions."""
+    """Sort rows by rank, int64 [N], stable; empty cells come last in both directions."""
     keys = ranks[rows]
-    keys = np.where(keys == EMPTY, LAST, -keys if descending else keys)
+    keys = np.where(keys == EMPTY, LAST_KEY, -keys if descending else keys)
     return rows[np.argsort(keys, kind="stable")]
 
 
@@ -67,7 +67,7 @@ def _trimmed_cells(dataset: Dataset, column: str) -> Iterator[Any]:
     for group in range(dataset.group_count):
         chunks: list[Any] = dataset.group_column(group, column).chunks
         for part in chunks:
-            truncated = pc.utf8_slice_codeunits(part.dictionary, 0, SORTED_CHARACTERS)
+            truncated = pc.utf8_slice_codeunits(part.dictionary, 0, MAX_COMPARED_CHARACTERS)
             texts: Any = pc.utf8_ltrim_whitespace(truncated.cast(pa.large_string()))
             is_empty: Any = pc.equal(texts, pa.scalar("", pa.large_string()))
             yield pc.if_else(is_empty, None, texts).take(part.indices)

@@ -34,7 +34,7 @@ READ_ERRORS = (OSError, ValueError, LookupError, pa.ArrowException)  # raised by
 MAX_GROUP_BYTES = 1 << 29  # of texts in a row group; an import writes less
 CACHE_BYTES = 1 << 29  # of row groups cached for scrolling
 READ_ROWS = 256  # rows in memory while iterating over a split
-SAMPLE_GROUPS = 8  # row groups of a sample
+MAX_SAMPLED_GROUPS = 8
 
 
 class StoredTexts(Sequence[str]):
@@ -59,9 +59,9 @@ class StoredTexts(Sequence[str]):
             yield from self._dataset.split_texts(group, self._split)
 
     def sample(self, count: int, random: np.random.Generator) -> list[str]:
-        """Sample about `count` texts from at most `SAMPLE_GROUPS` row groups."""
+        """Sample about `count` texts from at most `MAX_SAMPLED_GROUPS` row groups."""
         groups = self._dataset.split_groups(self._split)
-        chosen = random.permutation(np.array(groups, dtype=np.int64))[:SAMPLE_GROUPS]
+        chosen = random.permutation(np.array(groups, dtype=np.int64))[:MAX_SAMPLED_GROUPS]
         sample: list[str] = []
         for group in chosen:
             texts = list(self._dataset.split_texts(int(group), self._split))
@@ -83,19 +83,19 @@ class Dataset:
             self._file = pq.ParquetFile(check_regular(folder / DATA))
             names = set(self._file.schema_arrow.names)
             if {*spec.columns, "_line", "_split"} - names:
-                raise _damaged(folder)
+                raise _damaged_error(folder)
             groups = map(self._file.metadata.row_group, range(self._file.num_row_groups))
-            for group in groups:  # an import writes smaller ones
+            for group in groups:  # an import writes smaller groups
                 if group.num_rows > GROUP_ROWS or group.total_byte_size > MAX_GROUP_BYTES:
-                    raise _damaged(folder)
+                    raise _damaged_error(folder)
             self._dictionary_file = pq.ParquetFile(
                 check_regular(folder / DATA), read_dictionary=list(spec.columns)
             )
             self._splits = self._read_splits()  # int8 [rows], index into SPLITS
         except READ_ERRORS as error:
-            raise _damaged(folder) from error
+            raise _damaged_error(folder) from error
         if len(self._splits) != sum(spec.rows.values()):
-            raise _damaged(folder)
+            raise _damaged_error(folder)
         metadata = self._file.metadata
         sizes = [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
         self._starts = np.cumsum([0, *sizes])  # [groups + 1], first row of each group
@@ -115,7 +115,7 @@ class Dataset:
             with self._lock:
                 yield
         except READ_ERRORS as error:
-            raise _damaged(self.folder) from error
+            raise _damaged_error(self.folder) from error
 
     def _read_splits(self) -> NDArray[np.int8]:
         names = pa.array(SPLITS)
@@ -123,7 +123,7 @@ class Dataset:
         for batch in self._file.iter_batches(columns=["_split"]):
             indices = pc.index_in(batch.column(0), value_set=names)
             if indices.null_count:
-                raise _damaged(self.folder)
+                raise _damaged_error(self.folder)
             parts.append(indices.to_numpy().astype(np.int8))
         return np.concatenate(parts)
 
@@ -212,7 +212,7 @@ class Dataset:
             table = self._group(int(group))
             chosen = table if columns is None else table.select(list(columns))
             chosen = chosen.take(pa.array(local))
-            cells = [truncated_cells(column, max_characters) for column in chosen.columns]
+            cells = [truncate_cells(column, max_characters) for column in chosen.columns]
             rows = zip(*cells, strict=True)
             for position, row in zip(positions.tolist(), rows, strict=True):
                 records[position] = dict(zip(chosen.column_names, row, strict=True))
@@ -225,7 +225,7 @@ class Dataset:
         label: str | None = None,
         cancelled: Callable[[], bool] | None = None,
     ) -> NDArray[np.int64]:
-        """Indices of rows with `text` in some cell (ignoring case), in a split, with a label.
+        """Find rows with `text` in some cell (ignoring case), in a split, with a label.
 
         Raises Cancelled soon after `cancelled()` is true.
         """
@@ -235,10 +235,10 @@ class Dataset:
                 raise Cancelled
             local = slice(self._starts[group], self._starts[group + 1])
             if chosen[local].any():
-                chosen[local] &= self._hits(group, text, label)
+                chosen[local] &= self._match_group(group, text, label)
         return np.flatnonzero(chosen)
 
-    def _hits(self, group: int, text: str, label: str | None) -> NDArray[np.bool_]:
+    def _match_group(self, group: int, text: str, label: str | None) -> NDArray[np.bool_]:
         """Matching rows of a row group, bool [rows of the group]."""
         searched = self.spec.columns if text else ()
         label_column, cells = (None, ()) if label is None else self._label_cells(label)
@@ -284,7 +284,7 @@ class Dataset:
             try:
                 verify(self.folder)
             except BadCheckpoint as error:
-                raise _damaged(self.folder) from error
+                raise _damaged_error(self.folder) from error
             return
         fingerprint = Fingerprint(self.spec.columns, self.spec.mapping)
         with self._reading():
@@ -292,14 +292,14 @@ class Dataset:
                 for batch in self._file.iter_batches(READ_ROWS, row_groups=[group]):
                     fingerprint.add(batch)
         if fingerprint.hexdigest() != self.spec.fingerprint:
-            raise _damaged(self.folder)
+            raise _damaged_error(self.folder)
 
     def _group(self, index: int) -> pa.Table:
         with self._reading():
             if index not in self._groups:
                 table = self._dictionary_file.read_row_group(index)
                 if table_size(table) > MAX_GROUP_BYTES:
-                    raise _damaged(self.folder)
+                    raise _damaged_error(self.folder)
                 self._evict_groups(table.nbytes)
                 self._groups[index] = table
             return self._groups[index]
@@ -338,14 +338,14 @@ def open_dataset(folder: Path) -> Dataset:
 
 def resolve(
     source: DataSource,
-    into: Path,
+    target: Path,
     progress: ProgressCallback | None = None,
     cancelled: Callable[[], bool] | None = None,
     task: TaskSpec | None = None,
 ) -> Dataset:
-    """The data of a job: a verified stored version, or files imported into `into`.
+    """Open the data of a job: a verified stored version, or files imported to `target`.
 
-    If the source names no columns, those that suit `task` are used. An existing `into` is opened
+    If the source has no mapping, columns that suit `task` are used. An existing `target` is opened
     unchanged, so that a run resumes with its data.
 
     Raises StudioError if the data is missing, damaged, or differs from that of the job.
@@ -360,8 +360,8 @@ def resolve(
             )
         dataset.verify()
         return dataset
-    if into.exists():
-        return open_dataset(into)
+    if target.exists():
+        return open_dataset(target)
     recognised = recognise(source.path, source.reading, task=task)
     mapping = source.mapping or recognised.mapping
     if mapping is None:
@@ -377,12 +377,12 @@ def resolve(
         recognised.reading,
         mapping,
         source.split,
-        into,
+        target,
         progress=progress,
         cancelled=cancelled,
         cleaning=source.cleaning,
     )
-    return open_dataset(into)
+    return open_dataset(target)
 
 
 def table_size(table: pa.Table) -> int:
@@ -397,8 +397,8 @@ def table_size(table: pa.Table) -> int:
     )
 
 
-def truncated_cells(column: "pa.ChunkedArray[Any]", max_characters: int | None = None) -> list[Any]:
-    """Cells of a column, truncated to `max_characters`."""
+def truncate_cells(column: "pa.ChunkedArray[Any]", max_characters: int | None = None) -> list[Any]:
+    """Read the cells of a column, truncated to `max_characters`."""
     if not pa.types.is_dictionary(column.type):
         return column.to_pylist()
     cells = []
@@ -415,7 +415,7 @@ def truncated_cells(column: "pa.ChunkedArray[Any]", max_characters: int | None =
 def match_rows(
     column: "pa.ChunkedArray[Any]", match: Callable[["pa.Array[Any]"], "pa.Array[Any]"]
 ) -> NDArray[np.bool_]:
-    """Rows whose text matches, bool [rows]; null never does."""
+    """Find the rows whose text matches, bool [rows]; null never matches."""
     parts = [np.zeros(0, dtype=bool)]
     for part in _parts(column):
         hits = match(part.dictionary).take(part.indices).fill_null(pa.scalar(False))
@@ -427,7 +427,7 @@ def _parts(column: "pa.ChunkedArray[Any]") -> list[Any]:
     return column.chunks if pa.types.is_dictionary(column.type) else []
 
 
-def _damaged(folder: Path) -> StudioError:
+def _damaged_error(folder: Path) -> StudioError:
     return StudioError(
         "The data set in {folder} is damaged: its rows differ from what was imported.",
         "Import its source files again.",

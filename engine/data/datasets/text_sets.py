@@ -8,7 +8,7 @@ from engine.messages.explore.text_set import MAX_TEXTS, TextSet
 
 
 def load_rows(texts: TextSet) -> Rows:
-    """At most `MAX_TEXTS` rows; a typed text without a label has “”.
+    """Load at most `MAX_TEXTS` rows; the label of a typed text without a label is “”.
 
     Raises StudioError if the data set is damaged, or its split has no such rows.
     """
@@ -30,12 +30,12 @@ def load_rows(texts: TextSet) -> Rows:
             name=texts.data.name if texts.data else "",
         )
     if not indices:
-        raise StudioError("There are no texts in it.", "Choose another part, or type texts.")
+        raise StudioError("There are no texts.", "Choose another part, or type texts.")
     return rows.take(list(indices)[:MAX_TEXTS])
 
 
 def typed_pairs(rows: Rows) -> list[tuple[str, str | None]]:
-    """Each row as typed: a text, and the second one if there is one."""
+    """Convert rows to typed inputs: a text, and the second text or None."""
     if rows.tags is None:
         texts = list(rows.texts)
     else:
@@ -46,7 +46,7 @@ def typed_pairs(rows: Rows) -> list[tuple[str, str | None]]:
 
 
 def load_column(texts: TextSet, name: str) -> list[str] | None:
-    """Cells of a column in these rows; None if the data set has no such column."""
+    """Load the cells of a column in these rows; None if the data set has no such column."""
     if texts.data is None:
         return None
     dataset = open_dataset(texts.data.folder)

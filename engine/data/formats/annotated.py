@@ -95,7 +95,8 @@ def _content(tool: Tool, lines: Lines, remarks: Remarks) -> Content:
             words, tags, lost = entry.text, join_words(entry.tags or ()), list[str]()
             if has_tags and entry.tags is None:
                 tagged = tag_spans(entry.text, entry.spans or (), entry.words)
-                words, tags, lost = join_words(tagged.words), join_words(tagged.tags), tagged.lost
+                words, tags = join_words(tagged.words), join_words(tagged.tags)
+                lost = tagged.remarks
             cells = {
                 "text": words if has_tags and not has_words else entry.text,
                 "label": join_labels(entry.labels or ()),

@@ -46,7 +46,7 @@ def _rows(folder: TextFolder, files: list[Path], remarks: Remarks) -> Iterator[R
                 if start <= span.start and span.end <= end
             ]
             tagged = tag_spans(text[start:end], inner_spans)
-            for remark in tagged.lost:
+            for remark in tagged.remarks:
                 remarks.count(remark, number)
             if tagged.words:
                 name = file.relative_to(folder.path).as_posix()

@@ -191,7 +191,9 @@ def test_a_model_for_answerable_questions_always_answers(tokenizer, tmp_path):
     rows = Rows(ROWS.texts[:2], ROWS.pairs[:2], answers=ROWS.answers[:2])
     learner.fit_labels(rows)
     assert learner.task.unanswerable is False
-    examples = learner.tokenize(rows.unlabelled(), tokenizer, 32, tmp_path / "tokenized", silent)
+    examples = learner.tokenize(
+        rows.without_targets(), tokenizer, 32, tmp_path / "tokenized", silent
+    )
     oracle = Oracle(learner.tokenize(rows, tokenizer, 32, tmp_path / "known", silent))
     for positions in oracle.spans.values():
         positions[:] = 0  # no window has an answer

@@ -181,7 +181,7 @@ def test_predictions_do_not_depend_on_batch_or_order(learner, tokenizer, network
     alone = evaluate(
         network, learner, tokenizer, tokenize_rows(learner, tokenizer, tmp_path), 1
     ).predictions()
-    unlabelled = ROWS.unlabelled()
+    unlabelled = ROWS.without_targets()
     examples = learner.tokenize(unlabelled, tokenizer, LENGTH, tmp_path / "new", no_progress)
     together = evaluate(network, learner, tokenizer, examples, 4)
     for a, other in zip(alone, together.predictions(), strict=True):

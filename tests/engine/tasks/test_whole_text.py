@@ -224,7 +224,7 @@ def test_a_saved_model_has_the_same_predictions_and_metrics(name, prepare, tmp_p
     answers = predictor.predict(setup.rows)
     assert len(answers) == 12 and len({tuple(answer) for answer in answers}) == 1
     with pytest.raises(MissingRole):
-        predictor.evaluate(setup.rows.unlabelled())
+        predictor.evaluate(setup.rows.without_targets())
 
 
 def test_a_regression_head_starts_at_the_mean(prepare):

@@ -55,7 +55,7 @@ def test_another_column_becomes_the_label(tmp_path):
     new = derive_version(tmp_path, mapping, Cleaning())
     assert likely_task(new.mapping, new.labels).kind == "regression"
     assert new.rows == old.rows
-    assert new.changes == ("The columns in use are “text”, “score”; before: “text”, “label”.",)
+    assert new.changes == ("The columns in use are “text”, “score”; previously: “text”, “label”.",)
     assert set(new.label_for.values()) == {"label"}
 
 

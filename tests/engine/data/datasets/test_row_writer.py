@@ -42,7 +42,7 @@ def write(path, rows, mapping, split, cleaning):
         for batch in rows_to_batches(enumerate(rows, start=2)):
             kept_rows = writer.filled_rows(batch, remarks)
             writer.append(batch if kept_rows is None else batch.filter(kept_rows), UNASSIGNED)
-    return writer.collected({}, [], Counter()), remarks.sentences()
+    return writer.finish({}, [], Counter()), remarks.sentences()
 
 
 @given(st.lists(ROWS, min_size=1, max_size=30), st.booleans(), st.booleans(), st.booleans())

@@ -267,7 +267,7 @@ def test_the_longer_of_overlapping_spans_is_kept_and_noted(tmp_path):
 def test_only_valid_spans_become_tags(text, spans, tags, lost):
     result = tag_spans(text, [TextSpan(*span) for span in spans])
     assert " ".join(result.tags) == tags and "".join(result.words) == "".join(text.split())
-    assert lost in " ".join(result.lost) and bool(result.lost) == bool(lost)
+    assert lost in " ".join(result.remarks) and bool(result.remarks) == bool(lost)
 
 
 @st.composite
@@ -286,7 +286,7 @@ def spanned_text(draw: st.DrawFn) -> tuple[str, list[TextSpan]]:
 def test_spans_are_recovered_from_words_and_tags(case):
     text, spans = case
     result = tag_spans(text, spans)
-    assert "".join(result.words) == "".join(text.split()) and not result.lost
+    assert "".join(result.words) == "".join(text.split()) and not result.remarks
     positions, index = [], 0
     for word in result.words:
         index = text.index(word, index)

@@ -272,7 +272,7 @@ def test_labels_in_several_spellings_are_reported_and_merged_at_a_click(importin
     rows = [f"a film {n},{spellings.get(n, ('negative', 'positive')[n % 2])}" for n in range(60)]
     state = importing.open(write("spelled.csv", "\n".join(["text,label", *rows])))
     importing.wait_for_count()
-    text = "The labels “positive” and “Positive”, “postive” may be one; they are treated as "
+    text = "The labels “positive” and “Positive”, “postive” may be the same; they are treated as "
     assert importing.messages() == [text + "different labels."]
     assert set(state.count.collected.labels) == {"negative", "positive", "Positive", "postive"}
     state.set_cleaning(find_fix(state, "may be one"))
