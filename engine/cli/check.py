@@ -24,7 +24,7 @@ from engine.config.tasks import TASKS
 from engine.data.checks import CHECKS
 from engine.data.checks.check import Finding
 from engine.data.checks.fixing import apply_fixes
-from engine.data.checks.run import SHOWN_LINES, check_files, run_checks
+from engine.data.checks.run import MAX_REPORTED_LINES, check_files, run_checks
 from engine.data.columns.fit import dataset_problems, likely_task
 from engine.data.datasets.collecting import FileImport
 from engine.data.datasets.importing import label_notes, survey_problems
@@ -181,7 +181,7 @@ def _check_stored(
         "task": task.kind,
         "notes": list(spec.notes),
         "findings": [
-            _finding_facts(finding, tuple(lines[finding.rows[:SHOWN_LINES]].tolist()))
+            _finding_facts(finding, tuple(lines[finding.rows[:MAX_REPORTED_LINES]].tolist()))
             for finding in findings
         ],
     }

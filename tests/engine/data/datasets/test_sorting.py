@@ -11,7 +11,7 @@ import pytest
 from engine.config.dataset import SPLITS, Mapping, Split
 from engine.data.columns.numbers import parse_number
 from engine.data.datasets.importing import import_dataset
-from engine.data.datasets.sorting import EMPTY, SORTED_CHARACTERS, column_ranks, sort_rows
+from engine.data.datasets.sorting import EMPTY, MAX_COMPARED_CHARACTERS, column_ranks, sort_rows
 from engine.data.datasets.store import Dataset, open_dataset
 from engine.data.formats.reading import recognise
 from engine.progress import Cancelled
@@ -77,7 +77,7 @@ def test_rows_are_sorted_by_line_or_split(store):
 
 
 def test_texts_that_begin_alike_keep_their_order(store):
-    prefix = "w" * SORTED_CHARACTERS
+    prefix = "w" * MAX_COMPARED_CHARACTERS
     dataset = store([f"{prefix} z", f"{prefix} a", "w"])
     assert sort_cells(dataset) == ["w", f"{prefix} z", f"{prefix} a"]
     assert column_ranks(dataset, "other").tolist() == [1, 1, 0]
