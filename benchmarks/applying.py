@@ -157,7 +157,7 @@ def apply_model(
 
     state = ApplyingState(studio, model, "Starter", "text_classification", main_window)
     state.open(texts)
-    harness.wait_until(lambda: state.first is not None or state.problem is not None)
+    harness.wait_until(lambda: state.preview is not None or state.problem is not None)
     if state.problem is not None:
         sys.exit(f"{state.problem.problem} {state.problem.advice}")
     state.set_format(".parquet")

@@ -35,7 +35,7 @@ SOURCE = "comparison"
 
 
 @dataclass(frozen=True)
-class Other:
+class ResultFile:
     """Results to compare with, and their name."""
 
     name: str
@@ -44,7 +44,7 @@ class Other:
 
 @dataclass(frozen=True)
 class Verdict:
-    """Two results row by row, the claim they support, and the same over seeds if there are any."""
+    """A comparison of two results by row, the supported claim, and the comparison over seeds."""
 
     rows: Comparison
     claim: str
@@ -74,19 +74,19 @@ class ComparisonCard(QWidget):
         self.hide()
 
     def ask_for_other(self) -> None:
-        """Offer other results of the same task, those over the same rows first."""
+        """Offer other results of the same task, results over the same rows first."""
         predictions = self._state.predictions
         if predictions is None:
             return
-        record, folder, facts = self._studio.record, self._folder, predictions.info
+        record, folder, info = self._studio.record, self._folder, predictions.info
         background.run(
             self,
-            lambda: find_comparable(record, folder, facts),
+            lambda: find_comparable(record, folder, info),
             self._on_comparable,
             self._studio.notices.show,
         )
 
-    def compare_with(self, other: Other) -> None:
+    def compare_with(self, other: ResultFile) -> None:
         """Compare the shown results (second) with others (first)."""
         shown, record, folder = self._state.predictions, self._studio.record, self._folder
         if shown is not None:
@@ -98,7 +98,7 @@ class ComparisonCard(QWidget):
             )
 
     def end(self) -> None:
-        """Show one result alone."""
+        """Stop comparing."""
         if self.rows is not None:
             self.rows = None
             self.hide()
@@ -112,7 +112,7 @@ class ComparisonCard(QWidget):
         if shown is None:
             return
 
-        def show(other: Other | None) -> None:
+        def show(other: ResultFile | None) -> None:
             if other is not None and self._state.predictions is shown and self.rows is None:
                 self.compare_with(other)
 
@@ -120,7 +120,7 @@ class ComparisonCard(QWidget):
             self, lambda: find_earlier(record, folder, shown.info), show, self._studio.notices.show
         )
 
-    def _on_comparable(self, offered: list[Other]) -> None:
+    def _on_comparable(self, offered: list[ResultFile]) -> None:
         file = Choice("file", self.tr("Choose a &file…"))
         if not offered:
             confirm(
@@ -164,7 +164,7 @@ class ComparisonCard(QWidget):
         choose_file(
             self,
             self.tr("Compare with"),
-            lambda file: self.compare_with(Other(visible(file.name), file)),
+            lambda file: self.compare_with(ResultFile(visible(file.name), file)),
             [self.tr("Predictions (*.parquet)"), self.tr("All files (*)")],
         )
 
@@ -210,10 +210,10 @@ class ComparisonCard(QWidget):
         self._state.choose(SOURCE, self.rows.conditions(chosen))
 
 
-def find_comparable(record: Record, folder: Path, info: PredictionInfo) -> list[Other]:
+def find_comparable(record: Record, folder: Path, info: PredictionInfo) -> list[ResultFile]:
     """Results of the same task that may share rows with the shown ones, of this model or of runs.
 
-    Those of the same rows come first, then those of another version of the data set.
+    Results of the same rows come first, then results of another version of the data set.
     """
     with record.read() as session:
         runs = [(run.name, RunFolder(run.folder).results) for run in all_runs(session)]
@@ -225,10 +225,10 @@ def find_comparable(record: Record, folder: Path, info: PredictionInfo) -> list[
         if stored.info.task == info.task and stored.info != info and _may_share(stored.info, info)
     ]
     pairs.sort(key=lambda pair: _distance(pair[1].info, info))
-    return [Other(_title(name, stored), stored.file) for name, stored in pairs]
+    return [ResultFile(_title(name, stored), stored.file) for name, stored in pairs]
 
 
-def find_earlier(record: Record, folder: Path, info: PredictionInfo) -> Other | None:
+def find_earlier(record: Record, folder: Path, info: PredictionInfo) -> ResultFile | None:
     """Results of the same training on the previous version of the data set.
 
     None if there are none, if `folder` belongs to no run, or if the rows are not from its data.
@@ -248,7 +248,7 @@ def find_earlier(record: Record, folder: Path, info: PredictionInfo) -> Other | 
     for _, name, run in sorted(same, key=lambda item: item[0], reverse=True):
         for stored in stored_predictions(run.results):
             if stored.info.part == info.part:
-                return Other(_title(name, stored), stored.file)
+                return ResultFile(_title(name, stored), stored.file)
     return None
 
 
@@ -267,8 +267,8 @@ def _adopt_data(job: JobSpec, other: JobSpec) -> JobSpec:
     return job.model_copy(update={"name": other.name, "group": other.group, "data": other.data})
 
 
-def compare_results(other: Other, shown: Predictions, record: Record, folder: Path) -> Verdict:
-    """Both results row by row: the other one first, that in `folder` second."""
+def compare_results(other: ResultFile, shown: Predictions, record: Record, folder: Path) -> Verdict:
+    """Compare two results by row: `other` is the first, the one in `folder` the second."""
     rows = compare(read_predictions(other.file), shown)
     first, second = (find_seed_runs(record, path) for path in (other.file.parent, folder))
     seeds = None
@@ -295,7 +295,7 @@ def find_seed_runs(record: Record, results: Path) -> list[Path]:
 
 
 def seeds_text(metric: str, scores: Mapping[int, float], aggregate: Aggregate | None) -> str:
-    """“82.1 % ± 0.6 % (3 runs, seeds 1, 2, 3)”."""
+    """Format scores over seeds, e.g. “82.1 % ± 0.6 % (3 runs, seeds 1, 2, 3)”."""
     if aggregate is None:
         return tr("no finished run")
     mean = metric_value(metric, aggregate.mean)
@@ -306,19 +306,19 @@ def seeds_text(metric: str, scores: Mapping[int, float], aggregate: Aggregate | 
 
 
 def _may_share(info: PredictionInfo, other: PredictionInfo) -> bool:
-    """False for different parts of the same data."""
+    """True if two results may share rows: not for different parts of the same data."""
     return info.part == other.part or info.fingerprint != other.fingerprint
 
 
 def _distance(info: PredictionInfo, other: PredictionInfo) -> int:
-    """0: the same rows; 1: the same part of a data set of this name, as after a correction."""
+    """0: the same rows; 1: the same part of another version of the data; 2: others."""
     if (info.part, info.source) != (other.part, other.source):
         return 2
     return int(info.fingerprint != other.fingerprint)
 
 
 def _title(name: str, stored: StoredPredictions) -> str:
-    """“First run · Validation · “Reviews” · step 243”."""
+    """Title of a result, e.g. “First run · Validation · “Reviews” · step 243”."""
     info = stored.info
     rows = tr("rows of") if info.part == "file" else split_title(info.part)
     parts = [name, f"{rows} “{info.source}”"]

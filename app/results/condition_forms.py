@@ -33,7 +33,7 @@ from engine.results.predictions import Predictions
 from engine.results.spans import ERROR_NAMES, SPAN_KINDS, span_table
 
 Values = tuple[Any, ...]  # str of a text or choice, float of a number
-EVERY_ROW: tuple[RowFigure, ...] = ("loss", "words", "characters")
+COMMON_FIGURES: tuple[RowFigure, ...] = ("loss", "words", "characters")
 
 
 @dataclass(frozen=True)
@@ -64,16 +64,16 @@ class Subject:
 
 
 @dataclass(frozen=True)
-class Typed:
-    """A condition as typed: key of its subject, operator and values."""
+class Form:
+    """A condition as a form: key of its subject, operator and values."""
 
     key: tuple[str, ...]
     operator: int
     values: Values = ()
 
 
-def subjects(predictions: Predictions, current: Typed) -> list[Subject]:
-    """All subjects of these predictions, including that of a condition."""
+def subjects(predictions: Predictions, current: Form) -> list[Subject]:
+    """All subjects of these predictions, including the subject of the current condition."""
     info, task = predictions.info, TASKS[predictions.info.task].info
     head = task.head
     offered = [outcome_subject()]
@@ -82,7 +82,7 @@ def subjects(predictions: Predictions, current: Typed) -> list[Subject]:
         offered += [label_subject(side, labels(predictions)) for side in sides]
     if head is not None and head.tags_tokens:
         offered.append(span_subject(span_table(predictions).types))
-    offered += [figure_subject(figure) for figure in (*task.row_figures, *EVERY_ROW)]
+    offered += [figure_subject(figure) for figure in (*task.row_figures, *COMMON_FIGURES)]
     offered += [cell_subject(column) for column in predictions.columns]
     if head is not None and head.labels_inputs:
         offered += [score_subject(label) for label in info.labels]
@@ -91,13 +91,13 @@ def subjects(predictions: Predictions, current: Typed) -> list[Subject]:
     return offered
 
 
-def as_typed(condition: Condition) -> Typed | None:
-    """A condition as typed; None for rows that were selected one by one."""
+def as_form(condition: Condition) -> Form | None:
+    """The form of a condition; None for rows that were selected one by one."""
     match condition:
         case LabelIs():
-            return Typed(("label", condition.side), 1 - condition.holds, (condition.label,))
+            return Form(("label", condition.side), 1 - condition.holds, (condition.label,))
         case Outcome():
-            return Typed(("outcome",), 1 - condition.right)
+            return Form(("outcome",), 1 - condition.right)
         case Between():
             return _typed_range(("figure", condition.figure), 0, condition)
         case ScoreBetween():
@@ -106,11 +106,11 @@ def as_typed(condition: Condition) -> Typed | None:
             return _typed_range(("cell", condition.column), len(CELL_OPERATORS), condition)
         case HasSpan():
             kind = 0 if condition.error is None else 1 + SPAN_KINDS.index(condition.error)
-            return Typed(("span",), kind, (condition.gold, condition.predicted))
+            return Form(("span",), kind, (condition.gold, condition.predicted))
         case Rows():
             return None
     number, value = _typed_cell(condition)
-    return Typed(("cell", condition.column), number, (value,))
+    return Form(("cell", condition.column), number, (value,))
 
 
 # ── subjects ─────────────────────────────────────────────────────────────────────────────────
@@ -162,7 +162,7 @@ def cell_subject(column: str) -> Subject:
 
 
 def span_subject(types: Sequence[str]) -> Subject:
-    """“the row has a” missed span, of a gold type and a predicted one."""
+    """Subject “the row has a” with a kind of span error, a gold type and a predicted type."""
     choices = ((None, tr("any type")), *((name, visible(name)) for name in types))
     values = (
         Value(tr("Gold type"), "choice", choices),
@@ -196,7 +196,7 @@ CELL_OPERATORS: tuple[tuple[str, Callable[[str, str], Condition]], ...] = (
 
 
 def _typed_cell(condition: CellIs | CellContains | CellHasWord | CellMatches) -> tuple[int, str]:
-    """Index of its operator in CELL_OPERATORS, and its text."""
+    """Index of a condition's operator in CELL_OPERATORS, and its text."""
     match condition:
         case CellIs():
             return 0, condition.value
@@ -208,7 +208,7 @@ def _typed_cell(condition: CellIs | CellContains | CellHasWord | CellMatches) ->
 
 
 def _ranges(make: Callable[..., Condition]) -> tuple[Operator, ...]:
-    """Operators of a number; intervals include the lower end only."""
+    """Operators of a number; intervals include only the lower end."""
     low, high = Value(tr("At least"), "number"), Value(tr("Below"), "number")
     return (
         Operator(tr("is at least"), lambda least: make(least=least), (low,)),
@@ -220,17 +220,17 @@ def _ranges(make: Callable[..., Condition]) -> tuple[Operator, ...]:
 
 def _typed_range(
     key: tuple[str, ...], first: int, condition: Between | ScoreBetween | CellBetween
-) -> Typed:
+) -> Form:
     """A range whose operators begin at the index `first`."""
     match condition.least, condition.most:
         case None, None:
-            return Typed(key, first + 3)
+            return Form(key, first + 3)
         case low, None:
-            return Typed(key, first, (low,))
+            return Form(key, first, (low,))
         case None, high:
-            return Typed(key, first + 1, (high,))
+            return Form(key, first + 1, (high,))
         case low, high:
-            return Typed(key, first + 2, (low, high))
+            return Form(key, first + 2, (low, high))
 
 
 MAKERS: dict[str, Callable[[Any], Subject]] = {

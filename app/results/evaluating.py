@@ -24,28 +24,28 @@ class ResultsSource:
     """The model whose results are shown.
 
     Args:
-        folder: of its results.
+        folder: the folder of its results.
         find_checkpoint: returns the checkpoint of some predictions; None if it was deleted.
-        evaluation: the job that scores a part of its data; it reads files, and raises
+        make_evaluation: makes the job that scores a part of its data; reads files, and raises
             StudioError without a checkpoint. For rows of a file, the data are replaced.
         has_data: True if it has a data set with parts; else there are only files.
-        baselines: the job that fits simple models for the rows of some predictions.
+        make_baselines: makes the job that fits simple models for the rows of some predictions.
     """
 
     folder: Path
     find_checkpoint: Callable[[PredictionInfo], Path | None]
-    evaluation: Callable[[SplitName], Evaluate]
+    make_evaluation: Callable[[SplitName], Evaluate]
     has_data: bool = True
-    baselines: Callable[[PredictionInfo], FitBaselines] | None = None
+    make_baselines: Callable[[PredictionInfo], FitBaselines] | None = None
 
 
-class Evaluating(QObject):
+class Evaluator(QObject):
     """Runs one evaluation at a time in a separate process.
 
     Signals:
         started: a description of the rows that are scored.
         progressed: done, total, stage.
-        ended: the file of the predictions; None if there is none.
+        ended: the file of the predictions; None without predictions.
         fitted: the baselines are ready.
     """
 
@@ -61,21 +61,21 @@ class Evaluating(QObject):
         self.is_busy = False
 
     def score_part(self, source: ResultsSource, part: SplitName) -> None:
-        self._ask(lambda: source.evaluation(part), self.tr("Scoring the rows"))
+        self._ask(lambda: source.make_evaluation(part), self.tr("Scoring the rows"))
 
     def score_file(self, source: ResultsSource, path: Path) -> None:
         """Predict all rows of a file; its columns are recognised."""
 
-        def question() -> Evaluate:
+        def make_question() -> Evaluate:
             data = FileData(path=path)
             change = {"data": data, "part": "file", "source": path.name, "into": source.folder}
-            return source.evaluation("validation").model_copy(update=change)
+            return source.make_evaluation("validation").model_copy(update=change)
 
-        self._ask(question, self.tr("Scoring the rows of {0}").format(path.name))
+        self._ask(make_question, self.tr("Scoring the rows of {0}").format(path.name))
 
     def fit_baselines(self, source: ResultsSource, info: PredictionInfo) -> None:
         """Fit simple models on the training rows and predict the same rows with them."""
-        make = source.baselines
+        make = source.make_baselines
         if make is not None:
             self._ask(lambda: make(info), self.tr("Fitting baselines"))
 
@@ -122,14 +122,14 @@ class Evaluating(QObject):
             self.ended.emit(file)
 
 
-def run_results(run: RunFolder, step: int | None = None) -> ResultsSource:
+def results_of_run(run: RunFolder, step: int | None = None) -> ResultsSource:
     """Results of the best checkpoint of a run, or of the one at `step`."""
 
     def find_checkpoint(info: PredictionInfo) -> Path | None:
         folder = None if info.step is None else run.checkpoint(info.step)
         return folder if folder is not None and folder.is_dir() else None
 
-    def baselines(info: PredictionInfo) -> FitBaselines:
+    def make_baselines(info: PredictionInfo) -> FitBaselines:
         assert info.part != "file"  # only parts of the data set have baselines
         return run_baselines(run, info.part, info.labels)
 
@@ -137,5 +137,5 @@ def run_results(run: RunFolder, step: int | None = None) -> ResultsSource:
         run.results,
         find_checkpoint,
         lambda part: run_evaluation(run, part, step),
-        baselines=baselines,
+        make_baselines=make_baselines,
     )

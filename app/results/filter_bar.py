@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QComboBox, QLineEdit, QPushButton, QSizePolicy, QT
 
 from app import background
 from app.notices import Notices
-from app.results.condition_forms import Operator, Subject, Typed, Value, as_typed, subjects
+from app.results.condition_forms import Form, Operator, Subject, Value, as_form, subjects
 from app.results.state import ResultsState
 from app.theme import SPACE
 from app.translation import translated
@@ -66,21 +66,21 @@ class ConditionEditor(QWidget):
                 row.add(field)
         row.add(
             buttons.icon_button("check", self.tr("Apply the condition"), self.apply),
-            buttons.icon_button("x", self.tr("Leave the filter as it was"), self.cancelled.emit),
+            buttons.icon_button("x", self.tr("Keep the filter unchanged"), self.cancelled.emit),
         )
         layouts.column(row, self.problem, parent=self, spacing=SPACE)
         self.subject.currentIndexChanged.connect(lambda _: self._show_operators(0))
         self.operator.currentIndexChanged.connect(lambda _: self._show_fields())
 
-    def edit(self, predictions: Predictions, subjects: list[Subject], typed: Typed) -> None:
+    def edit(self, predictions: Predictions, subjects: list[Subject], form: Form) -> None:
         self._predictions, self._subjects = predictions, subjects
         keys = [subject.key for subject in subjects]
         with QSignalBlocker(self.subject):
             self.subject.clear()
             self.subject.addItems([subject.title for subject in subjects])
-            self.subject.setCurrentIndex(keys.index(typed.key))
-        self._show_operators(typed.operator)
-        for field, value in zip(self.values, typed.values, strict=True):
+            self.subject.setCurrentIndex(keys.index(form.key))
+        self._show_operators(form.operator)
+        for field, value in zip(self.values, form.values, strict=True):
             _set(field, value)
         (self.values[0] if self.values else self.operator).setFocus()
         if self.values and isinstance(self.values[0], QLineEdit):
@@ -143,7 +143,7 @@ class ConditionEditor(QWidget):
         return self._chosen_subject().operators[max(0, self.operator.currentIndex())]
 
     def _condition(self) -> Condition:
-        """Raises ValueError with a sentence if a value is missing or invalid."""
+        """Build the condition. Raises ValueError with a sentence if a value is invalid."""
         operator = self._chosen_operator()
         entered = [_get(field) for field in self.values]
         kinds = [value.kind for value in operator.values]
@@ -202,7 +202,7 @@ def _get(field: QWidget) -> Any:
 
 
 class FilterBar(QWidget):
-    """“1,204 of 10,000 rows”, with a button to change and one to remove each condition.
+    """The number of rows, and buttons to change or remove each condition.
 
     Signals:
         saved: the name under which to save the conditions as a slice.
@@ -220,7 +220,7 @@ class FilterBar(QWidget):
         self._edited: Condition | None = None  # None: a new one
         self.add = buttons.icon_button("plus", self.tr("Add a condition"), self._on_add)
         self.clear = buttons.quiet(self.tr("Sho&w all rows"), state.clear)
-        self.save = buttons.quiet(self.tr("Keep as a sli&ce…"), self._ask_name)
+        self.save = buttons.quiet(self.tr("Save as a sli&ce…"), self._ask_name)
         self.chips: list[QPushButton] = []
         self.remove_buttons: list[QToolButton] = []
         self._wrapping: Wrapping | None = None
@@ -247,15 +247,15 @@ class FilterBar(QWidget):
         self._wrapping = Wrapping()
         for condition in self._state.conditions:
             text = translated(condition.sentence)
-            short = text if len(text) <= CHIP_CHARACTERS else f"{text[:CHIP_CHARACTERS]}…"
-            chip = buttons.plain(plain_menu_text(short), partial(self._on_edit, condition))
+            excerpt = text if len(text) <= CHIP_CHARACTERS else f"{text[:CHIP_CHARACTERS]}…"
+            chip = buttons.plain(plain_menu_text(excerpt), partial(self._on_edit, condition))
             chip.setToolTip(self.tr("Change this condition"))
             chip.setAccessibleName(self.tr("Change: {0}").format(text))
             remove = buttons.icon_button(
                 "x", self.tr("Remove this condition"), partial(self._state.drop, condition)
             )
             remove.setAccessibleName(self.tr("Remove: {0}").format(text))
-            if as_typed(condition) is None:
+            if as_form(condition) is None:
                 chip.setEnabled(False)  # rows selected one by one
             self._wrapping.add(chip, remove)
             self.chips.append(chip)
@@ -276,21 +276,21 @@ class FilterBar(QWidget):
         predictions = self._state.predictions
         if predictions is not None:
             key = ("cell", predictions.columns[0]) if predictions.columns else ("outcome",)
-            self._edit(None, Typed(key, 1, ("",)) if predictions.columns else Typed(key, 1))
+            self._edit(None, Form(key, 1, ("",)) if predictions.columns else Form(key, 1))
 
     def _on_edit(self, condition: Condition) -> None:
-        typed = as_typed(condition)
-        assert typed is not None
-        self._edit(condition, typed)
+        form = as_form(condition)
+        assert form is not None
+        self._edit(condition, form)
 
-    def _edit(self, condition: Condition | None, typed: Typed) -> None:
+    def _edit(self, condition: Condition | None, form: Form) -> None:
         predictions = self._state.predictions
         assert predictions is not None
         self._edited = condition
         background.run(
             self,
-            lambda: subjects(predictions, typed),
-            partial(self._on_subjects, predictions, condition, typed),
+            lambda: subjects(predictions, form),
+            partial(self._on_subjects, predictions, condition, form),
             self._notices.show,
         )
 
@@ -298,12 +298,12 @@ class FilterBar(QWidget):
         self,
         predictions: Predictions,
         condition: Condition | None,
-        typed: Typed,
+        form: Form,
         subjects: list[Subject],
     ) -> None:
         if predictions is self._state.predictions and condition == self._edited:
             self.editor.show()
-            self.editor.edit(predictions, subjects, typed)
+            self.editor.edit(predictions, subjects, form)
 
     def _on_applied(self, condition: Condition) -> None:
         if self._edited is None:
@@ -343,7 +343,7 @@ class FilterBar(QWidget):
         ask_for_name(
             self,
             (
-                self.tr("Keep as a slice"),
+                self.tr("Save as a slice"),
                 self.tr("Its score is listed under Slices, for every result on the same data."),
             ),
             translated(self._state.sentence()),

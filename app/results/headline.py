@@ -40,12 +40,12 @@ class Headline(QWidget):
         self._show()
 
     def set_times_tested(self, times: int) -> None:
-        """Number of times that test rows were scored, shown next to their score."""
+        """Set how often test rows were scored, which is shown next to their score."""
         self._times_tested = times
         self._show()
 
     def show_seeds(self, metric: Metric, scores: Mapping[int, float]) -> None:
-        """Scores of runs with several seeds, their mean and its interval; hidden for one."""
+        """Show the mean over seeds with its interval; hidden for a single run."""
         self.seeds.setVisible(len(scores) > 1)
         mean = seeds_interval(list(scores.values()))
         value = partial(value_text, metric)
@@ -75,8 +75,8 @@ class Headline(QWidget):
             if is_exact
             else tooltip(
                 self.tr(
-                    "A run is evaluated in the precision it trains in. Explore says which one it "
-                    "computes in; in another one the last digits can differ."
+                    "A run is evaluated in its training precision. Explore shows the precision "
+                    "that it uses; if that is another one, the last digits can differ."
                 )
             )
         )
@@ -104,7 +104,7 @@ class Headline(QWidget):
 
 
 def other_metrics(predictions: Predictions) -> list[str]:
-    """Metrics of the task not shown above, over all evaluated rows."""
+    """The other metrics of the task, over all evaluated rows."""
     scores = predictions.info.metrics
     main = main_metric(predictions)
     return [
@@ -115,7 +115,7 @@ def other_metrics(predictions: Predictions) -> list[str]:
 
 
 def score_text(metric: Metric, score: Interval) -> str:
-    """“Accuracy 86.2 %”."""
+    """Title and value of a score, e.g. “Accuracy 86.2 %”."""
     title = in_language(metric.title)
     return f"{title[:1].upper()}{title[1:]} {value_text(metric, score.value)}"
 

@@ -91,24 +91,24 @@ class Pictures(QWidget):
         new_slice = Slice(name=name, source=predictions.info.source, conditions=conditions)
         self._change_slices(lambda: save_slice(self._slices_file, new_slice), self._show_slices)
 
-    def _rename_slice(self, named: Slice, name: str) -> None:
+    def _rename_slice(self, existing: Slice, name: str) -> None:
         file = self._slices_file
         self._change_slices(
-            lambda: rename_slice(file, named.name, named.source, name), self._measure_slices
+            lambda: rename_slice(file, existing.name, existing.source, name), self._measure_slices
         )
 
-    def _delete_slice(self, named: Slice) -> None:
+    def _delete_slice(self, existing: Slice) -> None:
         file = self._slices_file
 
         def done() -> None:
             self._measure_slices()
-            text = self.tr("Deleted the slice “{0}”.").format(named.name)
+            text = self.tr("Deleted the slice “{0}”.").format(existing.name)
             self._notices.info(text, self.tr("Undo"), undo)
 
         def undo() -> None:
-            self._change_slices(lambda: save_slice(file, named), self._measure_slices)
+            self._change_slices(lambda: save_slice(file, existing), self._measure_slices)
 
-        self._change_slices(lambda: delete_slice(file, named.name, named.source), done)
+        self._change_slices(lambda: delete_slice(file, existing.name, existing.source), done)
 
     def _change_slices(self, work: Callable[[], None], done: Callable[[], None]) -> None:
         background.run(self, work, lambda _: done(), self._notices.show)
@@ -130,9 +130,9 @@ class Pictures(QWidget):
         """Replace the pictures if the task is a different one; measure them again."""
         predictions = self._state.predictions
         self._measured.clear()
-        labelled = predictions is not None and predictions.is_labelled
-        set_shown(self, labelled)
-        if predictions is None or not labelled:
+        is_labelled = predictions is not None and predictions.is_labelled
+        set_shown(self, is_labelled)
+        if predictions is None or not is_labelled:
             return
         if predictions.info.task != self._task:
             self._fill_choice(predictions.info.task)

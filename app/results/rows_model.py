@@ -15,8 +15,8 @@ from engine.results.masked_tokens import OCCURRENCES, POSITION, TEXT
 from engine.results.predictions import CELL, Predictions
 from engine.results.row_figures import holds_numbers
 
-MEASURE_CHARACTERS = 5  # of a number that is not rounded: 3, 4.25
-MAX_CHARACTERS = 300  # of a cell; the details have all of it
+MAX_EXACT_CHARACTERS = 5  # longer numbers are rounded
+MAX_CELL_CHARACTERS = 300  # the details show the whole cell
 RIGHT, WRONG = "✓", "✗"
 FRACTIONS = ("probability", "score")
 NUMBERS = (*FRACTIONS, "loss", "row")
@@ -59,7 +59,7 @@ def row_columns(predictions: Predictions) -> list[RowColumn]:
 
 
 def _title(column: str, predictions: Predictions) -> str:
-    """Title of a data column; those of masked tokens are translated."""
+    """Title of a data column; columns of masked tokens have translated titles."""
     titles = {TEXT: tr("Text"), POSITION: tr("Position"), OCCURRENCES: tr("Occurrences")}
     if TASKS[predictions.info.task].info.is_pretraining and column in titles:
         return titles[column]
@@ -91,7 +91,7 @@ def _column(predictions: Predictions, key: str, title: str, is_measure: bool = F
 
 
 def format_value(value: Any, key: str, is_measure: bool = False) -> str:
-    """A value of the column `key` as one line of the list."""
+    """Format a value of the column `key` as one line of the list."""
     if value is None:
         return ""
     if key == "score" and value in (0, 1):
@@ -102,7 +102,7 @@ def format_value(value: Any, key: str, is_measure: bool = False) -> str:
         return numbers.decimal(value, 3)
     if key == "row":
         return numbers.count(value + 1)
-    if is_measure and len(value) > MEASURE_CHARACTERS:
+    if is_measure and len(value) > MAX_EXACT_CHARACTERS:
         return numbers.decimal(float(value), 3)
-    text = visible(str(value)[:MAX_CHARACTERS]).replace("\n", "⏎").replace("\t", "⇥")
-    return f"{text}…" if len(str(value)) > MAX_CHARACTERS else text
+    text = visible(str(value)[:MAX_CELL_CHARACTERS]).replace("\n", "⏎").replace("\t", "⇥")
+    return f"{text}…" if len(str(value)) > MAX_CELL_CHARACTERS else text

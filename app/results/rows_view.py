@@ -25,8 +25,8 @@ from engine.results.answers import best_answers
 from engine.results.predictions import CELL, Predictions
 from engine.results.spans import RowSpans, row_spans
 
-SEARCH_PAUSE_MS = 250  # ms after a key until rows are searched
-DETAIL_CHARACTERS = 20_000  # of a row in the details
+SEARCH_PAUSE_MS = 250  # from the last key until rows are searched
+MAX_DETAIL_CHARACTERS = 20_000
 TEXT_WIDTH, SHORT_WIDTH = 90 * SPACE, 24 * SPACE
 DETAIL_HEIGHT = 24 * SPACE
 MIN_TABLE_HEIGHT, MIN_DETAIL_HEIGHT = 36 * SPACE, 11 * SPACE  # px: three rows, and two lines
@@ -132,7 +132,7 @@ class RowsView(QWidget):
     def _label_width(self, labels: Sequence[str]) -> int:
         """Width in px of the longest label, at most SHORT_WIDTH; 0 without labels."""
         metrics = self.table.fontMetrics()
-        widths = (metrics.horizontalAdvance(label[:DETAIL_CHARACTERS]) for label in labels)
+        widths = (metrics.horizontalAdvance(label[:MAX_DETAIL_CHARACTERS]) for label in labels)
         return min(max(widths, default=-CELL_PADDING) + CELL_PADDING, SHORT_WIDTH)
 
     def _select_first(self) -> None:
@@ -165,7 +165,7 @@ class RowsView(QWidget):
             self.row_text.clear()
             return
         lines = row_lines(predictions, self.columns, row)
-        self.row_text.setPlainText("\n".join(lines)[:DETAIL_CHARACTERS])
+        self.row_text.setPlainText("\n".join(lines)[:MAX_DETAIL_CHARACTERS])
 
     # ── actions ──────────────────────────────────────────────────────────────────────────────
 
@@ -184,14 +184,14 @@ MAX_ANSWERS = 5
 
 def row_lines(predictions: Predictions, columns: list[RowColumn], row: int) -> Iterator[str]:
     head = TASKS[predictions.info.task].info.head
-    tagged = head is not None and head.tags_tokens
+    tags_tokens = head is not None and head.tags_tokens
     texts = [column for column in columns if not column.is_number]
     texts.sort(key=lambda column: not column.key.startswith(CELL))
     for column in texts:
         cell = predictions.table[column.key][row].as_py()
         if column.is_measure:
             cell = format_value(cell, column.key, is_measure=True)
-        if tagged and column.key in ("gold", "predicted") and cell:
+        if tags_tokens and column.key in ("gold", "predicted") and cell:
             spans = row_spans(predictions, row)
             cell = bracket_spans(spans, 0 if column.key == "gold" else 1)
         yield f"{column.title}: {visible(str(cell or ''))}"

@@ -47,7 +47,7 @@ class ResultsState(QObject):
         self.text = ""  # search text
         self._notices = notices
         self._chosen: dict[str, Conditions] = {}  # by source
-        self._numbers = count()  # of typed conditions
+        self._ids = count()  # of typed conditions
         self._masks: dict[Condition, Mask] = {}
         self._order: Indices | None = None
         self._jobs: dict[str, background.Job] = {}
@@ -58,7 +58,7 @@ class ResultsState(QObject):
     def open(self, path: Path) -> None:
         """Show the predictions in a file; the filter stays if the columns are the same."""
         self._path = path
-        self._run("read", lambda: read(path), self._on_read, self._on_unreadable)
+        self._run("read", lambda: load_predictions(path), self._on_read, self._on_unreadable)
 
     def _on_read(self, predictions: Predictions) -> None:
         before, self.predictions = self.predictions, predictions
@@ -99,7 +99,7 @@ class ResultsState(QObject):
         return self._chosen.get(source, ())
 
     def add(self, condition: Condition) -> None:
-        self._chosen[f"typed {next(self._numbers)}"] = (condition,)
+        self._chosen[f"typed {next(self._ids)}"] = (condition,)
         self._refilter()
 
     def drop(self, condition: Condition) -> None:
@@ -109,12 +109,12 @@ class ResultsState(QObject):
         self._edit(condition, (other,))
 
     def _edit(self, condition: Condition, new: Conditions) -> None:
-        """Conditions of a picture no longer belong to it once one of them is edited."""
+        """Replace a condition; the conditions of a picture then no longer belong to it."""
         edited: dict[str, Conditions] = {}
         for source, group in self._chosen.items():
             if condition in group:
                 parts = [new if existing == condition else (existing,) for existing in group]
-                name = f"typed {next(self._numbers)}"
+                name = f"typed {next(self._ids)}"
                 edited[name] = tuple(item for part in parts for item in part)
             else:
                 edited[source] = group
@@ -195,16 +195,16 @@ class ResultsState(QObject):
         self,
         kind: str,
         work: Callable[[], object],
-        done: Callable[..., None],
-        failed: Callable[[BaseException], None] | None = None,
+        on_done: Callable[..., None],
+        on_failed: Callable[[BaseException], None] | None = None,
     ) -> None:
         """Run the newest work of a kind; earlier work is cancelled."""
         if kind in self._jobs:
             self._jobs[kind].cancel()
-        self._jobs[kind] = background.run(self, work, done, failed or self._notices.show)
+        self._jobs[kind] = background.run(self, work, on_done, on_failed or self._notices.show)
 
 
-def read(path: Path) -> Predictions:
+def load_predictions(path: Path) -> Predictions:
     """Read predictions and prepare them for listing."""
     predictions = read_predictions(path)
     combined = Predictions(predictions.info, predictions.table.combine_chunks())

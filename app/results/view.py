@@ -11,8 +11,8 @@ from PySide6.QtWidgets import QMenu, QPushButton, QSizePolicy, QWidget
 
 from app import background
 from app.notices import Notices
-from app.results.comparison import ComparisonCard, Other, find_seed_runs
-from app.results.evaluating import Evaluating, ResultsSource
+from app.results.comparison import ComparisonCard, ResultFile, find_seed_runs
+from app.results.evaluating import Evaluator, ResultsSource
 from app.results.headline import Headline, value_text
 from app.results.pictures import Pictures
 from app.results.rows_view import RowsView
@@ -70,15 +70,15 @@ class ResultsView(QWidget):
         self._studio, self._source = studio, source
         self.results: list[StoredPredictions] = []
         self._requested: Path | None = None  # shown once it is listed
-        self._other: Other | None = None  # compared with once that is shown
+        self._other: ResultFile | None = None  # compared with once that is shown
         self.times_tested = 0
         self.state = ResultsState(studio.notices, self)
-        self.evaluating = Evaluating(studio, self)
+        self.evaluating = Evaluator(studio, self)
         self.headline = Headline(self.state)
         self.pictures = Pictures(self.state, studio.notices, studio.home.slices)
         self.rows = RowsView(self.state, studio.notices)
-        self.choice = ComboBox(self.tr("Predictions of which rows"))
-        folder = None if source.baselines is None else source.folder
+        self.choice = ComboBox(self.tr("Evaluated rows"))
+        folder = None if source.make_baselines is None else source.folder
         self.baselines = BaselineLine(self.state, studio.notices, folder)
         self.comparison = ComparisonCard(studio, self.state, source.folder)
         self.menu_button = self._make_menu()
@@ -139,7 +139,7 @@ class ResultsView(QWidget):
                 self.tr("Score &the validation rows"),
                 lambda: self.evaluating.score_part(self._source, "validation"),
             )
-            text = self.tr("Its checkpoint predicts the validation rows, which takes a moment.")
+            text = self.tr("The checkpoint predicts the validation rows, which takes a moment.")
         else:
             self.score = buttons.primary(self.tr("Evalua&te on a file…"), self._ask_for_file)
             text = self.tr("Choose a file with labels, and see what the model gets right.")
@@ -190,7 +190,7 @@ class ResultsView(QWidget):
         self.choice.setCurrentIndex(index)
         self.state.open(results[index].file)
 
-    def compare(self, file: Path, other: Other) -> None:
+    def compare(self, file: Path, other: ResultFile) -> None:
         """Show these predictions and compare them with another result, once both are read."""
         self._requested, self._other = file, other
         self.show_results()
@@ -282,7 +282,7 @@ class ResultsView(QWidget):
         checkpoint = self._source.find_checkpoint(predictions.info)
         if checkpoint is None:
             self._studio.notices.error(
-                self.tr("The checkpoint that made these predictions is gone."),
+                self.tr("The checkpoint that made these predictions no longer exists."),
                 self.tr("Evaluate another checkpoint of the run, or open its best one."),
             )
         return checkpoint
@@ -344,7 +344,7 @@ def explore_inputs(predictions: Predictions, row: int) -> dict[str, Any]:
 
 
 def _title(stored: StoredPredictions) -> str:
-    """“Test”, “reviews.csv”, with the step if there are several checkpoints."""
+    """Title of a result: “Test” or “reviews.csv”, with the step if it is known."""
     info = stored.info
     part = info.source if info.part == "file" else split_title(info.part)
     return part if info.step is None else f"{part} · {numbers.count(info.step)}"
@@ -353,19 +353,19 @@ def _title(stored: StoredPredictions) -> str:
 def settings_text(settings: PredictionSettings) -> str:
     """A sentence about the settings that a model now predicts with."""
     if settings.is_default:
-        return tr("The model predicts as it was trained again.")
+        return tr("The model predicts with its default settings again.")
     parts = []
     if settings.temperature != 1:
         parts.append(tr("a temperature of {0}").format(numbers.decimal(settings.temperature, 2)))
     if settings.threshold != 0.5:
         parts.append(tr("a threshold of {0}").format(numbers.percent(settings.threshold)))
-    named = list(settings.thresholds.items())
+    thresholds = list(settings.thresholds.items())
     parts += [
         tr("a threshold of {0} for “{1}”").format(numbers.percent(threshold), label)
-        for label, threshold in named[:MAX_NAMED]
+        for label, threshold in thresholds[:MAX_NAMED]
     ]
-    if len(named) > MAX_NAMED:
-        parts.append(tr("%n more threshold(s)", len(named) - MAX_NAMED))
+    if len(thresholds) > MAX_NAMED:
+        parts.append(tr("%n more threshold(s)", len(thresholds) - MAX_NAMED))
     if settings.no_answer_threshold is not None:
         threshold = numbers.decimal(settings.no_answer_threshold, 2)
         parts.append(tr("a no-answer threshold of {0}").format(threshold))
@@ -376,7 +376,7 @@ class BaselineLine(QWidget):
     """A sentence about the baselines, or a button that fits them.
 
     Args:
-        folder: of the results; None if they have no baselines.
+        folder: the folder of the results; None if they have no baselines.
 
     Signals:
         fit_requested: for the shown rows.

@@ -37,7 +37,7 @@ class ApplyingState(QObject):
         self.format = self.formats[0]
         self.folder = Path.home()
         self.threshold = 0.0
-        self.first: FirstPredicted | None = None
+        self.preview: FirstPredicted | None = None
         self.problem: Refused | None = None
         self.working: Working | None = None
         self.applied: Applied | None = None
@@ -55,7 +55,7 @@ class ApplyingState(QObject):
 
     @property
     def has_probabilities(self) -> bool:
-        """True if predictions have probabilities, so that they can be unsure."""
+        """True if predictions have probabilities, so that some can be marked as uncertain."""
         return not get_head(self.task).predicts_numbers
 
     @property
@@ -71,8 +71,8 @@ class ApplyingState(QObject):
         return tuple(role for role in INPUTS if role in read)
 
     @property
-    def out(self) -> Path | None:
-        """Path of the result; that of a data set is temporary."""
+    def target(self) -> Path | None:
+        """Path of the result; a temporary one for a data set."""
         if self.file is None:
             return None
         if self.format == DATASET:
@@ -83,7 +83,7 @@ class ApplyingState(QObject):
         """Recognise a file outside the GUI thread and predict its first rows."""
         self.file, self.folder = file, file.parent
         self.recognised = self.mapping = None
-        self.first = self.problem = self.applied = None
+        self.preview = self.problem = self.applied = None
         self.is_loading = True
         if self._reading is not None:
             self._reading.cancel()
@@ -92,17 +92,17 @@ class ApplyingState(QObject):
         )
         self.changed.emit()
 
-    def use(self, role: str, column: str | None) -> None:
+    def assign(self, role: str, column: str | None) -> None:
         if self.recognised is None:
             return
         inputs = self.mapping.model_dump(include=set(INPUTS)) if self.mapping else {}
         free = {key: None if value == column else value for key, value in inputs.items()}
-        self._map({**free, role: column})
+        self._set_inputs({**free, role: column})
 
     def choose_endings(self, columns: tuple[str, ...]) -> None:
         inputs = self.mapping.model_dump(include=set(INPUTS) - {"endings"}) if self.mapping else {}
         free = {key: None if value in columns else value for key, value in inputs.items()}
-        self._map({**free, "endings": columns})
+        self._set_inputs({**free, "endings": columns})
 
     def set_format(self, name: str) -> None:
         self.format = name
@@ -116,7 +116,7 @@ class ApplyingState(QObject):
         self.threshold = threshold
         self._preview()
 
-    def _map(self, inputs: dict[str, object]) -> None:
+    def _set_inputs(self, inputs: dict[str, object]) -> None:
         used = {key: value for key, value in inputs.items() if value}
         self.mapping = Mapping.model_validate(used) if "text" in used else None
         self._preview()
@@ -124,7 +124,7 @@ class ApplyingState(QObject):
     def _on_recognised(self, recognised: Recognised) -> None:
         self._reading, self.recognised = None, recognised
         guessed = recognised.mapping.model_dump(include=set(INPUTS)) if recognised.mapping else {}
-        self._map({role: column for role, column in guessed.items() if role in self.roles})
+        self._set_inputs({role: column for role, column in guessed.items() if role in self.roles})
 
     def _on_unreadable(self, error: BaseException) -> None:
         self._reading, self.is_loading = None, False
@@ -137,13 +137,13 @@ class ApplyingState(QObject):
 
     def question(self, resume: bool = False) -> Apply | None:
         """Question for the worker; None while the file or its text column is unknown."""
-        if self.file is None or self.recognised is None or self.mapping is None or self.out is None:
+        if not (self.file and self.recognised and self.mapping and self.target):
             return None
         source = FileInput(path=self.file, reading=self.recognised.reading, mapping=self.mapping)
         return Apply(
             checkpoint=self._checkpoint,
             given=source,
-            out=self.out,
+            out=self.target,
             threshold=self.threshold if self.threshold and self.has_probabilities else None,
             resume=resume,
         )
@@ -155,14 +155,14 @@ class ApplyingState(QObject):
         if question is not None:
             self._question = self._studio.explorer.ask(PredictFirst(apply=question))
         else:
-            self.first = None
+            self.preview = None
         self.changed.emit()
 
     def _on_answer(self, answer: Answer) -> None:
         if answer.to != self._question or not answer.is_final:
             return
         self.is_loading = False
-        self.first = answer if isinstance(answer, FirstPredicted) else None
+        self.preview = answer if isinstance(answer, FirstPredicted) else None
         self.problem = answer if isinstance(answer, Refused) else None
         self.changed.emit()
 
@@ -174,7 +174,7 @@ class ApplyingState(QObject):
 
     def start(self) -> None:
         """Predict every row in a separate process; reuses chunks of an earlier attempt."""
-        question = self.question(resume=self.first is not None and self.first.cached > 0)
+        question = self.question(resume=self.preview is not None and self.preview.cached > 0)
         if question is None or self.is_running:
             return
         self.applied = self.problem = self.dataset = None
@@ -197,8 +197,8 @@ class ApplyingState(QObject):
             self._worker.cancel()
             self._worker = self.working = None
 
-    def back(self) -> None:
-        """Discard the last outcome; the choices stay."""
+    def discard_result(self) -> None:
+        """Discard the last outcome and keep the choices."""
         self.applied = self.dataset = None
         self._preview()
 
@@ -222,20 +222,20 @@ class ApplyingState(QObject):
     def _import(self, answer: Applied) -> None:
         assert self.file is not None and self.mapping is not None
         name = self.tr("{0}, predicted").format(self.file.stem)
-        into = free_folder(self._studio.home.datasets, name) / "1"
+        folder = free_folder(self._studio.home.datasets, name) / "1"
         read = TASKS[self.task].info.reads
-        target = next((role for role in ("tags", "answers") if role in read), "label")
-        mapping = self.mapping.model_copy(update={target: answer.prediction})
+        output = next((role for role in ("tags", "answers") if role in read), "label")
+        mapping = self.mapping.model_copy(update={output: answer.prediction})
 
         def work() -> Path:
             import_dataset(
-                name, {"all": answer.out}, Reading(format="jsonl"), mapping, Split(), into
+                name, {"all": answer.out}, Reading(format="jsonl"), mapping, Split(), folder
             )
             answer.out.unlink()
-            return into
+            return folder
 
-        def done(folder: Path) -> None:
-            self.working, self.applied, self.dataset = None, answer, folder
+        def done(version: Path) -> None:
+            self.working, self.applied, self.dataset = None, answer, version
             self._studio.datasets_changed.emit()
             self.changed.emit()
 

@@ -25,14 +25,14 @@ from engine.messages.applying import FirstPredicted
 
 SIZE = QSize(860, 620)  # px
 MAX_COLUMN_WIDTH = 320  # px
-CELL_CHARACTERS = 200  # shown of a cell
-BOX_CHARACTERS = 16  # of a column name that fit into a box
-STEP = 0.05  # of the threshold
-NAME_CHARACTERS = 100  # of a column name in a list
+MAX_CELL_CHARACTERS = 200
+BOX_CHARACTERS = 16  # width of a box
+THRESHOLD_STEP = 0.05
+MAX_NAME_CHARACTERS = 100  # of a column in a list
 
 
 class ApplyingDialog(StagesDialog):
-    """Choices with the first rows, then progress, then the outcome; the window stays usable."""
+    """A non-modal dialog in three stages: options with a preview, progress and result."""
 
     def __init__(self, studio: Studio, state: ApplyingState, owner: QWidget) -> None:
         super().__init__(tr("Apply “{0}” to a file").format(state.name), owner)
@@ -42,8 +42,8 @@ class ApplyingDialog(StagesDialog):
         self.progress = StageProgress(
             self.tr("Progress of the predictions"),
             self.tr(
-                "You can keep using the window. Predicted rows are kept when you stop, "
-                "and you can continue later."
+                "You can keep working. If you stop, the predictions so far are kept and you can "
+                "resume later."
             ),
         )
         self.add_parts(self.choices, self.outcome)
@@ -80,7 +80,7 @@ class ApplyingDialog(StagesDialog):
 
 
 class Choices(QWidget):
-    """File, columns, output, and the first rows."""
+    """Controls for file, columns and output, and the first rows."""
 
     def __init__(self, state: ApplyingState) -> None:
         super().__init__()
@@ -91,17 +91,17 @@ class Choices(QWidget):
         title = title_of("endings", Mapping.model_fields["endings"])
         self.endings = SeveralColumns(title, BOX_CHARACTERS)
         self.endings.changed.connect(lambda: state.choose_endings(self.endings.chosen()))
-        self.threshold = DoubleSpinBox(self.tr("Unsure below a probability of"))
+        self.threshold = DoubleSpinBox(self.tr("Mark as uncertain below"))
         self.threshold.setRange(0, 1)
-        self.threshold.setSingleStep(STEP)
+        self.threshold.setSingleStep(THRESHOLD_STEP)
         self.threshold.setSpecialValueText(self.tr("off"))
         self.threshold.setKeyboardTracking(False)
         self.threshold.valueChanged.connect(state.set_threshold)
-        self.format = ComboBox(self.tr("Result as"))
-        for form in state.formats:
-            self.format.addItem(self._format_texts()[form], form)
+        self.format = ComboBox(self.tr("Output format"))
+        for suffix in state.formats:
+            self.format.addItem(self._format_texts()[suffix], suffix)
         self.format.activated.connect(lambda _: state.set_format(self.format.currentData()))
-        self.out = OneLine()
+        self.target = OneLine()
         self.choose_folder = buttons.plain(self.tr("F&older…"), self._on_folder, "folder-open")
         self.status = Text("", "muted")
         self.model = ColumnsModel[tuple[str, ...]](parent=self)
@@ -122,7 +122,7 @@ class Choices(QWidget):
 
     def _column_box(self, role: str) -> QComboBox:
         box = ComboBox(title_of(role, Mapping.model_fields[role]), BOX_CHARACTERS)
-        box.activated.connect(lambda _: self._state.use(role, box.currentData()))
+        box.activated.connect(lambda _: self._state.assign(role, box.currentData()))
         return box
 
     def _grid(self) -> QGridLayout:
@@ -138,18 +138,18 @@ class Choices(QWidget):
         else:
             self.endings.hide()
         result = layouts.row(spacing=2 * SPACE)
-        for part in (self.format, self.out, self.choose_folder):
-            result.addWidget(part, 1 if part is self.out else 0)
+        for part in (self.format, self.target, self.choose_folder):
+            result.addWidget(part, 1 if part is self.target else 0)
         file = layouts.row((self.file, 1), self.choose_file, spacing=2 * SPACE)
         rows = [(self.tr("File"), file), (self.tr("Columns"), columns)]
         if self._state.has_probabilities:
             unsure = layouts.row(
                 self.threshold,
-                (Text(self.tr("Predictions less probable than this are marked."), "muted"), 1),
+                (Text(self.tr("Predictions with a lower probability are marked."), "muted"), 1),
                 spacing=2 * SPACE,
             )
-            rows.append((self.tr("Unsure below"), unsure))
-        rows.append((self.tr("Result as"), result))
+            rows.append((self.tr("Mark as uncertain below"), unsure))
+        rows.append((self.tr("Output format"), result))
         for index, (name, row) in enumerate(rows):
             grid.addWidget(Text(name, "strong", wraps=False), index, 0)
             grid.addLayout(row, index, 1)
@@ -161,9 +161,9 @@ class Choices(QWidget):
             ".tsv": "TSV",
             ".jsonl": "JSON Lines",
             ".parquet": "Parquet",
-            ".npy": self.tr("NumPy (.npy, vectors alone)"),
+            ".npy": self.tr("NumPy (.npy, vectors only)"),
             ".xlsx": "Excel",
-            DATASET: self.tr("New data set, to be corrected"),
+            DATASET: self.tr("New data set, for correction"),
         }
 
     # ── display ──────────────────────────────────────────────────────────────────────────────
@@ -178,22 +178,22 @@ class Choices(QWidget):
             box.setCurrentIndex(max(0, box.findData(chosen)))
             box.setEnabled(bool(columns))
         self.endings.show_columns(columns, state.mapping.endings if state.mapping else ())
-        self.out.setText(self._target())
+        self.target.setText(self._target_text())
         self.choose_folder.setVisible(state.format != DATASET)
         self.status.setText(self._status())
         self.status.set_style("bad" if state.problem else "muted")
         if not state.is_loading:
             self.model.show_rows(
-                () if state.first is None else state.first.rows, first_columns(state.first)
+                () if state.preview is None else state.preview.rows, preview_columns(state.preview)
             )
             self.table.resizeColumnsToContents()
             for column in range(self.model.columnCount()):
                 if self.table.columnWidth(column) > MAX_COLUMN_WIDTH:
                     self.table.setColumnWidth(column, MAX_COLUMN_WIDTH)
-        kept = state.first.cached if state.first else 0
-        text = self.tr("&Continue") if kept else self.tr("&Apply")
+        cached = state.preview.cached if state.preview else 0
+        text = self.tr("&Resume") if cached else self.tr("&Apply")
         buttons.set_text(self.start, text)
-        self.start.setEnabled(state.first is not None and not state.is_loading)
+        self.start.setEnabled(state.preview is not None and not state.is_loading)
 
     def _fill(self, box: QComboBox, columns: tuple[str, ...]) -> None:
         if [box.itemData(n) for n in range(1, box.count())] == list(columns) and box.count():
@@ -201,56 +201,56 @@ class Choices(QWidget):
         box.clear()
         box.addItem(self.tr("none"), None)
         for column in columns:
-            box.addItem(one_line(column, NAME_CHARACTERS), column)
+            box.addItem(one_line(column, MAX_NAME_CHARACTERS), column)
 
-    def _target(self) -> str:
+    def _target_text(self) -> str:
         state = self._state
-        if state.format == DATASET or state.out is None:
+        if state.format == DATASET or state.target is None:
             return ""
-        return self.tr("{0} in {1}").format(state.out.name, state.out.parent)
+        return self.tr("{0} in {1}").format(state.target.name, state.target.parent)
 
     def _status(self) -> str:
         state = self._state
         if state.problem is not None:
             return str(state.problem.phrase)
         if state.file is None:
-            return self.tr("Choose a file with texts, or drop one on the page of the model.")
+            return self.tr("Choose a file with texts, or drop one on the model’s page.")
         if state.is_loading:
             return self.tr("Predicting the first rows …")
         if state.mapping is None:
             return self.tr("Choose the column with the text.")
-        if state.first is not None and state.first.cached:
+        if state.preview is not None and state.preview.cached:
             return self.tr(
-                "%Ln row(s) of this file are predicted already; “Continue” predicts the others.",
+                "%Ln row(s) of this file have already been predicted; “Resume” predicts the rest.",
                 "",
-                state.first.cached,
+                state.preview.cached,
             )
         return self.tr("The first rows as they will be written; predicted columns come last.")
 
     def _on_file(self) -> None:
         suffixes = " ".join(f"*{suffix}" for suffix in data_suffixes())
         filters = [self.tr("Files with texts ({0})").format(suffixes), self.tr("All files (*)")]
-        choose_file(self, self.tr("Choose a file to predict for"), self._state.open, filters)
+        choose_file(self, self.tr("Choose an input file"), self._state.open, filters)
 
     def _on_folder(self) -> None:
         state = self._state
         choose_folder(self, self.tr("Choose a folder"), state.set_folder, state.folder)
 
 
-def first_columns(first: FirstPredicted | None) -> list[Column[tuple[str, ...]]]:
+def preview_columns(preview: FirstPredicted | None) -> list[Column[tuple[str, ...]]]:
     """Columns of the file, muted, then the predicted ones, whose headings are bold."""
-    if first is None:
+    if preview is None:
         return []
-    from_file = len(first.columns) - first.predicted
-    return [_first_column(n, name, n >= from_file) for n, name in enumerate(first.columns)]
+    from_file = len(preview.columns) - preview.predicted
+    return [_preview_column(n, name, n >= from_file) for n, name in enumerate(preview.columns)]
 
 
-def _first_column(index: int, name: str, is_predicted: bool) -> Column[tuple[str, ...]]:
+def _preview_column(index: int, name: str, is_predicted: bool) -> Column[tuple[str, ...]]:
     bold = QFont()
     bold.setBold(True)
     return Column(
-        one_line(name, CELL_CHARACTERS),
-        lambda row: one_line(row[index], CELL_CHARACTERS),
+        one_line(name, MAX_CELL_CHARACTERS),
+        lambda row: one_line(row[index], MAX_CELL_CHARACTERS),
         value=itemgetter(index),
         tooltip=itemgetter(index),
         color=None if is_predicted else lambda _: colour(Role.MUTED),
@@ -262,14 +262,14 @@ class Outcome(QWidget):
     def __init__(self, state: ApplyingState) -> None:
         super().__init__()
         self._state = state
-        self.done = Text("", "good", selectable=True)
+        self.summary = Text("", "good", selectable=True)
         self.unsure = Text("", selectable=True)
         self.notes = Text("", "muted", selectable=True)
         self.close_button = buttons.plain(self.tr("&Close"))
-        self.back = buttons.plain(self.tr("&Back"), state.back, "arrow-left")
+        self.back = buttons.plain(self.tr("&Back"), state.discard_result, "arrow-left")
         self.open = buttons.primary(self.tr("Open the &folder"), icon="folder-open")
         layouts.column(
-            self.done,
+            self.summary,
             self.unsure,
             self.notes,
             layouts.STRETCH,
@@ -283,10 +283,10 @@ class Outcome(QWidget):
         assert state.applied is not None
         rows = self.tr("%Ln row(s)", "", state.applied.rows)
         if state.dataset is None:
-            self.done.setText(self.tr("{0} written to {1}.").format(rows, state.applied.out))
+            self.summary.setText(self.tr("{0} written to {1}.").format(rows, state.applied.out))
             text = self.tr("Open the &folder")
         else:
-            self.done.setText(
+            self.summary.setText(
                 self.tr("{0} written to the data set “{1}”.").format(
                     rows, state.dataset.parent.name
                 )
@@ -298,15 +298,15 @@ class Outcome(QWidget):
         if unsure is not None:
             below = numbers.percent(state.threshold, 0)
             self.unsure.setText(
-                self.tr("%Ln of them are less probable than {0}.", "", unsure).format(below)
+                self.tr("%Ln of them have a probability below {0}.", "", unsure).format(below)
             )
         self.notes.setText("\n".join(map(translated, state.applied.notes)))
         self.notes.setVisible(bool(state.applied.notes))
         self.open.setFocus()
 
 
-def ask(studio: Studio, owner: QWidget, state: ApplyingState) -> ApplyingDialog:
-    """Open the dialog, non-modal, over the window of `owner`."""
+def open_dialog(studio: Studio, owner: QWidget, state: ApplyingState) -> ApplyingDialog:
+    """Open the dialog, which is not modal, over the window of `owner`."""
     dialog = ApplyingDialog(studio, state, owner)
     dialog.show()
     return dialog

@@ -15,7 +15,7 @@ from engine.messages.question import Answer, Refused, Working
 
 
 class NearestState(QObject):
-    """Vectors of a split are computed once, in a separate process, and cached.
+    """Nearest rows; the vectors of a split are computed once, by a separate process, and cached.
 
     Signals:
         changed: any part of the state.
@@ -49,7 +49,7 @@ class NearestState(QObject):
         return () if spec is None else tuple(part for part in SPLITS if spec.rows.get(part))
 
     @property
-    def rows(self) -> int:
+    def row_count(self) -> int:
         spec = self.data.spec if self.data else None
         return spec.rows.get(self.part, 0) if spec is not None else 0
 

@@ -17,7 +17,7 @@ from app.widgets.text.data_texts import split_title
 from app.widgets.text.labels import Text, one_line, visible
 from engine.messages.explore.nearest import NearRow
 
-MIN_HEIGHT = 60 * SPACE  # of the table
+MIN_TABLE_HEIGHT = 60 * SPACE
 
 
 class NearestView(QWidget):
@@ -37,7 +37,7 @@ class NearestView(QWidget):
         self.status = Text("", "muted")
         self.model = ColumnsModel(self._columns(), self)
         self.table = make_table(self.tr("Nearest rows"), self.model)
-        self.table.setMinimumHeight(MIN_HEIGHT)
+        self.table.setMinimumHeight(MIN_TABLE_HEIGHT)
         header = self.table.horizontalHeader()
         header.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
         header.setSectionResizeMode(2, QHeaderView.ResizeMode.Stretch)
@@ -73,7 +73,7 @@ class NearestView(QWidget):
         self._fill()
         is_working = state.working is not None
         self.compute.setVisible(not is_working and not state.has_vectors)
-        self.compute.setEnabled(state.rows > 0)
+        self.compute.setEnabled(state.row_count > 0)
         self.stop.setVisible(is_working)
         self.bar.setVisible(is_working)
         if state.working is not None:
@@ -113,11 +113,11 @@ class NearestView(QWidget):
             return self.tr("Add a data set to find the rows that are nearest to a text.")
         if not state.has_vectors:
             return self.tr(
-                "The vectors of %Ln row(s) are computed once; then the nearest follow while you "
-                "type.",
+                "The vectors of %Ln row(s) are computed once; then the nearest rows are updated "
+                "while you type.",
                 "",
-                state.rows,
+                state.row_count,
             )
         if not state.text.strip():
-            return self.tr("Type a text; the rows nearest to it follow.")
+            return self.tr("Type a text to see the rows nearest to it.")
         return ""

@@ -44,7 +44,7 @@ class PlacedFigure(NamedTuple):
     figure: Figure
 
 
-class ToDraw(NamedTuple):
+class PendingFigure(NamedTuple):
     """A figure of the results of a split, to be drawn."""
 
     part: SplitName
@@ -53,11 +53,11 @@ class ToDraw(NamedTuple):
 
 
 class Material(NamedTuple):
-    """Contents of a report except the figures still to be drawn."""
+    """Contents of a report except the figures that are not drawn yet."""
 
     report: Report
     curves: tuple[PlacedFigure, ...]
-    to_draw: tuple[ToDraw, ...]
+    pending: tuple[PendingFigure, ...]
 
 
 def write_report(collect: Callable[[], Material], path: Path) -> None:
@@ -70,7 +70,7 @@ def write_report(collect: Callable[[], Material], path: Path) -> None:
     QCoreApplication.installTranslator(translator)
     try:
         material = collect()
-        pictures = [placed for placed in map(draw, material.to_draw) if placed is not None]
+        pictures = [placed for placed in map(draw, material.pending) if placed is not None]
         write(path, material.report, (*material.curves, *pictures))
     finally:
         QCoreApplication.removeTranslator(translator)
@@ -82,13 +82,13 @@ def gather(run: RunFolder) -> Material:
     Raises StudioError as `run_report` does.
     """
     report, results = run_report(run)
-    to_draw = tuple(
-        ToDraw(part, kind, kind.measure(predictions))
+    pending = tuple(
+        PendingFigure(part, kind, kind.measure(predictions))
         for part, predictions in results.items()
         if predictions.is_labelled
         for kind in task_part(predictions.info.task).pictures
     )
-    return Material(report, tuple(_curves(run)), to_draw)
+    return Material(report, tuple(_curves(run)), pending)
 
 
 def gather_comparison(
@@ -102,7 +102,7 @@ def gather_comparison(
     return Material(report, tuple(_comparison_curves(runs)), ())
 
 
-def draw(item: ToDraw) -> PlacedFigure | None:
+def draw(item: PendingFigure) -> PlacedFigure | None:
     """Draw the figure; None if it shows nothing. Only in the GUI thread."""
     picture = item.kind()
     picture.show_measured(item.measured)
@@ -133,7 +133,7 @@ def as_html(report: Report, figures: Sequence[PlacedFigure], language: str) -> b
 
 
 def as_pdf(report: Report, figures: Sequence[PlacedFigure], language: str) -> bytes:
-    """The same page on numbered A4 sheets."""
+    """Print the HTML page on numbered A4 sheets."""
     document = QTextDocument()
     document.setUseDesignMetrics(True)
     document.setMetaInformation(QTextDocument.MetaInformation.CssMedia, "print")
@@ -187,7 +187,7 @@ def _curves(run: RunFolder) -> Iterator[PlacedFigure]:
         _line(series, f"{VALIDATION}loss", tr("validation"), color=1),
     ]
     if (chart := _chart(lines, tr("Loss"))) is not None:
-        caption = tr("The loss of the training, smoothed, and of the validation rows.")
+        caption = tr("Training loss (smoothed) and validation loss.")
         yield PlacedFigure(TRAINED, chart_figure("loss", tr("Loss"), caption, chart))
     lines = [
         _line(series, f"{VALIDATION}{metric.name}", in_language(metric.title), color=index)
@@ -197,7 +197,7 @@ def _curves(run: RunFolder) -> Iterator[PlacedFigure]:
     if (chart := _chart(lines, tr("Score"), (0.0, 1.0))) is not None:
         title = tr("Validation metrics")
         yield PlacedFigure(
-            TRAINED, chart_figure("metrics", title, tr("Of all validation rows."), chart)
+            TRAINED, chart_figure("metrics", title, tr("Over all validation rows."), chart)
         )
 
 

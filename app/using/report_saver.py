@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QPushButton
 from app import background
 from app.studio import Studio
 from app.translation import find_language, tr
-from app.using.report import Material, PlacedFigure, ToDraw, draw, write
+from app.using.report import Material, PendingFigure, PlacedFigure, draw, write
 from app.widgets import buttons
 
 
@@ -26,7 +26,7 @@ class ReportSaver(QObject):
     def __init__(self, studio: Studio, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._studio = studio
-        self._to_draw: list[ToDraw] = []
+        self._pending: list[PendingFigure] = []
         self._drawn: list[PlacedFigure] = []
         self.is_busy = False
 
@@ -44,12 +44,12 @@ class ReportSaver(QObject):
         )
 
     def _on_collected(self, material: Material, path: Path) -> None:
-        self._to_draw, self._drawn = list(material.to_draw), list(material.curves)
+        self._pending, self._drawn = list(material.pending), list(material.curves)
         self._draw_next(material, path)
 
     def _draw_next(self, material: Material, path: Path) -> None:
-        if self._to_draw:
-            placed = draw(self._to_draw.pop(0))
+        if self._pending:
+            placed = draw(self._pending.pop(0))
             self._drawn += [placed] if placed is not None else []
             QTimer.singleShot(0, self, lambda: self._draw_next(material, path))
             return
@@ -71,7 +71,7 @@ class ReportSaver(QObject):
         self._stop()
 
     def _stop(self) -> None:
-        self._to_draw, self._drawn = [], []
+        self._pending, self._drawn = [], []
         self.is_busy = False
         self.changed.emit()
 

@@ -35,7 +35,7 @@ from engine.messages.reports import CheckpointInfo
 from engine.runs.folder import RunFolder
 from engine.runs.snapshots import find_run
 
-MAX_WIDTH = 220 * SPACE  # of the text boxes
+MAX_CONTENT_WIDTH = 220 * SPACE
 CODE_SIZE = (820, 560)  # px of the dialog with code
 ONNX_FOLDER = "model-onnx"
 
@@ -67,7 +67,7 @@ class UseTab(QWidget):
             self.apply,
             (
                 Text(
-                    self.tr("Predict for all rows of a file; it can also be dropped here."), "muted"
+                    self.tr("Predict all rows of a file; you can also drop a file here."), "muted"
                 ),
                 1,
             ),
@@ -78,7 +78,7 @@ class UseTab(QWidget):
         )
         set_help(self, "using")
         inner = QWidget()
-        inner.setMaximumWidth(MAX_WIDTH)
+        inner.setMaximumWidth(MAX_CONTENT_WIDTH)
         self._column = layouts.column(parent=inner, margins=(0, 0, 2 * SPACE, 0))
         self.area = scrolling(inner)
         self.area.setAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop)
@@ -118,7 +118,7 @@ class UseTab(QWidget):
             self._file = file
             return
         state = ApplyingState(self._studio, self.checkpoint, self.name, self.info.task)
-        self.dialog = applying_view.ask(self._studio, self, state)
+        self.dialog = applying_view.open_dialog(self._studio, self, state)
         if file is not None:
             state.open(file)
 
@@ -171,7 +171,7 @@ class UseTab(QWidget):
             self.trying = TryingView(state, info.labels)
             state.setParent(self.trying)
             self._column.addWidget(self.trying)
-            if state.compares:
+            if state.compares_texts:
                 self.nearest = self._create_nearest(self.trying)
                 self._column.addWidget(self.nearest)
 
@@ -193,7 +193,7 @@ class ElsewhereDialog(Dialog):
         self.tabs = QTabWidget()
         self.tabs.setAccessibleName(self.tr("Ways to use the model"))
         self.tabs.setDocumentMode(True)
-        self.card = CodeTab(self.tr("Model card"), self.tr("Each export gets it as README.md."))
+        self.card = CodeTab(self.tr("Model card"), self.tr("Every export has it as README.md."))
         self._checkpoint = checkpoint
         for title, note in (
             ("transformers", self.tr("Needs transformers and torch.")),
@@ -216,10 +216,10 @@ class ElsewhereDialog(Dialog):
         close: Callable[[], object] = self.accept
         column.addLayout(footer(buttons.plain(self.tr("&Close"), close)))
         self.resize(*CODE_SIZE)
-        background.run(self, self._write, self._on_written, self._on_failed)
+        background.run(self, self._make_texts, self._on_texts, self._on_failed)
 
-    def _write(self) -> tuple[str, ...]:
-        """Texts of the tabs; outside the GUI thread, since files are read."""
+    def _make_texts(self) -> tuple[str, ...]:
+        """Make the texts of the tabs, outside the GUI thread, since files are read."""
         task, settings = fine_tuned_task(self._checkpoint), prediction_settings(self._checkpoint)
         assert task is not None  # the dialog is offered for fine-tuned models only
         return (
@@ -228,7 +228,7 @@ class ElsewhereDialog(Dialog):
             model_card(self._checkpoint, "hf"),
         )
 
-    def _on_written(self, texts: tuple[str, ...]) -> None:
+    def _on_texts(self, texts: tuple[str, ...]) -> None:
         for index, text in enumerate(texts):
             tab = self.tabs.widget(index)
             assert isinstance(tab, CodeTab)

@@ -11,7 +11,7 @@ from engine.messages.explore.attribution import Attribute, Attributed, WordEffec
 from engine.messages.explore.prediction import Predict, Predicted
 from engine.messages.question import Answer, Refused
 
-MAX_CHARACTERS = 20_000  # of a text; no model reads more
+MAX_CHARACTERS = 20_000  # per text; no model reads more
 
 
 class TryingState(QObject):
@@ -26,10 +26,10 @@ class TryingState(QObject):
         self.predicted: Predicted | None = None
         self.problem: Refused | None = None
         self.words: tuple[WordEffect, ...] = ()
-        self.explained = ""  # label that the effects of words refer to
+        self.explained_label = ""  # whose score the words affect
         self.remaining = 0  # words not yet computed
-        self.no_words = ""  # why there are none
-        self._predicting = self._occluding = 0  # ids of the questions
+        self.no_words_reason = ""
+        self._prediction_id = self._effects_id = 0  # of the questions
         self._explorer.answered.connect(self._on_answer)
 
     @property
@@ -37,14 +37,14 @@ class TryingState(QObject):
         return view_class(self.task).needs_choices and len(self.endings) < 2
 
     @property
-    def compares(self) -> bool:
+    def compares_texts(self) -> bool:
         """True if the model compares two texts, so that no word decides alone."""
         head = TASKS[self.task].info.head
         return head is not None and head.pools
 
     @property
     def needs_pair(self) -> bool:
-        return self.compares and not self.pair.strip()
+        return self.compares_texts and not self.pair.strip()
 
     def type_in(self, text: str, pair: str) -> None:
         """Predict for these texts; earlier questions are dropped."""
@@ -55,18 +55,18 @@ class TryingState(QObject):
         self.text, self.pair = cleaned
         self._ask()
 
-    def choose_from(self, endings: tuple[str, ...]) -> None:
+    def set_endings(self, endings: tuple[str, ...]) -> None:
         self.endings = endings
         self._ask()
 
     def _ask(self) -> None:
-        self.problem, self._occluding = None, 0
+        self.problem, self._effects_id = None, 0
         if not self.text.strip() or self.needs_choices or self.needs_pair:
-            self._predicting = 0
-            self.predicted, self.words, self.no_words, self.remaining = None, (), "", 0
+            self._prediction_id = 0
+            self.predicted, self.words, self.no_words_reason, self.remaining = None, (), "", 0
             self.changed.emit()
             return
-        self._predicting = self._explorer.ask(
+        self._prediction_id = self._explorer.ask(
             Predict(
                 checkpoint=self._checkpoint,
                 text=self.text,
@@ -76,14 +76,14 @@ class TryingState(QObject):
             )
         )
 
-    def _explain(self, start: int = 0) -> None:
+    def _ask_effects(self, start: int = 0) -> None:
         if get_head(self.task).reads_tokens:
-            self.no_words = self.tr(
+            self.no_words_reason = self.tr(
                 "No words are shown: this model scores every token, so there is no single score "
                 "that a word could change."
             )
             return
-        self._occluding = self._explorer.ask(
+        self._effects_id = self._explorer.ask(
             Attribute(
                 checkpoint=self._checkpoint,
                 text=self.text,
@@ -97,22 +97,22 @@ class TryingState(QObject):
     def _on_answer(self, answer: Answer) -> None:
         if not answer.is_final or not answer.to:
             return
-        if answer.to == self._predicting:
-            self._predicting = 0
+        if answer.to == self._prediction_id:
+            self._prediction_id = 0
             self.predicted = answer if isinstance(answer, Predicted) else None
             self.problem = answer if isinstance(answer, Refused) else None
-            self.words, self.remaining, self.no_words = (), 0, ""
-            if self.predicted is not None and not self.compares:
-                self._explain()
-        elif answer.to == self._occluding:
-            self._occluding = 0
+            self.words, self.remaining, self.no_words_reason = (), 0, ""
+            if self.predicted is not None and not self.compares_texts:
+                self._ask_effects()
+        elif answer.to == self._effects_id:
+            self._effects_id = 0
             if isinstance(answer, Refused):
-                self.no_words = answer.phrase
+                self.no_words_reason = answer.phrase
             elif isinstance(answer, Attributed):
-                self.words, self.explained = answer.words, answer.explained.label
+                self.words, self.explained_label = answer.words, answer.explained.label
                 self.remaining = answer.points - answer.done
                 if answer.next is not None:
-                    self._explain(answer.next)
+                    self._ask_effects(answer.next)
         else:
             return
         self.changed.emit()

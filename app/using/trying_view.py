@@ -15,7 +15,7 @@ from app.widgets.text.word_effects import Words, tint_effects
 from engine.config.tasks import TASKS, get_head
 
 TYPING_PAUSE_MS = 150  # as on the Explore page
-BOX_LINES = 3  # of a text box; longer texts scroll
+BOX_LINES = 3  # longer texts scroll
 
 
 class TryingView(QWidget):
@@ -32,7 +32,7 @@ class TryingView(QWidget):
         self._state, self._labels = state, labels
         self.text, self.pair = QPlainTextEdit(), QPlainTextEdit()
         self.prediction = view_class(state.task)()
-        self.prediction.choices_typed.connect(state.choose_from)
+        self.prediction.choices_typed.connect(state.set_endings)
         self.status = Text("", "muted")
         self.words_title = Text("", "strong")
         self.words = Words(self.tr("Words and their effects"))
@@ -101,19 +101,19 @@ class TryingView(QWidget):
         if self._state.problem is not None:
             return str(self._state.problem.phrase)
         if self._state.needs_pair:
-            return self.tr("Type two texts; their similarity follows while you type.")
+            return self.tr("Type two texts; their similarity is updated while you type.")
         if self._state.predicted is None and not self._state.text.strip():
-            return self.tr("Type or paste a text; the prediction follows while you type.")
+            return self.tr("Type or paste a text; the prediction is updated while you type.")
         return ""
 
     def _title(self) -> str:
-        if not self._state.explained:
+        if not self._state.explained_label:
             return self.tr("Effect of each word on the number")
-        return self.tr("Effect of each word on “{0}”").format(self._state.explained)
+        return self.tr("Effect of each word on “{0}”").format(self._state.explained_label)
 
     def _note(self) -> str:
-        if self._state.no_words:
-            return self._state.no_words
+        if self._state.no_words_reason:
+            return self._state.no_words_reason
         if not self._state.words:
             return ""
         if self._state.remaining:

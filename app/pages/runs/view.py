@@ -16,7 +16,7 @@ from app.pages.runs.rows import RunRow
 from app.pages.runs.run.state import RunState
 from app.pages.runs.run.view import RunView
 from app.pages.runs.state import RunsState
-from app.results.comparison import Other
+from app.results.comparison import ResultFile
 from app.studio import Studio
 from app.widgets import buttons, layouts
 from app.widgets.dialogs import choose_file
@@ -128,7 +128,7 @@ class RunsPage(QWidget):
     def _show_flips(self, second: RunScore, first: RunScore) -> None:
         self.open(second.run.key)
         if self.run is not None:
-            self.run.compare_results(second.file, Other(first.run.name, first.file))
+            self.run.compare_results(second.file, ResultFile(first.run.name, first.file))
 
     def show_lineage(self, key: str) -> None:
         """Show the sources and results of this node."""

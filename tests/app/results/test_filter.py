@@ -8,7 +8,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 
 from app.notices import Notices
-from app.results.condition_forms import Typed, as_typed, subjects
+from app.results.condition_forms import Form, as_form, subjects
 from app.results.filter_bar import FilterBar
 from app.results.state import ResultsState
 from engine.results.conditions import (
@@ -171,7 +171,7 @@ SPANS: tuple[Condition, ...] = (HasSpan(), HasSpan(error="type", gold="PER", pre
 
 def test_every_condition_can_be_edited():
     for condition in (*CONDITIONS, *SPANS):
-        typed = as_typed(condition)
+        typed = as_form(condition)
         predictions = TAGGED if isinstance(condition, HasSpan) else CLASSIFIED
         by_key = {subject.key: subject for subject in subjects(predictions, typed)}
         operator = by_key[typed.key].operators[typed.operator]
@@ -183,14 +183,14 @@ def test_individually_selected_rows_can_only_be_removed(open_filter):
     bar = open_filter(CLASSIFIED)
     bar._state.choose("comparison", (Rows(rows=(1,)),))
     assert not bar.chips[0].isEnabled()
-    assert as_typed(Rows(rows=(1,))) is None
+    assert as_form(Rows(rows=(1,))) is None
     bar.remove_buttons[0].click()
     assert bar.chips == []
 
 
 def test_every_operator_makes_a_condition_with_a_mask():
     for predictions in (CLASSIFIED, TAGGED):
-        for subject in subjects(predictions, Typed(("cell", "text"), 1, ("",))):
+        for subject in subjects(predictions, Form(("cell", "text"), 1, ("",))):
             for operator in subject.operators:
                 values = [
                     {"text": "a", "number": 1.0, "choice": value.choices[-1:]}[value.kind]

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from pytestqt.qtbot import QtBot
 
-from app.results.comparison import Other, find_comparable, find_earlier, find_seed_runs
+from app.results.comparison import ResultFile, find_comparable, find_earlier, find_seed_runs
 from app.results.view import ResultsView
 from app.studio import Studio
 from engine.cli import main
@@ -56,7 +56,9 @@ def runs(studio, tmp_path) -> Runs:
 def compare(studio: Studio, qtbot: QtBot, shown: Path, other: Path) -> ResultsView:
     view = open_results(studio, qtbot, results_source(shown))
     qtbot.waitUntil(lambda: view.rows.model.rowCount() == 5)
-    view.comparison.compare_with(Other("First", predictions_file(other / "results", "validation")))
+    view.comparison.compare_with(
+        ResultFile("First", predictions_file(other / "results", "validation"))
+    )
     qtbot.waitUntil(view.comparison.isVisible)
     return view
 

@@ -6,7 +6,7 @@ import pytest
 from PySide6.QtCore import Qt
 
 from app import background
-from app.results.evaluating import run_results
+from app.results.evaluating import results_of_run
 from engine.config.dataset import FileData, Split
 from engine.results.store import logged_evaluations, stored_predictions
 from engine.runs.folder import RunFolder
@@ -33,7 +33,7 @@ def trained(tmp_path_factory) -> RunFolder:
 
 @pytest.mark.usefixtures("in_threads")
 def test_results_are_filtered_opened_tested_and_compared_with_baselines(qtbot, studio, trained):
-    view = open_results(studio, qtbot, run_results(trained))
+    view = open_results(studio, qtbot, results_of_run(trained))
     (stored,) = stored_predictions(trained.results)
     rows, listed = stored.rows, view.rows.model
     qtbot.waitUntil(lambda: listed.rowCount() == rows, timeout=PATIENCE)

@@ -11,7 +11,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QFileDialog, QLineEdit, QListWidget, QScrollArea
 from pytestqt.qtbot import QtBot
 
-from app.results.comparison import Other
+from app.results.comparison import ResultFile
 from app.results.evaluating import ResultsSource
 from app.results.rows_model import row_columns
 from app.results.rows_view import row_lines
@@ -425,7 +425,7 @@ def test_a_result_is_compared_with_a_file_of_predictions(show, qtbot, tmp_path):
     assert view.comparison.claim.text().startswith("The difference may be chance")
     assert "First: elsewhere.parquet." in view.comparison.about.text()
     (tmp_path / "notes.parquet").write_text("no table")
-    view.comparison.compare_with(Other("notes.parquet", tmp_path / "notes.parquet"))
+    view.comparison.compare_with(ResultFile("notes.parquet", tmp_path / "notes.parquet"))
     notices = view.comparison._studio.notices
     qtbot.waitUntil(lambda: bool(notices.shown) and "notes.parquet" in notices.shown[-1].problem)
 
@@ -454,7 +454,7 @@ def test_the_score_is_compared_with_baselines(
     monkeypatch.setattr(studio, "one_time_worker", fit)
     source = replace(
         results_source(tmp_path),
-        baselines=lambda info: FitBaselines(
+        make_baselines=lambda info: FitBaselines(
             data=FileData(path=tmp_path), into=folder, task=info.task, labels=info.labels
         ),
     )

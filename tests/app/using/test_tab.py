@@ -66,7 +66,7 @@ def predict_a_file(qtbot, tab, tmp_path):
     with open(tmp_path / "new-predicted.csv", encoding="utf-8", newline="") as out:
         rows = list(csv.DictReader(out))
     assert [row["id"] for row in rows] == [str(n) for n in range(30)]
-    assert "30 row(s) written to" in dialog.outcome.done.text()
+    assert "30 row(s) written to" in dialog.outcome.summary.text()
     assert not dialog.outcome.notes.isVisibleTo(dialog.outcome)
     state.applied = state.applied.model_copy(update={"notes": ("2 inputs are truncated.",)})
     dialog.outcome.show_state()
@@ -143,8 +143,8 @@ def test_a_stopped_prediction_can_be_resumed(
     qtbot.mouseClick(dialog.progress.close_button, Qt.MouseButton.LeftButton)
     assert one_time_workers[-1].cancelled
     emit_first_rows(5)
-    assert dialog.choices.start.text() == "&Continue"
-    assert "5 row(s) of this file are predicted already" in dialog.choices.status.text()
+    assert dialog.choices.start.text() == "&Resume"
+    assert "5 row(s) of this file have already been predicted" in dialog.choices.status.text()
     state.start()
     assert one_time_workers[-1].question.resume
     one_time_workers[-1].refused(Refused(problem="The disk is full.", advice="Free some space."))

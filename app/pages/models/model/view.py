@@ -22,7 +22,7 @@ from app.library import ModelEntry
 from app.pages.models.model.state import MAX_LINE, ModelState
 from app.pages.models.model.table import FRACTION, PartsModel, VocabularyModel
 from app.pages.models.texts import model_facts, origin_text
-from app.results.evaluating import ResultsSource, run_results
+from app.results.evaluating import ResultsSource, results_of_run
 from app.results.view import ResultsView
 from app.studio import Studio
 from app.theme import SPACE, Role, colour
@@ -160,7 +160,7 @@ class ModelView(Page):
 def model_results(studio: Studio, model: ModelEntry) -> ResultsSource:
     """Results of a fine-tuned model: those of its run, or of files, kept in the home."""
     if model.origin == "run":
-        return run_results(RunFolder(model.path.parents[1]), model.step)
+        return results_of_run(RunFolder(model.path.parents[1]), model.step)
     folder = studio.home.results / model.path.name
     return ResultsSource(
         folder,

@@ -21,8 +21,8 @@ from app.pages.runs.run.reproducibility_tab import ReproducibilityState, Reprodu
 from app.pages.runs.run.rows_tab import RowsTab
 from app.pages.runs.run.seeds_tab import SeedsTab
 from app.pages.runs.run.state import RunState
-from app.results.comparison import Other
-from app.results.evaluating import run_results
+from app.results.comparison import ResultFile
+from app.results.evaluating import results_of_run
 from app.results.view import ResultsView
 from app.studio import Studio
 from app.theme import SPACE
@@ -65,7 +65,7 @@ class RunView(QWidget):
         self.checkpoints = CheckpointsTab(self._checkpoints)
         self.batch = Lazy(lambda: BatchTab(BatchState(state, studio.explorer)))
         self.results = Lazy(
-            lambda: ResultsView(studio, run_results(state.folder)), after_its_page=True
+            lambda: ResultsView(studio, results_of_run(state.folder)), after_its_page=True
         )
         self.rows = Lazy(lambda: RowsTab(state))
         self.machine = Lazy(lambda: MachineTab(state, studio.notices))
@@ -109,7 +109,7 @@ class RunView(QWidget):
         self.use.widget.apply_to(paths[0])
         return True
 
-    def compare_results(self, file: Path, other: Other) -> None:
+    def compare_results(self, file: Path, other: ResultFile) -> None:
         """Show the rows that flipped between two results."""
         self._has_chosen_tab = True
         self.tabs.setTabVisible(self.tabs.indexOf(self.results), True)

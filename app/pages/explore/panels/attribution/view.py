@@ -355,7 +355,7 @@ def note(answer: Attributed, question: Attribute) -> str:
         case "occlusion":
             return tr(
                 "By how much the logit, or the number, falls when the word is replaced by [MASK]: "
-                "above 0, the word supports it; below 0, it counts against it."
+                "above 0, the word supports it; below 0, it opposes it."
             )
         case "rollout":
             return tr(
@@ -366,7 +366,7 @@ def note(answer: Attributed, question: Attribute) -> str:
         case "input_x_gradient":
             return tr(
                 "Token embedding × gradient, summed over the tokens of a word: above 0, the word "
-                "supports the logit; below 0, it counts against it. Special and masked tokens: "
+                "supports the logit; below 0, it opposes it. Special and masked tokens: "
                 "{0}. It holds for very small changes only."
             ).format(others)
         case "integrated_gradients":

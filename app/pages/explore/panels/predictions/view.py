@@ -303,7 +303,7 @@ class EffectsView(QWidget):
             )
         return self.tr(
             "By how much the logit of “{0}” falls when the word is replaced by [MASK]: above 0, "
-            "the word supports it; below 0, it counts against it."
+            "the word supports it; below 0, it opposes it."
         ).format(answer.explained.label)
 
 

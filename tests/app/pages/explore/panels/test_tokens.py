@@ -40,9 +40,7 @@ def view(qtbot, state, workshop) -> TokensView:
 @pytest.fixture
 def settle(state, wait):
     """`settle()` waits until all changes are shown."""
-    return lambda: wait(
-        lambda: not (state._emitting.isActive() or state._emitting_steps.isActive())
-    )
+    return lambda: wait(lambda: not (state._emit_timer.isActive() or state._steps_timer.isActive()))
 
 
 @pytest.fixture
