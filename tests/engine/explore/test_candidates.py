@@ -25,9 +25,9 @@ def test_candidate_scores_match_transformers(known):
     text = "A quiet film, isn't it?"
     inputs = known.encode_text(text)
     offset = text.index("film")
-    index = next(n for n, t in enumerate(inputs.described) if t.start <= offset < t.end)
-    word = inputs.described[index].word
-    numbers = [n for n, t in enumerate(inputs.described) if t.word == word]
+    index = next(n for n, t in enumerate(inputs.records) if t.start <= offset < t.end)
+    word = inputs.records[index].word
+    numbers = [n for n, t in enumerate(inputs.records) if t.word == word]
     first, last = numbers[0], numbers[-1]
     words = ("wonder", "quiet", "film")
     question = ScoreCandidates(
@@ -38,10 +38,10 @@ def test_candidate_scores_match_transformers(known):
     tokenizer = known.checkpoint.tokenizer
     for item, name in zip(answer.candidates, words, strict=True):
         assert (item.text, item.problem) == (name, "")
-        start = inputs.described[first].start
-        typed = known.encode_text(text[:start] + name + text[inputs.described[last].end :])
-        count = len(typed.described) - len(inputs.described) + len(numbers)
-        ids = [t.id for t in typed.described[first : first + count]]
+        start = inputs.records[first].start
+        typed = known.encode_text(text[:start] + name + text[inputs.records[last].end :])
+        count = len(typed.records) - len(inputs.records) + len(numbers)
+        ids = [t.id for t in typed.records[first : first + count]]
         assert item.tokens == tuple(tokenizer.token(number) for number in ids)
         tokens = typed.tokens.clone()
         tokens[0, first : first + count] = tokenizer.mask

@@ -43,9 +43,9 @@ def test_means_over_all_tokens_match_transformers(known, tmp_path):
         inputs = known.encode_text(text)
         out = known.run(inputs, output_attentions=True)
         weights = np.stack([layer[0].double().numpy() for layer in out.attentions])
-        item = head_figures(weights, inputs.described)
+        item = head_figures(weights, inputs.records)
         sums, queries = sums + item.values * item.queries, queries + item.queries
-        rows = [n for n, token in enumerate(inputs.described) if not token.special]
+        rows = [n for n, token in enumerate(inputs.records) if not token.special]
         offsets.append(weights[:, :, rows].argmax(-1) - np.array(rows))
     assert answer.tokens == queries and answer.is_final
     for number, key in enumerate(KEYS[:-1]):

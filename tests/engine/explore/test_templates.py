@@ -21,7 +21,7 @@ def joint_score(known, text: str, target: str, masked: str = "") -> float:
     tokenizer = known.checkpoint.tokenizer
     inputs = known.encode_text(text.replace("@", target))
     start, tokens = text.index("@"), inputs.tokens.clone()
-    ordinary = [(n, t) for n, t in enumerate(inputs.described) if not t.special]
+    ordinary = [(n, t) for n, t in enumerate(inputs.records) if not t.special]
     inside = tokens_within(ordinary, start, start + len(target))
     if masked:
         offset = text.replace("@", target).index(masked)
@@ -30,8 +30,8 @@ def joint_score(known, text: str, target: str, masked: str = "") -> float:
     total = 0.0
     for n in inside:
         logs = known.run(inputs, tokens).logits[0, n].log_softmax(-1)
-        total += float(logs[inputs.described[n].id])
-        tokens[0, n] = inputs.described[n].id
+        total += float(logs[inputs.records[n].id])
+        tokens[0, n] = inputs.records[n].id
     return total
 
 

@@ -34,7 +34,7 @@ def score_all(checkpoint, text, pair=None):
 def test_masked_token_scores_match_transformers(known):
     inputs = known.encode_text(TEXT, PAIR)
     scores, answers = score_all(known.checkpoint, TEXT, PAIR)
-    ordinary = [n for n, token in enumerate(inputs.described) if not token.special]
+    ordinary = [n for n, token in enumerate(inputs.records) if not token.special]
     assert [item.position for item in scores] == ordinary
     assert answers[-1].total == len(ordinary)
     size, sum_of_logs = known.checkpoint.tokenizer.size, 0.0
@@ -145,7 +145,7 @@ def test_the_lens_matches_the_head_of_transformers_at_each_layer(known):
             assert [item.probability for item in guess.ranked] == pytest.approx(
                 best.values.tolist(), abs=CLOSE
             )
-            gold = inputs.described[guess.first].id
+            gold = inputs.records[guess.first].id
             assert math.exp(actual.log_probability) == pytest.approx(float(probs[gold]), abs=CLOSE)
             assert actual.rank == int((probs[:size] > probs[gold]).sum()) + 1
 

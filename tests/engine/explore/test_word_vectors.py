@@ -40,11 +40,11 @@ def test_cosines_match_hidden_states_of_transformers(known):
         hidden = torch.cat(out.hidden_states).double().numpy()
         inside = [
             n
-            for n, token in enumerate(inputs.described)
+            for n, token in enumerate(inputs.records)
             if not token.special and token.start < place.end and token.end > place.start
         ]
         vectors.append(hidden[:, inside].mean(1))
-        static.append(table[[inputs.described[n].id for n in inside]].mean(0))
+        static.append(table[[inputs.records[n].id for n in inside]].mean(0))
     layers = len(vectors[0])
     assert len(answer.layers) == layers
     for layer, actual in enumerate(answer.layers):
@@ -93,7 +93,7 @@ def film_vector(known) -> np.ndarray:
     """The mean of the tokens of “film”, without others that a tokenizer adds to the word."""
     inputs = known.encode_text(FILM["text"])
     hidden = known.run(inputs, output_hidden_states=True).hidden_states[1][0].double().numpy()
-    inside = [n for n, token in enumerate(inputs.described) if token.end > 8 and token.start < 12]
+    inside = [n for n, token in enumerate(inputs.records) if token.end > 8 and token.start < 12]
     result: np.ndarray = hidden[inside].mean(0)
     return result
 
@@ -104,13 +104,11 @@ def compute_vectors(known, text: str, layer: int) -> dict[tuple[int, int], np.nd
     out = known.run(inputs, output_hidden_states=True)
     hidden = out.hidden_states[layer][0].double().numpy()
     words: dict[int, list[int]] = {}
-    for number, token in enumerate(inputs.described):
+    for number, token in enumerate(inputs.records):
         if not token.special:
             words.setdefault(token.word, []).append(number)
     return {
-        (inputs.described[inside[0]].start, inputs.described[inside[-1]].end): hidden[inside].mean(
-            0
-        )
+        (inputs.records[inside[0]].start, inputs.records[inside[-1]].end): hidden[inside].mean(0)
         for inside in words.values()
     }
 

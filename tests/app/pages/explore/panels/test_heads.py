@@ -58,10 +58,10 @@ def test_every_measure_matches_its_definition(known):  # noqa: F811
     encoded = known.encode_text("A quiet film, a film.", "Nobody laughs?")
     out = known.run(encoded, output_attentions=True)
     weights = np.stack([layer[0].numpy() for layer in out.attentions])
-    measures = head_figures(weights, encoded.described)
+    measures = head_figures(weights, encoded.records)
     assert measures.values.shape == (*weights.shape[:2], len(KEYS))
     for head in np.ndindex(*weights.shape[:2]):
-        expected = reference_measures(weights, encoded.described, head)
+        expected = reference_measures(weights, encoded.records, head)
         for key in KEYS:
             close = pytest.approx(expected[key], rel=TOLERANCE, abs=TOLERANCE)
             assert measures.get(key)[head] == close, (key, head)
@@ -73,11 +73,11 @@ def test_every_measure_matches_its_definition(known):  # noqa: F811
 def test_layers_can_be_measured_separately(known):  # noqa: F811
     encoded = known.encode_text("A quiet film.")
     weights = np.random.default_rng(1).dirichlet(
-        np.ones(len(encoded.described)), (3, 4, len(encoded.described))
+        np.ones(len(encoded.records)), (3, 4, len(encoded.records))
     )
     weights = weights.astype(np.float32)
-    all_layers = head_figures(weights, encoded.described).values
-    parts = [head_figures(weights[n : n + 1], encoded.described).values for n in range(3)]
+    all_layers = head_figures(weights, encoded.records).values
+    parts = [head_figures(weights[n : n + 1], encoded.records).values for n in range(3)]
     assert np.array_equal(all_layers, np.concatenate(parts))
 
 
