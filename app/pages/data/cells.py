@@ -1,4 +1,4 @@
-"""Display of foreign text in the table cells of this page."""
+"""Display of untrusted text in the table cells of the Data page."""
 
 from collections.abc import Collection, Sequence
 from typing import Any
@@ -12,16 +12,16 @@ from app.widgets.text.labels import tooltip, visible
 from app.widgets.text.spec_texts import title_of
 from engine.config.dataset import Mapping
 
-MAX_CHARACTERS = 300  # of a cell; its tooltip and the row's text have more
+MAX_CELL_CHARACTERS = 300  # the tooltip and the row's text show more
 TEXTS = ("text", "pair", "beginning", "negative")
-PICTURES = dict.fromkeys(TEXTS, "text")  # all others have a tag
+ICONS = dict.fromkeys(TEXTS, "text")  # other roles have “tag”
 COLOURS = dict(zip(("text", "pair"), SEGMENTS, strict=True))
 
 
 def one_line(cell: str) -> str:
     """Start of a cell as one line of visible characters."""
-    text = visible(cell[:MAX_CHARACTERS]).replace("\n", "⏎").replace("\t", "⇥")
-    return f"{text}…" if len(cell) > MAX_CHARACTERS else text
+    text = visible(cell[:MAX_CELL_CHARACTERS]).replace("\n", "⏎").replace("\t", "⇥")
+    return f"{text}…" if len(cell) > MAX_CELL_CHARACTERS else text
 
 
 def column_roles(mapping: Mapping) -> dict[str, str]:
@@ -41,15 +41,15 @@ def header_data(column: str, roles: dict[str, str], role: int) -> Any:
     """
     if role == Qt.ItemDataRole.DisplayRole:
         return one_line(column[:100])
-    used = roles.get(column)
+    column_role = roles.get(column)
     if role == Qt.ItemDataRole.ToolTipRole:
-        return tooltip(f"{_role_title(used)}: {column}" if used else column)
-    if used is None:
+        return tooltip(f"{_role_title(column_role)}: {column}" if column_role else column)
+    if column_role is None:
         return None
     if role == Qt.ItemDataRole.DecorationRole:
-        return icon(PICTURES.get(used, "tag"), COLOURS.get(used, Role.MUTED))
+        return icon(ICONS.get(column_role, "tag"), COLOURS.get(column_role, Role.MUTED))
     if role == Qt.ItemDataRole.AccessibleTextRole:
-        return f"{one_line(column[:100])}, {_role_title(used)}"
+        return f"{one_line(column[:100])}, {_role_title(column_role)}"
     return None
 
 

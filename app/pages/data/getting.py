@@ -19,11 +19,11 @@ from engine.hub.fetched import Fetched
 from engine.messages.hub import Download, Downloaded, PlanData, Planned
 from engine.messages.question import Answer, Question
 
-MAX_NAME = 300  # characters
+MAX_NAME_CHARACTERS = 300
 
 
 class GettingData(HubRequest):
-    """One data set at a time.
+    """Gets data sets from the hub, one at a time.
 
     Signals:
         fetched: a Fetched, whose files to import.
@@ -44,7 +44,7 @@ class GettingData(HubRequest):
     def _ask_name(self, cached: dict[str, Path]) -> None:
         name = QLineEdit()
         name.setPlaceholderText(self.tr("owner/name"))
-        name.setMaxLength(MAX_NAME)
+        name.setMaxLength(MAX_NAME_CHARACTERS)
         name.setAccessibleName(self.tr("Name on the hub"))
         cached_box = ComboBox(self.tr("In the hub's cache"))
         cached_box.addItem(self.tr("Already on this computer: none chosen"), None)
@@ -63,9 +63,9 @@ class GettingData(HubRequest):
             self._owner,
             self.tr("Get a data set from the hub"),
             self.tr(
-                "Type its name on the Hugging Face Hub, such as stanfordnlp/sst2. A subset is "
-                "named as owner/name/subset, a revision as owner/name@revision. Only files of data "
-                "are fetched, never code."
+                "Type its name on the Hugging Face Hub, such as stanfordnlp/sst2. Add a subset as "
+                "owner/name/subset, a revision as owner/name@revision. Only data files are "
+                "downloaded, never code."
             ),
             Choice("list", self.tr("&Continue"), "primary"),
             proceed,
@@ -73,7 +73,7 @@ class GettingData(HubRequest):
         )
 
     def plan(self, name: str) -> None:
-        """Request the list of its files."""
+        """Request the list of files of a data set."""
         question = PlanData(name=name, folder=self._studio.home.downloads)
         self._fetch(question, self._on_planned, self.tr("Listing the files of {0}").format(name))
 
@@ -83,7 +83,7 @@ class GettingData(HubRequest):
             answered,
             title,
             self.tr("Progress of the download"),
-            self.tr("If you stop it, the download resumes from there next time."),
+            self.tr("If you stop, the next download resumes from there."),
         )
 
     def _on_planned(self, answer: Answer) -> None:

@@ -22,7 +22,7 @@ SPEC, DATA = "spec.json", "data.parquet"
 
 
 class DataState(QObject):
-    """Signals:
+    """The data sets of the home. Signals:
     listed: `entries` or `sources` changed.
     added: folder of a version added to the home.
     removed: folder of a version moved to the trash, or restored.
@@ -68,7 +68,7 @@ class DataState(QObject):
     def _compare_sources(self) -> None:
         """Find sources that changed since the import.
 
-        One at a time, so that an unreachable drive blocks only one thread.
+        They are compared one by one, so that an unreachable drive blocks only one thread.
         """
         if self._comparing.is_busy:
             self._compare_again = True
@@ -109,11 +109,11 @@ class DataState(QObject):
                 return folder
             dataset = open_dataset(folder)
             dataset.verify()
-            into = free_folder(home.datasets, dataset.spec.name) / "1"
-            with atomic_folder(into) as target:
+            version = free_folder(home.datasets, dataset.spec.name) / "1"
+            with atomic_folder(version) as target:
                 for name in (SPEC, DATA):
                     shutil.copyfile(folder / name, target / name)
-            return into
+            return version
 
         self._add(work)
 
@@ -168,7 +168,7 @@ class DataState(QObject):
 
 
 def source_state(spec: DatasetSpec, digests: dict[tuple[Path, int, int], str]) -> str:
-    """“same”, “changed” or “missing” for the source files of a version; “hub” if they were
+    """State of the source files of a version: “same”, “changed” or “missing”; “hub” if they were
     downloaded or are no longer in the hub's cache.
 
     `digests` caches checksums, so that a file is read again only after it changed.

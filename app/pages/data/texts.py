@@ -55,7 +55,7 @@ def summary_line(spec: DatasetSpec) -> str:
 
 
 def dataset_facts(spec: DatasetSpec, folder: Path, source: str) -> list[Fact]:
-    """Properties for the page of the data set."""
+    """Properties for the data set's page."""
     roles = [
         f"{title_of(role, Mapping.model_fields[role])}: {one_line(column[:100])}"
         for column, role in column_roles(spec.mapping).items()

@@ -31,8 +31,8 @@ from engine.errors import StudioError
 from engine.files.atomic_write import write_file
 from engine.hub.fetched import Fetched
 
-PASTED = "pasted"  # folder of the cache
-TABLE_CHARACTERS = 2_000  # of a pasted text, searched for tabs
+PASTED_FOLDER = "pasted"  # in the cache
+SEARCHED_CHARACTERS = 2_000  # of a pasted text, to find tabs
 
 
 def file_patterns() -> str:
@@ -110,7 +110,7 @@ class DataPage(QWidget):
         dialog.open()
 
     def choose_folder(self) -> None:
-        """Choose a folder of texts, or one with data files."""
+        """Choose a folder of texts or of data files."""
         title = self.tr("Import a folder")
         dialogs.choose_folder(self, title, lambda folder: self.import_from([folder]))
 
@@ -135,7 +135,7 @@ class DataPage(QWidget):
         )
 
     def import_from(self, paths: Sequence[Path], fetched: Fetched | None = None) -> None:
-        """Show the import page for these files; `fetched` has the splits of those from the hub."""
+        """Show the import page for these files; `fetched` has the splits of files from the hub."""
         self._read_models()
         self.importing.state.open(list(paths), fetched)
         self.importing.show_opening()
@@ -349,8 +349,8 @@ def copied_files(content: QMimeData) -> list[Path]:
 
 def write_pasted(text: str, cache: Path, name: str) -> Path:
     """Write a pasted text to a new file; a text with tabs is a table."""
-    suffix = ".tsv" if "\t" in text[:TABLE_CHARACTERS] else ".txt"
-    folder = cache / PASTED
+    suffix = ".tsv" if "\t" in text[:SEARCHED_CHARACTERS] else ".txt"
+    folder = cache / PASTED_FOLDER
     folder.mkdir(parents=True, exist_ok=True)
     file, number = folder / f"{name}{suffix}", 2
     while file.exists():

@@ -21,11 +21,11 @@ MAX_NAMES = 5_000  # tensors named in a list
 
 
 class ImportPage(Page):
-    """Signals:
-    closed: back to the list.
+    """The page of an import. Signals:
+    closed: return to the list.
     import_requested: choose another folder.
     opened: path of the imported model.
-    tune_requested: the same, to fine-tune it.
+    tune_requested: path of the imported model, to fine-tune it.
     """
 
     closed = Signal()

@@ -19,9 +19,9 @@ from engine.messages.question import Answer, Refused, Working
 
 
 def model_folder(paths: Sequence[Path]) -> Path | None:
-    """Model folder among dropped paths: one of them, one inside, or that of a dropped file.
+    """Find a model folder: one of the dropped paths, one inside, or the folder of a dropped file.
 
-    An archive with a model in it counts as its folder.
+    An archive that contains a model counts as a model folder.
     """
     for path in paths:
         if holds_model(path):
@@ -30,8 +30,8 @@ def model_folder(paths: Sequence[Path]) -> Path | None:
             return path
         if path.name in MODEL_FILES and path.is_file():
             return path.parent
-        if path.is_dir() and (inside := find_model_folder(path)) is not None:
-            return inside
+        if path.is_dir() and (folder := find_model_folder(path)) is not None:
+            return folder
     return None
 
 
@@ -42,9 +42,11 @@ def _model_name(source: Path) -> str:
 
 
 class ModelsState(QObject):
-    """Signals:
-    listed: `models` changed.
-    importing_changed: progress or outcome of the import.
+    """The models, and the import of one.
+
+    Signals:
+        listed: `models` changed.
+        importing_changed: progress or outcome of the import.
     """
 
     listed = Signal()
@@ -54,7 +56,7 @@ class ModelsState(QObject):
         super().__init__(parent)
         self._studio = studio
         self.models: list[ModelEntry] | None = None  # None: not read yet
-        self.source: Path | None = None  # last import
+        self.source: Path | None = None  # of the last import
         self.working: Working | None = None
         self.imported: Imported | None = None
         self.problem: Refused | None = None
@@ -84,15 +86,15 @@ class ModelsState(QObject):
     def import_model(self, source: Path, name: str = "") -> None:
         """Import the checkpoint in `source` in a separate process.
 
-        Its name defaults to that of its folder.
+        Its name defaults to the folder's name.
         """
         if self.is_importing:
             return
         self.source, self.imported, self.problem = source, None, None
         self.working = Working(stage=self.tr("Reading the folder"))
-        into = free_folder(self._studio.home.models, name or _model_name(source))
+        target = free_folder(self._studio.home.models, name or _model_name(source))
         self._worker = self._studio.one_time_worker(
-            Import(folder=source, into=into),
+            Import(folder=source, into=target),
             self._on_imported,
             self._on_refused,
             self._on_working,
@@ -130,7 +132,7 @@ class ModelsState(QObject):
     # ── deleting ─────────────────────────────────────────────────────────────────────────────
 
     def why_not_delete(self, model: ModelEntry) -> str:
-        """Reason why this model cannot be deleted, or “”."""
+        """Reason why this model cannot be deleted; “” if it can."""
         if model.origin == "included":
             return self.tr("This model is part of BERT Studio and cannot be deleted.")
         if model.origin == "elsewhere":

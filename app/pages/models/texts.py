@@ -14,8 +14,8 @@ from engine.config.sentence import SentenceSpec
 from engine.messages.reports import CheckpointInfo
 
 ICONS = {"included": "sparkles", "imported": "box", "elsewhere": "folder", "run": "activity"}
-SHOWN_LABELS = 12  # labels named in full
-SHOWN_PROMPT = 200  # characters
+MAX_SHOWN_LABELS = 12
+MAX_PROMPT_CHARACTERS = 200
 
 
 def family_title(family: str) -> str:
@@ -155,7 +155,7 @@ def _sentence_facts(sentence: SentenceSpec, hidden_size: int) -> list[tuple[str,
         (tr("Normalized"), tr("yes, to length 1") if sentence.normalize else tr("no")),
         (tr("Size of a vector"), numbers.count(sentence.size(hidden_size))),
         (tr("Max. length"), "" if max_length is None else tr("%Ln token(s)", max_length)),
-        (tr("Prompt"), visible(sentence.prompt[:SHOWN_PROMPT])),
+        (tr("Prompt"), visible(sentence.prompt[:MAX_PROMPT_CHARACTERS])),
     ]
     return [(name, value) for name, value in facts if value]
 
@@ -171,6 +171,6 @@ def pooling_names() -> dict[str, str]:
 
 
 def _labels(labels: tuple[str, ...]) -> str:
-    shown = [label[:80] for label in labels[:SHOWN_LABELS]]
+    shown = [label[:80] for label in labels[:MAX_SHOWN_LABELS]]
     rest = len(labels) - len(shown)
     return "\n".join([*shown, tr("and %Ln more", rest)] if rest else shown)

@@ -28,7 +28,7 @@ from app.widgets.text.labels import Text
 from engine.messages.hub import PlanPush, Push, Pushed, PushPlanned
 from engine.messages.question import Answer
 
-MAX_NAME = 200  # characters of a name on the hub
+MAX_NAME_CHARACTERS = 200  # of a name on the hub
 
 
 class ModelsPage(QWidget):
@@ -71,7 +71,7 @@ class ModelsPage(QWidget):
             self.show_getting()
 
     def accept_drop(self, paths: Sequence[Path]) -> bool:
-        """Import a dropped model folder or that of a file; other files go to the open model."""
+        """Apply the open model to dropped data, or import a dropped model folder or file."""
         if self.model is not None and self.model.accept_drop(paths):
             return True
         folder = model_folder(paths)
@@ -123,9 +123,10 @@ class ModelsPage(QWidget):
         self._close_model()
         view = ModelView(self._studio, model, self.state.why_not_delete(model), self.stack)
         view.closed.connect(self.show_list)
-        view.exported.connect(lambda: exporting.open_dialog(self, self.state.export_state(model)))
-        view.sent.connect(lambda: self.sending.ask(model))
-        view.deleted.connect(self._on_delete)
+        export = lambda: exporting.open_dialog(self, self.state.export_state(model))  # noqa: E731
+        view.export_requested.connect(export)
+        view.send_requested.connect(lambda: self.sending.ask(model))
+        view.delete_requested.connect(self._on_delete)
         self.model = view
         self.stack.addWidget(view)
         self.stack.setCurrentWidget(view)
@@ -232,13 +233,13 @@ class ModelList(Page):
 
 
 class Sending(HubRequest):
-    """One upload at a time; the outcome is a notice."""
+    """Sends models to the hub, one at a time; a notice reports the outcome."""
 
     def ask(self, model: ModelEntry) -> None:
         """Ask for the name on the hub and whether it is public."""
         name = QLineEdit()
         name.setPlaceholderText(self.tr("owner/model"))
-        name.setMaxLength(MAX_NAME)
+        name.setMaxLength(MAX_NAME_CHARACTERS)
         name.setAccessibleName(self.tr("Name on the hub"))
         public = Switch(self.tr("Everyone can see it"), False)
         public_row = layouts.row((Text(self.tr("Everyone can see it")), 1), public)
@@ -251,8 +252,8 @@ class Sending(HubRequest):
             self._owner,
             self.tr("Send “{0}” to the hub").format(model.name),
             self.tr(
-                "Under which name? Nothing is sent before you have seen the list of files. The "
-                "model is private unless you make it public."
+                "Enter its name on the hub. Nothing is sent before you have seen the list of "
+                "files. The model is private unless you make it public."
             ),
             Choice("list", self.tr("&List the files"), "primary"),
             plan,
@@ -291,7 +292,7 @@ class Sending(HubRequest):
         def pushed(answer: Answer) -> None:
             if isinstance(answer, Pushed):
                 self._studio.notices.info(
-                    self.tr("The model is at {0} now.").format(answer.address)
+                    self.tr("The model is now at {0}.").format(answer.address)
                 )
 
         self.begin(
@@ -301,6 +302,6 @@ class Sending(HubRequest):
             self.tr("Upload progress"),
             self.tr(
                 "You can keep using the window. The model appears on the hub once all files "
-                "are sent; if you stop before, its page there stays empty."
+                "are sent; if you stop earlier, its page there stays empty."
             ),
         )

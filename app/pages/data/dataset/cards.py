@@ -7,8 +7,8 @@ from PySide6.QtWidgets import QWidget
 
 from app import background
 from app.library import ModelEntry
-from app.pages.data.dataset.histogram import Histogram, Scale
-from app.pages.data.dataset.labels import LabelBars, balance
+from app.pages.data.dataset.histogram import LengthHistogram, NumberHistogram
+from app.pages.data.dataset.labels import LabelBarsView, balance
 from app.pages.data.dataset.state import DatasetState
 from app.pages.data.texts import dataset_facts
 from app.theme import SPACE
@@ -32,9 +32,7 @@ MAX_SPELLINGS = 5
 
 
 class LabelsCard(Card):
-    """Signals:
-    chosen: the label whose rows to show, None for all.
-    """
+    """Label counts. `chosen` emits the label whose rows to show, None for all."""
 
     chosen = Signal(object)
 
@@ -43,10 +41,10 @@ class LabelsCard(Card):
         self.choice: str | None = None
         self.title = Text(self.tr("Labels"), "heading")
         self.balance = Text("", "muted")
-        self.bars = LabelBars()
+        self.bars = LabelBarsView()
         self.show_all = buttons.quiet(self.tr("Sh&ow all labels"), self.bars.clearSelection)
         self.show_all.hide()
-        self.scale = Scale()
+        self.scale = NumberHistogram()
         self.scale.hide()
         self.spellings = Text("", "warn")
         self.spellings.hide()
@@ -63,7 +61,7 @@ class LabelsCard(Card):
                 "spans."
             ).format(column[:100])
         )
-        self.bars.setSelectionMode(LabelBars.SelectionMode.NoSelection)
+        self.bars.setSelectionMode(LabelBarsView.SelectionMode.NoSelection)
         self.bars.setVisible(bool(spans))
         self.bars.show_labels(spans)
         self.show_spellings(spans)
@@ -168,7 +166,7 @@ class LengthsCard(Card):
         self.progress = ProgressLine(self.tr("Counting tokens"))
         self.progress.cancelled.connect(state.stop_measuring)
         self.problem = Text("", "muted")
-        self.histogram = Histogram()
+        self.histogram = LengthHistogram()
         self.summary = Text("", "muted")
         self.limits = Segments(
             [str(length) for length in MAX_LENGTHS], self.tr("Max. length (tokens)")

@@ -17,7 +17,7 @@ from app.widgets.text import numbers
 from engine.data.columns.numbers import parse_number
 
 LENGTH_BARS, LABEL_BARS = 48, 24
-AXIS_FRACTION = 0.995  # of the rows that the axis covers; the last bar has the rest
+AXIS_QUANTILE = 0.995  # length at which the axis ends; the last bar has the longer rows
 
 
 class _Histogram(ChartView):
@@ -29,8 +29,8 @@ class _Histogram(ChartView):
         return QSize(60 * SPACE, 36 * SPACE)
 
 
-class Histogram(_Histogram):
-    """Rows by their length in tokens; those above the chosen length are truncated, and marked."""
+class LengthHistogram(_Histogram):
+    """Rows by their length in tokens; longer rows than the max. length are marked."""
 
     def __init__(self) -> None:
         super().__init__("")
@@ -66,22 +66,22 @@ class Histogram(_Histogram):
 
 
 def length_bars(lengths: Lengths, max_length: int) -> tuple[NDArray[np.int64], int]:
-    """Counts, and the width of a bar in tokens; the last bar includes all longer rows."""
+    """Counts of the bars, and their width in tokens; the last bar includes all longer rows."""
     counts = lengths.counts
     end = (
-        max(lengths.quantile(AXIS_FRACTION), max_length if lengths.count_longer(max_length) else 8)
+        max(lengths.quantile(AXIS_QUANTILE), max_length if lengths.count_longer(max_length) else 8)
         + 1
     )
     width = max(-(-end // LENGTH_BARS), 1)
     bar_count = -(-end // width)
-    inside = counts[: bar_count * width]
-    padded = np.pad(inside, (0, bar_count * width - len(inside)))
+    covered = counts[: bar_count * width]
+    padded = np.pad(covered, (0, bar_count * width - len(covered)))
     bars = padded.reshape(bar_count, width).sum(axis=1)
     bars[-1] += counts[len(padded) :].sum()
     return bars, width
 
 
-class Scale(_Histogram):
+class NumberHistogram(_Histogram):
     """Labels that are numbers, in bars of equal width from the lowest to the highest."""
 
     def __init__(self) -> None:

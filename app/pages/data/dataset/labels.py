@@ -19,7 +19,7 @@ from app.translation import tr
 from app.widgets.tables import Column, ColumnsModel, Index, apply_style
 from app.widgets.text import numbers
 
-FRACTION = int(Qt.ItemDataRole.UserRole)  # relative to the most frequent label, 0 to 1
+FRACTION_ROLE = int(Qt.ItemDataRole.UserRole)  # relative to the most frequent label, 0 to 1
 MAX_BARS = 10  # without scrolling
 BALANCED_RATIO = 1.5  # max. ratio of the most frequent to the rarest label
 
@@ -44,16 +44,14 @@ class LabelsModel(ColumnsModel[tuple[str, int]]):
             Column(
                 self.tr("Rows"),
                 lambda row: f"{numbers.count(row[1])}  {numbers.percent(row[1] / total)}",
-                roles={FRACTION: lambda row: row[1] / maximum},
+                roles={FRACTION_ROLE: lambda row: row[1] / maximum},
             ),
         )
         self.show_rows(sorted(sorted(labels.items()), key=itemgetter(1), reverse=True))
 
 
-class LabelBars(QTableView):
-    """Signals:
-    chosen: the label whose rows to show, or None for all labels.
-    """
+class LabelBarsView(QTableView):
+    """Label counts. `chosen` emits the label whose rows to show, None for all."""
 
     chosen = Signal(object)
 
@@ -65,7 +63,7 @@ class LabelBars(QTableView):
         self.horizontalHeader().hide()
         self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.setItemDelegateForColumn(1, _Bar(self))
+        self.setItemDelegateForColumn(1, _BarDelegate(self))
 
     def show_labels(self, labels: dict[str, int], rows: int = 0) -> None:
         """Show counts; `rows` is the total if a row may have several labels."""
@@ -89,7 +87,7 @@ class LabelBars(QTableView):
         self.chosen.emit(model.row(indexes[0].row())[0] if indexes else None)
 
 
-class _Bar(QStyledItemDelegate):
+class _BarDelegate(QStyledItemDelegate):
     def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
         return QSize(20 * SPACE, option.fontMetrics.height() + 2 * SPACE)
 
@@ -102,7 +100,7 @@ class _Bar(QStyledItemDelegate):
         text_width = QFontMetricsF(option.font).horizontalAdvance(text) + 3 * SPACE
         area = QRectF(option.rect).adjusted(SPACE, 5, -text_width - SPACE, -5)
         bar = QRectF(
-            area.left(), area.top(), max(area.width() * index.data(FRACTION), 2), area.height()
+            area.left(), area.top(), max(area.width() * index.data(FRACTION_ROLE), 2), area.height()
         )
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(colour(Role.CHART_1))
@@ -115,7 +113,7 @@ class _Bar(QStyledItemDelegate):
 
 
 def balance(labels: dict[str, int]) -> str:
-    """Balance of the labels in a sentence; unlabelled rows do not count."""
+    """A sentence about the balance of the labels; unlabelled rows do not count."""
     labels = {label: count for label, count in labels.items() if label and count}
     counts = list(labels.values())
     if len(counts) < 2:

@@ -16,7 +16,7 @@ from engine.files.regular_file import check_regular
 from engine.progress import Cancelled
 from engine.tokenizers.tokenizer import Tokenizer
 
-BATCH = 500  # rows
+BATCH_ROWS = 500
 
 
 @dataclass(frozen=True)
@@ -59,10 +59,10 @@ def count_lengths(
     mapping = dataset.spec.mapping
     columns = [mapping.text] if mapping.pair is None else [mapping.text, mapping.pair]
     counts = np.zeros(1, dtype=np.int64)
-    for first in range(0, len(dataset), BATCH):
+    for first in range(0, len(dataset), BATCH_ROWS):
         if progress.cancelled():
             raise Cancelled
-        last = min(first + BATCH, len(dataset))
+        last = min(first + BATCH_ROWS, len(dataset))
         rows = dataset.take(np.arange(first, last), columns)
         lengths = np.full(len(rows), tokenizer.count_special(len(columns)), dtype=np.int64)
         for column in columns:

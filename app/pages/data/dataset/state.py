@@ -21,28 +21,27 @@ from engine.errors import StudioError
 from engine.tokenizers.tokenizer import Tokenizer
 
 PAGE_ROWS = 200  # read at a time
-WAITING_PAGES = 2  # the maximum that is visible
-CELL_CHARACTERS = 2_000  # kept of a cell for the table
+MAX_PENDING_PAGES = 2  # as many as can be visible
+MAX_CELL_CHARACTERS = 2_000  # longer cells are truncated for the table
 MAX_COLUMNS = 200
-MAX_SORT_COLUMNS = 3  # last clicked ones; each breaks ties of the previous
+MAX_SORT_COLUMNS = 3  # the most recently clicked; each breaks ties of the one before
 
 Rows = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class Query:
-    """Filter of rows."""
+    """A filter of rows. A finding restricts them to its rows, in its order."""
 
     text: str = ""
     split: SplitName | None = None
     label: str | None = None
     finding: Finding | None = None
-    """Rows of a finding, in its order."""
 
 
 @dataclass(frozen=True)
 class Order:
-    """Sort column, including `_line` and `_split`."""
+    """A sort column, which may also be `_line` or `_split`."""
 
     column: str
     descending: bool = False
@@ -50,21 +49,22 @@ class Order:
 
 @dataclass(frozen=True)
 class SearchResult:
-    """Search result, and values to reuse in the next search."""
+    """The found rows, and values to reuse in the next search."""
 
     rows: Rows
     unsorted: Rows
-    ranks: dict[str, Ranks]
-    """Of the sort columns."""
+    ranks: dict[str, Ranks]  # by sort column
 
 
 class DatasetState(QObject):
-    """Signals:
-    opened: `dataset` or `problem` is available.
-    rows_changed: `indices` changed, or are being searched.
-    sorting: row groups read to sort by a column, and their total.
-    page_read: index of a page, and its rows as tuples of cells.
-    measured: `lengths`, their progress or their problem changed.
+    """Rows, search and token lengths of a data set.
+
+    Signals:
+        opened: `dataset` or `problem` is available.
+        rows_changed: `indices` changed, or are being searched.
+        sorting: row groups read to sort by a column, and their total.
+        page_read: index of a page, and its rows as tuples of cells.
+        measured: `lengths`, their progress or their problem changed.
     """
 
     opened = Signal()
@@ -81,20 +81,20 @@ class DatasetState(QObject):
         self.problem: StudioError | None = None
         self.query: Query | None = Query()  # None: a fixed list of rows
         self.indices: Rows = np.zeros(0, dtype=np.int64)
-        self.orders: tuple[Order, ...] = ()  # that `indices` have or will have, primary first
+        self.orders: tuple[Order, ...] = ()  # requested order of `indices`, primary first
         self.columns: tuple[str, ...] = ()  # shown in the table
         self.tokenizer: Path | None = None
         self.lengths: Lengths | None = None
         self.lengths_problem = ""
         self.lengths_progress = (0, 0)
-        self._sorted_by: tuple[Order, ...] = ()  # of `indices`
+        self._sorted_by: tuple[Order, ...] = ()  # present order of `indices`
         self._unsorted: Rows | None = None  # `indices` in stored order; None: to be searched
         self._ranks: dict[str, Ranks] = {}
         self._searching = background.Latest(self)
         self._measuring = background.Latest(self)
         self._reading: tuple[int, background.Job] | None = None  # a page
-        self._waiting: deque[int] = deque(maxlen=WAITING_PAGES)  # pages; the last is read next
-        self._unreadable: set[int] = set()
+        self._waiting: deque[int] = deque(maxlen=MAX_PENDING_PAGES)  # the last is read next
+        self._unreadable: set[int] = set()  # pages
 
     @property
     def spec(self) -> DatasetSpec:
@@ -147,7 +147,7 @@ class DatasetState(QObject):
         self._sort(self._sorted_by)
 
     def show_rows(self, indices: Rows) -> None:
-        """Show these rows in this order instead of a search."""
+        """Show these rows in this order instead of search results."""
         self._searching.cancel()
         self.query, self.orders = None, ()
         self._set_rows(SearchResult(indices, indices, self._ranks))
@@ -178,8 +178,8 @@ class DatasetState(QObject):
         than can be read, and threads reading all of them would slow the window. Skipped pages are
         requested again when they become visible.
         """
-        is_read = self._reading is not None and self._reading[0] == page
-        if is_read or page in self._unreadable:
+        is_being_read = self._reading is not None and self._reading[0] == page
+        if is_being_read or page in self._unreadable:
             return
         if page in self._waiting:
             self._waiting.remove(page)
@@ -199,7 +199,7 @@ class DatasetState(QObject):
             self._read_next()
 
         def failed(error: BaseException) -> None:
-            """Keep the rows as “…” and report the problem once."""
+            """Leave placeholders (“…”) in the table and report the problem once."""
             self._reading = None
             self._unreadable.add(page)
             self._studio.notices.show(error)
@@ -296,7 +296,7 @@ def _search_rows(
 ) -> SearchResult:
     """Search and sort rows; raises Cancelled."""
     if unsorted is None:
-        assert query is not None  # a fixed list of rows is known
+        assert query is not None  # without a query, `unsorted` is given
         unsorted = _match(dataset, query, progress.cancelled)
     ranks = {
         order.column: cached[order.column]
@@ -316,14 +316,14 @@ def _match(dataset: Dataset, query: Query, cancelled: Callable[[], bool]) -> Row
     if query.finding is None:
         return hits
     rows = query.finding.rows
-    chosen: Rows = rows[np.isin(rows, hits)]
-    return chosen
+    matches: Rows = rows[np.isin(rows, hits)]
+    return matches
 
 
 def _open(folder: Path) -> Dataset:
-    """A data set whose first rows can be read; raises StudioError."""
+    """Open a data set and read its first row, so that a damaged file raises StudioError here."""
     dataset = open_dataset(folder)
-    dataset.take(np.arange(min(1, len(dataset))), max_characters=CELL_CHARACTERS)
+    dataset.take(np.arange(min(1, len(dataset))), max_characters=MAX_CELL_CHARACTERS)
     return dataset
 
 
@@ -332,7 +332,7 @@ def _cells(
 ) -> list[tuple[str, ...]]:
     """Line, split and truncated cells of the columns, in the order of `indices`."""
     order = np.argsort(indices, kind="stable")
-    rows = dataset.take(indices[order], ["_line", "_split", *columns], CELL_CHARACTERS + 1)
+    rows = dataset.take(indices[order], ["_line", "_split", *columns], MAX_CELL_CHARACTERS + 1)
     cells = [
         (str(row["_line"]), row["_split"], *(_truncate(row[column] or "") for column in columns))
         for row in rows
@@ -341,4 +341,4 @@ def _cells(
 
 
 def _truncate(cell: str) -> str:
-    return cell if len(cell) <= CELL_CHARACTERS else f"{cell[:CELL_CHARACTERS]}…"
+    return cell if len(cell) <= MAX_CELL_CHARACTERS else f"{cell[:MAX_CELL_CHARACTERS]}…"

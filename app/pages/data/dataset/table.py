@@ -9,7 +9,7 @@ from PySide6.QtGui import QFont
 from app.pages.data.cells import column_roles, header_data, one_line
 from app.pages.data.dataset.editing.review_state import ReviewState
 from app.pages.data.dataset.editing.state import NOT_EDITED, EditsState
-from app.pages.data.dataset.state import CELL_CHARACTERS, PAGE_ROWS, DatasetState, Rows
+from app.pages.data.dataset.state import MAX_CELL_CHARACTERS, PAGE_ROWS, DatasetState, Rows
 from app.resources import mono_font
 from app.theme import Role, colour
 from app.widgets.tables import AT_RIGHT, NOWHERE, Index
@@ -20,8 +20,8 @@ from engine.config.dataset import SPLITS
 from engine.data.datasets.differences import RowDifference
 from engine.data.datasets.editing import RowEdit
 
-CACHED_PAGES = 30
-LEAD_COLUMNS = 2  # line and split, before those of the source
+MAX_CACHED_PAGES = 30
+LEAD_COLUMNS = 2  # line and split, before the columns of the source
 SPLIT_COLUMN = 1
 
 
@@ -63,7 +63,7 @@ class RowsModel(QAbstractTableModel):
             return self._suggestion(index, role)
         match role:
             case Qt.ItemDataRole.DisplayRole if index.column() == SPLIT_COLUMN:
-                return self._split(self._cell(index))
+                return self._split_text(self._cell(index))
             case Qt.ItemDataRole.DisplayRole:
                 return one_line(self._cell(index))
             case Qt.ItemDataRole.EditRole:
@@ -108,12 +108,12 @@ class RowsModel(QAbstractTableModel):
         review.changed.connect(self._on_edited)
 
     def _suggestion(self, index: Index, role: int) -> Any:
-        """Suggestion for a row, and whether its label was confirmed."""
+        """Data of the suggestion column: a suggestion, or the row's previous content."""
         row = int(self._state.indices[index.row()])
         if self._review is None:
             return None
         if (change := self._review.changes.get(row)) is not None:
-            text = self._before(change)
+            text = self._previous_text(change)
             if role == Qt.ItemDataRole.ToolTipRole:
                 return tooltip(text)
             return one_line(text) if role == Qt.ItemDataRole.DisplayRole else None
@@ -141,10 +141,9 @@ class RowsModel(QAbstractTableModel):
             return self.tr("Before") if is_comparison else self.tr("Suggested label")
         if section >= LEAD_COLUMNS:
             columns = self._state.columns
-            inside = section - LEAD_COLUMNS < len(columns)
-            return (
-                header_data(columns[section - LEAD_COLUMNS], self._roles, role) if inside else None
-            )
+            if section - LEAD_COLUMNS >= len(columns):
+                return None
+            return header_data(columns[section - LEAD_COLUMNS], self._roles, role)
         if role == Qt.ItemDataRole.DisplayRole:
             return (self.tr("Line"), self.tr("Split"))[section]
         if role == Qt.ItemDataRole.TextAlignmentRole and section == 0:
@@ -160,7 +159,7 @@ class RowsModel(QAbstractTableModel):
         return self._keys.index(key) if key in self._keys else -1
 
     def row_cells(self, row: int) -> list[tuple[str, str]]:
-        """Names and truncated cells of a row; empty while it is read."""
+        """Names and truncated cells of a row; empty while the row is being read."""
         page = self._pages.get(row // PAGE_ROWS)
         if page is None or row % PAGE_ROWS >= len(page):
             return []
@@ -187,18 +186,18 @@ class RowsModel(QAbstractTableModel):
     def _displayed_text(self, index: Index, cell: str) -> str:
         """Displayed text of a cell: the edited one, otherwise the stored one."""
         if index.column() == SPLIT_COLUMN:
-            return self._split(self._row_edit(index).split or cell)
+            return self._split_text(self._row_edit(index).split or cell)
         if index.column() == 0:
             return cell
-        return self._row_edit(index).cells.get(self._column(index), cell)[:CELL_CHARACTERS]
+        return self._row_edit(index).cells.get(self._column(index), cell)[:MAX_CELL_CHARACTERS]
 
-    def _before(self, change: RowDifference) -> str:
+    def _previous_text(self, change: RowDifference) -> str:
         """Content of a row in the parent version."""
         if change.before is None:
             return self.tr("(new row)")
         lines = [f"{column}: {before}" for column, (before, _) in change.cells.items()]
         if change.split is not None:
-            lines.append(self._split(change.split[0]))
+            lines.append(self._split_text(change.split[0]))
         return "\n".join(lines)
 
     def _column(self, index: Index) -> str:
@@ -215,8 +214,8 @@ class RowsModel(QAbstractTableModel):
             return edit.split is not None
         return index.column() >= LEAD_COLUMNS and self._column(index) in edit.cells
 
-    def _split(self, cell: str) -> str:
-        """Title of a split; “…” of an unread cell stays."""
+    def _split_text(self, cell: str) -> str:
+        """Title of a split; other texts, such as “…” of an unread cell, stay as they are."""
         return next((split_title(name) for name in SPLITS if name == cell), cell)
 
     def _is_secondary(self, index: Index) -> bool:
@@ -238,7 +237,7 @@ class RowsModel(QAbstractTableModel):
 
     def _on_page_read(self, page: int, rows: list[tuple[str, ...]]) -> None:
         self._pages[page] = rows
-        while len(self._pages) > CACHED_PAGES:
+        while len(self._pages) > MAX_CACHED_PAGES:
             self._pages.popitem(last=False)
         first, last = page * PAGE_ROWS, min((page + 1) * PAGE_ROWS, self._rows) - 1
         if first <= last:

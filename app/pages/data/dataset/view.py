@@ -1,4 +1,4 @@
-"""Page of one data set: rows at the left, description at the right."""
+"""Page of one data set: rows on the left, description on the right."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -39,18 +39,20 @@ from engine.data.checks.check import Finding, Fix
 from engine.data.columns.fit import likely_task
 from engine.runs.lineage import data_key
 
-SEARCH_PAUSE_MS = 250  # from the last key to the search
+SEARCH_PAUSE_MS = 250  # from the last keystroke to the search
 SIDE_WIDTH = 92 * SPACE  # px
-DETAIL_CHARACTERS = 20_000  # of a row shown in full
+MAX_ROW_CHARACTERS = 20_000  # of the selected row
 SORT_KEYS = "Ctrl+Shift+S"
 
 
 class DatasetView(Page):
-    """Signals:
-    closed: return to the list.
-    delete_requested: delete this version.
-    undo_requested: return to the parent version.
-    deleted_requested: the parent version, and its rows missing here.
+    """The page of one version of a data set.
+
+    Signals:
+        closed: return to the list.
+        delete_requested: delete this version.
+        undo_requested: return to the parent version.
+        deleted_requested: the parent version, and its rows missing here.
     """
 
     closed = Signal()
@@ -67,7 +69,7 @@ class DatasetView(Page):
         self.undo = buttons.plain(self.tr("&Undo…"), self.undo_requested.emit, "undo-2")
         self.lineage = buttons.icon_button(
             "git-branch",
-            self.tr("Lineage: what was made from it"),
+            self.tr("Lineage: sources and results"),
             partial(studio.go.emit, "runs", {"lineage": data_key(folder)}),
         )
         self.delete = buttons.plain(self.tr("De&lete…"), self.delete_requested.emit, "trash-2")
@@ -169,17 +171,17 @@ class DatasetView(Page):
         header.setSortIndicatorShown(True)
         header.setSortIndicator(-1, Qt.SortOrder.AscendingOrder)
         header.sectionClicked.connect(self._on_header)
-        self._sort_here = QShortcut(QKeySequence(SORT_KEYS), self.table)
-        self._sort_here.setContext(Qt.ShortcutContext.WidgetShortcut)
-        self._sort_here.activated.connect(
+        self._sort_shortcut = QShortcut(QKeySequence(SORT_KEYS), self.table)
+        self._sort_shortcut.setContext(Qt.ShortcutContext.WidgetShortcut)
+        self._sort_shortcut.activated.connect(
             lambda: self._on_header(self.table.currentIndex().column())
         )
         text = self.tr("Click a column header to sort by it, or press {0} in the column.")
-        keys = self._sort_here.key().toString(QKeySequence.SequenceFormat.NativeText)
+        keys = self._sort_shortcut.key().toString(QKeySequence.SequenceFormat.NativeText)
         self.table.setAccessibleDescription(text.format(keys))
 
     def _make_finding_line(self, parent: QWidget) -> QWidget:
-        """Line that names the finding whose rows are shown."""
+        """A line that names the finding or the list whose rows are shown."""
         self.finding_line = QWidget(parent)
         self.finding_text = Text("", "strong")
         self.deleted_rows = buttons.quiet(self.tr("Show &deleted rows"), self._show_deleted)
@@ -347,7 +349,7 @@ class DatasetView(Page):
         review = self.editing.review
         self.changes.setEnabled(not review.is_busy)
         is_on = review.kind == "changes"
-        self.deleted_rows.setVisible(is_on and len(review.deleted) > 0)
+        self.deleted_rows.setVisible(is_on and len(review.deleted_rows) > 0)
         if is_on and review.old_version is not None and not self._is_listing:
             self._is_listing = True
             text = self.tr("Since version {0}: {1} changed, {2} added, {3} deleted")
@@ -358,7 +360,7 @@ class DatasetView(Page):
     def _show_deleted(self) -> None:
         review = self.editing.review
         if review.old_version is not None:
-            self.deleted_requested.emit(review.old_version, review.deleted)
+            self.deleted_requested.emit(review.old_version, review.deleted_rows)
 
     def show_listed(self, rows: NDArray[np.int64], title: str) -> None:
         """Show these rows until others are requested."""
@@ -372,7 +374,7 @@ class DatasetView(Page):
         if self.editing.state.rows:
             self._studio.notices.info(self.tr("Save or discard your changes to the rows first."))
             return
-        template = self.tr("Version {0} is created; this version stays unchanged.")
+        template = self.tr("Version {0} will be created; this version stays unchanged.")
         note = template.format(self.checks_state.new_version)
         dialogs.confirm(
             self,
@@ -395,6 +397,6 @@ class DatasetView(Page):
         if not current.isValid() or self.state.is_searching:
             return
         cells = self.model.row_cells(current.row())
-        text = "\n".join(f"{name}: {cell}" for name, cell in cells if cell)[:DETAIL_CHARACTERS]
+        text = "\n".join(f"{name}: {cell}" for name, cell in cells if cell)[:MAX_ROW_CHARACTERS]
         if text != self.row_text.toPlainText():
             self.row_text.setPlainText(text)

@@ -25,7 +25,7 @@ from engine.errors import StudioError
 
 @dataclass(frozen=True)
 class Problem:
-    """A problem with an advice; one that `blocks` prevents the import.
+    """A problem with advice; one that `blocks` prevents the import.
 
     `cleaning_title` labels a button that applies `cleaning`, or removes the `chosen` fix. Each of
     the `fixes` of a `check` has its own button.
@@ -101,7 +101,7 @@ def row_problems(mapping: Mapping, counted: Collected, cleaning: Cleaning) -> li
 
 
 def _spelling_problems(mapping: Mapping, counted: Collected, cleaning: Cleaning) -> list[Problem]:
-    """Labels in several spellings; with a button that merges them if each row has one label."""
+    """Labels with several spellings; a button merges them if each row has one label."""
     if mapping.endings:
         return []
     is_single = mapping.label is not None and count_label_sets(counted.labels) is None

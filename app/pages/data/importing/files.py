@@ -15,9 +15,9 @@ from engine.data.formats.sources import is_data_file, is_text_folder, list_parts
 from engine.data.formats.workbook import WORKBOOK
 from engine.errors import StudioError
 
-FOLDER_ENTRIES = 200  # entries of a folder that are read
-MAX_FOLDERS = 1_000  # that are searched in total
-NAME_CHARACTERS = 120  # of the name of a data set
+MAX_FOLDER_ENTRIES = 200
+MAX_FOLDERS = 1_000  # searched in total
+MAX_NAME_CHARACTERS = 120
 SHARD = re.compile(r"-\d{5}-of-\d{5}$")  # shard in a folder named after its split
 
 
@@ -40,7 +40,7 @@ def open_files(
 ) -> OpenedFiles:
     """List the files, the training file first, and recognise its format.
 
-    `known_splits` has the splits of files; `name` is that of the data set, or “”.
+    `known_splits` has the splits of files; `name` is the name of the data set, “” to suggest one.
     """
     try:
         files = data_files(paths)
@@ -65,7 +65,7 @@ def open_files(
         first = splits.index("train")
         files.insert(0, files.pop(first))
         splits.insert(0, splits.pop(first))
-    name = (name or suggest_name(files))[:NAME_CHARACTERS]
+    name = (name or suggest_name(files))[:MAX_NAME_CHARACTERS]
     try:
         reading, notes = recognise_reading(files[0])
     except StudioError as error:
@@ -78,10 +78,10 @@ def _failure(problem: str, advice: str) -> OpenedFiles:
 
 
 def data_files(paths: Sequence[Path]) -> list[Path]:
-    """Files among `paths`, and in each folder those with a data suffix.
+    """List the files among `paths`, and the files with a data suffix in each folder.
 
-    A folder of documents counts as one item, as does each such folder of a split. So does a data
-    set saved by the `datasets` library or in the hub's cache. Files in `paths` may have any name.
+    A folder of documents counts as one file, also for a single split; so does a data set saved by
+    the `datasets` library or in the hub's cache. Files in `paths` may have any name.
     """
     files: list[Path] = []
     for path in paths:
@@ -97,9 +97,8 @@ def data_files(paths: Sequence[Path]) -> list[Path]:
 def _find_files(folder: Path, budget: Iterator[int]) -> list[Path]:
     """Data files of a folder, or of its subfolders if it has none.
 
-    `budget` is exhausted once enough folders were searched. Of a data set in the hub's cache,
-    the newest version is used. Subfolders that are not splits hold one data set each; the first
-    is used.
+    `budget` is exhausted once enough folders were searched. A data set in the hub's cache gives its
+    newest version. Subfolders that are not splits hold one data set each; the first is used.
     """
     if next(budget, None) is None:
         return []
@@ -108,7 +107,7 @@ def _find_files(folder: Path, budget: Iterator[int]) -> list[Path]:
         newest = max(versions, key=lambda entry: entry.stat().st_mtime, default=None)
         return [] if newest is None else _find_files(newest, budget)
     entries = sorted(
-        entry for _, entry in zip(range(FOLDER_ENTRIES), folder.iterdir(), strict=False)
+        entry for _, entry in zip(range(MAX_FOLDER_ENTRIES), folder.iterdir(), strict=False)
     )
     if files := [entry for entry in entries if is_data_file(entry) and entry.is_file()]:
         return files
@@ -142,10 +141,10 @@ def display_names(files: Sequence[Path]) -> list[str]:
 
 
 def guess_splits(files: Sequence[Path]) -> list[SplitName | None]:
-    """Split of each of several files, by its name.
+    """Guess the split of each file from its name.
 
     Files with other names are for training, unless one is named train; then they are skipped
-    (None). Of sheets of a workbook with other names, the first is for training.
+    (None). Of a workbook's sheets with other names, only the first is for training.
     """
     splits = [_split_in_name(file) for file in files]
     if "train" in splits:
@@ -158,7 +157,7 @@ def guess_splits(files: Sequence[Path]) -> list[SplitName | None]:
 
 
 def suggest_name(files: Sequence[Path]) -> str:
-    """Name for the data set: that of the file, or of the folder if the file is a split."""
+    """Suggest a name for the data set: the file's, or the folder's if the file is a split."""
     container = file_on_disk(files[0])
     if container != files[0]:
         return container.stem

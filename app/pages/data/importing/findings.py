@@ -1,4 +1,4 @@
-"""Findings of the checks in rows to be imported. No widgets."""
+"""Findings of the checks in the rows to import. No widgets."""
 
 from functools import partial
 from pathlib import Path
@@ -15,7 +15,7 @@ from engine.data.checks.fixing import FixName
 from engine.data.checks.run import check_files
 from engine.data.datasets.collecting import FileImport
 
-DELAY_MS = 500  # ms after the count
+DELAY_MS = 500  # after the count
 REPORTED_ELSEWHERE = ("label_spellings",)  # reported by the counts, with a button
 
 
@@ -40,7 +40,7 @@ class FindingsState(QObject):
         self.chosen: set[FixName] = set()  # fixes applied by the import
         self._request: FileImport | None = None  # input that is checked or being checked
         self.fraction = 0.0  # fraction done while `is_examining`
-        self._bytes = 0  # of all files, once known
+        self._total_bytes = 0  # 0: not known yet
         self._starts_soon = False
         self._examining = background.Latest(self)
         count.changed.connect(self._on_count)
@@ -102,8 +102,8 @@ class FindingsState(QObject):
         if self.findings is None:
             return ""
         if not self.problems():
-            return tr("The checks of the rows found no problems.")
-        return tr("After the import, the page of the data set shows these rows.")
+            return tr("The row checks found no problems.")
+        return tr("After the import, these rows are shown on the data set's page.")
 
     def stop(self) -> None:
         """Discard the findings and stop checking."""
@@ -135,15 +135,15 @@ class FindingsState(QObject):
         def work(progress: background.Progress) -> list[Finding]:
             return check_files(request, scratch, progress, progress.cancelled).findings
 
-        self.fraction, self._bytes, self._starts_soon = 0.0, 0, False
+        self.fraction, self._total_bytes, self._starts_soon = 0.0, 0, False
         self._examining.run(work, self._on_examined, self._on_failed, self._on_progress)
         self.progressed.emit()
 
     def _on_progress(self, done: int, total: int) -> None:
         """Progress is in bytes while files are read, then in rows; each is half of the work."""
-        self._bytes = self._bytes or total
+        self._total_bytes = self._total_bytes or total
         half = done / max(total, 1) / 2
-        self.fraction = half if total == self._bytes else half + 0.5
+        self.fraction = half if total == self._total_bytes else half + 0.5
         self.progressed.emit()
 
     def _on_examined(self, findings: list[Finding]) -> None:
@@ -152,6 +152,6 @@ class FindingsState(QObject):
         self.changed.emit()
 
     def _on_failed(self, error: BaseException) -> None:
-        """The count and the import report problems of the files."""
+        """Ignore problems of the files, which the count and the import report; raise bugs."""
         self.progressed.emit()
         background.as_studio_error(error)

@@ -14,7 +14,7 @@ from engine.data.formats.rows import Row
 from engine.messages.explore.text import Token
 from engine.tokenizers.tokenizer import Tokenizer
 
-EXAMPLES = 5
+EXAMPLES = 5  # tokenized rows
 MAPPING_ROWS = 2_000  # rows used to guess the roles of columns
 MAPPING_CHARACTERS = 5_000_000
 EXAMPLE_LENGTH = 128  # tokens; the default of the training form
@@ -25,15 +25,15 @@ MAX_LABEL = 200  # characters
 
 
 class FilePreview(NamedTuple):
-    """Start of a file under one reading.
+    """Start of a file, as one Reading reads it.
 
-    `columns` are all columns, `table` has the first rows truncated, `first` a few untruncated ones.
+    `columns` are all columns, `table` has the first rows, truncated, `first_rows` a few in full.
     `mapping` has the roles of the columns; those in `guessed` are guesses.
     """
 
     columns: tuple[str, ...]
     table: FirstRows
-    first: list[Row]
+    first_rows: list[Row]
     mapping: Mapping | None
     guessed: tuple[str, ...]
 
@@ -65,9 +65,9 @@ def preview_file(path: Path, reading: Reading) -> FilePreview:
 
 
 def make_examples(file: FilePreview, mapping: Mapping, tokenizer: Tokenizer) -> list[Example]:
-    """First rows as tokens with segments and labels."""
+    """Tokenize the first rows; keep their labels."""
     examples = []
-    for row in file.first:
+    for row in file.first_rows:
         cells = dict(zip(file.columns, row.cells, strict=True))
         text, pair = cells[mapping.text], None if mapping.pair is None else cells[mapping.pair]
         encoding = tokenizer.encode(

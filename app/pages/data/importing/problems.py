@@ -19,7 +19,7 @@ MAX_HEIGHT = 30 * SPACE
 MAX_NOTES = 50
 
 
-class Problems(QWidget):
+class ProblemList(QWidget):
     """Problems first, then notes; scrolls if there are many, and has no height if there are none.
 
     Signals:

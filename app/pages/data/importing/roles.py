@@ -41,7 +41,7 @@ class Roles:
         }
 
     def mapping(self) -> Mapping | None:
-        """As a mapping; None without a text or if a column has two roles."""
+        """Convert to a Mapping; None without a text column or if a column has two roles."""
         try:
             return Mapping.model_validate(asdict(self))
         except ValidationError:

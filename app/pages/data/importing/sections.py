@@ -7,7 +7,7 @@ from PySide6.QtGui import QStandardItemModel
 from PySide6.QtWidgets import QCheckBox, QComboBox, QLineEdit, QWidget
 
 from app.pages.data.cells import one_line
-from app.pages.data.importing.files import NAME_CHARACTERS, display_names
+from app.pages.data.importing.files import MAX_NAME_CHARACTERS, display_names
 from app.pages.data.importing.roles import Roles
 from app.pages.data.importing.state import ImportState
 from app.theme import SPACE
@@ -39,7 +39,7 @@ class Section(QWidget):
         )
 
     def add(self, name: str, control: QWidget, help_text: str = "") -> None:
-        """Add a row; `name` may be foreign text and is shown literally."""
+        """Add a row; `name` may be untrusted text and is shown literally."""
         row = self._grid.rowCount()
         self._grid.addWidget(self._label(name, control), row, 0)
         self._grid.addWidget(control, row, 1)
@@ -118,8 +118,8 @@ class FilesSection(Section):
         names = zip(display_names(files), self._state.splits, strict=True)
         for index, (name, split) in enumerate(names):
             box = ComboBox()
-            for each in SPLITS:
-                box.addItem(self._split_text(each), each)
+            for choice in SPLITS:
+                box.addItem(self._split_text(choice), choice)
             box.addItem(self.tr("Skip this file"), None)
             box.setCurrentIndex(SPLITS.index(split) if split else len(SPLITS))
             box.activated.connect(
@@ -136,7 +136,7 @@ class FilesSection(Section):
         }[split]
 
 
-TYPING_PAUSE_MS = 400  # from the last key to applying a typed encoding
+TYPING_PAUSE_MS = 400  # from the last keystroke to applying a typed encoding
 ENCODINGS = ("utf-8", "utf-16", "cp1252", "latin-1", "cp1251", "shift_jis", "gb18030", "big5")
 AFTER_LABEL = " "
 
@@ -230,7 +230,7 @@ class FormatSection(Section):
         self.show_reading()
 
 
-ALWAYS = ("text", "pair", "label")  # roles always shown
+ALWAYS_SHOWN = ("text", "pair", "label")  # roles
 LIST_ROLES = tuple(  # roles of several columns
     role for role, field in Mapping.model_fields.items() if get_origin(field.annotation) is tuple
 )
@@ -256,7 +256,7 @@ class ColumnsSection(Section):
                 box.setModel(self._model)
                 box.activated.connect(lambda _: self._on_changed())
             self.add(title_of(role, field), box, help_of(field))
-        self.text, self.pair, self.label = (self.boxes[role] for role in ALWAYS)
+        self.text, self.pair, self.label = (self.boxes[role] for role in ALWAYS_SHOWN)
         self.more = QCheckBox()
         self.more.toggled.connect(lambda _: self._show_rows())
         self.add_box(self.tr("&Other column roles…"), self.more)
@@ -282,7 +282,7 @@ class ColumnsSection(Section):
     def _show_rows(self) -> None:
         roles = self._state.roles
         for role, box in (self.boxes | self.lists).items():
-            if role not in ALWAYS:
+            if role not in ALWAYS_SHOWN:
                 self.show_row(box, self.more.isChecked() or bool(getattr(roles, role)))
 
     def _on_changed(self) -> None:
@@ -311,8 +311,8 @@ class SplitSection(Section):
             box.setSuffix(" %")
             box.setSingleStep(5)
         self.seed.setRange(0, 2_000_000_000)
-        for number in (self.validation, self.test, self.seed):
-            pad(number)
+        for box in (self.validation, self.test, self.seed):
+            pad(box)
         self.stratify = QCheckBox()
         fields = Split.model_fields
         for field, control in (
@@ -325,8 +325,8 @@ class SplitSection(Section):
         stratify = fields["stratify"]
         self.add_box(title_of("stratify", stratify), self.stratify, help_of(stratify))
         self.column.activated.connect(lambda _: self._on_changed())
-        for number in (self.validation, self.test, self.seed):
-            number.valueChanged.connect(lambda _: self._on_changed())
+        for box in (self.validation, self.test, self.seed):
+            box.valueChanged.connect(lambda _: self._on_changed())
         self.stratify.clicked.connect(lambda _: self._on_changed())
 
     def show_split(self) -> None:
@@ -389,7 +389,7 @@ class NameSection(Section):
     def __init__(self, state: ImportState, parent: QWidget) -> None:
         super().__init__(state, tr("Name"), parent)
         self.name = QLineEdit()
-        self.name.setMaxLength(NAME_CHARACTERS)
+        self.name.setMaxLength(MAX_NAME_CHARACTERS)
         self.add(self.tr("Name"), self.name)
         self.name.textEdited.connect(state.set_name)
 

@@ -123,7 +123,7 @@ class ImportState(QObject):
 
     @property
     def sources(self) -> dict[Source, tuple[Path, ...]]:
-        """Files by split; if all are for training, they hold all rows."""
+        """Files by split; if all files are for training, they are listed as “all”."""
         if len(self.files) == 1:
             return {"all": tuple(self.files)}
         files: dict[Source, tuple[Path, ...]] = {}
@@ -181,7 +181,7 @@ class ImportState(QObject):
             self._recount()
 
     def clean(self, problem: Problem) -> None:
-        """Apply the button of a problem."""
+        """Perform the action of a problem's button."""
         if problem.chosen is not None:
             self.findings.drop(problem.chosen)
         else:
@@ -281,7 +281,7 @@ class ImportState(QObject):
         self._recount()
 
     def _changed_note(self) -> str:
-        return self.tr("The file has other columns now, so they were chosen again. Check them.")
+        return self.tr("The columns of the file changed, so the roles were guessed again.")
 
     def _on_preview_failed(self, error: BaseException) -> None:
         self.preview, self.preview_problem = None, background.as_studio_error(error)
@@ -308,7 +308,7 @@ class ImportState(QObject):
         self.findings.stop()
         self.import_problem = None
         name, version = self.name.strip(), self.version
-        sources, into, split = self.sources, self._target(), self.split
+        sources, target, split = self.sources, self._target(), self.split
         cleaning, fixes = self.cleaning, frozenset(self.findings.chosen)
         hub = None if self.fetched is None else self.fetched.origin
 
@@ -319,27 +319,27 @@ class ImportState(QObject):
                 reading,
                 mapping,
                 split,
-                into,
+                target,
                 version,
                 progress,
                 progress.cancelled,
                 cleaning,
                 hub,
             )
-            return _apply_fixes(into, version, fixes, progress) if fixes else into
+            return _apply_fixes(target, version, fixes, progress) if fixes else target
 
         self._importing.run(work, self._on_imported, self._on_import_failed, self.progressed.emit)
         self.checked.emit()
 
     def cancel_import(self) -> None:
-        """Cancel; nothing is kept."""
+        """Cancel the import; nothing is kept."""
         if self.is_importing:
             self._importing.cancel()
             self.ended.emit()
             self._recount()
 
     def _target(self) -> Path:
-        """Folder of the new version: next to older ones of its name, if there are any."""
+        """Folder of the new version, next to older versions of the same name if there are any."""
         older = self._versions()
         home = self._studio.home.datasets
         if older:
@@ -360,16 +360,16 @@ class ImportState(QObject):
 def _apply_fixes(
     folder: Path, version: int, fixes: Collection[FixName], progress: background.Progress
 ) -> Path:
-    """Create a version with these fixes from the imported one; the same if they change nothing.
+    """Create a version with these fixes; return the imported one if they change nothing.
 
     If it fails, the imported version is removed as well.
     """
-    into = free_folder(folder.parent, str(version + 1))
+    target = free_folder(folder.parent, str(version + 1))
     try:
-        result = apply_fixes_by_name(fixes, folder, into, version + 1, progress, progress.cancelled)
+        spec = apply_fixes_by_name(fixes, folder, target, version + 1, progress, progress.cancelled)
     except (Cancelled, StudioError):
         shutil.rmtree(folder)
         if not any(folder.parent.iterdir()):
             folder.parent.rmdir()
         raise
-    return folder if result is None else into
+    return folder if spec is None else target

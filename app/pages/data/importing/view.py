@@ -9,7 +9,7 @@ from app.library import ModelEntry
 from app.pages.data.cells import header_data, one_line, size_columns
 from app.pages.data.importing.files import display_names
 from app.pages.data.importing.preview import EXAMPLE_LENGTH, Example
-from app.pages.data.importing.problems import Problems
+from app.pages.data.importing.problems import ProblemList
 from app.pages.data.importing.roles import Roles
 from app.pages.data.importing.sections import (
     ColumnsSection,
@@ -38,7 +38,7 @@ _EMPTY = FirstRows((), [], ())
 
 
 class ImportView(Page):
-    """Signals:
+    """The page of an import. Signals:
     closed: return to the list and abandon the import.
     files_requested: choose other files.
     """
@@ -133,7 +133,7 @@ class ImportView(Page):
         self.tokenizer.picked.connect(lambda entry: self.state.examples.set_model(entry.path))
         self.tokenizer.setMaximumWidth(64 * SPACE)
         head.addWidget(self.tokenizer)
-        self.examples = Examples()
+        self.examples = ExamplesView()
         column.addWidget(self.examples, 1)
 
     def _add_side(self, middle: QHBoxLayout) -> None:
@@ -156,7 +156,7 @@ class ImportView(Page):
         self.choices = QWidget()
         self.body.addWidget(self.choices)
         row = layouts.row(parent=self.choices, spacing=4 * SPACE)
-        self.problems = Problems(self.choices)
+        self.problems = ProblemList(self.choices)
         self.problems.cleaning_chosen.connect(self.state.clean)
         self.problems.fixed.connect(self.state.findings.choose)
         self.obstacle = Text("", "muted")
@@ -313,8 +313,8 @@ def _column(parent: QWidget) -> QVBoxLayout:
     return layouts.column(parent=parent, spacing=2 * SPACE)
 
 
-class Examples(QWidget):
-    """Tokens with segments, and the label, of a few rows."""
+class ExamplesView(QWidget):
+    """The tokens, segments and labels of a few rows."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -369,7 +369,7 @@ class PreviewModel(ColumnsModel[Row]):
         self._roles: dict[str, str] = {}
 
     def show_preview(self, preview: FirstRows) -> None:
-        columns = [self._column(number, name) for number, name in enumerate(preview.columns)]
+        columns = [self._column(index, name) for index, name in enumerate(preview.columns)]
         self.show_rows(preview.rows, columns)
 
     def _column(self, index: int, name: str) -> Column[Row]:

@@ -169,9 +169,9 @@ def _read_machine(home: Path) -> MachineFacts:
 
 
 def machine_facts(machine: Machine, gpus: Iterable[GpuLoad]) -> MachineFacts:
-    """Properties that decide whether a model fits; `gpus` are those available for training.
+    """Properties that decide whether a model fits; `gpus` are available for training.
 
-    Uses the first one. A GPU that shares the machine's memory has none of its own.
+    Only the first one is used; a GPU that shares the machine's memory does not count.
     """
     rate = cost.matmul_rate(machine.thread_speeds, machine.speeds)
     first = next(iter(gpus), None)

@@ -1,4 +1,4 @@
-"""Shelf and hub search: list at the left, details at the right."""
+"""Shelf and hub search: list on the left, details on the right."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -26,8 +26,8 @@ from engine.messages.question import Refused
 
 
 class GettingPage(Page):
-    """Signals:
-    closed: back to the list of models.
+    """The page to get a model. Signals:
+    closed: return to the list of models.
     fetched: the folder of a finished download, and the model's name.
     """
 
@@ -147,7 +147,7 @@ class GettingPage(Page):
         self.get.setEnabled(not self.state.is_busy and (hit is None or hit.offered))
         self.offline_hint.setText(
             self.tr(
-                "Without a network: on another machine, save config.json, the weights "
+                "If you are offline: on another machine, save config.json, the weights "
                 "(model.safetensors) and the tokenizer files of {0}; then drop their folder, or a "
                 ".zip of it, on this window."
             ).format(self._chosen)

@@ -18,7 +18,7 @@ from engine.tokenizers.folder import GOOGLE_CONFIG
 from engine.tokenizers.steps import steps
 from engine.tokenizers.tokenizer import Tokenizer
 
-MAX_CARD_BYTES = 200_000  # bytes shown of a README
+MAX_CARD_BYTES = 200_000
 MAX_LINE = 2_000  # characters; longer lines make the window slow
 
 
@@ -33,7 +33,7 @@ class Contents:
 
 
 class ModelState(QObject):
-    """Signals:
+    """Reads a model folder, and runs its tokenizer. Signals:
     read: `contents` is available.
     found: ids of matching tokens, or None for all.
     tokenized: the Steps of the text typed last.
@@ -96,7 +96,7 @@ def read_contents(model: ModelEntry) -> Contents:
 
 
 def read_spec(folder: Path) -> EncoderSpec | None:
-    """Configuration of the network; None if unreadable, as the list of models says."""
+    """Configuration of the network; None if unreadable, which the list of models reports."""
     for name in (CONFIG, GOOGLE_CONFIG):
         try:
             if (config := json_object(folder, name)) is not None:

@@ -13,8 +13,8 @@ from app.widgets.text.labels import visible
 from engine.checkpoints.outline import Block, parameters
 from engine.tokenizers.vocabulary import Vocabulary
 
-FRACTION = Qt.ItemDataRole.UserRole  # fraction of all parameters, 0 to 1
-MAX_TOKEN_CHARACTERS = 200  # characters shown of a token
+FRACTION_ROLE = Qt.ItemDataRole.UserRole  # fraction of all parameters, 0 to 1
+MAX_TOKEN_CHARACTERS = 200
 
 
 @dataclass(eq=False)
@@ -79,7 +79,7 @@ class PartsModel(QAbstractItemModel):
                 return AT_RIGHT
             case Qt.ItemDataRole.FontRole, 1:
                 return mono_font()
-            case _ if role == FRACTION:
+            case _ if role == FRACTION_ROLE:
                 return node.block.parameters / self._total
         return None
 
@@ -141,7 +141,7 @@ class VocabularyModel(ColumnsModel[int]):
 
 
 def find_tokens(vocabulary: Vocabulary, query: str) -> list[int]:
-    """Ids of tokens that contain `query`: the one with that id first, then prefixes."""
+    """Ids of tokens that contain `query`; if it is an id, that one first; then prefix matches."""
     query = query.strip()
     if query.isdecimal() and len(query) < 9:
         token_id = int(query)

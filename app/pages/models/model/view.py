@@ -20,7 +20,7 @@ from PySide6.QtWidgets import (
 
 from app.library import ModelEntry
 from app.pages.models.model.state import MAX_LINE, ModelState
-from app.pages.models.model.table import FRACTION, PartsModel, VocabularyModel
+from app.pages.models.model.table import FRACTION_ROLE, PartsModel, VocabularyModel
 from app.pages.models.texts import model_facts, origin_text
 from app.results.evaluating import ResultsSource, results_of_run
 from app.results.view import ResultsView
@@ -45,20 +45,20 @@ from engine.tokenizers.steps import Steps
 from engine.tokenizers.tokenizer import Tokenizer
 
 FACTS_WIDTH = 80 * SPACE  # width of the properties
-WIDEST_NUMBER = "999,999,999"  # reserved width next to a bar
-TYPING_PAUSE_MS = 150  # from the last key to the search
+WIDEST_NUMBER = "999,999,999"  # its width is reserved next to a bar
+TYPING_PAUSE_MS = 150  # from the last keystroke to the search
 
 
 class ModelView(Page):
-    """Signals:
-    closed: back to the list.
-    exported, sent, deleted: the button of that name was pressed.
+    """The page of one model. Signals:
+    closed: return to the list.
+    export_requested, send_requested, delete_requested: a button was pressed.
     """
 
     closed = Signal()
-    exported = Signal()
-    sent = Signal()
-    deleted = Signal()
+    export_requested = Signal()
+    send_requested = Signal()
+    delete_requested = Signal()
 
     def __init__(
         self, studio: Studio, model: ModelEntry, why_not_delete: str, parent: QWidget | None = None
@@ -115,12 +115,12 @@ class ModelView(Page):
         key = run_key(model.run) if model.run else model_key(model.path)
         self.lineage = buttons.icon_button(
             "git-branch",
-            self.tr("Lineage: what was made from it"),
+            self.tr("Lineage: sources and results"),
             partial(studio.go.emit, "runs", {"lineage": key}),
         )
-        self.delete = buttons.plain(self.tr("De&lete…"), self.deleted.emit, "trash-2")
-        self.export = buttons.plain(self.tr("Ex&port…"), self.exported.emit, "upload")
-        self.send = buttons.plain(self.tr("Se&nd…"), self.sent.emit, "arrow-right")
+        self.delete = buttons.plain(self.tr("De&lete…"), self.delete_requested.emit, "trash-2")
+        self.export = buttons.plain(self.tr("Ex&port…"), self.export_requested.emit, "upload")
+        self.send = buttons.plain(self.tr("Se&nd…"), self.send_requested.emit, "arrow-right")
         self.send.setAccessibleDescription(self.tr("Send the model to the Hugging Face Hub"))
         self.tune = buttons.plain(
             self.tr("Fine-t&une…"),
@@ -158,7 +158,7 @@ class ModelView(Page):
 
 
 def model_results(studio: Studio, model: ModelEntry) -> ResultsSource:
-    """Results of a fine-tuned model: those of its run, or of files, kept in the home."""
+    """Results of a fine-tuned model: of its run, or of files evaluated in the home."""
     if model.origin == "run":
         return results_of_run(RunFolder(model.path.parents[1]), model.step)
     folder = studio.home.results / model.path.name
@@ -177,7 +177,7 @@ def model_results(studio: Studio, model: ModelEntry) -> ResultsSource:
 
 
 class OverviewTab(QWidget):
-    """Properties at the left, parts at the right."""
+    """Properties on the left, parts on the right."""
 
     def __init__(self, model: ModelEntry, parent: QWidget) -> None:
         super().__init__(parent)
@@ -203,7 +203,7 @@ class PartsView(QTreeView):
         super().__init__()
         self.setAccessibleName(self.tr("Network structure"))
         self.setUniformRowHeights(True)
-        self.setItemDelegateForColumn(2, FractionBar(self))
+        self.setItemDelegateForColumn(2, FractionDelegate(self))
         self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
 
     def show_parts(self, model: PartsModel) -> None:
@@ -220,15 +220,15 @@ class PartsView(QTreeView):
         self.setCurrentIndex(model.index(0, 0))
 
 
-class FractionBar(QStyledItemDelegate):
-    """Number with a bar of its fraction."""
+class FractionDelegate(QStyledItemDelegate):
+    """Paints a number with a bar for its fraction."""
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         super().paint(painter, option, index)
-        fraction = index.data(FRACTION)
+        fraction = index.data(FRACTION_ROLE)
         if fraction:
-            number = option.fontMetrics.horizontalAdvance(WIDEST_NUMBER)
-            area = QRectF(option.rect).adjusted(SPACE, 3, -2 * SPACE - number, -3)
+            text_width = option.fontMetrics.horizontalAdvance(WIDEST_NUMBER)
+            area = QRectF(option.rect).adjusted(SPACE, 3, -2 * SPACE - text_width, -3)
             bar = QRectF(area.left(), area.top(), max(area.width() * fraction, 1.0), area.height())
             painter.save()
             painter.setRenderHint(QPainter.RenderHint.Antialiasing)
@@ -239,7 +239,7 @@ class FractionBar(QStyledItemDelegate):
 
 
 class VocabularyTab(QWidget):
-    """Search field and tokens."""
+    """The tokens of the vocabulary with a search field."""
 
     def __init__(self, state: ModelState, parent: QWidget) -> None:
         super().__init__(parent)
@@ -314,7 +314,7 @@ class CardTab(QWidget):
 
 
 class TokenizerTab(QWidget):
-    """A text and its three steps."""
+    """A text and the three steps of its tokenization."""
 
     def __init__(self, state: ModelState, parent: QWidget) -> None:
         super().__init__(parent)

@@ -22,11 +22,11 @@ PICTURES: dict[Severity, tuple[str, Role]] = {
     "warning": ("triangle-alert", Role.WARN),
     "note": ("info", Role.MUTED),
 }
-MAX_FINDINGS = 20  # findings
+MAX_FINDINGS = 20
 
 
 class ChecksCard(Card):
-    """Signals:
+    """The findings of a data set. Signals:
     rows_requested: the Finding whose rows to show.
     fix_requested: the chosen Fix.
     """
@@ -92,10 +92,11 @@ class ChecksCard(Card):
             self.progress.end()
             return
         stage = self.tr("Creating a new version") if state.is_fixing else self.tr("Checking rows")
-        if self.progress.isHidden() or not state.done[0]:
+        done, total = state.done_and_total
+        if self.progress.isHidden() or not done:
             self.progress.begin(stage)
-        if state.done[1]:
-            self.progress.show_progress(*state.done, stage)
+        if total:
+            self.progress.show_progress(done, total, stage)
 
     def fix_buttons(self) -> list[QWidget]:
         """Buttons of the fixes, disabled while a version is being created."""

@@ -13,11 +13,11 @@ from engine.data.checks.run import cache_findings, read_findings, run_checks
 from engine.data.datasets.store import Dataset
 from engine.files.home import free_folder, next_version
 
-DELAY_MS = 500  # ms after the rows are shown
+DELAY_MS = 500  # after the rows are shown
 
 
 class ChecksState(QObject):
-    """Signals:
+    """Finds and fixes problems of a version. Signals:
     changed: findings, progress or problem.
     fixed: the folder of a version created by a fix, and a text about the change.
     """
@@ -29,7 +29,7 @@ class ChecksState(QObject):
         super().__init__(data)
         self._studio, self._data = studio, data
         self.findings: list[Finding] | None = None  # None: not checked yet
-        self.done = (0, 0)
+        self.done_and_total = (0, 0)
         self.problem = ""
         self._examining = background.Latest(self)
         self._fixing = background.Latest(self)
@@ -81,9 +81,9 @@ class ChecksState(QObject):
         dataset, cache = self._data.dataset, self._studio.home.cache
         if dataset is None or self.is_examining:
             return
-        self.done, self.problem = (0, 0), ""
+        self.done_and_total, self.problem = (0, 0), ""
         self._examining.run(
-            lambda progress: _findings(dataset, cache, progress, may_check),
+            lambda progress: _get_findings(dataset, cache, progress, may_check),
             self._on_examined,
             self._on_examine_failed,
             self._on_progress,
@@ -91,7 +91,7 @@ class ChecksState(QObject):
         self.changed.emit()
 
     def _on_progress(self, done: int, total: int) -> None:
-        self.done = (done, total)
+        self.done_and_total = (done, total)
         self.changed.emit()
 
     def _on_examined(self, findings: list[Finding] | None) -> None:
@@ -111,16 +111,16 @@ class ChecksState(QObject):
         folder, number = self._data.folder, self.new_version
 
         def work(progress: background.Progress) -> Path:
-            into = free_folder(folder.parent, str(number))
-            apply_fixes([fix], folder, into, number, progress, progress.cancelled)
-            return into
+            target = free_folder(folder.parent, str(number))
+            apply_fixes([fix], folder, target, number, progress, progress.cancelled)
+            return target
 
         def done(version: Path) -> None:
             self.changed.emit()
             self._studio.datasets_changed.emit()
             self.fixed.emit(version, fix.change)
 
-        self.done = (0, 0)
+        self.done_and_total = (0, 0)
         self._fixing.run(work, done, self._on_fix_failed, self._on_progress)
         self.changed.emit()
 
@@ -129,10 +129,10 @@ class ChecksState(QObject):
         self._studio.notices.show(error)
 
 
-def _findings(
+def _get_findings(
     dataset: Dataset, cache: Path, progress: background.Progress, may_check: bool
 ) -> list[Finding] | None:
-    """Cached findings, or those of the checks if `may_check` is True; otherwise None."""
+    """Return cached findings, or run the checks if `may_check`; otherwise None."""
     cached = read_findings(cache, dataset.spec.fingerprint)
     if cached is not None or not may_check:
         return cached

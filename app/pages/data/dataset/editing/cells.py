@@ -24,7 +24,7 @@ TEXT_HEIGHT = 30 * SPACE
 ENTER = (Qt.Key.Key_Return, Qt.Key.Key_Enter)
 
 
-class TextCells(QStyledItemDelegate):
+class TextDelegate(QStyledItemDelegate):
     """Edits a text in a multi-line field: Enter accepts, Shift+Enter is a line break."""
 
     def createEditor(
@@ -66,7 +66,7 @@ class TextCells(QStyledItemDelegate):
         return super().eventFilter(editor, event)
 
 
-class LabelCells(QStyledItemDelegate):
+class LabelDelegate(QStyledItemDelegate):
     """Edits a short cell on one line, with existing labels as completions."""
 
     def __init__(self, labels: tuple[str, ...], parent: QObject | None = None) -> None:
@@ -85,7 +85,7 @@ class LabelCells(QStyledItemDelegate):
         return editor
 
 
-class SplitCells(QStyledItemDelegate):
+class SplitDelegate(QStyledItemDelegate):
     """Selects the split of a row."""
 
     def createEditor(

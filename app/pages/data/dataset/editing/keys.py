@@ -7,7 +7,7 @@ from PySide6.QtGui import QFont, QIcon, QIconEngine, QKeyEvent, QPainter
 from PySide6.QtWidgets import QApplication, QPushButton, QWidget
 
 from app import theme
-from app.pages.data.dataset.editing.state import KEYS
+from app.pages.data.dataset.editing.state import MAX_KEYS
 from app.resources import DrawnIcon
 from app.theme import SPACE, Role
 from app.widgets import buttons, layouts
@@ -17,7 +17,7 @@ from app.widgets.text.wrapping import Wrapping
 
 DIGITS, MINUS = "0123456789", "-"
 FIRST_SPECIAL_KEY = Qt.Key.Key_Escape  # keys before it are characters
-MAX_CHARACTERS = 18  # of a label on its button
+MAX_LABEL_CHARACTERS = 18  # on a button
 
 
 class LabelKeys(QWidget):
@@ -40,7 +40,7 @@ class LabelKeys(QWidget):
 
     def show_labels(self, labels: Sequence[str], none: str) -> None:
         """Show labels; `none` is the text for no label, "" if each row needs one."""
-        self.labels = tuple(labels[:KEYS])
+        self.labels = tuple(labels[:MAX_KEYS])
         are_keys = set(self.labels) <= set(DIGITS)
         self._keys = dict(zip(self.labels if are_keys else DIGITS[1:], self.labels, strict=False))
         no_label = MINUS if "0" in self._keys else "0"
@@ -73,7 +73,8 @@ class LabelKeys(QWidget):
         return True
 
     def _button(self, key: str, title: str, label: str) -> QPushButton:
-        text = title if len(title) <= MAX_CHARACTERS else f"{title[:MAX_CHARACTERS]}…"
+        is_long = len(title) > MAX_LABEL_CHARACTERS
+        text = f"{title[:MAX_LABEL_CHARACTERS]}…" if is_long else title
         button = buttons.plain(plain_menu_text(text))
         if key != label:
             button.setIcon(QIcon(_KeyIconEngine(key)))

@@ -24,7 +24,7 @@ HEIGHT = 52 * SPACE
 class ScoredRun(NamedTuple):
     """A finished run: labelled rows of its version, and its best score."""
 
-    labelled: int
+    labelled_rows: int
     score: float
     metric: str
 
@@ -32,7 +32,7 @@ class ScoredRun(NamedTuple):
 def read_scores(record: Record, versions: list[DataEntry]) -> list[ScoredRun]:
     """Finished runs on these versions of a data set, by number of labelled rows.
 
-    Only those with the most common metric.
+    Runs with another than the most common metric are left out.
     """
     labelled = {
         entry.folder: sum(entry.spec.rows.values()) - entry.spec.labels.get("", 0)
@@ -54,7 +54,7 @@ def read_scores(record: Record, versions: list[DataEntry]) -> list[ScoredRun]:
 
 
 class LearningCurveCard(Card):
-    """Hidden until runs on two different numbers of labelled rows have finished."""
+    """A chart, hidden until runs on two different numbers of labelled rows have finished."""
 
     def __init__(self, studio: Studio) -> None:
         super().__init__("")
@@ -78,7 +78,7 @@ class LearningCurveCard(Card):
         background.run(self, work, self._show)
 
     def _show(self, scores: list[ScoredRun]) -> None:
-        rows = np.array([score.labelled for score in scores], dtype=np.float64)
+        rows = np.array([score.labelled_rows for score in scores], dtype=np.float64)
         values = np.array([score.score for score in scores], dtype=np.float64)
         self.setVisible(len(set(rows.tolist())) > 1)
         if self.isHidden():
@@ -95,9 +95,9 @@ class LearningCurveCard(Card):
         text = self.tr("{0}: {1} with {2} labelled rows, {3} with {4}.").format(
             title,
             run_texts.metric_value(first.metric, first.score),
-            numbers.count(first.labelled),
+            numbers.count(first.labelled_rows),
             run_texts.metric_value(last.metric, last.score),
-            numbers.count(last.labelled),
+            numbers.count(last.labelled_rows),
         )
         self.summary.setText(text)
         self.chart.setAccessibleDescription(text)

@@ -7,13 +7,13 @@ from PySide6.QtCore import QItemSelectionModel, QObject, Qt
 from PySide6.QtGui import QKeyEvent, QKeySequence
 from PySide6.QtWidgets import QAbstractItemView, QFrame, QLayout, QTableView, QVBoxLayout, QWidget
 
-from app.pages.data.dataset.editing.cells import LabelCells, SplitCells, TextCells
+from app.pages.data.dataset.editing.cells import LabelDelegate, SplitDelegate, TextDelegate
 from app.pages.data.dataset.editing.keys import KeyFilter, LabelKeys
 from app.pages.data.dataset.editing.learning_curve import LearningCurveCard
 from app.pages.data.dataset.editing.review_card import ReviewCard
 from app.pages.data.dataset.editing.review_state import ReviewState
 from app.pages.data.dataset.editing.state import EditsState
-from app.pages.data.dataset.editing.tags import TagWords
+from app.pages.data.dataset.editing.tags import TagView
 from app.pages.data.dataset.state import DatasetState
 from app.pages.data.dataset.table import LEAD_COLUMNS, SPLIT_COLUMN, RowsModel
 from app.studio import Studio
@@ -40,14 +40,14 @@ class EditingPart(QObject):
         self.state = EditsState(studio, data)
         self.bar = EditBar(self.state, parent)
         self.keys = LabelKeys(parent)
-        self.words = TagWords()
+        self.words = TagView()
         self.words_area = scrolling(self.words)
         self.words_area.setFixedHeight(WORDS_HEIGHT)
         self.words_area.hide()
         self.review = ReviewState(studio, data, self.state)
         self.card = ReviewCard(self.review)
         self.curve = LearningCurveCard(studio)
-        self.card.trained.connect(lambda: self._train(studio))
+        self.card.train_requested.connect(lambda: self._train(studio))
         self.keys.pressed.connect(self._on_label)
         KeyFilter(table, self._on_key)
 
@@ -73,9 +73,9 @@ class EditingPart(QObject):
         offered = () if spec.mapping.flags or spec.mapping.tags else labels
         for index, column in enumerate(self._data.columns, start=LEAD_COLUMNS):
             is_text = column in texts or column not in spec.mapping.columns
-            editor = TextCells(table) if is_text else LabelCells(offered, table)
-            table.setItemDelegateForColumn(index, editor)
-        table.setItemDelegateForColumn(SPLIT_COLUMN, SplitCells(table))
+            delegate = TextDelegate(table) if is_text else LabelDelegate(offered, table)
+            table.setItemDelegateForColumn(index, delegate)
+        table.setItemDelegateForColumn(SPLIT_COLUMN, SplitDelegate(table))
         table.selectionModel().currentRowChanged.connect(lambda *_: self._show_words())
         # a reset clears the current row without a signal
         model.modelReset.connect(self._show_words)
@@ -143,7 +143,7 @@ class EditingPart(QObject):
 
     def _decide(self, decide: Callable[[int], None]) -> None:
         """Accept or keep the current row, then select the next one."""
-        row = self._current()
+        row = self._current_row()
         if row is not None:
             decide(row)
             self._select_next()
@@ -181,14 +181,14 @@ class EditingPart(QObject):
     # ── tags ─────────────────────────────────────────────────────────────────────────────────
 
     def _set_tag(self, name: str) -> None:
-        column, row = self._data.spec.mapping.tags, self._current()
+        column, row = self._data.spec.mapping.tags, self._current_row()
         if column is None or row is None or not self.words.words:
             return
         cell = self.state.full_cell(row, column)
         self.state.set_cells([row], column, [with_tag(cell, *self.words.selection, name or "O")])
 
     def _show_words(self) -> None:
-        mapping, row = self._data.spec.mapping, self._current()
+        mapping, row = self._data.spec.mapping, self._current_row()
         if mapping.tags is None:
             return
         if row is None:
@@ -199,13 +199,13 @@ class EditingPart(QObject):
         )
         self.words.show_row(words, tags, self.state.labels)
 
-    def _current(self) -> int | None:
-        row, numbers = self._table.currentIndex().row(), self._data.indices
-        return int(numbers[row]) if 0 <= row < len(numbers) else None
+    def _current_row(self) -> int | None:
+        row, indices = self._table.currentIndex().row(), self._data.indices
+        return int(indices[row]) if 0 <= row < len(indices) else None
 
 
 class EditBar(QFrame):
-    """“12 changes · Save as version 4 · Discard”; hidden while there is nothing to save or undo."""
+    """“12 rows changed · Save as version 4”; hidden while there is nothing to save or undo."""
 
     def __init__(self, state: EditsState, parent: QWidget | None = None) -> None:
         super().__init__(parent)

@@ -20,11 +20,9 @@ from engine.messages.question import Working
 
 
 class ReviewCard(Card):
-    """Signals:
-    trained: “Train again” was pressed.
-    """
+    """Starts reviews and shows their results. `train_requested`: “Train again” was pressed."""
 
-    trained = Signal()
+    train_requested = Signal()
 
     def __init__(self, state: ReviewState) -> None:
         super().__init__("")
@@ -38,8 +36,8 @@ class ReviewCard(Card):
         self.fine_tune.setToolTip(
             tooltip(
                 self.tr(
-                    "Once for each of five folds; resumes after Cancel. Otherwise quick models "
-                    "are fitted: on the words, and on the vectors of the frozen model."
+                    "Trains once for each of five folds, and resumes after Cancel. If off, quick "
+                    "models are fitted to the words and to the vectors of the frozen model."
                 )
             )
         )
@@ -57,7 +55,7 @@ class ReviewCard(Card):
         self.keys = Text("", "muted")
         self.decisions = Text("", "strong")
         self.end = buttons.plain(self.tr("Show &all rows"), state.end)
-        self.train = buttons.plain(self.tr("Train a&gain…"), self.trained.emit, "play")
+        self.train = buttons.plain(self.tr("Train a&gain…"), self.train_requested.emit, "play")
         layouts.extend(
             self.body, self.title, self.about, self.model, self.fine_tune, self.find_errors
         )
@@ -102,7 +100,7 @@ class ReviewCard(Card):
         self.suggest.setVisible(self._can_suggest and is_free)
         for part in (self.result, self.keys, self.decisions, self.end):
             part.setVisible(is_on)
-        self.train.setVisible(state.kind == "labels" and bool(state.labelled))
+        self.train.setVisible(state.kind == "labels" and bool(state.labelled_rows))
         if not state.is_asking:
             self.progress.end()
         elif self.progress.isHidden():
@@ -112,12 +110,12 @@ class ReviewCard(Card):
 
     def _show_list(self) -> None:
         state = self._state
-        labelled = len(state.labelled)
+        labelled = len(state.labelled_rows)
         if state.kind == "errors":
             self.result.setText(
                 self.tr(
-                    "About {0} of {1} labels are probably wrong. The {2} least credible ones are "
-                    "listed, the least credible first."
+                    "About {0} of {1} labels are probably wrong. The {2} least credible labels "
+                    "are listed, the least credible first."
                 ).format(
                     numbers.count(state.likely_errors),
                     numbers.count(state.rows),
@@ -125,7 +123,7 @@ class ReviewCard(Card):
                 )
             )
             self.keys.setText(
-                self.tr("Enter: take the suggestion · Space: keep the label · ↓: skip")
+                self.tr("Enter: accept the suggestion · Space: keep the label · ↓: skip")
             )
             self.decisions.setText(
                 self.tr("{0} corrected, {1} kept").format(
@@ -138,7 +136,7 @@ class ReviewCard(Card):
                 numbers.count(state.rows), numbers.count(len(state.suggestions))
             )
         )
-        self.keys.setText(self.tr("Enter: take the suggestion · 1–9: another label · ↓: skip"))
+        self.keys.setText(self.tr("Enter: accept the suggestion · 1–9: another label · ↓: skip"))
         agreement = state.agreement
         self.decisions.setText(
             self.tr("{0} labelled").format(numbers.count(labelled))

@@ -28,7 +28,7 @@ Kind = Literal["", "errors", "labels", "changes"]
 
 
 class ReviewState(QObject):
-    """Signals:
+    """A list of rows to review, and the decisions on them. Signals:
     changed: `kind`, suggestions, decisions or `is_busy`.
     working: progress of the search.
     """
@@ -41,13 +41,13 @@ class ReviewState(QObject):
         self._studio, self._data, self._edits = studio, data, edits
         self.kind: Kind = ""
         self.suggestions: dict[int, Suggestion] = {}  # by row index, in order
-        self.confirmed: set[int] = set()  # rows whose label was confirmed
+        self.confirmed: set[int] = set()  # indices of rows
         self.likely_errors = self.rows = 0
         self.changes: dict[int, RowDifference] = {}  # by row index in this version
         self.counts = Counts(0, 0, 0)  # of all changes
         self.old_version: Path | None = None  # version compared with
         # rows of `old_version` that are missing in this version
-        self.deleted: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
+        self.deleted_rows: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
         self._comparing = background.Latest(self)
         self._worker: OneTimeWorker | None = None
 
@@ -100,7 +100,7 @@ class ReviewState(QObject):
         self.changes = {row.after: row for row in rows if row.after is not None}
         self.counts = count_differences(rows)
         deleted = [row.before for row in rows if row.after is None]
-        self.deleted = np.array(deleted, dtype=np.int64)
+        self.deleted_rows = np.array(deleted, dtype=np.int64)
         self.kind = "changes"
         self._data.show_rows(np.array(list(self.changes), dtype=np.int64))
         self.changed.emit()
@@ -144,7 +144,7 @@ class ReviewState(QObject):
             self.changed.emit()
 
     @property
-    def labelled(self) -> list[int]:
+    def labelled_rows(self) -> list[int]:
         """Listed rows whose label was changed."""
         column = self._edits.spec.mapping.label
         rows = self._edits.rows
@@ -153,7 +153,7 @@ class ReviewState(QObject):
     @property
     def agreement(self) -> float | None:
         """Fraction of labelled rows that got the suggested label."""
-        column, labelled = self._edits.spec.mapping.label, self.labelled
+        column, labelled = self._edits.spec.mapping.label, self.labelled_rows
         if column is None or not labelled:
             return None
         rows = self._edits.rows

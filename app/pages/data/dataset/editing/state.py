@@ -26,14 +26,14 @@ from engine.errors import StudioError
 from engine.files.home import next_version
 
 WRITE_PAUSE_MS = 400  # from an edit to the write
-KEYS = 9  # labels with a key
+MAX_KEYS = 9  # labels with a key
 NOT_EDITED = RowEdit()
 
 Rows = Mapping[int, RowEdit]
 
 
 class EditsState(QObject):
-    """Signals:
+    """The unsaved edits of a version. Signals:
     changed: `rows` changed.
     saving: True when a version is being created, False at the end.
     saved: folder of the version created from the edits.
@@ -46,12 +46,12 @@ class EditsState(QObject):
     def __init__(self, studio: Studio, data: DatasetState) -> None:
         super().__init__(data)
         self._studio, self._data = studio, data
-        self.rows: dict[int, RowEdit] = {}  # by row index, without empty ones
+        self.rows: dict[int, RowEdit] = {}  # edited rows, by index
         self.stack = QUndoStack(self)
         self.stack.indexChanged.connect(self._on_command)
         self.is_saving = False
         self.last_saved: PendingEdits | None = None  # edits of the last version saved
-        self._can_write = False  # the file of the edits is known
+        self._can_write = False  # True once the stored edits were read
         self._pause = debounced(self, WRITE_PAUSE_MS, self.write)
         program = QCoreApplication.instance()
         if program is not None:
@@ -104,68 +104,66 @@ class EditsState(QObject):
     def pending(self) -> PendingEdits:
         return PendingEdits(fingerprint=self.spec.fingerprint, rows=dict(sorted(self.rows.items())))
 
-    def cell(self, number: int, column: str, stored: str) -> str:
-        """Current content of a cell; `stored` is that of the version."""
-        return self.rows.get(number, NOT_EDITED).cells.get(column, stored)
+    def cell(self, row: int, column: str, stored: str) -> str:
+        """Current content of a cell; `stored` is its content in the version."""
+        return self.rows.get(row, NOT_EDITED).cells.get(column, stored)
 
-    def full_cell(self, number: int, column: str) -> str:
+    def full_cell(self, row: int, column: str) -> str:
         """Current content of a cell, not truncated."""
-        return self.cell(number, column, self._stored([number], column)[0])
+        return self.cell(row, column, self._stored([row], column)[0])
 
     # ── editing ──────────────────────────────────────────────────────────────────────────────
 
-    def set_cells(self, numbers: Sequence[int], column: str, cells: Sequence[str]) -> None:
-        stored = self._stored(numbers, column)
+    def set_cells(self, rows: Sequence[int], column: str, cells: Sequence[str]) -> None:
+        stored = self._stored(rows, column)
         after: dict[int, RowEdit] = {}
-        for number, cell, old in zip(numbers, cells, stored, strict=True):
-            before = self.rows.get(number, NOT_EDITED)
+        for row, cell, old in zip(rows, cells, stored, strict=True):
+            before = self.rows.get(row, NOT_EDITED)
             others = {name: text for name, text in before.cells.items() if name != column}
             new = others if cell == old else others | {column: cell}
-            after[number] = before.model_copy(update={"cells": new})
+            after[row] = before.model_copy(update={"cells": new})
         self._do(after, self.tr("Edit “{0}”").format(column[:60]))
 
-    def set_label(self, numbers: Sequence[int], label: str) -> None:
-        """Set the label of rows, "" removes it; toggle it if rows have several.
+    def set_label(self, rows: Sequence[int], label: str) -> None:
+        """Set the label of rows; “” removes it. If a row may have several labels, toggle this one.
 
-        With several rows, those without the label get it; it is removed if all have it.
+        Toggling adds it to the rows without it, or removes it if all rows have it.
         """
         mapping = self.spec.mapping
         if label in mapping.flags:
-            before = [self.cell(n, label, c) for n, c in self._pairs(numbers, label)]
+            before = [self.cell(n, label, c) for n, c in self._pairs(rows, label)]
             cell = "0" if all(parse_flags(label, before)) else "1"
-            self.set_cells(numbers, label, [cell] * len(numbers))
+            self.set_cells(rows, label, [cell] * len(rows))
         elif mapping.label is not None and self.has_sets and label:
             column = mapping.label
-            sets = parse_label_sets(
-                self.cell(n, column, c) for n, c in self._pairs(numbers, column)
-            )
+            sets = parse_label_sets(self.cell(n, column, c) for n, c in self._pairs(rows, column))
             has_all = all(label in labels for labels in sets)
             without = [[name for name in labels if name != label] for labels in sets]
             new = [labels if has_all else [*labels, label] for labels in without]
-            self.set_cells(numbers, column, [join_labels(labels) for labels in new])
+            self.set_cells(rows, column, [join_labels(labels) for labels in new])
         elif mapping.label is not None:
-            self.set_cells(numbers, mapping.label, [label] * len(numbers))
+            self.set_cells(rows, mapping.label, [label] * len(rows))
 
-    def restore_label(self, number: int) -> None:
+    def restore_label(self, row: int) -> None:
         column = self.spec.mapping.label
-        if column is not None and column in self.rows.get(number, NOT_EDITED).cells:
-            self.set_cells([number], column, self._stored([number], column))
+        if column is not None and column in self.rows.get(row, NOT_EDITED).cells:
+            self.set_cells([row], column, self._stored([row], column))
 
-    def delete(self, numbers: Sequence[int]) -> None:
+    def delete(self, rows: Sequence[int]) -> None:
         """Exclude rows from the next version; include them again if all are excluded."""
-        current = [self.rows.get(number, NOT_EDITED) for number in numbers]
+        current = [self.rows.get(row, NOT_EDITED) for row in rows]
         deleted = not all(edit.deleted for edit in current)
         edits = (edit.model_copy(update={"deleted": deleted}) for edit in current)
         text = self.tr("Delete rows") if deleted else self.tr("Restore rows")
-        self._do(dict(zip(numbers, edits, strict=True)), text)
+        self._do(dict(zip(rows, edits, strict=True)), text)
 
-    def move(self, numbers: Sequence[int], split: SplitName) -> None:
+    def move(self, rows: Sequence[int], split: SplitName) -> None:
         """Move rows to another split."""
         after = {}
-        for number in numbers:
-            is_same = SPLITS[self.dataset.splits[number]] == split
-            before = self.rows.get(number, NOT_EDITED)
-            after[number] = before.model_copy(update={"split": None if is_same else split})
+        for row in rows:
+            is_same = SPLITS[self.dataset.splits[row]] == split
+            before = self.rows.get(row, NOT_EDITED)
+            after[row] = before.model_copy(update={"split": None if is_same else split})
         self._do(after, self.tr("Move rows"))
 
     def discard(self) -> None:
@@ -184,7 +182,7 @@ class EditsState(QObject):
             return ()
         counts = count_label_sets(spec.labels) or spec.labels
         names = sorted(filter(None, counts), key=counts.__getitem__, reverse=True)
-        return (*sorted(names[:KEYS]), *names[KEYS:])
+        return (*sorted(names[:MAX_KEYS]), *names[MAX_KEYS:])
 
     @property
     def has_sets(self) -> bool:
@@ -203,11 +201,11 @@ class EditsState(QObject):
             return
         self.write()
         folder, spec, number = self._data.folder, self.spec, self.next_number
-        into, edits = folder.parent / str(number), self.pending().edits(self.spec)
+        target, edits = folder.parent / str(number), self.pending().edits(self.spec)
 
         def work() -> Path:
-            derive(folder, into, number, spec.mapping, edits=edits)
-            return into
+            derive(folder, target, number, spec.mapping, edits=edits)
+            return target
 
         self._set_saving(True)
         background.run(self, work, self._on_saved, self._on_save_failed)
@@ -234,11 +232,11 @@ class EditsState(QObject):
 
     def apply(self, rows: Rows) -> None:
         """Replace the edits of rows; called by the commands of the undo stack."""
-        for number, edit in rows.items():
+        for row, edit in rows.items():
             if edit.is_empty:
-                self.rows.pop(number, None)
+                self.rows.pop(row, None)
             else:
-                self.rows[number] = edit
+                self.rows[row] = edit
 
     def _on_command(self, _: int) -> None:
         self._pause.start()
@@ -247,18 +245,18 @@ class EditsState(QObject):
     def _do(self, after: Rows, text: str) -> None:
         if self.is_saving:
             return
-        before = {number: self.rows.get(number, NOT_EDITED) for number in after}
+        before = {row: self.rows.get(row, NOT_EDITED) for row in after}
         if before != dict(after):
             self.stack.push(_Edit(self, before, after, text))
 
-    def _pairs(self, numbers: Sequence[int], column: str) -> list[tuple[int, str]]:
-        return list(zip(numbers, self._stored(numbers, column), strict=True))
+    def _pairs(self, rows: Sequence[int], column: str) -> list[tuple[int, str]]:
+        return list(zip(rows, self._stored(rows, column), strict=True))
 
-    def _stored(self, numbers: Sequence[int], column: str) -> list[str]:
-        if len(numbers) == 1:
-            return [row[column] or "" for row in self.dataset.take(np.array(numbers), [column])]
+    def _stored(self, rows: Sequence[int], column: str) -> list[str]:
+        if len(rows) == 1:
+            return [row[column] or "" for row in self.dataset.take(np.array(rows), [column])]
         cells = self.dataset.column(column)
-        return [cells[number].as_py() or "" for number in numbers]
+        return [cells[row].as_py() or "" for row in rows]
 
 
 class _Edit(QUndoCommand):

@@ -22,13 +22,13 @@ MAX_WORDS = 512
 PADDING = 1.5 * SPACE
 
 
-class TagWords(QWidget):
+class TagView(QWidget):
     """Words in lines, each with its tag below.
 
     Drag or Shift+arrow selects adjacent words; arrows move, Home and End jump.
 
     Signals:
-        selected: first and last word of the selection.
+        selected: `selection` was set.
     """
 
     selected = Signal()

@@ -7,8 +7,8 @@ from PySide6.QtWidgets import QPushButton, QVBoxLayout, QWidget
 
 from app.pages.data.dataset.cards import LabelsCard
 from app.pages.data.dataset.editing.keys import LabelKeys
-from app.pages.data.dataset.histogram import Histogram, length_bars
-from app.pages.data.dataset.labels import LabelBars, balance
+from app.pages.data.dataset.histogram import LengthHistogram, length_bars
+from app.pages.data.dataset.labels import LabelBarsView, balance
 from app.pages.data.dataset.lengths import Lengths
 
 
@@ -21,7 +21,7 @@ def test_the_balance_of_labels_is_described(qtbot):
         ({"": 80, "a": 11}, "There is only one label"),
     ):
         assert balance(labels).startswith(start)
-    bars = LabelBars()
+    bars = LabelBarsView()
     qtbot.addWidget(bars)
     bars.show_labels({"": 80, "0": 23, "1": 17})
     text = bars.model().index(0, 0).data()
@@ -46,7 +46,7 @@ def test_lengths_are_counted_and_the_histogram_holds_every_row(qtbot):
     assert (lengths.rows, lengths.median(), lengths.maximum) == (5, 4, 200)
     assert lengths.count_longer(128) == 1
     assert lengths.count_longer(200) == 0
-    histogram = Histogram()
+    histogram = LengthHistogram()
     qtbot.addWidget(histogram)
     for rows in ([3], [0, 1, 2], list(range(2_000)), [5] * 1_000 + [9_000]):
         lengths = Lengths(np.bincount(rows))

@@ -24,7 +24,7 @@ def test_scores_are_drawn_over_labelled_rows(qtbot, page, write, make_run):
         make_run(name, step=step, outcome=outcome, job=job)
     make_run("another data set")
     scores = read_scores(page._studio.record, page._studio.datasets())
-    assert [score.labelled for score in scores] == [20, 23]
+    assert [score.labelled_rows for score in scores] == [20, 23]
     assert len({score.metric for score in scores}) == 1
     page.show_list()
     page.open_dataset(films / "2")

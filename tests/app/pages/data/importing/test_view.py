@@ -368,4 +368,4 @@ def test_many_rows_are_checked_only_on_request(qtbot, page, monkeypatch, reviews
     assert not view.check.isVisible() and not view.cancel_check.isVisible()
     assert fractions == sorted(fractions) and fractions[-1] > 0.5, "files first, then rows"
     texts = view.problems.sentences()
-    assert "The checks of the rows found no problems." in texts or view.state.findings.problems()
+    assert "The row checks found no problems." in texts or view.state.findings.problems()
