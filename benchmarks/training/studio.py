@@ -10,7 +10,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from benchmarks import harness
+from benchmarks import harness, synthetic
 
 EPOCHS = 4
 
@@ -81,7 +81,7 @@ def _make_job(given: argparse.Namespace) -> "JobSpec":  # noqa: F821
     from engine.config.tasks.text_classification import TextClassification
     from engine.config.training import HardwareSpec, TrainingSpec
 
-    model = bert(given.layers, given.width, vocabulary=30_522)
+    model = bert(given.layers, given.width, vocabulary=synthetic.PIECES)
     rates = {"dropout": given.dropout, "attention_dropout": given.dropout}
     model = model.model_copy(update=rates)
     pretrains = given.work == "pretraining"

@@ -15,7 +15,6 @@ from typing import Any, Self
 import torch
 from torch import Tensor
 from torch.nested._internal.nested_tensor import NestedTensor
-from torch.utils._pytree import tree_map
 from torch.utils.backend_registration import _setup_privateuseone_for_python_backend
 
 from tests.simulated import attention, autocast
@@ -101,8 +100,8 @@ class DeviceTensor(Tensor):
         if NestedTensor in types:  # it dispatches its tensors itself
             return NotImplemented
         kwargs = kwargs or {}
-        name = operation.overloadpacket.__name__
-        if operation._can_decompose():  # in inference mode
+        name, decomposes, takes_lists, _ = _traits(operation)
+        if decomposes:  # in inference mode
             result = operation.decompose(*args, **kwargs)
             if result is not NotImplemented:
                 return result
@@ -113,28 +112,37 @@ class DeviceTensor(Tensor):
             return operation(_unwrap(args[0]))
         if kwargs.get("device") is not None:
             kwargs = {**kwargs, "device": torch.device("cpu")}
-        unwrapper = _Unwrapper(str(operation))
-        local = tree_map(unwrapper.unwrap, args), tree_map(unwrapper.unwrap, kwargs)
-        result = GPU_ONLY.get(name, operation)(*local[0], **local[1])
+        local = [_to_host(value, operation, takes_lists) for value in args]
+        named = {key: _to_host(value, operation, takes_lists) for key, value in kwargs.items()}
+        result = GPU_ONLY.get(name, operation)(*local, **named)
         return _wrap_result(operation, args, kwargs, result)
 
 
-class _Unwrapper:
-    """Unwraps device tensors, and refuses mixed devices."""
+@cache
+def _traits(operation: Any) -> tuple[str, bool, bool, tuple[tuple[int, str], ...]]:
+    """Name, whether it decomposes, whether it takes lists, and which arguments it writes."""
+    written = (
+        (position, argument.name)
+        for position, argument in enumerate(operation._schema.arguments)
+        if argument.alias_info is not None and argument.alias_info.is_write
+    )
+    name = operation.overloadpacket.__name__
+    takes_lists = name.startswith(("_foreach_", "_fused_"))
+    return name, operation._can_decompose(), takes_lists, tuple(written)
 
-    def __init__(self, operation: str) -> None:
-        self.operation = operation
-        self.takes_lists = "_foreach_" in operation or "_fused_" in operation
 
-    def unwrap(self, value: Any) -> Any:
-        if isinstance(value, DeviceTensor):
-            return value.host
-        # scalars of the host are allowed, except in operations over lists of tensors
-        if isinstance(value, Tensor) and (value.dim() or self.takes_lists):
-            raise RuntimeError(
-                f"{self.operation}: a CPU tensor, {tuple(value.shape)}, among tensors of the device"
-            )
-        return value
+def _to_host(value: Any, operation: Any, takes_lists: bool) -> Any:
+    """Unwrap device tensors, and refuse mixed devices."""
+    if isinstance(value, DeviceTensor):
+        return value.host
+    if isinstance(value, list | tuple):
+        return type(value)(_to_host(item, operation, takes_lists) for item in value)
+    # scalars of the host are allowed, except in operations over lists of tensors
+    if isinstance(value, Tensor) and (value.dim() or takes_lists):
+        raise RuntimeError(
+            f"{operation}: a CPU tensor, {tuple(value.shape)}, among tensors of the device"
+        )
+    return value
 
 
 def _unwrap(value: Any) -> Any:
@@ -142,22 +150,22 @@ def _unwrap(value: Any) -> Any:
 
 
 def _wrap(value: Any) -> Any:
+    if isinstance(value, list | tuple):
+        return type(value)(map(_wrap, value))
     return DeviceTensor(value) if isinstance(value, Tensor) else value
 
 
 def _wrap_result(operation: Any, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> Any:
     """In-place results are the given tensor; others are new."""
     returns = operation._schema.returns
-    written = {
-        argument.name: args[position] if position < len(args) else kwargs.get(argument.name)
-        for position, argument in enumerate(operation._schema.arguments)
-        if argument.alias_info is not None and argument.alias_info.is_write
-    }
-    if not written:
-        return tree_map(_wrap, result)
+    targets = [
+        args[position] if position < len(args) else kwargs.get(name)
+        for position, name in _traits(operation)[3]
+    ]
+    if not targets:
+        return _wrap(result)
     if not returns:
         return None
-    targets = list(written.values())
     outputs = list(result) if isinstance(result, tuple | list) else [result]
     out = [
         targets.pop(0) if item.alias_info is not None and item.alias_info.is_write else _wrap(value)

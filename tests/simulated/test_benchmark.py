@@ -5,6 +5,7 @@ from importlib.util import find_spec
 
 import pytest
 
+from benchmarks import synthetic
 from benchmarks.training.compare import main
 from tests.simulated.device import count_operations
 
@@ -15,6 +16,7 @@ from tests.simulated.device import count_operations
 def test_a_dry_run_ends_with_a_table(row, precision, tmp_path, monkeypatch, capsys):
     options = ["--device=cuda", "--dry", "--pairs=1", "--threads=1", f"--precision={precision}"]
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(synthetic, "PIECES", 500)
     for name in ("BERT_STUDIO_HOME", "GOMP_SPINCOUNT", "HF_HUB_OFFLINE"):
         monkeypatch.setenv(name, "1")  # the sides set them; restored after the test
     with count_operations() as counts:
