@@ -81,7 +81,7 @@ def reopen(bench, settings) -> Workbench:
     reopened = Workbench(settings)
     for dock in bench.docks.values():
         reopened.add(dock.description, partial(Stub, dock.description.title))
-    reopened.begin("one")
+    reopened.restore_layout("one")
     return reopened
 
 

@@ -260,7 +260,7 @@ def test_words_arrive_in_parts_and_a_refusal_is_shown(page, home, explorer, wait
     folder = make_model(home.models / "a-first", Heads(outputs=3))
     page.arrive({"model": folder, "text": "the cat sat", "label": "label 1"})
     wait(lambda: bool(explorer.of_kind("attribute")))
-    state = page.bench.docks["predictions"].panel.sides[0]._deciding
+    state = page.bench.docks["predictions"].panel.sides[0]._effects
     words = [
         WordEffect(text=w, segment=0, start=n, end=n + 1, effect=n) for n, w in enumerate("abc")
     ]
