@@ -198,9 +198,9 @@ def tokenize_candidate(
         for token, (a, b) in zip(ids, offsets, strict=True)
         if is_in_word(a, b, start, stop)
     ]
-    inside = [token for token, _, _ in spans]
+    word_ids = [token for token, _, _ in spans]
     is_exact = all(a >= start and b <= stop for _, a, b in spans)
-    return inside if is_exact and inside else list(tokenizer.encode_offsets(word)[0])
+    return word_ids if is_exact and word_ids else list(tokenizer.encode_offsets(word)[0])
 
 
 def is_in_word(start: int, end: int, first: int, last: int) -> bool:

@@ -19,7 +19,7 @@ from engine.tokenizers.tokenizer import Tokenizer
 
 MAX_MODELS = 3
 MAX_PRELOAD_SECONDS = 0.5  # seconds to load a snapshot; slower ones are loaded only on request
-RESERVED_FRACTION = 0.25  # of the memory stays free
+RESERVED_FRACTION = 0.25  # of memory, kept free
 WEIGHT_COPIES = 2  # in float32: plain, and packed for fast products
 
 Signature = tuple[tuple[str, int, int], ...]

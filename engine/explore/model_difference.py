@@ -142,8 +142,8 @@ def measure_text(
         layers = [require_finite(encoded.hidden[index][0]) for index in indices]
         vectors = np.zeros((len(layers), max_vectors, layers[0].size(-1)), np.float16)
         for row, group in enumerate(chosen):
-            inside = groups[group][side]
-            vectors[:, row] = torch.stack([layer[inside].mean(0) for layer in layers]).cpu().numpy()
+            tokens = groups[group][side]
+            vectors[:, row] = torch.stack([layer[tokens].mean(0) for layer in layers]).cpu().numpy()
         arrays[f"vectors_{name}"] = vectors
     arrays["vectors"] = np.array(len(chosen))
     arrays["kl"] = np.array(_token_kl(a, b, first, same, hidden))
@@ -154,7 +154,7 @@ def measure_text(
 
 def _compare_heads(a: Checkpoint, b: Checkpoint, first: Inputs, second: Inputs) -> Arrays:
     kinds = TokenKinds.from_tokens(first.records, a.network.spec.is_causal)
-    collected: dict[str, list[np.ndarray]] = {}
+    by_layer: dict[str, list[np.ndarray]] = {}
     passes = [
         iter_layers(checkpoint.network, inputs.tokens, inputs.segments)
         for checkpoint, inputs in ((a, first), (b, second))
@@ -162,12 +162,12 @@ def _compare_heads(a: Checkpoint, b: Checkpoint, first: Inputs, second: Inputs) 
     for layers in zip(*passes, strict=True):
         weights = [layer.weights[0].float().cpu().numpy() for layer in layers]
         rows = [layer[:, kinds.queries].astype(np.float64) for layer in weights]
-        collected.setdefault("js", []).append(jensen_shannon(*rows).sum(-1))
+        by_layer.setdefault("js", []).append(jensen_shannon(*rows).sum(-1))
         for name, layer in zip("ab", weights, strict=True):
             sums, offsets = head_sums(layer, kinds)
-            collected.setdefault(f"sums_{name}", []).append(sums)
-            collected.setdefault(f"offsets_{name}", []).append(histograms(offsets))
-    arrays = {name: np.stack(layers) for name, layers in collected.items()}
+            by_layer.setdefault(f"sums_{name}", []).append(sums)
+            by_layer.setdefault(f"offsets_{name}", []).append(histograms(offsets))
+    arrays = {name: np.stack(layers) for name, layers in by_layer.items()}
     return arrays | {"queries": np.array(len(kinds.queries))}
 
 
@@ -215,11 +215,11 @@ def _token_kl(
     first, second = a.network.mlm, b.network.mlm
     if not same or first is None or second is None or a.spec.vocab_size != b.spec.vocab_size:
         return float("nan")
-    inside = [n for n, token in enumerate(inputs.records) if not token.special]
-    if not inside:
+    ordinary = [n for n, token in enumerate(inputs.records) if not token.special]
+    if not ordinary:
         return float("nan")
     logs = [
-        head(encoded.last[0, inside]).float().log_softmax(-1)
+        head(encoded.last[0, ordinary]).float().log_softmax(-1)
         for head, encoded in zip((first, second), hidden, strict=True)
     ]
     return float((logs[0].exp() * (logs[0] - logs[1])).sum(-1).mean())

@@ -105,13 +105,13 @@ def _row(
     inputs = encode_text(checkpoint, filled.text, None)
     ordinary = [(n, token) for n, token in enumerate(inputs.records) if not token.special]
     begin, end = filled.filler
-    inside = [n for n, token in ordinary if is_in_word(token.start, token.end, begin, end)]
+    filler_indices = [n for n, token in ordinary if is_in_word(token.start, token.end, begin, end)]
     position = next((n for n, token in ordinary if token.start <= filled.target < token.end), None)
-    names = tuple(inputs.records[n].text for n in inside)
+    names = tuple(inputs.records[n].text for n in filler_indices)
     problem = ""
-    if not inside:
+    if not filler_indices:
         problem = phrase("The filler is empty.")
-    elif any(inputs.records[n].id == tokenizer.unknown for n in inside):
+    elif any(inputs.records[n].id == tokenizer.unknown for n in filler_indices):
         problem = phrase("The filler is not in the vocabulary.")
     if position is None or inputs.truncated:
         problem = phrase("The template exceeds the maximum length.")
@@ -125,7 +125,7 @@ def _row(
         last=position,
         candidates=question.targets,
     )
-    masked = plain.model_copy(update={"masked": tuple(inside)})
+    masked = plain.model_copy(update={"masked": tuple(filler_indices)})
     shown, prior = (
         score_candidates(checkpoint, candidates).candidates for candidates in (plain, masked)
     )

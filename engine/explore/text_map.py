@@ -146,8 +146,8 @@ def _encode_batch(checkpoint: Checkpoint, inputs: Sequence[Inputs]) -> list[Arra
     results = []
     for row, text in enumerate(inputs):
         states = require_finite(hidden[row, :, : len(text.records)])
-        inside = [n for n, token in enumerate(text.records) if not token.special]
-        mean = states[:, inside or [0]].mean(1)
+        ordinary = [n for n, token in enumerate(text.records) if not token.special]
+        mean = states[:, ordinary or [0]].mean(1)
         pooled = encoded.pooled
         pooled = torch.zeros_like(mean[0]) if pooled is None else pooled[row].float()
         arrays = {"cls": states[:, 0], "mean": mean, "pooled": pooled}

@@ -94,16 +94,16 @@ def loss_kind(checkpoint: Checkpoint, learner: Learner | None) -> LossKind:
 def predict_by_task(serving: Serving, learner: Learner, rows: Rows) -> Arrays:
     """Predictions of the task head; rows without a label have no loss."""
     labels = rows.labels
-    known = [labels is None or bool(labels[n].strip()) for n in range(len(rows))]
-    if not learner.can_evaluate(rows) or not any(known):
+    has_label = [labels is None or bool(labels[n].strip()) for n in range(len(rows))]
+    if not learner.can_evaluate(rows) or not any(has_label):
         return _row_predictions(serving, rows.without_targets())
-    if all(known):
+    if all(has_label):
         try:
             return _row_predictions(serving, rows)
         except MissingColumn:  # labels of another kind of task
             return _row_predictions(serving, rows.without_targets())
     scores = _row_predictions(serving, rows.without_targets())
-    labelled = [index for index, is_known in enumerate(known) if is_known]
+    labelled = [index for index, is_labelled in enumerate(has_label) if is_labelled]
     for name, values in _row_predictions(serving, rows.take(labelled)).items():
         scores[name] = scores[name].astype(np.result_type(scores[name], values))
         scores[name][labelled] = values

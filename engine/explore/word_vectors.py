@@ -55,11 +55,11 @@ def compare(checkpoint: Checkpoint, question: CompareWord) -> WordCompared:
         tokens, hidden = _hidden(checkpoint, text)
         tokens_of_texts.append(_ordinary(tokens, hidden))
         for start, end in find_occurrences(word, text):
-            inside = tokens_between(tokens, start, end)
-            if inside and len(occurrences) < MAX_OCCURRENCES:
+            indices = tokens_between(tokens, start, end)
+            if indices and len(occurrences) < MAX_OCCURRENCES:
                 occurrences.append(WordPlace(text=index, start=start, end=end))
-                vectors.append(hidden[:, inside].mean(1))  # [L + 1, D]
-                ids = torch.tensor([tokens[n].id for n in inside], device=embedding.device)
+                vectors.append(hidden[:, indices].mean(1))  # [L + 1, D]
+                ids = torch.tensor([tokens[n].id for n in indices], device=embedding.device)
                 static.append(embedding[ids].mean(0))  # [E]
     if not occurrences:
         raise StudioError(
@@ -215,13 +215,13 @@ def find_words(
 def word_vector(checkpoint: Checkpoint, question: FindTokens | FindWords) -> Tensor:
     """The mean of the vectors of the word's tokens, float [D]."""
     tokens, hidden = _hidden(checkpoint, question.text, None, question.layer)
-    inside = tokens_between(tokens, question.start, question.end)
-    if not inside:
+    indices = tokens_between(tokens, question.start, question.end)
+    if not indices:
         raise StudioError(
             "The model does not read this word: its text is truncated before it.",
             "Choose another occurrence of the word.",
         )
-    return hidden[0, inside].mean(0)
+    return hidden[0, indices].mean(0)
 
 
 @torch.inference_mode()
@@ -238,9 +238,9 @@ def encode_words(
             if not token.special and token.word is not None:
                 words.setdefault((token.segment, token.word), []).append(index)
         counts.append(len(words))
-        for (segment, _), inside in words.items():
-            vectors.append(hidden[0, inside].mean(0))
-            positions.append((segment, tokens[inside[0]].start, tokens[inside[-1]].end))
+        for (segment, _), indices in words.items():
+            vectors.append(hidden[0, indices].mean(0))
+            positions.append((segment, tokens[indices[0]].start, tokens[indices[-1]].end))
     size = checkpoint.spec.hidden_size
     stacked = torch.stack(vectors) if vectors else torch.zeros(0, size)
     return {

@@ -141,8 +141,8 @@ class PaddedLayout:
             mask = self.attention_bias[:, 0, -1] == 0  # [1 or B, T]
             x = x * mask[..., None].to(x.dtype)
         positions = self.positions + by  # [T]
-        inside = (positions >= 0) & (positions < x.size(1))
-        shifted: Tensor = x[:, positions.clamp(0, x.size(1) - 1)] * inside[:, None].to(x.dtype)
+        is_valid = (positions >= 0) & (positions < x.size(1))
+        shifted: Tensor = x[:, positions.clamp(0, x.size(1) - 1)] * is_valid[:, None].to(x.dtype)
         return shifted
 
     def attend(
@@ -202,7 +202,7 @@ def fused_attention(
 
 
 def fused_is_slow(attention: Attention, q: Tensor) -> bool:
-    """On a CPU, SDPA is slow with dropout, and in the backward pass with bfloat16."""
+    """True in training on a CPU with dropout or reduced precision, for which SDPA is slow."""
     has_dropout = attention.weight_dropout.p > 0
     is_reduced = q.dtype != torch.float32
     on_cpu: bool = q.device.type == "cpu"

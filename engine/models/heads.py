@@ -37,7 +37,7 @@ class Heads:
     kind: str = FIRST_TASK
     own_decoder: bool = False
     features: Features | None = None  # of a probe, which replaces the task head on a frozen encoder
-    # of a pooling head; None: that of the model, or the default
+    # for a pooling head; None: the model's, or the default
     sentence: SentenceSpec | None = None
 
     def __post_init__(self) -> None:

@@ -147,11 +147,11 @@ def score_rows(
     progress: ProgressCallback = lambda done, total: None,
 ) -> Scored:
     """Predict rows with a loaded model, with the cells of all their columns."""
-    collected = predictor.collect(rows, progress)
+    collector = predictor.collect(rows, progress)
     learner = predictor.learner
-    report = collected.report() if learner.can_evaluate(rows) else None
+    report = collector.report() if learner.can_evaluate(rows) else None
     predictions = build_predictions(
-        collected.row_predictions(),
+        collector.row_predictions(),
         rows.lines,
         cells,
         origin._replace(precision=PRECISIONS[predictor.computed]),
@@ -182,9 +182,8 @@ def fit_baselines(
     Raises StudioError if the data and the task do not fit, or there are no rows.
     """
     if isinstance(parse_task(request.task), Pretraining):
-        predicted = read_predictions(predictions_file(request.into, request.part))
         file = predictions_file(request.into, request.part, baseline="unigram")
-        unigram(predicted).write(file)
+        unigram(read_predictions(predictions_file(request.into, request.part))).write(file)
         return BaselinesFitted(to=request.number, files=(file,))
     stage = _stages(request, emit)
     task = parse_task(request.task).with_labels(request.labels)
@@ -198,7 +197,7 @@ def fit_baselines(
         baselines = learner.baselines()
         for index, baseline in enumerate(baselines):
             fitting(index, len(baselines))
-            collected = baseline.predict(learner, train, rows)
+            predicted = baseline.predict(learner, train, rows)
             origin = Origin(
                 part=request.part,
                 source=request.source or request.data.name,
@@ -206,9 +205,9 @@ def fit_baselines(
                 model=baseline.name,
                 fingerprint=dataset.spec.fingerprint,
             )
-            metrics = collected.report().metrics() if rows.is_labelled else {}
+            metrics = predicted.report().metrics() if rows.is_labelled else {}
             predictions = build_predictions(
-                collected.row_predictions(),
+                predicted.row_predictions(),
                 rows.lines,
                 cells,
                 origin,

@@ -252,7 +252,7 @@ class SimilarityCollector(PredictionCollector):
         objective: Objective,
         task: SentenceSimilarity,
     ) -> None:
-        """For `count` rows of `inputs` texts each; `targets` as in `TextGroups`."""
+        """Collect for `count` rows of `inputs` texts each; `targets` as in `TextGroups`."""
         self._targets, self._objective, self._task = targets, objective, task
         self._inputs = inputs
         self.cosines = np.zeros((count, inputs - 1), dtype=np.float32)

@@ -182,12 +182,12 @@ class TagCollector(PredictionCollector):
         if true is None or targets is None:
             return result
         gold = self._by_row([true.names[number] for number in true.ids.tolist()])
-        known = (self._tag_ids != UNKNOWN) & (targets != UNKNOWN)
+        is_known = (self._tag_ids != UNKNOWN) & (targets != UNKNOWN)
         has_spans = are_spans(self._tags)
         return replace(
             result,
             gold=list(map(" ".join, gold)),
-            loss=row_means(np.where(known, self._losses, np.nan), starts),
+            loss=row_means(np.where(is_known, self._losses, np.nan), starts),
             score=np.array(
                 [row_f1(*pair, are_spans=has_spans) for pair in zip(gold, predicted, strict=True)]
             ),
@@ -204,17 +204,17 @@ def row_means(values: np.ndarray, starts: np.ndarray) -> np.ndarray:
     `starts` is int64 [rows + 1]: the first word of each row.
     """
     owners = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
-    known = ~np.isnan(values)
-    counts = np.bincount(owners[known], minlength=len(starts) - 1)
-    sums = np.bincount(owners[known], values[known], minlength=len(starts) - 1)
+    is_known = ~np.isnan(values)
+    counts = np.bincount(owners[is_known], minlength=len(starts) - 1)
+    sums = np.bincount(owners[is_known], values[is_known], minlength=len(starts) - 1)
     means = np.full(len(counts), np.nan)
     np.divide(sums, counts, out=means, where=counts > 0)
     return means
 
 
 def _details(detail: dict[str, Any]) -> str:
-    known = [None if np.isnan(p) else p for p in detail["probabilities"]]
-    return json.dumps(detail | {"probabilities": known}, ensure_ascii=False)
+    probabilities = [None if np.isnan(p) else p for p in detail["probabilities"]]
+    return json.dumps(detail | {"probabilities": probabilities}, ensure_ascii=False)
 
 
 def word_logits(network: Network, batch: Batch) -> torch.Tensor:

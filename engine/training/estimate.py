@@ -273,7 +273,8 @@ class _Bench:
         self._optimiser = adamw(self.network, self.settings)
         limit = self.network.spec.max_positions
         self.length = min(self.settings.max_length, limit)
-        self.long_length = min(self.learner.long_inputs[0], limit)
+        long_length, self.long_fraction = self.learner.long_inputs
+        self.long_length = min(long_length, limit)
         self._gradients = choose_graphs(
             self.network,
             self.learner,
@@ -353,7 +354,7 @@ def _estimate_seconds(plan: _Plan, bench: _Bench, step_time: float) -> float:
     """Estimate the whole run from the mean time of a step."""
     seconds = plan.steps * step_time
     if bench.has_long_inputs:
-        long_steps = plan.steps - first_long_step(plan.steps, bench.learner.long_inputs[1])
+        long_steps = plan.steps - first_long_step(plan.steps, bench.long_fraction)
         seconds += long_steps * (
             min(bench.time_step(plan.rank_batch, bench.long_length) for _ in range(2)) - step_time
         )
@@ -365,7 +366,7 @@ def _estimate_seconds(plan: _Plan, bench: _Bench, step_time: float) -> float:
 
 
 def _tokenizer(source: TrainingRows) -> Tokenizer:
-    """Tokenizer of the job, or one trained on a few rows if the job trains its own."""
+    """Tokenizer of the job; if the job trains it, one trained on a few rows."""
     base_model = source.job.base_model
     if (tokenizer := base_tokenizer(base_model)) is not None:
         return tokenizer

@@ -23,7 +23,7 @@ from engine.training.optimiser import freeze
 def network_for(
     context: RunContext, learner: Learner, tokenizer: Tokenizer, resume_from: Path | None
 ) -> Network:
-    """Network of a new run, or of one resumed from its own checkpoint.
+    """Network of a new run, or of a run that resumes from a checkpoint.
 
     New weights are drawn from torch's random state.
     """

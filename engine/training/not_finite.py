@@ -12,8 +12,8 @@ from engine.tasks.learner import Batch, Examples, total
 from engine.training.device.sharding import full_tensor
 from engine.training.training_run import TrainingRun
 
-SHOWN_CHARACTERS = 80  # per example
-SHOWN_EXAMPLES = 3  # in the message; the details list all
+MAX_CHARACTERS = 80  # per example
+MAX_EXAMPLES = 3  # in the message; the details list all
 
 
 class NotFinite(StudioError):
@@ -46,9 +46,9 @@ def not_finite_error(run: TrainingRun, step: FailedStep, what: str, value: float
             "learning rate, a longer warm-up or fp32."
         )
     else:
-        rest = len(lines) - SHOWN_EXAMPLES
+        rest = len(lines) - MAX_EXAMPLES
         more = phrase("; and {count} more", count=rest) if rest > 0 else ""
-        shown = join("; ", lines[:SHOWN_EXAMPLES])
+        shown = join("; ", lines[:MAX_EXAMPLES])
         sentence = phrase(
             "{count} of its {total} examples cause this: {shown}{more}.",
             count=len(lines),
@@ -102,7 +102,7 @@ def _describe_examples(run: TrainingRun, step: FailedStep, indices: list[int]) -
         row = data.learner.row(step.examples, index)
         if row is None:
             ids = step.examples.tokenized.ids(index * step.examples.inputs_per_example)
-            tokens = (data.tokenizer.token(int(id_)) for id_ in ids[: SHOWN_CHARACTERS // 2])
+            tokens = (data.tokenizer.token(int(id_)) for id_ in ids[: MAX_CHARACTERS // 2])
             text, location = " ".join(tokens), phrase("example {number}", number=index + 1)
         else:
             text = rows.texts[row]
@@ -112,7 +112,7 @@ def _describe_examples(run: TrainingRun, step: FailedStep, indices: list[int]) -
                 else phrase("row {row}", row=row + 1)
             )
         text = " ".join(text.replace(" ##", "").split())
-        cut = "…" if len(text) > SHOWN_CHARACTERS else ""
-        beginning = text[:SHOWN_CHARACTERS] + cut
+        cut = "…" if len(text) > MAX_CHARACTERS else ""
+        beginning = text[:MAX_CHARACTERS] + cut
         lines.append(phrase("{location} (“{beginning}”)", location=location, beginning=beginning))
     return lines

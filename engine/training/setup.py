@@ -85,8 +85,8 @@ def set_up(context: RunContext, resume_from: Path | None = None) -> TrainingSetu
             "Set training.micro_batch_size to 0 and hardware.processes to 1, and choose a "
             "batch size that fits into memory.",
         )
-    limit = network.spec.max_positions
-    if limit < max(settings.max_length, training_rows.learner.long_inputs[0]):
+    limit, (long_length, _) = network.spec.max_positions, training_rows.learner.long_inputs
+    if limit < max(settings.max_length, long_length):
         context.note(
             "Inputs are truncated to {limit} tokens, the maximum of this model.", limit=limit
         )

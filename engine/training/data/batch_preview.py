@@ -110,9 +110,9 @@ def _targets(batch: Batch, row: int, data: TrainingData) -> Iterator[Target]:
     if batch.positions is None or data.learner.causal:
         return
     width, tokenizer, labels = batch.tokens.size(1), data.tokenizer, data.learner.labels
-    inside = (batch.positions >= row * width) & (batch.positions < (row + 1) * width)
-    positions: list[int] = (batch.positions[inside] - row * width).tolist()
-    for position, target in zip(positions, batch.targets[inside].tolist(), strict=True):
+    is_in_row = (batch.positions >= row * width) & (batch.positions < (row + 1) * width)
+    positions: list[int] = (batch.positions[is_in_row] - row * width).tolist()
+    for position, target in zip(positions, batch.targets[is_in_row].tolist(), strict=True):
         if not data.learner.heads.mlm:
             if target >= 0:
                 yield Target(position=position, expected=labels[target], shown_as="label")
