@@ -22,7 +22,7 @@ from engine.messages.question import Answer, Question
 MAX_NAME_CHARACTERS = 300
 
 
-class GettingData(HubRequest):
+class DataDownload(HubRequest):
     """Gets data sets from the hub, one at a time.
 
     Signals:

@@ -13,7 +13,7 @@ from app import background, drops
 from app.library import DataEntry, ModelEntry
 from app.pages.data.dataset.editing.state import EditsState
 from app.pages.data.dataset.view import DatasetView
-from app.pages.data.getting import GettingData
+from app.pages.data.getting import DataDownload
 from app.pages.data.importing.files import data_files
 from app.pages.data.importing.state import ImportState
 from app.pages.data.importing.view import ImportView
@@ -54,7 +54,7 @@ class DataPage(QWidget):
         self._reading_models = background.Latest(self)
         self.stack = QStackedWidget()
         layouts.column(self.stack, parent=self)
-        self.getting = GettingData(studio, self)
+        self.getting = DataDownload(studio, self)
         self.list = DataList(self)
         self.importing = ImportView(ImportState(studio, self.state.all_entries, self), self.stack)
         self.stack.addWidget(self.list)

@@ -45,7 +45,7 @@ class ModelsPage(QWidget):
         self.list = ModelList(self)
         self.importing = ImportPage(self.state, self.stack)
         self.getting = GettingPage(GettingState(studio, self), self.stack)
-        self.sending = Sending(studio, self)
+        self.sending = ModelSender(studio, self)
         self._fetched: Path | None = None  # download being imported
         self.getting.closed.connect(self.show_list)
         self.getting.fetched.connect(self._on_fetched)
@@ -232,7 +232,7 @@ class ModelList(Page):
         self.no_results.setVisible(bool(self._entries) and not matches)
 
 
-class Sending(HubRequest):
+class ModelSender(HubRequest):
     """Sends models to the hub, one at a time; a notice reports the outcome."""
 
     def ask(self, model: ModelEntry) -> None:

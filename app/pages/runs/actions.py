@@ -64,7 +64,7 @@ def run_actions() -> Sequence[RunAction | None]:
         None,
         RunAction("explore", _text(explore), "microscope", "Ctrl+I", _no_checkpoint, _explore),
         RunAction("fine_tune", _text(fine_tune), "flag", "Ctrl+U", _no_checkpoint, _fine_tune),
-        RunAction("again", _text(again), "copy", "Ctrl+R", _no_job, _start_again),
+        RunAction("again", _text(again), "copy", "Ctrl+R", _no_job, _open_wizard),
         RunAction("repeat", _text(repeat), "copy", "Ctrl+Alt+R", _no_repeat, _run_again, True),
         RunAction("retrain", retrain_text, "database", "Ctrl+Shift+R", _no_newer, _retrain),
         None,
@@ -247,8 +247,8 @@ def _run_again(_: QWidget, runs: RunsState, rows: Rows) -> None:
     runs.run_again(rows)
 
 
-def _start_again(_: QWidget, runs: RunsState, rows: Rows) -> None:
-    runs.start_again(rows[0])
+def _open_wizard(_: QWidget, runs: RunsState, rows: Rows) -> None:
+    runs.open_wizard(rows[0])
 
 
 def _retrain(_: QWidget, runs: RunsState, rows: Rows) -> None:

@@ -48,7 +48,7 @@ class Column(StrEnum):
     JOB = "job"  # the job with several runs that the run belongs to
 
 
-DEFAULT = (
+DEFAULT_COLUMNS = (  # until the user chooses others
     Column.STATE,
     Column.NAME,
     Column.TASK,
@@ -60,7 +60,6 @@ DEFAULT = (
     Column.TIME,
     Column.STARTED,
 )
-"""The columns shown until the user chooses others."""
 
 
 @dataclass(frozen=True)
@@ -69,8 +68,8 @@ class ColumnInfo:
 
     `order` returns the sort key, None to come last; default: the text. `tooltip` returns a longer
     text; if “”, the text is the tooltip. `value` returns a number, a boolean or a text for filters
-    and charts; default: the text. `names` returns synonyms of the text. `measure` is the metric of
-    the column, if any.
+    and charts; default: the text. `synonyms` returns other names for the text. `measure` is the
+    metric of the column, if any.
     """
 
     title: Callable[[], str]
@@ -79,7 +78,7 @@ class ColumnInfo:
     order: Callable[[RunRow], Any] | None = None
     tooltip: Callable[[RunRow], str] = lambda row: ""
     value: Callable[[RunRow], Value] | None = None
-    names: Callable[[RunRow], Sequence[str]] = lambda row: ()
+    synonyms: Callable[[RunRow], Sequence[str]] = lambda row: ()
     measure: Measure | None = None
     is_number: bool = False
     key: str = ""  # set by `column_info`
@@ -93,7 +92,7 @@ class ColumnInfo:
         return self.value(row) if self.value is not None else self.text(row) or None
 
 
-def _best(row: RunRow) -> str:
+def _best_text(row: RunRow) -> str:
     if row.best_score is None:
         return ""
     return run_texts.score(row.best_metric, row.best_score)
@@ -114,14 +113,14 @@ def _best_tooltip(row: RunRow) -> str:
     return tr("Best {0} at step {1}").format(name, numbers.count(row.best_step))
 
 
-def _state(row: RunRow) -> str:
+def _state_text(row: RunRow) -> str:
     state = run_texts.state_text(row.state)
     if row.is_working and row.steps:
         return tr("{0} {1}").format(state, numbers.percent(row.fraction, 0))
     return state
 
 
-def _time(row: RunRow) -> str:
+def _time_text(row: RunRow) -> str:
     if row.seconds_left is not None:
         return tr("{0} left").format(numbers.duration(row.seconds_left))
     return numbers.duration(row.seconds) if row.seconds else ""
@@ -181,7 +180,7 @@ def _numeric(
     return ColumnInfo(title, width, text, value, value=value, is_number=True, **kwargs)
 
 
-def _counts(
+def _count_column(
     title: Callable[[], str], number: Callable[[RunRow], int], width: int = 96
 ) -> ColumnInfo:
     """A column of an integer; 0 is shown empty."""
@@ -192,11 +191,11 @@ COLUMNS = {
     Column.STATE: ColumnInfo(
         lambda: tr("State"),
         124,
-        _state,
+        _state_text,
         lambda row: run_texts.state_order(row.state),
         lambda row: f"{translated(row.problem)} {translated(row.advice)}".strip(),
         value=lambda row: row.state,
-        names=lambda row: (run_texts.state_text(row.state),),
+        synonyms=lambda row: (run_texts.state_text(row.state),),
     ),
     Column.NAME: ColumnInfo(
         lambda: tr("Name"),
@@ -205,14 +204,14 @@ COLUMNS = {
         tooltip=lambda row: f"{row.name}\n{row.notes}" if row.notes else "",
     ),
     Column.TASK: ColumnInfo(
-        lambda: tr("Task"), 128, lambda row: run_texts.task_title(row.task), names=_task_names
+        lambda: tr("Task"), 128, lambda row: run_texts.task_title(row.task), synonyms=_task_names
     ),
     Column.DATA: ColumnInfo(lambda: tr("Data set"), 84, lambda row: row.data),
     Column.BASE_MODEL: ColumnInfo(lambda: tr("Base model"), 92, lambda row: row.base_model),
     Column.BEST: ColumnInfo(
         lambda: tr("Best score"),
         104,
-        _best,
+        _best_text,
         _best_order,
         _best_tooltip,
         value=lambda row: row.best_score,
@@ -235,7 +234,7 @@ COLUMNS = {
         lambda row: row.fraction if row.steps else None,
         tooltip=lambda row: " · ".join(filter(None, (stage_text(row), step_text(row)))),
     ),
-    Column.TIME: _numeric(lambda: tr("Time"), 104, _time, lambda row: row.seconds or None),
+    Column.TIME: _numeric(lambda: tr("Time"), 104, _time_text, lambda row: row.seconds or None),
     Column.STARTED: ColumnInfo(
         lambda: tr("Started"),
         76,
@@ -245,26 +244,26 @@ COLUMNS = {
         value=lambda row: (row.started or row.created).astimezone().strftime("%Y-%m-%d %H:%M"),
     ),
     Column.TAGS: ColumnInfo(
-        lambda: tr("Tags"), 110, lambda row: ", ".join(row.tags), names=lambda row: row.tags
+        lambda: tr("Tags"), 110, lambda row: ", ".join(row.tags), synonyms=lambda row: row.tags
     ),
     Column.NOTES: ColumnInfo(lambda: tr("Notes"), 140, lambda row: row.notes),
     Column.DEVICE: ColumnInfo(
         lambda: tr("Device"),
         88,
         lambda row: value_text(row.device) if row.device else "",
-        names=lambda row: (row.device,),
+        synonyms=lambda row: (row.device,),
     ),
-    Column.PARAMETERS: _counts(lambda: tr("Parameters"), lambda row: row.parameters),
-    Column.EXAMPLES: _counts(lambda: tr("Training examples"), lambda row: row.examples),
-    Column.STEP: _counts(lambda: tr("Step"), lambda row: row.step, 76),
-    Column.BEST_STEP: _counts(lambda: tr("Best step"), lambda row: row.best_step, 76),
+    Column.PARAMETERS: _count_column(lambda: tr("Parameters"), lambda row: row.parameters),
+    Column.EXAMPLES: _count_column(lambda: tr("Training examples"), lambda row: row.examples),
+    Column.STEP: _count_column(lambda: tr("Step"), lambda row: row.step, 76),
+    Column.BEST_STEP: _count_column(lambda: tr("Best step"), lambda row: row.best_step, 76),
     Column.JOB: ColumnInfo(
         lambda: tr("Job with several runs"),
         110,
         lambda row: str(row.fields.get("group.name") or "") if row.group else "",
         lambda row: row.group or None,
         value=lambda row: row.group or None,
-        names=lambda row: (str(row.fields.get("group.name") or ""),) if row.group else (),
+        synonyms=lambda row: (str(row.fields.get("group.name") or ""),) if row.group else (),
     ),
 }
 
@@ -356,6 +355,6 @@ def _job_column(path: str) -> ColumnInfo:
         text,
         order,
         value=lambda row: row.fields.get(path),
-        names=lambda row: (str(row.fields.get(path)), value_text(row.fields.get(path))),
+        synonyms=lambda row: (str(row.fields.get(path)), value_text(row.fields.get(path))),
         key=path,
     )

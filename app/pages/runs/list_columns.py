@@ -9,7 +9,7 @@ from PySide6.QtCore import QEvent, QObject, QPoint, QSignalBlocker, Qt, QTimer, 
 from PySide6.QtWidgets import QAbstractItemView, QFrame, QHeaderView, QMenu, QTableView
 
 from app import theme
-from app.pages.runs.columns import DEFAULT, Column, column_info
+from app.pages.runs.columns import DEFAULT_COLUMNS, Column, column_info
 from app.pages.runs.list_menus import Layout
 from app.pages.runs.table import RunsTable
 from app.theme import Role
@@ -115,7 +115,7 @@ class ListColumns(QObject):
         space."""
         keys, width = self._model.keys, self._table.viewport().width()
         hidden = set() if self._model.has_seeds() else {str(Column.SEEDS)}
-        for candidate in HIDEABLE if keys == DEFAULT and not self._widths else ():
+        for candidate in HIDEABLE if keys == DEFAULT_COLUMNS and not self._widths else ():
             if sum(_default_width(item) for item in keys if item not in hidden) * MIN_SCALE > width:
                 hidden.add(str(candidate))
         for column, key in enumerate(keys):

@@ -8,7 +8,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QToolButton
 
 from app import resources
-from app.pages.runs.columns import DEFAULT, Column, column_info, known_columns
+from app.pages.runs.columns import DEFAULT_COLUMNS, Column, column_info, known_columns
 from app.pages.runs.rows import RunRow
 from app.pages.runs.table import RunsTable
 from app.settings import Settings
@@ -29,7 +29,7 @@ class Layout:
     """Columns, order, groups and filter of the table. `widths` has the columns that the user
     resized."""
 
-    columns: tuple[str, ...] = tuple(map(str, DEFAULT))
+    columns: tuple[str, ...] = tuple(map(str, DEFAULT_COLUMNS))
     pinned: int = 0  # number of pinned columns
     widths: Mapping[str, int] = field(default_factory=dict)  # px
     sort: str = Column.STARTED.value
@@ -207,7 +207,7 @@ class ViewMenu(_MenuButton):
         menu.clear()
         names = self._views.names()
         menu.addAction(tr("&Default view")).triggered.connect(
-            lambda: self.chosen.emit(Layout(tuple(map(str, DEFAULT))))
+            lambda: self.chosen.emit(Layout(tuple(map(str, DEFAULT_COLUMNS))))
         )
         for name in names:
             menu.addAction(plain_menu_text(name)).triggered.connect(

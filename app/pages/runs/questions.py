@@ -15,7 +15,7 @@ from PySide6.QtWidgets import (
 )
 
 from app.pages.runs.arranging import waiting_runs
-from app.pages.runs.columns import DEFAULT, ColumnInfo, all_columns, known_columns
+from app.pages.runs.columns import DEFAULT_COLUMNS, ColumnInfo, all_columns, known_columns
 from app.pages.runs.rows import RunRow
 from app.pages.runs.state import RunsState
 from app.theme import SPACE
@@ -306,7 +306,7 @@ def ask_for_columns(
 
     def answered(key: str) -> None:
         if key == "default":
-            on_chosen(DEFAULT)
+            on_chosen(DEFAULT_COLUMNS)
         elif key == "show" and choice.chosen.keys():
             on_chosen(choice.chosen.keys())
 

@@ -370,14 +370,14 @@ def _make_test(info: ColumnInfo, operator: str, other: str) -> Test:
     def matches(row: RunRow, value: Value) -> bool:
         """True if the value, its cell text or a synonym equals `other`."""
         if value not in known_matches:
-            names = (str(value or ""), info.text(row), *info.names(row))
+            names = (str(value or ""), info.text(row), *info.synonyms(row))
             known_matches[value] = any(text == name.casefold() for name in names)
         return known_matches[value]
 
     def test(row: RunRow) -> bool:
         value = info.row_value(row)
         if operator in ("contains", "lacks"):
-            sentence = " ".join((str(value or ""), info.text(row), *info.names(row)))
+            sentence = " ".join((str(value or ""), info.text(row), *info.synonyms(row)))
             return (text in sentence.casefold()) == (operator == "contains")
         if isinstance(value, bool) and truth is not None:
             return (value == truth) == (operator == "=")

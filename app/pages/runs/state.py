@@ -164,7 +164,7 @@ class RunsState(QObject):
         self.rows: dict[str, RunRow] = {}
         self.copies: dict[Path, tuple[int, int]] = {}  # bytes copied and in total
         self.is_listed = False
-        self._stale: set[str] = set()
+        self._stale: set[str] = set()  # ids of changed runs, to be read again
         self._awaited: set[str] = set()  # copied in, not listed yet
         self.exchange = Exchange(studio, self)
         self.exchange.unpacked.connect(self._on_unpacked)
@@ -340,12 +340,12 @@ class RunsState(QObject):
     def fine_tune(self, checkpoint: Path) -> None:
         self.studio.go.emit("train", {"model": checkpoint})
 
-    def start_again(self, row: RunRow, advice: Advice | None = None) -> None:
+    def open_wizard(self, row: RunRow, advice: Advice | None = None) -> None:
         """Open the wizard with the job of a run, changed as advised."""
         if row.job is None:
             return
         if advice is not None and advice.fix is not None:
-            self._start_fixed(row.job, advice.fix)
+            self._open_wizard_after_fix(row.job, advice.fix)
             return
         job = row.job if advice is None else advice.apply_to(row.job)
         self.studio.go.emit("train", {"job": job})
@@ -366,7 +366,7 @@ class RunsState(QObject):
         data = row.job.data if row.job is not None else None
         return isinstance(data, StoredData) and data.folder.parent.parent == self._home.datasets
 
-    def _start_fixed(self, job: JobSpec, fix: FixName) -> None:
+    def _open_wizard_after_fix(self, job: JobSpec, fix: FixName) -> None:
         """Create a fixed version of the data set, then open the wizard with it."""
         if self._fixing is not None or not isinstance(job.data, StoredData):
             return

@@ -23,7 +23,7 @@ from app.pages.runs.arranging import (
     waiting_runs,
 )
 from app.pages.runs.columns import (
-    DEFAULT,
+    DEFAULT_COLUMNS,
     Column,
     ColumnInfo,
     column_info,
@@ -58,7 +58,7 @@ class RunsTable(QAbstractTableModel):
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self.keys: tuple[str, ...] = DEFAULT
+        self.keys: tuple[str, ...] = DEFAULT_COLUMNS
         self.sort_key, self.descending = str(Column.STARTED), True
         self.group_keys: tuple[str, ...] = ()
         self._rows: dict[str, RunRow] = {}
@@ -172,7 +172,7 @@ class RunsTable(QAbstractTableModel):
     def set_columns(self, keys: Sequence[str]) -> None:
         """Show these columns in this order, without unknown ones."""
         self.beginResetModel()
-        self.keys = tuple(info.key for info in known_columns(keys)) or DEFAULT
+        self.keys = tuple(info.key for info in known_columns(keys)) or DEFAULT_COLUMNS
         self.endResetModel()
 
     def column(self, key: str) -> int:

@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QWidget
 from app import background
 from app.library import ModelEntry
 from app.pages.data.dataset.histogram import LengthHistogram, NumberHistogram
-from app.pages.data.dataset.labels import LabelBarsView, balance
+from app.pages.data.dataset.labels import LabelBarsView, balance_text
 from app.pages.data.dataset.state import DatasetState
 from app.pages.data.texts import dataset_facts
 from app.theme import SPACE
@@ -134,7 +134,7 @@ class LabelsCard(Card):
         self.bars.setVisible(bool(labels))
         if labels:
             self.title.setText(self.tr("%Ln label(s)", "", sum(map(bool, labels))))
-            self.balance.setText(balance(labels))
+            self.balance.setText(balance_text(labels))
             self.bars.show_labels(labels)
             self.show_spellings(labels)
         else:

@@ -112,7 +112,7 @@ class _BarDelegate(QStyledItemDelegate):
         painter.restore()
 
 
-def balance(labels: dict[str, int]) -> str:
+def balance_text(labels: dict[str, int]) -> str:
     """A sentence about the balance of the labels; unlabelled rows do not count."""
     labels = {label: count for label, count in labels.items() if label and count}
     counts = list(labels.values())

@@ -25,25 +25,25 @@ from engine.errors import StudioError
 
 @dataclass(frozen=True)
 class Problem:
-    """A problem with advice; one that `blocks` prevents the import.
+    """A problem with advice; if `is_blocking`, it prevents the import.
 
-    `cleaning_title` labels a button that applies `cleaning`, or removes the `chosen` fix. Each of
+    `cleaning_title` labels a button that applies `cleaning`, or removes the `chosen_fix`. Each of
     the `fixes` of a `check` has its own button.
     """
 
     text: str
     advice: str = ""
-    blocks: bool = True
+    is_blocking: bool = True
     cleaning_title: str = ""
     cleaning: Cleaning = NO_CLEANING
     check: str = ""
     fixes: tuple[Fix, ...] = ()
-    chosen: FixName | None = None
+    chosen_fix: FixName | None = None
     is_done: bool = False  # not a problem, but a change that was made
 
     @classmethod
-    def from_error(cls, error: StudioError, blocks: bool = True) -> Self:
-        return cls(error.problem, error.advice, blocks)
+    def from_error(cls, error: StudioError, is_blocking: bool = True) -> Self:
+        return cls(error.problem, error.advice, is_blocking)
 
 
 def file_problems(splits: Sequence[SplitName | None]) -> list[Problem]:
@@ -90,7 +90,7 @@ def row_problems(mapping: Mapping, counted: Collected, cleaning: Cleaning) -> li
         missing_answers=counted.missing_answers[:0]
     )  # the checks report answers, with buttons
     errors = survey_problems(without_answers, mapping, task)
-    problems = [Problem.from_error(error, blocks=False) for error in errors]
+    problems = [Problem.from_error(error, is_blocking=False) for error in errors]
     for index, (columns, _) in enumerate(
         incomplete_columns(mapping, task, *count_empty_cells(counted))
     ):
@@ -112,7 +112,7 @@ def _spelling_problems(mapping: Mapping, counted: Collected, cleaning: Cleaning)
 
 
 def _spelling_problem(spelling: Spellings, cleaning: Cleaning | None) -> Problem:
-    problem = Problem(spelling_note(spelling), blocks=False)
+    problem = Problem(spelling_note(spelling), is_blocking=False)
     if cleaning is None:
         return problem
     spellings = cleaning.spellings | dict.fromkeys(spelling.others, spelling.usual)

@@ -25,7 +25,7 @@ class FindingsState(QObject):
     Very many rows are checked on request only.
 
     Signals:
-        changed: `findings` or the `chosen` fixes.
+        changed: `findings` or the `chosen_fixes`.
         progressed: `fraction` or `can_examine`.
     """
 
@@ -37,7 +37,7 @@ class FindingsState(QObject):
         super().__init__(count)
         self._count, self._scratch = count, scratch
         self.findings: list[Finding] | None = None  # None: unknown
-        self.chosen: set[FixName] = set()  # fixes applied by the import
+        self.chosen_fixes: set[FixName] = set()  # fixes applied by the import
         self._request: FileImport | None = None  # input that is checked or being checked
         self.fraction = 0.0  # fraction done while `is_examining`
         self._total_bytes = 0  # 0: not known yet
@@ -79,22 +79,22 @@ class FindingsState(QObject):
         title = in_language(CHECKS[finding.check].title)
         for fix in finding.fixes:
             chosen = (finding.check, fix.name)
-            if chosen in self.chosen:
+            if chosen in self.chosen_fixes:
                 template = tr("After the import, as a separate version: {0}")
                 undo = tr("Undo")
                 text = template.format(translated(fix.change))
-                return Problem(title, text, False, undo, chosen=chosen, is_done=True)
+                return Problem(title, text, False, undo, chosen_fix=chosen, is_done=True)
         fixes = finding.fixes
-        return Problem(title, finding.sentence, blocks=False, check=finding.check, fixes=fixes)
+        return Problem(title, finding.sentence, is_blocking=False, check=finding.check, fixes=fixes)
 
     def choose(self, check: str, fix: Fix) -> None:
         """Apply a fix at the end of the import, which creates a second version."""
-        self.chosen.add((check, fix.name))
+        self.chosen_fixes.add((check, fix.name))
         self.changed.emit()
 
     def drop(self, chosen: FixName) -> None:
         """Import without this fix."""
-        self.chosen.discard(chosen)
+        self.chosen_fixes.discard(chosen)
         self.changed.emit()
 
     def note(self) -> str:

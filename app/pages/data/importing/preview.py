@@ -28,14 +28,14 @@ class FilePreview(NamedTuple):
     """Start of a file, as one Reading reads it.
 
     `columns` are all columns, `table` has the first rows, truncated, `first_rows` a few in full.
-    `mapping` has the roles of the columns; those in `guessed` are guesses.
+    `mapping` has the roles of the columns; `guessed_roles` are guesses.
     """
 
     columns: tuple[str, ...]
     table: FirstRows
     first_rows: list[Row]
     mapping: Mapping | None
-    guessed: tuple[str, ...]
+    guessed_roles: tuple[str, ...]
 
 
 class Example(NamedTuple):

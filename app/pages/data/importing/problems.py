@@ -57,8 +57,8 @@ class ProblemList(QWidget):
         clear(self._list)
         self._shown_buttons = []
         for problem in problems:
-            role = Role.BAD if problem.blocks else Role.WARN
-            picture = "circle-alert" if problem.blocks else "triangle-alert"
+            role = Role.BAD if problem.is_blocking else Role.WARN
+            picture = "circle-alert" if problem.is_blocking else "triangle-alert"
             if problem.is_done:
                 picture, role = "info", Role.ACCENT
             self._add(picture, role, problem.text, problem.advice, problem)

@@ -248,9 +248,9 @@ class ColumnsSection(Section):
         for role, field in Mapping.model_fields.items():
             box: QComboBox
             if role in LIST_ROLES:
-                several = self.lists[role] = SeveralColumns("")
-                several.changed.connect(self._on_changed)
-                box = several
+                list_box = self.lists[role] = SeveralColumns("")
+                list_box.changed.connect(self._on_changed)
+                box = list_box
             else:
                 box = self.boxes[role] = ComboBox()
                 box.setModel(self._model)
@@ -274,8 +274,8 @@ class ColumnsSection(Section):
         roles = self._state.roles
         for role, box in self.boxes.items():
             box.setCurrentIndex(box_index(getattr(roles, role), self._columns))
-        for role, several in self.lists.items():
-            several.show_columns(self._columns, getattr(roles, role))
+        for role, list_box in self.lists.items():
+            list_box.show_columns(self._columns, getattr(roles, role))
         self._show_rows()
         self.show_note(self._state.columns_note)
 
@@ -290,7 +290,7 @@ class ColumnsSection(Section):
             role: self._columns[box.currentIndex() - 1] if box.currentIndex() > 0 else None
             for role, box in self.boxes.items()
         }
-        chosen |= {role: several.chosen() for role, several in self.lists.items()}
+        chosen |= {role: list_box.chosen() for role, list_box in self.lists.items()}
         self._state.set_roles(Roles(**chosen))
         self._show_roles()
 

@@ -85,7 +85,7 @@ class ImportState(QObject):
         self.import_problem: StudioError | None = None
         self.roles, self.split, self.name = Roles(), Split(), ""
         self.cleaning = NO_CLEANING
-        self.findings.chosen.clear()
+        self.findings.chosen_fixes.clear()
 
     # ── the files ────────────────────────────────────────────────────────────────────────────
 
@@ -182,8 +182,8 @@ class ImportState(QObject):
 
     def clean(self, problem: Problem) -> None:
         """Perform the action of a problem's button."""
-        if problem.chosen is not None:
-            self.findings.drop(problem.chosen)
+        if problem.chosen_fix is not None:
+            self.findings.drop(problem.chosen_fix)
         else:
             self.set_cleaning(problem.cleaning)
 
@@ -216,7 +216,7 @@ class ImportState(QObject):
         if self.preview_problem is not None:
             problems.append(Problem.from_error(self.preview_problem))
         if self.import_problem is not None:
-            problems.append(Problem.from_error(self.import_problem, blocks=False))
+            problems.append(Problem.from_error(self.import_problem, is_blocking=False))
         problems += file_problems(self.splits)
         if self.preview is not None:
             problems += column_problems(self.roles)
@@ -226,13 +226,13 @@ class ImportState(QObject):
             problems.append(Problem.from_error(self.count.problem))
         problems += self.count.problems
         problems += cleaning_effects(self.cleaning)
-        return sorted(problems, key=lambda problem: not problem.blocks)
+        return sorted(problems, key=lambda problem: not problem.is_blocking)
 
     def obstacle(self) -> str:
         """Reason why the import cannot start; “” if it can."""
         if not self.files and self.preview_problem is None:
             return self.tr("Opening the files…")
-        blocking = next((problem for problem in self.problems() if problem.blocks), None)
+        blocking = next((problem for problem in self.problems() if problem.is_blocking), None)
         if blocking is not None:
             return blocking.text
         if self.preview is None:
@@ -271,8 +271,8 @@ class ImportState(QObject):
             self.roles = Roles.from_mapping(preview.mapping)
             self.split = self.split.model_copy(update={"column": None})
             self.cleaning = NO_CLEANING
-            self.findings.chosen.clear()
-            notes = [self._changed_note() if had_roles else "", guess_note(preview.guessed)]
+            self.findings.chosen_fixes.clear()
+            notes = [self._changed_note() if had_roles else "", guess_note(preview.guessed_roles)]
             if preview.mapping is None:
                 notes.append(self.tr("No column looks like text. Please choose one."))
             self.columns_note = join("\n", filter(None, notes))
@@ -309,7 +309,7 @@ class ImportState(QObject):
         self.import_problem = None
         name, version = self.name.strip(), self.version
         sources, target, split = self.sources, self._target(), self.split
-        cleaning, fixes = self.cleaning, frozenset(self.findings.chosen)
+        cleaning, fixes = self.cleaning, frozenset(self.findings.chosen_fixes)
         hub = None if self.fetched is None else self.fetched.origin
 
         def work(progress: background.Progress) -> Path:

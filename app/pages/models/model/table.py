@@ -32,7 +32,7 @@ class PartsModel(QAbstractItemModel):
 
     def __init__(self, blocks: tuple[Block, ...], parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._top = [_node(block, row, None) for row, block in enumerate(blocks)]
+        self._top = [_make_node(block, row, None) for row, block in enumerate(blocks)]
         self._total = max(parameters(blocks), 1)
 
     def index(self, row: int, column: int, parent: Index = NOWHERE) -> QModelIndex:
@@ -96,9 +96,9 @@ class PartsModel(QAbstractItemModel):
         return node if isinstance(node, _Node) else None
 
 
-def _node(block: Block, row: int, parent: _Node | None) -> _Node:
+def _make_node(block: Block, row: int, parent: _Node | None) -> _Node:
     node = _Node(block, row, parent)
-    node.children = [_node(inner, row, node) for row, inner in enumerate(block.blocks)]
+    node.children = [_make_node(inner, row, node) for row, inner in enumerate(block.blocks)]
     return node
 
 

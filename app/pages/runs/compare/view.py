@@ -39,11 +39,11 @@ class CompareView(QWidget):
         )
         title = self.tr("Compare %Ln run(s)", "", len(state.rows))
         layouts.extend(head, Text(title, "title", wraps=False), (OneLine(names, "muted"), 1))
-        self.saving = ReportSaver(state.studio, self)
+        self.report_saver = ReportSaver(state.studio, self)
         self.report = buttons.plain("", self._on_report, "save")
-        show_saving = partial(update_report_button, self.report, self.saving)
-        self.saving.changed.connect(show_saving)
-        show_saving()
+        update_button = partial(update_report_button, self.report, self.report_saver)
+        self.report_saver.changed.connect(update_button)
+        update_button()
         head.addWidget(self.report)
         self.curves = CurvesTab(state)
         self.settings = Lazy(lambda: SettingsTab(state))
@@ -64,6 +64,6 @@ class CompareView(QWidget):
 
     def _on_report(self) -> None:
         collect = partial(gather_comparison, self.state.candidates())
-        save = partial(self.saving.save, collect)
+        save = partial(self.report_saver.save, collect)
         title, name = self.tr("Save the report"), "comparison-report.html"
         ask_for_file(self, title, name, list(WRITERS), save)

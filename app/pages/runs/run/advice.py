@@ -125,4 +125,4 @@ class AdviceLine(QWidget):
     def _prepare(self) -> None:
         run = self._state.run
         if run.row is not None:
-            run.runs.start_again(run.row, self._state.advice[self._index])
+            run.runs.open_wizard(run.row, self._state.advice[self._index])

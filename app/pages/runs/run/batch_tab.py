@@ -255,18 +255,18 @@ class InputCard(Card):
     def __init__(self) -> None:
         super().__init__("", padding=4 * SPACE)
         self.head = OneLine("", "strong")
-        self.about = Text("", "muted", wraps=False)
+        self.counts = Text("", "muted", wraps=False)
         self.tokens = BatchTokens()
-        row = layouts.row((self.head, 1), self.about, spacing=3 * SPACE)
+        row = layouts.row((self.head, 1), self.counts, spacing=3 * SPACE)
         layouts.extend(self.body, row, self.tokens)
 
     def show_input(self, index: int, row: BatchRow) -> None:
         title = self.tr("Input {0}").format(numbers.count(index + 1))
         self.head.setText(f"{title}: {translated(row.expected)}" if row.expected else title)
-        about = [self.tr("%Ln token(s)", "", row.length)]
+        texts = [self.tr("%Ln token(s)", "", row.length)]
         if row.targets:
-            about.append(self.tr("%Ln to predict", "", len(row.targets)))
-        self.about.setText(", ".join(about))
+            texts.append(self.tr("%Ln to predict", "", len(row.targets)))
+        self.counts.setText(", ".join(texts))
         self.tokens.show_input(row)
 
 

@@ -60,9 +60,9 @@ class RunHeader(QWidget):
     def _name_and_buttons(self) -> QVBoxLayout:
         back = buttons.quiet(self.tr("&All runs"), self.closed.emit, "arrow-left")
         self.name = OneLine("", "title")
-        self.about, self.origin = OneLine("", "muted"), OneLine("", "muted")
+        self.subtitle, self.origin = OneLine("", "muted"), OneLine("", "muted")
         self.origin.hide()
-        names = layouts.column(self.name, self.about, self.origin, spacing=0)
+        names = layouts.column(self.name, self.subtitle, self.origin, spacing=0)
         row = layouts.row((names, 1), *self._buttons(), spacing=2 * SPACE)
         top = layouts.row(back, layouts.STRETCH)
         return layouts.column(top, row, spacing=SPACE)
@@ -104,8 +104,8 @@ class RunHeader(QWidget):
         self.name.setText(row.name)
         self.badge.show_state(row.state)
         device = value_text(row.device) if row.device else ""
-        about = (run_texts.task_title(row.task), row.data, row.base_model, device)
-        self.about.setText(" · ".join(part for part in about if part))
+        parts = (run_texts.task_title(row.task), row.data, row.base_model, device)
+        self.subtitle.setText(" · ".join(part for part in parts if part))
         self.origin.setText(row.origin)
         self.origin.setVisible(bool(row.origin))
         self._show_buttons(row)

@@ -5,7 +5,7 @@ from dataclasses import replace
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication, QLabel, QLineEdit, QMenu, QWidget
 
-from app.pages.runs.columns import DEFAULT, Column
+from app.pages.runs.columns import DEFAULT_COLUMNS, Column
 from app.pages.runs.delegate import ICON_SIZE
 from app.pages.runs.list_menus import Layout, read_layout
 from app.theme import SPACE
@@ -212,7 +212,7 @@ def test_columns_groups_and_filter_are_saved_as_a_view(make_page, make_run):
     run_list.columns.pin(1)
     run_list.saved_views.save("night", run_list._layout())
     run_list.apply(Layout())
-    assert run_list.model.keys == DEFAULT and run_list.model.rowCount() == 2
+    assert run_list.model.keys == DEFAULT_COLUMNS and run_list.model.rowCount() == 2
     reopened = make_page().list
     reopened.apply(reopened.saved_views.get("night"))
     assert reopened.model.keys == ("name", "training.learning_rate", "validation_accuracy@at best")

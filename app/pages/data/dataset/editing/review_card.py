@@ -29,7 +29,7 @@ class ReviewCard(Card):
         self._state = state
         self._can_find = self._can_suggest = False
         self.title = Text(self.tr("Correct and label"), "heading")
-        self.about = Text("", "muted")
+        self.introduction = Text("", "muted")
         self.model = CheckpointBox(self._why_not)
         self.model.setAccessibleName(self.tr("Model that scores the labels"))
         self.fine_tune = QCheckBox(self.tr("Fine-tune the &model itself (slow)"))
@@ -57,7 +57,7 @@ class ReviewCard(Card):
         self.end = buttons.plain(self.tr("Show &all rows"), state.end)
         self.train = buttons.plain(self.tr("Train a&gain…"), self.train_requested.emit, "play")
         layouts.extend(
-            self.body, self.title, self.about, self.model, self.fine_tune, self.find_errors
+            self.body, self.title, self.introduction, self.model, self.fine_tune, self.find_errors
         )
         layouts.extend(self.body, self.orders, self.suggest, self.progress, self.result)
         layouts.extend(self.body, self.keys, self.decisions, self.train, self.end)
@@ -72,7 +72,7 @@ class ReviewCard(Card):
         unlabelled = spec.labels.get("", 0)
         self._can_find = is_class and len(labels) > 1
         self._can_suggest = is_class and bool(unlabelled)
-        self.about.setText(
+        self.introduction.setText(
             self.tr("%Ln row(s) have no label.", "", unlabelled)
             if unlabelled
             else self.tr("Models that have not seen a row say how credible its label is.")
@@ -92,7 +92,7 @@ class ReviewCard(Card):
     def show_state(self) -> None:
         state, is_on = self._state, self._state.kind in ("errors", "labels")
         can_review, is_free = self._can_find or self._can_suggest, not is_on and not state.is_busy
-        self.about.setVisible(can_review and not is_on)
+        self.introduction.setVisible(can_review and not is_on)
         self.model.setVisible(can_review and is_free)
         self.fine_tune.setVisible(self._can_find and is_free)
         self.find_errors.setVisible(self._can_find and is_free)
@@ -118,7 +118,7 @@ class ReviewCard(Card):
                     "are listed, the least credible first."
                 ).format(
                     numbers.count(state.likely_errors),
-                    numbers.count(state.rows),
+                    numbers.count(state.row_count),
                     numbers.count(len(state.suggestions)),
                 )
             )
@@ -133,7 +133,7 @@ class ReviewCard(Card):
             return
         self.result.setText(
             self.tr("{0} rows have no label; {1} are listed.").format(
-                numbers.count(state.rows), numbers.count(len(state.suggestions))
+                numbers.count(state.row_count), numbers.count(len(state.suggestions))
             )
         )
         self.keys.setText(self.tr("Enter: accept the suggestion · 1–9: another label · ↓: skip"))

@@ -42,7 +42,7 @@ class ReviewState(QObject):
         self.kind: Kind = ""
         self.suggestions: dict[int, Suggestion] = {}  # by row index, in order
         self.confirmed: set[int] = set()  # indices of rows
-        self.likely_errors = self.rows = 0
+        self.likely_errors = self.row_count = 0
         self.changes: dict[int, RowDifference] = {}  # by row index in this version
         self.counts = Counts(0, 0, 0)  # of all changes
         self.old_version: Path | None = None  # version compared with
@@ -174,7 +174,7 @@ class ReviewState(QObject):
     def _on_done(self, answer: Answer, kind: Kind) -> None:
         self._worker = None
         assert isinstance(answer, Suggested)
-        self.kind, self.rows = kind, answer.rows
+        self.kind, self.row_count = kind, answer.rows
         self.likely_errors = answer.likely if isinstance(answer, LabelErrorsFound) else 0
         self.suggestions = {suggestion.row: suggestion for suggestion in answer.suggestions}
         self.confirmed.clear()

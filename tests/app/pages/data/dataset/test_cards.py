@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QPushButton, QVBoxLayout, QWidget
 from app.pages.data.dataset.cards import LabelsCard
 from app.pages.data.dataset.editing.keys import LabelKeys
 from app.pages.data.dataset.histogram import LengthHistogram, length_bars
-from app.pages.data.dataset.labels import LabelBarsView, balance
+from app.pages.data.dataset.labels import LabelBarsView, balance_text
 from app.pages.data.dataset.lengths import Lengths
 
 
@@ -20,7 +20,7 @@ def test_the_balance_of_labels_is_described(qtbot):
         ({"": 80, "a": 10, "b": 11}, "Balanced"),
         ({"": 80, "a": 11}, "There is only one label"),
     ):
-        assert balance(labels).startswith(start)
+        assert balance_text(labels).startswith(start)
     bars = LabelBarsView()
     qtbot.addWidget(bars)
     bars.show_labels({"": 80, "0": 23, "1": 17})

@@ -322,12 +322,12 @@ def test_a_fix_is_chosen_by_its_button_and_undone(qtbot, page, duplicates):
     buttons = {b.accessibleName(): b for b in view.problems.findChildren(QPushButton)}
     button = buttons["Exact duplicates: Drop the copies"]
     qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
-    assert view.state.findings.chosen == {("exact_duplicates", "drop")}
+    assert view.state.findings.chosen_fixes == {("exact_duplicates", "drop")}
     text = "After the import, as a separate version: 1 exact duplicate(s) dropped"
     assert any(text in sentence for sentence in view.problems.sentences())
     undo = next(b for b in view.problems.findChildren(QPushButton) if b.text() == "Undo")
     qtbot.mouseClick(undo, Qt.MouseButton.LeftButton)
-    assert not view.state.findings.chosen
+    assert not view.state.findings.chosen_fixes
 
 
 def test_choosing_a_fix_keeps_the_scroll_position_and_the_focus(qtbot, page, duplicates):

@@ -220,7 +220,7 @@ def test_the_comparison_is_saved_as_a_report(comparison, runs, qtbot, tmp_path):
     dialog.fileSelected.emit(str(path))
     dialog.close()
     assert not comparison.report.isEnabled()
-    qtbot.waitUntil(lambda: not comparison.saving.is_busy, timeout=20_000)
+    qtbot.waitUntil(lambda: not comparison.report_saver.is_busy, timeout=20_000)
     html = path.read_text(encoding="utf-8")
     assert "<h1>Comparison of 4 run" in html and "Learning rate" in html
     assert html.count("<img") == len({"loss", "validation_accuracy"})

@@ -98,5 +98,5 @@ def test_rows_of_absent_labels_are_moved_to_validation(make_page, studio, qtbot,
     assert "mixed" in open_dataset(newer).cells("validation")["label"]
 
     with qtbot.waitSignal(studio.notices.added) as blocker:
-        line._state.run.runs._start_fixed(request["job"], ("absent_labels", "move"))
+        line._state.run.runs._open_wizard_after_fix(request["job"], ("absent_labels", "move"))
     assert "too few rows" in blocker.args[0].problem
