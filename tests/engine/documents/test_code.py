@@ -34,8 +34,6 @@ EXAMPLE = Example(
     choices=("a happy end", "a sad end"),
 )
 
-GRAPHS = ("text_classification",)  # others only with --long
-
 SETTINGS = {  # temperatures at which probabilities of two classes are near 0.5
     "text_classification": PredictionSettings(temperature=20, threshold=0.01),
     "multi_label": PredictionSettings(temperature=20, thresholds={"acting": 0.99}),
@@ -59,7 +57,7 @@ def outputs(
         task = task_in(loaded)
         assert fine_tuned_task(model.checkpoint) == task
         libraries = {"transformers": (transformers_code, model.checkpoint)}
-        if kind in GRAPHS or os.environ.get(LONG):
+        if os.environ.get(LONG):  # by default, `test_onnx` runs the code of a graph
             libraries["onnxruntime"] = onnx_code, folder / kind
             (folder / kind).mkdir()
             write_config(folder / kind, loaded.network, loaded.tokenizer, loaded.labels)
@@ -114,11 +112,10 @@ def assert_equal(output: str, model: FineTuned) -> None:
 
 
 def cases(kinds: Iterable[str]) -> list[Any]:
-    """Each kind with each library; most graphs are exported only with --long."""
-    marks = {kind: () if kind in GRAPHS else pytest.mark.long for kind in kinds}
+    """Each kind with each library; graphs are exported only with --long."""
     return [
         *((kind, "transformers") for kind in kinds),
-        *(pytest.param(kind, "onnxruntime", marks=mark) for kind, mark in marks.items()),
+        *(pytest.param(kind, "onnxruntime", marks=pytest.mark.long) for kind in kinds),
     ]
 
 
