@@ -72,7 +72,7 @@ def test_a_head_is_replaced_by_its_mean_over_texts(page, grid, wait, qtbot, expl
     box = page.comparison.replacement
     assert not box.isVisible()
     page.state.switch_head(1, 1)
-    assert box.isVisible() and not box.isEnabled() and "panel Texts" in box.toolTip()
+    assert box.isVisible() and not box.isEnabled() and "Texts panel" in box.toolTip()
     page.bench.docks["texts"].panel.typed.setPlainText("the cat\na dog sat")
     wait(lambda: page.state.chosen is not None and page.state.chosen.count == 2)
     assert box.isEnabled()

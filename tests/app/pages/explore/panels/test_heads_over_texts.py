@@ -170,4 +170,4 @@ def test_heads_are_replaced_by_their_mean(labelled_view, wait, qtbot):
     assert "switched off" in make_figure(state).caption
     qtbot.mouseClick(view.bar.run, Qt.MouseButton.LeftButton)
     wait(lambda: not np.array_equal(state.interval("loss off"), zero))
-    assert "with the mean of the head in its place" in make_figure(state).caption
+    assert "when the head is replaced by its mean" in make_figure(state).caption
