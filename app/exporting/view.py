@@ -31,7 +31,7 @@ class ExportDialog(StagesDialog):
         self.state = state
         state.setParent(self)
         self.setMinimumWidth(min(MAX_WIDTH, available_area(self).width()))
-        self.choices = Choices(state)
+        self.choices = OptionsView(state)
         self.progress = StageProgress(
             self.tr("Export progress"),
             self.tr("A large model takes a minute or two. Stopping leaves nothing behind."),
@@ -141,7 +141,7 @@ class Outcome(QWidget):
         QDesktopServices.openUrl(QUrl.fromLocalFile(str(self._state.target / REPORT)))
 
 
-class Choices(QWidget):
+class OptionsView(QWidget):
     """Controls for format, precision, folder and texts."""
 
     def __init__(self, state: ExportState) -> None:

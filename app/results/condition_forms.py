@@ -1,7 +1,7 @@
 """Conditions as forms: a subject, an operator, and its values.
 
 “gold is bad” is the subject “gold”, the operator “is” and the label “bad”. Reading a
-condition and building it again gives an equal one, so typed conditions equal those of pictures.
+condition and building it again gives an equal one, so typed conditions can equal those of pictures.
 """
 
 from collections.abc import Callable, Sequence

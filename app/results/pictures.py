@@ -25,7 +25,7 @@ from engine.results.predictions import Predictions
 from engine.results.slices import Slice, delete_slice, read_slices, rename_slice, save_slice
 
 
-class Pictures(QWidget):
+class PicturesView(QWidget):
     """A choice of pictures; each is created and measured when first shown.
 
     Signals:

@@ -86,7 +86,7 @@ class ResultsState(QObject):
         )
 
     def choose(self, source: str, conditions: Conditions) -> None:
-        """Restrict the rows by conditions, which replace those that `source` chose before.
+        """Restrict the rows by conditions, which replace the earlier ones of `source`.
 
         Choosing the same conditions again removes them.
         """

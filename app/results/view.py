@@ -14,7 +14,7 @@ from app.notices import Notices
 from app.results.comparison import ComparisonCard, ResultFile, find_seed_runs
 from app.results.evaluating import Evaluator, ResultsSource
 from app.results.headline import Headline, value_text
-from app.results.pictures import Pictures
+from app.results.pictures import PicturesView
 from app.results.rows_view import RowsView
 from app.results.state import ResultsState
 from app.studio import Studio
@@ -75,7 +75,7 @@ class ResultsView(QWidget):
         self.state = ResultsState(studio.notices, self)
         self.evaluating = Evaluator(studio, self)
         self.headline = Headline(self.state)
-        self.pictures = Pictures(self.state, studio.notices, studio.home.slices)
+        self.pictures = PicturesView(self.state, studio.notices, studio.home.slices)
         self.rows = RowsView(self.state, studio.notices)
         self.choice = ComboBox(self.tr("Evaluated rows"))
         folder = None if source.make_baselines is None else source.folder

@@ -38,7 +38,7 @@ class ApplyingDialog(StagesDialog):
         super().__init__(tr("Apply “{0}” to a file").format(state.name), owner)
         self._studio, self.state = studio, state
         state.setParent(self)
-        self.choices, self.outcome = Choices(state), Outcome(state)
+        self.choices, self.outcome = OptionsView(state), Outcome(state)
         self.progress = StageProgress(
             self.tr("Progress of the predictions"),
             self.tr(
@@ -79,7 +79,7 @@ class ApplyingDialog(StagesDialog):
             QDesktopServices.openUrl(QUrl.fromLocalFile(str(state.applied.out.parent)))
 
 
-class Choices(QWidget):
+class OptionsView(QWidget):
     """Controls for file, columns and output, and the first rows."""
 
     def __init__(self, state: ApplyingState) -> None:

@@ -251,6 +251,6 @@ def _line(
 def _chart(
     lines: Sequence[Line | None], title: str, ends: tuple[float, float] | None = None
 ) -> Chart | None:
-    """Curves over steps; None if there are none."""
+    """Make a chart of curves over steps; None without curves."""
     curves = tuple(line for line in lines if line is not None)
     return Chart(Axis(tr("Step"), whole=True), Axis(title, ends), curves) if curves else None

@@ -333,7 +333,7 @@ class ModelInput(QObject):
 def shift_spans(spans: frozenset[Span], old: str, new: str) -> frozenset[Span]:
     """Move spans of `old` to their characters in `new`.
 
-    Drops those that the edit touched, or made part of a longer word.
+    Drops spans that the edit touched, or made part of a longer word.
     """
     if old == new or not spans:
         return spans

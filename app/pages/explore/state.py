@@ -2,7 +2,7 @@
 
 One text or pair through one model, or through two to compare; or two texts through one model, the
 second of them pinned. The selection (token, target token, layer, head) holds for all panels; token
-indices are those of the first input.
+indices refer to the first input.
 """
 
 from dataclasses import replace

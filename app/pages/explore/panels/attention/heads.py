@@ -440,8 +440,8 @@ class HeadsTable(QWidget):
             text = f"{text} {mean}"
         missing = state.pairs()[1]
         if missing:
-            named = ", ".join(f"“{token_text(word)}”" for word in missing)
-            text = f"{self.tr('Not in the text: {0}.').format(named)} {text}"
+            names = ", ".join(f"“{token_text(word)}”" for word in missing)
+            text = f"{self.tr('Not in the text: {0}.').format(names)} {text}"
         self.note.setText(text)
 
 

@@ -59,7 +59,7 @@ REDRAW_DELAY_MS = 100  # after the last change of the threshold
 MAX_COLUMN_FRACTION = 0.3  # of the width, for a column of tokens
 
 
-class Lines(QWidget):
+class LinesView(QWidget):
     """Paints the links of the chosen heads, for a vertical scroll area."""
 
     def __init__(self, state: AttentionState) -> None:

@@ -27,7 +27,7 @@ MAX_ELEMENT_WIDTH = 14  # px
 FIGURE_BAND, FIGURE_NAME_HEIGHT, FIGURE_WIDTH = 60.0, 20.0, 640.0  # px
 
 
-class Elements(QWidget):
+class ElementsView(QWidget):
     """Three rows of K elements: query, key, and their products.
 
     Positive elements are drawn above the line, negative ones below, so that colour is not needed.
@@ -152,7 +152,7 @@ class PairView(QWidget):
         self._state = state
         self.title, self.sum = Text("", "strong"), Text("")
         self.readout = OneLine("", "small")
-        self.elements = Elements(self.readout)
+        self.elements = ElementsView(self.readout)
         parts = self.title, self.readout, self.elements, self.sum, layouts.STRETCH
         page = layouts.page(*parts, spacing=SPACE)
         self.empty = EmptyState("scan-search", self.tr("Select a pair of tokens"), "")

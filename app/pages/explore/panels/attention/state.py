@@ -399,14 +399,14 @@ def describe_head(state: AttentionState) -> str:
     if state.maps.weights is None:
         return tr("No attention yet.")
     strongest = list(zip(*state.links[:3], strict=True))[:MAX_NAMED]
-    named = ", ".join(
+    links = ", ".join(
         tr("“{0}” to “{1}” {2}").format(state.names[row], state.names[column], f"{weight:.2f}")
         for row, column, weight in strongest
     )
     if not state.maps.has_heads:
-        return tr("Layer {0}. Strongest links: {1}.").format(state.layer + 1, named)
+        return tr("Layer {0}. Strongest links: {1}.").format(state.layer + 1, links)
     text = tr("Layer {0}, head {1}. Strongest links: {2}.")
-    return text.format(state.layer + 1, state.head + 1, named)
+    return text.format(state.layer + 1, state.head + 1, links)
 
 
 def describe_hovered(state: AttentionState) -> str:

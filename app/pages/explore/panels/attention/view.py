@@ -26,7 +26,7 @@ from app.pages.explore.panel import MakePanel, Panel, PanelContext, PanelDescrip
 from app.pages.explore.panels.attention.head_grid import Overview, grid_figure, scroll_area
 from app.pages.explore.panels.attention.heads import HeadsState, HeadsTable, heads_figure
 from app.pages.explore.panels.attention.lines import (
-    Lines,
+    LinesView,
     dashed,
     head_dashes,
     head_role,
@@ -69,7 +69,7 @@ class AttentionView(Panel):
         super().__init__()
         self._state = state
         self.overview, self.filters = Overview(state), LinkFilters(state)
-        self.lines, self.matrix, self.table = Lines(state), Matrix(state), LinkTable(state)
+        self.lines, self.matrix, self.table = LinesView(state), Matrix(state), LinkTable(state)
         self.pair = PairView(state)
         self.heads = HeadsState(state)
         self.heads_table = HeadsTable(self.heads)

@@ -318,7 +318,7 @@ class OneSide(QWidget):
 
 
 def largest_effect(state: WordEffectsState) -> float:
-    """The effect with the strongest tint; 0 if there is none."""
+    """The effect with the strongest tint; 0 without effects."""
     question = state.answered_question
     largest = max((abs(word.effect) for word in state.words), default=0.0)
     if question is None:

@@ -66,7 +66,7 @@ class DifferenceState(TextSetState):
 
     @property
     def values(self) -> np.ndarray | None:
-        """The displayed column, float64 [L, H]; None if there is none."""
+        """The displayed column, float64 [L, H]; None without results."""
         if DIVERGENCE not in self.arrays:
             return None
         if self.column == DIVERGENCE:

@@ -190,9 +190,9 @@ class HeadsState(TextSetState):
         if key in meanings:
             return meanings[key]
         if key == TO_HEAD:
-            text = self.tr("Share of the words whose largest weight is on their syntactic head")
+            text = self.tr("Share of words whose largest weight is on their head in the file")
         elif key == FROM_HEAD:
-            text = self.tr("Share of the words that get the largest weight of their syntactic head")
+            text = self.tr("Share of words that get the largest weight of their head in the file")
         else:
             return self.tr("Attention to this tag divided by the share of tokens that have it")
         fixed = self.counted.fixed if self.counted is not None else None

@@ -53,7 +53,7 @@ class TextsState(QObject):
         self.texts: TextSet | None = None  # all of them
         self.rows: list[TypedRow] = []  # text and second text, as typed
         self.labels: Sequence[str] = ()
-        self.scores: list[TextScore] = []  # of the first rows, as far as known
+        self.scores: list[TextScore] = []  # of the first rows, while more arrive
         self.loss = "task"
         self.selected: tuple[int, ...] = ()
         self._typed = ""

@@ -73,7 +73,7 @@ class VectorsState(QObject):
 
     @property
     def word(self) -> str:
-        """The compared word: the typed one, or that of the selected token."""
+        """The compared word: the typed one, or the word of the selected token."""
         if self.typed_word:
             return self.typed_word
         side, picked = self.explore.first, self.explore.picked

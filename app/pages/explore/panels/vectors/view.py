@@ -343,7 +343,7 @@ def _tokens_table(state: VectorsState) -> Table | None:
 
 
 def _words_table(state: VectorsState) -> Table | None:
-    """None if the nearest words belong to another word or layer."""
+    """Table of the nearest words; None if they belong to another word or layer."""
     nearest = state.near_words
     if nearest is None or not state.is_current:
         return None

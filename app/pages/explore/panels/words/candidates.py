@@ -23,7 +23,7 @@ from engine.messages.explore.candidates import Candidate, CandidatesFound
 MAX_DRAWN = 12  # rows of a figure
 
 
-class Candidates(QWidget):
+class CandidatesView(QWidget):
     def __init__(self, state: WordsState) -> None:
         super().__init__()
         self.state = state

@@ -122,7 +122,7 @@ class LayerGrid(QWidget):
         )
 
 
-class Lens(QWidget):
+class LensView(QWidget):
     def __init__(self, state: WordsState) -> None:
         super().__init__()
         self.state, self.queries = state, tuple(state.lens_queries)

@@ -20,7 +20,7 @@ from engine.messages.explore.text import PRECISIONS
 MIN_WIDTH, MAX_WIDTH = 75 * SPACE, 110 * SPACE  # px of a card
 
 
-class Predictions(QWidget):
+class PredictionsView(QWidget):
     def __init__(self, state: WordsState) -> None:
         super().__init__()
         self.state, self.queries = state, tuple(state.mask_queries)
@@ -105,8 +105,8 @@ class Predictions(QWidget):
         if filled.causal:
             parts.append(
                 self.tr(
-                    "This model is left-to-right (causal): it predicts each token from those "
-                    "before it."
+                    "This model is left-to-right (causal): it predicts each token from the "
+                    "tokens before it."
                 )
             )
         return " ".join(parts)

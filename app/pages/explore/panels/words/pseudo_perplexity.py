@@ -45,7 +45,7 @@ def tint_scores(tokens: Sequence[Token], scores: Mapping[int, TokenScore]) -> li
     return words
 
 
-class PseudoPerplexity(QWidget):
+class PseudoPerplexityView(QWidget):
     def __init__(self, state: WordsState) -> None:
         super().__init__()
         self.state, self.queries = state, [scoring.query for scoring in state.scorings]

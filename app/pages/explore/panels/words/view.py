@@ -5,10 +5,10 @@ from PySide6.QtWidgets import QProgressBar, QSizePolicy, QWidget
 
 from app.notices import Notices
 from app.pages.explore.panel import MakePanel, Panel, PanelContext, PanelDescription
-from app.pages.explore.panels.words.candidates import Candidates
-from app.pages.explore.panels.words.lens import Lens
-from app.pages.explore.panels.words.predictions import Predictions
-from app.pages.explore.panels.words.pseudo_perplexity import PseudoPerplexity
+from app.pages.explore.panels.words.candidates import CandidatesView
+from app.pages.explore.panels.words.lens import LensView
+from app.pages.explore.panels.words.predictions import PredictionsView
+from app.pages.explore.panels.words.pseudo_perplexity import PseudoPerplexityView
 from app.pages.explore.panels.words.state import WordsState, can_predict
 from app.theme import SPACE
 from app.translation import tr
@@ -44,8 +44,8 @@ class WordsView(Panel):
         super().__init__()
         self._state = state
         self._is_active = False
-        self.predictions, self.candidates = Predictions(state), Candidates(state)
-        self.lens, self.pseudo_perplexity = Lens(state), PseudoPerplexity(state)
+        self.predictions, self.candidates = PredictionsView(state), CandidatesView(state)
+        self.lens, self.pseudo_perplexity = LensView(state), PseudoPerplexityView(state)
         self.parts = self.predictions, self.candidates, self.lens, self.pseudo_perplexity
         self.next_sentences = NextSentence(state)
         self.choice = buttons.Segments(
@@ -96,7 +96,7 @@ class WordsView(Panel):
     def figure(self) -> Figure | None:
         return self._part().figure()
 
-    def _part(self) -> Predictions | Candidates | Lens | PseudoPerplexity:
+    def _part(self) -> PredictionsView | CandidatesView | LensView | PseudoPerplexityView:
         return self.parts[self.shown.currentIndex()]
 
     def _content(self) -> QWidget:
