@@ -1,8 +1,8 @@
 """Contribution of each word to a logit, and its faithfulness; the messages have the formulas.
 
-Gradients are computed by the plain network: the packed one, which answers faster, consists of
-library calls without a backward pass, and raises an error. Shapes: B inputs, T tokens, E width of
-the token embeddings, N words, P points of a path.
+Gradients need the plain network: the packed one, which answers faster, consists of library calls
+without a backward pass. Shapes: B inputs, T tokens, E width of the token embeddings, N words, P
+points of a path.
 """
 
 from collections.abc import Iterator, Sequence

@@ -94,7 +94,7 @@ class _Pruning:
         return self._answer(True)
 
     @property
-    def removed(self) -> tuple[Head, ...]:
+    def removed_heads(self) -> tuple[Head, ...]:
         """All heads removed so far."""
         return tuple(sorted({head for pruning in self.rounds for head in pruning.heads}))
 
@@ -113,7 +113,7 @@ class _Pruning:
 
     def _next_heads(self) -> tuple[Head, ...]:
         """The heads of the next round; empty if at most one would remain."""
-        removed = set(self.removed)
+        removed = set(self.removed_heads)
         remaining = [unit for unit in self.units if not removed.issuperset(unit)]
         count = min(self.units_per_round, len(remaining) - 1)
         if count < 1:
@@ -122,10 +122,10 @@ class _Pruning:
             checkpoint=self.question.checkpoint,
             texts=self.sample,
             cache=self.question.cache,
-            heads_off=self.removed,
+            heads_off=self.removed_heads,
         )
         before = self.done
-        with ablate_heads(self.checkpoint.network, self.removed):
+        with ablate_heads(self.checkpoint.network, self.removed_heads):
             arrays = score_heads(
                 self.checkpoint, question, lambda _, first, done: self._report(before + done)
             )
@@ -143,7 +143,7 @@ class _Pruning:
         def progress(done: int, total: int) -> None:
             self._report(before + len(self.rows) * done / max(1, total))
 
-        with ablate_heads(self.checkpoint.network, sorted({*self.removed, *heads})):
+        with ablate_heads(self.checkpoint.network, sorted({*self.removed_heads, *heads})):
             figure = pruned_score(self.checkpoint, self.learner, self.rows, progress)
         store.add(
             {

@@ -25,7 +25,7 @@ REPORT_SECONDS = 0.5
 MAX_SECONDS, MIN_SECONDS = 0.4, 0.15  # per slice; beyond, the next is smaller or larger
 MAX_SLICE = 256  # texts
 BATCH_TOKENS = 512  # with padding
-CHARACTERS_PER_TOKEN = 4  # about
+CHARACTERS_PER_TOKEN = 4  # approximate
 MAX_BATCH = 16  # texts
 MAX_FOLDERS, MAX_BYTES = 40, 500_000_000  # cached answers to earlier questions
 

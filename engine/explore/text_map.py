@@ -118,7 +118,7 @@ def row_labels(rows: Rows) -> list[str]:
 
 @torch.inference_mode()
 def encode_texts(serving: Serving, rows: Rows) -> Arrays:
-    """cls, mean: float16 [N, layers, D], of [CLS] and of the tokens that are not special; pooled:
+    """Encode texts. cls, mean: float16 [N, layers, D], of [CLS] and of the ordinary tokens; pooled:
     float16 [N, D], zeros without a pooler; prediction, label: [N], in the model's names.
 
     Texts of similar length are batched, since reading the weights takes most of the time.

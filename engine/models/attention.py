@@ -45,7 +45,7 @@ class Layout(Protocol):
     def attend(
         self, attention: "Attention", q: Tensor, k: Tensor, v: Tensor
     ) -> tuple[Tensor, Tensor | None]:
-        """Attention output of the query tokens, same shape as q, and the weights if kept_heads."""
+        """Attention output of the query tokens, same shape as q, and the weights if kept."""
         ...
 
 
@@ -176,7 +176,7 @@ class PaddedLayout:
             far = (self.positions[:, None] - self.positions).abs() > window  # [T, T]
             outside = torch.zeros(far.shape, device=far.device).masked_fill(far, float("-inf"))
             bias = outside[None, None] if bias is None else bias + outside.to(bias.dtype)
-            unused = bias.isneginf().all(-1, keepdim=True)  # padding outside of every window
+            unused = bias.isneginf().all(-1, keepdim=True)  # padding outside every window
             bias = bias.masked_fill(unused, 0)
         if bias is None or self.query_rows is None or bias.size(2) == 1:
             return bias

@@ -50,7 +50,7 @@ class TokenPositionEmbeddings(nn.Module):
     def positions(self, tokens: Tensor) -> Tensor:
         """Row of the position embedding of each token, int64 [T] or [B, T].
 
-        If the padding id is fixed, positions start after it, and it is the position of all padding.
+        With a fixed padding id, positions start after it; padding has the id itself as position.
         """
         if self.padding is None:
             return torch.arange(tokens.size(1), device=tokens.device)

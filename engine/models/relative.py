@@ -97,7 +97,7 @@ class BucketedPositions(nn.Module):
         return BucketBias(bias.permute(0, 3, 1, 2))
 
     def row(self, distances: Tensor) -> Tensor:
-        """Bucket of each distance: half of them per direction, half of those logarithmic."""
+        """Bucket of each distance: half of the buckets per direction, half of these logarithmic."""
         side = self.buckets // 2
         exact = side // 2
         far = distances.abs()

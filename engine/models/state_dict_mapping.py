@@ -58,7 +58,7 @@ class StateDictMapper:
         file: str = CONFIG,
         sentence: SentenceSpec | None = None,
     ) -> None:
-        """`file`: name of the config in messages; `sentence`: its pooling, if any."""
+        """`file`: name of the config in messages; `sentence`: the pooling, if any."""
         self._sentence = sentence
         self._files, self._spec, self._config, self._file = weights, spec, config, file
         self._family = FAMILIES[spec.family]

@@ -71,8 +71,8 @@ def logistic_regression() -> Any:
 
 
 def tfidf_features(train: Rows, rows: Rows, outputs: int) -> tuple[Any, Any]:
-    """TF-IDF of a text, sparse float64 [N, F]; for pairs of both texts, their absolute differences
-    and their cosine."""
+    """TF-IDF of a text, sparse float64 [N, F]; for pairs, of both texts, with their
+    absolute differences and cosine."""
     vectorizer = tfidf(outputs).fit(add_word([*train.texts, *(train.pairs or ())]))
 
     def features(part: Rows) -> Any:

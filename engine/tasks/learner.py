@@ -121,7 +121,7 @@ class Batch(NamedTuple):
         return self.tokens, self.segments, self.attention_mask, self.unpadded
 
     def plan(self, network: Network) -> "Batch":
-        """Add the plan for running it without padding, created on the host if missing."""
+        """Add the plan for running the batch without padding, made on the host if missing."""
         if self.unpadded is not None or not network.uses_plan:
             return self
         (rows, width), mask = self.segments.shape, self.attention_mask

@@ -49,7 +49,7 @@ MAX_SHOWN = 5  # answers per question in a prediction
 OWNERS, POSITIONS = "owners.npy", "places.npy"
 WORD = re.compile(r"\w+")
 JOINER = re.compile(r"[ \-–’'.,]?")  # characters between two words of an answer, as in 1,000
-COMMON_FRACTION = 0.05  # words in more of the passages are in no answer
+COMMON_FRACTION = 0.05  # words in more than this fraction of the passages are in no answer
 MIN_SCORE = 1e-9  # score of a span in a passage without words of the question
 MAX_FITTING_ROWS = 1_000  # training rows for the no-answer score
 

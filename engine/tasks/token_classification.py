@@ -54,7 +54,7 @@ from engine.tokenizers.tokenizer import Tokenizer
 
 OUTSIDE = "O"
 UNKNOWN = -1  # a tag that the model does not know
-DECIMALS = 4  # decimals of word probabilities
+DECIMALS = 4  # of word probabilities
 
 
 class TagIds(NamedTuple):

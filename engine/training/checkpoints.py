@@ -78,7 +78,7 @@ def latest_checkpoint(context: RunContext) -> ResumePoint | None:
 
 @torch.no_grad()
 def restore(run: TrainingRun, folder: Path) -> None:
-    """Restore optimiser, exact weights and their average; the network has the saved weights."""
+    """Restore optimiser, exact weights and average; the network already has the saved weights."""
     resume = folder / RESUME
     load_state(run.optimiser, run.network, _read_tensors(resume / OPTIMISER))
     if not (resume / TRAINED_WEIGHTS).is_file():

@@ -22,7 +22,7 @@ from engine.training.device.sharding import is_sharded
 
 # tokens per half times hidden size squared; below it, the threads wait for the GIL
 MIN_PARALLEL = 20_000_000
-REDUCED_PRECISION_FACTOR = 8  # of this threshold: products then take less of a step
+REDUCED_PRECISION_FACTOR = 8  # raises this threshold: products then take less of a step
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """AdamW, learning-rate schedule, layer-wise rates and weight averaging.
 
-Settings follow Devlin et al. 2019, appendix A.2 and A.3; layer-wise learning rates Howard and Ruder
-2018, §3.2.
+Settings follow Devlin et al. 2019, appendix A.2 and A.3; layer-wise learning rates follow Howard
+and Ruder 2018, §3.2.
 """
 
 import inspect

@@ -59,7 +59,7 @@ def warm_init(
     """
     spec = network.spec
     waves = min(MAX_SINUSOIDS, spec.head_size // 2, spec.hidden_size // 8)
-    word_size = spec.hidden_size - 2 * waves  # of the word vectors; sinusoids get the rest
+    word_size = spec.hidden_size - 2 * waves  # width of the word vectors; sinusoids get the rest
     vectors = torch.from_numpy(
         word_vectors(tokenized, spec.vocab_size, word_size, special_ids, progress)
     )

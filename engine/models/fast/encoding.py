@@ -110,7 +110,7 @@ def plan_batch(
 ) -> UnpaddedBatch:
     """Plan an unpadded forward pass for sequences of these lengths, [B], padded to `width`.
 
-    `query_positions` as for `encode`; on the host they need no synchronisation.
+    `query_positions`: as for `encode`; if they are on the host, nothing synchronises.
     """
     host_positions = None if query_positions is None else query_positions.cpu().numpy()
     shape = attention_shape(encoder, encoder.embeddings.token.weight.device)

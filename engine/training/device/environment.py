@@ -25,7 +25,7 @@ def environment(
 
     Args:
         attention: one of `ATTENTION_METHODS`, or empty.
-        initial_weights: their `weights_sha256`.
+        initial_weights: hash from `weights_sha256`.
         graphs: CUDA graphs, “on” or “off”; empty if the device has none.
     """
     return {
