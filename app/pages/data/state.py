@@ -22,10 +22,12 @@ SPEC, DATA = "spec.json", "data.parquet"
 
 
 class DataState(QObject):
-    """The data sets of the home. Signals:
-    listed: `entries` or `sources` changed.
-    added: folder of a version added to the home.
-    removed: folder of a version moved to the trash, or restored.
+    """The data sets of the home.
+
+    Signals:
+        listed: `entries` or `sources` changed.
+        added: folder of a version added to the home.
+        removed: folder of a version moved to the trash, or restored.
     """
 
     listed = Signal()

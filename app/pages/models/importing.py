@@ -21,11 +21,13 @@ MAX_NAMES = 5_000  # tensors named in a list
 
 
 class ImportPage(Page):
-    """The page of an import. Signals:
-    closed: return to the list.
-    import_requested: choose another folder.
-    opened: path of the imported model.
-    tune_requested: path of the imported model, to fine-tune it.
+    """The page of an import.
+
+    Signals:
+        closed: return to the list.
+        import_requested: choose another folder.
+        opened: path of the imported model.
+        tune_requested: path of the imported model, to fine-tune it.
     """
 
     closed = Signal()

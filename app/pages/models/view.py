@@ -60,8 +60,7 @@ class ModelsPage(QWidget):
 
     def arrive(self, argument: object = None) -> None:
         """Open a model by its folder, the import dialog for {"import": True}, the shelf for {"get":
-        True}; None changes nothing.
-        """
+        True}; None changes nothing."""
         self.state.read_list()
         if isinstance(argument, Path):
             self._pending = argument

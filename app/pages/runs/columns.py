@@ -295,8 +295,7 @@ def all_columns() -> Iterator[str]:
 
 @cache
 def all_measures() -> tuple[Measure, ...]:
-    """Each metric of each task: at the best checkpoint, at the last evaluation, and its best
-    value."""
+    """Each metric of each task: at the best checkpoint, at the last evaluation, and at its best."""
     metrics = {m.name: m for task in TASKS.values() for m in task.info.metrics}
     result = []
     for name, metric in metrics.items():

@@ -111,8 +111,7 @@ class ListColumns(QObject):
         self.pinned_view.pin(self.pinned)
 
     def _hide_columns(self) -> None:
-        """Hide the mean over seeds if there are none, and further columns if there is too little
-        space."""
+        """Hide the mean over seeds if no job has several, and other columns if space is short."""
         keys, width = self._model.keys, self._table.viewport().width()
         hidden = set() if self._model.has_seeds() else {str(Column.SEEDS)}
         for candidate in HIDEABLE if keys == DEFAULT_COLUMNS and not self._widths else ():

@@ -26,8 +26,7 @@ MAX_SENTENCE = 1_000  # characters
 
 @dataclass(frozen=True)
 class Layout:
-    """Columns, order, groups and filter of the table. `widths` has the columns that the user
-    resized."""
+    """Columns, order, groups and filter of the table; `widths` has the resized columns."""
 
     columns: tuple[str, ...] = tuple(map(str, DEFAULT_COLUMNS))
     pinned: int = 0  # number of pinned columns

@@ -36,8 +36,7 @@ class RunsList(QWidget):
         self.model = RunsTable(self)
         self.model.renamed.connect(state.rename)
         self.model.queue_ordered.connect(state.dispatcher.order)
-        # ids of the selected runs, and of the current one
-        self._selection: tuple[set[str], str] = (set(), "")
+        self._selection: tuple[set[str], str] = (set(), "")  # ids of selected and current runs
         self.table = self._table()
         self.columns = ListColumns(self.table, self.model)
         self.actions_ = ListActions(self.table, state, self.selected)

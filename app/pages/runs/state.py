@@ -168,10 +168,8 @@ class RunsState(QObject):
         self._awaited: set[str] = set()  # copied in, not listed yet
         self.exchange = Exchange(studio, self)
         self.exchange.unpacked.connect(self._on_unpacked)
-        # notes and tags of runs that are not listed yet
-        self._annotations: dict[str, dict[str, Any]] = {}
-        # folders being copied in, with notes and tags
-        self._unpacked: dict[Path, dict[str, Any]] = {}
+        self._annotations: dict[str, dict[str, Any]] = {}  # of runs that are not listed yet
+        self._unpacked: dict[Path, dict[str, Any]] = {}  # annotations by folder to copy in
         self._is_reading = False
         self._measures: set[Measure] = set()
         self._sparks: dict[str, tuple[int, tuple[float, ...]]] = {}  # with the step of the run

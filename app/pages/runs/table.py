@@ -64,8 +64,7 @@ class RunsTable(QAbstractTableModel):
         self._rows: dict[str, RunRow] = {}
         self._items: list[Item] = []
         self._indices: dict[str, int] = {}  # row of each shown run
-        # runs that differ only in the seed
-        self._seeds: dict[tuple[str, str, int], list[RunRow]] = {}
+        self._seeds: dict[tuple[str, str, int], list[RunRow]] = {}  # runs by `seeds_key`
         self._groups: dict[str, list[RunRow]] = {}  # runs of each job
         self._best_values: tuple[object, ...] | None = None  # of the group with the best mean
         self._best: dict[str, int] = {}  # combination with the best mean score of each search

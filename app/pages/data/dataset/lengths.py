@@ -48,10 +48,7 @@ class Lengths:
 def count_lengths(
     dataset: Dataset, tokenizer: Tokenizer, cache: Path, progress: Progress
 ) -> Lengths:
-    """Count tokens, or read cached counts.
-
-    Raises Cancelled soon after `progress.cancelled()` is true.
-    """
+    """Count tokens, or read cached counts; raises Cancelled if `progress` is cancelled."""
     file = cache / f"{cache_key(dataset.spec.fingerprint, tokenizer, 0, 'lengths')}.npy"
     cached = _read_cached(file, len(dataset))
     if cached is not None:

@@ -121,10 +121,7 @@ def _find_files(folder: Path, budget: Iterator[int]) -> list[Path]:
 
 
 def expand(files: Sequence[Path]) -> list[Path]:
-    """The files, with archives and workbooks replaced by their contents.
-
-    Raises BadFile if one cannot be unpacked.
-    """
+    """Replace archives and workbooks by their contents; raises BadFile if one is unreadable."""
     return [part for file in files for part in list_parts(file)]
 
 

@@ -20,9 +20,7 @@ REPORTED_ELSEWHERE = ("label_spellings",)  # reported by the counts, with a butt
 
 
 class FindingsState(QObject):
-    """Checks the rows whenever a count and its splits are complete.
-
-    Very many rows are checked on request only.
+    """Checks the rows whenever a count and its splits are complete; very many only on request.
 
     Signals:
         changed: `findings` or the `chosen_fixes`.

@@ -48,10 +48,7 @@ class Example(NamedTuple):
 
 
 def preview_file(path: Path, reading: Reading) -> FilePreview:
-    """Read the start of a file.
-
-    Raises BadFile with the line that cannot be read.
-    """
+    """Read the start of a file; raises BadFile with the line that cannot be read."""
     table = read(path, reading)
     rows: list[Row] = []
     characters = 0

@@ -207,8 +207,7 @@ class FormatSection(Section):
         for field, control in self._options.items():
             self.show_row(control, field in info.options)
         self._enable_formats(reading.format)
-        # otherwise there is no alternative
-        self.format.setEnabled(info.is_text and bool(info.suffixes))
+        self.format.setEnabled(info.is_text and bool(info.suffixes))  # if there are alternatives
         self.show_note(join("\n", self._state.notes))
 
     def _on_changed(self) -> None:

@@ -38,9 +38,11 @@ _EMPTY = FirstRows((), [], ())
 
 
 class ImportView(Page):
-    """The page of an import. Signals:
-    closed: return to the list and abandon the import.
-    files_requested: choose other files.
+    """The page of an import.
+
+    Signals:
+        closed: return to the list and abandon the import.
+        files_requested: choose other files.
     """
 
     closed = Signal()

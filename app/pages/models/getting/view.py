@@ -26,9 +26,11 @@ from engine.messages.question import Refused
 
 
 class GettingPage(Page):
-    """The page to get a model. Signals:
-    closed: return to the list of models.
-    fetched: the folder of a finished download, and the model's name.
+    """The page to get a model.
+
+    Signals:
+        closed: return to the list of models.
+        fetched: the folder of a finished download, and the model's name.
     """
 
     closed = Signal()

@@ -33,10 +33,12 @@ class Contents:
 
 
 class ModelState(QObject):
-    """Reads a model folder, and runs its tokenizer. Signals:
-    read: `contents` is available.
-    found: ids of matching tokens, or None for all.
-    tokenized: the Steps of the text typed last.
+    """Reads a model folder, and runs its tokenizer.
+
+    Signals:
+        read: `contents` is available.
+        found: ids of matching tokens, or None for all.
+        tokenized: the Steps of the text typed last.
     """
 
     read = Signal()

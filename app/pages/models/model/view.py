@@ -50,9 +50,11 @@ TYPING_PAUSE_MS = 150  # from the last keystroke to the search
 
 
 class ModelView(Page):
-    """The page of one model. Signals:
-    closed: return to the list.
-    export_requested, send_requested, delete_requested: a button was pressed.
+    """The page of one model.
+
+    Signals:
+        closed: return to the list.
+        export_requested, send_requested, delete_requested: a button was pressed.
     """
 
     closed = Signal()
@@ -103,8 +105,7 @@ class ModelView(Page):
         return tab
 
     def accept_drop(self, paths: Sequence[Path]) -> bool:
-        """Apply a fine-tuned model to a dropped file; False if it is no data or the model is not
-        fine-tuned."""
+        """Apply a fine-tuned model to a dropped data file; False if that is impossible."""
         if len(paths) != 1 or not is_data_file(paths[0]) or self.use is None:
             return False
         self.tabs.setCurrentWidget(self.use)

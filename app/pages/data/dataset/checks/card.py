@@ -26,9 +26,11 @@ MAX_FINDINGS = 20
 
 
 class ChecksCard(Card):
-    """The findings of a data set. Signals:
-    rows_requested: the Finding whose rows to show.
-    fix_requested: the chosen Fix.
+    """The findings of a data set.
+
+    Signals:
+        rows_requested: the Finding whose rows to show.
+        fix_requested: the chosen Fix.
     """
 
     rows_requested = Signal(object)

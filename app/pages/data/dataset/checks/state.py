@@ -17,9 +17,11 @@ DELAY_MS = 500  # after the rows are shown
 
 
 class ChecksState(QObject):
-    """Finds and fixes problems of a version. Signals:
-    changed: findings, progress or problem.
-    fixed: the folder of a version created by a fix, and a text about the change.
+    """Finds and fixes problems of a version.
+
+    Signals:
+        changed: findings, progress or problem.
+        fixed: the folder of a version created by a fix, and a text about the change.
     """
 
     changed = Signal()

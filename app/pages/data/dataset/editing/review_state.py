@@ -28,9 +28,11 @@ Kind = Literal["", "errors", "labels", "changes"]
 
 
 class ReviewState(QObject):
-    """A list of rows to review, and the decisions on them. Signals:
-    changed: `kind`, suggestions, decisions or `is_busy`.
-    working: progress of the search.
+    """A list of rows to review, and the decisions on them.
+
+    Signals:
+        changed: `kind`, suggestions, decisions or `is_busy`.
+        working: progress of the search.
     """
 
     changed = Signal()
@@ -46,8 +48,7 @@ class ReviewState(QObject):
         self.changes: dict[int, RowDifference] = {}  # by row index in this version
         self.counts = Counts(0, 0, 0)  # of all changes
         self.old_version: Path | None = None  # version compared with
-        # rows of `old_version` that are missing in this version
-        self.deleted_rows: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
+        self.deleted_rows: NDArray[np.int64] = np.zeros(0, dtype=np.int64)  # of `old_version`
         self._comparing = background.Latest(self)
         self._worker: OneTimeWorker | None = None
 

@@ -33,10 +33,12 @@ Rows = Mapping[int, RowEdit]
 
 
 class EditsState(QObject):
-    """The unsaved edits of a version. Signals:
-    changed: `rows` changed.
-    saving: True when a version is being created, False at the end.
-    saved: folder of the version created from the edits.
+    """The unsaved edits of a version.
+
+    Signals:
+        changed: `rows` changed.
+        saving: True when a version is being created, False at the end.
+        saved: folder of the version created from the edits.
     """
 
     changed = Signal()
