@@ -123,7 +123,7 @@ def check_loss(checkpoint: Checkpoint, learner: Learner | None, rows: Rows) -> N
     if learner is not None and not learner.can_evaluate(rows):
         raise StudioError(
             "The texts have no labels, so the model has no loss.",
-            "Choose a data set with labels, or type the label of each text behind a tab.",
+            "Choose a data set with labels, or type the label of each text after a tab.",
         )
 
 

@@ -261,7 +261,7 @@ def cut(network: Network, heads: tuple[Head, ...]) -> None:
             continue
         if not removed.issuperset(unit):
             raise StudioError(
-                "Layers of this model share their weights, so a head has the same in each.",
+                "Layers of this model share their weights, so a head is in all of them.",
                 "Choose head {head} of all layers that share them.",
                 head=unit[0][1] + 1,
             )

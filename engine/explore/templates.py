@@ -68,7 +68,7 @@ def check(template: str, number: int) -> None:
     for slot in (FILLER, TARGET):
         if len(_find_slots(template, slot)) != 1:
             raise StudioError(
-                "Template {number} needs {slot} once.",
+                "Template {number} must contain {slot} exactly once.",
                 "Write, for example, “{target} works as a {filler}”.",
                 number=number,
                 slot=slot,

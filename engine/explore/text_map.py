@@ -51,7 +51,7 @@ def map_texts(
     checkpoint = serving.exact
     rows = load_rows(question.texts)
     if len(rows) < 3:
-        raise StudioError("A map needs at least three texts.", "Choose more of them.")
+        raise StudioError("A map needs at least three texts.", "Choose more texts.")
     if question.pooling == "pooled" and checkpoint.network.encoder.pooler is None:
         raise StudioError("This model has no pooler.", "Choose the mean of the tokens, or [CLS].")
     labels = row_labels(rows)

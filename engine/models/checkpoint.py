@@ -240,7 +240,7 @@ def finite_tensors(network: Network, dtype: torch.dtype = torch.float32) -> dict
                 dtype_name = str(dtype).removeprefix("torch.")
                 raise StudioError(
                     "Some weights are too large for {short} ({name}).",
-                    "Choose bfloat16, which is as small and has the range of float32.",
+                    "Choose bfloat16, which is as small but has the range of float32.",
                     short=dtype_name,
                     name=name,
                 )
@@ -316,7 +316,7 @@ def _load_tokenizer(folder: Path, spec: EncoderSpec) -> Tokenizer:
     tokenizer = Tokenizer.from_folder(folder)
     if spec.fixed_pad_id not in (None, tokenizer.pad):
         raise BadCheckpoint(
-            "config.json gives the padding token the id {pad_token_id}, the vocabulary {pad}.",
+            "The padding token has id {pad_token_id} in config.json, but {pad} in the vocabulary.",
             "The tokenizer belongs to a different model. Copy the one that came with this model.",
             pad_token_id=spec.fixed_pad_id,
             pad=tokenizer.pad,

@@ -134,7 +134,7 @@ class StateDictMapper:
         mlm = self._has(self._mlm_head(outputs, kind), phrase("MLM head"))
         if mlm and self._own_decoder and not self._decoder_fits():
             self.note(
-                "The decoder of the MLM head has another shape than the token embeddings; the "
+                "The decoder of the MLM head differs in shape from the token embeddings; the "
                 "head was not loaded."
             )
             mlm = False
@@ -247,7 +247,7 @@ class StateDictMapper:
         if not stored:
             example = safe_name(next(iter([*self._files.shapes, *self._files.others])))
             raise BadCheckpoint(
-                "The file contains no layers of {family}, but for example {example}.",
+                "The file contains no layers of {family}; it contains, for example, {example}.",
                 "Choose a checkpoint of {family}.",
                 family=self._family.title,
                 example=example,

@@ -83,7 +83,7 @@ def sentence_vectors(
         for_each(batches, add, nullcontext, progress, uses_two_threads(device))
     if not np.isfinite(vectors).all():
         raise StudioError(
-            "The model gives vectors with NaN or infinite values.", "Choose another checkpoint."
+            "The model outputs vectors with NaN or infinite values.", "Choose another checkpoint."
         )
     return vectors
 

@@ -65,7 +65,7 @@ def find_label_errors(
     names = sorted(set(labels))
     if len(names) < 2:
         raise StudioError(
-            "The rows have fewer than two labels.", "Label some rows of each kind first."
+            "The rows have fewer than two different labels.", "Label some rows of each kind first."
         )
     ids = {name: index for index, name in enumerate(names)}
     classes = np.array([ids[label] for label in labels], dtype=np.int64)

@@ -115,7 +115,7 @@ def choose_machine(hardware: HardwareSpec, local_rank: int = 0, processes: int =
     if name == "cuda" and processes > 1:
         if processes > (count := torch.cuda.device_count()):
             raise StudioError(
-                "{processes} processes need {processes} GPUs, and this machine has {count}.",
+                "{processes} processes need {processes} GPUs, but this machine has {count}.",
                 "Set hardware.processes to {count}, or hardware.device to “cpu”.",
                 processes=processes,
                 count=count,

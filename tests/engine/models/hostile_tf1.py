@@ -280,7 +280,7 @@ for name, spoil, message in (
     (
         "another_network",
         _entries(_rename),
-        "contains no layers of BERT, but for example electrabert",
+        "contains no layers of BERT; it contains, for example, electrabert",
     ),
     (
         "objects",

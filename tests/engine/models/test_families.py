@@ -337,7 +337,7 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("roberta", {"model_type": "bert"}, "The file contains no layers of BERT"),
     ("roberta", {"model_type": "longformer"}, "Longformer is an encoder that BERT Studio does"),
     ("roberta", {"model_type": "gpt2"}, "GPT-2 is not a text encoder like BERT"),
-    ("roberta", {"pad_token_id": 0}, "padding token the id 0, the vocabulary 1"),
+    ("roberta", {"pad_token_id": 0}, "padding token has id 0 in config.json, but 1"),
     ("roberta", {"pad_token_id": None}, "pad_token_id: must be a whole number"),
     ("roberta", {"pad_token_id": 49}, "max_position_embeddings: must be at least"),
     ("roberta", {"max_position_embeddings": 51}, "[50, 24] in the file, but [51, 24]"),
@@ -374,7 +374,7 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("mpnet", {"pad_token_id": 0}, "pad_token_id to “0”"),
     ("electra", {"embedding_size": 11}, "[700, 10] in the file, but [700, 11]"),
     ("electra", {"summary_type": "mean"}, "summary_type to “mean”"),
-    ("camembert", {"pad_token_id": 0}, "padding token the id 0, the vocabulary 1"),
+    ("camembert", {"pad_token_id": 0}, "padding token has id 0 in config.json, but 1"),
     ("albert", {"embedding_size": 11}, "[700, 10] in the file, but [700, 11]"),
     ("albert", {"embedding_size": "absent"}, "but [700, 128]"),
     ("albert", {"num_hidden_groups": 2}, "2 layer groups, but the file has 1"),
@@ -431,7 +431,7 @@ def test_a_roberta_with_the_vocabulary_of_a_bert_is_refused(tmp_path):
     with pytest.raises(BadCheckpoint, match="has no vocabulary"):
         load(folder)
     write_tokenizer("bert", folder)
-    with pytest.raises(BadCheckpoint, match="the padding token the id 1, the vocabulary 0"):
+    with pytest.raises(BadCheckpoint, match=r"padding token has id 1 in config\.json, but 0"):
         load(folder)
 
 

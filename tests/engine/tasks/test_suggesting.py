@@ -55,7 +55,7 @@ def test_wrong_labels_are_listed_with_the_right_one(tmp_path):
 
 def test_rows_without_two_labels_are_refused(tmp_path, tuned):
     data = import_rows(tmp_path, ["a film,good"] * 12)
-    with pytest.raises(StudioError, match="fewer than two labels"):
+    with pytest.raises(StudioError, match="fewer than two different labels"):
         find_label_errors(data, None, lambda *_: None)
     model = tuned("regression")
     with pytest.raises(StudioError, match="Every row has a label"):

@@ -83,8 +83,10 @@ def test_the_reason_for_missing_scores_is_shown(page, explorer, wait, qtbot, ans
     view.templates.setPlainText("no slot")
     wait(lambda: explorer.of_kind("score_templates")[-1].templates == ("no slot",))
     assert not state.rows and make_figure(state) is None
-    explorer.refuse(explorer.of_kind("score_templates")[-1], "Template 1 needs [FILLER] once.")
-    assert "Template 1 needs [FILLER] once." in view.note.text()
+    explorer.refuse(
+        explorer.of_kind("score_templates")[-1], "Template 1 must contain [FILLER] exactly once."
+    )
+    assert "Template 1 must contain [FILLER] exactly once." in view.note.text()
     view.templates.setPlainText("")
     wait(lambda: "Type a template" in view.note.text())
 
