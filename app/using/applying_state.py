@@ -10,7 +10,7 @@ from app.studio import Studio
 from engine.config.dataset import Mapping, Reading, Split
 from engine.config.tasks import TASKS, get_head
 from engine.data.datasets.importing import import_dataset
-from engine.data.formats.reading import Recognised, recognise
+from engine.data.formats.reading import Recognition, recognise
 from engine.errors import StudioError
 from engine.files.home import folder_name, free_folder
 from engine.messages.applying import Applied, Apply, FileInput, FirstPredicted, PredictFirst
@@ -32,7 +32,7 @@ class ApplyingState(QObject):
         self._studio, self._checkpoint = studio, checkpoint
         self.name, self.task = name, task
         self.file: Path | None = None
-        self.recognised: Recognised | None = None
+        self.recognised: Recognition | None = None
         self.mapping: Mapping | None = None
         self.format = self.formats[0]
         self.folder = Path.home()
@@ -121,7 +121,7 @@ class ApplyingState(QObject):
         self.mapping = Mapping.model_validate(used) if "text" in used else None
         self._preview()
 
-    def _on_recognised(self, recognised: Recognised) -> None:
+    def _on_recognised(self, recognised: Recognition) -> None:
         self._reading, self.recognised = None, recognised
         guessed = recognised.mapping.model_dump(include=set(INPUTS)) if recognised.mapping else {}
         self._set_inputs({role: column for role, column in guessed.items() if role in self.roles})

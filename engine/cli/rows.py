@@ -15,7 +15,7 @@ from engine.config.validation import describe_validation
 from engine.data.columns.mapping import guess_note
 from engine.data.columns.tag_column import TagColumn
 from engine.data.datasets.rows import Rows
-from engine.data.formats.reading import Recognised, read, recognise
+from engine.data.formats.reading import Recognition, read, recognise
 from engine.data.formats.rows import Remarks
 from engine.errors import BadFile, MissingColumn, StudioError
 from engine.phrases import phrase
@@ -28,13 +28,13 @@ INPUT_COLUMNS = COLUMNS._replace(names=("text", "pair", "negative", "beginning",
 
 def recognise_file(
     file: Path, encoding: str | None, named: dict[str, Any], task: str | None = None
-) -> Recognised:
+) -> Recognition:
     """Recognise a file, with the text column and for the task that the user named."""
     task_spec = TASKS[task](kind=task) if task else None
     return recognise(file, None, encoding, task_spec, named.get("text"))
 
 
-def choose_mapping(recognition: Recognised, named: dict[str, Any]) -> Mapping | None:
+def choose_mapping(recognition: Recognition, named: dict[str, Any]) -> Mapping | None:
     """The recognised columns, overridden by those that the user named.
 
     Raises StudioError if a named column does not exist, or has two roles.
@@ -68,7 +68,7 @@ def parse_cleaning(extra: dict[str, Any]) -> Cleaning:
     return Cleaning(skip_empty=tuple(CLEANING.select(extra).get("cleaning.skip_empty", ())))
 
 
-def require_mapping(file: Path, recognition: Recognised, named: dict[str, Any]) -> Mapping:
+def require_mapping(file: Path, recognition: Recognition, named: dict[str, Any]) -> Mapping:
     """The columns as in `choose_mapping`.
 
     Raises StudioError also if the text column is unknown.
@@ -84,7 +84,7 @@ def require_mapping(file: Path, recognition: Recognised, named: dict[str, Any]) 
     return mapping
 
 
-def list_notes(recognition: Recognised, named: dict[str, Any]) -> tuple[str, ...]:
+def list_notes(recognition: Recognition, named: dict[str, Any]) -> tuple[str, ...]:
     """Notes from the recognition of a file, and the columns chosen automatically."""
     names_labels = not named.keys().isdisjoint(TARGETS)
     known = {"text": "text" in named, "label": names_labels, "flags": names_labels}

@@ -20,7 +20,7 @@ from engine.data.formats.strict_json import read_document, without_surrogates
 from engine.errors import BadFile
 from engine.phrases import phrase
 
-SAMPLE_OBJECTS = 50  # objects used to recognise a tool
+SAMPLE_OBJECTS = 50  # to recognise a tool
 ADVICE = phrase("Export it from the tool again as JSON or JSONL.")
 EXTRA_TYPES = (str, int, float)  # types of values that become columns
 
@@ -28,7 +28,7 @@ Object = dict[str, Any]
 
 
 class BadObject(ValueError):
-    """An object that the tool does not write; `problem` is the end of a sentence."""
+    """An object that the tool does not write; `problem` completes a sentence."""
 
     def __init__(self, problem: str) -> None:
         super().__init__(problem)
@@ -36,7 +36,7 @@ class BadObject(ValueError):
 
 
 @dataclass
-class Annotated:
+class AnnotatedText:
     """A text and its annotations, None if missing.
 
     `words` are word positions of the tool, `extra` other values, and `remarks` phrases without a
@@ -60,10 +60,10 @@ class Tool(NamedTuple):
     """
 
     recognise: Callable[[list[Any]], bool]
-    read: Callable[[Any], list[Annotated] | str]
+    read: Callable[[Any], list[AnnotatedText] | str]
 
 
-def annotated_format(name: str, title: str, tool: Tool) -> Format:
+def make_format(name: str, title: str, tool: Tool) -> Format:
     def guess(lines: list[str], _suffix: str, _is_complete: bool) -> Reading | None:
         first = first_values(lines)
         return Reading(format=name) if first and tool.recognise(first) else None
@@ -75,7 +75,7 @@ def annotated_format(name: str, title: str, tool: Tool) -> Format:
 
 
 def _content(tool: Tool, lines: Lines, remarks: Remarks) -> Content:
-    """Columns that the texts of a file need, and their rows.
+    """Columns that the texts of a file need, and rows.
 
     If they have labels and tags, the words of the tags are a separate column.
     """
@@ -112,8 +112,8 @@ def _content(tool: Tool, lines: Lines, remarks: Remarks) -> Content:
 
 
 def _read(
-    tool: Tool, lines: Lines, remarks: Remarks, only_first: bool
-) -> Iterator[tuple[int, Annotated]]:
+    tool: Tool, lines: Lines, remarks: Remarks, head_only: bool
+) -> Iterator[tuple[int, AnnotatedText]]:
     filled = (line for line in lines.look_ahead() if line.strip())
     values = (
         parse_lines(lines.path, lines, remarks)
@@ -130,7 +130,7 @@ def _read(
             continue
         for entry in result:
             yield number, entry
-        if only_first and number > SAMPLE_OBJECTS * 100:
+        if head_only and number > SAMPLE_OBJECTS * 100:
             return
 
 
@@ -159,7 +159,7 @@ def get_objects(document: Any) -> list[Any]:
 
 
 def first_values(lines: list[str]) -> list[Any]:
-    """First objects of a file, from its first lines; none if it is not JSON."""
+    """Parse the first objects of a file from its first lines; none if they are not JSON."""
     filled = [line for line in lines if line.strip()]
     if not filled or not filled[0].lstrip().startswith(("{", "[")):
         return []
@@ -245,7 +245,7 @@ def get_words(text: str, tokens: list[Any]) -> list[tuple[int, int]] | None:
 
 
 def extra_values(item: Object, known: tuple[str, ...]) -> dict[str, str]:
-    """Plain values under other keys."""
+    """The plain values under other keys."""
     return {
         key: str(value).lower() if isinstance(value, bool) else str(value)
         for key, value in item.items()

@@ -29,10 +29,10 @@ from engine.files.regular_file import open_regular
 from engine.phrases import join, phrase
 
 MAX_UNPACKED = 16 * 1024**3  # bytes, as for plain files
-SUSPICIOUS_BYTES, MAX_RATIO = 256 * 1024**2, 500  # above this size, such a ratio is not text
+SUSPICIOUS_BYTES, MAX_RATIO = 256 * 1024**2, 500  # text does not reach this ratio above this size
 CHUNK = 1 << 18  # bytes
 MAX_MEMBERS = 100_000
-SHOWN_MEMBERS = 10
+MAX_LISTED_MEMBERS = 10
 UNPACKERS: dict[bytes, Callable[[Any], Any]] = {  # by the first bytes
     b"\x1f\x8b": lambda inner: gzip.GzipFile(fileobj=inner),
     b"BZh": bz2.BZ2File,
@@ -42,7 +42,7 @@ UNPACKERS: dict[bytes, Callable[[Any], Any]] = {  # by the first bytes
 ZIP = (b"PK\x03\x04", b"PK\x05\x06")
 PACKED_SUFFIXES = (".gz", ".bz2", ".xz", ".zst")
 ARCHIVE_SUFFIX = ".zip"
-OFFICE = ("[Content_Types].xml", "mimetype", "META-INF/manifest.xml")  # files in workbooks
+OFFICE_FILES = ("[Content_Types].xml", "mimetype", "META-INF/manifest.xml")  # files in workbooks
 HIDDEN_PREFIXES = ("__macosx/", ".")  # prefixes of members that operating systems add
 DOCUMENTATION = (  # prefixes of documentation files
     *("readme", "licence", "license"),
@@ -55,7 +55,7 @@ READ_ERRORS = (  # raised for damaged, encrypted or unsupported files
 
 
 class Location(NamedTuple):
-    """Location of a source: file on disk, member, and the rest of the path."""
+    """Location of a source: file on disk, archive member, and the rest of the path."""
 
     file: Path
     member: str
@@ -108,8 +108,8 @@ def locate(path: Path) -> Location:
 
 
 def _list_names(names: list[str]) -> str:
-    shown = join(", ", [name[:100] for name in names[:SHOWN_MEMBERS]])
-    return join(", ", (shown, "…")) if len(names) > SHOWN_MEMBERS else shown
+    shown = join(", ", [name[:100] for name in names[:MAX_LISTED_MEMBERS]])
+    return join(", ", (shown, "…")) if len(names) > MAX_LISTED_MEMBERS else shown
 
 
 def is_archive(file: Path) -> bool:
@@ -120,7 +120,7 @@ def is_archive(file: Path) -> bool:
                 return False
             raw.seek(0)
             with zipfile.ZipFile(raw) as archive:
-                return not set(archive.namelist()) & set(OFFICE)
+                return not set(archive.namelist()) & set(OFFICE_FILES)
     except OSError:
         return False
     except READ_ERRORS:
@@ -161,7 +161,7 @@ def convert_errors(file: Path) -> Iterator[None]:
         if isinstance(error, NotImplementedError):
             raise BadFile(
                 file,
-                phrase("it is compressed in a way that cannot be read here."),
+                phrase("its compression method is not supported."),
                 phrase("Unpack it first."),
             ) from error
         raise BadFile(
@@ -203,7 +203,7 @@ class Source(io.RawIOBase):
         self._opened.append(raw)
         self._raw, self._packed = raw, raw.seek(0, io.SEEK_END)
         self._ratio = 1.0  # bytes on disk per unpacked byte of the member
-        self.stated_size = 0  # unpacked size according to the archive; 0 if unknown
+        self.declared_size = 0  # according to the archive; 0 if unknown
         raw.seek(0)
         self._inner: Any = raw  # has `read`
         self._member: zipfile.ZipExtFile | None = None
@@ -214,7 +214,7 @@ class Source(io.RawIOBase):
             self._inner = self._member = cast(zipfile.ZipExtFile, archive.open(info))
             self._opened.append(self._inner)
             self._ratio = self._packed / max(info.file_size, 1)
-            self.stated_size = info.file_size
+            self.declared_size = info.file_size
             self._packed = max(info.compress_size, 1)
             start = self._member.peek(6)[:6]
         else:
@@ -247,7 +247,7 @@ class Source(io.RawIOBase):
                 self.path,
                 phrase(
                     "it unpacks to more than {gigabytes:.1f} GB, which is {times:.0f} times its "
-                    "size; it may be made to fill the memory.",
+                    "size; it may be meant to exhaust the memory.",
                     gigabytes=self._count / 1e9,
                     times=times,
                 ),
@@ -285,7 +285,7 @@ def unpacked(path: Path) -> Iterator[Path]:
             return
         with tempfile.TemporaryDirectory(prefix="bert-studio-") as folder:
             target = Path(tempfile.gettempdir()) / source.path.name
-            check_free_space(target, source.stated_size)
+            check_free_space(target, source.declared_size)
             copy = Path(folder) / "unpacked"
             with disk_errors_for(target), open(copy, "xb", buffering=0) as file:
                 while chunk := memoryview(stream.read(CHUNK)):

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from engine.errors import BadFile
 
-ROWS, CHARACTERS = 2_000, 4_000_000  # of a batch made of rows
+MAX_ROWS, MAX_CHARACTERS = 2_000, 4_000_000  # per batch
 
 
 class Batch(NamedTuple):
@@ -42,14 +42,14 @@ class Batch(NamedTuple):
 
 
 def rows_to_batch(lines: Sequence[int], rows: Sequence[tuple[str, ...]]) -> Batch:
-    """One batch of at least one row."""
+    """Build a batch from at least one row."""
     columns = zip(*rows, strict=True)
     cells: list[pa.Array[Any]] = [pa.array(column, type=pa.string()) for column in columns]
     return Batch(np.array(lines, dtype=np.int64), cells)
 
 
 def rows_to_batches(rows: Iterable[tuple[int, tuple[str, ...]]]) -> Iterator[Batch]:
-    """Batches of at most `ROWS` rows; those before an unreadable row come before its error."""
+    """Build batches of at most `MAX_ROWS` rows; rows before an unreadable one precede its error."""
     lines: list[int] = []
     batch: list[tuple[str, ...]] = []
     characters = 0
@@ -59,7 +59,7 @@ def rows_to_batches(rows: Iterable[tuple[int, tuple[str, ...]]]) -> Iterator[Bat
             lines.append(line)
             batch.append(cells)
             characters += sum(map(len, cells))
-            if len(batch) >= ROWS or characters >= CHARACTERS:
+            if len(batch) >= MAX_ROWS or characters >= MAX_CHARACTERS:
                 yield rows_to_batch(lines, batch)
                 lines, batch, characters = [], [], 0
     except BadFile as error:

@@ -39,7 +39,7 @@ def _rows(folder: TextFolder, files: list[Path], remarks: Remarks) -> Iterator[R
             continue
         text = read_text(file, folder.encoding)
         spans = _spans(spans_file, text, folder.encoding, remarks, number)
-        for start, end in _parts(text, spans):
+        for start, end in _join_crossed_lines(text, spans):
             inner_spans = [
                 TextSpan(span.start - start, span.end - start, span.label)
                 for span in spans
@@ -53,8 +53,8 @@ def _rows(folder: TextFolder, files: list[Path], remarks: Remarks) -> Iterator[R
                 yield Row(number, (join_words(tagged.words), join_words(tagged.tags), name))
 
 
-def _parts(text: str, spans: list[TextSpan]) -> Iterator[tuple[int, int]]:
-    """Offsets of the lines; those that a span crosses are joined."""
+def _join_crossed_lines(text: str, spans: list[TextSpan]) -> Iterator[tuple[int, int]]:
+    """Yield the offsets of lines; lines that a span crosses are joined."""
     start = end = -1
     for line in LINE.finditer(text):
         crossed = any(span.start < end and line.start() < span.end for span in spans)
@@ -114,8 +114,8 @@ def _locate_span(
         )
     remarks.add_note(
         phrase(
-            "{file}, line {line}: the span is not at the position given, its nearest occurrence"
-            " was used.",
+            "{file}, line {line}: the span is not at its position; its nearest occurrence was"
+            " used.",
             file=file.name,
             line=line,
         )

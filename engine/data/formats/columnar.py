@@ -27,13 +27,13 @@ from engine.files.regular_file import check_regular
 from engine.phrases import phrase
 
 BATCH_ROWS = 5_000
-MAX_PART_BYTES = 64_000_000  # bytes of the texts of a batch
-MAX_COLUMN_BYTES = 4 * 1024**3  # unpacked bytes of a column in a row group
-MAX_BATCH_BYTES = 4 * 1024**3  # unpacked bytes of a batch of an Arrow file
+MAX_PART_BYTES = 64_000_000  # of the texts of a batch
+MAX_COLUMN_BYTES = 4 * 1024**3  # of a column in a row group, unpacked
+MAX_BATCH_BYTES = 4 * 1024**3  # of a batch of an Arrow file, unpacked
 READ_ERRORS = (OSError, ValueError, LookupError, TypeError, ArithmeticError, pa.ArrowException)
 PARQUET_MAGIC, ARROW_MAGIC, FEATHER_MAGIC = b"PAR1", b"ARROW1", b"FEA1"
-STREAM_MAGIC = b"\xff\xff\xff\xff"  # of the first message of a stream
-INDEX = "__index_level_"  # prefix of pandas index columns
+STREAM_MAGIC = b"\xff\xff\xff\xff"  # start of a stream
+INDEX_PREFIX = "__index_level_"  # of pandas index columns
 UNKNOWN_CLASS = -1  # of unlabelled rows, as in the test sets of GLUE
 
 
@@ -55,7 +55,7 @@ def open_parquet(lines: Lines, _reading: Reading, remarks: Remarks) -> Content:
                 lines.tick(lines.size * done // total)
 
     with _read(lines.path) as file, pq.ParquetFile(file) as table:
-        schema = _named_schema(table.schema_arrow)
+        schema = _check_schema(table.schema_arrow)
     return _content(lines, schema, batches, remarks)
 
 
@@ -63,7 +63,7 @@ def open_arrow(lines: Lines, _reading: Reading, remarks: Remarks) -> Content:
     """Columns and rows of an Arrow file or stream; rows are numbered from 1. Raises BadFile."""
 
     def batches() -> Iterator[pa.RecordBatch]:
-        with _read(lines.path) as file, _arrow(file) as reader:
+        with _read(lines.path) as file, _open_reader(file) as reader:
             batches = (
                 map(reader.get_batch, range(reader.num_record_batches))
                 if isinstance(reader, pa.RecordBatchFileReader)
@@ -71,14 +71,14 @@ def open_arrow(lines: Lines, _reading: Reading, remarks: Remarks) -> Content:
             )
             for batch in batches:
                 if batch.nbytes > MAX_BATCH_BYTES:
-                    raise _too_large(lines.path)
+                    raise _too_large_error(lines.path)
                 batch.validate(full=True)
                 for start in range(0, len(batch), BATCH_ROWS):
                     yield batch.slice(start, BATCH_ROWS)
                 lines.tick(min(file.tell(), lines.size))
 
-    with _read(lines.path) as file, _arrow(file) as reader:
-        schema = _named_schema(reader.schema)
+    with _read(lines.path) as file, _open_reader(file) as reader:
+        schema = _check_schema(reader.schema)
     return _content(lines, schema, batches, remarks)
 
 
@@ -100,13 +100,13 @@ def _read(path: Path) -> Iterator[Any]:
             ) from error
 
 
-def _named_schema(schema: pa.Schema) -> pa.Schema:
-    """The schema. Raises ValueError if column names are not text."""
+def _check_schema(schema: pa.Schema) -> pa.Schema:
+    """Return the schema. Raises ValueError if column names are not text."""
     assert len(schema.names) == len(schema)
     return schema
 
 
-def _arrow(file: Any) -> Any:
+def _open_reader(file: Any) -> Any:
     start = file.read(8)
     file.seek(0)
     if start.startswith(ARROW_MAGIC):
@@ -119,10 +119,10 @@ def _check_sizes(path: Path, metadata: pq.FileMetaData) -> None:
         row_group = metadata.row_group(group)
         for column in range(row_group.num_columns):
             if row_group.column(column).total_uncompressed_size > MAX_COLUMN_BYTES:
-                raise _too_large(path)
+                raise _too_large_error(path)
 
 
-def _too_large(path: Path) -> BadFile:
+def _too_large_error(path: Path) -> BadFile:
     return BadFile(
         path,
         phrase("a group of its rows unpacks to more than {size} GiB.", size=MAX_COLUMN_BYTES >> 30),
@@ -157,12 +157,12 @@ def _content(
                 number += 1
                 yield Row(number, row)
 
-    def by_columns() -> Iterator[Batch]:
+    def column_batches() -> Iterator[Batch]:
         number = 0
         for batch in batches():
             for part in _parts(batch.select(selected)):
                 cells = [
-                    _strings(column, name, classes.get(schema.field(n).name), remarks, number)
+                    _string_array(column, name, classes.get(schema.field(n).name), remarks, number)
                     for n, name, column in zip(selected, columns, part.columns, strict=True)
                 ]
                 yield Batch(np.arange(number + 1, number + 1 + len(part), dtype=np.int64), cells)
@@ -170,7 +170,7 @@ def _content(
 
     if lines.head_only:
         return Content(columns, islice(rows(), BATCH_ROWS))
-    return Content(columns, rows(), by_columns())
+    return Content(columns, rows(), column_batches())
 
 
 def _parts(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
@@ -199,10 +199,10 @@ def _text_bytes(column: Any) -> int:
     return pc.sum(lengths).as_py() or 0
 
 
-def _strings(
+def _string_array(
     column: Any, name: str, classes: list[str] | None, remarks: Remarks, before: int
 ) -> "pa.Array[Any]":
-    """As `_cells`, for an array; complete text columns are only cast."""
+    """Like `_cells`, but as an array; text columns without nulls are only cast."""
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
     nulls = column.null_count
     if pa.types.is_dictionary(column.type):
@@ -213,7 +213,7 @@ def _strings(
 
 
 def _is_supported(field: "pa.Field[Any]", remarks: Remarks) -> bool:
-    if field.name.startswith(INDEX):
+    if field.name.startswith(INDEX_PREFIX):
         return False
     if _holds_bytes(field.type):
         remarks.add_note(
@@ -315,7 +315,7 @@ def recognise_parquet(_path: Path, start: bytes) -> Reading | None:
 
 
 def recognise_arrow(path: Path, start: bytes) -> Reading | None:
-    """An Arrow file, stream or Feather 2. Raises BadFile for Feather 1."""
+    """Recognise an Arrow file, stream or Feather 2. Raises BadFile for Feather 1."""
     if start.startswith(FEATHER_MAGIC):
         raise BadFile(
             path,

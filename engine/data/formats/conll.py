@@ -22,8 +22,8 @@ CONLL_U = (
 # ids of multiword tokens (“3-4”) and empty nodes (“3.1”)
 NOT_A_WORD = re.compile(r"\d+[-.]\d+")
 EMPTY = "_"  # an empty cell, as in CoNLL-U
-LAYOUT_ROWS = 2_000  # rows used to name the columns
-MIN_AGREEMENT = 0.95  # fraction of the rows that must look tagged
+LAYOUT_ROWS = 2_000  # to name the columns
+MIN_AGREEMENT = 0.95  # of the rows must look tagged
 NO_BREAK_SPACE = "\u00a0"
 ADVICE = phrase(
     "Each line needs a word and its tag, and each sentence must end with an empty line."
@@ -34,7 +34,7 @@ def open_conll(lines: Lines, _reading: Reading, remarks: Remarks) -> Content:
     """A row for each sentence, with the cells of each column joined.
 
     Columns are separated by tabs if the first row has one, else by spaces. The first that is not a
-    counter is “text”, and the last one “tags”; CoNLL-U has its own names. Document starts and
+    counter is “text”, and the last is “tags”; CoNLL-U has its own names. Document starts and
     comments are skipped.
 
     Raises BadFile with the line if a row differs from the first in its number of cells.
@@ -63,7 +63,7 @@ class _Layout:
         self.columns, self.word = tuple(names), names.index("text")
 
     def cells(self, line: str) -> list[str]:
-        """Cells of a row, without trailing empty ones."""
+        """Split a row into cells, without trailing empty ones."""
         if self.has_tabs:
             return [cell.strip() for cell in line.rstrip().split("\t")]
         return re.split(r"[ \t]+", line.strip(" \t\r\n"))
@@ -130,7 +130,7 @@ def _sentence_row(rows: list[list[str]], start: int) -> Row:
 
 
 def guess_conll(lines: list[str], suffix: str, _is_complete: bool) -> Reading | None:
-    """By suffix, or rows with a tag column separated by empty lines."""
+    """Recognise the suffix, or rows with a tag column and sentences separated by empty lines."""
     reading = Reading(format=CONLL.name)
     if suffix in CONLL.suffixes:
         return reading

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from _csv import Reader as CsvReader
 
 DELIMITERS = "\t,;|"
-AFTER_LABEL = " "  # as delimiter: the first space ends the label
+AFTER_LABEL = " "  # special delimiter: the first space ends the label
 SEPARATOR_LINE = re.compile(rf'"?sep=([{DELIMITERS}])"?\r?\n?', re.IGNORECASE)
 """Excel's separator declaration in the first line."""
 QUOTES_ADVICE = phrase(
@@ -41,9 +41,9 @@ csv.field_size_limit(MAX_LINE_CHARACTERS)
 
 
 def fit_rows(
-    rows: Iterable[Row], width: int, path: Path, remarks: Remarks, pads: bool
+    rows: Iterable[Row], width: int, path: Path, remarks: Remarks, pad: bool
 ) -> Iterator[Row]:
-    """Rows with `width` cells; with `pads`, shorter ones are filled up.
+    """Yield rows with `width` cells; with `pad`, shorter rows are filled up.
 
     Raises BadFile with the line for any other row.
     """
@@ -52,7 +52,7 @@ def fit_rows(
             yield row
             continue
         missing = width - len(row.cells)
-        if missing > 0 and pads:
+        if missing > 0 and pad:
             remarks.count(phrase("Row with missing cells, read as empty"), row.line)
             yield Row(row.line, row.cells + ("",) * missing)
         elif missing < 0 and not any(row.cells[width:]):
@@ -100,17 +100,17 @@ def parse_rows(
                 remarks.count(EMPTY_LINE, start)
             start = end + 1
     except csv.Error as error:
-        raise _bad_quotes(error, path, start, before + reader.line_num) from error
+        raise _quote_error(error, path, start, before + reader.line_num) from error
 
 
 def csv_reader(lines: Iterable[str], delimiter: str, quoted: bool) -> "CsvReader":
-    """A strict reader."""
+    """Make a strict reader."""
     if quoted:
         return csv.reader(lines, delimiter=delimiter, strict=True)
     return csv.reader(lines, delimiter=delimiter, quoting=csv.QUOTE_NONE, quotechar=None)
 
 
-def _bad_quotes(error: csv.Error, path: Path, start: int, line: int) -> BadFile:
+def _quote_error(error: csv.Error, path: Path, start: int, line: int) -> BadFile:
     text = str(error)
     if "field larger" in text:
         problem = phrase(
@@ -172,19 +172,19 @@ def supports_blocks(reading: Reading) -> bool:
 
 
 def read_batches(
-    lines: Lines, reading: Reading, width: int, remarks: Remarks, pads: bool, skipped: int
+    lines: Lines, reading: Reading, width: int, remarks: Remarks, pad: bool, skipped: int
 ) -> Iterator[Batch]:
-    """Batches of the rows below the first `skipped`, equal to those of `fit_rows`."""
+    """Read the rows below the first `skipped` in batches, equal to those of `fit_rows`."""
     text = TextBlocks(lines)
     if skipped:
         deque(islice(parse_rows(lines.path, text, reading, remarks), skipped), maxlen=0)
     names = [str(number) for number in range(width)]
 
-    def fast(content: bytes) -> Batch | None:
+    def parse_fast(content: bytes) -> Batch | None:
         start = content[:20].decode("utf-8", "replace")
         if text.lines_read == 0 and SEPARATOR_LINE.match(start):
             return None
-        block = _block(content, reading, text.is_over)
+        block = _find_block(content, reading, text.is_at_end)
         cells = None if block is None else _parse(content, block, reading, names)
         if block is None or cells is None:
             return None
@@ -192,29 +192,29 @@ def read_batches(
         text.consume(block.end, block.newlines)
         return batch
 
-    def slow(size: int) -> Iterator[Batch]:
+    def parse_slow(size: int) -> Iterator[Batch]:
         rows = text.limit(parse_rows(lines.path, text, reading, remarks, text.lines_read), size)
-        return rows_to_batches(fit_rows(rows, width, lines.path, remarks, pads))
+        return rows_to_batches(fit_rows(rows, width, lines.path, remarks, pad))
 
-    yield from filter(len, text.parse(fast, slow))
+    yield from filter(len, text.parse(parse_fast, parse_slow))
 
 
 class _Block(NamedTuple):
-    """Whole rows at the start of some bytes."""
+    """Complete rows at the start of some bytes."""
 
     end: int  # bytes
     quotes: NDArray[np.int64]  # positions
     newlines: int  # including that of the last row
 
 
-def _block(content: bytes, reading: Reading, is_over: bool) -> _Block | None:
-    """All whole rows; None if there is none, or the quotes are ambiguous."""
-    end = len(content) if is_over else content.rfind(b"\n") + 1
+def _find_block(content: bytes, reading: Reading, is_at_end: bool) -> _Block | None:
+    """Find the complete rows; None if there are none or the quotes are ambiguous."""
+    end = len(content) if is_at_end else content.rfind(b"\n") + 1
     codes = np.frombuffer(content, dtype=np.uint8)
     quotes = np.zeros(0, dtype=np.int64)
     if reading.quoted:
         quotes = np.flatnonzero(codes[:end] == QUOTE)
-        while len(quotes) % 2 and end and not is_over:
+        while len(quotes) % 2 and end and not is_at_end:
             end = content.rfind(b"\n", 0, int(quotes[-1])) + 1
             quotes = quotes[: np.searchsorted(quotes, end)]
     if not end or len(quotes) % 2 or content.startswith(BYTE_ORDER_MARK):
@@ -222,11 +222,11 @@ def _block(content: bytes, reading: Reading, is_over: bool) -> _Block | None:
     returns = content.count(b"\r", 0, end)
     if returns and returns != content.count(b"\r\n", 0, end):
         return None
-    ends = np.zeros(256, dtype=bool)  # bytes that may precede an opening quote
-    ends[[ord(reading.delimiter), NEWLINE, QUOTE]] = True
+    borders = np.zeros(256, dtype=bool)  # bytes that may precede an opening quote
+    borders[[ord(reading.delimiter), NEWLINE, QUOTE]] = True
     previous = codes[quotes[0::2] - 1]  # a quote at 0 wraps around, and is checked separately
     following = codes[np.minimum(quotes[1::2] + 1, len(codes) - 1)]
-    opens, closes = ends[previous], ends[following] | (following == RETURN)
+    opens, closes = borders[previous], borders[following] | (following == RETURN)
     if len(quotes):
         opens[0] |= quotes[0] == 0
         closes[-1] |= quotes[-1] + 1 == len(codes)
@@ -236,7 +236,7 @@ def _block(content: bytes, reading: Reading, is_over: bool) -> _Block | None:
 
 
 def _parse(content: bytes, block: _Block, reading: Reading, names: list[str]) -> pa.Table | None:
-    """Cells of all non-empty rows as strings; None if one has too few or too many."""
+    """Parse all non-empty rows as strings; None if a row has too few or too many cells."""
     try:
         table: pa.Table = _csv.read_csv(
             pa.BufferReader(pa.py_buffer(content).slice(0, block.end)),

@@ -3,25 +3,25 @@
 from typing import Any
 
 from engine.data.formats.annotated import (
-    Annotated,
+    AnnotatedText,
     BadObject,
     Tool,
-    annotated_format,
     extra_values,
     get_list,
     get_span,
     get_text,
+    make_format,
     parse_span,
 )
 from engine.phrases import phrase
 
 TEXTS, LABELS = ("text", "data"), ("label", "labels")
-ANNOTATIONS = "annotations"  # of older versions, which refer to labels by id
+ANNOTATIONS = "annotations"  # in older versions, which refer to labels by id
 KNOWN_KEYS = {"id", "Comments", "comments", "relations", "meta", "metadata", "annotation_approver"}
 
 
 def recognise(items: list[Any]) -> bool:
-    """True for spans as lists or objects with offsets; or lists of labels, without foreign keys."""
+    """True for spans as lists or objects with offsets; or lists of labels, without other keys."""
     if not all(
         isinstance(item, dict) and any(isinstance(item.get(key), str) for key in TEXTS)
         for item in items
@@ -47,11 +47,11 @@ def _get_list(item: dict[str, Any], key: str) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-def read(item: Any) -> list[Annotated]:
-    """A text with its spans or labels. Raises BadObject."""
+def read(item: Any) -> list[AnnotatedText]:
+    """Read a text with its spans or labels. Raises BadObject."""
     if not isinstance(item, dict):
         raise BadObject(phrase("this is not an object."))
-    entry = Annotated(get_text(item, *TEXTS))
+    entry = AnnotatedText(get_text(item, *TEXTS))
     key = next((key for key in LABELS if key in item), LABELS[0])
     labels = get_list(item, key)
     if "entities" in item:
@@ -69,18 +69,18 @@ def read(item: Any) -> list[Annotated]:
     return [entry]
 
 
-def _add_annotations(entry: Annotated, annotations: list[Any]) -> None:
-    """Spans or labels by id, whose names are only in the project. Raises BadObject."""
-    named = [
+def _add_annotations(entry: AnnotatedText, annotations: list[Any]) -> None:
+    """Add spans or labels by id; only the project has their names. Raises BadObject."""
+    items = [
         item | {"label": str(item.get("label"))} for item in annotations if isinstance(item, dict)
     ]
-    if len(named) < len(annotations):
+    if len(items) < len(annotations):
         raise BadObject(phrase("“{key}” is not a list of objects.", key=ANNOTATIONS))
-    if any("start_offset" in item for item in named):
-        entry.spans = [get_span(item, "start_offset", "end_offset", "label") for item in named]
+    if any("start_offset" in item for item in items):
+        entry.spans = [get_span(item, "start_offset", "end_offset", "label") for item in items]
     else:
-        entry.labels = [item["label"] for item in named]
+        entry.labels = [item["label"] for item in items]
     entry.remarks.append(phrase("Label by its number, as the export has no name for it"))
 
 
-DOCCANO = annotated_format("doccano", "doccano", Tool(recognise, read))
+DOCCANO = make_format("doccano", "doccano", Tool(recognise, read))

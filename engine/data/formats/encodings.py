@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from engine.data.formats.archives import open_source
-from engine.data.formats.lines import file_size, unreadable
+from engine.data.formats.lines import file_size, read_error
 from engine.errors import BadFile
 from engine.phrases import phrase
 
-SAMPLE = 1 << 16  # bytes examined closely
-MAX_CHECKED = 1 << 26  # bytes tried as UTF-8
+SAMPLE_BYTES = 1 << 16  # examined closely
+MAX_CHECKED_BYTES = 1 << 26  # tried as UTF-8
 KINDS: tuple[tuple[bytes, str], ...] = (
     (b"%PDF", phrase("a PDF document")),
     (b"7z\xbc\xaf\x27\x1c", phrase("a 7-Zip archive")),
@@ -39,34 +39,34 @@ ADVICE = phrase("Save it as CSV, TSV, JSON Lines or plain text first.")
 CONTROL = re.compile("[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]")
 
 
-class Encoded(NamedTuple):
-    """Encoding, and a note if it is a guess."""
+class EncodingGuess(NamedTuple):
+    """Encoding of a file, with a note if it is uncertain."""
 
     encoding: str
     note: str = ""
 
 
-def recognise_encoding(path: Path) -> Encoded:
+def recognise_encoding(path: Path) -> EncodingGuess:
     """Recognise the encoding of a text file.
 
     Raises BadFile for another kind of file, with its name if known.
     """
     with _open(path) as file:
-        start = file.read(SAMPLE)
+        start = file.read(SAMPLE_BYTES)
         _check_kind(path, start)
         for mark, name in BYTE_ORDER_MARKS:
             if start.startswith(mark):
-                return Encoded(name)
+                return EncodingGuess(name)
         if utf16 := _guess_utf16(start):
             note = phrase("The file has no byte order mark; it was read as {name}.", name=utf16)
-            return Encoded(utf16, note)
-        content = start + file.read(MAX_CHECKED - SAMPLE)
-    if _mostly_utf8(content):
-        _check_control_characters(path, content[:SAMPLE].decode("utf-8", errors="ignore"))
-        return Encoded("utf-8")
+            return EncodingGuess(utf16, note)
+        content = start + file.read(MAX_CHECKED_BYTES - SAMPLE_BYTES)
+    if _is_mostly_utf8(content):
+        _check_control_characters(path, content[:SAMPLE_BYTES].decode("utf-8", errors="ignore"))
+        return EncodingGuess("utf-8")
     _check_control_characters(path, start.decode("latin-1"))
-    name = _single_byte(content)
-    return Encoded(
+    name = _guess_single_byte(content)
+    return EncodingGuess(
         name,
         phrase(
             "The file is not UTF-8; it was read as {name}. Please check accented and special "
@@ -79,7 +79,7 @@ def recognise_encoding(path: Path) -> Encoded:
 def first_bytes(path: Path) -> bytes:
     """First unpacked bytes of a file. Raises BadFile."""
     with _open(path) as file:
-        return file.read(SAMPLE)
+        return file.read(SAMPLE_BYTES)
 
 
 @contextmanager
@@ -90,7 +90,7 @@ def _open(path: Path) -> Iterator[BinaryIO]:
         with file:
             yield file
     except OSError as error:
-        raise unreadable(path, error) from error
+        raise read_error(path, error) from error
 
 
 def _check_kind(path: Path, start: bytes) -> None:
@@ -101,21 +101,21 @@ def _check_kind(path: Path, start: bytes) -> None:
         kind = phrase("a tar archive")
     if kind:
         raise BadFile(path, phrase("this is {kind}, not text.", kind=kind), ADVICE)
-    begin = start[:1_000].lstrip().lower()
-    is_page = begin.startswith((b"<!doctype html", b"<html", b"<table", b"<style"))
+    head = start[:1_000].lstrip().lower()
+    is_page = head.startswith((b"<!doctype html", b"<html", b"<table", b"<style"))
     if is_page and path.suffix.lower() in (".xls", ".xlsx"):
         raise BadFile(
             path,
             phrase("this is a web page with the name of an Excel file."),
             phrase("Open it in a spreadsheet program and save it as .xlsx."),
         )
-    if begin.startswith((b"<!doctype html", b"<html")):
+    if head.startswith((b"<!doctype html", b"<html")):
         raise BadFile(
             path,
             phrase("this is a web page, not a data file."),
             phrase("Download the file itself."),
         )
-    if begin.startswith(b"version https://git-lfs"):
+    if head.startswith(b"version https://git-lfs"):
         raise BadFile(
             path,
             phrase("this is a Git LFS pointer, not the file itself."),
@@ -124,25 +124,24 @@ def _check_kind(path: Path, start: bytes) -> None:
 
 
 def _guess_utf16(start: bytes) -> str:
-    """UTF-16 without a mark: every other byte of Latin text is zero."""
+    """Guess UTF-16 without a mark: every other byte of Latin text is zero."""
     even, odd = start[0::2].count(0), start[1::2].count(0)  # zero bytes
     name = "utf-16-le" if odd > 10 * even else "utf-16-be" if even > 10 * odd else ""
-    if not name or (max(even, odd) < 0.2 * len(start) and _mostly_utf8(start)):
+    if not name or (max(even, odd) < 0.2 * len(start) and _is_mostly_utf8(start)):
         return ""
     text = start[: len(start) // 2 * 2].decode(name, errors="replace")
     plausible = sum(c.isalnum() or c.isspace() or c in ",;.\"'-_:!?()、。" for c in text)
     return name if plausible > 0.8 * len(text) else ""
 
 
-def _mostly_utf8(content: bytes) -> bool:
+def _is_mostly_utf8(content: bytes) -> bool:
     """True for UTF-8, even with a few broken bytes."""
     decoder = codecs.getincrementaldecoder("utf-8")()
     try:
-        for first in range(0, len(content), SAMPLE):
-            decoder.decode(content[first : first + SAMPLE])
-        decoder.decode(
-            b"", final=len(content) < MAX_CHECKED
-        )  # otherwise a character may be truncated
+        for first in range(0, len(content), SAMPLE_BYTES):
+            decoder.decode(content[first : first + SAMPLE_BYTES])
+        is_all = len(content) < MAX_CHECKED_BYTES  # otherwise a character may be truncated
+        decoder.decode(b"", final=is_all)
     except UnicodeDecodeError:
         pass
     else:
@@ -158,8 +157,8 @@ def _check_control_characters(path: Path, text: str) -> None:
         raise BadFile(path, phrase("this is a binary file, not text."), ADVICE)
 
 
-def _single_byte(content: bytes) -> str:
-    """A single-byte or East Asian encoding."""
+def _guess_single_byte(content: bytes) -> str:
+    """Guess a single-byte or East Asian encoding."""
     try:
         text, fallback = content.decode("cp1252"), "cp1252"
     except UnicodeDecodeError:
@@ -169,7 +168,7 @@ def _single_byte(content: bytes) -> str:
     from charset_normalizer import from_bytes  # slow import
 
     lines = b"\n".join(line for line in content.split(b"\n") if not line.isascii())
-    best = from_bytes(lines[:SAMPLE]).best()
+    best = from_bytes(lines[:SAMPLE_BYTES]).best()
     if best is None or best.encoding in ("ascii", "utf_8"):
         return fallback
     try:

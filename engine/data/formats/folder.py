@@ -9,7 +9,7 @@ from itertools import islice
 from pathlib import Path
 
 from engine.data.formats.encodings import recognise_encoding
-from engine.data.formats.lines import MAX_FILE_BYTES, Lines, NotText, file_size, unreadable
+from engine.data.formats.lines import MAX_FILE_BYTES, Lines, NotText, file_size, read_error
 from engine.data.formats.plain import MAX_TEXT_CHARACTERS, PLAIN
 from engine.data.formats.rows import Content, Format, Remarks, Row, is_documentation
 from engine.errors import BadFile
@@ -18,11 +18,11 @@ from engine.phrases import phrase
 from engine.progress import Cancelled, ProgressCallback
 
 MAX_FILES = 2_000_000
-MAX_OTHERS = 100_000  # other files and folders; more means a wrong folder
-MAX_TEXT_BYTES = 200_000_000  # bytes of a text read whole
-PREVIEW_FILES = 2_000  # files of a preview
+MAX_OTHERS = 100_000  # files that are not texts, and folders; more means a wrong folder
+MAX_TEXT_BYTES = 200_000_000  # of a text that is read whole
+PREVIEW_FILES = 2_000
 ANNOTATIONS = ".ann"  # annotation files of brat
-UNLABELLED = ("unsup", "unlabeled", "unlabelled")  # sub-folders of unlabelled texts
+UNLABELLED_FOLDERS = ("unsup", "unlabeled", "unlabelled")  # sub-folders of unlabelled texts
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class TextFolder:
                 self.progress(min(done, total), total)
 
     def limit(self, rows: Iterator[Row]) -> Iterator[Row]:
-        """The rows, or only the first ones."""
+        """Keep only the first rows if `head_only`."""
         return islice(rows, PREVIEW_FILES) if self.head_only else rows
 
 
@@ -60,14 +60,14 @@ def open_folder(folder: TextFolder, remarks: Remarks) -> Content:
 
     The label is the name of the sub-folder if several have texts; otherwise there is no label
     column. The “line” of a row is the number of its file. Texts above a million characters are
-    split into rows. A file in another encoding is read in that one.
+    split into rows. A file in another encoding is read by its own.
 
     Raises:
         BadFile: if there are no texts, or a file cannot be read.
         Cancelled: soon after `cancelled()` is true.
     """
     labels = list_labels(folder.path)
-    labelled = [label for label in labels if label.lower() not in UNLABELLED]
+    labelled = [label for label in labels if label.lower() not in UNLABELLED_FOLDERS]
     if len(labelled) > 1:
         for label in labels:
             if label not in labelled:
@@ -75,7 +75,7 @@ def open_folder(folder: TextFolder, remarks: Remarks) -> Content:
                     phrase("The texts in “{label}” have no label and were skipped", label=label), 1
                 )
         columns: tuple[str, ...] = ("text", "label", "file")
-        files = [file for label in labelled for file in _texts(folder.path / label)]
+        files = [file for label in labelled for file in _list_direct_texts(folder.path / label)]
         if has_texts(folder.path):
             remarks.count(phrase("Texts outside the sub-folders have no label and were skipped"), 1)
     else:
@@ -101,7 +101,7 @@ def open_folder(folder: TextFolder, remarks: Remarks) -> Content:
 def _read_texts(file: Path, encoding: str, number: int, remarks: Remarks) -> list[str]:
     status = file.stat()
     size = status.st_size if stat.S_ISREG(status.st_mode) else file_size(file)
-    texts = _decoded_texts(file, encoding, number, remarks) if size else []
+    texts = _decode_texts(file, encoding, number, remarks) if size else []
     if len(texts) > 1:
         remarks.count(
             phrase("Text of more than a million characters split into several rows"), number
@@ -111,8 +111,8 @@ def _read_texts(file: Path, encoding: str, number: int, remarks: Remarks) -> lis
     return texts
 
 
-def _decoded_texts(file: Path, encoding: str, number: int, remarks: Remarks) -> list[str]:
-    """Texts of a file, in its own encoding if it is not in that of the folder."""
+def _decode_texts(file: Path, encoding: str, number: int, remarks: Remarks) -> list[str]:
+    """Decode the texts of a file, by its own encoding if the folder's fails."""
     try:
         texts = _join_texts(Lines(file, encoding))
         if not any("\0" in text for text in texts):
@@ -134,7 +134,7 @@ def _decoded_texts(file: Path, encoding: str, number: int, remarks: Remarks) -> 
 
 
 def read_text(file: Path, encoding: str) -> str:
-    """A text unchanged, so that offsets are valid.
+    """Read a text unchanged, so that offsets are valid.
 
     Raises BadFile if it is not in `encoding`, or too long.
     """
@@ -150,11 +150,11 @@ def read_text(file: Path, encoding: str) -> str:
 
 
 def _join_texts(lines: Lines) -> list[str]:
-    """Join lines to stripped texts of limited length."""
+    """Join lines to stripped texts of limit_lines length."""
     texts: list[str] = []
     part: list[str] = []
     length = 0
-    for line in lines.limited(MAX_TEXT_CHARACTERS, split=True):
+    for line in lines.limit_lines(MAX_TEXT_CHARACTERS, split=True):
         if length + len(line) > MAX_TEXT_CHARACTERS:
             texts.append("".join(part).strip())
             part, length = [], 0
@@ -204,7 +204,7 @@ def list_labels(folder: Path) -> list[str]:
     try:
         folders = sorted(entry for entry in folder.iterdir() if entry.is_dir())
     except OSError as error:
-        raise unreadable(folder, error) from error
+        raise read_error(folder, error) from error
     return [entry.name for entry in folders if not entry.name.startswith(".") and has_texts(entry)]
 
 
@@ -215,7 +215,7 @@ def has_texts(folder: Path, count: int = 1) -> bool:
         return len(list(islice(texts, count))) == count
 
 
-def _texts(folder: Path) -> list[Path]:
+def _list_direct_texts(folder: Path) -> list[Path]:
     with os.scandir(folder) as entries:
         names = sorted(entry.name for entry in entries if _is_text(entry.name))
     return [folder / name for name in names]
@@ -230,7 +230,7 @@ def has_annotations(folder: Path) -> bool:
 def list_texts(folder: Path, annotations: bool = False) -> list[Path]:
     """Sorted texts of a folder and its sub-folders, without following links.
 
-    With `annotations`, brat files, too.
+    With `annotations`, brat files are listed, too.
     """
     files: list[Path] = []
     others = 0
@@ -247,7 +247,8 @@ def list_texts(folder: Path, annotations: bool = False) -> list[Path]:
             raise BadFile(
                 folder,
                 phrase(
-                    "it has more than {count:,} files and folders besides texts.", count=MAX_OTHERS
+                    "it has more than {count:,} files and folders that are not texts.",
+                    count=MAX_OTHERS,
                 ),
                 phrase("Choose the folder in which the texts are."),
             )

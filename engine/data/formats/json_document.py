@@ -22,7 +22,7 @@ from engine.phrases import phrase
 ADVICE = phrase(
     "Use a list of objects, an object with a list for each column, or one JSON object in each line."
 )
-SHOWN_LISTS = 10
+MAX_LISTED = 10
 LIST_KEY = re.compile(r'"([^"\\]{1,40})"\s*:\s*\[')
 Object = dict[str, Any]
 
@@ -40,8 +40,8 @@ def open_document(lines: Lines, _reading: Reading, remarks: Remarks) -> Content:
     """
     document = read_document(lines, ADVICE, keeps_digits=True)
     if name := locate(lines.path).sheet:
-        document = _named_list(document, name, file_on_disk(lines.path))
-    elif splits := _splits(document):
+        document = _find_list(document, name, file_on_disk(lines.path))
+    elif splits := _split_keys(document):
         raise BadFile(
             lines.path,
             phrase("its lists {names} are splits of a data set.", names=", ".join(splits)),
@@ -59,8 +59,8 @@ def open_document(lines: Lines, _reading: Reading, remarks: Remarks) -> Content:
     return Content(columns, item_rows(lines.path, enumerate(items, 1), tuple(keys), remarks))
 
 
-def split_lists(path: Path) -> list[str]:
-    """The keys of a document with a list for each split; none for any other or unreadable file."""
+def split_keys(path: Path) -> list[str]:
+    """Keys of a document with a list for each split; none for any other or unreadable file."""
     if Path(logical_name(path)).suffix.lower() not in DOCUMENT.suffixes:
         return []
     try:
@@ -68,7 +68,7 @@ def split_lists(path: Path) -> list[str]:
         start = first_bytes(path).decode(encoding, "replace")
         if not may_have_lists(start) or not any(map(split_from_name, LIST_KEY.findall(start))):
             return []
-        return _splits(read_document(Lines(path, encoding), ADVICE))
+        return _split_keys(read_document(Lines(path, encoding), ADVICE))
     except BadFile:
         return []
 
@@ -78,11 +78,11 @@ def may_have_lists(start: str) -> bool:
     return start.lstrip("\ufeff \t\r\n").startswith("{")
 
 
-def _named_list(document: object, name: str, file: Path) -> object:
+def _find_list(document: object, name: str, file: Path) -> object:
     lists = document if isinstance(document, dict) else {}
-    if isinstance(named := lists.get(name), list):
-        return named
-    names = [key[:100] for key, rows in lists.items() if isinstance(rows, list)][:SHOWN_LISTS]
+    if isinstance(rows := lists.get(name), list):
+        return rows
+    names = [key[:100] for key, value in lists.items() if isinstance(value, list)][:MAX_LISTED]
     raise BadFile(
         file,
         phrase("there is no list “{name}” in it.", name=name[:100]),
@@ -92,8 +92,8 @@ def _named_list(document: object, name: str, file: Path) -> object:
     )
 
 
-def _splits(value: object) -> list[str]:
-    """The lists of an object if there are several, all named like splits."""
+def _split_keys(value: object) -> list[str]:
+    """Keys of the lists of an object, if it has several and all are named like splits."""
     if not isinstance(value, dict):
         return []
     lists = [key for key, rows in value.items() if isinstance(rows, list) and rows]
@@ -147,17 +147,17 @@ def _unnamed_rows(value: object) -> list[Object] | None:
 
 def _columnar_items(columns: Object, indices: Iterable[Any]) -> list[Object] | None:
     """Rows of columns of equal length; `indices` are positions or keys."""
-    chosen = list(indices)
-    if not chosen or any(len(column) != len(chosen) for column in columns.values()):
+    keys = list(indices)
+    if not keys or any(len(column) != len(keys) for column in columns.values()):
         return None
     try:
-        return [{name: cells[index] for name, cells in columns.items()} for index in chosen]
+        return [{name: cells[index] for name, cells in columns.items()} for index in keys]
     except KeyError:
         return None  # the columns have different indices
 
 
 def guess_document(lines: list[str], suffix: str, is_complete: bool) -> Reading | None:
-    """A list; or an object that spans several lines, or that holds a table."""
+    """Recognise a list, or an object that spans several lines or holds a table."""
     first = next((line.strip() for line in lines if line.strip()), "")
     if suffix in TABLE_SUFFIXES or not first.startswith(("{", "[")):
         return None
@@ -169,7 +169,7 @@ def guess_document(lines: list[str], suffix: str, is_complete: bool) -> Reading 
         is_broken = not first.startswith("[") and first.endswith("}")
         return Reading(format=DOCUMENT.name) if is_named and not is_broken else None
     is_all = is_complete and sum(not line.isspace() for line in lines) == 1
-    is_table = isinstance(value, list) or bool(_splits(value)) or _items(value) is not None
+    is_table = isinstance(value, list) or bool(_split_keys(value)) or _items(value) is not None
     is_document = is_all and is_table
     return Reading(format=DOCUMENT.name) if is_document else None
 

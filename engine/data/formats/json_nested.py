@@ -11,15 +11,15 @@ from typing import Any
 from engine.data.formats.rows import Remarks
 from engine.phrases import phrase
 
-SAMPLE_OBJECTS = 200  # objects that are examined
-MAX_NAMES = 20  # values under one key; more are not columns
+SAMPLE_OBJECTS = 200
+MAX_NESTED = 20  # under one key; more are not columns
 
 Names = Mapping[str, Mapping[str, str]]
 """By key, the column of each value of its object."""
 
 
 def nested_names(items: Iterable[dict[str, Any]], remarks: Remarks) -> Names:
-    """Keys that hold an object or null in each of the first objects that have them.
+    """Find keys that hold an object or null in each of the first objects that have them.
 
     A key is excluded if a value in its objects is a list, as in the answers to a question.
     """
@@ -36,7 +36,7 @@ def nested_names(items: Iterable[dict[str, Any]], remarks: Remarks) -> Names:
     names = {
         key: columns
         for key, columns in nested.items()
-        if key not in others and 0 < len(columns) <= MAX_NAMES and not keys & {*columns.values()}
+        if key not in others and 0 < len(columns) <= MAX_NESTED and not keys & {*columns.values()}
     }
     for key in names:
         remarks.add_note(

@@ -46,7 +46,7 @@ ADVICE = phrase(
 def item_rows(
     path: Path, items: Iterable[tuple[int, dict[str, Any]]], keys: tuple[str, ...], remarks: Remarks
 ) -> Iterator[Row]:
-    """A row for each numbered object, with a cell for each key.
+    """Yield a row for each numbered object, with a cell for each key.
 
     Raises BadFile with the number if nesting is too deep.
     """
@@ -67,7 +67,7 @@ def item_rows(
 def parse_objects(
     path: Path, lines: Iterable[str], remarks: Remarks, before: int = 0
 ) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The object in each non-empty line, with its number, after `before` lines.
+    """Yield number and object of each non-empty line, after `before` lines.
 
     Raises BadFile if a line has another value.
     """
@@ -85,7 +85,7 @@ def parse_objects(
 def parse_lines(
     path: Path, lines: Iterable[str], remarks: Remarks, keeps_digits: bool = False, before: int = 0
 ) -> Iterator[tuple[int, Any]]:
-    """The value in each non-empty line, with its number. Raises BadFile."""
+    """Yield number and value of each non-empty line. Raises BadFile."""
     kind = Number if keeps_digits else None
     decoder = json.JSONDecoder(
         parse_int=kind,
@@ -143,17 +143,16 @@ def _cell(value: object, key: str, line: int, remarks: Remarks) -> str:
 
 _json: Any = pyarrow.json  # untyped: the stubs do not allow buffers
 QUOTE, NEWLINE, RETURN, OPENS, CLOSES, BACKSLASH, COLON, SPACE = map(ord, '"\n\r{}\\: ')
-MAX_CELLS = 4_000_000  # of a block; more means many sparse keys
+MAX_BLOCK_CELLS = 4_000_000  # more means many sparse keys
 KINDS: dict[type, pa.DataType] = {bool: pa.bool_(), int: pa.int64()}
-PLAIN = re.compile(  # a value that is not a string: null, or a literal kept unchanged
+LITERAL = re.compile(  # a value that is not a string: null, or a literal kept unchanged
     rb":[ \t]*(?:(null)|(true|false|-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?))"
     rb"(?=[ \t]*[,}])"
 )
 
 
 def read_keys(lines: Lines, names: Names) -> tuple[str, ...]:
-    """All keys, and `names` for nested ones, in order of first appearance, up to about
-    `MAX_COLUMNS`.
+    """Read the keys, flattened by `names`, in order of first appearance; about `MAX_COLUMNS`.
 
     Raises BadFile as `parse_objects` does.
     """
@@ -161,21 +160,21 @@ def read_keys(lines: Lines, names: Names) -> tuple[str, ...]:
     keys: dict[str, None] = {}
     parse = _Parser(())
 
-    def fast(content: bytes) -> dict[str, Any] | None:
+    def parse_fast(content: bytes) -> dict[str, Any] | None:
         nonlocal parse
         if len(keys) > len(parse.keys):
             parse = _Parser(tuple(keys))
-        parsed = None if names else parse(content, text.is_over)
+        parsed = None if names else parse(content, text.is_at_end)
         if parsed is None:
             return None
         text.consume(parsed.end, parsed.newlines)
         return {}  # no new keys
 
-    def slow(size: int) -> Iterator[dict[str, Any]]:
+    def parse_slow(size: int) -> Iterator[dict[str, Any]]:
         items = flatten_items(parse_objects(lines.path, text, Remarks(), text.lines_read), names)
         return (item for _, item in text.limit(items, size))
 
-    for item in text.parse(fast, slow):
+    for item in text.parse(parse_fast, parse_slow):
         keys.update(dict.fromkeys(item))
         if len(keys) > MAX_COLUMNS:
             break
@@ -185,27 +184,27 @@ def read_keys(lines: Lines, names: Names) -> tuple[str, ...]:
 def read_batches(
     lines: Lines, keys: tuple[str, ...], names: Names, remarks: Remarks
 ) -> Iterator[Batch]:
-    """Batches of the rows, equal to those of `item_rows`, with a cell for each key."""
+    """Read the rows in batches, equal to those of `item_rows`, with a cell for each key."""
     text = TextBlocks(lines)
     parse = _Parser(keys)
 
-    def fast(content: bytes) -> Batch | None:
-        parsed = None if names else parse(content, text.is_over)
+    def parse_fast(content: bytes) -> Batch | None:
+        parsed = None if names else parse(content, text.is_at_end)
         if parsed is None:
             return None
         batch = _to_batch(lines, content, parsed, keys, text.lines_read, remarks)
         text.consume(parsed.end, parsed.newlines)
         return batch
 
-    def slow(size: int) -> Iterator[Batch]:
+    def parse_slow(size: int) -> Iterator[Batch]:
         items = flatten_items(parse_objects(lines.path, text, remarks, text.lines_read), names)
         return rows_to_batches(item_rows(lines.path, text.limit(items, size), keys, remarks))
 
-    yield from filter(len, text.parse(fast, slow))
+    yield from filter(len, text.parse(parse_fast, parse_slow))
 
 
 class _Block(NamedTuple):
-    """Whole lines at the start of some bytes, and their values."""
+    """Complete lines at the start of some bytes, and their values."""
 
     end: int  # bytes
     newlines: int  # including that of the last line
@@ -229,9 +228,9 @@ class _Parser:
         self._kinds: pa.Schema | None = None  # column types to try
         self._is_first = True
 
-    def __call__(self, content: bytes, is_over: bool) -> _Block | None:
-        """Parse all whole lines; None if a line needs the standard library."""
-        end = len(content) if is_over else content.rfind(b"\n") + 1
+    def __call__(self, content: bytes, is_at_end: bool) -> _Block | None:
+        """Parse all complete lines; None if a line needs the standard library."""
+        end = len(content) if is_at_end else content.rfind(b"\n") + 1
         if not self._can_parse or not end or b"\0" in content:
             return None
         returns = content.count(b"\r", 0, end)
@@ -248,7 +247,7 @@ class _Parser:
         ends = ends - ((ends > starts) & (codes[ends - 1] == RETURN))
         filled = ends > starts
         are_objects = (codes[starts[filled]] == OPENS) & (codes[ends[filled] - 1] == CLOSES)
-        if not are_objects.all() or filled.sum() * len(self.keys) > MAX_CELLS:
+        if not are_objects.all() or filled.sum() * len(self.keys) > MAX_BLOCK_CELLS:
             return None
         if self._is_first and filled.any():
             first = int(np.argmax(filled))
@@ -274,7 +273,7 @@ class _Parser:
 
 
 def _parse(content: bytes, schema: pa.Schema) -> pa.Table | None:
-    """One row per object; None if a value or a key does not fit."""
+    """Parse one row per object; None if a value or a key does not fit."""
     try:
         table: pa.Table = _json.read_json(
             pa.BufferReader(content),
@@ -302,7 +301,7 @@ def _quote_literals(content: bytes, codes: NDArray[np.uint8]) -> tuple[bytes, in
     colons = colons[np.searchsorted(_quotes(codes), colons) % 2 == 0]
     parts: list[bytes] = []
     nulls = last = 0
-    for match in filter(None, map(PLAIN.match, repeat(content), colons.tolist())):
+    for match in filter(None, map(LITERAL.match, repeat(content), colons.tolist())):
         begin, end = match.span(2)
         if begin < 0:
             nulls += 1
@@ -315,8 +314,7 @@ def _quote_literals(content: bytes, codes: NDArray[np.uint8]) -> tuple[bytes, in
 
 
 def _quotes(codes: NDArray[np.uint8]) -> NDArray[np.int64]:
-    """Positions of quotes that open or close a string, not those escaped by an odd number of
-    backslashes."""
+    """Positions of quotes that open or close a string, without those that are escaped."""
     quotes = np.flatnonzero(codes == QUOTE)
     slashes = np.flatnonzero(codes == BACKSLASH)
     if not len(slashes) or not len(quotes):

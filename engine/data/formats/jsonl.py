@@ -34,7 +34,7 @@ def first_keys(lines: Lines, names: Names) -> tuple[str, ...]:
 
 
 def guess_jsonl(lines: list[str], suffix: str, _is_complete: bool) -> Reading | None:
-    """By suffix, or if the first line is an object."""
+    """Recognise the suffix, or an object in the first line."""
     first = next((line.strip() for line in lines if line.strip()), "")
     if suffix in JSONL.suffixes:
         return Reading(format=JSONL.name)

@@ -5,14 +5,14 @@ from typing import Any
 from engine.data.columns.answers import find_nearest
 from engine.data.columns.text_spans import TextSpan
 from engine.data.formats.annotated import (
-    Annotated,
+    AnnotatedText,
     BadObject,
     Tool,
-    annotated_format,
     extra_values,
     get_list,
     get_span,
     get_text,
+    make_format,
 )
 from engine.phrases import phrase
 
@@ -23,7 +23,7 @@ DATES = ("created_at", "updated_at", "draft_created_at")
 
 
 def recognise(items: list[Any]) -> bool:
-    """Tasks with data and annotations, or JSON-MIN."""
+    """Recognise tasks with data and annotations, or JSON-MIN."""
     return all(
         isinstance(item, dict)
         and (_is_min(item) or (isinstance(item.get("data"), dict) and {*ANNOTATIONS} & item.keys()))
@@ -35,8 +35,8 @@ def _is_min(item: dict[str, Any]) -> bool:
     return all(key in item for key in MIN_KEYS)
 
 
-def read(item: Any) -> list[Annotated] | str:
-    """A task with its first annotation that was not cancelled. Raises BadObject."""
+def read(item: Any) -> list[AnnotatedText] | str:
+    """Read a task with its first annotation that was not cancelled. Raises BadObject."""
     if not isinstance(item, dict):
         raise BadObject(phrase("this is not an object."))
     if _is_min(item):
@@ -53,12 +53,12 @@ def read(item: Any) -> list[Annotated] | str:
     if not finished:
         return phrase("Task without an annotation skipped")
     key = _text_key(data)
-    entry = Annotated(get_text(data, key))
+    entry = AnnotatedText(get_text(data, key))
     if len(finished) > 1:
         entry.remarks.append(phrase("Task with several annotations, of which the first was used"))
     results = get_list(finished[0], "result")
     for result in results:
-        _add(entry, result)
+        _add_result(entry, result)
     entry.extra = extra_values(data, (key,))
     return [entry]
 
@@ -70,13 +70,13 @@ def _text_key(data: dict[str, Any]) -> str:
     return "text" if "text" in texts else max(texts, key=lambda key: len(data[key]))
 
 
-def _add(entry: Annotated, result: Any) -> None:
+def _add_result(entry: AnnotatedText, result: Any) -> None:
     kind = result.get("type") if isinstance(result, dict) else None
     value: Any = result.get("value") if isinstance(result, dict) else None
     if kind in (SPANS, CHOICES, RATING) and not isinstance(value, dict):
         raise BadObject(phrase("a result in it has no “value”."))
     if kind == SPANS:
-        entry.spans = (entry.spans or []) + _spans(entry, value)
+        entry.spans = (entry.spans or []) + _get_spans(entry, value)
     elif kind == CHOICES:
         entry.labels = (entry.labels or []) + [str(name) for name in get_list(value, CHOICES)]
     elif kind == RATING:
@@ -87,7 +87,7 @@ def _add(entry: Annotated, result: Any) -> None:
         )
 
 
-def _spans(entry: Annotated, value: Any) -> list[TextSpan]:
+def _get_spans(entry: AnnotatedText, value: Any) -> list[TextSpan]:
     labels = get_list(value, SPANS) if isinstance(value, dict) else []
     if not labels:
         entry.remarks.append(phrase("Span without a label left out"))
@@ -100,28 +100,26 @@ def _spans(entry: Annotated, value: Any) -> list[TextSpan]:
         position = find_nearest(entry.text, text, start)
         if position is None:
             raise BadObject(phrase("the text does not contain its span “{text}”.", text=text[:60]))
-        entry.remarks.append(
-            phrase("Span not at the position given, its nearest occurrence was used")
-        )
+        entry.remarks.append(phrase("Span not at its position; its nearest occurrence was used"))
         start, end = position, position + len(text)
     return [TextSpan(start, end, label)]
 
 
-def _read_min(item: dict[str, Any]) -> Annotated:
-    """A text, and the values of the controls by name."""
+def _read_min(item: dict[str, Any]) -> AnnotatedText:
+    """Read a text, and the values of the controls by name."""
     values = {key: value for key, value in item.items() if key not in MIN_KEYS}
     key = _text_key({name: value for name, value in values.items() if name not in DATES})
-    entry = Annotated(values[key])
+    entry = AnnotatedText(values[key])
     for value in values.values():
         if isinstance(value, dict) and CHOICES in value:
             entry.labels = (entry.labels or []) + [str(name) for name in get_list(value, CHOICES)]
         elif isinstance(value, list) and all(
             isinstance(region, dict) and {"start", "end"} <= region.keys() for region in value
         ):
-            spans = [span for region in value for span in _spans(entry, region)]
+            spans = [span for region in value for span in _get_spans(entry, region)]
             entry.spans = (entry.spans or []) + spans
     entry.extra = extra_values(values, (key,))  # plain values, no choices or spans
     return entry
 
 
-LABEL_STUDIO = annotated_format("label_studio", "Label Studio", Tool(recognise, read))
+LABEL_STUDIO = make_format("label_studio", "Label Studio", Tool(recognise, read))

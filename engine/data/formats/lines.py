@@ -1,6 +1,6 @@
 """Lines of a text file, read with limits on file and line size.
 
-Only plain files are opened, and none is read whole, so that pipes, devices, huge sparse files
+Only regular files are opened, and none is read whole, so that pipes, devices, huge sparse files
 and endless lines give an error instead of exhausting memory.
 """
 
@@ -20,9 +20,9 @@ from engine.progress import Cancelled, ProgressCallback
 
 MAX_FILE_BYTES = 16 * 1024**3
 MAX_LINE_CHARACTERS = 50_000_000
-HEAD_LINES = 50_000  # lines of a look-ahead if only the first rows are needed
-CHUNK = 1 << 18  # characters decoded at a time
-BLOCK = 1 << 20  # bytes read at a time for columnar parsing
+HEAD_LINES = 50_000  # for a look-ahead if only the first rows are needed
+CHUNK_CHARACTERS = 1 << 18  # decoded at a time
+BLOCK_BYTES = 1 << 20  # read at a time for columnar parsing
 TICK_LINES = 2_000
 TICK_CHARACTERS = 1_000_000
 
@@ -115,8 +115,8 @@ class Lines:
     def look_ahead(
         self, max_length: int = MAX_LINE_CHARACTERS, split: bool = False
     ) -> Iterator[str]:
-        """Lines for a look-ahead, without progress; with `head_only`, only the first ones."""
-        lines = self.without_progress().limited(max_length, split)
+        """Read lines ahead, without progress; with `head_only`, only the first ones."""
+        lines = self.without_progress().limit_lines(max_length, split)
         return islice(lines, HEAD_LINES) if self.head_only else lines
 
     def without_progress(self) -> "Lines":
@@ -124,18 +124,18 @@ class Lines:
         return Lines(self.path, self.encoding, None, self._cancelled)
 
     def __iter__(self) -> Iterator[str]:
-        return self.limited(MAX_LINE_CHARACTERS, split=False)
+        return self.limit_lines(MAX_LINE_CHARACTERS, split=False)
 
-    def limited(self, max_length: int, split: bool) -> Iterator[str]:
-        """Lines of at most `max_length` characters; longer ones are split or rejected."""
+    def limit_lines(self, max_length: int, split: bool) -> Iterator[str]:
+        """Yield lines of at most `max_length` characters; longer lines are split or rejected."""
         number = characters = 0
-        with self._opened() as (raw, source):
+        with self._open() as (raw, source):
             text = io.TextIOWrapper(raw, self.encoding, self._errors, newline="")
             for line in _split_lines(text, max_length):
                 number += 1
                 characters += len(line)
                 if len(line) >= max_length and not split and line[-1] not in "\r\n":
-                    raise self.too_long(number, max_length)
+                    raise self.too_long_error(number, max_length)
                 if number % TICK_LINES == 0 or characters > TICK_CHARACTERS:
                     self.tick(source.done)
                     characters = 0
@@ -145,8 +145,8 @@ class Lines:
         """The text in UTF-8 blocks, without a byte order mark."""
         decoder = codecs.getincrementaldecoder(self.encoding)(self._errors)
         is_first = True
-        with self._opened() as (raw, source):
-            while content := raw.read(BLOCK):
+        with self._open() as (raw, source):
+            while content := raw.read(BLOCK_BYTES):
                 text = decoder.decode(content)
                 if is_first and text:
                     text, is_first = text.removeprefix("\ufeff"), False
@@ -155,16 +155,16 @@ class Lines:
             yield decoder.decode(b"", final=True).encode("utf-8")
 
     @contextmanager
-    def _opened(self) -> Iterator[tuple[io.BufferedReader, Source]]:
+    def _open(self) -> Iterator[tuple[io.BufferedReader, Source]]:
         """Open the file, convert errors of reading to BadFile, and report its end."""
         try:
             raw, source = open_source(self.path)
             with raw:
                 yield raw, source
         except UnicodeError as error:
-            raise self._undecodable() from error
+            raise self._decoding_error() from error
         except OSError as error:
-            raise unreadable(self.path, error) from error
+            raise read_error(self.path, error) from error
         self.tick(self.size)
 
     def tick(self, done: int) -> None:
@@ -174,7 +174,7 @@ class Lines:
         if self._progress is not None:
             self._progress(min(done, self.size), self.size)
 
-    def too_long(self, line: int, max_length: int) -> BadFile:
+    def too_long_error(self, line: int, max_length: int) -> BadFile:
         return BadFile(
             self.path,
             phrase("this line is longer than {count:,} characters.", count=max_length),
@@ -182,8 +182,8 @@ class Lines:
             line=line,
         )
 
-    def _undecodable(self) -> NotText:
-        """Locate the first undecodable bytes: the text wrapper knows only its buffer."""
+    def _decoding_error(self) -> NotText:
+        """Locate the first undecodable bytes, as the text wrapper knows only its buffer."""
         decoder = codecs.getincrementaldecoder(self.encoding)()
         line, column, last = 1, 0, ""
         raw, _ = open_source(self.path)
@@ -213,11 +213,11 @@ class Lines:
 
 
 def _split_lines(text: io.TextIOWrapper, max_length: int) -> Iterator[str]:
-    """Lines with ends, as `readline(max_length)` in half the time, without a byte order mark."""
-    pending: list[str] = []  # of an unfinished line
+    """Split lines like `readline(max_length)`, in half the time and without a byte order mark."""
+    pending: list[str] = []  # parts of an unfinished line
     length = 0
     is_first = True
-    while chunk := text.read(CHUNK):
+    while chunk := text.read(CHUNK_CHARACTERS):
         if is_first:
             chunk, is_first = chunk.removeprefix("\ufeff"), False
         pending.append(chunk)
@@ -248,7 +248,7 @@ def _split(line: str, max_length: int) -> Iterator[str]:
         yield line[start : start + max_length]
 
 
-def unreadable(path: Path, error: OSError) -> BadFile:
+def read_error(path: Path, error: OSError) -> BadFile:
     return BadFile(
         path, phrase("it cannot be read: {error}.", error=reason(error)), phrase("Try again.")
     )

@@ -8,7 +8,7 @@ from engine.data.formats.lines import Lines
 from engine.data.formats.rows import EMPTY_LINE, Content, Format, Remarks, Row
 from engine.phrases import phrase
 
-MAX_TEXT_CHARACTERS = 1_000_000  # characters in one row
+MAX_TEXT_CHARACTERS = 1_000_000  # per row
 
 
 def open_plain(lines: Lines, _reading: Reading, remarks: Remarks) -> Content:
@@ -22,21 +22,21 @@ def open_plain(lines: Lines, _reading: Reading, remarks: Remarks) -> Content:
 
 
 def _has_paragraphs(lines: Lines) -> bool:
-    """True if an empty line is between two others."""
-    text_before = gap = False
+    """True if an empty line is between two lines of text."""
+    has_text = has_gap = False
     for line in lines.look_ahead(MAX_TEXT_CHARACTERS, split=True):
         is_text = not line.isspace()
-        if is_text and gap:
+        if is_text and has_gap:
             return True
-        gap = text_before and not is_text
-        text_before = text_before or is_text
+        has_gap = has_text and not is_text
+        has_text = has_text or is_text
     return False
 
 
-def _parts(lines: Lines, remarks: Remarks) -> Iterator[tuple[int, str]]:
+def _numbered_lines(lines: Lines, remarks: Remarks) -> Iterator[tuple[int, str]]:
     """Lines without ends, with their numbers; long ones are split at a space."""
     number, rest = 1, ""
-    for raw in lines.limited(MAX_TEXT_CHARACTERS, split=True):
+    for raw in lines.limit_lines(MAX_TEXT_CHARACTERS, split=True):
         text = rest + raw.rstrip("\r\n")
         rest = ""
         if raw[-1] not in "\r\n" and len(raw) >= MAX_TEXT_CHARACTERS:
@@ -54,7 +54,7 @@ def _parts(lines: Lines, remarks: Remarks) -> Iterator[tuple[int, str]]:
 
 
 def _line_rows(lines: Lines, remarks: Remarks) -> Iterator[Row]:
-    for number, text in _parts(lines, remarks):
+    for number, text in _numbered_lines(lines, remarks):
         if text.strip():
             yield Row(number, (text,))
         else:
@@ -64,7 +64,7 @@ def _line_rows(lines: Lines, remarks: Remarks) -> Iterator[Row]:
 def _paragraph_rows(lines: Lines, remarks: Remarks) -> Iterator[Row]:
     part: list[str] = []
     length = start = 0
-    for number, text in chain(_parts(lines, remarks), [(0, "")]):
+    for number, text in chain(_numbered_lines(lines, remarks), [(0, "")]):
         is_text = bool(text.strip())
         if part and (not is_text or length + len(text) > MAX_TEXT_CHARACTERS):
             if is_text:
@@ -80,7 +80,7 @@ def _paragraph_rows(lines: Lines, remarks: Remarks) -> Iterator[Row]:
 
 
 def guess_plain(_lines: list[str], _suffix: str, _is_complete: bool) -> Reading | None:
-    """Any text."""
+    """Recognise any text."""
     return Reading(format=PLAIN.name, header=False)
 
 

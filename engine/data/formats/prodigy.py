@@ -3,24 +3,24 @@
 from typing import Any
 
 from engine.data.formats.annotated import (
-    Annotated,
+    AnnotatedText,
     BadObject,
     Tool,
-    annotated_format,
     extra_values,
     get_list,
     get_span,
     get_text,
     get_words,
+    make_format,
 )
 from engine.phrases import phrase
 
 ANSWERS = ("accept", "reject", "ignore")
-KNOWN = ("text", "label", "answer", "spans", "tokens", "options", "accept", "meta")
+KNOWN_KEYS = ("text", "label", "answer", "spans", "tokens", "options", "accept", "meta")
 
 
 def recognise(items: list[Any]) -> bool:
-    """Texts with an answer, or with Prodigy's hash."""
+    """Recognise texts with an answer, or with Prodigy's hash."""
     return all(
         isinstance(item, dict)
         and isinstance(item.get("text"), str)
@@ -29,8 +29,8 @@ def recognise(items: list[Any]) -> bool:
     )
 
 
-def read(item: Any) -> list[Annotated] | str:
-    """An accepted text; a rejected label becomes “not LABEL”. Raises BadObject."""
+def read(item: Any) -> list[AnnotatedText] | str:
+    """Read an accepted text; a rejected label becomes “not LABEL”. Raises BadObject."""
     if not isinstance(item, dict):
         raise BadObject(phrase("this is not an object."))
     answer = item.get("answer", "accept")
@@ -38,7 +38,7 @@ def read(item: Any) -> list[Annotated] | str:
     is_label = isinstance(label, str) and "spans" not in item
     if answer == "ignore" or (answer == "reject" and not is_label):
         return phrase("Text that was not accepted skipped")
-    entry = Annotated(get_text(item, "text"))
+    entry = AnnotatedText(get_text(item, "text"))
     if "spans" in item:
         spans = get_list(item, "spans")
         entry.spans = [get_span(span, "start", "end", "label") for span in spans]
@@ -49,8 +49,8 @@ def read(item: Any) -> list[Annotated] | str:
         entry.labels = [str(option) for option in item["accept"]]
     elif is_label:
         entry.labels = [str(label) if answer == "accept" else f"not {label}"]
-    entry.extra = extra_values(item, KNOWN)
+    entry.extra = extra_values(item, KNOWN_KEYS)
     return [entry]
 
 
-PRODIGY = annotated_format("prodigy", "Prodigy", Tool(recognise, read))
+PRODIGY = make_format("prodigy", "Prodigy", Tool(recognise, read))

@@ -30,15 +30,15 @@ from engine.progress import ProgressCallback
 MARKUP = re.compile(r"\s*<(\?xml|!doctype|[a-z][\w:.-]*(\s[^<>]*)?/?>)", re.IGNORECASE)
 SAMPLE_LINES = 20_000
 SAMPLE_CHARACTERS = 2_000_000
-MAPPED_ROWS = 2_000  # rows used to recognise columns
-SHOWN_CHARACTERS = 2_000
-LONG_LINE = 50_000  # characters of a line, above which it is shortened for recognition
+MAPPED_ROWS = 2_000  # to recognise columns
+MAX_CELL_CHARACTERS = 2_000
+LONG_LINE_CHARACTERS = 50_000  # longer lines are shortened for recognition
 LONG_RUN = re.compile(r'[^\t,;|"\\\r\n]{1000,}')  # characters that neither separate nor quote
-SHOWN_COLUMNS = 200
+MAX_PREVIEW_COLUMNS = 200
 
 
-class Recognised(NamedTuple):
-    """Recognised reading and mapping of a file."""
+class Recognition(NamedTuple):
+    """Reading and mapping that were recognised in a file."""
 
     reading: Reading
     columns: tuple[str, ...]
@@ -124,10 +124,10 @@ def recognise(
     encoding: str | None = None,
     task: TaskSpec | None = None,
     text: str | None = None,
-) -> Recognised:
+) -> Recognition:
     """Recognise encoding, format, delimiter, quotes, header and roles of the columns.
 
-    With `reading`, only the roles are recognised; `encoding` may be given alone. With `task`, the
+    With `reading`, only the roles are recognised; `encoding` works without it. With `task`, the
     label column suits it if one does. `text` is the text column, if known.
 
     Raises BadFile if the file is not text, or its first rows cannot be read.
@@ -146,13 +146,13 @@ def recognise(
             for role in guessed
             if role == "text" or target_role in ("label", "flags")  # answers are found by name
         )
-    return Recognised(reading, table.columns, mapping, notes, guessed)
+    return Recognition(reading, table.columns, mapping, notes, guessed)
 
 
 def recognise_reading(path: Path, encoding: str | None = None) -> tuple[Reading, tuple[str, ...]]:
-    """The reading of a file or folder, with notes.
+    """Recognise the reading of a file or folder; returns it with notes.
 
-    The encoding of a folder is UTF-8 or `encoding`; files in another one are read in their own.
+    The encoding of a folder is UTF-8 or `encoding`; a file in another one is read by its own.
     """
     if path.is_dir():
         check_texts(path)
@@ -183,7 +183,7 @@ def recognise_reading(path: Path, encoding: str | None = None) -> tuple[Reading,
     suffix = Path(logical_name(path)).suffix.lower()
     lines = [
         LONG_RUN.sub(lambda match: f"{match[0][:300]}{match[0][-300:]}", line)
-        if len(line) > LONG_LINE
+        if len(line) > LONG_LINE_CHARACTERS
         else line
         for line in lines
     ]
@@ -202,7 +202,7 @@ def recognise_reading(path: Path, encoding: str | None = None) -> tuple[Reading,
 
 
 def _first_lines(path: Path, encoding: str) -> tuple[list[str], bool]:
-    """First whole lines, and whether they are all."""
+    """Read the first lines; True if they are all lines of the file."""
     lines: list[str] = []
     characters = 0
     for line in Lines(path, encoding):
@@ -217,20 +217,20 @@ def preview(path: Path, reading: Reading, rows: int = 200) -> FirstRows:
     """First rows of a file, with long cells and many columns truncated."""
     table = read(path, reading, head_only=True)
     shown = [
-        Row(row.line, tuple(map(_truncate, row.cells[:SHOWN_COLUMNS])))
+        Row(row.line, tuple(map(_truncate, row.cells[:MAX_PREVIEW_COLUMNS])))
         for row in islice(table, rows)
     ]
     notes = list(table.notes)
-    if len(table.columns) > SHOWN_COLUMNS:
+    if len(table.columns) > MAX_PREVIEW_COLUMNS:
         notes.append(
             phrase(
                 "Showing only {shown_columns} of {count:,} columns.",
-                shown_columns=SHOWN_COLUMNS,
+                shown_columns=MAX_PREVIEW_COLUMNS,
                 count=len(table.columns),
             )
         )
-    return FirstRows(table.columns[:SHOWN_COLUMNS], shown, tuple(notes))
+    return FirstRows(table.columns[:MAX_PREVIEW_COLUMNS], shown, tuple(notes))
 
 
 def _truncate(cell: str) -> str:
-    return cell if len(cell) <= SHOWN_CHARACTERS else cell[:SHOWN_CHARACTERS] + "…"
+    return cell if len(cell) <= MAX_CELL_CHARACTERS else cell[:MAX_CELL_CHARACTERS] + "…"

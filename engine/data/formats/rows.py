@@ -14,7 +14,7 @@ from engine.visible import concise
 
 MAX_COLUMNS = 10_000
 EMPTY_LINE = phrase("Empty line skipped")
-RESERVED = ("_line", "_split")  # our own columns
+RESERVED = ("_line", "_split")  # columns that an import adds
 
 
 class Row(NamedTuple):
@@ -53,7 +53,7 @@ class Remarks:
 
 
 class Content(NamedTuple):
-    """Columns of a file, and its rows, read lazily one by one, in batches, or either."""
+    """Columns of a file, and its rows: read lazily one by one, in batches, or either way."""
 
     columns: tuple[str, ...]
     rows: Iterator[Row] | None
@@ -70,7 +70,7 @@ class Format(NamedTuple):
 
     A format of folders has `open_folder` instead of `open`, called with a `TextFolder`.
 
-    `options` are the fields of a reading that apply. `delimiter` is the usual one, if there is one.
+    `options` are the fields of a reading that apply. `delimiter` is the default delimiter, if any.
     """
 
     name: str
@@ -90,7 +90,7 @@ class Format(NamedTuple):
 
 
 def unique_names(names: Iterable[str], lines: Lines, remarks: Remarks) -> tuple[str, ...]:
-    """Make column names unique, non-empty and different from ours."""
+    """Make column names unique, non-empty and different from `RESERVED`."""
     original = list(names)
     if len(original) > MAX_COLUMNS:
         raise BadFile(

@@ -17,7 +17,7 @@ from engine.data.formats.archives import convert_errors
 from engine.errors import BadFile
 from engine.phrases import phrase
 
-MAX_UNPACKED = 4 * 1024**3  # unpacked bytes of all its files
+MAX_UNPACKED = 4 * 1024**3  # bytes of all its files
 CHUNK = 1 << 20
 STORED, DEFLATED = 0, 8
 FAR_COLUMNS = re.compile(rb"""\br=["']([A-Z]{2,3})\d""")
@@ -31,11 +31,11 @@ RELATIONS, BOOK = "xl/_rels/workbook.xml.rels", "xl/workbook.xml"
 class Sizes(NamedTuple):
     """Cells of the bounding rectangle of each sheet, by name.
 
-    If `is_open` (OpenDocument), a library reads all sheets on opening.
+    If `is_open_document`, the library reads all sheets on opening.
     """
 
     cells: dict[str, int]
-    is_open: bool = False
+    is_open_document: bool = False
 
 
 def sheet_sizes(path: Path, file: IO[bytes]) -> Sizes:
@@ -49,7 +49,7 @@ def sheet_sizes(path: Path, file: IO[bytes]) -> Sizes:
         remaining = MAX_UNPACKED
         for info in archive.infolist():
             sheet = _Sheet() if info.filename.startswith(SHEETS) else None
-            sheets = _OpenSheets() if info.filename == "content.xml" else None
+            sheets = _OpenDocumentSheets() if info.filename == "content.xml" else None
             for chunk in _unpack(file, info):
                 remaining -= len(chunk)
                 if remaining < 0:
@@ -63,8 +63,8 @@ def sheet_sizes(path: Path, file: IO[bytes]) -> Sizes:
             if sheet is not None:
                 sizes[info.filename] = sheet.cells
             if sheets is not None:
-                return Sizes(sheets.sizes, is_open=True)
-        return Sizes(_by_name(archive, sizes) if BOOK in names else {})
+                return Sizes(sheets.sizes, is_open_document=True)
+        return Sizes(_key_by_name(archive, sizes) if BOOK in names else {})
 
 
 def _unpack(file: IO[bytes], info: zipfile.ZipInfo) -> Iterator[bytes]:
@@ -110,7 +110,7 @@ class _Sheet:
         return self._columns * self._rows
 
 
-def _by_name(archive: zipfile.ZipFile, sizes: dict[str, int]) -> dict[str, int]:
+def _key_by_name(archive: zipfile.ZipFile, sizes: dict[str, int]) -> dict[str, int]:
     """Key the sizes by sheet name instead of file."""
     files = {
         element["Id"]: str(PurePosixPath("xl") / element["Target"].removeprefix("/xl/"))
@@ -131,12 +131,12 @@ def _elements(archive: zipfile.ZipFile, name: str, tag: str) -> list[dict[str, s
     if name not in archive.namelist():
         return elements
 
-    def begin(element: str, attributes: dict[str, str]) -> None:
+    def add_element(element: str, attributes: dict[str, str]) -> None:
         if element.rpartition(":")[2] == tag:
             elements.append(attributes)
 
     parser = expat.ParserCreate()
-    parser.StartElementHandler = begin
+    parser.StartElementHandler = add_element
     try:
         parser.Parse(archive.read(name), True)
     except expat.ExpatError as error:
@@ -144,7 +144,7 @@ def _elements(archive: zipfile.ZipFile, name: str, tag: str) -> list[dict[str, s
     return elements
 
 
-class _OpenSheets:
+class _OpenDocumentSheets:
     """Extents of OpenDocument sheets, with repeated cells and rows."""
 
     def __init__(self) -> None:

@@ -13,7 +13,7 @@ from engine.data.formats.archives import (
     members,
 )
 from engine.data.formats.folder import has_annotations, has_texts, list_labels
-from engine.data.formats.json_document import split_lists
+from engine.data.formats.json_document import split_keys
 from engine.data.formats.plain import PLAIN
 from engine.data.formats.rows import is_documentation
 from engine.data.formats.workbook import WORKBOOK, sheets_with_rows
@@ -44,8 +44,7 @@ def is_data_file(file: Path) -> bool:
 
 
 def list_parts(file: Path) -> list[Path]:
-    """Readable parts of a file: data in an archive, sheets of a workbook, splits of a JSON
-    document, or the file itself.
+    """List the parts of a file: archive members, sheets, splits of a JSON document, or itself.
 
     Raises BadFile if it cannot be unpacked.
     """
@@ -59,12 +58,11 @@ def list_parts(file: Path) -> list[Path]:
     if file.suffix.lower() in WORKBOOK.suffixes:
         sheets = sheets_with_rows(file)
         return [file / sheet for sheet in sheets] if len(sheets) > 1 else [file]
-    return [file / name for name in split_lists(file)] or [file]
+    return [file / name for name in split_keys(file)] or [file]
 
 
 def is_text_folder(folder: Path) -> bool:
-    """True if a folder contains documents: several sub-folders with texts, many texts, or brat
-    files.
+    """True if a folder has documents: several sub-folders with texts, many texts, or brat files.
 
     Sub-folders named like splits do not count, nor does a folder with a text named like a split
     (train.txt).

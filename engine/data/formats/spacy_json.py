@@ -4,21 +4,21 @@ from typing import Any
 
 from engine.data.columns.words import join_words
 from engine.data.formats.annotated import (
-    Annotated,
+    AnnotatedText,
     BadObject,
     Object,
     Tool,
-    annotated_format,
     get_list,
     get_span,
     get_text,
     get_words,
     is_pair,
+    make_format,
     parse_span,
 )
 from engine.phrases import phrase
 
-MIN_SCORE = 0.5  # minimum score of a category
+MIN_SCORE = 0.5  # of a category
 UNKNOWN = "-"  # tag of an unknown token
 
 
@@ -30,7 +30,7 @@ def recognise(items: list[Any]) -> bool:
 
 
 def _is_doc(item: Object) -> bool:
-    """A text with entities of spaCy."""
+    """True for a text with entities or categories of spaCy."""
     if not isinstance(item.get("text"), str):
         return False
     if isinstance(entities := item.get("entities"), list):
@@ -46,8 +46,8 @@ def _is_v2(item: Object) -> bool:
     )
 
 
-def read(item: Any) -> list[Annotated]:
-    """One text, or each sentence of a v2 document. Raises BadObject."""
+def read(item: Any) -> list[AnnotatedText]:
+    """Read one text, or each sentence of a v2 document. Raises BadObject."""
     if is_pair(item):
         return [_example(item[0], item[1])]
     if isinstance(item, dict) and _is_v2(item):
@@ -61,8 +61,8 @@ def read(item: Any) -> list[Annotated]:
     raise BadObject(phrase("this is neither a document nor an example of spaCy."))
 
 
-def _example(text: str, item: Object) -> Annotated:
-    entry = Annotated(text)
+def _example(text: str, item: Object) -> AnnotatedText:
+    entry = AnnotatedText(text)
     if "entities" in item:
         entry.spans = [parse_span(span) for span in get_list(item, "entities")]
     elif "ents" in item:
@@ -77,7 +77,7 @@ def _example(text: str, item: Object) -> Annotated:
     return entry
 
 
-def _sentence(sentence: Any) -> Annotated:
+def _sentence(sentence: Any) -> AnnotatedText:
     tokens = get_list(sentence, "tokens") if isinstance(sentence, dict) else []
     words, tags = [], []
     for token in tokens:
@@ -86,7 +86,7 @@ def _sentence(sentence: Any) -> Annotated:
                 words.append(word)
                 tag = token.get("ner", UNKNOWN)
                 tags.append("O" if tag in (UNKNOWN, "", None) else str(tag))
-    return Annotated(join_words(words), tags=tags)
+    return AnnotatedText(join_words(words), tags=tags)
 
 
-SPACY = annotated_format("spacy", "spaCy", Tool(recognise, read))
+SPACY = make_format("spacy", "spaCy", Tool(recognise, read))

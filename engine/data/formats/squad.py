@@ -1,6 +1,6 @@
 """SQuAD 1.1 and 2.0: questions with answer spans in a JSON document (Rajpurkar et al. 2016, 2018).
 
-Articles have paragraphs with a context, and these have questions.
+Articles have paragraphs, each with a context and questions.
 """
 
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ from engine.data.formats.strict_json import read_document, without_surrogates
 from engine.errors import BadFile
 from engine.phrases import phrase
 
-SAMPLE_CHARACTERS = 100_000  # characters used for recognition
+SAMPLE_CHARACTERS = 100_000  # for recognition
 ADVICE = phrase("Choose a file in SQuAD 1.1 or 2.0 format.")
 KINDS = {
     dict: phrase("an object"),
@@ -28,8 +28,7 @@ Kind = TypeVar("Kind")
 
 
 class Question(NamedTuple):
-    """A question about a context, with alternative answers; without any if it is unanswerable or
-    unlabelled."""
+    """A question about a context; no `answers` mean that it is unanswerable or unlabelled."""
 
     id: str
     title: str
@@ -53,11 +52,11 @@ def open_squad(lines: Lines, _reading: Reading, remarks: Remarks) -> Content:
 
 
 def guess_squad(lines: list[str], suffix: str, _is_complete: bool) -> Reading | None:
-    """A JSON object with articles that have paragraphs."""
+    """Recognise a JSON object with articles that have paragraphs."""
     beginning = "".join(lines)[:SAMPLE_CHARACTERS]
     is_object = beginning.lstrip().startswith("{")
-    named = all(f'"{key}"' in beginning for key in ("data", "paragraphs"))
-    is_squad = suffix in SQUAD.suffixes and is_object and named
+    has_keys = all(f'"{key}"' in beginning for key in ("data", "paragraphs"))
+    is_squad = suffix in SQUAD.suffixes and is_object and has_keys
     return Reading(format=SQUAD.name) if is_squad else None
 
 
@@ -116,7 +115,7 @@ class _Reader:
         impossible = "is_impossible" in item and self.field(item, "is_impossible", bool, where)
         entries = self.field(item, "answers", list, where) if "answers" in item else []
         if impossible and entries:
-            raise self._bad(
+            raise self._error(
                 phrase("{where} is marked as impossible, but has an answer.", where=where)
             )
         answers = tuple(self._answer(answer, context, where, id_) for answer in entries)
@@ -127,7 +126,7 @@ class _Reader:
         is_number = isinstance(number, int) and not isinstance(number, bool)
         id_ = str(number) if is_number else self.text(item, "id", where)
         if id_ in self._ids:
-            raise self._bad(
+            raise self._error(
                 phrase(
                     "the id {id} appears twice, the second time at {where}.",
                     id=id_[:100],
@@ -143,10 +142,10 @@ class _Reader:
         text = self.text(item, "text", where)
         expected_start = self.field(item, "answer_start", int, where)
         if not text:
-            raise self._bad(phrase("{where} is empty.", where=where))
+            raise self._error(phrase("{where} is empty.", where=where))
         start = find_nearest(context, text, expected_start)
         if start is None:
-            raise self._bad(
+            raise self._error(
                 phrase(
                     "the context of {question} does not contain its answer “{text}”.",
                     question=question,
@@ -163,15 +162,15 @@ class _Reader:
 
     def field(self, item: dict[str, Any], key: str, kind: type[Kind], where: str) -> Kind:
         if key not in item:
-            raise self._bad(phrase("{where} has no “{key}”.", where=where, key=key))
+            raise self._error(phrase("{where} has no “{key}”.", where=where, key=key))
         return self.check(item[key], kind, phrase("“{key}” of {where}", key=key, where=where))
 
     def check(self, value: object, kind: type[Kind], where: str) -> Kind:
         if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
-            raise self._bad(phrase("{where} is not {kinds}.", where=where, kinds=KINDS[kind]))
+            raise self._error(phrase("{where} is not {kinds}.", where=where, kinds=KINDS[kind]))
         return value
 
-    def _bad(self, problem: str) -> BadFile:
+    def _error(self, problem: str) -> BadFile:
         return BadFile(self._path, problem, ADVICE)
 
 

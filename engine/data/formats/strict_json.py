@@ -9,7 +9,7 @@ from engine.data.formats.lines import Lines, file_size
 from engine.errors import BadFile
 from engine.phrases import phrase
 
-MAX_DOCUMENT_BYTES = 2 * 1024**3  # bytes of a document, which is read whole
+MAX_DOCUMENT_BYTES = 2 * 1024**3  # a document is read whole
 CHUNK = 1_000_000  # characters
 MAX_LEVELS = 100  # nesting depth
 SURROGATES = re.compile("[\ud800-\udfff]")
@@ -65,7 +65,7 @@ def read_document(lines: Lines, advice: str, keeps_digits: bool = False) -> obje
             largest_file=MAX_DOCUMENT_BYTES // 1024**3,
         )
         raise BadFile(path, problem, phrase("Split it, or use a part of it."))
-    text = "".join(lines.limited(CHUNK, split=True))
+    text = "".join(lines.limit_lines(CHUNK, split=True))
     kind = Number if keeps_digits else None
     try:
         return json.loads(
@@ -88,7 +88,7 @@ def read_document(lines: Lines, advice: str, keeps_digits: bool = False) -> obje
 
 
 def describe_error(error: json.JSONDecodeError) -> str:
-    """The error as the end of a sentence."""
+    """Describe the error in a sentence."""
     return phrase(
         "this is not valid JSON ({lower}{msg}).", lower=error.msg[:1].lower(), msg=error.msg[1:]
     )

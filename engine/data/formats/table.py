@@ -24,11 +24,11 @@ from engine.data.formats.lines import Lines
 from engine.data.formats.rows import Content, Format, Remarks, Row, numbered_columns, unique_names
 from engine.phrases import phrase
 
-KNOWN = {*TEXTS, *LABELS}  # column names
+KNOWN_NAMES = {*TEXTS, *LABELS}
 ABOVE_HEADER = phrase("Row above the header skipped")
-SAMPLE_ROWS = 200  # rows used to find titles above the header
-MIN_AGREEMENT = 0.9  # fraction of the rows that must have the same number of cells
-NUMBERED_NAME = re.compile(r"([^\W\d](?:.*\D)?)(\d{1,5})")  # name of a numbered column
+SAMPLE_ROWS = 200  # to find titles above the header
+MIN_AGREEMENT = 0.9  # of the rows must have the same number of cells
+NUMBERED_NAME = re.compile(r"([^\W\d](?:.*\D)?)(\d{1,5})")
 LABELLED = re.compile(r"(__label__\S+|[A-Z]+:[A-Za-z]+|[A-Z]{2,}):? +\S")
 
 
@@ -50,25 +50,25 @@ def open_table(lines: Lines, reading: Reading, remarks: Remarks) -> Content:
         first = top[len(titles)]
     for title in titles:
         remarks.count(ABOVE_HEADER, title.line)
-    columns, pads = _columns(first, lines, reading, remarks)
+    columns, pad = _columns(first, lines, reading, remarks)
     skipped = len(titles) + int(reading.header)
     width = len(columns)
     if supports_blocks(reading) and not lines.head_only:
-        return Content(columns, None, read_batches(lines, reading, width, remarks, pads, skipped))
+        return Content(columns, None, read_batches(lines, reading, width, remarks, pad, skipped))
     rows = islice(parse_rows(lines.path, lines, reading, remarks), skipped, None)
-    return Content(columns, fit_rows(rows, width, lines.path, remarks, pads))
+    return Content(columns, fit_rows(rows, width, lines.path, remarks, pad))
 
 
 def count_titles(rows: Sequence[Sequence[str]]) -> int:
     """Number of titles above a header.
 
-    A title row has at most one filled cell, which is not a usual column name. All cells of the
+    A title row has at most one filled cell, which is not a known column name. All cells of the
     header are filled, and nearly all rows below have as many.
     """
     top = rows[:SAMPLE_ROWS]
     count = sum(1 for _ in takewhile(_is_title, top))
     body = top[count:]
-    is_known = any(plain_name(cell) in KNOWN for row in top[:count] for cell in row)
+    is_known = any(plain_name(cell) in KNOWN_NAMES for row in top[:count] for cell in row)
     if not count or is_known or not body or not all(map(str.strip, body[0])):
         return 0
     is_regular = sum(len(row) == len(body[0]) for row in body) >= MIN_AGREEMENT * len(body)
@@ -86,14 +86,14 @@ def _columns(
     if reading.header:
         names = _drop_unused(first.cells, lines, reading)
         return unique_names(names, lines, remarks), False
-    pads = reading.delimiter == "\t" and not reading.quoted
+    pad = reading.delimiter == "\t" and not reading.quoted
     width = len(first.cells)
-    if pads:
+    if pad:
         rows = parse_rows(lines.path, lines.look_ahead(), reading, Remarks())
         width = max(len(row.cells) for row in rows)
     if reading.delimiter == AFTER_LABEL:
         return ("label", "detail", "text") if width == 3 else ("label", "text"), False
-    return unique_names(numbered_columns(width), lines, remarks), pads
+    return unique_names(numbered_columns(width), lines, remarks), pad
 
 
 def _drop_unused(names: tuple[str, ...], lines: Lines, reading: Reading) -> Sequence[str]:
@@ -116,7 +116,7 @@ def _strip_empty(cells: Sequence[str]) -> Sequence[str]:
 
 
 def guess_table(lines: list[str], suffix: str, is_complete: bool) -> Reading | None:
-    """Reading of the first lines as a table, or None.
+    """Recognise a table by its first lines; None if they are not a table.
 
     Without the suffix of a table, all rows must fit.
     """
@@ -125,14 +125,14 @@ def guess_table(lines: list[str], suffix: str, is_complete: bool) -> Reading | N
         return Reading(format=TSV.name, delimiter=AFTER_LABEL, quoted=False, header=False)
     separator = SEPARATOR_LINE.fullmatch(lines[0]) if lines else None
     lines = lines[1:] if separator else lines
-    delimiter = separator[1] if separator else _delimiter(lines, suffix, is_complete)
+    delimiter = separator[1] if separator else _guess_delimiter(lines, suffix, is_complete)
     quoted = _is_quoted(lines, delimiter, is_complete)
-    rows = _sample(lines, delimiter, quoted, is_complete)[0]
+    rows = _parse_sample(lines, delimiter, quoted, is_complete)[0]
     rows = rows[count_titles(rows) :]
     header = has_header(rows)
     if not has_suffix:
         widths = {len(row) for row in rows}
-        known = header and {plain_name(cell) for cell in rows[0]} & KNOWN
+        known = header and {plain_name(cell) for cell in rows[0]} & KNOWN_NAMES
         if len(widths) != 1 or widths == {1} or len(rows) < 2:
             return None
         if delimiter != "\t" and not known:
@@ -148,12 +148,12 @@ def guess_table(lines: list[str], suffix: str, is_complete: bool) -> Reading | N
 def _are_labelled(lines: list[str]) -> bool:
     filled = [line for line in lines if line.strip()]
     labels = [match[1] for match in map(LABELLED.match, filled) if match]
-    few = len(set(labels)) <= max(2, min(200, len(filled) // 3))
+    is_few = len(set(labels)) <= max(2, min(200, len(filled) // 3))
     is_regular = len({":" in label for label in labels}) == 1
-    return len(filled) >= 4 and len(labels) == len(filled) and few and is_regular
+    return len(filled) >= 4 and len(labels) == len(filled) and is_few and is_regular
 
 
-def _sample(
+def _parse_sample(
     lines: list[str], delimiter: str, quoted: bool, is_complete: bool
 ) -> tuple[list[list[str]], bool]:
     """Rows of the first lines, and whether their quotes are balanced."""
@@ -179,15 +179,15 @@ def _agreement(rows: list[list[str]], delimiter: str) -> tuple[int, float]:
     return width, count / len(rows)
 
 
-def _delimiter(lines: list[str], suffix: str, is_complete: bool) -> str:
+def _guess_delimiter(lines: list[str], suffix: str, is_complete: bool) -> str:
     """The delimiter that gives most rows the same number of cells, more than one."""
     default = (TSV if suffix in TSV.suffixes else CSV).delimiter
     best, score = default, 0.0
     for delimiter in sorted(DELIMITERS, key=lambda d: d != default):
         for quoted in (True, False):
-            rows, balanced = _sample(lines, delimiter, quoted, is_complete)
+            rows, is_balanced = _parse_sample(lines, delimiter, quoted, is_complete)
             width, fraction = _agreement(rows, delimiter)
-            if balanced and width > 1 and fraction >= MIN_AGREEMENT and fraction > score:
+            if is_balanced and width > 1 and fraction >= MIN_AGREEMENT and fraction > score:
                 best, score = delimiter, fraction
     return best
 
@@ -196,8 +196,8 @@ def _is_quoted(lines: list[str], delimiter: str, is_complete: bool) -> bool:
     """True if double quotes enclose cells, false if they are part of the text."""
     if not any(line.startswith('"') or f'{delimiter}"' in line for line in lines):
         return delimiter != "\t"
-    rows, balanced = _sample(lines, delimiter, True, is_complete)
-    plain, _ = _sample(lines, delimiter, False, is_complete)
+    rows, balanced = _parse_sample(lines, delimiter, True, is_complete)
+    plain, _ = _parse_sample(lines, delimiter, False, is_complete)
     _, fraction = _agreement(rows, delimiter)
     width, plain_fraction = _agreement(plain, delimiter)
     is_uniform = plain_fraction == 1.0 and width > 1  # no quote contains a delimiter or a line end
@@ -225,9 +225,9 @@ def _wraps_cells(rows: list[list[str]]) -> bool:
 def has_header(rows: list[list[str]]) -> bool:
     """True if the first row has column names.
 
-    It has if it contains a usual name, numbered names, or those of multiple choice; not if one of
-    its cells recurs below like a label; otherwise if it is text above numbers, or short above long
-    texts. Empty columns are ignored, and a column of row numbers needs no name.
+    It does if it has a known name that does not recur below like a label, numbered names, or names
+    of multiple choice; otherwise, if it is text above numbers or short above long texts. Empty
+    columns are ignored, and a column of row numbers needs no name.
     """
     if not rows or any(len(cell) > 100 for cell in rows[0]):
         return False
@@ -239,7 +239,7 @@ def has_header(rows: list[list[str]]) -> bool:
     if len(first) > 1 and not first[0] and len(index) > 1 and columns[0] == index:
         return all(first[1:])
     names = {plain_name(cell) for cell in first}
-    if names & KNOWN or any(names >= {*pair} for pair in PAIRS):
+    if names & KNOWN_NAMES or any(names >= {*pair} for pair in PAIRS):
         return not any(
             cell in column and len(set(column)) < len(column)
             for cell, column in zip(first, columns, strict=True)
@@ -256,8 +256,8 @@ def has_header(rows: list[list[str]]) -> bool:
         votes -= _is_number(cell)
         length = sum(map(len, column)) / len(column)
         votes += length > 20 and len(cell) < length / 3 and cell.count(" ") < 3
-        few = len(set(column)) <= len(column) / 3
-        votes += few and not _is_number(cell) and len(column) > 5
+        is_few = len(set(column)) <= len(column) / 3
+        votes += is_few and not _is_number(cell) and len(column) > 5
     return votes > 0
 
 

@@ -4,10 +4,10 @@ import io
 from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
 
-from engine.data.formats.lines import BLOCK, MAX_LINE_CHARACTERS, Lines
+from engine.data.formats.lines import BLOCK_BYTES, MAX_LINE_CHARACTERS, Lines
 
-STEP = 1 << 14  # bytes for the fallback at first, doubled each time
-BYTE_ORDER_MARK = "\ufeff".encode()  # a byte order mark, which pyarrow skips
+FALLBACK_BYTES = 1 << 14  # at first; doubled each time
+BYTE_ORDER_MARK = "\ufeff".encode()  # skipped by pyarrow
 T = TypeVar("T")
 
 
@@ -21,12 +21,12 @@ class TextBlocks:
         self._pending: list[str] = []
         self.lines_read = 0
         self._bytes_read = 0  # bytes of single lines consumed
-        self.is_over = False  # everything was read
+        self.is_at_end = False  # everything was read
 
     def _read_block(self) -> None:
         block = next(self._blocks, None)
         if block is None:
-            self.is_over = True
+            self.is_at_end = True
         else:
             self._content += block
 
@@ -35,7 +35,7 @@ class TextBlocks:
         if self._pending:
             self._content = "".join(reversed(self._pending)).encode("utf-8") + self._content
             self._pending = []
-        while len(self._content) < BLOCK and not self.is_over:
+        while len(self._content) < BLOCK_BYTES and not self.is_at_end:
             self._read_block()
         return self._content
 
@@ -45,7 +45,7 @@ class TextBlocks:
         self.lines_read += lines
 
     def limit(self, rows: Iterable[T], size: int) -> Iterator[T]:
-        """Rows of these lines, until `size` bytes are consumed."""
+        """Yield rows until `size` bytes of lines are consumed."""
         self._bytes_read = 0
         for row in rows:
             yield row
@@ -53,29 +53,29 @@ class TextBlocks:
                 return
 
     def parse(
-        self, fast: Callable[[bytes], T | None], slow: Callable[[int], Iterable[T]]
+        self, parse_fast: Callable[[bytes], T | None], parse_slow: Callable[[int], Iterable[T]]
     ) -> Iterator[T]:
-        """Results of all blocks.
+        """Yield the results of all blocks.
 
         Args:
-            fast: parses and consumes the start of a block; None if it cannot.
-            slow: parses that many bytes line by line instead; twice as many each time in a row.
+            parse_fast: parses and consumes the start of a block; None if it cannot.
+            parse_slow: parses a number of bytes line by line; it doubles after each failure.
         """
-        step = STEP
+        size = FALLBACK_BYTES
         while content := self.block():
-            if (result := fast(content)) is not None:
-                step = STEP
+            if (result := parse_fast(content)) is not None:
+                size = FALLBACK_BYTES
                 yield result
             else:
-                yield from slow(min(step, len(content)))
-                step *= 2
+                yield from parse_slow(min(size, len(content)))
+                size *= 2
 
     def __iter__(self) -> Iterator[str]:
         return self
 
     def __next__(self) -> str:
         """Consume the next line, with its end."""
-        while len(self._pending) < 2 and (self._content or not self.is_over):
+        while len(self._pending) < 2 and (self._content or not self.is_at_end):
             self._split_block()
         if not self._pending:
             raise StopIteration
@@ -84,7 +84,7 @@ class TextBlocks:
         if len(line) >= MAX_LINE_CHARACTERS and (
             len(line) > MAX_LINE_CHARACTERS or line[-1] not in "\r\n"
         ):
-            raise self._lines.too_long(self.lines_read, MAX_LINE_CHARACTERS)
+            raise self._lines.too_long_error(self.lines_read, MAX_LINE_CHARACTERS)
         self._bytes_read += len(line) if line.isascii() else len(line.encode("utf-8"))
         return line
 
@@ -93,7 +93,7 @@ class TextBlocks:
             self._read_block()
         rest = self._pending.pop() if self._pending else ""
         if len(rest) > MAX_LINE_CHARACTERS:
-            raise self._lines.too_long(self.lines_read + 1, MAX_LINE_CHARACTERS)
+            raise self._lines.too_long_error(self.lines_read + 1, MAX_LINE_CHARACTERS)
         text = rest + self._content.decode("utf-8")
         self._content = b""
         self._pending = io.StringIO(text, newline="").readlines()[::-1]

@@ -24,12 +24,12 @@ from engine.files.regular_file import open_regular
 from engine.phrases import join, phrase
 
 OLE, ZIP = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", b"PK\x03\x04"
-ENCRYPTED = "EncryptedPackage".encode("utf-16-le")  # in an encrypted Excel file
+ENCRYPTED = "EncryptedPackage".encode("utf-16-le")
 WORD = "WordDocument".encode("utf-16-le")
-MAX_CELLS = 20_000_000  # cells of the bounding rectangle of a sheet
+MAX_CELLS = 20_000_000  # of the bounding rectangle of a sheet
 TICK_ROWS = 2_000
-SAMPLE_ROWS = 200  # rows used to find the header
-SHOWN_SHEETS = 20
+SAMPLE_ROWS = 200  # to find the header
+MAX_LISTED_SHEETS = 20
 READ_ERRORS = (CalamineError, OSError, ValueError, LookupError, TypeError)
 
 
@@ -46,7 +46,7 @@ def open_workbook(lines: Lines, reading: Reading, remarks: Remarks) -> Content:
             phrase(
                 "The sheet “{name}” was read; there is also {others}.",
                 name=name,
-                others=join(", ", [f"“{other[:60]}”" for other in others[:SHOWN_SHEETS]]),
+                others=join(", ", [f"“{other[:60]}”" for other in others[:MAX_LISTED_SHEETS]]),
             )
         )
     rows = _rows(lines, name, remarks)
@@ -55,7 +55,7 @@ def open_workbook(lines: Lines, reading: Reading, remarks: Remarks) -> Content:
         width = 0 if first is None else len(first.cells)
         columns = unique_names(numbered_columns(width), lines, remarks)
         return Content(columns, rows if first is None else chain([first], rows))
-    header = _header(rows, remarks)
+    header = _find_header(rows, remarks)
     if header is None:
         return Content((), iter(()))
     indices, names = _named_columns(header, lines, name)
@@ -63,7 +63,7 @@ def open_workbook(lines: Lines, reading: Reading, remarks: Remarks) -> Content:
     return Content(columns, (Row(row.line, tuple(row.cells[n] for n in indices)) for row in rows))
 
 
-def _header(rows: Iterator[Row], remarks: Remarks) -> Row | None:
+def _find_header(rows: Iterator[Row], remarks: Remarks) -> Row | None:
     """The first row, or the first below single-cell titles."""
     skipped: list[Row] = []
     for row in rows:
@@ -104,8 +104,7 @@ def sheets_with_rows(path: Path) -> list[str]:
 
 
 def _main_sheet(book: CalamineWorkbook, names: list[str], sizes: dict[str, int]) -> str:
-    """The first sheet; if it has one column, like a page of remarks, the first larger and wider
-    one."""
+    """The first sheet, or the first larger and wider one if it has one column, like remarks."""
     if not names or any(sizes.get(name, 0) > MAX_CELLS for name in names):
         return next(iter(names), "")
     first, *others = (book.get_sheet_by_name(name) for name in names)
@@ -133,7 +132,7 @@ def _choose_sheet(path: Path) -> tuple[str, list[str]]:
         with _workbook(path) as (book, _):
             all_names = book.sheet_names
         problem = phrase("there is no sheet “{name}” in it.", name=sheet[:100])
-        advice = phrase("Its sheets are: {names}.", names=", ".join(all_names[:SHOWN_SHEETS]))
+        advice = phrase("Its sheets are: {names}.", names=", ".join(all_names[:MAX_LISTED_SHEETS]))
         if sheet in all_names:
             problem = phrase("the sheet “{name}” is empty.", name=sheet[:100])
             advice = phrase("Choose another sheet.")
@@ -147,17 +146,17 @@ def _choose_sheet(path: Path) -> tuple[str, list[str]]:
 
 @contextmanager
 def _workbook(path: Path) -> Iterator[tuple[CalamineWorkbook, dict[str, int]]]:
-    """The workbook, and the sizes of its sheets if known."""
+    """Open a workbook; yields it and the sizes of its sheets, if known."""
     with unpacked(path) as local_path, open_regular(local_path) as file:
         start = file.read(1 << 16)
         file.seek(0)
         if start.startswith(OLE):
             _check_ole(path, file)
         sizes = sheet_sizes(path, file) if start.startswith(ZIP) else Sizes({})
-        if sizes.is_open:
+        if sizes.is_open_document:
             for name, cells in sizes.cells.items():
                 if cells > MAX_CELLS:
-                    raise _too_large(path, name, cells)
+                    raise _too_large_error(path, name, cells)
         file.seek(0)
         with _convert_errors(path), CalamineWorkbook.from_filelike(file) as book:
             yield book, sizes.cells
@@ -169,16 +168,16 @@ def _convert_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except PasswordError as error:
-        raise _encrypted(path) from error
+        raise _encrypted_error(path) from error
     except READ_ERRORS as error:
-        raise _damaged(path) from error
+        raise _damaged_error(path) from error
     except BaseException as error:
         if type(error).__name__ != "PanicException":  # a Rust panic
             raise
-        raise _damaged(path) from error
+        raise _damaged_error(path) from error
 
 
-def _damaged(path: Path) -> BadFile:
+def _damaged_error(path: Path) -> BadFile:
     return BadFile(
         path,
         phrase("this is not a workbook that can be read, or it is damaged."),
@@ -186,12 +185,11 @@ def _damaged(path: Path) -> BadFile:
     )
 
 
-def _too_large(path: Path, name: str, cells: int) -> BadFile:
+def _too_large_error(path: Path, name: str, cells: int) -> BadFile:
     return BadFile(
         path,
         phrase(
-            "the sheet “{name}” reaches over {cells:,} cells, more than the {maximum:,} that can be"
-            " read.",
+            "the sheet “{name}” spans {cells:,} cells, more than the {maximum:,} that can be read.",
             name=name[:60],
             cells=cells,
             maximum=MAX_CELLS,
@@ -200,7 +198,7 @@ def _too_large(path: Path, name: str, cells: int) -> BadFile:
     )
 
 
-def _encrypted(path: Path) -> BadFile:
+def _encrypted_error(path: Path) -> BadFile:
     return BadFile(
         path,
         phrase("it is encrypted with a password."),
@@ -212,7 +210,7 @@ def _check_ole(path: Path, file: Any) -> None:
     content = file.read(1 << 26)
     file.seek(0)
     if ENCRYPTED in content:
-        raise _encrypted(path)
+        raise _encrypted_error(path)
     if WORD in content:
         raise BadFile(
             path,
@@ -225,7 +223,7 @@ def _rows(lines: Lines, name: str, remarks: Remarks) -> Iterator[Row]:
     """Non-empty rows of a sheet, from its first column on."""
     with _workbook(lines.path) as (book, sizes):
         if sizes.get(name, 0) > MAX_CELLS:
-            raise _too_large(lines.path, name, sizes[name])
+            raise _too_large_error(lines.path, name, sizes[name])
         lines.tick(0)
         sheet = book.get_sheet_by_name(name)
         if sheet.start is None:

@@ -76,7 +76,7 @@ def test_unlabelled_documents_are_found_at_any_depth(tmp_path):
 def test_a_folder_with_many_other_files_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr("engine.data.formats.folder.MAX_OTHERS", 20)
     folder = write(tmp_path / "disk", a="one", **{f"etc{n}__x__README": "no" for n in range(9)})
-    with pytest.raises(BadFile, match="more than 20 files and folders besides texts"):
+    with pytest.raises(BadFile, match="more than 20 files and folders that are not texts"):
         rows(folder)
 
 

@@ -19,7 +19,7 @@ from app.pages.data.importing.files import (
 from app.pages.data.importing.preview import EXAMPLE_CHARACTERS, make_examples, preview_file
 from engine.config.dataset import Mapping
 from engine.data.formats import FORMATS
-from engine.data.formats.reading import LONG_LINE, recognise
+from engine.data.formats.reading import LONG_LINE_CHARACTERS, recognise
 from engine.tokenizers.tokenizer import Tokenizer
 from tests.app.pages.train.conftest import write_model
 
@@ -192,4 +192,4 @@ def test_a_format_is_guessed_without_reading_long_lines_in_full(tmp_path, monkey
 
         monkeypatch.setitem(FORMATS, format_.name, format_._replace(guess=record_lengths))
     assert recognise(long).reading == expected
-    assert 0 < max(lengths) < LONG_LINE
+    assert 0 < max(lengths) < LONG_LINE_CHARACTERS
