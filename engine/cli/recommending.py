@@ -88,4 +88,4 @@ def _rows_and_length(source: DataSource, vocabulary: Path | None) -> tuple[int, 
         lengths = None
         if tokenizer is not None and source.mapping is not None:
             lengths = lengths_in_file(source.path, source.reading, source.mapping, tokenizer)
-    return rows, lengths.typical if lengths is not None else 0
+    return rows, lengths.percentile_99 if lengths is not None else 0

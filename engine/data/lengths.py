@@ -13,10 +13,10 @@ from engine.data.datasets.store import Dataset
 from engine.data.formats.reading import read
 from engine.tokenizers.tokenizer import Tokenizer
 
-PAGE_ROWS, SAMPLE_PAGES = 64, 8  # rows that are measured
-MAX_TOKENS = 2048  # tokens; longer inputs count as this
+PAGE_ROWS, SAMPLE_PAGES = 64, 8
+MAX_TOKENS = 2048  # longer inputs count as this
 
-Texts = tuple[str, str | None]  # of one row: the text, and the second one if there is one
+Texts = tuple[str, str | None]  # of one row: the text, and the second text or None
 
 
 @dataclass(frozen=True)
@@ -26,8 +26,8 @@ class Lengths:
     sample: tuple[int, ...]  # sorted
 
     @property
-    def typical(self) -> int:
-        """The 99th percentile."""
+    def percentile_99(self) -> int:
+        """The 99th percentile, in tokens."""
         return self.sample[min(len(self.sample) - 1, int(0.99 * len(self.sample)))]
 
     def fraction_above(self, length: int) -> float:
@@ -54,7 +54,7 @@ def lengths_in_file(
 
 
 def row_texts(cells: Cells[str, Any], mapping: Mapping) -> Texts:
-    """The texts of a row; of several choices, the longest."""
+    """The texts of a row; the second is the longest of several choices."""
     text = str(cells[mapping.text])
     if not mapping.endings:
         return text, None if mapping.pair is None else str(cells[mapping.pair])

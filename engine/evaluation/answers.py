@@ -100,7 +100,7 @@ def _spans(
 ) -> list[Span]:
     inside = slice(window.begin, window.begin + window.count)
     characters = window.offsets[inside]  # [count, 2]
-    firsts = np.flatnonzero(window.best[inside])
+    firsts = np.flatnonzero(window.is_max_context[inside])
     lasts = firsts[:, None] + np.arange(min(max_tokens, window.count))  # [firsts, max_tokens]
     within = lasts < window.count
     lasts = np.minimum(lasts, window.count - 1)

@@ -148,7 +148,7 @@ def _job(data: Dataset, base_model: Path, training: TrainingSpec | None) -> JobS
             task=type(task).info,
             network=checkpoint_info(base_model),
             rows=data.spec.rows["train"],
-            typical_length=lengths.typical if lengths is not None else 0,
+            typical_length=lengths.percentile_99 if lengths is not None else 0,
         )
         training = recommend(situation).training
     return JobSpec(

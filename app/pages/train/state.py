@@ -260,7 +260,7 @@ class TrainState(QObject):
     def _on_preview(self) -> None:
         lengths = self.preview.result.lengths if self.preview.result else None
         if lengths is not None:
-            self.set(replace(self.choices, typical_length=lengths.typical))
+            self.set(replace(self.choices, typical_length=lengths.percentile_99))
 
     # ── the job ──────────────────────────────────────────────────────────────────────────────────
 

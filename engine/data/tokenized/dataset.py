@@ -23,8 +23,8 @@ from engine.tokenizers.batches import MAX_TEXTS, batches
 from engine.tokenizers.tokenizer import Tokenizer
 
 FILES = ("ids.npy", "offsets.npy", "splits.npy")
-COUNT_CHUNK = 1 << 22  # token ids counted at a time
-MAX_BUFFERED = 200_000  # values buffered before they are written
+COUNT_CHUNK = 1 << 22  # token ids
+MAX_BUFFERED_VALUES = 200_000
 MIN_TAIL = 2  # tokens of the next document that must fit after a [SEP] in its row
 
 
@@ -118,7 +118,7 @@ def tokenize_examples(
     """
     if (existing := open_cached(folder)) is not None:
         return existing
-    with atomic_folder(folder) as new, TokenizedWriter(new, tokenizer.size) as writer:
+    with atomic_folder(folder) as partial, TokenizedWriter(partial, tokenizer.size) as writer:
         for first in range(0, len(texts), MAX_TEXTS):
             last = min(first + MAX_TEXTS, len(texts))
             second = None if pairs is None else pairs[first:last]
@@ -147,7 +147,7 @@ def tokenize_stream(
     """
     if (existing := open_cached(folder)) is not None:
         return existing
-    with atomic_folder(folder) as new, TokenizedWriter(new, tokenizer.size) as writer:
+    with atomic_folder(folder) as partial, TokenizedWriter(partial, tokenizer.size) as writer:
         cls, sep, max_tokens = tokenizer.cls, tokenizer.sep, max(max_length - 2, 1)
         row: list[int] = []
         done = 0
@@ -231,7 +231,7 @@ class GrowingArray:
 
     def extend(self, values: Sequence[int]) -> None:
         self._buffer.extend(values)
-        if len(self._buffer) > MAX_BUFFERED:
+        if len(self._buffer) > MAX_BUFFERED_VALUES:
             self._flush()
 
     def _flush(self) -> None:

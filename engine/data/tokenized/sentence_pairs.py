@@ -24,10 +24,10 @@ from engine.tokenizers.batches import batches
 from engine.tokenizers.tokenizer import Tokenizer
 
 IS_NEXT, NOT_NEXT = 0, 1  # classes, as in the published checkpoints
-SHORT_FRACTION = 0.1  # fraction of the pairs that are shortened, so that short inputs are trained
-MIN_LENGTH = 5  # minimum tokens of an input: three special ones and one for each segment
-MAX_TRIES = 10  # attempts to draw another document
-REPORT_EVERY = 1_000  # documents between progress reports
+SHORT_FRACTION = 0.1  # of the pairs are shortened, so that short inputs are trained
+MIN_LENGTH = 5  # tokens: three special ones and one for each segment
+MAX_TRIES = 10  # to draw another document
+REPORT_EVERY = 1_000  # documents
 
 
 def tokenize_pairs(
@@ -35,11 +35,11 @@ def tokenize_pairs(
     tokenizer: Tokenizer,
     max_length: int,
     folder: Path,
-    following: float,
+    next_probability: float,
     seed: int,
     progress: ProgressCallback | None = None,
     total: int = 0,
-    draws: int = 1,
+    passes: int = 1,
 ) -> tuple[TokenizedDataset, NDArray[np.int64]]:
     """Tokenize pairs as [CLS] first [SEP] second [SEP], at most `max_length` tokens.
 
@@ -47,9 +47,9 @@ def tokenize_pairs(
         texts: documents; `total` is their number, for `progress`.
         folder: opened if it is complete. The tokenized sentences are cached next to it in
             `sentences`, for pairs of other lengths.
-        following: probability that the second segment follows the first.
-        seed: of lengths, cuts and other documents.
-        draws: number of passes over the documents, `dupe_factor` in the published code.
+        next_probability: probability that the second segment follows the first.
+        seed: for lengths, cuts and other documents.
+        passes: number of passes over the documents, `dupe_factor` in the published code.
 
     Returns:
         The inputs, and int64 [N]: `IS_NEXT` or `NOT_NEXT`.
@@ -67,21 +67,21 @@ def tokenize_pairs(
             min_length=MIN_LENGTH,
         )
     if (pairs := open_cached(folder)) is None:
-        cached = folder.with_name("sentences")
-        if (tokenized := open_cached(cached)) is None:
-            tokenized = _tokenize_sentences(texts, tokenizer, cached, progress, total)
-        starts = np.load(check_regular(cached / "documents.npy"), mmap_mode="r", allow_pickle=False)
+        cache = folder.with_name("sentences")
+        if (tokenized := open_cached(cache)) is None:
+            tokenized = _tokenize_sentences(texts, tokenizer, cache, progress, total)
+        starts = np.load(check_regular(cache / "documents.npy"), mmap_mode="r", allow_pickle=False)
         sampler = _PairSampler(
-            tokenized, starts, max_length - 3, following, np.random.default_rng(seed)
+            tokenized, starts, max_length - 3, next_probability, np.random.default_rng(seed)
         )
         classes = array("b")
-        with atomic_folder(folder) as new:
-            with TokenizedWriter(new, tokenizer.size) as writer:
-                for first, second, kind in sampler.pairs(draws, progress):
+        with atomic_folder(folder) as partial:
+            with TokenizedWriter(partial, tokenizer.size) as writer:
+                for first, second, kind in sampler.pairs(passes, progress):
                     ids = [tokenizer.cls, *first, tokenizer.sep, *second, tokenizer.sep]
                     writer.add(ids, len(first) + 2)
                     classes.append(kind)
-            np.save(new / "classes.npy", np.array(classes, dtype=np.int64))
+            np.save(partial / "classes.npy", np.array(classes, dtype=np.int64))
             if not classes:
                 raise StudioError(
                     "No text has two sentences, so there are no pairs for next-sentence "
@@ -102,8 +102,8 @@ def _tokenize_sentences(
 ) -> TokenizedDataset:
     """Tokenize sentences without special tokens; `documents.npy` has the start of each document."""
     starts, done, count = array("q", [0]), 0, 0
-    with atomic_folder(folder) as new:
-        with TokenizedWriter(new, tokenizer.size) as writer:
+    with atomic_folder(folder) as partial:
+        with TokenizedWriter(partial, tokenizer.size) as writer:
             for batch in batches(texts):
                 split = [sentences(text) for text in batch]
                 tokenized = iter(tokenizer.contents([part for text in split for part in text]))
@@ -116,7 +116,7 @@ def _tokenize_sentences(
                 done += len(batch)
                 if progress is not None:
                     progress(done, total)
-        np.save(new / "documents.npy", np.unique(np.array(starts, dtype=np.int64)))
+        np.save(partial / "documents.npy", np.unique(np.array(starts, dtype=np.int64)))
     return TokenizedDataset.open(folder)
 
 
@@ -125,7 +125,7 @@ class _PairSampler:
 
     Args:
         tokenized: the sentences; int64 [documents + 1] `starts` delimits the documents.
-        max_tokens: of both segments.
+        max_tokens: of both segments together.
     """
 
     def __init__(
@@ -133,23 +133,23 @@ class _PairSampler:
         tokenized: TokenizedDataset,
         starts: NDArray[np.int64],
         max_tokens: int,
-        following: float,
+        next_probability: float,
         random: np.random.Generator,
     ) -> None:
         self._tokenized, self._starts, self._max_tokens = tokenized, starts, max_tokens
-        self._following, self._random = following, random
+        self._next_probability, self._random = next_probability, random
 
     def pairs(
-        self, draws: int, progress: ProgressCallback | None
+        self, passes: int, progress: ProgressCallback | None
     ) -> Iterator[tuple[list[int], list[int], int]]:
         documents = len(self._starts) - 1
-        for number in range(draws * documents):
+        for number in range(passes * documents):
             yield from self._document_pairs(number % documents)
             if progress is not None and (number + 1) % REPORT_EVERY == 0:
-                progress(number + 1, draws * documents)
+                progress(number + 1, passes * documents)
 
     def _document_pairs(self, document: int) -> Iterator[tuple[list[int], list[int], int]]:
-        """The pairs of one document; a single last sentence starts none."""
+        """Yield the pairs of one document; a single last sentence starts no pair."""
         random, count_tokens = self._random, self._tokenized.length
         start, end = int(self._starts[document]), int(self._starts[document + 1])
         while end - start >= 2:
@@ -163,7 +163,7 @@ class _PairSampler:
                 last += 1
             boundary = int(random.integers(start + 1, last))
             first = self._tokens(start, boundary)
-            if random.random() < self._following:
+            if random.random() < self._next_probability:
                 second, kind, start = self._tokens(boundary, last), IS_NEXT, last
             else:  # the sentences that would follow start the next pair
                 second = self._other_document(document, max_tokens - len(first))
@@ -171,7 +171,7 @@ class _PairSampler:
             yield *self._truncate(first, second, max_tokens), kind
 
     def _other_document(self, document: int, max_tokens: int) -> list[int]:
-        """A run of sentences of another document, at least one, up to about `max_tokens`."""
+        """Draw at least one sentence in a row from another document, up to about `max_tokens`."""
         documents = len(self._starts) - 1
         other = document
         for _ in range(MAX_TRIES):

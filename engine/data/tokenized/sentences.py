@@ -35,15 +35,15 @@ SENTENCE_STARTS = _words(  # words that rarely continue a name
 )
 INITIALS = re.compile(r"([^\W\d_]\.)+[^\W\d_]")  # without the last stop: U.S, J.C
 NUMBER = re.compile(r"[\"“(\[]*(\d|[IVXLC]+\b)")
-WRAPPED_WIDTH = 30  # minimum width of wrapped lines, in characters
+MIN_WRAPPED_WIDTH = 30  # characters
 FULL_WIDTH, FULL_LINES = 0.5, 0.8  # full lines: fraction of the width, and of the lines
-LOWER_FRACTION = 0.4  # fraction of line ends within sentences that a lower-case letter follows
+LOWER_FRACTION = 0.4  # of line ends within sentences precede a lower-case letter
 
 
 def sentences(document: str) -> list[str]:
-    """Sentences of a document in order, without surrounding white space.
+    """Split a document into sentences, without surrounding white space.
 
-    In text wrapped at a width, a paragraph is one text. In other text, a line end ends a sentence
+    In text wrapped at a width, a paragraph is one text. In other text, a line ends its sentence
     unless the next line continues it in lower case; an empty line always does.
     """
     paragraphs = [list(lines) for lines in _paragraphs(document)]
@@ -51,7 +51,7 @@ def sentences(document: str) -> list[str]:
     result: list[str] = []
     for lines in paragraphs:
         for text in map(_join_lines, [lines] if wrapped else _join_continued(lines)):
-            result += _split(text)
+            result += _split_sentences(text)
     return result
 
 
@@ -72,20 +72,20 @@ def _is_wrapped(paragraphs: Sequence[Sequence[str]]) -> bool:
     Then lines have about the same width, those that end within a sentence are often followed by a
     lower-case letter, and paragraphs end with a stop.
     """
-    several = [lines for lines in paragraphs if len(lines) > 1]
-    pairs = [pair for lines in several for pair in pairwise(lines)]
+    multi_line = [lines for lines in paragraphs if len(lines) > 1]
+    pairs = [pair for lines in multi_line for pair in pairwise(lines)]
     lengths = sorted(len(line) for line, _ in pairs)
     width = lengths[len(lengths) * 9 // 10] if lengths else 0
-    if width < WRAPPED_WIDTH:
+    if width < MIN_WRAPPED_WIDTH:
         return False
-    full = sum(length >= FULL_WIDTH * width for length in lengths)
+    full_lines = sum(length >= FULL_WIDTH * width for length in lengths)
     continuations = [after[0].islower() for line, after in pairs if not _ends_sentence(line)]
-    stopped = sum(_ends_sentence(lines[-1]) for lines in several)
+    stops = sum(_ends_sentence(lines[-1]) for lines in multi_line)
     return (
-        full >= FULL_LINES * len(pairs)
+        full_lines >= FULL_LINES * len(pairs)
         and any(continuations)
         and sum(continuations) >= LOWER_FRACTION * len(continuations)
-        and 2 * stopped >= len(several)
+        and 2 * stops >= len(multi_line)
     )
 
 
@@ -109,7 +109,7 @@ def _ends_sentence(line: str) -> bool:
 
 
 def _join_lines(lines: Sequence[str]) -> str:
-    """Join lines, and words split at a hyphen."""
+    """Join lines, including words split at a hyphen."""
     text = lines[0]
     for line in lines[1:]:
         is_hyphenated = text[-1] == "-" and text[-2:-1].isalpha() and line[0].islower()
@@ -117,18 +117,18 @@ def _join_lines(lines: Sequence[str]) -> str:
     return text
 
 
-def _split(text: str) -> list[str]:
+def _split_sentences(text: str) -> list[str]:
     parts, start = [], 0
     for stop in STOP.finditer(text):
         end = stop.end(stop.lastindex or 0)
-        if _ends(text[start:end], text[stop.end() : stop.end() + 40]):
+        if _is_sentence_end(text[start:end], text[stop.end() : stop.end() + 40]):
             parts.append(text[start:end].strip())
             start = stop.end()
     parts.append(text[start:].strip())
     return [sentence for sentence in parts if sentence]
 
 
-def _ends(before: str, after: str) -> bool:
+def _is_sentence_end(before: str, after: str) -> bool:
     """True if a text that ends with a stop is a whole sentence, given the text after it."""
     if not before.endswith("."):
         return True

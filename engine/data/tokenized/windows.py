@@ -1,4 +1,4 @@
-"""Overlapping windows over a long context, each with the question (Devlin et al. 2019, §4.2).
+"""Overlapping windows over a long context, with the question in each (Devlin et al. 2019, §4.2).
 
 A window is [CLS] question [SEP] part of the context [SEP], with two [SEP] in between for RoBERTa.
 The starts of the windows, and the best window of a token, are those of `run_squad.py`.
@@ -25,11 +25,11 @@ class Window:
 
     ids: list[int]  # [T]
     segments: list[int]  # [T], 1 from the context on
-    first: int  # index in the context of its first token here
-    begin: int  # position of that token in the window
+    first: int  # index of its first context token in the context
+    begin: int  # position of this token in the window
     count: int  # number of tokens of the context in this window
     offsets: NDArray[np.int64]  # [T, 2], characters in the context; NOWHERE outside it
-    best: NDArray[np.bool_]  # [T], tokens that have more context here than in other windows
+    is_max_context: NDArray[np.bool_]  # [T], the token has the most context in this window
 
 
 def windows(
@@ -89,7 +89,7 @@ def windows(
                 begin=begin,
                 count=count,
                 offsets=np.pad(bounds[span], ((begin, 1), (0, 0)), constant_values=NOWHERE),
-                best=np.pad(owners[span] == index, (begin, 1)),
+                is_max_context=np.pad(owners[span] == index, (begin, 1)),
             )
         )
     return result
@@ -113,8 +113,7 @@ def _owners(tokens: int, spans: list[tuple[int, int]]) -> NDArray[np.int64]:
 
 
 def tokens_between(offsets: ArrayLike, start: int, end: int) -> tuple[int, int] | None:
-    """First and last token of the context with characters from `start` to `end`; None if there is
-    none.
+    """First and last token with characters from `start` to `end`; None without such tokens.
 
     Args:
         offsets: int [C, 2], both columns ascending.

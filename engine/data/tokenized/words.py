@@ -23,7 +23,7 @@ from engine.files.regular_file import check_regular
 from engine.progress import ProgressCallback
 from engine.tokenizers.tokenizer import Tokenizer
 
-BATCH_SENTENCES = 500  # sentences
+BATCH_SENTENCES = 500
 FIRSTS, STARTS = "firsts.npy", "starts.npy"
 NOWHERE = -1
 
@@ -51,10 +51,10 @@ def tokenize_words(
         max_tokens = max(max_length - tokenizer.count_special(1), 0)
         remaining, word_count = iter(sentences), 0
         with (
-            atomic_folder(folder) as new,
-            TokenizedWriter(new, tokenizer.size) as writer,
-            GrowingArray(new / FIRSTS, np.int32) as firsts,
-            GrowingArray(new / STARTS, np.int64) as starts,
+            atomic_folder(folder) as partial,
+            TokenizedWriter(partial, tokenizer.size) as writer,
+            GrowingArray(partial / FIRSTS, np.int32) as firsts,
+            GrowingArray(partial / STARTS, np.int64) as starts,
         ):
             starts.add(0)
             while batch := list(islice(remaining, BATCH_SENTENCES)):

@@ -6,9 +6,9 @@ from engine.data.lengths import Lengths
 
 
 def test_the_typical_length_covers_99_percent_of_inputs():
-    assert Lengths((20,) * 995 + (400,) * 5).typical == 20
-    assert Lengths((20,) * 98 + (400,) * 2).typical == 400
-    assert Lengths((3,)).typical == 3
+    assert Lengths((20,) * 995 + (400,) * 5).percentile_99 == 20
+    assert Lengths((20,) * 98 + (400,) * 2).percentile_99 == 400
+    assert Lengths((3,)).percentile_99 == 3
 
 
 def test_the_fraction_of_inputs_above_a_length():

@@ -39,7 +39,7 @@ def test_the_best_spans_equal_those_of_an_exhaustive_search(case, max_length, co
     for window, start, end in zip(windows, starts, ends, strict=True):
         for a in range(window.begin, window.begin + window.count):
             for b in range(a, min(a + max_length, window.begin + window.count)):
-                if window.best[a]:
+                if window.is_max_context[a]:
                     span = int(window.offsets[a, 0]), int(window.offsets[b, 1])
                     candidates.append((-start[a] - end[b], *span))
     choice = choose(windows, starts, ends, max_length, count)

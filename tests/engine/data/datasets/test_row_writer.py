@@ -55,7 +55,7 @@ def test_columns_are_counted_like_single_rows(tmp_path_factory, rows, has_pair, 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(row_writer, "GROUP_ROWS", 4)
         patch.setattr(row_writer, "GROUP_BYTES", 60)
-        patch.setattr(batches, "ROWS", 7)
+        patch.setattr(batches, "MAX_ROWS", 7)
         result, notes = write(path, rows, mapping, split, CLEANING if skips else Cleaning())
     kept_rows = [(n, row) for n, row in enumerate(rows, start=2) if row[1].strip() or not skips]
     plain = [row[2].strip() for _, row in kept_rows]

@@ -19,6 +19,6 @@ def outcome(table: TableReader) -> tuple[list[object], str, tuple[str, ...]]:
 
 def set_block_size(patch: pytest.MonkeyPatch, size: int) -> None:
     """Read small blocks, so that every construct crosses a block boundary."""
-    patch.setattr(lines, "BLOCK", size)
-    patch.setattr(text_blocks, "BLOCK", size)
-    patch.setattr(text_blocks, "STEP", min(size // 3, 100))
+    patch.setattr(lines, "BLOCK_BYTES", size)
+    patch.setattr(text_blocks, "BLOCK_BYTES", size)
+    patch.setattr(text_blocks, "FALLBACK_BYTES", min(size // 3, 100))

@@ -117,7 +117,7 @@ def test_an_overlong_line_gives_the_same_error(tmp_path, monkeypatch):
 
 
 def test_objects_with_many_rare_keys_are_read_row_by_row(tmp_path, monkeypatch):
-    monkeypatch.setattr(json_parser, "MAX_CELLS", 6)
+    monkeypatch.setattr(json_parser, "MAX_BLOCK_CELLS", 6)
     rows = [{f"key{number % 5}": "x"} for number in range(20)]
     assert_same(tmp_path / "file.jsonl", "\n".join(map(json.dumps, rows)).encode())
 

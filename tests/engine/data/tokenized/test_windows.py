@@ -46,7 +46,7 @@ def test_each_token_is_in_a_window_and_best_in_exactly_one(case):
     for window in result:
         tokens = len(window.ids)
         assert tokens <= length
-        assert len(window.segments) == len(window.offsets) == len(window.best) == tokens
+        assert len(window.segments) == len(window.offsets) == len(window.is_max_context) == tokens
         assert window.ids[: window.begin] == [CLS, *question, SEP] and window.ids[-1] == SEP
         assert window.segments == [0] * window.begin + [1] * (window.count + 1)
         for index in range(tokens):
@@ -55,10 +55,10 @@ def test_each_token_is_in_a_window_and_best_in_exactly_one(case):
                 assert window.ids[index] == context[token]
                 assert tuple(window.offsets[index]) == offsets[token]
                 covered.add(token)
-                best += [token] if window.best[index] else []
+                best += [token] if window.is_max_context[index] else []
             else:
                 assert tuple(window.offsets[index]) == (NOWHERE, NOWHERE)
-                assert not window.best[index]
+                assert not window.is_max_context[index]
     assert covered == set(range(len(context)))
     assert sorted(best) == list(range(len(context)))
     steps = {b.first - a.first for a, b in pairwise(result)}
@@ -78,7 +78,7 @@ def test_the_best_window_has_the_most_context_around_a_token(case):
             inside = before >= 0 and after >= 0
             scores.append(100 * min(before, after) + window.count if inside else -1)
         best = [
-            w.best[token - w.first + w.begin] if s >= 0 else False
+            w.is_max_context[token - w.first + w.begin] if s >= 0 else False
             for w, s in zip(result, scores, strict=True)
         ]
         assert best == [n == scores.index(max(scores)) for n in range(len(result))]
