@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from engine.config.dataset import Reading
 from engine.data.formats import json_nested
-from engine.data.formats.json_nested import MAX_NAMES, flatten, nested_names
+from engine.data.formats.json_nested import MAX_NESTED, flatten, nested_names
 from engine.data.formats.reading import read, recognise
 from engine.data.formats.rows import Remarks
 from tests.engine.data.formats.outcomes import outcome, set_block_size
@@ -44,7 +44,7 @@ def test_values_of_nested_objects_become_columns_with_a_note(tmp_path, name):
 
 
 def test_answers_and_objects_with_many_keys_stay_cells(tmp_path):
-    many = {f"word{n}": n for n in range(MAX_NAMES + 1)}
+    many = {f"word{n}": n for n in range(MAX_NESTED + 1)}
     item = {"answers": {"text": ["a"], "answer_start": [0]}, "counts": many, "odd": {"a": 1}}
     file = write(tmp_path / "rows.jsonl", [item, item | {"odd": "plain"}])
     table = read(file, recognise(file).reading)
