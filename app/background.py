@@ -1,11 +1,11 @@
-"""Run a function outside the GUI thread and get its result or error in it.
+"""Run a function in a thread pool; its result or error is delivered in the GUI thread.
 
     job = background.run(self, lambda: read(path), self._on_read)
     job = background.run(self, work, self._on_done, progress=self._on_progress)   # work(progress)
 
-The result arrives in the GUI thread, and only if `owner` exists and the job is not cancelled; so
-`work` may raise Cancelled once it is. System errors, such as a missing file, arrive as a
-StudioError. Without `failed`, errors go to `sys.excepthook`, where `app.notices` shows them.
+The result arrives only while `owner` exists and unless the job is cancelled; a cancelled `work` may
+raise Cancelled. System errors, such as a missing file, arrive as a StudioError. Without
+`on_failed`, errors go to `sys.excepthook`, where `app.notices` shows them.
 """
 
 import logging
@@ -26,15 +26,15 @@ from engine.system.errors import explain_error
 T = TypeVar("T")
 
 MIN_THREADS = 8  # some may hang on an unreachable drive
-PROGRESS_INTERVAL = 0.05  # s between two progress reports
-# s until a thread yields the interpreter lock to the GUI thread; Python's default is 0.005
+PROGRESS_INTERVAL = 0.05  # seconds between progress reports
+# seconds until a thread yields the interpreter lock to the GUI thread; Python's default is 0.005
 SWITCH_INTERVAL = 0.0005
 
 
 class Progress:
-    """Progress and cancellation of a background job; called in its thread.
+    """Progress and cancellation of a background job, for use in the job's thread.
 
-    `progress(done, total)` reports, at most every 50 ms and always the last value.
+    `progress(done, total)` reports at most every 50 ms, and always when done.
     `progress.cancelled()` is True once the result is no longer needed.
     """
 
@@ -58,26 +58,26 @@ class Job:
     def __init__(
         self,
         owner: QObject,
-        done: Callable[[Any], None],
-        failed: Callable[[BaseException], None] | None,
+        on_done: Callable[[Any], None],
+        on_failed: Callable[[BaseException], None] | None,
         progress: Callable[[int, int], None] | None,
     ) -> None:
-        self._owner, self._done, self._failed, self._progress = owner, done, failed, progress
+        self._owner, self._progress = owner, progress
+        self._on_done, self._on_failed = on_done, on_failed
         self._cancelled = threading.Event()
         self._finished = threading.Event()
-        self.is_pending = True  # neither ended in the GUI thread nor cancelled
+        self.is_pending = True  # not delivered yet, and not cancelled
 
     def cancel(self) -> None:
         """Drop the result and make `Progress.cancelled` return True."""
         self.is_pending = False
         self._cancelled.set()
 
-    def is_over(self) -> bool:
-        """True if the function has ended, cancelled or not."""
+    def is_finished(self) -> bool:
         return self._finished.is_set()
 
-    def work(self, work: Callable[..., Any], invoker: "_Invoker") -> None:
-        """Run the function in a thread of the pool."""
+    def run(self, function: Callable[..., Any], invoker: "_Invoker") -> None:
+        """Run the function; called in a thread of the pool."""
         result: object = None
         error: BaseException | None = None
         try:
@@ -88,9 +88,9 @@ class Job:
                 def report(done: int, total: int) -> None:
                     invoker.called.emit(partial(self._report, done, total))
 
-                result = work(Progress(report, self._cancelled))
+                result = function(Progress(report, self._cancelled))
             else:
-                result = work()
+                result = function()
         except BaseException as caught:  # noqa: BLE001  # outermost handler; Rust panics derive from it
             error = explain_error(caught) or caught
         self._finished.set()
@@ -106,9 +106,9 @@ class Job:
             return
         self.is_pending = False
         if error is None:
-            self._done(result)
-        elif self._failed is not None:
-            self._failed(error)
+            self._on_done(result)
+        elif self._on_failed is not None:
+            self._on_failed(error)
         else:
             sys.excepthook(type(error), error, error.__traceback__)
 
@@ -145,22 +145,22 @@ def _invoker() -> _Invoker:
 def run(
     owner: QObject,
     work: Callable[..., T],
-    done: Callable[[T], None],
-    failed: Callable[[BaseException], None] | None = None,
+    on_done: Callable[[T], None],
+    on_failed: Callable[[BaseException], None] | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Job:
     """Start `work` in the thread pool; call this in the GUI thread.
 
     With `progress`, work is called with a `Progress`, otherwise without arguments.
     """
-    job, invoker = Job(owner, done, failed, progress), _invoker()
+    job, invoker = Job(owner, on_done, on_failed, progress), _invoker()
     invoker.jobs.add(job)
-    QThreadPool.globalInstance().start(partial(job.work, work, invoker))
+    QThreadPool.globalInstance().start(partial(job.run, work, invoker))
     return job
 
 
-class Latest:
-    """Jobs of one kind, of which only the latest counts: a new one cancels the previous one."""
+class LatestJob:
+    """Runs one job at a time: a new one cancels the previous one."""
 
     def __init__(self, owner: QObject) -> None:
         self._owner = owner
@@ -173,13 +173,13 @@ class Latest:
     def run(
         self,
         work: Callable[..., T],
-        done: Callable[[T], None],
-        failed: Callable[[BaseException], None] | None = None,
+        on_done: Callable[[T], None],
+        on_failed: Callable[[BaseException], None] | None = None,
         progress: Callable[[int, int], None] | None = None,
     ) -> None:
         """Start a job as `run` does."""
         self.cancel()
-        self._job = run(self._owner, work, done, failed, progress)
+        self._job = run(self._owner, work, on_done, on_failed, progress)
 
     def cancel(self) -> None:
         if self._job is not None:
@@ -187,7 +187,7 @@ class Latest:
 
 
 def as_studio_error(error: BaseException) -> StudioError:
-    """The error, if its sentences are for the user; otherwise it is raised again."""
+    """Return a StudioError as it is; raise any other error again."""
     if not isinstance(error, StudioError):
         raise error
     return error

@@ -56,7 +56,7 @@ class Dispatcher(QObject):
     _requested = Signal(object)  # a _Request, for the manager's thread
 
     def __init__(self, record: Record, home: Home, runner: QueueRunner | None = None) -> None:
-        """Corrects the state of runs without a worker; `begin` does the rest.
+        """Correct the state of runs without a worker; `begin` does the rest.
 
         `runner` continues the queue after the window has closed; None: the queue waits.
         """
@@ -138,7 +138,7 @@ class Dispatcher(QObject):
 
     def remove(self, *run_ids: str) -> None:
         """Move run folders to the trash and unlist the runs; emits `trashed`."""
-        self._request("", lambda: self._manager.remove(run_ids, _to_trash))
+        self._request("", lambda: self._manager.remove(run_ids, _trash))
 
     def restore(self, trashed: Sequence[Trashed]) -> None:
         """Restore removed runs."""
@@ -194,7 +194,7 @@ class Dispatcher(QObject):
         )
 
     def refresh(self) -> None:
-        """Refresh all runs; if that is under way, once more afterwards."""
+        """Refresh all runs; during a refresh, do it once more afterwards."""
         self._refresh_again = self._is_refreshing
         if not self._is_refreshing:
             self._is_refreshing = True
@@ -268,8 +268,8 @@ class _RequestRunner(QObject):
         self.done.emit(request)
 
 
-def _to_trash(folder: Path) -> Path | None:
-    """The path in the trash; None if this disk has no trash."""
+def _trash(folder: Path) -> Path | None:
+    """Move a folder to the trash and return its path there; None if this disk has no trash."""
     try:
         return move_to_trash(folder)
     except StudioError:

@@ -1,4 +1,4 @@
-"""Kind of a file or folder dropped on the window, by its content."""
+"""Find the page that handles files or folders dropped on the window, by their content."""
 
 from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
@@ -20,18 +20,18 @@ MODEL_FILES = {
 }
 
 JOB_FIELDS = {"task", "base_model", "data"}  # required fields of a job
-MAX_JOB_BYTES = 1_000_000  # bytes
+MAX_JOB_BYTES = 1_000_000
 
 
 def page_for(paths: Sequence[Path]) -> str:
     """Key of the page that handles `paths`, or “” if none does."""
     if not paths:
         return ""
-    kinds = {_kind(path) for path in paths}
-    return kinds.pop() if len(kinds) == 1 else ""
+    pages = {_page(path) for path in paths}
+    return pages.pop() if len(pages) == 1 else ""
 
 
-def _kind(path: Path) -> str:
+def _page(path: Path) -> str:
     if path.is_dir():
         if (path / "spec.json").is_file() and (
             (path / "checkpoints").is_dir() or (path / "events.jsonl").is_file()

@@ -1,7 +1,7 @@
 """The Explore worker, one-time workers, and their processes.
 
 A worker is a child process that reads questions and writes answers as lines. The event loop serves
-both pipes; nothing here blocks. If the Explore worker dies, it is restarted.
+both pipes without blocking. If the Explore worker dies, it is restarted.
 """
 
 import shutil
@@ -153,7 +153,7 @@ class Explorer(QObject):
     Signals:
         answered: an Answer; `to` is the number that `ask` returned.
         died: a message for the user. The lost question is asked again once.
-        busy_changed: if an answer is pending.
+        busy_changed: True while an answer is pending.
     """
 
     answered = Signal(object)
@@ -289,7 +289,7 @@ class Standby(QObject):
         super().__init__(parent)
         self._scratch, self._settings = scratch, settings
         self._process: WorkerProcess | None = None
-        self._unused = debounced(self, STANDBY_MS, self.end)
+        self._idle_timer = debounced(self, STANDBY_MS, self.end)
         settings.changed.connect(self._on_setting)
 
     @property
@@ -301,24 +301,24 @@ class Standby(QObject):
         """Start a worker, or keep it longer; does nothing if the setting is off."""
         if not self._settings.preferences.stand_by:
             return
-        self._unused.start()
+        self._idle_timer.start()
         if self._process is None:
             self._process = WorkerProcess(self._scratch, self._settings, self)
             self._process.ended.connect(self._on_ended)
             self._process.start()
 
     def take(self, worker: str) -> WorkerProcess:
-        """The standby worker, or a new one; `worker` names a program of `engine.worker`."""
+        """Return the standby worker, or a new one; `worker` is a program of `engine.worker`."""
         if self._process is None or worker != Question.worker:
             return WorkerProcess(self._scratch, self._settings, worker=worker)
         process, self._process = self._process, None
-        self._unused.stop()
+        self._idle_timer.stop()
         process.ended.disconnect(self._on_ended)
         return process
 
     def end(self) -> None:
         """End the standby worker."""
-        self._unused.stop()
+        self._idle_timer.stop()
         if self._process is not None:
             self._process.end()
             self._process = None
@@ -372,7 +372,7 @@ class OneTimeWorker(QObject):
             _one_time_workers.discard(self)
             self.deleteLater()
 
-    def is_over(self) -> bool:
+    def is_finished(self) -> bool:
         return self._process is None
 
     def _on_answer_received(self, answer: Answer) -> None:

@@ -39,10 +39,10 @@ def ask_consent(owner: QWidget, settings: Settings, act: Callable[[], object]) -
         owner,
         tr("Contact the Hugging Face Hub?"),
         tr(
-            "BERT Studio will contact {0}, and the servers that it names for the files. It sends "
-            "the name of the model or the words that you search, its version, and your token if "
-            "you set one. Your data and models stay here unless you send one. You are asked "
-            "only once; Settings has a switch to change it."
+            "BERT Studio will contact {0}, and the servers it names for downloads. It sends the "
+            "model’s name or your search words, the version of BERT Studio, and your token if you "
+            "set one. Your data and models stay here unless you send one. You are asked only once "
+            "and can change this in Settings."
         ).format(host()),
         [Choice("contact", tr("&Contact it"), "primary"), Choice("cancel", tr("Cancel"))],
         answered,
@@ -133,9 +133,7 @@ def plan_text(plan: Planned) -> str:
         sentences.append(tr("{0} already downloaded.").format(numbers.size(plan.fetched)))
     needed, free = numbers.size(plan.needed), numbers.size(plan.disk_free)
     if plan.needed > plan.disk_free:
-        sentences.append(
-            tr("Not enough disk space: it needs {0}, and {1} are free.").format(needed, free)
-        )
+        sentences.append(tr("Not enough disk space: {0} needed, {1} free.").format(needed, free))
     else:
-        sentences.append(tr("It needs {0} on the disk; {1} are free.").format(needed, free))
+        sentences.append(tr("Needs {0} of disk space; {1} free.").format(needed, free))
     return " ".join(sentences)

@@ -66,8 +66,8 @@ def describe_model(
         return ModelEntry(name, path, None, origin, error.problem, run, step, best)
 
 
-def own_models(home: Home) -> list[ModelEntry]:
-    """Included models, then imported ones by name."""
+def home_models(home: Home) -> list[ModelEntry]:
+    """List the included models, then the imported ones by name."""
     models = [
         describe_model(name, folder, "included")
         for name, folder in included_models().items()
@@ -79,8 +79,8 @@ def own_models(home: Home) -> list[ModelEntry]:
     return models
 
 
-def other_models(folder: str) -> list[ModelEntry]:
-    """Models used in place: in the user's `folder` (“”: none) and in the hub's cache."""
+def external_models(folder: str) -> list[ModelEntry]:
+    """List models used in place: in the user's `folder` (“”: none) and in the hub's cache."""
     models = models_elsewhere(Path(folder) if folder else None, hub_cache())
     return [describe_model(name, path, "elsewhere") for name, path in models.items()]
 

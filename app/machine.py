@@ -20,7 +20,7 @@ NVIDIA_GPUS = Path("/proc/driver/nvidia/gpus")
 
 @dataclass(frozen=True)
 class Machine:
-    """Properties at one moment; sizes in bytes."""
+    """Properties of this machine at one moment; sizes in bytes."""
 
     system: str
     processor: str
@@ -30,8 +30,8 @@ class Machine:
     disk_free: int
     gpus: tuple[str, ...]
     torch: str  # version with build, such as 2.13.0+cpu; empty if not installed
-    speeds: Speeds | None = None  # of matrix products, if a worker has measured them
-    thread_speeds: ThreadSpeeds | None = None  # the same, by number of threads
+    speeds: Speeds | None = None  # speed of matrix products; None: not measured yet
+    thread_speeds: ThreadSpeeds | None = None  # the same by number of threads
 
     @property
     def torch_build(self) -> str:

@@ -185,7 +185,7 @@ class _OneLine(logging.Formatter):
 
 @contextmanager
 def logging_to(file: Path) -> Iterator[None]:
-    """Log to `file` for the block: one line for each record, readable by the user alone."""
+    """Log to `file` within the block: one line for each record, readable only by the user."""
     os.close(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600))
     handler = RotatingFileHandler(
         file, maxBytes=MAX_LOG_BYTES, backupCount=2, encoding="utf-8", errors="backslashreplace"

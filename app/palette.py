@@ -39,7 +39,7 @@ WIDTH = 620
 
 @dataclass(frozen=True)
 class Command:
-    """A target or an action; `kind` is shown at the right: Page, Run, Model, …"""
+    """A target or an action; `kind` is shown on the right: Page, Run, Model, …"""
 
     title: str
     kind: str

@@ -1,4 +1,4 @@
-"""Preloading of modules and pages before they are needed."""
+"""Load modules and create pages before they are needed."""
 
 import pkgutil
 import sys
@@ -14,9 +14,9 @@ from PySide6.QtWidgets import QApplication, QLineEdit, QPlainTextEdit, QWidget
 from app.shell.garbage import freeze_modules
 from app.timers import repeated
 
-IDLE_CHECK_MS = 500  # between two checks for user activity
-PAUSE_MS = 10  # between two tasks
-SLICE = 0.03  # s of short tasks run per tick
+IDLE_CHECK_MS = 500  # between checks for user activity
+PAUSE_MS = 10  # between ticks
+TIME_SLICE = 0.03  # seconds of short tasks per tick
 
 Task = Callable[[], object]
 
@@ -25,7 +25,7 @@ class Preloader(QObject):
     """Loads `modules` a few at a time from the first frame on, then creates `pages` while idle.
 
     A module blocks the GUI thread for at most a tenth of a second, most for less than a hundredth.
-    Pages take longer, so none starts while the user types, points or answers a dialog.
+    Pages take longer, so none starts while the user types, moves the mouse or answers a dialog.
     """
 
     def __init__(
@@ -33,9 +33,9 @@ class Preloader(QObject):
     ) -> None:
         super().__init__(parent)
         self._modules, self._pages = modules, pages
-        self._last_focus: tuple[QPoint, QWidget | None] | None = None
+        self._last_activity: tuple[QPoint, QWidget | None] | None = None
         self._is_loaded = False
-        self.is_over = False  # all tasks are done
+        self.is_done = False
         self._timer = repeated(self, PAUSE_MS, self._on_tick)
 
     def begin(self) -> None:
@@ -43,7 +43,7 @@ class Preloader(QObject):
         self._timer.start()
 
     def _on_tick(self) -> None:
-        self._last_focus = self._last_focus or _user_focus()  # the window has the focus by now
+        self._last_activity = self._last_activity or _user_activity()  # the focus is set by now
         if self._is_loaded:
             self._create_when_idle()
         else:
@@ -51,20 +51,20 @@ class Preloader(QObject):
             freeze_modules()
 
     def _create_when_idle(self) -> None:
-        before, self._last_focus = self._last_focus, _user_focus()
-        if before != self._last_focus or _is_busy():
+        before, self._last_activity = self._last_activity, _user_activity()
+        if before != self._last_activity or _is_busy():
             self._timer.setInterval(IDLE_CHECK_MS)
             return
         self._timer.setInterval(PAUSE_MS)
         if _run_some(self._pages):
             self._timer.stop()
-            self.is_over = True
+            self.is_done = True
 
 
 def _run_some(tasks: Iterator[Task]) -> bool:
     """Run a few short tasks or one long one; return True if none is left."""
-    end = time.perf_counter() + SLICE
-    while time.perf_counter() < end:
+    deadline = time.perf_counter() + TIME_SLICE
+    while time.perf_counter() < deadline:
         task = next(tasks, None)
         if task is None:
             return True
@@ -72,7 +72,7 @@ def _run_some(tasks: Iterator[Task]) -> bool:
     return False
 
 
-def _user_focus() -> tuple[QPoint, QWidget | None]:
+def _user_activity() -> tuple[QPoint, QWidget | None]:
     return QCursor.pos(), QApplication.focusWidget()
 
 
@@ -95,11 +95,11 @@ def module_tasks(package: str) -> Iterator[Task]:
 
 
 def chart_tasks() -> Iterator[Task]:
-    """Load the chart library, a fifth of a second that the first frame does not need.
+    """Load the chart library, which takes 0.2 s and is not needed for the first frame.
 
-    It touches every class of Qt, which PySide creates on first use. Done in another thread while
-    the window opened, one start in fifteen ended with a segmentation fault; so it runs in the GUI
-    thread, module by module.
+    It touches every class of Qt, which PySide creates on first use. Loading it in another thread
+    while the window opens crashes one start in fifteen, so it runs in the GUI thread, module by
+    module.
     """
     for module in ("QtCore", "QtGui", "QtWidgets"):
         yield partial(_touch, f"PySide6.{module}")

@@ -24,18 +24,18 @@ from engine.runs.searching import is_by_search
 from engine.system.terminal import echo
 from engine.visible import visible
 
-POLL_SECONDS = 0.5  # between two checks of the runs
+POLL_SECONDS = 0.5  # between checks of the runs
 FINISHED = "finished"
 
 
 def queue(
     jobs: Annotated[
-        list[Path] | None, typer.Argument(help="Files of jobs that are added to the queue.")
+        list[Path] | None, typer.Argument(help="Job files to add to the queue.")
     ] = None,
     after: Annotated[
         str | None,
         typer.Option(
-            help="Start the added runs only when this run has finished: its name, or its folder’s."
+            help="Start the added runs only after the run with this name or folder has finished."
         ),
     ] = None,
     wait: Annotated[
@@ -76,7 +76,7 @@ def _find_run_id(record: Record, name: str) -> str:
     if result is None:
         raise StudioError(
             "There is no run {given}.",
-            "Name a run as `bert-studio queue` lists it.",
+            "Use a name that `bert-studio queue` lists.",
             given=name[-200:],
         )
     return result.id

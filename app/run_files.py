@@ -21,7 +21,7 @@ from engine.system.terminal import echo
 
 def export_runs(
     runs: Annotated[list[Path], typer.Argument(help="Run folders, or names of runs.")],
-    to: Annotated[Path, typer.Option(help="The file to create; it ends with .zip.")],
+    to: Annotated[Path, typer.Option(help="The .zip file to create.")],
     checkpoints: Annotated[
         Checkpoints, typer.Option(help="The checkpoints of each run to include.")
     ] = "best",
@@ -79,12 +79,12 @@ def _find_folder(path: Path, home: Home, record: Record | None) -> Path:
             return candidate
     if record is not None:
         with record.read() as session:
-            named = next((run for run in all_runs(session) if run.name == str(path)), None)
-        if named is not None:
-            return named.folder
+            match = next((run for run in all_runs(session) if run.name == str(path)), None)
+        if match is not None:
+            return match.folder
     raise StudioError(
         "There is no run {given}.",
-        "Give the folder of a run, or its name in the window.",
+        "Use the folder of a run, or its name in the window.",
         given=str(path)[-200:],
     )
 

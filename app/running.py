@@ -96,7 +96,7 @@ class Running(QObject):
             self._delay.start()
 
     def _read(self) -> None:
-        if self._reading is not None and not self._reading.is_over():
+        if self._reading is not None and not self._reading.is_finished():
             self._delay.start()
             return
         self._reading = background.run(self, self._read_runs, self._on_read)

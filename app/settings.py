@@ -123,7 +123,7 @@ class Settings(QObject):
         return json.dumps(content, indent=1).encode("utf-8")
 
     def _write(self) -> None:
-        if self._writing is not None and not self._writing.is_over():
+        if self._writing is not None and not self._writing.is_finished():
             self._timer.start()  # one write at a time keeps their order
             return
         content = self._content()

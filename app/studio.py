@@ -1,6 +1,6 @@
 """Long-lived objects, created once and passed to the pages.
 
-A page gets the studio in `__init__`. Its signals are those that concern several pages.
+A page gets the studio in `__init__`. Its signals concern several pages.
 """
 
 from collections.abc import Callable
@@ -98,8 +98,8 @@ class Studio(QObject):
 
         Reads files and the record: call it outside the GUI thread.
         """
-        others = library.other_models(self.settings.preferences.model_folder)
-        return [*library.own_models(self.home), *others, *self._run_models()]
+        external = library.external_models(self.settings.preferences.model_folder)
+        return [*library.home_models(self.home), *external, *self._run_models()]
 
     def one_time_worker(
         self,
@@ -126,7 +126,7 @@ class Studio(QObject):
         chosen = [c for c in saved if c.best or last[c.run_id] == c.folder]
         newest_first = {run: index for index, run in enumerate(runs)}
         chosen.sort(key=lambda c: (newest_first[str(c.run_id)], not c.best, -c.step))
-        return [_run_model(runs[str(c.run_id)], c, scores[c.folder]) for c in chosen]
+        return [_model_entry(runs[str(c.run_id)], c, scores[c.folder]) for c in chosen]
 
     def stand_by(self) -> None:
         """Start a standby worker for a planned run, if the preferences allow it."""
@@ -143,7 +143,7 @@ class Studio(QObject):
         self.notices.error(sentence, details=self.explorer.last_output)
 
 
-def _run_model(run: Run, checkpoint: Checkpoint, score: float | None) -> ModelEntry:
+def _model_entry(run: Run, checkpoint: Checkpoint, score: float | None) -> ModelEntry:
     entry = library.describe_model(
         run.name, checkpoint.folder, "run", run.id, checkpoint.step, checkpoint.best
     )
@@ -177,5 +177,5 @@ def _warning(drive: Drive) -> tuple[str, str]:
         )
     return (
         tr("The home folder is synchronised by {0}.").format(drive.name),
-        tr("Pause that while a run trains, or use a folder that is not synchronised."),
+        tr("Pause synchronisation while a run trains, or use a folder without it."),
     )

@@ -60,7 +60,7 @@ class Role(StrEnum):
 CHART = tuple(role for role in Role if role.name.startswith("CHART_"))
 
 # Colours with a fixed meaning beyond the order of series. Each has one meaning, except the first,
-# which is also that of single series.
+# which single series use too.
 SEGMENTS = (Role.CHART_1, Role.CHART_3)  # first and second text
 SIDES = (Role.CHART_1, Role.CHART_4)  # first and second model
 SIGNS = (Role.CHART_1, Role.CHART_2)  # positive and negative
@@ -90,11 +90,11 @@ def colour(role: Role, opacity: float = 1.0) -> QColor:
     return result
 
 
-Palette = Callable[[Role, float], QColor]  # role and opacity to a colour, of screen or paper
+Palette = Callable[[Role, float], QColor]  # role and opacity to a colour, for screen or export
 
 
 def print_color(role: Role, opacity: float = 1.0) -> QColor:
-    """The colour of `role` on paper: that of the light theme in either theme."""
+    """The colour of `role` in exports, always from the light theme."""
     result = QColor(role.light)
     result.setAlphaF(opacity)
     return result

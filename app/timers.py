@@ -1,4 +1,4 @@
-"""Timers with their slot."""
+"""Create timers that are connected to a slot."""
 
 from collections.abc import Callable
 

@@ -23,7 +23,7 @@ def one_or_more(number: int) -> int:
 
 @dataclass(frozen=True)
 class Language:
-    """`form` returns the plural form for a number."""
+    """A language of the window; `form` returns the plural form for a number."""
 
     code: str
     name: str  # in the language itself
@@ -35,7 +35,7 @@ LANGUAGES: tuple[Language, ...] = (Language("en", "English"),)
 
 
 def find_language(code: str) -> Language:
-    """Language with this code, the system's for “”; English if there is none."""
+    """Return the language with this code, or the system's for “”; English if it is unknown."""
     codes = [code] if code else [name.split("-")[0] for name in QLocale().uiLanguages()]
     languages = {language.code: language for language in LANGUAGES}
     return next(
@@ -94,7 +94,7 @@ def translation_file(code: str) -> Path:
 
 
 def entries(file: Path) -> Iterator[tuple[tuple[str, str], tuple[str, ...]]]:
-    """(text, comment) and forms of each translation in a .ts file."""
+    """Yield (text, comment) and the forms of each translation in a .ts file."""
     from xml.etree import ElementTree as ET  # not needed for English
 
     for message in ET.parse(file).iter("message"):  # noqa: S314 (it comes with the program)

@@ -37,7 +37,7 @@ def delete(
 ) -> None:
     """Move a folder to the trash, and show a notice that offers to undo it.
 
-    `changed` is called after each of the two.
+    `changed` is called after the deletion, and after an undo.
     """
 
     def restore(trashed: Path) -> None:

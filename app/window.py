@@ -74,8 +74,8 @@ class PageEntry:
     is_large: bool = False
 
 
-def _page(key: str) -> Callable[[Studio], QWidget]:
-    """Create the page of a folder in `app.pages`, imported when first needed: `HomePage`, …"""
+def _maker(key: str) -> Callable[[Studio], QWidget]:
+    """Return a function that imports a folder of `app.pages` and creates its page."""
 
     def make(studio: Studio) -> QWidget:
         view = import_module(f"app.pages.{key}.view")
@@ -86,39 +86,39 @@ def _page(key: str) -> Callable[[Studio], QWidget]:
 
 
 PAGES: list[PageEntry] = [
-    PageEntry("home", marked("Home"), "house", "Ctrl+1", _page("home")),
-    PageEntry("data", marked("Data"), "database", "Ctrl+2", _page("data"), "data"),
-    PageEntry("models", marked("Models"), "boxes", "Ctrl+3", _page("models"), "models"),
+    PageEntry("home", marked("Home"), "house", "Ctrl+1", _maker("home")),
+    PageEntry("data", marked("Data"), "database", "Ctrl+2", _maker("data"), "data"),
+    PageEntry("models", marked("Models"), "boxes", "Ctrl+3", _maker("models"), "models"),
     PageEntry(
         "train",
         marked("Train"),
         "graduation-cap",
         "Ctrl+4",
-        _page("train"),
+        _maker("train"),
         "settings",
         is_large=True,
     ),
-    PageEntry("runs", marked("Runs"), "activity", "Ctrl+5", _page("runs"), "runs"),
+    PageEntry("runs", marked("Runs"), "activity", "Ctrl+5", _maker("runs"), "runs"),
     PageEntry(
         "explore",
         marked("Explore"),
         "scan-search",
         "Ctrl+6",
-        _page("explore"),
+        _maker("explore"),
         "explore",
         is_large=True,
     ),
 ]
 LOWER_PAGES: list[PageEntry] = [
-    PageEntry("help", marked("Help"), "circle-question-mark", "Ctrl+7", _page("help")),
+    PageEntry("help", marked("Help"), "circle-question-mark", "Ctrl+7", _maker("help")),
     PageEntry(
-        "settings", marked("Settings"), "settings", "Ctrl+,", _page("settings"), "preferences"
+        "settings", marked("Settings"), "settings", "Ctrl+,", _maker("settings"), "preferences"
     ),
 ]
 
 
 class MainWindow(QMainWindow):
-    """Navigation at the left, the current page with banners, and the status bar."""
+    """Navigation on the left, the current page with banners, and the status bar."""
 
     def __init__(self, studio: Studio) -> None:
         super().__init__()

@@ -141,7 +141,7 @@ def one_frame() -> None:
             self.pieces.append(time.thread_time() - began)
 
         def visit_if_preloaded(self) -> None:
-            if self.window.preloader.is_over:
+            if self.window.preloader.is_done:
                 self.timer.stop()
                 print(f"preloading, by the clock {time.time() - self.drawn}")
                 print(f"longest piece of preloading {max(self.pieces)}")

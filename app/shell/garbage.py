@@ -10,7 +10,7 @@ from PySide6.QtCore import QObject
 
 from app.timers import repeated
 
-COLLECT_INTERVAL_MS = 500  # ms between two checks of the allocation counts
+COLLECT_INTERVAL_MS = 500  # between checks of the allocation counts
 
 
 class Collector(QObject):

@@ -1,7 +1,7 @@
 """Startup and shutdown of the window, and requests from a second start.
 
-The window listens on a local socket for this user alone, named after the path of the home, so that
-a second start raises it. Its lock decides which process owns the home.
+The window listens on a local socket, which only this user can reach and which is named after the
+home's path, so that a second start raises it. The home's lock decides which process owns the home.
 """
 
 import hashlib
@@ -37,7 +37,7 @@ from engine.system.terminal import echo, echo_error
 
 log = logging.getLogger("studio")
 STOP_SIGNALS = [getattr(signal, n) for n in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, n)]
-ANSWER_SECONDS = 5.0  # s for the first window to start listening
+ANSWER_SECONDS = 5.0  # time for the first window to start listening
 
 
 def run_window() -> int:
@@ -54,12 +54,12 @@ def run_window() -> int:
 
 def _claim_and_run(home: Home) -> int:
     home.make()
-    is_running = StudioError("BERT Studio is already running with this home folder.")
+    already_running = StudioError("BERT Studio is already running with this home folder.")
     try:
-        with hold(home.lock, is_running), logging_to(home.log):
+        with hold(home.lock, already_running), logging_to(home.log):
             return _run(home)
     except StudioError as error:
-        if error is not is_running:
+        if error is not already_running:
             raise
     echo(
         "BERT Studio is already running; switching to its window."
@@ -182,8 +182,8 @@ class InstanceServer(QObject):
 
 def activate_running(home: Home) -> bool:
     """Ask the window that owns the home to come to the front; return True if it answered."""
-    end = time.monotonic() + ANSWER_SECONDS
-    while time.monotonic() < end:
+    deadline = time.monotonic() + ANSWER_SECONDS
+    while time.monotonic() < deadline:
         caller = QLocalSocket()
         caller.connectToServer(server_name(home))
         if caller.waitForConnected(500) and (

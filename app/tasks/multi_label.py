@@ -33,8 +33,8 @@ class LabelsView(PredictionView):
         ]
         self.bars.show_bars(bars)
         text = self.tr(
-            "Each label has its own probability, and is predicted from its threshold on: 50 %, or "
-            "the one that was chosen on the Results page."
+            "Each label has its own probability, and is predicted if that reaches its threshold: "
+            "50 %, or the one chosen on the Results page."
         )
         if len(ranked) > MAX_BARS:
             template = self.tr("Showing the top {0} of {1} labels.")

@@ -16,9 +16,9 @@ from app.widgets.results.group_table import LengthPicture, MarginPicture, Positi
 from app.widgets.text.labels import Text
 from engine.messages.explore.prediction import Predicted
 
-SHOWN_LINES = 4  # a further one appears when the last is filled
+INITIAL_LINES = 4  # another one appears when the last is filled
 MAX_LINES = 10
-MAX_CHARACTERS = 10_000  # of a choice
+MAX_CHARACTERS = 10_000  # per choice
 TYPING_PAUSE_MS = 150
 
 
@@ -35,7 +35,7 @@ class ChoicesView(PredictionView):
         self._fields = layouts.column(parent=inputs, spacing=2 * SPACE)
         self._pause = debounced(self, TYPING_PAUSE_MS, self._emit_choices)
         self.lay_out(self.bars, above=(Text(self.tr("Choices"), "strong"), inputs))
-        for _ in range(SHOWN_LINES):
+        for _ in range(INITIAL_LINES):
             self._add_line()
         self.show_empty()
 

@@ -35,8 +35,8 @@ class TaskPart(ABC):
     kind: str
     purpose: str  # in one sentence
     scene: Scene  # the picture on its card
-    view: type[PredictionView] | None = None  # of its predictions; None if it has no head
-    pictures: tuple[type[ResultPicture], ...] = ()  # of its results; the first is the default
+    view: type[PredictionView] | None = None  # shows its predictions; None if it has no head
+    pictures: tuple[type[ResultPicture], ...] = ()  # show its results; the first is the default
 
     @property
     def title(self) -> str:
@@ -54,8 +54,8 @@ class TaskPart(ABC):
     def outputs(self, count: int) -> str:
         """Output of the head of a fine-tuned model with `count` labels."""
 
-    def plan(self, plan: Plan) -> str:
-        """The planned training in a sentence."""
+    def describe_plan(self, plan: Plan) -> str:
+        """Describe the planned training in a sentence."""
         details = [self.outputs(plan.labels)] if plan.labels else []
         return tr("Fine-tune “{model}” on “{data}” ({details}).").format(
             model=plan.model, data=plan.data, details=", ".join([*details, plan.trained])

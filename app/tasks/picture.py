@@ -21,7 +21,7 @@ class Scene:
     """Content of a picture: words, the network, a head above word `head_index`, and an output."""
 
     words: str  # separated by spaces
-    second: int  # index of the first word of the second text; their number without one
+    second: int  # index of the second text's first word, or the number of words without one
     head_index: int
     head: str
     answer: str

@@ -13,7 +13,7 @@ from app.widgets.page import Card
 from app.widgets.text.labels import OneLine, Text, TextStyle, font
 from engine.messages.explore.prediction import Predicted
 
-NARROW, WIDE = 180 * SPACE, 220 * SPACE  # widths of cards
+NARROW, WIDE = 180 * SPACE, 220 * SPACE  # card widths
 TEXT_HEIGHT = 60 * SPACE  # longer texts scroll
 
 
@@ -61,7 +61,7 @@ class PredictionView(QWidget):
 
 
 class ReadOnlyText(QTextEdit):
-    """Read-only text that can be copied, as high as its content up to a limit."""
+    """Read-only text that can be copied; as high as its content, up to TEXT_HEIGHT."""
 
     def __init__(self, name: str) -> None:
         super().__init__()

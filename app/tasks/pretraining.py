@@ -30,7 +30,7 @@ class PretrainingPart(TaskPart):
     def outputs(self, count: int) -> str:
         return tr("masked-language-modelling head")
 
-    def plan(self, plan: Plan) -> str:
+    def describe_plan(self, plan: Plan) -> str:
         learned = tr("MLM")
         if plan.task.causal:
             learned = tr("next-token prediction, left to right")

@@ -112,7 +112,7 @@ class Bench:
         self.page: Any = self.window.pages["explore"]
         self.until(lambda: self.page.state.first.checkpoint == base and self.page.state.is_settled)
         self.window.setFocus()  # no typing: all pages are built now
-        self.until(lambda: self.window.preloader.is_over)
+        self.until(lambda: self.window.preloader.is_done)
         self.held, self.latest = (0.0, 0.0), 0.0  # the window is open
 
     def until(self, ready: Callable[[], Any]) -> None:

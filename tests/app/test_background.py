@@ -64,7 +64,7 @@ def test_nothing_arrives_after_a_cancel(qtbot):
     assert started.wait(5)
     job.cancel()
     resume.set()
-    qtbot.waitUntil(job.is_over)
+    qtbot.waitUntil(job.is_finished)
     later: list[int] = []
     background.run(make_owner(), lambda: 1, later.append)
     qtbot.waitUntil(lambda: bool(later))
@@ -78,7 +78,7 @@ def test_nothing_arrives_when_the_owner_is_deleted(qtbot):
     job = background.run(owner, lambda: resume.wait(5), results.append, results.append)
     shiboken6.delete(owner)
     resume.set()
-    qtbot.waitUntil(job.is_over)
+    qtbot.waitUntil(job.is_finished)
     later: list[int] = []
     background.run(make_owner(), lambda: 1, later.append)
     qtbot.waitUntil(lambda: bool(later))

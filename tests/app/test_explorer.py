@@ -217,7 +217,7 @@ def test_a_one_time_question_has_its_own_process(qtbot, tmp_path, settings, tiny
     assert "mlm" in recorder.done[0].info.task_heads
     assert recorder.working
     assert recorder.refused == []
-    assert one_time_worker.is_over()
+    assert one_time_worker.is_finished()
     assert (into / "config.json").is_file()
     qtbot.waitUntil(lambda: not explorer_module._ending, timeout=PATIENCE)
 
@@ -253,7 +253,7 @@ def test_a_cancelled_or_ownerless_question_is_silent(qtbot, tmp_path, settings, 
     recorder, owner = Recorder(), QObject()
     one_time_worker = recorder.run(Examine(folder=tiny), tmp_path, settings, owner)
     owner.deleteLater()
-    qtbot.waitUntil(one_time_worker.is_over, timeout=PATIENCE)
+    qtbot.waitUntil(one_time_worker.is_finished, timeout=PATIENCE)
     qtbot.waitUntil(lambda: not explorer_module._ending, timeout=PATIENCE)
     assert (recorder.done, recorder.refused) == ([], [])
 
@@ -299,7 +299,7 @@ def test_an_outdated_or_unused_standby_worker_ends(qtbot, standby, settings, mon
     standby.start()
     assert standby.pid == 0, "turned off by the user"
     settings.set("stand_by", True)
-    standby._unused.setInterval(1)
+    standby._idle_timer.setInterval(1)
     start_standby(qtbot, standby)
     qtbot.waitUntil(lambda: standby.pid == 0, timeout=PATIENCE)
 

@@ -41,7 +41,7 @@ def test_an_unreadable_folder_is_listed_with_its_reason(home, tmp_path):
     for folder in closed:
         folder.chmod(0)
     with without_root_privileges():
-        models = {m.name: m.problem for m in library.own_models(home)}
+        models = {m.name: m.problem for m in library.home_models(home)}
         (data,) = library.datasets(home)
     assert models["open"] == "" and models["closed"]
     assert data.folder == closed[1] and "permission" in data.problem
@@ -49,18 +49,18 @@ def test_an_unreadable_folder_is_listed_with_its_reason(home, tmp_path):
 
 def test_models_are_sorted_by_name_and_damaged_ones_have_a_problem(home, tmp_path):
     (make_model(home.models / "broken") / "config.json").unlink()
-    (entry,) = library.own_models(home)
+    (entry,) = library.home_models(home)
     assert entry.info is None and "config.json" in entry.problem
     make_model(home.models / "zebra")
     make_model(home.models / "Ape")
     make_model(home.models / ".Ape.tmp-0")
     shutil.rmtree(home.models / "broken")
-    assert [(m.name, m.origin) for m in library.own_models(home)] == [
+    assert [(m.name, m.origin) for m in library.home_models(home)] == [
         ("Ape", "imported"),
         ("zebra", "imported"),
     ]
     make_model(tmp_path / "starter")
-    assert [m.origin for m in library.own_models(home)] == ["included", "imported", "imported"]
+    assert [m.origin for m in library.home_models(home)] == ["included", "imported", "imported"]
 
 
 def test_data_sets_are_listed_newest_first(home, tmp_path):

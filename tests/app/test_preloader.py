@@ -37,9 +37,9 @@ def test_modules_are_loaded_immediately_and_pages_while_idle(idle_user, preloade
     idle_user.setattr("app.preloader.freeze_modules", lambda: done.append("frozen"))
     preloader.begin()
     preloader._on_tick()
-    assert done == ["module", "frozen"] and not preloader.is_over
+    assert done == ["module", "frozen"] and not preloader.is_done
     preloader._on_tick()
-    assert done == ["module", "frozen", "page"] and preloader.is_over
+    assert done == ["module", "frozen", "page"] and preloader.is_done
 
 
 def test_pages_but_not_modules_wait_for_activity(idle_user, preloader, done):

@@ -396,7 +396,7 @@ def test_pages_are_created_while_idle(qtbot, window, monkeypatch):
     monkeypatch.setattr(QApplication, "mouseButtons", lambda: Qt.MouseButton.NoButton)
     for _ in range(1000):  # tasks, most of which load a module
         window.preloader._on_tick()
-    assert window.preloader.is_over and set(window.pages) == set(window.entries)
+    assert window.preloader.is_done and set(window.pages) == set(window.entries)
     assert list(window.pages)[:3] == ["home", "train", "data"], "home existed, train is large"
     assert all(page(window, key).has_rest for key in window.pages)
     assert not page(window, "train").isVisible()

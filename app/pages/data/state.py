@@ -40,8 +40,8 @@ class DataState(QObject):
         self.entries: list[DataEntry] | None = None  # None: not read yet
         self.sources: dict[Path, str] = {}  # by folder, as returned by `source_state`
         self._digests: dict[tuple[Path, int, int], str] = {}
-        self._reading = background.Latest(self)
-        self._comparing = background.Latest(self)
+        self._reading = background.LatestJob(self)
+        self._comparing = background.LatestJob(self)
         self._compare_again = False
         self.is_adding = False
         studio.datasets_changed.connect(self.read_list)

@@ -51,7 +51,7 @@ class DataPage(QWidget):
         self._requested: Path | None = None  # opened once the list is read
         self._return_to: Path | None = None  # opened after the current version is deleted
         self._models: list[ModelEntry] = []
-        self._reading_models = background.Latest(self)
+        self._reading_models = background.LatestJob(self)
         self.stack = QStackedWidget()
         layouts.column(self.stack, parent=self)
         self.getting = DataDownload(studio, self)

@@ -52,7 +52,7 @@ class HomeState(QObject):
     def __init__(self, studio: Studio, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._studio = studio
-        self._reading = background.Latest(self)
+        self._reading = background.LatestJob(self)
         self._delay = debounced(self, REFRESH_DELAY_MS, self.read_runs)
         self._timer = repeated(self, MACHINE_INTERVAL_MS, self.read_machine)
         dispatcher = studio.dispatcher

@@ -60,7 +60,7 @@ class ModelsState(QObject):
         self.working: Working | None = None
         self.imported: Imported | None = None
         self.problem: Refused | None = None
-        self._reading = background.Latest(self)
+        self._reading = background.LatestJob(self)
         self._worker: OneTimeWorker | None = None
         studio.models_changed.connect(self.read_list)
 

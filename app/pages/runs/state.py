@@ -58,7 +58,7 @@ class Exchange(QObject):
         self._job: background.Job | None = None
 
     def is_busy(self) -> bool:
-        return self._job is not None and not self._job.is_over()
+        return self._job is not None and not self._job.is_finished()
 
     def export(self, rows: Sequence[RunRow], path: Path, checkpoints: Checkpoints) -> None:
         annotations = {row.folder.name: _annotations(row) for row in rows}

@@ -142,7 +142,7 @@ class PreviewState(QObject):
         self._request: PreviewRequest | None = None
         self.result: Preview | None = None
         self.problem: StudioError | None = None
-        self._reading = background.Latest(self)
+        self._reading = background.LatestJob(self)
         self._delay = debounced(self, CHOICE_PAUSE_MS, self._read)
 
     @property

@@ -8,7 +8,7 @@ from typing import TypeVar
 from PySide6.QtCore import QObject
 
 from app import background
-from app.library import DataEntry, own_models
+from app.library import DataEntry, home_models
 from app.pages.train.choices import Choices, Data, Model, Step, first_goal, likely_goal
 from app.pages.train.job import choices_from_job
 from app.pages.train.state import TrainState
@@ -30,7 +30,7 @@ class Requests(QObject):
     def __init__(self, studio: Studio, state: TrainState) -> None:
         super().__init__(state)
         self._studio, self._state = studio, state
-        self._job = background.Latest(self)
+        self._job = background.LatestJob(self)
 
     def load_first(self) -> None:
         """Choose everything for the first fine-tuning; imports the sample if needed."""
@@ -157,7 +157,7 @@ def first_choices(home: Home) -> Choices:
     """
     default = default_base_model(pretrains=False)
     entry = sample_entry(home)
-    model = next((m for m in own_models(home) if m.path == default and m.info is not None), None)
+    model = next((m for m in home_models(home) if m.path == default and m.info is not None), None)
     if model is None:
         raise StudioError(
             tr("MiniLM was not installed with this program."), tr("Import a model first.")

@@ -299,7 +299,7 @@ class Lists(QObject):
         self._studio = studio
         self.datasets: list[DataEntry] | None = None  # None: not read yet
         self.models: list[ModelEntry] | None = None
-        self._reading = background.Latest(self)
+        self._reading = background.LatestJob(self)
         self._callbacks: list[Callable[[], None]] = []
         studio.datasets_changed.connect(self.read)
         studio.models_changed.connect(self.read)

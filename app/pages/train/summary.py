@@ -40,7 +40,7 @@ def _task_text(choices: Choices) -> str:
         labels=len(choices.label_names),
         trained=_trained_text(choices),
     )
-    return task_part(goal.kind).plan(plan)
+    return task_part(goal.kind).describe_plan(plan)
 
 
 def _trained_text(choices: Choices) -> str:

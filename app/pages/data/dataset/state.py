@@ -90,8 +90,8 @@ class DatasetState(QObject):
         self._sorted_by: tuple[Order, ...] = ()  # present order of `indices`
         self._unsorted: Rows | None = None  # `indices` in stored order; None: to be searched
         self._ranks: dict[str, Ranks] = {}
-        self._searching = background.Latest(self)
-        self._measuring = background.Latest(self)
+        self._searching = background.LatestJob(self)
+        self._measuring = background.LatestJob(self)
         self._reading: tuple[int, background.Job] | None = None  # a page
         self._waiting: deque[int] = deque(maxlen=MAX_PENDING_PAGES)  # the last is read next
         self._unreadable: set[int] = set()  # pages

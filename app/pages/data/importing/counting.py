@@ -39,8 +39,8 @@ class CountState(QObject):
         self.split_rows: dict[SplitName, int] | None = None
         self.problem: StudioError | None = None
         self.bytes_read = (0, 0)  # so far, and in total
-        self._counting = background.Latest(self)
-        self._splitting = background.Latest(self)
+        self._counting = background.LatestJob(self)
+        self._splitting = background.LatestJob(self)
         self._pause = debounced(self, CHOICE_PAUSE_MS, self._count)
 
     @property

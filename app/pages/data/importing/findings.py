@@ -40,7 +40,7 @@ class FindingsState(QObject):
         self.fraction = 0.0  # fraction done while `is_examining`
         self._total_bytes = 0  # 0: not known yet
         self._starts_soon = False
-        self._examining = background.Latest(self)
+        self._examining = background.LatestJob(self)
         count.changed.connect(self._on_count)
 
     @property

@@ -93,7 +93,7 @@ class ExamplesState(QObject):
         self._preview: FilePreview | None = None
         self._mapping: Mapping | None = None
         self._tokenizers: dict[Path, Tokenizer] = {}
-        self._working = background.Latest(self)
+        self._working = background.LatestJob(self)
 
     def set_model(self, folder: Path) -> None:
         """Tokenize the examples with the model in this folder."""

@@ -68,8 +68,8 @@ class ImportState(QObject):
         self.findings = FindingsState(self.count, studio.home.cache)
         self.findings.changed.connect(self.checked)
         self.examples = ExamplesState(self)
-        self._previewing = background.Latest(self)
-        self._importing = background.Latest(self)
+        self._previewing = background.LatestJob(self)
+        self._importing = background.LatestJob(self)
         self._reset()
 
     def _reset(self) -> None:

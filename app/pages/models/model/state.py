@@ -49,8 +49,8 @@ class ModelState(QObject):
         super().__init__(parent)
         self.model = model
         self.contents: Contents | None = None
-        self._searching = background.Latest(self)
-        self._tokenizing = background.Latest(self)
+        self._searching = background.LatestJob(self)
+        self._tokenizing = background.LatestJob(self)
 
     def start(self) -> None:
         """Read the folder outside the GUI thread."""

@@ -204,7 +204,7 @@ class Charts(QWidget):
     # ── alerts ───────────────────────────────────────────────────────────────────────────────
 
     def _find_alerts(self) -> None:
-        if self._searching is not None and not self._searching.is_over():
+        if self._searching is not None and not self._searching.is_finished():
             self._alert_pause.start()
             return
         row = self._state.row

@@ -103,7 +103,7 @@ def test_a_refusal_is_shown_and_cancelling_ends_the_worker(qtbot, page, hub, stu
     page.getting.plan(NAME)
     worker = page.getting.worker
     page.getting.dialog.reject()
-    assert worker.is_over() and page.getting.worker is page.getting.dialog is None
+    assert worker.is_finished() and page.getting.worker is page.getting.dialog is None
 
 
 def test_cached_data_is_used_in_place(qtbot, page, hub, tmp_path):

@@ -33,8 +33,8 @@ class ChecksState(QObject):
         self.findings: list[Finding] | None = None  # None: not checked yet
         self.done_and_total = (0, 0)
         self.problem = ""
-        self._examining = background.Latest(self)
-        self._fixing = background.Latest(self)
+        self._examining = background.LatestJob(self)
+        self._fixing = background.LatestJob(self)
         data.opened.connect(self._on_opened)
 
     @property

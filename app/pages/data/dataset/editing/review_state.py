@@ -49,7 +49,7 @@ class ReviewState(QObject):
         self.counts = Counts(0, 0, 0)  # of all changes
         self.old_version: Path | None = None  # version compared with
         self.deleted_rows: NDArray[np.int64] = np.zeros(0, dtype=np.int64)  # of `old_version`
-        self._comparing = background.Latest(self)
+        self._comparing = background.LatestJob(self)
         self._worker: OneTimeWorker | None = None
 
     @property

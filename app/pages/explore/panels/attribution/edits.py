@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QLineEdit, QWidget
 
 from app import background
 from app.explorer import Explorer
-from app.library import ModelEntry, own_models
+from app.library import ModelEntry, home_models
 from app.pages.explore.live_query import LiveQuery
 from app.pages.explore.model_input import ModelInput, TextInput, clean_text
 from app.pages.explore.panels.attribution.state import Choice
@@ -158,7 +158,7 @@ class EditsState(QObject):
             self._ask(self.attribution.side.model)
         else:
             home = self._home
-            background.run(self, lambda: own_models(home), self._on_models)
+            background.run(self, lambda: home_models(home), self._on_models)
 
     def clear(self) -> None:
         self._edits = []

@@ -148,7 +148,7 @@ class History(QObject):
 
     def _save(self) -> None:
         """Write the entries; one write at a time, so that the newest is the last."""
-        if not self._is_loaded or (self._writing is not None and not self._writing.is_over()):
+        if not self._is_loaded or (self._writing is not None and not self._writing.is_finished()):
             self._save_timer.start()
             return
         entries = list(self.entries)

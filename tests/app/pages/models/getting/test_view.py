@@ -119,7 +119,7 @@ def test_an_upload_is_cancelled_in_its_dialog(qtbot, page, hub, studio):
     dialog, worker = page.sending.dialog, page.sending.worker
     assert dialog is not None and worker is not None and dialog.isVisible()
     qtbot.keyClick(dialog, Qt.Key.Key_Escape)
-    assert worker.is_over() and page.sending.worker is page.sending.dialog is None
+    assert worker.is_finished() and page.sending.worker is page.sending.dialog is None
     assert not hub.pushed and not studio.notices.shown
 
 
