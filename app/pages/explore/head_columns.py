@@ -22,7 +22,7 @@ MEASURES: tuple[HeadMeasure, ...] = (
     HeadMeasure(
         "distance",
         marked("Distance"),
-        marked("Σ α |i − j|: tokens between query and key, weighted"),
+        marked("Σ α |i − j|: mean number of tokens between query and key"),
     ),
     HeadMeasure("itself", marked("To itself"), marked("Attention to the query token itself")),
     HeadMeasure("previous", marked("To previous"), marked("Attention to the previous token")),

@@ -15,7 +15,7 @@ from app.widgets.text.numbers import count
 
 
 class SetBar(QWidget):
-    """The button calls `start`; `obstacle` returns why it is disabled, or “”."""
+    """Button and progress. The button calls `start`; `obstacle` returns why it is disabled."""
 
     def __init__(
         self,

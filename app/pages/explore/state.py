@@ -98,7 +98,7 @@ class ExploreState(QObject):
         return self.first.is_tokenized and not is_pending and not self._pause.isActive()
 
     def on_side(self, side: int, index: int) -> int:
-        """The token of the input `side` that covers the characters of one of the first, or -1."""
+        """Index of the token of input `side` that matches a token of the first input, or -1."""
         shown = self.both[side]
         if side == 0 or not 0 <= index < len(self.first.tokens):
             return index
@@ -217,7 +217,7 @@ class ExploreState(QObject):
         self._set_inputs(new)
 
     def toggle_mask(self, index: int, only_token: bool = False) -> None:
-        """Mask or unmask the word of a token, or `only_token`.
+        """Mask or unmask the word of a token; with `only_token`, just the token.
 
         Special tokens stay as they are.
         """

@@ -26,7 +26,7 @@ TOP_QUANTILE = 0.999  # the loss at the top of the curve, so that spikes do not 
 
 
 class TrainingBar(QWidget):
-    """Visible if the model's run has snapshots; `page` contains the figures."""
+    """A bar that is visible if the model's run has snapshots; `page` contains the figures."""
 
     def __init__(self, explore: ExploreState, notices: Notices, page: QWidget) -> None:
         super().__init__()

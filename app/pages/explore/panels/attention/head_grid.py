@@ -495,7 +495,7 @@ def scroll_area(inner: QWidget) -> QScrollArea:
 
 
 def grid_figure(state: AttentionState) -> Figure | None:
-    """Grid of all heads; None while there are none."""
+    """Figure of the grid of all heads; None without maps."""
     levels, weights = state.maps.thumbnails, state.maps.weights
     if levels is None or weights is None:
         return None

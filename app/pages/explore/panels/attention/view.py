@@ -245,7 +245,7 @@ class AttentionView(Panel):
     # ── figures ──────────────────────────────────────────────────────────────────────────────
 
     def figure(self) -> Figure | None:
-        """Figure of the form that is shown."""
+        """Figure of the displayed form."""
         state = self._state
         if state.maps.weights is None:
             return None

@@ -47,7 +47,7 @@ class EditsState(QObject):
     """The edits of the current text and their scores.
 
     Signals:
-        changed: the edits, their scores, the selected word, or the reason for no score.
+        changed: the edits, their scores, the selected word or the error changed.
     """
 
     changed = Signal()

@@ -112,7 +112,7 @@ class Controls(Wrapping):
     def __init__(self, choice: Choice) -> None:
         super().__init__()
         self._choice = choice
-        self.target = ChoiceBox(self.tr("What is explained"))
+        self.target = ChoiceBox(self.tr("Target to explain"))
         self.against = ChoiceBox(self.tr("Compared with"))
         self.method = ChoiceBox(
             self.tr("Method"), [(key, in_language(title)) for key, title in METHODS.items()]

@@ -195,7 +195,7 @@ class DifferenceView(Panel):
 
 
 def make_figure(state: DifferenceState) -> Figure | None:
-    """The head grid, or the CKA if the heads do not correspond."""
+    """Figure of the head grid, or of the CKA if the heads do not correspond."""
     values, answer = state.values, state.answer
     if answer is None or state.source is None:
         return None
@@ -240,7 +240,7 @@ def make_figure(state: DifferenceState) -> Figure | None:
 
 
 def make_cka_figure(state: DifferenceState) -> Figure | None:
-    """CKA by layer; None until known."""
+    """Figure of the CKA by layer; None until it is known."""
     answer, cka = state.answer, state.arrays.get("cka", np.zeros(0))
     if answer is None or state.source is None or not len(cka):
         return None
@@ -270,7 +270,7 @@ def make_cka_figure(state: DifferenceState) -> Figure | None:
 
 
 def make_texts_figure(state: DifferenceState) -> Figure | None:
-    """The texts whose predictions changed most; None if predictions cannot be compared."""
+    """Figure of the most changed predictions; None if predictions cannot be compared."""
     answer, chosen, order = state.answer, state.source, state.most_changed_texts()
     if answer is None or chosen is None or not order:
         return None

@@ -222,7 +222,7 @@ class HeadsState(TextSetState):
         return self.tr("offset {1} ({0})").format(fraction, f"{offset:+d}")
 
     def describe(self, key: str, layer: int, head: int) -> str:
-        """A number with its interval: Head 2.1, Entropy: 1.234 (95 %: 1.201 to 1.266)."""
+        """Describe a number, e.g. Head 2.1, Entropy: 1.234 (95 %: 1.201 to 1.266)."""
         mean, low, high = self.interval(key)[:, layer, head].tolist()
         if key == PRUNED:
             name = f"{layer + 1}.{head + 1}"

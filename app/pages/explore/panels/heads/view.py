@@ -191,7 +191,7 @@ class HeadsView(Panel):
         return " ".join([*parts, *self._other_texts_note()])
 
     def _other_texts_note(self) -> list[str]:
-        """Notes that the numbers belong to other texts than the chosen ones."""
+        """A note if the numbers belong to other texts than the chosen ones."""
         chosen = self._state.source
         if chosen is None or chosen == self._explore.chosen:
             return []

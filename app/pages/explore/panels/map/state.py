@@ -87,7 +87,7 @@ class MapState(TextSetState):
         return [name for name, _ in counts.most_common(MAX_COLOURS)]
 
     def select(self, points: Sequence[int]) -> None:
-        """Make the points of a lasso the chosen texts; none: all of the map."""
+        """Choose the texts of the points in a lasso; without points, all texts of the map."""
         if self.source is None:
             return
         self.selected = tuple(points)

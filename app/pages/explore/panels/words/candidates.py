@@ -111,7 +111,7 @@ class CandidatesView(QWidget):
             return self.tr("Running the model …")
         return self.tr(
             "Joint probability of a word’s tokens, predicted from left to right with one "
-            "mask per token. Log-probabilities are natural."
+            "mask per token. Log-probabilities are natural logarithms."
         )
 
     # ── search ───────────────────────────────────────────────────────────────────────────────

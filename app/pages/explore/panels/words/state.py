@@ -61,7 +61,7 @@ class WordsState(QObject):
         self.searches_automatically = False
         self._search_requested = False
         self._explorer = explorer
-        explore.settled.connect(self._on_settled)  # before the queries see it
+        explore.settled.connect(self._on_settled)  # connected before the queries
         self.mask_queries = self._make_queries(self._fill_question)
         for index, query in enumerate(self.mask_queries):
             query.changed.connect(partial(self._on_filled, index))
