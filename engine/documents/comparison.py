@@ -183,7 +183,7 @@ def _scores(part: SplitName, scores: Sequence[RunScore]) -> report.Section:
     rows = tuple(_score(score) for score in scores)
     notes = [
         phrase("All are compared with the first run of the table, row by row."),
-        phrase("p of several runs is corrected (Benjamini and Hochberg)."),
+        phrase("With several runs, p is corrected (Benjamini and Hochberg)."),
     ]
     notes += [
         phrase("{run}: {claim}", run=score.run.name, claim=score.problem or score.claim)

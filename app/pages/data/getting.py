@@ -47,7 +47,7 @@ class DataDownload(HubRequest):
         name.setMaxLength(MAX_NAME_CHARACTERS)
         name.setAccessibleName(self.tr("Name on the hub"))
         cached_box = ComboBox(self.tr("In the hub's cache"))
-        cached_box.addItem(self.tr("Already on this computer: none chosen"), None)
+        cached_box.addItem(self.tr("Or choose one already on this computer"), None)
         for title, folder in cached.items():
             cached_box.addItem(title, folder)
         cached_box.currentIndexChanged.connect(lambda index: name.setEnabled(index == 0))

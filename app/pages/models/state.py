@@ -136,7 +136,7 @@ class ModelsState(QObject):
         if model.origin == "included":
             return self.tr("This model is part of BERT Studio and cannot be deleted.")
         if model.origin == "elsewhere":
-            return self.tr("This model belongs to another program or folder, and stays there.")
+            return self.tr("This model is used in place; delete it in its own folder or program.")
         if model.origin == "run":
             return self.tr(
                 "This checkpoint belongs to a run. Delete the run on the Runs page to remove it."

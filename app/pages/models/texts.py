@@ -90,7 +90,7 @@ def origin_text(model: ModelEntry) -> str:
             return tr(
                 "Included with BERT Studio: a small English BERT that predicts masked tokens."
             )
-        return tr("Included with BERT Studio: an English encoder, good to fine-tune.")
+        return tr("Included with BERT Studio: an English encoder for fine-tuning.")
     if model.origin == "imported":
         return tr("Imported into your home folder.")
     if model.origin == "elsewhere":
@@ -153,7 +153,7 @@ def _sentence_facts(sentence: SentenceSpec, hidden_size: int) -> list[tuple[str,
         (tr("Pooling"), ", ".join(names[mode] for mode in sentence.pooling)),
         (tr("Dense layers"), dense),
         (tr("Normalized"), tr("yes, to length 1") if sentence.normalize else tr("no")),
-        (tr("Size of a vector"), numbers.count(sentence.size(hidden_size))),
+        (tr("Vector size"), numbers.count(sentence.size(hidden_size))),
         (tr("Max. length"), "" if max_length is None else tr("%Ln token(s)", max_length)),
         (tr("Prompt"), visible(sentence.prompt[:MAX_PROMPT_CHARACTERS])),
     ]

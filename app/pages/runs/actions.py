@@ -57,10 +57,10 @@ def run_actions() -> Sequence[RunAction | None]:
         RunAction("stop", stop_text, "circle-stop", "Ctrl+.", _no_stop, _stop, True),
         RunAction("resume", _text(tr("&Resume")), "play", "Ctrl+G", _no_resume, _resume, True),
         None,
-        RunAction("next", _text(next_), "arrow-right", "Ctrl+Up", _unqueued, _start_next, True),
-        RunAction("order", _text(order), "history", "Ctrl+Shift+Up", _unqueued, ask_order, True),
-        RunAction("after", _text(after), "git-branch", "Ctrl+Shift+F", _unqueued, ask_after, True),
-        RunAction("hold", hold_text, "hourglass", "Ctrl+H", _unqueued, _hold, True),
+        RunAction("next", _text(next_), "arrow-right", "Ctrl+Up", _no_queue, _start_next, True),
+        RunAction("order", _text(order), "history", "Ctrl+Shift+Up", _no_queue, ask_order, True),
+        RunAction("after", _text(after), "git-branch", "Ctrl+Shift+F", _no_queue, ask_after, True),
+        RunAction("hold", hold_text, "hourglass", "Ctrl+H", _no_queue, _hold, True),
         None,
         RunAction("explore", _text(explore), "microscope", "Ctrl+I", _no_checkpoint, _explore),
         RunAction("fine_tune", _text(fine_tune), "flag", "Ctrl+U", _no_checkpoint, _fine_tune),
@@ -143,7 +143,7 @@ def _no_stop(row: RunRow) -> str:
     return "" if row.is_active else tr("This run is not running.")
 
 
-def _unqueued(row: RunRow) -> str:
+def _no_queue(row: RunRow) -> str:
     return "" if row.is_waiting else tr("This run is not in the queue.")
 
 

@@ -70,8 +70,8 @@ def is_shown(row: RunRow, run_filter: RunFilter) -> bool:
             return True
 
 
-def has_words(words: Sequence[str]) -> Test:
-    """Test that all `words` (casefolded) occur in the texts of a run."""
+def words_test(words: Sequence[str]) -> Test:
+    """Make a test that all `words` (casefolded) occur in the texts of a run."""
     return lambda row: all(word in search_text(row) for word in words)
 
 

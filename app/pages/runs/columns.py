@@ -155,7 +155,7 @@ def _start_tooltip(row: RunRow) -> str:
         return text
     if row.started is None:
         text = tr("In the queue since {0}").format(text)
-    drag = tr("Drag waiting runs to change their order, while the table is sorted by Started.")
+    drag = tr("While the table is sorted by Started, you can drag waiting runs to reorder them.")
     return f"{text}\n{drag}"
 
 

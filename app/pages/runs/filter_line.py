@@ -6,7 +6,7 @@ from PySide6.QtCore import QEvent, QStringListModel, Qt, Signal
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QCompleter, QWidget
 
-from app.pages.runs.arranging import has_words
+from app.pages.runs.arranging import words_test
 from app.pages.runs.rows import RunRow
 from app.pages.runs.sentence import Parsed, completions, is_sentence, parse, quote
 from app.theme import SPACE
@@ -64,7 +64,7 @@ class FilterLine(QWidget):
             self._set_error("")
             words = text.replace('"', "").casefold().split()
             self._parsed = Parsed()
-            self.filtered.emit(has_words(words), [])
+            self.filtered.emit(words_test(words), [])
             return
         self._parsed = parse(text)
         error = self._parsed.error

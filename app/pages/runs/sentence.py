@@ -1,7 +1,7 @@
 """A filter of runs as a sentence: `task is NER and f1 > 0.7 and learning rate = 3e-5`.
 
-    sentence   = part { "or" part }        part = single { "and" single }
-    single     = "not" single | "(" sentence ")" | field comparison
+    sentence   = part { "or" part }        part = condition { "and" condition }
+    condition  = "not" condition | "(" sentence ")" | field comparison
     comparison = operator value | "in" "(" value { "," value } ")" | "is empty" | "is not empty"
 
 Fields have the titles of the columns, or their keys; longer names win. A value ends before the next
@@ -207,15 +207,15 @@ class _Reader:
             self._record("conjunction", len(self.text))
 
     def _part(self) -> Test:
-        tests = [self._single()]
+        tests = [self._condition()]
         while self._accept("and"):
-            tests.append(self._single())
+            tests.append(self._condition())
         return tests[0] if len(tests) == 1 else lambda row: all(test(row) for test in tests)
 
-    def _single(self) -> Test:
+    def _condition(self) -> Test:
         self._record("field", self._offset())
         if self._accept("not"):
-            inner = self._single()
+            inner = self._condition()
             return lambda row: not inner(row)
         if self._accept("("):
             test = self.sentence()
@@ -309,7 +309,7 @@ class _Reader:
     def _check(self, info: ColumnInfo, operator: str, token: _Token) -> str:
         number = parse_number(token.text)
         if info.is_number and number is None and operator not in ("contains", "lacks"):
-            text = tr("“{0}” is not a number, but “{1}” is.")
+            text = tr("“{0}” is not a number, and “{1}” needs one.")
             raise SentenceError(text.format(token.text, info.title()), token.start, token.end)
         if operator in ORDERS and number is None and not DATE.fullmatch(token.text):
             text = tr("“{0}” is not a number: compare texts with “is” or “contains”.")

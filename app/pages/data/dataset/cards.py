@@ -106,7 +106,7 @@ class LabelsCard(Card):
         self.show_spellings(labels)
 
     def show_answers(self, empty: int, missing_answers: int) -> None:
-        """Show how many questions have no answer, and how many answers their passage lacks."""
+        """Show how many questions have no answer, and how many answers are not in their passage."""
         self.bars.hide()
         self.title.setText(self.tr("Answers"))
         texts = []

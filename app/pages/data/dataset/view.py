@@ -108,7 +108,7 @@ class DatasetView(Page):
         self.editing.card.set_models(models)
 
     def show_source(self, state: str) -> None:
-        """State of the source: “same”, “changed”, “missing”, or “” while unknown."""
+        """Show the state of the source, as returned by `source_state`; “” while unknown."""
         if self.state.dataset is not None:
             self.details.show_spec(self.state.spec, self.state.folder, state)
 
@@ -339,7 +339,7 @@ class DatasetView(Page):
             button.setVisible(parent is not None)
         if parent is not None:
             since = self.tr("Show what changed since version {0}").format(parent.name)
-            back = self.tr("Undo this version: back to version {0}").format(parent.name)
+            back = self.tr("Undo this version: go back to version {0}").format(parent.name)
             for button, name in ((self.changes, since), (self.undo, back)):
                 button.setToolTip(tooltip(name))
                 button.setAccessibleName(name)

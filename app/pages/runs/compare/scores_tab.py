@@ -88,7 +88,7 @@ class ScoresTab(QWidget):
         )
         layouts.tab(self, row, self.progress, (self.table, 1), self.note, spacing=2 * SPACE)
         self._enable()
-        runs = state.candidates()
+        runs = state.compared_runs()
         background.run(self, lambda: stored_parts(runs), self._on_parts, state.studio.notices.show)
 
     def _on_parts(self, parts: Sequence[SplitName]) -> None:
@@ -103,7 +103,7 @@ class ScoresTab(QWidget):
     def measure(self) -> None:
         """Score and compare the runs in the background."""
         self._cancel()
-        runs, part = self._state.candidates(), self.part.currentData()
+        runs, part = self._state.compared_runs(), self.part.currentData()
         self.progress.begin(tr("Comparing the results"))
         self._job = background.run(
             self,
@@ -124,7 +124,7 @@ class ScoresTab(QWidget):
         missing = len(self._state.rows) - len(result)
         texts = [
             tr("All are compared with the first run of the table, row by row."),
-            tr("p of several runs is corrected (Benjamini and Hochberg)."),
+            tr("With several runs, p is corrected (Benjamini and Hochberg)."),
         ]
         if missing:
             texts.append(tr("%Ln run(s) have no predictions for these rows.", missing))

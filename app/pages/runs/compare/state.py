@@ -84,7 +84,7 @@ class CompareState(QObject):
         """The runs that still exist, in the chosen order."""
         return [self.runs.rows[run] for run in self.ids if run in self.runs.rows]
 
-    def candidates(self) -> list[ComparedRun]:
+    def compared_runs(self) -> list[ComparedRun]:
         """The runs with their folders, for scoring."""
         return [ComparedRun(row.id, row.name, row.folder) for row in self.rows]
 

@@ -63,7 +63,7 @@ class CompareView(QWidget):
         back.activated.connect(self.closed)
 
     def _on_report(self) -> None:
-        collect = partial(gather_comparison, self.state.candidates())
+        collect = partial(gather_comparison, self.state.compared_runs())
         save = partial(self.report_saver.save, collect)
         title, name = self.tr("Save the report"), "comparison-report.html"
         ask_for_file(self, title, name, list(WRITERS), save)

@@ -231,7 +231,7 @@ class BatchTab(QWidget):
             self.empty.title.setText(refusal.problem)
             self.empty.text.setText(refusal.advice)
             return
-        self.empty.title.setText(self.tr("Rebuilding the batch …"))
+        self.empty.title.setText(self.tr("Rebuilding the batch…"))
         self.empty.text.setText(working.stage if working is not None else "")
 
     # ── actions ──────────────────────────────────────────────────────────────────────────────
@@ -296,7 +296,7 @@ def target_text(shown_as: str) -> str:
 class _Chip:
     box: QRectF
     text: str
-    below: str = ""
+    text_below: str = ""
     position: int = -1  # -1: the padding
 
 
@@ -354,8 +354,8 @@ class BatchTokens(QWidget):
         row = self._input
         if row is None:
             return []
-        tokens, small = QFontMetricsF(mono_font()), QFontMetricsF(_small())
-        texts = [(_one_line(token), self._below(n)) for n, token in enumerate(row.tokens)]
+        tokens, small = QFontMetricsF(mono_font()), QFontMetricsF(_small_font())
+        texts = [(_one_line(token), self._text_below(n)) for n, token in enumerate(row.tokens)]
         items = [(text, below, n) for n, (text, below) in enumerate(texts[: row.length])]
         if padding := len(row.tokens) - row.length:
             items.append((f"{padding} × {texts[-1][0]}", "", -1))
@@ -369,7 +369,7 @@ class BatchTokens(QWidget):
             x += w + SPACE
         return chips
 
-    def _below(self, position: int) -> str:
+    def _text_below(self, position: int) -> str:
         item = self._targets.get(position)
         return "" if item is None else f"{STYLES[item.shown_as][1]} {_one_line(item.expected)}"
 
@@ -377,7 +377,7 @@ class BatchTokens(QWidget):
         return QFontMetricsF(mono_font()).height() + 1.5 * SPACE
 
     def _line_height(self) -> float:
-        below = QFontMetricsF(_small()).height() if self._targets else 0
+        below = QFontMetricsF(_small_font()).height() if self._targets else 0
         return self._chip_height() + 2 * SPACE + below + SPACE
 
     # ── painting ─────────────────────────────────────────────────────────────────────────────
@@ -410,11 +410,11 @@ class BatchTokens(QWidget):
         text_role = Role.ON_ACCENT if is_mask else Role.MUTED if is_special else Role.TEXT
         self._draw(painter, mono_font(), text_role, chip.box, chip.text)
         self._paint_segment(painter, chip, segment)
-        if chip.below:
-            metrics = QFontMetricsF(_small())
+        if chip.text_below:
+            metrics = QFontMetricsF(_small_font())
             below = QRectF(chip.box.left(), chip.box.bottom() + 7, chip.box.width(), 0)
             below.setHeight(metrics.height())
-            self._draw(painter, _small(), Role.TEXT, below, chip.below)
+            self._draw(painter, _small_font(), Role.TEXT, below, chip.text_below)
 
     def _paint_segment(self, painter: QPainter, chip: _Chip, role: Role) -> None:
         assert self._input is not None
@@ -481,5 +481,5 @@ def _is_special(token: str) -> bool:
     return len(token) > 2 and token[0] in "[<" and token[-1] in "]>"
 
 
-def _small() -> QFont:
+def _small_font() -> QFont:
     return mono_font(mono_font().pointSizeF() * 0.82)

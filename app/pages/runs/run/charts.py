@@ -113,7 +113,7 @@ class Charts(QWidget):
             return
         if row.is_active:
             training = self.tr("No values yet: the first step has not been taken.")
-            evaluation = self.tr("No values yet: the first evaluation has not been made.")
+            evaluation = self.tr("No values yet: the first evaluation has not taken place.")
         elif row.step:
             training = self.tr("This run did not record these values.")
             evaluation = self.tr(

@@ -191,7 +191,7 @@ def importance_text(result: ImportanceMeasured, title: Callable[[str], str]) -> 
     """Sentences about the fraction of the variance that each field explains, with its range."""
     if result.explained < MIN_EXPLAINED:
         template = tr(
-            "Not known yet: in the {0} finished combinations the fields do not explain the score."
+            "Not known yet: the fields do not explain the scores of the {0} finished combinations."
         )
         return template.format(result.trials)
     parts = ", ".join(

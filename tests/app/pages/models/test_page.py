@@ -149,7 +149,7 @@ def test_the_page_of_a_model_shows_facts_parts_and_pooling(qtbot, page, little):
     info = model.info.model_copy(update={"sentence": sentence})
     facts = {name: value for name, value, *_ in model_facts(replace(model, info=info))}
     assert facts["Pooling"] == "[CLS], mean of the tokens"
-    assert (facts["Dense layers"], facts["Size of a vector"]) == ("8", "8")
+    assert (facts["Dense layers"], facts["Vector size"]) == ("8", "8")
     assert facts["Normalized"] == "yes, to length 1" and facts["Max. length"].startswith("128 ")
     assert facts["Prompt"] == "query: "
     assert "Pooling" not in {name for name, *_ in model_facts(model)}

@@ -77,7 +77,7 @@ def test_an_error_is_one_sentence_with_its_position():
     for sentence, expected, position in [
         ("learnin rate = 3", "There is no field “learnin rate”: did you mean “learning rate”?", 0),
         ("task is NER and qqqq > 1", "There is no field “qqqq”.", 16),
-        ("accuracy > high", "“high” is not a number, but “Accuracy” is.", 11),
+        ("accuracy > high", "“high” is not a number, and “Accuracy” needs one.", 11),
         ("name > b", "“b” is not a number: compare texts with “is” or “contains”.", 7),
         ("learning rate", "A comparison must follow “learning rate”", 13),
         ("learning rate =", "A value must follow “learning rate =”.", 15),

@@ -5,7 +5,7 @@ import pytest
 from PySide6.QtCore import QModelIndex, Qt
 
 from app.pages.runs.actions import hold_text, resume_text, stop_text, why_not
-from app.pages.runs.arranging import RunFilter, has_words
+from app.pages.runs.arranging import RunFilter, words_test
 from app.pages.runs.columns import COLUMNS, Column, all_columns
 from app.pages.runs.rows import RunRow, read_rows
 from app.pages.runs.table import ROW_ROLE, RunsTable
@@ -84,7 +84,7 @@ def test_every_word_of_a_search_must_occur(rows, qtbot):
     ]:
         table = RunsTable()
         table.show_rows(rows)
-        table.set_filter(has_words(text.casefold().split()))
+        table.set_filter(words_test(text.casefold().split()))
         assert {cell(table, n, Column.NAME) for n in range(table.rowCount())} == names
 
 

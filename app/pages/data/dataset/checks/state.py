@@ -72,7 +72,7 @@ class ChecksState(QObject):
         self.changed.emit()
 
     def _on_opened(self) -> None:
-        """Show the rows first: checks at the same time would make the page slower."""
+        """Start the checks after the rows are shown; at the same time, they would slow the page."""
         QTimer.singleShot(DELAY_MS, self, self._start_automatically)
 
     def _start_automatically(self) -> None:

@@ -32,7 +32,7 @@ class ScoredRun(NamedTuple):
 def read_scores(record: Record, versions: list[DataEntry]) -> list[ScoredRun]:
     """Finished runs on these versions of a data set, by number of labelled rows.
 
-    Runs with another than the most common metric are left out.
+    Only runs with the most common metric are returned.
     """
     labelled = {
         entry.folder: sum(entry.spec.rows.values()) - entry.spec.labels.get("", 0)

@@ -75,7 +75,7 @@ class ReviewCard(Card):
         self.introduction.setText(
             self.tr("%Ln row(s) have no label.", "", unlabelled)
             if unlabelled
-            else self.tr("Models that have not seen a row say how credible its label is.")
+            else self.tr("The label of a row is scored by models that were trained without it.")
         )
         self.setVisible(self._can_find or self._can_suggest)
         self.show_state()

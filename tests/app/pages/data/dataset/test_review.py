@@ -205,7 +205,7 @@ def test_a_version_made_by_editing_can_be_undone(qtbot, page, view, trash):
     page.open_dataset(version)
     reopened = page.dataset
     qtbot.waitUntil(reopened.undo.isVisible, timeout=PATIENCE)
-    assert reopened.undo.accessibleName() == "Undo this version: back to version 1"
+    assert reopened.undo.accessibleName() == "Undo this version: go back to version 1"
     qtbot.mouseClick(reopened.undo, Qt.MouseButton.LeftButton)
     dialog = question(qtbot)
     assert dialog.windowTitle() == "Go back to version 1?"

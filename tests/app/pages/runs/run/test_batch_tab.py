@@ -149,7 +149,7 @@ def test_every_token_is_drawn_and_described(qtbot):
     pieces.resize(400, 300)
     pieces.show_input(row(5))
     assert [chip.text for chip in pieces.chips] == [*PIECES[:12], "2 × [PAD]"]
-    below = {chip.position: chip.below for chip in pieces.chips if chip.below}
+    below = {chip.position: chip.text_below for chip in pieces.chips if chip.text_below}
     assert below == {2: "▪ film", 6: "⇄ acting", 9: "= happy"}
     assert pieces.describe(2) == "“[MASK]”, id 7, position 3, segment A. Target: “film”, masked."
     assert "segment B" in pieces.describe(8) and "skips it" in pieces.describe(-1)
