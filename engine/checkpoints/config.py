@@ -131,7 +131,7 @@ def _check_activation(named: object, file: str) -> None:
 
 def _values(family: Family, config: dict[str, Any]) -> dict[str, Any]:
     """The unvalidated values of the fields of a spec."""
-    entries = family.absent | config
+    entries = family.absent_defaults | config
     values: dict[str, Any] = {
         ours: entries[theirs] for theirs, ours in family.entries.items() if theirs in entries
     }

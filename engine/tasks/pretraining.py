@@ -271,7 +271,7 @@ def mask_tokens(
     count = ordinary.sum(axis=1, keepdims=True)
     target = np.where(count > 0, np.maximum(1, np.rint(task.mlm_probability * count)), 0)
     if task.whole_word_masking:
-        continues = tokenizer.vocabulary.continued(tokens) & ordinary
+        continues = tokenizer.vocabulary.continuation_mask(tokens) & ordinary
         chosen = _whole_words(ordinary, continues, target[:, 0], rng)
     else:
         draw = np.where(ordinary, rng.random(tokens.shape), 2.0)

@@ -81,13 +81,13 @@ def _read_older_files(folder: Path, declared: Settings) -> Vocabulary:
     model = sentencepiece.find_file(folder)
     if model is not None and (known := sentencepiece.from_model(model, declared)) is not None:
         return known
-    raise _unreadable(folder, class_name, has_lines or has_bpe)
+    raise _unreadable_error(folder, class_name, has_lines or has_bpe)
 
 
 def _read_herbert(folder: Path, declared: Settings) -> TokenizerJson:
     """Read vocab.json and merges.txt of HerBERT (Mroczkowski et al. 2021).
 
-    It is a BPE with end-of-word marks split like its class in transformers; newer folders have a
+    It is a BPE with end-of-word marks and splits like its class; newer folders have a
     tokenizer.json. Raises BadCheckpoint.
     """
     suffix = "</w>"
@@ -128,7 +128,7 @@ def _read_herbert(folder: Path, declared: Settings) -> TokenizerJson:
     return tokenizer_json.from_json(content, declared, folder / byte_bpe.VOCABULARY)
 
 
-def _unreadable(folder: Path, class_name: str, has_older_files: bool) -> BadCheckpoint:
+def _unreadable_error(folder: Path, class_name: str, has_older_files: bool) -> BadCheckpoint:
     """Error for a folder without a tokenizer.json or sufficient older files."""
     if (model := sentencepiece.find_file(folder)) is not None:
         return BadCheckpoint(

@@ -58,13 +58,13 @@ class Layout:
     """Token ids and special tokens of a class of transformers.
 
     Args:
-        number: converts the pieces to tokens in the order of their ids.
+        number_tokens: converts the pieces to tokens in the order of their ids.
         special: padding, unknown, start, end of a text, mask.
         separators: number of [SEP] between two texts.
         second_segment: segment id of the second text.
     """
 
-    number: Callable[[ScoredTokens], ScoredTokens]
+    number_tokens: Callable[[ScoredTokens], ScoredTokens]
     special: tuple[str, str, str, str, str]
     separators: int
     second_segment: int
@@ -141,7 +141,7 @@ def _parse_piece(message: bytes) -> tuple[str, float, int]:
 
 
 def _build_json(model: Model, layout: Layout, declared: Settings, name: str) -> dict[str, Any]:
-    scored = layout.number([[text, score] for text, score, _ in model.pieces])
+    scored = layout.number_tokens([[text, score] for text, score, _ in model.pieces])
     known = {text: index for index, (text, _) in enumerate(scored)}
     for token in layout.special:
         if token not in known:

@@ -112,7 +112,7 @@ class Tokenizer:
     @cached_property
     def continues(self) -> NDArray[np.bool_]:
         """True for tokens that continue a word, bool [size]."""
-        return self.vocabulary.continuing
+        return self.vocabulary.continuation_flags
 
     def token(self, token_id: int) -> str:
         """Display form of a token."""

@@ -97,10 +97,10 @@ class TokenizerJson(Vocabulary):
             return False
         return token.startswith(self.file_mark) == (self.mark_position == "inside")
 
-    def continued(self, ids: "NDArray[np.int64]") -> "NDArray[np.bool_]":
+    def continuation_mask(self, ids: "NDArray[np.int64]") -> "NDArray[np.bool_]":
         """See Vocabulary; with end-of-word marks, the previous token decides."""
         if self.mark_position != "end":
-            return super().continued(ids)
+            return super().continuation_mask(ids)
         import numpy as np
 
         flags = np.zeros(ids.shape, dtype=np.bool_)

@@ -102,13 +102,13 @@ class Vocabulary(ABC):
         """The vocabulary for pre-split words, which are encoded as if preceded by a space."""
         return self
 
-    def continued(self, ids: "NDArray[np.int64]") -> "NDArray[np.bool_]":
+    def continuation_mask(self, ids: "NDArray[np.int64]") -> "NDArray[np.bool_]":
         """True for tokens that continue a word, bool […, T] for int64 […, T]."""
-        continues: NDArray[np.bool_] = self.continuing[ids]
+        continues: NDArray[np.bool_] = self.continuation_flags[ids]
         return continues
 
     @cached_property
-    def continuing(self) -> "NDArray[np.bool_]":
+    def continuation_flags(self) -> "NDArray[np.bool_]":
         """True for tokens that continue a word, bool [V]."""
         import numpy as np
 

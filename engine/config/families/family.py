@@ -136,7 +136,7 @@ class Family:
         return {name: ours for ours, info in fields for name in published_names(info)}
 
     @property
-    def absent(self) -> dict[str, object]:
+    def absent_defaults(self) -> dict[str, object]:
         """Defaults of transformers for missing entries, if they differ from ours."""
         defaults = {name: value_if_absent(self._field(ours)) for name, ours in self.entries.items()}
         return {name: value for name, value in defaults.items() if value is not None}

@@ -1,4 +1,4 @@
-"""The table of tasks; each also has a file in `engine.tasks`, `engine.evaluation`, `app.tasks`."""
+"""The table of tasks. Each has a file in `engine.tasks`, `engine.evaluation`, `app.tasks`, too."""
 
 from collections.abc import Iterator, Mapping
 from importlib import import_module

@@ -12,7 +12,7 @@ from engine.data.checks.check import SEVERITIES, Finding
 from engine.data.checks.check_input import CheckInput
 from engine.data.datasets.collecting import FileImport
 from engine.data.datasets.importing import DATA, collected_rows, find_random_splits, split_rows
-from engine.data.datasets.row_writer import Collected
+from engine.data.datasets.row_writer import SourceRows
 from engine.data.datasets.store import Dataset
 from engine.files.atomic_write import disk_errors_for, write_file
 from engine.files.regular_file import check_regular, read_regular
@@ -65,7 +65,7 @@ def _findings(data: CheckInput) -> list[Finding]:
 class CheckedFiles(NamedTuple):
     """Rows and findings of files to import."""
 
-    collected: Collected
+    collected: SourceRows
     findings: list[Finding]
     lines: list[tuple[int, ...]]  # for each finding, the line numbers of its first rows
 

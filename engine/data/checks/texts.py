@@ -46,7 +46,7 @@ def find_lengths(data: CheckInput) -> list[Finding]:
 
 def _find_empty(data: CheckInput) -> list[Finding]:
     rows = np.flatnonzero(
-        _any_text(data, lambda cells: pc.equal(pc.utf8_trim_whitespace(cells), pa.scalar("")))
+        _match_any_text(data, lambda cells: pc.equal(pc.utf8_trim_whitespace(cells), pa.scalar("")))
     )
     if not len(rows):
         return []
@@ -169,7 +169,7 @@ def _broken_findings(
 
 
 def _find_unreadable(data: CheckInput) -> list[Finding]:
-    rows = np.flatnonzero(_matches(data, UNREADABLE))
+    rows = np.flatnonzero(_find_matches(data, UNREADABLE))
     if not len(rows):
         return []
     sentence = phrase(
@@ -185,15 +185,15 @@ def find_mixed_scripts(data: CheckInput) -> list[Finding]:
     return [*_find_mixed_words(data), *_find_other_scripts(data)]
 
 
-def _matches(data: CheckInput, pattern: str) -> NDArray[np.bool_]:
+def _find_matches(data: CheckInput, pattern: str) -> NDArray[np.bool_]:
     """Rows with a text that matches, bool [N]."""
-    return _any_text(data, lambda cells: pc.match_substring_regex(cells, pattern))
+    return _match_any_text(data, lambda cells: pc.match_substring_regex(cells, pattern))
 
 
 def _find_mixed_words(data: CheckInput) -> list[Finding]:
     pairs = [(SCRIPTS["Latin"], SCRIPTS[name]) for name in LOOKALIKES]
     either = [f"{latin}{other}|{other}{latin}" for latin, other in pairs]
-    rows = np.flatnonzero(_non_ascii(data) & _matches(data, "|".join(either)))
+    rows = np.flatnonzero(_find_non_ascii(data) & _find_matches(data, "|".join(either)))
     if not len(rows):
         return []
     sentence = phrase(
@@ -205,10 +205,10 @@ def _find_mixed_words(data: CheckInput) -> list[Finding]:
 
 
 def _find_other_scripts(data: CheckInput) -> list[Finding]:
-    non_ascii = _non_ascii(data)
+    non_ascii = _find_non_ascii(data)
     if not non_ascii.any():
         return []
-    by_script = {name: _matches(data, pattern) for name, pattern in SCRIPTS.items()}
+    by_script = {name: _find_matches(data, pattern) for name, pattern in SCRIPTS.items()}
     has_letters = np.any(list(by_script.values()), axis=0)
     main = max(by_script, key=lambda name: int(by_script[name].sum()))
     if by_script[main].sum() < MIN_MAIN_FRACTION * has_letters.sum():
@@ -222,8 +222,8 @@ def _find_other_scripts(data: CheckInput) -> list[Finding]:
     return [_script_finding("note", sentence, rows, "drop-other")]
 
 
-def _non_ascii(data: CheckInput) -> NDArray[np.bool_]:
-    return _any_text(data, lambda cells: pc.invert(pc.string_is_ascii(cells)))
+def _find_non_ascii(data: CheckInput) -> NDArray[np.bool_]:
+    return _match_any_text(data, lambda cells: pc.invert(pc.string_is_ascii(cells)))
 
 
 def _script_finding(
@@ -234,7 +234,7 @@ def _script_finding(
     return Finding("mixed_scripts", severity, len(rows), sentence, rows, fixes)
 
 
-def _any_text(data: CheckInput, matches: Callable[[Any], Any]) -> NDArray[np.bool_]:
+def _match_any_text(data: CheckInput, matches: Callable[[Any], Any]) -> NDArray[np.bool_]:
     """Rows with a text that matches, bool [N]."""
     hits: NDArray[np.bool_] = np.logical_or.reduce(
         [data.match_cells(name, matches) for name in data.text_columns]

@@ -58,7 +58,7 @@ TAGS = ("tags", "nertags", "ner", "bio", "iob", "upos", "postags", "pos", "label
 MIN_FLAGS = 3  # fewer yes/no columns are labels only by name
 MAX_LABEL_CHARACTERS = 60  # per cell
 MAX_LABELS = 250
-MAX_DIGITS = 0.3  # of the characters of a text; “Mon Apr 06 22:19:45 2009” has more
+MAX_DIGITS = 0.3  # fraction of the characters of a text; “Mon Apr 06 22:19:45 2009” has more
 
 
 @dataclass(frozen=True)

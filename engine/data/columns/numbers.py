@@ -13,7 +13,7 @@ from engine.phrases import phrase
 NUMBER = re.compile(r"[+-]?(\d+[.,]?\d*|[.,]\d+)(e[+-]?\d+)?", re.ASCII | re.IGNORECASE)
 MAX_NUMBER = 3e38  # limit of float32
 MAX_NUMBER_CLASSES = 20  # distinct numbers that may still be classes
-MIN_ROWS_PER_CLASS = 10  # of integers
+MIN_ROWS_PER_CLASS = 10  # if all labels are integers
 BINS = 10
 SAMPLE_LABELS = 5_000
 

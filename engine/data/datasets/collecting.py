@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from engine.config.dataset import SPLITS, Cleaning, Mapping, Reading, Source, Split
 from engine.data.columns.tag_column import TagColumn
-from engine.data.datasets.row_writer import UNASSIGNED, Collected, RowWriter
+from engine.data.datasets.row_writer import UNASSIGNED, RowWriter, SourceRows
 from engine.data.formats.archives import file_on_disk
 from engine.data.formats.batches import Batch
 from engine.data.formats.folder import folder_sha256, folder_size, folder_state
@@ -57,7 +57,7 @@ def collect(
     folder: Path,
     progress: ProgressCallback | None,
     cancelled: Callable[[], bool] | None,
-) -> Collected:
+) -> SourceRows:
     """Read all sources into `folder`/rows.parquet: their columns as text, and `_line`.
 
     The first source defines the columns. Others are matched by name, or by position if one of the

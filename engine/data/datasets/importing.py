@@ -33,7 +33,7 @@ from engine.data.columns.label_sets import count_label_sets, parse_label_sets
 from engine.data.columns.numbers import is_scale, scale_bins
 from engine.data.columns.spellings import Spellings, find_spellings, match_labels
 from engine.data.datasets.collecting import NO_CLEANING, FileImport, Sources, collect, list_files
-from engine.data.datasets.row_writer import Collected
+from engine.data.datasets.row_writer import SourceRows
 from engine.data.datasets.splitting import count_grouped_rows, draw_splits, group_rows
 from engine.data.formats.archives import file_on_disk
 from engine.errors import StudioError
@@ -107,7 +107,7 @@ def collected_rows(
     scratch: Path | None,
     progress: ProgressCallback | None,
     cancelled: Callable[[], bool] | None,
-) -> Iterator[Collected]:
+) -> Iterator[SourceRows]:
     """Read every row of every file as an import would, into temporary files.
 
     Args:
@@ -127,13 +127,13 @@ def survey(
     scratch: Path | None = None,
     progress: ProgressCallback | None = None,
     cancelled: Callable[[], bool] | None = None,
-) -> Collected:
+) -> SourceRows:
     """Count labels and empty cells of all rows without storing them. Raises as `collected_rows`."""
     with collected_rows(request, scratch, progress, cancelled) as collected:
         return collected
 
 
-def survey_problems(collected: Collected, mapping: Mapping, task: TaskSpec) -> list[StudioError]:
+def survey_problems(collected: SourceRows, mapping: Mapping, task: TaskSpec) -> list[StudioError]:
     """Problems that prevent a task from using these rows."""
     empty, rows = count_empty_cells(collected)
     labels = collected.flags or collected.labels or collected.spans or None
@@ -177,7 +177,7 @@ def _read_licence(card: Path) -> str:
 def write_version(
     folder: Path,
     spec: DatasetSpec,
-    collected: Collected,
+    collected: SourceRows,
     splits: NDArray[np.int8],
     cancelled: Callable[[], bool] | None = None,
 ) -> DatasetSpec:
@@ -208,7 +208,7 @@ def write_version(
     return updated
 
 
-def unseen_labels(collected: Collected, splits: NDArray[np.int8]) -> tuple[str, ...]:
+def unseen_labels(collected: SourceRows, splits: NDArray[np.int8]) -> tuple[str, ...]:
     """Labels of validation rows that no training row has, at most `MAX_UNSEEN_LABELS`.
 
     `splits` is int8 [rows]; rows that are not split yet count as training rows.
@@ -271,7 +271,7 @@ def _check_storable(path: Path) -> None:
 
 
 def split_rows(
-    collected: Collected, sources: Sources, split: Split
+    collected: SourceRows, sources: Sources, split: Split
 ) -> tuple[NDArray[np.int8], list[str]]:
     """Split of each row, int8 [rows], and notes on random splitting.
 
@@ -314,7 +314,7 @@ def find_random_splits(sources: Collection[Source], split: Split) -> tuple[Split
     return tuple(name for name in SPLITS if name not in sources)
 
 
-def _strata(collected: Collected) -> NDArray[np.int32]:
+def _strata(collected: SourceRows) -> NDArray[np.int32]:
     """Strata of the split, int32 [rows]: labels, deciles of a scale; one stratum for label sets."""
     if is_scale(collected.labels):
         return scale_bins(collected.labels)[collected.label_indices]
@@ -338,7 +338,7 @@ def label_spellings(labels: dict[str, int]) -> list[Spellings]:
     )
 
 
-def count_empty_cells(collected: Collected) -> tuple[dict[str, int], int]:
+def count_empty_cells(collected: SourceRows) -> tuple[dict[str, int], int]:
     """Number of empty cells of each column, and of rows; test rows are excluded."""
     is_counted = collected.splits != SPLITS.index("test")
     empty = {name: int(is_counted[rows].sum()) for name, rows in collected.empty.items()}
@@ -356,7 +356,7 @@ def spelling_note(group: Spellings) -> str:
 
 def _write_rows(
     folder: Path,
-    collected: Collected,
+    collected: SourceRows,
     splits: NDArray[np.int8],
     fingerprint: "Fingerprint",
     cancelled: Callable[[], bool] | None,

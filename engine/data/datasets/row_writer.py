@@ -36,8 +36,8 @@ NO_TEXT, NO_LABEL, NO_ANSWER = CELL_NOTES = (
 )
 
 
-class Collected(NamedTuple):
-    """Result of reading all sources; the rows are in a file."""
+class SourceRows(NamedTuple):
+    """Rows of all sources, stored in a file, with their counts."""
 
     columns: tuple[str, ...]
     rows: Path
@@ -314,12 +314,12 @@ class RowWriter:
             writing, self._writing = self._writing, None
             writing.result()
 
-    def finish(self, digests: dict[str, str], notes: list[str], spans: Counter[str]) -> Collected:
+    def finish(self, digests: dict[str, str], notes: list[str], spans: Counter[str]) -> SourceRows:
         """Close the file and return the collected rows."""
         self.close()
         indices = _concatenate_arrays(self._label_indices, np.int32)
         counts = np.bincount(indices, minlength=len(self._label_ids))
-        return Collected(
+        return SourceRows(
             columns=self.columns,
             rows=self._path,
             splits=_concatenate_arrays(self._splits, np.int8),

@@ -148,7 +148,7 @@ def guess_conll(lines: list[str], suffix: str, _is_complete: bool) -> Reading | 
 
 
 def _frequent_values(column: tuple[str, ...]) -> set[str]:
-    """Values of a column without rare ones, which may be mistakes."""
+    """The values of a column, without rare values that may be mistakes."""
     counts = Counter(column)
     values, budget = set(counts), (1 - MIN_AGREEMENT) * len(column)
     for cell, count in sorted(counts.items(), key=lambda item: item[1]):

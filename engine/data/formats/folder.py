@@ -150,7 +150,7 @@ def read_text(file: Path, encoding: str) -> str:
 
 
 def _join_texts(lines: Lines) -> list[str]:
-    """Join lines to stripped texts of limit_lines length."""
+    """Join lines to stripped texts of limited length."""
     texts: list[str] = []
     part: list[str] = []
     length = 0

@@ -232,7 +232,7 @@ def test_the_older_files_of_herbert_agree_with_its_class(tmp_path):
 def test_an_end_of_word_token_starts_a_new_word(tmp_path):
     ours = Tokenizer.from_folder(train_herbert(tmp_path / "herbert"))
     ids = ours.encode("The quick jumps").ids
-    continued = ours.vocabulary.continued(np.array([ids]))[0]
+    continued = ours.vocabulary.continuation_mask(np.array([ids]))[0]
     words = [token.word for token in ours.encode("The quick jumps").tokens]
     expected = [a is not None and a == b for a, b in zip(words[1:], words, strict=False)]
     assert continued[1:].tolist() == expected

@@ -19,7 +19,7 @@ from engine.data.datasets.importing import (
     spelling_note,
     survey_problems,
 )
-from engine.data.datasets.row_writer import Collected
+from engine.data.datasets.row_writer import SourceRows
 from engine.errors import StudioError
 
 
@@ -83,7 +83,7 @@ def name_problems(name: str) -> list[Problem]:
     return [Problem(tr("The data set has no name."), tr("Enter a name in the panel on the right."))]
 
 
-def row_problems(mapping: Mapping, counted: Collected, cleaning: Cleaning) -> list[Problem]:
+def row_problems(mapping: Mapping, counted: SourceRows, cleaning: Cleaning) -> list[Problem]:
     """Properties of the rows that would prevent training; the import is possible."""
     task = likely_task(mapping, counted.labels)
     without_answers = counted._replace(
@@ -100,7 +100,7 @@ def row_problems(mapping: Mapping, counted: Collected, cleaning: Cleaning) -> li
     return problems + _spelling_problems(mapping, counted, cleaning)
 
 
-def _spelling_problems(mapping: Mapping, counted: Collected, cleaning: Cleaning) -> list[Problem]:
+def _spelling_problems(mapping: Mapping, counted: SourceRows, cleaning: Cleaning) -> list[Problem]:
     """Labels with several spellings; a button merges them if each row has one label."""
     if mapping.endings:
         return []

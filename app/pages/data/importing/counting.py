@@ -12,7 +12,7 @@ from app.timers import debounced
 from engine.config.dataset import SPLITS, Split, SplitName
 from engine.data.datasets.collecting import FileImport, Sources
 from engine.data.datasets.importing import split_rows, survey
-from engine.data.datasets.row_writer import Collected
+from engine.data.datasets.row_writer import SourceRows
 from engine.errors import StudioError
 
 CHOICE_PAUSE_MS = 250  # from a choice to reading all rows
@@ -34,7 +34,7 @@ class CountState(QObject):
         super().__init__(parent)
         self._scratch = scratch
         self.request: FileImport | None = None  # current input
-        self.collected: Collected | None = None
+        self.collected: SourceRows | None = None
         self.problems: list[Problem] = []  # of the counted rows
         self.split_rows: dict[SplitName, int] | None = None
         self.problem: StudioError | None = None
@@ -73,7 +73,7 @@ class CountState(QObject):
         request, scratch = self.request, self._scratch
         assert request is not None
 
-        def work(progress: background.Progress) -> tuple[Collected, list[Problem]]:
+        def work(progress: background.Progress) -> tuple[SourceRows, list[Problem]]:
             as_imported = replace(request, split=Split(column=request.split.column))
             counted = survey(as_imported, scratch, progress, progress.cancelled)
             return counted, row_problems(request.mapping, counted, request.cleaning)
@@ -86,7 +86,7 @@ class CountState(QObject):
         self.bytes_read = (done, total)
         self.changed.emit()
 
-    def _on_counted(self, counted: tuple[Collected, list[Problem]]) -> None:
+    def _on_counted(self, counted: tuple[SourceRows, list[Problem]]) -> None:
         self.collected, self.problems = counted
         self.checked.emit()
         self._compute_split_sizes()
@@ -111,7 +111,7 @@ class CountState(QObject):
         self.changed.emit()
 
 
-def _split_sizes(collected: Collected, sources: Sources, split: Split) -> dict[SplitName, int]:
+def _split_sizes(collected: SourceRows, sources: Sources, split: Split) -> dict[SplitName, int]:
     indices, _ = split_rows(collected, sources, split)
     counts = np.bincount(indices, minlength=len(SPLITS))
     return {name: int(count) for name, count in zip(SPLITS, counts, strict=True)}
