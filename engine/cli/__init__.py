@@ -73,7 +73,7 @@ def main(arguments: list[str] | None = None, extra: Mapping[str, str] | None = N
         commands = {**COMMANDS, **(extra or {})}
         # all of them for the help
         selected = argv[:1] if argv and argv[0] in commands else commands
-        reader = _reader(tuple((name, commands[name]) for name in selected))
+        reader = _make_parser(tuple((name, commands[name]) for name in selected))
         result = reader(args=argv, standalone_mode=False)
         return result if isinstance(result, int) else 0
     except typer.Exit as end:
@@ -100,8 +100,8 @@ def main(arguments: list[str] | None = None, extra: Mapping[str, str] | None = N
 
 
 @cache
-def _reader(commands: tuple[tuple[str, str], ...]) -> Callable[..., object]:
-    """The parser for these commands; imports their modules."""
+def _make_parser(commands: tuple[tuple[str, str], ...]) -> Callable[..., object]:
+    """Make the parser of these commands; imports their modules."""
     app = typer.Typer(
         name="bert-studio",
         help="Pre-train, fine-tune and explore BERT on your own machine. "

@@ -72,8 +72,8 @@ def fill(
     for number, position in enumerate(answer.predictions, start=1):
         if len(answer.predictions) > 1:
             echo(f"{mask} {number}:")
-        for likely in position.ranked:
-            echo(f"{likely.probability:7.2%}  {likely.label}")
+        for prediction in position.ranked:
+            echo(f"{prediction.probability:7.2%}  {prediction.label}")
 
 
 def _print_truncated(truncated: bool, tokens: int) -> None:

@@ -34,7 +34,7 @@ def calibrate(
     best_f1: Annotated[
         bool,
         typer.Option(
-            "--best-f1", help="The threshold with the highest F1: of each label, or of no answer."
+            "--best-f1", help="Thresholds with the highest F1, per label or for “no answer”."
         ),
     ] = False,
     temperature: Annotated[
@@ -67,7 +67,7 @@ def calibrate(
 
     They are stored with its weights, and used by every later prediction.
     """
-    folder = _checkpoint(model)
+    folder = _weights_folder(model)
     settings = before = prediction_settings(folder)
     if reset:
         settings = PredictionSettings()
@@ -79,7 +79,7 @@ def calibrate(
         change = {"no_answer_threshold": no_answer_threshold}
         settings = PredictionSettings.model_validate(settings.model_dump() | change)
     if best_f1 or fit_temperature:
-        rows = _rows(model, folder, predictions, part)
+        rows = _load_rows(model, folder, predictions, part)
         if best_f1:
             settings = with_best_f1(settings, rows)
         if fit_temperature:
@@ -92,15 +92,15 @@ def calibrate(
     echo(*_describe(settings))
 
 
-def _checkpoint(model: Path) -> Path:
-    """The folder of the weights. Raises StudioError if no model can be read."""
+def _weights_folder(model: Path) -> Path:
+    """Find the folder of the weights. Raises StudioError if no model can be read."""
     run = RunFolder(model.absolute())
     folder = best_checkpoint(run) if run.spec_file.is_file() else model.absolute()
     checkpoint_info(folder)
     return folder
 
 
-def _rows(model: Path, folder: Path, file: Path | None, part: Part) -> Predictions:
+def _load_rows(model: Path, folder: Path, file: Path | None, part: Part) -> Predictions:
     if file is not None:
         return read_predictions(file)
     if RunFolder(model.absolute()).spec_file.is_file():
@@ -134,14 +134,14 @@ def _with_threshold(
         raise StudioError(
             "A threshold is a probability between 0 and 1.", "Choose a number such as 0.5."
         )
-    named = info.labels[-1] if label is None and not several else label
-    if named not in info.labels:
+    chosen = info.labels[-1] if label is None and not several else label
+    if chosen not in info.labels:
         raise StudioError(
             "It is not clear which label the threshold is for.",
             "Name one with --label: {labels}.",
             labels=", ".join(info.labels),
         )
-    return settings.with_threshold(named, threshold, info.labels, several)
+    return settings.with_threshold(chosen, threshold, info.labels, several)
 
 
 def _describe(settings: PredictionSettings) -> list[str]:

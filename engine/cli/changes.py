@@ -18,9 +18,9 @@ from engine.files.table_files import TABLE_WRITERS, check_suffix, write_table
 from engine.phrases import phrase
 from engine.system.terminal import echo, echo_json
 
-SHOWN = 20  # printed rows
-SHOWN_CHARACTERS = 60  # of a cell
-CHUNK_ROWS = 2_000  # rows of the table created at a time
+MAX_ROWS = 20  # printed
+MAX_CHARACTERS = 60  # per printed cell
+CHUNK_ROWS = 2_000  # converted at a time
 FIELDS: list[tuple[str, pa.DataType]] = [
     ("change", pa.string()),
     ("line", pa.int64()),
@@ -48,12 +48,12 @@ def changes(
 ) -> None:
     """Print the rows and cells that differ between a version and an older one.
 
-    Name a version as in reviews/2; the default is the newest one. Rows count from 0.
+    Name a version as in reviews/2; the default is the newest one. Row numbers start at 0.
     """
     if out is not None:
         check_suffix(out, TABLE_WRITERS)
     new = require_dataset(data)
-    old = _older(new, since)
+    old = _open_older(new, since)
     rows = differences(old, new)
     if out is not None:
         write_table(out, SCHEMA, _tables(old, new, rows))
@@ -67,7 +67,10 @@ def changes(
     if as_json:
         echo_json(
             facts
-            | {"cells": _cells(old, new, rows[:SHOWN]), "file": None if out is None else str(out)}
+            | {
+                "cells": _cells(old, new, rows[:MAX_ROWS]),
+                "file": None if out is None else str(out),
+            }
         )
         return
     for step in _lineage(new, old):
@@ -80,14 +83,14 @@ def changes(
     echo(
         f"{facts['changed']:,} rows changed, {facts['added']:,} added, {facts['removed']:,} removed"
     )
-    echo(*map(_line, _cells(old, new, rows[:SHOWN])))
-    if len(rows) > SHOWN:
-        echo(f"… and {len(rows) - SHOWN:,} more rows")
+    echo(*map(_line, _cells(old, new, rows[:MAX_ROWS])))
+    if len(rows) > MAX_ROWS:
+        echo(f"… and {len(rows) - MAX_ROWS:,} more rows")
     if out is not None:
         echo(f"Every changed cell is written to {out}")
 
 
-def _older(new: Dataset, since: int | None) -> Dataset:
+def _open_older(new: Dataset, since: int | None) -> Dataset:
     number = new.spec.made_from if since is None else since
     if number is None:
         raise StudioError(
@@ -162,5 +165,5 @@ def _line(cell: dict[str, Any]) -> str:
     signs = {"added": "+", "removed": "-", "changed": "~"}
     row = cell["row_before"] if cell["row_after"] is None else cell["row_after"]
     texts = [" ".join(text.split()) for text in (cell["before"], cell["after"]) if text is not None]
-    shown = [t if len(t) <= SHOWN_CHARACTERS else f"{t[:SHOWN_CHARACTERS]}…" for t in texts]
+    shown = [t if len(t) <= MAX_CHARACTERS else f"{t[:MAX_CHARACTERS]}…" for t in texts]
     return f"{signs[cell['change']]} row {row}, {cell['column']}: {' → '.join(shown)}"

@@ -18,7 +18,7 @@ from engine.cli.rows import (
     recognise_file,
     require_mapping,
 )
-from engine.cli.stored import make_version, print_version, require_dataset, stored_version
+from engine.cli.stored import find_version, make_version, print_version, require_dataset
 from engine.config.dataset import Split
 from engine.config.tasks import TASKS
 from engine.data.checks import CHECKS
@@ -55,7 +55,7 @@ def check(
     facts: dict[str, Any] = {}
     problems: list[StudioError] = []
     try:
-        folder = stored_version(file)
+        folder = find_version(file)
         if folder is None:
             facts, problems = _check_file(file, encoding, extra)
         else:
@@ -71,7 +71,7 @@ def check(
 
 
 def _problem_facts(problem: StudioError) -> dict[str, Any]:
-    """A problem that makes the data unusable for the task, and its place."""
+    """A problem that makes the data unusable for the task, with its line and column."""
     line, column = (problem.line, problem.column) if isinstance(problem, BadFile) else (0, 0)
     facts = {"problem": problem.problem, "advice": problem.advice}
     return facts | {"line": line or None, "column": column or None}
@@ -101,7 +101,7 @@ check_command = with_options(
     check,
     [
         choice_option(
-            "task", TASKS, None, phrase("The task to check for; without it, that of the columns:")
+            "task", TASKS, None, phrase("The task to check for. Default: inferred. One of:")
         ),
         *COLUMNS.parameters(),
         *CLEANING.parameters(),
@@ -112,7 +112,7 @@ check_command = with_options(
 def _check_file(
     file: Path, encoding: str | None, extra: dict[str, Any]
 ) -> tuple[dict[str, Any], list[StudioError]]:
-    """Facts about the file, and all problems that make its rows unusable for the task.
+    """Summarise the file, and list all problems that make its rows unusable for the task.
 
     Raises StudioError if it cannot be read to the end.
     """
@@ -159,10 +159,10 @@ def _finding_facts(finding: Finding, lines: tuple[int, ...]) -> dict[str, Any]:
 def _check_stored(
     dataset: Dataset, encoding: str | None, extra: dict[str, Any]
 ) -> tuple[dict[str, Any], list[StudioError]]:
-    """The same for a stored version. Raises StudioError for options that need a file."""
+    """`_check_file` for a stored version. Raises StudioError for options that need a file."""
     if encoding is not None or any(value is not None for value in extra.values()):
         raise StudioError(
-            "A stored data set has its columns and its encoding already.",
+            "The columns and the encoding of a stored data set are fixed.",
             "Leave out the options that say how a file is read.",
         )
     spec = dataset.spec
@@ -238,6 +238,6 @@ def fix(
             fix=fix_name[:60],
         )
     changed = make_version(
-        dataset, lambda into, version: apply_fixes(chosen, dataset.folder, into, version)
+        dataset, lambda target, version: apply_fixes(chosen, dataset.folder, target, version)
     )
     print_version(changed, as_json)

@@ -1,7 +1,7 @@
 """Train a job on many machines: create its run folder, and print the start commands.
 
-Every rank reads the shared run folder, rank 0 writes it, and the window shows it when it is dropped
-there.
+All ranks read the shared run folder, and rank 0 writes it. Drop the folder on the window to show
+the run.
 """
 
 import shlex
@@ -19,8 +19,8 @@ from engine.runs.launch import CODE
 from engine.system.terminal import echo
 
 PORT = 29500  # torch's default
-NOTICE = 300  # s before the time limit, in which Slurm lets the run save
-RESTARTS = 3  # after the death of a rank, from the last checkpoint
+NOTICE_SECONDS = 300  # from the warning of Slurm to the time limit, to save
+MAX_RESTARTS = 3  # after the death of a rank, from the last checkpoint
 
 
 def cluster(
@@ -77,7 +77,7 @@ def script(folder: Path, nodes: int, processes: int) -> str:
 #!/bin/bash
 #SBATCH --job-name={shlex.quote(folder.name)}
 #SBATCH --nodes={nodes} --ntasks-per-node=1 --gpus-per-node={processes}
-#SBATCH --requeue --signal=TERM@{NOTICE}
+#SBATCH --requeue --signal=TERM@{NOTICE_SECONDS}
 srun {torchrun(folder, nodes, processes, by_slurm)}"""
 
 
@@ -89,6 +89,6 @@ def torchrun(folder: Path, nodes: int, processes: int, rendezvous: str) -> str:
     """
     settings = f"PYTHONPATH={shlex.quote(str(CODE))} TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1"
     python = f"env {settings} {shlex.quote(sys.executable)}"
-    sizes = f"--nnodes {nodes} --nproc-per-node {processes} --max-restarts {RESTARTS}"
+    sizes = f"--nnodes {nodes} --nproc-per-node {processes} --max-restarts {MAX_RESTARTS}"
     work = f"-m engine.worker train {shlex.quote(str(folder))}"
     return f"{python} -m torch.distributed.run {sizes} {rendezvous} {work}"

@@ -19,7 +19,7 @@ from engine.cli.rows import (
     recognise_file,
     require_mapping,
 )
-from engine.cli.stored import require_dataset, stored_version
+from engine.cli.stored import find_version, require_dataset
 from engine.config.dataset import FileData, StoredData
 from engine.config.families.bert import PRESETS, BertSpec
 from engine.config.fields import get_settings
@@ -105,9 +105,9 @@ def compose(
         if isinstance(raw[part], str):
             raw[part] = searching.parse_part(part, raw[part])
     base, chosen_task = raw["base_model"], raw["task"]
-    names_causal = any(text.startswith("base_model.model.causal=") for text in assignments)
+    sets_causal = any(text.startswith("base_model.model.causal=") for text in assignments)
     is_scratch = isinstance(base, dict) and isinstance(base.get("model"), dict)
-    if is_scratch and isinstance(chosen_task, dict) and not names_causal:
+    if is_scratch and isinstance(chosen_task, dict) and not sets_causal:
         base["model"]["causal"] = chosen_task.get("objective") == "clm"
     for text in searching.text_assignments(validate_job(raw), varied):
         varied.remove(text)
@@ -126,11 +126,9 @@ def compose(
 job_command = with_options(
     compose,
     [
+        choice_option("task", TASKS, None, phrase("The task to train. Default: inferred. One of:")),
         choice_option(
-            "task", TASKS, None, phrase("The task to train; without it, that of the columns:")
-        ),
-        choice_option(
-            "search", METHODS, None, phrase("How several values are combined; without it: grid.")
+            "search", METHODS, None, phrase("How several values are combined. Default: grid.")
         ),
         choice_option("size", PRESETS, None, phrase("Train a model of this size from scratch.")),
         *(
@@ -150,7 +148,7 @@ def validate_job(raw: dict[str, Any], subject: str = "The job") -> JobSpec:
 
 
 def _base_model(folder: Path | None, task: str, extra: dict[str, Any]) -> dict[str, Any]:
-    """The model of --size with its options, or a checkpoint, or the default of the task.
+    """Choose the model: of --size with its options, a checkpoint, or the task's default.
 
     Raises StudioError if both are given.
     """
@@ -174,14 +172,14 @@ def _base_model(folder: Path | None, task: str, extra: dict[str, Any]) -> dict[s
 def _source_and_task(
     data: Path, validation: Path | None, encoding: str | None, extra: dict[str, Any]
 ) -> tuple[FileData | StoredData, str]:
-    """The data, and the requested task or the most likely one for the columns.
+    """Read the data, and choose the requested task or the most likely one for the columns.
 
     All rows are read, since a job for unusable rows would fail later.
 
     Raises StudioError with all problems that make the data unusable for the task.
     """
     task: str | None = extra["task"]
-    if stored_version(data) is not None or (data.is_dir() and not holds_texts(data)):
+    if find_version(data) is not None or (data.is_dir() and not holds_texts(data)):
         dataset = require_dataset(data)
         spec = dataset.spec
         kind = task or likely_task(spec.mapping, spec.labels).kind
@@ -190,7 +188,7 @@ def _source_and_task(
             folder=dataset.folder.absolute(), fingerprint=spec.fingerprint
         )
     else:
-        source = _file(data, validation, encoding, extra)
+        source = _file_data(data, validation, encoding, extra)
         assert source.mapping is not None and source.reading is not None
         rows = survey(
             FileImport(
@@ -205,7 +203,7 @@ def _source_and_task(
     return source, kind
 
 
-def _file(
+def _file_data(
     data: Path, validation: Path | None, encoding: str | None, extra: dict[str, Any]
 ) -> FileData:
     named = COLUMNS.select(extra)

@@ -13,7 +13,7 @@ from engine.runs.tensorboard import TensorBoardFiles
 from engine.system.terminal import echo
 
 FORMS: dict[str, type[CurveFiles]] = {"tensorboard": TensorBoardFiles, "mlflow": MLflowFiles}
-FOLLOW_SECONDS = 2.0  # s between two updates
+FOLLOW_SECONDS = 2.0  # between updates
 
 
 def export_curves(
@@ -34,16 +34,16 @@ def export_curves(
     folders = [RunFolder(folder.absolute()) for folder in runs]
     for run in folders:
         run.job()
-    written = [FORMS[form](run, to.absolute()) for run in folders]
+    outputs = [FORMS[form](run, to.absolute()) for run in folders]
     if not follow:
-        for files in written:
+        for files in outputs:
             files.write_all()
     while follow:
-        ended = [not files.run.has_worker() for files in written]  # before the last lines are read
-        for files, is_over in zip(written, ended, strict=True):
-            files.catch_up(is_over)
+        ended = [not files.run.has_worker() for files in outputs]  # before the last lines are read
+        for files, is_finished in zip(outputs, ended, strict=True):
+            files.catch_up(is_finished)
         if all(ended):
             break
         time.sleep(FOLLOW_SECONDS)
-    for files in written:
+    for files in outputs:
         echo(files.folder)

@@ -29,7 +29,7 @@ from engine.system.terminal import echo, echo_error, echo_json
 if TYPE_CHECKING:
     from engine.tasks.scoring import Scored
 
-MAX_LENGTH = 512  # of a model without a known run
+DEFAULT_MAX_LENGTH = 512  # tokens, without a run
 
 
 class Request(NamedTuple):
@@ -37,7 +37,7 @@ class Request(NamedTuple):
 
     question: Evaluate
     baselines: FitBaselines
-    stores: bool  # the predictions belong to the run and are stored for the window
+    is_run: bool  # then the predictions are stored for the window
 
 
 def evaluate(
@@ -98,16 +98,16 @@ def evaluate(
             "It is not clear which rows are to be scored.",
             "Name one of these: a file, --data or --run.",
         )
-    numbers = {"batch_size": batch_size, "exact": precision == "exact"}
-    numbers |= {"max_length": max_length} if max_length is not None else {}
+    settings = {"batch_size": batch_size, "exact": precision == "exact"}
+    settings |= {"max_length": max_length} if max_length is not None else {}
     if file is not None:
         if baseline:
             raise StudioError(
                 "Baselines need the training rows, and a file has none.",
                 "Use --run or --data, or leave out --baseline.",
             )
-        scored, looks, compared = (
-            _score_file(file, _require_model(model), numbers, encoding, extra),
+        scored, evaluations, compared = (
+            _score_file(file, _require_model(model), settings, encoding, extra),
             0,
             [],
         )
@@ -119,8 +119,8 @@ def evaluate(
                 "Leave out the options of columns, --skip-empty and --encoding.",
             )
         selection = _select_rows(run, data, model, part)
-        question = selection.question.model_copy(update=numbers)
-        scored, looks = _score(selection._replace(question=question))
+        question = selection.question.model_copy(update=settings)
+        scored, evaluations = _score(selection._replace(question=question))
         compared = _fit_baselines(selection, scored.predictions.info) if baseline else []
         folder = None if run is None else RunFolder(run.absolute())
         seeds = {} if folder is None else scores_by_seed(folder, scored.predictions)
@@ -132,7 +132,7 @@ def evaluate(
         table = plain_table(scored.predictions)
         write_table(predictions, table.schema, [table])
     worst = find_slices(scored.predictions) if slices else None
-    _print_report(scored, looks, seeds, compared, worst, as_json)
+    _print_report(scored, evaluations, seeds, compared, worst, as_json)
     if predictions is not None and not as_json:
         echo(f"{len(scored.predictions)} rows written to {predictions}")
 
@@ -159,7 +159,7 @@ def _select_rows(
             )
         folder = RunFolder(run.absolute())
         fit = store.run_baselines(folder, part, ())
-        return Request(store.run_evaluation(folder, part), fit, stores=True)
+        return Request(store.run_evaluation(folder, part), fit, is_run=True)
     assert data is not None
     stored = StoredData(folder=require_dataset(data).folder.absolute())
     checkpoint = _require_model(model).absolute()
@@ -170,9 +170,9 @@ def _select_rows(
         part=part,
         into=into,
         model=checkpoint.name,
-        max_length=MAX_LENGTH,
+        max_length=DEFAULT_MAX_LENGTH,
     )
-    return Request(question, FitBaselines(data=stored, part=part, into=into, task=""), stores=False)
+    return Request(question, FitBaselines(data=stored, part=part, into=into, task=""), is_run=False)
 
 
 def _score(request: Request) -> "tuple[Scored, int]":
@@ -182,25 +182,25 @@ def _score(request: Request) -> "tuple[Scored, int]":
     question = request.question
     scored = score(question)
     info = scored.predictions.info
-    looks = 0
+    evaluations = 0
     if question.part == "test" and info.metrics:
-        looks = store.log_evaluation(store.results_root(question.into), info)
-    if request.stores:
+        evaluations = store.log_evaluation(store.results_root(question.into), info)
+    if request.is_run:
         scored.predictions.write(store.predictions_file(question.into, question.part))
-    return scored, looks
+    return scored, evaluations
 
 
 def _score_file(
-    file: Path, model: Path, numbers: dict[str, Any], encoding: str | None, extra: dict[str, Any]
+    file: Path, model: Path, settings: dict[str, Any], encoding: str | None, extra: dict[str, Any]
 ) -> "Scored":
     from engine.tasks.predicting import Predictor
     from engine.tasks.row_predictions import Origin
     from engine.tasks.scoring import score_rows
 
-    filled = parse_cleaning(extra).skip_empty
-    table = read_table(file, COLUMNS.select(extra), encoding, filled)
-    max_length = numbers.get("max_length", MAX_LENGTH)
-    predictor = Predictor(model, max_length, numbers["batch_size"], numbers["exact"])
+    required = parse_cleaning(extra).skip_empty
+    table = read_table(file, COLUMNS.select(extra), encoding, required)
+    max_length = settings.get("max_length", DEFAULT_MAX_LENGTH)
+    predictor = Predictor(model, max_length, settings["batch_size"], settings["exact"])
     origin = Origin("file", file.name, table.mapping, model.name)
     return score_rows(predictor, table.rows, table.cells, origin)
 
@@ -210,14 +210,14 @@ def _fit_baselines(request: Request, info: PredictionInfo) -> list[Predictions]:
 
     update: dict[str, object] = {"task": info.task, "labels": info.labels}
     with TemporaryDirectory(prefix="bert-studio-") as scratch:
-        into = request.baselines.into if request.stores else Path(scratch)
+        into = request.baselines.into if request.is_run else Path(scratch)
         question = request.baselines.model_copy(update=update | {"into": into})
         return [read_predictions(file) for file in fit_baselines(question).files]
 
 
 def _print_report(
     scored: "Scored",
-    looks: int,
+    evaluations: int,
     seeds: Mapping[int, float],
     compared: Sequence[Predictions],
     worst: dict[str, Any] | None,
@@ -231,7 +231,7 @@ def _print_report(
             "intervals": {name: list(figure) for name, figure in intervals.items()},
             "seeds": seeds,
             "baselines": [item._asdict() for item in comparisons],
-            "test_looks": looks,
+            "test_looks": evaluations,
             "loading": scored.loading.to_json(),
         }
         echo_json(report | ({} if worst is None else {"slices": worst}))
@@ -239,8 +239,8 @@ def _print_report(
     echo(*(scored.report.lines() if scored.report else ()))
     for name, figure in intervals.items():
         echo(f"{name} {_format_interval(figure)}")
-    if over_seeds := mean_over_seeds(scored.predictions, seeds):
-        echo(over_seeds)
+    if mean_text := mean_over_seeds(scored.predictions, seeds):
+        echo(mean_text)
     for item in comparisons:
         echo(f"{item.name}: {item.metric} {_format_interval(item.score)}")
         echo(f"  the model minus the baseline: {_format_interval(item.difference)}: {item.verdict}")
@@ -248,8 +248,8 @@ def _print_report(
         echo(baseline_advice(comparisons))
     if worst is not None:
         echo(*slice_lines(worst))
-    if looks:
-        echo(f"The test rows have been scored {looks} time{'s' if looks > 1 else ''}.")
+    if evaluations:
+        echo(f"The test rows have been scored {evaluations} time{'s' if evaluations > 1 else ''}.")
 
 
 def _format_interval(figure: Interval) -> str:

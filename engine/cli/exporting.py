@@ -42,9 +42,9 @@ def export(
     The folder is created only after the export has been verified; it contains a report.
     """
     from engine.export.exporting import REPORT_TEXT
-    from engine.export.exporting import export as carry_out
+    from engine.export.exporting import export as run_export
 
-    done = carry_out(
+    done = run_export(
         Export(
             checkpoint=checkpoint.absolute(),
             into=to.absolute(),

@@ -32,12 +32,12 @@ SUFFIXES = ("", " low", " high")  # suffixes of column names: the mean, and its 
 TEXT_COLUMNS = COLUMNS
 
 
-class Measured(NamedTuple):
+class Measurements(NamedTuple):
     """Results for every head."""
 
     columns: tuple[str, ...]
     values: "np.ndarray"  # float64 [3, L, H, C]: mean, and both ends of its interval
-    facts: dict[str, object]  # of all texts together
+    facts: dict[str, object]  # about all texts
 
 
 def heads(
@@ -68,8 +68,8 @@ def heads(
             min=0,
             max=1,
             help=(
-                "With --method pruning: by how much the score may fall; without it 0.01, which is "
-                "one point."
+                "With --method pruning: how far the score may fall. Default: 0.01, which is one "
+                "point."
             ),
         ),
     ] = None,
@@ -198,7 +198,7 @@ def _print_limit(count: int) -> None:
 
 def _measure(
     loaded: "Checkpoint", fields: dict[str, Any], method: Method, replacement: text_set.Replacement
-) -> Measured:
+) -> Measurements:
     import numpy as np
 
     from engine.explore.head_importance import weigh
@@ -229,22 +229,22 @@ def _measure(
             facts = {"texts": result.total, "loss": result.loss}
             if method == "each":
                 facts["replacement"] = replacement
-        return Measured(result.columns, np.load(check_regular(result.file)), facts)
+        return Measurements(result.columns, np.load(check_regular(result.file)), facts)
 
 
 # ── output ───────────────────────────────────────────────────────────────────────────────────
 
 
-def _format_heads(measured: Measured, method: Method, top: int) -> Iterator[str]:
-    """For patterns the first head of each column; else the heads by the last column."""
+def _format_heads(measured: Measurements, method: Method, top: int) -> Iterator[str]:
+    """Format the strongest head of each column for patterns; else the top heads by importance."""
     import numpy as np
 
     values, columns = measured.values, measured.columns
     if method == "patterns":
         for column, name in enumerate(columns):
-            known = values[0, ..., column]
-            if name != "offset" and np.isfinite(known).any():
-                index = np.unravel_index(int(np.nanargmax(known)), known.shape)
+            figures = values[0, ..., column]
+            if name != "offset" and np.isfinite(figures).any():
+                index = np.unravel_index(int(np.nanargmax(figures)), figures.shape)
                 yield f"most {name.replace('_', ' ')}: {_format_head(measured, index, column)}"
         return
     yield f"mean loss {measured.facts['loss']:.4f}"
@@ -255,14 +255,14 @@ def _format_heads(measured: Measured, method: Method, top: int) -> Iterator[str]
         yield _format_head(measured, np.unravel_index(int(flat), values.shape[1:3]), column)
 
 
-def _format_head(measured: Measured, index: Sequence[Any], column: int) -> str:
+def _format_head(measured: Measurements, index: Sequence[Any], column: int) -> str:
     layer, head = (int(value) for value in index)
     mean, low, high = measured.values[:, layer, head, column].tolist()
     name = f"{layer + 1}.{head + 1}"
     return f"head {name:>6}  {mean:9.4f} (95 % interval {low:.4f} to {high:.4f})"
 
 
-def _records(measured: Measured) -> Iterator[dict[str, object]]:
+def _records(measured: Measurements) -> Iterator[dict[str, object]]:
     import numpy as np
 
     layers, heads = measured.values.shape[1:3]

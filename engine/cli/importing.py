@@ -20,7 +20,7 @@ from engine.cli.rows import (
     recognise_file,
     require_mapping,
 )
-from engine.cli.stored import stored_version, version_facts
+from engine.cli.stored import find_version, version_facts
 from engine.config.dataset import Split
 from engine.config.tasks import TASKS
 from engine.config.validation import describe_validation
@@ -80,12 +80,12 @@ def import_data(
     named = COLUMNS.select(extra)
     recognition = recognise_file(data, encoding, named, extra["task"])
     mapping = require_mapping(data, recognition, named)
-    split = _split(
+    split = _make_split(
         validation=validation_fraction, test=test_fraction, column=split_column, seed=seed
     )
     default = data.stem if fetched is None else fetched.name
     dataset_name = (name or default).strip() or default
-    into, version = _target(dataset_name)
+    into, version = _new_version(dataset_name)
 
     with ProgressLine(sys.stderr) as line:
 
@@ -121,7 +121,7 @@ import_command = with_options(
     import_data,
     [
         choice_option(
-            "task", TASKS, None, phrase("The task that the columns are for; without it, likely:")
+            "task", TASKS, None, phrase("The task of the columns. Default: inferred. One of:")
         ),
         *COLUMNS.parameters(),
         *CLEANING.parameters(),
@@ -156,25 +156,25 @@ def _fetch(data: Path) -> "Fetched | None":
 
 
 def _sources(data: Path, validation: Path | None, test: Path | None) -> Sources:
-    """Each file with its part of the rows; a single one has all."""
+    """Map each split to its file; a single file has all rows."""
     if validation is None and test is None:
         return {"all": data}
     parts: dict[Any, Path | None] = {"train": data, "validation": validation, "test": test}
     return {part: path for part, path in parts.items() if path is not None}
 
 
-def _split(**values: float | str | None) -> Split:
+def _make_split(**values: float | str | None) -> Split:
     try:
         return Split.model_validate({k: v for k, v in values.items() if v is not None})
     except ValidationError as error:
         raise describe_validation(error, "The split") from error
 
 
-def _target(name: str) -> tuple[Path, int]:
-    """The folder of the new version, next to older ones of its name, and its number."""
+def _new_version(name: str) -> tuple[Path, int]:
+    """The folder of the new version, next to older versions of the data set, and its number."""
     home = Home()
     home.make()
-    older = stored_version(home.datasets / folder_name(name))
+    older = find_version(home.datasets / folder_name(name))
     if older is not None and open_dataset(older).spec.name == name:
         version = next_version(older.parent)
         return free_folder(older.parent, str(version)), version

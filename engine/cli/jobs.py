@@ -36,9 +36,7 @@ def resume(
     folder: Annotated[Path, typer.Argument(help="The run folder.")],
     processes: Annotated[
         int | None,
-        typer.Option(
-            min=1, max=1024, help="Use this number of processes instead of that in the job."
-        ),
+        typer.Option(min=1, max=1024, help="Number of processes. Default: as in the job."),
     ] = None,
     changed_data: Annotated[
         bool,

@@ -22,17 +22,15 @@ from engine.files.table_files import TABLE_WRITERS, check_suffix, write_table
 from engine.messages.labelling import LabelErrorsFound
 from engine.system.terminal import echo, echo_error, echo_json
 
-SHOWN = 20  # printed rows
-SHOWN_CHARACTERS = 80  # of their texts
+MAX_PRINTED_ROWS = 20
+MAX_TEXT_CHARACTERS = 80  # per printed row
 
 
 def label_errors(
     data: StoredPath,
-    out: Annotated[
-        Path, typer.Option(help="Write the list: .csv, .tsv, .jsonl, .parquet or .xlsx.")
-    ],
+    out: Annotated[Path, typer.Option(help="Output file: .csv, .tsv, .jsonl, .parquet or .xlsx.")],
     model: Annotated[
-        Path | None, typer.Option(help="The encoder of the rows. Default: the included MiniLM.")
+        Path | None, typer.Option(help="Encoder for the rows. Default: the included MiniLM.")
     ] = None,
     fine_tune: Annotated[
         bool,
@@ -76,17 +74,17 @@ def label_errors(
     if as_json:
         echo_json(facts)
         return
-    echo(f"About {errors.likely:,} of {errors.rows:,} labels are probably wrong.")
+    echo(f"An estimated {errors.likely:,} of {errors.rows:,} labels are wrong.")
     echo(f"The {len(table):,} least credible ones are written to {out}")
 
 
 def _table(dataset: Dataset, errors: LabelErrorsFound) -> pa.Table:
     """The suspicious rows in the format of `relabel`, each with the suggested label."""
-    mapping, numbers = dataset.spec.mapping, [item.row for item in errors.suggestions]
+    mapping, rows = dataset.spec.mapping, [item.row for item in errors.suggestions]
     assert mapping.label is not None  # otherwise nothing is found
-    columns = {ROW: pa.array(numbers, pa.int64()), "line": dataset.column("_line").take(numbers)}
+    columns = {ROW: pa.array(rows, pa.int64()), "line": dataset.column("_line").take(rows)}
     for name in (*mapping.texts, mapping.label):
-        columns[name] = dataset.column(name).take(numbers)
+        columns[name] = dataset.column(name).take(rows)
     columns[NEW_LABEL] = pa.array([item.label for item in errors.suggestions], pa.string())
     columns["probability"] = pa.array(
         [item.probability for item in errors.suggestions], pa.float32()
@@ -97,24 +95,25 @@ def _table(dataset: Dataset, errors: LabelErrorsFound) -> pa.Table:
 def relabel(
     data: StoredPath,
     file: Annotated[
-        Path, typer.Argument(help="A table with the columns “row” and “new_label”, one row each.")
+        Path,
+        typer.Argument(help="A table with the columns “row” and “new_label”, a line per row."),
     ],
     label: Annotated[
         str | None,
         typer.Option(
-            help="The column with the new labels. Default: new_label, or that of the data set."
+            help="The column with the new labels. Default: new_label, else the label column."
         ),
     ] = None,
     part: Annotated[
         SplitName | None,
-        typer.Option(help="Row numbers count within this part, as in an export from Results."),
+        typer.Option(help="Row numbers are relative to this split, as in an export from Results."),
     ] = None,
     encoding: Encoding = None,
     as_json: AsJson = False,
 ) -> None:
     """Correct labels, tags or answers of a stored data set from a file, and print the differences.
 
-    The result is a new version; the original is unchanged. Rows count from 0.
+    The result is a new version; the original is unchanged. Row numbers start at 0.
     """
     old = require_dataset(data)
     edits = read_corrections(file, old, label, part, encoding).edits(old.spec)
@@ -124,13 +123,13 @@ def relabel(
     if as_json:
         print_version(version, as_json, {"labels": [_change(old, row) for row in changed]})
         return
-    for row in changed[:SHOWN]:
+    for row in changed[:MAX_PRINTED_ROWS]:
         facts = _change(old, row)
         text = " ".join(str(facts["text"]).split())
-        short = text if len(text) <= SHOWN_CHARACTERS else f"{text[:SHOWN_CHARACTERS]}…"
-        echo(f"row {facts['row']}: {facts['before']} → {facts['after']}  {short}")
-    if len(changed) > SHOWN:
-        echo(f"… and {len(changed) - SHOWN:,} more rows")
+        excerpt = text if len(text) <= MAX_TEXT_CHARACTERS else f"{text[:MAX_TEXT_CHARACTERS]}…"
+        echo(f"row {facts['row']}: {facts['before']} → {facts['after']}  {excerpt}")
+    if len(changed) > MAX_PRINTED_ROWS:
+        echo(f"… and {len(changed) - MAX_PRINTED_ROWS:,} more rows")
     print_version(version, as_json)
 
 

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from engine.cli.stored import stored_version
+from engine.cli.stored import find_version
 from engine.errors import StudioError
 from engine.files.home import Home
 from engine.runs.lineage import (
@@ -58,14 +58,14 @@ def _find_key(graph: Lineage, home: Home, item: Path) -> str:
     paths = [folder, home.runs / item, home.models / item]
     keys = [key(path) for path in paths for key in (data_key, model_key, export_key)]
     keys += [run_key(path.name) for path in paths if path.is_dir()]
-    if (version := stored_version(item)) is not None:
+    if (version := find_version(item)) is not None:
         keys.insert(0, data_key(version.absolute()))
     keys += [node.key for node in graph.nodes.values() if node.title == str(item)]
     match = next((key for key in keys if key in graph.nodes), None)
     if match is None:
         raise StudioError(
             "There is no run, data set, model or export {item} in {home}.",
-            "Give its name as the window shows it, or its folder.",
+            "Use the name shown in the window, or the folder.",
             item=str(item)[-200:],
             home=home.root,
         )

@@ -14,7 +14,7 @@ from engine.messages.reports import LoadReport
 from engine.system.terminal import echo_error
 
 OPTIONS, ARGUMENTS = "Options", "Arguments"  # the headings of options defined by hand
-MAX_METAVAR_CHARACTERS = 60  # characters; longer ones are named in the help
+MAX_METAVAR_CHARACTERS = 60  # longer lists of choices are in the help text
 
 
 Encoding = Annotated[
@@ -44,7 +44,7 @@ PrecisionOption = Annotated[
 class FieldOptions(NamedTuple):
     """Fields of a spec as options under one heading of the help.
 
-    `path` is that of the spec in the job, or empty.
+    `path` is the path of the spec in the job, or empty.
     """
 
     heading: str
@@ -61,25 +61,25 @@ class FieldOptions(NamedTuple):
         prefix = f"{self.path}." if self.path else ""
         selected = {name: values[name] for name in self.names if values[name] is not None}
         return {
-            prefix + name: value.split(",") if is_several(self.spec.model_fields[name]) else value
+            prefix + name: value.split(",") if is_multiple(self.spec.model_fields[name]) else value
             for name, value in selected.items()
         }
 
 
 def field_option(name: str, info: FieldInfo, heading: str) -> inspect.Parameter:
     """A field as an option: booleans become on/off flags, several texts are separated by commas."""
-    kind: Any = str if is_several(info) else info.annotation
+    kind: Any = str if is_multiple(info) else info.annotation
     if type(None) not in get_args(kind):
         kind = kind | None
     flag = get_flag(name)
     if bool in get_args(kind):
         flag = f"{flag}/--no{flag[1:]}"
-    metavar = "<A,B,…>" if is_several(info) else None
+    metavar = "<A,B,…>" if is_multiple(info) else None
     option = typer.Option(flag, help=info.description, metavar=metavar)
     return _parameter(name, kind, None, option, heading)
 
 
-def is_several(info: FieldInfo) -> bool:
+def is_multiple(info: FieldInfo) -> bool:
     return get_origin(info.annotation) is tuple
 
 
@@ -120,10 +120,10 @@ def with_options(
     def extended(**values: Any) -> None:
         command(**values)
 
-    own = inspect.signature(command).parameters.values()
+    parameters_of_command = inspect.signature(command).parameters.values()
     named = [
         parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)
-        for parameter in own
+        for parameter in parameters_of_command
         if parameter.kind is not inspect.Parameter.VAR_KEYWORD
     ]
     signature = inspect.Signature([*named, *parameters])

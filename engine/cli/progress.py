@@ -12,8 +12,8 @@ from engine.runs.advice import Advice, Advisor
 from engine.runs.folder import RunFolder
 from engine.visible import one_line
 
-REDRAW_SECONDS = 0.2  # between two updates on a terminal
-LINE_SECONDS = 5.0  # between two lines without a terminal
+REDRAW_SECONDS = 0.2  # between updates on a terminal
+LINE_SECONDS = 5.0  # between lines without a terminal
 BAR_WIDTH = 24  # characters
 MB = 1e6  # bytes
 
@@ -94,7 +94,7 @@ class ProgressLine:
         )
 
     def draw(self, text: str) -> None:
-        """Show a text, not more often than it can be read."""
+        """Show a text, unless the last one was shown a moment ago."""
         now = time.monotonic()
         if now - self._last_draw < (REDRAW_SECONDS if self._is_terminal else LINE_SECONDS):
             return

@@ -23,7 +23,7 @@ from engine.data.lengths import lengths_in_dataset, lengths_in_file
 from engine.system.terminal import echo_error
 from engine.tokenizers.tokenizer import Tokenizer
 
-COUNTED = 20_000  # rows of a file; more make no difference
+MAX_COUNTED_ROWS = 20_000  # of a file; more make no difference
 
 
 def apply_recommended(
@@ -54,7 +54,7 @@ def recommend_for(job: JobSpec) -> Recommendation:
     Raises StudioError if the data or the base model cannot be read.
     """
     base = job.base_model
-    network: Network | None = None  # as of a job for another machine
+    network: Network | None = None  # unknown if the model is on another machine
     vocabulary: Path | None = None
     if isinstance(base, FromScratch):
         network, vocabulary = base.model, base.tokenizer
@@ -84,7 +84,7 @@ def _rows_and_length(source: DataSource, vocabulary: Path | None) -> tuple[int, 
         assert source.reading is not None
         table = read(source.path, source.reading, head_only=True)
         held_back = source.split.test + (0 if source.validation else source.split.validation)
-        rows = round((1 - held_back) * sum(1 for _ in islice(table, COUNTED)))
+        rows = round((1 - held_back) * sum(1 for _ in islice(table, MAX_COUNTED_ROWS)))
         lengths = None
         if tokenizer is not None and source.mapping is not None:
             lengths = lengths_in_file(source.path, source.reading, source.mapping, tokenizer)

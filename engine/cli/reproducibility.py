@@ -112,7 +112,7 @@ def _compare_weights(first: RunFolder, second: RunFolder) -> bool:
         if missing:
             echo(f"weights {steps}: different tensors ({', '.join(missing[:4])})")
             return False
-        gaps = {name: _max_gap(a_file.get_tensor(name), b_file.get_tensor(name)) for name in names}
+        gaps = {name: _max_diff(a_file.get_tensor(name), b_file.get_tensor(name)) for name in names}
     differing = [name for name in names if gaps[name] != 0]
     if not differing:
         echo(f"weights {steps}: the same, bit for bit (the files differ in form)")
@@ -125,7 +125,7 @@ def _compare_weights(first: RunFolder, second: RunFolder) -> bool:
     return False
 
 
-def _max_gap(a: np.ndarray, b: np.ndarray) -> float:
+def _max_diff(a: np.ndarray, b: np.ndarray) -> float:
     if a.shape != b.shape:
         return math.inf
     return float(np.abs(a.astype(np.float64) - b.astype(np.float64)).max(initial=0))

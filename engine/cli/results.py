@@ -22,8 +22,8 @@ from engine.results.store import predictions_file
 from engine.runs.folder import RunFolder
 from engine.system.terminal import echo, echo_json
 
-SHOWN_ROWS = 10  # of each kind of flip
-SHOWN_TEXT = 80  # characters of a row
+MAX_FLIPS = 10  # printed rows of each kind of flip
+MAX_TEXT = 80  # characters per printed row
 
 Part = Annotated[SplitName, typer.Option(help="For a run folder: the part of the data set.")]
 
@@ -81,8 +81,8 @@ def _compare_seeds(first: Path, second: Path, as_json: bool) -> None:
     metric, scores = comparison.metric, comparison.scores
     if as_json:
         ends = comparison.difference._asdict().items()
-        known = {name: value if math.isfinite(value) else None for name, value in ends}
-        echo_json({"metric": metric, "first": scores[0], "second": scores[1], "difference": known,
+        bounds = {name: value if math.isfinite(value) else None for name, value in ends}
+        echo_json({"metric": metric, "first": scores[0], "second": scores[1], "difference": bounds,
                   "claim": str(comparison.claim)})  # fmt: skip
         return
     for side, aggregate in zip(scores, comparison.aggregates, strict=True):
@@ -147,14 +147,14 @@ def _comparison_json(comparison: Comparison) -> dict[str, Any]:
             }
             for metric in (comparison.metrics if comparison.rows else ())
         },
-        "better": _numbers(comparison, comparison.better),
-        "worse": _numbers(comparison, comparison.worse),
+        "better": _row_numbers(comparison, comparison.better),
+        "worse": _row_numbers(comparison, comparison.worse),
         "mcnemar_p": comparison.mcnemar,
         "claim": str(comparison.sentence),
     }
 
 
-def _numbers(comparison: Comparison, rows: NDArray[np.bool_]) -> list[int]:
+def _row_numbers(comparison: Comparison, rows: NDArray[np.bool_]) -> list[int]:
     numbers: list[int] = (
         comparison.second.table["row"].to_numpy()[comparison.indices[1][rows]].tolist()
     )
@@ -163,7 +163,7 @@ def _numbers(comparison: Comparison, rows: NDArray[np.bool_]) -> list[int]:
 
 def _flips(comparison: Comparison, rows: NDArray[np.bool_]) -> list[str]:
     lines = []
-    shown = [side[rows][:SHOWN_ROWS] for side in comparison.indices]
+    shown = [side[rows][:MAX_FLIPS] for side in comparison.indices]
     first, second = (
         side.table.take(indices)
         for side, indices in zip((comparison.first, comparison.second), shown, strict=True)
@@ -173,6 +173,6 @@ def _flips(comparison: Comparison, rows: NDArray[np.bool_]) -> list[str]:
         text = " | ".join(str(texts.cells(name)[index]) for name in text_columns(texts))
         lines.append(
             f"  row {second['row'][index]}, gold {second['gold'][index]}: "
-            f"{first['predicted'][index]} → {second['predicted'][index]}: {text[:SHOWN_TEXT]}"
+            f"{first['predicted'][index]} → {second['predicted'][index]}: {text[:MAX_TEXT]}"
         )
     return lines

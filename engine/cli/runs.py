@@ -55,9 +55,9 @@ def checkpoints(
     run = RunFolder(folder.absolute())
     run.job()
     if delete is not None:
-        lost = check_removal(run, delete)
-        if lost and not force:
-            raise StudioError(lost, "Add --force if you are sure.")
+        problem = check_removal(run, delete)
+        if problem and not force:
+            raise StudioError(problem, "Add --force if you are sure.")
         shutil.rmtree(run.checkpoint(delete))
     total = 0
     for checkpoint in retained_checkpoints(run):
@@ -89,12 +89,12 @@ def batch(
     run.job()
     events = run.last_events()
     last = max((e.step for e in events if isinstance(e, Measured) and e.name == "loss"), default=1)
-    shown = BatchPreview().show(run, step or last)
+    preview = BatchPreview().show(run, step or last)
     if as_json:
-        echo_json_text(shown.model_dump_json(exclude={"to", "kind"}))
+        echo_json_text(preview.model_dump_json(exclude={"to", "kind"}))
         return
-    echo(f"step {shown.step} of {shown.steps}: {len(shown.rows)} inputs")
-    for number, row in enumerate(shown.rows, start=1):
+    echo(f"step {preview.step} of {preview.steps}: {len(preview.rows)} inputs")
+    for number, row in enumerate(preview.rows, start=1):
         targets = {
             target.position: f"{'/' if target.shown_as == 'label' else '='}{target.expected}"
             for target in row.targets

@@ -58,7 +58,7 @@ def parse_search(
                 "Add for example --set training.learning_rate=1e-5,3e-5,1e-4.",
             )
         return None
-    fields = tuple(_field(job, assignment) for assignment in varied)
+    fields = tuple(_parse_field(job, assignment) for assignment in varied)
     return SearchSpec(fields=fields, method=cast(Method, method or "grid"), **options)
 
 
@@ -69,26 +69,26 @@ def first_value(field: SearchField) -> JsonValue:
     return int(field.low or 0) if field.whole else field.low
 
 
-def _field(job: JobSpec, assignment: str) -> SearchField:
+def _parse_field(job: JobSpec, assignment: str) -> SearchField:
     path, _, text = assignment.partition("=")
     info = field_at(job, path)
     if info is None:
         raise StudioError("A job has no field “{path}”.", "See an existing job file.", path=path)
     ends = text.split(RANGE)
-    if len(ends) == 2 and (numbers := _numbers(ends)) is not None:
+    if len(ends) == 2 and (numbers := _parse_bounds(ends)) is not None:
         low, high = numbers
         return SearchField.from_range(path, low, high, whole=int in _kinds(info))
-    return SearchField(path=path, values=tuple(_value(path, info, v) for v in _parts(text)))
+    return SearchField(path=path, values=tuple(_parse_value(path, info, v) for v in _split(text)))
 
 
-def _numbers(ends: Sequence[str]) -> list[float] | None:
+def _parse_bounds(ends: Sequence[str]) -> list[float] | None:
     try:
         return [float(end) for end in ends]
     except ValueError:
         return None
 
 
-def _parts(text: str) -> list[Any]:
+def _split(text: str) -> list[Any]:
     try:
         parsed = json.loads(text)
     except ValueError:
@@ -96,7 +96,7 @@ def _parts(text: str) -> list[Any]:
     return parsed if isinstance(parsed, list) else [parsed]
 
 
-def _value(path: str, info: FieldInfo, text: Any) -> JsonValue:
+def _parse_value(path: str, info: FieldInfo, text: Any) -> JsonValue:
     """One of several values as JSON; data sets and models by name or folder."""
     if not isinstance(text, str):
         return cast(JsonValue, text)

@@ -52,14 +52,14 @@ def _create_runs(into: Path, jobs: Iterable[JobSpec], seeds: int) -> list[str]:
 
 def resume(into: Path) -> int:
     """Train the unfinished runs; ends if one was stopped, or failed outside a search."""
-    name, names = _members(into)
+    name, names = _read_members(into)
     is_search = _is_search(RunFolder(into / names[0]))
     code = _train_search(into, names) if is_search else _train_each(into, names)
     if code is None:
         shutil.rmtree(into / VECTORS, ignore_errors=True)  # no longer needed
     else:
         echo_error(f"Resume with: bert-studio resume {into}")
-    _print_summary(summarise(name, [RunFolder(into / member) for member in _members(into)[1]]))
+    _print_summary(summarise(name, [RunFolder(into / member) for member in _read_members(into)[1]]))
     echo(into)
     return code or 0
 
@@ -122,7 +122,7 @@ def _train(into: Path, names: list[str], name: str) -> int:
                 prune(event)
 
         code = work(run.path, on_event)
-    _write(into, summarise(_members(into)[0], all_runs))
+    _write(into, summarise(_read_members(into)[0], all_runs))
     return code
 
 
@@ -159,7 +159,7 @@ def _print_summary(summary: dict[str, Any]) -> None:
             echo(f"  {metric}: {_format_figure(figure)} ({figure['runs']} of {row['runs']})")
 
 
-def _members(into: Path) -> tuple[str, list[str]]:
+def _read_members(into: Path) -> tuple[str, list[str]]:
     """The name of the job, and the subfolders of its runs.
 
     Raises StudioError if the summary is damaged, or names a folder elsewhere.
@@ -204,8 +204,8 @@ def summarise(name: str, runs: list[RunFolder]) -> dict[str, Any]:
             figure = groups.aggregate([scores[metric] for scores in ended if metric in scores])
             if figure is not None:
                 ends = seeds_interval([scores[metric] for scores in ended if metric in scores])
-                known = figure.deviation is not None
-                metrics[metric] = asdict(figure) | {"interval": ends[1:] if known else None}
+                has_interval = figure.deviation is not None
+                metrics[metric] = asdict(figure) | {"interval": ends[1:] if has_interval else None}
         values = members[0]["values"]
         rows.append(
             {"vectors": vectors, "values": values, "runs": len(members), "metrics": metrics}
@@ -239,7 +239,7 @@ def list_runs(into: Path) -> list[RunFolder]:
 
     Raises StudioError if the summary is damaged, or names a folder elsewhere.
     """
-    return [RunFolder(into / name) for name in _members(into)[1]]
+    return [RunFolder(into / name) for name in _read_members(into)[1]]
 
 
 def _run_result(run: RunFolder) -> dict[str, Any]:

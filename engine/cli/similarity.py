@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from engine.models.checkpoint import Checkpoint
 
-VECTOR = "vector"  # the added column
+VECTOR_COLUMN = "vector"
 TEXT_COLUMN = COLUMNS._replace(names=("text",))
 
 Encoder = Annotated[
@@ -111,7 +111,7 @@ def vectors(
     if out.suffix.lower() == ".npy":
         save_array(out, encoded)
     else:
-        table = vector_table(rows.cells, encoded, VECTOR)
+        table = vector_table(rows.cells, encoded, VECTOR_COLUMN)
         write_table(out, table.schema, [table])
     echo(f"{encoded.shape[0]} vectors of {encoded.shape[1]} numbers written to {out}")
 
@@ -191,7 +191,7 @@ def _rows(
     encoding: str | None,
     named: dict[str, Any],
 ) -> Texts:
-    """Raises StudioError unless exactly one of `file` and `data` is given."""
+    """Read the rows. Raises StudioError unless exactly one of `file` and `data` is given."""
     if (file is None) == (data is None):
         raise StudioError("It is not clear which rows are meant.", "Name either a file or --data.")
     if file is not None:

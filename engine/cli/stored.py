@@ -11,31 +11,31 @@ from engine.files.home import Home, folder_name, free_folder, newest_version, ne
 from engine.system.terminal import echo, echo_json
 
 
-def stored_version(path: Path) -> Path | None:
-    """The folder of a version: itself, the newest one in it, or that of a data set of this name.
+def find_version(path: Path) -> Path | None:
+    """Find a version by its folder, or by the folder or name of its data set (the newest version).
 
-    A name may end with a version number, such as reviews/2. None if there is none.
+    A name may end with a version number, such as reviews/2. None if no version is found.
     """
-    version = _find_version(path)
+    version = _find_in_folder(path)
     if version is None and not path.is_absolute() and not path.exists():
         name, *rest = path.parts
-        version = _find_version(Home().datasets.joinpath(folder_name(name), *rest))
+        version = _find_in_folder(Home().datasets.joinpath(folder_name(name), *rest))
     return version
 
 
 def require_dataset(path: Path) -> Dataset:
     """The selected version. Raises StudioError if it does not exist, or is damaged."""
-    folder = stored_version(path)
+    folder = find_version(path)
     if folder is None:
         raise StudioError(
             "There is no stored data set {given}.",
-            "Give its name as the Data page shows it, or its folder.",
+            "Use the name shown on the Data page, or the folder.",
             given=str(path)[-200:],
         )
     return open_dataset(folder)
 
 
-def _find_version(folder: Path) -> Path | None:
+def _find_in_folder(folder: Path) -> Path | None:
     if not folder.is_dir():
         return None
     if (folder / SPEC).is_file():
@@ -45,7 +45,7 @@ def _find_version(folder: Path) -> Path | None:
 
 
 def make_version(old: Dataset, write: Callable[[Path, int], DatasetSpec]) -> Dataset:
-    """Create the next version after `old`; `write` fills a folder with a number.
+    """Create the next version after `old`; `write(folder, number)` writes it.
 
     Raises StudioError if `old` is not in the folder of a data set.
     """
@@ -53,13 +53,13 @@ def make_version(old: Dataset, write: Callable[[Path, int], DatasetSpec]) -> Dat
     if not folder.name.isdecimal():
         raise StudioError(
             "{folder} is not a version of a data set.",
-            "Name a data set of the Data page: a copy in a run is never changed.",
+            "Choose a data set of the Data page: a copy in a run is never changed.",
             folder=folder.name,
         )
     number = next_version(folder.parent)
-    into = free_folder(folder.parent, str(number))
-    write(into, number)
-    return open_dataset(into)
+    target = free_folder(folder.parent, str(number))
+    write(target, number)
+    return open_dataset(target)
 
 
 def version_facts(version: Dataset) -> dict[str, object]:

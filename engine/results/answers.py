@@ -19,12 +19,12 @@ from engine.results.labels import labelled
 from engine.results.predictions import Predictions
 from engine.results.row_figures import details, figure
 
-LENGTHS = 4  # groups by length
+LENGTH_GROUPS = 4
 
 
 @dataclass(frozen=True)
 class AnswerGroup:
-    """Some questions; the scores are NaN if none has gold."""
+    """A group of questions; the scores are NaN if none has gold."""
 
     conditions: Conditions
     count: int
@@ -86,14 +86,14 @@ def answer_group(predictions: Predictions, conditions: Conditions) -> AnswerGrou
 
 
 def by_kind(predictions: Predictions) -> tuple[AnswerGroup, ...]:
-    """By the first word of the question, the most frequent first."""
+    """Group questions by their first word, the most frequent first."""
     groups = by_first_word(predictions, predictions.info.mapping.text)
     return tuple(answer_group(predictions, conditions) for conditions in groups)
 
 
 def by_length(predictions: Predictions) -> tuple[AnswerGroup, ...]:
-    """By quarters of the length of question and passage together."""
-    groups = by_figure(predictions, "words", LENGTHS)
+    """Group questions by quarters of the total length of question and passage."""
+    groups = by_figure(predictions, "words", LENGTH_GROUPS)
     return tuple(answer_group(predictions, conditions) for conditions in groups)
 
 

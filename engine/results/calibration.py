@@ -20,7 +20,7 @@ BINS = 10
 MIN_TEMPERATURE, MAX_TEMPERATURE = 0.05, 20.0  # bounds of temperatures
 MIN_PROBABILITY = 1e-30  # clips probabilities, so that logarithms are finite
 BISECTIONS = 26  # of the log temperature: 7 digits
-FIT_ROWS = 200_000  # at most, drawn at random
+MAX_FIT_ROWS = 200_000  # drawn at random
 
 
 @dataclass(frozen=True)
@@ -51,9 +51,9 @@ class Temperature(NamedTuple):
 
 
 def reliability(predictions: Predictions) -> tuple[Bin, ...]:
-    """Reliability diagram (DeGroot and Fienberg 1983): BINS of equal width, without empty ones.
+    """Reliability diagram (DeGroot and Fienberg 1983): the non-empty ones of BINS equal bins.
 
-    Of the predicted label, or of all labels of a multi-label task.
+    It covers the predicted label, or all labels of a multi-label task.
     """
     confidence, right = _confidences(predictions)
     multi_label = is_multi_label(predictions)
@@ -96,8 +96,8 @@ def temperature(predictions: Predictions) -> Temperature | None:
     probabilities, truth = _probabilities(predictions)
     if not len(truth):
         return None
-    if len(truth) > FIT_ROWS:
-        sample = np.random.default_rng(0).choice(len(truth), FIT_ROWS, replace=False)
+    if len(truth) > MAX_FIT_ROWS:
+        sample = np.random.default_rng(0).choice(len(truth), MAX_FIT_ROWS, replace=False)
         probabilities, truth = probabilities[sample], truth[sample]
     multi_label = is_multi_label(predictions)
     logits = to_logits(probabilities, multi_label)

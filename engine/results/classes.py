@@ -28,12 +28,12 @@ class Confusion:
 
     @property
     def by_row(self) -> NDArray[np.float64]:
-        """As fractions of the gold label, float64 [C, C]; 0 if no row has it."""
+        """Counts as fractions of the gold label, float64 [C, C]; 0 if no row has it."""
         return measures.ratio(self.counts, self.counts.sum(axis=1, keepdims=True))
 
     @property
     def by_column(self) -> NDArray[np.float64]:
-        """As fractions of the predicted label, float64 [C, C]; 0 if it was never predicted."""
+        """Counts as fractions of the predicted label, float64 [C, C]; 0 if never predicted."""
         return measures.ratio(self.counts, self.counts.sum(axis=0, keepdims=True))
 
     def conditions(self, gold: int | None = None, predicted: int | None = None) -> Conditions:

@@ -24,10 +24,10 @@ from engine.results.intervals import Interval
 from engine.results.measures import difference, interval, measures
 from engine.results.predictions import Predictions
 from engine.results.row_figures import Floats, text_columns
-from engine.results.significance import Difference, mcnemar, over_seeds
+from engine.results.significance import Difference, compare_over_seeds, mcnemar
 
 LEVEL = 0.05  # significance level
-BETWEEN_TEXTS = "\x1f"
+TEXT_SEPARATOR = "\x1f"
 
 
 @dataclass(frozen=True)
@@ -170,9 +170,9 @@ def compare(first: Predictions, second: Predictions) -> Comparison:
     matching = Matching(
         left, right, len(first) - len(left), len(second) - len(right), int((valid & ~same).sum())
     )
-    known = same & ~np.isnan(row_scores(first).values[left])
-    known &= ~np.isnan(row_scores(second).values[right])
-    return Comparison(matching, first, second, (left[known], right[known]))
+    comparable = same & ~np.isnan(row_scores(first).values[left])
+    comparable &= ~np.isnan(row_scores(second).values[right])
+    return Comparison(matching, first, second, (left[comparable], right[comparable]))
 
 
 def compare_seeds(
@@ -188,7 +188,7 @@ def compare_seeds(
         [side[seed] for seed in seeds] if paired else list(side.values())
         for side in (first, second)
     )
-    gap = over_seeds(a, b, paired)
+    gap = compare_over_seeds(a, b, paired)
     if np.isnan(gap.p):
         return gap, phrase(
             "No claim over seeds: {first} and {second} run(s) are too few, at least 2 each are "
@@ -272,7 +272,7 @@ def _text_codes(first: Predictions, second: Predictions) -> tuple[NDArray[np.int
         texts: Any = pa.chunked_array([pa.array([""] * len(side), pa.string())])
         for name in text_columns(side):
             cells: Any = pc.coalesce(side.cells(name), pa.scalar(""))
-            texts = pc.binary_join_element_wise(texts, cells, BETWEEN_TEXTS)
+            texts = pc.binary_join_element_wise(texts, cells, TEXT_SEPARATOR)
         parts += texts.cast(pa.large_string()).chunks  # may exceed 2 GB together
     encoded: Any = pa.chunked_array(parts, pa.large_string()).combine_chunks().dictionary_encode()
     codes = encoded.indices.to_numpy().astype(np.int64)

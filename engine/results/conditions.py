@@ -23,7 +23,7 @@ from engine.results.predictions import Predictions
 from engine.results.row_figures import Floats, figure, parse_numbers
 from engine.results.spans import ERROR_NAMES, SpanKind, rows_with_spans
 
-LISTED_ROWS = 3  # row numbers that a sentence lists
+MAX_LISTED_ROWS = 3  # row numbers in a sentence
 IN_WORD = r"\pL\pM\pN_"
 
 
@@ -58,7 +58,7 @@ class LabelIs(Spec):
 
 
 class Outcome(Spec):
-    """The prediction is right, or is not wholly right; false for rows without gold."""
+    """Rows whose prediction is right, or else not wholly right; none without gold."""
 
     kind: Literal["outcome"] = "outcome"
     right: bool
@@ -217,7 +217,7 @@ class Rows(Spec):
 
     @property
     def sentence(self) -> Phrase:
-        if len(self.rows) <= LISTED_ROWS:
+        if len(self.rows) <= MAX_LISTED_ROWS:
             return phrase("the row is one of {rows}", rows=", ".join(map(str, self.rows)))
         return phrase("the row is one of {n} that were selected", n=len(self.rows))
 

@@ -16,7 +16,7 @@ from engine.results.labels import labelled, labels, members
 from engine.results.predictions import Predictions
 from engine.results.row_figures import Floats
 
-MAX_POINTS = 2_000  # more than a picture has columns of pixels
+MAX_POINTS = 2_000  # more than a chart is pixels wide
 
 
 class AtThreshold(NamedTuple):
@@ -135,7 +135,7 @@ def label_curve(predictions: Predictions, label: str) -> Curve:
 
 
 def curve(scores: Floats, truth: NDArray[np.bool_], label: str = "") -> Curve:
-    """The curve of scores, [N], of rows that have the label or not, bool [N].
+    """The curve of scores, [N], and of the presence of the label in each row, bool [N].
 
     Rows with equal scores are grouped; NaN ranks last.
     """

@@ -57,7 +57,7 @@ def with_temperature(
 
 
 def with_best_f1(settings: PredictionSettings, predictions: Predictions) -> PredictionSettings:
-    """Settings with the thresholds of the highest F1: of each label, or of no answer.
+    """Settings with the thresholds of the highest F1: per label, or for “no answer”.
 
     Raises StudioError if the task has no threshold, or no row has gold.
     """

@@ -31,14 +31,14 @@ from engine.results.labels import codes, labels
 from engine.results.predictions import Predictions
 
 MAX_VALUES = 20  # columns with more values have no groups
-FIRST_WORDS = 8  # groups of questions
+MAX_FIRST_WORDS = 8  # groups of questions
 QUANTILES = 8  # groups of about equally many rows
 FIRST_WORD = r"^[^\pL\pM\pN_]*(?P<word>[\pL\pM\pN_]+)"
 
 
 @dataclass(frozen=True)
 class Group:
-    """Some rows and their mean score; NaN if none has one."""
+    """A group of rows and its mean score; NaN if no row has a score."""
 
     conditions: Conditions
     count: int
@@ -71,8 +71,8 @@ def row_scores(predictions: Predictions) -> RowScores:
         return RowScores(
             np.abs(row_figures.figure(predictions, "residual")), phrase("mean error"), False
         )
-    in_part = TASKS[predictions.info.task].info.has_partial_scores
-    name = phrase("mean F1 of the rows") if in_part else phrase("share that is right")
+    is_partial = TASKS[predictions.info.task].info.has_partial_scores
+    name = phrase("mean F1 of the rows") if is_partial else phrase("share that is right")
     return RowScores(row_figures.figure(predictions, "score"), name, True)
 
 
@@ -81,7 +81,7 @@ def group(predictions: Predictions, conditions: Conditions) -> Group:
 
 
 def score_group(predictions: Predictions, conditions: Conditions, rows: NDArray[np.bool_]) -> Group:
-    """`group` for rows that are known already, bool [rows]."""
+    """`group` with the mask of its rows, bool [rows]."""
     return Group(conditions, int(rows.sum()), mean_interval(row_scores(predictions).values[rows]))
 
 
@@ -154,7 +154,7 @@ def worst_labels(predictions: Predictions, min_rows: int, count: int) -> tuple[C
 def by_first_word(predictions: Predictions, column: str) -> tuple[Conditions, ...]:
     """Groups by the most frequent first words of a column, as kinds of questions."""
     words = pc.extract_regex(pc.utf8_lower(predictions.cells(column)), FIRST_WORD)
-    counts = _count_values(pc.struct_field(words, "word")).most_common(FIRST_WORDS)
+    counts = _count_values(pc.struct_field(words, "word")).most_common(MAX_FIRST_WORDS)
     return tuple((CellHasWord(column=column, word=word, first=True),) for word, _ in counts)
 
 

@@ -14,7 +14,7 @@ CONFIDENCE = 0.95
 DRAWS = 2_000  # bootstrap samples; Efron and Tibshirani (1993, §19.3) advise 1,000 or more
 MAX_ELEMENTS = 4_000_000  # array elements in memory while sampling
 MAX_DISTINCT = 20_000  # different rows; the jackknife is used beyond
-GROUPS = 200
+GROUPS = 200  # in the jackknife
 
 
 class Interval(NamedTuple):
@@ -113,7 +113,7 @@ def _jackknife(
     figure: Callable[[NDArray[np.float64]], NDArray[np.float64]],
     seed: int,
 ) -> Interval:
-    """The delete-a-group jackknife (Kott 2001) with GROUPS random groups, for very many rows."""
+    """The delete-a-group jackknife (Kott 2001) with random groups, for very many rows."""
     rows = np.random.default_rng(seed).permutation(np.repeat(np.arange(len(times)), times))
     groups = np.zeros((GROUPS, parts.shape[1]))
     for index in range(GROUPS):

@@ -97,9 +97,9 @@ def labelled(predictions: Predictions) -> NDArray[np.bool_]:
 
 
 def doubtful_label(predictions: Predictions, index: int) -> str | None:
-    """The wrong label of a row: predicted but not gold; for multi-label rows, or else a missed one.
+    """A wrong label of a row: one predicted but not gold, else, for multi-label rows, a missed one.
 
-    For a correct row, the predicted one; None if the task has no labels of whole rows.
+    For a correct row, the predicted label; None if the task does not label rows.
     """
     head = TASKS[predictions.info.task].info.head
     if head is None or head.reads_tokens:

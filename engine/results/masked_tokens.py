@@ -10,9 +10,9 @@ from engine.phrases import phrase
 from engine.results.predictions import RECORD, Predictions
 from engine.results.row_figures import parse_numbers
 
-TEXT = "text"  # around the token, which is masked
-POSITION = "position"  # in the input, from 0
-OCCURRENCES = "occurrences"  # in the training text
+TEXT = "text"  # column of the text around the masked token
+POSITION = "position"  # column of its index in the input
+OCCURRENCES = "occurrences"  # column of its count in the training text
 
 
 def occurrences(predictions: Predictions) -> NDArray[np.float64]:

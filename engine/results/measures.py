@@ -71,7 +71,7 @@ def measures(predictions: Predictions) -> tuple[Measure, ...]:
 
 
 def interval(measure: Measure, seed: int = 0) -> Interval:
-    """A metric with its bootstrap interval over rows; of a fraction of rows, that of Wilson."""
+    """A metric with its bootstrap interval over rows, or Wilson's for a fraction of rows."""
     known = measure.kinds[measure.kinds >= 0]
     if not len(known):
         return UNKNOWN
@@ -107,7 +107,7 @@ def main_metric(predictions: Predictions) -> Metric:
 
 @cached_per_table
 def main_score(predictions: Predictions) -> Interval:
-    """That metric over all labelled rows, with its interval; unknown if there are none."""
+    """The main metric over all labelled rows, with its interval; unknown without any."""
     if not predictions.is_labelled:
         return UNKNOWN
     return interval(_main_measure(predictions))

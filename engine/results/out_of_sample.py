@@ -28,7 +28,7 @@ CHARACTER_NGRAMS: dict[str, object] = {"analyzer": "char_wb", "ngram_range": (2,
 RIDGE = 1.0  # each kernel has a diagonal of 1
 VECTOR_WEIGHT = 2.0  # weight of the vectors relative to the words
 BLOCK = 256  # rows of a kernel per block
-SCALES = np.geomspace(0.25, 64, 33)  # of the softmax; the most likely is chosen
+SOFTMAX_SCALES = np.geomspace(0.25, 64, 33)  # the most likely one is chosen
 STEPS = 3  # of `leave_one_out`
 Kernel = NDArray[np.float32]
 Fit = Callable[[NDArray[np.bool_]], NDArray[np.float64]]
@@ -87,10 +87,10 @@ def predict_other_rows(
     classes: int,
     vectors: NDArray[np.float32] | None = None,
 ) -> NDArray[np.float64]:
-    """The probability of each class for the rows outside of `train`, float64 [others, C].
+    """The probability of each class for the rows outside `train`, float64 [others, C].
 
     Args:
-        labels: int64 [N], the class of each row; ignored outside of `train`.
+        labels: int64 [N], the class of each row; ignored outside `train`.
         train: bool [N], the rows that the models are fitted on.
         vectors: float32 [N, L, D], of a frozen encoder; the last layer comes last.
     """
@@ -224,7 +224,7 @@ def _predict_left_out(kernel: Kernel, targets: NDArray[np.float64]) -> NDArray[n
 def _scaled_softmax(scores: NDArray[np.float64], labels: NDArray[np.int64]) -> NDArray[np.float64]:
     """The softmax with the most likely scale, float64 [N, C]."""
     rows, best = np.arange(len(scores)), (np.inf, np.empty(0))
-    for scale in SCALES:
+    for scale in SOFTMAX_SCALES:
         logits = scale * (scores - scores.max(axis=1, keepdims=True))
         sums = np.exp(logits).sum(axis=1)
         loss = float((np.log(sums) - logits[rows, labels]).mean())

@@ -28,7 +28,7 @@ from engine.files.regular_file import check_regular
 
 METADATA_KEY = b"bert-studio"  # key in the Parquet metadata
 CELL = "cell:"  # prefix of the columns of the rows themselves
-GROUP_ROWS = 20_000
+ROW_GROUP_SIZE = 20_000
 
 COLUMNS: dict[str, pa.DataType] = {
     "row": pa.int64(),  # index in its part
@@ -145,7 +145,7 @@ class Predictions:
         info = self.info.model_dump_json().encode("utf-8")
         table = self.table.replace_schema_metadata({METADATA_KEY: info})
         content = io.BytesIO()
-        pq.write_table(table, content, compression="zstd", row_group_size=GROUP_ROWS)
+        pq.write_table(table, content, compression="zstd", row_group_size=ROW_GROUP_SIZE)
         with disk_errors_for(path):
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         write_file(path, content.getvalue())
@@ -166,16 +166,16 @@ def read_predictions(path: Path) -> Predictions:
             name=path.name,
         ) from error
     except (OSError, KeyError, ValidationError, pa.ArrowException) as error:
-        raise _damaged(path) from error
+        raise _damaged_error(path) from error
     if any(
         field.name not in table.column_names or table.schema.field(field.name).type != field.type
         for field in RECORD
     ):
-        raise _damaged(path)
+        raise _damaged_error(path)
     return Predictions(info, table)
 
 
-def _damaged(path: Path) -> StudioError:
+def _damaged_error(path: Path) -> StudioError:
     """The file may be the user's own data, so the advice is not to delete it."""
     return StudioError(
         "The predictions in {name} cannot be read.",

@@ -40,7 +40,7 @@ def compare_runs(first: Sequence[RunFolder], second: Sequence[RunFolder]) -> See
 
 
 def scores_like(runs: Iterable[RunFolder], shown: PredictionInfo, metric: str) -> dict[int, float]:
-    """By seed, a metric of the best checkpoint of each run over the shown rows.
+    """Score the best checkpoint of each run on the shown rows, by seed.
 
     Runs without scores for these rows are left out; empty if `shown` is from none of the runs.
     """

@@ -31,7 +31,7 @@ class ComparedRun(NamedTuple):
 class RunScore:
     """One run on one part of its data, compared with the first run that has a score there.
 
-    `p` is that of McNemar's exact test, corrected for the number of runs (Benjamini and Hochberg
+    `p` is from McNemar's exact test, corrected for the number of runs (Benjamini and Hochberg
     1995); None if rows are not right or wrong. `better` and `worse` count flipped rows. `problem`
     is the reason for a missing comparison.
     """
@@ -96,7 +96,7 @@ def _compare_with(first: Predictions, second: Predictions, score: RunScore) -> R
         return replace(score, problem=error.problem)
     if not comparison.rows:
         return replace(score, problem=str(comparison.sentence))
-    metrics = comparison.metrics  # that of the score, else the first
+    metrics = comparison.metrics
     main = next((metric for metric in metrics if metric.name == score.metric), metrics[0])
     return RunScore(
         score.run,

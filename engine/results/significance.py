@@ -28,7 +28,7 @@ class Difference(NamedTuple):
 
 
 def t_tail(t: ArrayLike, df: ArrayLike) -> NDArray[np.float64]:
-    """The survival function of Student's t, for degrees of freedom from 1, [...].
+    """The survival function of Student's t, for df of at least 1, float64 [...].
 
     With t = √ν tan θ, the density is proportional to cosᵛ⁻¹ θ, integrated by Gauss-Legendre
     quadrature.
@@ -41,19 +41,19 @@ def t_tail(t: ArrayLike, df: ArrayLike) -> NDArray[np.float64]:
     end = np.minimum(np.pi / 2, start + TAIL_WIDTH / np.sqrt(np.maximum(nu, 1)))
     angles = start[..., None] + (end - start)[..., None] * (nodes + 1) / 2
     with np.errstate(divide="ignore", under="ignore"):
-        inside = (nu[..., None] - 1) * np.log(np.cos(angles)) + np.log(weights)
+        log_integrand = (nu[..., None] - 1) * np.log(np.cos(angles)) + np.log(weights)
     log_gamma_ratio = np.vectorize(
         lambda n: math.lgamma((n + 1) / 2) - math.lgamma(n / 2), otypes=[float]
     )
     scale = log_gamma_ratio(nu) - 0.5 * np.log(np.pi)
     with np.errstate(under="ignore", invalid="ignore"):
-        tail = np.exp(scale[..., None] + inside).sum(axis=-1) * (end - start) / 2
+        tail = np.exp(scale[..., None] + log_integrand).sum(axis=-1) * (end - start) / 2
     upper: NDArray[np.float64] = np.where(values >= 0, tail, 1 - tail)
     return upper
 
 
 @lru_cache(1_000)
-def t_limit(df: float) -> float:
+def t_critical(df: float) -> float:
     """The two-sided critical value of Student's t, by bisection."""
     low, high = 0.0, 1e6
     for _ in range(80):
@@ -68,14 +68,14 @@ def t_limit(df: float) -> float:
 def permutation_tail(
     inside: Sequence[NDArray[np.float64]], outside: Sequence[NDArray[np.float64]]
 ) -> NDArray[np.float64]:
-    """One-sided p that the mean inside is below that outside, under random permutation, [S].
+    """One-sided p of “the mean inside is lower than outside”, by random permutation, float64 [S].
 
-    The limit of the permutation test: the mean of n of N rows has variance S² / n − S² / N, with S²
+    The limit of the permutation test: the mean of n of N rows has variance σ² / n − σ² / N, with σ²
     the variance of all rows. Unlike Welch's test it is valid if the few rows inside are equal.
     Without variance, p is 1.
 
     Args:
-        inside: counts, sums and sums of squares of the rows inside, float64 [S] each.
+        inside: counts, sums and sums of squares of the rows inside S groups, float64 [S] each.
         outside: of all other rows.
     """
     n, total, square = inside
@@ -84,9 +84,9 @@ def permutation_tail(
     mean = (total + other) / rows
     variance = np.maximum(0, square + other_square - rows * mean**2) / np.maximum(rows - 1, 1)
     below = other / m - total / n
-    error = np.sqrt(variance * (1 / n + 1 / m))
-    usable = error > 1e-9 * np.abs(below)
-    t = np.divide(below, error, out=np.zeros_like(below), where=usable)
+    standard_error = np.sqrt(variance * (1 / n + 1 / m))
+    usable = standard_error > 1e-9 * np.abs(below)
+    t = np.divide(below, standard_error, out=np.zeros_like(below), where=usable)
     return np.where(usable, t_tail(t, np.maximum(rows - 2, 1)), 1.0)
 
 
@@ -98,7 +98,7 @@ def hypergeometric_tail(
     Args:
         hits: int [S], hits among the rows.
         rows: int [S], how many are drawn.
-        all_hits: among all rows.
+        all_hits: hits among all rows.
     """
     k, n = np.asarray(hits, dtype=np.int64), np.asarray(rows, dtype=np.int64)
     logs = _log_factorials(all_rows)
@@ -147,16 +147,16 @@ def benjamini_hochberg(p: ArrayLike) -> NDArray[np.float64]:
 
 
 def seeds_interval(values: Sequence[float]) -> Interval:
-    """The mean over seeds with Student's interval; no ends for one run."""
+    """The mean over seeds with its t interval; NaN bounds for a single run."""
     scores = np.asarray(values, dtype=np.float64)
     mean = float(scores.mean()) if len(scores) else math.nan
     if len(scores) < 2:
         return Interval(mean, math.nan, math.nan)
-    half = t_limit(len(scores) - 1.0) * float(scores.std(ddof=1)) / math.sqrt(len(scores))
+    half = t_critical(len(scores) - 1.0) * float(scores.std(ddof=1)) / math.sqrt(len(scores))
     return Interval(mean, mean - half, mean + half)
 
 
-def over_seeds(first: Sequence[float], second: Sequence[float], paired: bool) -> Difference:
+def compare_over_seeds(first: Sequence[float], second: Sequence[float], paired: bool) -> Difference:
     """The second mean minus the first over seeds, by Student's paired or Welch's t-test.
 
     Args:
@@ -167,16 +167,16 @@ def over_seeds(first: Sequence[float], second: Sequence[float], paired: bool) ->
     if min(len(a), len(b)) < 2:
         return Difference(value, math.nan, math.nan, math.nan)
     if paired:
-        error, df = float((b - a).std(ddof=1)) / math.sqrt(len(a)), len(a) - 1.0
+        standard_error, df = float((b - a).std(ddof=1)) / math.sqrt(len(a)), len(a) - 1.0
     else:
-        a_error, b_error = float(a.var(ddof=1)) / len(a), float(b.var(ddof=1)) / len(b)
-        error = math.sqrt(a_error + b_error)
-        parts = a_error**2 / (len(a) - 1) + b_error**2 / (len(b) - 1)
-        df = (a_error + b_error) ** 2 / parts if parts else 1.0
-    if error == 0:
+        a_variance, b_variance = float(a.var(ddof=1)) / len(a), float(b.var(ddof=1)) / len(b)
+        standard_error = math.sqrt(a_variance + b_variance)
+        parts = a_variance**2 / (len(a) - 1) + b_variance**2 / (len(b) - 1)
+        df = (a_variance + b_variance) ** 2 / parts if parts else 1.0
+    if standard_error == 0:
         return Difference(value, value, value, 1.0 if value == 0 else 0.0)
-    half = t_limit(df) * error
-    p = min(1.0, 2 * float(t_tail(abs(value) / error, df)))
+    half = t_critical(df) * standard_error
+    p = min(1.0, 2 * float(t_tail(abs(value) / standard_error, df)))
     return Difference(value, value - half, value + half, p)
 
 

@@ -10,7 +10,7 @@ from sklearn.preprocessing import StandardScaler
 from engine.results import out_of_sample as module
 from engine.results.out_of_sample import (
     FOLDS,
-    SCALES,
+    SOFTMAX_SCALES,
     cross_validate,
     leave_one_out,
     out_of_sample,
@@ -112,7 +112,7 @@ def test_each_row_is_predicted_by_a_fit_to_all_others():
             fitted = KernelRidge(alpha=1.0, kernel="precomputed")
             fitted.fit(gram[np.ix_(others, others)], 2.0 * labels[others] - 1)
             predicted[row] = fitted.predict(gram[[row]][:, others])[0]
-        logits = 2 * SCALES[:, None] * predicted  # [scales, rows]: of class 1 over class 0
+        logits = 2 * SOFTMAX_SCALES[:, None] * predicted  # [scales, rows]: of class 1 over class 0
         losses = np.log1p(np.exp(np.where(labels == 1, -logits, logits))).mean(axis=1)
         expected.append(1 / (1 + np.exp(-logits[losses.argmin()])))
     p = leave_one_out(texts, labels, 2, vectors)

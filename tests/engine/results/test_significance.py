@@ -24,7 +24,9 @@ def test_tails_of_t_equal_those_of_scipy():
         np.testing.assert_allclose(
             significance.t_tail(t, freedom)[within], stats.t.sf(t, freedom)[within], rtol=1e-6
         )
-        assert significance.t_limit(freedom) == pytest.approx(stats.t.ppf(0.975, freedom), rel=1e-5)
+        assert significance.t_critical(freedom) == pytest.approx(
+            stats.t.ppf(0.975, freedom), rel=1e-5
+        )
 
 
 @tries(60)
@@ -34,7 +36,7 @@ def test_tails_of_t_equal_those_of_scipy():
 )
 def test_welchs_test_equals_that_of_scipy(a, b):
     expected = stats.ttest_ind(b, a, equal_var=False)
-    result = significance.over_seeds(a, b, paired=False)
+    result = significance.compare_over_seeds(a, b, paired=False)
     assert result.p == pytest.approx(expected.pvalue, rel=1e-4, abs=1e-12)
     low, high = expected.confidence_interval(0.95)
     np.testing.assert_allclose([result.low, result.high], [low, high], rtol=1e-4, atol=1e-6)
@@ -72,16 +74,21 @@ def test_few_equal_rows_are_not_significant():
 def test_runs_with_the_same_seeds_are_compared_in_pairs():
     a, b = [0.70, 0.72, 0.69, 0.75], [0.72, 0.73, 0.70, 0.77]
     theirs = stats.ttest_rel(b, a)
-    result = significance.over_seeds(a, b, paired=True)
+    result = significance.compare_over_seeds(a, b, paired=True)
     assert result.p == pytest.approx(theirs.pvalue, rel=1e-6)
     low, high = theirs.confidence_interval(0.95)
     np.testing.assert_allclose(
         [result.value, result.low, result.high], [0.015, low, high], rtol=1e-5
     )
-    assert significance.over_seeds([0.5, 0.5], [0.5, 0.5], paired=True).p == 1
-    assert significance.over_seeds([0.5, 0.5], [0.75, 0.75], paired=False) == (0.25, 0.25, 0.25, 0)
-    assert math.isnan(significance.over_seeds([0.5], [0.75], paired=True).p)
-    assert math.isnan(significance.over_seeds([], [0.75], paired=False).value)
+    assert significance.compare_over_seeds([0.5, 0.5], [0.5, 0.5], paired=True).p == 1
+    assert significance.compare_over_seeds([0.5, 0.5], [0.75, 0.75], paired=False) == (
+        0.25,
+        0.25,
+        0.25,
+        0,
+    )
+    assert math.isnan(significance.compare_over_seeds([0.5], [0.75], paired=True).p)
+    assert math.isnan(significance.compare_over_seeds([], [0.75], paired=False).value)
 
 
 @tries(100)

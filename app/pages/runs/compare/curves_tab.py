@@ -31,7 +31,7 @@ from app.widgets.forms.controls import ComboBox, Switch
 from app.widgets.page import Card
 from app.widgets.text import numbers, run_texts
 from app.widgets.text.labels import OneLine, Text
-from engine.results.significance import t_limit
+from engine.results.significance import t_critical
 from engine.runs.pace import Pace
 
 SMOOTHINGS = (1, 9, 49, 249)  # points; 1 is off
@@ -252,7 +252,7 @@ def _mean_line(
     name = _group_name(members[0][0], style, n)
     if n < 2:
         return Line(name, grid, mean, color, dash=dash)
-    half = t_limit(n - 1) * values.std(axis=0, ddof=1) / np.sqrt(n)
+    half = t_critical(n - 1) * values.std(axis=0, ddof=1) / np.sqrt(n)
     return Line(name, grid, mean, color, dash=dash, low=mean - half, high=mean + half)
 
 
