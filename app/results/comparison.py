@@ -29,7 +29,7 @@ from engine.results.predictions import PredictionInfo, Predictions, read_predict
 from engine.results.seeds import SeedsComparison, compare_runs
 from engine.results.store import StoredPredictions, results_root, stored_predictions
 from engine.runs.folder import RunFolder
-from engine.runs.groups import Aggregate, without_seed
+from engine.runs.groups import Aggregate, comparable_job
 
 SOURCE = "comparison"
 
@@ -286,11 +286,11 @@ def find_seed_runs(record: Record, results: Path) -> list[Path]:
     shown = jobs.get(results_root(results))
     if shown is None:
         return []
-    same = without_seed(shown)
+    same = comparable_job(shown)
     return [
         run.path
         for run, state, job in reversed(runs)
-        if state == "finished" and job is not None and without_seed(job) == same
+        if state == "finished" and job is not None and comparable_job(job) == same
     ]
 
 

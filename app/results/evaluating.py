@@ -15,7 +15,7 @@ from engine.messages.evaluating import BaselinesFitted, Evaluate, Evaluated, Fit
 from engine.messages.question import Answer, Question, Refused, Working
 from engine.phrases import join
 from engine.results.predictions import PredictionInfo
-from engine.results.store import run_baselines, run_evaluation
+from engine.results.store import baselines_question, evaluation_question
 from engine.runs.folder import RunFolder
 
 
@@ -131,11 +131,11 @@ def results_of_run(run: RunFolder, step: int | None = None) -> ResultsSource:
 
     def make_baselines(info: PredictionInfo) -> FitBaselines:
         assert info.part != "file"  # only parts of the data set have baselines
-        return run_baselines(run, info.part, info.labels)
+        return baselines_question(run, info.part, info.labels)
 
     return ResultsSource(
         run.results,
         find_checkpoint,
-        lambda part: run_evaluation(run, part, step),
+        lambda part: evaluation_question(run, part, step),
         make_baselines=make_baselines,
     )

@@ -158,8 +158,8 @@ def _select_rows(
                 "Leave out --model, or name --data in place of --run.",
             )
         folder = RunFolder(run.absolute())
-        fit = store.run_baselines(folder, part, ())
-        return Request(store.run_evaluation(folder, part), fit, is_run=True)
+        fit = store.baselines_question(folder, part, ())
+        return Request(store.evaluation_question(folder, part), fit, is_run=True)
     assert data is not None
     stored = StoredData(folder=require_dataset(data).folder.absolute())
     checkpoint = _require_model(model).absolute()

@@ -45,7 +45,7 @@ def report_lines(report: Reproducibility) -> list[str]:
         how = f"not bit for bit: {', '.join(session.differences)}" if session.differences else ""
         resumed = f"resumed from step {session.first}, {how or 'bit for bit'}"
         start = resumed if session.first else "started"
-        end = f"up to step {session.last}" if session.counts else "no checkpoint saved"
+        end = f"up to step {session.last}" if session.affects_weights else "no checkpoint saved"
         lines.append(f"{session.at:%Y-%m-%d %H:%M:%S}: {start}; {end}")
     state = "finished" if report.is_finished else "not finished"
     lines.append(f"step: {report.step} of {report.steps}, {state}")

@@ -144,7 +144,8 @@ def _next_runs(into: Path, names: list[str]) -> list[str]:
     if values is None or group is None:
         return []
     number = max(run.job.group.setting for run in runs if run.job.group is not None) + 1
-    new = _create_runs(into, groups.expand_setting(job, group, number, values), len(group.seeds))
+    jobs = groups.expand_combination(job, group, number, values)
+    new = _create_runs(into, jobs, len(group.seeds))
     listed = [{"folder": name} for name in (*names, *new)]
     _write(into, {"name": group.name, "runs": listed})
     return new

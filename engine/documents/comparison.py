@@ -18,7 +18,7 @@ from engine.phrases import Phrase, phrase
 from engine.progress import ProgressCallback, no_progress
 from engine.results.several import ComparedRun, RunScore, score_runs, stored_parts
 from engine.runs.folder import RunFolder
-from engine.runs.groups import aggregate, best_metrics, last_outcome, without_seed
+from engine.runs.groups import aggregate, best_metrics, comparable_job, last_outcome
 from engine.runs.pace import read_pace
 from engine.runs.reproducibility import Reproducibility, read_reproducibility
 
@@ -152,7 +152,7 @@ def _over_seeds(
     """Mean and standard deviation of runs that differ only in the seed, if there are any."""
     groups: list[tuple[JobSpec, list[int]]] = []
     for number, job in enumerate(jobs):
-        plain = without_seed(job)
+        plain = comparable_job(job)
         members = next((members for other, members in groups if other == plain), None)
         if members is None:
             groups.append((plain, [number]))

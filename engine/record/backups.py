@@ -15,7 +15,7 @@ from engine.files.atomic_write import disk_errors_for, is_full, temporary_path
 from engine.phrases import phrase
 from engine.record.checking import Damaged, is_sound, read_version
 
-BACKUPS_KEPT = 5  # for each reason
+MAX_BACKUPS = 5  # per reason
 NAME = re.compile(r"studio-(\d{6})-(\d{8})-([a-z]+)\.db")
 
 
@@ -37,7 +37,7 @@ def back_up(record: Path, backups: Path, reason: str) -> Path:
         finally:
             temporary.unlink(missing_ok=True)
     same_reason = [b for b in all_backups(backups) if b.stem.endswith(f"-{reason}")]
-    for old in same_reason[:-BACKUPS_KEPT]:
+    for old in same_reason[:-MAX_BACKUPS]:
         old.unlink(missing_ok=True)
     return target
 

@@ -34,7 +34,7 @@ ACCESS_ERRORS = {  # SQLite errors that say nothing about the file itself
     sqlite3.SQLITE_IOERR,
     sqlite3.SQLITE_NOMEM,
 }
-ALMOST_FULL = 1_000_000  # bytes; with less free space a disk counts as full
+MIN_FREE_BYTES = 1_000_000  # with less free space, a disk counts as full
 
 
 class Damaged(Exception):
@@ -100,7 +100,7 @@ def _check_version(connection: sqlite3.Connection, path: Path, current: int) -> 
     tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
     if not tables - MIGRATION_TABLES and is_sound(connection):
         return 0
-    version = _number(connection)
+    version = _read_number(connection)
     if version > current + MAX_VERSIONS_AHEAD:
         raise Damaged
     if version > current:
@@ -112,7 +112,7 @@ def _check_version(connection: sqlite3.Connection, path: Path, current: int) -> 
     return version
 
 
-def _number(connection: sqlite3.Connection) -> int:
+def _read_number(connection: sqlite3.Connection) -> int:
     (number,) = connection.execute("PRAGMA user_version").fetchone()
     rows = connection.execute("SELECT version_num FROM alembic_version").fetchall()
     if len(rows) != 1 or not str(rows[0][0]).isdecimal():
@@ -123,8 +123,8 @@ def _number(connection: sqlite3.Connection) -> int:
 def is_sound(connection: sqlite3.Connection) -> bool:
     """Check pages, indexes, constraints and foreign keys."""
     pages = connection.execute("PRAGMA integrity_check(1)").fetchall()
-    lost = connection.execute("PRAGMA foreign_key_check").fetchmany(1)
-    return pages == [("ok",)] and not lost
+    broken_keys = connection.execute("PRAGMA foreign_key_check").fetchmany(1)
+    return pages == [("ok",)] and not broken_keys
 
 
 def read_only(file: Path) -> str:
@@ -172,7 +172,7 @@ def _has_wrong_type(name: str, kind: TypeEngine[Any], nullable: bool) -> str:
 def is_disk_full(error: BaseException | None, path: Path) -> bool:
     """True if the disk is full, which SQLite may report as a read-only or unopenable file."""
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-    is_tight = shutil.disk_usage(path.parent).free < ALMOST_FULL
+    is_tight = shutil.disk_usage(path.parent).free < MIN_FREE_BYTES
     return code == sqlite3.SQLITE_FULL or (code in ACCESS_ERRORS and is_tight)
 
 

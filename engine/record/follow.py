@@ -1,7 +1,7 @@
 """Copy the events of a run folder into the record.
 
 The rows and the byte position in the events are saved in the same transaction, so that no event is
-lost or counted twice, however the program ends.
+lost or counted twice, even if the program is killed.
 """
 
 from collections.abc import Sequence
@@ -31,8 +31,8 @@ from engine.record.metrics import TIE_BREAKER, add_metrics, best_point
 from engine.record.runs import MAX_REMARKS, WORKING, Run, State, add_run
 from engine.runs.folder import RunFolder, checkpoint_step
 
-BATCH_BYTES = 256 << 10  # of events in one transaction, about 2,000 lines
-MAX_GAP = timedelta(hours=1)  # between two events; the machine slept during a longer gap
+BATCH_BYTES = 256 << 10  # per transaction, about 2,000 lines
+MAX_GAP = timedelta(hours=1)  # between events; the machine slept during a longer gap
 ZERO = timedelta()
 
 
@@ -53,7 +53,7 @@ def _record_next(session: Session, run: Run, folder: RunFolder) -> list[AnyEvent
     state: State | None = None
     for kind, group_events in groupby(events, type):
         if kind is Measured:
-            group: list[Measured] = list(group_events)  # type: ignore[arg-type]  # it is what it is grouped by
+            group: list[Measured] = list(group_events)  # type: ignore[arg-type]  # grouped by type
             points += group
             state = _apply_points(run, folder, group) or state
             continue
@@ -83,12 +83,12 @@ def record_folder(session: Session, folder: RunFolder, job: JobSpec, queued: boo
     if has_worker and run.state not in WORKING:
         run.state, run.launched = "starting", now()
     elif not has_worker and run.state in WORKING:
-        crash(session, run, folder)
+        record_crash(session, run, folder)
     match_folders(session, run.id, folder)
     return run
 
 
-def crash(
+def record_crash(
     session: Session,
     run: Run,
     folder: RunFolder,

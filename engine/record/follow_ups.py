@@ -33,7 +33,7 @@ FORMS: dict[LiveCurves, tuple[type[CurveFiles], ...]] = {
     "mlflow": (MLflowFiles,),
     "both": (TensorBoardFiles, MLflowFiles),
 }
-LIVE_SECONDS = 2.0  # s between two writes of a run
+LIVE_SECONDS = 2.0  # between writes of a run
 
 
 def notify_ends(
@@ -71,7 +71,7 @@ def _notify_end(end: RunEnd, home: Home, preferences: RunPreferences) -> list[Ru
 
 
 def _notify(end: RunEnd, sound: bool) -> None:
-    """Runs in a thread, since the desktop may be slow."""
+    """Show a notification; runs in a thread, since the desktop may be slow."""
     title, text = notification_texts(end)
     try:
         notify(title, text, sound, good=end.state == "finished")
@@ -120,14 +120,14 @@ class LiveCurvesWriter:
         return notes
 
     def _write(
-        self, run_id: str, folder: RunFolder, form: LiveCurves, is_over: bool
+        self, run_id: str, folder: RunFolder, form: LiveCurves, is_finished: bool
     ) -> list[RunUpdate]:
         """Write the curves of a run; a failure is reported once and never stops training."""
         if run_id in self._failed:
             return []
         try:
             for kind in FORMS[form]:
-                kind(folder, self._home.curves / kind.form.lower()).catch_up(is_over)
+                kind(folder, self._home.curves / kind.form.lower()).catch_up(is_finished)
         except (StudioError, OSError) as error:
             problem = explain_error(error)
             if problem is None:

@@ -155,23 +155,23 @@ def open_record(path: Path, backups: Path) -> Record:
         )
     with _translated_errors(path), disk_errors_for(path):
         try:
-            return _open(path, backups, restores=True)
+            return _open(path, backups, may_restore=True)
         except Damaged:
             set_aside(path)
         try:
-            return _open(path, backups, restores=True)
+            return _open(path, backups, may_restore=True)
         except Damaged:  # a backup that only seemed to be good
             set_aside(path)
-        return _open(path, backups, restores=False)
+        return _open(path, backups, may_restore=False)
 
 
-def _open(path: Path, backups: Path, restores: bool) -> Record:
-    """Raises Damaged."""
+def _open(path: Path, backups: Path, may_restore: bool) -> Record:
+    """Open or make the record. Raises Damaged."""
     _roll_back(path)
     version = read_version(path, VERSION)
     aside = restored = None
     if not version:
-        restored = newest_intact(backups, VERSION) if restores else None
+        restored = newest_intact(backups, VERSION) if may_restore else None
         aside = _newest_aside(path, restored)
     if restored is not None:
         set_aside(path)  # an unfinished file, or a log without its record
@@ -338,9 +338,9 @@ def _begin_to_write(connection: Connection) -> None:
     direct = connection.connection.dbapi_connection
     assert isinstance(direct, sqlite3.Connection)
     direct.execute("PRAGMA busy_timeout = 0")
-    end = time.monotonic() + WRITE_TIMEOUT
+    deadline = time.monotonic() + WRITE_TIMEOUT
     try:
-        while not direct.in_transaction and time.monotonic() < end:
+        while not direct.in_transaction and time.monotonic() < deadline:
             try:
                 direct.execute("BEGIN IMMEDIATE")
             except sqlite3.OperationalError as error:

@@ -28,13 +28,13 @@ from engine.runs.folder import RunFolder
 from engine.system.errors import explain_error, may_exist
 from engine.visible import is_valid_text
 
-COLUMNS = "SELECT id, name, notes, star, state, tags, archived FROM runs"
+ANNOTATIONS_QUERY = "SELECT id, name, notes, star, state, tags, archived FROM runs"
 UNREADABLE = (StudioError, OSError, ValueError, OverflowError)  # errors caused by a bad folder
 
 
 @dataclass(frozen=True)
 class Annotations:
-    """The user's annotations of a run; `name` is empty if it is that of the job."""
+    """The user's annotations of a run; `name` is empty if it is the job's."""
 
     name: str
     notes: str
@@ -57,7 +57,7 @@ def rebuild(home: Home, sets_aside: bool = False) -> int:
     record = open_record(home.record, home.backups)
     try:
         back_up(home.record, home.backups, "rebuild")
-        annotations = _lost_annotations(record, home.backups)
+        annotations = _salvage_annotations(record, home.backups)
         with record.session() as session:
             annotations |= _read_annotations(session)
             for table in (Checkpoint, Run):
@@ -81,7 +81,7 @@ def refill(record: Record, home: Home) -> RefillReport:
     Fast if nothing is new. After a damaged record was set aside, everything is new, and the user's
     annotations are salvaged from the damaged one.
     """
-    annotations = _lost_annotations(record, home.backups)
+    annotations = _salvage_annotations(record, home.backups)
     with record.session() as session:
         report = _record_folders(session, home, annotations)
     record.set_aside = record.restored = None
@@ -174,11 +174,11 @@ def _read_annotations(session: Session) -> dict[str, Annotations]:
 def _parse_annotations(
     run_id: str, name: str, notes: str, star: bool, state: str, tags: Sequence[str], archived: bool
 ) -> Annotations:
-    named = state != "unreadable" or name != run_id  # an unreadable run is named after its folder
-    return Annotations(name if named else "", notes, star, state == "queued", tuple(tags), archived)
+    user_name = name if state != "unreadable" or name != run_id else ""  # else the folder's name
+    return Annotations(user_name, notes, star, state == "queued", tuple(tags), archived)
 
 
-def _lost_annotations(record: Record, backups: Path) -> dict[str, Annotations]:
+def _salvage_annotations(record: Record, backups: Path) -> dict[str, Annotations]:
     """Annotations from the backups and, taking precedence, from a damaged record."""
     annotations: dict[str, Annotations] = {}
     if record.set_aside is not None or record.restored is not None:
@@ -192,7 +192,7 @@ def _salvage(file: Path) -> dict[str, Annotations]:
     annotations: dict[str, Annotations] = {}
     try:
         with closing(sqlite3.connect(read_only(file), uri=True)) as connection:
-            for row in connection.execute(COLUMNS):
+            for row in connection.execute(ANNOTATIONS_QUERY):
                 match row:
                     case (
                         str(run_id),

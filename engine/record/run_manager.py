@@ -56,7 +56,7 @@ from engine.runs.lock import hold
 
 log = logging.getLogger("studio")
 
-NUMBERED = re.compile(r" \(\d+\)$")  # suffix of a name that was numbered
+NUMBERED = re.compile(r" \(\d+\)$")  # suffix of a numbered name
 FEATURES_FOLDER = "features"  # in the cache of the home, a folder for each layer sweep
 
 
@@ -95,7 +95,7 @@ class RunManager:
         if (repair := _describe_repair(self._record)) is not None:
             updates.append(RunUpdate("noted", ("", repair)))
         report = rebuild.refill(self._record, self._home)
-        updates += [self._added(run_id) for run_id in report.added]
+        updates += [self._register(run_id) for run_id in report.added]
         updates += [RunUpdate("noted", ("", problem)) for problem in report.problems]
         back_up_daily(self._record.path, self._home.backups)
         return updates + self.refresh(everything=True)
@@ -156,7 +156,7 @@ class RunManager:
         self._known = ids
         return [RunUpdate("run_added", (run_id,)) for run_id in sorted(new)]
 
-    def _added(self, run_id: str) -> RunUpdate:
+    def _register(self, run_id: str) -> RunUpdate:
         if self._known is not None:
             self._known.add(run_id)
         return RunUpdate("run_added", (run_id,))
@@ -287,7 +287,7 @@ class RunManager:
                 shutil.rmtree(path, ignore_errors=True)
             raise
         for run_id in ids:
-            self._added(run_id)
+            self._register(run_id)
         return ids
 
     def stop(self, run_id: str) -> list[RunUpdate]:
@@ -416,8 +416,8 @@ class RunManager:
         self, run: Run, to_trash: Callable[[Path], Path | None], updates: list[RunUpdate]
     ) -> Path | None:
         """Return the path in the trash, or None if the folder is not there."""
-        readable = run.state != "unreadable"
-        if run.state in WORKING or (readable and run.run_folder().has_worker()):
+        is_readable = run.state != "unreadable"
+        if run.state in WORKING or (is_readable and run.run_folder().has_worker()):
             raise StudioError(
                 "“{run}” is still being trained.", "Stop it first, then delete it.", run=run.name
             )
@@ -440,7 +440,7 @@ class RunManager:
             with self._record.session() as session:
                 run = record_folder(session, folder, folder.job())
                 annotate(session, run.id, **item.annotations)
-            updates.append(self._added(run.id))
+            updates.append(self._register(run.id))
         return updates
 
     def copy(
@@ -453,7 +453,7 @@ class RunManager:
         """List a run that was copied into the home; train it if `queued`."""
         with self._record.session() as session:
             run = record_folder(session, folder, folder.job(), queued)
-        return [self._added(run.id), *(self._start_queued() if queued else [])]
+        return [self._register(run.id), *(self._start_queued() if queued else [])]
 
     def branch(self, run_id: str, step: int, job: JobSpec) -> RunFolder:
         """Create a run from a checkpoint of another one. Slow; safe in any thread."""

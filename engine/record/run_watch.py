@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 from engine.messages import now
 from engine.messages.events import AnyEvent, Ended, Measured, Noted, Started
 from engine.phrases import phrase
-from engine.record.follow import catch_up, crash, working_state
+from engine.record.follow import catch_up, record_crash, working_state
 from engine.record.opening import Record
 from engine.record.runs import WORKING, Annotations, Run, find_run, runs_in
 from engine.record.workers import SILENCE, WorkerActivity, Workers
@@ -17,8 +17,8 @@ from engine.runs.folder import RunFolder
 from engine.system.errors import explain_error
 
 START_TIMEOUT = 60.0  # s until a started process must hold the lock
-RESPONDING = ("running", "stopping")  # states in which a worker has something to do
-BATCHES_PER_RUN = 8  # of events in one round, so that no run waits for another
+BUSY_STATES = ("running", "stopping")  # states with a busy worker
+MAX_BATCHES_PER_RUN = 8  # of events in one round, so that no run waits for another
 
 
 class RunUpdate(NamedTuple):
@@ -94,18 +94,18 @@ class RunWatch:
             elif run.state != "starting" or _launched_long_ago(run):
                 steps = (e.step for e in reversed(last) if isinstance(e, Measured))
                 run.step = next(steps, run.step)
-                crash(session, run, run.run_folder())
+                record_crash(session, run, run.run_folder())
 
     def expect_crash(self, run_id: str) -> None:
-        """The user kills this run, so a crash has a known cause."""
+        """Note that the user kills this run, so that its crash has a known cause."""
         self._force_stopped.add(run_id)
 
     def follow(self, runs: Sequence[Run]) -> list[RunUpdate]:
         """Read the new events of these runs, and find dead workers."""
         self.is_behind = False
-        return [update for run in runs for update in self._follow_alone(run)]
+        return [update for run in runs for update in self._follow_safely(run)]
 
-    def _follow_alone(self, run: Run) -> list[RunUpdate]:
+    def _follow_safely(self, run: Run) -> list[RunUpdate]:
         """Follow one run; unreadable files are reported and do not affect other runs."""
         if run.state == "unreadable":
             return []
@@ -167,16 +167,16 @@ class RunWatch:
     def _check_response(self, stale: Run, folder: RunFolder) -> bool:
         """Record if a worker stopped or resumed responding; returns True for a change. It is never
         killed."""
-        hung = stale.state == "not responding"
-        if stale.state not in (*RESPONDING, "not responding"):
+        was_hung = stale.state == "not responding"
+        if stale.state not in (*BUSY_STATES, "not responding"):
             return False
-        if self._activity.is_silent(stale.id, folder) == hung:
+        if self._activity.is_silent(stale.id, folder) == was_hung:
             return False
         with self._record.session() as session:
             run = find_run(session, stale.id)
             if run is None or run.state != stale.state:
                 return False
-            if hung:
+            if was_hung:
                 run.state, run.problem, run.advice = working_state(folder), "", ""
             else:
                 run.state = "not responding"
@@ -194,7 +194,7 @@ class RunWatch:
         """Return the updated run (None: removed), its updates, and whether more events wait."""
         updates: list[RunUpdate] = []
         run = stale
-        for _ in range(BATCHES_PER_RUN):
+        for _ in range(MAX_BATCHES_PER_RUN):
             if folder.events_size() == run.bytes_read:
                 return run, updates, False
             with self._record.session() as session:
@@ -227,7 +227,7 @@ class RunWatch:
             if run.state == "starting" and self._workers.get_process(run.id) is None:
                 run.state = "queued"  # the process that was to start it died
             elif run.state in WORKING:
-                crash(session, run, folder, exit_code, stale.id in self._force_stopped)
+                record_crash(session, run, folder, exit_code, stale.id in self._force_stopped)
         self._silent_since.pop(stale.id, None)
         self._force_stopped.discard(stale.id)
         return True

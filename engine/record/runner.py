@@ -29,8 +29,8 @@ from engine.runs.lock import hold, is_held
 from engine.system.errors import explain_error
 from engine.system.terminal import echo, echo_error
 
-INTERVAL = 0.25  # s between two checks while it starts runs
-WAITING_INTERVAL = 0.5  # s while a window does
+INTERVAL = 0.25  # seconds between checks while it starts runs
+WAITING_INTERVAL = 0.5  # seconds while a window starts them
 
 
 def main() -> int:

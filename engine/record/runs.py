@@ -33,7 +33,7 @@ WORKING: tuple[State, ...] = (*("starting", "running", "paused", "not responding
 WAITING: tuple[State, ...] = ("queued", "on hold")  # in the queue
 RESUMABLE: tuple[State, ...] = ("stopped", "failed", "crashed")
 MAX_REMARKS = 200  # of one run
-MAX_TAGS, TAG_LENGTH = 50, 60  # of one run; characters
+MAX_TAGS, MAX_TAG_CHARACTERS = 50, 60  # per run
 
 
 class Run(Table):
@@ -69,7 +69,7 @@ class Run(Table):
     # the first step measured by the present worker
     paced_step: Mapped[int] = mapped_column(default=0)
     paced_from: Mapped[datetime | None] = mapped_column(Moment)  # … and its time
-    # of work other than training; empty: none
+    # name of the work other than training; empty: none
     stage: Mapped[str] = mapped_column(Sentence, default="")
     stage_done: Mapped[int] = mapped_column(default=0)
     stage_total: Mapped[int] = mapped_column(default=0)  # 0: not known
@@ -211,7 +211,7 @@ def annotate(session: Session, run_id: str, **annotations: Unpack[Annotations]) 
     if (row := find_run(session, run_id)) is None:
         return
     if "tags" in annotations:
-        stripped = (tag.strip()[:TAG_LENGTH] for tag in annotations["tags"])
+        stripped = (tag.strip()[:MAX_TAG_CHARACTERS] for tag in annotations["tags"])
         annotations["tags"] = list(dict.fromkeys(tag for tag in stripped if tag))[:MAX_TAGS]
     for field, value in annotations.items():
         setattr(row, field, value)

@@ -22,7 +22,7 @@ from engine.record.opening import Record
 from engine.record.run_watch import RunUpdate
 from engine.record.runs import WAITING, Run, find_run
 from engine.runs import launch, searching
-from engine.runs.groups import expand_setting
+from engine.runs.groups import expand_combination
 
 MARK = '"search":{'  # in the job of a run of a search
 ENDED = ("finished", "failed", "crashed", "stopped")
@@ -110,7 +110,7 @@ class Searches:
         job, group = runs[0].job, runs[0].job.group
         assert group is not None
         number = 1 + max(run.job.group.setting for run in runs if run.job.group is not None)
-        ids = self._add(expand_setting(job, group, number, answer.values))
+        ids = self._add(expand_combination(job, group, number, answer.values))
         return [RunUpdate("run_added", (run_id,)) for run_id in ids]
 
     def _prune(self, run_id: str, points: Sequence[Measured]) -> list[RunUpdate]:

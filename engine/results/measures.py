@@ -18,7 +18,7 @@ from engine.results.labels import codes, labelled, labels, members
 from engine.results.predictions import Predictions
 from engine.results.row_figures import Floats, cached_per_table, details, figure
 from engine.results.span_figures import row_parts
-from engine.results.spans import name_spans
+from engine.results.spans import tags_name_spans
 
 
 class _Rows:
@@ -45,7 +45,7 @@ class _Rows:
 
     @property
     def span_counts(self) -> NDArray[np.int64] | None:
-        return row_parts(self._predictions) if name_spans(self._predictions) else None
+        return row_parts(self._predictions) if tags_name_spans(self._predictions) else None
 
     def figure(self, name: RowFigure) -> Floats:
         return figure(self._predictions, name)

@@ -12,7 +12,7 @@ from engine.results.predictions import PredictionInfo, Predictions
 from engine.results.significance import Difference, seeds_interval
 from engine.results.store import stored_predictions
 from engine.runs.folder import RunFolder
-from engine.runs.groups import Aggregate, aggregate, best_metrics, last_outcome, without_seed
+from engine.runs.groups import Aggregate, aggregate, best_metrics, comparable_job, last_outcome
 
 
 @dataclass(frozen=True)
@@ -60,10 +60,10 @@ def scores_by_seed(run: RunFolder, shown: Predictions) -> dict[int, float]:
     """`scores_like` of a run and of the runs in the same folder that differ only in the seed."""
     if not shown.is_labelled:
         return {}
-    target = without_seed(run.job())
+    target = comparable_job(run.job())
     folders = (RunFolder(path) for path in sorted(run.path.parent.iterdir()))
     complete = (other for other in folders if other.spec_file.is_file() and other.results.is_dir())
-    same = (other for other in complete if without_seed(other.job()) == target)
+    same = (other for other in complete if comparable_job(other.job()) == target)
     return scores_like(same, shown.info, main_metric(shown).name)
 
 

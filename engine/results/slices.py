@@ -1,7 +1,7 @@
 """Slices: named conditions, and a search for those where a model is worst.
 
 N rows with a score, S conditions. Conditions are tried alone and in pairs; a slice has at least 20
-rows, and its score is tested against that of all other rows, corrected for multiple testing.
+rows, and its score is tested against all other rows, corrected for multiple testing.
 Candidate conditions are properties of rows, never of their predictions: gold label, length, columns
 with few values, frequent words, first word of a question, types of gold spans; frequency and
 position of a masked token.
@@ -46,9 +46,9 @@ from engine.results.significance import benjamini_hochberg, hypergeometric_tail,
 from engine.results.spans import span_table
 
 MIN_ROWS = 20  # of a slice
-LEVEL = 0.05  # of the adjusted p, and of the tests of a pair against its single conditions
+LEVEL = 0.05  # significance level, also for a pair against its single conditions
 MAX_SLICES = 20  # in a result
-SEARCH_ROWS = 200_000  # at most, drawn at random
+MAX_SEARCH_ROWS = 200_000  # drawn at random
 CHUNK = 20_000  # rows of a matrix product
 MAX_WORDS = 200  # the most frequent ones are tried
 NON_WORD = r"[^\pL\pM\pN_]+"
@@ -133,8 +133,8 @@ def worst_slices(predictions: Predictions, min_rows: int = MIN_ROWS) -> WorstSli
     """
     scores = row_scores(predictions)
     usable = np.flatnonzero(~np.isnan(scores.values))
-    if len(usable) > SEARCH_ROWS:
-        usable = np.sort(np.random.default_rng(0).choice(usable, SEARCH_ROWS, replace=False))
+    if len(usable) > MAX_SEARCH_ROWS:
+        usable = np.sort(np.random.default_rng(0).choice(usable, MAX_SEARCH_ROWS, replace=False))
     tried = candidates(predictions, usable, min_rows)
     values = scores.values[usable].astype(np.float64)
     sums = _SliceStatistics.build(tried, values if scores.higher_is_better else -values, min_rows)
@@ -187,7 +187,7 @@ class _SliceStatistics:
     def build(
         cls, tried: Sequence[Candidate], values: NDArray[np.float64], min_rows: int
     ) -> "_SliceStatistics":
-        """All pairs by three matrix products."""
+        """Compute all pairs with three matrix products."""
         size = len(tried)
         counts, sums, squares = (np.zeros((size, size)) for _ in range(3))
         for begin in range(0, len(values) if size else 0, CHUNK):

@@ -22,7 +22,7 @@ class TypeConfusion(Confusion):
     """
 
     def conditions(self, gold: int | None = None, predicted: int | None = None) -> Conditions:
-        """The rows that have a span of a cell, row or column; “none” alone selects nothing."""
+        """The rows that have a span of a cell, row or column; only “none” selects nothing."""
         none = len(self.labels) - 1
         types = [None if n is None or n == none else self.labels[n] for n in (gold, predicted)]
         if types == [None, None]:
@@ -34,7 +34,7 @@ class TypeConfusion(Confusion):
 
 
 class TypeFigures(LabelFigures):
-    """The spans of one type instead of the rows of one label."""
+    """`LabelFigures` for the spans of one type instead of the rows of one label."""
 
     @property
     def missed(self) -> Conditions:

@@ -124,20 +124,20 @@ def row_spans(predictions: Predictions, index: int) -> RowSpans:
 
 
 def _span_pairs(predictions: Predictions, row: dict[str, list[str]]) -> list[SpanPair]:
-    named = name_spans(predictions)
+    are_named = tags_name_spans(predictions)
     return pair_spans(
-        _spans(row.get("gold") or (), named), _spans(row.get("predicted") or (), named)
+        _spans(row.get("gold") or (), are_named), _spans(row.get("predicted") or (), are_named)
     )
 
 
 @cached_per_table
-def name_spans(predictions: Predictions) -> bool:
+def tags_name_spans(predictions: Predictions) -> bool:
     """The tags name spans, not classes of words."""
     return are_spans(predictions.info.labels)
 
 
-def _spans(tags: Sequence[str], named: bool) -> list[Span]:
-    if named:
+def _spans(tags: Sequence[str], are_named: bool) -> list[Span]:
+    if are_named:
         return spans_from_tags(tags)
     return [Span(tag, position, position + 1) for position, tag in enumerate(tags)]
 

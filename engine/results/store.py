@@ -130,7 +130,7 @@ def logged_evaluations(folder: Path, fingerprint: str | None = None) -> list[Log
     return [entry for entry in _read_log(folder) if fingerprint in (None, entry.fingerprint)]
 
 
-def run_evaluation(run: RunFolder, part: SplitName, step: int | None = None) -> Evaluate:
+def evaluation_question(run: RunFolder, part: SplitName, step: int | None = None) -> Evaluate:
     """The `Evaluate` question for a part of a run's data and its best checkpoint, or a step's.
 
     Raises StudioError if there is no such checkpoint.
@@ -173,7 +173,7 @@ def run_checkpoint(run: RunFolder, step: int | None) -> Path:
     return run.checkpoint(step)
 
 
-def run_baselines(run: RunFolder, part: SplitName, labels: tuple[str, ...]) -> FitBaselines:
+def baselines_question(run: RunFolder, part: SplitName, labels: tuple[str, ...]) -> FitBaselines:
     """The `FitBaselines` question for a part of a run's data.
 
     `labels` are those of the predictions, in order.

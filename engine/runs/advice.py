@@ -27,14 +27,14 @@ MIN_PROGRESS = 1 / 3  # of the steps, before a run can be said not to have learn
 FEW_EVALUATIONS = 2
 MIN_GAIN = 0.01  # of accuracy, above that of the majority label
 MIN_SCORE = 0.1  # of F1 or a correlation, below which hardly anything was learned
-MIN_CHANGE = 0.03  # fraction of the training loss
+MIN_CHANGE = 0.03  # as a fraction of the training loss
 MAX_RISE = 0.15  # fraction of the lowest validation loss, or of the lowest training loss
 MAX_DROP = 0.02  # of the score, since the best
-PARTS = 5  # of the training loss, whose means are compared
+LOSS_PARTS = 5  # parts of the training loss whose means are compared
 MIN_LOSSES = 50  # losses, before these means are reliable
-TRUNCATED = 0.5  # fraction of the inputs
+MIN_TRUNCATED = 0.5  # fraction of the inputs
 RATE_RATIO = 1.5  # times the recommended rate, or a fraction of it
-FACTOR = 3  # to the next rate to try, if none is recommended
+RATE_FACTOR = 3  # between the rates to try, if none is recommended
 MAX_NAMED_LABELS = 5
 MOVE_ROWS = ("absent_labels", "move")  # a check and its fix
 
@@ -112,17 +112,17 @@ class Measurements:
 
 
 def rate_too_high(m: Measurements) -> Advice | None:
-    """The training loss has risen again, or nothing is learned at more than the usual rate."""
+    """The training loss has risen again, or nothing is learned at more than the recommended rate."""
     if not m.is_conclusive or not m.loss:
         return None
-    rate, usual = m.job.training.learning_rate, _usual_rate(m)
-    parts = [m.mean_loss(n / PARTS, (n + 1) / PARTS) for n in range(PARTS)]
-    is_low = usual is not None and rate * RATE_RATIO < usual
+    rate, standard = m.job.training.learning_rate, _recommended_rate(m)
+    parts = [m.mean_loss(n / LOSS_PARTS, (n + 1) / LOSS_PARTS) for n in range(LOSS_PARTS)]
+    is_low = standard is not None and rate * RATE_RATIO < standard
     diverged = len(m.loss) >= MIN_LOSSES and not is_low and parts[-1] > (1 + MAX_RISE) * min(parts)
-    is_high = usual is not None and rate > RATE_RATIO * usual
+    is_high = standard is not None and rate > RATE_RATIO * standard
     if not diverged and not (is_high and (_is_no_better(m) or _has_hardly_moved(m))):
         return None
-    lower = usual if is_high and usual is not None else rate / FACTOR
+    lower = standard if is_high and standard is not None else rate / RATE_FACTOR
     problem = (
         phrase("The training loss rises again: the learning rate {rate:g} is too high.", rate=rate)
         if diverged
@@ -209,7 +209,7 @@ def absent_labels(m: Measurements) -> Advice | None:
 
 def most_are_truncated(m: Measurements) -> Advice | None:
     """More than half of the inputs reach the maximum length."""
-    if m.prepared.truncated <= TRUNCATED:
+    if m.prepared.truncated <= MIN_TRUNCATED:
         return None
     length = m.job.training.max_length
     problem = phrase(
@@ -308,7 +308,7 @@ def _has_hardly_moved(m: Measurements) -> bool:
     return bool(m.loss) and m.mean_loss(0.8, 1) > (1 - MIN_CHANGE) * m.mean_loss(0, 0.1)
 
 
-def _usual_rate(m: Measurements) -> float | None:
+def _recommended_rate(m: Measurements) -> float | None:
     if not m.prepared.layer_weights or m.job.features.trains_probe:
         return None
     from_scratch = isinstance(m.job.base_model, FromScratch)
@@ -317,11 +317,11 @@ def _usual_rate(m: Measurements) -> float | None:
 
 
 def _learn_more(m: Measurements) -> tuple[str, dict[str, Any]]:
-    rate, usual = m.job.training.learning_rate, _usual_rate(m)
-    if usual is not None and rate * RATE_RATIO < usual:
-        return _try_rate(usual)
-    if usual is None and not m.job.features.trains_probe:
-        return _try_rate(FACTOR * rate)
+    rate, standard = m.job.training.learning_rate, _recommended_rate(m)
+    if standard is not None and rate * RATE_RATIO < standard:
+        return _try_rate(standard)
+    if standard is None and not m.job.features.trains_probe:
+        return _try_rate(RATE_FACTOR * rate)
     if steps := 2 * m.job.training.steps:
         return phrase("Try {steps:,} steps, or add rows.", steps=steps), {"steps": steps}
     epochs = 2 * m.job.training.epochs

@@ -23,12 +23,12 @@ def branch(source: RunFolder, step: int, job: JobSpec, into: Path) -> RunFolder:
     """
     old_job = source.job()
     changed = changes(old_job, job)
-    _check(changed)
+    _check_changes(changed)
     totals = [event.steps for event in source.milestones() if isinstance(event, Prepared)]
     total = totals[-1] if totals else 0
     if (problem := check_remaining_steps(old_job, job, step, total)) is not None:
         raise problem
-    checkpoint = _checkpoint(source, step)
+    checkpoint = _find_checkpoint(source, step)
     if into.exists():
         raise StudioError("{into} already exists.", "Choose a new folder.", into=into)
     temporary = atomic_write.temporary_path(into)
@@ -39,7 +39,7 @@ def branch(source: RunFolder, step: int, job: JobSpec, into: Path) -> RunFolder:
             if source.dataset.is_dir():
                 _check_no_links(source.dataset)
                 shutil.copytree(source.dataset, run.dataset)
-            saved = [folder for folder in (_best(source, checkpoint), checkpoint) if folder]
+            saved = [folder for folder in (_find_best(source, checkpoint), checkpoint) if folder]
             for folder in saved:
                 _copy(folder, run.checkpoint(checkpoint_step(folder)))
             _write_events(source, run, saved, changed)
@@ -49,7 +49,7 @@ def branch(source: RunFolder, step: int, job: JobSpec, into: Path) -> RunFolder:
     return RunFolder(into)
 
 
-def _check(changed: list[Change]) -> None:
+def _check_changes(changed: list[Change]) -> None:
     for change in changed:
         if not change.in_branch:
             raise StudioError(
@@ -66,7 +66,7 @@ def check_remaining_steps(
 ) -> StudioError | None:
     """Return an error if a branch from `step` would have no steps to train.
 
-    `steps` are those of the run with the job `old_job`, 0 if unknown.
+    `steps` is the number of steps of the run of `old_job`, 0 if unknown.
     """
     planned = _total_steps(old_job, job, steps)
     if not 0 < planned <= step:
@@ -87,7 +87,7 @@ def _total_steps(old_job: JobSpec, job: JobSpec, steps: int) -> int:
     return round(steps * factor * old.batch_size / new.batch_size)
 
 
-def _checkpoint(source: RunFolder, step: int) -> Path:
+def _find_checkpoint(source: RunFolder, step: int) -> Path:
     folder = source.checkpoint(step)
     available = [checkpoint_step(f) for f in source.checkpoint_folders()]
     if step not in available:
@@ -113,7 +113,7 @@ def _progress_file(checkpoint: Path) -> Path:
     return checkpoint / "resume" / "progress.json"
 
 
-def _best(source: RunFolder, checkpoint: Path) -> Path | None:
+def _find_best(source: RunFolder, checkpoint: Path) -> Path | None:
     """The best checkpoint so far, if it is not `checkpoint` and still exists."""
     progress = read_json(_progress_file(checkpoint))
     best = source.checkpoint(int(progress["best_step"]))
@@ -125,9 +125,12 @@ def _best(source: RunFolder, checkpoint: Path) -> Path | None:
 
 def _copy(folder: Path, into: Path) -> None:
     _check_no_links(folder)
-    with atomic_write.atomic_folder(into) as inside:
+    with atomic_write.atomic_folder(into) as new_folder:
         shutil.copytree(
-            folder, inside, ignore=shutil.ignore_patterns(atomic_write.MANIFEST), dirs_exist_ok=True
+            folder,
+            new_folder,
+            ignore=shutil.ignore_patterns(atomic_write.MANIFEST),
+            dirs_exist_ok=True,
         )
 
 

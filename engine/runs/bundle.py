@@ -30,7 +30,7 @@ INDEX, RUNS = "bundle.json", "runs"
 FORMAT = 1  # version of the format, as written, and the newest that can be read
 CHUNK = 4 << 20  # bytes between checks for cancellation
 MAX_FILES, MAX_RUNS = 100_000, 1_000
-MAX_INDEX = 50_000_000  # bytes
+MAX_INDEX_BYTES = 50_000_000  # bytes
 TIMESTAMP = (1980, 1, 1, 0, 0, 0)  # of every member, so that equal runs make equal files
 
 
@@ -47,7 +47,7 @@ def pack(
     Args:
         checkpoints: which ones to include; the best is the last if none is marked as best.
             Snapshots are included with “all”.
-        annotations: of each run by the name of its folder, as JSON.
+        annotations: JSON for each run, by the name of its folder.
 
     Raises:
         StudioError: a run is training, or cannot be read.
@@ -77,9 +77,9 @@ def pack(
                             if cancelled():
                                 raise Cancelled
                     digests[run.path.name][name] = digest.hexdigest()
-            named = annotations or {}
+            notes = annotations or {}
             listed = [
-                {"id": name, "annotations": dict(named.get(name, {})), "files": dict(digests[name])}
+                {"id": name, "annotations": dict(notes.get(name, {})), "files": dict(digests[name])}
                 for name in (run.path.name for run in runs)
             ]
             index = {"form": FORMAT, "runs": listed}
@@ -97,7 +97,7 @@ def unpack(
 ) -> dict[Path, dict[str, Any]]:
     """Extract the runs of a bundle into the empty folder `into`; returns the annotations by folder.
 
-    Raises StudioError if it is not a bundle, a newer one, damaged or hostile; Cancelled.
+    Raises StudioError if the file is no bundle, or newer, damaged or hostile; raises Cancelled.
     """
     with _damage_errors(path), zipfile.ZipFile(path) as archive:
         members = archive.infolist()
@@ -161,7 +161,7 @@ def _select_files(run: RunFolder, checkpoints: Checkpoints) -> list[Path]:
 
 
 def _member(name: str, file: Path | None = None) -> zipfile.ZipInfo:
-    """Weights are stored, since they hardly shrink; all else is compressed."""
+    """Make a member; weights are stored, since they hardly shrink, and all else is compressed."""
     member = zipfile.ZipInfo(name, TIMESTAMP)
     stored = file is not None and file.suffix in (".safetensors", ".parquet", ".npy")
     member.compress_type = zipfile.ZIP_STORED if stored else zipfile.ZIP_DEFLATED
@@ -174,10 +174,10 @@ def _read_index(archive: zipfile.ZipFile, path: Path) -> list[dict[str, Any]]:
         member = archive.getinfo(INDEX)
     except KeyError:
         raise _bundle_error(path, phrase("there are no runs in it")) from None
-    if member.file_size > MAX_INDEX:
+    if member.file_size > MAX_INDEX_BYTES:
         raise _bundle_error(path, phrase("its list of files is too long"))
     with archive.open(member) as file:
-        content = file.read(MAX_INDEX + 1)
+        content = file.read(MAX_INDEX_BYTES + 1)
     try:
         index = json.loads(content)
         form, runs = int(index["form"]), list(index["runs"])
@@ -233,7 +233,7 @@ def _check(member: zipfile.ZipInfo, listed: Mapping[str, str], path: Path) -> No
 def _write(
     archive: zipfile.ZipFile, member: zipfile.ZipInfo, into: Path, digest: str, path: Path
 ) -> Iterator[int]:
-    """Write exactly the declared bytes; yields their number after each chunk."""
+    """Write exactly the declared bytes; yields the size of each chunk."""
     target = into / member.filename
     target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     checksum, remaining = hashlib.sha256(), member.file_size

@@ -1,4 +1,4 @@
-"""Import a run folder that was trained elsewhere."""
+"""Import the folder of a run trained elsewhere."""
 
 import filecmp
 import os
@@ -16,13 +16,13 @@ from engine.phrases import phrase
 from engine.progress import Cancelled, ProgressCallback
 from engine.runs.folder import RunFolder
 
-NOT_COPIED = {"run.lock", "stop", "changed-data", "cache", "reserve"}  # not part of a copy
+NOT_COPIED = {"run.lock", "stop", "changed-data", "cache", "reserve"}  # files of workers and caches
 COPY_CHUNK = 4 << 20  # bytes between checks for cancellation
 NEWER_ERRORS = {
     "extra_forbidden",
     "union_tag_invalid",
     "literal_error",
-}  # errors caused by a newer job
+}  # pydantic error types of a job from a newer version
 
 
 def copy_run(
@@ -31,16 +31,16 @@ def copy_run(
     report: ProgressCallback = lambda done, total: None,
     cancelled: Callable[[], bool] = lambda: False,
 ) -> RunFolder:
-    """Copy the run folder `source` into `runs`, atomically; links in it are left out.
+    """Copy the run folder `source` into `runs`, atomically; links in it are skipped.
 
-    Nothing is overwritten: a run of the same name gets a number.
+    Nothing is overwritten: if the name is taken, the copy gets a number.
 
     Raises:
-        StudioError: not a run, of a newer version, in training, or already here.
+        StudioError: the folder is no run, from a newer version, in training, or already imported.
         Cancelled: soon after `cancelled()` is true.
     """
     folder = RunFolder(source)
-    _check(folder, runs)
+    _check_importable(folder, runs)
     sizes = {file: file.stat().st_size for file in files_to_copy(source)}
     total, done = sum(sizes.values()), 0
     temporary = temporary_path(runs / source.name)
@@ -69,7 +69,7 @@ def copy_run(
     return RunFolder(target)
 
 
-def _check(folder: RunFolder, runs: Path) -> None:
+def _check_importable(folder: RunFolder, runs: Path) -> None:
     """Raise StudioError if the folder is not a run that can be imported."""
     name = folder.path.name
     try:
@@ -91,7 +91,7 @@ def _check(folder: RunFolder, runs: Path) -> None:
     if folder.has_worker():
         raise StudioError("{name} is training right now.", "Wait until it has finished.", name=name)
     for other in runs.iterdir():
-        if other.samefile(folder.path) or _is_same(folder, RunFolder(other)):
+        if other.samefile(folder.path) or _are_same(folder, RunFolder(other)):
             raise StudioError(
                 "{name} is already in the list of runs, in the folder {other}.",
                 "Nothing was copied.",
@@ -109,16 +109,16 @@ def _newer_error(name: str, why: str) -> StudioError:
     )
 
 
-def _is_same(run: RunFolder, other: RunFolder) -> bool:
+def _are_same(run: RunFolder, other: RunFolder) -> bool:
     pairs = ((run.spec_file, other.spec_file), (run.events_file, other.events_file))
     try:
         return all(a.is_file() and b.is_file() and filecmp.cmp(a, b, False) for a, b in pairs)
     except OSError:
-        return False  # unreadable events prove nothing
+        return False  # treat an unreadable run as different
 
 
 def files_to_copy(folder: Path) -> Iterator[Path]:
-    """Files to copy: no links, pipes or devices, and not the files of a living worker."""
+    """Files to copy: no links, pipes or devices, and not the files of a running worker."""
     for entry in sorted(folder.iterdir()):
         is_of_worker = entry.name in NOT_COPIED and (folder / "spec.json").exists()
         if entry.is_symlink() or is_of_worker:
@@ -130,7 +130,7 @@ def files_to_copy(folder: Path) -> Iterator[Path]:
 
 
 def _copy(file: Path, into: Path) -> Iterator[int]:
-    """Copy a file with its times; yields the number of bytes after each chunk."""
+    """Copy a file with its timestamps; yields the size of each chunk."""
     into.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with open_regular(file, follows_links=False) as source, open(into, "wb") as target:
         while chunk := source.read(COPY_CHUNK):

@@ -21,23 +21,23 @@ from engine.progress import Cancelled, ProgressCallback
 from engine.runs.folder import RunFolder
 
 POSITION = "bert-studio-position.json"
-MAX_POSITION = 1_000_000  # bytes
-REPORT_EVERY = 2_000  # events between two reports of progress
+MAX_POSITION_BYTES = 1_000_000  # bytes
+REPORT_EVERY = 2_000  # points between progress reports
 POINT_BYTES = 110  # approximate size of a point in the events
 
 
 @dataclass
 class Position:
-    """Progress of the files: the byte in the events of the run, and the size of each file."""
+    """Progress of the files: the offset in the events of the run, and the size of each file."""
 
-    byte: int = 0
+    offset: int = 0
     sizes: dict[str, int] = field(default_factory=dict)
 
     @classmethod
     def read(cls, file: Path) -> Self:
         """Read a position; an empty one if the file is missing or damaged."""
         try:
-            content = read_json(file, MAX_POSITION)
+            content = read_json(file, MAX_POSITION_BYTES)
             sizes = {str(name): int(size) for name, size in content["sizes"].items()}
             return cls(int(content["byte"]), sizes)
         except (OSError, ValueError, LookupError, TypeError, AttributeError):
@@ -66,27 +66,27 @@ class CurveFiles(ABC):
         with disk_errors_for(self.into):
             self._write_all(report, cancelled)
 
-    def catch_up(self, is_over: bool = False) -> bool:
+    def catch_up(self, is_finished: bool = False) -> bool:
         """Append the new points of the run; returns True if there were any events.
 
-        `is_over`: no worker trains it any more, even if the last one did not report its end.
+        `is_finished`: no worker trains it any more, even if the last one did not report its end.
         """
         with disk_errors_for(self.into):
-            return self._catch_up(is_over)
+            return self._catch_up(is_finished)
 
-    def _catch_up(self, is_over: bool) -> bool:
+    def _catch_up(self, is_finished: bool) -> bool:
         position_file = self.folder / POSITION
         position = Position.read(position_file)
-        events, byte = self.run.events_after(position.byte)
-        is_other = byte < position.byte  # the file was replaced
-        exist = all((self.folder / name).is_file() for name in position.sizes)
-        is_known = position.byte > 0 and exist and not is_other
-        if is_known and not events:
-            if is_over:
+        events, offset = self.run.events_after(position.offset)
+        was_replaced = offset < position.offset  # the file was replaced
+        files_exist = all((self.folder / name).is_file() for name in position.sizes)
+        can_append = position.offset > 0 and files_exist and not was_replaced
+        if can_append and not events:
+            if is_finished:
                 self._write_end(last_end(self.run.last_events()))
             return False
-        if not is_known or any(isinstance(event, Started) for event in events):
-            byte = self._write_all(lambda done, total: None, lambda: False)
+        if not can_append or any(isinstance(event, Started) for event in events):
+            offset = self._write_all(lambda done, total: None, lambda: False)
         else:
             self._truncate(position)
             self._append(event for event in events if isinstance(event, Measured))
@@ -95,7 +95,7 @@ class CurveFiles(ABC):
             file.relative_to(self.folder).as_posix(): file.stat().st_size
             for file in self._point_files()
         }
-        write_file(position_file, json.dumps({"byte": byte, "sizes": sizes}).encode("utf-8"))
+        write_file(position_file, json.dumps({"byte": offset, "sizes": sizes}).encode("utf-8"))
         return True
 
     def _write_all(self, report: ProgressCallback, cancelled: Callable[[], bool]) -> int:
@@ -107,10 +107,10 @@ class CurveFiles(ABC):
         limits = _step_limits(self.run)
         first = next(iter(self.run.events_after(0, chunk_size=1)[0]), None)
         self._write_header(first)
-        byte, previous, session, done = 0, -1, 0, 0
-        while byte != previous:
-            previous = byte
-            events, byte = self.run.events_after(byte)
+        offset, previous, session, done = 0, -1, 0, 0
+        while offset != previous:
+            previous = offset
+            events, offset = self.run.events_after(offset)
             pending = list[Measured]()
             for event in events:
                 session += isinstance(event, Started)
@@ -126,7 +126,7 @@ class CurveFiles(ABC):
                     raise Cancelled
         self._write_end(last_end(self.run.last_events()))
         report(total, total)
-        return byte
+        return offset
 
     def _truncate(self, position: Position) -> None:
         for file in list(self._point_files()):
@@ -174,7 +174,7 @@ def last_end(events: list[AnyEvent]) -> Ended | None:
 
 
 def _step_limits(run: RunFolder) -> list[int]:
-    """For each worker, the first step at which a later worker started; its points count below that.
+    """For each worker, the first step at which a later one started: later points do not count.
 
     The first limit is for points before any worker, as in a branch.
     """

@@ -29,8 +29,8 @@ from engine.phrases import phrase
 from engine.runs.lock import hold, is_held, open_here
 
 CHUNK = 4 << 20  # bytes of events read per call
-TAIL = 64 << 10  # bytes searched for the last events
-MAX_EVENTS = 4 << 30  # bytes, about 40 million events
+TAIL_BYTES = 64 << 10  # bytes searched for the last events
+MAX_EVENTS_BYTES = 4 << 30  # bytes, about 40 million events
 STATE_CHANGES = (Started, Saved, Ended)
 KINDS = {
     *("started", "prepared", "progressed", "measured", "saved", "removed", "noted", "waiting"),
@@ -167,7 +167,7 @@ class RunFolder:
 
     def last_events(self) -> list[AnyEvent]:
         """The last events, found quickly in a file of any length."""
-        events, _ = self.events_after(self._line_start(max(0, self.events_size() - TAIL)))
+        events, _ = self.events_after(self._line_start(max(0, self.events_size() - TAIL_BYTES)))
         return events
 
     def last_started(self) -> Started | None:
@@ -202,13 +202,13 @@ class RunFolder:
 
     def _open_events(self) -> BufferedReader:
         """Raises OSError, also if it is not a plain file, or too large."""
-        return open_regular(self.events_file, MAX_EVENTS)
+        return open_regular(self.events_file, MAX_EVENTS_BYTES)
 
     # ── the worker ───────────────────────────────────────────────────────────────────────────
 
     @contextmanager
     def lock(self) -> Iterator[None]:
-        """Hold the lock of this run for the block; raises StudioError if there is another one.
+        """Hold the lock of this run for the block; raises StudioError if a worker holds it.
 
         Leftovers of an interrupted worker are removed first.
         """

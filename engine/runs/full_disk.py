@@ -19,9 +19,9 @@ from engine.runs.folder import RunFolder
 from engine.runs.lock import open_here
 
 RESERVE_SIZE = 64 << 10  # bytes
-FREE_SPACE_POLL = 0.5  # s between two checks of the free space
-# s after which a write is tried anyway, since quotas do not show in the free space
-RETRY_AFTER = 30.0
+POLL_SECONDS = 0.5  # between checks of the free space
+# a write is tried anyway after this time, since quotas do not show in the free space
+RETRY_SECONDS = 30.0
 
 Result = TypeVar("Result")
 
@@ -79,11 +79,11 @@ def free_bytes(full: DiskFull) -> int:
 
 
 def _wait(full: DiskFull, stop_requested: Callable[[], bool]) -> None:
-    """Wait until there is more space than before, or as much as needed; or until RETRY_AFTER."""
+    """Wait until there is more space than before, or as much as needed; or until RETRY_SECONDS."""
     needed = full.needed or free_bytes(full) + 1
-    end = time.monotonic() + RETRY_AFTER
-    while time.monotonic() < end and not stop_requested() and free_bytes(full) < needed:
-        time.sleep(FREE_SPACE_POLL)
+    deadline = time.monotonic() + RETRY_SECONDS
+    while time.monotonic() < deadline and not stop_requested() and free_bytes(full) < needed:
+        time.sleep(POLL_SECONDS)
 
 
 def _advice(full: DiskFull) -> str:
@@ -98,7 +98,7 @@ def _advice(full: DiskFull) -> str:
 
 
 class EventWriter:
-    """Writes events, waiting for space while the disk is full. `step` is that of the last event.
+    """Writes events, waiting for space while the disk is full. `step` is the last event's.
 
     Args:
         on_event: gets each event after it is written, or None.

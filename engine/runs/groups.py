@@ -1,6 +1,5 @@
-"""Jobs with several runs, one for each seed, row of a layer sweep or combination of values.
-
-Expands such a job into runs, and aggregates their results.
+"""Expand a job into runs, one per seed, layer-sweep row or combination of values, and aggregate
+their results.
 """
 
 import statistics
@@ -18,24 +17,24 @@ from engine.config.search import field_at, with_values
 from engine.messages.events import Ended, Measured, Saved
 from engine.phrases import phrase
 from engine.runs.folder import RunFolder
-from engine.runs.searching import Setting, first_settings, get_seeds
+from engine.runs.searching import Combination, first_combinations, get_seeds
 
-SUMMARY = "summary.json"  # in the folder of a group that was trained without a window
+SUMMARY = "summary.json"  # in the folder of a group trained from the command line
 
 
 def expand(job: JobSpec, features: Path | None = None) -> tuple[JobSpec, ...]:
     """The jobs of the runs of `job`, by row of the layer sweep and then by seed.
 
-    A job for one run is unchanged, except for the rate and the epochs of a probe. The runs of a
-    layer sweep share their features in a folder below `features`, named after their group. A job
-    with several values gives the runs of the combinations that are known at its start.
+    A job for one run only gets the learning rate and the epochs of its probe, if any. The runs of a
+    layer sweep share their features in a folder below `features`, named after the group. For a
+    search, only the combinations known at the start are expanded.
     """
     if job.search is not None:
         group = create_group(job)
         return tuple(
             run
-            for index, values in enumerate(first_settings(job))
-            for run in expand_setting(job, group, index, values)
+            for index, values in enumerate(first_combinations(job))
+            for run in expand_combination(job, group, index, values)
         )
     rows = PAPER_VECTORS if job.features.vectors == LAYER_SWEEP else (job.features.vectors,)
     seeds = range(job.training.seed, job.training.seed + job.training.seeds)
@@ -53,13 +52,13 @@ def expand(job: JobSpec, features: Path | None = None) -> tuple[JobSpec, ...]:
         features_spec = job.features.model_copy(update={"vectors": row, "cache": cache})
         base = job.model_copy(update={"features": features_spec})
         runs += [
-            _run_job(base, group, seed, len(seeds), row if group.vectors else "") for seed in seeds
+            _seed_job(base, group, seed, len(seeds), row if group.vectors else "") for seed in seeds
         ]
     return tuple(runs)
 
 
 def create_group(job: JobSpec) -> RunGroup:
-    """The group of all runs of a search; each job has its own."""
+    """Create the group that all runs of a search share."""
     assert job.search is not None
     seeds = get_seeds(job)
     return RunGroup(
@@ -71,21 +70,23 @@ def create_group(job: JobSpec) -> RunGroup:
     )
 
 
-def expand_setting(
-    job: JobSpec, group: RunGroup, index: int, values: Setting
+def expand_combination(
+    job: JobSpec, group: RunGroup, index: int, values: Combination
 ) -> tuple[JobSpec, ...]:
     """The jobs of one combination of a search, one for each seed.
 
-    `job` is the requested one, or that of any of its runs.
+    `job` is the original job, or that of any of its runs.
     """
     assert group.search is not None
     base = with_values(job.model_copy(update={"group": None}), values)
     values_text = " · ".join(_format_value(job, path, value) for path, value in values.items())
-    own = group.model_copy(update={"setting": index})
-    return tuple(_run_job(base, own, seed, len(own.seeds), values_text) for seed in own.seeds)
+    group = group.model_copy(update={"setting": index})
+    return tuple(
+        _seed_job(base, group, seed, len(group.seeds), values_text) for seed in group.seeds
+    )
 
 
-def _run_job(job: JobSpec, group: RunGroup, seed: int, seeds: int, label: str) -> JobSpec:
+def _seed_job(job: JobSpec, group: RunGroup, seed: int, seeds: int, label: str) -> JobSpec:
     """The job of one run, with `label` and, if there are several, its seed in the name."""
     suffix = f" · {label}" if label else ""
     if seeds > 1:
@@ -107,13 +108,13 @@ def _format_value(job: JobSpec, path: str, value: JsonValue) -> str:
 
 
 def value_label(value: dict[str, JsonValue]) -> str:
-    """Name of a base model or data set that is one of several values."""
+    """Short name of a base model or data set among the searched values."""
     path = Path(str(value.get("path") or value.get("folder") or ""))
     return f"{path.parent.name} {path.name}" if path.name.isdecimal() else path.name
 
 
 def _with_probe_settings(job: JobSpec) -> JobSpec:
-    """Apply the rate and the epochs of a probe, if one is trained."""
+    """Use the learning rate and the epochs of the probe, if one is trained."""
     if not job.features.trains_probe:
         return job
     probe_settings = {"learning_rate": job.features.learning_rate, "epochs": job.features.epochs}
@@ -122,16 +123,16 @@ def _with_probe_settings(job: JobSpec) -> JobSpec:
 
 
 def run_folder_name(job: JobSpec, seeds: int) -> str:
-    """Name of a run's folder below that of its group with this many seeds."""
+    """Folder name of a run inside its group's folder; `seeds` is the number of seeds."""
     if job.group is not None and job.group.search is not None:
         seed = f"-seed-{job.training.seed}" if len(job.group.seeds) > 1 else ""
         return f"combination-{job.group.setting + 1}{seed}"
-    is_row = job.group is not None and job.group.vectors
-    parts = [job.features.vectors.replace(" ", "-")] if is_row else []
+    is_in_sweep = job.group is not None and job.group.vectors
+    parts = [job.features.vectors.replace(" ", "-")] if is_in_sweep else []
     return "-".join(parts + ([f"seed-{job.training.seed}"] if seeds > 1 else []))
 
 
-def without_seed(job: JobSpec) -> JobSpec:
+def comparable_job(job: JobSpec) -> JobSpec:
     return job.model_copy(
         update={
             "name": "",
@@ -165,14 +166,14 @@ def best_metrics(run: RunFolder) -> tuple[int, dict[str, float]]:
 
 
 def last_outcome(run: RunFolder) -> str:
-    """Last outcome of the run; empty if it has not ended."""
+    """Outcome of the last event, such as “finished”; empty if the run has not ended."""
     events = run.last_events()
     return events[-1].outcome if events and isinstance(events[-1], Ended) else ""
 
 
 @dataclass(frozen=True)
 class Aggregate:
-    """A metric over several runs: mean, standard deviation (n - 1) if there are two, and n."""
+    """A metric over runs: mean, sample standard deviation (None for one run), number of runs."""
 
     mean: float
     deviation: float | None

@@ -97,7 +97,7 @@ def spawn(
 
 
 def detach(worker: subprocess.Popen[bytes]) -> None:
-    """Detach a worker that outlives this process, without a warning from Python."""
+    """Let a worker outlive this process without a warning from Python."""
     if worker.poll() is None:
         worker.returncode = 0
 

@@ -98,7 +98,7 @@ class Lineage:
         return list(self._walk(key, self._outgoing))
 
     def _walk(self, key: str, edges: dict[str, dict[str, Edge]]) -> Iterator[str]:
-        """Breadth first, each once, even in a cycle."""
+        """Walk breadth first, visiting each item once, even in a cycle."""
         seen, level = {key}, [key]
         while level:
             level = [other for node in level for other in edges.get(node, {}) if other not in seen]
@@ -125,7 +125,7 @@ class Lineage:
         return lengths
 
     def _layer(self, start: str, allowed: set[str], lengths: dict[str, int]) -> None:
-        """Depth first without recursion; edges that close a cycle do not count."""
+        """Walk depth first without recursion; edges that close a cycle do not count."""
         stack: list[str] = [start]
         visited: set[str] = set()
         while stack:
@@ -181,20 +181,20 @@ def read_lineage(home: Home, runs: Iterable[RunFacts]) -> Lineage:
         _add_data(lineage, folder)
     for name, folder in included_models().items():
         if folder.is_dir():
-            lineage.add(_model(folder, name))
+            lineage.add(_model_node(folder, name))
     if home.models.is_dir():
         for folder in sorted(home.models.iterdir()):
             if folder.is_dir() and not folder.name.startswith("."):
-                lineage.add(_model(folder, folder.name))
+                lineage.add(_model_node(folder, folder.name))
     for run in listed:
-        lineage.add(_run(run))
+        lineage.add(_run_node(run))
     exports = {note.folder: note for note in read_exports(home)}  # the newest for each folder
     for note in exports.values():
-        lineage.add(_export(note))
+        lineage.add(_export_node(note))
     for run in listed:
         _connect_run(lineage, run)
     for note in exports.values():
-        source, label = _checkpoint(lineage, note.checkpoint)
+        source, label = _find_owner(lineage, note.checkpoint)
         lineage.connect(source, export_key(note.folder), label)
     return lineage
 
@@ -229,18 +229,18 @@ def _add_data(lineage: Lineage, folder: Path) -> str:
     return data_key(folder)
 
 
-def _model(folder: Path, name: str) -> Node:
+def _model_node(folder: Path, name: str) -> Node:
     detail = phrase("model")
     return Node(model_key(folder), "model", name, detail, folder, exists=folder.is_dir())
 
 
-def _run(run: RunFacts) -> Node:
+def _run_node(run: RunFacts) -> Node:
     detail = run.state or phrase("run")
     exists = run.folder.is_dir()
     return Node(run_key(run.id), "run", run.name, detail, run.folder, run.id, exists)
 
 
-def _export(note: ExportNote) -> Node:
+def _export_node(note: ExportNote) -> Node:
     detail = phrase("{form}, {precision}", form=note.form, precision=note.precision)
     exists = note.folder.is_dir()
     return Node(
@@ -252,11 +252,11 @@ def _connect_run(lineage: Lineage, run: RunFacts) -> None:
     key = run_key(run.id)
     job = _parse_job(run.job)
     if (data := _parse(DATA, to_json(job.get("data")))) is not None:
-        lineage.connect(_source(lineage, data), key)
+        lineage.connect(_data_source(lineage, data), key)
     base = _parse(BASE_MODEL, to_json(job.get("base_model")))
     path = base.tokenizer if isinstance(base, FromScratch) else base.path if base else None
     if path is not None:
-        source, label = _checkpoint(lineage, path)
+        source, label = _find_owner(lineage, path)
         lineage.connect(source, key, label)
     first, _ = RunFolder(run.folder).events_after(0, chunk_size=1)
     if first and isinstance(first[0], Branched):
@@ -264,7 +264,7 @@ def _connect_run(lineage: Lineage, run: RunFacts) -> None:
         source = run_key(branched.folder.name)
         if source not in lineage.nodes:
             missing = RunFacts(branched.folder.name, branched.run, "", branched.folder, b"{}")
-            lineage.add(_run(missing))
+            lineage.add(_run_node(missing))
         label = phrase("branch at step {step}", step=branched.step)
         lineage.connect(source, key, label)
 
@@ -285,7 +285,7 @@ def _parse(kind: TypeAdapter[Parsed], source: bytes) -> Parsed | None:
         return None
 
 
-def _source(lineage: Lineage, data: StoredData | FileData) -> str:
+def _data_source(lineage: Lineage, data: StoredData | FileData) -> str:
     if isinstance(data, StoredData):
         return _add_data(lineage, data.folder)
     detail = phrase("file")
@@ -294,8 +294,8 @@ def _source(lineage: Lineage, data: StoredData | FileData) -> str:
     return lineage.add(Node(key, "files", data.path.name, detail, data.path, "", exists))
 
 
-def _checkpoint(lineage: Lineage, folder: Path) -> tuple[str, str]:
-    """The item to which a checkpoint folder belongs, and its step."""
+def _find_owner(lineage: Lineage, folder: Path) -> tuple[str, str]:
+    """Find the item to which a checkpoint folder belongs; also returns a label of its step."""
     for path in (folder, *folder.parents):
         if path.name == "checkpoints" and run_key(path.parent.name) in lineage.nodes:
             label = phrase("checkpoint of step {step}", step=checkpoint_step(folder))
@@ -304,4 +304,4 @@ def _checkpoint(lineage: Lineage, folder: Path) -> tuple[str, str]:
             return key, ""
         if (key := model_key(path)) in lineage.nodes:
             return key, ""
-    return lineage.add(_model(folder, folder.name)), ""
+    return lineage.add(_model_node(folder, folder.name)), ""

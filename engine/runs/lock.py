@@ -50,15 +50,15 @@ def open_here(path: Path, flags: int) -> int:
         descriptor = os.open(path, flags, 0o600)
     except OSError as error:
         if error.errno == errno.ENXIO:  # a pipe without a reader, or a socket
-            raise _not_a_file(path) from error
+            raise _not_a_file_error(path) from error
         raise
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        raise _not_a_file(path)
+        raise _not_a_file_error(path)
     return descriptor
 
 
-def _not_a_file(path: Path) -> StudioError:
+def _not_a_file_error(path: Path) -> StudioError:
     return StudioError(
         "{path} in {parent} is a pipe or a device, not a file.",
         "Remove it and try again.",
@@ -110,11 +110,11 @@ def hold(path: Path, busy: StudioError, timeout: float = LOCK_TIMEOUT) -> Iterat
 
 
 def _acquire_within(descriptor: int, seconds: float, busy: StudioError) -> None:
-    end = time.monotonic() + seconds
+    deadline = time.monotonic() + seconds
     while True:
         try:
             return _acquire(descriptor)
         except OSError as error:
-            if time.monotonic() > end:
+            if time.monotonic() > deadline:
                 raise busy from error
             time.sleep(0.01)

@@ -58,7 +58,7 @@ def _location(node: Node) -> str:
     return phrase("in {place}", place=node.path)
 
 
-def _missing(node: Node) -> str:
+def _missing_problem(node: Node) -> str:
     return "" if node.exists else phrase("it is no longer in {place}", place=node.path)
 
 
@@ -72,7 +72,7 @@ def _origin(host: str, name: str, revision: str, licence: str) -> str:
     )
 
 
-def _data(node: Node) -> Requirement:
+def _data_requirement(node: Node) -> Requirement:
     title = phrase("Data set “{name}”, {version}", name=node.title, version=node.detail)
     spec = read_dataset(node.path)
     if spec is None:
@@ -97,14 +97,14 @@ def _data(node: Node) -> Requirement:
     return Requirement(title, tuple(lines))
 
 
-def _model(node: Node) -> Requirement:
+def _model_requirement(node: Node) -> Requirement:
     title = phrase("Model “{name}”", name=node.title)
     lines = [_location(node)]
     if (digest := weights_checksum(node.path)) is not None:
         lines.append(phrase("{file}, SHA-256 {digest}", file=WEIGHTS, digest=digest))
     if (source := read_source(node.path)) is not None:
         lines.append(_origin(source.host, source.model, source.revision, source.licence))
-    return Requirement(title, tuple(lines), _missing(node))
+    return Requirement(title, tuple(lines), _missing_problem(node))
 
 
 def weights_checksum(folder: Path) -> str | None:
@@ -118,7 +118,7 @@ def weights_checksum(folder: Path) -> str | None:
         return None
 
 
-def _run(node: Node) -> Requirement:
+def _run_requirement(node: Node) -> Requirement:
     title = phrase("Run “{name}”", name=node.title)
     run = RunFolder(node.path)
     try:
@@ -134,7 +134,7 @@ def _run(node: Node) -> Requirement:
     if isinstance(job.data, StoredData) and job.data.fingerprint:
         spec = read_dataset(job.data.folder)
         if spec is not None and spec.fingerprint != job.data.fingerprint:
-            problem = phrase("its data set has other rows than those that it was trained on")
+            problem = phrase("its data set no longer has the rows that it was trained on")
     base = job.base_model
     if isinstance(base, FromCheckpoint) and not base.path.is_dir():
         problem = phrase("its base model is no longer in {place}", place=base.path)
@@ -149,28 +149,28 @@ def _origin_lines(run: RunFolder) -> Iterator[str]:
     report = read_reproducibility(run)
     if report.environment:
         environment = ", ".join(f"{name} {value}" for name, value in report.environment.items())
-        yield phrase("environment: {told}", told=environment)
+        yield phrase("environment: {versions}", versions=environment)
     if report.branched is not None:
         yield report.branched.sentence()
     saved = [event for event in run.milestones() if isinstance(event, Saved) and event.weights]
     if saved:
         yield phrase(
-            "gave at step {step} weights with SHA-256 {digest}",
+            "weights at step {step}: SHA-256 {digest}",
             step=saved[-1].step,
             digest=saved[-1].weights,
         )
 
 
-def _simple(node: Node, title: str) -> Requirement:
-    return Requirement(title, (_location(node),), _missing(node))
+def _path_requirement(node: Node, title: str) -> Requirement:
+    return Requirement(title, (_location(node),), _missing_problem(node))
 
 
 READERS: dict[str, Callable[[Node], Requirement]] = {
-    "files": lambda node: _simple(node, phrase("File “{name}”", name=node.title)),
-    "data": _data,
-    "model": _model,
-    "run": _run,
-    "export": lambda node: _simple(
+    "files": lambda node: _path_requirement(node, phrase("File “{name}”", name=node.title)),
+    "data": _data_requirement,
+    "model": _model_requirement,
+    "run": _run_requirement,
+    "export": lambda node: _path_requirement(
         node, phrase("Export “{name}”, {form}", name=node.title, form=node.detail)
     ),
 }

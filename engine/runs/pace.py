@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from engine.messages.events import Measured, Started
 from engine.runs.folder import RunFolder
 
-MAX_GAP = 3600.0  # s between two measurements; the machine slept during a longer gap
+MAX_GAP = 3600.0  # seconds between measurements; the machine slept during a longer gap
 SPEED, TOKENS = "tokens_per_second", "tokens"
 
 

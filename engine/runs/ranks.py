@@ -7,7 +7,7 @@ from pathlib import Path
 from engine.errors import StudioError
 from engine.phrases import phrase
 
-RANKS_FOLDER = "BERT_STUDIO_RANKS"  # the folder in which the ranks of one worker find one another
+RANKS_FOLDER = "BERT_STUDIO_RANKS"  # the rendezvous folder of the ranks of one worker
 RANK_LOST = 75  # exit code of a rank that ended because another one had
 
 
@@ -25,19 +25,19 @@ class RankLost(StudioError):
 class Rank:
     """One of the processes that train a run together.
 
-    `store` is None if torchrun started it and connects the ranks itself.
+    `rendezvous` is None if torchrun started it and connects the ranks itself.
     """
 
     number: int = 0
-    world: int = 1  # processes in all
-    local: int = 0  # its index on its machine
+    world: int = 1  # number of processes
+    local: int = 0  # index on its machine
     local_world: int = 1  # processes on its machine
-    store: Path | None = None
+    rendezvous: Path | None = None
 
     @property
     def has_worker(self) -> bool:
         """True if one of our workers started it, which holds the lock and watches it."""
-        return self.store is not None
+        return self.rendezvous is not None
 
     def environment(self) -> dict[str, str]:
         return {
@@ -45,7 +45,7 @@ class Rank:
             "WORLD_SIZE": str(self.world),
             "LOCAL_RANK": str(self.local),
             "LOCAL_WORLD_SIZE": str(self.local_world),
-            RANKS_FOLDER: str(self.store),
+            RANKS_FOLDER: str(self.rendezvous),
         }
 
 
@@ -62,5 +62,5 @@ def this_rank() -> Rank | None:
         world=int(variables["WORLD_SIZE"]),
         local=int(variables["LOCAL_RANK"]),
         local_world=int(variables["LOCAL_WORLD_SIZE"]),
-        store=Path(variables[RANKS_FOLDER]) if RANKS_FOLDER in variables else None,
+        rendezvous=Path(variables[RANKS_FOLDER]) if RANKS_FOLDER in variables else None,
     )

@@ -25,11 +25,10 @@ class RunSession:
     host: str
     first: int
     last: int
-    # between its environment and that of the checkpoint it resumed from
-    differences: tuple[str, ...]
+    differences: tuple[str, ...]  # from the environment of the checkpoint it resumed from
 
     @property
-    def counts(self) -> bool:
+    def affects_weights(self) -> bool:
         """True if the weights depend on it; False if a worker died before it saved."""
         return self.last > self.first
 
@@ -40,7 +39,7 @@ class Reproducibility:
 
     environment: dict[str, str]  # of the last worker, by name; empty before any training
     sessions: tuple[RunSession, ...]
-    remarks: tuple[str, ...]  # events that another machine need not repeat
+    remarks: tuple[str, ...]  # events that may differ on another machine
     branched: Branched | None
     step: int
     steps: int
@@ -48,7 +47,7 @@ class Reproducibility:
     weights: str  # SHA-256 of the files; empty if nothing was saved
     optimiser: str
     memory: int = 0  # maximum bytes of a worker; 0 if unknown
-    device_memory: int = 0  # … of a GPU
+    device_memory: int = 0  # the same for a GPU
 
     @property
     def obstacles(self) -> tuple[str, ...]:
@@ -60,7 +59,7 @@ class Reproducibility:
                 differences=join(", ", session.differences),
             )
             for session in self.sessions
-            if session.counts and session.differences
+            if session.affects_weights and session.differences
         ]
         if not self.environment:
             reasons.append(phrase("The environment was not recorded."))

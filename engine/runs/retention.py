@@ -13,7 +13,7 @@ from engine.runs.folder import RunFolder, checkpoint_step
 
 @dataclass(frozen=True)
 class RetainedCheckpoint:
-    """One checkpoint; without a reason if a setting or a deletion has changed."""
+    """One checkpoint; `reasons` is empty if a setting or a deletion has removed them."""
 
     step: int
     folder: Path

@@ -20,13 +20,13 @@ from engine.messages.searching import Suggest, Trial, TrialState
 from engine.phrases import Phrase, phrase
 from engine.runs.folder import RunFolder
 
-Setting = dict[str, JsonValue]
+Combination = dict[str, JsonValue]
 
 PRUNED = "Pruned at step "  # beginning of the reason why a search stopped a run
-STARTUP_RUNS = 5  # that must have ended before another is pruned, as in Optuna
+STARTUP_RUNS = 5  # ended runs before the first is pruned, as in Optuna
 MAX_FAILURES = 3  # combinations in a row after which the search ends
 MAX_DRAWS = 50  # attempts to find a possible, new combination
-MAX_GAP = 3600.0  # s between two events; the machine slept during a longer gap
+MAX_GAP = 3600.0  # seconds between events; the machine slept during a longer gap
 
 
 def is_by_search(problem: str) -> bool:
@@ -48,17 +48,17 @@ def get_seeds(job: JobSpec) -> tuple[int, ...]:
     return tuple(range(first, first + job.training.seeds))
 
 
-def first_settings(job: JobSpec) -> list[Setting]:
+def first_combinations(job: JobSpec) -> list[Combination]:
     """The combinations known at the start; those that break a rule are left out.
 
-    A search by TPE has only one; each other follows from the scores before it.
+    TPE starts with one; each further combination depends on the scores so far.
     """
     search = job.search
     assert search is not None
     if search.method == "grid":
         possible = (values for values in _grid(search) if is_possible(job, values))
         return list(islice(possible, search.limit))
-    rng, settings = random.Random(job.training.seed), list[Setting]()
+    rng, settings = random.Random(job.training.seed), list[Combination]()
     limit = 1 if search.method == "tpe" else search.limit
     while len(settings) < limit:
         if (values := _draw(job, search, rng, settings)) is None:
@@ -67,15 +67,15 @@ def first_settings(job: JobSpec) -> list[Setting]:
     return settings
 
 
-def _grid(search: SearchSpec) -> Iterable[Setting]:
+def _grid(search: SearchSpec) -> Iterable[Combination]:
     paths = [field.path for field in search.varied]
     for values in product(*(field.values for field in search.varied)):
         yield dict(zip(paths, values, strict=True))
 
 
 def _draw(
-    job: JobSpec, search: SearchSpec, rng: random.Random, tried: list[Setting]
-) -> Setting | None:
+    job: JobSpec, search: SearchSpec, rng: random.Random, tried: list[Combination]
+) -> Combination | None:
     if not any(field.is_range for field in search.varied):
         remaining = [v for v in _grid(search) if v not in tried and is_possible(job, v)]
         return rng.choice(remaining) if remaining else None
@@ -98,7 +98,7 @@ def _value(field: SearchField, rng: random.Random) -> JsonValue:
     return min(max(float(f"{value:.3g}"), field.low), field.high)
 
 
-def is_possible(job: JobSpec, values: Setting) -> bool:
+def is_possible(job: JobSpec, values: Combination) -> bool:
     try:
         with_values(job, values)
     except ValidationError:
@@ -106,14 +106,14 @@ def is_possible(job: JobSpec, values: Setting) -> bool:
     return True
 
 
-def get_values(job: JobSpec, search: SearchSpec) -> Setting:
+def get_values(job: JobSpec, search: SearchSpec) -> Combination:
     """The values of a run of a search for its fields, as in JSON."""
     raw = job.model_dump(mode="json")
     return {field.path: _value_at(raw, field.path, field) for field in search.varied}
 
 
 def _value_at(raw: JsonValue, path: str, field: SearchField) -> JsonValue:
-    """The value at a path; of a whole part of the job, the value that it was made from."""
+    """The value at a path; for a data set or model, the searched value it was made from."""
     for part in path.split("."):
         raw = raw.get(part) if isinstance(raw, dict) else None
     return next((value for value in field.values if _is_same(raw, value)), raw)

@@ -1,4 +1,4 @@
-"""Snapshots of a run: its weights alone, in fp16, at exponentially spaced steps at first.
+"""Snapshots of a run: only its weights, in fp16, at exponentially spaced steps at first.
 
 Steps 0, 1, 2, 4, … 512 and then every n-th (as the intermediate checkpoints of Biderman et al.
 2023, “Pythia”, §2.1), and the last one. Config and tokenizer are shared and stored once, in the
@@ -12,7 +12,7 @@ from engine.files.atomic_write import MANIFEST, remove_atomically
 from engine.runs.folder import STEP, RunFolder, checkpoint_step
 from engine.runs.retention import size
 
-DOUBLING_UP_TO = 512
+MAX_DOUBLING_STEP = 512
 
 
 def is_snapshot_step(step: int, every: int) -> bool:
@@ -22,7 +22,7 @@ def is_snapshot_step(step: int, every: int) -> bool:
     """
     if every == 0:
         return False
-    if step <= DOUBLING_UP_TO:
+    if step <= MAX_DOUBLING_STEP:
         return step & (step - 1) == 0
     return step % every == 0
 
@@ -32,7 +32,7 @@ def count_snapshots(steps: int, every: int) -> int:
     if every == 0:
         return 0
     doubling = takewhile(lambda step: step <= steps, (0, *(1 << n for n in range(10))))
-    late = max(0, steps // every - DOUBLING_UP_TO // every)
+    late = max(0, steps // every - MAX_DOUBLING_STEP // every)
     return len(list(doubling)) + late + (not is_snapshot_step(steps, every))
 
 

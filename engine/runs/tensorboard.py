@@ -1,7 +1,7 @@
 """The curves of a run as an event file of TensorBoard.
 
-An event file is a TFRecord file (tensorflow.org, “TFRecord and tf.train.Example”): of each record
-its length, uint64, the masked CRC-32C of that, the record, and its masked CRC-32C. A record is a
+An event file is a TFRecord file (tensorflow.org, “TFRecord and tf.train.Example”): for each record
+its length, uint64, the length's masked CRC-32C, the record, and its masked CRC-32C. A record is a
 message Event (tensorflow/core/util/event.proto): 1 wall_time, double in seconds; 2 step, int64;
 3 file_version, string; 5 summary, whose field 1 is a value with 1 tag, string, and 2 simple_value,
 float32; 7 session_log, whose field 1 is its status, 1 for a start. At a start TensorBoard discards
@@ -40,19 +40,19 @@ class TensorBoardFiles(CurveFiles):
         size = self.run.events_size()  # a rewritten file gets another name
         name = f"events.out.tfevents.{int(started)}.{socket.gethostname()}.{size}"
         with open(self.folder / name, "xb") as file:
-            _record(file, _double(1, started) + encode_field(3, VERSION))
-            _record(file, _double(1, started) + encode_field(7, encode_field(1, START)))
+            _write_record(file, _double(1, started) + encode_field(3, VERSION))
+            _write_record(file, _double(1, started) + encode_field(7, encode_field(1, START)))
 
     def _append(self, points: Iterator[Measured]) -> None:
         with open(next(self._point_files()), "ab") as file:
             for event in points:
-                _record(
+                _write_record(
                     file,
                     scalar(event.at.timestamp(), event.step, tag(event.name), point_value(event)),
                 )
 
     def _write_end(self, end: Ended | None) -> None:
-        """TensorBoard stores no end of a run."""
+        """Do nothing: TensorBoard stores no end of a run."""
 
 
 def tag(name: str) -> str:
@@ -73,7 +73,7 @@ def _double(field: int, value: float) -> bytes:
     return encode_varint(field << 3 | FIXED64) + struct.pack("<d", value)
 
 
-def _record(file: IO[bytes], content: bytes) -> None:
+def _write_record(file: IO[bytes], content: bytes) -> None:
     # imports NumPy, which the window starts without
     from engine.checkpoints.tf1.checksum import crc32c, mask_checksum
 

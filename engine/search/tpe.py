@@ -13,13 +13,13 @@ from optuna.trial import TrialState
 
 from engine.config.search import MAX_COMBINATIONS, combinations
 from engine.messages.searching import Suggest, Trial
-from engine.runs.searching import Setting, is_possible
+from engine.runs.searching import Combination, is_possible
 from engine.search.study import distribution, outcome, study, to_optuna, to_value
 
 DRAWS = 20  # attempts, before an untried combination is chosen at random
 
 
-def suggest(question: Suggest) -> Setting | None:
+def suggest(question: Suggest) -> Combination | None:
     """The values to try next, by path; None if every combination was tried."""
     sampler = _ReplayedStudy(question)
     for trial in question.trials:
@@ -36,9 +36,9 @@ class _ReplayedStudy:
         sampler = optuna.samplers.TPESampler(seed=question.seed % 2**32)
         self._study = study(question.higher_is_better, sampler)
         self._distributions = {f.path: distribution(f) for f in question.search.varied}
-        self.tried: list[Setting] = []
+        self.tried: list[Combination] = []
 
-    def draw(self) -> tuple[optuna.Trial, Setting] | None:
+    def draw(self) -> tuple[optuna.Trial, Combination] | None:
         """A new and valid combination; None after `DRAWS` attempts without one."""
         search = self._question.search
         if len(self.tried) >= combinations(search) < MAX_COMBINATIONS:
@@ -67,11 +67,11 @@ class _ReplayedStudy:
             self._study.add_trial(other)
 
 
-def _is_possible(question: Suggest, values: Setting) -> bool:
+def _is_possible(question: Suggest, values: Combination) -> bool:
     return question.job is None or is_possible(question.job, values)
 
 
-def _untried(question: Suggest, tried: list[Setting]) -> Setting | None:
+def _untried(question: Suggest, tried: list[Combination]) -> Combination | None:
     fields = question.search.varied
     if any(field.is_range for field in fields):
         return None

@@ -128,8 +128,8 @@ def _follow(run: RunFolder, rank: Rank, stop_requested: Callable[[], bool]) -> i
         return RANK_LOST
     except Exception as error:  # noqa: BLE001 (the edge: the worker or torchrun reports it)
         ended = _failure_event(error)
-        if rank.store is not None:
-            write_final_event(rank.store, rank.number, ended)
+        if rank.rendezvous is not None:
+            write_final_event(rank.rendezvous, rank.number, ended)
     return BUG if ended.bug else FAILED
 
 

@@ -30,7 +30,7 @@ from engine.config.search import SearchField, SearchSpec, combinations, field_at
 from engine.files.atomic_write import write_file
 from engine.files.home import folder_name
 from engine.runs.groups import value_label
-from engine.runs.searching import first_settings, get_seeds
+from engine.runs.searching import first_combinations, get_seeds
 
 FILE_HEIGHT = 240  # px
 
@@ -226,7 +226,7 @@ class SearchBox(Card):
 def count_text(job: JobSpec, search: SearchSpec) -> str:
     """Number of combinations, seeds and runs."""
     seeds = len(get_seeds(job))
-    count = search.limit if search.method == "tpe" else len(first_settings(job))
+    count = search.limit if search.method == "tpe" else len(first_combinations(job))
     text = tr("%Ln combination(s)", count)
     if count < (total := combinations(search)):
         text = tr("{0} of {1} combinations").format(numbers.count(count), numbers.count(total))

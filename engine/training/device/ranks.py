@@ -36,10 +36,10 @@ class Ranks:
         self._gpu_group: dist.ProcessGroup | None = None
         if self.world == 1:
             return
-        if rank.store is None:
+        if rank.rendezvous is None:
             dist.init_process_group("gloo", timeout=RANK_TIMEOUT)
         else:
-            file = str(rank.store / "store")
+            file = str(rank.rendezvous / "store")
             store = dist.FileStore(file, rank.world)  # type: ignore[attr-defined]
             dist.init_process_group(
                 "gloo", store=store, rank=rank.number, world_size=rank.world, timeout=RANK_TIMEOUT

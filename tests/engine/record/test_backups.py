@@ -5,7 +5,7 @@ from contextlib import closing
 import pytest
 
 from engine.errors import StudioError
-from engine.record.backups import BACKUPS_KEPT, all_backups, back_up, back_up_daily
+from engine.record.backups import MAX_BACKUPS, all_backups, back_up, back_up_daily
 from engine.record.opening import open_record
 from engine.record.tables import get_fact, set_fact
 
@@ -27,11 +27,11 @@ def test_a_backup_is_an_independent_record(home, record):
 
 def test_the_oldest_backups_of_each_reason_are_deleted_by_number(home, record):
     first = back_up(home.record, home.backups, "upgrade")
-    for _ in range(BACKUPS_KEPT + 2):
+    for _ in range(MAX_BACKUPS + 2):
         newest = back_up(home.record, home.backups, "daily")
         os.utime(newest, (0, 0))  # a wrong clock
     backups = all_backups(home.backups)
-    assert backups[0] == first and backups[-1] == newest and len(backups) == BACKUPS_KEPT + 1
+    assert backups[0] == first and backups[-1] == newest and len(backups) == MAX_BACKUPS + 1
 
 
 def test_the_daily_backup_is_made_once_and_only_after_a_change(home, record):

@@ -17,7 +17,7 @@ from engine.messages.events import (
     measured,
 )
 from engine.record.checkpoints import get_checkpoints
-from engine.record.follow import catch_up, crash, record_folder
+from engine.record.follow import catch_up, record_crash, record_folder
 from engine.record.metrics import Points, curves
 from engine.record.opening import Record
 from engine.record.runs import Run, add_run, find_run
@@ -178,7 +178,7 @@ def test_an_unreported_checkpoint_is_found_at_the_end(followed):
     with followed.record.session() as session:
         run = find_run(session, "one")
         assert run is not None
-        crash(session, run, followed.folder)
+        record_crash(session, run, followed.folder)
         assert [c.step for c in get_checkpoints(session, "one")] == [4]
     assert "from step 4" in run.advice
 
@@ -234,7 +234,7 @@ def test_a_stage_ends_with_the_next_event(followed):
     with followed.record.session() as session:
         crashed = find_run(session, "one")
         assert crashed is not None
-        crash(session, crashed, followed.folder)
+        record_crash(session, crashed, followed.folder)
         assert crashed.stage == ""
 
 
@@ -254,7 +254,7 @@ def test_a_crash_is_reported_with_cause_and_advice(followed, code, cause):
     with followed.record.session() as session:
         run = find_run(session, "one")
         assert run is not None
-        crash(session, run, followed.folder, code)
+        record_crash(session, run, followed.folder, code)
     assert (run.state, run.problem) == ("crashed", f"The training process {cause}")
     assert run.details.endswith("terminate called") and "from the beginning" in run.advice
 

@@ -67,7 +67,7 @@ def test_points_are_added_during_training(run, tmp_path, kind):
         assert not files.catch_up(), "there is nothing new"
     record_point(run, "validation_f1", 2, 0.75)
     run.append(Ended(outcome="finished", step=2, at=AT))
-    assert files.catch_up(is_over=True)
+    assert files.catch_up(is_finished=True)
     expected = [("training/loss", 1, 0.5), ("training/loss", 2, 0.5), ("validation/f1", 2, 0.75)]
     assert points(files) == expected
     once = kind(run, tmp_path / "once")
@@ -157,11 +157,11 @@ def test_a_worker_that_died_without_an_event_is_marked_failed(run, tmp_path):
     with run.lock():
         files.catch_up()
         assert "status: 1\n" in (files.folder / "meta.yaml").read_text()
-    files.catch_up(is_over=True)
+    files.catch_up(is_finished=True)
     assert "status: 4\n" in (files.folder / "meta.yaml").read_text()
     run.append(Ended(outcome="finished"))
     files.catch_up()
-    files.catch_up(is_over=True)
+    files.catch_up(is_finished=True)
     assert "status: 3\n" in (files.folder / "meta.yaml").read_text()
 
 

@@ -22,8 +22,8 @@ from tests.engine.training.test_loop import final, metrics
 
 @pytest.fixture(autouse=True)
 def short_delays(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(full_disk, "FREE_SPACE_POLL", 0.01)
-    monkeypatch.setattr(full_disk, "RETRY_AFTER", 0.03)
+    monkeypatch.setattr(full_disk, "POLL_SECONDS", 0.01)
+    monkeypatch.setattr(full_disk, "RETRY_SECONDS", 0.03)
 
 
 def read_events(run: RunFolder) -> list[Event]:

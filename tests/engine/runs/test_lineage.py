@@ -153,13 +153,13 @@ def test_requirements_have_checksums_versions_and_changes(full):
         "model.safetensors, SHA-256 " + sha256(minilm() / "model.safetensors"),
         "spec.json, SHA-256 " + sha256(full.runs / "first" / "spec.json"),
         "environment: torch 2.13.0, device cpu",
-        "gave at step 4 weights with SHA-256 " + "a" * 64,
+        "weights at step 4: SHA-256 " + "a" * 64,
         "random seed 42",
     ):
         assert line in text, line
     problems = {str(item.title): str(item.problem) for item in requirements if item.problem}
     assert problems == {
-        "Run “second”": "its data set has other rows than those that it was trained on"
+        "Run “second”": "its data set no longer has the rows that it was trained on"
     }
     shutil.rmtree(full.datasets / "reviews" / "1")
     shutil.rmtree(full.runs / "first" / "checkpoints")

@@ -94,7 +94,7 @@ def test_a_session_without_a_checkpoint_does_not_count(tmp_path):
     run.append(Saved(step=9, folder="y", weights="w9"))
     run.append(Ended(outcome="finished", step=9))
     certificate = read_reproducibility(run)
-    assert [session.counts for session in certificate.sessions] == [True, False, True]
+    assert [session.affects_weights for session in certificate.sessions] == [True, False, True]
     assert certificate.obstacles == ("Memory was short at step 6.",)
     assert certificate.weights == "w9"
 

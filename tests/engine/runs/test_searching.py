@@ -10,12 +10,12 @@ from engine.config.job import JobSpec
 from engine.config.search import SearchField, SearchSpec
 from engine.messages.events import Ended, Started, measured
 from engine.runs.folder import RunFolder
-from engine.runs.groups import expand, expand_setting, run_folder_name
+from engine.runs.groups import expand, expand_combination, run_folder_name
 from engine.runs.searching import (
     SearchRun,
     best_so_far,
     end_reason,
-    first_settings,
+    first_combinations,
     get_values,
     is_below_median,
     is_by_search,
@@ -73,14 +73,16 @@ def test_sections_of_a_job_can_be_values():
 def test_combinations_that_break_a_rule_are_left_out():
     processes = SearchField(path="hardware.processes", values=(1, 2))
     sizes = SearchField(path="training.batch_size", values=(1, 2))
-    assert len(first_settings(search_job(sizes, processes))) == 3, "2 processes need a batch of 2"
+    assert len(first_combinations(search_job(sizes, processes))) == 3, (
+        "2 processes need a batch of 2"
+    )
 
 
 @pytest.mark.parametrize("field", [RANGE, RATES], ids=["range", "values"])
 def test_random_combinations_are_distinct_and_reproducible(field):
     job = search_job(field, SIZES, method="random", budget=4)
-    result = first_settings(job)
-    assert result == first_settings(job) and len({str(item) for item in result}) == 4
+    result = first_combinations(job)
+    assert result == first_combinations(job) and len({str(item) for item in result}) == 4
     if field is RANGE:
         assert all(1e-5 <= float(str(item[RANGE.path])) <= 1e-3 for item in result)
 
@@ -121,7 +123,7 @@ def test_tpe_requests_one_combination_after_another_within_its_budget():
     assert group is not None
     for number in (1, 2):
         values = {RATES.path: 3e-5, SIZES.path: (16, 32)[number - 1]}
-        jobs += expand_setting(jobs[0], group, number, values)
+        jobs += expand_combination(jobs[0], group, number, values)
     assert jobs[2].training.batch_size == 32 and jobs[2].group is not None
     assert next_question(search_runs(jobs, 0.8, 0.7, 0.9), True) is None
     assert next_question(search_runs(jobs[:2], 0.8, 0.7), True) is not None
@@ -139,7 +141,7 @@ def test_a_search_ends_by_time_by_patience_and_by_failures():
     group = jobs[0].group
     assert group is not None
     for number, size in ((1, 16), (2, 32)):
-        jobs += expand_setting(jobs[0], group, number, {RATES.path: 3e-5, SIZES.path: size})
+        jobs += expand_combination(jobs[0], group, number, {RATES.path: 3e-5, SIZES.path: size})
     assert "failed" in str(end_reason(search_runs(jobs, None, None, None, state="crashed"), True))
 
 

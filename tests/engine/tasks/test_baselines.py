@@ -14,7 +14,7 @@ from engine.config.tasks import TASKS, parse_task
 from engine.data.columns.answers import Answer, format_answers
 from engine.data.datasets.rows import Rows
 from engine.results.predictions import read_predictions
-from engine.results.store import baselines_in, run_baselines
+from engine.results.store import baselines_in, baselines_question
 from engine.tasks import learner_for
 from engine.tasks.row_predictions import RowPredictions
 from engine.tasks.scoring import fit_baselines
@@ -207,7 +207,7 @@ def test_baselines_of_every_task_are_stored_as_predictions(kind, tmp_path):
     labels = setup.data.learner.labels[::-1]
     stages: list[str] = []
     results = fit_baselines(
-        run_baselines(run, "validation", labels), tmp_path, lambda x: stages.append(x.stage)
+        baselines_question(run, "validation", labels), tmp_path, lambda x: stages.append(x.stage)
     )
     actual = [read_predictions(file) for file in results.files]
     assert [entry.info.model for entry in actual] == [

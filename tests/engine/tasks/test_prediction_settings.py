@@ -25,7 +25,7 @@ from engine.messages.explore.prediction import Predict
 from engine.models.checkpoint import import_checkpoint, load
 from engine.results.fitting import thresholded_labels, with_best_f1, with_temperature
 from engine.results.predictions import Predictions, read_predictions
-from engine.results.store import best_checkpoint, predictions_file, run_evaluation
+from engine.results.store import best_checkpoint, evaluation_question, predictions_file
 from engine.tasks.predicting import Predictor
 from engine.tasks.scoring import score
 from tests.engine.export.conftest import in_process
@@ -52,7 +52,7 @@ def tuned_models(trained_models: dict[str, FineTuned]):
 
 
 def score_rows(model: FineTuned) -> Predictions:
-    return score(run_evaluation(model.run, "validation")).predictions
+    return score(evaluation_question(model.run, "validation")).predictions
 
 
 def predict_text(model: FineTuned) -> dict[str, object]:

@@ -36,7 +36,7 @@ def test_validation_predictions_of_a_run_are_reproduced(run):
     before = read_predictions(file)
     file.unlink()
     messages: list[Working] = []
-    evaluation = evaluate(store.run_evaluation(run, "validation"), emit=messages.append)
+    evaluation = evaluate(store.evaluation_question(run, "validation"), emit=messages.append)
     after = read_predictions(file)
     assert evaluation.file == file and evaluation.rows == len(before) and evaluation.looks == 0
     assert evaluation.metrics == pytest.approx(before.info.metrics, abs=1e-6)
@@ -50,11 +50,11 @@ def test_validation_predictions_of_a_run_are_reproduced(run):
 
 def test_evaluations_on_test_rows_are_counted(run):
     assert not store.logged_evaluations(run.results)
-    looks = [evaluate(store.run_evaluation(run, "test")).looks for _ in range(2)]
+    looks = [evaluate(store.evaluation_question(run, "test")).looks for _ in range(2)]
     assert looks == [1, 2]
     other = min(int(f.name[5:]) for f in run.checkpoint_folders())
     assert other != run.best_step()
-    question = store.run_evaluation(run, "test", other)
+    question = store.evaluation_question(run, "test", other)
     assert evaluate(question).looks == 3
     assert question.into == run.results / f"step-{other:08d}"
     parts = [(p.info.part, p.info.step) for p in store.stored_predictions(run.results)]
@@ -71,7 +71,7 @@ def test_a_file_without_labels_is_scored(run, tmp_path):
     file = tmp_path / "new.csv"
     file.write_text("note,text\nx,a lovely warm film\ny,bad acting\n", encoding="utf-8")
     data = FileData(path=file, reading=Reading(format="csv"), mapping=Mapping(text="text"))
-    question = store.run_evaluation(run, "validation").model_copy(
+    question = store.evaluation_question(run, "validation").model_copy(
         update={"data": data, "part": "file", "source": "", "into": tmp_path / "results"}
     )
     result = evaluate(question, scratch=tmp_path)
@@ -89,7 +89,7 @@ def test_unlabelled_rows_are_skipped_and_reported(run, tmp_path):
     file = tmp_path / "some.csv"
     lines = [f"a lovely warm film,{labels[0]}", "bad acting,", f"a bad film,{labels[1]}", "cold, "]
     file.write_text("\n".join(["text,label", *lines]), encoding="utf-8")
-    question = store.run_evaluation(run, "validation").model_copy(
+    question = store.evaluation_question(run, "validation").model_copy(
         update={
             "data": FileData(path=file),
             "part": "file",
@@ -110,8 +110,8 @@ def test_missing_checkpoints_and_splits_are_refused(tmp_path):
     job = small.classifying(tmp_path, epochs=1, steps=1)
     run = small.new_run(tmp_path / "run", job)
     with pytest.raises(StudioError, match="no such checkpoint"):
-        store.run_evaluation(run, "validation")
+        store.evaluation_question(run, "validation")
     train(job, run, run.append)
     with pytest.raises(StudioError, match="no test rows"):
-        evaluate(store.run_evaluation(run, "test"))
+        evaluate(store.evaluation_question(run, "test"))
     assert not store.logged_evaluations(run.results)

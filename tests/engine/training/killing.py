@@ -71,7 +71,7 @@ def main() -> None:
     from engine.training import evaluation
     from engine.worker.train import main as work
 
-    full_disk.FREE_SPACE_POLL, full_disk.RETRY_AFTER = 0.01, 0.03
+    full_disk.POLL_SECONDS, full_disk.RETRY_SECONDS = 0.01, 0.03
     for line in sys.stdin:
         folder, point = json.loads(line)
         child = os.fork()

@@ -10,7 +10,7 @@ from engine.config.dataset import FileData, Mapping
 from engine.config.job import JobSpec
 from engine.messages.events import Prepared
 from engine.results.predictions import read_predictions
-from engine.results.store import run_baselines, stored_predictions
+from engine.results.store import baselines_question, stored_predictions
 from engine.runs.folder import RunFolder
 from engine.tasks.scoring import fit_baselines
 from engine.training.loop import train
@@ -59,7 +59,7 @@ def test_the_majority_matches_scikit_learn_and_the_baselines(job, tmp_path):
     assert start.majority == dummy.predict(validation)[0]
     assert start.majority_score == dummy.score(validation, ROWS["validation"])
     (stored,) = stored_predictions(run.results)
-    result = fit_baselines(run_baselines(run, "validation", stored.info.labels), tmp_path)
+    result = fit_baselines(baselines_question(run, "validation", stored.info.labels), tmp_path)
     baselines = [read_predictions(file) for file in result.files]
     (majority,) = (item for item in baselines if item.info.model == "Majority")
     assert set(majority.table["predicted"].to_pylist()) == {start.majority}

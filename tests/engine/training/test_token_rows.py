@@ -10,7 +10,7 @@ from engine.results.masked_tokens import occurrences, unigram
 from engine.results.measures import interval, measures
 from engine.results.predictions import Predictions, read_predictions
 from engine.results.row_figures import details
-from engine.results.store import best_checkpoint, predictions_file, run_evaluation
+from engine.results.store import best_checkpoint, evaluation_question, predictions_file
 from engine.runs.folder import RunFolder
 from engine.tasks import token_rows
 from engine.tasks.pretraining import PretrainingLearner
@@ -90,7 +90,7 @@ def test_stored_texts_have_one_mask(run):
 
 
 def test_stored_predictions_are_reproduced(run):
-    rescored = score(run_evaluation(run, "validation")).predictions
+    rescored = score(evaluation_question(run, "validation")).predictions
     before = stored_rows(run)
     for name in before.table.column_names:
         if name not in ("probability", "loss"):
@@ -113,7 +113,7 @@ def test_the_baseline_predicts_by_frequency(run):
 def test_the_number_of_stored_tokens_is_limited(run, monkeypatch):
     full = stored_rows(run)
     monkeypatch.setattr(token_rows, "MAX_TOKENS", len(full) // 3)
-    limited = score(run_evaluation(run, "validation")).predictions
+    limited = score(evaluation_question(run, "validation")).predictions
     assert 0 < len(limited) < len(full) * 0.6
     texts = set(full.cells("text").to_pylist())
     assert set(limited.cells("text").to_pylist()) <= texts

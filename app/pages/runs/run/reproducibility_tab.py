@@ -282,7 +282,7 @@ def session_text(number: int, session: RunSession) -> str:
     """The steps of one worker, and how exactly it resumed."""
     first, last = numbers.count(session.first), numbers.count(session.last)
     started = numbers.moment(session.at)
-    if not session.counts:
+    if not session.affects_weights:
         template = tr("Session {0}: started from step {1}, {2}; no checkpoint saved")
         return template.format(number, first, started)
     steps = tr("Session {0}: steps {1}–{2}, started {3}").format(
