@@ -112,7 +112,7 @@ class Measurements:
 
 
 def rate_too_high(m: Measurements) -> Advice | None:
-    """The training loss has risen again, or nothing is learned at more than the recommended rate."""
+    """The training loss has risen again, or nothing is learned above the recommended rate."""
     if not m.is_conclusive or not m.loss:
         return None
     rate, standard = m.job.training.learning_rate, _recommended_rate(m)

@@ -125,12 +125,9 @@ def _find_best(source: RunFolder, checkpoint: Path) -> Path | None:
 
 def _copy(folder: Path, into: Path) -> None:
     _check_no_links(folder)
-    with atomic_write.atomic_folder(into) as new_folder:
+    with atomic_write.atomic_folder(into) as target:
         shutil.copytree(
-            folder,
-            new_folder,
-            ignore=shutil.ignore_patterns(atomic_write.MANIFEST),
-            dirs_exist_ok=True,
+            folder, target, ignore=shutil.ignore_patterns(atomic_write.MANIFEST), dirs_exist_ok=True
         )
 
 

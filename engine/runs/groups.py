@@ -79,11 +79,9 @@ def expand_combination(
     """
     assert group.search is not None
     base = with_values(job.model_copy(update={"group": None}), values)
-    values_text = " · ".join(_format_value(job, path, value) for path, value in values.items())
+    label = " · ".join(_format_value(job, path, value) for path, value in values.items())
     group = group.model_copy(update={"setting": index})
-    return tuple(
-        _seed_job(base, group, seed, len(group.seeds), values_text) for seed in group.seeds
-    )
+    return tuple(_seed_job(base, group, seed, len(group.seeds), label) for seed in group.seeds)
 
 
 def _seed_job(job: JobSpec, group: RunGroup, seed: int, seeds: int, label: str) -> JobSpec:
