@@ -125,7 +125,6 @@ class Dispatcher(QObject):
         self._request("", lambda: self._manager.start_next(run_ids))
 
     def order(self, run_ids: Sequence[str]) -> None:
-        """Reorder the waiting runs."""
         self._request("", lambda: self._manager.order(run_ids))
 
     def start_after(self, run_ids: Sequence[str], before_id: str) -> None:
@@ -141,8 +140,6 @@ class Dispatcher(QObject):
         self._request("", lambda: self._manager.remove(run_ids, _trash))
 
     def restore(self, trashed: Sequence[Trashed]) -> None:
-        """Restore removed runs."""
-
         def work() -> list[RunUpdate]:
             for run in trashed:
                 restore_from_trash(run.trash_path, run.folder)

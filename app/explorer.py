@@ -317,7 +317,6 @@ class Standby(QObject):
         return process
 
     def end(self) -> None:
-        """End the standby worker."""
         self._idle_timer.stop()
         if self._process is not None:
             self._process.end()

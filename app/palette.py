@@ -216,9 +216,9 @@ def window_commands(
 ) -> list[Command]:
     """Pages of the window, global actions, and pages of help."""
     page, action = tr("Page"), tr("Action")
-    go = studio.go.emit
+    navigate = studio.navigate.emit
     commands = [
-        Command(title, page, icon, partial(go, key, None), k) for key, title, icon, k in pages
+        Command(title, page, icon, partial(navigate, key, None), k) for key, title, icon, k in pages
     ]
     available = {key for key, *_ in pages}
     actions: list[tuple[str, str, str, object]] = [
@@ -230,7 +230,7 @@ def window_commands(
         ("explore", tr("Compare two models"), "columns-2", {"compare": True}),
     ]
     commands += [
-        Command(title, action, icon, partial(go, key, argument))
+        Command(title, action, icon, partial(navigate, key, argument))
         for key, title, icon, argument in actions
         if key in available
     ]
@@ -259,11 +259,11 @@ def window_commands(
 
 def named_commands(studio: Studio) -> list[Command]:
     """Runs, data sets and models; reads files and the record, so call it outside the GUI thread."""
-    go = studio.go.emit
+    navigate = studio.navigate.emit
     with studio.record.read() as session:
         runs = [(run.id, run.name, run.state) for run in all_runs(session)]
     commands = [
-        Command(name, tr("Run"), "activity", partial(go, "runs", {"run": run}), state)
+        Command(name, tr("Run"), "activity", partial(navigate, "runs", {"run": run}), state)
         for run, name, state in runs
     ]
     commands += [
@@ -271,7 +271,7 @@ def named_commands(studio: Studio) -> list[Command]:
             data.name,
             tr("Data set"),
             "database",
-            partial(go, "data", data.folder),
+            partial(navigate, "data", data.folder),
             tr("version {0}").format(data.version),
         )
         for data in studio.datasets()
@@ -281,7 +281,7 @@ def named_commands(studio: Studio) -> list[Command]:
             model.name,
             tr("Model"),
             "boxes",
-            partial(go, "models", model.path),
+            partial(navigate, "models", model.path),
             tr("step {0}").format(numbers.count(model.step)) if model.step else "",
         )
         for model in studio.models()

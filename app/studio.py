@@ -34,7 +34,7 @@ class Studio(QObject):
     Signals:
         datasets_changed: a data set was added or removed.
         models_changed: a model was added or removed, or a run saved a checkpoint.
-        go: show the page with this key; its `arrive` gets the argument. Arguments are None for the
+        navigate: show the page with this key and pass the argument to its `arrive`: None for the
             page as it was, a folder (data, models, explore), {"run": id} or {"lineage": key}
             (runs), {"import": True} (data, models), {"get": True} (models), {"model": folder},
             {"data": folder} or {"preset": "first"} (train).
@@ -43,7 +43,7 @@ class Studio(QObject):
 
     datasets_changed = Signal()
     models_changed = Signal()
-    go = Signal(str, object)
+    navigate = Signal(str, object)
     closing = Signal()
 
     def __init__(

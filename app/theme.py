@@ -79,7 +79,6 @@ SERIES_DASHES = (0, 1, 2, 3, 1, 0, 3, 0)  # by colour; those with equal dashes a
 
 
 def is_dark() -> bool:
-    """True in the dark theme."""
     return QGuiApplication.palette().color(QPalette.ColorRole.Window).lightness() < 128
 
 

@@ -142,7 +142,7 @@ class MainWindow(QMainWindow):
         self.preloader = Preloader(self._modules(), self._page_tasks(), self)
         self.status = StatusBar()
         self.status.run_requested.connect(
-            lambda run: studio.go.emit("runs", {"run": run} if run else None)
+            lambda run: studio.navigate.emit("runs", {"run": run} if run else None)
         )
         upper = layouts.row(self.navigation, (self._area, 1), spacing=0)
         self.setCentralWidget(layouts.page((upper, 1), self.status, spacing=0))
@@ -152,7 +152,7 @@ class MainWindow(QMainWindow):
         self._add_shortcut("Ctrl+K", self.open_palette)
         self._add_shortcut("F1", self.show_help_for_focus)
         self._add_shortcut(QKeySequence.StandardKey.Quit, self.close)
-        studio.go.connect(self.go)
+        studio.navigate.connect(self.go)
         studio.running.changed.connect(self._on_running)
         studio.explorer.busy_changed.connect(self.status.show_explorer)
         resize_within(self, QSize(*DEFAULT_SIZE))
@@ -392,7 +392,7 @@ class RunNotices(QObject):
         if end.by_user or is_by_search(end.problem):
             return
         notices, show = self._studio.notices, self.tr("Show the run")
-        go = lambda: self._studio.go.emit("runs", {"run": end.run_id})  # noqa: E731
+        go = lambda: self._studio.navigate.emit("runs", {"run": end.run_id})  # noqa: E731
         if end.state == "stopped":
             message = self.tr("The run “{0}” stopped.").format(end.name)
             notices.info(f"{message} {translated(end.problem)}".strip(), show, go)

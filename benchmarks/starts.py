@@ -375,7 +375,7 @@ def _click_start(studio: Any, window: Any, job: "JobSpec", stands_by: bool) -> C
     before, beats[:] = list(beats), beats[-1:]
     at, began = now(), time.perf_counter()
     run_id = dispatcher.start(job)
-    studio.go.emit("runs", {"run": run_id})
+    studio.navigate.emit("runs", {"run": run_id})
     returned = time.perf_counter() - began
     wait(lambda: shown)
     held = longest(beats)

@@ -321,7 +321,7 @@ class ResultsView(QWidget):
         is_tuned = TASKS[predictions.info.task].info.head is not None
         panel = "predictions" if is_tuned else "words"
         argument = {"model": checkpoint, "panel": panel, "label": label, **texts}
-        self._studio.go.emit("explore", argument)
+        self._studio.navigate.emit("explore", argument)
 
 
 def explore_inputs(predictions: Predictions, row: int) -> dict[str, Any]:

@@ -40,7 +40,6 @@ class TaskPart(ABC):
 
     @property
     def title(self) -> str:
-        """The task's name."""
         return in_language(TASKS[self.kind].info.title)
 
     def card_title(self, from_scratch: bool = False) -> str:

@@ -73,7 +73,7 @@ class ApplyingDialog(StagesDialog):
     def _on_open(self) -> None:
         state = self.state
         if state.dataset is not None:
-            self._studio.go.emit("data", state.dataset)
+            self._studio.navigate.emit("data", state.dataset)
             self.accept()
         elif state.applied is not None:
             QDesktopServices.openUrl(QUrl.fromLocalFile(str(state.applied.out.parent)))
@@ -126,7 +126,7 @@ class OptionsView(QWidget):
         return box
 
     def _grid(self) -> QGridLayout:
-        grid = layouts.grid(across=4 * SPACE, down=2 * SPACE, stretched=1)
+        grid = layouts.grid(h_spacing=4 * SPACE, v_spacing=2 * SPACE, stretched=1)
         columns = layouts.row(spacing=2 * SPACE)
         for role, box in self.boxes.items():
             columns.addWidget(Text(title_of(role, Mapping.model_fields[role]), wraps=False))

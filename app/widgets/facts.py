@@ -17,7 +17,7 @@ class Facts(QWidget):
         super().__init__(parent)
         self.setAccessibleName(name)
         self.values: dict[str, Text] = {}
-        self._grid = layouts.grid(parent=self, across=4 * SPACE, down=SPACE, stretched=1)
+        self._grid = layouts.grid(parent=self, h_spacing=4 * SPACE, v_spacing=SPACE, stretched=1)
 
     def show_facts(self, facts: Sequence[tuple[str, str] | tuple[str, str, TextStyle]]) -> None:
         """Show names with their values, each with an optional text style."""

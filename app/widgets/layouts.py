@@ -72,18 +72,18 @@ def tab(page: QWidget, *items: Item, spacing: int = 3 * SPACE) -> QVBoxLayout:
 
 def grid(
     parent: QWidget | None = None,
-    across: int | None = None,
-    down: int | None = None,
+    h_spacing: int | None = None,
+    v_spacing: int | None = None,
     stretched: int = -1,
     margins: Margins = 0,
 ) -> QGridLayout:
     """An empty grid with px between its columns and rows; column `stretched` gets spare width."""
     cells = QGridLayout()
     _set_up(cells, parent, margins)
-    if across is not None:
-        cells.setHorizontalSpacing(across)
-    if down is not None:
-        cells.setVerticalSpacing(down)
+    if h_spacing is not None:
+        cells.setHorizontalSpacing(h_spacing)
+    if v_spacing is not None:
+        cells.setVerticalSpacing(v_spacing)
     if stretched >= 0:
         cells.setColumnStretch(stretched, 1)
     return cells

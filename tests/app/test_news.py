@@ -23,7 +23,7 @@ def test_the_end_of_a_run_is_announced_with_its_score_and_link(studio, notices, 
     (notice,) = studio.notices.shown
     assert notice.problem == "The run “One” finished; best validation accuracy: 75.0 %."
     assert not notice.is_error and notice.act is not None
-    with qtbot.waitSignal(studio.go) as signal:
+    with qtbot.waitSignal(studio.navigate) as signal:
         notice.act()
     assert signal.args == ["runs", {"run": "run-1"}]
 

@@ -100,7 +100,7 @@ def test_a_page_is_created_when_first_shown_and_restored_at_the_next_start(windo
     assert set(window.pages) == {"home"}
     window.go("runs", {"run": "x"})
     assert page(window, "runs").arguments == [{"run": "x"}]
-    window.studio.go.emit("runs", None)
+    window.studio.navigate.emit("runs", None)
     assert page(window, "runs").arguments == [{"run": "x"}, None]
     window.go("models")
     restarted = MainWindow(window.studio)

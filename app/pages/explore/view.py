@@ -141,7 +141,8 @@ class ExplorePage(Page):
             self.tr("No models yet"),
             self.tr("Import a BERT model from a folder, then type a sentence here."),
             buttons.primary(
-                self.tr("Import a model"), lambda: self._studio.go.emit("models", {"import": True})
+                self.tr("Import a model"),
+                lambda: self._studio.navigate.emit("models", {"import": True}),
             ),
         )
 

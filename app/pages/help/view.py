@@ -7,7 +7,7 @@ from app.widgets.page import Page
 
 
 class HelpPage(Page):
-    """The last topic stays until another is opened."""
+    """A page that keeps the last topic until another one is opened."""
 
     def __init__(self, _studio: Studio) -> None:
         super().__init__("", "")

@@ -25,9 +25,9 @@ from engine.files.shipped import minilm, sample_data
 from engine.record.metrics import sparkline
 from engine.record.runs import Run, all_runs
 
-RECENT = 5
-REFRESH_DELAY_MS = 1000  # ms over which changes are collected
-MACHINE_INTERVAL_MS = 10_000  # ms between two readings of memory and disk
+MAX_RUNS = 5
+REFRESH_DELAY_MS = 1000  # changes within it are read together
+MACHINE_INTERVAL_MS = 10_000  # between readings of memory and disk
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class RecentRun:
 
 
 class HomeState(QObject):
-    """Reads outside the GUI thread, and only while `watch` is on.
+    """Recent runs and the machine, read outside the GUI thread while `watch` is on.
 
     Signals:
         runs_changed: list of RecentRun, newest first, and the total number of runs.
@@ -91,7 +91,7 @@ class HomeState(QObject):
         with self._studio.record.read() as session:
             runs = all_runs(session)
             recent = [
-                RecentRun(run, tuple(sparkline(session, run.id, "loss"))) for run in runs[:RECENT]
+                RecentRun(run, tuple(sparkline(session, run.id, "loss"))) for run in runs[:MAX_RUNS]
             ]
         return recent, len(runs)
 
@@ -141,17 +141,19 @@ class HomePage(Page):
             ),
         ):
             card = _start_card(icon, title, text)
-            card.pressed.connect(partial(studio.go.emit, page, argument))
+            card.pressed.connect(partial(studio.navigate.emit, page, argument))
             self.cards.append(card)
             cards_row.addWidget(card, 1)
-        self.first = self._first_steps()
+        self.first_steps = self._first_steps_card()
         self.runs = RecentRuns()
-        self.runs.opened.connect(lambda run: studio.go.emit("runs", {"run": run}))
-        self.runs.all_requested.connect(lambda: studio.go.emit("runs", None))
+        self.runs.opened.connect(lambda run: studio.navigate.emit("runs", {"run": run}))
+        self.runs.all_requested.connect(lambda: studio.navigate.emit("runs", None))
         self.health = Health(str(studio.home.root))
-        for part in (self.first, self.runs):
+        for part in (self.first_steps, self.runs):
             part.hide()
-        layouts.extend(self.body, cards_row, self.first, self.runs, layouts.STRETCH, self.health)
+        layouts.extend(
+            self.body, cards_row, self.first_steps, self.runs, layouts.STRETCH, self.health
+        )
         self.state.runs_changed.connect(self._on_runs)
         self.state.machine_read.connect(self.health.show_machine)
 
@@ -163,15 +165,15 @@ class HomePage(Page):
         super().hideEvent(event)
         self.state.watch(False)
 
-    def _first_steps(self) -> Card:
+    def _first_steps_card(self) -> Card:
         card = Card(padding=5 * SPACE)
         texts = layouts.column(
             Text(self.tr("New here? Start with the sample data."), "heading"),
             Text(
                 self.tr(
-                    "BERT Studio includes MiniLM, a small English model, and a table of passages "
-                    "of Wikipedia. In about a minute, the model learns to classify a passage by "
-                    "topic while you watch, far better than a baseline that counts words."
+                    "BERT Studio includes MiniLM, a small English model, and a table of Wikipedia "
+                    "passages. While you watch, the model learns in about a minute to classify a "
+                    "passage by topic, far better than a baseline that counts words."
                 ),
                 "muted",
             ),
@@ -179,7 +181,7 @@ class HomePage(Page):
         )
         self.begin = buttons.primary(
             self.tr("Fine-tune &MiniLM on the sample"),
-            lambda: self._studio.go.emit("train", {"preset": "first"}),
+            lambda: self._studio.navigate.emit("train", {"preset": "first"}),
             icon="play",
         )
         card.body.addLayout(
@@ -190,7 +192,7 @@ class HomePage(Page):
         return card
 
     def _on_runs(self, runs: list[RecentRun], total: int) -> None:
-        self.first.setVisible(self.state.has_first_steps() and total < 3)
+        self.first_steps.setVisible(self.state.has_first_steps() and total < 3)
         self.runs.setVisible(bool(runs))
         self.runs.show_runs(runs, total)
 
@@ -212,7 +214,7 @@ class Health(Card):
         super().__init__(padding=4 * SPACE)
         self._home = home
         self.setAccessibleName(self.tr("This machine"))
-        grid = layouts.grid(across=7 * SPACE, down=2)
+        grid = layouts.grid(h_spacing=7 * SPACE, v_spacing=2)
         self.device, self.memory, self.disk = (OneLine("…") for _ in range(3))
         folder = OneLine(home)
         open_folder = buttons.icon_button(

@@ -50,7 +50,9 @@ class ModelsPage(QWidget):
         self.getting.closed.connect(self.show_list)
         self.getting.fetched.connect(self._on_fetched)
         self.state.importing_changed.connect(self._on_importing)
-        self.importing.tune_requested.connect(lambda path: studio.go.emit("train", {"model": path}))
+        self.importing.tune_requested.connect(
+            lambda path: studio.navigate.emit("train", {"model": path})
+        )
         for view in (self.list, self.importing, self.getting):
             self.stack.addWidget(view)
         self.importing.import_requested.connect(self.choose_folder)

@@ -137,7 +137,7 @@ class RunsList(QWidget):
         return self.run_filter
 
     def _empty(self) -> QWidget:
-        go = self._state.studio.go
+        go = self._state.studio.navigate
         self.first_run = buttons.primary(
             self.tr("&Try a first fine-tuning"),
             lambda: go.emit("train", {"preset": "first"}),

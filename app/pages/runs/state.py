@@ -333,10 +333,10 @@ class RunsState(QObject):
     # ── actions ──────────────────────────────────────────────────────────────────────────────
 
     def open_in_explore(self, checkpoint: Path) -> None:
-        self.studio.go.emit("explore", checkpoint)
+        self.studio.navigate.emit("explore", checkpoint)
 
     def fine_tune(self, checkpoint: Path) -> None:
-        self.studio.go.emit("train", {"model": checkpoint})
+        self.studio.navigate.emit("train", {"model": checkpoint})
 
     def open_wizard(self, row: RunRow, advice: Advice | None = None) -> None:
         """Open the wizard with the job of a run, changed as advised."""
@@ -346,7 +346,7 @@ class RunsState(QObject):
             self._open_wizard_after_fix(row.job, advice.fix)
             return
         job = row.job if advice is None else advice.apply_to(row.job)
-        self.studio.go.emit("train", {"job": job})
+        self.studio.navigate.emit("train", {"job": job})
 
     def run_again(self, rows: Iterable[RunRow]) -> None:
         """Queue the same jobs again, each as a single run."""
@@ -374,7 +374,7 @@ class RunsState(QObject):
             self._fixing = None
             self.studio.datasets_changed.emit()
             data = StoredData(folder=fixed)
-            self.studio.go.emit("train", {"job": job.model_copy(update={"data": data})})
+            self.studio.navigate.emit("train", {"job": job.model_copy(update={"data": data})})
 
         def failed(error: BaseException) -> None:
             self._fixing = None
@@ -386,7 +386,7 @@ class RunsState(QObject):
         """Open the wizard with the job of a run and another version of its data set."""
         if row.job is not None:
             job = row.job.model_copy(update={"data": StoredData(folder=data)})
-            self.studio.go.emit("train", {"job": job})
+            self.studio.navigate.emit("train", {"job": job})
 
     # ── imported runs ────────────────────────────────────────────────────────────────────────
 

@@ -43,7 +43,9 @@ class RunsPage(QWidget):
         layouts.extend(
             self._list_page.action_row,
             buttons.plain(self.tr("Open a &file of runs…"), self._ask_for_file, "import"),
-            buttons.plain(self.tr("&New run…"), lambda: studio.go.emit("train", None), "plus"),
+            buttons.plain(
+                self.tr("&New run…"), lambda: studio.navigate.emit("train", None), "plus"
+            ),
         )
         self._stack = QStackedWidget()
         self._stack.addWidget(self._list_page)

@@ -57,7 +57,7 @@ class About(Card):
             label.hide()
             self.body.addWidget(label)
         self.versions = [(name, installed_version(name), licence) for name, licence in COMPONENTS]
-        grid = layouts.grid(across=6 * SPACE, down=SPACE)
+        grid = layouts.grid(h_spacing=6 * SPACE, v_spacing=SPACE)
         per_column = -(-len(self.versions) // 2)
         for index, (name, number, licence) in enumerate(self.versions):
             row, column = index % per_column, index // per_column
@@ -133,8 +133,8 @@ def precision_sentence(speeds: Speeds | None) -> str:
             "Trains in {0} where that is faster for the model: here {0} matrix multiplication is "
             "{1} × as fast as fp32."
         )
-    short = "bf16" if speeds.bf16 else "fp16"
-    return template.format(short, f"{speeds.times:.1f}")
+    precision = "bf16" if speeds.bf16 else "fp16"
+    return template.format(precision, f"{speeds.times:.1f}")
 
 
 def threads_sentence(speeds: ThreadSpeeds | None) -> str:
@@ -142,15 +142,15 @@ def threads_sentence(speeds: ThreadSpeeds | None) -> str:
     if speeds is None:
         return ""
     template = tr("Trains with %n thread(s). Measured: {0}.", speeds.fastest)
-    each = tr("{0} GFLOP/s with {1}")
-    rates = [each.format(f"{rate / 1e9:,.0f}", number) for number, rate in speeds.rates.items()]
+    rate_text = tr("{0} GFLOP/s with {1}")
+    rates = [rate_text.format(f"{rate / 1e9:,.0f}", n) for n, rate in speeds.rates.items()]
     return template.format(", ".join(rates))
 
 
 def _licence_texts() -> list[str]:
     """Licence texts of the program and of what it includes."""
-    own = Path(__file__).resolve().parents[3] / "LICENSE"
-    files = ({"BERT Studio": own} if own.is_file() else {}) | resources.licence_files()
+    licence = Path(__file__).resolve().parents[3] / "LICENSE"
+    files = ({"BERT Studio": licence} if licence.is_file() else {}) | resources.licence_files()
     return [
         f"{name}\n{'=' * len(name)}\n{file.read_text(encoding='utf-8', errors='replace')}"
         for name, file in files.items()

@@ -14,8 +14,8 @@ from engine.hub import token
 from engine.hub.address import host
 
 
-class Elsewhere(QWidget):
-    """Controls of a card; the page lays them out."""
+class ExternalModels(QWidget):
+    """Controls for models that are not in the home; the page lays them out."""
 
     def __init__(self, studio: Studio) -> None:
         super().__init__()
@@ -55,8 +55,8 @@ class Elsewhere(QWidget):
                 self.tr("Folder of models"),
                 folder_buttons,
                 self.tr(
-                    "Its models are listed and used in place, without a copy, as are those that "
-                    "other programs got from the hub."
+                    "Its models are listed and used in place, not copied. So are models that other "
+                    "programs downloaded from the hub."
                 ),
             ),
         ]

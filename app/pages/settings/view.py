@@ -8,7 +8,7 @@ from app import background, translation
 from app.machine import read_machine
 from app.pages.settings.about import About
 from app.pages.settings.controls import combo_box, spin_box, switch
-from app.pages.settings.elsewhere import Elsewhere
+from app.pages.settings.elsewhere import ExternalModels
 from app.studio import Studio
 from app.theme import SPACE
 from app.widgets import buttons, layouts
@@ -64,7 +64,7 @@ class SettingsPage(Page):
                     self.tr("Explore device"),
                     self.explorer_device,
                     self.tr(
-                        "Where the Explore page computes. Changing it restarts the Explore process."
+                        "The device of the Explore page. Changing it restarts the Explore process."
                     ),
                 ),
                 (
@@ -100,9 +100,9 @@ class SettingsPage(Page):
                 )
             ],
         )
-        self.elsewhere = Elsewhere(studio)
-        elsewhere_card = self._add(self.tr("Models from elsewhere"), self.elsewhere.rows())
-        elsewhere_card.body.addWidget(self.elsewhere.folder)
+        self.external_models = ExternalModels(studio)
+        models_card = self._add(self.tr("Models from elsewhere"), self.external_models.rows())
+        models_card.body.addWidget(self.external_models.folder)
         home_card = self._add(
             self.tr("Home folder"),
             [
@@ -139,7 +139,7 @@ class SettingsPage(Page):
 
     def _add(self, title: str, rows: list[tuple[str, QWidget, str]]) -> Card:
         card = Card(title)
-        grid = layouts.grid(across=8 * SPACE, down=4 * SPACE, stretched=0)
+        grid = layouts.grid(h_spacing=8 * SPACE, v_spacing=4 * SPACE, stretched=0)
         for row, (name, control, text) in enumerate(rows):
             texts = layouts.column(Text(name, "strong"), Text(text, "small"), spacing=2)
             grid.addLayout(texts, row, 0)
@@ -163,7 +163,7 @@ class SettingsPage(Page):
 
 
 class RunSettings(QObject):
-    """Controls; `rows` gives each with title and explanation."""
+    """Controls for runs; `rows` returns them with titles and explanations."""
 
     def __init__(self, studio: Studio) -> None:
         super().__init__(studio)

@@ -144,12 +144,12 @@ class BaseModelStep(QWidget):
 
 
 SIZES = (*PRESETS, CUSTOM_SIZE)
-NETWORK = "model."  # path of the network in the base model of a job
+NETWORK = "model."  # prefix of the network's fields in the base model of a job
 CUSTOM_FIELDS = fields_at(BertSpec, "simple", "advanced")
 
 
 class ScratchForm(QWidget):
-    """Preset or custom size; a new vocabulary or that of a model."""
+    """Form for a new network: a preset or custom size, and a new or existing vocabulary."""
 
     def __init__(self, state: TrainState) -> None:
         super().__init__()

@@ -23,7 +23,7 @@ from engine.data.columns.fit import CountedLabels, likely_task
 from engine.messages.reports import CheckpointInfo
 
 CUSTOM_SIZE = "custom"
-QUICK_TRIAL = 0.1  # of the training data
+QUICK_TRIAL_FRACTION = 0.1  # of the training data
 BASE_MODEL, DATA = "base_model", "data"  # paths of the job that can be varied as a whole
 
 
@@ -99,7 +99,7 @@ class Data:
 
 @dataclass(frozen=True)
 class Model:
-    """A checkpoint to start from or to share the vocabulary of; `info` is None if deleted."""
+    """A checkpoint to start from, or whose vocabulary is used; `info` is None if deleted."""
 
     name: str
     path: Path
@@ -139,12 +139,12 @@ class SearchPlan(Spec):
 
 
 def model_value(path: Path) -> dict[str, Any]:
-    """A checkpoint as one of several base models."""
+    """Return the value of a checkpoint in a search over base models."""
     return FromCheckpoint(path=path).model_dump(mode="json")
 
 
 def data_value(folder: Path) -> dict[str, Any]:
-    """A stored data set as one of several."""
+    """Return the value of a stored data set in a search over data sets."""
     return StoredData(folder=folder).model_dump(mode="json")
 
 
@@ -155,7 +155,7 @@ NO_PROBE = Features()  # the model itself is fine-tuned
 
 @dataclass(frozen=True)
 class Choices:
-    """All choices of the wizard. Those that one task does not need are kept for the others."""
+    """All choices of the wizard, including those that only other tasks need."""
 
     goal: Goal | None = None
     data: Data | None = None
@@ -187,8 +187,7 @@ class Choices:
         return self.goal is not None and self.goal.is_pretraining
 
     @property
-    def continues(self) -> bool:
-        """True if a base model is pre-trained further."""
+    def continues_pretraining(self) -> bool:
         return self.is_pretraining and not self.from_scratch
 
     @property
@@ -264,12 +263,12 @@ class Choices:
 
     @cached_property
     def training(self) -> TrainingSpec:
-        """The recommended settings, overridden by those of the user."""
+        """The recommended settings with the user's changes."""
         return self.defaults.model_copy(update=dict(self.set_by_user))
 
     @property
     def quick_trial(self) -> bool:
-        return self.training.train_fraction == QUICK_TRIAL
+        return self.training.train_fraction == QUICK_TRIAL_FRACTION
 
     @property
     def probe(self) -> Features:
@@ -336,7 +335,7 @@ class Choices:
         return replace(self, tasks={**self.tasks, task.kind: task})
 
     def with_data(self, data: Data) -> "Choices":
-        """A copy with other data; settings for labels that it lacks are kept, as obstacles."""
+        """A copy with other data; settings for missing labels are kept and become obstacles."""
         return replace(self, data=data).with_lengths_from(self)
 
     def with_lengths_from(self, other: "Choices") -> "Choices":
@@ -363,5 +362,5 @@ class Choices:
         return replace(self, overrides={**self.overrides, self.current_goal: values})
 
     def with_quick_trial(self, on: bool) -> "Choices":
-        fraction = QUICK_TRIAL if on else 1.0
+        fraction = QUICK_TRIAL_FRACTION if on else 1.0
         return self.with_training(self.training.model_copy(update={"train_fraction": fraction}))

@@ -129,7 +129,7 @@ class DataStep(QWidget):
             return self.tr("Reading the first rows…") if preview.is_reading else ""
         model = self._state.vocabulary()
         if model is not None:
-            return self.tr("The first rows in the tokens of “{0}”.").format(model.name)
+            return self.tr("The first rows as tokens of “{0}”.").format(model.name)
         if choices.from_scratch:
             return self.tr("Plain text: a new vocabulary is trained when the run starts.")
         return self.tr("Plain text: import a model to see the rows as tokens.")

@@ -17,7 +17,7 @@ from engine.messages.question import Answer, Refused, Working
 
 
 class EstimateState(QObject):
-    """Estimates are cached by job, so that going back and forth measures once.
+    """Estimates, cached by job so that going back and forth measures only once.
 
     Signals:
         changed: the estimate, its progress or its problem changed.
@@ -34,8 +34,8 @@ class EstimateState(QObject):
         self.progress: Working | None = None
         self.problem: StudioError | None = None
         self._estimates: dict[str, Estimated] = {}
-        self._measuring = ""  # key of the job being measured
-        self._declined = ""  # key of the job that is measured only on request
+        self._measuring_key = ""  # key of the job being measured
+        self._declined_key = ""  # key of the job that is measured only on request
         self._last_key: tuple[JobSpec | None, str] = (None, "")  # the last job, and its key
         self._worker: OneTimeWorker | None = None
 
@@ -57,16 +57,16 @@ class EstimateState(QObject):
 
     def measure_automatically(self) -> None:
         """Measure, unless the user cancelled that for this job or it was refused."""
-        if self._key() != self._declined:
+        if self._key() != self._declined_key:
             self.measure()
 
     def measure(self) -> None:
         """Measure one step of the current job, unless that is done or in progress."""
         job, key = self._job(), self._key()
-        if job is None or key in self._estimates or key == self._measuring:
+        if job is None or key in self._estimates or key == self._measuring_key:
             return
         self.stop()
-        self._declined, self._measuring = "", key
+        self._declined_key, self._measuring_key = "", key
         self.progress = Working(stage=self.tr("Starting to measure"))
         self._worker = self._studio.one_time_worker(
             Estimate(job=job),
@@ -83,30 +83,30 @@ class EstimateState(QObject):
         self.changed.emit()
 
     def stop(self) -> None:
-        """Cancel, without `changed`."""
+        """Stop measuring without emitting `changed`."""
         if self._worker is not None:
             self._worker.cancel()
-            self._declined = self._measuring
+            self._declined_key = self._measuring_key
         self._clear_worker()
         self.problem = None
 
     def _clear_worker(self) -> None:
-        self._worker, self._measuring, self.progress = None, "", None
+        self._worker, self._measuring_key, self.progress = None, "", None
 
     def _on_progress(self, key: str, progress: Working) -> None:
-        if key == self._measuring:
+        if key == self._measuring_key:
             self.progress = progress
             self.changed.emit()
 
     def _on_done(self, key: str, answer: Answer) -> None:
-        if key == self._measuring and isinstance(answer, Estimated):
+        if key == self._measuring_key and isinstance(answer, Estimated):
             self._clear_worker()
             self._estimates[key] = answer
             self.changed.emit()
 
     def _on_refused(self, key: str, refusal: Refused) -> None:
-        if key == self._measuring:
-            self._declined = key
+        if key == self._measuring_key:
+            self._declined_key = key
             self._clear_worker()
             self.problem = StudioError(refusal.problem, refusal.advice)
             self.changed.emit()
@@ -168,7 +168,7 @@ def disk_text(estimate: Estimated) -> str:
         )
     if estimate.cache:
         parts.append(tr("a cache of {0}").format(numbers.size(estimate.cache)))
-    return tr("Needs up to {total} of disk ({parts}).").format(
+    return tr("Needs up to {total} of disk space ({parts}).").format(
         total=numbers.size(estimate.disk), parts=", ".join(parts)
     )
 

@@ -21,7 +21,7 @@ from engine.config.job import RUN_NAME_LENGTH, BaseModelSource, FromCheckpoint, 
 from engine.config.search import Range, SearchField
 
 
-def job(choices: Choices) -> JobSpec:
+def compose_job(choices: Choices) -> JobSpec:
     """Compose the job of the choices.
 
     Raises:
@@ -58,7 +58,7 @@ def _base_model(choices: Choices) -> BaseModelSource:
 
 
 def suggested_name(choices: Choices) -> str:
-    """A name made of the data and the base model."""
+    """Return a name made of the data and the base model."""
     data = choices.data.name if choices.data else ""
     if choices.from_scratch:
         model = f"BERT {choices.scratch.size}"

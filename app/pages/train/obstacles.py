@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pydantic import ValidationError
 
 from app.pages.train.choices import Choices, Step, likely_goal
-from app.pages.train.job import job
+from app.pages.train.job import compose_job
 from app.translation import tr, translated
 from app.widgets.forms.several import varied_values
 from app.widgets.text.spec_texts import problem_text
@@ -50,7 +50,7 @@ class Obstacle:
 
 @dataclass(frozen=True)
 class Validation:
-    """The obstacle of every incomplete step; the job, if there is none."""
+    """The obstacle of each incomplete step, or the job if there are none."""
 
     obstacles: dict[Step, Obstacle]
     job: JobSpec | None = None
@@ -64,7 +64,7 @@ def validate(choices: Choices) -> Validation:
     obstacles = {step: result for step, check in CHECKS.items() if (result := check(choices))}
     if not obstacles:
         try:
-            return Validation({}, job(choices))
+            return Validation({}, compose_job(choices))
         except ValidationError as error:  # the spec of a job validates it
             obstacles[Step.SETTINGS] = Obstacle(problem_text(list_problems(error)[0]))
     return Validation(obstacles)
@@ -91,27 +91,27 @@ def _check_data(choices: Choices) -> Obstacle | None:
         return None
     template = tr("“{name}” does not fit this task: {problem}")
     sentence = template.format(name=data.name, problem=translated(problems[0].phrase))
-    return Obstacle(sentence, tuple(_fix_data(choices, choices.goal.kind, data.spec)))
+    return Obstacle(sentence, tuple(_data_fixes(choices, choices.goal.kind, data.spec)))
 
 
-def _fix_data(choices: Choices, kind: str, spec: DatasetSpec) -> Iterator[Fix]:
+def _data_fixes(choices: Choices, kind: str, spec: DatasetSpec) -> Iterator[Fix]:
     unlisted = _without_labels(choices.task)
     if unlisted != choices.task and not dataset_problems(spec, unlisted):
         title = tr("Use the labels of the data")
         yield Fix(title, choices.with_task(unlisted))
-    yield from _edits(choices, spec)
-    likely = likely_goal(spec)
-    if likely.kind != kind and not dataset_problems(spec, likely.task):
-        title = tr("Change the task to “{task}”").format(task=likely.title)
-        yield Fix(title, replace(choices, goal=likely))
+    yield from _edit_fixes(choices, spec)
+    goal = likely_goal(spec)
+    if goal.kind != kind and not dataset_problems(spec, goal.task):
+        title = tr("Change the task to “{task}”").format(task=goal.title)
+        yield Fix(title, replace(choices, goal=goal))
 
 
 def _without_labels(task: TaskSpec) -> TaskSpec:
     return task.model_copy(update={"labels": ()}) if isinstance(task, LabelledTask) else task
 
 
-def _edits(choices: Choices, spec: DatasetSpec) -> Iterator[Fix]:
-    """Fixes by a new version of the data set."""
+def _edit_fixes(choices: Choices, spec: DatasetSpec) -> Iterator[Fix]:
+    """Yield the fixes that create a new version of the data set."""
     task = choices.task
     columns = empty_columns(spec, task)
     if columns and sum(spec.empty[name] for name in columns) < spec.rows.get("train", 0):
@@ -168,7 +168,7 @@ def _missing_model(name: str) -> Obstacle:
 
 
 def _check_settings(choices: Choices) -> Obstacle | None:
-    """The first problem's sentence, with the fixes of all."""
+    """Return the first problem's sentence with the fixes of all problems."""
     checks = (_check_length, _check_nsp, _check_weights)
     result = [obstacle for check in checks if (obstacle := check(choices))]
     if not result:

@@ -181,7 +181,7 @@ class _CardDelegate(QStyledItemDelegate):
             )
 
     def _paint_verdict(self, painter: QPainter, inner: QRectF, pick: Pick) -> float:
-        """Paint the verdict at the right; return the right edge left for the title."""
+        """Paint the verdict on the right; return the right edge of the space for the title."""
         small = font("small")
         metrics = QFontMetricsF(small)
         width = metrics.horizontalAdvance(pick.verdict) + 3 * SPACE
@@ -244,7 +244,6 @@ class MoreValues(QWidget):
             action.toggled.connect(lambda on, value=candidate.value: self.set_selected(value, on))
 
     def set_selected(self, value: dict[str, Any], on: bool) -> None:
-        """Add or remove a further value."""
         values = [item for item in self._chosen() if item != value]
         result = {"": tuple([*values, value] if on else values)}
         choices = self._state.choices
@@ -260,13 +259,11 @@ class MoreValues(QWidget):
 
 
 def more_models(state: TrainState) -> MoreValues:
-    """Menu of further base models."""
     title = tr("Train with several base models")
     return MoreValues(state, BASE_MODEL, title, lambda: _other_models(state))
 
 
 def more_data(state: TrainState) -> MoreValues:
-    """Menu of further data sets."""
     return MoreValues(state, DATA, tr("Train on several data sets"), lambda: _other_data(state))
 
 

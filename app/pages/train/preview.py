@@ -21,8 +21,8 @@ from engine.errors import StudioError
 from engine.messages.explore.text import Token
 from engine.tokenizers.tokenizer import Tokenizer
 
-EXAMPLES = 3
-SHOWN_TOKENS = 64  # of each example
+EXAMPLE_COUNT = 3
+MAX_TOKENS = 64  # per example
 
 
 @dataclass(frozen=True)
@@ -37,14 +37,14 @@ class Example:
 
 @dataclass(frozen=True)
 class Preview:
-    """The first examples, and the text lengths of a sample; no lengths without a vocabulary."""
+    """The first examples, and the text lengths of a sample, None without a vocabulary."""
 
     examples: tuple[Example, ...]
     lengths: Lengths | None
     unknown: int = -1  # id of [UNK]
 
 
-def preview(folder: Path, vocabulary: Path | None, task: TaskSpec) -> Preview:
+def read_preview(folder: Path, vocabulary: Path | None, task: TaskSpec) -> Preview:
     """Read the first training rows of a version of a data set. Call it outside the GUI thread.
 
     Args:
@@ -57,7 +57,7 @@ def preview(folder: Path, vocabulary: Path | None, task: TaskSpec) -> Preview:
     dataset = open_dataset(folder)
     tokenizer = Tokenizer.from_folder(vocabulary) if vocabulary else None
     masking = task if isinstance(task, Pretraining) else None
-    mapping, rows = dataset.spec.mapping, dataset.page(0, EXAMPLES, "train")
+    mapping, rows = dataset.spec.mapping, dataset.page(0, EXAMPLE_COUNT, "train")
     examples = tuple(_example(row, mapping, tokenizer, masking, n) for n, row in enumerate(rows))
     if tokenizer is None:
         return Preview(examples, None)
@@ -88,10 +88,10 @@ def _example(
         masking = None  # a causal model has no masks and no pairs
     elif masking and masking.nsp:
         first, second = _spans(first)
-    encoded = tokenizer.encode(first, second, SHOWN_TOKENS)
+    encoded = tokenizer.encode(first, second, MAX_TOKENS)
     tokens = encoded.tokens
     if masking:
-        tokens = _masked(tokens, tokenizer, masking, random.Random(number))
+        tokens = _mask_some(tokens, tokenizer, masking, random.Random(number))
     return Example(text[:400], tokens, label, encoded.truncated)
 
 
@@ -101,7 +101,7 @@ def _spans(text: str) -> tuple[str, str | None]:
     return (result[0], result[1]) if len(result) > 1 else (text, None)
 
 
-def _masked(
+def _mask_some(
     tokens: tuple[Token, ...], tokenizer: Tokenizer, masking: Pretraining, rng: random.Random
 ) -> tuple[Token, ...]:
     """Mask some tokens as an example; training draws others."""
@@ -165,7 +165,7 @@ class PreviewState(QObject):
             self.changed.emit()
             return
         self._reading.run(
-            lambda: preview(request.folder, request.vocabulary, request.task),
+            lambda: read_preview(request.folder, request.vocabulary, request.task),
             self._on_read,
             self._on_failed,
         )

@@ -13,7 +13,7 @@ from app.pages.train.choices import BASE_MODEL, DATA, SearchPlan
 from app.pages.train.estimate_box import EstimateBox
 from app.pages.train.job import suggested_name
 from app.pages.train.state import TrainState
-from app.pages.train.summary import changed, command, summary
+from app.pages.train.summary import command, list_changes, summary
 from app.resources import icon, mono_font
 from app.theme import SPACE, Role
 from app.translation import tr
@@ -48,9 +48,9 @@ class ReviewStep(QWidget):
         self._warnings = layouts.column(spacing=2 * SPACE)
         card = Card(self.tr("Summary"))
         layouts.extend(card.body, labelled(self.tr("Run name"), self.name), self.summary)
-        self.changed_title = Text(self.tr("Changed from the defaults"), "strong")
-        self.changed = Tags(self.changed_title.text())
-        layouts.extend(card.body, self.changed_title, self.changed, self._warnings)
+        self.changes_title = Text(self.tr("Changed from the defaults"), "strong")
+        self.changes = Tags(self.changes_title.text())
+        layouts.extend(card.body, self.changes_title, self.changes, self._warnings)
         self.search = SearchBox(state)
         self.estimate = EstimateBox(state)
         inner = layouts.page(
@@ -88,20 +88,20 @@ class ReviewStep(QWidget):
         self.file = ReadText(self.tr("Job file"), wraps=False)
         self.file.setMinimumHeight(FILE_HEIGHT)
         self.file.hide()
-        self.fold = buttons.quiet(self.tr("Show &job file"), self._on_fold, "chevron-right")
+        self.toggle = buttons.quiet(self.tr("Show &job file"), self._on_toggle, "chevron-right")
         copy_file = self._copier(self.file.toPlainText)
         self.copy_job = buttons.plain(self.tr("&Copy job file"), copy_file, "copy")
         save = buttons.plain(self.tr("&Save job file…"), self._on_save, "save")
         row = layouts.row(self.copy_job, save, layouts.STRETCH, spacing=2 * SPACE)
-        layouts.extend(card.body, (self.fold, 0, Qt.AlignmentFlag.AlignLeft), self.file, row)
+        layouts.extend(card.body, (self.toggle, 0, Qt.AlignmentFlag.AlignLeft), self.file, row)
         return scrolling(layouts.page(card, layouts.STRETCH))
 
-    def _on_fold(self) -> None:
+    def _on_toggle(self) -> None:
         shown = self.file.isHidden()
         self.file.setVisible(shown)
         text = self.tr("Hide &job file") if shown else self.tr("Show &job file")
-        buttons.set_text(self.fold, text)
-        self.fold.setIcon(icon("chevron-down" if shown else "chevron-right", Role.ACCENT))
+        buttons.set_text(self.toggle, text)
+        self.toggle.setIcon(icon("chevron-down" if shown else "chevron-right", Role.ACCENT))
 
     def _line(self, card: Card, name: str, copy: str) -> QLineEdit:
         """A read-only command with a copy button."""
@@ -137,21 +137,21 @@ class ReviewStep(QWidget):
             obstacle = self._state.first_obstacle()
             self.summary.setText(obstacle[1] if obstacle else "")
             self._show_commands(None)
-            self._show_changed([])
+            self._show_changes([])
             self.file.setPlainText("")
             self._show_warnings([])
             return
         self.summary.setText(summary(choices))
-        self._show_changed(changed(choices))
+        self._show_changes(list_changes(choices))
         self._show_commands(Path(f"{folder_name(job.name)}.json"))
         text = job.model_dump_json(indent=2)
         if self.file.toPlainText() != text:
             self.file.setPlainText(text)
         self._show_warnings(self._state.warnings())
 
-    def _show_changed(self, texts: list[str]) -> None:
-        self.changed.show_texts(texts)
-        for part in (self.changed_title, self.changed):
+    def _show_changes(self, texts: list[str]) -> None:
+        self.changes.show_texts(texts)
+        for part in (self.changes_title, self.changes):
             part.setVisible(bool(texts))
 
     def _show_warnings(self, warnings: list[str]) -> None:

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QWidget
 
 from app.pages.train.choices import Choices, Step
 from app.pages.train.state import TrainState
-from app.pages.train.summary import changed_by_advanced
+from app.pages.train.summary import list_advanced_changes
 from app.theme import SPACE
 from app.translation import in_language, translated
 from app.widgets import buttons, layouts
@@ -49,7 +49,7 @@ PRETRAINING = with_ticks(
 
 
 class SettingsStep(QWidget):
-    """Forms of training, task and hardware; Simple names what Advanced changed."""
+    """Forms of training, task and hardware; Simple lists what was changed in Advanced."""
 
     def __init__(self, state: TrainState) -> None:
         super().__init__()
@@ -87,13 +87,13 @@ class SettingsStep(QWidget):
     def _simple_card(self) -> Card:
         card = Card(self.tr("Training"))
         layouts.extend(card.body, self.fine_tuning, self.pre_training)
-        self.quick = Switch(self.tr("Quick trial"))
-        self.quick.toggled.connect(self._on_quick)
+        self.quick_trial = Switch(self.tr("Quick trial"))
+        self.quick_trial.toggled.connect(self._on_quick)
         explanation = Text(
             self.tr("Train on 10 % of the rows to check that everything works."), "small"
         )
-        right = layouts.column(self.quick, explanation, spacing=SPACE)
-        row = layouts.grid(across=6 * SPACE)  # aligned with the form above
+        right = layouts.column(self.quick_trial, explanation, spacing=SPACE)
+        row = layouts.grid(h_spacing=6 * SPACE)  # aligned with the form above
         row.setColumnMinimumWidth(0, LABEL_WIDTH)
         row.setColumnStretch(1, 1)
         name = Text(self.tr("Quick trial"), "strong")
@@ -140,9 +140,9 @@ class SettingsStep(QWidget):
         if self._is_updating:
             return
         task_form = self._task_form()
-        used = [self._simple_form(), self.more, self.features, self.hardware]
-        used += [task_form] if task_form else []
-        problem = next(iter([s for form in used for s in form.problems().values()]), "")
+        forms = [self._simple_form(), self.more, self.features, self.hardware]
+        forms += [task_form] if task_form else []
+        problem = next(iter([s for form in forms for s in form.problems().values()]), "")
         if problem:
             self._state.set_invalid(Step.SETTINGS, problem)
             return
@@ -190,16 +190,16 @@ class SettingsStep(QWidget):
             causal = choices.is_causal
             task_form.hide_fields(set(task_form.fields) - set(CAUSAL_FIELDS) if causal else ())
         _fill(self.features, choices.features, choices.varied_in("features"))
-        self.features.hide_fields(_unused(choices.features))
+        self.features.hide_fields(_unused_fields(choices.features))
         set_shown(self.features_card, not self._pretrains())
         _fill(self.hardware, choices.hardware, choices.varied_in("hardware"))
         set_shown(self.fine_tuning, not self._pretrains())
         set_shown(self.pre_training, self._pretrains())
         set_shown(self.task_card, task_form is not None)
         set_shown(self.advanced, self.mode.choice() == 1)
-        self.quick.setChecked(choices.quick_trial)
+        self.quick_trial.setChecked(choices.quick_trial)
         self.length.setText(self._length_text())
-        changes = changed_by_advanced(choices)
+        changes = list_advanced_changes(choices)
         self.changes.setText(
             self.tr("Changed in Advanced: {0}").format("; ".join(changes)) if changes else ""
         )
@@ -243,7 +243,7 @@ class SettingsStep(QWidget):
         return template.format(max_length, value_text(max(0.1, round(100 * fraction, 1))))
 
 
-def _unused(features: Features) -> set[str]:
+def _unused_fields(features: Features) -> set[str]:
     """Fields that have no effect with these settings."""
     if features.vectors == FINE_TUNED:
         return set(fields_at(Features, "advanced")) - {"vectors"}

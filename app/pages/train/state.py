@@ -35,8 +35,8 @@ class Adjustment:
     sentence: str
     undo: Callable[[Choices], Choices]
 
-    def after(self, first: "Adjustment") -> "Adjustment":
-        """Combine both: their sentences are joined, and they are undone together."""
+    def append_to(self, first: "Adjustment") -> "Adjustment":
+        """Return both as one: their sentences are joined, and they are undone together."""
         return Adjustment(
             f"{first.sentence} {self.sentence}", lambda current: first.undo(self.undo(current))
         )
@@ -120,7 +120,7 @@ class TrainState(QObject):
             sentence = edit.sentence.replace("{version}", str(entry.version))
             adjustment = Adjustment(sentence, lambda current: current.with_data(data))
             if before is not None and self.adjustment == before:
-                adjustment = adjustment.after(before)
+                adjustment = adjustment.append_to(before)
             self.adjust(self.choices.with_data(Data.from_entry(entry)), adjustment)
 
         self.versions.make(data.source.folder, edit, done)
@@ -220,7 +220,6 @@ class TrainState(QObject):
         return self._invalid.get(step, "") or (obstacle.sentence if obstacle else "")
 
     def fixes(self, step: Step) -> list[Fix]:
-        """Fixes for the obstacle of this step."""
         obstacle = self._validation.obstacles.get(step)
         if obstacle is None or self._invalid.get(step) or self.versions.is_busy:
             return []
@@ -231,7 +230,6 @@ class TrainState(QObject):
         return next(((step, reason) for step in Step if (reason := self.obstacle(step))), None)
 
     def warnings(self) -> list[str]:
-        """Warnings about the job, shown before the start."""
         lengths = self.preview.result.lengths if self.preview.result else None
         return warnings(self.choices, lengths, self.estimate.result)
 
@@ -365,10 +363,10 @@ class VersionMaker(QObject):
             self._studio.notices.show(error)
             self.ended.emit()
 
-        background.run(self, lambda: _new_version(home, folder, edit), finish, fail)
+        background.run(self, lambda: _create_version(home, folder, edit), finish, fail)
 
 
-def _new_version(home: Home, folder: Path, edit: Edit) -> DataEntry:
+def _create_version(home: Home, folder: Path, edit: Edit) -> DataEntry:
     entries = datasets(home)
     old = next((entry for entry in entries if entry.folder == folder), None)
     if old is None or old.spec is None:
@@ -377,6 +375,6 @@ def _new_version(home: Home, folder: Path, edit: Edit) -> DataEntry:
         )
     versions = [entry.version for entry in entries if entry.folder.parent == folder.parent]
     version = max(versions) + 1
-    into = free_folder(folder.parent, str(version))
-    derive(folder, into, version, edit.mapping, edit.cleaning)
-    return next(entry for entry in datasets(home) if entry.folder == into)
+    target = free_folder(folder.parent, str(version))
+    derive(folder, target, version, edit.mapping, edit.cleaning)
+    return next(entry for entry in datasets(home) if entry.folder == target)

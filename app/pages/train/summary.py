@@ -5,7 +5,7 @@ from pathlib import Path
 
 from pydantic import BaseModel
 
-from app.pages.train.choices import CUSTOM_SIZE, NO_PROBE, QUICK_TRIAL, Choices
+from app.pages.train.choices import CUSTOM_SIZE, NO_PROBE, QUICK_TRIAL_FRACTION, Choices
 from app.pages.train.estimate import verdict
 from app.tasks import task_part
 from app.tasks.part import Plan
@@ -124,19 +124,19 @@ def command(verb: str, file: Path) -> str:
 
 
 SIMPLE_FIELDS = (*fields_at(TrainingSpec, "simple"), "train_fraction")  # shown as a switch
-SWITCH_FRACTIONS = (1.0, QUICK_TRIAL)  # fractions of the training data for the switch off and on
+SWITCH_FRACTIONS = (1.0, QUICK_TRIAL_FRACTION)  # with the switch off and on
 
 
-def changed_by_advanced(choices: Choices) -> list[str]:
-    """“Max. length 64 (default 128)” for every changed field that Simple does not show."""
+def list_advanced_changes(choices: Choices) -> list[str]:
+    """List changed fields that Simple does not show: “Max. length 64 (default 128)”."""
     excluded = set(SIMPLE_FIELDS)
     if choices.training.train_fraction not in SWITCH_FRACTIONS:
         excluded.remove("train_fraction")
     return _changed(choices, excluded)
 
 
-def changed(choices: Choices) -> list[str]:
-    """The same texts for every changed field."""
+def list_changes(choices: Choices) -> list[str]:
+    """List all changed fields in the same form."""
     return _changed(choices, set())
 
 
@@ -163,7 +163,7 @@ def _differences(
     ]
 
 
-FEW_EXAMPLES = 50  # per label
+FEW_EXAMPLES = 50  # a label with fewer is rare
 LONG_TRAINING = 12 * 3600  # s
 
 
@@ -209,7 +209,7 @@ def _length_warnings(choices: Choices, lengths: Lengths | None) -> list[str]:
 
 def _model_warnings(choices: Choices) -> list[str]:
     info = choices.model.info if choices.model else None
-    if choices.continues and info is not None and "mlm" not in info.task_heads:
+    if choices.continues_pretraining and info is not None and "mlm" not in info.task_heads:
         return [
             tr("The model has no head for masked language modelling (MLM); a new one is trained.")
         ]
@@ -241,9 +241,8 @@ def _disk_warning(estimate: Estimated) -> str:
     if estimate.disk_free is None or needed <= estimate.disk_free:
         return ""
     return tr(
-        "Its checkpoints, snapshots and caches need up to {needed}, but only {free} are free on"
-        " this disk. Training pauses when the disk is full. Keep fewer checkpoints, or free some"
-        " space."
+        "The checkpoints, snapshots and caches need up to {needed}, but this disk has only {free}"
+        " free. Training pauses when the disk is full. Keep fewer checkpoints, or free some space."
     ).format(needed=numbers.size(needed), free=numbers.size(estimate.disk_free))
 
 

@@ -77,7 +77,7 @@ class TaskStep(QWidget):
     def __init__(self, state: TrainState) -> None:
         super().__init__()
         self._state = state
-        grid = layouts.grid(parent=self, across=3 * SPACE, down=3 * SPACE)
+        grid = layouts.grid(parent=self, h_spacing=3 * SPACE, v_spacing=3 * SPACE)
         self.cards: dict[Goal, ChoiceCard] = {}
         for index, goal in enumerate(goals()):
             part, from_scratch = task_part(goal.kind), goal.from_scratch

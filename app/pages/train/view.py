@@ -23,7 +23,7 @@ from app.pages.train.requests import Requests
 from app.pages.train.review_step import ReviewStep
 from app.pages.train.settings_step import SettingsStep
 from app.pages.train.state import TrainState
-from app.pages.train.summary import changed_by_advanced
+from app.pages.train.summary import list_advanced_changes
 from app.pages.train.task_step import TaskStep
 from app.studio import Studio
 from app.theme import SPACE, Role
@@ -40,7 +40,7 @@ MEASURE_PAUSE_MS = 300  # after the last change, before the job under review is 
 
 
 class TrainPage(Page):
-    """From a task to a started run. Back keeps all choices; Next says what is missing."""
+    """From a task to a started run. Back keeps all choices; a line says what is missing."""
 
     def __init__(self, studio: Studio) -> None:
         super().__init__("")
@@ -54,9 +54,11 @@ class TrainPage(Page):
         self.steps = QStackedWidget(self)
         self.data = DataStep(self.state, self.requests)
         self.base_model = BaseModelStep(self.state)
-        self.data.import_requested.connect(lambda: studio.go.emit("data", {"import": True}))
-        self.base_model.import_requested.connect(lambda: studio.go.emit("models", {"import": True}))
-        self.base_model.get_requested.connect(lambda: studio.go.emit("models", {"get": True}))
+        self.data.import_requested.connect(lambda: studio.navigate.emit("data", {"import": True}))
+        self.base_model.import_requested.connect(
+            lambda: studio.navigate.emit("models", {"import": True})
+        )
+        self.base_model.get_requested.connect(lambda: studio.navigate.emit("models", {"get": True}))
         self.task = TaskStep(self.state)
         self.review = ReviewStep(self.state)
         self._settings: SettingsStep | None = None
@@ -79,7 +81,7 @@ class TrainPage(Page):
             signal.connect(self._measure_timer.start)
         for part in (self.state.lists, self.state.preview, self.state.estimate):
             part.changed.connect(self._show)
-        self.state.started.connect(lambda run: studio.go.emit("runs", {"run": run}))
+        self.state.started.connect(lambda run: studio.navigate.emit("runs", {"run": run}))
         self._show()
 
     @property
@@ -235,7 +237,7 @@ class TrainPage(Page):
         if (goal := choices.goal) is not None:
             result[Step.TASK] = goal.title
             result[Step.SETTINGS] = (
-                self.tr("advanced changes") if changed_by_advanced(choices) else ""
+                self.tr("advanced changes") if list_advanced_changes(choices) else ""
             )
         if choices.data is not None:
             result[Step.DATA] = choices.data.name
@@ -282,7 +284,6 @@ class FixButtons(QWidget):
         self.hide()
 
     def show_fixes(self, fixes: list[Fix]) -> None:
-        """Replace the buttons."""
         if fixes == self._shown:
             return
         self._shown = fixes

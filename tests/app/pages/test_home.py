@@ -34,7 +34,7 @@ def page(qtbot, studio: Studio) -> HomePage:
 def visits(studio: Studio) -> list[tuple[str, object]]:
     """Pages that were opened."""
     visits: list[tuple[str, object]] = []
-    studio.go.connect(lambda key, argument: visits.append((key, argument)))
+    studio.navigate.connect(lambda key, argument: visits.append((key, argument)))
     return visits
 
 
@@ -79,7 +79,7 @@ def test_the_first_step_opens_the_completed_wizard(qtbot, page, visits, monkeypa
     monkeypatch.setattr(home_view, "minilm", lambda: Path(__file__).parent)
     monkeypatch.setattr(home_view, "sample_data", lambda: Path(__file__))
     page.show()
-    qtbot.waitUntil(page.first.isVisible)
+    qtbot.waitUntil(page.first_steps.isVisible)
     page.begin.click()
     assert visits == [("train", {"preset": "first"})]
 
@@ -88,7 +88,7 @@ def test_without_the_sample_nothing_is_offered(qtbot, page, monkeypatch, tmp_pat
     monkeypatch.setattr(home_view, "minilm", lambda: tmp_path / "none")
     with qtbot.waitSignal(page.state.runs_changed):
         page.show()
-    assert not page.first.isVisible() and not page.runs.isVisible()
+    assert not page.first_steps.isVisible() and not page.runs.isVisible()
 
 
 def test_recent_runs_show_their_best_metric_and_open(qtbot, page, studio, visits, screen):

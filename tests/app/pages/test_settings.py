@@ -106,17 +106,17 @@ def test_about_names_the_automatic_precision_and_the_fastest_threads():
 def test_models_are_used_in_place_and_the_token_is_in_the_keyring(qtbot, page, studio, tmp_path):
     write_model(tmp_path / "mine" / "little")
     with qtbot.waitSignal(studio.models_changed):
-        page.elsewhere._set(str(tmp_path / "mine"))
+        page.external_models._set(str(tmp_path / "mine"))
     listed = {model.name: model for model in studio.models() if model.origin == "elsewhere"}
     assert listed["little"].path == tmp_path / "mine" / "little" and listed["little"].info
-    assert page.elsewhere.folder.isVisible() and page.elsewhere.clear.isEnabled()
-    page.elsewhere.clear.click()
+    assert page.external_models.folder.isVisible() and page.external_models.clear.isEnabled()
+    page.external_models.clear.click()
     assert studio.settings.preferences.model_folder == ""
-    page.elsewhere.allowed.click()
+    page.external_models.allowed.click()
     assert studio.settings.preferences.hub_allowed
     before, memory = keyring.get_keyring(), Memory()
     keyring.set_keyring(memory)
-    page.elsewhere.token.click()
+    page.external_models.token.click()
     (dialog,) = [w for w in QApplication.topLevelWidgets() if isinstance(w, Question)]
     qtbot.keyClicks(dialog.findChild(QLineEdit), "hf_secret")
     dialog.buttons["keep"].click()

@@ -46,7 +46,7 @@ def test_results_are_filtered_opened_tested_and_compared_with_baselines(qtbot, s
     matrix.pressed.emit(cell)
     qtbot.waitUntil(lambda: listed.rowCount() == counts[cell])
     requests: list[tuple[str, dict[str, object]]] = []
-    studio.go.connect(lambda page, argument: requests.append((page, argument)))
+    studio.navigate.connect(lambda page, argument: requests.append((page, argument)))
     view.rows.table.setCurrentIndex(listed.index(0, 0))
     qtbot.keyClick(view.rows.table, Qt.Key.Key_Return)
     ((page, sent),) = requests

@@ -173,7 +173,7 @@ def test_rows_are_searched_and_sorted(show, qtbot):
 
 def test_enter_opens_the_row_in_explore_with_its_model(show, studio, tmp_path):
     view, requests = show(), []
-    studio.go.connect(lambda page, argument: requests.append((page, argument)))
+    studio.navigate.connect(lambda page, argument: requests.append((page, argument)))
     QTest.keyClick(view.rows.table, Qt.Key.Key_Return)
     (page, argument), *_ = requests
     assert page == "explore"
@@ -209,7 +209,7 @@ def test_a_masked_token_opens_in_the_words_panel(studio, qtbot, tmp_path):
     table.setCurrentIndex(table.model().index(0, 0))
     QTest.keyClick(table, Qt.Key.Key_Return)
     qtbot.waitUntil(lambda: view.rows.model.rowCount() == 20)
-    studio.go.connect(lambda page, argument: requests.append((page, argument)))
+    studio.navigate.connect(lambda page, argument: requests.append((page, argument)))
     QTest.keyClick(view.rows.table, Qt.Key.Key_Return)
     assert requests[0][1]["panel"] == "words" and "[MASK]" in requests[0][1]["text"]
 

@@ -70,10 +70,12 @@ class DatasetView(Page):
         self.lineage = buttons.icon_button(
             "git-branch",
             self.tr("Lineage: sources and results"),
-            partial(studio.go.emit, "runs", {"lineage": data_key(folder)}),
+            partial(studio.navigate.emit, "runs", {"lineage": data_key(folder)}),
         )
         self.delete = buttons.plain(self.tr("De&lete…"), self.delete_requested.emit, "trash-2")
-        self.train = buttons.primary("", partial(studio.go.emit, "train", {"data": folder}), "play")
+        self.train = buttons.primary(
+            "", partial(studio.navigate.emit, "train", {"data": folder}), "play"
+        )
         layouts.extend(
             self.action_row, self.lineage, self.changes, self.undo, self.delete, self.train
         )

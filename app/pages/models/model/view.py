@@ -117,7 +117,7 @@ class ModelView(Page):
         self.lineage = buttons.icon_button(
             "git-branch",
             self.tr("Lineage: sources and results"),
-            partial(studio.go.emit, "runs", {"lineage": key}),
+            partial(studio.navigate.emit, "runs", {"lineage": key}),
         )
         self.delete = buttons.plain(self.tr("De&lete…"), self.delete_requested.emit, "trash-2")
         self.export = buttons.plain(self.tr("Ex&port…"), self.export_requested.emit, "upload")
@@ -125,12 +125,12 @@ class ModelView(Page):
         self.send.setAccessibleDescription(self.tr("Send the model to the Hugging Face Hub"))
         self.tune = buttons.plain(
             self.tr("Fine-t&une…"),
-            partial(studio.go.emit, "train", {"model": model.path}),
+            partial(studio.navigate.emit, "train", {"model": model.path}),
             "sliders-horizontal",
         )
         self.explore = buttons.primary(
             self.tr("Open in E&xplore"),
-            partial(studio.go.emit, "explore", model.path),
+            partial(studio.navigate.emit, "explore", model.path),
             "microscope",
         )
         actions = (self.lineage, self.delete, self.export, self.send, self.tune, self.explore)

@@ -102,7 +102,7 @@ class LineageState(QObject):
         if not node.exists:
             self.studio.notices.info(tr("“{0}” no longer exists.").format(node.title))
             return
-        go = self.studio.go.emit
+        go = self.studio.navigate.emit
         match node.kind:
             case "run":
                 go("runs", {"run": node.run})

@@ -88,7 +88,7 @@ class Charts(QWidget):
     def _grid(self) -> QWidget:
         """A grid of curves that fills the window, or scrolls if the window is too small."""
         inner, area = QWidget(), LazyArea()
-        grid = layouts.grid(parent=inner, across=3 * SPACE, down=3 * SPACE)
+        grid = layouts.grid(parent=inner, h_spacing=3 * SPACE, v_spacing=3 * SPACE)
         cells = {
             self.loss: (0, 0, 1, 6),
             self.validation: (0, 6, 1, 6),

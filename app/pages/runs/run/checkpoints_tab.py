@@ -154,7 +154,7 @@ class CheckpointsState(QObject):
             self._studio.notices.info(
                 self.tr("“{0}” continues from step {1}.").format(job.name, step),
                 self.tr("Open"),
-                lambda: self._studio.go.emit("runs", {"run": run_id}),
+                lambda: self._studio.navigate.emit("runs", {"run": run_id}),
             )
 
         self._studio.dispatcher.branch(self.run.run_id, step, job, started)

@@ -62,7 +62,7 @@ class MachineTab(Polling):
         self._on_changed()
 
     def _grid(self, notices: Notices) -> QGridLayout:
-        grid = layouts.grid(across=3 * SPACE, down=3 * SPACE)
+        grid = layouts.grid(h_spacing=3 * SPACE, v_spacing=3 * SPACE)
         for index, (name, (curve, _)) in enumerate(self.figures.items()):
             curve.offer_figure(f"machine-{name}", notices)
             card = Card(padding=3 * SPACE)

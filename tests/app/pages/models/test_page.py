@@ -162,7 +162,7 @@ def test_a_model_is_sent_to_other_pages_searched_and_tried_out(qtbot, page, stud
         (view.explore, ["explore", little]),
         (view.tune, ["train", {"model": little}]),
     ):
-        with qtbot.waitSignal(studio.go) as signal:
+        with qtbot.waitSignal(studio.navigate) as signal:
             qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
         assert signal.args == target
     view.tabs.setCurrentIndex(1)

@@ -83,7 +83,7 @@ def test_the_graph_is_navigated_by_keys_and_opens_nodes(make_page, studio, chain
     qtbot.keyClick(picture, Qt.Key.Key_Up)
     assert before in (model_key(minilm()), "files:data.csv")
     requests: list[tuple[str, object]] = []
-    studio.go.connect(lambda key, argument: requests.append((key, argument)))
+    studio.navigate.connect(lambda key, argument: requests.append((key, argument)))
     state.select(model_key(minilm()))
     qtbot.keyClick(picture, Qt.Key.Key_Return)
     state.open("files:data.csv")
@@ -105,7 +105,7 @@ def test_the_mouse_selects_and_a_double_click_opens(make_page, studio, chain, qt
     assert view.state.current == second, "there is nothing outside the boxes"
     qtbot.mouseClick(view.centre, Qt.MouseButton.LeftButton)
     assert view.state.focus == second and not view.centre.isEnabled()
-    studio.go.connect(lambda _, argument: page.arrive(argument))
+    studio.navigate.connect(lambda _, argument: page.arrive(argument))
     point = view.picture.graph.boxes[first].center().toPoint()
     QTest.mouseDClick(view.picture, Qt.MouseButton.LeftButton, pos=point)
     assert page.run is not None and page.run.state.run_id == chain[0]

@@ -16,7 +16,7 @@ from tests.app.pages.runs.pages import HOSTILE, PATIENCE, change_run, names, rea
 def test_without_runs_the_first_action_is_offered(make_page, studio, qtbot):
     page = make_page()
     assert page.list.views.currentIndex() == 1
-    with qtbot.waitSignal(studio.go) as signal:
+    with qtbot.waitSignal(studio.navigate) as signal:
         qtbot.mouseClick(page.list.first_run, Qt.MouseButton.LeftButton)
     assert signal.args == ["train", {"preset": "first"}]
 

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from app.pages.train.choices import CUSTOM_SIZE, Scratch
-from app.pages.train.job import choices_from_job, job
+from app.pages.train.job import choices_from_job, compose_job
 from engine.config.families.bert import PRESETS
 from tests.app.pages.train.examples import (
     INFO,
@@ -41,7 +41,7 @@ def test_unset_values_are_recommended_for_model_and_data():
 
 
 def test_a_job_started_again_keeps_every_setting():
-    spec = job(with_training(choose(SENTENCE), learning_rate=7e-5))
+    spec = compose_job(with_training(choose(SENTENCE), learning_rate=7e-5))
     restored = choices_from_job(spec, [data()], [MODEL])
     larger = replace(MODEL, info=INFO.model_copy(update={"layers": 6, "hidden_size": 384}))
     assert replace(restored, model=larger).training == spec.training

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from app.pages.train.choices import CUSTOM_SIZE, Choices, Data, Model, Scratch, goals
-from app.pages.train.job import choices_from_job, job, suggested_name
+from app.pages.train.job import choices_from_job, compose_job, suggested_name
 from engine.config.dataset import FileData, Mapping
 from engine.config.families.bert import bert
 from engine.config.job import RUN_NAME_LENGTH, FromCheckpoint, FromScratch, JobSpec
@@ -18,7 +18,7 @@ from tests.app.pages.train.examples import INFO, MODEL, PAIR, SCRATCH, SENTENCE,
 
 
 def test_fine_tuning_a_sentence_starts_from_the_checkpoint_with_recommended_settings():
-    assert job(choose(SENTENCE)) == JobSpec(
+    assert compose_job(choose(SENTENCE)) == JobSpec(
         name="films · little",
         task=TextClassification(),
         base_model=FromCheckpoint(path=MODEL.path),
@@ -31,22 +31,22 @@ def test_from_scratch_uses_the_size_and_a_new_or_existing_vocabulary():
     choices = replace(
         choose(SCRATCH), scratch=Scratch(size="tiny", vocab_size=5000, lowercase=False)
     )
-    start = job(choices).base_model
+    start = compose_job(choices).base_model
     assert start == FromScratch(model=bert(2, 128, 5000), tokenizer=None, lowercase=False)
     choices = replace(choose(SCRATCH), scratch=Scratch(size="mini", vocabulary=MODEL))
-    start = job(choices).base_model
+    start = compose_job(choices).base_model
     assert isinstance(start, FromScratch)
     assert (start.model.vocab_size, start.tokenizer) == (INFO.vocab_size, MODEL.path)
 
 
 def test_incomplete_choices_make_no_job_and_names_are_truncated():
     with pytest.raises(ValueError, match="not chosen"):
-        job(Choices())
+        compose_job(Choices())
     with pytest.raises(ValueError, match="no model"):
-        job(Choices(goal=SENTENCE, data=data()))
+        compose_job(Choices(goal=SENTENCE, data=data()))
     long = replace(choose(SENTENCE), data=replace(data(), name="x" * 500))
     assert len(suggested_name(long)) == RUN_NAME_LENGTH
-    assert job(replace(long, name="  ")).name == suggested_name(long)
+    assert compose_job(replace(long, name="  ")).name == suggested_name(long)
     assert suggested_name(Choices()) == "run"
 
 
@@ -59,9 +59,9 @@ def test_choices_are_restored_from_their_job():
             tasks={"pretraining": Pretraining(mlm_probability=0.2)},
             scratch=Scratch(size="mini", vocab_size=4000, lowercase=False, warm_init=True),
         ).with_training(TrainingSpec(epochs=2, batch_size=16, seed=7, train_fraction=0.5))
-        spec = job(choices)
+        spec = compose_job(choices)
         restored = choices_from_job(spec, [data(kind)], [MODEL])
-        assert job(restored) == spec
+        assert compose_job(restored) == spec
         assert restored.goal == kind
         assert restored.data == data(kind)
 
@@ -69,19 +69,19 @@ def test_choices_are_restored_from_their_job():
 def test_causal_language_modelling_gets_a_causal_network():
     masking = Pretraining(objective="clm", nsp=True)
     choices = replace(choose(SCRATCH), scratch=Scratch(warm_init=True)).with_task(masking)
-    spec = job(choices)
+    spec = compose_job(choices)
     assert isinstance(spec.base_model, FromScratch)
     assert spec.base_model.model.causal and not spec.base_model.warm_init
     assert spec.task == Pretraining(objective="clm")
     restored = choices_from_job(spec, [data()], [MODEL])
-    assert restored.is_causal and restored.scratch.size == "small" and job(restored) == spec
+    assert restored.is_causal and restored.scratch.size == "small" and compose_job(restored) == spec
     classes = replace(choices, goal=SENTENCE)
-    assert not classes.is_causal and isinstance(job(classes).task, TextClassification)
+    assert not classes.is_causal and isinstance(compose_job(classes).task, TextClassification)
 
 
 def test_a_preset_is_recognised_and_any_other_size_is_custom():
     def restore(model: object) -> Choices:
-        spec = job(choose(SCRATCH)).model_copy(
+        spec = compose_job(choose(SCRATCH)).model_copy(
             update={"base_model": FromScratch.model_validate({"model": model})}
         )
         return choices_from_job(spec, [], [])
@@ -103,4 +103,4 @@ def test_unlisted_data_and_models_of_a_job_are_kept():
     assert choices.goal == PAIR
     assert choices.model == Model("model", Path("/gone/model"))
     assert choices.data == Data("films.csv", spec.data)
-    assert job(choices) == spec
+    assert compose_job(choices) == spec

@@ -6,9 +6,9 @@ import pytest
 from pydantic import ValidationError
 
 from app.pages.train.choices import Choices, Model, Scratch, Step, goals
-from app.pages.train.job import choices_from_job, job
+from app.pages.train.job import choices_from_job, compose_job
 from app.pages.train.obstacles import Fix, validate
-from app.pages.train.summary import changed_by_advanced, summary
+from app.pages.train.summary import list_advanced_changes, summary
 from engine.config.dataset import Cleaning, Mapping
 from engine.config.features import Features
 from engine.config.tasks.multi_label import MultiLabel
@@ -117,14 +117,14 @@ def test_a_probe_is_summarised_and_excludes_lora():
     sweep = replace(choices, features=Features(vectors="layer sweep"))
     assert "layer probing sweep" in summary(sweep)
     assert any(
-        "Last layer (default Fine-tuning)" in change for change in changed_by_advanced(choices)
+        "Last layer (default Fine-tuning)" in change for change in list_advanced_changes(choices)
     )
     assert not obstacle(choices, Step.SETTINGS)
     adapted = with_training(choices, lora_rank=8)
     assert "LoRA rank to 0" in obstacle(adapted, Step.SETTINGS)
     pretraining = replace(choose(CONTINUE), features=choices.features)
-    assert job(pretraining).features == Features(), "pre-training has no probe"
-    assert choices_from_job(job(choices), [], []).features == choices.features
+    assert compose_job(pretraining).features == Features(), "pre-training has no probe"
+    assert choices_from_job(compose_job(choices), [], []).features == choices.features
 
 
 def test_invalid_combinations_of_processes_are_obstacles():
@@ -143,9 +143,9 @@ def test_invalid_combinations_of_processes_are_obstacles():
         assert expected in message and bool(expected) == bool(message)
         if expected:
             with pytest.raises(ValidationError):
-                job(choices)
+                compose_job(choices)
         else:
-            assert job(choices).hardware == choices.hardware
+            assert compose_job(choices).hardware == choices.hardware
 
 
 def test_a_family_without_an_nsp_head_is_an_obstacle():

@@ -7,7 +7,7 @@ from pathlib import Path
 from pytestqt.qtbot import QtBot
 
 from app.pages.train.choices import Step
-from app.pages.train.job import job
+from app.pages.train.job import compose_job
 from app.pages.train.requests import Requests
 from app.pages.train.state import TrainState
 from app.sample import sample_entry
@@ -142,7 +142,7 @@ def test_deleted_data_and_models_are_refused(studio, requests, qtbot, tmp_path):
 
 def test_a_loaded_job_can_be_undone(state, requests, qtbot):
     choose_all(state, qtbot)
-    spec = job(replace(state.choices, name="again").with_quick_trial(True))
+    spec = compose_job(replace(state.choices, name="again").with_quick_trial(True))
     state.choose_goal(SCRATCH)
     before = state.choices
     with qtbot.waitSignal(state.changed):

@@ -31,12 +31,12 @@ def test_the_job_file_is_shown_copied_and_saved(page, qtbot, tmp_path):
     review = page.review
     assert_accessible(page)
     assert "learning rate 5e-4" in review.summary.text()
-    assert review.changed.isHidden() and review.changed.shown() == []
+    assert review.changes.isHidden() and review.changes.shown() == []
     page.state.set(with_training(page.state.choices, learning_rate=1e-4))
-    assert review.changed.shown() == ["Learning rate 1e-4 (default 5e-4)"]
-    assert not review.changed.isHidden()
+    assert review.changes.shown() == ["Learning rate 1e-4 (default 5e-4)"]
+    assert not review.changes.isHidden()
     assert review.file.isHidden()
-    press(qtbot, review.fold)
+    press(qtbot, review.toggle)
     assert review.file.isVisible()
     assert JobSpec.model_validate_json(review.file.toPlainText()) == page.state.job()
     assert review.command.text() == "bert-studio train films-little.json --into films-little"
@@ -63,7 +63,7 @@ def test_an_estimate_can_be_cancelled(page, qtbot, one_time_workers, monkeypatch
     press(qtbot, box.measure)
     assert len(one_time_workers) == 2 and not box.cancel.isHidden()
     one_time_workers[1].done(ESTIMATED)
-    assert box.facts.text().endswith("Needs up to 212 MB of disk (4 checkpoints of 53.0 MB).")
+    assert box.facts.text().endswith("Needs up to 212 MB of disk space (4 checkpoints of 53.0 MB).")
     assert box.verdict.text() == "Barely fits in memory. Takes about 1 min 30 s."
     assert "4.4 M parameters on CPU, fp32, 2 thread(s)." in box.facts.text()
     assert page.next.text() == "&Start anyway"  # tight memory is worth a warning

@@ -114,7 +114,7 @@ def test_simple_offers_the_recommended_values_and_the_grid_of_the_paper(page, qt
     labels = [label.text() for label in form.findChildren(QLabel) if label.isVisible()]
     assert any("over 48 rows are 20 updates" in text for text in labels)
     press(qtbot, form.fields["batch_size"].segments.group.button(1))
-    press(qtbot, page.settings.quick)
+    press(qtbot, page.settings.quick_trial)
     assert page.state.choices.training.batch_size == 16
     assert page.state.choices.training.train_fraction == 0.1
     seed = form.fields["seed"].number.lineEdit()

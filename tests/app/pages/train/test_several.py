@@ -9,7 +9,7 @@ from pytestqt.qtbot import QtBot
 
 from app.pages.train.choices import CUSTOM_SIZE, Step, goals
 from app.pages.train.estimate import verdict_sentence
-from app.pages.train.job import choices_from_job, job
+from app.pages.train.job import choices_from_job, compose_job
 from app.pages.train.view import TrainPage
 from app.studio import Studio
 from app.widgets.forms.several import SeveralValues, can_vary
@@ -55,7 +55,7 @@ def test_typed_values_make_a_job_with_a_search(qtbot, wizard):
     rate.line.setText("1e-5, 3e-5")
     check = step.more.several["gradient_checkpointing"]
     click(qtbot, check)
-    spec = job(state.choices)
+    spec = compose_job(state.choices)
     assert spec.training.learning_rate == 1e-5 and spec.search is not None
     assert {field.path: field.values for field in spec.search.fields} == {
         "training.learning_rate": (1e-5, 3e-5),
@@ -63,10 +63,10 @@ def test_typed_values_make_a_job_with_a_search(qtbot, wizard):
     }
     assert len(expand(spec)) == 4
     restored = choices_from_job(spec, [], [])
-    assert job(restored).search == spec.search, "a saved job keeps its search"
+    assert compose_job(restored).search == spec.search, "a saved job keeps its search"
     click(qtbot, rate)
     click(qtbot, check)
-    assert job(state.choices).search is None and not rate.field.isHidden()
+    assert compose_job(state.choices).search is None and not rate.field.isHidden()
 
 
 def test_invalid_values_are_reported_at_the_field(qtbot, wizard):
@@ -95,14 +95,14 @@ def test_a_range_is_searched_by_tpe_and_restored_from_a_job(qtbot, wizard):
         line = form.several[name].line
         line.setText(text)
         assert not form.problems(), name
-    search = job(state.choices).search
+    search = compose_job(state.choices).search
     assert search is not None and search.method == "tpe"
     rate, layers = search.fields
     assert (rate.low, rate.high, rate.log, rate.whole) == (1e-5, 1e-3, True, False)
     assert (layers.low, layers.high, layers.log, layers.whole) == (0, 1, False, True)
     assert "Learning rate: 1e-5 to 0.001" in wizard.review.search.values.shown()
-    restored = choices_from_job(job(state.choices), [], [])
-    assert job(restored).search == search
+    restored = choices_from_job(compose_job(state.choices), [], [])
+    assert compose_job(restored).search == search
     line = step.fine_tuning.several["learning_rate"].line
     for text, message in (
         ("1e-3..1e-5", "lower to the higher number"),
@@ -120,9 +120,9 @@ def test_the_layers_of_a_new_network_can_have_several_values(qtbot, wizard):
     click(qtbot, form.custom.several["layers"])
     line = form.custom.several["layers"].line
     line.setText("2, 4")
-    spec = job(state.choices)
+    spec = compose_job(state.choices)
     assert [s.base_model.model.layers for s in expand(spec)] == [2, 4]
-    assert job(choices_from_job(spec, [], [])).search == spec.search
+    assert compose_job(choices_from_job(spec, [], [])).search == spec.search
     state.choose_goal(SENTENCE)
     assert state.choices.search is None, "the layers of a base model are fixed"
 
@@ -154,15 +154,15 @@ def test_further_models_and_data_sets_are_part_of_the_search(qtbot, wizard):
         (other,) = step.more.menu.actions()
         other.trigger()
         assert other.text() in step.more.note.text()
-    search = job(state.choices).search
+    search = compose_job(state.choices).search
     assert search is not None and [field.path for field in search.fields] == ["base_model", "data"]
-    jobs = expand(job(state.choices))
+    jobs = expand(compose_job(state.choices))
     assert len({str(j.base_model) for j in jobs}) == len({str(j.data) for j in jobs}) == 2
     model = state.choices.model
     assert model is not None and jobs[0].base_model == FromCheckpoint(path=model.path)
     wizard.base_model.more._fill()
     wizard.base_model.more.menu.actions()[0].trigger()
-    assert len(expand(job(state.choices))) == 2
+    assert len(expand(compose_job(state.choices))) == 2
 
 
 def test_the_review_shows_the_number_of_runs_and_the_search_plan(qtbot, wizard):

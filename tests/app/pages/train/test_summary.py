@@ -6,7 +6,7 @@ from pathlib import Path
 
 from app.pages.train.choices import Data
 from app.pages.train.estimate import disk_text, verdict
-from app.pages.train.summary import changed_by_advanced, command, summary, warnings
+from app.pages.train.summary import command, list_advanced_changes, summary, warnings
 from engine.config.dataset import FileData
 from engine.config.tasks.pretraining import Pretraining
 from engine.config.training import HardwareSpec
@@ -59,25 +59,25 @@ def test_the_command_can_be_pasted_into_a_shell():
 
 def test_advanced_changes_are_listed_with_their_defaults():
     choices = choose(CONTINUE)
-    assert changed_by_advanced(choices) == []
+    assert list_advanced_changes(choices) == []
     simple = with_training(choices, batch_size=16, seed=1, train_fraction=0.1)
-    assert changed_by_advanced(simple) == []
+    assert list_advanced_changes(simple) == []
     changed = replace(
         with_training(choices, warmup_ratio=0.2),
         hardware=HardwareSpec(threads=1),
         tasks={"pretraining": Pretraining(mlm_probability=0.3)},
     )
-    assert changed_by_advanced(changed) == [
+    assert list_advanced_changes(changed) == [
         "Warm-up ratio 0.2 (default 0.1)",
         "CPU threads 1 (default 0)",
         "Masking probability 0.3 (default 0.15)",
     ]
-    assert changed_by_advanced(replace(choose(SENTENCE), typical_length=48)) == []
+    assert list_advanced_changes(replace(choose(SENTENCE), typical_length=48)) == []
     trial = choose(SENTENCE).with_quick_trial(True)
-    assert trial.quick_trial and changed_by_advanced(trial) == []
+    assert trial.quick_trial and list_advanced_changes(trial) == []
     half = with_training(choose(SENTENCE), train_fraction=0.5)
     assert not half.quick_trial
-    (change,) = changed_by_advanced(half)
+    (change,) = list_advanced_changes(half)
     assert "0.5 (default 1)" in change
 
 
@@ -108,9 +108,9 @@ def test_the_verdict_follows_the_free_memory():
 def test_disk_space_includes_checkpoints_snapshots_and_a_cache():
     fields = {"checkpoint": GB, "checkpoints": 4, "snapshot": GB // 4, "snapshots": 12}
     snapshots = estimate().model_copy(update=fields)
-    text = "Needs up to 7.0 GB of disk (4 checkpoints of 1.0 GB, 12 snapshots of 250 MB)."
+    text = "Needs up to 7.0 GB of disk space (4 checkpoints of 1.0 GB, 12 snapshots of 250 MB)."
     assert disk_text(snapshots) == text
     assert "snapshots" not in disk_text(snapshots.model_copy(update={"snapshots": 0}))
     cached = {"checkpoint": GB, "checkpoints": 2, "cache": GB // 2}
-    text = "Needs up to 2.5 GB of disk (2 checkpoints of 1.0 GB, a cache of 500 MB)."
+    text = "Needs up to 2.5 GB of disk space (2 checkpoints of 1.0 GB, a cache of 500 MB)."
     assert disk_text(estimate().model_copy(update=cached)) == text

@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QLabel, QPushButton
 
 from app import drops
 from app.pages.train.choices import Choices, Step
-from app.pages.train.job import job
+from app.pages.train.job import compose_job
 from app.pages.train.obstacles import CHECKS, Check, Obstacle
 from app.pages.train.pickers import Pick, PickList
 from app.pages.train.view import TrainPage
@@ -69,7 +69,7 @@ def test_going_back_keeps_all_choices_and_start_queues_a_run(page, studio, qtbot
     qtbot.keyClicks(page.review.name, "my first")
     spec = page.state.job()
     assert spec is not None and spec.name == "my first"
-    with qtbot.waitSignal(studio.go) as signal:
+    with qtbot.waitSignal(studio.navigate) as signal:
         press(qtbot, page.next)
     assert signal.args[0] == "runs"
     with studio.record.read() as session:
@@ -85,7 +85,7 @@ def test_next_is_disabled_with_a_reason_until_something_is_chosen(page, studio, 
     press(qtbot, page.next)
     assert not page.next.isEnabled()
     assert page.reason.text().startswith("Choose a data set")
-    with qtbot.waitSignal(studio.go) as signal:
+    with qtbot.waitSignal(studio.navigate) as signal:
         press(qtbot, page.data.import_button)
     assert signal.args == ["data", {"import": True}]
     pick(qtbot, page.data.list, "films")
@@ -98,7 +98,7 @@ def test_next_is_disabled_with_a_reason_until_something_is_chosen(page, studio, 
     assert page.state.choices.goal == SENTENCE
     assert page.next.isEnabled() and page.fixes.isHidden()
     buttons = page.base_model.findChildren(QPushButton)
-    with qtbot.waitSignal(studio.go) as signal:
+    with qtbot.waitSignal(studio.navigate) as signal:
         next(button for button in buttons if button.text() == "&Get a model…").click()
     assert signal.args == ["models", {"get": True}]
 
@@ -237,7 +237,7 @@ def test_steps_are_drawn_and_requests_loaded(page, qtbot, set_theme, screen, sen
         for step in Step:
             press(qtbot, page.bar.steps[step])
             screen(page, f"train-{step.name.lower()}-{theme}")
-    spec = job(page.state.choices)
+    spec = compose_job(page.state.choices)
     for request, value, step in [
         ("data", sentences, Step.DATA),
         ("model", model, Step.TASK),

@@ -173,7 +173,7 @@ class EditingPart(QObject):
         """Save the labels as a version, and open the wizard with its labelled rows."""
 
         def saved(folder: Path) -> None:
-            studio.go.emit("train", {"data": folder, "labelled": True})
+            studio.navigate.emit("train", {"data": folder, "labelled": True})
 
         self.state.saved.connect(saved, Qt.ConnectionType.SingleShotConnection)
         self.state.save()

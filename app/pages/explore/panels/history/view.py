@@ -52,7 +52,7 @@ class HistoryView(Panel):
             self.tr("&Compare with this"), lambda: self._apply(history.compare), "columns-2"
         )
         self.remove = buttons.plain(self.tr("R&emove"), self._remove, "trash-2")
-        grid = layouts.grid(across=SPACE, down=SPACE)
+        grid = layouts.grid(h_spacing=SPACE, v_spacing=SPACE)
         for index, button in enumerate((self.open_button, self.pin, self.compare, self.remove)):
             button.setMinimumWidth(0)
             grid.addWidget(button, index // 2, index % 2)

@@ -131,7 +131,7 @@ class NextSentence(QWidget):
         self._state = state
         self.labels = (Text("", wraps=False), Text("", wraps=False))
         self.gauges = (QProgressBar(), QProgressBar())
-        grid = layouts.grid(parent=self, across=3 * SPACE)
+        grid = layouts.grid(parent=self, h_spacing=3 * SPACE)
         for row, (label, gauge) in enumerate(zip(self.labels, self.gauges, strict=True)):
             gauge.setAccessibleName(self.tr("Probability that the second text follows the first"))
             gauge.setRange(0, 1_000)

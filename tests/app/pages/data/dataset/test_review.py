@@ -136,7 +136,7 @@ def test_rows_without_a_label_are_labelled_and_used(qtbot, page, one_time_worker
     qtbot.keyClick(view.table, Qt.Key.Key_1)  # bad
     assert card.decisions.text() == "2 labelled, 50.0 % as suggested"
     requests: list[tuple[str, object]] = []
-    page._studio.go.connect(lambda *args: requests.append(args))
+    page._studio.navigate.connect(lambda *args: requests.append(args))
     qtbot.mouseClick(card.train, Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: bool(requests), timeout=PATIENCE)
     assert requests == [("train", {"data": view.state.folder.parent / "2", "labelled": True})]

@@ -27,7 +27,7 @@ def test_rows_are_labelled_with_the_default_model(qtbot, page, write):
     wizard = TrainPage(page._studio)
     qtbot.addWidget(wizard)
     wizard.state.choose_goal(SENTENCE)
-    page._studio.go.connect(lambda key, argument: key == "train" and wizard.arrive(argument))
+    page._studio.navigate.connect(lambda key, argument: key == "train" and wizard.arrive(argument))
     versions = view.state.folder.parent
     qtbot.mouseClick(card.train, Qt.MouseButton.LeftButton)  # the only click
     qtbot.waitUntil((versions / "3" / "spec.json").exists, timeout=PATIENCE)

@@ -116,7 +116,7 @@ def test_a_long_row_is_shown_in_full_and_counted_as_truncated(qtbot, page, write
 def test_text_without_labels_offers_to_pre_train(qtbot, page, studio, write):
     view = open_view(qtbot, page, write("book.txt", "One line.\n\nAnother one.\n\nA third.\n"))
     assert view.train.text() == "Pre-&train on this…"
-    with qtbot.waitSignal(studio.go) as signal:
+    with qtbot.waitSignal(studio.navigate) as signal:
         qtbot.mouseClick(view.train, Qt.MouseButton.LeftButton)
     assert signal.args == ["train", {"data": view.state.folder}]
     assert not view.labels.bars.isVisible()

@@ -96,7 +96,7 @@ def test_a_model_is_searched_fetched_and_imported(qtbot, page, hub, studio):
     assert folder == studio.home.models / "tiny"
     assert source is not None and source.revision == hub.repos[NAME].sha
     qtbot.waitUntil(lambda: not list(studio.home.downloads.iterdir()))
-    with qtbot.waitSignal(studio.go) as signal:
+    with qtbot.waitSignal(studio.navigate) as signal:
         page.importing.tune_requested.emit(folder)
     assert signal.args == ["train", {"model": folder}]
 

@@ -59,7 +59,7 @@ def test_a_run_at_the_baseline_gets_advice(make_page, studio, make_run, qtbot):
     assert line.text.full_text().startswith(
         "No better than the majority baseline, which always predicts “positive” (60.0 %)."
     )
-    with qtbot.waitSignal(studio.go) as blocker:
+    with qtbot.waitSignal(studio.navigate) as blocker:
         qtbot.mouseClick(line.prepare, Qt.MouseButton.LeftButton)
     page_name, request = blocker.args
     assert page_name == "train"
@@ -89,7 +89,7 @@ def test_rows_of_absent_labels_are_moved_to_validation(make_page, studio, qtbot,
     qtbot.waitUntil(lambda: not line.isHidden())
     qtbot.mouseClick(line.next, Qt.MouseButton.LeftButton)
     assert "The validation set has no row with “mixed”." in line.text.full_text()
-    with qtbot.waitSignal(studio.go) as blocker:
+    with qtbot.waitSignal(studio.navigate) as blocker:
         qtbot.mouseClick(line.prepare, Qt.MouseButton.LeftButton)
     page_name, request = blocker.args
     newer = folder.parent / "2"

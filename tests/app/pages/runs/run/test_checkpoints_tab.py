@@ -32,7 +32,7 @@ def test_checkpoints_can_be_explored_and_trained_further(make_page, studio, make
     assert tab.total.text().endswith("in total. The best checkpoint and the latest 2 are kept.")
     chosen = tab.chosen()
     assert chosen is not None and chosen.step == 5  # initially the best one
-    with qtbot.waitSignal(studio.go) as signal:
+    with qtbot.waitSignal(studio.navigate) as signal:
         qtbot.mouseClick(tab.fine_tune, Qt.MouseButton.LeftButton)
     assert signal.args == ["train", {"model": chosen.folder}]
     other = open_run(page, make_run("two", step=2, outcome="stopped"), qtbot)

@@ -28,7 +28,7 @@ def test_a_finished_run_shows_curves_and_a_branch_its_parent(make_page, studio, 
         (view.header.explore, ["explore", best]),
         (view.header.fine_tune, ["train", {"model": best}]),
     ):
-        with qtbot.waitSignal(studio.go) as signal:
+        with qtbot.waitSignal(studio.navigate) as signal:
             qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
         assert signal.args == target
     plain, branch = make_run("plain"), make_run("other")
@@ -81,7 +81,7 @@ def test_a_run_is_prepared_with_a_newer_version_of_its_data(make_page, studio, m
     other = open_run(page, make_run("second", job=job), qtbot)
     assert other.header.retrain.isVisible()
     assert other.header.retrain.accessibleName() == "Train again on version 3…"
-    with qtbot.waitSignal(studio.go) as signal:
+    with qtbot.waitSignal(studio.navigate) as signal:
         qtbot.mouseClick(other.header.retrain, Qt.MouseButton.LeftButton)
     key, argument = signal.args
     assert key == "train" and argument["job"].data == StoredData(folder=films / "3")
