@@ -26,10 +26,10 @@ def one_line(cell: str) -> str:
 
 def column_roles(mapping: Mapping) -> dict[str, str]:
     """Role of each used column, by column name."""
-    used = {role: value for role, value in mapping if value is not None}
+    columns = {role: value for role, value in mapping if value is not None}
     return {
         column: role
-        for role, value in used.items()
+        for role, value in columns.items()
         for column in (value if isinstance(value, tuple) else (value,))
     }
 

@@ -126,8 +126,8 @@ class ModelsState(QObject):
 
     def export_state(self, model: ModelEntry) -> ExportState:
         """Export of a model, for the dialog."""
-        stored = model.info.dtype if model.info else "float32"
-        return ExportState(self._studio, model.path, model.name, stored, self)
+        dtype = model.info.dtype if model.info else "float32"
+        return ExportState(self._studio, model.path, model.name, dtype, self)
 
     # ── deleting ─────────────────────────────────────────────────────────────────────────────
 

@@ -171,6 +171,6 @@ def pooling_names() -> dict[str, str]:
 
 
 def _labels(labels: tuple[str, ...]) -> str:
-    shown = [label[:80] for label in labels[:MAX_SHOWN_LABELS]]
-    rest = len(labels) - len(shown)
-    return "\n".join([*shown, tr("and %Ln more", rest)] if rest else shown)
+    names = [label[:80] for label in labels[:MAX_SHOWN_LABELS]]
+    rest = len(labels) - len(names)
+    return "\n".join([*names, tr("and %Ln more", rest)] if rest else names)

@@ -162,8 +162,8 @@ def _start_tooltip(row: RunRow) -> str:
 def _task_names(row: RunRow) -> Sequence[str]:
     """Synonyms of a task: “NER” for “Token classification (NER)”, and the name in files."""
     title = run_texts.task_title(row.task)
-    _, _, short = title.partition("(")
-    return row.task, row.task.replace("_", " "), short.rstrip(")"), title.partition(" (")[0]
+    _, _, abbreviation = title.partition("(")
+    return row.task, row.task.replace("_", " "), abbreviation.rstrip(")"), title.partition(" (")[0]
 
 
 def _count(number: int) -> str:

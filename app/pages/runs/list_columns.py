@@ -98,15 +98,15 @@ class ListColumns(QObject):
         self._hide_columns()
         self._is_fitting = False
         header, keys = self._table.horizontalHeader(), self._model.keys
-        shown = [n for n in range(len(keys)) if not self._table.isColumnHidden(n)]
-        defaults = {n: _default_width(keys[n]) for n in shown if keys[n] not in self._widths}
-        fixed = {n: self._widths[keys[n]] for n in shown if keys[n] in self._widths}
-        available = self._table.viewport().width() - sum(fixed.values())
+        visible = [n for n in range(len(keys)) if not self._table.isColumnHidden(n)]
+        defaults = {n: _default_width(keys[n]) for n in visible if keys[n] not in self._widths}
+        fixed_widths = {n: self._widths[keys[n]] for n in visible if keys[n] in self._widths}
+        available = self._table.viewport().width() - sum(fixed_widths.values())
         minimum = sum(max(MIN_WIDTH, round(0.7 * width)) for width in defaults.values())
         factor = max(available, minimum) / max(1, sum(defaults.values()))
         with QSignalBlocker(header):
             scaled = {n: int(w * factor) for n, w in defaults.items()}
-            for column, width in {**scaled, **fixed}.items():
+            for column, width in {**scaled, **fixed_widths}.items():
                 header.resizeSection(column, max(MIN_WIDTH, width))
         self.pinned_view.pin(self.pinned)
 
@@ -254,17 +254,17 @@ class PinnedColumns(QObject):
     def _arrange(self, view: QTableView) -> None:
         table = self._table
         columns = table.model().columnCount()
-        shown = [n for n in range(min(self.columns, columns)) if not table.isColumnHidden(n)]
+        visible = [n for n in range(min(self.columns, columns)) if not table.isColumnHidden(n)]
         for column in range(columns):
-            view.setColumnHidden(column, column not in shown)
+            view.setColumnHidden(column, column not in visible)
             view.setColumnWidth(column, table.columnWidth(column))
         header = table.horizontalHeader()
         view.horizontalHeader().setFixedHeight(header.height())
         frame = table.frameWidth()
-        width = sum(table.columnWidth(column) for column in shown)
+        width = sum(table.columnWidth(column) for column in visible)
         height = header.height() + table.viewport().height()
         view.setGeometry(frame, frame, min(width, table.viewport().width()), height)
-        view.setVisible(bool(shown) and width < table.viewport().width())
+        view.setVisible(bool(visible) and width < table.viewport().width())
         self._scroll(table.verticalScrollBar().value())
 
     def _scroll(self, value: int) -> None:

@@ -100,8 +100,8 @@ class Views:
 
 def _keys(stored: object) -> tuple[str, ...]:
     """The known column keys in a stored list, without duplicates."""
-    listed = stored if isinstance(stored, list | tuple) else ()
-    return tuple(info.key for info in known_columns(key for key in listed if isinstance(key, str)))
+    items = stored if isinstance(stored, list | tuple) else ()
+    return tuple(info.key for info in known_columns(key for key in items if isinstance(key, str)))
 
 
 def _count(stored: object) -> int:
@@ -167,8 +167,8 @@ class ColumnsButton(_MenuButton):
 
     def _toggle(self, key: str) -> None:
         keys = self._checked()
-        changed = [item for item in keys if item != key] + ([key] if key not in keys else [])
-        self.chosen.emit(tuple(changed))
+        new_keys = [item for item in keys if item != key] + ([key] if key not in keys else [])
+        self.chosen.emit(tuple(new_keys))
 
 
 def grouping_columns(model: RunsTable) -> list[str]:

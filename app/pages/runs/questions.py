@@ -235,9 +235,9 @@ def ask_after(owner: QWidget, runs: RunsState, rows: Sequence[RunRow]) -> None:
     """Ask after which run these runs start."""
     chosen = {row.id for row in rows}
     others = [row for row in runs.rows.values() if row.is_active and row.id not in chosen]
-    offered = [(visible(row.name), row.id) for row in others[:MAX_OFFERED_RUNS]]
-    box = ComboBox(tr("Start after"), items=[(tr("Any time (no other run)"), ""), *offered])
-    box.setCurrentIndex(1 if offered else 0)
+    items = [(visible(row.name), row.id) for row in others[:MAX_OFFERED_RUNS]]
+    box = ComboBox(tr("Start after"), items=[(tr("Any time (no other run)"), ""), *items])
+    box.setCurrentIndex(1 if items else 0)
     ids = [row.id for row in rows]
     confirm(
         owner,
@@ -263,8 +263,8 @@ class ColumnChoice(QWidget):
         for info in known_columns(all_columns()):
             item = _column_item(info)
             item.setFlags(item.flags() | Qt.ItemFlag.ItemIsUserCheckable)
-            checked = Qt.CheckState.Checked if info.key in chosen else Qt.CheckState.Unchecked
-            item.setCheckState(checked)
+            check_state = Qt.CheckState.Checked if info.key in chosen else Qt.CheckState.Unchecked
+            item.setCheckState(check_state)
             self.all.addItem(item)
         self.all.itemChanged.connect(self._on_checked)
         self.up = buttons.plain(tr("Move &up"), lambda: self.chosen.move_current(-1))
@@ -283,11 +283,11 @@ class ColumnChoice(QWidget):
             item.setHidden(not all(word in sentence for word in words))
 
     def _on_checked(self, item: QListWidgetItem) -> None:
-        key, shown = str(item.data(KEY)), self.chosen.keys()
-        if item.checkState() == Qt.CheckState.Checked and key not in shown:
+        key, shown_keys = str(item.data(KEY)), self.chosen.keys()
+        if item.checkState() == Qt.CheckState.Checked and key not in shown_keys:
             self.chosen.addItem(_column_item(*known_columns([key])))
-        elif item.checkState() != Qt.CheckState.Checked and key in shown:
-            self.chosen.takeItem(shown.index(key))
+        elif item.checkState() != Qt.CheckState.Checked and key in shown_keys:
+            self.chosen.takeItem(shown_keys.index(key))
 
     def _remove(self) -> None:
         item = self.chosen.currentItem()

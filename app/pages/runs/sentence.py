@@ -151,9 +151,9 @@ def completions(parsed: Parsed, text: str, rows: Iterable[RunRow]) -> list[str]:
             names = ["and", "or"]
         case _:
             names = _values(parsed.key, rows)
-    prefixed = [name for name in names if name.casefold().startswith(typed)]
-    containing = [name for name in names if typed in name.casefold()]
-    return list(dict.fromkeys([*prefixed, *containing]))[:MAX_COMPLETIONS]
+    prefix_matches = [name for name in names if name.casefold().startswith(typed)]
+    inner_matches = [name for name in names if typed in name.casefold()]
+    return list(dict.fromkeys([*prefix_matches, *inner_matches]))[:MAX_COMPLETIONS]
 
 
 def _values(key: str, rows: Iterable[RunRow]) -> list[str]:
@@ -248,13 +248,13 @@ class _Reader:
 
     def _unknown_field_error(self, words: Sequence[_Token]) -> SentenceError:
         end = next((n for n, word in enumerate(words) if _begins_operator(words, n)), len(words))
-        unknown = words[: max(1, end)]
-        name = " ".join(word.text for word in unknown)
+        unknown_words = words[: max(1, end)]
+        name = " ".join(word.text for word in unknown_words)
         similar = difflib.get_close_matches(name.casefold(), field_keys(), 1, 0.6)
         text = tr("There is no field “{0}”.").format(name)
         if similar:
             text = tr("There is no field “{0}”: did you mean “{1}”?").format(name, similar[0])
-        return SentenceError(text, unknown[0].start, unknown[-1].end)
+        return SentenceError(text, unknown_words[0].start, unknown_words[-1].end)
 
     def _operator(self, key: str) -> tuple[str, str]:
         self._record("operator", self._offset(), key)
@@ -433,10 +433,10 @@ def column_names(key: str) -> list[str]:
     measure = info.measure if info is not None else None
     if measure is not None:
         return _measure_names(measure, title)
-    short = title.partition(" (")[0]
+    short_title = title.partition(" (")[0]
     last = key.rpartition(".")[2]
     extra = ["score"] if key == Column.BEST else []
-    return [short.lower() if short.isascii() else short, title, *extra, key, last]
+    return [short_title.lower() if short_title.isascii() else short_title, title, *extra, key, last]
 
 
 def _measure_names(measure: Measure, title: str) -> list[str]:

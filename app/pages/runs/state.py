@@ -270,8 +270,8 @@ class RunsState(QObject):
         self._is_reading = True
 
         def work() -> list[RunRow]:
-            read = (read_row(record, run, measures) for run in run_ids)
-            return [row for row in read if row is not None]
+            rows = (read_row(record, run, measures) for run in run_ids)
+            return [row for row in rows if row is not None]
 
         background.run(self, work, self._on_read, self._on_failed)
 

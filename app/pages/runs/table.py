@@ -203,8 +203,8 @@ class RunsTable(QAbstractTableModel):
 
     def _keeps_position(self, old: RunRow, row: RunRow) -> bool:
         info = column_info(self.sort_key)
-        same = info is None or info.sort_key(old) == info.sort_key(row)
-        return same and self._accepts(row) and not self.group_keys
+        has_same_key = info is None or info.sort_key(old) == info.sort_key(row)
+        return has_same_key and self._accepts(row) and not self.group_keys
 
     def _accepts(self, row: RunRow) -> bool:
         return is_shown(row, self._run_filter) and self._test(row)

@@ -65,9 +65,9 @@ class ProblemList(QWidget):
         for note in notes[:MAX_NOTES]:
             self._add("info", Role.MUTED, "", note)
         self._area.setVisible(bool(problems or notes))
-        same = [widget for widget, name in self._shown_buttons if name == focused]
-        if same:
-            same[0].setFocus()
+        same_buttons = [widget for widget, name in self._shown_buttons if name == focused]
+        if same_buttons:
+            same_buttons[0].setFocus()
         QTimer.singleShot(
             0, self, partial(self._fit_and_scroll, position)
         )  # its height is known only then
@@ -83,9 +83,9 @@ class ProblemList(QWidget):
 
     def _fit(self) -> None:
         """Set the height that the sentences need at this width."""
-        needed = self._list.totalHeightForWidth(max(self.width(), 60 * SPACE))
-        self._inner.setFixedHeight(max(needed, 0))
-        self._area.setFixedHeight(min(max(needed, 0), MAX_HEIGHT))
+        height = self._list.totalHeightForWidth(max(self.width(), 60 * SPACE))
+        self._inner.setFixedHeight(max(height, 0))
+        self._area.setFixedHeight(min(max(height, 0), MAX_HEIGHT))
 
     def shows(self, sentence: str) -> bool:
         """Return True if this sentence is shown."""

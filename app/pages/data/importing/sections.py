@@ -189,8 +189,8 @@ class FormatSection(Section):
         model = self.format.model()
         assert isinstance(model, QStandardItemModel)
         for name, info in FORMATS.items():
-            enabled = name == chosen or (info.is_text and bool(info.suffixes))
-            model.item(self.format.findData(name)).setEnabled(enabled)
+            is_enabled = name == chosen or (info.is_text and bool(info.suffixes))
+            model.item(self.format.findData(name)).setEnabled(is_enabled)
 
     def show_reading(self) -> None:
         reading = self._state.reading
@@ -218,14 +218,14 @@ class FormatSection(Section):
         name, sign = self.format.currentData(), self.delimiter.currentData()
         if name != old.format:
             sign = FORMATS[name].delimiter or sign
-        changed = Reading(
+        reading = Reading(
             format=name,
             encoding=self.encoding.currentText().strip() or old.encoding,
             delimiter=sign or old.delimiter,
             quoted=self.quoted.isChecked(),
             header=self.header.isChecked(),
         )
-        self._state.set_reading(changed)
+        self._state.set_reading(reading)
         self.show_reading()
 
 

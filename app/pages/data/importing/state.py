@@ -265,8 +265,8 @@ class ImportState(QObject):
 
     def _on_preview(self, preview: FilePreview) -> None:
         self.preview, self.preview_problem = preview, None
-        used = {*self.roles.columns, self.split.column} - {None}
-        if self.roles.text is None or not used <= set(preview.columns):
+        used_columns = {*self.roles.columns, self.split.column} - {None}
+        if self.roles.text is None or not used_columns <= set(preview.columns):
             had_roles = self.roles.text is not None
             self.roles = Roles.from_mapping(preview.mapping)
             self.split = self.split.model_copy(update={"column": None})

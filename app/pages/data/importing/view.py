@@ -274,9 +274,9 @@ class ImportView(Page):
         state = self.state
         collected, preview = state.count.collected, state.preview
         notes = collected.notes if collected else (preview.table.notes if preview else ())
-        more = filter(None, [state.findings.note()])
+        extra_notes = filter(None, [state.findings.note()])
         problems = [*state.problems(), *state.findings.problems()]
-        self.problems.show_problems(problems, (*notes, *more))
+        self.problems.show_problems(problems, (*notes, *extra_notes))
         obstacle = state.obstacle()
         self.start.setEnabled(not obstacle and not state.is_importing)
         self.obstacle.setText(obstacle)

@@ -125,8 +125,8 @@ class VocabularyModel(ColumnsModel[int]):
         self.show_rows(range(len(self._vocabulary.tokens)) if ids is None else ids)
 
     def _token(self, token_id: int) -> str:
-        shown = self._vocabulary.display_form(self._vocabulary.tokens[token_id])
-        return visible(shown[:MAX_TOKEN_CHARACTERS])
+        form = self._vocabulary.display_form(self._vocabulary.tokens[token_id])
+        return visible(form[:MAX_TOKEN_CHARACTERS])
 
     def _kind(self, token_id: int) -> str:
         token = self._vocabulary.tokens[token_id]
@@ -149,7 +149,7 @@ def find_tokens(vocabulary: Vocabulary, query: str) -> list[int]:
     else:
         first = []
     folded, mark = query.casefold(), vocabulary.mark
-    shown = [vocabulary.display_form(token).casefold() for token in vocabulary.tokens]
-    hits = [n for n, token in enumerate(shown) if folded in token]
-    prefixed = [n for n in hits if shown[n].removeprefix(mark).startswith(folded)]
-    return list(dict.fromkeys(first + prefixed + hits))
+    forms = [vocabulary.display_form(token).casefold() for token in vocabulary.tokens]
+    hits = [n for n, token in enumerate(forms) if folded in token]
+    prefix_hits = [n for n in hits if forms[n].removeprefix(mark).startswith(folded)]
+    return list(dict.fromkeys(first + prefix_hits + hits))

@@ -370,13 +370,13 @@ class TokenizerTab(QWidget):
         self.normalised.setPlainText(steps.normalised[:MAX_LINE])
         self.words.setPlainText("  |  ".join(steps.words)[:MAX_LINE])
         self.tokens.show_tokens(steps.tokens, self._unknown)
-        unknown = sum(token.id == self._unknown for token in steps.tokens)
+        unknown_count = sum(token.id == self._unknown for token in steps.tokens)
         parts = [
             self.tr("%Ln token(s), {0}", "", len(steps.tokens)).format(self._special),
             self.tr("%Ln word(s)", "", len(steps.words)),
         ]
-        if unknown:
-            parts.append(self.tr("%Ln unknown", "", unknown))
+        if unknown_count:
+            parts.append(self.tr("%Ln unknown", "", unknown_count))
         if steps.truncated:
             parts.append(self.tr("only the beginning of the text is shown"))
         self.count.setText(" · ".join(parts))

@@ -147,13 +147,13 @@ class CurvesTab(QWidget):
             return
         if self._curves is None:
             return
-        chart, missing = self.chart()
+        chart, missing_count = self.chart()
         self.view.show_chart(chart)
         pens = {line.name: line_pen(line, colour, len(chart.lines)) for line in chart.lines[:12]}
         rest = len(chart.lines) - len(pens)
         self.legend.show_series(pens, tr("and %Ln more", rest) if rest > 0 else "")
-        text = tr("%Ln run(s) not drawn: this metric or axis was not recorded.", missing)
-        self.note.setText(text if missing > 0 else "")
+        text = tr("%Ln run(s) not drawn: this metric or axis was not recorded.", missing_count)
+        self.note.setText(text if missing_count > 0 else "")
 
     def chart(self) -> tuple[Chart, int]:
         """The chart, and the number of runs that lack the metric or the axis."""
@@ -167,7 +167,7 @@ class CurvesTab(QWidget):
         smoothing = SMOOTHINGS[max(0, self.smoothing.choice())]
         axis, paces = self.axis_box.currentData(), self._state.paces
         lines = chart_lines(rows, curves, axis, smoothing, style, paces)
-        drawn = len(chart_lines(rows, curves, axis, 1, CurveStyle(""), paces))
+        drawn_count = len(chart_lines(rows, curves, axis, 1, CurveStyle(""), paces))
         name = curves.name
         heading = run_texts.metric_heading(name)
         x_title = tr("Minutes") if axis == "time" else self.axis_box.currentText()
@@ -177,7 +177,7 @@ class CurvesTab(QWidget):
             tuple(lines),
             value_text=lambda value: run_texts.metric_value(name, value),
         )
-        return chart, len(rows) - drawn
+        return chart, len(rows) - drawn_count
 
     def figure(self) -> Figure | None:
         """The current chart for export."""

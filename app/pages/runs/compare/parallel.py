@@ -189,8 +189,8 @@ class ParallelView(QWidget):
     def show_axes(self, rows: Sequence[RunRow], keys: Sequence[str]) -> None:
         """Show an axis for each of these columns; brushes of remaining axes stay."""
         axes = [axis for key in keys if (axis := make_axis(key, rows)) is not None]
-        shown = {axis.key for axis in axes}
-        brushes = {key: ends for key, ends in self.plot.brushes.items() if key in shown}
+        shown_keys = {axis.key for axis in axes}
+        brushes = {key: ends for key, ends in self.plot.brushes.items() if key in shown_keys}
         self.plot = Parallel(tuple(rows), axes, brushes)
         self.current = min(self.current, max(0, len(axes) - 1))
         self._update()

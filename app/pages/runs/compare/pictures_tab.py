@@ -79,9 +79,9 @@ class ParallelTab(QWidget):
             self.note.setText("")
             return
         names = ", ".join(visible(row.name) for row in chosen[:8])
-        more = " …" if len(chosen) > 8 else ""
+        ellipsis = " …" if len(chosen) > 8 else ""
         template = tr("{0} of {1} runs: {2}")
-        self.note.setText(template.format(len(chosen), len(self.view.plot.rows), names + more))
+        self.note.setText(template.format(len(chosen), len(self.view.plot.rows), names + ellipsis))
 
 
 def _differs(key: str, rows: Sequence[RunRow]) -> bool:
@@ -136,8 +136,8 @@ class ScatterTab(QWidget):
         for key in keys:
             info = column_info(key)
             box.addItem(info.title() if info is not None else tr("Nothing"), key)
-        offered = [key for key in (current, *default) if key is not None and box.findData(key) >= 0]
-        box.setCurrentIndex(box.findData(offered[0]) if offered else 0)
+        options = [key for key in (current, *default) if key is not None and box.findData(key) >= 0]
+        box.setCurrentIndex(box.findData(options[0]) if options else 0)
 
     def _show(self) -> None:
         x, y = self.x_box.currentData(), self.y_box.currentData()

@@ -158,9 +158,9 @@ def _chart(scatter: Scatter) -> Chart:
     x, y = (
         Axis(title, widen(*value_range([values[:, n]]), 0.06)) for n, title in enumerate(titles)
     )
-    several = len(scatter.names) > 1
+    has_colours = len(scatter.names) > 1
     series = []
     for color, name in enumerate(scatter.names):
         points = values[colors == color]
-        series.append(Points(name if several else "", points[:, 0], points[:, 1], color))
+        series.append(Points(name if has_colours else "", points[:, 0], points[:, 1], color))
     return Chart(x, y, tuple(series))

@@ -121,13 +121,13 @@ class ScoresTab(QWidget):
     def _on_scored(self, result: list[RunScore]) -> None:
         self.progress.end()
         self.model.show_rows(result)
-        missing = len(self._state.rows) - len(result)
+        missing_count = len(self._state.rows) - len(result)
         texts = [
             tr("All are compared with the first run of the table, row by row."),
             tr("With several runs, p is corrected (Benjamini and Hochberg)."),
         ]
-        if missing:
-            texts.append(tr("%Ln run(s) have no predictions for these rows.", missing))
+        if missing_count:
+            texts.append(tr("%Ln run(s) have no predictions for these rows.", missing_count))
         self.note.setText(" ".join(texts))
 
     def _on_failed(self, error: BaseException) -> None:

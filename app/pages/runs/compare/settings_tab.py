@@ -89,17 +89,17 @@ class SettingsTab(QWidget):
 
     def _show(self) -> None:
         rows = self._state.rows
-        different = differing_paths(rows)
-        paths = different
+        differing = differing_paths(rows)
+        paths = differing
         if not self.differences_only.isChecked():
             all_paths = dict.fromkeys(path for row in rows for path in row.fields.paths())
             paths = [path for path in all_paths if not path.startswith("group.")]
         words = self.search.text().casefold().split()
-        shown = [path for path in paths if self._matches(path, words)]
-        self.model.show_rows(shown, settings_columns(rows))
+        shown_paths = [path for path in paths if self._matches(path, words)]
+        self.model.show_rows(shown_paths, settings_columns(rows))
         self.summary.setText(
-            tr("%Ln setting(s) differ. Bold: different from the first run.", len(different))
-            if different
+            tr("%Ln setting(s) differ. Bold: different from the first run.", len(differing))
+            if differing
             else tr("These runs have the same settings.")
         )
 

@@ -377,8 +377,8 @@ class BatchTokens(QWidget):
         return QFontMetricsF(mono_font()).height() + 1.5 * SPACE
 
     def _line_height(self) -> float:
-        below = QFontMetricsF(_small_font()).height() if self._targets else 0
-        return self._chip_height() + 2 * SPACE + below + SPACE
+        height_below = QFontMetricsF(_small_font()).height() if self._targets else 0
+        return self._chip_height() + 2 * SPACE + height_below + SPACE
 
     # ── painting ─────────────────────────────────────────────────────────────────────────────
 
@@ -412,9 +412,9 @@ class BatchTokens(QWidget):
         self._paint_segment(painter, chip, segment)
         if chip.text_below:
             metrics = QFontMetricsF(_small_font())
-            below = QRectF(chip.box.left(), chip.box.bottom() + 7, chip.box.width(), 0)
-            below.setHeight(metrics.height())
-            self._draw(painter, _small_font(), Role.TEXT, below, chip.text_below)
+            box_below = QRectF(chip.box.left(), chip.box.bottom() + 7, chip.box.width(), 0)
+            box_below.setHeight(metrics.height())
+            self._draw(painter, _small_font(), Role.TEXT, box_below, chip.text_below)
 
     def _paint_segment(self, painter: QPainter, chip: _Chip, role: Role) -> None:
         assert self._input is not None

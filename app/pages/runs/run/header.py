@@ -129,9 +129,9 @@ class RunHeader(QWidget):
             return
         is_hanging = self.state.is_silent() or row.state == "not responding"
         self.force_stop.setVisible(row.is_working and is_hanging)
-        unknown = row.state == "starting" or (row.state == "running" and not row.steps)
-        self.bar.setRange(0, 0 if unknown and not row.stage_total else 1000)
-        done = row.stage_done / row.stage_total if unknown and row.stage_total else row.fraction
+        is_unknown = row.state == "starting" or (row.state == "running" and not row.steps)
+        self.bar.setRange(0, 0 if is_unknown and not row.stage_total else 1000)
+        done = row.stage_done / row.stage_total if is_unknown and row.stage_total else row.fraction
         self.bar.setValue(round(1000 * done))
         texts = (
             stage_text(row),

@@ -144,11 +144,11 @@ class SeedsTab(QWidget):
 
     def _search_text(self, rows: Sequence[RunRow], runs: int) -> str:
         finished = sum(row.state == "finished" for row in rows)
-        pruned = sum(map(is_pruned, rows))
+        pruned_count = sum(map(is_pruned, rows))
         text = self.tr("{0} of at most {1} runs finished.").format(finished, runs)
-        if pruned:
+        if pruned_count:
             text = self.tr("{0} of at most {1} runs finished, {2} pruned.").format(
-                finished, runs, pruned
+                finished, runs, pruned_count
             )
         best = [row for row in rows if row.setting == best_setting(rows)]
         if not best:

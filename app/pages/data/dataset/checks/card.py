@@ -111,8 +111,8 @@ class ChecksCard(Card):
                 self._list.addWidget(rule())
             self._list.addLayout(self._entry(finding))
         if len(findings) > MAX_FINDINGS:
-            more = self.tr("… and %Ln more", "", len(findings) - MAX_FINDINGS)
-            self._list.addWidget(Text(more, "muted"))
+            rest_text = self.tr("… and %Ln more", "", len(findings) - MAX_FINDINGS)
+            self._list.addWidget(Text(rest_text, "muted"))
         self._inner.setVisible(bool(findings))
         QTimer.singleShot(0, self, self._fit)  # new widgets have their height only then
 

@@ -70,10 +70,10 @@ class EditingPart(QObject):
         mapping = spec.mapping
         texts = {*mapping.texts, mapping.beginning, mapping.negative, *mapping.endings}
         labels = self.state.labels
-        offered = () if spec.mapping.flags or spec.mapping.tags else labels
+        completions = () if spec.mapping.flags or spec.mapping.tags else labels
         for index, column in enumerate(self._data.columns, start=LEAD_COLUMNS):
             is_text = column in texts or column not in spec.mapping.columns
-            delegate = TextDelegate(table) if is_text else LabelDelegate(offered, table)
+            delegate = TextDelegate(table) if is_text else LabelDelegate(completions, table)
             table.setItemDelegateForColumn(index, delegate)
         table.setItemDelegateForColumn(SPLIT_COLUMN, SplitDelegate(table))
         table.selectionModel().currentRowChanged.connect(lambda *_: self._show_words())

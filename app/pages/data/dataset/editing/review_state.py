@@ -100,8 +100,8 @@ class ReviewState(QObject):
     def _on_compared(self, rows: list[RowDifference]) -> None:
         self.changes = {row.after: row for row in rows if row.after is not None}
         self.counts = count_differences(rows)
-        deleted = [row.before for row in rows if row.after is None]
-        self.deleted_rows = np.array(deleted, dtype=np.int64)
+        deleted_rows = [row.before for row in rows if row.after is None]
+        self.deleted_rows = np.array(deleted_rows, dtype=np.int64)
         self.kind = "changes"
         self._data.show_rows(np.array(list(self.changes), dtype=np.int64))
         self.changed.emit()
@@ -158,8 +158,8 @@ class ReviewState(QObject):
         if column is None or not labelled:
             return None
         rows = self._edits.rows
-        same = sum(rows[n].cells[column] == self.suggestions[n].label for n in labelled)
-        return same / len(labelled)
+        agreed = sum(rows[n].cells[column] == self.suggestions[n].label for n in labelled)
+        return agreed / len(labelled)
 
     # ── questions ────────────────────────────────────────────────────────────────────────────
 

@@ -154,9 +154,9 @@ class EditsState(QObject):
     def delete(self, rows: Sequence[int]) -> None:
         """Exclude rows from the next version; include them again if all are excluded."""
         current = [self.rows.get(row, NOT_EDITED) for row in rows]
-        deleted = not all(edit.deleted for edit in current)
-        edits = (edit.model_copy(update={"deleted": deleted}) for edit in current)
-        text = self.tr("Delete rows") if deleted else self.tr("Restore rows")
+        is_deleted = not all(edit.deleted for edit in current)
+        edits = (edit.model_copy(update={"deleted": is_deleted}) for edit in current)
+        text = self.tr("Delete rows") if is_deleted else self.tr("Restore rows")
         self._do(dict(zip(rows, edits, strict=True)), text)
 
     def move(self, rows: Sequence[int], split: SplitName) -> None:

@@ -78,14 +78,14 @@ class TagView(QWidget):
         if target is None or not self.words:
             super().keyPressEvent(event)
             return
-        extends = bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier)
-        self.select(self._anchor if extends else target, target)
+        is_extending = bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier)
+        self.select(self._anchor if is_extending else target, target)
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         word = self._word_at(event.position())
         if word is not None:
-            extends = bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier)
-            self.select(self._anchor if extends else word, word)
+            is_extending = bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier)
+            self.select(self._anchor if is_extending else word, word)
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
         word = self._word_at(event.position())
@@ -136,12 +136,12 @@ class TagView(QWidget):
             painter.drawText(line, Qt.AlignmentFlag.AlignCenter, token_text(word))
             if tag == "O":
                 continue
-            below = QRectF(box.left(), line.bottom(), box.width(), box.height() / 2 - 2)
+            tag_box = QRectF(box.left(), line.bottom(), box.width(), box.height() / 2 - 2)
             painter.setPen(QPen(self._tag_colour(tag), 2))
-            painter.drawLine(below.topLeft(), below.topRight())
+            painter.drawLine(tag_box.topLeft(), tag_box.topRight())
             painter.setFont(small)
             painter.setPen(self._tag_colour(tag))
-            painter.drawText(below, Qt.AlignmentFlag.AlignCenter, token_text(tag))
+            painter.drawText(tag_box, Qt.AlignmentFlag.AlignCenter, token_text(tag))
 
     def _tag_colour(self, tag: str) -> QColor:
         name = tag[2:] if tag[1:2] == "-" else tag
@@ -154,14 +154,14 @@ class TagView(QWidget):
 
     def _layout_boxes(self, width: int) -> list[QRectF]:
         """Rectangle of each word, in lines of at most `width`."""
-        metrics, below = QFontMetricsF(self.font()), QFontMetricsF(font("small"))
-        height = metrics.height() + below.height() + 2 * SPACE
+        metrics, small_metrics = QFontMetricsF(self.font()), QFontMetricsF(font("small"))
+        height = metrics.height() + small_metrics.height() + 2 * SPACE
         boxes: list[QRectF] = []
         x, y = 1.0, 1.0
         for word, tag in zip(self.words, self.tags, strict=False):
             texts = (
                 metrics.horizontalAdvance(token_text(word)),
-                below.horizontalAdvance(token_text(tag)),
+                small_metrics.horizontalAdvance(token_text(tag)),
             )
             word_width = max(texts) + 2 * PADDING
             if x > 1 and x + word_width > width:
