@@ -104,40 +104,40 @@ class CheckpointsState(QObject):
 
     # ── actions ──────────────────────────────────────────────────────────────────────────────
 
-    def create_export(self, checkpoint: Path) -> ExportState:
-        """An export of a checkpoint, for its dialog."""
+    def create_export(self, folder: Path) -> ExportState:
+        """An export of the checkpoint in `folder`, for its dialog."""
         run = self.run.row.name if self.run.row else self.run.run_id
-        return ExportState(self._studio, checkpoint, f"{run}-{checkpoint.name}", parent=self)
+        return ExportState(self._studio, folder, f"{run}-{folder.name}", parent=self)
 
-    def request_deletion(self, saved: Checkpoint) -> None:
+    def request_deletion(self, checkpoint: Checkpoint) -> None:
         """Delete a checkpoint, after a question if something is lost with it."""
         run = self.run.folder
 
         def checked(lost: str) -> None:
             if lost:
-                self.deletion_requested.emit(saved, lost)
+                self.deletion_requested.emit(checkpoint, lost)
             else:
-                self.delete(saved)
+                self.delete(checkpoint)
 
         background.run(
-            self, lambda: check_removal(run, saved.step), checked, self._studio.notices.show
+            self, lambda: check_removal(run, checkpoint.step), checked, self._studio.notices.show
         )
 
-    def delete(self, saved: Checkpoint) -> None:
+    def delete(self, checkpoint: Checkpoint) -> None:
         """Move a checkpoint to the trash; a notice offers Undo."""
 
         def removed(trashed: Path) -> None:
             self._match_folders()
             self._studio.notices.info(
                 self.tr("The checkpoint at step {0} was moved to the trash.").format(
-                    numbers.count(saved.step)
+                    numbers.count(checkpoint.step)
                 ),
                 self.tr("Undo"),
-                lambda: self._restore(trashed, saved.folder),
+                lambda: self._restore(trashed, checkpoint.folder),
             )
 
         background.run(
-            self, lambda: trash.move_to_trash(saved.folder), removed, self._studio.notices.show
+            self, lambda: trash.move_to_trash(checkpoint.folder), removed, self._studio.notices.show
         )
 
     def _restore(self, trashed: Path, folder: Path) -> None:
@@ -149,7 +149,6 @@ class CheckpointsState(QObject):
         )
 
     def branch(self, step: int, job: JobSpec) -> None:
-
         def started(run_id: str) -> None:
             self._studio.notices.info(
                 self.tr("“{0}” continues from step {1}.").format(job.name, step),
@@ -192,30 +191,31 @@ def checkpoint_columns(keep: int = 0, metric: str = "") -> list[Column[Checkpoin
     `keep` is the number of latest checkpoints that are kept; 0: unknown.
     """
 
-    def score(saved: Checkpoint) -> str:
-        if saved.score is None:
+    def score(checkpoint: Checkpoint) -> str:
+        if checkpoint.score is None:
             return tr("not evaluated")
-        return run_texts.metric_value(metric, saved.score)
+        return run_texts.metric_value(metric, checkpoint.score)
 
-    def loss(saved: Checkpoint) -> str:
-        return "" if saved.loss is None else run_texts.metric_value(TIE_BREAKER, saved.loss)
+    def loss(checkpoint: Checkpoint) -> str:
+        value = checkpoint.loss
+        return "" if value is None else run_texts.metric_value(TIE_BREAKER, value)
 
-    def reasons(saved: Checkpoint) -> str:
-        return " · ".join(reason_text(reason, keep) for reason in saved.reasons)
+    def reasons(checkpoint: Checkpoint) -> str:
+        return " · ".join(reason_text(reason, keep) for reason in checkpoint.reasons)
 
-    def star(saved: Checkpoint) -> object:
-        return resources.icon("star", Role.WARN) if saved.best else None
+    def star(checkpoint: Checkpoint) -> object:
+        return resources.icon("star", Role.WARN) if checkpoint.best else None
 
     def column(title: str, text: Callable[[Checkpoint], str], **kwargs: Any) -> Column[Checkpoint]:
-        return Column(title, text, tooltip=lambda saved: str(saved.folder), **kwargs)
+        return Column(title, text, tooltip=lambda checkpoint: str(checkpoint.folder), **kwargs)
 
     return [
-        column(tr("Step"), lambda saved: numbers.count(saved.step)),
+        column(tr("Step"), lambda checkpoint: numbers.count(checkpoint.step)),
         column(run_texts.metric_heading(metric) if metric else tr("Score"), score),
         column(run_texts.metric_heading(TIE_BREAKER), loss),
         column(tr("Kept because"), reasons, roles={Qt.ItemDataRole.DecorationRole: star}),
-        column(tr("Saved"), lambda saved: numbers.moment(saved.saved_at)),
-        column(tr("Size"), lambda saved: numbers.size(saved.bytes)),
+        column(tr("Saved"), lambda checkpoint: numbers.moment(checkpoint.saved_at)),
+        column(tr("Size"), lambda checkpoint: numbers.size(checkpoint.bytes)),
     ]
 
 
@@ -252,8 +252,8 @@ class CheckpointsTab(QWidget):
         layouts.tab(self, self._buttons_row(), self.hint, (self.table, 1), self.total)
         state.run.changed.connect(self._on_row)
         state.deletion_requested.connect(self._on_deletion_requested)
-        state.checkpoints_read.connect(self.show_saved)
-        self.show_saved([])
+        state.checkpoints_read.connect(self.show_checkpoints)
+        self.show_checkpoints([])
 
     def _buttons_row(self) -> QHBoxLayout:
         state, runs = self._state, self._state.run.runs
@@ -262,23 +262,23 @@ class CheckpointsTab(QWidget):
             """A slot that calls `act` with the selected checkpoint."""
 
             def pressed() -> None:
-                if (saved := self.chosen()) is not None:
-                    act(saved)
+                if (checkpoint := self.chosen()) is not None:
+                    act(checkpoint)
 
             return pressed
 
-        explore = for_chosen(lambda saved: runs.open_in_explore(saved.folder))
+        explore = for_chosen(lambda checkpoint: runs.open_in_explore(checkpoint.folder))
         self.explore = buttons.plain(self.tr("&Open in Explore"), explore, "microscope")
-        fine_tune = for_chosen(lambda saved: runs.fine_tune(saved.folder))
+        fine_tune = for_chosen(lambda checkpoint: runs.fine_tune(checkpoint.folder))
         self.fine_tune = buttons.plain(self.tr("Fi&ne-tune this…"), fine_tune, "flag")
-        branch = for_chosen(lambda saved: ask_to_branch(self, state, saved.step))
+        branch = for_chosen(lambda checkpoint: ask_to_branch(self, state, checkpoint.step))
         self.branch = buttons.plain(self.tr("Bran&ch from here…"), branch, "git-branch")
         export = for_chosen(
-            lambda saved: exporting.open_dialog(self, state.create_export(saved.folder))
+            lambda checkpoint: exporting.open_dialog(self, state.create_export(checkpoint.folder))
         )
         self.export = buttons.plain(self.tr("Expor&t…"), export, "upload")
         folder = for_chosen(
-            lambda saved: QDesktopServices.openUrl(QUrl.fromLocalFile(str(saved.folder)))
+            lambda checkpoint: QDesktopServices.openUrl(QUrl.fromLocalFile(str(checkpoint.folder)))
         )
         self.folder = buttons.plain(self.tr("Open &folder"), folder, "folder-open")
         self.delete = buttons.quiet(
@@ -290,19 +290,19 @@ class CheckpointsTab(QWidget):
 
     # ── list ─────────────────────────────────────────────────────────────────────────────────
 
-    def show_saved(self, saved: list[Checkpoint]) -> None:
+    def show_checkpoints(self, checkpoints: list[Checkpoint]) -> None:
         """Show these and keep the selection; initially the best one is selected."""
         previous, row = self.chosen(), self._state.run.row
         keep = row.job.training.keep if row and row.job else 0
         metric = row.best_metric if row else ""
-        self.model.show_rows(saved, checkpoint_columns(keep, metric))
+        self.model.show_rows(checkpoints, checkpoint_columns(keep, metric))
         self.table.setColumnHidden(LOSS, metric == TIE_BREAKER)
-        self.hint.setVisible(not saved)
-        self.table.setVisible(bool(saved))
-        self.total.setVisible(bool(saved))
-        if saved:
-            folders = [s.folder for s in saved]
-            best = next((n for n, s in enumerate(saved) if s.best), 0)
+        self.hint.setVisible(not checkpoints)
+        self.table.setVisible(bool(checkpoints))
+        self.total.setVisible(bool(checkpoints))
+        if checkpoints:
+            folders = [s.folder for s in checkpoints]
+            best = next((n for n, s in enumerate(checkpoints) if s.best), 0)
             selected = previous.folder if previous is not None else None
             self.table.selectRow(
                 next((n for n, folder in enumerate(folders) if folder == selected), best)
@@ -314,9 +314,9 @@ class CheckpointsTab(QWidget):
         rows = self.table.selectionModel().selectedRows()
         return self.model.row(rows[0].row()) if rows else None
 
-    def _total_text(self, saved: Sequence[Checkpoint]) -> str:
-        text = self.tr("%Ln checkpoint(s)", "", len(saved))
-        size = numbers.size(sum(s.bytes for s in saved))
+    def _total_text(self, checkpoints: Sequence[Checkpoint]) -> str:
+        text = self.tr("%Ln checkpoint(s)", "", len(checkpoints))
+        size = numbers.size(sum(s.bytes for s in checkpoints))
         total = self.tr("{0}, {1} in total.").format(text, size)
         row = self._state.run.row
         if row is None or row.job is None:
@@ -338,13 +338,13 @@ class CheckpointsTab(QWidget):
         row = self._state.run.row
         self.branch.setEnabled(self.branch.isEnabled() and row is not None and row.job is not None)
 
-    def _on_deletion_requested(self, saved: Checkpoint, lost: str) -> None:
+    def _on_deletion_requested(self, checkpoint: Checkpoint, lost: str) -> None:
         confirm(
             self,
-            self.tr("Delete the checkpoint at step {0}?").format(numbers.count(saved.step)),
+            self.tr("Delete the checkpoint at step {0}?").format(numbers.count(checkpoint.step)),
             lost,
             Choice("delete", self.tr("&Delete"), "danger"),
-            lambda: self._state.delete(saved),
+            lambda: self._state.delete(checkpoint),
         )
 
 
