@@ -32,6 +32,7 @@ column.addWidget(answer)
 window.show()
 sys.exit(app.exec())
 """
+SHOWN = ['expect "Hello Ada"', "shot greeted.png"]
 GREET = ['window "Small thing"', "click text:Name", 'type "Ada"', 'click "push button:Greet"']
 
 pytestmark = [
@@ -52,25 +53,16 @@ def drive(out: Path, *steps: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_a_program_is_used_by_the_names_of_its_controls(tmp_path):
-    done = drive(tmp_path, *GREET, 'expect "Hello Ada"', "shot greeted.png", "quit")
-    assert done.returncode == 0, done.stderr
-    assert (tmp_path / "greeted.png").stat().st_size > 500
-
-
-def test_a_lost_click_is_repeated(tmp_path):
-    repeated = 'click "push button:Greet" "Hello Ada, again" 1'
-    done = drive(tmp_path, *GREET[:-1], repeated, 'expect "Hello Ada, again"', "quit")
-    assert done.returncode == 0, done.stderr
-    single = drive(tmp_path, *GREET[:-1], 'click "push button:Greet" "Hello Ada" 30', "quit")
-    assert single.returncode == 0, "one click is enough: " + single.stderr
-
-
-def test_the_failed_step_is_named_with_a_screenshot(tmp_path):
-    done = drive(tmp_path, *GREET, 'expect "Hello Bob" 1')
+    """One click is enough, a lost one is repeated, and the failed step has a screenshot."""
+    greet = 'click "push button:Greet"'
+    repeated = f'{greet} "Hello Ada, again, again" 1'
+    steps = (*GREET[:-1], f'{greet} "Hello Ada" 30', *SHOWN, repeated)
+    done = drive(tmp_path, *steps, 'expect "Hello Bob" 1')
     assert done.returncode == 1
-    assert "step 5 failed: expect" in done.stderr
+    assert "step 8 failed: expect" in done.stderr
+    assert (tmp_path / "greeted.png").stat().st_size > 500
     assert (tmp_path / "failure.png").exists()
-    assert "Hello Ada" in (tmp_path / "tree.txt").read_text("utf-8")
+    assert "Hello Ada, again, again" in (tmp_path / "tree.txt").read_text("utf-8")
 
 
 def test_two_parallel_sessions_are_independent(tmp_path):
