@@ -93,8 +93,8 @@ def _number_axis(key: str, title: str, values: dict[str, float]) -> Axis:
 # ── drawing ──────────────────────────────────────────────────────────────────────────────────
 
 
-def axis_x(index: int, axes: int, width: float) -> float:
-    return SIDE + index * (width - 2 * SIDE) / max(1, axes - 1)
+def axis_x(index: int, axis_count: int, width: float) -> float:
+    return SIDE + index * (width - 2 * SIDE) / max(1, axis_count - 1)
 
 
 def paint_parallel(

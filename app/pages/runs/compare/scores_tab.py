@@ -68,8 +68,8 @@ class ScoresTab(QWidget):
         super().__init__()
         self._state = state
         self._job: background.Job | None = None
-        self.part = ComboBox(tr("Rows to score"))
-        self.part.activated.connect(self.measure)
+        self.split_box = ComboBox(tr("Rows to score"))
+        self.split_box.activated.connect(self.measure)
         self.model = ColumnsModel(score_columns(), self)
         fitting = range(1, self.model.columnCount())
         self.table = make_table(tr("Scores of the compared runs"), self.model, fitting=fitting)
@@ -80,7 +80,7 @@ class ScoresTab(QWidget):
         self.progress.cancelled.connect(self._cancel)
         self.note = Text("", "muted")
         row = layouts.row(
-            self.part,
+            self.split_box,
             layouts.STRETCH,
             self.flips,
             buttons.plain(tr("Co&py as a table"), self.copy, "copy"),
@@ -89,13 +89,13 @@ class ScoresTab(QWidget):
         layouts.tab(self, row, self.progress, (self.table, 1), self.note, spacing=2 * SPACE)
         self._enable()
         runs = state.compared_runs()
-        background.run(self, lambda: stored_parts(runs), self._on_parts, state.studio.notices.show)
+        background.run(self, lambda: stored_parts(runs), self._on_splits, state.studio.notices.show)
 
-    def _on_parts(self, parts: Sequence[SplitName]) -> None:
-        for part in parts:
-            self.part.addItem(split_title(part), part)
-        self.part.setVisible(len(parts) > 1)
-        if parts:
+    def _on_splits(self, splits: Sequence[SplitName]) -> None:
+        for split in splits:
+            self.split_box.addItem(split_title(split), split)
+        self.split_box.setVisible(len(splits) > 1)
+        if splits:
             self.measure()
         else:
             self.note.setText(tr("None of these runs has predictions for labelled rows yet."))
@@ -103,11 +103,11 @@ class ScoresTab(QWidget):
     def measure(self) -> None:
         """Score and compare the runs in the background."""
         self._cancel()
-        runs, part = self._state.compared_runs(), self.part.currentData()
+        runs, split = self._state.compared_runs(), self.split_box.currentData()
         self.progress.begin(tr("Comparing the results"))
         self._job = background.run(
             self,
-            lambda progress: score_runs(runs, part, progress, progress.cancelled),
+            lambda progress: score_runs(runs, split, progress, progress.cancelled),
             self._on_scored,
             self._on_failed,
             progress=self.progress.show_progress,

@@ -52,8 +52,8 @@ class BatchState(QObject):
         self.is_following = True
         self._run, self._explorer = run, explorer
         self._is_visible = False
-        self._question = 0  # id of the newest question
-        self._step = 0  # requested last
+        self._question_id = 0  # the newest question
+        self._requested_step = 0
         self._pause = debounced(self, FOLLOW_MS, self._follow)
         run.changed.connect(self._on_run)
         explorer.answered.connect(self._on_answer)
@@ -77,8 +77,8 @@ class BatchState(QObject):
         row = self._run.row
         if not self._is_visible or self.is_waiting or row is None or self._pause.isActive():
             return
-        step = max(1, row.step) if self.is_following else self._step
-        if step != self._step or (self.batch is None and self.refusal is None):
+        step = max(1, row.step) if self.is_following else self._requested_step
+        if step != self._requested_step or (self.batch is None and self.refusal is None):
             self._ask(max(1, step))
 
     def _on_run(self) -> None:
@@ -89,12 +89,12 @@ class BatchState(QObject):
         row = self._run.row
         if row is None:
             return
-        self._step, self.is_waiting, self.working = step, True, None
-        self._question = self._explorer.ask(ShowBatch(run=row.folder, step=step))
+        self._requested_step, self.is_waiting, self.working = step, True, None
+        self._question_id = self._explorer.ask(ShowBatch(run=row.folder, step=step))
         self.changed.emit()
 
     def _on_answer(self, answer: Answer) -> None:
-        if answer.to != self._question or not self.is_waiting:
+        if answer.to != self._question_id or not self.is_waiting:
             return
         if isinstance(answer, Working):
             self.working = answer
@@ -116,7 +116,7 @@ class BatchTab(QWidget):
     def __init__(self, state: BatchState) -> None:
         super().__init__()
         self.state = state
-        self._first = 0  # index of the first input of the page
+        self._first_index = 0  # first input of the page
         self._is_updating = False
         self.cards = [InputCard() for _ in range(PAGE_SIZE)]
         self.legend = Text("", "muted")
@@ -193,13 +193,13 @@ class BatchTab(QWidget):
 
     def _show_page(self, batch: BatchShown) -> None:
         count = len(batch.rows)
-        self._first = min(self._first, (count - 1) // PAGE_SIZE * PAGE_SIZE)
-        last = min(self._first + PAGE_SIZE, count)
+        self._first_index = min(self._first_index, (count - 1) // PAGE_SIZE * PAGE_SIZE)
+        last = min(self._first_index + PAGE_SIZE, count)
         template = self.tr("Inputs {0}–{1} of {2}")
-        self.page.setText(template.format(self._first + 1, last, numbers.count(count)))
-        self.previous.setEnabled(self._first > 0)
+        self.page.setText(template.format(self._first_index + 1, last, numbers.count(count)))
+        self.previous.setEnabled(self._first_index > 0)
         self.next.setEnabled(last < count)
-        for index, card in enumerate(self.cards, start=self._first):
+        for index, card in enumerate(self.cards, start=self._first_index):
             card.setVisible(index < count)
             if index < count:
                 card.show_input(index, batch.rows[index])
@@ -245,7 +245,7 @@ class BatchTab(QWidget):
             self.state.set_following(on)
 
     def _turn(self, inputs: int) -> None:
-        self._first = max(0, self._first + inputs)
+        self._first_index = max(0, self._first_index + inputs)
         self._show()
 
 
