@@ -120,9 +120,9 @@ def test_stopping_and_resuming_with_dropout_changes_nothing(on_device, tmp_path,
 
 
 def test_a_shape_is_captured_once(on_device, tmp_path):
-    job = small.classifying(tmp_path, **SHORT | {"steps": 12, "epochs": 6})
+    job = small.classifying(tmp_path, **SHORT | {"steps": 6, "epochs": 6})
     run = check(job, tmp_path, on_device)
-    assert len(replays) < 12 and max(replays) > 1
+    assert len(replays) < 6 and max(replays) > 1
     (prepared,) = (event for event in run.events_after(0)[0] if isinstance(event, Prepared))
     assert prepared.environment["CUDA graphs"] == "on"
 
@@ -131,7 +131,7 @@ def test_the_number_of_graphs_is_limited(on_device, tmp_path, monkeypatch):
     monkeypatch.setattr(cuda_graphs, "MAX_GRAPHS", 1)
     widths = set[int]()
     monkeypatch.setattr(cuda_graphs, "graph_size", lambda number: widths.add(number) or number)
-    job = small.tagging(tmp_path, **SHORT | {"steps": 12, "epochs": 6})
+    job = small.tagging(tmp_path, **SHORT | {"steps": 9, "epochs": 6})
     check(job, tmp_path, on_device)
     assert len(replays) > len(widths) > 1
 

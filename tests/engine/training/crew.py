@@ -29,8 +29,9 @@ class Crew(Process):
 
 
 def main() -> None:
-    import torch._dynamo  # ranks with sharded weights load both; it takes seconds
-    import torch.distributed.fsdp  # noqa: F401
+
+    import engine.training.loop
+    import engine.worker.train  # noqa: F401
 
     for line in sys.stdin:
         folder, ranks, stop_after = json.loads(line)

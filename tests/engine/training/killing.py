@@ -68,7 +68,7 @@ class Killer(Process):
 
 def main() -> None:
     from engine.runs import full_disk
-    from engine.training import evaluation
+    from engine.training import evaluation, loop  # noqa: F401
     from engine.worker.train import main as work
 
     full_disk.POLL_SECONDS, full_disk.RETRY_SECONDS = 0.01, 0.03

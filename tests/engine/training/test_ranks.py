@@ -72,9 +72,9 @@ TASKS: dict[str, Callable[..., JobSpec]] = {
 
 @pytest.fixture(scope="module")
 def reference(crew: Crew, tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
-    """A run of one process: MLM and NSP, 20 steps, without dropout."""
+    """A run of one process: MLM and NSP, 8 steps, without dropout."""
     folder = tmp_path_factory.mktemp("reference")
-    job = pairs(folder, steps=20, evaluate_every=10, save_every=10, dropout=0.0, learning_rate=1e-3)
+    job = pairs(folder, steps=8, evaluate_every=4, save_every=4, dropout=0.0, learning_rate=1e-3)
     run = small.new_run(folder / "run", job)
     assert crew.train(run, 1) == [0]
     return run
@@ -120,7 +120,7 @@ def test_two_ranks_have_the_curves_of_one_process(reference, crew, tmp_path):
 @pytest.mark.parametrize("task", TASKS)
 def test_two_ranks_have_the_curves_of_one_process_in_other_tasks(task, crew, tmp_path):
     job = TASKS[task](tmp_path, dropout=0.0)
-    job = small.with_training(job, steps=6, evaluate_every=5, save_every=5, learning_rate=1e-3)
+    job = small.with_training(job, steps=4, evaluate_every=3, save_every=3, learning_rate=1e-3)
     alone, parallel = (small.new_run(tmp_path / name, job) for name in ("alone", "parallel"))
     assert crew.train(alone, 1) == [0]
     assert crew.train(parallel, 2) == [0, 0]
@@ -129,20 +129,20 @@ def test_two_ranks_have_the_curves_of_one_process_in_other_tasks(task, crew, tmp
 
 def test_another_number_of_ranks_keeps_the_order(reference, crew, tmp_path):
     stopped = small.new_run(tmp_path / "stopped", reference.job())
-    assert crew.train(stopped, 3, stop_after=11) == [0, 0, 0]
-    assert (last_ended(stopped).outcome, last_ended(stopped).step) == ("stopped", 11)
+    assert crew.train(stopped, 3, stop_after=5) == [0, 0, 0]
+    assert (last_ended(stopped).outcome, last_ended(stopped).step) == ("stopped", 5)
     assert crew.train(stopped, 2) == [0, 0]
     assert distance(reference, stopped) < CLOSE
     assert last_plan(stopped).differences == ("processes 3 → 2",)
 
 
 def test_the_same_number_of_ranks_repeats_bit_for_bit(crew, tmp_path):
-    job = small.classifying(tmp_path, dropout=0.1, steps=8)
+    job = small.classifying(tmp_path, dropout=0.1, steps=5)
     reference, stopped, alone = (
         small.new_run(tmp_path / n, job) for n in ("reference", "stopped", "alone")
     )
     assert crew.train(reference, 2) == [0, 0]
-    assert crew.train(stopped, 2, stop_after=4) == [0, 0]
+    assert crew.train(stopped, 2, stop_after=3) == [0, 0]
     assert crew.train(stopped, 2) == [0, 0]
     assert crew.train(alone, 1) == [0]
     assert final(reference) == final(stopped)
@@ -152,7 +152,7 @@ def test_the_same_number_of_ranks_repeats_bit_for_bit(crew, tmp_path):
 
 def test_the_resume_command_changes_the_number_of_processes(reference, crew, tmp_path):
     run = small.new_run(tmp_path / "run", small.with_hardware(reference.job(), processes=2))
-    assert crew.train(run, 2, stop_after=11) == [0, 0]
+    assert crew.train(run, 2, stop_after=5) == [0, 0]
     assert cli(["resume", str(run.path), "--processes", "1"]) == 0
     assert last_ended(run).outcome == "finished" and distance(reference, run) < CLOSE
     assert last_plan(run).processes == 1 and last_plan(run).differences == ("processes 2 → 1",)
@@ -179,7 +179,7 @@ def test_unsupported_cluster_jobs_are_refused(tmp_path, capsys):
 
 
 def test_more_ranks_than_examples_in_the_last_batch(crew, tmp_path):
-    job = small.classifying(tmp_path, dropout=0.0, batch_size=4, steps=12, learning_rate=1e-3)
+    job = small.classifying(tmp_path, dropout=0.0, batch_size=4, steps=6, learning_rate=1e-3)
     rows = small.sentences(tmp_path / "sentences.csv", 17).read_text().splitlines()
     (tmp_path / "dev.csv").write_text("\n".join(rows[:9]))
     data = job.data.model_copy(update={"validation": tmp_path / "dev.csv"})
@@ -197,7 +197,7 @@ def sharded(job: JobSpec, **training: object) -> JobSpec:
 
 def test_sharded_weights_learn_the_same(reference, crew, tmp_path):
     sharded_run = small.new_run(tmp_path / "spread", sharded(reference.job()))
-    assert crew.train(sharded_run, 2, stop_after=11) == [0, 0]
+    assert crew.train(sharded_run, 2, stop_after=5) == [0, 0]
     assert last_plan(sharded_run).environment["processes"] == "2, sharded"
     assert crew.train(sharded_run, 3) == [0, 0, 0]
     assert distance(reference, sharded_run) < CLOSE
@@ -218,20 +218,20 @@ def load(checkpoint: Path) -> dict[str, torch.Tensor]:
 
 def test_sharded_weights_repeat_bit_for_bit(crew, tmp_path):
     job = sharded(  # some parts of three have no padding, and are evaluated in another way
-        small.classifying(tmp_path), steps=8, dropout=0.1, micro_batch_size=3, layer_lr_decay=0.9
+        small.classifying(tmp_path), steps=4, dropout=0.1, micro_batch_size=3, layer_lr_decay=0.9
     )
     options = {"gradient_checkpointing": True, "frozen_layers": 1, "cache_frozen_layers": True}
     job = sharded(job, **options)
     reference, stopped = (small.new_run(tmp_path / name, job) for name in ("reference", "stopped"))
     assert crew.train(reference, 2) == [0, 0]
-    assert crew.train(stopped, 2, stop_after=4) == [0, 0]
+    assert crew.train(stopped, 2, stop_after=2) == [0, 0]
     assert crew.train(stopped, 2) == [0, 0]
     assert final(reference) == final(stopped)
 
 
 def test_all_ranks_skip_the_same_steps_in_fp16(crew, tmp_path, monkeypatch):
     """With replicated and with sharded weights."""
-    job = with_precision(pairs(tmp_path, steps=24, save_every=24, evaluate_every=24, dropout=0.0))
+    job = with_precision(pairs(tmp_path, steps=14, save_every=14, evaluate_every=14, dropout=0.0))
     first = small.new_run(tmp_path / "begun", job)
     set_first_scale(monkeypatch, 2.0**22)
 
@@ -252,7 +252,7 @@ def test_all_ranks_skip_the_same_steps_in_fp16(crew, tmp_path, monkeypatch):
         ours, common = metrics(parallel), steps & skipped_steps(parallel)
         assert load_progress(parallel).loss_scale == 2.0 ** (22 - len(skipped_steps(parallel)))
         assert len(common) > 3
-        diverged = min(steps ^ skipped_steps(parallel), default=24)  # parts overflow a bit later
+        diverged = min(steps ^ skipped_steps(parallel), default=14)  # parts overflow a bit later
         losses = [key for key in theirs if key[0] == "loss" and key[1] <= diverged]
         assert len(losses) > len(common) + 3
         for key in losses:
@@ -400,7 +400,7 @@ def test_the_rank_with_the_least_memory_decides_for_all(tmp_path):
 
 @pytest.mark.parametrize("deaths", [0, pytest.param(1, marks=pytest.mark.long)])
 def test_torchrun_trains_the_same_and_restarts_dead_ranks(deaths, crew, tmp_path):
-    job = small.classifying(tmp_path, dropout=0.1, steps=60 if deaths else 10, save_every=5)
+    job = small.classifying(tmp_path, dropout=0.1, steps=60 if deaths else 6, save_every=5)
     ours, theirs = (tmp_path / "ours"), (tmp_path / "theirs")
     assert crew.train(small.new_run(ours, job), 2) == [0, 0]
     (tmp_path / "job.json").write_text(job.model_dump_json())
