@@ -140,14 +140,14 @@ def test_probes_train_as_on_the_cpu(on_device, tmp_path):
 
 
 def test_an_fp16_overflow_skips_its_step_as_on_the_cpu(on_device, tmp_path, monkeypatch):
-    begin = partial(TrainingProgress, loss_scale=2.0**20)
+    begin = partial(TrainingProgress, loss_scale=2.0**22)
     monkeypatch.setattr(start, "TrainingProgress", begin)
-    job = with_precision(small.classifying(tmp_path, **SHORT | {"steps": 8}))
+    job = with_precision(small.classifying(tmp_path, **SHORT | {"steps": 10}))
     reference = small.trained(tmp_path / "cpu", job)
     run = small.new_run(tmp_path / "device", job)
     steps = on_device(run)
     skipped = skipped_notes(run)
-    assert 2 < len(skipped) < 8 and skipped[:3] == skipped_notes(reference)[:3]
+    assert 2 < len(skipped) < 10 and skipped[:3] == skipped_notes(reference)[:3]
     assert not steps[0].launches["_fused_adamw_"] and steps[-1].launches["_fused_adamw_"]
     assert steps[0].waits == steps[-1].waits
 

@@ -8,6 +8,7 @@ import json
 import os
 import sys
 import tempfile
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -29,9 +30,8 @@ class Crew(Process):
 
 
 def main() -> None:
-
-    import engine.training.loop
-    import engine.worker.train  # noqa: F401
+    for module in ("torch._dynamo", "torch.distributed.fsdp", "engine.training.loop"):
+        import_module(module)  # all ranks need the last one; sharded weights the others
 
     for line in sys.stdin:
         folder, ranks, stop_after = json.loads(line)
