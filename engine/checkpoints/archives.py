@@ -49,18 +49,18 @@ def unpack(archive: Path, into: Path) -> Path:
     """
     with _damage_errors(archive), _open(archive) as (members, content):
         folder = _folder_of_model(members, archive)
-        inside = {
+        original_names = {
             PurePosixPath(name).relative_to(folder).as_posix(): name
             for name in members
             if folder == PurePosixPath(".") or PurePosixPath(name).is_relative_to(folder)
         }
-        names = select_files(inside, archive.name)
-        sizes = {name: _size(members[inside[name]]) for name in names}
+        names = select_files(original_names, archive.name)
+        sizes = {name: _size(members[original_names[name]]) for name in names}
         check_free_space(into / archive.name, sum(sizes.values()))
         for name in names:
             target = into / name
             target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            with content(members[inside[name]]) as packed, open(target, "xb") as out:
+            with content(members[original_names[name]]) as packed, open(target, "xb") as out:
                 _copy(packed, out, sizes[name], archive)
     return into
 
@@ -103,14 +103,14 @@ def _open(archive: Path) -> Iterator[tuple[Members, Opener]]:
         with tarfile.open(archive) as tar:
             members: Members = {}
             for member in tar:
-                _count(len(members), archive)
+                _check_count(len(members), archive)
                 if member.isreg() and _stays_inside(member.name):
                     members[member.name.removeprefix("./")] = member
             yield members, lambda member: _open_member(tar, member)
     else:
         with zipfile.ZipFile(archive) as packed:
             listed = packed.infolist()
-            _count(len(listed), archive)
+            _check_count(len(listed), archive)
             files = {entry.filename: entry for entry in listed if _is_file(entry)}
             yield dict(files), packed.open  # type: ignore[misc]
 
@@ -131,7 +131,7 @@ def _open_member(tar: tarfile.TarFile, member: Member) -> IO[bytes]:
     return content
 
 
-def _count(number: int, archive: Path) -> None:
+def _check_count(number: int, archive: Path) -> None:
     if number > MAX_MEMBERS:
         raise BadCheckpoint(
             "{name} has more files than a model.",
@@ -151,7 +151,7 @@ def _copy(packed: IO[bytes], out: IO[bytes], size: int, archive: Path) -> None:
         out.write(block)
         remaining -= len(block)
     if remaining or packed.read(1):
-        raise _damaged(archive)
+        raise _damaged_error(archive)
 
 
 @contextmanager
@@ -159,12 +159,12 @@ def _damage_errors(archive: Path) -> Iterator[None]:
     try:
         yield
     except (zipfile.BadZipFile, tarfile.TarError, EOFError, zlib.error, RuntimeError) as error:
-        raise _damaged(archive) from error
+        raise _damaged_error(archive) from error
     except NotImplementedError as error:  # unsupported compression
-        raise _damaged(archive) from error
+        raise _damaged_error(archive) from error
 
 
-def _damaged(archive: Path) -> BadCheckpoint:
+def _damaged_error(archive: Path) -> BadCheckpoint:
     return BadCheckpoint(
         "{name} is damaged, or cannot be unpacked.",
         "Get it again, or unpack it yourself and choose the folder.",

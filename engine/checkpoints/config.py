@@ -17,7 +17,7 @@ from engine.phrases import join, phrase
 
 CONFIG = "config.json"
 CAUSAL = "is_decoder"  # without cross-attention this means left-to-right
-TIED = "tie_word_embeddings"  # False: the MLM decoder has weights of its own
+TIED = "tie_word_embeddings"  # False: the MLM decoder has separate weights
 # Left-to-right networks pool the last token, as in Radford et al. 2018, since [CLS] sees nothing.
 # transformers has no such class and pools [CLS] regardless; hence this entry of our own.
 POOLED_FROM, LAST = "pooled_from", "last"

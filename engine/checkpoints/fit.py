@@ -5,8 +5,8 @@ from engine.config.task import TaskSpec
 from engine.errors import BadCheckpoint, StudioError
 
 
-def wrong_direction(task: TaskSpec, name: str, causal: bool) -> StudioError | None:
-    """The reason why the task cannot use the base model `name`, which is `causal` or not."""
+def direction_error(task: TaskSpec, name: str, causal: bool) -> StudioError | None:
+    """The error if the task cannot use the base model `name`, which is `causal` or not."""
     if task.causal in (None, causal):
         return None
     if causal:
@@ -24,7 +24,7 @@ def wrong_direction(task: TaskSpec, name: str, causal: bool) -> StudioError | No
     )
 
 
-def missing_nsp_head(needs_nsp: bool, family: Family) -> BadCheckpoint | None:
+def nsp_head_error(needs_nsp: bool, family: Family) -> BadCheckpoint | None:
     """The error if the NSP head is needed and the family has none."""
     if not needs_nsp or family.has_nsp_head:
         return None

@@ -33,8 +33,8 @@ class Block:
 
     @property
     def parameters(self) -> int:
-        inside = sum(block.parameters for block in self.blocks)
-        return inside + sum(math.prod(shape) for shape in self.shapes)
+        in_blocks = sum(block.parameters for block in self.blocks)
+        return in_blocks + sum(math.prod(shape) for shape in self.shapes)
 
 
 def outline(spec: EncoderSpec, heads: tuple[str, ...] = (), classes: int = 0) -> tuple[Block, ...]:
@@ -160,5 +160,5 @@ def _norm(spec: EncoderSpec, size: int) -> Block:
     return Block(phrase("Layer norm"), ((size,), (size,)) if spec.parts.norm_biases else ((size,),))
 
 
-def _linear(out: int, into: int, bias: bool = True) -> Shapes:
-    return ((out, into), (out,)) if bias else ((out, into),)
+def _linear(out: int, inputs: int, bias: bool = True) -> Shapes:
+    return ((out, inputs), (out,)) if bias else ((out, inputs),)

@@ -29,8 +29,8 @@ ENCODER_CONFIGS = (
     "sentence_xlnet_config.json",
 )
 TOKENIZER = "tokenizer_config.json"
-MAX_LENGTH = 1_000_000  # tokens; above this there is no limit
-MAX_LIST = 100_000  # bytes of modules.json
+MAX_LENGTH = 1_000_000  # tokens; larger values mean no limit
+MAX_LIST_BYTES = 100_000  # of modules.json
 MAX_MODULES = 20
 POOLED = {
     "pooling_mode_cls_token": "cls",
@@ -86,7 +86,7 @@ def read_sentence(folder: Path) -> SentenceFolder | None:
                 name=safe_name(unknown),
             )
         raise _layout_error(phrase("it normalises before its last layer"))
-    folders = [_inside(folder, path) for _, path in listed]
+    folders = [_module_folder(folder, path) for _, path in listed]
     dense = tuple(path for kind, path in zip(kinds, folders, strict=True) if kind == "Dense")
     try:
         spec = SentenceSpec(
@@ -157,7 +157,7 @@ def write_sentence(folder: Path, spec: SentenceSpec, hidden_size: int) -> None:
 
 def _modules(folder: Path) -> list[tuple[str, str]] | None:
     """The class and the path of each module; None without modules.json."""
-    listed = json_list(folder, MODULES, MAX_LIST)
+    listed = json_list(folder, MODULES, MAX_LIST_BYTES)
     if listed is None:
         return None
     modules = []
@@ -168,7 +168,7 @@ def _modules(folder: Path) -> list[tuple[str, str]] | None:
     return modules
 
 
-def _inside(folder: Path, path: str) -> Path:
+def _module_folder(folder: Path, path: str) -> Path:
     """The folder of a module, which must be inside `folder`."""
     path = path.rstrip("/")
     if path in ("", "."):

@@ -51,8 +51,8 @@ def model_card(checkpoint: Path, form: Form) -> str:
         _table(("", ""), about_rows(info, job)),
         _scores(run, results),
         "\n".join(("## Limits", "", *(f"- {note}" for note in notes))) if notes else "",
-        _predicted_with(settings, form),
-        _use(fine_tuned_task(checkpoint), form, settings),
+        _prediction_settings(settings, form),
+        _usage(fine_tuned_task(checkpoint), form, settings),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
 
@@ -148,7 +148,7 @@ def _scores(run: RunFolder | None, results: dict[SplitName, Predictions]) -> str
             mean_over_seeds(result, scores_by_seed(run, result)),
             other_metrics(result),
             precision_note(result),
-            times_tested(run, part, result),
+            evaluations_note(run, part, result),
         ]
     return "\n\n".join(part for part in paragraphs if part)
 
@@ -198,7 +198,7 @@ def other_metrics(predictions: Predictions) -> str:
     return phrase("Other metrics: {metrics}.", metrics=metrics) if metrics else ""
 
 
-def times_tested(run: RunFolder, part: SplitName, predictions: Predictions) -> str:
+def evaluations_note(run: RunFolder, part: SplitName, predictions: Predictions) -> str:
     """How often test rows were evaluated, in a sentence; empty for other rows."""
     if part != "test":
         return ""
@@ -225,14 +225,14 @@ def limits(
         )
     if info.task is not None and TASKS[info.task].info.cuts_long_texts:
         notes.append(
-            phrase("Of longer inputs only the first {n:,} token(s) are read.", n=info.max_positions)
+            phrase("Only the first {n:,} token(s) of longer inputs are read.", n=info.max_positions)
         )
     if info.labels:
-        notes.append(phrase("It predicts one of its labels also for texts that none of them fits."))
+        notes.append(phrase("It always predicts one of its labels, even if no label fits."))
     return notes
 
 
-def _predicted_with(settings: PredictionSettings, form: Form) -> str:
+def _prediction_settings(settings: PredictionSettings, form: Form) -> str:
     """The thresholds and the temperature, if not the defaults."""
     if settings.is_default:
         return ""
@@ -248,7 +248,7 @@ def settings_rows(settings: PredictionSettings) -> list[tuple[str, str]]:
     return [(name.replace("_", " "), json.dumps(value)) for name, value in values.items()]
 
 
-def _use(task: TaskSpec | None, form: Form, settings: PredictionSettings) -> str:
+def _usage(task: TaskSpec | None, form: Form, settings: PredictionSettings) -> str:
     if task is None or form == "tf1":
         return ""
     code = transformers_code if form == "hf" else onnx_code
@@ -261,5 +261,5 @@ def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def _cell(text: str) -> str:
-    """A foreign text in one line of Markdown."""
+    """Escape an untrusted text for one line of Markdown."""
     return one_line(text).replace("|", "\\|")

@@ -58,11 +58,11 @@ def comparison_report(
     sections = [
         _runs(runs, folders, jobs, best),
         *_settings(runs, jobs),
-        *_over_seeds(runs, jobs, [metrics for _, metrics in best]),
-        *(_scores(part, score_runs(runs, part, progress)) for part in stored_parts(runs)),
+        *_seed_groups(runs, jobs, [metrics for _, metrics in best]),
+        *(_score_section(part, score_runs(runs, part, progress)) for part in stored_parts(runs)),
         report.Section(CURVES, phrase("Curves")),
         *_environments(runs, histories),
-        _repeat(runs, jobs[0]),
+        _repetition(runs, jobs[0]),
     ]
     title = phrase("Comparison of {n} run(s)", n=len(runs))
     subtitle = phrase("Made with BERT Studio.")
@@ -88,7 +88,7 @@ def _runs(
         (phrase("Steps"), *(f"{e.steps:,}" if e else "" for e in prepared)),
         (phrase("Minutes"), *(f"{t[-1] / MINUTE:.1f}" if len(t) else "" for t in seconds)),
         (phrase("Best step"), *(f"{step:,}" if step else "" for step, _ in best)),
-        *((_metric_title(name), *(_number(m.get(name)) for _, m in best)) for name in names),
+        *((_metric_title(name), *(_format_number(m.get(name)) for _, m in best)) for name in names),
     ]
     sentence = phrase("Metrics: of the validation rows, at the best checkpoint of each run.")
     table = _table("runs", phrase("Runs"), "", [run.name for run in runs], columns)
@@ -146,7 +146,7 @@ def _table(
     return report.Section(key, title, (), header, rows)
 
 
-def _over_seeds(
+def _seed_groups(
     runs: Sequence[ComparedRun], jobs: Sequence[JobSpec], metrics: Sequence[Mapping[str, float]]
 ) -> Iterator[report.Section]:
     """Mean and standard deviation of runs that differ only in the seed, if there are any."""
@@ -166,21 +166,21 @@ def _over_seeds(
         cells = []
         for name in names:
             figure = aggregate([metrics[n][name] for n in members if name in metrics[n]])
-            cells.append(_mean(figure.mean, figure.deviation) if figure else "")
+            cells.append(_format_mean(figure.mean, figure.deviation) if figure else "")
         rows.append((", ".join(runs[n].name for n in members), str(len(members)), *cells))
     header = (phrase("Runs"), "n", *map(_metric_title, names))
-    sentence = phrase("Mean ± standard deviation (n − 1) of runs that differ in the seed alone.")
+    sentence = phrase("Mean ± standard deviation (n − 1) of runs that differ only in the seed.")
     yield report.Section("seeds", phrase("Over seeds"), (sentence,), header, tuple(rows))
 
 
-def _scores(part: SplitName, scores: Sequence[RunScore]) -> report.Section:
+def _score_section(part: SplitName, scores: Sequence[RunScore]) -> report.Section:
     """The score of each run with its interval, and its difference to the first."""
     header = (
         *(phrase("Run"), phrase("Metric"), phrase("Score"), phrase("95 % interval")),
         *(phrase("Difference"), phrase("Its 95 % interval"), phrase("McNemar p")),
         *(phrase("Better"), phrase("Worse")),
     )
-    rows = tuple(_score(score) for score in scores)
+    rows = tuple(_score_row(score) for score in scores)
     notes = [
         phrase("All are compared with the first run of the table, row by row."),
         phrase("With several runs, p is corrected (Benjamini and Hochberg)."),
@@ -195,7 +195,7 @@ def _scores(part: SplitName, scores: Sequence[RunScore]) -> report.Section:
     )
 
 
-def _score(score: RunScore) -> tuple[str, ...]:
+def _score_row(score: RunScore) -> tuple[str, ...]:
     metric = get_metric(score.metric)
     title = Phrase(metric.title, {}) if metric is not None else score.metric
     cells = (score.run.name, title, f"{score.score.value:.4f}", format_ends(score.score))
@@ -232,7 +232,7 @@ def _environments(
         )
 
 
-def _repeat(runs: Sequence[ComparedRun], first: JobSpec) -> report.Section:
+def _repetition(runs: Sequence[ComparedRun], first: JobSpec) -> report.Section:
     sentence = phrase(
         "The folder of each run holds its job as spec.json; it trains again with the same versions "
         "on the same data. Below: the job of “{run}”, with every setting.",
@@ -251,9 +251,9 @@ def _metric_title(name: str) -> str:
     return Phrase(metric.title, {}) if metric is not None else name.removeprefix(VALIDATION)
 
 
-def _number(value: float | None) -> str:
+def _format_number(value: float | None) -> str:
     return "" if value is None else f"{value:.4f}"
 
 
-def _mean(mean: float, deviation: float | None) -> str:
+def _format_mean(mean: float, deviation: float | None) -> str:
     return f"{mean:.4f}" if deviation is None else f"{mean:.4f} ± {deviation:.4f}"

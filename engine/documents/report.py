@@ -17,13 +17,13 @@ from engine.documents.card import (
     INTERVAL,
     about_rows,
     baseline_comparisons,
+    evaluations_note,
     limits,
     other_metrics,
     precision_note,
     score_rows,
     settings_rows,
     stored_results,
-    times_tested,
 )
 from engine.errors import StudioError
 from engine.files.shipped import resources
@@ -44,7 +44,7 @@ from engine.runs.reproducibility import Reproducibility, read_reproducibility
 from engine.visible import visible
 
 MAX_MISTAKES = 20
-CELL_CHARACTERS = 300
+MAX_CELL_CHARACTERS = 300
 TRAINED = "trained"  # section of the curves
 PART_TITLES: dict[SplitName, str] = {
     "validation": phrase("Score of the validation rows"),
@@ -104,7 +104,7 @@ def run_report(run: RunFolder) -> tuple[Report, dict[SplitName, Predictions]]:
         )
     history = read_reproducibility(run)
     sections = [
-        _trained(run, job, info, checkpoint_step(checkpoint)),
+        _training_section(run, job, info, checkpoint_step(checkpoint)),
         _settings(job),
         *(
             section
@@ -112,16 +112,16 @@ def run_report(run: RunFolder) -> tuple[Report, dict[SplitName, Predictions]]:
             if predictions_.is_labelled
             for section in _part(run, part, predictions_)
         ),
-        *_predicted_with(settings_rows(prediction_settings(checkpoint))),
+        *_prediction_section(settings_rows(prediction_settings(checkpoint))),
         Section("limits", phrase("Limits"), tuple(limits(info, job, results))),
-        _repeat(history),
+        _repetition(history),
     ]
     title = phrase("Report of the run “{name}”", name=job.name)
     subtitle = phrase("Run of {date}, made with BERT Studio.", date=f"{run.created():%Y-%m-%d}")
     return Report(title, subtitle, tuple(sections)), results
 
 
-def _trained(run: RunFolder, job: JobSpec, info: CheckpointInfo, step: int) -> Section:
+def _training_section(run: RunFolder, job: JobSpec, info: CheckpointInfo, step: int) -> Section:
     rows = [
         (phrase("base model"), base_model_name(job)),
         (phrase("checkpoint"), phrase("step {step:,}, the best one", step=step)),
@@ -173,7 +173,7 @@ def _part(run: RunFolder, part: SplitName, predictions: Predictions) -> Iterator
         baseline_advice(comparisons) or phrase("No baselines were fitted for these rows."),
         mean_over_seeds(predictions, scores_by_seed(run, predictions)),
         precision_note(predictions),
-        times_tested(run, part, predictions),
+        evaluations_note(run, part, predictions),
     )
     yield Section(part, PART_TITLES[part], tuple(filter(None, sentences)), header, rows)
     yield _slices(part, predictions)
@@ -218,7 +218,7 @@ def _mistakes(part: SplitName, predictions: Predictions) -> Section:
     if holds_numbers(predictions.info):
         title, errors = phrase("Largest errors"), np.abs(figure(predictions, "residual"))
         is_wrong = errors > 0
-        sentence = phrase("Those of {n:,} row(s) that are furthest from gold.", n=count)
+        sentence = phrase("The rows that are furthest from gold, of {n:,} row(s).", n=count)
     else:
         title, is_wrong = phrase("Most confident mistakes"), figure(predictions, "score") < 1
         wrong = int(is_wrong.sum())
@@ -227,7 +227,7 @@ def _mistakes(part: SplitName, predictions: Predictions) -> Section:
     rows_shown = [int(row) for row in order if is_wrong[row]][:MAX_MISTAKES]
     if not rows_shown:
         return Section(key, title, (sentence,))
-    texts = _read_columns(predictions)
+    texts = _text_columns(predictions)
     header = (phrase("Row"), *texts, phrase("Gold"), phrase("Predicted"), phrase("Probability"))
     rows = tuple(_mistake(predictions, row, texts) for row in rows_shown)
     if not any(row[-1] for row in rows):  # the task has none
@@ -235,7 +235,7 @@ def _mistakes(part: SplitName, predictions: Predictions) -> Section:
     return Section(key, title, (sentence,), header, rows)
 
 
-def _read_columns(predictions: Predictions) -> tuple[str, ...]:
+def _text_columns(predictions: Predictions) -> tuple[str, ...]:
     mapping = predictions.info.mapping
     others = filter(None, (mapping.beginning, mapping.negative))
     read = (*mapping.texts, *others, *mapping.endings)
@@ -254,13 +254,13 @@ def _mistake(predictions: Predictions, index: int, texts: Sequence[str]) -> tupl
     )
 
 
-def _predicted_with(rows: Sequence[tuple[str, str]]) -> Iterator[Section]:
+def _prediction_section(rows: Sequence[tuple[str, str]]) -> Iterator[Section]:
     """The thresholds and the temperature, if not the defaults."""
     if rows:
         yield Section("prediction", phrase("Thresholds and temperature"), rows=tuple(rows))
 
 
-def _repeat(history: Reproducibility) -> Section:
+def _repetition(history: Reproducibility) -> Section:
     sentences = [
         phrase(
             "The folder of the run holds the job as spec.json. Train it again with the same "
@@ -287,15 +287,15 @@ def _interval(score: Interval) -> str:
 
 
 def _truncate(text: str | None) -> str:
-    if text is None or len(text) <= CELL_CHARACTERS:
+    if text is None or len(text) <= MAX_CELL_CHARACTERS:
         return text or ""
-    return f"{text[:CELL_CHARACTERS]}…"
+    return f"{text[:MAX_CELL_CHARACTERS]}…"
 
 
 # ── the page ─────────────────────────────────────────────────────────────────────────────────
 
-SHORT, MAX_COLUMN = 40, 50  # characters: wider cells need a width; maximum width of a column
-GAP = 8  # characters between two columns
+MAX_UNSIZED, MAX_COLUMN = 40, 50  # characters of cells without a width, and of a column
+GAP = 8  # characters between columns
 BOLD = 1.4  # relative width of bold text
 
 
@@ -322,7 +322,7 @@ def _widths(section: Section) -> list[str]:
     """Relative widths of columns with long texts; empty for the others."""
     columns = list(zip(*section.rows, strict=True)) if section.header else []
     longest = [max(map(len, column)) for column in columns]
-    if not any(length > SHORT for length in longest):
+    if not any(length > MAX_UNSIZED for length in longest):
         return [""] * len(columns)
     names = [BOLD * len(name) for name in section.header]
     weights = [min(max(pair), MAX_COLUMN) + GAP for pair in zip(longest, names, strict=True)]

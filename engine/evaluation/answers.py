@@ -53,7 +53,7 @@ def choose(
     starts: Sequence[ArrayLike],
     ends: Sequence[ArrayLike],
     max_tokens: int = MAX_ANSWER_TOKENS,
-    kept: int = N_BEST,
+    max_spans: int = N_BEST,
 ) -> Choice:
     """Find the best spans in all windows of a context, and the no-answer score.
 
@@ -77,9 +77,9 @@ def choose(
     for window, first, last in zip(windows, starts, ends, strict=True):
         begin, end = (_logits(some, len(window.ids)) for some in (first, last))
         null_score = min(null_score, float(begin[0] + end[0]))
-        spans += _spans(window, begin, end, max_tokens, kept)
+        spans += _spans(window, begin, end, max_tokens, max_spans)
     spans.sort(key=lambda span: (-span.score, span.start, span.end))
-    return Choice(tuple(spans[:kept]), null_score)
+    return Choice(tuple(spans[:max_spans]), null_score)
 
 
 def _logits(some: ArrayLike, tokens: int) -> NDArray[np.float64]:
@@ -102,11 +102,11 @@ def _spans(
     characters = window.offsets[inside]  # [count, 2]
     firsts = np.flatnonzero(window.is_max_context[inside])
     lasts = firsts[:, None] + np.arange(min(max_tokens, window.count))  # [firsts, max_tokens]
-    within = lasts < window.count
+    is_valid = lasts < window.count
     lasts = np.minimum(lasts, window.count - 1)
     # some tokens have no characters
-    within &= characters[lasts, 1] > characters[firsts, 0][:, None]
-    scores = np.where(within, begin[inside][firsts][:, None] + end[inside][lasts], -np.inf)
+    is_valid &= characters[lasts, 1] > characters[firsts, 0][:, None]
+    scores = np.where(is_valid, begin[inside][firsts][:, None] + end[inside][lasts], -np.inf)
     flat = scores.ravel()
     chosen = (
         np.argpartition(-flat, count - 1)[:count] if len(flat) > count else np.arange(len(flat))

@@ -74,7 +74,7 @@ def sums_measure(
     usable: NDArray[np.bool_],
     compute: Callable[[Sums], NDArray[np.float64]],
 ) -> Measure:
-    """From what each row adds to the sums, [N, K]; bool [N], the rows that count."""
+    """Make a measure of each row's part of the sums, [N, K], and the rows that count, bool [N]."""
     table = np.asarray(parts, dtype=np.float64)
     kinds = np.full(len(table), -1, dtype=np.int64)
     distinct, kinds[usable] = np.unique(table[usable], axis=0, return_inverse=True)

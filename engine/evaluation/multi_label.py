@@ -34,7 +34,7 @@ class LabelFigures(Spec):
     f1: float
     average_precision: float = Field(description="Mean precision over the cuts of the ranking.")
     support: int
-    given: int = Field(description="How many examples it was given to.")
+    given: int = Field(description="Number of examples it was predicted for.")
 
 
 class MultiLabelReport(Report):

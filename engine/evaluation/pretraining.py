@@ -65,7 +65,7 @@ def report(
 def measures(rows: ScoredRows) -> tuple[Measure, ...]:
     """Loss, accuracy and top-5 accuracy of masked tokens.
 
-    If there is a loss of next-sentence prediction, theirs is not the whole loss.
+    With next-sentence prediction, the loss of masked tokens is only a part of the loss.
     """
     loss = "loss_mlm" if "loss_mlm" in rows.metrics else "loss"
     return (

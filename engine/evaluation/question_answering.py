@@ -45,7 +45,7 @@ class QuestionReport(QuestionFigures, Report):
     loss: float = Field(0.0, description="Mean cross entropy of both ends, over windows, in nats.")
     has_answer: QuestionFigures
     no_answer: QuestionFigures
-    best_exact_match: Best | None = Field(None, description="None: no threshold was looked for.")
+    best_exact_match: Best | None = Field(None, description="None: no threshold was searched.")
     best_f1: Best | None = None
 
     def metrics(self) -> dict[str, float]:

@@ -11,8 +11,8 @@ from engine.evaluation.report import Report
 class RegressionReport(Report):
     """All metrics of one evaluation; 0 without examples.
 
-    A correlation is 0 if one side is constant. Only numbers that are not finite, as of a diverged
-    network, have metrics that are not.
+    A correlation is 0 if one side is constant. Metrics are only infinite or NaN if
+    numbers are, as for a diverged network.
     """
 
     examples: int
@@ -68,12 +68,12 @@ def pearson(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:
         return float("nan")
     if len(a) < 2 or a.min() == a.max() or b.min() == b.max():
         return 0.0
-    x, y = _centred(a), _centred(b)
+    x, y = _centre(a), _centre(b)
     return float(np.clip((x / np.linalg.norm(x)) @ (y / np.linalg.norm(y)), -1, 1))
 
 
-def _centred(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Centred and scaled so that squares neither overflow nor vanish."""
+def _centre(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Centre and scale, so that squares neither overflow nor vanish."""
     scaled = values / np.abs(values).max()
     centred: NDArray[np.float64] = scaled - scaled.mean()
     return centred
@@ -87,7 +87,7 @@ def spearman(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:
 
 
 def ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Ranks in rising order from 1, float64 [N]; equals share the mean of theirs."""
+    """Ranks in rising order from 1, float64 [N]; equal values share the mean of their ranks."""
     _, kind, counts = np.unique(values, return_inverse=True, return_counts=True)
     last = np.cumsum(counts)
     middle: NDArray[np.float64] = last - (counts - 1) / 2
@@ -98,7 +98,7 @@ def measures(rows: ScoredRows) -> tuple[Measure, ...]:
     """Both correlations and the mean absolute error, of the rows whose numbers are finite."""
     gold, predicted = rows.figure("gold"), rows.figure("predicted")
     usable = np.isfinite(gold) & np.isfinite(predicted)
-    x, y = (_around_0(np.where(usable, values, 0), usable) for values in (gold, predicted))
+    x, y = (_shift_to_mean_0(np.where(usable, values, 0), usable) for values in (gold, predicted))
     kinds = np.where(usable, np.arange(len(usable)), -1)  # no two rows are alike
     a, b = (_centred_ranks(values, usable) for values in (gold, predicted))
     distance = np.abs(rows.figure("residual"))
@@ -109,8 +109,8 @@ def measures(rows: ScoredRows) -> tuple[Measure, ...]:
     )
 
 
-def _around_0(values: Floats, usable: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Shifted to mean 0, so that the squares of large numbers keep their digits."""
+def _shift_to_mean_0(values: Floats, usable: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """Shift to mean 0, so that the squares of large numbers keep their digits."""
     mean = values[usable].mean(dtype=np.float64) if usable.any() else 0.0
     return np.asarray(values, dtype=np.float64) - mean
 
@@ -123,7 +123,7 @@ def _centred_ranks(values: Floats, usable: NDArray[np.bool_]) -> Sums:
     ranked = np.zeros(len(values))
     if usable.any():
         ranked[usable] = ranks(np.asarray(values, dtype=np.float64)[usable])
-    return _around_0(ranked, usable)
+    return _shift_to_mean_0(ranked, usable)
 
 
 def _moments(x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -13,7 +13,7 @@ from engine.evaluation.measures import Measure, ScoredRows, mean, mean_measure
 from engine.evaluation.regression import pearson, spearman
 from engine.evaluation.report import Report
 
-NEAREST = 10  # cutoff of the search metrics
+CUTOFF = 10  # rank, of the search metrics
 CHUNK = 256  # queries whose cosines are in memory at a time
 
 
@@ -37,14 +37,14 @@ class SearchReport(Report):
 
     examples: int
     accuracy: float = Field(description="Share of first texts whose nearest text belongs to them.")
-    mrr: float = Field(description="Mean of 1 / rank, of the first ten.")
-    recall_at_10: float = Field(description="Share of what belongs, among the ten nearest.")
-    loss: float = Field(description="Mean cross-entropy of the right text among some.")
+    mrr: float = Field(description="Mean of 1 / rank, up to rank ten.")
+    recall_at_10: float = Field(description="Share of right texts among the ten nearest.")
+    loss: float = Field(description="Mean cross-entropy of the right text.")
 
     def lines(self) -> list[str]:
         return [
             f"accuracy {self.accuracy:.4f} ({self.examples} rows)",
-            f"MRR@{NEAREST} {self.mrr:.4f}, recall@{NEAREST} {self.recall_at_10:.4f}",
+            f"MRR@{CUTOFF} {self.mrr:.4f}, recall@{CUTOFF} {self.recall_at_10:.4f}",
             f"loss {self.loss:.4f}",
         ]
 
@@ -89,11 +89,11 @@ def search_report(ranks: ArrayLike, owners: ArrayLike, losses: ArrayLike) -> Sea
     best = np.full(query.max() + 1, positions.max())
     np.minimum.at(best, query, positions)
     counts = np.bincount(query)
-    hits = np.bincount(query, weights=positions <= NEAREST)
+    hits = np.bincount(query, weights=positions <= CUTOFF)
     return SearchReport(
         examples=len(positions),
         accuracy=float((best == 1).mean()),
-        mrr=float(np.where(best <= NEAREST, 1 / best, 0).mean()),
+        mrr=float(np.where(best <= CUTOFF, 1 / best, 0).mean()),
         recall_at_10=float((hits / counts).mean()),
         loss=float(loss.mean()),
     )
@@ -121,9 +121,9 @@ def candidate_ranks(
     for start in range(0, len(queries), CHUNK):
         chunk = slice(start, start + CHUNK)
         cosines = queries[chunk] @ candidates.T  # [CHUNK, C]
-        own = np.take_along_axis(cosines, right[chunk, None], axis=1)
-        before = (cosines == own) & (indices < right[chunk, None])
-        result[chunk] = 1 + ((cosines > own) | before).sum(axis=1)
+        right_cosines = np.take_along_axis(cosines, right[chunk, None], axis=1)
+        before = (cosines == right_cosines) & (indices < right[chunk, None])
+        result[chunk] = 1 + ((cosines > right_cosines) | before).sum(axis=1)
     return result
 
 
@@ -146,6 +146,6 @@ def measures(rows: ScoredRows) -> tuple[Measure, ...]:
     if "mrr" not in rows.metrics:
         return (accuracy,)
     ranks = rows.figure("predicted").astype(np.float64)
-    reciprocal = np.where(ranks <= NEAREST, 1 / np.maximum(ranks, 1), 0)
-    recall = mean_measure("recall_at_10", ranks <= NEAREST)
+    reciprocal = np.where(ranks <= CUTOFF, 1 / np.maximum(ranks, 1), 0)
+    recall = mean_measure("recall_at_10", ranks <= CUTOFF)
     return mean_measure("mrr", reciprocal), accuracy, recall

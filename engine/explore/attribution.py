@@ -17,8 +17,8 @@ from engine.errors import StudioError
 from engine.explore.measures import iter_measure
 from engine.explore.targets import Target, find_target, scores, word_token_indices
 from engine.messages.explore.attribution import (
-    CLOSE_ENOUGH,
     MAX_POINTS,
+    SUM_TOLERANCE,
     Attribute,
     Attributed,
     CheckFaithfulness,
@@ -127,7 +127,7 @@ def _integrated_gradients(
     if done < question.points:
         return answer.model_copy(update={"next": done})
     assert answer.difference is not None
-    is_close = abs(answer.difference) <= CLOSE_ENOUGH * abs(target.explained.score - base_score)
+    is_close = abs(answer.difference) <= SUM_TOLERANCE * abs(target.explained.score - base_score)
     if is_close or 2 * question.points > MAX_POINTS:
         return answer
     return answer.model_copy(update={"next": 0, "points": 2 * question.points})

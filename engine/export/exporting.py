@@ -49,8 +49,8 @@ FORMS = {
     "tf1": "TensorFlow 1 checkpoint (Google's BERT code)",
     "onnx": "ONNX graph",
 }
-MAX_SHOWN = 200  # characters of a text
-WIDTH = 14
+MAX_TEXT_CHARACTERS = 200  # shown
+LABEL_WIDTH = 14
 
 Emit = Callable[[Working], object]
 
@@ -69,16 +69,16 @@ def export(question: Export, scratch: Path | None = None, emit: Emit = lambda _:
     verify(question.checkpoint)
     loaded = checkpoint.load(question.checkpoint)
     _check_head(loaded, question.form)
-    with _writing(question.into), TemporaryDirectory(dir=scratch, prefix="export-") as temporary:
+    with _io_errors(question.into), TemporaryDirectory(dir=scratch, prefix="export-") as temporary:
         stage(1)
         chosen = examples(question.checkpoint, question.texts, loaded.network.heads.scores_choices)
         request = _request(question, loaded, chosen)
         predictions = predict(torch_run(loaded.network), loaded.tokenizer, request)
-        with atomic_folder(question.into) as inside:
+        with atomic_folder(question.into) as new_folder:
             stage(2)
-            _write(inside, loaded, question, Path(temporary))
+            _write(new_folder, loaded, question, Path(temporary))
             stage(3)
-            request = request.model_copy(update={"folder": inside})
+            request = request.model_copy(update={"folder": new_folder})
             reloaded, exported = reload(request, Path(temporary))
             weights_equal = _check_reloaded(reloaded, loaded, question)
             compared = compare(
@@ -100,7 +100,7 @@ def export(question: Export, scratch: Path | None = None, emit: Emit = lambda _:
                 comparisons=compared,
                 versions=_versions(),
             )
-            write_report(inside, report)
+            write_report(new_folder, report)
             _check(question)  # again: the target may have been created in the meantime
         apply_user_umask(question.into)
     size = sum(file.stat().st_size for file in question.into.iterdir())
@@ -148,7 +148,7 @@ def _stages(question: Export, emit: Emit) -> Callable[[int], object]:
 
 
 @contextmanager
-def _writing(into: Path) -> Iterator[None]:
+def _io_errors(into: Path) -> Iterator[None]:
     """Turn an OSError into a StudioError about this export; a full disk keeps its own error."""
     try:
         yield
@@ -254,14 +254,14 @@ def _lines(report: ExportReport) -> list[str]:
     return [
         "BERT Studio export report",
         "",
-        *(f"{name:{WIDTH}}{value}" for name, value in facts.items()),
-        *(f"{'Note':{WIDTH}}{note}" for note in report.notes),
+        *(f"{name:{LABEL_WIDTH}}{value}" for name, value in facts.items()),
+        *(f"{'Note':{LABEL_WIDTH}}{note}" for note in report.notes),
         "",
         *checked,
         *(comparison.sentence() for comparison in report.comparisons),
         "",
         "Versions",
-        *(f"  {name:{WIDTH}}{number}" for name, number in report.versions.items()),
+        *(f"  {name:{LABEL_WIDTH}}{number}" for name, number in report.versions.items()),
         "",
         "Texts",
         *(f"  {number:3}  {_shorten(text)}" for number, text in enumerate(report.texts, 1)),
@@ -270,4 +270,4 @@ def _lines(report: ExportReport) -> list[str]:
 
 def _shorten(text: str) -> str:
     line = " ".join(text.split()) or "(empty)"
-    return line if len(line) <= MAX_SHOWN else f"{line[:MAX_SHOWN]} …"
+    return line if len(line) <= MAX_TEXT_CHARACTERS else f"{line[:MAX_TEXT_CHARACTERS]} …"

@@ -24,7 +24,7 @@ from engine.phrases import phrase
 MANIFEST = "manifest.json"
 UMASK = "BERT_STUDIO_UMASK"  # octal; of the user, for the children of a private process
 FULL_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
-MAX_NAME = 255  # bytes, on the usual file systems
+MAX_NAME_BYTES = 255  # on the usual file systems
 OLD = ".old-"  # prefix of a folder with the content that is being replaced
 TEMPORARY = re.compile(r"\.(.+)\.tmp-[0-9a-f]{8}")  # the name while it is being written
 
@@ -107,7 +107,7 @@ def sibling(path: Path, name: str) -> Path:
 
 
 def _temporary_prefix(path: Path) -> str:
-    name, limit = os.fsencode(path.name), MAX_NAME - len("..tmp-01234567")
+    name, limit = os.fsencode(path.name), MAX_NAME_BYTES - len("..tmp-01234567")
     prefix = path.name if len(name) <= limit else name[:limit].decode(errors="ignore")
     return f".{prefix}.tmp-"
 
@@ -163,7 +163,7 @@ def atomic_file(path: Path, shared: bool = False) -> Iterator[Path]:
     temporary = temporary_path(path)
     try:
         with disk_errors_for(path):
-            with open(temporary, "xb", opener=_private):
+            with open(temporary, "xb", opener=_open_private):
                 pass
             yield temporary
             if shared and os.name == "posix":
@@ -319,7 +319,7 @@ def _user_umask() -> int:
     return umask
 
 
-def _private(path: str, flags: int) -> int:
+def _open_private(path: str, flags: int) -> int:
     return os.open(path, flags, 0o600)
 
 

@@ -9,7 +9,7 @@ from engine.errors import StudioError
 from engine.phrases import phrase
 from engine.visible import is_valid_text
 
-MAX_ROOT = 400  # bytes of its path; SQLite accepts 512 for a file below it
+MAX_ROOT_BYTES = 400  # of its path; SQLite accepts 512 for a file below it
 
 
 class Home:
@@ -57,7 +57,7 @@ class Home:
 
     def _check(self) -> None:
         path = str(self.root)
-        if not is_valid_text(path) or len(os.fsencode(path)) > MAX_ROOT:
+        if not is_valid_text(path) or len(os.fsencode(path)) > MAX_ROOT_BYTES:
             problem = (
                 phrase("The path of the home folder {path} is too long.", path=path)
                 if is_valid_text(path)

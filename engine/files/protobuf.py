@@ -21,7 +21,7 @@ class Unknown(Unreadable):
 
 
 def decode_varint(content: bytes, position: int) -> tuple[int, int]:
-    """Decode the number (0 to 2^64 - 1) at a byte; returns it and the next byte."""
+    """Decode the number (0 to 2^64 - 1) at a position; returns it and the next position."""
     number = 0
     for index, byte in enumerate(content[position : position + MAX_VARINT]):
         number |= (byte & 0x7F) << 7 * index

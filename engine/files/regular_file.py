@@ -78,9 +78,9 @@ def read_json(path: Path, max_bytes: int = MAX_SMALL) -> Any:
 
 def iter_lines(file: BufferedReader) -> Iterator[bytes]:
     """The complete lines of an open file, except those longer than `MAX_LINE`."""
-    is_inside = False
+    in_long_line = False
     while line := file.readline(MAX_LINE):
-        ends = line.endswith(b"\n")
-        if ends and not is_inside:
+        has_end = line.endswith(b"\n")
+        if has_end and not in_long_line:
             yield line
-        is_inside = not ends
+        in_long_line = not has_end

@@ -96,11 +96,11 @@ def _write_parquet(file: Path, schema: pa.Schema, tables: Tables, _: bool) -> No
 
 
 def _write_excel(file: Path, schema: pa.Schema, tables: Tables, _: bool) -> None:
-    """One sheet, its first row frozen. Texts are never interpreted."""
+    """Write one sheet with its first row frozen. Texts are never interpreted."""
     from xlsxwriter import Workbook
 
     if len(schema) > EXCEL_COLUMNS:
-        raise _does_not_fit(
+        raise _size_error(
             phrase("There are {count:,} columns, more than a sheet holds.", count=len(schema))
         )
     options = {
@@ -115,7 +115,7 @@ def _write_excel(file: Path, schema: pa.Schema, tables: Tables, _: bool) -> None
         _write_excel_row(sheet, 0, schema.names, schema.names)
         for number, row in enumerate(iter_records(tables), 1):
             if number > EXCEL_ROWS:
-                raise _does_not_fit(
+                raise _size_error(
                     phrase(
                         "There are more than {rows:,} rows, which is all that a sheet holds.",
                         rows=EXCEL_ROWS,
@@ -129,7 +129,7 @@ def _write_excel_row(sheet: Any, number: int, cells: Sequence[Any], names: Seque
         if isinstance(cell, list | dict):
             cell = format_cell(cell)
         if isinstance(cell, str) and len(cell) > EXCEL_CHARACTERS:
-            raise _does_not_fit(
+            raise _size_error(
                 phrase(
                     "The text in row {row}, column “{column}”, has {count:,} characters, and a "
                     "cell holds {most:,}.",
@@ -147,7 +147,7 @@ def _write_excel_row(sheet: Any, number: int, cells: Sequence[Any], names: Seque
             sheet.write_string(number, column, cell)
 
 
-def _does_not_fit(why: str) -> StudioError:
+def _size_error(why: str) -> StudioError:
     return StudioError(
         "The rows do not fit into an Excel file. {why}", "Choose CSV or Parquet.", why=why
     )

@@ -14,16 +14,16 @@ from engine.config.model import EncoderSpec
 from engine.messages.hub import Cost
 from engine.system.precision import Speeds, ThreadSpeeds
 
-SHORT = 32  # tokens of a short text
+SHORT_TOKENS = 32  # of a short text
 BATCH = 32  # texts per step
 TEXTS = 1_000  # texts of the reported time
 
-PROGRAM = 320_000_000  # bytes of Python and torch without a network
-TRAINER = 100_000_000  # additional bytes for training
+PROGRAM_BYTES = 320_000_000  # Python and torch without a network
+TRAINER_BYTES = 100_000_000  # in addition, for training
 TRAINING_BYTES = 16  # bytes per weight: itself, its gradient, and the two moments of AdamW (fp32)
 EXPLORING_BYTES = 6  # bytes per weight: itself, and its part of a copy for quick answers
 ACTIVATIONS = 88  # bytes per element of a hidden state that a layer saves for the backward pass
-EFFICIENCY = 0.6  # of the speed of large matrix products, reached on short texts
+EFFICIENCY = 0.6  # speed on short texts, as a fraction of the speed of large matrix products
 SIDE = 768  # size of the square matrices that are multiplied to measure the speed
 TIGHT = 0.75  # fraction of the free memory above which there may be too little
 
@@ -37,15 +37,15 @@ def estimate_cost(spec: EncoderSpec, rate: float | None = None) -> Cost:
         rate: of large matrix products in fp32, operations per second; None: not known.
     """
     weights = parameters(outline(spec, ("pooler",)))
-    activations = ACTIVATIONS * spec.hidden_size * spec.layers * BATCH * SHORT
+    activations = ACTIVATIONS * spec.hidden_size * spec.layers * BATCH * SHORT_TOKENS
     return Cost(
-        training=PROGRAM + TRAINER + TRAINING_BYTES * weights + activations,
-        exploring=PROGRAM + EXPLORING_BYTES * weights,
+        training=PROGRAM_BYTES + TRAINER_BYTES + TRAINING_BYTES * weights + activations,
+        exploring=PROGRAM_BYTES + EXPLORING_BYTES * weights,
         seconds=None if not rate else operations(spec) * TEXTS / (EFFICIENCY * rate),
     )
 
 
-def operations(spec: EncoderSpec, tokens: int = SHORT) -> int:
+def operations(spec: EncoderSpec, tokens: int = SHORT_TOKENS) -> int:
     """Operations for one text: two per weight and token, and the attention maps."""
     matrices = 3 if spec.parts.feed_forward == "gated" else 2
     width, inner = spec.hidden_size, spec.intermediate_size

@@ -23,9 +23,9 @@ from engine.messages.hub import Planned
 from engine.phrases import join, phrase
 
 DEFAULT = "default"  # the hub's name for the only subset
-MAX_PARTS = 8  # of a file name
+MAX_PARTS = 8  # folders and name of a file
 MAX_FILES = 10_000
-SHOWN = 20
+MAX_LISTED_NAMES = 20
 ADDRESS = re.compile(
     r"(?P<name>[^/@\s]+(?:/[^/@\s]+)?)(?:/(?P<subset>[^@]+))?(?:@(?P<revision>\S+))?"
 )
@@ -77,7 +77,7 @@ def plan(address: Address, folder: Path) -> Planned:
     sizes = {file: item.size or 0 for file, item in siblings.items() if is_plain(file, MAX_PARTS)}
     subsets = find_subsets(sizes, _configs(info.card_data))
     if not subsets:
-        raise _without_data(name, list(siblings))
+        raise _no_data_error(name, list(siblings))
     chosen = subset or _default(subsets)
     if subset and subset not in subsets:
         raise StudioError(
@@ -156,13 +156,13 @@ def assign_splits(titles: Mapping[str, list[str]]) -> tuple[dict[SplitName, list
 
 
 def parse_split(title: str) -> SplitName | None:
-    """The split that the first known word of a name means: validation for validation_matched."""
+    """Find the split by the first known word of a name: validation for validation_matched."""
     words = re.split(r"[\W_\d]+", title.lower())
     return next((split for split in map(split_from_name, words) if split is not None), None)
 
 
 def _title(file: str) -> str:
-    """The name with the split of a file: its own, or that of the nearest folder."""
+    """The split in the name of a file, or else of the nearest folder; “rows” without any."""
     path = PurePosixPath(file)
     names = (Path(logical_name(Path(path.name))).stem, *reversed(path.parts[:-1]))
     split = next((name for name in names if parse_split(name) is not None), "")
@@ -239,11 +239,11 @@ def _matching(pattern: str, files: list[str]) -> list[str]:
 
 def _list_names(names: Iterable[str]) -> str:
     listed = list(names)
-    more = ", …" if len(listed) > SHOWN else ""
-    return ", ".join(safe_name(name) for name in listed[:SHOWN]) + more
+    more = ", …" if len(listed) > MAX_LISTED_NAMES else ""
+    return ", ".join(safe_name(name) for name in listed[:MAX_LISTED_NAMES]) + more
 
 
-def _without_data(name: str, files: list[str]) -> StudioError:
+def _no_data_error(name: str, files: list[str]) -> StudioError:
     if any(file.endswith(".py") for file in files):
         return StudioError(
             "{name} has only a loading script, and no code of the hub is run here.",

@@ -38,7 +38,7 @@ PAUSES = (0.5, 1.0, 2.0, 4.0, 8.0)  # seconds before retries without progress
 MAX_PAUSE = 120.0  # seconds; if the hub asks for a longer pause, that is an error
 REPORT_PAUSE = 0.1  # seconds between progress reports
 BLOCK = 1 << 20  # bytes per read for a checksum
-BUSY = (408, 429, 500, 502, 503, 504)  # HTTP: retry later
+RETRY_STATUSES = (408, 429, 500, 502, 503, 504)  # of HTTP: retry later
 
 Emit = Callable[[Working], object]
 
@@ -46,7 +46,7 @@ Emit = Callable[[Working], object]
 def plan(model: str, revision: str, folder: Path, rate: float | None = None) -> Planned:
     """Plan the download of `model` into a folder below `folder`.
 
-    Fetches its config only, for the requirements of the model.
+    Fetches only its config, for the requirements of the model.
 
     Args:
         rate: of matrix products in fp32 here, operations per second; None: not known.
@@ -71,11 +71,11 @@ def plan(model: str, revision: str, folder: Path, rate: float | None = None) -> 
         for file in planned.files
         if is_pickled(file.name)
     ]
-    cost = estimate_cost(parse_spec(*_config(planned)), rate)
+    cost = estimate_cost(parse_spec(*_fetch_config(planned)), rate)
     return planned.model_copy(update={"notes": tuple(notes[:1]), "cost": cost})
 
 
-def _config(planned: Planned) -> tuple[dict[str, Any], str]:
+def _fetch_config(planned: Planned) -> tuple[dict[str, Any], str]:
     """The config of a model, and its file name."""
     file = next(file for file in planned.files if file.name in CONFIGS)
     if file.bytes > MAX_JSON:
@@ -156,12 +156,12 @@ def _licence(info: ModelInfo | DatasetInfo) -> str:
 
 
 def _fetched_bytes(folder: Path, file: HubFile) -> int:
-    complete, part = folder / file.name, _part(folder, file)
+    complete, part = folder / file.name, _part_path(folder, file)
     fetched = next((path for path in (complete, part) if path.is_file()), None)
     return min(fetched.stat().st_size, file.bytes) if fetched is not None else 0
 
 
-def _part(folder: Path, file: HubFile) -> Path:
+def _part_path(folder: Path, file: HubFile) -> Path:
     return folder / f"{file.name}{PART}"
 
 
@@ -179,7 +179,7 @@ class _Progress:
         self._before = sum(file.bytes for file in files[:index])
         self._after = sum(_fetched_bytes(self._folder, file) for file in files[index + 1 :])
 
-    def at(self, done: int, stage: str = "", always: bool = False) -> None:
+    def set_done(self, done: int, stage: str = "", always: bool = False) -> None:
         """Set the bytes of the current file."""
         now = time.monotonic()
         if stage or always or now - self._reported >= REPORT_PAUSE:
@@ -197,7 +197,7 @@ def _fetch(
     planned: Planned, file: HubFile, folder: Path, progress: _Progress, pauses: tuple[float, ...]
 ) -> None:
     """Fetch one file; if its checksum is wrong, fetch it once more from the start."""
-    target, part = folder / file.name, _part(folder, file)
+    target, part = folder / file.name, _part_path(folder, file)
     target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     progress.begin(file)
     if target.is_file() and _is_intact(target, file):
@@ -207,7 +207,7 @@ def _fetch(
         _stream(planned, file, part, progress, pauses)
         if _is_intact(part, file):
             part.replace(target)
-            progress.at(file.bytes, always=True)
+            progress.set_done(file.bytes, always=True)
             return
         part.unlink()
         if again:
@@ -235,11 +235,11 @@ def _stream(
             pause = _pause(error, waits)
             if pause is None:
                 raise
-            progress.at(_size(part), phrase("Waiting for {host}", host=planned.host))
+            progress.set_done(_size(part), phrase("Waiting for {host}", host=planned.host))
             time.sleep(pause)
         else:
             if not done < _size(part) <= file.bytes and file.bytes:
-                raise _wrong_size(planned, file, part)
+                raise _wrong_size_error(planned, file, part)
 
 
 def _size(path: Path) -> int:
@@ -247,7 +247,7 @@ def _size(path: Path) -> int:
     return path.stat().st_size if path.exists() else 0
 
 
-def _wrong_size(planned: Planned, file: HubFile, part: Path) -> StudioError:
+def _wrong_size_error(planned: Planned, file: HubFile, part: Path) -> StudioError:
     part.unlink(missing_ok=True)
     return StudioError(
         "{file} of {model} has another size than the hub reports.",
@@ -261,7 +261,7 @@ def _pause(error: StudioError, waits: Iterator[float]) -> float | None:
     """Seconds to wait before the next try; None if retrying is useless."""
     cause = error.__cause__
     response = getattr(cause, "response", None)
-    if response is not None and response.status_code not in BUSY:
+    if response is not None and response.status_code not in RETRY_STATUSES:
         return None
     if response is None and not isinstance(cause, httpx2.TransportError):
         return None
@@ -287,13 +287,13 @@ def _append(planned: Planned, file: HubFile, part: Path, done: int, progress: _P
     stream = get_session().stream("GET", url, headers=headers, timeout=client.TIMEOUT)
     with stream as response:
         if done and response.status_code == 416:  # already complete
-            raise _wrong_size(planned, file, part)
+            raise _wrong_size_error(planned, file, part)
         hf_raise_for_status(response)
         continues = response.status_code == 206 and _starts_at(response, done)
         with part.open("ab" if continues else "wb") as out:
             for block in response.iter_bytes():
                 out.write(block)
-                progress.at(out.tell())
+                progress.set_done(out.tell())
                 if out.tell() > file.bytes:
                     return
 

@@ -68,7 +68,7 @@ class FirstPredicted(Answer):
     kind: Literal["first_predicted"] = "first_predicted"
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
-    predicted: int = Field(description="How many of the columns, the last ones, are predicted.")
+    predicted: int = Field(description="Number of columns with predictions, the last ones.")
     cached: int = 0
 
 

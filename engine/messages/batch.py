@@ -13,7 +13,7 @@ class Target(Message):
     """A position with a prediction target, and the token shown there."""
 
     position: int
-    expected: str = Field(description="The token that stood there, or the label of the token.")
+    expected: str = Field(description="The original token, or the label of the token.")
     shown_as: Literal["mask", "random", "kept", "label"] = Field(
         description="[MASK], a random token, the token itself; or a label is to be predicted."
     )
@@ -22,12 +22,12 @@ class Target(Message):
 class BatchRow(Message):
     """One row of a batch, with its padding."""
 
-    tokens: tuple[str, ...] = Field(description="As the network is given them.")
+    tokens: tuple[str, ...] = Field(description="As the network receives them.")
     ids: tuple[int, ...]
     segments: tuple[int, ...]
     length: int = Field(description="Tokens before the padding.")
     targets: tuple[Target, ...] = ()
-    expected: str = Field("", description="What is to be predicted for the input as a whole.")
+    expected: str = Field("", description="The target of the whole input.")
 
 
 class BatchShown(Answer):

@@ -18,13 +18,13 @@ class Estimated(Answer):
     parameters: int
     device: str
     precision: str = Field("", description="fp32, bf16 or fp16; empty: not known.")
-    threads: int = Field(0, description="Of each process; 0: not known.")
-    runs: int = Field(1, description="How many runs `seconds` and `checkpoints` are of.")
+    threads: int = Field(0, description="Threads of each process; 0: not known.")
+    runs: int = Field(1, description="Number of runs in `seconds` and `checkpoints`.")
     checkpoint: int = Field(0, description="Bytes of one checkpoint on the disk; 0: not known.")
-    checkpoints: int = Field(0, description="How many of them there are at the most.")
-    snapshot: int = Field(0, description="Bytes of the weights alone, in fp16.")
-    snapshots: int = Field(0, description="How many of these there are in the end.")
-    cache: int = Field(0, description="Bytes of what is computed once, until a run has finished.")
+    checkpoints: int = Field(0, description="Maximum number of checkpoints.")
+    snapshot: int = Field(0, description="Bytes of one snapshot: only weights, in fp16.")
+    snapshots: int = Field(0, description="Number of snapshots in the end.")
+    cache: int = Field(0, description="Bytes of results cached until a run has finished.")
     disk_free: int | None = Field(None, description="Bytes that are free where runs are stored.")
 
     @property

@@ -46,16 +46,16 @@ class Evaluate(Question):
     part: Part = Field("validation", description="“file”: all rows, whatever part they are in.")
     into: Path
     model: str = Field(description="Name of the run or of the model.")
-    source: str = Field("", description="Name of the data; empty: as the data is called.")
+    source: str = Field("", description="Name of the data; empty: its own name.")
     step: int | None = None
-    best_metric: str = Field("", description="The metric that chose it; empty: the usual one.")
+    best_metric: str = Field("", description="The metric that chose it; empty: the default.")
     max_length: int = 512
     batch_size: int = 32
     exact: bool = True
     pretraining: Pretraining | None = Field(
-        None, description="Predict masked tokens that are drawn as this says; None: the task head."
+        None, description="Predict masked tokens, sampled by these settings; None: the task head."
     )
-    seed: int = Field(0, description="Of what is drawn: that of the run gives its own rows.")
+    seed: int = Field(0, description="Of the sampling; the run's seed gives its own rows.")
 
 
 class BaselinesFitted(Answer):
@@ -77,5 +77,5 @@ class FitBaselines(Question):
     part: SplitName = "validation"
     into: Path
     task: str = Field(description="Kind of the task.")
-    labels: tuple[str, ...] = Field((), description="Of the model, in its order; empty: as found.")
+    labels: tuple[str, ...] = Field((), description="The model's labels, in order; or empty.")
     source: str = Field("", description="Name of the data; empty: as the data is called.")

@@ -56,19 +56,19 @@ class Prepared(Event):
     processes: Count = 1
     versions: dict[str, str] = Field({})
     step: Count = Field(0, description="The step that it resumes from.")
-    best_metric: str = Field("", description="By which checkpoints are compared; empty: none.")
+    best_metric: str = Field("", description="The metric that compares checkpoints, or empty.")
     higher_is_better: bool = True
     layer_weights: int = Field(0, description="Weights of all layers, as `layer_weights` counts.")
-    longest: int = Field(0, description="Tokens that the network reads at most; 0: not known.")
+    longest: int = Field(0, description="Maximum tokens of an input; 0: not known.")
     majority: str = Field(
         "", description="The most frequent label of the training examples; empty: there are none."
     )
-    majority_score: float = Field(0.0, description="Its share of all validation labels.")
+    majority_score: float = Field(0.0, description="Share of `majority` in validation.")
     absent: tuple[str, ...] = Field(
         (), description="Labels of training examples that no validation example has."
     )
     truncated: float = Field(0.0, description="Share of the training inputs that are truncated.")
-    environment: dict[str, str] = Field({}, description="What the weights depend on, too.")
+    environment: dict[str, str] = Field({}, description="Other influences on the weights.")
     differences: tuple[PhraseField, ...] = Field(
         (), description="What has changed since the checkpoint that it resumes from."
     )
@@ -148,7 +148,7 @@ class Ended(Event):
     problem: PhraseField = ""
     advice: PhraseField = ""
     details: str = ""
-    bug: bool = Field(False, description="True where the studio is at fault.")
+    bug: bool = Field(False, description="True for a bug of the program.")
     memory: Count = Field(0, description="Peak memory of the worker in bytes; 0: unknown.")
     device_memory: Count = Field(0, description="Peak memory on a GPU in bytes.")
 

@@ -15,7 +15,7 @@ HubKind = Literal["model", "dataset"]
 
 
 class HubFile(Message):
-    """A file of a model or data set on the hub. `sum` is “sha256:…” or, of small files, “git:…”."""
+    """A file on the hub. `sum` is “sha256:…” or, for small files, “git:…”."""
 
     name: str
     bytes: int = Field(ge=0)
@@ -31,7 +31,7 @@ class HubModel(Message):
     downloads: int = Field(0, description="In the last 30 days, as the hub counts them.")
     gated: bool = False
     private: bool = False
-    offered: bool = Field(True, description="Whether its family is one that can be loaded.")
+    offered: bool = Field(True, description="True if its family can be loaded.")
 
 
 class Found(Answer):
@@ -59,30 +59,30 @@ class Cost(Message):
     training: int = Field(description="Bytes of memory for fine-tuning all of it.")
     exploring: int = Field(description="Bytes of memory for exploring it.")
     seconds: float | None = Field(
-        None, description="For 1,000 short texts; None where the machine was not measured."
+        None, description="For 1,000 short texts; None if the machine was not measured."
     )
 
 
 class Planned(Answer):
-    """A planned download; only the file list, and of a model its config, have been fetched."""
+    """A planned download; only the file list, and the config of a model, have been fetched."""
 
     kind: Literal["planned"] = "planned"
     model: str = Field(description="The name of the model, or of the data set.")
     repo: HubKind = "model"
-    revision: str = Field(description="The commit that is fetched, whatever comes after it.")
+    revision: str = Field(description="The fetched commit, even if newer ones follow.")
     host: str
     licence: str = ""
     files: tuple[HubFile, ...]
-    fetched: int = Field(0, description="Bytes of it that an earlier try has left on the disk.")
-    disk_free: int = Field(0, description="Bytes that are free where the files go.")
+    fetched: int = Field(0, description="Bytes on the disk from an earlier try.")
+    disk_free: int = Field(0, description="Free bytes on the disk of the files.")
     notes: tuple[PhraseField, ...] = ()
-    cost: Cost | None = Field(None, description="Of a model, by its config; None: a data set.")
-    subset: str = Field("", description="Of a data set: which of its subsets; empty: the only one.")
+    cost: Cost | None = Field(None, description="Of a model, by its config; None for a data set.")
+    subset: str = Field("", description="Subset of a data set; empty: the only one.")
     subsets: tuple[str, ...] = Field(
-        (), description="Of a data set: all of them; without files, one must be chosen."
+        (), description="All subsets of a data set; without files, one must be chosen."
     )
     splits: dict[SplitName, tuple[str, ...]] = Field(
-        default_factory=dict, description="Of a data set: the names of the files of each split."
+        default_factory=dict, description="Names of the files of each split of a data set."
     )
 
     @property

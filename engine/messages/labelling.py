@@ -18,7 +18,7 @@ class Suggestion(Message):
 
 
 class Suggested(Answer):
-    """Suggestions in the order in which to look at rows, out of so many `rows`."""
+    """Suggestions in the order in which to check the rows; `rows` is the number of all rows."""
 
     suggestions: tuple[Suggestion, ...]
     rows: int

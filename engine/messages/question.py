@@ -14,7 +14,7 @@ from engine.phrases import Phrase, join
 
 
 class Answer(Message):
-    """`to` is the number of the question."""
+    """An answer; `to` is the number of its question."""
 
     kind: str
     to: int = 0
@@ -42,7 +42,7 @@ class Working(Answer):
 
 
 class Refused(Answer):
-    """The question cannot be answered; the worker lives on."""
+    """The question cannot be answered; the worker continues."""
 
     kind: Literal["refused"] = "refused"
     problem: PhraseField
@@ -56,21 +56,21 @@ class Refused(Answer):
 
 
 class Question(Message):
-    """A newer question replaces a waiting one of the same kind and side."""
+    """A question; a newer one replaces a waiting one of the same kind and side."""
 
     answered_by: ClassVar[type[Answer]]
     worker: ClassVar[str] = "explore"  # the program that answers it, as in engine.worker
     kind: str
     number: int = 0
-    side: int = Field(0, description="Of a comparison: 0 the first side, 1 the second.")
+    side: int = Field(0, description="Side of a comparison: 0 is the first, 1 the second.")
 
 
 def parse_answer(line: bytes, question: Question) -> Answer:
     """Parse the answer to `question`. Raises ValidationError if it is none."""
-    own = question.answered_by
+    answer_class = question.answered_by
     kind = _Kind.model_validate_json(line).kind
     by_kind: dict[str, type[Answer]] = {"working": Working, "refused": Refused}
-    return by_kind.get(kind, own).model_validate_json(line)
+    return by_kind.get(kind, answer_class).model_validate_json(line)
 
 
 class _Kind(Message):

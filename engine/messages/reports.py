@@ -72,11 +72,11 @@ class CheckpointInfo(Message):
     vocab_size: int
     parameters: int
     task_heads: tuple[str, ...] = Field(
-        (), description="Of “mlm”, its own “decoder”, “nsp”, “pooler”, and the kind of a task."
+        (), description="“mlm”, “decoder” if untied, “nsp”, “pooler”, and the kind of a task."
     )
     labels: tuple[str, ...] = ()
     lowercase: bool = True
-    sentence: SentenceSpec | None = Field(None, description="How it makes a vector of a text.")
+    sentence: SentenceSpec | None = Field(None, description="Its pooling of a text.")
     causal: bool = Field(False, description="Left-to-right: no token attends to a later one.")
     dtype: str = "float32"
     bytes: int = 0
@@ -91,11 +91,11 @@ class Comparison(Message):
     """Difference between the outputs of an export and of the model."""
 
     output: str
-    rows: int = Field(description="How often it was said: for each input, or each token.")
-    difference: float = Field(description="The largest, as a share of `scale`.")
-    scale: float = Field(description="The largest number that the model said; at least 1.")
-    bound: float | None = Field(description="The largest difference allowed; None: picks count.")
-    agreement: float | None = Field(None, description="Share of equal picks, where there are any.")
+    rows: int = Field(description="Number of outputs: one per input, or per token.")
+    difference: float = Field(description="The largest difference, as a share of `scale`.")
+    scale: float = Field(description="The largest output of the model; at least 1.")
+    bound: float | None = Field(description="Maximum difference; None: predictions count.")
+    agreement: float | None = Field(None, description="Share of equal predictions, if any.")
     least_agreement: float = 0
     chance: float | None = Field(None, description="The largest difference of a probability.")
 
@@ -111,7 +111,7 @@ class Comparison(Message):
             parts.append(text)
         if self.chance:
             parts.append(phrase("probabilities differ by at most {chance:.2g}", chance=self.chance))
-        return phrase("{output}: {said}.", output=self.output, said=join("; ", parts))
+        return phrase("{output}: {results}.", output=self.output, results=join("; ", parts))
 
     def _difference(self) -> Phrase:
         if not self.difference:
@@ -123,11 +123,11 @@ class Comparison(Message):
         )
         if self.bound is None:
             return text
-        return phrase("{told}, at most {bound:.0e} allowed", told=text, bound=self.bound)
+        return phrase("{text}, at most {bound:.0e} allowed", text=text, bound=self.bound)
 
 
 class ExportReport(Message):
-    """Result of verifying an export, in a process that knew nothing but its files.
+    """Result of verifying an export, in a process that had only its files.
 
     It is stored with the export, so it contains no path and no row of the user's data.
     """
@@ -141,15 +141,13 @@ class ExportReport(Message):
     parameters: int
     labels: tuple[str, ...]
     notes: tuple[PhraseField, ...] = Field(
-        (), description="What was passed over when the checkpoint itself was loaded."
+        (), description="Parts of the checkpoint that were ignored when it was loaded."
     )
-    pruned_heads: int = Field(
-        0, description="Attention heads that add nothing, and that a graph does not have."
-    )
+    pruned_heads: int = Field(0, description="Pruned attention heads, which a graph leaves out.")
     weights_equal: bool | None = Field(
-        description="Bit for bit, rounded to `precision`; None where they have another form."
+        description="Bit for bit, rounded to `precision`; None if they have another form."
     )
-    texts: tuple[str, ...] = Field(description="Built-in texts themselves; of others the names.")
+    texts: tuple[str, ...] = Field(description="Built-in texts; only the names of others.")
     sources: tuple[str, ...] = Field(description="Where the texts come from.")
     comparisons: tuple[Comparison, ...]
     versions: dict[str, str]

@@ -28,7 +28,7 @@ class Trial(Message):
 class Suggested(Answer):
     kind: Literal["suggested"] = "suggested"
     values: dict[str, JsonValue] | None = Field(
-        None, description="The next combination; None where all of them were tried."
+        None, description="The next combination; None if all were tried."
     )
 
 
@@ -39,7 +39,7 @@ class Suggest(Question):
     worker: ClassVar[str] = "search"
     kind: Literal["suggest"] = "suggest"
     search: SearchSpec
-    job: JobSpec | None = Field(None, description="One of its runs, whose rules a value must keep.")
+    job: JobSpec | None = Field(None, description="A job of the search; values obey its rules.")
     trials: tuple[Trial, ...]
     higher_is_better: bool = True
     seed: int = 0

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from engine.checkpoints.config import CONFIG, TIED, first_architecture
-from engine.checkpoints.fit import missing_nsp_head
+from engine.checkpoints.fit import nsp_head_error
 from engine.checkpoints.heads import PROBE_OUTPUT, head_kind
 from engine.config.families import FAMILIES
 from engine.config.model import EncoderSpec
@@ -303,7 +303,7 @@ class StateDictMapper:
 
     def _check_nsp(self, heads: Heads) -> None:
         """Refuse an NSP head in families without one."""
-        if problem := missing_nsp_head(heads.nsp, self._family):
+        if problem := nsp_head_error(heads.nsp, self._family):
             raise problem
         if heads.nsp and self._family.orders_pairs:
             self.note(

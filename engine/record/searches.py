@@ -169,7 +169,7 @@ class _Request:
 
 
 def _answer(question: Suggest) -> Answer:
-    """Raises OSError or ValueError if the worker gives no answer."""
+    """Ask the worker. Raises OSError or ValueError if it gives no answer."""
     process = subprocess.Popen(
         launch.worker(question.worker, "-"),
         stdin=subprocess.PIPE,

@@ -77,10 +77,10 @@ class Sentences(TypeDecorator[list[str]]):
     cache_ok = True
 
     def process_bind_param(self, value: list[str] | None, dialect: Dialect) -> list[Any] | None:
-        return None if value is None else [to_json(each) for each in value]
+        return None if value is None else [to_json(text) for text in value]
 
     def process_result_value(self, value: list[Any] | None, dialect: Dialect) -> list[str] | None:
-        return None if value is None else [from_json(each) for each in value]
+        return None if value is None else [from_json(text) for text in value]
 
 
 class About(Table):

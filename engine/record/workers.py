@@ -19,10 +19,10 @@ from engine.runs.folder import RunFolder
 from engine.runs.lock import is_held, open_here
 
 EXIT_CODE_WAIT = 1.0  # s that a process without a lock may take to exit
-CHECK_INTERVAL = 1.0  # s between two checks of a worker
+CHECK_INTERVAL = 1.0  # seconds between checks of a worker
 MAX_SILENT_STEP = 2.0  # s that one check may add, so that time asleep does not count
-SILENCE = 10.0  # s without any CPU time or events after which a worker does not respond
-STANDBY_SECONDS = 600.0  # until it ends, since its last use
+SILENCE = 10.0  # seconds without CPU time or events until a worker is not responding
+STANDBY_SECONDS = 600.0  # from its last use until it ends
 
 
 class Workers:
@@ -136,7 +136,7 @@ class StandbyWorker:
 
 
 @dataclass
-class _Watched:
+class _WatchedWorker:
     pid: int  # 0: on another machine, or unknown
     checked: float  # monotonic time of the last check
     activity: tuple[float, int]  # CPU time in s, and bytes of events
@@ -148,14 +148,14 @@ class WorkerActivity:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._workers: dict[str, _Watched] = {}
+        self._workers: dict[str, _WatchedWorker] = {}
 
     def is_silent(self, run_id: str, folder: RunFolder) -> bool:
         """True if the worker, which holds the lock, has done nothing for `SILENCE` seconds."""
         now, watched = self._clock(), self._workers.get(run_id)
         if watched is None:
             pid = _worker_pid(folder)
-            self._workers[run_id] = _Watched(pid, now, _activity(pid, folder))
+            self._workers[run_id] = _WatchedWorker(pid, now, _activity(pid, folder))
             return False
         if not watched.pid or now - watched.checked < CHECK_INTERVAL:
             return watched.silent >= SILENCE

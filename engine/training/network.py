@@ -4,7 +4,7 @@ from pathlib import Path
 
 from torch import nn
 
-from engine.checkpoints.fit import wrong_direction
+from engine.checkpoints.fit import direction_error
 from engine.config.job import FromCheckpoint, FromScratch, JobSpec
 from engine.config.training import TrainingSpec
 from engine.models import checkpoint
@@ -34,7 +34,7 @@ def network_for(
     folder = resume_from or (base_model.path if isinstance(base_model, FromCheckpoint) else None)
     assert folder is not None
     loaded = checkpoint.load(folder, heads_for(context.job, learner), learner.labels)
-    if problem := wrong_direction(context.job.task, folder.name, loaded.spec.is_causal):
+    if problem := direction_error(context.job.task, folder.name, loaded.spec.is_causal):
         raise problem
     if resume_from is None:
         report = loaded.report.sentence()

@@ -1,8 +1,8 @@
 """Entry point of the workers.
 
-`train RUN_FOLDER` trains a run, and `wait` gets its folder later; `explore SCRATCH_FOLDER` answers
-questions on stdin; without torch, `hub SCRATCH_FOLDER` those about the hub, and `search
-SCRATCH_FOLDER` those about searches; `reload SCRATCH_FOLDER` verifies a new export.
+`train RUN_FOLDER` trains a run, and `wait` gets its folder later. `explore SCRATCH_FOLDER` answers
+questions on stdin; `hub SCRATCH_FOLDER` and `search SCRATCH_FOLDER` answer questions about the hub
+and about searches, without torch. `reload SCRATCH_FOLDER` verifies a new export.
 """
 
 import sys
@@ -65,7 +65,7 @@ def _work(arguments: list[str]) -> int:
 
 
 def explore(scratch: Path) -> NoReturn:
-    """Answer about models until the input ends; tensors go into files in `scratch`."""
+    """Answer questions about models until the input ends; tensors go into files in `scratch`."""
     emit, inbox = answer_writer(), start_inbox()
     # loads torch while questions already come in
     from engine.worker.answerers import respond

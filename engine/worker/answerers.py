@@ -84,24 +84,24 @@ PreciseT = TypeVar("PreciseT", bound=PreciseQuestion)
 MAX_ANSWERS = 200  # cached answers of a model
 
 
-def exact(answer: Callable[[Checkpoint, QuestionT], Answer]) -> Answerer:
+def exact_answerer(answer: Callable[[Checkpoint, QuestionT], Answer]) -> Answerer:
     """Answer from the checkpoint of the question, in float32."""
 
-    def answered(question: Any, context: WorkerContext) -> Answer:
+    def answerer(question: Any, context: WorkerContext) -> Answer:
         checkpoint = context.models.take(question.checkpoint)
         with ablate(checkpoint.network, question):
             return answer(checkpoint, question)
 
-    return answered
+    return answerer
 
 
-def precise(answer: Callable[[Checkpoint, PreciseT], PreciseAnswer]) -> Answerer:
+def precise_answerer(answer: Callable[[Checkpoint, PreciseT], PreciseAnswer]) -> Answerer:
     """Answer in float32 or in reduced precision, and report which.
 
     Answers are cached, so that undoing an edit of the text computes nothing.
     """
 
-    def answered(question: Any, context: WorkerContext) -> Answer:
+    def answerer(question: Any, context: WorkerContext) -> Answer:
         start = time.perf_counter()
         serving = context.models.serving(question.checkpoint)
         checkpoint, kind, reason = serving.take(question.exact)
@@ -118,11 +118,11 @@ def precise(answer: Callable[[Checkpoint, PreciseT], PreciseAnswer]) -> Answerer
             header["milliseconds"] = (time.perf_counter() - start) * 1000
         return result.model_copy(update=header)
 
-    return answered
+    return answerer
 
 
 def _attend(question: Attend, context: WorkerContext) -> Answer:
-    """Not cached, since its file is temporary; attention analyses are always exact."""
+    """Compute attention: not cached, since its file is temporary; analyses are always exact."""
     serving = context.models.serving(question.checkpoint)
     is_analysis = question.measure != "weights"
     checkpoint, kind, reason = serving.take(question.exact or is_analysis, maps=True)
@@ -139,7 +139,7 @@ def _attribute(question: Attribute, context: WorkerContext) -> Answer:
         return attribution.attribute(checkpoint, question)
 
 
-def slow(
+def slow_answerer(
     answer: Callable[..., Answer],
     model: Literal["serving", "exact", "plain"] = "exact",
     has_file: bool = True,
@@ -151,7 +151,7 @@ def slow(
         has_file: `answer` also gets the folder for its tensors.
     """
 
-    def answered(question: Any, context: WorkerContext) -> Answer:
+    def answerer(question: Any, context: WorkerContext) -> Answer:
         lower_priority()
         serving = context.models.serving(question.checkpoint)
         checkpoint = serving.plain if model == "plain" else serving.exact
@@ -160,7 +160,7 @@ def slow(
             subject = serving if model == "serving" else checkpoint
             return answer(subject, question, *folder, context.emit)
 
-    return answered
+    return answerer
 
 
 def _compare_models(question: CompareModels, context: WorkerContext) -> Answer:
@@ -193,15 +193,15 @@ def _examine(question: Examine, _: WorkerContext) -> Answer:
 
 def _import(question: Import, context: WorkerContext) -> Answer:
     if not question.folder.is_file():
-        return _imported(question, question.folder, context)
+        return _convert(question, question.folder, context)
     parent = question.into.parent
     parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with TemporaryDirectory(dir=parent, prefix=".unpacked.tmp-") as unpacked:
         context.emit(Working(to=question.number, stage=phrase("Unpacking the archive")))
-        return _imported(question, unpack(question.folder, Path(unpacked)), context)
+        return _convert(question, unpack(question.folder, Path(unpacked)), context)
 
 
-def _imported(question: Import, folder: Path, context: WorkerContext) -> Answer:
+def _convert(question: Import, folder: Path, context: WorkerContext) -> Answer:
     context.emit(Working(to=question.number, stage=phrase("Converting the model")))
     with limited_memory(folder):
         info, report = import_checkpoint(folder, question.into)
@@ -265,7 +265,7 @@ def _show_batch(question: ShowBatch, context: WorkerContext) -> Answer:
 
 @cache
 def _batch_preview() -> "BatchPreview":
-    """One for the life of the process: it caches the data of the last run."""
+    """The preview of this process, which caches the data of the last run."""
     from engine.training.data.batch_preview import BatchPreview
 
     return BatchPreview()
@@ -305,34 +305,34 @@ def _emit(
 
 
 ANSWERERS: dict[type[Question], Answerer] = {
-    FillMask: precise(fill_mask.fill_mask),
+    FillMask: precise_answerer(fill_mask.fill_mask),
     Attend: _attend,
-    ShowQueryKey: exact(measures.query_key),
-    ScoreCandidates: exact(candidates.score),
-    FindCandidates: exact(candidates.find),
-    ScoreTokens: exact(token_scores.score),
-    ApplyLens: exact(token_scores.apply_lens),
-    PredictNextSentence: exact(prediction.predict_next_sentence),
-    Embed: exact(embeddings.embed),
-    CompareWord: exact(word_vectors.compare),
-    FindTokens: exact(word_vectors.find_tokens),
-    FindWords: slow(word_vectors.find_words, has_file=False),
-    ScoreTemplates: exact(templates.score),
+    ShowQueryKey: exact_answerer(measures.query_key),
+    ScoreCandidates: exact_answerer(candidates.score),
+    FindCandidates: exact_answerer(candidates.find),
+    ScoreTokens: exact_answerer(token_scores.score),
+    ApplyLens: exact_answerer(token_scores.apply_lens),
+    PredictNextSentence: exact_answerer(prediction.predict_next_sentence),
+    Embed: exact_answerer(embeddings.embed),
+    CompareWord: exact_answerer(word_vectors.compare),
+    FindTokens: exact_answerer(word_vectors.find_tokens),
+    FindWords: slow_answerer(word_vectors.find_words, has_file=False),
+    ScoreTemplates: exact_answerer(templates.score),
     EncodeRows: _encode_rows,
     FindNearest: _find_nearest,
-    Predict: precise(prediction.predict),
+    Predict: precise_answerer(prediction.predict),
     Attribute: _attribute,
-    CheckFaithfulness: exact(attribution.check_faithfulness),
-    ScoreEdits: exact(edits.score),
-    SuggestWords: exact(edits.suggest),
-    ScoreTexts: slow(text_scores.score, "serving", has_file=False),
-    CountHeads: slow(head_statistics.head_statistics),
-    WeighHeads: slow(head_importance.weigh, "plain"),
-    AverageHeads: slow(average_heads),
+    CheckFaithfulness: exact_answerer(attribution.check_faithfulness),
+    ScoreEdits: exact_answerer(edits.score),
+    SuggestWords: exact_answerer(edits.suggest),
+    ScoreTexts: slow_answerer(text_scores.score, "serving", has_file=False),
+    CountHeads: slow_answerer(head_statistics.head_statistics),
+    WeighHeads: slow_answerer(head_importance.weigh, "plain"),
+    AverageHeads: slow_answerer(average_heads),
     PruneHeads: _prune_heads,
     RemoveHeads: lambda question, _: head_pruning.remove(question),
     CompareModels: _compare_models,
-    PlaceTexts: slow(text_map.map_texts, "serving"),
+    PlaceTexts: slow_answerer(text_map.map_texts, "serving"),
     Examine: _examine,
     Import: _import,
     Export: _export,
@@ -348,7 +348,7 @@ ANSWERERS: dict[type[Question], Answerer] = {
 
 
 def respond(line: Line, context: WorkerContext) -> None:
-    """Answer a question; an error is an answer too, and the worker lives on."""
+    """Answer a question; an error is an answer too, and the worker continues."""
     emit_answer(line, context.emit, lambda: answer(parse_among(line.content, ANSWERERS), context))
 
 

@@ -1,6 +1,6 @@
 """The worker that may open the network: questions about the hub, without torch.
 
-Each question gets a process of its own, which ends with the answer. So the window never waits for a
+Each question gets a separate process, which ends with the answer. So the window never waits for a
 host that does not answer, and cancelling means ending the process. Files already downloaded stay.
 """
 

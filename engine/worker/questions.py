@@ -24,7 +24,7 @@ from engine.system.terminal import echo_error
 
 Emit = Callable[[Answer], object]
 
-IDLE_SECONDS = 1.0  # without a question, after which background work is done
+IDLE_SECONDS = 1.0  # without a question until background work starts
 MAX_REASON = 300  # characters
 
 

@@ -1,8 +1,8 @@
-"""The processes of one distributed run: the worker starts and watches them, and reports failures.
+"""The worker of a distributed run: it starts and watches the ranks, and reports their failures.
 
-It holds the lock and never loads torch, so it survives any failure of a rank. The ranks watch their
-standard input: a line is a request to stop, and at its end, which comes however the worker dies,
-they end.
+It holds the lock and never loads torch, so it survives any failure of a rank. The ranks read their
+standard input: a line requests a stop; at end of file, which follows even if the worker is killed,
+they exit.
 """
 
 import contextlib
@@ -29,8 +29,8 @@ from engine.runs.full_disk import EventWriter
 from engine.runs.ranks import RANK_LOST, Rank
 from engine.worker import BUG, FAILED
 
-RANK_POLL = 0.1  # s between two checks of the ranks
-GRACE_PERIOD = 10.0  # s in which the others may end by themselves after one has failed
+RANK_POLL = 0.1  # seconds between checks of the ranks
+GRACE_PERIOD = 10.0  # seconds for the others to exit after one has failed
 
 
 class RankDied(StudioError):
@@ -43,72 +43,72 @@ def run_ranks(run: RunFolder, processes: int, events: EventWriter) -> int:
     Events of rank 0 are forwarded by `events`, and a request to stop is forwarded to rank 0.
 
     Raises:
-        RankDied: a rank died without a reason; the others were killed.
+        RankDied: a rank died without reporting an error; the others were killed.
     """
-    byte = run.events_size()
-    with _folder(run) as store, _start_ranks(run, processes, store) as ranks:
+    offset = run.events_size()
+    with _folder(run) as rendezvous, _start_ranks(run, processes, rendezvous) as ranks:
         stop_sent = False
         failed: tuple[int, int] | None = None  # the first failed rank, and its exit code
-        end = float("inf")
+        deadline = float("inf")
         while any(rank.poll() is None for rank in ranks):
             time.sleep(RANK_POLL)
-            byte = _read(run, byte, events.forward)
+            offset = _forward_events(run, offset, events.forward)
             if events.stop_requested() and not stop_sent:
                 stop_sent = True
                 _send_stop(ranks[0])
             if failed is None and (failed := _find_failed(ranks)) is not None:
-                end = time.monotonic() + (GRACE_PERIOD if failed[1] > 0 else 0)
-            if time.monotonic() > end:
-                _end(ranks)
+                deadline = time.monotonic() + (GRACE_PERIOD if failed[1] > 0 else 0)
+            if time.monotonic() > deadline:
+                _kill(ranks)
         run.repair_last_line()
-        _read(run, byte, events.forward)
+        _forward_events(run, offset, events.forward)
         failed = failed or _find_failed(ranks)
         last = [event for event in run.last_events() if isinstance(event, Started | Ended)]
         if last and isinstance(last[-1], Ended):
             if last[-1].outcome != "failed":
                 return 0
             return BUG if last[-1].bug else FAILED
-        raise rank_died(failed, processes, store)
+        raise rank_failure(failed, processes, rendezvous)
 
 
-def write_final_event(store: Path, rank: int, ended: Ended) -> None:
+def write_final_event(rendezvous: Path, rank: int, ended: Ended) -> None:
     """Store the Ended event of a rank that does not write events, for the worker."""
-    (store / f"{rank}.json").write_bytes(ended.line())
+    (rendezvous / f"{rank}.json").write_bytes(ended.line())
 
 
-def end_with_worker(on_stop: Callable[[], None]) -> None:
-    """Let this rank end with its worker, and stop on request."""
+def exit_with_worker(on_stop: Callable[[], None]) -> None:
+    """Watch stdin: stop on request, and exit when the worker dies."""
 
     def watch_stdin() -> None:
         while os.read(0, 64):
             on_stop()
         os._exit(RANK_LOST)
 
-    threading.Thread(target=watch_stdin, name="leash", daemon=True).start()
+    threading.Thread(target=watch_stdin, name="stdin-watcher", daemon=True).start()
 
 
 @contextmanager
 def _folder(run: RunFolder) -> Iterator[Path]:
-    """The folder in which the ranks find one another and leave their Ended events."""
-    store = run.cache / "ranks"
-    shutil.rmtree(store, ignore_errors=True)
-    store.mkdir(mode=0o700, parents=True)
+    """A temporary folder for the rendezvous of the ranks and for their Ended events."""
+    rendezvous = run.cache / "ranks"
+    shutil.rmtree(rendezvous, ignore_errors=True)
+    rendezvous.mkdir(mode=0o700, parents=True)
     try:
-        yield store
+        yield rendezvous
     finally:
-        shutil.rmtree(store, ignore_errors=True)
+        shutil.rmtree(rendezvous, ignore_errors=True)
 
 
 @contextmanager
 def _start_ranks(
-    run: RunFolder, processes: int, store: Path
+    run: RunFolder, processes: int, rendezvous: Path
 ) -> Iterator[list[subprocess.Popen[bytes]]]:
-    """Start the ranks as processes; none is left after the block."""
-    settings = launch.environment() | loopback()
+    """Start the ranks as processes; all have exited after the block."""
+    settings = launch.environment() | loopback_env()
     ranks: list[subprocess.Popen[bytes]] = []
     try:
         for number in range(processes):
-            rank = Rank(number, processes, number, processes, store)
+            rank = Rank(number, processes, number, processes, rendezvous)
             ranks.append(
                 subprocess.Popen(
                     launch.command(run.path),
@@ -119,7 +119,7 @@ def _start_ranks(
             )
         yield ranks
     finally:
-        _end(ranks)
+        _kill(ranks)
         for process in ranks:
             process.wait()
             assert process.stdin is not None
@@ -127,8 +127,8 @@ def _start_ranks(
                 process.stdin.close()
 
 
-def loopback() -> dict[str, str]:
-    """Settings that restrict the communication of the ranks to this machine."""
+def loopback_env() -> dict[str, str]:
+    """Environment variables that keep the communication of the ranks on this machine."""
     if sys.platform == "win32":
         return {}
     interfaces = psutil.net_if_addrs().items()
@@ -138,14 +138,14 @@ def loopback() -> dict[str, str]:
     return {"GLOO_SOCKET_IFNAME": name, "NCCL_SOCKET_IFNAME": name}
 
 
-def _read(run: RunFolder, byte: int, on_event: Callable[[Event], None]) -> int:
+def _forward_events(run: RunFolder, offset: int, on_event: Callable[[Event], None]) -> int:
     before = -1
-    while byte != before:
-        before = byte
-        events, byte = run.events_after(byte)
+    while offset != before:
+        before = offset
+        events, offset = run.events_after(offset)
         for event in events:
             on_event(event)
-    return byte
+    return offset
 
 
 def _send_stop(rank: subprocess.Popen[bytes]) -> None:
@@ -162,23 +162,23 @@ def _find_failed(ranks: list[subprocess.Popen[bytes]]) -> tuple[int, int] | None
     return min(bad, key=lambda failure: failure[1], default=None)
 
 
-def _end(ranks: list[subprocess.Popen[bytes]]) -> None:
+def _kill(ranks: list[subprocess.Popen[bytes]]) -> None:
     for rank in ranks:
         if rank.poll() is None:
             rank.kill()
 
 
-def rank_died(failed: tuple[int, int] | None, processes: int, store: Path) -> StudioError:
-    """Describe which rank ended the run, and why if known."""
+def rank_failure(failed: tuple[int, int] | None, processes: int, rendezvous: Path) -> StudioError:
+    """Return the error that names the rank that ended the run, and the cause if known."""
     number, code = failed or (0, RANK_LOST)
     title = phrase(
-        "Process {number} of {processes} (rank {number2})",
-        number=number + 1,
+        "Process {process} of {processes} (rank {rank})",
+        process=number + 1,
         processes=processes,
-        number2=number,
+        rank=number,
     )
     advice = phrase("The checkpoints of this run are kept: resume from the last one.")
-    file = store / f"{number}.json"
+    file = rendezvous / f"{number}.json"
     if file.is_file():
         ended = EVENT.validate_json(read_regular(file))
         assert isinstance(ended, Ended)

@@ -22,7 +22,7 @@ from engine.runs.ranks import RANK_LOST, Rank, RankLost, this_rank
 from engine.system.errors import explain_error
 from engine.system.terminal import echo_error
 from engine.worker import BUG, FAILED
-from engine.worker.ranks import end_with_worker, run_ranks, write_final_event
+from engine.worker.ranks import exit_with_worker, run_ranks, write_final_event
 
 STOP_SIGNALS = [getattr(signal, n) for n in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, n)]
 
@@ -42,7 +42,7 @@ def main(
     """
     run, rank, request = RunFolder(folder), this_rank(), _StopRequest()
     if rank is not None and rank.has_worker:
-        end_with_worker(request.set)
+        exit_with_worker(request.set)
     if rank is not None and rank.number:
         return _follow(run, rank, lambda: request.requested)
     events = EventWriter(run, on_event, lambda: request.requested or run.stop_requested())

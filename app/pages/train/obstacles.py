@@ -10,7 +10,7 @@ from app.pages.train.job import compose_job
 from app.translation import tr, translated
 from app.widgets.forms.several import varied_values
 from app.widgets.text.spec_texts import problem_text
-from engine.checkpoints.fit import missing_nsp_head, wrong_direction
+from engine.checkpoints.fit import direction_error, nsp_head_error
 from engine.config.dataset import Cleaning, DatasetSpec, Mapping
 from engine.config.families import FAMILIES
 from engine.config.job import JobSpec
@@ -149,7 +149,7 @@ def _check_base_model(choices: Choices) -> Obstacle | None:
         return Obstacle(tr("Choose a base model."))
     if model.info is None:
         return _missing_model(model.name)
-    problem = wrong_direction(task, model.name, model.info.causal)
+    problem = direction_error(task, model.name, model.info.causal)
     if problem is None:
         return None
     objective = "clm" if model.info.causal else "mlm"
@@ -196,7 +196,7 @@ def _check_length(choices: Choices) -> Obstacle | None:
 def _check_nsp(choices: Choices) -> Obstacle | None:
     info = choices.model.info if choices.model and not choices.from_scratch else None
     family = FAMILIES.get(info.family) if info else None
-    problem = missing_nsp_head(choices.task.needs_nsp, family) if family else None
+    problem = nsp_head_error(choices.task.needs_nsp, family) if family else None
     if problem is None:
         return None
     without_nsp = choices.with_task(choices.task.model_copy(update={"nsp": False}))

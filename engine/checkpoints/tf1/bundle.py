@@ -263,12 +263,12 @@ def write_bundle(
 
 
 def pack_header(shards: int) -> bytes:
-    """A BundleHeaderProto."""
+    """Encode a BundleHeaderProto."""
     return encode_field(1, shards) + encode_field(3, encode_field(1, VERSION))
 
 
 def pack_entry(entry: Entry) -> bytes:
-    """A BundleEntryProto."""
+    """Encode a BundleEntryProto."""
     return (
         encode_field(1, NUMBERS[entry.dtype])
         + encode_field(

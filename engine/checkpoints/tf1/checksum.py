@@ -1,4 +1,4 @@
-"""CRC-32C (RFC 3720, appendix B.4) of large arrays, in NumPy alone.
+"""CRC-32C (RFC 3720, appendix B.4) of large arrays, with only NumPy.
 
 Byte by byte, Python takes minutes for the weights of a BERT. But modulo the polynomial of this
 checksum, x^5685 = x^1362 + x^426 + 1, and by squaring the same is true of x^8 and x^64. So a unit
@@ -39,9 +39,9 @@ def crc32c(content: bytes | NDArray[np.uint8]) -> int:
     raw = np.frombuffer(content, np.uint8)
     prefix = np.frombuffer(START, np.uint8)
     for unit in UNITS:
-        whole = raw.size - raw.size % np.dtype(unit).itemsize
-        shortened = _shorten(prefix.view(unit), raw[:whole].view(unit))
-        raw, prefix = np.concatenate((shortened.view(np.uint8), raw[whole:])), raw[:0]
+        whole_size = raw.size - raw.size % np.dtype(unit).itemsize
+        shortened = _shorten(prefix.view(unit), raw[:whole_size].view(unit))
+        raw, prefix = np.concatenate((shortened.view(np.uint8), raw[whole_size:])), raw[:0]
     state = 0
     for byte in raw.tobytes():
         state = TABLE[(state ^ byte) & 0xFF] ^ state >> 8

@@ -5,7 +5,7 @@
 A block is a sequence of entries, the restart points (offsets of entries with full keys), and their
 number; a compression type and a checksum follow it. An entry has the length of the prefix that its
 key shares with the previous one. The index block has the offset of every data block; the footer has
-that of the index.
+the offset of the index.
 """
 
 from collections.abc import Iterable, Iterator

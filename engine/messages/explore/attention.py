@@ -26,7 +26,7 @@ class Attended(PreciseAnswer):
 
     weights: the attention itself; rows sum to 1. head_average: the mean over the heads of each
     layer, H is 1. rollout: the fraction of each input token in a vector after each layer if
-    attention alone mixes them, with the residual as half (Abnar and Zuidema 2020, §3); H is 1, rows
+    only attention mixes them, with the residual as half (Abnar and Zuidema 2020, §3); H is 1, rows
     sum to 1. norms: the length of what a query token takes from a key token, ‖α f(x)‖ (Kobayashi
     et al. 2020, §3.2).
 
@@ -38,9 +38,9 @@ class Attended(PreciseAnswer):
     weights: ArrayFile
     measure: Measure = "weights"
     layers: int | None = Field(
-        None, description="How many of L, from the first, are computed by now; None: all."
+        None, description="Number of computed layers, from the first; None: all."
     )
-    largest: float = Field(1.0, description="The largest number there is; 1 where rows sum to 1.")
+    largest: float = Field(1.0, description="The largest value; 1 if rows sum to 1.")
 
     @property
     def is_final(self) -> bool:
@@ -80,7 +80,7 @@ class QueryKeyShown(Answer):
     products: tuple[float, ...]
     score: float
     scores: tuple[float | None, ...] = Field(
-        description="Of the same query token with every key token; None where it cannot attend."
+        description="Of the query token with every key token; None if it cannot attend."
     )
     weight: float
     parts: tuple[ScorePart, ...] = ()

@@ -10,8 +10,8 @@ from engine.messages.question import Answer, PartAnswer
 
 Method = Literal["occlusion", "integrated_gradients", "input_x_gradient", "rollout"]
 Baseline = Literal["mask", "pad", "zero"]
-MIN_POINTS, MAX_POINTS = 32, 256  # of integrated gradients
-CLOSE_ENOUGH = 0.01  # of f(x) − f(baseline): the tolerance for the sum of integrated gradients
+MIN_POINTS, MAX_POINTS = 32, 256  # on the path of integrated gradients
+SUM_TOLERANCE = 0.01  # of the sum of integrated gradients, as a fraction of f(x) − f(b)
 
 
 class Explained(Message):
@@ -30,7 +30,7 @@ class Explained(Message):
 class AboutTarget(TextQuestion):
     """A question about one logit of a text.
 
-    `head` is that of the task, or of the tokens predicted at a mask. `label` is a class, a label,
+    `head` is the task head, or the head of masked tokens. `label` is a class, a label,
     an ending, a tag, “start” or “end” of an answer, or a token; empty means the predicted one. With
     `against`, the difference “label rather than against” is meant.
     """
@@ -38,7 +38,7 @@ class AboutTarget(TextQuestion):
     head: Literal["task", "mlm"] = "task"
     label: str = ""
     against: str = ""
-    position: int | None = Field(None, description="Of a token; None: where it is predicted.")
+    position: int | None = Field(None, description="Of a token; None: the predicted one.")
     endings: tuple[str, ...] = Field((), description="To choose from, for multiple choice.")
 
 
@@ -69,10 +69,10 @@ class Attributed(PartAnswer):
     words: tuple[WordEffect, ...]
     effects: tuple[float, ...] = ()
     baseline_score: float | None = Field(
-        None, description="The score of the baseline, of integrated gradients."
+        None, description="The score of the baseline, for integrated gradients."
     )
     done: int = Field(0, description="Words, or points of the path, that are computed.")
-    points: int = Field(0, description="Words in the input, or points of the path in all.")
+    points: int = Field(0, description="Words in the input, or points of the whole path.")
 
     @property
     def others(self) -> float:
@@ -110,11 +110,11 @@ class Attribute(AboutTarget):
     baseline: Baseline = "mask"
     start: int = Field(0, ge=0, description="The first word or point that is not yet computed.")
     points: int = Field(MIN_POINTS, ge=1, le=MAX_POINTS)
-    so_far: tuple[float, ...] = Field((), description="`effects` of the answer before.")
+    so_far: tuple[float, ...] = Field((), description="`effects` of the previous answer.")
 
 
 class Faithfulness(Message):
-    """For one order of the words; both are means over the number of masked or remaining words."""
+    """Faithfulness of one order of the words; means over the numbers of masked or kept words."""
 
     comprehensiveness: float
     sufficiency: float
@@ -126,15 +126,15 @@ class FaithfulnessChecked(PartAnswer):
     kind: Literal["faithfulness_checked"] = "faithfulness_checked"
     own: Faithfulness | None = Field(None, description="None until all inputs are computed.")
     random: tuple[Faithfulness, ...] = ()
-    scores: tuple[float, ...] = Field((), description="Of the inputs that are computed.")
+    scores: tuple[float, ...] = Field((), description="Of the computed inputs.")
     total: int = Field(description="Inputs to compute.")
 
 
 class CheckFaithfulness(AboutTarget):
     """Check whether the words with large effects matter (DeYoung et al. 2020, §4.2).
 
-    Comprehensiveness is f(x) − f(x without the first words), sufficiency f(x) − f(the first words
-    alone), each the mean over the first 1, 5, 10, 20 and 50 % of the words, at least one. Words are
+    Comprehensiveness is f(x) − f(x without the first words), sufficiency f(x) − f(only the first
+    words), each the mean over the first 1, 5, 10, 20 and 50 % of the words, at least one. Words are
     masked and not removed, so that all others keep their positions, and f is the logit.
     """
 
@@ -142,7 +142,7 @@ class CheckFaithfulness(AboutTarget):
     kind: Literal["check_faithfulness"] = "check_faithfulness"
     order: tuple[int, ...] = Field(description="Numbers of the words, the most important first.")
     start: int = Field(0, ge=0, description="The first input that is not yet computed.")
-    so_far: tuple[float, ...] = Field((), description="Scores of the inputs before.")
+    so_far: tuple[float, ...] = Field((), description="Scores of the earlier inputs.")
 
 
 class Edit(Message):
@@ -185,7 +185,7 @@ class ScoreEdits(AboutTarget):
 
 
 class WordsSuggested(Answer):
-    """The most likely first."""
+    """The suggested words, the most likely first."""
 
     kind: Literal["words_suggested"] = "words_suggested"
     words: tuple[str, ...]

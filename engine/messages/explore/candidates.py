@@ -22,7 +22,7 @@ class Candidate(Message):
 
     text: str
     tokens: tuple[str, ...] = ()
-    log_probabilities: tuple[float, ...] = Field((), description="Of each token; natural.")
+    log_probabilities: tuple[float, ...] = Field((), description="Natural, of each token.")
     problem: PhraseField = ""
 
     @property
@@ -59,7 +59,7 @@ class CandidatesFound(Answer):
 
     kind: Literal["candidates_found"] = "candidates_found"
     candidates: tuple[Candidate, ...]
-    actual: Candidate | None = Field(None, description="What was typed there, if anything was.")
+    actual: Candidate | None = Field(None, description="The typed tokens, if any.")
 
 
 class FindCandidates(TextQuestion):
@@ -69,5 +69,5 @@ class FindCandidates(TextQuestion):
     kind: Literal["find_candidates"] = "find_candidates"
     first: int
     last: int
-    beams: int = Field(20, ge=1, description="Beginnings that are followed at a time.")
+    beams: int = Field(20, ge=1, description="Beam width.")
     top: int = 10

@@ -28,7 +28,7 @@ class Embedded(Answer):
     kind: Literal["embedded"] = "embedded"
     tokens: tuple[Token, ...]
     addends: tuple[Addend, ...] = Field(
-        description="The token, and of position and segment what the family has."
+        description="The token, and position and segment if the family has them."
     )
     sums: tuple[float, ...]
     outcome: tuple[float, ...]

@@ -32,12 +32,12 @@ class MaskFilled(PreciseAnswer):
         (), description="For each of `actual`, its rank among all tokens, from 1; 0 for [MASK]."
     )
     requested: tuple[tuple[LabelProbability, ...], ...] = Field(
-        (), description="For each prediction, the tokens that were asked for, where it knows them."
+        (), description="For each prediction, the requested tokens that the vocabulary has."
     )
     causal: bool = Field(
         False,
         description=(
-            "The model is left-to-right: each token is predicted from those before it alone, and "
+            "The model is left-to-right: each token is predicted from earlier ones only, and "
             "a masked position shows its top prediction to the next."
         ),
     )
@@ -51,5 +51,5 @@ class FillMask(PreciseQuestion):
     kind: Literal["fill_mask"] = "fill_mask"
     top: int = 10
     requested: tuple[str, ...] = Field(
-        (), description="Tokens whose probability is wanted besides, as a second model names them."
+        (), description="Further tokens to score, such as the predictions of a second model."
     )

@@ -1,4 +1,4 @@
-"""Statistics of each head from its attention alone: entropy, distance, and kinds of keys.
+"""Statistics of each head from only its attention: entropy, distance, and kinds of keys.
 
 All are sums or means over the query tokens that are not special. Shapes: L layers, H heads, T
 tokens, Q query tokens that are not special, C columns.
@@ -11,8 +11,8 @@ import numpy as np
 
 from engine.messages.explore.text import Token
 
-POSITIONAL = 0.9  # of the query tokens at one offset (Voita et al. 2019, §5.1)
-WEIGHTS_AT_ONCE = 4_000_000  # elements of which the logarithm is taken at once
+POSITIONAL = 0.9  # minimum fraction of the query tokens at one offset (Voita et al. 2019, §5.1)
+WEIGHTS_AT_ONCE = 4_000_000  # elements per call of the logarithm
 SUMMED = (
     *("entropy", "uniformity", "distance", "itself", "previous", "next", "first", "separators"),
     *("same", "other_text", "punctuation"),
@@ -44,7 +44,7 @@ class TokenKinds:
 
     queries: np.ndarray  # int [Q], their numbers
     masks: np.ndarray  # float32 [Q * T, 9]: the distance, and 1 at each kind of key
-    max_entropy: np.ndarray  # float64 [Q], the largest entropy that there can be
+    max_entropy: np.ndarray  # float64 [Q], the maximum possible entropy
 
     @classmethod
     def from_tokens(cls, tokens: Sequence[Token], causal: bool = False) -> "TokenKinds":

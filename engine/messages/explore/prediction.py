@@ -41,7 +41,7 @@ class Predicted(PreciseAnswer):
     truncated: bool = False
     predictions: tuple[Prediction, ...] = ()
     predicted: tuple[str, ...] = Field(
-        (), description="Of classes the predicted one, of labels all those that are."
+        (), description="The predicted class, or all predicted labels."
     )
     value: float | None = None
     range: tuple[float, float] | None = Field(

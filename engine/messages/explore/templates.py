@@ -11,7 +11,7 @@ from engine.messages.explore.text import AblationQuestion
 from engine.messages.question import Answer, PartAnswer
 
 FILLER, TARGET = "[FILLER]", "[TARGET]"  # the slots of a template, in any case
-MAX_TEMPLATES, MAX_WORDS = 20, 50  # of a question; words of each slot
+MAX_TEMPLATES, MAX_WORDS = 20, 50  # per question; words per slot
 
 
 class TargetScore(Message):
@@ -37,7 +37,7 @@ class TargetScore(Message):
 class TemplateRow(Message):
     """A filler in a template, and all targets in their order."""
 
-    template: int = Field(description="Counted from 0, as are fillers.")
+    template: int = Field(description="Index from 0, as for fillers.")
     filler: int
     tokens: tuple[str, ...] = ()
     targets: tuple[TargetScore, ...]

@@ -20,7 +20,7 @@ class Token(Message):
     )
     end: int = 0
     word: int | None = Field(
-        None, description="Which word of its text it belongs to; None for special tokens."
+        None, description="Index of its word in the text; None for special tokens."
     )
     special: bool = False
 
@@ -41,7 +41,7 @@ class Prediction(Message):
 
 
 class AblationQuestion(Question):
-    """About a model of which some attention heads may be disabled.
+    """A question about a model in which some attention heads may be disabled.
 
     The output of such a head is replaced before the output matrix of the attention: by zero, or by
     its mean over texts, as `AverageHeads` computes it.
@@ -56,7 +56,7 @@ class AblationQuestion(Question):
 
 
 class TextQuestion(AblationQuestion):
-    """About one text or two, with some tokens masked.
+    """A question about one text or two, with some tokens masked.
 
     [MASK] that is typed in the text counts, and so does `masked`: token indices as in `Tokens`.
     """
@@ -68,7 +68,7 @@ class TextQuestion(AblationQuestion):
 
 
 class PreciseQuestion(TextQuestion):
-    """Answered exactly, or in reduced precision if that is known to agree; see `PreciseAnswer`."""
+    """A question that may be answered in reduced precision if it agrees; see `PreciseAnswer`."""
 
     exact: bool = True
 
@@ -77,7 +77,7 @@ PRECISIONS = {"float32": "fp32", "float16": "fp16", "bfloat16": "bf16", "int8": 
 
 
 class PreciseAnswer(Answer):
-    """The precision of an answer: float32 is exact.
+    """An answer with its precision: float32 is exact.
 
     Reduced precision is used if it is faster and agrees on built-in texts. `why_exact` says why an
     allowed reduced precision was not used: it is still being tested, none is faster and agrees,

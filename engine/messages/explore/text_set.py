@@ -10,7 +10,7 @@ from engine.messages import Message
 from engine.messages.explore.text import AblationQuestion
 from engine.messages.question import Answer, Question
 
-MAX_TEXTS = 5_000  # processed at once; of a longer part the first ones
+MAX_TEXTS = 5_000  # per question; the first ones of a longer part
 
 
 class TypedText(Message):
@@ -37,7 +37,7 @@ class TextSet(Message):
 
 
 class SetQuestion(AblationQuestion):
-    """About many texts; answered in a process of its own.
+    """A question about many texts, answered in a separate process.
 
     Results of each text are cached in the folder `cache`, so that the same question continues after
     a cancellation. The cache does not depend on the fields in `free`.
@@ -66,8 +66,8 @@ LossKind = Literal["task", "pseudo", "none"]
 class TextScore(Message):
     """Scores of one text.
 
-    `probability` is that of the prediction. `loss` is that of the task against the label; of a
-    model without a task, the mean −log P of each token while it alone is masked. None if unknown.
+    `probability` is the prediction's. `loss` is the task's loss for the label; for a model without
+    a task, the mean −log P of each token while only it is masked. None if unknown.
     """
 
     prediction: str = ""
@@ -75,7 +75,7 @@ class TextScore(Message):
     probability: float | None = None
     loss: float | None = None
     right: bool | None = None
-    tokens: int = Field(description="Of the whole text, with special tokens.")
+    tokens: int = Field(description="In the whole text, with special tokens.")
 
 
 class TextsScored(SetAnswer):
@@ -146,7 +146,7 @@ class WeighHeads(SetQuestion):
     kind: Literal["weigh_heads"] = "weigh_heads"
     each_head: bool = False
     replacement: Replacement = Field(
-        "zero", description="What is in the place of a head that is off; its mean over the texts."
+        "zero", description="Replaces the output of a disabled head; the mean is over the texts."
     )
 
 
@@ -182,7 +182,7 @@ class HeadsPruned(SetAnswer):
     rounds: tuple[PruningRound, ...]
     metric: str = Field(description="Name of the figure; more is better.")
     pruned: tuple[tuple[int, int], ...] = Field(
-        (), description="All heads that can go before the figure falls by more than was asked."
+        (), description="All heads that can go before the figure falls by more than `max_fall`."
     )
 
 
@@ -196,8 +196,8 @@ class PruneHeads(SetQuestion):
     answered_by = HeadsPruned
     free: ClassVar[frozenset[str]] = frozenset({"max_fall"})
     kind: Literal["prune_heads"] = "prune_heads"
-    max_fall: float = Field(0.01, ge=0, le=1, description="Of the figure, such as 0.91 to 0.90.")
-    fraction: float = Field(0.1, gt=0, le=1, description="Of all heads, in a round.")
+    max_fall: float = Field(0.01, ge=0, le=1, description="Of the figure: from 0.91 to 0.90.")
+    fraction: float = Field(0.1, gt=0, le=1, description="Of all heads, per round.")
 
 
 class HeadsRemoved(Answer):
@@ -228,11 +228,11 @@ class ModelsDiffered(SetAnswer):
 
     kind: Literal["models_differed"] = "models_differed"
     file: Path
-    comparable: bool = Field(description="Whether heads correspond: one model came from the other.")
-    vectors: int = Field(description="Tokens, or words, that the CKA is of.")
+    comparable: bool = Field(description="True if heads correspond: A was made from B or B from A.")
+    vectors: int = Field(description="Number of compared tokens, or words.")
     of_words: bool = Field(False, description="The models cut texts into different tokens.")
     predictions: tuple[tuple[str, str], ...] = Field(
-        (), description="Of A and B for each text; empty while more is to come."
+        (), description="Of A and B for each text; empty until the last answer."
     )
 
 

@@ -19,7 +19,7 @@ from engine.messages.question import Answer, PartAnswer
 
 
 class TokenScore(Message):
-    """The token at a position, predicted while it alone is masked."""
+    """The token at a position, predicted while only it is masked."""
 
     position: int
     log_probability: float = Field(description="Natural.")
@@ -50,7 +50,7 @@ class ScoreTokens(AblationQuestion):
     checkpoint: Path
     text: str
     pair: str | None = None
-    start: int = Field(0, ge=0, description="The first token number that is not yet known.")
+    start: int = Field(0, ge=0, description="The first token without a score so far.")
 
 
 class LensLayer(Message):
@@ -58,7 +58,7 @@ class LensLayer(Message):
 
     predictions: tuple[Prediction, ...]
     actual: tuple[TokenScore | None, ...] = Field(
-        description="What was typed at each position; None for a mask."
+        description="The typed token at each position; None for a mask."
     )
 
 

@@ -10,7 +10,7 @@ from engine.messages.explore.text import AblationQuestion
 from engine.messages.explore.text_set import SetAnswer, SetQuestion
 from engine.messages.question import Answer
 
-TOP = 20  # neighbours
+TOP = 20  # neighbours by default
 
 
 class WordPlace(Message):
@@ -77,7 +77,7 @@ class TokensFound(Answer):
 
     kind: Literal["tokens_found"] = "tokens_found"
     tokens: tuple[NearToken, ...]
-    rows: int = Field(description="Of the token embedding.")
+    rows: int = Field(description="Rows of the token embedding.")
 
 
 class FindTokens(AblationQuestion):

@@ -7,7 +7,7 @@ import pytest
 from huggingface_hub import scan_cache_dir
 
 from engine.checkpoints.elsewhere import hub_cache, models_elsewhere
-from engine.checkpoints.fit import missing_nsp_head, wrong_direction
+from engine.checkpoints.fit import direction_error, nsp_head_error
 from engine.checkpoints.info import checkpoint_info
 from engine.checkpoints.needed import TOKENIZERS, is_plain, select_files
 from engine.config.families import FAMILIES
@@ -65,17 +65,17 @@ def test_a_path_is_not_a_model_name(name):
 def test_only_pretraining_depends_on_the_direction_of_its_base_model():
     for kind, task in TASKS.items():
         for causal in (False, True):
-            problem = wrong_direction(task(kind=kind), "little", causal)
+            problem = direction_error(task(kind=kind), "little", causal)
             assert bool(problem) == (kind == "pretraining" and causal), kind
-    problem = wrong_direction(Pretraining(objective="clm"), "little", False)
+    problem = direction_error(Pretraining(objective="clm"), "little", False)
     assert problem is not None and "little is bidirectional" in problem.problem
-    assert wrong_direction(Pretraining(objective="clm"), "little", True) is None
+    assert direction_error(Pretraining(objective="clm"), "little", True) is None
 
 
 def test_a_requested_nsp_head_is_refused_without_support():
     for family in FAMILIES.values():
-        assert missing_nsp_head(False, family) is None
-        problem = missing_nsp_head(True, family)
+        assert nsp_head_error(False, family) is None
+        problem = nsp_head_error(True, family)
         assert bool(problem) != family.has_nsp_head
         assert problem is None or family.title in problem.problem
 

@@ -8,7 +8,7 @@ from huggingface_hub import ModelCard
 from engine.config.job import RunGroup
 from engine.documents.card import model_card
 from engine.documents.report import (
-    CELL_CHARACTERS,
+    MAX_CELL_CHARACTERS,
     TRAINED,
     Picture,
     Report,
@@ -148,7 +148,7 @@ def test_mistakes_are_limited_with_the_most_confident_first(model):
     report, _ = run_report(model.run)
     rows = sections(report)["validation-mistakes"].rows
     assert [row[0] for row in rows] == ["1", "0"]
-    assert rows[0][1] == f"{long[:CELL_CHARACTERS]}…" and rows[0][-1] == "0.900"
+    assert rows[0][1] == f"{long[:MAX_CELL_CHARACTERS]}…" and rows[0][-1] == "0.900"
 
 
 def test_evaluations_on_test_rows_are_counted(model):

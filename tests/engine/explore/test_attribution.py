@@ -229,7 +229,7 @@ def test_points_are_doubled_until_the_sum_is_close(classes, monkeypatch):
         attribute_in_one_slice(classes.ours, result.points).effects, abs=1e-5
     )
     monkeypatch.setattr(attribution, "BACKWARD_SLICE", 10_000)
-    monkeypatch.setattr(attribution, "CLOSE_ENOUGH", 0.0)
+    monkeypatch.setattr(attribution, "SUM_TOLERANCE", 0.0)
     assert full_answer(classes.ours, request).points == 256, "no more than these"
 
 

@@ -14,13 +14,13 @@ from typing import Any
 
 from engine.runs.folder import RunFolder
 from engine.runs.ranks import Rank
-from engine.worker.ranks import loopback
+from engine.worker.ranks import loopback_env
 from tests.engine.training.killing import Process
 
 
 class Crew(Process):
     def __init__(self) -> None:
-        super().__init__(__file__, loopback())
+        super().__init__(__file__, loopback_env())
 
     def train(self, run: RunFolder, ranks: int, stop_after: int = 0) -> list[int]:
         """Train `run` with `ranks` processes; returns their exit codes."""

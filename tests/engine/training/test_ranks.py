@@ -35,7 +35,7 @@ from engine.training.device.ranks import Ranks, balance
 from engine.training.estimate import estimate
 from engine.training.loop import should_stop
 from engine.training.start import start
-from engine.worker.ranks import loopback, rank_died, write_final_event
+from engine.worker.ranks import loopback_env, rank_failure, write_final_event
 from engine.worker.train import main as work
 from tests.engine.training import small
 from tests.engine.training.crew import Crew
@@ -375,9 +375,11 @@ def test_a_run_resumes_after_its_ranks_were_killed(numbers, crew, tmp_path):
 
 def test_the_reason_of_a_failed_rank_is_reported(tmp_path):
     write_final_event(tmp_path, 1, Ended(outcome="failed", problem="No GPU.", advice="Buy one."))
-    assert str(rank_died((1, 1), 2, tmp_path)) == "Process 2 of 2 (rank 1) failed: No GPU. Buy one."
-    assert "rank 0) ended with exit code 7" in rank_died((0, 7), 2, tmp_path).problem
-    assert "the checkpoints" in rank_died(None, 2, tmp_path).advice.lower()
+    assert (
+        str(rank_failure((1, 1), 2, tmp_path)) == "Process 2 of 2 (rank 1) failed: No GPU. Buy one."
+    )
+    assert "rank 0) ended with exit code 7" in rank_failure((0, 7), 2, tmp_path).problem
+    assert "the checkpoints" in rank_failure(None, 2, tmp_path).advice.lower()
 
 
 def test_the_rank_with_the_least_memory_decides_for_all(tmp_path):
@@ -409,7 +411,7 @@ def test_torchrun_trains_the_same_and_restarts_dead_ranks(deaths, crew, tmp_path
         command = ["cluster", str(tmp_path / "job.json"), "--into", str(theirs)]
         assert cli([*command, "--processes", "2"]) == 0
     line = output.getvalue().splitlines()[1]
-    environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"} | loopback()
+    environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"} | loopback_env()
     with open(tmp_path / "log", "wb") as log:
         torchrun = subprocess.Popen(shlex.split(line), env=environment, stderr=log)
         if deaths:

@@ -51,7 +51,7 @@ def _make(context: PanelContext) -> MakePanel:
 WORKER = """
 import sys
 from pathlib import Path
-from engine.worker.answerers import ANSWERERS, exact
+from engine.worker.answerers import ANSWERERS, exact_answerer
 from engine.worker.__main__ import explore
 from tests.app.pages.explore.counting import CountLetters, LettersCounted
 
@@ -62,6 +62,6 @@ def count(checkpoint, question):
     return LettersCounted(to=question.number, letters=letters, layers=layers)
 
 
-ANSWERERS[CountLetters] = exact(count)
+ANSWERERS[CountLetters] = exact_answerer(count)
 explore(Path(sys.argv[1]))
 """
