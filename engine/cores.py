@@ -108,13 +108,13 @@ def cpu_limit() -> float:
         if controllers and "cpu" not in names:
             continue
         root = CGROUPS / controllers if controllers else CGROUPS
-        inside = Path(path.lstrip("/"))
-        limits += [_quota(root / folder) for folder in (inside, *inside.parents)]
+        relative = Path(path.lstrip("/"))
+        limits += [_quota(root / folder) for folder in (relative, *relative.parents)]
     return min(limits)
 
 
 def _quota(cgroup: Path) -> float:
-    """cgroup v2 and v1; see the kernel's cgroup-v2.rst and sched-bwc.rst."""
+    """Read the quota of cgroup v2 or v1; see the kernel's cgroup-v2.rst and sched-bwc.rst."""
     quota, _, period = _read(cgroup / "cpu.max").partition(" ")
     if not quota:
         quota = _read(cgroup / "cpu.cfs_quota_us")

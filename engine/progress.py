@@ -11,7 +11,7 @@ def no_progress(done: int, total: int) -> None:
 
 
 class Cancelled(Exception):
-    """The work is not wanted any more."""
+    """The work was cancelled."""
 
 
 class CancellableProgress:

@@ -32,7 +32,7 @@ from engine.system.memory import trim_memory
 from engine.tasks.predicting import Predictor
 
 CHUNK_ROWS = 4_096  # rows of a chunk
-SHOWN_CHARACTERS = 500  # of a cell in the preview
+MAX_CHARACTERS = 500  # per cell of the preview
 
 Emit = Callable[[Working], object]
 
@@ -52,19 +52,19 @@ def apply(request: Apply, predictor: Predictor, emit: Emit = lambda _: None) -> 
         StudioError: if file, model, threshold and format do not match.
     """
     check_suffix(request.out, WRITERS)
-    _refuse_itself(request)
+    _check_target(request)
     progress = _Progress(request, emit)
     table = read(request.given.path, request.given.reading, progress.read)
     chunks = Chunks.begin(request)
     for part in iter_blocks(table, CHUNK_ROWS, chunks.rows):
         progress.begin(chunks.rows, len(part.lines))
         rows = Rows.from_columns(request.given.mapping, part.cells, part.lines)
-        chunk = build_chunk(part.cells, predictor.predict(rows, progress.predicted))
+        chunk = build_chunk(part.cells, predictor.predict(rows, progress.on_predicted))
         check_threshold(chunk, request.threshold)
         chunks.add(chunk)
         trim_memory()
     if not chunks.rows:
-        raise _no_rows(request.given.path)
+        raise _no_rows_error(request.given.path)
     emit(Working(to=request.number, stage=phrase("Writing the result")))
     return _finish(request, chunks, predictor)
 
@@ -73,11 +73,11 @@ def predict_first(question: PredictFirst, predictor: Predictor) -> FirstPredicte
     """Preview what Apply would write for the first rows. Raises StudioError as it would."""
     apply_question = question.apply
     check_suffix(apply_question.out, WRITERS)
-    _refuse_itself(apply_question)
+    _check_target(apply_question)
     table = read(apply_question.given.path, apply_question.given.reading, head_only=True)
     first = next(iter_blocks(table, question.rows), None)
     if first is None:
-        raise _no_rows(apply_question.given.path)
+        raise _no_rows_error(apply_question.given.path)
     rows = Rows.from_columns(apply_question.given.mapping, first.cells, first.lines)
     chunk = build_chunk(first.cells, predictor.predict(rows))
     check_threshold(chunk, apply_question.threshold)
@@ -126,11 +126,11 @@ def _finish(request: Apply, chunks: Chunks, predictor: Predictor) -> Applied:
     return answer
 
 
-def _no_rows(path: Path) -> BadFile:
+def _no_rows_error(path: Path) -> BadFile:
     return BadFile(path, phrase("There are no rows in it."), phrase("Choose a file with rows."))
 
 
-def _refuse_itself(request: Apply) -> None:
+def _check_target(request: Apply) -> None:
     if request.out.exists() and request.out.samefile(request.given.path):
         raise StudioError(
             "{name} is the file that is read.",
@@ -141,7 +141,7 @@ def _refuse_itself(request: Apply) -> None:
 
 def _preview_cell(value: object) -> str:
     text = "" if value is None else str(format_cell(value))
-    return text if len(text) <= SHOWN_CHARACTERS else f"{text[:SHOWN_CHARACTERS]}…"
+    return text if len(text) <= MAX_CHARACTERS else f"{text[:MAX_CHARACTERS]}…"
 
 
 class _Progress:
@@ -160,7 +160,7 @@ class _Progress:
         self._rows, self._new = rows, new
         self._first, self._last = self._last, self._read
 
-    def predicted(self, done: int, total: int) -> None:
+    def on_predicted(self, done: int, total: int) -> None:
         fraction = done / max(total, 1)
         stage = phrase("{n:,} row(s) predicted", n=self._rows + round(fraction * self._new))
         reached = round(self._first + fraction * (self._last - self._first))
@@ -210,7 +210,7 @@ def outer_names(schema: pa.Schema) -> dict[str, str]:
     used = {name.removeprefix(CELL) for name in cells}
     names = [name for name in schema.names if name.startswith(PREDICTED)]
     return {name: name.removeprefix(CELL) for name in cells} | {
-        name: _free(name.removeprefix(PREDICTED), used) for name in names
+        name: _unused_name(name.removeprefix(PREDICTED), used) for name in names
     }
 
 
@@ -225,7 +225,7 @@ def format_chunk(chunk: pa.Table, threshold: float | None) -> pa.Table:
     if threshold is None:
         return table
     marks = pc.less(chunk[CERTAINTY], pa.scalar(threshold, pa.float64()))
-    return table.append_column(_free(UNSURE, table.column_names), marks)
+    return table.append_column(_unused_name(UNSURE, table.column_names), marks)
 
 
 def check_threshold(chunk: pa.Table, threshold: float | None) -> None:
@@ -237,7 +237,7 @@ def check_threshold(chunk: pa.Table, threshold: float | None) -> None:
         )
 
 
-def _free(name: str, used: Container[str]) -> str:
+def _unused_name(name: str, used: Container[str]) -> str:
     while name in used:
         name = f"predicted_{name}"
     return name
@@ -286,7 +286,7 @@ def _list_column(schema: pa.Schema, part: str, problem: str, advice: str) -> str
 
 
 def _lines(words: Iterable[str], tags: Iterable[str]) -> Iterable[str]:
-    """White space in a word becomes a no-break space, and an empty word “_”."""
+    """Format words and tags: white space becomes a no-break space, an empty word “_”."""
     for word, tag in zip(words, tags, strict=True):
         yield f"{NO_BREAK_SPACE.join(word.split()) or EMPTY}\t{tag}\n"
 

@@ -22,7 +22,7 @@ from engine.messages.applying import Apply
 REQUEST_FILE = "asked.json"
 CHUNK = re.compile(r"chunk-(\d{8})\.parquet")
 # may differ on resuming
-FREE = {"out", "threshold", "raw", "resume", "number", "side", "batch_size"}
+CHANGEABLE_FIELDS = {"out", "threshold", "raw", "resume", "number", "side", "batch_size"}
 
 
 def chunk_folder(out: Path) -> Path:
@@ -38,7 +38,7 @@ class Chunks:
         try:
             self.rows = sum(pq.read_metadata(check_regular(path)).num_rows for path in self._paths)
         except (OSError, pa.ArrowException) as error:
-            raise _damaged(folder) from error
+            raise _damaged_error(folder) from error
 
     @classmethod
     def begin(cls, request: Apply) -> Self:
@@ -51,7 +51,7 @@ class Chunks:
             if not _matches(folder, content):
                 raise StudioError(
                     "The partial result in {folder} was made from another file, model or setting.",
-                    "Start anew without resuming.",
+                    "Start again without resuming.",
                     folder=folder.name,
                 )
             atomic_write.clear_leftovers(folder)
@@ -94,10 +94,10 @@ def stored_rows(request: Apply) -> int:
 
 def identity(request: Apply) -> dict[str, object]:
     """Everything that predictions depend on: the request, and size and time of all files."""
-    fields: dict[str, object] = request.model_dump(mode="json", exclude=FREE)
+    fields: dict[str, object] = request.model_dump(mode="json", exclude=CHANGEABLE_FIELDS)
     file = request.given.path
-    inside = request.checkpoint.iterdir() if request.checkpoint.is_dir() else ()
-    used = [file, *sorted(path for path in inside if path.is_file())]
+    entries = request.checkpoint.iterdir() if request.checkpoint.is_dir() else ()
+    used = [file, *sorted(path for path in entries if path.is_file())]
     fields["files"] = [
         [path.name, path.stat().st_size, path.stat().st_mtime_ns] for path in used if path.exists()
     ]
@@ -111,9 +111,9 @@ def _matches(folder: Path, request: dict[str, object]) -> bool:
         return False
 
 
-def _damaged(folder: Path) -> StudioError:
+def _damaged_error(folder: Path) -> StudioError:
     return StudioError(
         "The partial result in {folder} cannot be read.",
-        "Start anew without resuming.",
+        "Start again without resuming.",
         folder=folder.name,
     )

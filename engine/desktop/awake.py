@@ -84,11 +84,11 @@ def _inhibit() -> Callable[[], object]:
         return subprocess.Popen(command, stdin=subprocess.DEVNULL).kill
     if sys.platform == "win32":
         return _inhibit_by_thread()
-    raise NoAnswer(f"not known how on {sys.platform}")
+    raise NoAnswer(f"no known method on {sys.platform}")
 
 
 def _inhibit_by_logind() -> Callable[[], object]:
-    """A file descriptor of logind; the lock lasts while it is open."""
+    """Take a lock of logind, which lasts while its file descriptor is open."""
     with connect("SYSTEM") as connection:
         (handle,) = call(
             connection,
@@ -103,7 +103,7 @@ def _inhibit_by_logind() -> Callable[[], object]:
 
 
 def _inhibit_by_desktop() -> Callable[[], object]:
-    """A lock of the desktop's service, which lasts while we are connected."""
+    """Take a lock of the desktop's service, which lasts while we are connected."""
     connection = connect("SESSION")
     try:
         call(

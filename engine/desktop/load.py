@@ -64,7 +64,7 @@ class MachineSample(Message):
 class MachineWatch:
     """Samples the machine and the processes of one run.
 
-    Utilisation is that since the previous sample; the first sample of a process has none.
+    Utilisation is measured since the previous sample; the first sample of a process has none.
     """
 
     def __init__(self) -> None:
@@ -73,22 +73,22 @@ class MachineWatch:
         self._times = _processor_times()
 
     def sample(self, pid: int, step: int = 0) -> MachineSample:
-        """`pid`: leading process of the run. May take a second if there are GPUs."""
+        """Take a sample; `pid` is the leading process of the run. May take a second with GPUs."""
         memory = psutil.virtual_memory()
         processes = list(self._processes(pid))
         return MachineSample(
             step=step,
-            busy=self._processors(),
-            run_busy=_sum(map(_processors, processes)),
+            busy=self._machine_load(),
+            run_busy=_sum(map(_process_load, processes)),
             memory=memory.total - memory.available,
             memory_total=memory.total,
-            run_memory=_sum(map(_memory, processes)),
+            run_memory=_sum(map(_process_memory, processes)),
             temperature=processor_temperature(),
             gpus=tuple(gpu_loads()) if self._has_gpu else (),
         )
 
-    def _processors(self) -> float:
-        """Computed here, since psutil keeps separate counters for each thread."""
+    def _machine_load(self) -> float:
+        """CPU load since the last sample; psutil would keep separate counters for each thread."""
         (idle, total), (idle_before, before) = _processor_times(), self._times
         self._times = idle, total
         if total <= before:
@@ -115,7 +115,7 @@ def _processor_times() -> tuple[float, float]:
     return times.idle + getattr(times, "iowait", 0.0), sum(times) - guests
 
 
-def _processors(process: psutil.Process) -> float | None:
+def _process_load(process: psutil.Process) -> float | None:
     """Fraction of all CPUs used by a process since the last call."""
     try:
         return process.cpu_percent() / 100 / (psutil.cpu_count() or 1)
@@ -123,7 +123,7 @@ def _processors(process: psutil.Process) -> float | None:
         return None
 
 
-def _memory(process: psutil.Process) -> int | None:
+def _process_memory(process: psutil.Process) -> int | None:
     try:
         return int(process.memory_info().rss)
     except psutil.Error:

@@ -22,8 +22,8 @@ from engine.files.regular_file import open_regular
 from engine.runs.folder import RunFolder
 from engine.runs.lock import open_here
 
-FIRST_PAUSE, LAST_PAUSE = 2.0, 30.0  # seconds between two samples
-SAMPLES = 100  # samples since the start, as far as FIRST_PAUSE and LAST_PAUSE allow
+FIRST_PAUSE, LAST_PAUSE = 2.0, 30.0  # seconds between samples
+TARGET_SAMPLES = 100  # since the start, if the pauses allow
 MAX_BYTES = 64 << 20  # maximum bytes read of one file, about 200,000 samples
 
 Figure = Literal["busy", "memory", "temperature", "power"]
@@ -60,7 +60,7 @@ def sampling(run: RunFolder, pid: int, step: Callable[[], int]) -> Iterator[None
         pause = FIRST_PAUSE / 4
         while not done.wait(pause):
             append_sample(run, watch.sample(pid, step()))
-            pause = min(max((time.monotonic() - start) / SAMPLES, FIRST_PAUSE), LAST_PAUSE)
+            pause = min(max((time.monotonic() - start) / TARGET_SAMPLES, FIRST_PAUSE), LAST_PAUSE)
 
     thread = threading.Thread(target=run_thread, name="machine", daemon=True)
     thread.start()
@@ -83,7 +83,7 @@ def append_sample(run: RunFolder, sample: MachineSample) -> None:
 
 
 def read_samples(path: Path, byte: int) -> tuple[list[MachineSample], int]:
-    """The samples from `byte` on, and the offset at which they end; damaged ones are left out.
+    """The samples from `byte` on, and the offset of their end; damaged ones are left out.
 
     Empty if the file is missing or unreadable.
     """

@@ -25,18 +25,18 @@ SCRIPT = (
 def notify(title: str, text: str, sound: bool, good: bool) -> None:
     """Show a notification. Raises NoAnswer, an OSError, if the system refuses."""
     if sys.platform == "linux":
-        _by_bus(title, text, sound, good)
+        _notify_by_bus(title, text, sound, good)
     elif sys.platform == "darwin":
-        _by_script(title, text, ("Glass" if good else "Basso") if sound else "")
+        _notify_by_script(title, text, ("Glass" if good else "Basso") if sound else "")
     elif sys.platform == "win32":
         if sound:
             import winsound
 
             winsound.MessageBeep(winsound.MB_OK if good else winsound.MB_ICONHAND)
-        raise NoAnswer("Windows shows notifications of installed packages alone")
+        raise NoAnswer("Windows shows only notifications of installed packages")
 
 
-def _by_bus(title: str, text: str, sound: bool, good: bool) -> None:
+def _notify_by_bus(title: str, text: str, sound: bool, good: bool) -> None:
     hints = {"urgency": ("y", 1 if good else 2), "desktop-entry": ("s", ICON)}
     if sound:
         hints["sound-name"] = ("s", SOUNDS[good])
@@ -58,7 +58,7 @@ def _escape(text: str) -> str:
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
-def _by_script(title: str, text: str, sound: str) -> None:
-    """The texts are passed as arguments of the script, never as part of it."""
+def _notify_by_script(title: str, text: str, sound: str) -> None:
+    """Run the script; the texts are its arguments, never a part of it."""
     lines = [word for line in SCRIPT for word in ("-e", line)]
     subprocess.run(["osascript", *lines, title, text, sound], check=True, timeout=10)

@@ -22,9 +22,9 @@ class RunPreferences(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore")
 
     runs_per_device: int = Field(1, ge=1, le=64)  # at the same time
-    notify: bool = False  # by a notification of the desktop
-    sound: bool = False  # with it
-    on_end: str = Field("", max_length=4_000)  # empty: none
+    notify: bool = False  # show a notification of the desktop
+    sound: bool = False  # with the notification
+    on_end: str = Field("", max_length=4_000)  # command; empty: none
     keep_awake: bool = True  # while a run trains
     live_curves: LiveCurves = "off"  # written while a run trains, below `curves` of the home folder
 

@@ -46,7 +46,7 @@ class Bench:
         base: Path | None = None,
         **settings: Any,
     ) -> RunFolder:
-        """A finished run of a job built by `material.job`."""
+        """Train a job built by `material.job` once, and return its finished run."""
         job = material.job(kind, self.folder, hardware, base, **settings)
         key = job.model_dump_json()
         if key not in self._runs:
@@ -57,7 +57,7 @@ class Bench:
     def new_run(
         self, kind: str, hardware: HardwareSpec, base: Path | None = None, **settings: Any
     ) -> RunFolder:
-        """A run that has not been started."""
+        """Create a run without starting it."""
         job = material.job(kind, self.folder, hardware, base, **settings)
         return RunFolder.create(self.folder / f"run-{len([*self.folder.glob('run-*')])}", job)
 
@@ -67,7 +67,7 @@ class Bench:
 
 
 def bench(folder: Path, device: DeviceName) -> Bench:
-    """The device as resolved by a job; raises StudioError if it is not available."""
+    """Set up the device as a job would; raises StudioError if it is not available."""
     machine = choose_machine(HardwareSpec(device=device))
     material.write(folder)
     return Bench(folder, device, machine)
@@ -83,14 +83,14 @@ def curves(run: RunFolder) -> Curves:
     }
 
 
-def max_curve_difference(ours: Curves, theirs: Curves, counts: Callable[[str], bool]) -> float:
+def max_curve_difference(ours: Curves, theirs: Curves, is_compared: Callable[[str], bool]) -> float:
     """The largest difference of the curves selected by name; infinite if points are missing."""
     if ours.keys() != theirs.keys():
         return float("inf")
-    gaps = [0.0]
+    differences = [0.0]
     for key, value in ours.items():
-        if counts(key[0]):
+        if is_compared(key[0]):
             other = theirs[key]
             missing = value is None or other is None
-            gaps.append(float("inf") if missing else abs(value - other))  # type: ignore[operator]
-    return max(gaps)
+            differences.append(float("inf") if missing else abs(value - other))  # type: ignore[operator]
+    return max(differences)

@@ -48,23 +48,23 @@ from engine.training.estimate import estimate
 from engine.training.network import set_dropout
 from engine.worker.context import WorkerContext
 
-FORWARD = 1e-4  # one forward pass in fp32: sums may be in another order
-TRAINING = 1e-3  # losses after a few steps in fp32
+FORWARD = 1e-4  # for one forward pass in fp32: sums may be in another order
+MAX_LOSS = 1e-3  # for losses after a few steps in fp32
 # the same in each precision
-LOSSES: dict[Precision, float] = {"fp32": TRAINING, "bf16": 0.05, "fp16": 0.02}
-PRODUCTS: dict[Precision, float] = {
+MAX_LOSSES: dict[Precision, float] = {"fp32": MAX_LOSS, "bf16": 0.05, "fp16": 0.02}
+MAX_PRODUCT: dict[Precision, float] = {
     "fp32": 1e-5,
     "bf16": 0.02,
     "fp16": 0.005,
 }  # of a matrix product
-IMPOSSIBLE = 2**50  # bytes
-COARSE = {"PlaceTexts": 0.01, "CompareModels": 0.01}  # their vectors are stored in float16
+TOO_MANY_BYTES = 2**50
+COARSE_LIMITS = {"PlaceTexts": 0.01, "CompareModels": 0.01}  # their vectors are stored in float16
 
 Step = tuple[str, Callable[[], Iterator[Figure]]]  # name, and generator of figures
 Steps = Iterator[Step]
 
 KINDS = tuple(TASKS)
-OPTIONS: dict[str, dict[str, Any]] = {  # training settings with code paths of their own
+OPTIONS: dict[str, dict[str, Any]] = {  # training settings with separate code paths
     "gradient checkpointing": {"gradient_checkpointing": True},
     "micro-batches": {"micro_batch_size": 3},
     "weight averaging": {"ema_decay": 0.9},
@@ -99,7 +99,7 @@ def _numbers(bench: Bench) -> Iterator[Figure]:
         product = on_device[0].to(DTYPES[precision]) @ on_device[1].to(DTYPES[precision])
         error = (product.cpu().double() - exact).abs().max() / exact.abs().max()
         yield bounded_figure(
-            f"product in {precision}, relative error", float(error), PRODUCTS[precision]
+            f"product in {precision}, relative error", float(error), MAX_PRODUCT[precision]
         )
     rows = torch.tensor([7, 3, 3, 0])
     gathered = on_device[0].index_select(0, rows.to(device)).cpu()
@@ -132,7 +132,7 @@ def _task(bench: Bench, kind: str) -> Iterator[Figure]:
             theirs = curves(bench.run(kind, hardware))
             name = f"{TASKS[kind].info.title}, losses in {precision}{graphs}"
             yield bounded_figure(
-                name, max_curve_difference(ours, theirs, _is_loss), LOSSES[precision]
+                name, max_curve_difference(ours, theirs, _is_loss), MAX_LOSSES[precision]
             )
 
 
@@ -150,7 +150,7 @@ def _option(bench: Bench, name: str) -> Iterator[Figure]:
         curves(bench.run(kind, hardware, base, **settings))
         for hardware in (PROCESSOR, bench.hardware())
     )
-    yield bounded_figure(f"{name}, losses", max_curve_difference(ours, theirs, _is_loss), TRAINING)
+    yield bounded_figure(f"{name}, losses", max_curve_difference(ours, theirs, _is_loss), MAX_LOSS)
 
 
 def families(bench: Bench) -> Steps:
@@ -182,7 +182,7 @@ def _family(bench: Bench, name: str) -> Iterator[Figure]:
 
 
 def _any_length(bench: Bench) -> Iterator[Figure]:
-    """The unpadded forward pass, and the time of both."""
+    """Compare unpadded attention with the CPU's, and time both methods."""
     pairs = zip(
         _run_attention(torch.device("cpu")), _run_attention(bench.machine.device), strict=True
     )
@@ -260,7 +260,7 @@ def _answer(
     for pair in pairs:
         ours, theirs = (questions.answer_fields(*args) for args in zip(pair, contexts, strict=True))
         largest = max(largest, questions.max_difference(ours, theirs))
-    yield bounded_figure(kind, largest, COARSE.get(kind, FORWARD))
+    yield bounded_figure(kind, largest, COARSE_LIMITS.get(kind, FORWARD))
 
 
 def resuming(bench: Bench) -> Steps:
@@ -282,7 +282,7 @@ def _resume(bench: Bench) -> Iterator[Figure]:
         loop.train(stopped.job(), stopped, stopped.append)
         resumed = curves(stopped)
         yield bounded_figure(
-            f"losses after a resume{name}", max_curve_difference(whole, resumed, _is_loss), TRAINING
+            f"losses after a resume{name}", max_curve_difference(whole, resumed, _is_loss), MAX_LOSS
         )
         yield unbounded_figure(f"the same bit for bit{name} (1: yes)", float(whole == resumed), "")
 
@@ -304,7 +304,7 @@ def memory(bench: Bench) -> Steps:
 def _out_of_memory(bench: Bench) -> Iterator[Figure]:
     is_recognised = False
     try:
-        torch.empty(IMPOSSIBLE, dtype=torch.uint8, device=bench.machine.device)
+        torch.empty(TOO_MANY_BYTES, dtype=torch.uint8, device=bench.machine.device)
     except (RuntimeError, MemoryError) as error:
         is_recognised = is_out_of_memory(error)
     yield bounded_figure("out-of-memory errors that are not recognised", float(not is_recognised))

@@ -88,7 +88,7 @@ def reload(request: Request, scratch: Path) -> tuple[Reloaded, Predictions]:
     reloaded = Reloaded.model_validate_json((scratch / ANSWER).read_bytes())
     if reloaded.problem:
         raise BrokenExport(
-            phrase("The export could not be reloaded: {found}", found=reloaded.problem),
+            phrase("The export could not be reloaded: {problem}", problem=reloaded.problem),
             phrase("Nothing was kept. Try again; if it keeps happening, please report it."),
         )
     tokens = [[list(ids) for ids in example] for example in reloaded.tokens]
@@ -131,7 +131,7 @@ def main(scratch: Path) -> int:
 
 
 def load_and_run(request: Request) -> tuple[Reloaded, Predictions]:
-    return _graph(request) if request.form == "onnx" else _folder(request)
+    return _load_graph(request) if request.form == "onnx" else _load_folder(request)
 
 
 def _exit_with_parent() -> None:
@@ -140,7 +140,7 @@ def _exit_with_parent() -> None:
     os._exit(1)
 
 
-def _folder(request: Request) -> tuple[Reloaded, Predictions]:
+def _load_folder(request: Request) -> tuple[Reloaded, Predictions]:
     from engine.models import checkpoint
     from engine.models.outputs import head_outputs
 
@@ -155,14 +155,14 @@ def _folder(request: Request) -> tuple[Reloaded, Predictions]:
     outputs = head_outputs(loaded.network.heads)
     if outputs != request.outputs:
         raise StudioError(
-            "it outputs {outputs}, but the model outputs {outputs2}.",
+            "it outputs {outputs}, but the model outputs {expected}.",
             outputs=_names(outputs),
-            outputs2=_names(request.outputs),
+            expected=_names(request.outputs),
         )
     return reloaded, predict(torch_run(loaded.network), loaded.tokenizer, request)
 
 
-def _graph(request: Request) -> tuple[Reloaded, Predictions]:
+def _load_graph(request: Request) -> tuple[Reloaded, Predictions]:
     config = json.loads((request.folder / "config.json").read_text(encoding="utf-8"))
     names = config.get("id2label") or {}
     labels = tuple(names[str(number)] for number in range(len(names)))

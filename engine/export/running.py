@@ -27,7 +27,7 @@ Run = Callable[[Integers, Integers, Integers], dict[str, Floats]]
 INPUTS = ("input_ids", "attention_mask", "token_type_ids")  # arguments of a Run, in order
 MAX_TOKENS = 512  # tokens of an example
 FIRST_BATCHES = (1, 3)  # batch sizes to begin with, so that each export is run at several
-BATCH = 8
+BATCH_SIZE = 8
 MAX_BATCH_TOKENS = 1_024  # per batch, padding included, unless it has only one example
 
 
@@ -59,10 +59,10 @@ def predict(run: Run, tokenizer: Tokenizer, request: Request) -> Predictions:
     """Run all examples in batches of several sizes and lengths.
 
     Returns:
-        For an input [C], for its tokens [tokens, C] or, of answers, [tokens]; without the padding.
+        [C] for an input, [tokens, C] for its tokens, or [tokens] for answers; without the padding.
     """
     max_length, max_tokens = min(request.max_length, MAX_TOKENS), request.max_tokens
-    encoded = [[tokenizer.encode(*text, max_length) for text in each] for each in request.examples]
+    encoded = [[tokenizer.encode(*text, max_length) for text in item] for item in request.examples]
     values: dict[str, list[Floats]] = {output.name: [] for output in request.outputs}
     for batch in _batches(encoded):
         ids, attention_mask, segments = _pad(batch, tokenizer.pad)
@@ -81,17 +81,17 @@ def predict(run: Run, tokenizer: Tokenizer, request: Request) -> Predictions:
 
 
 def _batches(encoded: Sequence[list[Encoding]]) -> Iterator[list[list[Encoding]]]:
-    """Consecutive examples with the same number of endings."""
+    """Group consecutive examples with the same number of endings."""
     sizes = iter(FIRST_BATCHES)
     batch: list[list[Encoding]] = []
     size = next(sizes)
     for example in encoded:
         candidate = [*batch, example]
-        width = max(len(encoding.ids) for each in candidate for encoding in each)
+        width = max(len(encoding.ids) for item in candidate for encoding in item)
         too_many = len(candidate) > size or len(candidate) * len(example) * width > MAX_BATCH_TOKENS
         if batch and (too_many or len(batch[0]) != len(example)):
             yield batch
-            batch, size = [], next(sizes, BATCH)
+            batch, size = [], next(sizes, BATCH_SIZE)
         batch.append(example)
     if batch:
         yield batch

@@ -75,9 +75,8 @@ def disk_errors_for(path: Path) -> Iterator[None]:
                 path=path.name,
             ),
             phrase(
-                "Free some space on the disk of {existing} and try again; nothing that was there "
-                "is "
-                "lost.",
+                "Free some space on the disk of {existing} and try again. Existing files are "
+                "unchanged.",
                 existing=existing,
             ),
             existing,
@@ -137,8 +136,8 @@ def check_free_space(path: Path, needed: int) -> None:
                 free=free / 1e6,
             ),
             phrase(
-                "Free {needed:.0f} MB on the disk of {existing} and try again; nothing "
-                "that was there is lost.",
+                "Free {needed:.0f} MB on the disk of {existing} and try again. Existing "
+                "files are unchanged.",
                 needed=(needed - free) / 1e6,
                 existing=existing,
             ),

@@ -17,7 +17,7 @@ from engine.search.study import study, to_optuna, to_parameter
 
 MIN_TRIALS = 4  # finished combinations
 RESAMPLES, TREES = 12, 32
-RANGE = (5, 95)  # percent
+PERCENTILES = (5, 95)
 
 
 def importance(question: MeasureImportance) -> ImportanceMeasured:
@@ -39,7 +39,7 @@ def importance(question: MeasureImportance) -> ImportanceMeasured:
     fields = [
         FieldImportance(path=path, share=mean, low=float(low), high=float(high))
         for path, mean in fractions.items()
-        for low, high in [np.percentile([sample[path] for sample in samples], RANGE)]
+        for low, high in [np.percentile([sample[path] for sample in samples], PERCENTILES)]
     ]
     fields.sort(key=lambda field: -field.share)
     return ImportanceMeasured(

@@ -91,7 +91,7 @@ def _bounds(field: SearchField) -> tuple[float, float]:
     return field.low, field.high
 
 
-def _in_order(field: SearchField) -> list[JsonValue]:
+def _ordered_values(field: SearchField) -> list[JsonValue]:
     if not is_ordered(field):
         return list(field.values)
     return sorted(field.values, key=float)  # type: ignore[arg-type]
@@ -102,13 +102,13 @@ def to_parameter(field: SearchField, value: JsonValue) -> float:
     if field.is_range:
         assert isinstance(value, int | float)
         return value
-    return _in_order(field).index(value)
+    return _ordered_values(field).index(value)
 
 
 def to_value(field: SearchField, draw: float) -> JsonValue:
     """The value for a number drawn by Optuna; for ranges, to three significant digits."""
     if not field.is_range:
-        return _in_order(field)[int(draw)]
+        return _ordered_values(field)[int(draw)]
     if field.whole:
         return int(draw)
     low, high = _bounds(field)

@@ -16,7 +16,7 @@ from engine.messages.searching import Suggest, Trial
 from engine.runs.searching import Combination, is_possible
 from engine.search.study import distribution, outcome, study, to_optuna, to_value
 
-DRAWS = 20  # attempts, before an untried combination is chosen at random
+MAX_DRAWS = 20  # attempts, before an untried combination is chosen at random
 
 
 def suggest(question: Suggest) -> Combination | None:
@@ -39,11 +39,11 @@ class _ReplayedStudy:
         self.tried: list[Combination] = []
 
     def draw(self) -> tuple[optuna.Trial, Combination] | None:
-        """A new and valid combination; None after `DRAWS` attempts without one."""
+        """A new and valid combination; None after `MAX_DRAWS` attempts without one."""
         search = self._question.search
         if len(self.tried) >= combinations(search) < MAX_COMBINATIONS:
             return None
-        for _ in range(DRAWS):
+        for _ in range(MAX_DRAWS):
             drawn = self._study.ask(self._distributions)
             values = {f.path: to_value(f, drawn.params[f.path]) for f in search.varied}
             if values not in self.tried and _is_possible(self._question, values):

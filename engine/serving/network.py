@@ -19,7 +19,7 @@ from engine.system.memory import trim_memory
 
 Module = TypeVar("Module", bound=nn.Module)
 
-SHORTLIST = 64  # tokens whose logits are recomputed in float32
+SHORTLIST_SIZE = 64  # tokens whose logits are recomputed in float32
 
 
 class _NoBackward(torch.autograd.Function):
@@ -31,7 +31,7 @@ class _NoBackward(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *_: Any) -> Any:
-        raise RuntimeError("packed weights have no gradient; take that of the plain network")
+        raise RuntimeError("packed weights have no gradient; use the plain network")
 
 
 def _product(kind: Kind, weight: Tensor, bias: Tensor, plain: Matmul | None = None) -> Matmul:
@@ -102,7 +102,7 @@ class ShortlistHead(MlmHead):
         transformed = self.norm(self.activation(self.dense(hidden)))  # [..., D]
         rough = self._approximate(transformed.view(-1, transformed.size(-1)))
         logits = rough.view(*transformed.shape[:-1], -1)
-        first = logits.topk(min(SHORTLIST, logits.size(-1))).indices  # [..., S]
+        first = logits.topk(min(SHORTLIST_SIZE, logits.size(-1))).indices  # [..., S]
         exact = (self.decoder[first] @ transformed[..., None])[..., 0] + self.bias[first]
         return logits.scatter(-1, first, exact)
 
@@ -112,7 +112,7 @@ def pack_network(network: Network, kind: Kind) -> Network:
 
     Shares all tensors with `network`, which must be in eval mode and may be packed in float32.
     Layers take memory twice, and the copy cannot be trained. Heads stay in float32, except for
-    tokens outside of the shortlist, which use `kind`.
+    tokens outside the shortlist, which use `kind`.
     """
     work = pack_layer_by_layer(network, kind)
     while True:

@@ -13,11 +13,11 @@ from engine.models.network import Network
 
 BOUND = 0.01  # max. difference of a probability
 LOG_BOUND = 0.05  # max. difference of a log probability, which matters for small ones
-TINY = 1e-30  # smaller probabilities count as 0
-TIE = 0.001  # tokens closer than this may swap ranks
+MIN_PROBABILITY = 1e-30  # smaller probabilities count as 0
+TIE_MARGIN = 0.001  # tokens closer than this may swap ranks
 NUMBER_BOUND = 0.01  # max. difference of a number, relative to the largest or to 1
 TOP_TOKENS = 5  # must rank first in both
-MASK_EVERY = 4  # tokens: one of these is masked and predicted
+MASK_EVERY = 4  # mask and predict every n-th token
 
 TEXTS: tuple[tuple[str, str | None], ...] = (
     ("The president spoke to the people of the United States.", None),
@@ -54,18 +54,18 @@ def predict(checkpoint: Checkpoint, text: tuple[str, str | None]) -> Predictions
     encoded = tokenizer.encode(*text, checkpoint.spec.max_positions)
     tokens, segments = torch.tensor([encoded.ids]), torch.tensor([encoded.segments])
     weights = network.encoder(tokens, segments, keep_weights=True).weights
-    likely = None
+    predicted = None
     if network.mlm is not None:
         ordinary = [n for n, token in enumerate(encoded.tokens) if not token.special]
         positions = ordinary[1::MASK_EVERY] or ordinary[:1]
         masked = tokens.clone()
         masked[0, positions] = tokenizer.mask
         last = network.encoder(masked, segments).last[0, positions]
-        likely = network.mlm(last).float().softmax(-1)
+        predicted = network.mlm(last).float().softmax(-1)
     head = network.heads.task
     is_number = head is not None and (head.outputs == 1 or head.pools)
     return Predictions(
-        likely, _task(network, tokens, segments), is_number, tuple(w[0] for w in weights)
+        predicted, _task(network, tokens, segments), is_number, tuple(w[0] for w in weights)
     )
 
 
@@ -114,13 +114,13 @@ def same_tokens(quick: Tensor, exact: Tensor) -> bool:
     return (
         near
         and logs_are_near(quick, exact)
-        and float((exact[first] - exact[others]).abs().max()) <= TIE
+        and float((exact[first] - exact[others]).abs().max()) <= TIE_MARGIN
     )
 
 
 def logs_are_near(quick: Tensor, exact: Tensor) -> bool:
     """True if all probabilities, also the smallest, agree within a factor."""
-    difference = quick.clamp_min(TINY).log() - exact.clamp_min(TINY).log()
+    difference = quick.clamp_min(MIN_PROBABILITY).log() - exact.clamp_min(MIN_PROBABILITY).log()
     return float(difference.abs().max()) <= LOG_BOUND
 
 

@@ -1,7 +1,7 @@
 """Matrix products with weights packed once.
 
-The only user of torch's private functions for this. If one is missing or wrong, `is_available` is
-False and the plain product is used.
+It uses private functions of torch. If one is missing or wrong, `is_available` is False, and the
+plain product is used.
 
 Shapes: N rows, I inputs, O outputs; … any leading dimensions.
 """
@@ -23,7 +23,7 @@ Matmul = Callable[[Tensor], Tensor]
 """float32 [N, I] or [..., N, I] → the same with O, including bias."""
 
 MEMORY_BOUND_ROWS = 32  # up to here, reading the weights dominates
-ROUNDING: dict[Kind, float] = {"int8": 0.05, "bfloat16": 0.02, "float16": 2e-3, "float32": 1e-5}
+MAX_ERROR: dict[Kind, float] = {"int8": 0.05, "bfloat16": 0.02, "float16": 2e-3, "float32": 1e-5}
 PACKED_FOR = 512  # rows announced to MKL; weights packed for fewer are slow with many
 MANY_ROWS = 384  # from here, plain weights are as fast as oneDNN's blocked ones and need no padding
 FREE_ROWS = 64  # up to here, every row count has its own shape
@@ -54,7 +54,7 @@ def is_available(kind: Kind) -> bool:
         except (AttributeError, NotImplementedError, RuntimeError):
             return False
         right = F.linear(x, weight, bias)
-        if not float((product - right).abs().max()) <= ROUNDING[kind] * float(right.abs().max()):
+        if not float((product - right).abs().max()) <= MAX_ERROR[kind] * float(right.abs().max()):
             return False
     return True
 
@@ -64,8 +64,8 @@ def is_native(kind: Kind) -> bool:
     if kind != "bfloat16":
         return True
     known = torch.cpu.get_capabilities()
-    on_x86 = known.get("architecture") == "x86_64"
-    return not on_x86 or any(known.get(name) for name in BF16_INSTRUCTIONS)
+    is_x86 = known.get("architecture") == "x86_64"
+    return not is_x86 or any(known.get(name) for name in BF16_INSTRUCTIONS)
 
 
 def limit_shapes(multiply: Matmul) -> Matmul:
@@ -102,7 +102,7 @@ def _float32(weight: Tensor, bias: Tensor, plain: Matmul) -> Matmul:
 
 
 def _mkl(weight: Tensor, bias: Tensor, _: Matmul) -> Matmul:
-    """The plain product would pack the weights in every call."""
+    """Pack the weights once; the plain product would pack them in every call."""
     packed = torch.ops.mkl._mkl_reorder_linear_weight(weight, PACKED_FOR)
     shape = weight.new_zeros(()).expand(weight.shape)  # placeholder, never read
     width, product = weight.size(1), torch.ops.mkl._mkl_linear.default
@@ -119,11 +119,11 @@ def _onednn(weight: Tensor, bias: Tensor, plain: Matmul) -> Matmul:
     """oneDNN with blocked weights; plain for many rows."""
     blocks = torch.ops.mkldnn._reorder_linear_weight(weight, None)
 
-    def by_blocks(x: Tensor) -> Tensor:
+    def multiply_blocks(x: Tensor) -> Tensor:
         y: Tensor = torch.ops.mkldnn._linear_pointwise(x, blocks, bias, "none", [], "")
         return y
 
-    filled = limit_shapes(by_blocks)
+    filled = limit_shapes(multiply_blocks)
 
     def multiply(x: Tensor) -> Tensor:
         return plain(x) if x.numel() >= MANY_ROWS * x.size(-1) else filled(x)

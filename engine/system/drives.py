@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple
 
 import psutil
 
-NETWORK = (  # types of file systems on Linux, macOS and FreeBSD
+NETWORK_TYPES = (  # of file systems on Linux, macOS and FreeBSD
     *("nfs*", "cifs", "smb*", "afpfs", "ncpfs", "9p", "afs", "coda", "webdav", "davfs*"),
     *("ceph*", "glusterfs", "lustre", "gpfs", "beegfs", "ocfs2", "gfs2", "pvfs2"),
     *("fuse.sshfs", "fuse.rclone", "fuse.gluster*", "fuse.ceph*", "fuse.s3fs", "fuse.gcsfuse"),
@@ -61,7 +61,7 @@ def _network_file_system(path: Path) -> str:
     if "remote" in deepest.opts.split(","):
         return deepest.fstype or "SMB"
     kind = deepest.fstype.lower()
-    return deepest.fstype if any(fnmatch(kind, pattern) for pattern in NETWORK) else ""
+    return deepest.fstype if any(fnmatch(kind, pattern) for pattern in NETWORK_TYPES) else ""
 
 
 def _is_synced(path: Path, patterns: tuple[str, ...]) -> bool:

@@ -151,7 +151,7 @@ def _explain_disk(code: int, name: str) -> StudioError | None:
         case code if code in FULL_ERRORS:
             return DiskFull(
                 phrase("{path} cannot be written: the disk is full.", path=name),
-                phrase("Free some space and try again; nothing that was there is lost."),
+                phrase("Free some space and try again. Existing files are unchanged."),
             )
     return None
 

@@ -8,7 +8,7 @@ from engine.models.fast.linear import Linear
 from engine.models.heads import Heads
 from engine.serving import network as serving_network
 from engine.serving import quantized_matmul
-from engine.serving.network import SHORTLIST, pack_network
+from engine.serving.network import SHORTLIST_SIZE, pack_network
 from engine.serving.quantized_matmul import (
     KINDS,
     MANY_ROWS,
@@ -132,7 +132,7 @@ def test_the_top_tokens_are_computed_in_float32(kind):
     head = pack_network(plain, kind).mlm
     head.dense = plain.mlm.dense
     logits = head(vectors)
-    top = reference.topk(SHORTLIST // 4).indices
+    top = reference.topk(SHORTLIST_SIZE // 4).indices
     assert torch.allclose(logits.gather(1, top), reference.gather(1, top), atol=1e-5)
 
 

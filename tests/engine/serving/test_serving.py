@@ -14,7 +14,7 @@ from engine.serving.network import pack_network
 from engine.serving.quantization_check import (
     BOUND,
     LOG_BOUND,
-    TIE,
+    TIE_MARGIN,
     agrees,
     logs_are_near,
     predict,
@@ -116,7 +116,7 @@ def test_only_near_ties_may_change_their_order():
     tied[4:6] = exact[[5, 4]]
     swapped[2:4] = exact[[3, 2]]
     far[0] += 1.5 * BOUND
-    assert exact[4] - exact[5] < TIE
+    assert exact[4] - exact[5] < TIE_MARGIN
     assert same_tokens(tied, exact)
     assert not same_tokens(swapped, exact)
     assert not same_tokens(far, exact)

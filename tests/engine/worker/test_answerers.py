@@ -17,7 +17,7 @@ from engine.messages.question import Question
 from engine.serving import serving
 from engine.serving.quantized_matmul import is_available
 from engine.worker import answerers
-from engine.worker.answerers import ANSWERERS, MAX_ANSWERS, answer, precise
+from engine.worker.answerers import ANSWERERS, MAX_ANSWERS, answer, precise_answerer
 from engine.worker.context import WorkerContext
 from engine.worker.hub import HUB_ANSWERERS
 from engine.worker.questions import Inbox, parse_line
@@ -82,7 +82,7 @@ def test_attention_based_answers_are_exact(ask, tiny_folder):
 def test_answers_are_cached(ask, tiny_folder, monkeypatch):
     question = questions(tiny_folder, exact=True)[0]
     first = ask(question.model_copy(update={"number": 1}))
-    monkeypatch.setitem(ANSWERERS, FillMask, precise(None))
+    monkeypatch.setitem(ANSWERERS, FillMask, precise_answerer(None))
     cached = ask(question.model_copy(update={"number": 2, "side": 1}))
     assert cached.to == 2
     assert cached.predictions == first.predictions
@@ -94,7 +94,7 @@ def test_the_number_of_cached_answers_is_limited(ask, tiny_folder, monkeypatch):
     assert MAX_ANSWERS > 2
     for text in ("a [MASK]", "b [MASK]", "c [MASK]"):
         ask(FillMask(checkpoint=tiny_folder, text=text))
-    monkeypatch.setitem(ANSWERERS, FillMask, precise(None))
+    monkeypatch.setitem(ANSWERERS, FillMask, precise_answerer(None))
     ask(FillMask(checkpoint=tiny_folder, text="c [MASK]"))
     with pytest.raises(TypeError):
         ask(FillMask(checkpoint=tiny_folder, text="a [MASK]"))
