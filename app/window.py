@@ -31,7 +31,7 @@ from app.shell.garbage import collect_and_freeze
 from app.studio import Studio
 from app.translation import in_language, marked, tr, translated
 from app.widgets import dialogs, layouts
-from app.widgets.banners import WithBanners
+from app.widgets.banners import BannerArea
 from app.widgets.dialogs import Choice
 from app.widgets.drop_overlay import DropOverlay, dropped_paths
 from app.widgets.help import help_for, open_help
@@ -136,7 +136,7 @@ class MainWindow(QMainWindow):
         )
         self.navigation.requested.connect(self.go)
         self.stack = PageStack()
-        self._area = WithBanners(self.stack, studio.notices)
+        self._area = BannerArea(self.stack, studio.notices)
         self.banners = self._area.banners
         self._run_notices = RunNotices(studio, self)
         self.preloader = Preloader(self._modules(), self._page_tasks(), self)

@@ -296,7 +296,7 @@ def compared(app: Any, curves: int = 50, points: int = 100_000) -> list[Figure]:
     lines = tuple(Line(f"run {n}", x, noise[n], n) for n in range(curves))
     view = ZoomChart("curves")
     view.resize(1000, 560)
-    view.show_chart(Chart(Axis("Step", whole=True), Axis("Loss"), lines))
+    view.show_chart(Chart(Axis("Step", integer=True), Axis("Loss"), lines))
     view.show()
     app.processEvents()
     frames = 40

@@ -12,7 +12,7 @@ from app.translation import tr, translated
 from app.using.applying_state import DATASET, ApplyingState
 from app.widgets import buttons, layouts
 from app.widgets.dialogs import choose_file, choose_folder, footer
-from app.widgets.forms.controls import ComboBox, DoubleSpinBox, SeveralColumns
+from app.widgets.forms.controls import ColumnsBox, ComboBox, DoubleSpinBox
 from app.widgets.progress import StageProgress, StagesDialog
 from app.widgets.screen import resize_within
 from app.widgets.tables import Column, ColumnsModel, make_table
@@ -89,7 +89,7 @@ class OptionsView(QWidget):
         self.choose_file = buttons.plain(self.tr("Choose a &file…"), self._on_file, "file-text")
         self.boxes = {role: self._column_box(role) for role in state.roles if role != "endings"}
         title = title_of("endings", Mapping.model_fields["endings"])
-        self.endings = SeveralColumns(title, BOX_CHARACTERS)
+        self.endings = ColumnsBox(title, BOX_CHARACTERS)
         self.endings.changed.connect(lambda: state.choose_endings(self.endings.chosen()))
         self.threshold = DoubleSpinBox(self.tr("Mark as uncertain below"))
         self.threshold.setRange(0, 1)

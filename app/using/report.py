@@ -137,7 +137,7 @@ def as_pdf(report: Report, figures: Sequence[PlacedFigure], language: str) -> by
     document = QTextDocument()
     document.setUseDesignMetrics(True)
     document.setMetaInformation(QTextDocument.MetaInformation.CssMedia, "print")
-    document.setDefaultFont(figure.paper_font(PDF_FONT / figure.POINTS))
+    document.setDefaultFont(figure.print_font(PDF_FONT / figure.POINTS))
     pictures = []
     for index, placed in enumerate(figures):
         name = f"picture-{index}"
@@ -253,4 +253,4 @@ def _chart(
 ) -> Chart | None:
     """Make a chart of curves over steps; None without curves."""
     curves = tuple(line for line in lines if line is not None)
-    return Chart(Axis(tr("Step"), whole=True), Axis(title, ends), curves) if curves else None
+    return Chart(Axis(tr("Step"), integer=True), Axis(title, ends), curves) if curves else None

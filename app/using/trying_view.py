@@ -11,7 +11,7 @@ from app.using.trying_state import TryingState
 from app.widgets import layouts
 from app.widgets.screen import set_shown
 from app.widgets.text.labels import Text, height_of_lines
-from app.widgets.text.word_effects import Words, tint_effects
+from app.widgets.text.word_effects import WordRow, tint_effects
 from engine.config.tasks import TASKS, get_head
 
 TYPING_PAUSE_MS = 150  # as on the Explore page
@@ -35,7 +35,7 @@ class TryingView(QWidget):
         self.prediction.choices_typed.connect(state.set_endings)
         self.status = Text("", "muted")
         self.words_title = Text("", "strong")
-        self.words = Words(self.tr("Words and their effects"))
+        self.words = WordRow(self.tr("Words and their effects"))
         self.words_note = Text("", "muted")
         first, second, asks_pair = self._names()
         self._pause = debounced(self, TYPING_PAUSE_MS, self._settle)

@@ -14,10 +14,10 @@ from app.widgets.page import MARGIN, Picture
 from app.widgets.screen import set_shown
 from app.widgets.text.labels import ReadText, Text
 
-NOTICE_MS = 9000  # ms that a notice is shown; an error stays
+NOTICE_MS = 9000  # errors stay
 MAX_WIDTH = 720  # px
-BELOW = 2 * SPACE  # px below the last banner
-MAX_HEIGHT = 0.5  # of the height, so that the page stays visible
+BOTTOM_MARGIN = 2 * SPACE  # px
+MAX_HEIGHT_FRACTION = 0.5  # of the page, so that it stays visible
 MAX_BANNERS = 3  # shown together; older ones are behind a button
 
 
@@ -147,12 +147,12 @@ class Banners(QWidget):
             self.height_changed.emit(0)
             return
         width = min(MAX_WIDTH, area.width() - 2 * MARGIN)
-        has = self._column.hasHeightForWidth()
-        needed = self._column.totalHeightForWidth(width) if has else self.sizeHint().height()
+        fits = self._column.hasHeightForWidth()
+        needed = self._column.totalHeightForWidth(width) if fits else self.sizeHint().height()
         height = min(needed, area.height() - 2 * MARGIN)
-        self.setGeometry(MARGIN, area.height() - height - BELOW, width, height)
+        self.setGeometry(MARGIN, area.height() - height - BOTTOM_MARGIN, width, height)
         self.raise_()
-        self.height_changed.emit(height + BELOW)
+        self.height_changed.emit(height + BOTTOM_MARGIN)
 
     def _on_added(self, notice: Notice) -> None:
         banner = Banner(notice, self._notices)
@@ -195,10 +195,10 @@ class Banners(QWidget):
         self.reposition()
 
 
-class WithBanners(QWidget):
+class BannerArea(QWidget):
     """A page with the banners below it; the page shrinks so that they cover nothing.
 
-    Banners above half of the height overlap the page.
+    Banners that need more than half of the height overlap the page.
     """
 
     def __init__(self, page: QWidget, notices: Notices) -> None:
@@ -209,4 +209,5 @@ class WithBanners(QWidget):
         self.banners.reposition()
 
     def _on_height(self, height: int) -> None:
-        self._column.setContentsMargins(0, 0, 0, min(height, round(MAX_HEIGHT * self.height())))
+        bottom = min(height, round(MAX_HEIGHT_FRACTION * self.height()))
+        self._column.setContentsMargins(0, 0, 0, bottom)

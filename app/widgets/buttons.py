@@ -51,29 +51,29 @@ def _without_key(text: str) -> str:
 
 
 def primary(text: str, act: Callable[[], object] | None = None, icon: str = "") -> QPushButton:
-    """The main action of a page."""
+    """A button for the main action of a page."""
     return _button(text, "primary", icon, act)
 
 
 def plain(text: str, act: Callable[[], object] | None = None, icon: str = "") -> QPushButton:
-    """One of several actions."""
+    """A button for one of several actions."""
     return _button(text, "plain", icon, act)
 
 
 def quiet(text: str, act: Callable[[], object] | None = None, icon: str = "") -> QPushButton:
-    """A minor action; looks like a link."""
+    """A button for a minor action; looks like a link."""
     return _button(text, "quiet", icon, act)
 
 
 def danger(text: str, act: Callable[[], object] | None = None, icon: str = "") -> QPushButton:
-    """A destructive action."""
+    """A button for a destructive action."""
     return _button(text, "danger", icon, act)
 
 
 def icon_button(
     name: str, text: str, act: Callable[[], object] | None = None, checkable: bool = False
 ) -> QToolButton:
-    """An icon alone; `text` is its tooltip and accessible name."""
+    """A button with only an icon; `text` is its tooltip and accessible name."""
     button = QToolButton()
     style_icon_button(button, name, text)
     button.setCheckable(checkable)
@@ -92,7 +92,7 @@ def style_icon_button(button: QToolButton, name: str, text: str) -> None:
 
 
 class _Segment(QPushButton):
-    """As wide as its text in bold, which the style sheet uses for the chosen segment."""
+    """A button as wide as its text in bold, which the style sheet uses when it is chosen."""
 
     def sizeHint(self) -> QSize:
         hint, bold, text = super().sizeHint(), self.font(), _without_key(self.text())
@@ -137,8 +137,8 @@ class Segments(QWidget):
             button.setChecked(True)
             return
         self.group.setExclusive(False)
-        for each in self.group.buttons():
-            each.setChecked(False)
+        for other in self.group.buttons():
+            other.setChecked(False)
         self.group.setExclusive(True)
 
     def choice(self) -> int:

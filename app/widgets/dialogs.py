@@ -136,7 +136,7 @@ class Question(Dialog):
                 column.addWidget(part)
         row = layouts.row(layouts.STRETCH, spacing=2 * SPACE)
         makers = {"primary": buttons.primary, "plain": buttons.plain, "danger": buttons.danger}
-        for choice in reversed(choices):  # the main button is at the right
+        for choice in reversed(choices):  # the main button is on the right
             button = makers[choice.kind](choice.text)
             button.clicked.connect(lambda _=False, key=choice.key: self._choose(key))
             row.addWidget(button)
@@ -182,7 +182,7 @@ def confirm(
     act: Callable[[], object],
     body: Sequence[QWidget | QLayout] = (),
 ) -> Question:
-    """Ask with one choice, which calls `act`, and Cancel."""
+    """Ask with two buttons: `choice`, which calls `act`, and Cancel."""
 
     def answered(key: str) -> None:
         if key == choice.key:
@@ -193,8 +193,8 @@ def confirm(
 
 def ask_for_name(
     owner: QWidget,
-    about: tuple[str, str],
-    now: str,
+    texts: tuple[str, str],
+    initial: str,
     max_length: int,
     choice: Choice,
     on_name: Callable[[str], object],
@@ -202,11 +202,11 @@ def ask_for_name(
     """Ask for a name; `on_name` gets it stripped, and only if it is not empty.
 
     Args:
-        about: title and text of the question.
-        now: the initial name, truncated to `max_length` characters.
+        texts: title and text of the question.
+        initial: the name shown first, truncated to `max_length` characters.
         choice: the button that accepts it.
     """
-    field = QLineEdit(now[:max_length])
+    field = QLineEdit(initial[:max_length])
     field.setMaxLength(max_length)
     field.setAccessibleName(tr("Name"))
 
@@ -214,11 +214,11 @@ def ask_for_name(
         if name := field.text().strip():
             on_name(name)
 
-    confirm(owner, *about, choice, answered, [field])
+    confirm(owner, *texts, choice, answered, [field])
 
 
 def footer(*parts: QWidget) -> QHBoxLayout:
-    """Buttons at the right, the main one last."""
+    """Buttons on the right, the main one last."""
     row = layouts.row(layouts.STRETCH, spacing=2 * SPACE, margins=(0, 4 * SPACE, 0, 0))
     for part in parts:
         row.addWidget(part)
@@ -257,8 +257,7 @@ def ask_for_file(
 ) -> None:
     """Ask for a file to save without blocking, and pass it to `save`.
 
-    `suffixes` are the offered ones, as “.csv”, the default first; the chosen one is added to the
-    name.
+    `suffixes` such as “.csv” are offered, the default first; the chosen one is added to the name.
     """
     dialog = QFileDialog(owner.window(), title, name)
     dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)

@@ -37,7 +37,7 @@ def write(
 def flow(
     widths: Iterable[float], height: float, max_width: float, gap: float, row_gap: float = 0
 ) -> list[QRectF]:
-    """Boxes from left to right, in rows of at most `max_width` px."""
+    """Place boxes from left to right, in rows of at most `max_width` px."""
     boxes: list[QRectF] = []
     x = y = 0.0
     for width in widths:

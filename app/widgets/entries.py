@@ -21,7 +21,7 @@ class Entry(CardItem):
 
     Args:
         key: emitted when the entry is opened.
-        figure: a short number at the right, with its `unit` below.
+        figure: a short number on the right, with its `unit` below.
         mark: a word or two in a frame after the title; `warns` gives it the warning colour.
     """
 
@@ -48,8 +48,8 @@ class EntryList(CardList):
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
-        self.chosen: object = None  # key of the entry described next to the list
-        self.setItemDelegate(_Cards(self))
+        self.chosen_key: object = None  # of the entry described next to the list
+        self.setItemDelegate(_CardDelegate(self))
         self.setUniformItemSizes(True)
         self.clicked.connect(self._open)
 
@@ -65,8 +65,8 @@ class EntryList(CardList):
 
     def mark_chosen(self, key: object) -> None:
         """Mark the entry that is described next to the list."""
-        if key != self.chosen:
-            self.chosen = key
+        if key != self.chosen_key:
+            self.chosen_key = key
             self.viewport().update()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
@@ -80,10 +80,10 @@ class EntryList(CardList):
             self.opened.emit(index.data(ITEM).key)
 
 
-class _Cards(QStyledItemDelegate):
+class _CardDelegate(QStyledItemDelegate):
     GAP = 2 * SPACE
     PADDING = 4 * SPACE
-    SIDE = 6 * SPACE  # of the icon
+    ICON_SIZE = 6 * SPACE
 
     def __init__(self, entries: EntryList) -> None:
         super().__init__(entries)
@@ -98,9 +98,10 @@ class _Cards(QStyledItemDelegate):
         painter.save()
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         card = QRectF(option.rect).adjusted(1, 1, -1, -1 - self.GAP)
-        self._paint_card(painter, option, card, self._list.chosen == entry.key)
+        self._paint_card(painter, option, card, self._list.chosen_key == entry.key)
         inner = card.adjusted(self.PADDING, self.PADDING, -self.PADDING, -self.PADDING)
-        picture = QRectF(inner.left(), inner.center().y() - self.SIDE / 2, self.SIDE, self.SIDE)
+        side = self.ICON_SIZE
+        picture = QRectF(inner.left(), inner.center().y() - side / 2, side, side)
         icon(entry.icon, Role.ACCENT).paint(painter, picture.toRect())
         inner.setLeft(picture.right() + self.PADDING)
         inner.setRight(self._paint_figure(painter, option.font, inner, entry))
@@ -118,7 +119,7 @@ class _Cards(QStyledItemDelegate):
         painter.drawRoundedRect(card, 10, 10)
 
     def _paint_figure(self, painter: QPainter, font: QFont, inner: QRectF, entry: Entry) -> float:
-        """Paint the figure at the right; returns the right end of the text area."""
+        """Paint the figure on the right; returns the right end of the text area."""
         if not entry.figure:
             return inner.right()
         large, small = _title_font(font), _small_font(font)
@@ -126,11 +127,11 @@ class _Cards(QStyledItemDelegate):
             QFontMetricsF(large).horizontalAdvance(entry.figure),
             QFontMetricsF(small).horizontalAdvance(entry.unit),
         )
-        at = QRectF(inner.right() - width - 1, inner.top(), width + 1, inner.height())
+        box = QRectF(inner.right() - width - 1, inner.top(), width + 1, inner.height())
         right = Qt.AlignmentFlag.AlignRight
-        write(painter, at, entry.figure, large, Role.TEXT, right | Qt.AlignmentFlag.AlignTop)
-        write(painter, at, entry.unit, small, Role.MUTED, right | Qt.AlignmentFlag.AlignBottom)
-        return at.left() - self.PADDING
+        write(painter, box, entry.figure, large, Role.TEXT, right | Qt.AlignmentFlag.AlignTop)
+        write(painter, box, entry.unit, small, Role.MUTED, right | Qt.AlignmentFlag.AlignBottom)
+        return box.left() - self.PADDING
 
     def _paint_words(self, painter: QPainter, font: QFont, inner: QRectF, entry: Entry) -> None:
         title_font, small = _title_font(font), _small_font(font)

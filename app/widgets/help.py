@@ -117,10 +117,10 @@ class HelpView(QWidget):
 
     def _list(self, pages: "tuple[Concept, ...] | list[Concept]") -> None:
         self.titles.clear()
-        for each in pages:
-            item = QListWidgetItem(each.title)
-            item.setData(PAGE_KEY, each.key)
-            item.setToolTip(each.line)
+        for page in pages:
+            item = QListWidgetItem(page.title)
+            item.setData(PAGE_KEY, page.key)
+            item.setToolTip(page.line)
             self.titles.addItem(item)
 
     def _on_typed(self, typed: str) -> None:

@@ -1,7 +1,7 @@
 """Pages of the help: one for each concept, setting and metric. No widgets.
 
 A concept is `resources/help/KEY.md`: its first line is the tooltip, followed by title and text. The
-page of a setting comes from title and description of its spec, that of a metric from its task.
+page of a setting is made from its title and description in the spec, of a metric from its task.
 """
 
 from collections.abc import Iterator
@@ -28,7 +28,7 @@ from engine.files.shipped import resources
 
 FIRST = "start"  # the first page
 SETTING, METRIC = "setting-", "metric-"  # prefixes of keys
-MISSING = 4  # rank of a page that a search does not find
+NO_MATCH = 4  # rank of a page that a search does not find
 SECTIONS: tuple[tuple[str, tuple[type[BaseModel], ...]], ...] = (
     (marked("Training"), (TrainingSpec,)),
     (marked("Feature extraction"), (Features,)),
@@ -92,7 +92,7 @@ def find_pages(typed: str) -> list[Concept]:
     """Pages that contain every typed word; those with all of them in the title come first."""
     words = typed.casefold().split()
     ranked = [(_rank(words, page), index, page) for index, page in enumerate(topics())]
-    return [page for rank, _, page in sorted(ranked, key=lambda each: each[:2]) if rank < MISSING]
+    return [page for rank, _, page in sorted(ranked, key=lambda item: item[:2]) if rank < NO_MATCH]
 
 
 def _rank(words: list[str], page: Concept) -> int:
@@ -102,7 +102,7 @@ def _rank(words: list[str], page: Concept) -> int:
         return 0
     texts = (title, f"{title} {line}", f"{title} {line} {text}")
     ranks = (n for n, part in enumerate(texts, 1) if all(word in part for word in words))
-    return next(ranks, MISSING)
+    return next(ranks, NO_MATCH)
 
 
 def _parse(key: str, page: str) -> Concept:

@@ -30,7 +30,7 @@ def vertical_step(event: QKeyEvent) -> int:
 
 
 def is_press(event: QKeyEvent) -> bool:
-    """Enter and Space press the focused item."""
+    """True for Enter and Space, which press the focused item."""
     return event.key() in PRESSING
 
 

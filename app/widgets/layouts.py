@@ -55,7 +55,7 @@ def page(*items: Item, spacing: int | None = None, margins: Margins = 0) -> QWid
 
 
 def splitter(*parts: QWidget, sizes: Sequence[int], stretched: int = 1) -> QSplitter:
-    """Parts side by side in px that the user can change; part `stretched` gets spare width."""
+    """Resizable parts side by side, `sizes` in px; part `stretched` gets spare width."""
     widget = QSplitter(Qt.Orientation.Horizontal)
     widget.setChildrenCollapsible(False)
     for part in parts:
@@ -77,7 +77,7 @@ def grid(
     stretched: int = -1,
     margins: Margins = 0,
 ) -> QGridLayout:
-    """An empty grid with px between its columns and rows; column `stretched` gets spare width."""
+    """An empty grid, spacings in px; column `stretched` gets spare width."""
     cells = QGridLayout()
     _set_up(cells, parent, margins)
     if h_spacing is not None:

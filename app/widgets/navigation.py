@@ -1,4 +1,4 @@
-"""The navigation bar at the left, and the stack of pages."""
+"""The navigation bar on the left, and the stack of pages."""
 
 from collections.abc import Sequence
 
@@ -19,7 +19,7 @@ HEIGHT = 60
 
 
 class NavigationButton(QAbstractButton):
-    """An icon over a word; that of the shown page has a bar at its edge and bolder text."""
+    """An icon above a word; for the shown page with a bar at its edge and bolder text."""
 
     def __init__(self, icon: str, title: str, keys: str) -> None:
         super().__init__()
@@ -71,7 +71,7 @@ class NavigationButton(QAbstractButton):
 
 
 class Navigation(QWidget):
-    """The buttons of all pages; those after `lower` are at the bottom.
+    """The buttons of all pages; from index `lower` on, they are at the bottom.
 
     Signals:
         requested: key of the chosen page.
@@ -130,7 +130,7 @@ class PageStack(QStackedWidget):
         focused, page = self.focusWidget(), self.currentWidget()
         is_lost = focused is None or not (focused.isVisible() and focused.isEnabled())
         if is_lost and page is not None:
-            after = (w for w in focus_chain(focused or page) if page.isAncestorOf(w))
-            next(after, self).setFocus()
+            following = (w for w in focus_chain(focused or page) if page.isAncestorOf(w))
+            next(following, self).setFocus()
             return True
         return super().focusNextPrevChild(forward)

@@ -37,7 +37,7 @@ MARGIN = 7 * SPACE
 
 
 class Page(QWidget):
-    """A page with a title, a line below it, actions at the right, and a body.
+    """A page with a title, a line below it, actions on the right, and a body.
 
     `body` is the layout to fill, `action_row` holds the buttons at the upper right. With `scrolls`
     the body scrolls if it is higher than the window, and is at most `max_width` px wide.
@@ -183,8 +183,8 @@ class Card(QFrame):
         self.style().polish(self)
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
-        inside = self.rect().contains(event.position().toPoint())
-        if self._pressable and inside and event.button() == Qt.MouseButton.LeftButton:
+        is_inside = self.rect().contains(event.position().toPoint())
+        if self._pressable and is_inside and event.button() == Qt.MouseButton.LeftButton:
             self.pressed.emit()
         super().mouseReleaseEvent(event)
 
@@ -246,7 +246,7 @@ class EmptyState(QWidget):
         layouts.extend(column, SPACE, row, layouts.STRETCH)
 
     def minimumSizeHint(self) -> QSize:
-        """Without the picture, which is hidden if there is no space."""
+        """The size without the picture, which is hidden if there is no space."""
         hint = super().minimumSizeHint()
         return QSize(hint.width(), hint.height() - (0 if self.picture.isHidden() else self._above))
 
@@ -264,7 +264,7 @@ class Stack(QWidget):
 
     def __init__(self, *pages: QWidget) -> None:
         super().__init__()
-        self._pages = _OneAtATime(self)
+        self._pages = _ShownPageLayout(self)
         for page in pages:
             self._pages.addWidget(page)
         self._pages.currentChanged.connect(lambda _: self.updateGeometry())
@@ -291,7 +291,7 @@ class Stack(QWidget):
         self._pages.setCurrentWidget(page)
 
 
-class _OneAtATime(QStackedLayout):
+class _ShownPageLayout(QStackedLayout):
     def minimumSize(self) -> QSize:
         shown = self.currentWidget()
         return QSize() if shown is None else shown.minimumSizeHint().expandedTo(shown.minimumSize())
@@ -329,7 +329,7 @@ def labelled(label: str, field: QWidget) -> QVBoxLayout:
     return column
 
 
-class Polling(QWidget):
+class PollingWidget(QWidget):
     """Calls `poll` when it is shown, and every `ms` until it is hidden or polling is off."""
 
     def __init__(self, ms: int) -> None:
@@ -364,7 +364,7 @@ class Polling(QWidget):
 Inner = TypeVar("Inner", bound=QWidget)
 
 
-class Lazy(QWidget, Generic[Inner]):
+class LazyWidget(QWidget, Generic[Inner]):
     """Makes its widget when it is first shown, or when `widget` is read.
 
     With `after_its_page`, a slow widget is made after its page is shown, in a later round of the

@@ -15,7 +15,7 @@ from app.widgets.text import numbers
 from app.widgets.text.labels import Text
 from engine.messages.question import Working
 
-SETTLED = 1.0  # s after which the rate is shown
+MIN_RATE_SECONDS = 1.0  # before it, the rate is not shown
 
 
 class ProgressLine(QWidget):
@@ -68,7 +68,7 @@ class ProgressLine(QWidget):
             amount = self.tr("{0} of {1}").format(amount, self._number(total))
         texts = [amount]
         elapsed = time.monotonic() - self._since
-        if elapsed > SETTLED and done > 0:
+        if elapsed > MIN_RATE_SECONDS and done > 0:
             rate = done / elapsed
             texts.append(self.tr("{0} per second").format(self._number(round(rate))))
             if total > done:
@@ -80,7 +80,7 @@ class ProgressLine(QWidget):
         return numbers.size(value) if self._in_bytes else numbers.count(value)
 
 
-BAR_STEPS = 1000  # steps of a bar
+BAR_STEPS = 1000
 
 
 class Stage(Protocol):
@@ -111,7 +111,7 @@ class StagesDialog(Dialog):
             cast(Stage, part).close_button.clicked.connect(self.reject)
 
     def done(self, result: int) -> None:
-        """Stop the work however the dialog is closed."""
+        """Stop the work whenever the dialog is closed."""
         self.stop()
         super().done(result)
 

@@ -52,7 +52,7 @@ def set_shown(widget: QWidget, shown: bool) -> None:
 
 
 class Flow(QWidget):
-    """As high as its lines need at its current width, not at the smallest possible width."""
+    """A widget as high as its current width requires, not its smallest possible width."""
 
     def __init__(self, inner: QWidget, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -68,7 +68,7 @@ class Flow(QWidget):
 
 
 class FitArea(QScrollArea):
-    """As high as its content if there is space, else scrolling.
+    """A scroll area as high as its content if there is space.
 
     It is as wide as the content and the scroll bar together, and scrolls horizontally on narrower
     screens.

@@ -14,22 +14,22 @@ from app.widgets.page import Picture
 from app.widgets.text.labels import Text, plain_menu_text
 
 NAMED_RUNS = 2  # runs shown by name; the others are counted
-MAX_NAME_CHARACTERS = 32  # of a name
-BLINK = 400  # ms
+MAX_NAME_CHARACTERS = 32
+BLINK_MS = 400
 
 
 @dataclass(frozen=True)
 class Activity:
-    """One run in the bar; `share` is the fraction done, -1 if unknown."""
+    """One run in the bar; `fraction` is the part done, -1 if unknown."""
 
     run: str
     name: str
     text: str
-    share: float
+    fraction: float
 
 
 class StatusBar(QFrame):
-    """One line.
+    """Unfinished runs, activity of Explore, and the device, on one line.
 
     Signals:
         run_requested: id of a clicked run; “” for all of them.
@@ -46,7 +46,7 @@ class StatusBar(QFrame):
         self.runs: list[tuple[QPushButton, QProgressBar]] = []
         self.explorer = Text(self.tr("Explore is computing…"), "small", wraps=False)
         self.explorer.hide()
-        self._blink = debounced(self, BLINK, self.explorer.show)
+        self._blink = debounced(self, BLINK_MS, self.explorer.show)
         self.device = Text("", "small", wraps=False)
         row = layouts.row(
             self.idle, parent=self, spacing=3 * SPACE, margins=(3 * SPACE, 0, 4 * SPACE, 0)
@@ -79,7 +79,7 @@ class StatusBar(QFrame):
         for index, (button, bar) in enumerate(self.runs):
             is_used = index < len(activities)
             button.setVisible(is_used)
-            bar.setVisible(is_used and activities[index].share >= 0)
+            bar.setVisible(is_used and activities[index].fraction >= 0)
             if is_used:
                 activity = activities[index]
                 name = activity.name
@@ -88,7 +88,7 @@ class StatusBar(QFrame):
                 button.setAccessibleName(f"{name}: {activity.text}")
                 bar.setAccessibleName(self.tr("Progress of {0}").format(name))
                 bar.setRange(0, 1000)
-                bar.setValue(round(max(activity.share, 0) * 1000))
+                bar.setValue(round(max(activity.fraction, 0) * 1000))
         rest = len(activities) - NAMED_RUNS
         self.more.setVisible(rest > 0)
         self.more.setText(self.tr("and %Ln more", "", rest))

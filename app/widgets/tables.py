@@ -67,8 +67,8 @@ class Column(Generic[Row]):
                 return self.font if isinstance(self.font, QFont) else self.font(row)
             case Qt.ItemDataRole.TextAlignmentRole:
                 return AT_RIGHT if self.align_right else AT_LEFT
-        known = self.roles.get(role)
-        return None if known is None else known(row)
+        function = self.roles.get(role)
+        return None if function is None else function(row)
 
     def heading(self, role: int) -> object:
         """Value of `role` for the heading."""
@@ -103,7 +103,7 @@ class ColumnsModel(QAbstractTableModel, Generic[Row]):
         self.columns: Sequence[Column[Row]] = columns
         self.rows: Sequence[Row] = ()
         self.order: Sequence[int] = ()
-        self._sorted = (-1, Qt.SortOrder.AscendingOrder)
+        self._sorting = (-1, Qt.SortOrder.AscendingOrder)
         self._row_title = row_title
 
     def show_rows(self, rows: Sequence[Row], columns: Sequence[Column[Row]] | None = None) -> None:
@@ -156,7 +156,7 @@ class ColumnsModel(QAbstractTableModel, Generic[Row]):
 
     def sort(self, column: int, order: Qt.SortOrder = Qt.SortOrder.AscendingOrder) -> None:
         """Order rows by a column; -1 restores their original order."""
-        self._sorted = column, order
+        self._sorting = column, order
         self._reorder()
 
     def _reorder(self) -> None:
@@ -173,7 +173,7 @@ class ColumnsModel(QAbstractTableModel, Generic[Row]):
         self.layoutChanged.emit()
 
     def _sort_key(self) -> Callable[[Row], Any] | None:
-        column = self._sorted[0]
+        column = self._sorting[0]
         return self.columns[column].sort_key if 0 <= column < len(self.columns) else None
 
     def _sorted_order(self) -> Sequence[int]:
@@ -181,15 +181,15 @@ class ColumnsModel(QAbstractTableModel, Generic[Row]):
         if key is None:
             return indices
         keys = [key(row) for row in self.rows]
-        known = [n for n in indices if keys[n] is not None]
-        known.sort(key=keys.__getitem__, reverse=self._sorted[1] == Qt.SortOrder.DescendingOrder)
-        return known + [n for n in indices if keys[n] is None]
+        keyed = [n for n in indices if keys[n] is not None]
+        keyed.sort(key=keys.__getitem__, reverse=self._sorting[1] == Qt.SortOrder.DescendingOrder)
+        return keyed + [n for n in indices if keys[n] is None]
 
 
 def apply_style(table: QTableView, name: str) -> None:
     """Name a table and apply our style: whole rows, one line each, Tab leaves it."""
     table.setAccessibleName(name)
-    table.installEventFilter(_Keys(table))
+    table.installEventFilter(_TableKeys(table))
     table.setTabKeyNavigation(False)
     table.setWordWrap(False)
     table.setShowGrid(False)
@@ -209,26 +209,26 @@ def make_table(
     name: str,
     model: QAbstractItemModel,
     numbered: bool = False,
-    fitting: Sequence[int] | None = None,
+    fitted: Sequence[int] | None = None,
 ) -> QTableView:
     """A table of a model in our style; `numbered` shows the headings of rows.
 
-    With `fitting`, the columns share the width, and these are as wide as their content.
+    With `fitted`, these columns are as wide as their content, and the others share the rest.
     """
     table = QTableView()
     table.setModel(model)
     apply_style(table, name)
     table.verticalHeader().setVisible(numbered)
-    if fitting is not None:
+    if fitted is not None:
         table.horizontalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Stretch)
-        for column in fitting:
+        for column in fitted:
             mode = QHeaderView.ResizeMode.ResizeToContents
             table.horizontalHeader().setSectionResizeMode(column, mode)
     return table
 
 
 class NumbersTable(QTableView):
-    """A small table of texts in the monospaced font, with numbers at the right.
+    """A small table in the monospaced font: texts on the left, numbers on the right.
 
     Signals:
         row_picked: index of the row that became current by mouse or keyboard.
@@ -249,7 +249,7 @@ class NumbersTable(QTableView):
     def show_rows(
         self, header: Sequence[str], rows: Sequence[Sequence[str]], numeric_from: int | None = None
     ) -> None:
-        """Show rows; the current row stays. `numeric_from` is that of these rows."""
+        """Show rows; the current row stays. `numeric_from` replaces the table's."""
         first = self._numeric_from if numeric_from is None else numeric_from
         current = self.currentIndex().row()
         columns: list[Column[Sequence[str]]] = [
@@ -271,7 +271,7 @@ class NumbersTable(QTableView):
             self.row_picked.emit(now.row())
 
 
-class _Keys(QObject):
+class _TableKeys(QObject):
     """Keys that Qt's tables lack.
 
     Copying takes a cell untruncated, with line breaks, if its model has that as EditRole. The first

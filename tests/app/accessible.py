@@ -27,7 +27,7 @@ from PySide6.QtWidgets import (
 
 from app.palette import Palette
 from app.widgets.page import Card
-from app.widgets.text.word_effects import Words
+from app.widgets.text.word_effects import WordRow
 
 # controls whose inner widgets Qt creates; screen readers read the control
 PARTS = (QAbstractSpinBox, QComboBox, QLineEdit, QTabBar, QTableView)
@@ -81,7 +81,9 @@ def _takes_focus(widget: QWidget) -> bool:
 
 def _is_clickable(widget: QWidget) -> bool:
     """True for Qt's controls, and for widgets of ours that handle mouse buttons."""
-    is_passive = isinstance(widget, Card | Words) and widget.focusPolicy() == Qt.FocusPolicy.NoFocus
+    is_passive = (
+        isinstance(widget, Card | WordRow) and widget.focusPolicy() == Qt.FocusPolicy.NoFocus
+    )
     if is_passive or _is_part(widget):  # these two react to clicks only if they take focus
         return False
     if isinstance(widget, QMenu):  # it gets focus when it opens

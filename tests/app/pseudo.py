@@ -42,7 +42,15 @@ BRACKETED = re.compile(r"⟦[^⟦⟧]*⟧")
 PARTS = re.compile(r"((?:#+ )?)(.*?)(?: (\([^()]*\)))?", re.DOTALL)
 ELIDED = re.compile(r"⟦[^⟧]*…$")
 WORD = re.compile(r"[^\W\d_]{3,}")
-TOKENS = ("Words", "TokenRow", "Strip", "TokenTable", "NumbersTable", "LayerGrid", "BatchTokens")
+TOKENS = (
+    "WordRow",
+    "TokenRow",
+    "Strip",
+    "TokenTable",
+    "NumbersTable",
+    "LayerGrid",
+    "BatchTokens",
+)
 MAX_CELLS = 300  # read from a table
 
 

@@ -7,7 +7,7 @@ from PySide6.QtCore import QPointF, QRectF, QSizeF, Qt
 from PySide6.QtGui import QColor, QPainter
 
 from app.theme import Role, print_color
-from app.widgets.charts.figure import paper_font
+from app.widgets.charts.figure import print_font
 from app.widgets.text.chips import AS_STORED
 
 LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter | AS_STORED
@@ -57,7 +57,7 @@ def paint_matrix(
         sizes: width of a row's name, width of a cell and height of a row, in px.
     """
     name_width, width, height = sizes
-    painter.setFont(paper_font(FONT_SIZE))
+    painter.setFont(print_font(FONT_SIZE))
     painter.setPen(print_color(Role.TEXT))
     for index, column in enumerate(columns):
         box = QRectF(name_width + index * width, 0, width, height)

@@ -15,7 +15,7 @@ from app.theme import SPACE
 from app.translation import in_language, translated
 from app.widgets import buttons, layouts
 from app.widgets.forms.controls import Switch
-from app.widgets.forms.fields import OneOf, Weights
+from app.widgets.forms.fields import ChoiceField, Weights
 from app.widgets.forms.form import LABEL_WIDTH, SpecForm
 from app.widgets.forms.several import varied_values
 from app.widgets.page import Card
@@ -212,7 +212,7 @@ class SettingsStep(QWidget):
         metrics = {metric.name: in_language(metric.title) for metric in task.info.metrics}
         default = self.tr("Default ({0})").format(metrics[task.info.best_metric])
         field = self.more.fields["best_metric"]
-        assert isinstance(field, OneOf)
+        assert isinstance(field, ChoiceField)
         field.offer(["", *metrics], [default, *metrics.values()])
 
     def _recommend(self, choices: Choices) -> None:

@@ -1,1 +1,1 @@
-"""Charts and figures, on screen and on paper."""
+"""Charts in the window, and figures for export."""

@@ -1,4 +1,4 @@
-"""Labels with their probabilities as bars, always with the numbers; on screen and on paper."""
+"""Labels with their probabilities as bars and numbers, on screen and for export."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,17 +10,17 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app.resources import mono_font
 from app.theme import SIDES, SPACE, Palette, Role, colour, print_color
-from app.widgets.charts.figure import Figure, Table, paper_font
+from app.widgets.charts.figure import Figure, Table, print_font
 from app.widgets.drawing import fill
 from app.widgets.text import numbers
 from app.widgets.text.chips import AS_STORED
 from app.widgets.text.labels import font, one_line
 
-ROW, LINE = 6 * SPACE, 17  # px of a row with one bar, and of each line of a row with two
-MAX_PAINTED_CHARACTERS = 80  # of a label, painted
-AXIS = 4 * SPACE  # px for the ends of the scale
+ROW, LINE = 6 * SPACE, 17  # heights in px: a row with one bar, a line in a row with two bars
+MAX_PAINTED_CHARACTERS = 80  # per label
+AXIS = 4 * SPACE  # height of the scale's labels in px
 SCALES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)  # possible ends of a scale of probabilities
-MAX_LABEL, MAX_PAIRED_LABEL = 0.5, 0.4  # of the width, at most, in rows of one bar and of two
+MAX_LABEL, MAX_PAIRED_LABEL = 0.5, 0.4  # fractions of the width; in rows of one bar, of two
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class ProbabilityBars(QWidget):
     def show_bars(
         self, bars: Sequence[Bar], maximum: float | None = None, is_paired: bool = False
     ) -> None:
-        """Show bars on a scale from 0 to `maximum`, written below; by default to 1, unwritten."""
+        """Show bars on a scale from 0 to `maximum`, labelled below; None: to 1, without labels."""
         if (tuple(bars), maximum, is_paired) == (self.shown, self.maximum, self.is_paired):
             return
         self.shown, self.maximum, self.is_paired = tuple(bars), maximum, is_paired
@@ -102,7 +102,7 @@ class ProbabilityBars(QWidget):
 
 
 def bars_height(bars: Sequence[Bar], maximum: float | None, is_paired: bool) -> int:
-    """px that `paint_bars` needs."""
+    """Height in px that `paint_bars` needs."""
     row = 2 * LINE + 6 if is_paired else ROW
     gaps = 2 * SPACE * sum(bar.apart for bar in bars)
     return len(bars) * row + gaps + (AXIS if maximum is not None else 0)
@@ -150,9 +150,9 @@ def paint_bars(
         painter.drawText(row, middle | Qt.AlignmentFlag.AlignLeft | AS_STORED, label)
         if is_paired:
             painter.drawText(row, right, bar.difference)
-        own = Role.ACCENT if bar.emphasised else Role.CHART_1
+        single = Role.ACCENT if bar.emphasised else Role.CHART_1
         lines = zip((bar.probability, bar.second), SIDES, strict=True)
-        for index, (value, role) in enumerate(lines if is_paired else [(bar.probability, own)]):
+        for index, (value, role) in enumerate(lines if is_paired else [(bar.probability, single)]):
             line_top = row.center().y() - height * (0.5 if not is_paired else 1 - index)
             line = QRectF(left, line_top, bar_width, height)
             is_missing = value is None and not bar.text
@@ -186,7 +186,7 @@ def _one_line(label: str) -> str:
 
 # ── figures ──────────────────────────────────────────────────────────────────────────────────
 
-HEAD, COLUMN, GAP = 26, 250, 18  # px of a title, of a column, and between columns
+HEAD, COLUMN, GAP = 26, 250, 18  # px: height of a title, width of a column, between columns
 MAX_COLUMNS = 4  # side by side
 
 
@@ -207,7 +207,7 @@ def bars_figure(
         max(HEAD * bool(heading) + bars_height(bars, maximum, is_paired) for heading, bars in line)
         for line in lines
     ]
-    fonts = paper_font(12), paper_font(10)
+    fonts = print_font(12), print_font(10)
 
     def paint(painter: QPainter, _: QSizeF) -> None:
         top = 0
@@ -215,7 +215,7 @@ def bars_figure(
             for index, (heading, bars) in enumerate(line):
                 painter.save()
                 painter.translate(index * (width + GAP), top)
-                painter.setFont(paper_font(13, bold=True))
+                painter.setFont(print_font(13, bold=True))
                 painter.setPen(print_color(Role.TEXT))
                 end = Qt.TextElideMode.ElideRight
                 shown = painter.fontMetrics().elidedText(heading, end, width)

@@ -21,17 +21,17 @@ from app.widgets.text import numbers
 Floats = NDArray[np.floating[Any]]
 TICKS = 6
 FACTOR = 16  # points of one level of detail that become two of the next
-LONG = 4096  # points from which the range of a line is read from its levels
-SMALL, WHOLE, SHORT = 1e-3, 1e4, 1e6  # below or from which labels are 5e-5, 12,000, 4.4 M
+MAX_EXACT_POINTS = 4096  # the range of a longer line is read from its levels
+SCIENTIFIC_BELOW, GROUPED_FROM, SHORT_FROM = 1e-3, 1e4, 1e6  # labels 5e-5, 12,000, 4.4 M
 
 
 def tick_text(value: float) -> str:
     """Short text in the user's notation: 0.25, 3e-5, 12,000, 4.4 M."""
-    if abs(value) >= SHORT:
+    if abs(value) >= SHORT_FROM:
         return numbers.short(value)
-    if abs(value) >= WHOLE:
+    if abs(value) >= GROUPED_FROM:
         return numbers.count(round(value))
-    if value and abs(value) < SMALL:
+    if value and abs(value) < SCIENTIFIC_BELOW:
         power = math.floor(math.log10(abs(value)) + 1e-9)
         return f"{QLocale().toString(value / 10.0**power, 'g', 4)}e{power}"
     return QLocale().toString(value, "g", 4)
@@ -39,14 +39,14 @@ def tick_text(value: float) -> str:
 
 @dataclass(frozen=True)
 class Axis:
-    """One axis. `limits` default to the range of the data; those of a logarithmic axis are values,
-    not decades. A `whole` axis has ticks at whole numbers only, as steps have.
+    """One axis. `limits` default to the range of the data; on a logarithmic axis they are values,
+    not decades. An `integer` axis, such as one of steps, has ticks only at integers.
     """
 
     title: str = ""
     limits: tuple[float, float] | None = None
     log: bool = False
-    whole: bool = False
+    integer: bool = False
     hidden: bool = False
     text: Callable[[float], str] = field(default=tick_text, compare=False)
 
@@ -55,7 +55,7 @@ class Axis:
         if self.hidden:
             return []
         positions = log_ticks(low, high, count) if self.log else ticks(low, high, count)
-        return [at for at in positions if not self.whole or float(at).is_integer()]
+        return [tick for tick in positions if not self.integer or float(tick).is_integer()]
 
     def label(self, position: float) -> str:
         return self.text(10**position if self.log else position)
@@ -94,12 +94,12 @@ class Line(Series):
             levels.append(peaks(*levels[-1], FACTOR))
         return levels
 
-    def between(self, first: float, last: float) -> Floats:
-        """Values in view, with those of the band; of a long line only minima and maxima."""
+    def values_between(self, first: float, last: float) -> Floats:
+        """Values in view, including the band; only minima and maxima if the line is long."""
         if self.low is not None and self.high is not None:
             view = slice(*np.searchsorted(self.x, [first, last]))
             return np.concatenate([self.low[view], self.high[view], self.y[view]])
-        x, y = self.levels[-1] if len(self.x) > LONG else (self.x, self.y)
+        x, y = self.levels[-1] if len(self.x) > MAX_EXACT_POINTS else (self.x, self.y)
         start, end = np.searchsorted(x, [first, last])
         return y[start : end + 1]
 
@@ -191,7 +191,8 @@ class Chart:
                 low, high = math.log10(low), math.log10(high)
             return Span(first, last, low, high if high > low else low + 1)
         values = [
-            item.between(first, last) if isinstance(item, Line) else item.y for item in filled
+            item.values_between(first, last) if isinstance(item, Line) else item.y
+            for item in filled
         ]
         return Span(first, last, *widen(*value_range(values, self.y.log)))
 
@@ -200,8 +201,8 @@ def value_range(
     values: Sequence[Floats], log: bool = False, middle: float = 1.0
 ) -> tuple[float, float]:
     """Minimum and maximum of the finite values, or of their `middle` fraction; log10 if `log`."""
-    known = [np.isfinite(v) & (v > 0) if log else np.isfinite(v) for v in values]
-    pairs = list(zip(values, known, strict=True))
+    masks = [np.isfinite(v) & (v > 0) if log else np.isfinite(v) for v in values]
+    pairs = list(zip(values, masks, strict=True))
     if middle < 1:
         finite = np.concatenate([np.empty(0), *(v[mask] for v, mask in pairs)])
         rest = 50 * (1 - middle)
@@ -220,22 +221,22 @@ def value_range(
 
 
 def widen(low: float, high: float, fraction: float = 0.05) -> tuple[float, float]:
-    """A range with a margin at both ends."""
+    """Add a margin to both ends of a range."""
     margin = fraction * (high - low)
     return low - margin, high + margin
 
 
 def peaks(x: Floats, y: Floats, factor: int) -> tuple[Floats, Floats]:
     """The minimum and maximum of each `factor` points, in their order; NaN if all are NaN."""
-    whole = len(x) // factor * factor
-    at, values = x[:whole].reshape(-1, factor), y[:whole].reshape(-1, factor)
+    full = len(x) // factor * factor
+    positions, values = x[:full].reshape(-1, factor), y[:full].reshape(-1, factor)
     low = np.where(np.isnan(values), np.inf, values).argmin(axis=1)
     high = np.where(np.isnan(values), -np.inf, values).argmax(axis=1)
-    rows = np.arange(len(at))
+    rows = np.arange(len(positions))
     first, second = np.minimum(low, high), np.maximum(low, high)
-    new_x = np.stack([at[rows, first], at[rows, second]], axis=1).ravel()
+    new_x = np.stack([positions[rows, first], positions[rows, second]], axis=1).ravel()
     new_y = np.stack([values[rows, first], values[rows, second]], axis=1).ravel()
-    return np.concatenate([new_x, x[whole:]]), np.concatenate([new_y, y[whole:]])
+    return np.concatenate([new_x, x[full:]]), np.concatenate([new_y, y[full:]])
 
 
 def ticks(low: float, high: float, count: int = TICKS) -> list[float]:
@@ -254,7 +255,7 @@ def log_ticks(low: float, high: float, count: int = TICKS) -> list[float]:
     for digits in ((1,), (1, 2, 5)):
         powers = range(math.floor(low), math.ceil(high) + 1)
         candidates = (power + math.log10(digit) for power in powers for digit in digits)
-        positions = [at for at in candidates if low <= at <= high]
+        positions = [position for position in candidates if low <= position <= high]
         if len(positions) >= 3:
             return positions[:: -(-len(positions) // max(1, count))]
     return [math.log10(value) for value in ticks(10**low, 10**high, count) if value > 0]
@@ -272,8 +273,8 @@ def describe_series(
     highest = int(np.where(finite, y, -np.inf).argmax())
     texts = [
         text
-        for at in (first, last, lowest, highest)
-        for text in (value_text(float(y[at])), numbers.count(round(float(x[at]))))
+        for i in (first, last, lowest, highest)
+        for text in (value_text(float(y[i])), numbers.count(round(float(x[i]))))
     ]
     template = tr(
         "{0}: from {1} at step {2} to {3} at step {4}; lowest {5} at step {6}, "

@@ -29,8 +29,8 @@ from engine.errors import StudioError
 from engine.files.spreadsheet import format_table
 
 MARGIN = 24  # px around the drawing
-MIN_SHEET_WIDTH = 480  # px of a sheet, for a readable caption
-TITLE, CAPTION = 17, 11  # px of the fonts
+MIN_SHEET_WIDTH = 480  # px; keeps the caption readable
+TITLE, CAPTION = 17, 11  # font sizes in px
 MAX_PICTURE_SIDE = 20_000  # px
 POINTS = 0.75  # page units per pixel: 72 per inch over 96
 DOTS = 96  # px per inch
@@ -49,21 +49,20 @@ class Table:
 class Figure:
     """A drawing to save.
 
-    `paint(painter, size)` paints into a rectangle of `size` at the origin. It runs outside of the
-    GUI thread, so it may use only what it captured: arrays, texts and colours, no widget, no
-    pixmap.
+    `paint(painter, size)` paints into a rectangle of `size` at the origin. It runs outside the GUI
+    thread, so it may use only what it captured: arrays, texts and colours, no widget, no pixmap.
     """
 
     name: str  # file name without suffix: “attention-layer-3-head-7”
     title: str
     caption: str  # sentences with content, model, text and numbers
-    size: QSize  # px of the drawing alone
+    size: QSize  # px, without title and caption
     paint: Callable[[QPainter, QSizeF], None] = field(compare=False)
     array: np.ndarray | None = field(default=None, compare=False)  # the exact values
     table: Callable[[], Table] | None = field(default=None, compare=False)
 
 
-def paper_font(pixels: float, bold: bool = False) -> QFont:
+def print_font(pixels: float, bold: bool = False) -> QFont:
     """The window's font in pixels, independent of the screen."""
     font = QFont(FAMILY)
     font.setPixelSize(max(1, round(pixels)))
@@ -122,8 +121,8 @@ def svg(figure: Figure) -> bytes:
         paint_sheet(painter, figure)
         painter.end()
 
-    named = f'font-family="{FAMILY}"'.encode()
-    return to_bytes(write).replace(named, f'font-family="{FAMILIES}"'.encode())
+    family = f'font-family="{FAMILY}"'.encode()
+    return to_bytes(write).replace(family, f'font-family="{FAMILIES}"'.encode())
 
 
 def pdf(figure: Figure) -> bytes:
@@ -167,7 +166,7 @@ def _float32(cell: object) -> object:
 
 
 def to_bytes(write: Callable[[QBuffer], None]) -> bytes:
-    """The bytes that `write` writes to a buffer."""
+    """Return the bytes that `write` writes to a buffer."""
     content = QByteArray()
     buffer = QBuffer(content)
     buffer.open(QIODevice.OpenModeFlag.WriteOnly)
@@ -195,11 +194,11 @@ def paint_sheet(painter: QPainter, figure: Figure) -> None:
     painter.fillRect(QRectF(0, 0, size.width(), size.height()), print_color(Role.SURFACE))
     wraps = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop | Qt.TextFlag.TextWordWrap
     painter.setPen(print_color(Role.TEXT))
-    painter.setFont(paper_font(TITLE, bold=True))
+    painter.setFont(print_font(TITLE, bold=True))
     painter.drawText(QRectF(MARGIN, MARGIN, inner, above), wraps, visible(figure.title))
     top = MARGIN + above + figure.size.height()
     painter.setPen(print_color(Role.MUTED))
-    painter.setFont(paper_font(CAPTION))
+    painter.setFont(print_font(CAPTION))
     gap = MARGIN / 2
     painter.drawText(QRectF(MARGIN, top + gap, inner, below - gap), wraps, visible(figure.caption))
     painter.save()
@@ -210,8 +209,8 @@ def paint_sheet(painter: QPainter, figure: Figure) -> None:
 
 def _text_heights(figure: Figure, width: int) -> tuple[float, float]:
     inner = width - 2 * MARGIN
-    title = _height(figure.title, paper_font(TITLE, bold=True), inner)
-    caption = _height(figure.caption, paper_font(CAPTION), inner)
+    title = _height(figure.title, print_font(TITLE, bold=True), inner)
+    caption = _height(figure.caption, print_font(CAPTION), inner)
     return title + MARGIN / 2, caption + MARGIN / 2 if figure.caption else 0.0
 
 

@@ -1,7 +1,7 @@
 """The button and context menu that copy or save a figure.
 
-It saves the figure shown when the menu opened. Painting and writing happen outside of the GUI
-thread; errors are shown.
+It saves the figure shown when the menu opened. Painting and writing happen outside the GUI thread;
+errors are shown.
 """
 
 from collections.abc import Callable
@@ -35,7 +35,7 @@ FORMATS: dict[str, tuple[str, Content]] = {  # key: suffix and content
 
 
 class FigureButton(QToolButton):
-    """Copies or saves the figure that `make` returns; None if there is nothing to save."""
+    """Copies or saves the figure that `make` returns, if it does not return None."""
 
     def __init__(self, make: Callable[[], Figure | None], notices: Notices) -> None:
         super().__init__()
@@ -65,12 +65,12 @@ class FigureButton(QToolButton):
         menu.aboutToShow.connect(self._on_menu)
         self.setMenu(menu)
 
-    def offer_on(self, *drawn: QWidget) -> None:
+    def offer_on(self, *widgets: QWidget) -> None:
         """Open the menu by right click or menu key on these widgets too."""
-        for widget in drawn:
+        for widget in widgets:
             widget.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
             widget.customContextMenuRequested.connect(
-                lambda at, widget=widget: self.menu().popup(widget.mapToGlobal(at))
+                lambda point, widget=widget: self.menu().popup(widget.mapToGlobal(point))
             )
 
     def figure(self) -> Figure | None:

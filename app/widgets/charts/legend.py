@@ -18,7 +18,7 @@ NAME_CHARACTERS = 40
 
 @dataclass
 class LegendEntry:
-    """One series; `width` is that of its widest value so far, so that entries do not move."""
+    """One series; `width` fits its widest value so far, so that entries do not move."""
 
     name: str
     pen: QPen
@@ -40,12 +40,12 @@ class Legend(QWidget):
         self.hide()
 
     def show_series(self, pens: dict[str, QPen], more: str = "") -> None:
-        """Name series; the values of known ones stay."""
+        """List these series; those that were listed before keep their values."""
         before = {entry.name: entry for entry in self.entries}
         self.entries = [LegendEntry(name, pen) for name, pen in pens.items()]
         for entry in self.entries:
-            if (known := before.get(entry.name)) is not None:
-                entry.value, entry.width = known.value, known.width
+            if (old := before.get(entry.name)) is not None:
+                entry.value, entry.width = old.value, old.width
         self.more = more
         self.setVisible(bool(self.entries))
         self._arrange()

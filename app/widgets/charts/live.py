@@ -27,10 +27,10 @@ from app.widgets.keys import clamp, horizontal_step
 from app.widgets.text import numbers
 from app.widgets.text.labels import OneLine, Text
 
-DRAW_DELAY_MS = 60  # ms in which new points are drawn together
-LEGEND_ENTRIES = 8  # series that the legend names
-DOTTED = 40  # points up to which each has a dot: a line alone would hardly show them
-MIDDLE = 0.98  # fraction of the values that a clipped axis shows
+DRAW_DELAY_MS = 60  # points added within it are drawn together
+MAX_LEGEND_ENTRIES = 8
+MAX_DOTS = 40  # a series with at most this many points has dots: a line would hardly show them
+CLIPPED_FRACTION = 0.98  # fraction of the values that a clipped axis shows
 
 
 def link_crosshairs(charts: Sequence["LiveChart"]) -> None:
@@ -144,7 +144,7 @@ class LiveChart(QWidget):
         self._draw()
 
     def set_log(self, log: bool) -> None:
-        """A logarithmic value axis; values that are not positive become gaps."""
+        """Use a logarithmic value axis; values that are not positive become gaps."""
         self._log = log
         self._draw()
 
@@ -188,16 +188,16 @@ class LiveChart(QWidget):
     # ── chart ────────────────────────────────────────────────────────────────────────────────
 
     def chart(self) -> Chart:
-        """The chart as it is drawn, on the screen and on paper."""
+        """The chart as it is drawn, in the window and for export."""
         lines = []
         for index, (name, series) in enumerate(self._series.items()):
-            dots = len(series) <= DOTTED
+            dots = len(series) <= MAX_DOTS
             line = Line(name, series.steps, series.values, index, dots=dots)
             if self._smoothing > 1 and len(series) > 2 and name not in self._unsmoothed:
                 lines.append(replace(line, faint=True, dots=False))
                 line = replace(line, y=series.smooth(self._smoothing))
             lines.append(line)
-        x = Axis(self.tr("Step"), self._steps_shown(), whole=True)
+        x = Axis(self.tr("Step"), self._steps_shown(), integer=True)
         y = Axis(self._unit, self._values_shown(x), log=self._log)
         return Chart(x, y, tuple(lines), self.markers, value_text=self._value_text)
 
@@ -214,7 +214,8 @@ class LiveChart(QWidget):
         values = [
             item.values[np.searchsorted(item.steps, first) :] for item in self._series.values()
         ]
-        low, high = widen(*value_range(values, self._log, MIDDLE if self._clip else 1.0), 0.06)
+        middle = CLIPPED_FRACTION if self._clip else 1.0
+        low, high = widen(*value_range(values, self._log, middle), 0.06)
         return (10.0**low, 10.0**high) if self._log else (low, high)
 
     def figure(self) -> Figure | None:
@@ -251,7 +252,7 @@ class LiveChart(QWidget):
                 self._plot.apply_style()
 
     def _name_series(self) -> None:
-        named = self.names()[:LEGEND_ENTRIES] if len(self._series) > 1 else []
+        named = self.names()[:MAX_LEGEND_ENTRIES] if len(self._series) > 1 else []
         rest = len(self._series) - len(named) if named else 0
         pens = {name: chart_pen(index) for index, name in enumerate(named)}
         self.legend.show_series(pens, self.tr("and %Ln more", "", rest) if rest else "")
@@ -287,7 +288,8 @@ class LiveChart(QWidget):
         is_hovered = not math.isnan(step)
         step_text = numbers.count(round(step)) if is_hovered else ""
         points = {
-            name: series.at(step if is_hovered else np.inf) for name, series in self._series.items()
+            name: item.point_at(step if is_hovered else np.inf)
+            for name, item in self._series.items()
         }
         if self._plot is not None:
             self._plot.show_crosshair(step, [point for point in points.values() if point])
@@ -311,11 +313,11 @@ class LiveChart(QWidget):
     def _point_text(self, point: tuple[float, float] | None, step: float) -> str:
         if point is None:
             return "" if math.isnan(step) else self.tr("no value yet")
-        at, value = point
-        if math.isnan(step) or at == step:
+        point_step, value = point
+        if math.isnan(step) or point_step == step:
             return self._value_text(value)
         text = self.tr("{0} (step {1})")
-        return text.format(self._value_text(value), numbers.count(round(at)))
+        return text.format(self._value_text(value), numbers.count(round(point_step)))
 
     def _value_text(self, value: float) -> str:
         return numbers.decimal(value, self._decimals)
@@ -335,7 +337,7 @@ class LiveChart(QWidget):
             self._plot.setAccessibleDescription(self.accessibleDescription())
 
 
-_waiting: deque[LiveChart] = deque()  # for their plots
+_waiting: deque[LiveChart] = deque()  # charts without a plot
 
 
 def _make_plot_soon(chart: LiveChart) -> None:

@@ -14,8 +14,8 @@ from app.widgets.charts.chart import TICKS, Axis, Chart, Line, Span
 from app.widgets.charts.painting import line_pen, marker_pen
 from app.widgets.text.labels import font
 
-LEFT_AXIS, BOTTOM_AXIS = 72, 40  # px: labels, and the title of the axis
-SMOOTH_LINES = 3000  # points up to which a line is antialiased
+LEFT_AXIS, BOTTOM_AXIS = 72, 40  # px: width and height of the axes with labels and titles
+MAX_SMOOTH_POINTS = 3000  # lines with more are not antialiased
 FAR = 10  # times the height of the view: Qt takes seconds to stroke a line beyond it
 
 
@@ -68,9 +68,9 @@ class LivePlot(pyqtgraph.PlotWidget):  # type: ignore[misc]  # it has no types
 
     def show_chart(self, chart: Chart) -> None:
         """Show the lines and markers; the view follows the data unless the user has zoomed."""
-        restyle = self._is_other(chart)
+        has_other_style = self._has_other_style(chart)
         self.chart = chart
-        if restyle:
+        if has_other_style:
             self.setLogMode(x=False, y=chart.y.log)
         span = chart.span()
         if not self.is_zoomed:
@@ -80,14 +80,14 @@ class LivePlot(pyqtgraph.PlotWidget):  # type: ignore[misc]  # it has no types
             self.removeItem(self._items.pop(key))
         for line in chart.lines:
             self._show_line(line, span)
-        if restyle:
+        if has_other_style:
             self.apply_style()
 
-    def _is_other(self, chart: Chart) -> bool:
+    def _has_other_style(self, chart: Chart) -> bool:
 
         def style(chart: Chart) -> object:
             lines = [(_key(line), line.color) for line in chart.lines]
-            return lines, chart.markers, chart.x.title, chart.x.whole, chart.y.title, chart.y.log
+            return lines, chart.markers, chart.x.title, chart.x.integer, chart.y.title, chart.y.log
 
         return style(chart) != style(self.chart)
 
@@ -104,7 +104,7 @@ class LivePlot(pyqtgraph.PlotWidget):  # type: ignore[misc]  # it has no types
         y = line.y
         if np.fmin.reduce(y, initial=low) < low or np.fmax.reduce(y, initial=high) > high:
             y = np.clip(y, low, high)
-        is_smooth = len(line.x) <= SMOOTH_LINES and not line.faint
+        is_smooth = len(line.x) <= MAX_SMOOTH_POINTS and not line.faint
         item.setData(line.x, y, antialias=is_smooth, **_dots(line))
 
     def apply_style(self) -> None:
@@ -148,7 +148,7 @@ class LivePlot(pyqtgraph.PlotWidget):  # type: ignore[misc]  # it has no types
             self.addItem(line, ignoreBounds=True)
 
     def show_crosshair(self, x: float, points: Sequence[tuple[float, float]]) -> None:
-        """A vertical line at `x` and a dot at each point; NaN hides both."""
+        """Show a vertical line at `x` and a dot at each point; NaN hides both."""
         shown = not math.isnan(x)
         self._cross.setVisible(shown)
         self._dots.setVisible(shown)
@@ -190,7 +190,7 @@ def _key(line: Line) -> tuple[str, bool]:
 
 
 class _Axis(pyqtgraph.AxisItem):  # type: ignore[misc]  # it has no types
-    """Shows the ticks and labels of an `Axis`, as on paper."""
+    """Shows the same ticks and labels of an `Axis` as exports."""
 
     def __init__(self, **options: object) -> None:
         super().__init__(**options)

@@ -1,4 +1,4 @@
-"""The painter of charts, for the window and for paper, and charts as figures."""
+"""Paint charts, in the window and for export."""
 
 from collections.abc import Iterator, Sequence
 
@@ -8,16 +8,16 @@ from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPen, QPolygon
 
 from app.theme import CHART, Palette, Role, chart_pen, print_color
 from app.widgets.charts.chart import Bars, Chart, Floats, Line, Marker, Points, Series, Span
-from app.widgets.charts.figure import Figure, Table, paper_font
+from app.widgets.charts.figure import Figure, Table, print_font
 from app.widgets.text.labels import visible
 
 LEFT, TOP, RIGHT = 64, 8, 24  # px around the drawing, at least
 COARSE = 0.4  # columns of a line per pixel while the view moves
-MANY_LINES = 12  # beyond which lines are thinner
-SYMBOL, LEGEND_ENTRIES = 26, 24  # px of a line or point; series that are named
+MAX_THICK_LINES = 12  # more lines are thinner
+SYMBOL, MAX_LEGEND_ENTRIES = 26, 24  # width of a line or point in px; named series
 SHAPES = ("circle", "square", "diamond", "triangle")  # with the colour, for colour-blind eyes
 MARKER_STYLES = {Role.BAD: Qt.PenStyle.DotLine, Role.WARN: Qt.PenStyle.DashDotLine}
-PAPER = QSize(680, 420)  # px
+FIGURE_SIZE = QSize(680, 420)  # px
 CENTRE = Qt.AlignmentFlag.AlignCenter
 AT_LEFT = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft
 AT_RIGHT = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight
@@ -31,14 +31,14 @@ class Frame:
     ) -> None:
         self.rect, self.chart, self.metrics = rect, chart, QFontMetricsF(font)
         self.span = span or chart.span()
-        height = self.line = self.metrics.height()
+        height = self.line_height = self.metrics.height()
         self.legend = legend_rows(chart, rect.width(), self.metrics) if legend else []
         below = height * (1 + bool(chart.x.title)) + 8 + len(self.legend) * (height + 4)
         above = height + 4 if any(marker.label for marker in chart.markers) else TOP
         bottom = rect.bottom() - below
         count = min(6, int((bottom - rect.top() - above) / (1.6 * height)))
         self.y_ticks = chart.y.ticks(self.span.low, self.span.high, max(1, count))
-        widths = [self.metrics.horizontalAdvance(chart.y.label(at)) for at in self.y_ticks]
+        widths = [self.metrics.horizontalAdvance(chart.y.label(tick)) for tick in self.y_ticks]
         left = 1.0 if chart.y.hidden else max(LEFT, max(widths, default=0.0) + height + 12)
         right = 1.0 if chart.y.hidden else RIGHT
         self.box = QRectF(
@@ -50,7 +50,7 @@ class Frame:
         axis, span, ticks = self.chart.x, self.span, list[float]()
         for count in range(min(6, int(self.box.width() / 40)), 0, -1):
             ticks = axis.ticks(span.left, span.right, count)
-            widths = [self.metrics.horizontalAdvance(axis.label(at)) + 12 for at in ticks]
+            widths = [self.metrics.horizontalAdvance(axis.label(tick)) + 12 for tick in ticks]
             if max(widths, default=0.0) * (len(ticks) - 1) <= self.box.width():
                 break
         return ticks
@@ -60,7 +60,7 @@ class Frame:
         return np.asarray(self.box.left() + fractions * self.box.width())
 
     def y(self, values: Floats) -> Floats:
-        """Pixels of values; those far outside of the view are clipped, since Qt takes seconds to
+        """Pixels of values; values far outside the view are clipped, since Qt takes seconds to
         stroke a line that long."""
         if self.chart.y.log:
             with np.errstate(divide="ignore", invalid="ignore"):
@@ -113,7 +113,7 @@ def line_pen(line: Line, palette: Palette, lines: int = 1, fine: bool = True) ->
     """The pen of a line; thinner if there are many, pale if it is faint."""
     if line.role is not None:
         return QPen(palette(line.role, 1.0), 1, Qt.PenStyle.DashLine)
-    width = (2.0 if lines <= MANY_LINES else 1.2) if fine and not line.faint else 1.0
+    width = (2.0 if lines <= MAX_THICK_LINES else 1.2) if fine and not line.faint else 1.0
     pen = chart_pen(line.color, width, line.dash, palette, fine)
     if line.faint:
         color = pen.color()
@@ -130,9 +130,9 @@ def marker_pen(marker: Marker, palette: Palette) -> QPen:
 
 
 def _paint_axes(painter: QPainter, frame: Frame, palette: Palette) -> None:
-    chart, box, height = frame.chart, frame.box, frame.line
-    for at in frame.y_ticks:
-        fraction = (at - frame.span.low) / (frame.span.high - frame.span.low)
+    chart, box, height = frame.chart, frame.box, frame.line_height
+    for tick in frame.y_ticks:
+        fraction = (tick - frame.span.low) / (frame.span.high - frame.span.low)
         y = box.bottom() - fraction * box.height()
         painter.setPen(QPen(palette(Role.BORDER, 1.0), 1))
         painter.drawLine(QPointF(box.left(), y), QPointF(box.right(), y))
@@ -140,15 +140,15 @@ def _paint_axes(painter: QPainter, frame: Frame, palette: Palette) -> None:
         label = QRectF(
             frame.rect.left(), y - height / 2, box.left() - frame.rect.left() - 6, height
         )
-        painter.drawText(label, AT_RIGHT, chart.y.label(at))
+        painter.drawText(label, AT_RIGHT, chart.y.label(tick))
     if chart.y.hidden:
         painter.setPen(QPen(palette(Role.EDGE, 1.0), 1))
         painter.drawLine(box.bottomLeft(), box.bottomRight())
     painter.setPen(palette(Role.MUTED, 1.0))
-    for at in frame.x_ticks:
-        text = chart.x.label(at)
+    for tick in frame.x_ticks:
+        text = chart.x.label(tick)
         width = frame.metrics.horizontalAdvance(text) + 4
-        left = min(frame.x_at(at) - width / 2, frame.rect.right() - width)
+        left = min(frame.x_at(tick) - width / 2, frame.rect.right() - width)
         left = max(left, frame.rect.left())
         painter.drawText(QRectF(left, box.bottom() + 3, width, height), CENTRE, text)
     if chart.x.title:
@@ -159,8 +159,8 @@ def _paint_axes(painter: QPainter, frame: Frame, palette: Palette) -> None:
 
 
 def _paint_y_title(painter: QPainter, frame: Frame) -> None:
-    """Upright, centred on the axis if it fits there, else over the whole height."""
-    box, height = frame.box, frame.line
+    """Paint the title upright, centred on the axis if it fits, else over the whole height."""
+    box, height = frame.box, frame.line_height
     length = box.bottom() + height - frame.rect.top()
     title = frame.metrics.elidedText(frame.chart.y.title, Qt.TextElideMode.ElideRight, length)
     middle = box.bottom() + height - box.center().y()  # of the axis, from the lower end
@@ -209,9 +209,9 @@ def _paint_points(painter: QPainter, frame: Frame, points: Points, palette: Pale
         paint_point(painter, QPointF(x, y), points)
 
 
-def paint_point(painter: QPainter, at: QPointF, points: Points) -> None:
-    """One point in the shape of its colour."""
-    x, y, r = at.x(), at.y(), points.size
+def paint_point(painter: QPainter, centre: QPointF, points: Points) -> None:
+    """Paint one point in the shape of its colour."""
+    x, y, r = centre.x(), centre.y(), points.size
     match SHAPES[points.color // 2 % len(SHAPES)]:
         case "square":
             painter.drawRect(QRectF(x - r, y - r, 2 * r, 2 * r))
@@ -219,14 +219,14 @@ def paint_point(painter: QPainter, at: QPointF, points: Points) -> None:
             corners = ((x, y - r - 1), (x + r + 1, y), (x, y + r + 1), (x - r - 1, y))
             painter.drawPolygon([QPointF(*corner) for corner in corners])
         case "triangle":
-            three = ((x, y - r - 1), (x + r + 1, y + r), (x - r - 1, y + r))
-            painter.drawPolygon([QPointF(*corner) for corner in three])
+            triangle = ((x, y - r - 1), (x + r + 1, y + r), (x - r - 1, y + r))
+            painter.drawPolygon([QPointF(*corner) for corner in triangle])
         case _:
-            painter.drawEllipse(at, r, r)
+            painter.drawEllipse(centre, r, r)
 
 
 def _paint_bars(painter: QPainter, frame: Frame, bars: Bars, palette: Palette) -> None:
-    """Bars with their error bars; one that is not zero is visible."""
+    """Paint bars with their error bars; a bar that is not zero is at least 1 px high."""
     has_errors = bars.low is not None and bars.high is not None
     painter.setPen(Qt.PenStyle.NoPen)
     painter.setBrush(_color(bars, palette, 0.6 if has_errors else 0.85))
@@ -254,7 +254,7 @@ def _paint_marker(painter: QPainter, frame: Frame, marker: Marker, palette: Pale
     if marker.label:
         width = frame.metrics.horizontalAdvance(marker.label) + 4
         painter.setPen(palette(marker.role, 1.0))
-        label = QRectF(min(x, frame.rect.right() - width), top, width, frame.line)
+        label = QRectF(min(x, frame.rect.right() - width), top, width, frame.line_height)
         painter.drawText(label, AT_LEFT, marker.label)
 
 
@@ -277,7 +277,7 @@ def legend_rows(
     named = [
         item for item in chart.series if item.name and not (isinstance(item, Line) and item.faint)
     ]
-    shown = named[:LEGEND_ENTRIES]
+    shown = named[:MAX_LEGEND_ENTRIES]
     entries: list[tuple[Series | None, str]] = [(item, visible(item.name)) for item in shown]
     if len(named) > len(shown):
         entries.append((None, f"+ {len(named) - len(shown)}"))
@@ -295,7 +295,7 @@ def _legend_width(
 def _paint_legend(painter: QPainter, frame: Frame, palette: Palette) -> None:
     if not frame.legend:
         return
-    height, rect, metrics = frame.line + 4, frame.rect, frame.metrics
+    height, rect, metrics = frame.line_height + 4, frame.rect, frame.metrics
     all_entries = [entry for row in frame.legend for entry in row]
     column_width = _legend_width(all_entries, rect.width(), metrics)
     for row, entries in enumerate(frame.legend):
@@ -317,15 +317,15 @@ def _paint_legend(painter: QPainter, frame: Frame, palette: Palette) -> None:
             painter.drawText(label, AT_LEFT, name)
 
 
-# ── on paper ─────────────────────────────────────────────────────────────────────────────────
+# ── figures ──────────────────────────────────────────────────────────────────────────────────
 
 
 def chart_figure(
     name: str, title: str, caption: str, chart: Chart, span: Span | None = None
 ) -> Figure:
-    """A chart as a figure with its points as a table; `name` is that of the file."""
-    shown, font = span or chart.span(), paper_font(12)
-    rows = legend_rows(chart, PAPER.width(), QFontMetricsF(font))
+    """A chart as a figure with its points as a table; `name` is the file name."""
+    shown, font = span or chart.span(), print_font(12)
+    rows = legend_rows(chart, FIGURE_SIZE.width(), QFontMetricsF(font))
     extra = round(len(rows) * (QFontMetricsF(font).height() + 4))
 
     def draw(painter: QPainter, size: QSizeF) -> None:
@@ -336,7 +336,7 @@ def chart_figure(
         name=name,
         title=title,
         caption=caption,
-        size=QSize(PAPER.width(), PAPER.height() + extra),
+        size=QSize(FIGURE_SIZE.width(), FIGURE_SIZE.height() + extra),
         paint=draw,
         table=lambda: _table(chart),
     )

@@ -1,4 +1,4 @@
-"""A series that grows: appended to cheaply, smoothed, read at a step. No widgets."""
+"""A growing series that can be appended to, smoothed and read at a step. No widgets."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -68,7 +68,7 @@ class StepSeries:
         means[~finite] = np.nan
         return np.asarray(means, dtype=np.float64)
 
-    def at(self, step: float) -> tuple[float, float] | None:
+    def point_at(self, step: float) -> tuple[float, float] | None:
         """The last point at or before `step`; None before the first."""
         index = int(np.searchsorted(self.steps, step, side="right")) - 1
         return None if index < 0 else (float(self._steps[index]), float(self._values[index]))

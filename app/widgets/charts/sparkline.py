@@ -37,7 +37,7 @@ def paint_sparkline(painter: QPainter, rect: QRectF, values: Sequence[float | No
     painter.setPen(QPen(colour, 1.5))
     shown = np.flatnonzero(finite)
     for part in np.split(shown, np.flatnonzero(np.diff(shown) > 1) + 1):
-        painter.drawPolyline([QPointF(x[at], y[at]) for at in part])
+        painter.drawPolyline([QPointF(x[n], y[n]) for n in part])
     last = shown[-1]
     painter.setPen(Qt.PenStyle.NoPen)
     painter.setBrush(colour)

@@ -1,4 +1,4 @@
-"""A table drawn on paper as a figure."""
+"""A table drawn as a figure for export."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -7,12 +7,12 @@ from PySide6.QtCore import QRectF, QSize, QSizeF, Qt
 from PySide6.QtGui import QFontMetricsF, QPainter, QPen
 
 from app.theme import Role, print_color
-from app.widgets.charts.figure import Figure, Table, paper_font
+from app.widgets.charts.figure import Figure, Table, print_font
 from app.widgets.tables import ColumnsModel
 
 ROW, GAP, FONT_SIZE = 22, 16, 12  # px: height of a row, between columns, of the font
-MAX_WIDTH = 320  # px of a column; longer texts are elided in the middle
-MAX_ROWS = 100  # drawn; the table of numbers has all
+MAX_WIDTH = 320  # px per column; longer texts are elided in the middle
+MAX_ROWS = 100  # drawn rows; the table of numbers has all
 
 
 def table_figure(
@@ -24,23 +24,23 @@ def table_figure(
     bar: Callable[[int, Any], tuple[float, Role] | None] = lambda column, row: None,
     max_rows: int = MAX_ROWS,
 ) -> Figure:
-    """The columns of a model as shown, in its order; `table` gives the numbers behind them.
+    """The columns of a model as shown, in its order; `table` returns the numbers behind them.
 
-    `bar` gives the fraction and colour of a bar behind a cell, from the right.
+    `bar` returns the fraction and colour of a bar behind a cell, from the right.
     """
     drawn = [model.row(position) for position in range(min(model.rowCount(), max_rows))]
     bars = [[bar(column, row) for column in range(len(model.columns))] for row in drawn]
     cells = [[column.text(row) or "" for row in drawn] for column in model.columns]
     titles = [column.title for column in model.columns]
     right = [column.align_right for column in model.columns]
-    metrics = QFontMetricsF(paper_font(FONT_SIZE))
+    metrics = QFontMetricsF(print_font(FONT_SIZE))
     widths = [
         min(max(map(metrics.horizontalAdvance, (heading, *texts))) + 1, MAX_WIDTH)
         for heading, texts in zip(titles, cells, strict=True)
     ]
 
     def paint(painter: QPainter, _size: QSizeF) -> None:
-        painter.setFont(paper_font(FONT_SIZE))
+        painter.setFont(print_font(FONT_SIZE))
         painter.setPen(print_color(Role.MUTED))
         _paint_row(painter, 0, titles, widths, right)
         for position, texts in enumerate(zip(*cells, strict=True), 1):

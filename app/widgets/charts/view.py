@@ -22,10 +22,10 @@ from app.widgets.keys import clamp, horizontal_step, is_press
 from app.widgets.text import numbers
 from app.widgets.text.labels import font
 
-FINE_MS = 150  # after the last zoom, until the chart is drawn in full quality
-DESCRIBED = 12  # lines in the accessible description
-REACH = 24.0  # px from the mouse within which a line is hovered
-DRAG = 6  # px from which a press is a drag
+REFINE_MS = 150  # after the last zoom, until the chart is drawn in full quality
+MAX_DESCRIBED = 12  # lines in the accessible description
+HOVER_DISTANCE = 24.0  # px
+MAX_CLICK_DISTANCE = 6  # px; a longer move is a drag
 
 
 class ChartView(QWidget):
@@ -156,8 +156,8 @@ class ZoneChart(ChartView):
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         step = horizontal_step(event)
-        enters = is_press(event)
-        if self.chart is None or not (step or enters):
+        presses = is_press(event)
+        if self.chart is None or not (step or presses):
             super().keyPressEvent(event)
         elif self.threshold is not None and step:
             low, high = self.span.left, self.span.right
@@ -167,7 +167,7 @@ class ZoneChart(ChartView):
             self.current = clamp(self.current + step, len(self.chart.zones) - 1)
             self._describe_zone()
             self.update()
-        elif self.chart.zones and enters:
+        elif self.chart.zones and presses:
             self.pressed.emit(self.current)
 
     def paint_overlay(self, painter: QPainter, frame: Frame) -> None:
@@ -186,8 +186,8 @@ class ZoneChart(ChartView):
 
 
 class ZoomChart(ChartView):
-    """Lines to zoom and read: dragging zooms, a double click resets, the wheel zooms at the mouse,
-    arrow keys move the crosshair.
+    """A line chart to zoom and read: dragging zooms, a double click resets, the wheel zooms at the
+    mouse, arrow keys move the crosshair.
 
     Fifty lines of a hundred thousand points stay fluent: each is drawn from the minima and maxima
     per column of pixels, coarse while the view moves, and the crosshair moves over a picture.
@@ -203,9 +203,9 @@ class ZoomChart(ChartView):
         super().__init__(name, interactive=True)
         self._is_zoomed = False
         self._cross: QPointF | None = None
-        self._pressed: float | None = None
-        self._dragged = 0.0
-        self._refine = debounced(self, FINE_MS, self._paint_fine)
+        self._press_x: float | None = None
+        self._drag_x = 0.0
+        self._refine = debounced(self, REFINE_MS, self._paint_fine)
 
     def sizeHint(self) -> QSize:
         return QSize(120 * SPACE, 70 * SPACE)
@@ -220,8 +220,8 @@ class ZoomChart(ChartView):
         self.chart = chart
         self.span = chart.span(self.span.left, self.span.right) if self._is_zoomed else chart.span()
         sentences = [
-            describe_series(line.name, *_few(line.levels[-1]), chart.value_text)
-            for line in chart.lines[:DESCRIBED]
+            describe_series(line.name, *_drop_repeated_x(*line.levels[-1]), chart.value_text)
+            for line in chart.lines[:MAX_DESCRIBED]
         ]
         self.setAccessibleDescription(". ".join(sentences))
         self.repaint_chart()
@@ -245,10 +245,10 @@ class ZoomChart(ChartView):
         if self.chart is None:
             return ""
         texts = []
-        for line in self.chart.lines[:DESCRIBED]:
-            at = int(np.searchsorted(line.x, x, side="right")) - 1
-            if at >= 0 and np.isfinite(line.y[at]):
-                texts.append(f"{line.name} {self.chart.value_text(float(line.y[at]))}")
+        for line in self.chart.lines[:MAX_DESCRIBED]:
+            index = int(np.searchsorted(line.x, x, side="right")) - 1
+            if index >= 0 and np.isfinite(line.y[index]):
+                texts.append(f"{line.name} {self.chart.value_text(float(line.y[index]))}")
         return " · ".join(texts)
 
     def _paint_fine(self) -> None:
@@ -257,17 +257,17 @@ class ZoomChart(ChartView):
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         if event.button() == Qt.MouseButton.LeftButton:
-            self._pressed = event.position().x()
+            self._press_x = event.position().x()
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        self._dragged = event.position().x()
+        self._drag_x = event.position().x()
         self._cross = event.position()
         self._hover(event.position())
         self.update()
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
-        start, self._pressed = self._pressed, None
-        if start is not None and abs(event.position().x() - start) > DRAG:
+        start, self._press_x = self._press_x, None
+        if start is not None and abs(event.position().x() - start) > MAX_CLICK_DISTANCE:
             frame = self.frame()
             self.zoom(*sorted((frame.value_at(start), frame.value_at(event.position().x()))))
         self.update()
@@ -279,12 +279,12 @@ class ZoomChart(ChartView):
         delta = event.angleDelta().y()
         if self.chart is None or not delta:
             return
-        at = self.frame().value_at(event.position().x())
+        x = self.frame().value_at(event.position().x())
         factor = 0.8 if delta > 0 else 1.25
-        whole = self.chart.span()
-        left = max(whole.left, at - (at - self.span.left) * factor)
-        right = min(whole.right, at + (self.span.right - at) * factor)
-        if (left, right) == (whole.left, whole.right):
+        full = self.chart.span()
+        left = max(full.left, x - (x - self.span.left) * factor)
+        right = min(full.right, x + (self.span.right - x) * factor)
+        if (left, right) == (full.left, full.right):
             self.reset()
         else:
             self.zoom(left, right)
@@ -316,22 +316,22 @@ class ZoomChart(ChartView):
             return
         frame = self.frame()
         x = frame.value_at(mouse.x())
-        nearest, distance, text = "", REACH, ""
+        nearest, distance, text = "", HOVER_DISTANCE, ""
         for line in self.chart.lines:
-            at = int(np.searchsorted(line.x, x, side="right")) - 1
-            if at < 0 or not np.isfinite(line.y[at]):
+            index = int(np.searchsorted(line.x, x, side="right")) - 1
+            if index < 0 or not np.isfinite(line.y[index]):
                 continue
-            offset = abs(float(frame.y(line.y[at : at + 1])[0]) - mouse.y())
+            offset = abs(float(frame.y(line.y[index : index + 1])[0]) - mouse.y())
             if offset < distance:
                 nearest, distance = line.key or line.name, offset
-                at_x = numbers.count(round(x)) if self.chart.x.whole else tick_text(x)
-                text = f"{line.name}: {self.chart.value_text(float(line.y[at]))} ({at_x})"
+                x_text = numbers.count(round(x)) if self.chart.x.integer else tick_text(x)
+                text = f"{line.name}: {self.chart.value_text(float(line.y[index]))} ({x_text})"
         self.hovered.emit(nearest, text)
 
     def paint_overlay(self, painter: QPainter, frame: Frame) -> None:
-        if self._pressed is not None:
-            width = self._dragged - self._pressed
-            band = QRectF(self._pressed, frame.box.top(), width, frame.box.height())
+        if self._press_x is not None:
+            width = self._drag_x - self._press_x
+            band = QRectF(self._press_x, frame.box.top(), width, frame.box.height())
             painter.fillRect(band, colour(Role.ACCENT, 0.15))
         if self._cross is not None and frame.box.contains(self._cross):
             painter.setPen(QPen(colour(Role.MUTED), 1, Qt.PenStyle.DashLine))
@@ -341,9 +341,8 @@ class ZoomChart(ChartView):
             painter.drawRect(frame.box)
 
 
-def _few(points: tuple[np.ndarray, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """Points of a level of detail without those at the same x."""
-    x, y = points
+def _drop_repeated_x(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Keep only the first point at each x of a level of detail."""
     rising = np.diff(x, prepend=-np.inf) > 0
     return x[rising], y[rising]
 

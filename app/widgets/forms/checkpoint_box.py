@@ -19,12 +19,12 @@ from app.widgets.text import numbers
 from app.widgets.text.labels import font, one_line, visible
 from app.widgets.text.run_texts import checkpoint_score, provenance
 
-REST_MS = 600  # ms without a key until a model is picked; Enter picks it immediately
+PICK_DELAY_MS = 600  # after the last key; Enter picks a model immediately
 ENTRY = Qt.ItemDataRole.UserRole
 ICONS = {"included": "sparkles", "imported": "box", "elsewhere": "folder", "run": "activity"}
 
 
-class Checkpoints(ColumnsModel[ModelEntry]):
+class CheckpointsModel(ColumnsModel[ModelEntry]):
     """Models as rows; `obstacle` returns the reason why one cannot be chosen, or “”."""
 
     def __init__(self, obstacle: Callable[[ModelEntry], str], parent: QWidget) -> None:
@@ -70,8 +70,8 @@ def size_in_words(entry: ModelEntry) -> str:
     return text.format(info.layers, info.hidden_size, numbers.short(info.parameters))
 
 
-class _Rows(QStyledItemDelegate):
-    def __init__(self, model: Checkpoints, parent: QWidget) -> None:
+class _RowDelegate(QStyledItemDelegate):
+    def __init__(self, model: CheckpointsModel, parent: QWidget) -> None:
         super().__init__(parent)
         self._model = model
 
@@ -115,15 +115,15 @@ class CheckpointBox(ComboBox):
 
     def __init__(self, obstacle: Callable[[ModelEntry], str] = lambda _: "") -> None:
         super().__init__(tr("Model"), 18)
-        self._entries = Checkpoints(obstacle, self)
+        self._entries = CheckpointsModel(obstacle, self)
         self.setModel(self._entries)
         view = QListView()
         view.setAccessibleName(self.tr("Models"))
-        view.setItemDelegate(_Rows(self._entries, view))
+        view.setItemDelegate(_RowDelegate(self._entries, view))
         view.setMinimumWidth(360)
         self.setView(view)
         self._is_stepping = False  # by keys or wheel, over models in between
-        self._resting = debounced(self, REST_MS, self._emit_picked)
+        self._pick_timer = debounced(self, PICK_DELAY_MS, self._emit_picked)
         self.activated.connect(self._on_activated)
 
     def set_models(self, entries: Sequence[ModelEntry]) -> None:
@@ -150,7 +150,7 @@ class CheckpointBox(ComboBox):
         self._is_stepping = True
         super().keyPressEvent(event)
         self._is_stepping = False
-        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and self._resting.isActive():
+        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and self._pick_timer.isActive():
             self._emit_picked()
 
     def wheelEvent(self, event: QWheelEvent) -> None:
@@ -160,18 +160,18 @@ class CheckpointBox(ComboBox):
 
     def focusOutEvent(self, event: QFocusEvent) -> None:
         super().focusOutEvent(event)
-        if self._resting.isActive():
+        if self._pick_timer.isActive():
             self._emit_picked()
 
     def _on_activated(self, row: int) -> None:
-        """Keys pick a model only after a rest."""
+        """Pick a model immediately, or after a pause if keys or the wheel step over models."""
         if self._is_stepping:
-            self._resting.start()
+            self._pick_timer.start()
         else:
             self._emit_picked()
 
     def _emit_picked(self) -> None:
-        self._resting.stop()
+        self._pick_timer.stop()
         chosen = self.chosen()
         if chosen is not None:
             self.picked.emit(chosen)

@@ -43,7 +43,7 @@ from app.widgets.text.labels import one_line
 
 
 class WheelMixin:
-    """Mixin for fields, before the Qt class."""
+    """Ignores the wheel in a field without the focus; list it before the Qt class."""
 
     def __init__(self, name: str = "") -> None:
         super().__init__()
@@ -122,7 +122,7 @@ class ComboBox(WheelMixin, QComboBox):
 
 
 class SearchField(QLineEdit):
-    """A line for words to search, with a button that clears it."""
+    """A search line with a button that clears it."""
 
     def __init__(self, text: str, name: str = "", has_icon: bool = False) -> None:
         """`text` is shown while it is empty; `name` for screen readers is the same by default."""
@@ -154,12 +154,12 @@ class NumberField(WheelMixin, QAbstractSpinBox):
         self,
         value: float = 0,
         stepping: Stepping = 1.0,
-        whole: bool = False,
+        integer: bool = False,
         low: float = -math.inf,
         high: float = math.inf,
     ) -> None:
         super().__init__()
-        self._stepping, self.whole = stepping, whole
+        self._stepping, self.integer = stepping, integer
         self._low, self._high = low, high
         self.setAlignment(Qt.AlignmentFlag.AlignLeft)
         self.setAccelerated(True)
@@ -169,7 +169,7 @@ class NumberField(WheelMixin, QAbstractSpinBox):
 
     def number(self) -> float | int | None:
         """The typed number, possibly out of range; None if it is not a number."""
-        return parse_number(self.text(), self.whole)
+        return parse_number(self.text(), self.integer)
 
     def set_number(self, value: float | None) -> None:
         self.lineEdit().setText("" if value is None else number_text(value))
@@ -180,7 +180,7 @@ class NumberField(WheelMixin, QAbstractSpinBox):
         for _ in range(abs(steps)):
             now = self._next(now, 1 if steps > 0 else -1)
         now = min(max(now, self._low), self._high)
-        self.set_number(round(now) if self.whole else now)
+        self.set_number(round(now) if self.integer else now)
         self.lineEdit().selectAll()
 
     def stepEnabled(self) -> QAbstractSpinBox.StepEnabledFlag:
@@ -208,10 +208,10 @@ class NumberField(WheelMixin, QAbstractSpinBox):
             if value <= 0:
                 return 1.0 if direction > 0 else value
             power = math.log2(value)
-            up = math.floor(power + 1e-9) + 1 if direction > 0 else math.ceil(power - 1e-9) - 1
-            return float(2.0**up)
+            new = math.floor(power + 1e-9) + 1 if direction > 0 else math.ceil(power - 1e-9) - 1
+            return float(2.0**new)
         if self._stepping == "decades":
-            return _next_mark(value, direction, self.whole)
+            return _next_mark(value, direction, self.integer)
         raw = (value / float(self._stepping) + direction) * float(self._stepping)
         return float(f"{raw:.10g}")
 
@@ -221,21 +221,21 @@ def pad(box: QAbstractSpinBox) -> None:
     box.lineEdit().setTextMargins(7, 0, 0, 0)
 
 
-def _next_mark(value: float, direction: int, whole: bool) -> float:
+def _next_mark(value: float, direction: int, integer: bool) -> float:
     if value < 0 or (value == 0 and direction < 0):
         return value
     if value == 0:
-        return 1.0 if whole else 1e-8
+        return 1.0 if integer else 1e-8
     exponent = math.floor(math.log10(value))
     marks = [m * 10.0**e for e in (exponent - 1, exponent, exponent + 1) for m in MARKS[:-1]]
     if direction > 0:
         return float(f"{min(m for m in marks if m > value * (1 + 1e-9)):.6g}")
     lower = max(m for m in marks if m < value * (1 - 1e-9))
-    return 0.0 if whole and lower < 1 else float(f"{lower:.6g}")
+    return 0.0 if integer and lower < 1 else float(f"{lower:.6g}")
 
 
-def parse_number(text: str, whole: bool) -> float | int | None:
-    """The number in a text, or None; a comma counts as the decimal point."""
+def parse_number(text: str, integer: bool) -> float | int | None:
+    """Parse a number, None if the text is none; a comma counts as the decimal point."""
     cleaned = text.strip().replace("\u202f", "").replace(" ", "").replace("−", "-")
     if cleaned.count(",") == 1 and "." not in cleaned:
         cleaned = cleaned.replace(",", ".")
@@ -245,7 +245,7 @@ def parse_number(text: str, whole: bool) -> float | int | None:
         return None
     if not math.isfinite(value) or "_" in cleaned:
         return None
-    if whole and value.is_integer():
+    if integer and value.is_integer():
         return int(cleaned) if cleaned.lstrip("+-").isdigit() else int(value)
     return value
 
@@ -304,14 +304,14 @@ class Switch(QAbstractButton):
 
 
 class CheckableMenu(QMenu):
-    """Stays open while checkable entries are clicked or toggled by Space."""
+    """A menu that stays open while checkable entries are clicked or toggled by Space."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._pressed: QAction | None = None
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
-        self._pressed = self._ticked(self.actionAt(event.position().toPoint()))
+        self._pressed = self._checkable(self.actionAt(event.position().toPoint()))
         super().mousePressEvent(event)
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
@@ -325,23 +325,23 @@ class CheckableMenu(QMenu):
         action.trigger()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        action = self._ticked(self.activeAction())
+        action = self._checkable(self.activeAction())
         if event.key() == Qt.Key.Key_Space and action is not None:
             action.trigger()
         else:
             super().keyPressEvent(event)
 
-    def _ticked(self, action: QAction | None) -> QAction | None:
+    def _checkable(self, action: QAction | None) -> QAction | None:
         usable = action is not None and action.isCheckable() and action.isEnabled()
         return action if usable else None
 
 
-NAME_CHARACTERS = 100  # of a column in the menu
-SHOWN_CHARACTERS = 40  # of each chosen column
+MENU_CHARACTERS = 100  # per column in the menu
+SHOWN_CHARACTERS = 40  # per chosen column
 
 
-class SeveralColumns(ComboBox):
-    """Shows the chosen columns; its popup is a menu to check them.
+class ColumnsBox(ComboBox):
+    """A combo box of several columns; its popup is a menu to check them.
 
     Signals:
         changed: the user has chosen other columns.
@@ -381,7 +381,7 @@ class SeveralColumns(ComboBox):
         if self.menu.actions():
             return
         for column in self._columns:
-            action = self.menu.addAction(one_line(column, NAME_CHARACTERS).replace("&", "&&"))
+            action = self.menu.addAction(one_line(column, MENU_CHARACTERS).replace("&", "&&"))
             action.setCheckable(True)
             action.setChecked(column in self._chosen)
             action.triggered.connect(lambda on, column=column: self._on_ticked(column, on))

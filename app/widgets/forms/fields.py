@@ -20,7 +20,7 @@ from engine.config.fields import get_extra, get_ticks, is_offered
 
 
 class Field(QWidget):
-    """The controls of one field in a row, with `changed` when the user changes it."""
+    """The controls of one field in a row; emits `changed` on user input."""
 
     changed = Signal()
 
@@ -38,11 +38,11 @@ class Field(QWidget):
 
 
 DEFAULT_WEIGHT = 2.0
-MAX_NAMES = 1_000  # offered
+MAX_NAMES = 1_000  # offered names
 
 
 class Weights(Field):
-    """A number for each of some names, as weights of classes; rows are added from a list."""
+    """An editable table of names and numbers, such as class weights."""
 
     def __init__(self, title: str) -> None:
         super().__init__()
@@ -51,7 +51,7 @@ class Weights(Field):
         self.rows: list[_Row] = []
         self._column = layouts.column(spacing=SPACE)
         self.add = buttons.quiet(self.tr("Add a weight"), self._on_add, "plus")
-        self.add.setAccessibleName(self.tr("Add to: {0}").format(title))
+        self.add.setAccessibleName(self.tr("Add a weight: {0}").format(title))
         self._column.addWidget(self.add, 0, Qt.AlignmentFlag.AlignLeft)
         self.controls = [self.add]
         self.row.addLayout(self._column)
@@ -71,7 +71,7 @@ class Weights(Field):
         if value == self.get() and len(value) == len(self.rows):
             return
         while self.rows:
-            self._drop(self.rows[-1])
+            self._remove_row(self.rows[-1])
         for name, number in value.items():
             self._append(name, number)
 
@@ -84,7 +84,7 @@ class Weights(Field):
         self.rows.append(row)
         return row
 
-    def _drop(self, row: "_Row") -> None:
+    def _remove_row(self, row: "_Row") -> None:
         self.rows.remove(row)
         self._column.removeWidget(row)
         row.hide()
@@ -97,7 +97,7 @@ class Weights(Field):
         self.changed.emit()
 
     def _on_remove(self, row: "_Row") -> None:
-        self._drop(row)
+        self._remove_row(row)
         self.add.setFocus()
         self.changed.emit()
 
@@ -106,14 +106,14 @@ class _Row(QWidget):
     def __init__(self, name: str, number: float, names: Sequence[str], title: str) -> None:
         super().__init__()
         line = layouts.row(parent=self, spacing=2 * SPACE)
-        self.name = ComboBox(self.tr("Label, for: {0}").format(title))
+        self.name = ComboBox(self.tr("Label: {0}").format(title))
         self.name.setEditable(True)
         self.name.setInsertPolicy(QComboBox.InsertPolicy.NoInsert)
         self.name.setMinimumWidth(55 * SPACE)
         self.set_names(names)
         self.name.setCurrentText(name)
         self.number = NumberField(number, 0.5, False, 0.0)
-        self.number.setAccessibleName(self.tr("Weight, for: {0}").format(title))
+        self.number.setAccessibleName(self.tr("Weight: {0}").format(title))
         self.remove = buttons.icon_button("x", self.tr("Remove this weight"))
         for part in (self.name, self.number, self.remove):
             line.addWidget(part)
@@ -135,13 +135,13 @@ class _Row(QWidget):
 class NumberChoice(Field):
     """A number; with ticks, the usual values as segments and “Other” for any.
 
-    A recommended value is the first segment, and labelled so.
+    A recommended value is the first segment and labelled as such.
     """
 
     def __init__(self, number: NumberField, ticks: Sequence[float], title: str) -> None:
         super().__init__(number)
         self.number = number
-        self._usual, self._title = list(ticks), title
+        self._usual_ticks, self._title = list(ticks), title
         self._ticks = list[float]()
         self._recommended: float | None = None
         self.segments: Segments | None = None
@@ -157,12 +157,12 @@ class NumberChoice(Field):
             self._show_tick()
 
     def _make_segments(self) -> None:
-        others = [tick for tick in self._usual if tick != self._recommended]
+        others = [tick for tick in self._usual_ticks if tick != self._recommended]
         texts = [number_text(tick) for tick in others]
         self._ticks = others
         if self._recommended is not None:
             self._ticks = [self._recommended, *others]
-            texts.insert(0, self.tr("Recommendation: {0}").format(number_text(self._recommended)))
+            texts.insert(0, self.tr("Recommended: {0}").format(number_text(self._recommended)))
         if self.segments is not None:
             self.row.removeWidget(self.segments)
             self.segments.deleteLater()
@@ -200,11 +200,11 @@ class NumberChoice(Field):
         self.changed.emit()
 
 
-class Optional(Field):
-    """A field that may be empty; `empty` explains what that means."""
+class OptionalField(Field):
+    """A field that may be empty; `empty_text` is the label of the empty state."""
 
-    def __init__(self, inner: Field, empty: str, start: object) -> None:
-        self.box = QCheckBox(empty)
+    def __init__(self, inner: Field, empty_text: str, start: object) -> None:
+        self.box = QCheckBox(empty_text)
         super().__init__(self.box, inner)
         self.controls = [self.box, *inner.controls]
         self.inner, self._start = inner, start
@@ -219,14 +219,12 @@ class Optional(Field):
         self.inner.put(self._start if value is None else value)
         self.inner.setVisible(value is not None)
 
-    def _on_toggled(self, empty: bool) -> None:
-        self.inner.setVisible(not empty)
+    def _on_toggled(self, is_empty: bool) -> None:
+        self.inner.setVisible(not is_empty)
         self.changed.emit()
 
 
-class YesNo(Field):
-    """A switch."""
-
+class SwitchField(Field):
     def __init__(self, title: str) -> None:
         self.switch = Switch(title)
         super().__init__(self.switch)
@@ -239,9 +237,7 @@ class YesNo(Field):
         self.switch.setChecked(bool(value))
 
 
-class OneOf(Field):
-    """One of a few words."""
-
+class ChoiceField(Field):
     def __init__(self, values: Sequence[object], title: str) -> None:
         self.combo = ComboBox(title)
         super().__init__(self.combo)
@@ -275,7 +271,7 @@ class OneOf(Field):
         self.combo.setCurrentIndex(self._values.index(value) if value in self._values else 0)
 
 
-class TextLine(Field):
+class TextField(Field):
     def __init__(self) -> None:
         self.line = QLineEdit()
         super().__init__(self.line)
@@ -290,19 +286,19 @@ class TextLine(Field):
 
 
 def field_for(info: FieldInfo, title: str) -> Field:
-    """The control for a pydantic field, showing its default.
+    """Create the control for a pydantic field, showing its default.
 
     Raises TypeError for an unsupported type, which is a bug.
     """
-    kinds = _kinds(info.annotation)
-    kind = next(k for k in kinds if k is not NoneType)
+    types = _types(info.annotation)
+    kind = next(t for t in types if t is not NoneType)
     field: Field
     start: object = None
     if typing.get_origin(kind) is Literal:
-        field = OneOf(typing.get_args(kind), title)
+        field = ChoiceField(typing.get_args(kind), title)
         start = typing.get_args(kind)[0]
     elif kind is bool:
-        field, start = YesNo(title), False
+        field, start = SwitchField(title), False
     elif kind in (int, float):
         low, high = _range(info)
         ticks = get_ticks(info)
@@ -310,30 +306,30 @@ def field_for(info: FieldInfo, title: str) -> Field:
         number = NumberField(0, stepping, kind is int, low, high)
         field, start = NumberChoice(number, ticks, title), max(low, 0) if math.isfinite(low) else 0
     elif kind is str and is_offered(info):
-        field, start = OneOf(("",), title), ""
+        field, start = ChoiceField(("",), title), ""
     elif kind is str:
-        field, start = TextLine(), ""
+        field, start = TextField(), ""
     elif typing.get_origin(kind) is dict:
         field, start = Weights(title), {}
     else:
         raise TypeError(f"no control for {info.annotation}")
-    if NoneType in kinds:
-        field = Optional(field, field.tr("As in the model"), start)
+    if NoneType in types:
+        field = OptionalField(field, field.tr("As in the model"), start)
     default = None if info.is_required() else info.get_default(call_default_factory=True)
     field.put(start if info.is_required() else default)
     return field
 
 
-def _kinds(annotation: object) -> tuple[Any, ...]:
+def _types(annotation: object) -> tuple[Any, ...]:
     if typing.get_origin(annotation) in (typing.Union, UnionType):
-        return tuple(kind for part in typing.get_args(annotation) for kind in _kinds(part))
+        return tuple(kind for part in typing.get_args(annotation) for kind in _types(part))
     if typing.get_origin(annotation) is Annotated:
-        return _kinds(typing.get_args(annotation)[0])
+        return _types(typing.get_args(annotation)[0])
     return (annotation,)
 
 
-def _rules(info: FieldInfo) -> Iterator[object]:
-    """Constraints of a field, also those on one of its types."""
+def _constraints(info: FieldInfo) -> Iterator[object]:
+    """Constraints of a field, including those of its annotated types."""
     yield from info.metadata
     for part in typing.get_args(info.annotation):
         if typing.get_origin(part) is Annotated:
@@ -343,7 +339,7 @@ def _rules(info: FieldInfo) -> Iterator[object]:
 
 def _range(info: FieldInfo) -> tuple[float, float]:
     low, high = -math.inf, math.inf
-    for rule in _rules(info):
+    for rule in _constraints(info):
         match rule:
             case Ge(ge=bound) | Gt(gt=bound):
                 low = float(cast(float, bound))
@@ -353,14 +349,14 @@ def _range(info: FieldInfo) -> tuple[float, float]:
 
 
 def _stepping(
-    requested: object, whole: bool, low: float, high: float, ticks: Sequence[float]
+    requested: object, integer: bool, low: float, high: float, ticks: Sequence[float]
 ) -> Stepping:
-    """Stepping as the spec asks, or as suits the range."""
+    """Return the step that the spec requests, or one that suits the range."""
     if requested in ("double", "decades"):
         return cast(Stepping, requested)
     if isinstance(requested, int | float):
         return float(requested)
-    if whole:
+    if integer:
         powers = ticks and all(t > 0 and math.log2(t).is_integer() for t in ticks)
         return "double" if powers else ("decades" if 10_000 <= high <= 1e9 else 1.0)
     if low >= 0 and high <= 1:

@@ -52,7 +52,7 @@ class SpecForm(QWidget):
         self._model, self._varies = model, varies
         self.several: dict[str, SeveralValues] = {}
         self._others = dict(others or {})
-        self._setting = False
+        self._is_updating = False
         self.fields: dict[str, Field] = {}
         self._right: dict[str, QVBoxLayout] = {}  # the control and the messages below it
         self._problems: dict[str, Text] = {}  # made when first needed
@@ -64,9 +64,9 @@ class SpecForm(QWidget):
         )
         for name in fields or model.model_fields:
             self._add(name, model.model_fields[name])
-        self.whole_problem = Text("", "bad")
-        self.whole_problem.hide()
-        self._grid.addWidget(self.whole_problem, self._grid.rowCount(), 0, 1, 2)
+        self.form_problem = Text("", "bad")
+        self.form_problem.hide()
+        self._grid.addWidget(self.form_problem, self._grid.rowCount(), 0, 1, 2)
         if values:
             self.set_value(values)
         self._check()
@@ -77,23 +77,23 @@ class SpecForm(QWidget):
 
     def set_value(self, values: Mapping[str, object]) -> None:
         """Show `values`; unknown names are ignored."""
-        self._setting = True
+        self._is_updating = True
         for name, value in values.items():
             if name in self.fields:
                 self.fields[name].put(value)
-        self._setting = False
+        self._is_updating = False
         self._on_changed()
 
     def varied(self) -> dict[str, tuple[Any, ...]]:
-        """Fields that have several values, with these."""
+        """Fields that have several values, and the values."""
         return {name: field.values() for name, field in self.several.items() if field.is_open}
 
     def set_varied(self, values: Mapping[str, Sequence[object]]) -> None:
         """Show several values for these fields, and one for all others."""
-        self._setting = True
+        self._is_updating = True
         for name, field in self.several.items():
             field.put(values.get(name, ()))
-        self._setting = False
+        self._is_updating = False
         self._check()
 
     def recommend(self, values: Mapping[str, float], reasons: Mapping[str, str]) -> None:
@@ -119,7 +119,7 @@ class SpecForm(QWidget):
         self._check()
 
     def problems(self) -> dict[str, str]:
-        """Problems by field; under “” those of several fields. Empty if valid."""
+        """Problems by field, “” for problems that concern several. Empty if valid."""
         values = {name: field.values() for name, field in self.several.items() if field.is_open}
         first = {name: varied_values(several)[0] for name, several in values.items() if several}
         problems = self._find_problems(first)
@@ -188,7 +188,7 @@ class SpecForm(QWidget):
             set_shown(labels[name], bool(text) and name not in self._hidden)
 
     def _on_changed(self) -> None:
-        if not self._setting:
+        if not self._is_updating:
             self._check()
             self.changed.emit()
 
@@ -196,5 +196,5 @@ class SpecForm(QWidget):
         problems = self.problems()
         for name in self.fields:
             self._show_text(self._problems, "bad", name, problems.get(name, ""))
-        self.whole_problem.setText(problems.get("", ""))
-        set_shown(self.whole_problem, "" in problems)
+        self.form_problem.setText(problems.get("", ""))
+        set_shown(self.form_problem, "" in problems)

@@ -13,22 +13,22 @@ from app.theme import SPACE, Role
 from app.translation import tr
 from app.widgets import buttons, layouts
 from app.widgets.forms.controls import number_text, parse_number
-from app.widgets.forms.fields import Field, NumberChoice, OneOf, Optional, YesNo
+from app.widgets.forms.fields import ChoiceField, Field, NumberChoice, OptionalField, SwitchField
 from app.widgets.text.labels import tooltip
 from app.widgets.text.spec_texts import value_text
 from engine.config.fields import get_ticks
 from engine.config.search import Range
 
-MAX_LINE = 1_000  # of several values
+MAX_CHARACTERS = 1_000
 LINE_WIDTH = 320  # px
 UP_TO = ".."  # between the ends of a range
 
 
 def can_vary(field: Field) -> bool:
     """True for numbers and choices of words."""
-    if isinstance(field, Optional):
+    if isinstance(field, OptionalField):
         return can_vary(field.inner)
-    return isinstance(field, NumberChoice | OneOf | YesNo)
+    return isinstance(field, NumberChoice | ChoiceField | SwitchField)
 
 
 def varied_values(values: Sequence[Any]) -> tuple[Any, ...]:
@@ -48,7 +48,7 @@ class SeveralValues(QWidget):
     def __init__(self, field: Field, info: FieldInfo, title: str) -> None:
         super().__init__()
         self.field, self._info, self._title = field, info, title
-        self._inner = field.inner if isinstance(field, Optional) else field
+        self._inner = field.inner if isinstance(field, OptionalField) else field
         self.line: QLineEdit | None = None
         self.boxes: dict[object, QCheckBox] = {}
         self.button = buttons.icon_button("plus", tr("Several values: {0}").format(title))
@@ -79,7 +79,7 @@ class SeveralValues(QWidget):
         return tuple(self._parse(part) for part in parts if part)
 
     def put(self, values: Sequence[object]) -> None:
-        """Show these values; with fewer than two, the control alone."""
+        """Show these values; if there are none, only the control."""
         if not values:
             self.button.setChecked(False)
             return
@@ -98,23 +98,23 @@ class SeveralValues(QWidget):
             return ""
         ranges = [value for value in values if isinstance(value, Range)]
         if ranges and len(values) > 1:
-            return tr("Give values or one range, as in 1e-5..1e-3.")
+            return tr("Enter values or one range, such as 1e-5..1e-3.")
         if ranges:
             low, high = ranges[0]
             return (
                 "" if low < high else tr("The range must go from the lower to the higher number.")
             )
         if len(values) < 2:
-            return tr("Give at least two values separated by commas, or a range.")
+            return tr("Enter at least two values separated by commas, or a range.")
         if any(isinstance(value, str) for value in values) and self.line is not None:
             return tr("Each value must be a number.")
         if len({repr(value) for value in values}) < len(values):
-            return tr("The same value is given twice.")
+            return tr("A value is listed twice.")
         return ""
 
     def _parse(self, part: str) -> Any:
         assert isinstance(self._inner, NumberChoice)
-        ends = [parse_number(end, self._inner.number.whole) for end in part.split(UP_TO)]
+        ends = [parse_number(end, self._inner.number.integer) for end in part.split(UP_TO)]
         if len(ends) == 2 and ends[0] is not None and ends[1] is not None:
             return Range(ends[0], ends[1])
         return part if len(ends) > 1 or ends[0] is None else ends[0]
@@ -127,7 +127,7 @@ class SeveralValues(QWidget):
     def _make_editor(self) -> QWidget:
         if isinstance(self._inner, NumberChoice):
             self.line = QLineEdit()
-            self.line.setMaxLength(MAX_LINE)
+            self.line.setMaxLength(MAX_CHARACTERS)
             self.line.setMinimumWidth(LINE_WIDTH)
             self.line.setAccessibleName(tr("Values of {0}").format(self._title))
             self.line.setPlaceholderText(tr("Values separated by commas, or 1e-5..1e-3"))
@@ -135,7 +135,7 @@ class SeveralValues(QWidget):
             return self.line
         editor = QWidget()
         row = layouts.column(parent=editor, spacing=SPACE)
-        choices = self._inner.values if isinstance(self._inner, OneOf) else (False, True)
+        choices = self._inner.values if isinstance(self._inner, ChoiceField) else (False, True)
         for value in choices:
             box = QCheckBox(value_text(value))
             box.setAccessibleName(f"{self._title}: {value_text(value)}")
@@ -168,4 +168,4 @@ class SeveralValues(QWidget):
             first = [value] if isinstance(value, int | float) else []
             self.line.setText(", ".join(self._format(item) for item in (*first, *usual)))
         for option, box in self.boxes.items():
-            box.setChecked(option == value or isinstance(self._inner, YesNo))
+            box.setChecked(option == value or isinstance(self._inner, SwitchField))

@@ -24,7 +24,7 @@ from app.theme import OUTCOMES, PICKED, SPACE, Palette, Role, colour, print_colo
 from app.translation import marked, tr
 from app.widgets import layouts
 from app.widgets.buttons import Segments
-from app.widgets.charts.figure import Figure, Table, paper_font
+from app.widgets.charts.figure import Figure, Table, print_font
 from app.widgets.keys import arrow_step, clamp, is_press
 from app.widgets.results.picture import ResultPicture
 from app.widgets.text import numbers
@@ -33,18 +33,18 @@ from engine.results.classes import Confusion, confusion
 from engine.results.conditions import Conditions
 from engine.results.span_figures import type_confusion
 
-MAX_SHOWN = 30  # labels; of more, those with most errors are shown
-MAX_CELL = 20 * SPACE  # px of a cell
-MAX_NAME_FRACTION = 0.34  # of the width, for the names at the left, at most
-READABLE = 5 * SPACE  # px of a cell from which its number is shown
+MAX_SHOWN = 30  # if there are more labels, those with most errors are shown
+MAX_CELL = 20 * SPACE  # px
+MAX_NAME_FRACTION = 0.34  # of the width, for the names on the left
+MIN_READABLE = 5 * SPACE  # px; numbers of smaller cells are not shown
 TITLE = 5 * SPACE  # px for the titles of rows and columns
-PAPER_CELL = 56  # px of a cell in a figure
+FIGURE_CELL = 56  # px of a cell in a figure
 COUNTS, BY_ROW, BY_COLUMN = range(3)
-Cell = tuple[int, int]  # row and column among those shown; -1 for the name of the other
+Cell = tuple[int, int]  # shown row and column; with a -1, the name of the other one
 
 
 class ConfusionPicture(ResultPicture):
-    """The matrix and its unit."""
+    """The confusion matrix, in a unit that the user chooses."""
 
     key = "confusion"
     title = marked("Confusion matrix")
@@ -110,7 +110,7 @@ class Matrix(QWidget):
     """Paints the cells. Arrow keys move over cells and names; Enter presses one.
 
     Signals:
-        pressed: row and column; -1 for one of them if the name of the other was pressed.
+        pressed: the Cell.
     """
 
     pressed = Signal(tuple)
@@ -271,7 +271,7 @@ def layout(matrix: Matrix) -> tuple[float, float, float]:
     horizontal, upright = (
         (left, TITLE + top, _side(matrix, left, TITLE + top, count)) for top in tops
     )
-    is_upright = not fit_horizontally(names, horizontal[2], metrics) and upright[2] >= READABLE
+    is_upright = not fit_horizontally(names, horizontal[2], metrics) and upright[2] >= MIN_READABLE
     return upright if is_upright else horizontal
 
 
@@ -321,7 +321,7 @@ def paint(
                 painter.setBrush(fill)
                 painter.drawRect(box)
             text = numbers.count(int(value)) if unit == COUNTS else numbers.percent(float(value), 0)
-            if side >= READABLE and metrics.horizontalAdvance(text) <= side - 2:
+            if side >= MIN_READABLE and metrics.horizontalAdvance(text) <= side - 2:
                 painter.setPen(text_color if value else muted)
                 painter.drawText(box, Qt.AlignmentFlag.AlignCenter, text)
 
@@ -348,16 +348,18 @@ def _paint_names(
     painter.setPen(palette(Role.TEXT, 1.0))
     names = [one_line(confused.labels[label], 60) for label in shown]
     is_horizontal = top <= TITLE + line + SPACE
-    at_left = above = names
+    row_names = column_names = names
     if is_horizontal and not fit_horizontally(names, side, metrics):
-        at_left, above = number_names(names), [str(index) for index in range(1, len(names) + 1)]
+        row_names = number_names(names)
+        column_names = [str(number) for number in range(1, len(names) + 1)]
     for index, name in enumerate(names):
         if side >= line:
             box = QRectF(TITLE, top + index * side, left - TITLE - SPACE, side)
-            text = metrics.elidedText(at_left[index], elide, box.width())
+            text = metrics.elidedText(row_names[index], elide, box.width())
             painter.drawText(box, right | Qt.AlignmentFlag.AlignVCenter, text)
-        if is_horizontal and metrics.horizontalAdvance(above[index]) <= side:
-            painter.drawText(QRectF(left + index * side, TITLE, side, line), centre, above[index])
+        if is_horizontal and metrics.horizontalAdvance(column_names[index]) <= side:
+            box = QRectF(left + index * side, TITLE, side, line)
+            painter.drawText(box, centre, column_names[index])
         elif not is_horizontal:
             painter.save()
             painter.translate(left + index * side, top - SPACE)
@@ -374,19 +376,19 @@ def matrix_figure(matrix: Matrix) -> Figure | None:
     confused, shown, unit = matrix.confusion, matrix.shown, matrix.unit
     if confused is None or not len(shown):
         return None
-    side, left = float(PAPER_CELL), 160.0
+    side, left = float(FIGURE_CELL), 160.0
     names = [one_line(confused.labels[label], 60) for label in shown]
-    metrics = QFontMetricsF(paper_font(12))
+    metrics = QFontMetricsF(print_font(12))
     is_horizontal = fit_horizontally(names, side, metrics)
     top = TITLE + metrics.height() + SPACE if is_horizontal else left
 
     def draw(painter: QPainter, _size: QSizeF) -> None:
-        painter.setFont(paper_font(12))
+        painter.setFont(print_font(12))
         paint(painter, confused, shown, unit, (left, top, side), print_color)
 
     length = round(len(shown) * side)
     texts = (
-        tr("How often each gold label (rows) was predicted as what (columns)."),
+        tr("How often each gold label (rows) was predicted as each label (columns)."),
         tr("As shares of each gold label (rows)."),
         tr("As shares of each predicted label (columns)."),
     )

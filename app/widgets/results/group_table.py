@@ -66,7 +66,7 @@ class Lines:
 
 
 def group_lines(predictions: Predictions, by: Iterable[Conditions]) -> Lines:
-    """The groups of rows with these conditions."""
+    """Return the groups of rows with these conditions."""
     scores = row_scores(predictions)
     lines = tuple(Line(group, group.name) for group in groups(predictions, by))
     return Lines(lines, scores.name, scores.higher_is_better)
@@ -115,7 +115,7 @@ class GroupPicture(ResultPicture):
         apply_style(self.table, in_language(self.title))
         self.table.setTextElideMode(Qt.TextElideMode.ElideMiddle)  # many have a common beginning
         self.table.verticalHeader().hide()
-        self.table.setItemDelegateForColumn(COUNT, CountBar(self.table))
+        self.table.setItemDelegateForColumn(COUNT, CountBarDelegate(self.table))
         header = self.table.horizontalHeader()
         header.setHighlightSections(False)
         self.note = Text("", "small")
@@ -161,7 +161,7 @@ class GroupPicture(ResultPicture):
     def note_text(self, measured: Lines) -> str:
         """The note below the table."""
         if not measured.lines:
-            return self.tr("There is nothing to tell apart here.")
+            return self.tr("There are no groups to compare.")
         if not measured.score_name:
             return self.tr("Click a line to list its rows.")
         name = translated(measured.score_name)
@@ -195,7 +195,7 @@ class GroupPicture(ResultPicture):
         self.chosen.emit(self.measured.lines[index.row()].group.conditions)
 
 
-class CountBar(QStyledItemDelegate):
+class CountBarDelegate(QStyledItemDelegate):
     """Paints a count over a bar."""
 
     def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:

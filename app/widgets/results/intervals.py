@@ -18,22 +18,22 @@ from engine.results.intervals import Interval
 
 # roles of the lines of a cell
 VALUE, ENDS = Qt.ItemDataRole.UserRole + 20, Qt.ItemDataRole.UserRole + 21
-SMALLER = 0.85  # relative size of the ends
+ENDS_SCALE = 0.85  # font size of the ends relative to the value's
 
 
-def format_ends(interval: Interval, shown: Callable[[float], str]) -> str:
+def format_ends(interval: Interval, number_text: Callable[[float], str]) -> str:
     """“79.0 to 85.0”; “” without an interval."""
     if math.isnan(interval.low):
         return ""
-    return tr("{0} to {1}").format(shown(interval.low), shown(interval.high))
+    return tr("{0} to {1}").format(number_text(interval.low), number_text(interval.high))
 
 
-def with_ends(interval: Interval, shown: Callable[[float], str]) -> str:
+def with_ends(interval: Interval, number_text: Callable[[float], str]) -> str:
     """“82.1 (79.0 to 85.0)”; “–” without data."""
     if math.isnan(interval.value):
         return "–"
-    ends = format_ends(interval, shown)
-    return f"{shown(interval.value)} ({ends})" if ends else shown(interval.value)
+    value, ends = number_text(interval.value), format_ends(interval, number_text)
+    return f"{value} ({ends})" if ends else value
 
 
 def per_cent(fraction: float) -> str:
@@ -41,7 +41,7 @@ def per_cent(fraction: float) -> str:
     return numbers.decimal(100 * fraction, 1)
 
 
-class IntervalCells(QStyledItemDelegate):
+class IntervalDelegate(QStyledItemDelegate):
     """Paints the score above the ends of its interval, from the roles VALUE and ENDS."""
 
     def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
@@ -75,7 +75,7 @@ class IntervalCells(QStyledItemDelegate):
 def _lines(option: QStyleOptionViewItem, index: Index) -> tuple[str, str, QFont]:
     small = QFont(option.font)
     if small.pixelSize() > 0:
-        small.setPixelSize(round(SMALLER * small.pixelSize()))
+        small.setPixelSize(round(ENDS_SCALE * small.pixelSize()))
     else:
-        small.setPointSizeF(SMALLER * small.pointSizeF())
+        small.setPointSizeF(ENDS_SCALE * small.pointSizeF())
     return str(index.data(VALUE) or ""), str(index.data(ENDS) or ""), small

@@ -14,7 +14,7 @@ from app.widgets.charts.table_figure import table_figure
 from app.widgets.results.intervals import (
     ENDS,
     VALUE,
-    IntervalCells,
+    IntervalDelegate,
     format_ends,
     per_cent,
     with_ends,
@@ -51,15 +51,15 @@ class LabelTablePicture(ResultPicture):
         header.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
         header.setSectionResizeMode(LABEL, QHeaderView.ResizeMode.Stretch)
         header.setMinimumSectionSize(14 * SPACE)
-        self._cells = IntervalCells(self.table)
+        self._cells = IntervalDelegate(self.table)
         for column in (PRECISION, RECALL, F1):
             self.table.setItemDelegateForColumn(column, self._cells)
         self.table.verticalHeader().setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
         self.note = Text(
             self.tr(
                 "In per cent, with 95 % intervals. A cell under Precision lists the rows wrongly "
-                "predicted as this label, under Recall those that were missed, elsewhere all that "
-                "have it."
+                "predicted as this label, a cell under Recall the missed rows, and other cells all "
+                "rows with this label."
             ),
             "small",
         )
@@ -124,7 +124,7 @@ def _columns() -> list[Column[LabelFigures]]:
 def _interval_column(
     title: str, interval: Callable[[LabelFigures], Interval]
 ) -> Column[LabelFigures]:
-    """A score with its interval: in one line as text, in two lines for IntervalCells."""
+    """A score with its interval: in one line as text, in two lines for IntervalDelegate."""
     return Column(
         title,
         lambda row: with_ends(interval(row), per_cent),

@@ -15,8 +15,8 @@ from engine.config.prediction import PredictionSettings
 from engine.results.answers import ThresholdCurve, threshold_curve
 from engine.results.predictions import Predictions
 
-MAX_POINTS = 2_000  # of a drawn curve
-SAME = 5e-3  # difference of thresholds that look equal
+MAX_POINTS = 2_000  # per drawn curve
+TOLERANCE = 5e-3  # thresholds that differ less look equal
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class NoAnswer:
     used: float
 
 
-def measured_no_answer(predictions: Predictions) -> NoAnswer:
+def measure_no_answer(predictions: Predictions) -> NoAnswer:
     used = predictions.info.settings.get("no_answer_threshold", 0.0)
     return NoAnswer(threshold_curve(predictions), used)
 
@@ -37,7 +37,7 @@ class NoAnswerPicture(ChartPicture):
 
     key = "no-answer"
     title = marked("No-answer threshold")
-    measure: ClassVar[Any] = staticmethod(measured_no_answer)
+    measure: ClassVar[Any] = staticmethod(measure_no_answer)
 
     def __init__(self) -> None:
         super().__init__()
@@ -83,8 +83,8 @@ class NoAnswerPicture(ChartPicture):
             return self.tr("Every question has an answer, so there is no threshold.")
         f1, exact = curve.at(self.threshold)
         return self.tr(
-            "No answer where it scores more than {0} above the best answer: F1 {1}, exact match "
-            "{2}. The model uses {3}."
+            "A question gets no answer if that scores more than {0} above the best answer: F1 {1}, "
+            "exact match {2}. The model uses {3}."
         ).format(
             numbers.decimal(self.threshold, 2),
             numbers.percent(f1),
@@ -94,7 +94,7 @@ class NoAnswerPicture(ChartPicture):
 
     def _show_use(self) -> None:
         assert self.measured is not None
-        self.use.setEnabled(abs(self.threshold - self.measured.used) > SAME)
+        self.use.setEnabled(abs(self.threshold - self.measured.used) > TOLERANCE)
 
     def _on_moved(self, threshold: float) -> None:
         if self.measured is not None and self.measured.curve is not None:

@@ -22,7 +22,7 @@ from engine.results.predictions import Predictions
 
 
 class ResultPicture(QWidget):
-    """One picture. `measure` runs outside of the GUI thread; `show_measured` shows its result.
+    """One picture. `measure` runs outside the GUI thread; `show_measured` shows its result.
 
     Signals:
         chosen: the Conditions of the rows behind the clicked part.

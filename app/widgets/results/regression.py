@@ -16,7 +16,7 @@ from engine.results.groups import by_width, groups
 from engine.results.predictions import Predictions
 from engine.results.row_figures import figure
 
-MAX_POINTS = 4_000  # at most; a sample of more rows
+MAX_POINTS = 4_000  # a sample is drawn if there are more rows
 BINS = 20
 
 
@@ -29,7 +29,7 @@ class Bin(NamedTuple):
     rows: int
 
     def zone(self, template: str) -> Zone:
-        """`template` says the range {0} to {1}."""
+        """Return the zone of this bin; `template` has its range as {0} and {1}."""
         text = template.format(numbers.decimal(self.low, 2), numbers.decimal(self.high, 2))
         return Zone(self.low, self.high, self.conditions, text)
 
@@ -90,7 +90,7 @@ class ScatterPicture(ChartPicture):
         )
         self.show_chart(
             chart,
-            self.tr("On the dashed line both are equal."),
+            self.tr("On the dashed line, predicted and gold are equal."),
             self.tr("Click a range of gold values to list its rows."),
         )
 

@@ -26,7 +26,7 @@ from engine.results.fitting import applied_temperature, has_temperature
 from engine.results.predictions import Predictions
 
 GOOD_ECE = 0.03  # an ECE below it is called good
-GAIN = 1e-3  # nats a row, below which another temperature is not worth it
+MIN_GAIN = 1e-3  # nats per row from which another temperature is worth it
 
 
 @dataclass(frozen=True)
@@ -46,13 +46,13 @@ class Reliability:
         return min(max(value, MIN_TEMPERATURE), MAX_TEMPERATURE)
 
     @property
-    def gains(self) -> bool:
+    def has_gain(self) -> bool:
         """True if another temperature lowers the loss of rows that it was not fitted on."""
         fitted = self.fitted
-        return fitted is not None and fitted.nll_after < fitted.nll_before - GAIN
+        return fitted is not None and fitted.nll_after < fitted.nll_before - MIN_GAIN
 
 
-def measured_reliability(predictions: Predictions) -> Reliability:
+def measure_reliability(predictions: Predictions) -> Reliability:
     """The reliability diagram, and temperature scaling if the task has it."""
     info = predictions.info
     fitted = temperature(predictions) if has_temperature(info.task) else None
@@ -64,7 +64,7 @@ class ReliabilityPicture(ChartPicture):
 
     key = "reliability"
     title = marked("Reliability diagram")
-    measure: ClassVar[Any] = staticmethod(measured_reliability)
+    measure: ClassVar[Any] = staticmethod(measure_reliability)
 
     def __init__(self) -> None:
         super().__init__()
@@ -77,7 +77,7 @@ class ReliabilityPicture(ChartPicture):
 
     def show_measured(self, measured: Reliability) -> None:
         self.measured = measured
-        self.use.setVisible(measured.gains)
+        self.use.setVisible(measured.has_gain)
         self.off.setVisible(measured.applied_temperature != 1)
         bins = measured.bins
         x = np.array([(item.low + item.high) / 2 for item in bins])
@@ -94,7 +94,7 @@ class ReliabilityPicture(ChartPicture):
         percent = partial(numbers.percent, places=0)
         chart = Chart(
             Axis(self.tr("Probability of the prediction"), (0, 1), text=percent),
-            Axis(self.tr("Fraction that is right"), (0, 1), text=percent),
+            Axis(self.tr("Fraction correct"), (0, 1), text=percent),
             (bars, Line("", ends, ends, role=Role.MUTED)),
             zones=tuple(
                 Zone(item.low, item.high, item.conditions, self._sentence(item)) for item in bins
@@ -132,7 +132,7 @@ class ReliabilityPicture(ChartPicture):
         measured = self.measured
         if measured is None or measured.fitted is None:
             return ""
-        if measured.gains:
+        if measured.has_gain:
             return self.tr(
                 "With a temperature of {0} the ECE is {1}, measured on rows it was not fitted on."
             ).format(numbers.decimal(measured.best, 2), numbers.percent(measured.fitted.ece_after))

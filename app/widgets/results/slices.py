@@ -1,4 +1,4 @@
-"""Slices of rows: named ones, and those in which the model is worst."""
+"""Slices of rows: named slices, and slices in which the model is worst."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -23,7 +23,7 @@ NO_SLICES = WorstSlices((), 0, 0)
 
 @dataclass(frozen=True)
 class Slices(Lines):
-    """Named slices, then those that were found."""
+    """Named slices, then the worst ones found."""
 
     found: WorstSlices = NO_SLICES
     named: tuple[Slice, ...] = ()
@@ -73,7 +73,7 @@ class SlicesPicture(GroupPicture):
         self._show_buttons()
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """F2 and Delete in the table."""
+        """Handle F2 and Delete in the table."""
         if isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress:
             act = {Qt.Key.Key_F2: self._ask_name, Qt.Key.Key_Delete: self._on_delete}.get(
                 Qt.Key(event.key())
@@ -84,7 +84,7 @@ class SlicesPicture(GroupPicture):
         return False
 
     def current(self) -> Slice | None:
-        """The current named slice; None if it is not a named one."""
+        """The current slice; None if it has no name."""
         measured, row = self.measured, self.table.currentIndex().row()
         named = measured.named if isinstance(measured, Slices) else ()
         return named[row] if 0 <= row < len(named) else None

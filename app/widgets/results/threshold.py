@@ -30,9 +30,9 @@ from engine.results.fitting import (
 from engine.results.predictions import PredictionInfo, Predictions
 
 THRESHOLD, PR, ROC = range(3)
-MAX_LABELS = 50  # for which curves are computed
+MAX_CURVES = 50  # one per label
 HALF = 0.5
-SAME = 5e-4  # difference of thresholds that look equal
+TOLERANCE = 5e-4  # thresholds that differ less look equal
 
 
 @dataclass(frozen=True)
@@ -48,10 +48,10 @@ class Thresholds:
     best: dict[str, float]
 
 
-def measured_thresholds(predictions: Predictions) -> Thresholds:
-    """The curve of each label, the last one first: of two, it is the positive one."""
+def measure_thresholds(predictions: Predictions) -> Thresholds:
+    """Compute the curves, the last label first: of two labels, it is the positive one."""
     info = predictions.info
-    curves = tuple(label_curve(predictions, label) for label in info.labels[::-1][:MAX_LABELS])
+    curves = tuple(label_curve(predictions, label) for label in info.labels[::-1][:MAX_CURVES])
     return Thresholds(info, curves, applied_thresholds(predictions), best_thresholds(predictions))
 
 
@@ -60,7 +60,7 @@ class ThresholdPicture(ChartPicture):
 
     key = "threshold"
     title = marked("Threshold, PR and ROC curve")
-    measure: ClassVar[Any] = staticmethod(measured_thresholds)
+    measure: ClassVar[Any] = staticmethod(measure_thresholds)
 
     def __init__(self) -> None:
         super().__init__()
@@ -108,11 +108,11 @@ class ThresholdPicture(ChartPicture):
 
     def _show_use(self) -> None:
         used, measured = self._used(), self.measured
-        several = measured is not None and len(measured.best) > 1
+        has_several = measured is not None and len(measured.best) > 1
         self.use.setVisible(used is not None)
-        self.use.setEnabled(used is not None and abs(self.threshold - used) > SAME)
-        self.use_best.setVisible(used is not None and several)
-        self.reset.setVisible(used is not None and abs(used - HALF) > SAME)
+        self.use.setEnabled(used is not None and abs(self.threshold - used) > TOLERANCE)
+        self.use_best.setVisible(used is not None and has_several)
+        self.reset.setVisible(used is not None and abs(used - HALF) > TOLERANCE)
 
     def _curve(self) -> Curve | None:
         index, curves = self.label.currentIndex(), self.measured.curves if self.measured else ()
@@ -173,19 +173,19 @@ class ThresholdPicture(ChartPicture):
         area = ""
         if self.form.choice() == PR:
             area = self.tr("Average precision {0} for “{1}”.").format(
-                _shown(curve.average_precision), curve.label
+                _percent_text(curve.average_precision), curve.label
             )
         elif self.form.choice() == ROC:
             area = self.tr("Area under the ROC curve {0} for “{1}”.").format(
-                _shown(curve.auc), curve.label
+                _percent_text(curve.auc), curve.label
             )
         at: AtThreshold = curve.at(self.threshold)
-        text = self.tr("“{0}” from {1} on: precision {2}, recall {3}, F1 {4}.").format(
-            curve.label, numbers.percent(at.threshold), *map(_shown, at[1:])
+        text = self.tr("“{0}” at {1} or more: precision {2}, recall {3}, F1 {4}.").format(
+            curve.label, numbers.percent(at.threshold), *map(_percent_text, at[1:])
         )
         used = self._used()
-        if used is not None and abs(used - HALF) > SAME:
-            text += " " + self.tr("The model predicts it from {0} on.").format(
+        if used is not None and abs(used - HALF) > TOLERANCE:
+            text += " " + self.tr("The model predicts it at {0} or more.").format(
                 numbers.percent(used)
             )
         return f"{area} {text}".strip()
@@ -228,5 +228,5 @@ class ThresholdPicture(ChartPicture):
             self.chosen.emit(side(curve, self.threshold))
 
 
-def _shown(value: float) -> str:
+def _percent_text(value: float) -> str:
     return "–" if math.isnan(value) else numbers.percent(value)

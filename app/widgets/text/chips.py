@@ -10,7 +10,7 @@ from app.theme import SPACE
 from app.widgets.text.labels import visible
 from engine.messages.explore.text import Token
 
-MAX_TOKEN_CHARACTERS = 40  # of a token, painted
+MAX_TOKEN_CHARACTERS = 40  # painted characters
 PADDING = 1.5 * SPACE  # px on either side of the text
 ROW_GAP = 2 * SPACE
 AS_STORED = Qt.TextFlag.TextForceLeftToRight  # “##” stays before a right-to-left token
@@ -51,8 +51,7 @@ def flow_chips(
 ) -> list[QRectF]:
     """The box of each token, in rows of at most `width`; a word stays in one row if it fits.
 
-    `widths` are those of `chip_widths`, if already known; `height` that of a box, by default of its
-    text.
+    `widths`: the result of `chip_widths`, if already known. `height`: of each box, 0: of its text.
     """
     widths = chip_widths(tokens, metrics) if widths is None else widths
     joins = [continues_word(tokens, index) for index in range(len(tokens))]
@@ -71,7 +70,7 @@ def flow_chips(
 
 
 def _word_widths(widths: Sequence[float], joins: Sequence[bool]) -> list[float]:
-    """From each token to the end of its word."""
+    """Width from each token to the end of its word."""
     word_widths = list(widths)
     for index in range(len(word_widths) - 2, -1, -1):
         if joins[index + 1]:

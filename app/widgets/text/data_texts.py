@@ -15,14 +15,14 @@ def split_title(name: SplitName) -> str:
     return titles[name]
 
 
-def split_sizes(rows: Mapping[SplitName, int], between: str = " · ") -> str:
+def split_sizes(rows: Mapping[SplitName, int], separator: str = " · ") -> str:
     """“training 1,728 · validation 216”: the splits that have any rows."""
     templates = {
         "train": tr("training {0}"),
         "validation": tr("validation {0}"),
         "test": tr("test {0}"),
     }
-    return between.join(
+    return separator.join(
         templates[name].format(numbers.count(count)) for name, count in rows.items() if count
     )
 

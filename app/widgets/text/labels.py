@@ -72,21 +72,21 @@ class OneLine(QLabel):
         self, text: str = "", style: TextStyle = "body", parent: QWidget | None = None
     ) -> None:
         super().__init__(parent)
-        self._whole = ""
+        self._full_text = ""
         self.setTextFormat(Qt.TextFormat.PlainText)
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         _apply_style(self, style)
         self.setText(text)
 
     def setText(self, text: str) -> None:
-        whole = visible(text).replace("\n", " ")
-        if whole != self._whole:
-            self._whole = whole
-            self.setAccessibleName(whole)
+        full_text = visible(text).replace("\n", " ")
+        if full_text != self._full_text:
+            self._full_text = full_text
+            self.setAccessibleName(full_text)
             self._elide()
 
     def full_text(self) -> str:
-        return self._whole
+        return self._full_text
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
@@ -94,10 +94,10 @@ class OneLine(QLabel):
 
     def _elide(self) -> None:
         shown = QFontMetrics(self.font()).elidedText(
-            self._whole[:1000], Qt.TextElideMode.ElideRight, self.width()
+            self._full_text[:1000], Qt.TextElideMode.ElideRight, self.width()
         )
         super().setText(shown)
-        self.setToolTip(tooltip(self._whole) if shown != self._whole else "")
+        self.setToolTip(tooltip(self._full_text) if shown != self._full_text else "")
 
 
 class ReadText(QPlainTextEdit):

@@ -35,12 +35,12 @@ def state_order(state: str) -> int:
 
 
 def task_title(kind: str) -> str:
-    """Title of a task; an unknown one keeps its own name."""
+    """Title of a task; an unknown task keeps its name."""
     return in_language(TASKS[kind].info.title) if kind in TASKS else kind
 
 
 def metric_title(name: str) -> str:
-    """Title of a metric within a sentence; an unknown one keeps its own name."""
+    """Title of a metric within a sentence; an unknown metric keeps its name."""
     if metric := get_metric(name.removeprefix(VALIDATION)):
         is_validation = name.startswith(VALIDATION)
         template = tr("validation {0}") if is_validation else tr("training {0}")

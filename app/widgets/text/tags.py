@@ -16,7 +16,7 @@ GAP = 1.5 * SPACE
 
 
 class Tags(QWidget):
-    """Painted, so that a hundred are one widget; a screen reader reads them as one line."""
+    """Paints all tags as one widget, which a screen reader reads as one line."""
 
     def __init__(self, name: str) -> None:
         super().__init__()
@@ -59,5 +59,5 @@ class Tags(QWidget):
     def _boxes(self, width: int) -> list[QRectF]:
         metrics = QFontMetricsF(font("small"))
         widths = (metrics.horizontalAdvance(text) + 2 * PADDING for text in self._texts)
-        clipped = (min(each, float(width)) for each in widths)
+        clipped = (min(text_width, float(width)) for text_width in widths)
         return flow(clipped, metrics.height() + SPACE, width, GAP, GAP)

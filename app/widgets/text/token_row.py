@@ -117,8 +117,8 @@ class TokenRow(QWidget):
         painter.setPen(QPen(bar, 1.5))
         y = text_box.bottom() + 2
         for line in range(1 + token.segment % len(SEGMENTS)):
-            at = y + 3 * line
-            painter.drawLine(QPointF(box.left() + 1, at), QPointF(box.right() - 1, at))
+            line_y = y + 3 * line
+            painter.drawLine(QPointF(box.left() + 1, line_y), QPointF(box.right() - 1, line_y))
         if self._with_ids:
             below = QRectF(box.left(), y + 4, box.width(), box.bottom() - y - 4)
             write(painter, below, str(token.id), _id_font(), Role.MUTED, centre)
@@ -163,9 +163,9 @@ class TokenRow(QWidget):
         return f"{tokens} {self._rest()}" if self._hidden_count else tokens
 
     def _show_tooltip(self, event: QHelpEvent) -> None:
-        at = QPointF(event.pos())
+        point = QPointF(event.pos())
         for token, box in zip(self._tokens, self._boxes, strict=False):
-            if box.contains(at):
+            if box.contains(point):
                 segment = self.tr("first text") if token.segment == 0 else self.tr("second text")
                 text = self.tr("ID {0}, {1}").format(token.id, segment)
                 QToolTip.showText(event.globalPos(), text, self, box.toRect())

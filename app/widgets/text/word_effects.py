@@ -24,15 +24,15 @@ from app.widgets.text.chips import AS_STORED
 from app.widgets.text.labels import font, visible
 from engine.messages.explore.attribution import WordEffect
 
-MAX_WORDS = 400  # painted
-MAX_CHARACTERS = 40  # of a word
-STRONGEST = 0.5  # opacity of the largest effect
-FOR, AGAINST = Role.CHART_1, Role.BAD
+MAX_WORDS = 400
+MAX_CHARACTERS = 40  # per word
+MAX_OPACITY = 0.5
+POSITIVE_ROLE, NEGATIVE_ROLE = Role.CHART_1, Role.BAD
 
 
 @dataclass(frozen=True)
 class TintedWord:
-    """A word on a tint of a colour, and the text below it; `is_muted` for special tokens."""
+    """A word on a tinted background, with a text below it; `is_muted` for special tokens."""
 
     text: str
     below: str
@@ -51,17 +51,17 @@ def tint_effects(words: Sequence[WordEffect], max_effect: float = 0.0) -> list[T
         TintedWord(
             _shorten(word.text),
             f"{word.effect:+.2f}".replace("-", "−"),
-            FOR if word.effect > 0 else AGAINST,
-            STRONGEST * abs(word.effect) / max_effect,
+            POSITIVE_ROLE if word.effect > 0 else NEGATIVE_ROLE,
+            MAX_OPACITY * abs(word.effect) / max_effect,
         )
         for word in words[:MAX_WORDS]
     ]
 
 
-class Words(QWidget):
-    """Paints tinted words in order, each over its small text.
+class WordRow(QWidget):
+    """Paints tinted words in order, each above its small text.
 
-    With `picks`, a click or the left and right arrow keys pick a word.
+    A click picks a word. If `selectable`, the left and right arrow keys do, too.
 
     Signals:
         word_picked: index of the picked word.
@@ -69,9 +69,9 @@ class Words(QWidget):
 
     word_picked = Signal(int)
 
-    def __init__(self, name: str, picks: bool = False) -> None:
+    def __init__(self, name: str, selectable: bool = False) -> None:
         super().__init__()
-        if picks:
+        if selectable:
             self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.shown: tuple[TintedWord, ...] = ()
         self.chosen = -1  # index of the framed word
@@ -160,18 +160,18 @@ def flow_words(
     words: Sequence[TintedWord], width: float, fonts: tuple[QFont, QFont]
 ) -> list[QRectF]:
     """A box for each word, in as many rows as this width needs."""
-    metrics, small = (QFontMetricsF(each) for each in fonts)
+    metrics, small = (QFontMetricsF(font) for font in fonts)
     height = sum(_line_heights(fonts))
     widths = [
         max(metrics.horizontalAdvance(word.text), small.horizontalAdvance(word.below))
         for word in words
     ]
-    return flow([each + 2 * SPACE for each in widths], height, width, SPACE, 2 * SPACE)
+    return flow([text + 2 * SPACE for text in widths], height, width, SPACE, 2 * SPACE)
 
 
 def _line_heights(fonts: tuple[QFont, QFont]) -> tuple[float, float]:
-    """Of a word, and of the text below it."""
-    word, below = (QFontMetricsF(each).height() for each in fonts)
+    """Heights of a word's line and of the line below it."""
+    word, below = (QFontMetricsF(font).height() for font in fonts)
     return word + SPACE, below + 1
 
 

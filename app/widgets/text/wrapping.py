@@ -11,7 +11,7 @@ from app.widgets import layouts
 class Wrapping(QWidget):
     """Keeps parts in order, each at its preferred width, in as many rows as necessary.
 
-    Hidden parts take no space. `gap` is the distance of two parts in px.
+    Hidden parts take no space. `gap` is the distance between parts in px.
     """
 
     def __init__(self, gap: int = 4 * SPACE) -> None:
@@ -79,5 +79,5 @@ class Wrapping(QWidget):
 
 
 def _is_filled(part: QWidget) -> bool:
-    inside = part.findChildren(QWidget, options=Qt.FindChildOption.FindDirectChildrenOnly)
-    return any(not widget.isHidden() for widget in inside)
+    children = part.findChildren(QWidget, options=Qt.FindChildOption.FindDirectChildrenOnly)
+    return any(not widget.isHidden() for widget in children)

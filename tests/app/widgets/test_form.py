@@ -8,7 +8,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLabel
 
 from app.widgets.forms.controls import NumberField, number_text, parse_number
-from app.widgets.forms.fields import NumberChoice, OneOf, Optional, YesNo
+from app.widgets.forms.fields import ChoiceField, NumberChoice, OptionalField, SwitchField
 from app.widgets.forms.form import SpecForm
 from app.widgets.text.spec_texts import problem_text
 from engine.config.families.bert import BertSpec
@@ -77,7 +77,7 @@ def test_problems_are_shown_next_to_the_field(qtbot, form):
 
 def test_an_empty_value_is_a_separate_choice(form):
     field = form.fields["dropout"]
-    assert isinstance(field, Optional)
+    assert isinstance(field, OptionalField)
     assert form.value()["dropout"] is None and field.box.isChecked()
     field.box.click()
     assert form.value()["dropout"] == 0 and field.inner.isVisible()
@@ -89,7 +89,7 @@ def test_literals_are_a_combo_box_and_invalid_cores_are_reported(qtbot):
     form = SpecForm(HardwareSpec)
     qtbot.addWidget(form)
     field = form.fields["device"]
-    assert isinstance(field, OneOf)
+    assert isinstance(field, ChoiceField)
     assert [field.combo.itemText(n) for n in range(2)] == ["Automatic", "CPU"]
     form.set_value({"device": "cpu"})
     assert HardwareSpec.model_validate(form.value()).device == "cpu"
@@ -105,7 +105,7 @@ def test_a_problem_of_several_fields_is_shown_below_them(qtbot):
     qtbot.addWidget(form)
     form.set_value({"hidden_size": 100, "heads": 12})
     assert form.problems() == {"": "The hidden size 100 is not divisible by 12 attention heads."}
-    assert not form.whole_problem.isHidden()
+    assert not form.form_problem.isHidden()
     assert problem_text(Problem("Not a URL", ())) == "Not a URL."
 
 
@@ -123,7 +123,7 @@ def test_switches_and_text_fields_work_and_other_types_are_refused(qtbot):
     form = SpecForm(MixedSpec)
     qtbot.addWidget(form)
     switch = form.fields["on"]
-    assert isinstance(switch, YesNo)
+    assert isinstance(switch, SwitchField)
     switch.switch.click()
     form.set_value({"name": ""})
     assert form.value() == {"on": True, "name": "", "kind": "b"}
@@ -177,12 +177,12 @@ def test_numbers_are_written_briefly(value, text):
     [
         ({"value": 5e-5, "stepping": "decades"}, 1, 1e-4),
         ({"value": 5e-5, "stepping": "decades"}, -2, 2e-5),
-        ({"value": 32, "stepping": "double", "whole": True}, 1, 64),
-        ({"value": 48, "stepping": "double", "whole": True}, -1, 32),
-        ({"value": 0, "stepping": "decades", "whole": True}, 2, 2),
+        ({"value": 32, "stepping": "double", "integer": True}, 1, 64),
+        ({"value": 48, "stepping": "double", "integer": True}, -1, 32),
+        ({"value": 0, "stepping": "decades", "integer": True}, 2, 2),
         ({"value": 0.3, "stepping": 0.1}, 1, 0.4),
         ({"value": 9, "stepping": 1.0, "high": 10}, 5, 10),
-        ({"value": 1, "stepping": "decades", "whole": True, "low": 0}, -3, 0),
+        ({"value": 1, "stepping": "decades", "integer": True, "low": 0}, -3, 0),
     ],
 )
 def test_arrows_step_to_sensible_values(qtbot, field, steps, expected):

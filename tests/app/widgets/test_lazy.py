@@ -2,7 +2,7 @@
 
 from PySide6.QtWidgets import QLineEdit, QTabWidget
 
-from app.widgets.page import Lazy
+from app.widgets.page import LazyWidget
 
 
 def test_the_widget_is_created_when_first_shown(qtbot):
@@ -12,7 +12,7 @@ def test_the_widget_is_created_when_first_shown(qtbot):
         created.append(QLineEdit("typed"))
         return created[-1]
 
-    tabs, lazy = QTabWidget(), Lazy(create)
+    tabs, lazy = QTabWidget(), LazyWidget(create)
     qtbot.addWidget(tabs)
     tabs.addTab(QLineEdit(), "One")
     tabs.addTab(lazy, "Two")
@@ -28,18 +28,18 @@ def test_the_widget_is_created_when_first_shown(qtbot):
 
 
 def test_a_widget_is_created_on_request_or_after_its_page(qtbot):
-    lazy = Lazy(lambda: QLineEdit("typed"))
+    lazy = LazyWidget(lambda: QLineEdit("typed"))
     qtbot.addWidget(lazy)
     assert lazy.widget.text() == "typed" and lazy.widget.parent() is lazy
     assert lazy.is_built and not lazy.widget.isVisible()
-    lazy = Lazy(lambda: QLineEdit("typed"), after_its_page=True)
+    lazy = LazyWidget(lambda: QLineEdit("typed"), after_its_page=True)
     qtbot.addWidget(lazy)
     lazy.resize(300, 200)
     lazy.show()
     assert not lazy.is_built
     qtbot.waitUntil(lambda: lazy.is_built)
     assert lazy.widget.isVisible() and lazy.widget.width() == lazy.width()
-    deleted = Lazy(lambda: QLineEdit("typed"), after_its_page=True)
+    deleted = LazyWidget(lambda: QLineEdit("typed"), after_its_page=True)
     deleted.show()
     deleted.deleteLater()
     qtbot.wait(1)  # never created

@@ -279,11 +279,11 @@ def test_models_passed_by_arrow_keys_are_not_picked(qtbot):
     box.picked.connect(lambda entry: picked.append(entry.name))
     for _ in range(3):
         qtbot.keyClick(box, Qt.Key.Key_Down)
-    assert picked == [] and box._resting.isActive()
+    assert picked == [] and box._pick_timer.isActive()
     qtbot.keyClick(box, Qt.Key.Key_Return)
     assert picked == ["Model D"]
     qtbot.keyClick(box, Qt.Key.Key_Up)
-    box._resting.timeout.emit()
+    box._pick_timer.timeout.emit()
     assert picked == ["Model D", "Model C"]
     box.activated.emit(1)
     assert picked[-1] == "Model C", "an open list has picked its item before"

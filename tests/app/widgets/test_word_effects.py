@@ -2,7 +2,7 @@
 
 from PySide6.QtCore import Qt
 
-from app.widgets.text.word_effects import Words, tint_effects
+from app.widgets.text.word_effects import WordRow, tint_effects
 from engine.messages.explore.attribution import WordEffect
 
 EFFECTS = tint_effects(
@@ -14,7 +14,7 @@ EFFECTS = tint_effects(
 
 
 def test_a_word_is_picked_by_mouse_and_keys(qtbot):
-    words, picked = Words("Words", picks=True), list[int]()
+    words, picked = WordRow("Words", selectable=True), list[int]()
     qtbot.addWidget(words)
     words.word_picked.connect(picked.append)
     words.word_picked.connect(lambda number: words.show_words(EFFECTS, number))
@@ -29,6 +29,6 @@ def test_a_word_is_picked_by_mouse_and_keys(qtbot):
     words.grab()
     qtbot.mouseClick(words, Qt.MouseButton.LeftButton, pos=words._boxes[2].center().toPoint())
     assert picked[-1] == 2
-    words = Words("Words")
+    words = WordRow("Words")
     qtbot.addWidget(words)
     assert words.focusPolicy() == Qt.FocusPolicy.NoFocus

@@ -50,7 +50,7 @@ class LengthHistogram(_Histogram):
         fits = starts < max_length
         self.show_chart(
             Chart(
-                Axis(limits=(0, end), whole=True),
+                Axis(limits=(0, end), integer=True),
                 Axis(limits=(0, float(bars.max())), hidden=True),
                 (
                     _bars(starts[fits], bars[fits], width, Role.CHART_1),

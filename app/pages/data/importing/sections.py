@@ -14,7 +14,7 @@ from app.theme import SPACE
 from app.timers import debounced
 from app.translation import in_language, tr
 from app.widgets import layouts
-from app.widgets.forms.controls import ComboBox, SeveralColumns, SpinBox, pad
+from app.widgets.forms.controls import ColumnsBox, ComboBox, SpinBox, pad
 from app.widgets.text.data_texts import split_sizes
 from app.widgets.text.labels import Text, tooltip
 from app.widgets.text.spec_texts import help_of, title_of
@@ -243,11 +243,11 @@ class ColumnsSection(Section):
         self._columns: tuple[str, ...] = ()
         self._model = QStringListModel(self)
         self.boxes: dict[str, QComboBox] = {}
-        self.lists: dict[str, SeveralColumns] = {}
+        self.lists: dict[str, ColumnsBox] = {}
         for role, field in Mapping.model_fields.items():
             box: QComboBox
             if role in LIST_ROLES:
-                list_box = self.lists[role] = SeveralColumns("")
+                list_box = self.lists[role] = ColumnsBox("")
                 list_box.changed.connect(self._on_changed)
                 box = list_box
             else:

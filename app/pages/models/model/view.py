@@ -31,7 +31,7 @@ from app.using.tab import UseTab
 from app.widgets import buttons, layouts
 from app.widgets.facts import Facts
 from app.widgets.forms.controls import SearchField
-from app.widgets.page import Card, Lazy, Page, scrolling
+from app.widgets.page import Card, LazyWidget, Page, scrolling
 from app.widgets.tables import Index, apply_style
 from app.widgets.text.labels import ReadText, Text
 from app.widgets.text.token_row import TokenRow
@@ -89,12 +89,12 @@ class ModelView(Page):
         tabs = (self.overview, self.vocabulary, self.tokenizer, self.card)
         for page, tab in zip(pages, tabs, strict=True):
             layouts.column(tab, parent=page)
-        self.results: Lazy[ResultsView] | None = None
-        self.use: Lazy[UseTab] | None = None
+        self.results: LazyWidget[ResultsView] | None = None
+        self.use: LazyWidget[UseTab] | None = None
         if model.info is not None and model.info.task is not None:
-            self.results = Lazy(lambda: ResultsView(studio, model_results(studio, model)))
+            self.results = LazyWidget(lambda: ResultsView(studio, model_results(studio, model)))
             self.tabs.addTab(self.results, self.tr("Re&sults"))
-            self.use = Lazy(lambda: self._use_tab(studio))
+            self.use = LazyWidget(lambda: self._use_tab(studio))
             self.tabs.addTab(self.use, self.tr("Use &it"))
         self.state.read.connect(self._on_read)
         self.state.start()

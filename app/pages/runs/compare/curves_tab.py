@@ -172,7 +172,7 @@ class CurvesTab(QWidget):
         heading = run_texts.metric_heading(name)
         x_title = tr("Minutes") if axis == "time" else self.axis_box.currentText()
         chart = Chart(
-            Axis(x_title, whole=axis == "step"),
+            Axis(x_title, integer=axis == "step"),
             Axis(heading, log=self.log.isChecked()),
             tuple(lines),
             value_text=lambda value: run_texts.metric_value(name, value),

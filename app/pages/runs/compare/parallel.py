@@ -17,7 +17,7 @@ from app.pages.runs.rows import RunRow
 from app.theme import CHART, SPACE, Palette, Role, print_color
 from app.translation import tr
 from app.widgets.charts.chart import tick_text, ticks
-from app.widgets.charts.figure import Figure, Table, paper_font
+from app.widgets.charts.figure import Figure, Table, print_font
 from app.widgets.keys import horizontal_step
 from app.widgets.text.labels import font, visible
 
@@ -276,7 +276,7 @@ class ParallelView(QWidget):
         plot = Parallel(self.plot.rows, list(self.plot.axes), dict(self.plot.brushes))
 
         def draw(painter: QPainter, size: QSizeF) -> None:
-            paint_parallel(painter, size, plot, print_color, paper_font(11), -1)
+            paint_parallel(painter, size, plot, print_color, print_font(11), -1)
 
         count = len(plot.chosen_rows())
         caption = tr("{0} of {1} runs are selected.").format(count, len(plot.rows))

@@ -72,7 +72,7 @@ class ScoresTab(QWidget):
         self.split_box.activated.connect(self.measure)
         self.model = ColumnsModel(score_columns(), self)
         fitting = range(1, self.model.columnCount())
-        self.table = make_table(tr("Scores of the compared runs"), self.model, fitting=fitting)
+        self.table = make_table(tr("Scores of the compared runs"), self.model, fitted=fitting)
         self.flips = buttons.plain(tr("Show the rows that &flipped"), self._on_flips)
         self.table.selectionModel().selectionChanged.connect(self._enable)
         self.table.activated.connect(self._on_flips)

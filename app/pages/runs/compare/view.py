@@ -16,7 +16,7 @@ from app.using.report import WRITERS, gather_comparison
 from app.using.report_saver import ReportSaver, update_report_button
 from app.widgets import buttons, layouts
 from app.widgets.dialogs import ask_for_file
-from app.widgets.page import Lazy
+from app.widgets.page import LazyWidget
 from app.widgets.text.labels import OneLine, Text, visible
 
 
@@ -46,10 +46,10 @@ class CompareView(QWidget):
         update_button()
         head.addWidget(self.report)
         self.curves = CurvesTab(state)
-        self.settings = Lazy(lambda: SettingsTab(state))
-        self.scores = Lazy(lambda: ScoresTab(state))
-        self.parallel = Lazy(lambda: ParallelTab(state))
-        self.scatter = Lazy(lambda: ScatterTab(state))
+        self.settings = LazyWidget(lambda: SettingsTab(state))
+        self.scores = LazyWidget(lambda: ScoresTab(state))
+        self.parallel = LazyWidget(lambda: ParallelTab(state))
+        self.scatter = LazyWidget(lambda: ScatterTab(state))
         self.tabs = QTabWidget()
         self.tabs.setDocumentMode(True)
         self.tabs.setAccessibleName(self.tr("Sections of the comparison"))

@@ -21,7 +21,7 @@ from app import theme
 from app.pages.runs.lineage.state import kind_text
 from app.theme import SPACE, Role, print_color
 from app.translation import tr, translated
-from app.widgets.charts.figure import Figure, Table, paper_font
+from app.widgets.charts.figure import Figure, Table, print_font
 from app.widgets.text.labels import font, visible
 from engine.runs.lineage import Edge, Lineage, Node
 
@@ -139,7 +139,7 @@ class LineagePicture(QWidget):
 
         def draw(painter: QPainter, size: QSizeF) -> None:
             painter.scale(size.width() / graph.size.width(), size.height() / graph.size.height())
-            paint(painter, graph, focus, "", print_color, paper_font)
+            paint(painter, graph, focus, "", print_color, print_font)
 
         title = tr("Lineage of {0}").format(graph.texts[focus][0])
         caption = tr("%Ln item(s)", len(graph.nodes)) + "."

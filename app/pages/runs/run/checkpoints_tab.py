@@ -238,7 +238,7 @@ class CheckpointsTab(QWidget):
         super().__init__()
         self._state = state
         self.model = ColumnsModel(checkpoint_columns(), self)
-        self.table = make_table(self.tr("Checkpoints"), self.model, fitting=[REASON])
+        self.table = make_table(self.tr("Checkpoints"), self.model, fitted=[REASON])
         self.table.verticalHeader().setDefaultSectionSize(ROW_HEIGHT)
         self.table.doubleClicked.connect(lambda _: self.explore.click())
         self.table.selectionModel().selectionChanged.connect(self._enable)

@@ -9,7 +9,7 @@ from app.theme import SPACE
 from app.timers import debounced
 from app.widgets import buttons, layouts
 from app.widgets.facts import Facts
-from app.widgets.page import Card, Polling, scrolling
+from app.widgets.page import Card, PollingWidget, scrolling
 from app.widgets.text import numbers, run_texts
 from app.widgets.text.labels import ReadText, Text, visible
 from app.widgets.text.spec_texts import value_text
@@ -104,7 +104,7 @@ class DetailsTab(QWidget):
         QGuiApplication.clipboard().setText(self.job.toPlainText())
 
 
-class LogTab(Polling):
+class LogTab(PollingWidget):
     """The training log; follows new lines while scrolled to the end."""
 
     def __init__(self, state: RunState) -> None:

@@ -13,7 +13,7 @@ from app.translation import tr
 from app.widgets import layouts
 from app.widgets.charts.live import LiveChart, link_crosshairs
 from app.widgets.help import set_help
-from app.widgets.page import Card, Polling
+from app.widgets.page import Card, PollingWidget
 from app.widgets.screen import set_shown
 from app.widgets.text import numbers
 from app.widgets.text.labels import Text, visible
@@ -28,7 +28,7 @@ ALWAYS_SHOWN: tuple[Figure, ...] = ("busy", "memory")  # every system reports th
 Reading = tuple[list[MachineSample], int, dict[Figure, Curves]]
 
 
-class MachineTab(Polling):
+class MachineTab(PollingWidget):
     """Load, memory, temperature and power."""
 
     def __init__(self, state: RunState, notices: Notices) -> None:
@@ -128,7 +128,7 @@ LOAD_POLL_MS = 2000  # between readings
 FIRST_INTERVAL = 0.3  # s
 
 
-class MachineLine(Polling):
+class MachineLine(PollingWidget):
     """Current load, while the run trains on this machine."""
 
     def __init__(self, state: RunState, notices: Notices) -> None:

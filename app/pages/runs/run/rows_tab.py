@@ -15,7 +15,7 @@ from app.results.rows_model import row_columns
 from app.theme import SPACE
 from app.translation import tr
 from app.widgets import layouts
-from app.widgets.page import Polling
+from app.widgets.page import PollingWidget
 from app.widgets.tables import Column, ColumnsModel, apply_style
 from app.widgets.text import numbers
 from app.widgets.text.labels import Text
@@ -41,7 +41,7 @@ class Extremes:
     best: list[tuple[str, ...]]
 
 
-class RowsTab(Polling):
+class RowsTab(PollingWidget):
     """Tables of the best and the worst rows; reads the file only if it changed."""
 
     def __init__(self, state: RunState) -> None:

@@ -90,7 +90,7 @@ class SeedsTab(QWidget):
         self.importance = Text("", "muted")
         self.measure = buttons.plain(self.tr("&Importance of each field"), self._measure, "gauge")
         self.model = ColumnsModel(seeds_columns(), self)
-        self.table = make_table(self.tr("Related runs"), self.model, fitting=(FEATURES, MEAN))
+        self.table = make_table(self.tr("Related runs"), self.model, fitted=(FEATURES, MEAN))
         self.table.activated.connect(self._on_activated)
         head = layouts.row((self.summary, 1), self.measure)
         layouts.tab(self, head, self.importance, (self.table, 1))

@@ -28,7 +28,7 @@ from app.studio import Studio
 from app.theme import SPACE
 from app.using.tab import UseTab
 from app.widgets import layouts
-from app.widgets.page import Lazy
+from app.widgets.page import LazyWidget
 from engine.data.formats.sources import is_data_file
 
 
@@ -63,19 +63,19 @@ class RunView(QWidget):
     def _tabs(self, studio: Studio) -> QTabWidget:
         state = self.state
         self.checkpoints = CheckpointsTab(self._checkpoints)
-        self.batch = Lazy(lambda: BatchTab(BatchState(state, studio.explorer)))
-        self.results = Lazy(
+        self.batch = LazyWidget(lambda: BatchTab(BatchState(state, studio.explorer)))
+        self.results = LazyWidget(
             lambda: ResultsView(studio, results_of_run(state.folder)), after_its_page=True
         )
-        self.rows = Lazy(lambda: RowsTab(state))
-        self.machine = Lazy(lambda: MachineTab(state, studio.notices))
-        self.log = Lazy(lambda: LogTab(state))
+        self.rows = LazyWidget(lambda: RowsTab(state))
+        self.machine = LazyWidget(lambda: MachineTab(state, studio.notices))
+        self.log = LazyWidget(lambda: LogTab(state))
         self.details = DetailsTab(state)
-        self.reproducibility = Lazy(
+        self.reproducibility = LazyWidget(
             lambda: ReproducibilityTab(ReproducibilityState(state, studio.notices))
         )
-        self.seeds = Lazy(lambda: SeedsTab(state))
-        self.use = Lazy(lambda: self._create_use_tab(studio))
+        self.seeds = LazyWidget(lambda: SeedsTab(state))
+        self.use = LazyWidget(lambda: self._create_use_tab(studio))
         tabs = QTabWidget()
         tabs.setDocumentMode(True)
         tabs.setAccessibleName(self.tr("Sections of the run"))

@@ -12,7 +12,7 @@ from app.pages.train.settings_step import SettingsStep
 from app.pages.train.view import TrainPage
 from app.studio import Studio
 from app.widgets.forms.controls import number_text
-from app.widgets.forms.fields import OneOf
+from app.widgets.forms.fields import ChoiceField
 from app.widgets.forms.form import SpecForm
 from engine.config.dataset import Mapping, Reading, Split
 from engine.config.families.bert import BertSpec
@@ -61,7 +61,7 @@ def test_every_setting_has_a_control(wizard, step):
 
 def test_metrics_are_offered_for_the_best_checkpoint(wizard, step, qtbot):
     field = step.more.fields["best_metric"]
-    assert isinstance(field, OneOf)
+    assert isinstance(field, ChoiceField)
     initial = wizard.state.choices.task
     for kind in ("regression", initial.kind):
         goal = next(goal for goal in goals() if goal.kind == kind)
@@ -104,9 +104,9 @@ def test_simple_offers_the_recommended_values_and_the_grid_of_the_paper(page, qt
     }
     rate, epochs = number_text(best.learning_rate), number_text(best.epochs)
     assert texts == {
-        "batch_size": [f"Recommendation: {best.batch_size}", "16", "Other"],
-        "learning_rate": [f"Recommendation: {rate}", "5e-5", "3e-5", "2e-5", "Other"],
-        "epochs": [f"Recommendation: {epochs}", "2", "3", "4", "Other"],
+        "batch_size": [f"Recommended: {best.batch_size}", "16", "Other"],
+        "learning_rate": [f"Recommended: {rate}", "5e-5", "3e-5", "2e-5", "Other"],
+        "epochs": [f"Recommended: {epochs}", "2", "3", "4", "Other"],
         "seeds": ["1", "3", "5", "Other"],
     }
     for name in ("batch_size", "learning_rate", "epochs"):
@@ -171,7 +171,7 @@ def test_pretraining_has_its_own_values_and_hides_mask_settings_for_clm(page, qt
     assert settings.fine_tuning.isHidden() and not settings.pre_training.isHidden()
     rate = settings.pre_training.fields["learning_rate"].segments
     texts = [button.text() for button in rate.group.buttons()]
-    assert texts == ["Recommendation: 5e-4", "1e-4", "3e-4", "Other"]
+    assert texts == ["Recommended: 5e-4", "1e-4", "3e-4", "Other"]
     assert rate.choice() == 0
     assert not settings.task_card.isHidden()
     fields = settings.tasks["pretraining"].fields

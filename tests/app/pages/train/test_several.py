@@ -76,7 +76,7 @@ def test_invalid_values_are_reported_at_the_field(qtbot, wizard):
     for text, message in [
         ("1e-5", "at least two"),
         ("1e-5, fast", "must be a number"),
-        ("1e-5, 1e-5", "given twice"),
+        ("1e-5, 1e-5", "listed twice"),
         ("1e-5, -1", "-1: Must be greater than 0"),
         ("", "at least two"),
     ]:

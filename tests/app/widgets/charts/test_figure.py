@@ -28,7 +28,7 @@ def paint(painter, size):
     half = size.width() / 2
     painter.fillRect(QRectF(0, 0, half, size.height()), RED)
     painter.fillRect(QRectF(half, 0, half, size.height()), BLUE)
-    painter.setFont(figure.paper_font(12))
+    painter.setFont(figure.print_font(12))
     painter.drawText(QRectF(0, 0, half, 40), Qt.AlignmentFlag.AlignCenter, "##word")
 
 

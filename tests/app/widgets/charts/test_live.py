@@ -219,7 +219,7 @@ def test_smoothing_is_the_mean_of_the_neighbours():
     assert series.smooth(3).tolist() == pytest.approx([0, 0, 7 / 3, 7 / 3, 7 / 3, 0, 0])
     gaps = StepSeries(range(5), [1.0, None, 3.0, None, 5.0])
     assert np.isnan(gaps.smooth(3)).tolist() == [False, True, False, True, False]
-    assert gaps.at(2.4) == (2.0, 3.0) and gaps.at(-1) is None
+    assert gaps.point_at(2.4) == (2.0, 3.0) and gaps.point_at(-1) is None
 
 
 @tries(40)

@@ -21,7 +21,7 @@ from app.widgets.results.confusion import (
     shown_labels,
 )
 from app.widgets.results.group_table import score_text
-from app.widgets.results.intervals import ENDS, SMALLER, VALUE, per_cent, with_ends
+from app.widgets.results.intervals import ENDS, ENDS_SCALE, VALUE, per_cent, with_ends
 from app.widgets.results.label_table import LabelTablePicture, interval_text
 from app.widgets.text.labels import font
 from engine.results.classes import Confusion
@@ -158,7 +158,7 @@ def test_label_columns_fit_a_small_window(qtbot):
     for column in (1, 2, 3):
         metrics = picture.table.fontMetrics()
         ends = picture.model.index(0, column).data(ENDS)
-        assert header.sectionSize(column) >= SMALLER * metrics.horizontalAdvance(ends)
+        assert header.sectionSize(column) >= ENDS_SCALE * metrics.horizontalAdvance(ends)
         assert header.sectionSize(column) >= picture.table.sizeHintForColumn(column)
 
 

@@ -230,7 +230,7 @@ def test_a_threshold_is_applied_to_predictions_and_reset(qtbot):
     predictions = Predictions(example.info.model_copy(update={"settings": settings}), example.table)
     picture.show_measured(ThresholdPicture.measure(predictions))
     assert picture.label.currentText() == "bad" and picture.threshold == pytest.approx(0.25)
-    assert "predicts it from 25.0 % on" in picture.note.text()
+    assert "predicts it at 25.0 % or more" in picture.note.text()
     picture.reset.click()
     assert decisions[-1] == PredictionSettings()
 
@@ -320,7 +320,7 @@ def test_axis_labels_never_overlap(qtbot, size):
     chart = Chart(x, y, (line,))
     image = QImage(*size, QImage.Format.Format_RGB32)
     painter = RecordingPainter(image)
-    font = figure.paper_font(12)
+    font = figure.print_font(12)
     paint(painter, Frame(QRectF(image.rect()), chart, font), print_color, font)
     painter.end()
     assert {text for text, _, _ in painter.texts} >= {"0", "1", x.title}

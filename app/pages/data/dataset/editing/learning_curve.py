@@ -86,7 +86,7 @@ class LearningCurveCard(Card):
         title = run_texts.metric_title(scores[0].metric)
         self.chart.show_chart(
             Chart(
-                Axis(self.tr("Labelled rows"), (0.0, float(rows.max()) * 1.05), whole=True),
+                Axis(self.tr("Labelled rows"), (0.0, float(rows.max()) * 1.05), integer=True),
                 Axis(title, widen(*value_range([values]), 0.1)),
                 (Line("", rows, values, dots=True),),
             )

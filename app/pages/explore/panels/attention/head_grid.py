@@ -37,7 +37,7 @@ from app.pages.explore.paper import CENTER, LEFT, RIGHT
 from app.theme import PICKED, SPACE, Role, colour, is_theme_change, print_color
 from app.translation import in_language, tr
 from app.widgets import buttons, layouts
-from app.widgets.charts.figure import Figure, Table, paper_font
+from app.widgets.charts.figure import Figure, Table, print_font
 from app.widgets.forms.controls import ComboBox
 from app.widgets.help import HelpButton
 from app.widgets.keys import arrow_step, is_press
@@ -504,7 +504,7 @@ def grid_figure(state: AttentionState) -> Figure | None:
     name, vmax = in_language(state.texts.value), state.maps.vmax
 
     def paint(painter: QPainter, _size: object) -> None:
-        painter.setFont(paper_font(11))
+        painter.setFont(print_font(11))
         painter.setBrush(Qt.BrushStyle.NoBrush)
         for layer, head in np.ndindex(layers, heads):
             box = QRectF(MARGIN + head * step, MARGIN + layer * step, FIGURE_SIDE, FIGURE_SIDE)
@@ -520,7 +520,7 @@ def grid_figure(state: AttentionState) -> Figure | None:
             painter.drawText(left, RIGHT, str(layer + 1))
         foot = MARGIN + layers * step + FIGURE_GAP
         painter.drawText(QRectF(MARGIN, foot, SCALE.width(), SCALE.y()), LEFT, name)
-        paint_scale(painter, SCALE.translated(0, foot), vmax, print_color, paper_font(11))
+        paint_scale(painter, SCALE.translated(0, foot), vmax, print_color, print_font(11))
 
     def table() -> Table:
         rows = []

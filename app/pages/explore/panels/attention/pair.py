@@ -13,7 +13,7 @@ from app.pages.explore.panels.attention.state import AttentionState
 from app.theme import SIGNS, SPACE, Palette, Role, colour, print_color
 from app.translation import tr
 from app.widgets import layouts
-from app.widgets.charts.figure import Figure, Table, paper_font
+from app.widgets.charts.figure import Figure, Table, print_font
 from app.widgets.keys import clamp, horizontal_step
 from app.widgets.page import EmptyState, Stack
 from app.widgets.text.chips import token_text
@@ -243,7 +243,7 @@ def pair_figure(state: AttentionState) -> Figure | None:
         caption=f"{text} {source(state.explore, side.index)}",
         size=QSize(round(FIGURE_WIDTH), round(3 * (FIGURE_BAND + FIGURE_NAME_HEIGHT))),
         paint=lambda painter, _: paint_elements(
-            painter, row, FIGURE_NAME_HEIGHT, shown, print_color, paper_font(11)
+            painter, row, FIGURE_NAME_HEIGHT, shown, print_color, print_font(11)
         ),
         array=values,
         table=lambda: Table(

@@ -41,7 +41,7 @@ from app.resources import mono_font
 from app.theme import SPACE, Role, print_color
 from app.translation import in_language, tr
 from app.widgets import buttons, layouts
-from app.widgets.charts.figure import Figure, Table, paper_font
+from app.widgets.charts.figure import Figure, Table, print_font
 from app.widgets.charts.figure_menu import FigureButton
 from app.widgets.charts.table_figure import MAX_ROWS, table_figure
 from app.widgets.forms.controls import ComboBox, SpinBox
@@ -433,18 +433,18 @@ class Drawing:
         self._paint_matrix(painter, right + GAP + self.label_width)
         foot = top + self.cell * len(self.tokens) + GAP
         self._paint_legend(painter, left, foot)
-        painter.setFont(paper_font(FONT_SIZE))
+        painter.setFont(print_font(FONT_SIZE))
         painter.setPen(print_color(Role.TEXT))
         painter.drawText(QRectF(right + GAP, foot, LINES_WIDTH, LEGEND_ROW), LEFT, self.value)
         bar = QRectF(right + GAP, foot + LEGEND_ROW, SCALE_WIDTH, SCALE_BAR)
-        paint_scale(painter, bar, self.vmax, print_color, paper_font(FONT_SIZE))
+        paint_scale(painter, bar, self.vmax, print_color, print_font(FONT_SIZE))
 
     def _paint_legend(self, painter: QPainter, left: float, top: float) -> None:
         """Paint the legend of the heads, if there are several."""
         count = len(self.heads)
         if count == 1:
             return
-        painter.setFont(paper_font(FONT_SIZE))
+        painter.setFont(print_font(FONT_SIZE))
         for index, name in enumerate(self.heads):
             y = top + LEGEND_ROW * (index + 0.5)
             pen = QPen(print_color(head_role(index, count)), 2)

@@ -22,13 +22,13 @@ from app.theme import SPACE, print_color
 from app.timers import debounced
 from app.translation import in_language, marked, tr
 from app.widgets import layouts
-from app.widgets.charts.figure import Figure, Table, paper_font
+from app.widgets.charts.figure import Figure, Table, print_font
 from app.widgets.charts.figure_menu import FigureButton
 from app.widgets.page import scrolling
 from app.widgets.text.chips import token_text
 from app.widgets.text.labels import OneLine, Text, visible
 from app.widgets.text.numbers import count, decimal, percent
-from app.widgets.text.word_effects import MAX_WORDS, Words, flow_words, paint_words, tint_effects
+from app.widgets.text.word_effects import MAX_WORDS, WordRow, flow_words, paint_words, tint_effects
 from app.widgets.text.wrapping import Wrapping
 from engine.messages.explore.attribution import Attribute, Attributed, Baseline, Method
 
@@ -222,7 +222,7 @@ class OneSide(QWidget):
         self._state, self._choice = state, choice
         self.title = OneLine("", "strong")
         self.figure_button = FigureButton(partial(make_figure, state), notices)
-        self.words = Words(self.tr("Words and their effects"), picks=True)
+        self.words = WordRow(self.tr("Words and their effects"), selectable=True)
         self.note = Text("", "small")
         self.figure_button.offer_on(self.words)
         self.area = scrolling(self.words)
@@ -398,7 +398,7 @@ def make_figure(state: WordEffectsState) -> Figure | None:
     words = tint_effects(answer.words, largest_effect(state))
     word_font = mono_font()
     word_font.setPixelSize(13)
-    fonts = word_font, paper_font(10)
+    fonts = word_font, print_font(10)
     boxes = flow_words(words, FIGURE_WIDTH, fonts)
 
     def paint(painter: QPainter, _size: QSizeF) -> None:

@@ -24,7 +24,7 @@ from app.theme import SPACE, print_color
 from app.translation import tr
 from app.widgets import layouts
 from app.widgets.charts.bars import Bar, bars_figure
-from app.widgets.charts.figure import Figure, Table, paper_font
+from app.widgets.charts.figure import Figure, Table, print_font
 from app.widgets.charts.figure_menu import FigureButton
 from app.widgets.charts.table_figure import table_figure
 from app.widgets.tables import Column, ColumnsModel, NumbersTable
@@ -204,7 +204,7 @@ def make_figure(state: DifferenceState) -> Figure | None:
     arrays, is_signed = dict(state.arrays), state.is_signed
 
     def paint(painter: QPainter, size: QSizeF) -> None:
-        painter.setFont(paper_font(11))
+        painter.setFont(print_font(11))
         paint_grid(painter, QRectF(QPointF(), size), values, print_color, is_signed)
 
     def table() -> Table:

@@ -21,7 +21,7 @@ from app.resources import mono_font
 from app.theme import SPACE, print_color
 from app.translation import tr
 from app.widgets import buttons, layouts
-from app.widgets.charts.figure import Figure, Table, paper_font
+from app.widgets.charts.figure import Figure, Table, print_font
 from app.widgets.charts.figure_menu import FigureButton
 from app.widgets.forms.controls import DoubleSpinBox
 from app.widgets.tables import Column, ColumnsModel, make_table
@@ -280,7 +280,7 @@ def make_figure(state: HeadsState) -> Figure | None:
     is_signed = state.is_signed
 
     def paint(painter: QPainter, size: QSizeF) -> None:
-        painter.setFont(paper_font(11))
+        painter.setFont(print_font(11))
         paint_grid(painter, QRectF(QPointF(), size), values, print_color, is_signed)
 
     def table() -> Table:

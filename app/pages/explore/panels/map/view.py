@@ -15,7 +15,7 @@ from app.pages.explore.set_bar import SetBar
 from app.theme import SPACE, Role, print_color
 from app.translation import tr
 from app.widgets import layouts
-from app.widgets.charts.figure import Figure, Table, paper_font
+from app.widgets.charts.figure import Figure, Table, print_font
 from app.widgets.charts.figure_menu import FigureButton
 from app.widgets.tables import NumbersTable
 from app.widgets.text.labels import Text, visible
@@ -192,7 +192,7 @@ def make_figure(state: MapState) -> Figure | None:
     rows = list(state.rows)
 
     def paint(painter: QPainter, size: QSizeF) -> None:
-        painter.setFont(paper_font(11))
+        painter.setFont(print_font(11))
         area = QRectF(AXIS + 8, 8, size.width() - AXIS - 16, size.height() - AXIS - 16)
         painter.setPen(print_color(Role.BORDER))
         painter.drawRect(area.adjusted(-8, -8, 8, 8))

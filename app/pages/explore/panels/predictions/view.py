@@ -28,7 +28,7 @@ from app.widgets.page import scrolling
 from app.widgets.text.chips import token_text
 from app.widgets.text.labels import OneLine, Text, visible
 from app.widgets.text.numbers import decimal
-from app.widgets.text.word_effects import Words, tint_effects
+from app.widgets.text.word_effects import WordRow, tint_effects
 from engine.config.tasks import get_head
 from engine.messages.explore.attribution import Attribute
 from engine.messages.explore.prediction import Predict, Predicted
@@ -255,7 +255,7 @@ class EffectsView(QWidget):
             QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon
         )
         self.choice.chosen.connect(state.explore.choose_label)
-        self.words = Words(self.tr("Words and their effects"))
+        self.words = WordRow(self.tr("Words and their effects"))
         self.note = Text("", "muted")
         head = layouts.row(
             Text(self.tr("Words that decided for"), "strong", wraps=False),

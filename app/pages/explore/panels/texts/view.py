@@ -23,7 +23,7 @@ from app.translation import tr
 from app.widgets import layouts
 from app.widgets.charts.bars import percentage
 from app.widgets.charts.chart import Axis, Bars, Chart
-from app.widgets.charts.figure import Figure, Table, paper_font
+from app.widgets.charts.figure import Figure, Table, print_font
 from app.widgets.charts.figure_menu import FigureButton
 from app.widgets.charts.painting import Frame
 from app.widgets.charts.painting import paint as paint_chart
@@ -399,7 +399,7 @@ def make_figure(state: TextsState) -> Figure | None:
     bars = Bars("", (edges[:-1] + edges[1:]) / 2, counts, role=Role.ACCENT, widths=np.diff(edges))
     chart = Chart(
         Axis(axis, (float(edges[0]), float(edges[-1]))),
-        Axis(tr("Texts"), (0, float(counts.max())), whole=True),
+        Axis(tr("Texts"), (0, float(counts.max())), integer=True),
         (bars,),
     )
     return Figure(
@@ -414,7 +414,7 @@ def make_figure(state: TextsState) -> Figure | None:
 
 
 def _paint(painter: QPainter, chart: Chart, hardest: list[tuple[str, str]]) -> None:
-    label_font = paper_font(11)
+    label_font = print_font(11)
     frame = Frame(QRectF(0, 0, LEFT + PLOT_WIDTH, PLOT_HEIGHT), chart, label_font)
     paint_chart(painter, frame, print_color, label_font)
     painter.setPen(print_color(Role.TEXT))

@@ -15,7 +15,7 @@ from app.theme import PICKED, SPACE, Palette, Role, colour, print_color
 from app.translation import tr
 from app.widgets import layouts
 from app.widgets.charts.bars import percentage
-from app.widgets.charts.figure import Figure, Table, paper_font
+from app.widgets.charts.figure import Figure, Table, print_font
 from app.widgets.keys import arrow_step, clamp
 from app.widgets.page import EmptyState, scrolling
 from app.widgets.text.chips import token_text
@@ -213,7 +213,7 @@ class LensView(QWidget):
             for name, prediction in zip(names, predicted.predictions, strict=True)
             for rank, word in enumerate(prediction.ranked, start=1)
         ]
-        fonts = paper_font(12), paper_font(10)
+        fonts = print_font(12), print_font(10)
         caption = self.tr(
             "Top prediction of the MLM head applied after each layer (logit lens), its "
             "probability, and the rank of the typed token."

@@ -12,14 +12,14 @@ from app.pages.explore.panels.words.state import Scoring, WordsState, same_token
 from app.theme import SPACE, Role, print_color
 from app.widgets import buttons, layouts
 from app.widgets.charts.bars import percentage
-from app.widgets.charts.figure import Figure, Table, paper_font
+from app.widgets.charts.figure import Figure, Table, print_font
 from app.widgets.page import scrolling
 from app.widgets.tables import NumbersTable
 from app.widgets.text import numbers
 from app.widgets.text.chips import token_text
 from app.widgets.text.labels import Text
 from app.widgets.text.numbers import decimal, sign
-from app.widgets.text.word_effects import TintedWord, Words, flow_words, paint_words
+from app.widgets.text.word_effects import TintedWord, WordRow, flow_words, paint_words
 from engine.messages.explore.text import Token
 from engine.messages.explore.token_scores import TokenScore
 
@@ -53,7 +53,7 @@ class PseudoPerplexityView(QWidget):
         self.hint = Text("", "small")
         self.automatic = QCheckBox(self.tr("Compute automatically"))
         self.run = buttons.plain(self.tr("&Compute"), self._on_run, "play")
-        self.strip = Words(self.tr("Probability of each token"), picks=True)
+        self.strip = WordRow(self.tr("Probability of each token"), selectable=True)
         self.table = NumbersTable(self.tr("Token scores"), 2)
         for scoring in state.scorings:
             self.automatic.toggled.connect(scoring.set_automatic)
@@ -180,7 +180,7 @@ class PseudoPerplexityView(QWidget):
         if not pairs:
             return None
         tokens, scores = explore.first.tokens, {score.position: score for score, _ in pairs}
-        words, fonts = tint_scores(tokens, scores), (paper_font(13), paper_font(10))
+        words, fonts = tint_scores(tokens, scores), (print_font(13), print_font(10))
         boxes = flow_words(words, FIGURE_WIDTH, fonts)
         header = [
             "position",

@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QApplication, QCheckBox, QComboBox, QFileDialog, Q
 from app.pages.data.importing.roles import Roles
 from app.pages.data.importing.view import ImportView, PreviewModel
 from app.pages.data.view import DataPage
-from app.widgets.forms.controls import SeveralColumns
+from app.widgets.forms.controls import ColumnsBox
 from engine.data.datasets.store import open_dataset
 from engine.data.formats.reading import FirstRows
 from engine.data.formats.rows import Row
@@ -114,7 +114,7 @@ def test_delimiter_and_encoding_are_changed_by_keyboard(qtbot, page, write):
     assert view.state.reading.encoding == "cp1253"
 
 
-def tick(columns: SeveralColumns, *names: str) -> None:
+def tick(columns: ColumnsBox, *names: str) -> None:
     """Open the menu of a button and tick these entries."""
     columns.fill()
     for action in columns.menu.actions():

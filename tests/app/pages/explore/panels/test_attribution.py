@@ -10,7 +10,7 @@ from app.library import describe_model
 from app.pages.explore.panels.attribution.view import make_figure
 from app.widgets.charts import figure
 from app.widgets.text.numbers import decimal
-from app.widgets.text.word_effects import STRONGEST
+from app.widgets.text.word_effects import MAX_OPACITY
 from engine.errors import StudioError
 from engine.explore import attribution
 from engine.explore.attribution import attribute
@@ -81,7 +81,9 @@ def test_words_are_explained_checked_and_edited(page, explorer, wait, qtbot):
     assert [word.text for word in painted] == ["the", "cat", "sat", "on", "the", "mat"]
     opacities = [word.opacity for word in painted]
     maximum = max(abs(word.effect) for word in effects)
-    assert opacities == pytest.approx([abs(word.effect) / maximum * STRONGEST for word in effects])
+    assert opacities == pytest.approx(
+        [abs(word.effect) / maximum * MAX_OPACITY for word in effects]
+    )
     assert_close(effects, full_answer(state.answered_question).words)
     assert "Logit of “label 1”" in view.sides[0].title.full_text()
     strongest = max(range(6), key=lambda n: abs(effects[n].effect))
