@@ -1,9 +1,12 @@
 """The application with its fonts, icons and light theme."""
 
+from collections.abc import Iterator
+
 import pytest
 from PySide6.QtWidgets import QApplication
 
 from app import resources, theme
+from app.preloader import Preloader
 from app.shell.garbage import Collector
 
 
@@ -18,3 +21,11 @@ def qapp(qapp: QApplication) -> QApplication:
 @pytest.fixture(autouse=True)
 def watchdog() -> None:
     """Off: workers use all cores here, and the tests of pages watch the event loop."""
+
+
+@pytest.fixture(scope="module")
+def no_preloading() -> Iterator[None]:
+    """Create only the pages that are shown."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Preloader, "begin", lambda preloader: None)
+        yield

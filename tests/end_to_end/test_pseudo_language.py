@@ -30,6 +30,7 @@ from app.studio import Studio
 from app.window import MainWindow, ask_to_close
 from engine.cores import cpu_and_cores
 from engine.data.formats import FORMATS
+from engine.files.atomic_write import write_file
 from engine.files.home import Home
 from engine.files.shipped import included_models, sample_data, starter_model
 from engine.hub.shelf import SHELF
@@ -37,6 +38,7 @@ from engine.phrases import Phrase
 from engine.results.masked_tokens import TEXT as CONTEXT
 from engine.results.predictions import CELL, read_predictions
 from engine.runs import launch
+from engine.system.precision import MEASUREMENTS
 from engine.visible import shorten
 from tests.app.pseudo import Pseudo, cut_off_texts, find_untranslated, visible_texts
 from tests.conftest import LONG
@@ -61,7 +63,7 @@ from tools.pictures import (
 
 pytestmark = pytest.mark.first  # all scenes share one home with runs
 SIZE = (1280, 800)
-STEPS = 12  # of each run
+STEPS = 4  # of each run
 QUIET = 200  # ms; longer than the typing pause, after which requests start
 NAMES = (  # the same in every language
     *("BERT Studio", "BERT", "RoBERTa", "DistilBERT", "ALBERT", "LoRA", "AdamW", "GELU", "ReLU"),
@@ -125,14 +127,16 @@ def no_leaked_processes() -> None:
 
 
 @pytest.fixture(scope="module")
-def trained(qapp: QApplication) -> Iterator[Home]:
+def trained(qapp: QApplication, measurements: bytes) -> Iterator[Home]:
     """A home with a run of each outcome, with a path too short to wrap."""
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         home = Home(Path(folder) / "home")
         home.make()
+        write_file(home.cache / MEASUREMENTS, measurements)
         patch.setenv("BERT_STUDIO_HOME", str(home.root))
         patch.setattr(pictures, "QUIET", QUIET)
         studio = pictures.open_studio(home, qapp)
+        studio.settings.set("stand_by", False)
         studio.dispatcher.begin()
         names = set() if os.environ.get(LONG) else {FINISHED, FAILED}  # only long scenes use others
         for name, job in pictures.jobs(home, starter_model()).items():
@@ -152,12 +156,11 @@ def _is_over(studio: Studio, name: str) -> bool:
 
 
 @pytest.fixture(scope="module")
-def stage(trained: Home, qapp: QApplication) -> Iterator[Stage]:
+def stage(trained: Home, qapp: QApplication, no_preloading: None) -> Iterator[Stage]:
     pseudo = Pseudo()
     qapp.installTranslator(pseudo)
     studio = pictures.open_studio(trained, qapp)
     studio.settings.set("ask_on_close", False)
-    studio.settings.set("stand_by", False)
     window = MainWindow(studio)
     window.resize(*SIZE)
     window.show()

@@ -38,7 +38,7 @@ needs_starter = pytest.mark.skipif(
 
 
 @pytest.fixture
-def window(qtbot: Any, home: Home) -> Iterator[Callable[[], MainWindow]]:
+def window(qtbot: Any, home: Home, no_preloading: None) -> Iterator[Callable[[], MainWindow]]:
     """`window()` opens the program on the home, after closing the previous window."""
     opened: list[tuple[MainWindow, Studio]] = []
 
@@ -69,7 +69,7 @@ def reviews(path: Path) -> Path:
     with open(sample_data(), newline="", encoding="utf-8") as file:
         header, *rows = list(csv.reader(file))
     with open(path, "w", newline="", encoding="utf-8") as file:
-        csv.writer(file).writerows([header, *random.Random(5).sample(rows, 120)])
+        csv.writer(file).writerows([header, *random.Random(5).sample(rows, 80)])
     return path
 
 
@@ -103,7 +103,7 @@ def test_the_workflow_survives_a_killed_worker(qtbot, window, home, tmp_path):
     qtbot.mouseClick(importing.start, Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: len(main_window.studio.datasets()) == 1, timeout=STEP_TIMEOUT)
     (entry,) = main_window.studio.datasets()
-    assert entry.spec is not None and sum(entry.spec.rows.values()) == 120
+    assert entry.spec is not None and sum(entry.spec.rows.values()) == 80
 
     # the wizard, from the task to the start
     train = page(main_window, "train")
@@ -116,10 +116,10 @@ def test_the_workflow_survives_a_killed_worker(qtbot, window, home, tmp_path):
     training = train.state.choices.training.model_copy(
         update={
             "epochs": 1,
-            "batch_size": 6,
+            "batch_size": 4,
             "max_length": 32,
             "learning_rate": 3e-4,
-            "save_every": 5,
+            "save_every": 4,
         }
     )
     hardware = train.state.choices.hardware.model_copy(update={"threads": 1, "device": "cpu"})
