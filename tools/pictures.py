@@ -409,7 +409,7 @@ def until(ready: Callable[[], bool], seconds: float, what: str) -> None:
         if time.monotonic() > end:
             sys.exit(f"not within {seconds:g} s: {what}")
         QApplication.processEvents(QEventLoop.ProcessEventsFlag.WaitForMoreEvents, 50)
-        time.sleep(0.01)
+        time.sleep(0.05)  # `ready` may read the record
 
 
 def settle() -> None:

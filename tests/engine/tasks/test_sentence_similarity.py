@@ -37,6 +37,7 @@ from engine.tasks.sentence_similarity import SentenceSimilarityLearner, text_vec
 from engine.tokenizers.tokenizer import Tokenizer
 from engine.training.loop import train
 from tests.engine.models.small import sized
+from tests.engine.models.small import tokenizer as few_words
 from tests.engine.training import small
 
 TEXTS = ["A man is eating food.", "The girl is carrying a baby.", "Zażółć gęślą jaźń!", ""]
@@ -293,8 +294,8 @@ BROKEN: dict[str, tuple[str, Any, str]] = {
 
 
 @pytest.mark.parametrize("name", BROKEN)
-def test_broken_folders_are_refused(name, tmp_path, tokenizer):
-    folder = new_encoder(tmp_path / "model", tokenizer, POOLINGS["dense as in LaBSE"])
+def test_broken_folders_are_refused(name, tmp_path):
+    folder = new_encoder(tmp_path / "model", few_words(tmp_path), POOLINGS["dense as in LaBSE"])
     file, content, expected = BROKEN[name]
     (folder / "manifest.json").unlink()
     (folder / file).unlink()
@@ -314,8 +315,8 @@ ODD: tuple[Any, ...] = (None, 7, "x", [7], [[]], {"a": 1}, True, -1, 1.5, float(
         *("sentence_bert_config.json", "config_sentence_transformers.json"),
     ],
 )
-def test_odd_values_in_files_are_read_or_refused(file, tmp_path, tokenizer):
-    folder = new_encoder(tmp_path / "model", tokenizer, POOLINGS["dense as in LaBSE"])
+def test_odd_values_in_files_are_read_or_refused(file, tmp_path):
+    folder = new_encoder(tmp_path / "model", few_words(tmp_path), POOLINGS["dense as in LaBSE"])
     (folder / "manifest.json").unlink()
     good = json.loads((folder / file).read_text())
     for value in ODD:
