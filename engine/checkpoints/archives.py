@@ -42,8 +42,8 @@ def is_model_archive(path: Path) -> bool:
     return False
 
 
-def unpack(archive: Path, into: Path) -> Path:
-    """Extract the model of an archive into the empty folder `into`; returns its folder.
+def unpack(archive: Path, destination: Path) -> Path:
+    """Extract the model of an archive into the empty folder `destination`; returns its folder.
 
     Raises BadCheckpoint if the archive has no model or is damaged, and DiskFull.
     """
@@ -56,13 +56,13 @@ def unpack(archive: Path, into: Path) -> Path:
         }
         names = select_files(original_names, archive.name)
         sizes = {name: _size(members[original_names[name]]) for name in names}
-        check_free_space(into / archive.name, sum(sizes.values()))
+        check_free_space(destination / archive.name, sum(sizes.values()))
         for name in names:
-            target = into / name
+            target = destination / name
             target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             with content(members[original_names[name]]) as packed, open(target, "xb") as out:
                 _copy(packed, out, sizes[name], archive)
-    return into
+    return destination
 
 
 def find_model_folder(folder: Path) -> Path | None:

@@ -45,10 +45,10 @@ def get_family(config: dict[str, Any]) -> Family:
 
     Raises BadCheckpoint for another kind of network.
     """
-    named = config.get("model_type") or first_architecture(config)
-    if named == "":
+    declared = config.get("model_type") or first_architecture(config)
+    if declared == "":
         return BERT
-    name = str(named)
+    name = str(declared)
     for family in FAMILIES.values():
         if name == family.name or re.match(f"{family.classes}(Model|For|LMHead)", name):
             return family

@@ -28,17 +28,17 @@ def head_kind(config: dict[str, Any], outputs: int) -> str:
     architecture = str(named[0]) if isinstance(named, list) and named else ""
     entry = config.get(TASK)
     kind = entry.get("kind") if isinstance(entry, Mapping) else None
-    known = dict(heads())
-    if isinstance(kind, str) and kind in known:
-        head = known[kind]
+    every_head = dict(heads())
+    if isinstance(kind, str) and kind in every_head:
+        head = every_head[kind]
         is_probe = isinstance(config.get("probe"), Mapping)
         if is_probe or _belongs(head, architecture, problem):
             return kind
-    known = {kind: head for kind, head in added_layers() if kind == _simplest(head)}
-    for kind, head in known.items():
+    added = {kind: head for kind, head in added_layers() if kind == _simplest(head)}
+    for kind, head in added.items():
         if head.architecture != SEQUENCE and architecture.endswith(head.architecture):
             return kind
-    sequence_heads = {kind: head for kind, head in known.items() if head.architecture == SEQUENCE}
+    sequence_heads = {kind: head for kind, head in added.items() if head.architecture == SEQUENCE}
     for kind, head in sequence_heads.items():
         if head.problem_type == problem:
             return kind

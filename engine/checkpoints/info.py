@@ -52,9 +52,9 @@ def checkpoint_info(folder: Path) -> CheckpointInfo:
         stamp = _stamp(folder)
     except OSError as error:
         raise _error(folder, phrase("it cannot be read")) from error
-    known = _cache.get(folder)
-    if known is not None and known[0] == stamp:
-        return known[1]
+    cached = _cache.get(folder)
+    if cached is not None and cached[0] == stamp:
+        return cached[1]
     info = _read(folder)
     _cache[folder] = (stamp, info)
     return info

@@ -27,9 +27,9 @@ def read_source(folder: Path) -> Source | None:
         return None
 
 
-def copy_source(folder: Path, into: Path) -> None:
+def copy_source(folder: Path, target: Path) -> None:
     """Copy the origin and the licence of a model."""
     for name in (SOURCE, *LICENCES):
         path = plain_file(folder, name)
         if path is not None and path.stat().st_size <= MAX_BYTES:
-            shutil.copyfile(path, into / name)
+            shutil.copyfile(path, target / name)

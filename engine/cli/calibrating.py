@@ -138,7 +138,7 @@ def _with_threshold(
     if chosen not in info.labels:
         raise StudioError(
             "It is not clear which label the threshold is for.",
-            "Name one with --label: {labels}.",
+            "Choose one with --label: {labels}.",
             labels=", ".join(info.labels),
         )
     return settings.with_threshold(chosen, threshold, info.labels, several)

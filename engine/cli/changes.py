@@ -95,7 +95,7 @@ def _open_older(new: Dataset, since: int | None) -> Dataset:
     if number is None:
         raise StudioError(
             "Version {n} was imported from files, not made from a version.",
-            "Name the version to compare it with: --since 1.",
+            "Choose the version to compare it with: --since 1.",
             n=_number(new),
         )
     folder = new.folder.absolute().parent / str(number)

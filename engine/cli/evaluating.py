@@ -96,7 +96,7 @@ def evaluate(
     if sum(source is not None for source in (file, run, data)) != 1:
         raise StudioError(
             "It is not clear which rows are to be scored.",
-            "Name one of these: a file, --data or --run.",
+            "Use one of these: a file, --data or --run.",
         )
     settings = {"batch_size": batch_size, "exact": precision == "exact"}
     settings |= {"max_length": max_length} if max_length is not None else {}
@@ -143,7 +143,7 @@ evaluate_command = options.with_options(evaluate, [*COLUMNS.parameters(), *CLEAN
 def _require_model(model: Path | None) -> Path:
     if model is None:
         raise StudioError(
-            "It is not clear which model is to be evaluated.", "Name its folder with --model."
+            "It is not clear which model is to be evaluated.", "Choose its folder with --model."
         )
     return model
 

@@ -168,7 +168,7 @@ def _text_set(
     if (file is None) == (data is None):
         raise StudioError(
             "It is not clear which texts are meant.",
-            "Name either a file with --texts or a data set with --data.",
+            "Use either a file with --texts or a data set with --data.",
         )
     if data is not None:
         dataset = require_dataset(data)

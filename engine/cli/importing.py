@@ -85,7 +85,7 @@ def import_data(
     )
     default = data.stem if fetched is None else fetched.name
     dataset_name = (name or default).strip() or default
-    into, version = _new_version(dataset_name)
+    target, version = _new_version(dataset_name)
 
     with ProgressLine(sys.stderr) as line:
 
@@ -99,7 +99,7 @@ def import_data(
             recognition.reading,
             mapping,
             split,
-            into,
+            target,
             version,
             emit,
             cleaning=parse_cleaning(extra),
@@ -110,11 +110,11 @@ def import_data(
     for note in dict.fromkeys((*list_notes(recognition, named), *spec.notes)):
         echo_error(f"note: {note}")
     if as_json:
-        echo_json(version_facts(open_dataset(into)) | {"name": dataset_name})
+        echo_json(version_facts(open_dataset(target)) | {"name": dataset_name})
         return
     rows = ", ".join(f"{count:,} {split}" for split, count in spec.rows.items())
     echo(f"version {version} of “{dataset_name}”: {rows}")
-    echo(f"folder: {into}")
+    echo(f"folder: {target}")
 
 
 import_command = with_options(

@@ -121,12 +121,12 @@ def with_options(
         command(**values)
 
     parameters_of_command = inspect.signature(command).parameters.values()
-    named = [
+    keyword_only = [
         parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)
         for parameter in parameters_of_command
         if parameter.kind is not inspect.Parameter.VAR_KEYWORD
     ]
-    signature = inspect.Signature([*named, *parameters])
+    signature = inspect.Signature([*keyword_only, *parameters])
     extended.__doc__ = command.__doc__
     vars(extended)["__signature__"] = signature  # Typer reads it
     extended.__annotations__ = {p.name: p.annotation for p in signature.parameters.values()}

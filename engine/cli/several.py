@@ -31,68 +31,68 @@ def is_several(folder: Path) -> bool:
     return (folder / groups.SUMMARY).is_file()
 
 
-def begin(job: JobSpec, into: Path) -> int:
+def begin(job: JobSpec, folder: Path) -> int:
     """Create the folders of all runs, then train one after another."""
-    if into.is_symlink() or (into.exists() and (not into.is_dir() or any(into.iterdir()))):
+    if folder.is_symlink() or (folder.exists() and (not folder.is_dir() or any(folder.iterdir()))):
         raise StudioError(
-            "{into} already exists.", "Choose a folder that does not exist yet.", into=into
+            "{folder} already exists.", "Choose a folder that does not exist yet.", folder=folder
         )
-    names = _create_runs(into, groups.expand(job, into / VECTORS), job.training.seeds)
-    _write(into, {"name": job.name, "runs": [{"folder": name} for name in names]})
-    return resume(into)
+    names = _create_runs(folder, groups.expand(job, folder / VECTORS), job.training.seeds)
+    _write(folder, {"name": job.name, "runs": [{"folder": name} for name in names]})
+    return resume(folder)
 
 
-def _create_runs(into: Path, jobs: Iterable[JobSpec], seeds: int) -> list[str]:
+def _create_runs(folder: Path, jobs: Iterable[JobSpec], seeds: int) -> list[str]:
     names = []
     for job in jobs:
         names.append(groups.run_folder_name(job, seeds))
-        RunFolder.create(into / names[-1], job)
+        RunFolder.create(folder / names[-1], job)
     return names
 
 
-def resume(into: Path) -> int:
+def resume(folder: Path) -> int:
     """Train the unfinished runs; ends if one was stopped, or failed outside a search."""
-    name, names = _read_members(into)
-    is_search = _is_search(RunFolder(into / names[0]))
-    code = _train_search(into, names) if is_search else _train_each(into, names)
+    name, names = _read_members(folder)
+    is_search = _is_search(RunFolder(folder / names[0]))
+    code = _train_search(folder, names) if is_search else _train_each(folder, names)
     if code is None:
-        shutil.rmtree(into / VECTORS, ignore_errors=True)  # no longer needed
+        shutil.rmtree(folder / VECTORS, ignore_errors=True)  # no longer needed
     else:
-        echo_error(f"Resume with: bert-studio resume {into}")
-    _print_summary(summarise(name, [RunFolder(into / member) for member in _read_members(into)[1]]))
-    echo(into)
+        echo_error(f"Resume with: bert-studio resume {folder}")
+    _print_summary(summarise(name, list_runs(folder)))
+    echo(folder)
     return code or 0
 
 
-def _train_each(into: Path, names: list[str]) -> int | None:
+def _train_each(folder: Path, names: list[str]) -> int | None:
     for name in names:
-        if groups.last_outcome(RunFolder(into / name)) != "finished":
-            code = _train(into, names, name)
-            if code or groups.last_outcome(RunFolder(into / name)) != "finished":
+        if groups.last_outcome(RunFolder(folder / name)) != "finished":
+            code = _train(folder, names, name)
+            if code or groups.last_outcome(RunFolder(folder / name)) != "finished":
                 return code
     return None
 
 
-def _train_search(into: Path, names: list[str]) -> int | None:
+def _train_search(folder: Path, names: list[str]) -> int | None:
     """Train the runs of a search and request more; None if it is over, else the exit code.
 
     A failed run does not stop the search. A run stopped by the user does, for now.
     """
     names = list(names)
     for name in names:  # the list grows
-        runs, higher = _search_runs(into, names)
+        runs, higher = _search_runs(folder, names)
         why = searching.end_reason(runs, higher)
         if why is not None and not runs[names.index(name)].state:
             echo_error(phrase("The search ends: {why}.", why=why))
             return None
-        run = RunFolder(into / name)
+        run = RunFolder(folder / name)
         if not searching.search_run(run)[0].has_ended:
-            code = _train(into, names, name)
+            code = _train(folder, names, name)
             if not searching.search_run(run)[0].has_ended:
                 return code
         if name == names[-1]:
-            names += _next_runs(into, names)
-    finished = any(run.state == "finished" for run in _search_runs(into, names)[0])
+            names += _next_runs(folder, names)
+    finished = any(run.state == "finished" for run in _search_runs(folder, names)[0])
     return None if finished else FAILED
 
 
@@ -101,11 +101,11 @@ def _is_search(run: RunFolder) -> bool:
     return group is not None and group.search is not None
 
 
-def _train(into: Path, names: list[str], name: str) -> int:
+def _train(folder: Path, names: list[str], name: str) -> int:
     """Train a run to its end, and update the summary; a pruning search may stop it."""
     from engine.worker.train import main as work
 
-    run, all_runs = RunFolder(into / name), [RunFolder(into / name) for name in names]
+    run, all_runs = RunFolder(folder / name), [RunFolder(folder / name) for name in names]
     echo_error(f"{names.index(name) + 1} of {len(names)}: {name}")
     run.clear_stop()
     group = run.job().group
@@ -122,18 +122,18 @@ def _train(into: Path, names: list[str], name: str) -> int:
                 prune(event)
 
         code = work(run.path, on_event)
-    _write(into, summarise(_read_members(into)[0], all_runs))
+    _write(folder, summarise(_read_members(folder)[0], all_runs))
     return code
 
 
-def _search_runs(into: Path, names: Iterable[str]) -> tuple[list[searching.SearchRun], bool]:
-    runs = [searching.search_run(RunFolder(into / name)) for name in names]
+def _search_runs(folder: Path, names: Iterable[str]) -> tuple[list[searching.SearchRun], bool]:
+    runs = [searching.search_run(RunFolder(folder / name)) for name in names]
     return [run for run, _ in runs], all(higher for _, higher in runs)
 
 
-def _next_runs(into: Path, names: list[str]) -> list[str]:
+def _next_runs(folder: Path, names: list[str]) -> list[str]:
     """The folders of the next combination, if the search continues; adds them to the summary."""
-    runs, higher = _search_runs(into, names)
+    runs, higher = _search_runs(folder, names)
     question = searching.next_question(runs, higher)
     if question is None:
         return []
@@ -145,9 +145,9 @@ def _next_runs(into: Path, names: list[str]) -> list[str]:
         return []
     number = max(run.job.group.setting for run in runs if run.job.group is not None) + 1
     jobs = groups.expand_combination(job, group, number, values)
-    new = _create_runs(into, jobs, len(group.seeds))
+    new = _create_runs(folder, jobs, len(group.seeds))
     listed = [{"folder": name} for name in (*names, *new)]
-    _write(into, {"name": group.name, "runs": listed})
+    _write(folder, {"name": group.name, "runs": listed})
     return new
 
 
@@ -160,13 +160,13 @@ def _print_summary(summary: dict[str, Any]) -> None:
             echo(f"  {metric}: {_format_figure(figure)} ({figure['runs']} of {row['runs']})")
 
 
-def _read_members(into: Path) -> tuple[str, list[str]]:
+def _read_members(folder: Path) -> tuple[str, list[str]]:
     """The name of the job, and the subfolders of its runs.
 
     Raises StudioError if the summary is damaged, or names a folder elsewhere.
     """
     try:
-        summary = read_json(into / groups.SUMMARY)
+        summary = read_json(folder / groups.SUMMARY)
         name, names = str(summary["name"]), [str(run["folder"]) for run in summary["runs"]]
         if not names:
             raise ValueError("there is no run")
@@ -175,15 +175,15 @@ def _read_members(into: Path) -> tuple[str, list[str]]:
             "{file} of {folder} is damaged.",
             "Resume each run by its own folder.",
             file=groups.SUMMARY,
-            folder=into.name,
+            folder=folder.name,
         ) from error
     for member in names:
-        if member in ("", ".", "..") or Path(member).name != member or (into / member).is_symlink():
+        if member in ("", "..") or Path(member).name != member or (folder / member).is_symlink():
             raise StudioError(
                 "{file} of {folder} names the run “{run}”, which is not a folder in it.",
                 "Only runs in the folder itself are trained. Resume others by their own folders.",
                 file=groups.SUMMARY,
-                folder=into.name,
+                folder=folder.name,
                 run=member,
             )
     return name, names
@@ -235,12 +235,12 @@ def _format_figure(figure: dict[str, Any]) -> str:
     return f"{mean}, 95 % interval {low:.4f} to {high:.4f}"
 
 
-def list_runs(into: Path) -> list[RunFolder]:
+def list_runs(folder: Path) -> list[RunFolder]:
     """The runs in a folder of several runs.
 
     Raises StudioError if the summary is damaged, or names a folder elsewhere.
     """
-    return [RunFolder(into / name) for name in _read_members(into)[1]]
+    return [RunFolder(folder / name) for name in _read_members(folder)[1]]
 
 
 def _run_result(run: RunFolder) -> dict[str, Any]:
@@ -263,6 +263,6 @@ def _values(job: JobSpec) -> dict[str, Any]:
     return {} if search is None else searching.get_values(job, search)
 
 
-def _write(into: Path, summary: dict[str, Any]) -> None:
+def _write(folder: Path, summary: dict[str, Any]) -> None:
     text = json.dumps(summary, indent=1, ensure_ascii=False) + "\n"
-    write_file(into / groups.SUMMARY, text.encode("utf-8"))
+    write_file(folder / groups.SUMMARY, text.encode("utf-8"))

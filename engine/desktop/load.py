@@ -131,8 +131,8 @@ def _process_memory(process: psutil.Process) -> int | None:
 
 
 def _sum(values: Iterable[Value | None]) -> Value | None:
-    known = [value for value in values if value is not None]
-    return sum(known[1:], known[0]) if known else None
+    numbers = [value for value in values if value is not None]
+    return sum(numbers[1:], numbers[0]) if numbers else None
 
 
 def processor_temperature() -> float | None:

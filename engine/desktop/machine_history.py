@@ -82,23 +82,23 @@ def append_sample(run: RunFolder, sample: MachineSample) -> None:
             os.close(descriptor)
 
 
-def read_samples(path: Path, byte: int) -> tuple[list[MachineSample], int]:
-    """The samples from `byte` on, and the offset of their end; damaged ones are left out.
+def read_samples(path: Path, offset: int) -> tuple[list[MachineSample], int]:
+    """The samples from `offset` on, and the offset of their end; damaged ones are left out.
 
     Empty if the file is missing or unreadable.
     """
     try:
         with open_regular(path, MAX_BYTES, follows_links=False) as file:
-            file.seek(byte)
+            file.seek(offset)
             content = file.read(MAX_BYTES)
     except OSError:
-        return [], byte
+        return [], offset
     lines = content[: content.rfind(b"\n") + 1]
     samples = []
     for line in lines.splitlines():
         with contextlib.suppress(ValidationError):
             samples.append(MachineSample.model_validate_json(line))
-    return samples, byte + len(lines)
+    return samples, offset + len(lines)
 
 
 def build_curves(samples: Sequence[MachineSample], figure: Figure) -> Curves:

@@ -119,8 +119,8 @@ def about_rows(info: CheckpointInfo, job: JobSpec | None) -> list[tuple[str, str
     ]
     if info.labels:
         more = len(info.labels) - MAX_LABELS
-        named = ", ".join(info.labels[:MAX_LABELS])
-        text = phrase("{labels} and {n} more", labels=named, n=more) if more > 0 else named
+        labels = ", ".join(info.labels[:MAX_LABELS])
+        text = phrase("{labels} and {n} more", labels=labels, n=more) if more > 0 else labels
         rows.append((phrase("labels"), text))
     if job is not None:
         training = job.training

@@ -133,7 +133,7 @@ def explain_error(error: BaseException, model: str, repo: HubKind = "model") -> 
         case RevisionNotFoundError():
             return StudioError(
                 "{name} has no such revision.",
-                "Name a branch, a tag or a commit of it, or leave the revision out.",
+                "Use a branch, a tag or a commit of it, or leave the revision out.",
                 details,
                 name=name,
             )

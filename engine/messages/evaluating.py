@@ -43,7 +43,7 @@ class Evaluate(Question):
     kind: Literal["evaluate"] = "evaluate"
     checkpoint: Path
     data: DataSource
-    part: Part = Field("validation", description="“file”: all rows, whatever part they are in.")
+    part: Part = Field("validation", description="“file”: all rows of all parts.")
     into: Path
     model: str = Field(description="Name of the run or of the model.")
     source: str = Field("", description="Name of the data; empty: its own name.")
@@ -78,4 +78,4 @@ class FitBaselines(Question):
     into: Path
     task: str = Field(description="Kind of the task.")
     labels: tuple[str, ...] = Field((), description="The model's labels, in order; or empty.")
-    source: str = Field("", description="Name of the data; empty: as the data is called.")
+    source: str = Field("", description="Name of the data; empty: its own name.")

@@ -42,7 +42,7 @@ class Damaged(Exception):
 
 
 class NewerRecord(StudioError):
-    """A newer program made the record, so it is left alone."""
+    """A newer program made the record, so it is left unchanged."""
 
     def __init__(self, path: Path, program: str) -> None:
         made_by = phrase("a newer BERT Studio")

@@ -87,11 +87,11 @@ def match_folders(session: Session, run_id: str, folder: RunFolder) -> None:
     A worker can be killed after saving a checkpoint and before writing its event, and a user can
     delete a folder by hand.
     """
-    known = set(session.connection().scalars(_FOLDERS, {"run": run_id}))
+    recorded = set(session.connection().scalars(_FOLDERS, {"run": run_id}))
     existing = set(folder.checkpoint_folders())
-    for removed in known - existing:
+    for removed in recorded - existing:
         remove_checkpoint(session, removed)
-    unrecorded = existing - known
+    unrecorded = existing - recorded
     if not unrecorded:
         return  # the usual case; no need to read all events again
     best = max((e.step for e in folder.milestones() if isinstance(e, Saved) and e.best), default=-1)
@@ -109,12 +109,12 @@ def match_folders(session: Session, run_id: str, folder: RunFolder) -> None:
 def match_imported(session: Session, models: Path) -> None:
     """Make the rows of imported models match the folders on the disk."""
     folders = models.iterdir() if models.is_dir() else ()
-    named = (f for f in folders if not f.name.startswith(".") and is_valid_text(f.name))
-    existing = {f for f in named if may_exist(f / "config.json")}
-    known = set(session.scalars(select(Checkpoint.folder).where(Checkpoint.run_id.is_(None))))
-    for removed in known - existing:
+    model_folders = (f for f in folders if not f.name.startswith(".") and is_valid_text(f.name))
+    existing = {f for f in model_folders if may_exist(f / "config.json")}
+    recorded = set(session.scalars(select(Checkpoint.folder).where(Checkpoint.run_id.is_(None))))
+    for removed in recorded - existing:
         remove_checkpoint(session, removed)
-    for new in existing - known:
+    for new in existing - recorded:
         _add(session, new, None, 0, False, modified_at(new))
 
 

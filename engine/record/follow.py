@@ -45,8 +45,8 @@ def catch_up(session: Session, run: Run, folder: RunFolder) -> list[AnyEvent]:
 
 
 def _record_next(session: Session, run: Run, folder: RunFolder) -> list[AnyEvent]:
-    events, byte = folder.events_after(run.bytes_read, BATCH_BYTES)
-    if byte < run.bytes_read:
+    events, offset = folder.events_after(run.bytes_read, BATCH_BYTES)
+    if offset < run.bytes_read:
         run.remarks = []  # the file was replaced, and read from its start
     points: list[Measured] = []
     prepared = False
@@ -64,7 +64,7 @@ def _record_next(session: Session, run: Run, folder: RunFolder) -> list[AnyEvent
     if prepared or {point.name for point in points} & {run.best_metric, TIE_BREAKER}:
         best = best_point(session, run.id, run.best_metric, run.higher_is_better)
         run.best_step, run.best_score = best if best is not None else (0, None)
-    run.bytes_read = byte
+    run.bytes_read = offset
     if state is not None:
         run.state = state
     return events

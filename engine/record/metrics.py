@@ -37,8 +37,8 @@ class Points:
     def finite(self) -> "Pairs":
         if not self.not_finite:
             return Pairs(self.steps, self.values)
-        known = self.values == self.values
-        return Pairs(self.steps[known], self.values[known])
+        is_finite = self.values == self.values
+        return Pairs(self.steps[is_finite], self.values[is_finite])
 
 
 class Pairs(Sequence[tuple[int, float]]):

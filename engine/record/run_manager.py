@@ -1,7 +1,7 @@
 """The queue of runs, and the user's commands on runs.
 
-All of this may wait for a disk or a process, so the window calls it in one worker thread, and that
-thread alone changes states. Changes are returned as a list of updates for the window.
+All of this may wait for a disk or a process, so the window calls it in one worker thread, and only
+that thread changes states. Changes are returned as a list of updates for the window.
 """
 
 import itertools

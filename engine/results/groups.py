@@ -60,8 +60,8 @@ class RowScores:
     @property
     def is_binary(self) -> bool:
         """Each row is either right or wrong."""
-        known = self.values[~np.isnan(self.values)]
-        return bool(((known == 0) | (known == 1)).all()) and self.higher_is_better
+        scores = self.values[~np.isnan(self.values)]
+        return bool(((scores == 0) | (scores == 1)).all()) and self.higher_is_better
 
 
 @row_figures.cached_per_table
@@ -102,10 +102,10 @@ def by_figure(predictions: Predictions, name: RowFigure, parts: int = 4) -> tupl
 def by_width(predictions: Predictions, name: RowFigure, bins: int) -> tuple[Conditions, ...]:
     """Groups of equal width, by a number of the row."""
     values = row_figures.figure(predictions, name)
-    known = values[np.isfinite(values)]
-    if not len(known):
+    finite = values[np.isfinite(values)]
+    if not len(finite):
         return ()
-    edges = np.histogram_bin_edges(known.astype(np.float64), bins)
+    edges = np.histogram_bin_edges(finite.astype(np.float64), bins)
     return _ranges(name, [float(edge) for edge in edges[:-1]])
 
 

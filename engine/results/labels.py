@@ -19,7 +19,7 @@ from engine.results.row_figures import cached_per_table
 @cached_per_table
 def labels(predictions: Predictions) -> tuple[str, ...]:
     """The C labels."""
-    known = predictions.info.labels
+    model_labels = predictions.info.labels
     if is_multi_label(predictions):
         sets = _sets(predictions)[0]
         occurring = {label for pair in sets for side in pair.values() for label in side}
@@ -27,7 +27,7 @@ def labels(predictions: Predictions) -> tuple[str, ...]:
         gold, predicted = predictions.table["gold"], predictions.table["predicted"]
         values = (*pc.unique(gold).to_pylist(), *pc.unique(predicted).to_pylist())
         occurring = {label for label in values if label is not None}
-    return (*known, *sorted(occurring - set(known)))
+    return (*model_labels, *sorted(occurring - set(model_labels)))
 
 
 def is_multi_label(predictions: Predictions) -> bool:
@@ -53,8 +53,8 @@ def has_label(predictions: Predictions, side: Side, label: int) -> NDArray[np.bo
 
 @cached_per_table
 def _codes(predictions: Predictions) -> dict[Side, NDArray[np.int64]]:
-    known = pa.array(labels(predictions), pa.string())
-    indices = {side: pc.index_in(predictions.table[side], value_set=known) for side in SIDES}
+    all_labels = pa.array(labels(predictions), pa.string())
+    indices = {side: pc.index_in(predictions.table[side], value_set=all_labels) for side in SIDES}
     return {
         side: column.fill_null(-1).to_numpy().astype(np.int64) for side, column in indices.items()
     }
@@ -104,7 +104,7 @@ def doubtful_label(predictions: Predictions, index: int) -> str | None:
     head = TASKS[predictions.info.task].info.head
     if head is None or head.reads_tokens:
         return None
-    known = set(predictions.info.labels)
+    model_labels = set(predictions.info.labels)
     if head.is_multi_label:
         sets, kinds = _sets(predictions)
         pair = sets[kinds[index]]
@@ -113,4 +113,4 @@ def doubtful_label(predictions: Predictions, index: int) -> str | None:
     gold, predicted = pair["gold"], pair["predicted"]
     wrong = [label for label in predicted if label not in gold]
     missed = [label for label in gold if label not in predicted]
-    return next((label for label in (*wrong, *missed, *predicted) if label in known), None)
+    return next((label for label in (*wrong, *missed, *predicted) if label in model_labels), None)

@@ -72,10 +72,10 @@ def measures(predictions: Predictions) -> tuple[Measure, ...]:
 
 def interval(measure: Measure, seed: int = 0) -> Interval:
     """A metric with its bootstrap interval over rows, or Wilson's for a fraction of rows."""
-    known = measure.kinds[measure.kinds >= 0]
-    if not len(known):
+    kinds = measure.kinds[measure.kinds >= 0]
+    if not len(kinds):
         return UNKNOWN
-    used, times = np.unique(known, return_counts=True)
+    used, times = np.unique(kinds, return_counts=True)
     if measure.compute is ratio_of_sums and (measure.parts[used, 1] == 1).all():
         return mean_interval(np.repeat(measure.parts[used, 0], times), seed=seed)
     return bootstrap_counts(measure.parts[used], times, measure.compute, seed)

@@ -138,10 +138,10 @@ def _probabilities(
     fitted: object, labels: NDArray[np.int64], others: object, classes: int, c: float
 ) -> NDArray[np.float64]:
     """float64 [rows of `others`, C]; 0 for classes without fitted rows."""
-    known = np.unique(labels)
+    present = np.unique(labels)
     probabilities = np.zeros((others.shape[0], classes))  # type: ignore[attr-defined]
-    if len(known) < 2:
-        probabilities[:, known] = 1.0
+    if len(present) < 2:
+        probabilities[:, present] = 1.0
         return probabilities
     model = LogisticRegression(C=c, max_iter=300, tol=1e-3).fit(fitted, labels)
     probabilities[:, model.classes_] = model.predict_proba(others)

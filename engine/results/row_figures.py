@@ -57,10 +57,10 @@ def parse_numbers(column: "pa.ChunkedArray[pa.StringScalar]") -> NDArray[np.floa
 
 def quantile_starts(values: Floats, parts: int) -> list[float]:
     """Starts of groups of about equally many values; each is a value, ascending and distinct."""
-    known = np.sort(values[~np.isnan(values)])
-    if not len(known):
+    finite = np.sort(values[~np.isnan(values)])
+    if not len(finite):
         return []
-    return [float(start) for start in np.unique(known[(np.arange(parts) * len(known)) // parts])]
+    return [float(start) for start in np.unique(finite[(np.arange(parts) * len(finite)) // parts])]
 
 
 @cached_per_table

@@ -62,9 +62,9 @@ def extremes(predictions: Predictions, count: int) -> tuple[Indices, Indices]:
     Rows without a label are in neither, and no row is in both. The order is: the most confident
     mistakes, then correct rows with the least confidence; for numbers, the largest residual first.
     """
-    known = figure(predictions, "residual" if holds_numbers(predictions.info) else "score")
+    figures = figure(predictions, "residual" if holds_numbers(predictions.info) else "score")
     order = mistakes_first(predictions)
-    order = order[~np.isnan(known[order])]
+    order = order[~np.isnan(figures[order])]
     worst = order[:count]
     best = order[max(count, len(order) - count) :][::-1]
     return worst, best

@@ -1,7 +1,7 @@
 """Slices: named conditions, and a search for those where a model is worst.
 
-N rows with a score, S conditions. Conditions are tried alone and in pairs; a slice has at least 20
-rows, and its score is tested against all other rows, corrected for multiple testing.
+N rows with a score, S conditions. Conditions are tried singly and in pairs; a slice has at least
+20 rows, and its score is tested against all other rows, corrected for multiple testing.
 Candidate conditions are properties of rows, never of their predictions: gold label, length, columns
 with few values, frequent words, first word of a question, types of gold spans; frequency and
 position of a masked token.

@@ -67,7 +67,7 @@ class Measurements:
     job: JobSpec
     prepared: Prepared
     curves: Mapping[str, Curve]
-    is_over: bool = False
+    is_finished: bool = False
 
     @property
     def loss(self) -> Curve:
@@ -95,7 +95,7 @@ class Measurements:
     @property
     def is_conclusive(self) -> bool:
         """True after enough training to judge what was learned."""
-        if self.is_over:
+        if self.is_finished:
             return bool(self.loss)
         reached = self.loss[-1][0] if self.loss else 0
         return reached >= MIN_PROGRESS * self.prepared.steps and len(self.scores) >= FEW_EVALUATIONS
@@ -275,21 +275,19 @@ class Advisor:
                     self._was_evaluated = True
                     return []
             case Ended(outcome="finished"):
-                return self._advices(is_over=True)
+                return self._advices(is_finished=True)
         if not self._was_evaluated:
             return []
         self._was_evaluated = False
-        new = [
-            advice for advice in self._advices(is_over=False) if advice.name not in self._reported
-        ]
+        new = [item for item in self._advices(is_finished=False) if item.name not in self._reported]
         self._reported |= {advice.name for advice in new}
         return new
 
-    def _advices(self, is_over: bool) -> list[Advice]:
+    def _advices(self, is_finished: bool) -> list[Advice]:
         if self._prepared is None:
             return []
         curves = {name: sorted(points.items()) for name, points in self._curves.items()}
-        return advise(Measurements(self._job, self._prepared, curves, is_over))
+        return advise(Measurements(self._job, self._prepared, curves, is_finished))
 
 
 def _baseline(m: Measurements) -> float:

@@ -22,7 +22,7 @@ MIN_DEVIATIONS = 8.0  # robust standard deviations
 MIN_RATIO = 1.5  # times the median
 EXPLOSION_RATIO = 10.0  # times the median of the gradient norms
 MAD_TO_SD = 1.4826  # from the median absolute deviation of a normal distribution
-MIN_DISTANCE = 10  # values between two alerts of one kind
+MIN_DISTANCE = 10  # values between alerts of one kind
 PATIENCE = 5  # evaluations without a better one
 MIN_FRACTION = 1 / 3  # minimum fraction of all evaluations
 MAX_ALERTS = 20  # of one kind
@@ -64,23 +64,23 @@ def explosions(steps: Steps, norms: Values) -> list[Alert]:
 
 def no_improvement(steps: Steps, scores: Values, higher_is_better: bool) -> list[Alert]:
     """Report if the best evaluation was long ago; at most one alert."""
-    known = np.isfinite(scores)
-    known_steps, values = steps[known], scores[known] * (1 if higher_is_better else -1)
+    is_finite = np.isfinite(scores)
+    finite_steps, values = steps[is_finite], scores[is_finite] * (1 if higher_is_better else -1)
     if not len(values):
         return []
     best = int(np.argmax(values))
     later = len(values) - 1 - best
     if later < PATIENCE or later < MIN_FRACTION * len(values):
         return []
-    step = int(known_steps[best])
+    step = int(finite_steps[best])
     sentence = phrase("No better evaluation since step {step:,} ({n} so far)", step=step, n=later)
     return [Alert("no improvement", step, sentence)]
 
 
 def _outliers(values: Values, min_ratio: float) -> list[tuple[int, float]]:
     """Indices of values far above the preceding ones, and their multiples of the median."""
-    known = np.flatnonzero(np.isfinite(values))
-    finite = values[known]
+    indices = np.flatnonzero(np.isfinite(values))
+    finite = values[indices]
     if len(finite) <= MIN_VALUES:
         return []
     padded = np.concatenate([np.full(WINDOW, np.inf), finite])
@@ -103,4 +103,4 @@ def _outliers(values: Values, min_ratio: float) -> list[tuple[int, float]]:
             outliers.append((index, float(finite[index] / median)))
             if len(outliers) == MAX_ALERTS:
                 break
-    return [(int(known[index]), ratio) for index, ratio in outliers]
+    return [(int(indices[index]), ratio) for index, ratio in outliers]

@@ -91,11 +91,11 @@ def pack(
 
 def unpack(
     path: Path,
-    into: Path,
+    destination: Path,
     report: ProgressCallback = lambda done, total: None,
     cancelled: Callable[[], bool] = lambda: False,
 ) -> dict[Path, dict[str, Any]]:
-    """Extract the runs of a bundle into the empty folder `into`; returns the annotations by folder.
+    """Extract a bundle's runs into the empty folder `destination`; returns annotations by folder.
 
     Raises StudioError if the file is no bundle, or newer, damaged or hostile; raises Cancelled.
     """
@@ -110,13 +110,13 @@ def unpack(
             for name, digest in run["files"].items()
         }
         sizes = {item.filename: item.file_size for item in members if item.filename in listed}
-        check_free_space(into / path.name, sum(sizes.values()))
+        check_free_space(destination / path.name, sum(sizes.values()))
         done, total = 0, sum(sizes.values())
         for item in members:
             if item.filename == INDEX or item.is_dir():
                 continue
             _check(item, listed, path)
-            for count in _write(archive, item, into, listed[item.filename], path):
+            for count in _write(archive, item, destination, listed[item.filename], path):
                 done += count
                 report(done, total)
                 if cancelled():
@@ -124,7 +124,7 @@ def unpack(
         if missing := set(listed) - set(sizes):
             name = PurePosixPath(min(missing)).name
             raise _bundle_error(path, phrase("{name} is missing in it", name=name))
-    return {into / RUNS / run["id"]: run["annotations"] for run in run_entries}
+    return {destination / RUNS / run["id"]: run["annotations"] for run in run_entries}
 
 
 def is_bundle(path: Path) -> bool:
@@ -231,10 +231,10 @@ def _check(member: zipfile.ZipInfo, listed: Mapping[str, str], path: Path) -> No
 
 
 def _write(
-    archive: zipfile.ZipFile, member: zipfile.ZipInfo, into: Path, digest: str, path: Path
+    archive: zipfile.ZipFile, member: zipfile.ZipInfo, destination: Path, digest: str, path: Path
 ) -> Iterator[int]:
     """Write exactly the declared bytes; yields the size of each chunk."""
-    target = into / member.filename
+    target = destination / member.filename
     target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     checksum, remaining = hashlib.sha256(), member.file_size
     with archive.open(member) as source, open(target, "xb") as out:

@@ -129,11 +129,11 @@ def files_to_copy(folder: Path) -> Iterator[Path]:
             yield entry
 
 
-def _copy(file: Path, into: Path) -> Iterator[int]:
+def _copy(file: Path, destination: Path) -> Iterator[int]:
     """Copy a file with its timestamps; yields the size of each chunk."""
-    into.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with open_regular(file, follows_links=False) as source, open(into, "wb") as target:
+    destination.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with open_regular(file, follows_links=False) as source, open(destination, "wb") as target:
         while chunk := source.read(COPY_CHUNK):
             target.write(chunk)
             yield len(chunk)
-    shutil.copystat(file, into)
+    shutil.copystat(file, destination)

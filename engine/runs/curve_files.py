@@ -52,9 +52,9 @@ class CurveFiles(ABC):
 
     form: ClassVar[str]  # name of the program
 
-    def __init__(self, run: RunFolder, into: Path) -> None:
-        """`into` holds many runs, each in its own folder."""
-        self.run, self.into = run, into
+    def __init__(self, run: RunFolder, parent: Path) -> None:
+        """`parent` holds many runs, each in its own folder."""
+        self.run, self.parent = run, parent
         self.folder = self._run_folder()
 
     def write_all(
@@ -63,7 +63,7 @@ class CurveFiles(ABC):
         cancelled: Callable[[], bool] = lambda: False,
     ) -> None:
         """Write everything, replacing earlier files. Raises Cancelled."""
-        with disk_errors_for(self.into):
+        with disk_errors_for(self.parent):
             self._write_all(report, cancelled)
 
     def catch_up(self, is_finished: bool = False) -> bool:
@@ -71,7 +71,7 @@ class CurveFiles(ABC):
 
         `is_finished`: no worker trains it any more, even if the last one did not report its end.
         """
-        with disk_errors_for(self.into):
+        with disk_errors_for(self.parent):
             return self._catch_up(is_finished)
 
     def _catch_up(self, is_finished: bool) -> bool:
@@ -139,7 +139,7 @@ class CurveFiles(ABC):
 
     @abstractmethod
     def _run_folder(self) -> Path:
-        """The folder of the run below `into`."""
+        """The folder of the run below `parent`."""
 
     @abstractmethod
     def _point_files(self) -> Iterator[Path]:

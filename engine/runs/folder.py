@@ -111,19 +111,19 @@ class RunFolder:
             finally:
                 os.close(descriptor)
 
-    def events_after(self, byte: int, chunk_size: int = CHUNK) -> tuple[list[AnyEvent], int]:
-        """Read events from `byte` on; returns them and the byte after the last one.
+    def events_after(self, offset: int, chunk_size: int = CHUNK) -> tuple[list[AnyEvent], int]:
+        """Read events from `offset` on; returns them and the offset of their end.
 
-        Long files are read in chunks of about `chunk_size` bytes: call again until the byte stays
+        Long files are read in chunks of about `chunk_size` bytes: call again until the offset stays
         the same. A last line that is still being written is left for the next call. Lines that
-        cannot be parsed are skipped, with a `Noted`. A file that is now shorter than `byte` was
+        cannot be parsed are skipped, with a `Noted`. A file that is now shorter than `offset` was
         replaced and is read from its start.
         """
         try:
             with self._open_events() as file:
-                if byte > os.fstat(file.fileno()).st_size:
-                    byte = 0
-                file.seek(byte)
+                if offset > os.fstat(file.fileno()).st_size:
+                    offset = 0
+                file.seek(offset)
                 chunk = file.read(chunk_size)
                 if chunk and not chunk.endswith(b"\n"):
                     chunk += file.readline(MAX_LINE)
@@ -132,13 +132,13 @@ class RunFolder:
         complete = chunk[: chunk.rfind(b"\n") + 1]
         if not complete and len(chunk) >= MAX_LINE:
             complete = chunk  # a line without an end is not ours
-        return _events(complete, byte), byte + len(complete)
+        return _events(complete, offset), offset + len(complete)
 
     def all_events(self) -> Iterator[AnyEvent]:
-        byte, previous = 0, -1
-        while byte != previous:
-            previous = byte
-            events, byte = self.events_after(byte)
+        offset, previous = 0, -1
+        while offset != previous:
+            previous = offset
+            events, offset = self.events_after(offset)
             yield from events
 
     def milestones(self) -> list[AnyEvent]:
@@ -191,12 +191,12 @@ class RunFolder:
     def created(self) -> datetime:
         return modified_at(self.spec_file)
 
-    def _line_start(self, byte: int) -> int:
-        """The first byte of the first line that begins at or after `byte`."""
-        if byte == 0:
+    def _line_start(self, offset: int) -> int:
+        """The first byte of the first line that begins at or after `offset`."""
+        if offset == 0:
             return 0
         with self._open_events() as file:
-            file.seek(byte - 1)
+            file.seek(offset - 1)
             file.readline(MAX_LINE)
             return file.tell()
 
@@ -347,7 +347,7 @@ def _write_all(descriptor: int, line: bytes) -> None:
         raise
 
 
-def _events(lines: bytes, byte: int) -> list[AnyEvent]:
+def _events(lines: bytes, offset: int) -> list[AnyEvent]:
     split = lines.splitlines(keepends=True)
     try:  # in one call, which saves a third of the time
         events = EVENTS.validate_json(b"[%b]" % b",".join(split))
@@ -363,12 +363,9 @@ def _events(lines: bytes, byte: int) -> list[AnyEvent]:
         elif _is_of_newer_kind(line):
             unknown += 1
         elif line.strip():
-            events.append(
-                Noted(
-                    text=phrase("Skipped a damaged line of events.jsonl at byte {byte}.", byte=byte)
-                )
-            )
-        byte += len(line)
+            text = phrase("Skipped a damaged line of events.jsonl at byte {byte}.", byte=offset)
+            events.append(Noted(text=text))
+        offset += len(line)
     if unknown:
         text = phrase(
             "This run was written by a newer BERT Studio: {n} event(s) are not shown.", n=unknown

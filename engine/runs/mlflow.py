@@ -36,7 +36,7 @@ class MLflowFiles(CurveFiles):
     form = "MLflow"
 
     def _run_folder(self) -> Path:
-        return self.into / EXPERIMENT / uuid.uuid5(NAMESPACE, self.run.path.name).hex
+        return self.parent / EXPERIMENT / uuid.uuid5(NAMESPACE, self.run.path.name).hex
 
     def _point_files(self) -> Iterator[Path]:
         yield from sorted(f for f in (self.folder / "metrics").rglob("*") if f.is_file())
@@ -44,7 +44,7 @@ class MLflowFiles(CurveFiles):
     def _write_header(self, first: AnyEvent | None) -> None:
         for name in ("metrics", "params", "tags", "artifacts"):
             (self.folder / name).mkdir(parents=True, exist_ok=True)
-        experiment = self.into / EXPERIMENT
+        experiment = self.parent / EXPERIMENT
         if not (experiment / "meta.yaml").is_file():
             started = _milliseconds(first.at) if first is not None else 0
             metadata = {

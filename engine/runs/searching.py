@@ -130,7 +130,7 @@ def _is_same(actual: JsonValue, value: JsonValue) -> bool:
 
 @dataclass(frozen=True)
 class SearchRun:
-    """A run of a search and its progress. `state` is that of the record.
+    """A run of a search and its progress. `state` is the record's.
 
     `evaluations` are its scores on the validation rows, one after another.
     """

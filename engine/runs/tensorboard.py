@@ -29,7 +29,7 @@ class TensorBoardFiles(CurveFiles):
     form = "TensorBoard"
 
     def _run_folder(self) -> Path:
-        return self.into / self.run.path.name
+        return self.parent / self.run.path.name
 
     def _point_files(self) -> Iterator[Path]:
         yield from sorted(self.folder.glob(FILES))

@@ -63,9 +63,9 @@ def is_native(kind: Kind) -> bool:
     """True if the CPU has instructions for it; emulated bfloat16 is slow."""
     if kind != "bfloat16":
         return True
-    known = torch.cpu.get_capabilities()
-    is_x86 = known.get("architecture") == "x86_64"
-    return not is_x86 or any(known.get(name) for name in BF16_INSTRUCTIONS)
+    capabilities = torch.cpu.get_capabilities()
+    is_x86 = capabilities.get("architecture") == "x86_64"
+    return not is_x86 or any(capabilities.get(name) for name in BF16_INSTRUCTIONS)
 
 
 def limit_shapes(multiply: Matmul) -> Matmul:

@@ -98,12 +98,12 @@ KINDS: dict[str, Callable[..., Measured]] = {
 
 
 def find(kind: type[Kind], key: str) -> Kind | None:
-    """Measurement with this key, or None."""
+    """The measurement with this key."""
     return next((entry for entry in _read() if isinstance(entry, kind) and entry.key == key), None)
 
 
 def last(kind: type[Kind], home: Path) -> Kind | None:
-    """Latest measurement of a kind in a home, or None."""
+    """The latest measurement of a kind in a home."""
     return next((entry for entry in _read(_file(Home(home))) if isinstance(entry, kind)), None)
 
 

@@ -158,8 +158,8 @@ def _send_stop(rank: subprocess.Popen[bytes]) -> None:
 def _find_failed(ranks: list[subprocess.Popen[bytes]]) -> tuple[int, int] | None:
     """The first failed rank and its exit code; one that was killed takes precedence."""
     codes = [(number, rank.poll() or 0) for number, rank in enumerate(ranks)]
-    bad = [(number, code) for number, code in codes if code not in (0, RANK_LOST)]
-    return min(bad, key=lambda failure: failure[1], default=None)
+    failed = [(number, code) for number, code in codes if code not in (0, RANK_LOST)]
+    return min(failed, key=lambda failure: failure[1], default=None)
 
 
 def _kill(ranks: list[subprocess.Popen[bytes]]) -> None:

@@ -144,10 +144,10 @@ def _steps(run: RunFolder) -> int:
 def measured(run: RunFolder) -> list[Measured]:
     """Points of all curves of a run, in order of time."""
     found: list[Measured] = []
-    byte, before = 0, -1
-    while byte != before:
-        before = byte
-        events, byte = run.events_after(byte)
+    offset, before = 0, -1
+    while offset != before:
+        before = offset
+        events, offset = run.events_after(offset)
         found += [event for event in events if isinstance(event, Measured)]
     return found
 

@@ -28,13 +28,13 @@ def test_a_run_is_sampled_until_it_ends(run, monkeypatch):
     steps = iter(range(1, 1_000_000))
     with history.sampling(run, os.getpid(), lambda: next(steps)):
         until(lambda: len(read_samples(run.machine_file, 0)[0]) >= 3)
-    samples, byte = read_samples(run.machine_file, 0)
+    samples, end = read_samples(run.machine_file, 0)
     assert [sample.step for sample in samples] == list(range(1, len(samples) + 1))
     assert all(
         sample.memory and sample.run_memory and sample.run_memory > 1e6 for sample in samples
     )
     assert all(sample.busy is not None and 0 <= sample.busy <= 1 for sample in samples)
-    assert read_samples(run.machine_file, byte) == ([], byte), "nothing is sampled after the end"
+    assert read_samples(run.machine_file, end) == ([], end), "nothing is sampled after the end"
 
 
 def test_each_measure_has_a_curve_per_subject(run):
@@ -58,11 +58,11 @@ def test_a_truncated_damaged_or_missing_file_is_read(run, tmp_path):
     content = run.machine_file.read_bytes()
     with run.machine_file.open("ab") as file:
         file.write(b'{"step": -3}\n{"busy": NaN}\n\xff\xfe\n[1]\n' + content + b'{"step": 9')
-    samples, byte = read_samples(run.machine_file, 0)
+    samples, end = read_samples(run.machine_file, 0)
     assert [sample.step for sample in samples] == [1, 1]
     with run.machine_file.open("ab") as file:
         file.write(b"}\n")
-    assert [sample.step for sample in read_samples(run.machine_file, byte)[0]] == [9]
+    assert [sample.step for sample in read_samples(run.machine_file, end)[0]] == [9]
     assert read_samples(tmp_path / "none", 0) == ([], 0)
 
 

@@ -64,12 +64,12 @@ def measurements(
     loss: Sequence[tuple[int, float]] = FALLING,
     losses: Sequence[tuple[int, float]] = LOSSES,
     scores: Sequence[tuple[int, float]] = GOOD,
-    is_over: bool = True,
+    is_finished: bool = True,
     **fields: Any,
 ) -> Measurements:
     ready = prepared(**fields)
     curves = {"loss": loss, "validation_loss": losses, ready.best_metric: scores}
-    return Measurements(spec or job(), ready, curves, is_over)
+    return Measurements(spec or job(), ready, curves, is_finished)
 
 
 MAJORITY = by_epoch(0.6, 0.6, 0.6, 0.605)
@@ -171,9 +171,9 @@ def test_a_good_run_gets_no_advice():
 
 
 def test_learning_is_not_judged_before_a_third_of_the_steps():
-    early = measurements(loss=FLAT[:30], losses=LOSSES[:1], scores=MAJORITY[:1], is_over=False)
+    early = measurements(loss=FLAT[:30], losses=LOSSES[:1], scores=MAJORITY[:1], is_finished=False)
     assert advise(early) == []
-    later = measurements(loss=FLAT[:50], losses=LOSSES[:2], scores=MAJORITY[:2], is_over=False)
+    later = measurements(loss=FLAT[:50], losses=LOSSES[:2], scores=MAJORITY[:2], is_finished=False)
     assert [advice.name for advice in advise(later)] == ["no better than always the same"]
 
 

@@ -81,7 +81,7 @@ def advice_for(record: Record, row: RunRow) -> list[Advice]:
         curves = {
             name: read_points(session, row.id, name).finite() for name in needed_curves(prepared)
         }
-    return advise(Measurements(row.job, prepared, curves, is_over=row.state == "finished"))
+    return advise(Measurements(row.job, prepared, curves, is_finished=row.state == "finished"))
 
 
 class AdviceLine(QWidget):
