@@ -39,10 +39,10 @@ def main(arguments: list[str] | None = None) -> int:
         case []:
             return open_window()
         case _:
-            return command(arguments)
+            return run_command(arguments)
 
 
-def command(arguments: list[str]) -> int:
+def run_command(arguments: list[str]) -> int:
     """Run a headless command of the engine or of the window."""
     return int(import_module("engine.cli").main(arguments, COMMANDS))
 

@@ -221,7 +221,7 @@ class Dispatcher(QObject):
         is_new = text != self._last_error
         if request.refreshes:
             self._last_error = text
-            self._after_refresh(request)
+            self._finish_refresh(request)
         else:
             self.refresh()
         if error is not None and (is_new or not request.refreshes):
@@ -232,7 +232,7 @@ class Dispatcher(QObject):
             raise error
         self.refused.emit(run_id, error)
 
-    def _after_refresh(self, request: "_Request") -> None:
+    def _finish_refresh(self, request: "_Request") -> None:
         self._is_refreshing = False
         if request.settles:
             self.settled.emit()

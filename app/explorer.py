@@ -335,25 +335,25 @@ class Standby(QObject):
 class OneTimeWorker(QObject):
     """Asks one question in a separate process.
 
-    For questions that take long, measure their own memory, or read untrusted files. Exactly one of
-    `done` and `refused` is called, unless the worker is cancelled or `owner` is destroyed.
+    For questions that take long, measure their memory, or read untrusted files. Either `on_done` or
+    `on_refused` is called, unless the worker is cancelled or `owner` is destroyed.
     """
 
     def __init__(
         self,
         question: Question,
         process: WorkerProcess,
-        done: Callable[[Answer], object],
-        refused: Callable[[Refused], object],
-        working: Callable[[Working], object] | None = None,
+        on_done: Callable[[Answer], object],
+        on_refused: Callable[[Refused], object],
+        on_working: Callable[[Working], object] | None = None,
         owner: QObject | None = None,
         parent: QObject | None = None,
         on_partial: Callable[[Answer], object] = lambda _: None,
     ) -> None:
         """`process` may already run; `on_partial` receives answers that are not final."""
         super().__init__(parent)
-        self._done, self._refused, self._working, self._owner = done, refused, working, owner
-        self._on_partial = on_partial
+        self._on_done, self._on_refused, self._on_working = on_done, on_refused, on_working
+        self._on_partial, self._owner = on_partial, owner
         process.setParent(self)
         self._process: WorkerProcess | None = process
         self._process.answer_received.connect(self._on_answer_received)
@@ -378,14 +378,14 @@ class OneTimeWorker(QObject):
         if self._owner is not None and not shiboken6.isValid(self._owner):
             self.cancel()
         elif isinstance(answer, Working):
-            if self._working is not None:
-                self._working(answer)
+            if self._on_working is not None:
+                self._on_working(answer)
         elif answer.is_final:
             self.cancel()
             if isinstance(answer, Refused):
-                self._refused(answer)
+                self._on_refused(answer)
             else:
-                self._done(answer)
+                self._on_done(answer)
         else:
             self._on_partial(answer)
 

@@ -15,7 +15,7 @@ from app.widgets.dialogs import Choice
 from app.widgets.progress import StageProgress, StagesDialog
 from app.widgets.screen import resize_within
 from app.widgets.text import numbers
-from app.widgets.text.labels import ReadText
+from app.widgets.text.labels import TextView
 from engine.hub.address import host
 from engine.messages.hub import HubFile, Planned
 from engine.messages.question import Answer, Question, Refused, Working
@@ -115,18 +115,18 @@ class HubDialog(StagesDialog):
         self._stop_work()
 
 
-def file_list(files: Sequence[HubFile], name: str) -> ReadText:
+def file_list(files: Sequence[HubFile], name: str) -> TextView:
     """List that can be read and copied; `name` is its accessible name."""
     lines = [f"{numbers.size(file.bytes):>10}  {file.name}" for file in files[:MAX_FILES]]
     height = min(len(lines), 9) * 5 * SPACE + 6 * SPACE
-    return ReadText(name, "\n".join(lines), wraps=False, height=height)
+    return TextView(name, "\n".join(lines), wraps=False, height=height)
 
 
 def plan_text(plan: Planned) -> str:
     """Size, licence, revision and free disk space of a planned download."""
     sentences = [
         tr("%Ln file(s), {0}.", len(plan.files)).format(numbers.size(plan.bytes)),
-        tr("Licence: {0}.").format(plan.licence or tr("none named")),
+        tr("Licence: {0}.").format(plan.licence or tr("not stated")),
         tr("Revision {0}.").format(plan.revision[:12]),
     ]
     if plan.fetched:

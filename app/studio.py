@@ -104,15 +104,16 @@ class Studio(QObject):
     def one_time_worker(
         self,
         question: Question,
-        done: Callable[[Answer], object],
-        refused: Callable[[Refused], object],
-        working: Callable[[Working], object] | None = None,
+        on_done: Callable[[Answer], object],
+        on_refused: Callable[[Refused], object],
+        on_working: Callable[[Working], object] | None = None,
         owner: QObject | None = None,
         on_partial: Callable[[Answer], object] = lambda _: None,
     ) -> OneTimeWorker:
         """Ask one question in a separate process, which ends with the answer."""
         process = self.standby.take(question.worker)
-        return OneTimeWorker(question, process, done, refused, working, owner, self, on_partial)
+        callbacks = (on_done, on_refused, on_working)
+        return OneTimeWorker(question, process, *callbacks, owner, self, on_partial)
 
     def _run_models(self) -> list[ModelEntry]:
         with self.record.read() as session:

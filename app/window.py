@@ -373,7 +373,7 @@ def _consequences(runs: Sequence[RunningRun]) -> list[str]:
 
 
 class RunNotices(QObject):
-    """Turns the dispatcher's signals into notices; a run's own notes go to its page and the log."""
+    """Turns the dispatcher's signals into notices; notes of a run go to its page and the log."""
 
     def __init__(self, studio: Studio, parent: QObject | None = None) -> None:
         super().__init__(parent)

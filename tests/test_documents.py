@@ -4,7 +4,7 @@ import re
 import shlex
 from pathlib import Path
 
-from app.__main__ import command
+from app.__main__ import run_command
 from tools import docs
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -37,7 +37,7 @@ def test_the_commands_of_the_readme_parse(capsys):
     assert len(lines) > 5
     for line in lines:
         arguments = shlex.split(line.partition(">")[0], comments=True)[1:]
-        assert command([*arguments, "--help"]) == 0, line  # unknown options are refused first
+        assert run_command([*arguments, "--help"]) == 0, line  # unknown options are refused first
     assert arguments[0] in capsys.readouterr().out
 
 

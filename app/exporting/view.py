@@ -14,7 +14,7 @@ from app.widgets.page import clear
 from app.widgets.progress import StageProgress, StagesDialog
 from app.widgets.screen import FitArea, available_area
 from app.widgets.text import numbers
-from app.widgets.text.labels import OneLine, ReadText, Text, TextStyle
+from app.widgets.text.labels import OneLine, Text, TextStyle, TextView
 from engine.config.export import PRECISIONS
 from engine.messages.exporting import Exported
 from engine.messages.question import Refused
@@ -125,7 +125,7 @@ class Outcome(QWidget):
             self._texts.addWidget(Text(problem.advice, selectable=True))
         self._texts.addWidget(Text(self.tr("No files were written."), "muted"))
         if problem.details:
-            self._texts.addWidget(ReadText(self.tr("Details"), problem.details[:20_000]))
+            self._texts.addWidget(TextView(self.tr("Details"), problem.details[:20_000]))
         self._show_buttons(is_done=False)
 
     def _show_buttons(self, is_done: bool) -> None:

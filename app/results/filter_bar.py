@@ -19,7 +19,7 @@ from app.widgets.forms.controls import ComboBox, NumberField
 from app.widgets.results.slices import SLICE_NAME_CHARACTERS
 from app.widgets.text import numbers
 from app.widgets.text.labels import Text, plain_menu_text
-from app.widgets.text.wrapping import Wrapping
+from app.widgets.text.wrapping import WrapArea
 from engine.errors import StudioError
 from engine.results.conditions import Condition
 from engine.results.predictions import Predictions
@@ -54,7 +54,7 @@ class ConditionEditor(QWidget):
             "text": (QLineEdit(),),
         }
         self.problem = Text("", "bad")
-        row = Wrapping()
+        row = WrapArea()
         row.add(self.subject)
         row.add(self.operator)
         for fields in self._fields.values():
@@ -223,7 +223,7 @@ class FilterBar(QWidget):
         self.save = buttons.quiet(self.tr("Save as a sli&ce…"), self._ask_name)
         self.chips: list[QPushButton] = []
         self.remove_buttons: list[QToolButton] = []
-        self._wrapping: Wrapping | None = None
+        self._wrapping: WrapArea | None = None
         self._column = layouts.column(parent=self, spacing=SPACE)
         head = layouts.row((self.count, 1), self.add, self.save, self.clear)
         self._column.addLayout(head)
@@ -244,7 +244,7 @@ class FilterBar(QWidget):
             self._wrapping.hide()
             self._wrapping.deleteLater()
         self.chips, self.remove_buttons = [], []
-        self._wrapping = Wrapping()
+        self._wrapping = WrapArea()
         for condition in self._state.conditions:
             text = translated(condition.sentence)
             excerpt = text if len(text) <= CHIP_CHARACTERS else f"{text[:CHIP_CHARACTERS]}…"

@@ -18,7 +18,7 @@ from app.widgets.dialogs import ask_for_file
 from app.widgets.forms.controls import SearchField
 from app.widgets.tables import ColumnsModel, make_table
 from app.widgets.text import numbers
-from app.widgets.text.labels import ReadText, visible
+from app.widgets.text.labels import TextView, visible
 from engine.config.tasks import TASKS
 from engine.files.table_files import TABLE_WRITERS
 from engine.results.answers import best_answers
@@ -51,7 +51,7 @@ class RowsView(QWidget):
         self.filters = FilterBar(state, notices)
         self.search = self._search_field()
         self.table = self._table()
-        self.row_text = ReadText(self.tr("Selected row in full"), mono=False)
+        self.row_text = TextView(self.tr("Selected row in full"), mono=False)
         self.row_text.setPlaceholderText(self.tr("Select a row to read it in full."))
         self.table.setMinimumHeight(MIN_TABLE_HEIGHT)
         self.row_text.setMinimumHeight(MIN_DETAIL_HEIGHT)

@@ -24,7 +24,7 @@ from app.widgets import buttons, layouts
 from app.widgets.dialogs import Dialog, ask_for_file, footer
 from app.widgets.help import HelpButton, set_help
 from app.widgets.page import clear, scrolling
-from app.widgets.text.labels import ReadText, Text
+from app.widgets.text.labels import Text, TextView
 from engine.checkpoints.info import checkpoint_info, fine_tuned_task
 from engine.checkpoints.prediction_settings import prediction_settings
 from engine.documents.card import model_card
@@ -242,7 +242,7 @@ class ElsewhereDialog(Dialog):
 class CodeTab(QWidget):
     def __init__(self, name: str, note: str) -> None:
         super().__init__()
-        self.text = ReadText(name)
+        self.text = TextView(name)
         self.copy = buttons.plain(self.tr("C&opy"), self._on_copy, "copy")
         layouts.column(
             Text(note, "muted"),

@@ -12,7 +12,7 @@ from app.widgets import buttons, layouts
 from app.widgets.drawing import fill
 from app.widgets.page import MARGIN, Picture
 from app.widgets.screen import set_shown
-from app.widgets.text.labels import ReadText, Text
+from app.widgets.text.labels import Text, TextView
 
 NOTICE_MS = 9000  # errors stay
 MAX_WIDTH = 720  # px
@@ -40,7 +40,7 @@ class Banner(QFrame):
             (texts, 1),
             spacing=2 * SPACE,
         )
-        self.details: ReadText | None = None
+        self.details: TextView | None = None
         if notice.action and notice.act is not None:
             row.addWidget(buttons.plain(notice.action, self._on_act))
         if notice.details:
@@ -79,7 +79,7 @@ class Banner(QFrame):
     def _on_details(self) -> None:
         if self.details is None:
             text = self.notice.details[:20_000]
-            self.details = ReadText(self.tr("Details"), text, wraps=False, height=180)
+            self.details = TextView(self.tr("Details"), text, wraps=False, height=180)
             self._column.addWidget(self.details)
             self.details.hide()
         shown = self.details.isHidden()

@@ -33,7 +33,7 @@ class Dialog(QDialog):
     """A dialog that fits the screen and focuses its first field.
 
     Ctrl+Enter presses the default button, also in fields in which Enter begins a new line. The size
-    is that of its layout unless set.
+    follows from the layout unless set.
     """
 
     def __init__(

@@ -20,7 +20,6 @@ class Facts(QWidget):
         self._grid = layouts.grid(parent=self, h_spacing=4 * SPACE, v_spacing=SPACE, stretched=1)
 
     def show_facts(self, facts: Sequence[tuple[str, str] | tuple[str, str, TextStyle]]) -> None:
-        """Show names with their values, each with an optional text style."""
         while self._grid.count():
             item = self._grid.takeAt(0)
             widget = item.widget() if item is not None else None

@@ -91,12 +91,12 @@ class FitArea(QScrollArea):
         return self._flow.heightForWidth(width) if has_height else self._flow.sizeHint().height()
 
     def sizeHint(self) -> QSize:
-        return self._within(self._flow.sizeHint())
+        return self._limit_width(self._flow.sizeHint())
 
     def minimumSizeHint(self) -> QSize:
         smallest = self._flow.column.minimumSize()
-        return self._within(QSize(smallest.width(), min(smallest.height(), MIN_HEIGHT)))
+        return self._limit_width(QSize(smallest.width(), min(smallest.height(), MIN_HEIGHT)))
 
-    def _within(self, size: QSize) -> QSize:
+    def _limit_width(self, size: QSize) -> QSize:
         width = size.width() + self.verticalScrollBar().sizeHint().width()
         return QSize(min(width, available_area(self).width() - 2 * EDGE), size.height())

@@ -83,8 +83,8 @@ class StatusBar(QFrame):
             if is_used:
                 activity = activities[index]
                 name = activity.name
-                short = shorten(name, MAX_NAME_CHARACTERS)
-                button.setText(plain_menu_text(f"{short} · {activity.text}"))
+                short_name = shorten(name, MAX_NAME_CHARACTERS)
+                button.setText(plain_menu_text(f"{short_name} · {activity.text}"))
                 button.setAccessibleName(f"{name}: {activity.text}")
                 bar.setAccessibleName(self.tr("Progress of {0}").format(name))
                 bar.setRange(0, 1000)

@@ -8,7 +8,7 @@ import random
 from pathlib import Path
 from typing import Any
 
-from app.__main__ import command
+from app.__main__ import run_command
 from benchmarks.quality import circle
 from engine.data.datasets.store import open_dataset
 from engine.runs.folder import RunFolder
@@ -44,7 +44,7 @@ def test_the_cycle_of_commands_completes(home, tmp_path, capsys):
         arguments = list(map(str, words))
         if arguments[0] in SLOW:
             return ""
-        assert command(arguments) == 0, capsys.readouterr().err
+        assert run_command(arguments) == 0, capsys.readouterr().err
         outputs[arguments[0]] = capsys.readouterr().out
         return outputs[arguments[0]]
 

@@ -13,7 +13,7 @@ from app.widgets import buttons, layouts
 from app.widgets.page import Card, Page, clear
 from app.widgets.progress import ProgressLine
 from app.widgets.text import numbers
-from app.widgets.text.labels import ReadText, Text, visible
+from app.widgets.text.labels import Text, TextView, visible
 from engine.messages.importing import Imported
 from engine.messages.question import Refused
 
@@ -114,7 +114,7 @@ class ImportPage(Page):
         card.body.addWidget(Text(self.tr("Your home folder was not changed."), "muted"))
         if problem.details:
             lines = (line[:2_000] for line in problem.details[:20_000].splitlines())
-            details = ReadText(self.tr("Details"), "\n".join(lines), height=40 * SPACE)
+            details = TextView(self.tr("Details"), "\n".join(lines), height=40 * SPACE)
             card.body.addWidget(details)
         self._outcome.addWidget(card)
         retry_button = buttons.primary(

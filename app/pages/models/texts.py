@@ -141,7 +141,7 @@ def model_facts(model: ModelEntry) -> list[tuple[str, str] | tuple[str, str, Tex
         facts.append(
             (tr("Source"), template.format(source.model, source.host, source.revision[:12]))
         )
-        facts.append((tr("Licence"), source.licence or tr("none named")))
+        facts.append((tr("Licence"), source.licence or tr("not stated")))
     return facts
 
 

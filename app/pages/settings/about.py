@@ -12,7 +12,7 @@ from app.translation import tr
 from app.widgets import buttons, layouts
 from app.widgets.page import Card
 from app.widgets.text import numbers
-from app.widgets.text.labels import OneLine, ReadText, Text
+from app.widgets.text.labels import OneLine, Text, TextView
 from engine.record.checking import program_version
 from engine.system.precision import Speeds, ThreadSpeeds
 
@@ -78,7 +78,7 @@ class About(Card):
         self.copy = buttons.plain(self.tr("&Copy all"), self._on_copy, icon="copy")
         self.licences = buttons.plain(self.tr("Show &licences"), self._on_licences)
         self.body.addLayout(layouts.row(self.copy, self.licences, layouts.STRETCH))
-        self.texts: ReadText | None = None
+        self.texts: TextView | None = None
 
     def show_machine(self, machine: Machine) -> None:
         """Show the torch build and its device."""
@@ -112,7 +112,7 @@ class About(Card):
     def _on_licences(self) -> None:
         if self.texts is None:
             text = "\n\n".join(_licence_texts())
-            self.texts = ReadText(self.tr("Licences"), text, height=320)
+            self.texts = TextView(self.tr("Licences"), text, height=320)
             self.texts.hide()
             self.body.addWidget(self.texts)
         self.texts.setVisible(self.texts.isHidden())

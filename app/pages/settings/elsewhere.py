@@ -39,7 +39,7 @@ class ExternalModels(QWidget):
                 self.tr("Contact the hub"),
                 self.allowed,
                 self.tr(
-                    "Whether {0} may be contacted when you search or get a model. Otherwise you "
+                    "Contacts {0} without asking when you search for or get a model. If off, you "
                     "are asked first."
                 ).format(host()),
             ),
@@ -47,8 +47,8 @@ class ExternalModels(QWidget):
                 self.tr("Token"),
                 self.token,
                 self.tr(
-                    "For gated and private models, and to send one. Kept in the keyring of this "
-                    "system."
+                    "For gated and private models, and for sending one. Stored in the keyring of "
+                    "this system."
                 ),
             ),
             (

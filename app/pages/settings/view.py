@@ -194,7 +194,7 @@ class RunSettings(QObject):
             (
                 self.tr("Runs at the same time"),
                 self.per_device,
-                self.tr("At most this many on each device; others stay in the queue."),
+                self.tr("The maximum on each device; other runs wait in the queue."),
             ),
             (
                 self.tr("Keep the system awake"),

@@ -22,7 +22,7 @@ from app.widgets.forms.form import SpecForm
 from app.widgets.page import Card, Picture, clear, labelled, scrolling
 from app.widgets.screen import set_shown
 from app.widgets.text import numbers
-from app.widgets.text.labels import ReadText, Text
+from app.widgets.text.labels import Text, TextView
 from app.widgets.text.spec_texts import title_of, value_text
 from app.widgets.text.tags import Tags
 from engine.config.job import RUN_NAME_LENGTH, JobSpec
@@ -85,7 +85,7 @@ class ReviewStep(QWidget):
             )
         )
         self.cluster = self._line(card, self.tr("Cluster command"), self.tr("Copy cluster command"))
-        self.file = ReadText(self.tr("Job file"), wraps=False)
+        self.file = TextView(self.tr("Job file"), wraps=False)
         self.file.setMinimumHeight(FILE_HEIGHT)
         self.file.hide()
         self.toggle = buttons.quiet(self.tr("Show &job file"), self._on_toggle, "chevron-right")

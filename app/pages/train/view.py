@@ -40,7 +40,7 @@ MEASURE_PAUSE_MS = 300  # after the last change, before the job under review is 
 
 
 class TrainPage(Page):
-    """From a task to a started run. Back keeps all choices; a line says what is missing."""
+    """Leads from a task to a started run. Back keeps all choices; a line says what is missing."""
 
     def __init__(self, studio: Studio) -> None:
         super().__init__("")

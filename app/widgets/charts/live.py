@@ -29,7 +29,7 @@ from app.widgets.text.labels import OneLine, Text
 
 DRAW_DELAY_MS = 60  # points added within it are drawn together
 MAX_LEGEND_ENTRIES = 8
-MAX_DOTS = 40  # a series with at most this many points has dots: a line would hardly show them
+MAX_DOTS = 40  # longer series have no dots; in short ones a line would hardly show the points
 CLIPPED_FRACTION = 0.98  # fraction of the values that a clipped axis shows
 
 
@@ -252,9 +252,9 @@ class LiveChart(QWidget):
                 self._plot.apply_style()
 
     def _name_series(self) -> None:
-        named = self.names()[:MAX_LEGEND_ENTRIES] if len(self._series) > 1 else []
-        rest = len(self._series) - len(named) if named else 0
-        pens = {name: chart_pen(index) for index, name in enumerate(named)}
+        names = self.names()[:MAX_LEGEND_ENTRIES] if len(self._series) > 1 else []
+        rest = len(self._series) - len(names) if names else 0
+        pens = {name: chart_pen(index) for index, name in enumerate(names)}
         self.legend.show_series(pens, self.tr("and %Ln more", "", rest) if rest else "")
 
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:

@@ -155,9 +155,9 @@ class LivePlot(pyqtgraph.PlotWidget):  # type: ignore[misc]  # it has no types
         if shown:
             self._cross.setPos(x)
             log = self.chart.y.log
-            known = [(x, y) for x, y in points if math.isfinite(y) and not (log and y <= 0)]
-            values = [y for _, y in known]
-            self._dots.setData([x for x, _ in known], list(np.log10(values) if log else values))
+            finite = [(x, y) for x, y in points if math.isfinite(y) and not (log and y <= 0)]
+            values = [y for _, y in finite]
+            self._dots.setData([x for x, _ in finite], list(np.log10(values) if log else values))
 
     def sizeHint(self) -> QSize:
         return QSize(360, 180)

@@ -195,9 +195,9 @@ def _paint_band(painter: QPainter, frame: Frame, line: Line, palette: Palette) -
     if line.low is None or line.high is None:
         return
     x, low, high = frame.x(line.x), frame.y(line.low), frame.y(line.high)
-    known = np.isfinite(low) & np.isfinite(high)
-    upper = list(zip(x[known].tolist(), high[known].tolist(), strict=True))
-    lower = list(zip(x[known].tolist(), low[known].tolist(), strict=True))
+    finite = np.isfinite(low) & np.isfinite(high)
+    upper = list(zip(x[finite].tolist(), high[finite].tolist(), strict=True))
+    lower = list(zip(x[finite].tolist(), low[finite].tolist(), strict=True))
     painter.setPen(Qt.PenStyle.NoPen)
     painter.setBrush(palette(CHART[line.color % len(CHART)], 0.18))
     painter.drawPolygon(QPolygonF([QPointF(*point) for point in [*upper, *reversed(lower)]]))
@@ -263,8 +263,8 @@ def _color(series: Series, palette: Palette, opacity: float = 1.0) -> QColor:
 
 
 def _finite(x: Floats, y: Floats) -> Iterator[tuple[float, float]]:
-    known = np.isfinite(x) & np.isfinite(y)
-    return zip(x[known].tolist(), y[known].tolist(), strict=True)
+    finite = np.isfinite(x) & np.isfinite(y)
+    return zip(x[finite].tolist(), y[finite].tolist(), strict=True)
 
 
 # ── legend ───────────────────────────────────────────────────────────────────────────────────

@@ -109,17 +109,17 @@ class ZoneChart(ChartView):
     def __init__(self, name: str) -> None:
         super().__init__(name, interactive=True)
         self.current = 0
-        self.marked = -1  # index of the framed zone
+        self.marked_zone = -1  # index of the framed zone
         self.threshold: float | None = None  # None: there are zones instead
 
     def show_chart(self, chart: Chart) -> None:
         super().show_chart(chart)
-        self.current, self.marked = 0, -1
+        self.current, self.marked_zone = 0, -1
         self._describe_zone()
 
     def mark(self, index: int) -> None:
         """Frame a zone; -1: none."""
-        self.marked = index
+        self.marked_zone = index
         self.update()
 
     def set_threshold(self, value: float | None) -> None:
@@ -172,7 +172,7 @@ class ZoneChart(ChartView):
 
     def paint_overlay(self, painter: QPainter, frame: Frame) -> None:
         for index, role, shown in (
-            (self.marked, Role.TEXT, self.marked >= 0),
+            (self.marked_zone, Role.TEXT, self.marked_zone >= 0),
             (self.current, Role.ACCENT, self.hasFocus() and bool(frame.chart.zones)),
         ):
             if shown:

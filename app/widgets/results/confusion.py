@@ -85,7 +85,7 @@ class ConfusionPicture(ResultPicture):
         row, column = cell
         gold = int(shown[row]) if row >= 0 else None
         predicted = int(shown[column]) if column >= 0 else None
-        self.matrix.mark(None if self.matrix.marked == cell else cell)
+        self.matrix.mark(None if self.matrix.marked_cell == cell else cell)
         self.chosen.emit(confused.conditions(gold, predicted))
 
 
@@ -120,7 +120,7 @@ class Matrix(QWidget):
         self.confusion: Confusion | None = None
         self.shown: NDArray[np.int64] = np.empty(0, dtype=np.int64)  # [S] indices of labels
         self.unit = COUNTS
-        self.marked: Cell | None = None
+        self.marked_cell: Cell | None = None
         self.current: Cell = (0, 0)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setMouseTracking(True)
@@ -135,7 +135,7 @@ class Matrix(QWidget):
 
     def show_confusion(self, confused: Confusion) -> None:
         self.confusion, self.shown = confused, shown_labels(confused)
-        self.current, self.marked = (0, 0), None
+        self.current, self.marked_cell = (0, 0), None
         self._describe()
         self.update()
 
@@ -145,7 +145,7 @@ class Matrix(QWidget):
         self.update()
 
     def mark(self, cell: Cell | None) -> None:
-        self.marked = cell
+        self.marked_cell = cell
         self.update()
 
     # ── layout ───────────────────────────────────────────────────────────────────────────────
@@ -231,9 +231,9 @@ class Matrix(QWidget):
         painter.setFont(font("small"))
         paint(painter, self.confusion, self.shown, self.unit, (left, top, side), colour)
         painter.setBrush(Qt.BrushStyle.NoBrush)
-        if self.marked is not None:
+        if self.marked_cell is not None:
             painter.setPen(QPen(colour(PICKED), 2))
-            painter.drawRect(self._frame(self.marked, (left, top, side)))
+            painter.drawRect(self._frame(self.marked_cell, (left, top, side)))
         if self.hasFocus():
             painter.setPen(QPen(colour(Role.ACCENT), 2, Qt.PenStyle.DotLine))
             painter.drawRect(self._frame(self.current, (left, top, side)).adjusted(2, 2, -2, -2))

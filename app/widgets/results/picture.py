@@ -107,5 +107,5 @@ class ChartPicture(ResultPicture):
 
     def _on_pressed(self, index: int) -> None:
         assert self.view.chart is not None
-        self.view.mark(-1 if self.view.marked == index else index)
+        self.view.mark(-1 if self.view.marked_zone == index else index)
         self.chosen.emit(self.view.chart.zones[index].selection)

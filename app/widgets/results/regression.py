@@ -36,10 +36,10 @@ class Bin(NamedTuple):
 
 def _bins(predictions: Predictions, name: RowFigure) -> tuple[Bin, ...]:
     values = figure(predictions, name)
-    known = values[np.isfinite(values)]
-    if not len(known):
+    finite = values[np.isfinite(values)]
+    if not len(finite):
         return ()
-    low, high = float(known.min()), float(known.max())
+    low, high = float(finite.min()), float(finite.max())
     bins = []
     for group in groups(predictions, by_width(predictions, name, BINS)):
         (condition,) = group.conditions
@@ -60,10 +60,10 @@ class Scatter(NamedTuple):
 
 def scatter(predictions: Predictions) -> Scatter:
     gold, predicted = figure(predictions, "gold"), figure(predictions, "predicted")
-    known = np.flatnonzero(np.isfinite(gold) & np.isfinite(predicted))
-    if len(known) > MAX_POINTS:
-        known = np.random.default_rng(0).choice(known, MAX_POINTS, replace=False)
-    x, y = (values[known].astype(np.float64) for values in (gold, predicted))
+    rows = np.flatnonzero(np.isfinite(gold) & np.isfinite(predicted))
+    if len(rows) > MAX_POINTS:
+        rows = np.random.default_rng(0).choice(rows, MAX_POINTS, replace=False)
+    x, y = (values[rows].astype(np.float64) for values in (gold, predicted))
     return Scatter(x, y, _bins(predictions, "gold"))
 
 

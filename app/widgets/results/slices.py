@@ -38,9 +38,9 @@ def slices(predictions: Predictions, stored: tuple[Slice, ...] = ()) -> Slices:
     )
     scores, result = row_scores(predictions), worst_slices(predictions)
     groups = score_slices(predictions, usable)
-    named = (Line(group, item.name) for item, group in zip(usable, groups, strict=True))
+    lines = (Line(group, item.name) for item, group in zip(usable, groups, strict=True))
     worst = (Line(item.group, item.group.name) for item in result.slices)
-    return Slices((*named, *worst), scores.name, scores.higher_is_better, result, usable)
+    return Slices((*lines, *worst), scores.name, scores.higher_is_better, result, usable)
 
 
 class SlicesPicture(GroupPicture):
@@ -97,20 +97,20 @@ class SlicesPicture(GroupPicture):
             button.setEnabled(self.current() is not None)
 
     def _ask_name(self) -> None:
-        named = self.current()
-        if named is not None:
+        current = self.current()
+        if current is not None:
             ask_for_name(
                 self,
-                (self.tr("Rename the slice"), translated(sentence(named.conditions))),
-                named.name,
+                (self.tr("Rename the slice"), translated(sentence(current.conditions))),
+                current.name,
                 SLICE_NAME_CHARACTERS,
                 Choice("rename", self.tr("&Rename"), "primary"),
-                lambda name: self.renamed.emit(named, name),
+                lambda name: self.renamed.emit(current, name),
             )
 
     def _on_delete(self) -> None:
-        if (named := self.current()) is not None:
-            self.deleted.emit(named)
+        if (current := self.current()) is not None:
+            self.deleted.emit(current)
 
     def note_text(self, measured: Lines) -> str:
         assert isinstance(measured, Slices)

@@ -100,7 +100,7 @@ class OneLine(QLabel):
         self.setToolTip(tooltip(self._full_text) if shown != self._full_text else "")
 
 
-class ReadText(QPlainTextEdit):
+class TextView(QPlainTextEdit):
     """Plain text of any length to read and copy; Tab leaves it."""
 
     def __init__(

@@ -79,8 +79,8 @@ def metric_value(name: str, value: float | None) -> str:
 def score(name: str, value: float) -> str:
     """A best score with its short metric: “69.4 % acc”."""
     metric = get_metric(name.removeprefix(VALIDATION))
-    short = in_language(metric.short or metric.title) if metric is not None else name
-    return f"{metric_value(name, value)} {short}"
+    title = in_language(metric.short or metric.title) if metric is not None else name
+    return f"{metric_value(name, value)} {title}"
 
 
 def checkpoint_score(entry: ModelEntry) -> str:

@@ -136,8 +136,8 @@ class TokenRow(QWidget):
         metrics, ids = QFontMetricsF(mono_font()), QFontMetricsF(_id_font())
         widths = chip_widths(self._tokens, metrics)
         if self._with_ids:
-            numbers = (ids.horizontalAdvance(str(token.id)) + 2 for token in self._tokens)
-            widths = [max(pair) for pair in zip(widths, numbers, strict=True)]
+            id_widths = (ids.horizontalAdvance(str(token.id)) + 2 for token in self._tokens)
+            widths = [max(pair) for pair in zip(widths, id_widths, strict=True)]
         height = float(self._line_height())
         boxes = flow_chips(self._tokens, metrics, width, widths, height)
         if self._hidden_count and boxes:

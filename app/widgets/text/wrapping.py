@@ -8,7 +8,7 @@ from app.theme import SPACE
 from app.widgets import layouts
 
 
-class Wrapping(QWidget):
+class WrapArea(QWidget):
     """Keeps parts in order, each at its preferred width, in as many rows as necessary.
 
     Hidden parts take no space. `gap` is the distance between parts in px.

@@ -32,7 +32,7 @@ from app.widgets.page import EmptyState, Page, scrolling
 from app.widgets.tables import apply_style
 from app.widgets.text import numbers
 from app.widgets.text.data_texts import split_title
-from app.widgets.text.labels import ReadText, Text, tooltip
+from app.widgets.text.labels import Text, TextView, tooltip
 from engine.config.dataset import SPLITS
 from engine.data.checks import CHECKS
 from engine.data.checks.check import Finding, Fix
@@ -157,7 +157,7 @@ class DatasetView(Page):
         )
         self._stack.addWidget(self.table)
         self._stack.addWidget(self.empty)
-        self.row_text = ReadText(self.tr("Selected row"), mono=False, height=26 * SPACE)
+        self.row_text = TextView(self.tr("Selected row"), mono=False, height=26 * SPACE)
         self.row_text.setPlaceholderText(self.tr("Select a row to read it in full."))
         self.editing.add_around(column, self._stack, self.row_text)
         pause = debounced(self, SEARCH_PAUSE_MS, self._search)

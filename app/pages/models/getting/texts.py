@@ -132,7 +132,7 @@ def result_facts(model: HubModel) -> list[Fact]:
     """Everything known about a search result."""
     facts: list[Fact] = [
         (tr("Family"), family_title(model.family) if model.family else tr("unknown")),
-        (tr("Licence"), model.licence or tr("none named"), "body" if model.licence else "warn"),
+        (tr("Licence"), model.licence or tr("not stated"), "body" if model.licence else "warn"),
         (tr("Downloads"), tr("{0} in the last month").format(numbers.count(model.downloads))),
     ]
     if model.gated:

@@ -33,7 +33,7 @@ from app.widgets.facts import Facts
 from app.widgets.forms.controls import SearchField
 from app.widgets.page import Card, LazyWidget, Page, scrolling
 from app.widgets.tables import Index, apply_style
-from app.widgets.text.labels import ReadText, Text
+from app.widgets.text.labels import Text, TextView
 from app.widgets.text.token_row import TokenRow
 from app.widgets.text.tokenizer_texts import step_helps
 from engine.config.dataset import FileData
@@ -299,7 +299,7 @@ class CardTab(QWidget):
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
         self.no_card = Text(self.tr("The folder of this model has no README.md."), "muted")
-        self.text = ReadText(self.tr("Model card"), mono=False)
+        self.text = TextView(self.tr("Model card"), mono=False)
         layouts.column(
             (self.no_card, 0, Qt.AlignmentFlag.AlignTop),
             (self.text, 1),
@@ -327,8 +327,8 @@ class TokenizerTab(QWidget):
         self.text.setPlaceholderText(self.tr("Type a sentence"))
         self.text.setMaxLength(10_000)
         self.problem = Text("", "bad")
-        self.normalised = ReadText(self.tr("Normalised text"), height=15 * SPACE)
-        self.words = ReadText(self.tr("Words"), height=15 * SPACE)
+        self.normalised = TextView(self.tr("Normalised text"), height=15 * SPACE)
+        self.words = TextView(self.tr("Words"), height=15 * SPACE)
         self.tokens = TokenRow(limit=600, with_ids=True)
         self.count = Text("", "muted")
         inner = layouts.page(

@@ -11,7 +11,7 @@ from app.translation import tr, translated
 from app.widgets import buttons, layouts
 from app.widgets.charts.figure_menu import FigureButton
 from app.widgets.text import numbers
-from app.widgets.text.labels import OneLine, ReadText, Text, visible
+from app.widgets.text.labels import OneLine, Text, TextView, visible
 from engine.runs.lineage import Edge
 
 KEY = Qt.ItemDataRole.UserRole
@@ -71,7 +71,7 @@ class LineageView(QWidget):
         self.results = QListWidget()
         self.results.setAccessibleName(tr("Made from it"))
         self.results.itemActivated.connect(lambda item: self.state.centre(str(item.data(KEY))))
-        self.needed = ReadText(tr("Needed to reproduce it"))
+        self.needed = TextView(tr("Needed to reproduce it"))
         self.copy = buttons.plain(tr("&Copy"), self._on_copy, "copy")
         self.copy.setAccessibleName(tr("Copy the requirements"))
         needed_head = layouts.row((Text(tr("Needed to reproduce it"), "strong"), 1), self.copy)

@@ -11,7 +11,7 @@ from app.widgets import buttons, layouts
 from app.widgets.facts import Facts
 from app.widgets.page import Card, PollingWidget, scrolling
 from app.widgets.text import numbers, run_texts
-from app.widgets.text.labels import ReadText, Text, visible
+from app.widgets.text.labels import Text, TextView, visible
 from app.widgets.text.spec_texts import value_text
 from engine.config.dataset import StoredData
 
@@ -36,7 +36,7 @@ class DetailsTab(QWidget):
         self.notes.setFixedHeight(96)
         self._pause = debounced(self, SAVE_NOTES_MS, self.save_notes)
         self.notes.textChanged.connect(self._pause.start)
-        self.job = ReadText(self.tr("Settings (JSON)"), wraps=False)
+        self.job = TextView(self.tr("Settings (JSON)"), wraps=False)
         notes_card = Card(self.tr("Notes"), padding=4 * SPACE)
         notes_card.body.addWidget(self.notes)
         card = Card(self.tr("Settings (JSON)"), padding=4 * SPACE)
@@ -110,7 +110,7 @@ class LogTab(PollingWidget):
     def __init__(self, state: RunState) -> None:
         super().__init__(LOG_POLL_MS)
         self._state = state
-        self.text = ReadText(self.tr("Log"), wraps=False)
+        self.text = TextView(self.tr("Log"), wraps=False)
         self.text.setUndoRedoEnabled(False)
         self.text.setPlaceholderText(self.tr("No log output yet."))
         hint = self.tr("Training log (• = events) and the last lines of console output.")

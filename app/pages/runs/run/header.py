@@ -26,7 +26,7 @@ from app.translation import translated
 from app.widgets import buttons, layouts
 from app.widgets.page import Card, Picture
 from app.widgets.text import numbers, run_texts
-from app.widgets.text.labels import OneLine, ReadText, Text, tooltip, visible
+from app.widgets.text.labels import OneLine, Text, TextView, tooltip, visible
 from app.widgets.text.spec_texts import value_text
 
 CLOCK_MS = 1000  # between updates of the time
@@ -218,7 +218,7 @@ class ProblemBanner(Card):
         super().__init__(padding=4 * SPACE)
         self.problem = Text("", "strong", selectable=True)
         self.advice = Text("", "muted", selectable=True)
-        self.details = ReadText(self.tr("Details"), wraps=False, height=DETAILS_HEIGHT)
+        self.details = TextView(self.tr("Details"), wraps=False, height=DETAILS_HEIGHT)
         self.details.hide()
         runs, run_id = state.runs, state.run_id
         self.resume = buttons.primary("", lambda: runs.dispatcher.resume(run_id), "play")

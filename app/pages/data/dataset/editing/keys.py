@@ -13,7 +13,7 @@ from app.theme import SPACE, Role
 from app.widgets import buttons, layouts
 from app.widgets.page import clear
 from app.widgets.text.labels import plain_menu_text, tooltip
-from app.widgets.text.wrapping import Wrapping
+from app.widgets.text.wrapping import WrapArea
 
 DIGITS, MINUS = "0123456789", "-"
 FIRST_SPECIAL_KEY = Qt.Key.Key_Escape  # keys before it are characters
@@ -45,7 +45,7 @@ class LabelKeys(QWidget):
         self._keys = dict(zip(self.labels if are_keys else DIGITS[1:], self.labels, strict=False))
         no_label = MINUS if "0" in self._keys else "0"
         clear(self._rows)
-        row = Wrapping(gap=2 * SPACE)
+        row = WrapArea(gap=2 * SPACE)
         self._rows.addWidget(row)
         for key, label in self._keys.items():
             row.add(self._button(key, label, label))

@@ -52,7 +52,7 @@ from app.widgets.tables import Column, ColumnsModel, apply_style
 from app.widgets.text import numbers
 from app.widgets.text.chips import token_text
 from app.widgets.text.labels import OneLine, Text
-from app.widgets.text.wrapping import Wrapping
+from app.widgets.text.wrapping import WrapArea
 
 THRESHOLD_STEP = 5  # %
 BLOCKS: tuple[Block | None, ...] = (None, (0, 0), (0, 1), (1, 0), (1, 1))
@@ -148,7 +148,7 @@ class AttentionView(Panel):
         self.form.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
         self.form.chosen.connect(self.show_form)
         overview.list.toggled.connect(lambda on: self.show_form(HEADS if on else 0))
-        controls = Wrapping()
+        controls = WrapArea()
         controls.add(overview.measure, overview.help)
         controls.add(layer_label, self.layer)
         controls.add(self.head_label, self.head)

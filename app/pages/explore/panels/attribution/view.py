@@ -29,7 +29,7 @@ from app.widgets.text.chips import token_text
 from app.widgets.text.labels import OneLine, Text, visible
 from app.widgets.text.numbers import count, decimal, percent
 from app.widgets.text.word_effects import MAX_WORDS, WordRow, flow_words, paint_words, tint_effects
-from app.widgets.text.wrapping import Wrapping
+from app.widgets.text.wrapping import WrapArea
 from engine.messages.explore.attribution import Attribute, Attributed, Baseline, Method
 
 MIN_WORDS_HEIGHT = 20 * SPACE  # px; longer texts scroll
@@ -108,7 +108,7 @@ class AttributionView(Panel):
             side.show_state()
 
 
-class Controls(Wrapping):
+class Controls(WrapArea):
     def __init__(self, choice: Choice) -> None:
         super().__init__()
         self._choice = choice

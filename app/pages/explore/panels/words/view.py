@@ -19,7 +19,7 @@ from app.widgets.charts.figure_menu import FigureButton
 from app.widgets.help import HelpButton
 from app.widgets.page import EmptyState, Stack
 from app.widgets.text.labels import Text
-from app.widgets.text.wrapping import Wrapping
+from app.widgets.text.wrapping import WrapArea
 from engine.files.shipped import starter_model
 from engine.messages.explore.prediction import NextSentencePredicted
 
@@ -100,7 +100,7 @@ class WordsView(Panel):
         return self.parts[self.shown.currentIndex()]
 
     def _content(self) -> QWidget:
-        controls = Wrapping()
+        controls = WrapArea()
         controls.add(self.choice, self.help)
         controls.add(self.unmask)
         self.corner = layouts.row(self.figure_button, spacing=0)
