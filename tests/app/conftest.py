@@ -4,6 +4,7 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,8 @@ import pyqtgraph  # noqa: F401  # as the program does before its window opens
 import pytest
 from PySide6.QtCore import QThreadPool
 from PySide6.QtWidgets import QApplication, QDialog, QMainWindow, QMenu, QWidget
+from sqlalchemy import create_engine
+from sqlalchemy.dialects.sqlite.pysqlite import SQLiteDialect_pysqlite
 
 import app
 from app import resources, theme
@@ -20,7 +23,7 @@ from app.shell.garbage import Collector
 from app.studio import Studio
 from engine.files.home import Home
 from engine.messages.question import Answer, Question, Refused, Working
-from engine.record.opening import open_record
+from engine.record import checking, opening
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -60,6 +63,18 @@ def no_stray_windows() -> Iterator[None]:
         setattr(QWidget, name, original)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def shared_statements() -> Iterator[None]:
+    """Compile each statement once, not again for the record of each test."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(SQLiteDialect_pysqlite, "__hash__", lambda dialect: 0)
+        patch.setattr(SQLiteDialect_pysqlite, "__eq__", lambda dialect, other: True)
+        for module in (checking, opening):
+            shared = partial(create_engine, execution_options={"compiled_cache": {}})
+            patch.setattr(module, "create_engine", shared)
+        yield
+
+
 @pytest.fixture(autouse=True)
 def trash(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A separate trash for the test."""
@@ -79,7 +94,7 @@ def empty_record(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Record of an empty home, created once and copied."""
     home = Home(tmp_path_factory.mktemp("empty") / "home")
     home.make()
-    open_record(home.record, home.backups).close()
+    opening.open_record(home.record, home.backups).close()
     return home.record
 
 
