@@ -160,15 +160,20 @@ def in_threads(studio: Studio, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(studio, "one_time_worker", FakeWorkers(scratch, studio).start)
 
 
+@pytest.fixture(autouse=True)
+def _light_theme(qapp: QApplication) -> None:
+    """Restore the light theme after a test with another one, once its widgets have been deleted: a
+    style sheet takes long to apply to them."""
+    if theme.is_dark():
+        theme.apply(qapp, "light")
+
+
 @pytest.fixture
-def set_theme(qapp: QApplication) -> Iterator[Callable[[theme.Choice], None]]:
-    """`set_theme("dark")` changes the theme; afterwards it is light again."""
-    choices: list[theme.Choice] = ["light"]
+def set_theme(qapp: QApplication) -> Callable[[theme.Choice], None]:
+    """`set_theme("dark")` changes the theme for this test."""
 
     def change(choice: theme.Choice) -> None:
-        if choice != choices[-1]:  # a style sheet takes long to apply
+        if choice != ("dark" if theme.is_dark() else "light"):
             theme.apply(qapp, choice)
-            choices.append(choice)
 
-    yield change
-    change("light")
+    return change

@@ -219,11 +219,11 @@ def test_names_with_markup_are_shown_literally(qtbot, page, studio):
 
 def test_every_tab_is_accessible_in_both_themes(qtbot, page, set_theme, screen, little):
     view = open_model(qtbot, page, little)
-    for number in range(view.tabs.count()):
-        view.tabs.setCurrentIndex(number)
-        qtbot.wait(1)
-        for theme in ("light", "dark"):
-            set_theme(theme)
+    for theme in ("light", "dark"):
+        set_theme(theme)
+        for number in range(view.tabs.count()):
+            view.tabs.setCurrentIndex(number)
+            qtbot.wait(1)
             screen(page, f"model-{theme}-{number}")
     assert_accessible(page)
 
