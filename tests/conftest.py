@@ -355,7 +355,7 @@ def screen() -> Callable[[Any, str], Path]:
 
     def save(widget: Any, name: str) -> Path:
         path = screenshot_path(name)
-        assert widget.grab().save(str(path))
+        assert widget.grab().save(str(path), quality=88)
         return path
 
     return save

@@ -13,16 +13,19 @@ import pytest
 from PySide6.QtCore import QObject
 
 from app.__main__ import main
-from app.shell.opening import STOP_SIGNALS, SignalHandler
+from app.shell.opening import STOP_SIGNALS, SignalHandler, run_window
 from engine.files.home import Home
-from engine.record.opening import VERSION
 
 ROOT = Path(__file__).resolve().parents[2]
 
-# opens the real window, shows every page, and closes it when the record is up to date
+# opens the real window, shows every page, and closes it when the record is up to date; its workers
+# only wait, since each would load torch
 VISIT_PAGES = """
 import sys
 from app.shell import opening
+from engine.runs import launch
+
+launch.worker = lambda *_: [sys.executable, "-S", "-c", "import sys; sys.stdin.read()"]
 
 class VisitingWindow(opening.MainWindow):
     def begin(self):
@@ -40,7 +43,7 @@ print("loaded:", sorted(heavy))
 sys.exit(code)
 """
 
-# opens the real window, prints when it is shown, and stays open until killed or activated
+# opens the real window, prints when it is shown, and stays open until killed or closed by a signal
 STAY_OPEN = """
 from app.shell import opening
 
@@ -50,7 +53,6 @@ class StayingWindow(opening.MainWindow):
 
     def bring_to_front(self):
         print("front", flush=True)
-        self.close()
 
 opening.MainWindow = StayingWindow
 opening.run_window()
@@ -58,29 +60,34 @@ opening.run_window()
 
 PATHS = ("home.lock", "studio.log", "studio.db", "runs", "backups")
 
-# executes CHOICE on the dialog that ends a start
-ANSWER_DIALOG = """
+# starts that end with a dialog: on a home with the record of a newer program, then with a file for
+# a folder or vice versa; and one whose dialog sets the record aside and opens the window
+FAILED_STARTS = f"""
+import builtins
 import sys
+from app.__main__ import restore_import
+import PySide6.QtCore
+print(builtins.__import__.__name__)
+restore_import()
 from PySide6.QtCore import QTimer
-from PySide6.QtWidgets import QApplication
 from app.shell import opening
+from engine.files.home import Home
+from engine.runs import launch
 
+launch.worker = lambda *_: [sys.executable, "-S", "-c", "import sys; sys.stdin.read()"]
 app = opening.make_application([])
+print("feature" in builtins.__import__.__name__, "QTableView::item" in app.styleSheet())
 opening.make_application = lambda arguments: app
 
 def answer():
     dialog = app.activeModalWidget()
     if dialog is not None:
-        CHOICE
+        dialog.buttons[choice].click()
 
 timer = QTimer()
 timer.timeout.connect(answer)
 timer.start(20)
-"""
-
-# starts that end with a dialog: on the home as it is, then with a file for a folder or vice versa
-FAILED_STARTS = f"""{ANSWER_DIALOG.replace("CHOICE", "dialog.close()")}
-from engine.files.home import Home
+choice = "close"
 root, codes = Home().root, [opening.run_window()]
 for name in {PATHS}:
     path, backup = root / name, root / "backup"
@@ -92,7 +99,14 @@ for name in {PATHS}:
     path.unlink() if is_folder else path.rmdir()
     if backup.exists():
         backup.rename(path)
-print(codes)
+
+class VisitingWindow(opening.MainWindow):
+    def begin(self):
+        self.studio.dispatcher.settled.connect(self.close)
+        super().begin()
+
+choice, opening.MainWindow = "new", VisitingWindow
+print(*codes, opening.run_window())
 """
 
 
@@ -141,20 +155,6 @@ def test_the_window_and_its_pages_load_no_heavy_modules(home):
     assert "Traceback" not in home.log.read_text(encoding="utf-8")
 
 
-def test_pythons_import_is_restored_and_the_application_has_its_styles(home):
-    """PySide's import hook would read the source of each module; without styles, benchmarks would
-    measure an unstyled window."""
-    loaded = run(
-        "-c",
-        "import builtins\nfrom app.__main__ import restore_import\n"
-        "import PySide6.QtCore\nprint(builtins.__import__.__name__)\n"
-        "restore_import()\nfrom app.shell.opening import make_application\n"
-        "print('feature' in builtins.__import__.__name__)\n"
-        "print('QTableView::item' in make_application([]).styleSheet())",
-    )
-    assert loaded.stdout.split() == ["__feature_import__", "False", "True"], loaded.stderr
-
-
 def test_a_start_without_a_screen_names_the_headless_commands(home):
     started = run("-m", "app", QT_QPA_PLATFORM="", DISPLAY="", WAYLAND_DISPLAY="")
     if sys.platform == "linux":
@@ -162,6 +162,7 @@ def test_a_start_without_a_screen_names_the_headless_commands(home):
         assert len(started.stderr.splitlines()) == 1 and "bert-studio tour" in started.stderr
 
 
+@pytest.mark.skipif(os.name != "posix", reason="needs POSIX signals")
 def test_a_window_opens_after_a_killed_one_and_a_second_start_shows_it(home, open_window):
     first = open_window()
     os.kill(first.pid, signal.SIGKILL)
@@ -172,15 +173,10 @@ def test_a_window_opens_after_a_killed_one_and_a_second_start_shows_it(home, ope
     assert "switching to its window" in second.stdout
     assert process.stdout is not None
     assert process.stdout.readline() == "front\n"
-    assert process.wait(20) == 0
-
-
-@pytest.mark.skipif(os.name != "posix", reason="needs POSIX signals")
-def test_a_signal_closes_the_window_cleanly(home, open_window):
-    process = open_window()
+    home.settings.unlink(missing_ok=True)
     os.kill(process.pid, signal.SIGTERM)
     assert process.wait(20) == 0
-    assert home.settings.is_file(), "the settings were saved"
+    assert home.settings.is_file(), "a signal closes the window cleanly: the settings were saved"
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs POSIX signals")
@@ -197,52 +193,34 @@ def test_every_termination_signal_reaches_the_event_loop(qtbot):
     assert [signal.getsignal(number) for number in STOP_SIGNALS] == before
 
 
-SET_ASIDE = f"""{ANSWER_DIALOG.replace("CHOICE", 'dialog.buttons["new"].click()')}
-class VisitingWindow(opening.MainWindow):
-    def begin(self):
-        self.studio.dispatcher.settled.connect(self.close)
-        super().begin()
-
-opening.MainWindow = VisitingWindow
-sys.exit(opening.run_window())
-"""
-
-
-def test_a_record_of_a_newer_program_can_be_set_aside(home):
-    assert main(["rebuild"]) == 0
-    with closing(sqlite3.connect(home.record)) as record:
-        record.execute(f"PRAGMA user_version = {VERSION + 1}")
-        record.commit()
-    before = home.record.read_bytes()
-    opened = run("-c", SET_ASIDE)
-    assert opened.returncode == 0, opened.stderr
-    (aside,) = home.root.glob("studio.db.corrupt-*")
-    assert aside.read_bytes() == before
-
-
 def test_an_unusable_home_is_explained_in_one_sentence(tmp_path, monkeypatch, capsys):
     (tmp_path / "file").write_text("")
     messages = []
     for name in ("n" * 300, "/".join(["n" * 180] * 20), "b\udcff\udcfe", "file/home"):
         monkeypatch.setenv("BERT_STUDIO_HOME", str(tmp_path / name))
-        assert main(["rebuild"]) == 1
-        messages.append(capsys.readouterr().err)
-    window = run("-m", "app")
-    assert window.returncode == 1
-    for message in (*messages, window.stderr):
+        assert main(["rebuild"]) == run_window() == 1
+        messages += capsys.readouterr().err.splitlines(keepends=True)
+    assert len(messages) == 8
+    for message in messages:
         assert len(message.splitlines()) == 1 and len(message) <= 320
 
 
-def test_a_failed_start_is_explained_in_one_sentence(home):
-    """Files in the place of folders, folders in the place of files, and a newer record."""
+def test_a_failed_start_is_explained_and_a_newer_record_can_be_set_aside(home):
+    """Files in the place of folders, folders in the place of files, and a newer record.
+
+    Also: PySide's import hook would read the source of each module; without styles, benchmarks
+    would measure an unstyled window.
+    """
     assert main(["rebuild"]) == 0
     with closing(sqlite3.connect(home.record)) as record:
         record.execute("PRAGMA user_version = 1000")
         record.commit()
     before = home.record.read_bytes()
     starts = run("-c", FAILED_STARTS)
-    assert "Traceback" not in starts.stderr and home.record.read_bytes() == before
-    codes, sentences = eval(starts.stdout.splitlines()[-1]), starts.stderr.splitlines()
-    assert codes == [1] * 6 and len(sentences) == 6 and "newer" in sentences[0]
-    for name, sentence in zip(PATHS, sentences[1:], strict=True):
+    assert starts.stdout.splitlines() == ["__feature_import__", "False True", "1 1 1 1 1 1 0"]
+    (aside,) = home.root.glob("studio.db.corrupt-*")
+    assert "Traceback" not in starts.stderr and aside.read_bytes() == before
+    first, *sentences, again = starts.stderr.splitlines()
+    assert "newer" in first and first == again
+    for name, sentence in zip(PATHS, sentences, strict=True):
         assert name in sentence, sentence
