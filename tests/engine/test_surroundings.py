@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from app.__main__ import main
+from engine.export import exporting, reloading
 from engine.files.atomic_write import UMASK
 from engine.files.shipped import sample_data
 from engine.runs.folder import RunFolder
@@ -76,6 +77,7 @@ def test_a_home_is_private_and_nothing_leaves_it(tmp_path, home, monkeypatch):
     assert home.root.stat().st_mode & 0o777 == 0o755
     model = RunFolder(home.runs / "one").checkpoint_folders()[-1]
     monkeypatch.setenv(UMASK, "")  # restored at the end
+    monkeypatch.setattr(exporting, "reload", lambda request, _: reloading.load_and_run(request))
     run_with_umask(0o022, "export", model, "--to", tmp_path / "out")
     out = tmp_path / "out.csv"
     run_with_umask(0o027, "predict", tmp_path / "sentences.csv", "--model", model, "--out", out)
