@@ -69,7 +69,7 @@ def test_both_sides_have_equal_windows_and_answers(tmp_path):
             list(reference._windows(0, questions.Question(question, context, answers)))
         )
         for number, window in enumerate(our_windows):
-            best = {tuple(span) for span in window.offsets[window.best].tolist()}
+            best = {tuple(span) for span in window.offsets[window.is_max_context].tolist()}
             assert best == {span for span, owner in owners.items() if owner == number}
         positions = np.zeros((len(our_windows), 2))
         for text, start in answers:

@@ -70,12 +70,12 @@ class CudaGraphs:
         self._gradients: list[tuple[nn.Parameter, Tensor]] = []  # shared by all graphs
         self._pool: Any = None  # memory pool of all graphs; only one is replayed at a time
 
-    def add(self, micro_batch: Batch, counts: Mapping[str, float], scale: float = 1.0) -> Terms:
+    def add(self, part: Batch, counts: Mapping[str, float], scale: float = 1.0) -> Terms:
         """Add the gradients of a micro-batch; see `GradientAccumulator.add`.
 
         Raises RuntimeError if the passes cannot be captured.
         """
-        padded = self.pad(micro_batch)
+        padded = self.pad(part)
         values = torch.tensor([scale, *counts.values()], dtype=torch.float32)
         shape = (*(tensor.shape for tensor in padded.tensors), *counts)
         if shape in self._graphs:

@@ -114,7 +114,7 @@ def test_unusable_templates_and_models_are_refused(tiny, tmp_path):
             fillers=("a",),
             targets=("b",),
         )
-        with pytest.raises(StudioError, match="Template 2 needs"):
+        with pytest.raises(StudioError, match="Template 2 must contain"):
             score(tiny, question)
     bare = load(folder(tmp_path / "bare", Heads(outputs=3)))
     with pytest.raises(StudioError, match="no MLM head"):

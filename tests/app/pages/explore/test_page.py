@@ -36,7 +36,7 @@ def test_without_a_model_the_page_leads_to_models(qtbot, workshop, wait):
     page.show()
     wait(lambda: page.stack.currentIndex() == 1)
     calls = []
-    workshop.go.connect(lambda key, argument: calls.append((key, argument)))
+    workshop.navigate.connect(lambda key, argument: calls.append((key, argument)))
     button = next(b for b in page.findChildren(type(page.pair_toggle)) if "Import" in b.text())
     button.click()
     assert calls == [("models", {"import": True})]

@@ -131,7 +131,7 @@ def test_heads_are_pruned_and_the_model_is_saved_without_them(labelled_view, wai
     assert view.note.text().count("Round ") == min(3, len(state.pruned.rounds) - 1)
     assert "accuracy with all heads: " in view.note.text().lower()
     figure = make_figure(state)
-    assert "can go" in figure.caption and figure.table().header[3] == "pruned round"
+    assert "can be pruned" in figure.caption and figure.table().header[3] == "pruned round"
     assert_accessible(view)
     qtbot.mouseClick(view.save, Qt.MouseButton.LeftButton)  # 4
     wait(lambda: not state.is_saving)

@@ -301,7 +301,7 @@ def test_enter_on_a_result_explains_it(page, qtbot, home, workshop, explorer, wa
     results = ResultsView(workshop, ResultsSource(tmp_path / "results", lambda _: folder, None))
     qtbot.addWidget(results)
     results.show()
-    workshop.go.connect(lambda name, argument: page.arrive(argument))
+    workshop.navigate.connect(lambda name, argument: page.arrive(argument))
     wait(lambda: results.rows.model.rowCount() == 2)
     QTest.keyClick(results.rows.table, Qt.Key.Key_Return)
     wait(lambda: bool(explorer.of_kind("attribute")))
