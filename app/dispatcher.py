@@ -78,7 +78,7 @@ class Dispatcher(QObject):
         self._thread.start()
         self._timer.start()
         self._is_refreshing = True
-        self._requested.emit(_Request(self._manager.settle, settles=True, refreshes=True))
+        self._requested.emit(_Request(self._manager.settle, is_settling=True, is_refresh=True))
 
     def close(self) -> None:
         """Finish pending requests. Workers go on training, and the runner continues the queue."""
@@ -197,7 +197,7 @@ class Dispatcher(QObject):
             self._is_refreshing = True
             idle = not self._manager.is_busy
             self._requested.emit(
-                _Request(lambda: self._manager.refresh(everything=idle), refreshes=True)
+                _Request(lambda: self._manager.refresh(everything=idle), is_refresh=True)
             )
 
     def _request(self, run_id: str, work: Callable[[], list[RunUpdate]]) -> None:
@@ -219,12 +219,12 @@ class Dispatcher(QObject):
         error = request.error
         text = repr(error) if error is not None else ""
         is_new = text != self._last_error
-        if request.refreshes:
+        if request.is_refresh:
             self._last_error = text
             self._finish_refresh(request)
         else:
             self.refresh()
-        if error is not None and (is_new or not request.refreshes):
+        if error is not None and (is_new or not request.is_refresh):
             self._refuse(request.run_id, error)
 
     def _refuse(self, run_id: str, error: BaseException) -> None:
@@ -234,7 +234,7 @@ class Dispatcher(QObject):
 
     def _finish_refresh(self, request: "_Request") -> None:
         self._is_refreshing = False
-        if request.settles:
+        if request.is_settling:
             self.settled.emit()
         self._timer.setInterval(BUSY_REFRESH_MS if self._manager.is_busy else IDLE_REFRESH_MS)
         if self._refresh_again or (self._manager.watch.is_behind and request.error is None):
@@ -245,8 +245,8 @@ class Dispatcher(QObject):
 class _Request:
     work: Callable[[], list[RunUpdate]]
     run_id: str = ""
-    refreshes: bool = False
-    settles: bool = False
+    is_refresh: bool = False
+    is_settling: bool = False
     updates: list[RunUpdate] = field(default_factory=list)
     error: Exception | None = None
 

@@ -362,10 +362,10 @@ class OneTimeWorker(QObject):
         self._process.start()
         self._process.send(question)
 
-    def cancel(self, exited: Callable[[], object] = lambda: None) -> None:
-        """Kill the process; no callback follows but `exited`, when it has exited."""
+    def cancel(self, on_exited: Callable[[], object] = lambda: None) -> None:
+        """Kill the process and call only `on_exited`, when it has exited."""
         if self._process is not None:
-            self._process.exited.connect(exited)
+            self._process.exited.connect(on_exited)
             self._process.end()
             self._process = None
             _one_time_workers.discard(self)

@@ -61,7 +61,7 @@ class HubRequest(QObject):
     def begin(
         self,
         question: Question,
-        answered: Callable[[Answer], object],
+        on_answer: Callable[[Answer], object],
         title: str = "",
         name: str = "",
         note: str = "",
@@ -73,7 +73,7 @@ class HubRequest(QObject):
 
         def done(answer: Answer) -> None:
             self._end()
-            answered(answer)
+            on_answer(answer)
 
         if title:
             self.dialog = HubDialog(title, name, note, self._stop, self._owner)

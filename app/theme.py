@@ -129,8 +129,8 @@ def chart_pen(
 ) -> QPen:
     """The line of a series by its index from 0: a colour and a dash pattern.
 
-    Two series of one colour differ in their dashes, and so do those whose colours are hardest to
-    tell apart for colour-blind users. `dash` shifts the dashes; without `dashed` the line is solid.
+    Series of the same colour differ in their dashes, as do series whose colours are hardest to tell
+    apart for colour-blind users. `dash` shifts the dashes; without `dashed` the line is solid.
     """
     cycle, position = divmod(index, len(CHART))
     pen = QPen(palette(CHART[position], 1.0))

@@ -33,20 +33,20 @@ def move_to_trash(folder: Path) -> Path:
 
 
 def delete(
-    owner: QObject, notices: Notices, folder: Path, sentence: str, changed: Callable[[], None]
+    owner: QObject, notices: Notices, folder: Path, sentence: str, on_change: Callable[[], None]
 ) -> None:
     """Move a folder to the trash, and show a notice that offers to undo it.
 
-    `changed` is called after the deletion, and after an undo.
+    `on_change` is called after the deletion, and after an undo.
     """
 
     def restore(trashed: Path) -> None:
         background.run(
-            owner, lambda: restore_from_trash(trashed, folder), lambda _: changed(), notices.show
+            owner, lambda: restore_from_trash(trashed, folder), lambda _: on_change(), notices.show
         )
 
     def removed(trashed: Path) -> None:
-        changed()
+        on_change()
         notices.info(sentence, tr("Undo"), lambda: restore(trashed))
 
     background.run(owner, lambda: move_to_trash(folder), removed, notices.show)

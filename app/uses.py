@@ -35,14 +35,14 @@ class Uses:
         return lines
 
 
-def read_uses(record: Record, reads: Callable[[JobSpec], bool]) -> Uses:
-    """Runs for whose job `reads` is true. Queries the record: call it outside the GUI thread."""
+def read_uses(record: Record, predicate: Callable[[JobSpec], bool]) -> Uses:
+    """Find runs by their jobs. Queries the record: call it outside the GUI thread."""
     finished: list[str] = []
     unfinished: list[str] = []
     with record.read() as session:
         for run in all_runs(session):
             job = run.readable_job()
-            if job is not None and reads(job):
+            if job is not None and predicate(job):
                 (finished if run.state == "finished" else unfinished).append(run.name)
     return Uses(tuple(finished), tuple(unfinished))
 

@@ -160,7 +160,7 @@ class OptionsView(QWidget):
         self.choose_texts = buttons.plain(self.tr("Add a &file…"), self._on_texts, "file-text")
         self.no_texts = buttons.plain(self.tr("&Remove file"), lambda: state.set_texts(None))
         inner = QWidget()
-        grid = layouts.grid(parent=inner, h_spacing=6 * SPACE, v_spacing=2 * SPACE, stretched=1)
+        grid = layouts.grid(parent=inner, h_spacing=6 * SPACE, v_spacing=2 * SPACE, stretch=1)
         rows = (
             (self.tr("Format"), self.form, self.form_help),
             (self.tr("Precision"), self.precision, self.precision_help),

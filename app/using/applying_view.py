@@ -126,7 +126,7 @@ class OptionsView(QWidget):
         return box
 
     def _grid(self) -> QGridLayout:
-        grid = layouts.grid(h_spacing=4 * SPACE, v_spacing=2 * SPACE, stretched=1)
+        grid = layouts.grid(h_spacing=4 * SPACE, v_spacing=2 * SPACE, stretch=1)
         columns = layouts.row(spacing=2 * SPACE)
         for role, box in self.boxes.items():
             columns.addWidget(Text(title_of(role, Mapping.model_fields[role]), wraps=False))

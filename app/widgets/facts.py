@@ -17,7 +17,7 @@ class Facts(QWidget):
         super().__init__(parent)
         self.setAccessibleName(name)
         self.values: dict[str, Text] = {}
-        self._grid = layouts.grid(parent=self, h_spacing=4 * SPACE, v_spacing=SPACE, stretched=1)
+        self._grid = layouts.grid(parent=self, h_spacing=4 * SPACE, v_spacing=SPACE, stretch=1)
 
     def show_facts(self, facts: Sequence[tuple[str, str] | tuple[str, str, TextStyle]]) -> None:
         while self._grid.count():

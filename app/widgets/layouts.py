@@ -54,14 +54,14 @@ def page(*items: Item, spacing: int | None = None, margins: Margins = 0) -> QWid
     return widget
 
 
-def splitter(*parts: QWidget, sizes: Sequence[int], stretched: int = 1) -> QSplitter:
-    """Resizable parts side by side, `sizes` in px; part `stretched` gets spare width."""
+def splitter(*parts: QWidget, sizes: Sequence[int], stretch: int = 1) -> QSplitter:
+    """Resizable parts side by side, `sizes` in px; part `stretch` gets spare width."""
     widget = QSplitter(Qt.Orientation.Horizontal)
     widget.setChildrenCollapsible(False)
     for part in parts:
         widget.addWidget(part)
     widget.setSizes(sizes)
-    widget.setStretchFactor(stretched, 1)
+    widget.setStretchFactor(stretch, 1)
     return widget
 
 
@@ -74,18 +74,18 @@ def grid(
     parent: QWidget | None = None,
     h_spacing: int | None = None,
     v_spacing: int | None = None,
-    stretched: int = -1,
+    stretch: int = -1,
     margins: Margins = 0,
 ) -> QGridLayout:
-    """An empty grid, spacings in px; column `stretched` gets spare width."""
+    """An empty grid, spacings in px; column `stretch` gets spare width."""
     cells = QGridLayout()
     _set_up(cells, parent, margins)
     if h_spacing is not None:
         cells.setHorizontalSpacing(h_spacing)
     if v_spacing is not None:
         cells.setVerticalSpacing(v_spacing)
-    if stretched >= 0:
-        cells.setColumnStretch(stretched, 1)
+    if stretch >= 0:
+        cells.setColumnStretch(stretch, 1)
     return cells
 
 

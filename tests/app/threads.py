@@ -45,5 +45,5 @@ class FakeWorkers:
 class _FakeWorker:
     is_cancelled = False
 
-    def cancel(self, exited=lambda: None) -> None:
+    def cancel(self, on_exited=lambda: None) -> None:
         self.is_cancelled = True

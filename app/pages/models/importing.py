@@ -69,7 +69,7 @@ class ImportPage(Page):
         self.set_title(
             self.tr("“{0}” was imported").format(imported.folder.name),
             f"{size_text(info)} · "
-            + self.tr("{0} parameters").format(numbers.short(info.parameters)),
+            + self.tr("{0} parameters").format(numbers.large_count(info.parameters)),
         )
         for note in report.notes:
             self._outcome.addWidget(Text(note, "warn", selectable=True))

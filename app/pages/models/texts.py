@@ -29,7 +29,7 @@ def model_entry(model: ModelEntry) -> Entry:
         return Entry(
             model.path, model.name, model.problem, "triangle-alert", mark=tr("Damaged"), warns=True
         )
-    parameters = numbers.short(model.info.parameters)
+    parameters = numbers.large_count(model.info.parameters)
     figure, unit, size = parameters, tr("parameters"), ""
     if model.score is not None:
         figure = run_texts.metric_value(model.metric, model.score)

@@ -139,7 +139,7 @@ class SettingsPage(Page):
 
     def _add(self, title: str, rows: list[tuple[str, QWidget, str]]) -> Card:
         card = Card(title)
-        grid = layouts.grid(h_spacing=8 * SPACE, v_spacing=4 * SPACE, stretched=0)
+        grid = layouts.grid(h_spacing=8 * SPACE, v_spacing=4 * SPACE, stretch=0)
         for row, (name, control, text) in enumerate(rows):
             texts = layouts.column(Text(name, "strong"), Text(text, "small"), spacing=2)
             grid.addLayout(texts, row, 0)

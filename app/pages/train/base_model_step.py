@@ -91,7 +91,7 @@ class BaseModelStep(QWidget):
             self._origin(entry),
             checkpoint_score(entry),
             self.tr("{0} layers × {1}").format(info.layers, info.hidden_size),
-            self.tr("{0} parameters").format(numbers.short(info.parameters)),
+            self.tr("{0} parameters").format(numbers.large_count(info.parameters)),
             *provenance(entry),
         ]
         chosen = self._state.choices.model
@@ -139,7 +139,7 @@ class BaseModelStep(QWidget):
             count = info.parameters
             case = self.tr("uncased") if info.lowercase else self.tr("cased")
             facts.append((self.tr("Case"), case))
-        facts.append((self.tr("Parameters"), numbers.short(count)))
+        facts.append((self.tr("Parameters"), numbers.large_count(count)))
         return facts
 
 

@@ -145,7 +145,7 @@ def estimate_text(estimate: Estimated) -> str:
         pace=step_time(estimate.seconds_per_step),
         memory=numbers.size(estimate.memory),
         available=numbers.size(estimate.available),
-        parameters=numbers.short(estimate.parameters),
+        parameters=numbers.large_count(estimate.parameters),
         device=_device(estimate),
     )
     return f"{text} {disk_text(estimate)}".strip()

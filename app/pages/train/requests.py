@@ -54,10 +54,10 @@ class Requests(QObject):
 
         self._run(lambda: sample_entry(home), done)
 
-    def _run(self, work: Callable[[], T], done: Callable[[T], None]) -> None:
+    def _run(self, work: Callable[[], T], on_done: Callable[[T], None]) -> None:
         """Run `work` in a thread, unless another request is being processed."""
         if not self._job.is_busy:
-            self._job.run(work, done, self._studio.notices.show)
+            self._job.run(work, on_done, self._studio.notices.show)
 
     def load_data(self, folder: Path, labelled: bool = False) -> None:
         """Choose the data set in this folder, and the task that suits it best.

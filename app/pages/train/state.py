@@ -345,8 +345,8 @@ class VersionMaker(QObject):
         self._studio = studio
         self.is_busy = False
 
-    def make(self, folder: Path, edit: Edit, done: Callable[[DataEntry], None]) -> None:
-        """Create the version and pass it to `done`; an error is shown as a notice."""
+    def make(self, folder: Path, edit: Edit, on_done: Callable[[DataEntry], None]) -> None:
+        """Create the version and pass it to `on_done`; an error is shown as a notice."""
         if self.is_busy:
             return
         self.is_busy = True
@@ -354,7 +354,7 @@ class VersionMaker(QObject):
 
         def finish(entry: DataEntry) -> None:
             self.is_busy = False
-            done(entry)
+            on_done(entry)
             self._studio.datasets_changed.emit()
             self.ended.emit()
 

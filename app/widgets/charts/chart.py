@@ -28,7 +28,7 @@ SCIENTIFIC_BELOW, GROUPED_FROM, SHORT_FROM = 1e-3, 1e4, 1e6  # labels 5e-5, 12,0
 def tick_text(value: float) -> str:
     """Short text in the user's notation: 0.25, 3e-5, 12,000, 4.4 M."""
     if abs(value) >= SHORT_FROM:
-        return numbers.short(value)
+        return numbers.large_count(value)
     if abs(value) >= GROUPED_FROM:
         return numbers.count(round(value))
     if value and abs(value) < SCIENTIFIC_BELOW:

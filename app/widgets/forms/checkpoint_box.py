@@ -67,7 +67,7 @@ def size_in_words(entry: ModelEntry) -> str:
         return ""
     text = tr("{0} layers × {1}, {2} parameters")
     info = entry.info
-    return text.format(info.layers, info.hidden_size, numbers.short(info.parameters))
+    return text.format(info.layers, info.hidden_size, numbers.large_count(info.parameters))
 
 
 class _RowDelegate(QStyledItemDelegate):

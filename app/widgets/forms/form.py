@@ -59,9 +59,7 @@ class SpecForm(QWidget):
         self._reasons: dict[str, Text] = {}  # for recommended values
         self._labels: dict[str, list[QWidget]] = {}  # title and help of each field
         self._hidden: set[str] = set()
-        self._grid = layouts.grid(
-            parent=self, h_spacing=6 * SPACE, v_spacing=5 * SPACE, stretched=1
-        )
+        self._grid = layouts.grid(parent=self, h_spacing=6 * SPACE, v_spacing=5 * SPACE, stretch=1)
         for name in fields or model.model_fields:
             self._add(name, model.model_fields[name])
         self.form_problem = Text("", "bad")

@@ -35,7 +35,7 @@ def percent(fraction: float, places: int = 1) -> str:
     return f"{QLocale().toString(fraction * 100, 'f', places)} %"
 
 
-def short(number: float) -> str:
+def large_count(number: float) -> str:
     """4.4 M, 12 k; for parameters and other large counts."""
     units = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
     return _scaled(number, units) or QLocale().toString(round(number))

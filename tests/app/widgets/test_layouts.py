@@ -35,7 +35,7 @@ def test_items_keep_their_order_stretch_spacing_and_margins(qtbot):
 def test_a_grid_has_its_spacing_and_boxes_flow_into_rows(qtbot):
     outer = QWidget()
     qtbot.addWidget(outer)
-    grid = layouts.grid(parent=outer, h_spacing=6, v_spacing=5, stretched=1)
+    grid = layouts.grid(parent=outer, h_spacing=6, v_spacing=5, stretch=1)
     assert outer.layout() is grid and grid.contentsMargins().left() == 0
     assert (grid.horizontalSpacing(), grid.verticalSpacing(), grid.columnStretch(1)) == (6, 5, 1)
     boxes = flow([40, 50, 30], height=10, max_width=100, gap=5, row_gap=2)

@@ -92,7 +92,7 @@ def test_a_line_that_does_not_fit_is_elided_with_a_tooltip(qtbot):
         (lambda: numbers.decimal(None), "not a number"),
         (lambda: numbers.decimal(1.5e-7), "1.50e-07"),
         (lambda: numbers.percent(0.82), "82.0 %"),
-        (lambda: numbers.short(4_416_698), "4.4 M"),
+        (lambda: numbers.large_count(4_416_698), "4.4 M"),
         (lambda: numbers.size(17_671_552), "17.7 MB"),
         (lambda: numbers.duration(41.7), "42 s"),
         (lambda: numbers.duration(200), "3 min 20 s"),

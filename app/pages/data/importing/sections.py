@@ -31,7 +31,7 @@ class Section(QWidget):
         self._state = state
         self.note = Text("", "small")
         self.note.hide()
-        self._grid = layouts.grid(h_spacing=3 * SPACE, v_spacing=2 * SPACE, stretched=1)
+        self._grid = layouts.grid(h_spacing=3 * SPACE, v_spacing=2 * SPACE, stretch=1)
         self._grid.setColumnMinimumWidth(0, 28 * SPACE)
         self._labels: dict[QWidget, Text | None] = {}
         layouts.column(

@@ -323,7 +323,7 @@ class ExamplesView(QWidget):
         self.rows: list[tuple[Text, TokenRow, Text]] = []
         self.problem = Text("", "muted")
         self._grid = layouts.grid(
-            h_spacing=4 * SPACE, v_spacing=3 * SPACE, stretched=1, margins=(0, 0, 2 * SPACE, 0)
+            h_spacing=4 * SPACE, v_spacing=3 * SPACE, stretch=1, margins=(0, 0, 2 * SPACE, 0)
         )
         inner = layouts.page(self.problem, self._grid, layouts.STRETCH)
         layouts.column(scrolling(inner), parent=self)

@@ -51,7 +51,7 @@ class LineageView(QWidget):
         self.area.setFrameShape(QScrollArea.Shape.NoFrame)
         self.area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         sizes = [2 * SIDE_WIDTH, SIDE_WIDTH]
-        split = layouts.splitter(self.area, self._side(), sizes=sizes, stretched=0)
+        split = layouts.splitter(self.area, self._side(), sizes=sizes, stretch=0)
         layouts.column(head, self.summary, (split, 1), parent=self, spacing=2 * SPACE)
         back = QShortcut(QKeySequence(QKeySequence.StandardKey.Back), self)
         back.activated.connect(self.closed)

@@ -189,7 +189,7 @@ class Flow(QWidget):
         self.words = _TextBox(self.tr("Words"))
         self.token_rows = [TokenRow(MAX_TOKENS_SHOWN), TokenRow(MAX_TOKENS_SHOWN)]  # of each text
         self.count = Text("", "muted")
-        grid = layouts.grid(parent=self, h_spacing=3 * SPACE, v_spacing=SPACE, stretched=1)
+        grid = layouts.grid(parent=self, h_spacing=3 * SPACE, v_spacing=SPACE, stretch=1)
         titles = (self.tr("Normalise"), self.tr("Split into words"), self.tr("Tokenise"))
         shown: tuple[tuple[QWidget, ...], ...] = (
             (self.normalised,),
