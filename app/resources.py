@@ -39,7 +39,7 @@ def mono_font(points: float = 0) -> QFont:
 
 @cache
 def _mono_font(points: float) -> QFont:
-    """Cached by size, since every painted cell requests it."""
+    """Make the font, cached by size since every painted cell requests it."""
     font = QFont(MONO)
     for ligatures in ("calt", "liga"):
         font.setFeature(QFont.Tag(ligatures), 0)

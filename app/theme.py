@@ -144,7 +144,7 @@ def chart_pen(
 
 @cache
 def _opaque(role: Role, dark: bool) -> QColor:
-    """Cached, since painting requests hundreds of colours."""
+    """Make the colour, cached since painting requests hundreds of colours."""
     return QColor(role.dark if dark else role.light)
 
 

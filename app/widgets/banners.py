@@ -147,8 +147,8 @@ class Banners(QWidget):
             self.height_changed.emit(0)
             return
         width = min(MAX_WIDTH, area.width() - 2 * MARGIN)
-        fits = self._column.hasHeightForWidth()
-        needed = self._column.totalHeightForWidth(width) if fits else self.sizeHint().height()
+        wraps = self._column.hasHeightForWidth()
+        needed = self._column.totalHeightForWidth(width) if wraps else self.sizeHint().height()
         height = min(needed, area.height() - 2 * MARGIN)
         self.setGeometry(MARGIN, area.height() - height - BOTTOM_MARGIN, width, height)
         self.raise_()

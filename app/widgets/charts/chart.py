@@ -162,7 +162,7 @@ class Span:
 
 @dataclass(frozen=True)
 class Chart:
-    """Everything that is drawn. `value_text` formats a value that is read off the chart."""
+    """A chart as data. `value_text` formats a value that is read off the chart."""
 
     x: Axis
     y: Axis

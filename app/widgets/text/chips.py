@@ -10,7 +10,7 @@ from app.theme import SPACE
 from app.widgets.text.labels import visible
 from engine.messages.explore.text import Token
 
-MAX_TOKEN_CHARACTERS = 40  # painted characters
+MAX_TOKEN_CHARACTERS = 40
 PADDING = 1.5 * SPACE  # px on either side of the text
 ROW_GAP = 2 * SPACE
 AS_STORED = Qt.TextFlag.TextForceLeftToRight  # “##” stays before a right-to-left token

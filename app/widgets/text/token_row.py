@@ -127,7 +127,7 @@ class TokenRow(QWidget):
         self._boxes = self._boxes_at(self.width())
 
     def _boxes_at(self, width: int) -> list[QRectF]:
-        """Cached by width, since Qt asks for the height repeatedly."""
+        """Lay out the boxes, cached by width since Qt asks for the height repeatedly."""
         if width not in self._layouts:
             self._layouts[width] = self._layout(width)
         return self._layouts[width]

@@ -166,7 +166,7 @@ def flow_words(
         max(metrics.horizontalAdvance(word.text), small.horizontalAdvance(word.below))
         for word in words
     ]
-    return flow([text + 2 * SPACE for text in widths], height, width, SPACE, 2 * SPACE)
+    return flow([text_width + 2 * SPACE for text_width in widths], height, width, SPACE, 2 * SPACE)
 
 
 def _line_heights(fonts: tuple[QFont, QFont]) -> tuple[float, float]:
