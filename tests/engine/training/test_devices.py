@@ -1,7 +1,5 @@
 """Choice of device, precision, threads and cores."""
 
-import subprocess
-import sys
 from collections.abc import Callable
 
 import pytest
@@ -202,19 +200,14 @@ def test_threads_are_kept_only_for_equal_results(set_thread_counts):
     assert reusable_threads(recorded, "1") == 0
 
 
-@pytest.mark.skipif(not cores.supports_affinity(), reason="no affinity on this system")
-def test_each_process_is_pinned_to_its_cores():
-    allowed = cores.allowed_cores()
-    code = (
-        "import psutil, torch; from engine.training.device.machine import choose_machine;"
-        "from engine.config.training import HardwareSpec;"
-        f"spec = HardwareSpec(device='cpu', precision='fp32', cores='{format_ranges(allowed)}');"
-        "threads = choose_machine(spec, local_rank=1, processes=2).threads;"
-        "result = threads, psutil.Process().cpu_affinity();"
-        "print(result[0] == torch.get_num_threads(), *result[1])"
-    )
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert run.stdout.split() == ["True", *map(str, sorted(cores.divide_cores(allowed, 1, 2)))]
+def test_each_process_is_pinned_to_its_cores(monkeypatch):
+    allowed, pinned = cores.allowed_cores(), list[list[int]]()
+    monkeypatch.setattr(cores, "supports_affinity", lambda: True)
+    monkeypatch.setattr(cores, "pin_to", pinned.append)
+    spec = HardwareSpec(device="cpu", precision="fp32", cores=format_ranges(allowed))
+    threads = choose_machine(spec, local_rank=1, processes=2).threads
+    assert pinned == [cores.divide_cores(allowed, 1, 2)]
+    assert threads == torch.get_num_threads()
 
 
 def test_a_run_reports_unavailable_cores(monkeypatch, tmp_path):
