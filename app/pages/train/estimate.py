@@ -168,7 +168,7 @@ def disk_text(estimate: Estimated) -> str:
         )
     if estimate.cache:
         parts.append(tr("a cache of {0}").format(numbers.size(estimate.cache)))
-    return tr("Needs up to {total} of disk space ({parts}).").format(
+    return tr("Needs up to {total} of disk ({parts}).").format(
         total=numbers.size(estimate.disk), parts=", ".join(parts)
     )
 

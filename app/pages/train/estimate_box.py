@@ -58,7 +58,7 @@ class EstimateBox(Card):
             self._set_text(estimate.problem.phrase, "bad")
         else:
             self._set_text(
-                self.tr("Runs one real step with the longest inputs to measure time and memory.")
+                self.tr("We run one real step with the longest inputs to measure time and memory.")
             )
         missing = self._missing()
         self.measure.setEnabled(not missing)

@@ -63,7 +63,7 @@ def test_an_estimate_can_be_cancelled(page, qtbot, one_time_workers, monkeypatch
     press(qtbot, box.measure)
     assert len(one_time_workers) == 2 and not box.cancel.isHidden()
     one_time_workers[1].done(ESTIMATED)
-    assert box.facts.text().endswith("Needs up to 212 MB of disk space (4 checkpoints of 53.0 MB).")
+    assert box.facts.text().endswith("Needs up to 212 MB of disk (4 checkpoints of 53.0 MB).")
     assert box.verdict.text() == "Barely fits in memory. Takes about 1 min 30 s."
     assert "4.4 M parameters on CPU, fp32, 2 thread(s)." in box.facts.text()
     assert page.next.text() == "&Start anyway"  # tight memory is worth a warning

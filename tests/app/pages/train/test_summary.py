@@ -108,9 +108,9 @@ def test_the_verdict_follows_the_free_memory():
 def test_disk_space_includes_checkpoints_snapshots_and_a_cache():
     fields = {"checkpoint": GB, "checkpoints": 4, "snapshot": GB // 4, "snapshots": 12}
     snapshots = estimate().model_copy(update=fields)
-    text = "Needs up to 7.0 GB of disk space (4 checkpoints of 1.0 GB, 12 snapshots of 250 MB)."
+    text = "Needs up to 7.0 GB of disk (4 checkpoints of 1.0 GB, 12 snapshots of 250 MB)."
     assert disk_text(snapshots) == text
     assert "snapshots" not in disk_text(snapshots.model_copy(update={"snapshots": 0}))
     cached = {"checkpoint": GB, "checkpoints": 2, "cache": GB // 2}
-    text = "Needs up to 2.5 GB of disk space (2 checkpoints of 1.0 GB, a cache of 500 MB)."
+    text = "Needs up to 2.5 GB of disk (2 checkpoints of 1.0 GB, a cache of 500 MB)."
     assert disk_text(estimate().model_copy(update=cached)) == text
