@@ -116,15 +116,15 @@ def can_install() -> bool:
 
 def advice(missing: Sequence[str], options: Sequence[str]) -> str:
     """Message with the command that installs the missing packages, if known."""
-    named = f"This system lacks {', '.join(missing)}."
+    problem = f"This system lacks {', '.join(missing)}."
     if shutil.which("apt-get"):
         command = shlex.join(["sudo", "sh", str(ROOT / SYSTEM), *options])
     elif tool := next((t for t in ("dnf", "zypper") if shutil.which(t)), None):
-        wanted = [f"{name}()(64bit)" if ".so." in name else name for name in missing]
-        command = shlex.join(["sudo", tool, "install", *wanted])
+        packages = [f"{name}()(64bit)" if ".so." in name else name for name in missing]
+        command = shlex.join(["sudo", tool, "install", *packages])
     else:
-        return f"{named} Install them with the system's package manager and run this again."
-    return f"{named} Install them with this command and run this again:\n\n    {command}\n"
+        return f"{problem} Install them with the system's package manager and run this again."
+    return f"{problem} Install them with this command and run this again:\n\n    {command}\n"
 
 
 def need(missing: Sequence[str], *options: str) -> None:
@@ -409,8 +409,8 @@ def setup(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="dev.py setup")
     parser.add_argument("--torch", metavar="BACKEND", help="auto, cpu, cu130, …")
     parser.add_argument("--fresh", action="store_true", help="create the environment again")
-    asked = parser.parse_args(arguments)
-    set_up("", asked.torch, asked.fresh)
+    options = parser.parse_args(arguments)
+    set_up("", options.torch, options.fresh)
     return 0
 
 

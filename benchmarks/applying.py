@@ -59,20 +59,20 @@ def file(arguments: list[str]) -> None:
             write_texts(work / "few.csv", count),
             write_texts(work / "many.csv", options.rows),
         )
-        theirs = run("-c", PEER, model, few, count, cores)
+        peer = run("-c", PEER, model, few, count, cores)
         ours = predict(model, few, work / "few.jsonl")
         lines = (work / "few.jsonl").read_text(encoding="utf-8").splitlines()
         labels = [json.loads(line)["label"] for line in lines]
-        same = sum(a == b for a, b in zip(labels, json.loads(theirs.output), strict=True))
+        same = sum(a == b for a, b in zip(labels, json.loads(peer.output), strict=True))
         print(f"{count:,} rows, {cores} cores; {same:,} predictions are the same")
-        for name, usage in (("BERT Studio", ours), ("pipeline of transformers", theirs)):
+        for name, usage in (("BERT Studio", ours), ("pipeline of transformers", peer)):
             print(f"  {name}: {usage.wall:.0f} s, {usage.cpu:.0f} s of CPU, {usage.peak:.0f} MB")
-        print(f"  ratio of CPU time: {theirs.cpu / ours.cpu:.2f}")
-        whole = predict(model, many, work / "many.csv.parquet")
+        print(f"  ratio of CPU time: {peer.cpu / ours.cpu:.2f}")
+        full = predict(model, many, work / "many.csv.parquet")
         print(
-            f"{options.rows:,} rows: {whole.wall:.0f} s, {whole.cpu:.0f} s of CPU, "
-            f"{options.rows / whole.wall:.0f} rows/s; memory {whole.early:.0f} MB after a quarter "
-            f"of the time, {whole.peak:.0f} MB at the peak"
+            f"{options.rows:,} rows: {full.wall:.0f} s, {full.cpu:.0f} s of CPU, "
+            f"{options.rows / full.wall:.0f} rows/s; memory {full.early:.0f} MB after a quarter "
+            f"of the time, {full.peak:.0f} MB at the peak"
         )
 
 

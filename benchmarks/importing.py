@@ -36,15 +36,15 @@ def main(arguments: list[str]) -> None:
 
 def write_rows(file: Path, rows: int) -> None:
     """A number, a text of 15 to 45 words and one of three labels; CSV or JSON Lines by suffix."""
-    chance = random.Random(1)
+    rng = random.Random(1)
     words = [f"word{number}" for number in range(3_000)]
     packed = file.suffix == ".gz"
     with gzip.open(file, "wt", 6, "utf-8") if packed else open(file, "w", encoding="utf-8") as out:
         if file.suffix == ".csv":
             out.write("id,text,label\n")
         for number in range(rows):
-            text = " ".join(chance.choices(words, k=chance.randint(15, 45))) + ", and so on"
-            label = chance.choice(LABELS)
+            text = " ".join(rng.choices(words, k=rng.randint(15, 45))) + ", and so on"
+            label = rng.choice(LABELS)
             row = {"id": number, "text": text, "label": label}
             line = f'{number},"{text}",{label}' if file.suffix == ".csv" else json.dumps(row)
             out.write(f"{line}\n")
@@ -107,9 +107,9 @@ def by_program(file: Path, into: Path) -> None:
     from engine.data.datasets.importing import import_dataset
     from engine.data.formats.reading import recognise
 
-    found = recognise(file)
-    assert found.mapping is not None
-    import_dataset("rows", {"all": file}, found.reading, found.mapping, Split(), into / "1")
+    result = recognise(file)
+    assert result.mapping is not None
+    import_dataset("rows", {"all": file}, result.reading, result.mapping, Split(), into / "1")
 
 
 WAYS = {"pyarrow": by_pyarrow, "program": by_program}
@@ -122,8 +122,8 @@ def browse(into: Path) -> None:
     from engine.data.datasets.sorting import column_ranks, sort_rows
     from engine.data.datasets.store import open_dataset
 
-    dataset, chance = open_dataset(into / "1"), random.Random(2)
-    starts = [chance.randrange(len(dataset) - 50) for _ in range(200)]
+    dataset, rng = open_dataset(into / "1"), random.Random(2)
+    starts = [rng.randrange(len(dataset) - 50) for _ in range(200)]
     slowest = max(harness.timed(lambda s=s: dataset.page(s, 50))[0] for s in starts)
     print(f"slowest of 200 pages of 50 rows: {slowest * 1e3:.0f} ms")
     for name, query in (("search", {"text": "word2999"}), ("filter", {"label": "neutral"})):
@@ -141,7 +141,7 @@ def browse(into: Path) -> None:
 class StackSampler(threading.Thread):
     """Counts the stacks of the GUI thread while it does not answer for 50 ms."""
 
-    HELD, DEPTH = 0.05, 6  # s; frames
+    MIN_PAUSE, MAX_DEPTH = 0.05, 6  # s; frames
 
     def __init__(self, pauses: Pauses) -> None:
         super().__init__(daemon=True)
@@ -151,10 +151,10 @@ class StackSampler(threading.Thread):
     def run(self) -> None:
         while True:
             time.sleep(0.01)
-            if time.perf_counter() - self._pauses.last <= self.HELD:
+            if time.perf_counter() - self._pauses.last <= self.MIN_PAUSE:
                 continue
             lines, frame = list[str](), sys._current_frames().get(self._gui_thread)
-            while frame is not None and len(lines) < self.DEPTH:
+            while frame is not None and len(lines) < self.MAX_DEPTH:
                 lines.append(f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}")
                 frame = frame.f_back
             frame = None  # keeps no painter alive

@@ -154,7 +154,7 @@ def estimate(job: "JobSpec", scratch: Path) -> "Estimated":
 
 
 def run(job: "JobSpec", into: Path) -> int:
-    """Peak memory in bytes of a training in a process of its own."""
+    """Peak memory in bytes of a training in a separate process."""
     from engine.messages.events import Ended
     from engine.runs import launch
     from engine.runs.folder import RunFolder

@@ -67,7 +67,7 @@ def show_run(arguments: list[str]) -> None:
 
 
 def make(arguments: list[str]) -> None:
-    """Make a home; a part of its own, since memory of this process is measured later."""
+    """Make a home, in a separate process, since memory of this one is measured later."""
     home, runs, points = arguments
     make_home(Path(home), int(runs), int(points))
 
@@ -102,13 +102,13 @@ def make_home(root: Path, runs: int, points: int) -> None:
     home = Home(root)
     home.make()
     record = open_record(home.record, home.backups)
-    chance = random.Random(16)
+    rng = random.Random(16)
     try:
         for first in range(0, runs, BATCH):
             numbers = range(first, min(runs, first + BATCH))
             with record.session() as session:
                 for number in numbers:
-                    job = make_job(number, chance)
+                    job = make_job(number, rng)
                     folder = RunFolder.create(home.runs / f"run-{number:05d}", job)
                     folder.append(make_prepared(job))
                     session.add(Run(**run_columns(number, job, folder.path)))
@@ -119,7 +119,7 @@ def make_home(root: Path, runs: int, points: int) -> None:
         record.close()
 
 
-def make_job(number: int, chance: random.Random) -> Any:
+def make_job(number: int, rng: random.Random) -> Any:
     """A job of one of the tasks, with a rate, a batch size and a seed of a grid."""
     from engine.config.dataset import StoredData
     from engine.config.job import FromCheckpoint, JobSpec, RunGroup
@@ -136,8 +136,8 @@ def make_job(number: int, chance: random.Random) -> Any:
         base_model=FromCheckpoint(path=Path(f"/models/model-{number % 5}")),
         data=StoredData(folder=Path(f"/datasets/set-{number % 17}/{1 + number % 3}")),
         training=TrainingSpec(
-            learning_rate=chance.choice((1e-5, 2e-5, 3e-5, 5e-5, 1e-4)),
-            batch_size=chance.choice((8, 16, 32)),
+            learning_rate=rng.choice((1e-5, 2e-5, 3e-5, 5e-5, 1e-4)),
+            batch_size=rng.choice((8, 16, 32)),
             seed=42 + number % 3,
         ),
         group=group if number % 2 else None,
@@ -188,11 +188,11 @@ def make_prepared(job: Any) -> Any:
 
 def make_points(number: int, points: int) -> Iterator[dict[str, Any]]:
     """Rows of the metrics table."""
-    each = max(1, points // len(CURVES))
+    count = max(1, points // len(CURVES))
     for curve, name in enumerate(CURVES):
-        for place in range(1, each + 1):
-            value = (1 + number % 7) / (place + curve) + number % 13 / 100
-            step = max(1000, each) * place // each
+        for index in range(1, count + 1):
+            value = (1 + number % 7) / (index + curve) + number % 13 / 100
+            step = max(1000, count) * index // count
             yield {
                 "run_id": f"run-{number:05d}",
                 "name": name,

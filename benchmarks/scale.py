@@ -177,7 +177,7 @@ def what_if() -> str:
     usual = Machines(64)
     slow = replace(usual, between=10e9)
     fast = replace(usual, peak=989e12)
-    found = {
+    cases = {
         "as above": (usual, BATCH, THREADS, VALIDATION),
         "evaluated on 0.1 % of the text": (usual, BATCH, THREADS, VALIDATION / 10),
         "batches of 256, as in the paper": (usual, 256, THREADS, VALIDATION),
@@ -186,16 +186,16 @@ def what_if() -> str:
         "H100 (989 TFLOP/s)": (fast, BATCH, THREADS, VALIDATION),
     }
     rows = []
-    for name, (machines, batch, threads, validation) in found.items():
-        one = step(machines, 128, batch, threads)
+    for name, (machines, batch, threads, validation) in cases.items():
+        parts = step(machines, 128, batch, threads)
         ideal = hours(replace(machines, gpus=1), validation=validation) / machines.gpus
         took = hours(machines, batch, threads, validation)
         rows.append(
             [
                 name,
-                f"{1000 * one.compute:.1f} ms",
-                f"{1000 * one.sums:.1f} ms",
-                f"{1000 * one.host:.1f} ms",
+                f"{1000 * parts.compute:.1f} ms",
+                f"{1000 * parts.sums:.1f} ms",
+                f"{1000 * parts.host:.1f} ms",
                 f"{1 - (took - evaluating(machines, validation)) / took:.0%}",
                 f"{ideal / took:.0%}",
                 f"{took:.2f} h",

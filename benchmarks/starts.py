@@ -63,7 +63,7 @@ def main(arguments: list[str]) -> None:
 
 
 def _run_self(*arguments: object, **env: str) -> str:
-    """A part of this case in a process of its own."""
+    """A part of this case in a separate process."""
     return harness.run_python("-m", "benchmarks", "starts", *arguments, env=os.environ | env)
 
 
@@ -407,12 +407,12 @@ def forget_runs(home: "Home") -> None:
 
 def is_idle(process: "Process") -> Callable[[], bool]:
     """Condition: the process has worked, and has used no CPU time for `QUIET` seconds."""
-    known, since = 0.0, time.monotonic()
+    last, since = 0.0, time.monotonic()
 
     def ask() -> bool:
-        nonlocal known, since
-        if (spent := sum(process.cpu_times()[:2])) != known:
-            known, since = spent, time.monotonic()
+        nonlocal last, since
+        if (spent := sum(process.cpu_times()[:2])) != last:
+            last, since = spent, time.monotonic()
         return spent > 1 and time.monotonic() - since > QUIET
 
     return ask

@@ -4,7 +4,7 @@
     python3 tools/drive.py [--size 1920x1200] [--scale 1] [--out FOLDER]
                            (--steps FILE | --step STEP …) -- PROGRAM ARGUMENTS…
 
-Starts Xvfb, a D-Bus session of its own and the window manager openbox, starts the program with
+Starts Xvfb, a separate D-Bus session and the window manager openbox, starts the program with
 Qt's X11 platform and its accessibility bridge on, carries out the steps with real mouse and key
 events (xdotool), and ends everything that it started. Needs the packages that
 `packaging/install-system-libs.sh --gui-tests` installs. Exits 0 when every step succeeded; when
@@ -60,15 +60,15 @@ except ImportError:
 Box = tuple[int, int, int, int]  # left, top, width, height, in screen pixels
 TOOLS = ("Xvfb", "xdotool", "import", "openbox")
 MAX_CHILDREN = 400  # children of one widget that are visited
-NOTCHES = 40  # of the wheel, until it is visible
+MAX_NOTCHES = 40  # of the wheel, until it is visible
 # roles that end the search for a scrolled ancestor
 ENDS = ("frame", "window", "dialog", "popup menu", "combo box", "application")
 BUS_TIMEOUT = 10_000  # ms for one reply
-PATIENCE = "30"  # s that a step waits, on a busy machine
-LOST_AFTER, CLICKS = "15", 3  # s until a click counts as lost, and number of clicks
-STARTING = 60.0  # s for a window, including the start of the session
-REGISTRY = 20.0  # s for the registry of accessible programs, which sometimes hangs at its start
-SESSIONS = 4  # tries before giving up on the registry
+STEP_TIMEOUT = "30"  # s that a step waits, on a busy machine
+CLICK_TIMEOUT, MAX_CLICKS = "15", 3  # s until it is tried again, and number of clicks
+START_TIMEOUT = 60.0  # s for a window, including the start of the session
+REGISTRY_TIMEOUT = 20.0  # s for the registry of accessible programs, which sometimes hangs
+MAX_SESSIONS = 4  # tries before giving up on the registry
 NO_REGISTRY = 75  # exit status of a session without a registry
 
 
@@ -271,7 +271,7 @@ def tree() -> str:
 
 
 class Person:
-    """A user with a screen of their own and one program."""
+    """A user with a separate screen and one program."""
 
     def __init__(self, out: Path) -> None:
         self._out, self._window, self._factor = out, "", 1.0
@@ -279,14 +279,14 @@ class Person:
         self._started: list[subprocess.Popen[bytes]] = []
 
     def start(self, command: list[str], size: str, scale: str) -> None:
-        """Start the screen, then the program; raises NoRegistry and Failed."""
+        """Start the screen, then the program; raises NoRegistry and StepFailed."""
         self._open_screen(size)
         if pyatspi is not None:  # a program that asks before the bus exists is never in the tree
             try:
-                until(has_registry, REGISTRY, "the registry of accessible programs")
+                until(has_registry, REGISTRY_TIMEOUT, "the registry of accessible programs")
             except StepFailed as failed:
                 raise NoRegistry from failed
-            Atspi.set_timeout(BUS_TIMEOUT, int(STARTING * 1000))
+            Atspi.set_timeout(BUS_TIMEOUT, int(START_TIMEOUT * 1000))
         settings = {
             "QT_QPA_PLATFORM": "xcb",
             "QT_LINUX_ACCESSIBILITY_ALWAYS_ON": "1",
@@ -366,14 +366,14 @@ class Person:
             self._x("mousemove", "--window", self._window, *target.split(","))
         else:
             what = f"something shown named {target!r}"
-            node, box = self._until(lambda: find_node(target), float(PATIENCE), what)
-            for _ in range(NOTCHES):
+            node, box = self._until(lambda: find_node(target), float(STEP_TIMEOUT), what)
+            for _ in range(MAX_NOTCHES):
                 if (area := scroll_area(node)) is None:
                     break
                 self._x("mousemove", *self._centre(area))
                 self._x("click", 4 if box[1] < area[1] else 5)
                 time.sleep(0.1)
-                node, box = self._until(lambda: find_node(target), float(PATIENCE), what)
+                node, box = self._until(lambda: find_node(target), float(STEP_TIMEOUT), what)
             self._x("mousemove", *self._centre(box))
         time.sleep(0.08)
 
@@ -382,7 +382,7 @@ class Person:
         left, top, width, height = box
         return int((left + width / 2) * self._factor), int((top + height / 2) * self._factor)
 
-    def step_window(self, title: str, seconds: str = str(STARTING)) -> None:
+    def step_window(self, title: str, seconds: str = str(START_TIMEOUT)) -> None:
         def found() -> list[str]:
             return self._x("search", "--onlyvisible", "--name", title, check=False).split()
 
@@ -392,7 +392,7 @@ class Person:
         time.sleep(0.4)
         if pyatspi is not None:  # at a scale the tree has logical pixels
             frame = self._until(
-                lambda: self._frame(title), STARTING, f"{title!r} in the accessible tree"
+                lambda: self._frame(title), START_TIMEOUT, f"{title!r} in the accessible tree"
             )
             lines = self._x("getwindowgeometry", "--shell", self._window, check=False).splitlines()
             geometry = dict(line.split("=") for line in lines if "=" in line)
@@ -414,11 +414,11 @@ class Person:
         self._point(target)
         time.sleep(0.25)
 
-    def step_click(self, target: str, until: str = "", seconds: str = LOST_AFTER) -> None:
+    def step_click(self, target: str, until: str = "", seconds: str = CLICK_TIMEOUT) -> None:
         self._click(target, "1")
         if not until:
             return
-        for _ in range(CLICKS - 1):
+        for _ in range(MAX_CLICKS - 1):
             if self._appears(until, float(seconds)):
                 return
             self._click(target, "1")
@@ -444,7 +444,7 @@ class Person:
                 found = find_node(target)
                 return found is not None and is_enabled(found[0])
 
-            self._until(can_be_pressed, float(PATIENCE), f"something enabled named {target!r}")
+            self._until(can_be_pressed, float(STEP_TIMEOUT), f"something enabled named {target!r}")
         self._point(target)
         self._x("click", *options)
         time.sleep(0.25)
@@ -471,10 +471,10 @@ class Person:
         self._x("key", *keys)
         time.sleep(0.3)
 
-    def step_expect(self, name: str, seconds: str = PATIENCE) -> None:
+    def step_expect(self, name: str, seconds: str = STEP_TIMEOUT) -> None:
         self._until(lambda: find(name), float(seconds), f"expected {name!r}")
 
-    def step_gone(self, name: str, seconds: str = PATIENCE) -> None:
+    def step_gone(self, name: str, seconds: str = STEP_TIMEOUT) -> None:
         self._until(lambda: not find(name), float(seconds), f"{name!r} to go")
 
     def step_wait(self, seconds: str) -> None:
@@ -492,11 +492,11 @@ class Person:
         else:
             print(tree(), end="")
 
-    def step_quit(self, seconds: str = PATIENCE) -> None:
+    def step_quit(self, seconds: str = STEP_TIMEOUT) -> None:
         self._x("key", "alt+F4", check=False)
         self.step_ended(seconds)
 
-    def step_ended(self, seconds: str = PATIENCE) -> None:
+    def step_ended(self, seconds: str = STEP_TIMEOUT) -> None:
         if self._program.wait(float(seconds)):
             raise StepFailed(f"the program ended with {self._program.returncode}")
 
@@ -521,7 +521,7 @@ def python_with_pyatspi() -> str:
 
 
 def in_session(drive_options: list[str], command: list[str]) -> int:
-    """Run the same command inside a D-Bus session of its own; in a new one if that hangs.
+    """Run the same command inside a separate D-Bus session; in a new one if that hangs.
 
     The accessibility bus puts its socket below XDG_RUNTIME_DIR, named by the display, and its
     address on the root window of the display. Two sessions sharing them would mix their trees.
@@ -539,7 +539,7 @@ def in_session(drive_options: list[str], command: list[str]) -> int:
     others = ("DISPLAY", "XAUTHORITY", "AT_SPI_BUS_ADDRESS", "DBUS_SESSION_BUS_ADDRESS")
     settings = {name: value for name, value in os.environ.items() if name not in others}
     settings |= {"DRIVE_INNER": "1", "GSETTINGS_BACKEND": "memory"}
-    for _ in range(SESSIONS):
+    for _ in range(MAX_SESSIONS):
         with tempfile.TemporaryDirectory() as folder:
             settings["XDG_RUNTIME_DIR"] = folder
             code = subprocess.call([*session, *inner], env=settings)

@@ -3,7 +3,7 @@
     python3 dev.py pictures [--only NAME …] [--out FOLDER] [--home FOLDER] [--scale 1 --scale 2]
                                [--size 1280x800]
 
-Uses the real window, offscreen, with real workers and a home of its own: the sample is imported,
+Uses the real window, offscreen, with real workers and a new home: the sample is imported,
 one run has finished, one was stopped, one failed and one is training. That takes some minutes; with
 `--home` the folder is kept and used again by the next call.
 
@@ -114,8 +114,8 @@ def wizard(step: int) -> Callable[[Stage], None]:
         page: Any = stage.show("train", {"preset": "first"})  # the review, which measures the job
         if step >= MEASURING:
             estimate = page.state.estimate
-            is_over = lambda: estimate.result is not None or estimate.problem is not None  # noqa: E731
-            until(is_over, 300, "the estimate of time and memory")
+            is_done = lambda: estimate.result is not None or estimate.problem is not None  # noqa: E731
+            until(is_done, 300, "the estimate of time and memory")
         page.bar.step_clicked.emit(step)
         settle()
 
@@ -582,7 +582,7 @@ def take(home: Home, app: QApplication, out: Path, names: list[str], size: str) 
 
 
 def inner(home: Home, work: str, scale: str, *arguments: str) -> None:
-    """Run one part in a process of its own, since the scale is fixed when Qt starts."""
+    """Run one part in a separate process, since the scale is fixed when Qt starts."""
     settings = dict(os.environ, QT_SCALE_FACTOR=scale, BERT_STUDIO_HOME=str(home.root))
     settings.setdefault("QT_QPA_PLATFORM", "offscreen")
     command = [sys.executable, "-m", "tools.pictures", "--inner", work, "--home", str(home.root)]

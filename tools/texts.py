@@ -34,7 +34,7 @@ COUNTED = re.compile(r"%L?n|\{n(?:!r)?(?::[^{}]*)?\}")
 
 
 @dataclass
-class Found:
+class SourceText:
     """One text. `comment` distinguishes texts that are equal in English."""
 
     context: str
@@ -43,7 +43,7 @@ class Found:
     places: list[tuple[str, int]] = field(default_factory=list)
 
     @property
-    def counts(self) -> bool:
+    def is_counted(self) -> bool:
         return bool(COUNTED.search(self.source))
 
 
@@ -52,19 +52,19 @@ class NotLiteral(ValueError):
 
 
 @cache
-def collect() -> tuple[Found, ...]:
+def collect() -> tuple[SourceText, ...]:
     """All texts, each once, in the order of the files."""
-    found: dict[tuple[str, str], Found] = {}
+    texts: dict[tuple[str, str], SourceText] = {}
     for text in (*_in_code("app"), *_in_code("engine"), *_in_help()):
         key = (text.source, text.comment)
-        if key in found:
-            found[key].places += text.places
+        if key in texts:
+            texts[key].places += text.places
         else:
-            found[key] = text
-    return tuple(found.values())
+            texts[key] = text
+    return tuple(texts.values())
 
 
-def _in_code(package: str) -> Iterator[Found]:
+def _in_code(package: str) -> Iterator[SourceText]:
     for file in sorted((ROOT / package).rglob("*.py")):
         name = file.relative_to(ROOT).as_posix()
         tree = ast.parse(file.read_text(encoding="utf-8"))
@@ -75,9 +75,9 @@ def _in_code(package: str) -> Iterator[Found]:
                 yield text
 
 
-def _find_texts(node: ast.AST, context: str) -> Iterator[Found]:
+def _find_texts(node: ast.AST, context: str) -> Iterator[SourceText]:
     if isinstance(node, ast.FunctionDef) and context == "command line" and _is_command(node):
-        yield Found(context, " ".join((ast.get_docstring(node) or "").split()))
+        yield SourceText(context, " ".join((ast.get_docstring(node) or "").split()))
     if not isinstance(node, ast.Call):
         return
     called = node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")
@@ -86,22 +86,22 @@ def _find_texts(node: ast.AST, context: str) -> Iterator[Found]:
     if called in TRANSLATES and len(node.args) > TRANSLATES[called]:
         index = TRANSLATES[called]
         for source in _literals(node.args[index]):
-            yield Found(context, source, _comment(node, index))
+            yield SourceText(context, source, _comment(node, index))
     for source in filter(None, map(_literal, node.args[: FILLED_ARGUMENTS.get(called, 0)])):
-        yield Found(context, source)
+        yield SourceText(context, source)
     for keyword in node.keywords:
         if context != "app" and keyword.arg in FIELDS and (text := _literal(keyword.value)):
-            yield Found("settings", text)
+            yield SourceText("settings", text)
         elif called in HELPS and keyword.arg == "help" and (text := _literal(keyword.value)):
-            yield Found("command line", text)
+            yield SourceText("command line", text)
 
 
 def _comment(node: ast.Call, index: int) -> str:
-    """Second argument of Qt's functions, or the named one of ours."""
-    named = next((given.value for given in node.keywords if given.arg == "comment"), None)
+    """Second argument of Qt's functions, or `comment` of ours."""
+    keyword = next((word.value for word in node.keywords if word.arg == "comment"), None)
     after = node.args[index + 1 :] if isinstance(node.func, ast.Attribute) or index else []
-    given = named or (after[0] if after else None)
-    return (_literal(given) or "") if given is not None else ""
+    comment = keyword or (after[0] if after else None)
+    return (_literal(comment) or "") if comment is not None else ""
 
 
 def _is_command(node: ast.FunctionDef) -> bool:
@@ -126,36 +126,36 @@ def _literal(node: ast.expr) -> str | None:
     return str(node.value) if is_text and isinstance(node, ast.Constant) else None
 
 
-def _in_help() -> Iterator[Found]:
+def _in_help() -> Iterator[SourceText]:
     for file in sorted((ROOT / "resources" / "help").glob("*.md")):
         for part in paragraphs(file.read_text(encoding="utf-8")):
-            yield Found("help", part, places=[(file.relative_to(ROOT).as_posix(), 1)])
+            yield SourceText("help", part, places=[(file.relative_to(ROOT).as_posix(), 1)])
 
 
-def render(language: Language, found: Sequence[Found], old_file: Path) -> bytes:
+def render(language: Language, texts: Sequence[SourceText], old_file: Path) -> bytes:
     """Content of a language file: all texts, with the translations of `old_file`."""
-    known = dict(entries(old_file)) if old_file.exists() else {}
+    translations = dict(entries(old_file)) if old_file.exists() else {}
     root = ET.Element("TS", version="2.1", sourcelanguage="en", language=language.code)
     contexts: dict[str, ET.Element] = {}
-    for text in found:
+    for text in texts:
         if text.context not in contexts:
             contexts[text.context] = ET.SubElement(root, "context")
             ET.SubElement(contexts[text.context], "name").text = text.context
-        forms = known.pop((text.source, text.comment), ())
+        forms = translations.pop((text.source, text.comment), ())
         _add(contexts[text.context], text, forms, language)
-    if known:
+    if translations:
         vanished = ET.SubElement(root, "context")
         ET.SubElement(vanished, "name").text = "vanished"
-        for (source, comment), forms in known.items():
-            _add(vanished, Found("", source, comment), forms, language, "vanished")
+        for (source, comment), forms in translations.items():
+            _add(vanished, SourceText("", source, comment), forms, language, "vanished")
     ET.indent(root, " ")
     return b'<?xml version="1.0" encoding="utf-8"?>\n<!DOCTYPE TS>\n' + ET.tostring(root, "utf-8")
 
 
 def _add(
-    into: ET.Element, text: Found, forms: tuple[str, ...], language: Language, state: str = ""
+    to: ET.Element, text: SourceText, forms: tuple[str, ...], language: Language, state: str = ""
 ) -> None:
-    message = ET.SubElement(into, "message", {"numerus": "yes"} if text.counts else {})
+    message = ET.SubElement(to, "message", {"numerus": "yes"} if text.is_counted else {})
     for file, line in text.places:
         ET.SubElement(message, "location", filename=file, line=str(line))
     ET.SubElement(message, "source").text = text.source
@@ -163,7 +163,7 @@ def _add(
         ET.SubElement(message, "comment").text = text.comment
     state = state or ("" if all(forms) and forms else "unfinished")
     translation = ET.SubElement(message, "translation", {"type": state} if state else {})
-    if text.counts:
+    if text.is_counted:
         for form in forms or ("",) * language.forms:
             ET.SubElement(translation, "numerusform").text = form
     else:

@@ -69,38 +69,39 @@ WORKS = {
 
 
 def main(arguments: list[str]) -> None:
-    given = _arguments(arguments)
-    with harness.work_folder(given.work) as folder:
+    options = _arguments(arguments)
+    with harness.work_folder(options.work) as folder:
         environment = {
             **os.environ,
-            "OMP_NUM_THREADS": str(given.threads),
+            "OMP_NUM_THREADS": str(options.threads),
             "PYTHONWARNINGS": "ignore",
             "HF_HUB_OFFLINE": "1",
             "TOKENIZERS_PARALLELISM": "false",
         }
-        sizes = (f"--layers={given.layers}", f"--rows={given.rows}")
+        sizes = (f"--layers={options.layers}", f"--rows={options.rows}")
         command = ("-m", "benchmarks.answers.studio", "make", folder, *sizes)
         harness.run_python(*command, env=environment)
         heads = ("what", "ours", "ms", "of float32 products", "of reading", "against", "ms")
         print(harness.table_head(*heads, "times as fast", "range"))
-        turns = {name: measure(name, folder, given, environment) for name in given.works or WORKS}
-    clock = "CPU time" if given.cpu else "the clock"
+        works = options.works or WORKS
+        turns = {name: measure(name, folder, options, environment) for name in works}
+    clock = "CPU time" if options.cpu else "the clock"
     limits = [limit for turn in turns.values() for limit in turn.limits]
     product, reading = (median(limit[name] for limit in limits) / 1e9 for name in LIMITS)
     print(f"\nThe limits: {product:,.0f} GFLOP/s in products of float32, {reading:.1f} GB/s read.")
     load = os.getloadavg()[0]
-    print(f"{given.threads} threads, {given.pairs} pairs, by {clock}; load at the end {load:.1f}")
-    if given.json:
+    print(f"{options.threads} threads, {options.pairs} pairs, by {clock}; final load {load:.1f}")
+    if options.json:
         result = {name: turn.spent | {"limits": turn.limits} for name, turn in turns.items()}
-        given.json.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+        options.json.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
 
 
 def has_bf16() -> bool:
     """True if the CPU has bfloat16 matrix instructions."""
     import torch
 
-    known = torch.cpu.get_capabilities()
-    return bool(known.get("amx_bf16") or known.get("avx512_bf16"))
+    capabilities = torch.cpu.get_capabilities()
+    return bool(capabilities.get("amx_bf16") or capabilities.get("avx512_bf16"))
 
 
 @dataclass(frozen=True)
@@ -112,33 +113,33 @@ class Turns:
 
 
 def measure(
-    name: str, folder: Path, given: argparse.Namespace, environment: dict[str, str]
+    name: str, folder: Path, options: argparse.Namespace, environment: dict[str, str]
 ) -> Turns:
     """Ask all sides in turn and print the rows of a work."""
     work = WORKS[name]
-    short = tuple(BYTES) if given.exact else () if has_bf16() else ("bfloat16",)
-    asked = [who for who in (*work.ours, *work.peers) if not who.endswith(short)]
-    sides = {who: Side(who, name, folder, given, environment) for who in asked}
+    short = tuple(BYTES) if options.exact else () if has_bf16() else ("bfloat16",)
+    chosen = [who for who in (*work.ours, *work.peers) if not who.endswith(short)]
+    sides = {who: Side(who, name, folder, options, environment) for who in chosen}
     turns = Turns({who: [] for who in sides}, [])
     try:
-        for _ in range(given.pairs):
+        for _ in range(options.pairs):
             for who, side in sides.items():
                 turns.spent[who].append(side.ask(work.calls))
-            turns.limits.append(limits(given.threads, environment))
+            turns.limits.append(limits(options.threads, environment))
     finally:
         for side in sides.values():
             side.end()
-    for line in table(name, folder, given, turns):
+    for line in table(name, folder, options, turns):
         print(line, flush=True)
     return turns
 
 
-def table(name: str, folder: Path, given: argparse.Namespace, turns: Turns) -> Iterator[str]:
+def table(name: str, folder: Path, options: argparse.Namespace, turns: Turns) -> Iterator[str]:
     """A row for each of ours and each peer."""
     work, spent = WORKS[name], turns.spent
-    title = work.title.format(rows=given.rows)
+    title = work.title.format(rows=options.rows)
     for ours in (who for who in work.ours if who in spent):
-        operations, size = needed(name, ours, folder, given.layers)
+        operations, size = needed(name, ours, folder, options.layers)
         pairs = list(zip(spent[ours], turns.limits, strict=True))
         products = median(operations / s / limit["peak"] for s, limit in pairs)
         reading = median(size / s / limit["reading"] for s, limit in pairs)
@@ -185,15 +186,15 @@ class Side:
         who: str,
         work: str,
         folder: Path,
-        given: argparse.Namespace,
+        options: argparse.Namespace,
         environment: dict[str, str],
     ) -> None:
         module = f"benchmarks.answers.{'studio' if who.startswith('studio') else 'peers'}"
         command = [sys.executable, "-m", module, "answer", folder, work, who]
-        command += ["--threads", given.threads]
-        if given.rows != texts.ROWS:
+        command += ["--threads", options.threads]
+        if options.rows != texts.ROWS:
             command += ["--warm", 0]  # one answer is long enough to be warm
-        self._by_cpu = given.cpu
+        self._by_cpu = options.cpu
         self._process = subprocess.Popen(
             [str(part) for part in command],
             stdin=subprocess.PIPE,

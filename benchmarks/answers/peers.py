@@ -120,8 +120,8 @@ def onnx_run(model: nn.Module, file: Path, threads: int, in_8_bits: bool) -> Cal
     session = onnxruntime.InferenceSession(used, options, providers=["CPUExecutionProvider"])
 
     def run(**inputs: Tensor) -> Logits:
-        wanted = {name: inputs[name].numpy() for name in INPUTS}
-        return Logits(torch.from_numpy(session.run(["logits"], wanted)[0]))
+        arrays = {name: inputs[name].numpy() for name in INPUTS}
+        return Logits(torch.from_numpy(session.run(["logits"], arrays)[0]))
 
     return run
 
@@ -134,11 +134,11 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("who")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--warm", type=int, default=2, help="untimed answers")
-    given = parser.parse_args(arguments)
-    torch.set_num_threads(given.threads)
+    options = parser.parse_args(arguments)
+    torch.set_num_threads(options.threads)
     transformers.logging.set_verbosity_error()
     texts.answer_in_turn(
-        make_answerer(given.folder, given.work, given.who, given.threads), given.warm
+        make_answerer(options.folder, options.work, options.who, options.threads), options.warm
     )
 
 

@@ -37,8 +37,8 @@ def make(folder: Path, layers: int, rows: int) -> None:
             torch.manual_seed(0)
             labels = ("no", "yes") if heads.outputs else ()
             save(folder / name, Network(spec, heads), tokenizer, labels)
-    whole = [token for token in tokenizer.tokens if token.isascii() and token.isalpha()]
-    words = [word for word in whole if len(tokenizer.encode(word).ids) == 3]
+    alphabetic = [token for token in tokenizer.tokens if token.isascii() and token.isalpha()]
+    words = [word for word in alphabetic if len(tokenizer.encode(word).ids) == 3]
     texts.write(folder, words, rows)
 
 
@@ -91,13 +91,13 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--layers", type=int, default=12)
     parser.add_argument("--rows", type=int, default=texts.ROWS)
     parser.add_argument("--warm", type=int, default=2, help="untimed answers")
-    given = parser.parse_args(arguments)
-    torch.set_num_threads(given.threads)
-    if given.what == "make":
-        make(given.folder, given.layers, given.rows)
+    options = parser.parse_args(arguments)
+    torch.set_num_threads(options.threads)
+    if options.what == "make":
+        make(options.folder, options.layers, options.rows)
     else:
-        kind = given.who.partition(" ")[2]
-        texts.answer_in_turn(make_answerer(given.folder, given.work, kind), given.warm)
+        kind = options.who.partition(" ")[2]
+        texts.answer_in_turn(make_answerer(options.folder, options.work, kind), options.warm)
 
 
 if __name__ == "__main__":

@@ -99,7 +99,7 @@ def _make_job(run: Run, work: Path, models: dict[str, Path]) -> JobSpec:
     data = SETS[run.data]
     path = _sample_file(data_folder(work), data.train, run.row_count)
     validation = _sample_file(data_folder(work), data.validation, VALIDATION_ROWS)
-    found = recognise(path)
+    recognised = recognise(path)
     fresh = run.way == "from scratch"
     training: dict[str, object] = {
         "learning_rate": run.rate,
@@ -125,8 +125,8 @@ def _make_job(run: Run, work: Path, models: dict[str, Path]) -> JobSpec:
         data=FileData(
             path=path,
             validation=validation,
-            reading=found.reading,
-            mapping=Mapping(text="text") if run.data == TEXTS else found.mapping,
+            reading=recognised.reading,
+            mapping=Mapping(text="text") if run.data == TEXTS else recognised.mapping,
         ),
         training=TrainingSpec.model_validate(training),
         features=Features.model_validate(features),
@@ -147,15 +147,15 @@ def _sample_file(folder: Path, name: str, count: int) -> Path:
 def _sample(text: str, suffix: str, count: int) -> str:
     if suffix == "json":
         content = json.loads(text)
-        paragraphs = [one for article in content["data"] for one in article["paragraphs"]]
+        paragraphs = [item for article in content["data"] for item in article["paragraphs"]]
         kept = list[Any]()
         for paragraph in _shuffled(paragraphs):
-            if sum(len(one["qas"]) for one in kept) < count:
+            if sum(len(item["qas"]) for item in kept) < count:
                 kept.append(paragraph)
         content["data"] = [{"title": "", "paragraphs": kept}]
         return json.dumps(content, ensure_ascii=False) + "\n"
     if suffix == "conll":
-        return "".join(f"{one}\n\n" for one in _shuffled(text.strip().split("\n\n"))[:count])
+        return "".join(f"{block}\n\n" for block in _shuffled(text.strip().split("\n\n"))[:count])
     header, *lines = text.splitlines()
     return "".join(f"{line}\n" for line in [header, *_shuffled(lines)[:count]])
 
@@ -166,17 +166,17 @@ def _shuffled(rows: Sequence[Any]) -> list[Any]:
 
 def _curves(events: list[Event], best: str) -> dict[str, list[tuple[int, float | None]]]:
     """All validation curves, and the training loss averaged over spans of steps."""
-    wanted = ("loss", "validation_loss", f"validation_{best}", "validation_accuracy")
-    found: dict[str, list[tuple[int, float | None]]] = {}
+    names = ("loss", "validation_loss", f"validation_{best}", "validation_accuracy")
+    curves: dict[str, list[tuple[int, float | None]]] = {}
     for event in events:
-        if isinstance(event, Measured) and event.name in wanted:
-            found.setdefault(event.name, []).append((event.step, event.value))
-    loss = found["loss"]
+        if isinstance(event, Measured) and event.name in names:
+            curves.setdefault(event.name, []).append((event.step, event.value))
+    loss = curves["loss"]
     size = max(1, len(loss) // POINTS)
-    found["loss"] = [_mean(loss[first : first + size]) for first in range(0, len(loss), size)]
+    curves["loss"] = [_mean(loss[first : first + size]) for first in range(0, len(loss), size)]
     return {
         name: [(step, None if value is None else round(value, 4)) for step, value in points]
-        for name, points in found.items()
+        for name, points in curves.items()
     }
 
 

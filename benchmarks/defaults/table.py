@@ -51,11 +51,11 @@ class Grid:
 
     @property
     def recommended(self) -> Cell:
-        """The recommended cell; probes have settings of their own."""
+        """The recommended cell; probes have separate settings."""
         if self.way.startswith("probe"):
             rate = PROBE_RATES[self.way.split()[1]]
             return rate, Features().epochs, TrainingSpec().warmup_ratio, 32
-        found = recommend(
+        training = recommend(
             Situation(
                 task=TASKS[self.task].info,
                 from_scratch=self.way == "from scratch",
@@ -64,7 +64,7 @@ class Grid:
                 lora=self.way == "LoRA",
             )
         ).training
-        return found.learning_rate, found.epochs, found.warmup_ratio, found.batch_size
+        return training.learning_rate, training.epochs, training.warmup_ratio, training.batch_size
 
     @property
     def best(self) -> Cell:
@@ -97,10 +97,10 @@ def read(file: Path = STORED) -> list[Line]:
 
 def grids(lines: Iterable[Line]) -> list[Grid]:
     """The runs by model, set, way and rows."""
-    found: dict[tuple[str, str, str, int], list[Line]] = defaultdict(list)
+    groups: dict[tuple[str, str, str, int], list[Line]] = defaultdict(list)
     for line in lines:
-        found[line["model"], line["way"], line["set"], line["rows"]].append(line)
-    return [_grid(some) for key, some in sorted(found.items())]
+        groups[line["model"], line["way"], line["set"], line["rows"]].append(line)
+    return [_grid(group) for key, group in sorted(groups.items())]
 
 
 def _grid(lines: list[Line]) -> Grid:
@@ -114,13 +114,13 @@ def _grid(lines: list[Line]) -> Grid:
     )
 
 
-def table(every: Iterable[Grid]) -> Iterator[str]:
+def table(all_grids: Iterable[Grid]) -> Iterator[str]:
     """A line of Markdown for each grid."""
     heads = ("grid", "recommended", "its score", "best", "the paper's", "lost", "may lose")
     yield harness.table_head(*heads)
-    for grid in every:
+    for grid in all_grids:
         cell = grid.recommended
-        paper = next((one for one in grid.cells if one[:2] == (5e-5, 3.0)), None)
+        paper = next((item for item in grid.cells if item[:2] == (5e-5, 3.0)), None)
         is_measured = cell in grid.cells
         score = _score(grid, cell) if is_measured else "not measured"
         yield (

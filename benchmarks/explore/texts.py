@@ -33,60 +33,60 @@ def measure(bench: Any) -> None:
     heads._state.choose_method("patterns")
     early: list[dict[str, np.ndarray]] = []
     state = heads._state
-    known = state.changed.connect(
+    connection = state.changed.connect(
         lambda: (
             early.append(dict(state._columns))
             if not early and state.counted is not None and state.counted.done >= EARLY
             else None
         )
     )
-    first, whole = timed(bench, state, state.count)
-    state.changed.disconnect(known)
-    bench.row(f"heads in {ROWS} texts, 25 tokens: all", f"{whole:.1f} s", "≤ 60 s")
+    first, seconds = timed(bench, state, state.count)
+    state.changed.disconnect(connection)
+    bench.row(f"heads in {ROWS} texts, 25 tokens: all", f"{seconds:.1f} s", "≤ 60 s")
     bench.row("… first numbers", f"{first:.1f} s", "≤ 5 s")
     bench.row(f"… after {EARLY} texts from all", apart(early[0], state._columns), "≤ 5 %")
     choose(bench, sentences[:IMPORTANT])
     heads._state.choose_method("importance")
-    whole = timed(bench, heads._state, heads._state.count)[1]
-    bench.row(f"importance of all heads, {IMPORTANT} texts", f"{whole:.1f} s", "≤ 20 s")
+    seconds = timed(bench, heads._state, heads._state.count)[1]
+    bench.row(f"importance of all heads, {IMPORTANT} texts", f"{seconds:.1f} s", "≤ 20 s")
     heads._state.choose_method("each")
-    whole = timed(bench, heads._state, heads._state.count)[1]
-    bench.row(f"each head off, {IMPORTANT} texts", f"{whole / 60:.1f} min", "≤ 8 min")
+    seconds = timed(bench, heads._state, heads._state.count)[1]
+    bench.row(f"each head off, {IMPORTANT} texts", f"{seconds / 60:.1f} min", "≤ 8 min")
     bench.page.bench.show_panel("map")
     choose(bench, sentences)
-    whole = timed(bench, place._state, place._state.compute)[1]
-    bench.row(f"vectors of {PLACED} texts at all layers", f"{whole:.1f} s", "≤ 90 s")
-    whole = timed(bench, place._state, lambda: place._state.set(layer=6))[1]
-    bench.row("… PCA at another layer, with the start of its process", f"{whole:.1f} s", "–")
+    seconds = timed(bench, place._state, place._state.compute)[1]
+    bench.row(f"vectors of {PLACED} texts at all layers", f"{seconds:.1f} s", "≤ 90 s")
+    seconds = timed(bench, place._state, lambda: place._state.set(layer=6))[1]
+    bench.row("… PCA at another layer, with the start of its process", f"{seconds:.1f} s", "–")
     bench.row(f"PCA of {PLACED} vectors of 768", f"{pca_seconds():.2f} s", "≤ 1 s")
     choose(bench, sentences[:TSNE])
     timed(bench, place._state, place._state.compute)
-    whole = timed(bench, place._state, lambda: place._state.set(method="tsne"))[1]
-    bench.row(f"t-SNE of {TSNE} texts, with the start of its process", f"{whole:.1f} s", "≤ 20 s")
+    seconds = timed(bench, place._state, lambda: place._state.set(method="tsne"))[1]
+    bench.row(f"t-SNE of {TSNE} texts, with the start of its process", f"{seconds:.1f} s", "≤ 20 s")
 
 
-def apart(early: dict[str, np.ndarray], whole: dict[str, np.ndarray]) -> str:
+def apart(early: dict[str, np.ndarray], final: dict[str, np.ndarray]) -> str:
     """Deviation of early head statistics from the final ones.
 
     The maximum over heads, in percentage points for fractions of attention and relative for the
     others; and the median and 95th percentile of all relative deviations.
     """
-    names = [name for name in whole if name in early and name != "offset"]
-    off = {name: np.abs(early[name][0] - whole[name][0]) for name in names}
-    relative = {name: off[name] / np.maximum(np.abs(whole[name][0]), 1e-3) for name in names}
+    names = [name for name in final if name in early and name != "offset"]
+    errors = {name: np.abs(early[name][0] - final[name][0]) for name in names}
+    relative = {name: errors[name] / np.maximum(np.abs(final[name][0]), 1e-3) for name in names}
     wide = ("entropy", "uniformity", "distance")
     most = 100 * max(relative[name].max() for name in wide)
-    points = 100 * max(off[name].max() for name in names if name not in wide)
-    every = np.concatenate([relative[name].ravel() for name in names])
+    points = 100 * max(errors[name].max() for name in names if name not in wide)
+    deviations = np.concatenate([relative[name].ravel() for name in names])
     return (
         f"entropy and distance {most:.1f} %, fractions {points:.1f} points at most; "
-        f"relative {100 * np.median(every):.1f} % in the median, "
-        f"{100 * np.percentile(every, 95):.1f} % at most in 95 %"
+        f"relative {100 * np.median(deviations):.1f} % in the median, "
+        f"{100 * np.percentile(deviations, 95):.1f} % at most in 95 %"
     )
 
 
 def pca_seconds() -> float:
-    """Time of PCA in a process of its own, since the window loads no NumPy engine."""
+    """Time of PCA in a separate process, since the window loads no NumPy engine."""
     return float(harness.run_python("-c", PCA.format(count=PLACED)))
 
 

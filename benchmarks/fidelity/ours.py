@@ -106,9 +106,9 @@ def run(checkpoint: Path, work: Path, task: str, seed: int, threads: int) -> dic
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     kind, data, job = KINDS[setting.kind], data_folder(work), folder / "job.json"
-    asked = _asked(setting, kind, seed, threads)
+    options = _asked(setting, kind, seed, threads)
     job.write_text(
-        _studio("job", "--data", data / setting.train, "--base-model", checkpoint, *asked),
+        _studio("job", "--data", data / setting.train, "--base-model", checkpoint, *options),
         encoding="utf-8",
     )
     _studio("train", job, "--into", folder / "run")
@@ -117,9 +117,9 @@ def run(checkpoint: Path, work: Path, task: str, seed: int, threads: int) -> dic
     figures: dict[str, float] = {}
     for prefix, name in setting.evaluated.items():
         length = ("--max-length", setting.max_length)
-        told = _studio("evaluate", data / name, "--model", last, *length, "--json")
-        found = kind.figures(json.loads(told))
-        figures |= {prefix + figure: round(value, 6) for figure, value in found.items()}
+        output = _studio("evaluate", data / name, "--model", last, *length, "--json")
+        scores = kind.figures(json.loads(output))
+        figures |= {prefix + figure: round(value, 6) for figure, value in scores.items()}
     return figures
 
 

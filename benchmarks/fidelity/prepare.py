@@ -65,16 +65,16 @@ def subj(datasets: Path, folder: Path) -> Written:
 def mrpc(datasets: Path, folder: Path) -> Written:
     """Train is without header; test has one behind a byte order mark."""
     for part in ("train", "test"):
-        found = _cells(datasets / "mrpc" / f"{part}.tsv")
-        rows = [[a, b, label] for label, _, _, a, b in found if label != "Quality"]
+        cells = _cells(datasets / "mrpc" / f"{part}.tsv")
+        rows = [[a, b, label] for label, _, _, a, b in cells if label != "Quality"]
         yield _table(folder / f"mrpc-{part}.tsv", ("text", "pair", "label"), rows)
 
 
 def stsb(datasets: Path, folder: Path) -> Written:
     """Tab-separated despite .csv, unquoted; two more columns with sources in some rows."""
     for part in ("train", "dev", "test"):
-        found = _cells(datasets / "stsb" / f"sts-{part}.csv")
-        rows = [[row[5], row[6], row[4]] for row in found]
+        cells = _cells(datasets / "stsb" / f"sts-{part}.csv")
+        rows = [[row[5], row[6], row[4]] for row in cells]
         yield _table(folder / f"stsb-{part}.tsv", ("text", "pair", "score"), rows)
 
 
@@ -102,12 +102,12 @@ def squads(datasets: Path, folder: Path) -> Written:
     trained = [article for article in articles if article not in tested]
     for question in _questions(trained):
         question["answers"] = question["answers"][:1]
-    for part, some in (("train", trained), ("test", tested)):
-        yield _squad(folder / f"squad2-devhalf-{part}.json", "v2.0", some)
-    for part, some in (("train", trained), ("test", tested)):
-        for paragraph in (paragraph for article in some for paragraph in article["paragraphs"]):
-            paragraph["qas"] = [one for one in paragraph["qas"] if not one.pop("is_impossible")]
-        yield _squad(folder / f"squad1-devhalf-{part}.json", "1.1", some)
+    for part, chosen in (("train", trained), ("test", tested)):
+        yield _squad(folder / f"squad2-devhalf-{part}.json", "v2.0", chosen)
+    for part, chosen in (("train", trained), ("test", tested)):
+        for paragraph in (paragraph for article in chosen for paragraph in article["paragraphs"]):
+            paragraph["qas"] = [item for item in paragraph["qas"] if not item.pop("is_impossible")]
+        yield _squad(folder / f"squad1-devhalf-{part}.json", "1.1", chosen)
 
 
 def _squad(path: Path, version: str, articles: list[dict[str, Any]]) -> tuple[str, int]:

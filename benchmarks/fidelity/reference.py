@@ -66,8 +66,8 @@ def run(checkpoint: Path, work: Path, setting: Setting, seed: int) -> dict[str, 
     figures: dict[str, float] = {}
     for prefix, name in setting.evaluated.items():
         with torch.inference_mode():
-            found = task.evaluate(folder / name)
-        figures |= {prefix + figure: round(value, 6) for figure, value in found.items()}
+            scores = task.evaluate(folder / name)
+        figures |= {prefix + figure: round(value, 6) for figure, value in scores.items()}
     return figures
 
 
@@ -98,7 +98,7 @@ def train(task: ReferenceTask, setting: Setting, seed: int) -> None:
 
 def _groups(model: torch.nn.Module, decay: float) -> Iterator[dict[str, object]]:
     """Weights decay; biases and layer norms do not."""
-    named = dict(model.named_parameters())
-    plain = {name for name in named if name.endswith("bias") or "LayerNorm" in name}
-    yield {"params": [p for name, p in named.items() if name not in plain], "weight_decay": decay}
-    yield {"params": [p for name, p in named.items() if name in plain], "weight_decay": 0.0}
+    weights = dict(model.named_parameters())
+    plain = {name for name in weights if name.endswith("bias") or "LayerNorm" in name}
+    yield {"params": [p for name, p in weights.items() if name not in plain], "weight_decay": decay}
+    yield {"params": [p for name, p in weights.items() if name in plain], "weight_decay": 0.0}

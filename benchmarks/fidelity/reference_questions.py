@@ -38,7 +38,7 @@ class Window(NamedTuple):
 
     number: int  # of the question
     example: dict[str, list[int]]
-    characters: list[tuple[int, int] | None]  # [T], of tokens of the context alone
+    characters: list[tuple[int, int] | None]  # [T], only of the context's tokens
 
 
 Scored = tuple[Window, np.ndarray, np.ndarray]  # scores of each token as first and as last, [T]
@@ -60,7 +60,7 @@ class Questions(ReferenceTask):
 
     def evaluate(self, path: Path) -> dict[str, float]:
         questions = list(_questions(path))
-        windows = [w for number, one in enumerate(questions) for w in self._windows(number, one)]
+        windows = [w for number, q in enumerate(questions) for w in self._windows(number, q)]
         scored: dict[int, list[Scored]] = defaultdict(list)
         places = iter(windows)
         for output in self.outputs([window.example for window in windows]):
@@ -70,7 +70,7 @@ class Questions(ReferenceTask):
                 logits = (starts[:tokens].numpy(), ends[:tokens].numpy())
                 scored[window.number].append((window, *logits))
         predictions = [
-            _answer(one, scored[number], self.threshold) for number, one in enumerate(questions)
+            _answer(q, scored[number], self.threshold) for number, q in enumerate(questions)
         ]
         return _figures(questions, predictions)
 
@@ -79,7 +79,7 @@ class Questions(ReferenceTask):
         if length > LONGEST_QUESTION:
             raise SystemExit(f"A question has {length} tokens: “{question.question}”")
         room = self.setting.max_length - length - 3
-        found = self.tokenizer(
+        encoded = self.tokenizer(
             question.question,
             question.context,
             truncation="only_second",
@@ -88,10 +88,10 @@ class Questions(ReferenceTask):
             return_overflowing_tokens=True,
             return_offsets_mapping=True,
         )
-        for row in range(len(found["input_ids"])):
-            example = {key: found[key][row] for key in self.tokenizer.model_input_names}
-            in_context = [part == 1 for part in found.sequence_ids(row)]
-            offsets = zip(in_context, found["offset_mapping"][row], strict=True)
+        for row in range(len(encoded["input_ids"])):
+            example = {key: encoded[key][row] for key in self.tokenizer.model_input_names}
+            in_context = [part == 1 for part in encoded.sequence_ids(row)]
+            offsets = zip(in_context, encoded["offset_mapping"][row], strict=True)
             yield Window(number, example, [place if inside else None for inside, place in offsets])
 
     def _example(self, window: Window, question: Question) -> Example:
@@ -104,7 +104,7 @@ class Questions(ReferenceTask):
 
 def _places(characters: list[tuple[int, int] | None], begin: int, end: int) -> tuple[int, int]:
     """The first and last token of a span; 0 and 0 if the window does not contain all of it."""
-    inside = [(place, *one) for place, one in enumerate(characters) if one is not None]
+    inside = [(place, *span) for place, span in enumerate(characters) if span is not None]
     if begin < inside[0][1] or end > inside[-1][2]:
         return 0, 0
     held = [place for place, first, last in inside if first < end and last > begin]
@@ -132,7 +132,7 @@ def _owners(windows: list[Window]) -> dict[tuple[int, int], int]:
     """Window in which each token has the most context; answers may start with it only there."""
     highest: dict[tuple[int, int], tuple[float, int]] = {}
     for number, window in enumerate(windows):
-        tokens = [one for one in window.characters if one is not None]
+        tokens = [span for span in window.characters if span is not None]
         for place, token in enumerate(tokens):
             around = min(place, len(tokens) - 1 - place) + 0.01 * len(tokens)
             if around > highest.get(token, (-1.0, 0))[0]:
@@ -174,9 +174,9 @@ def _f1(prediction: list[str], true: list[str]) -> float:
 
 
 def _questions(path: Path) -> Iterator[Question]:
-    whole: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    for article in whole["data"]:
+    content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    for article in content["data"]:
         for paragraph in article["paragraphs"]:
-            for one in paragraph["qas"]:
-                answers = [(answer["text"], answer["answer_start"]) for answer in one["answers"]]
-                yield Question(one["question"], paragraph["context"], answers)
+            for entry in paragraph["qas"]:
+                answers = [(answer["text"], answer["answer_start"]) for answer in entry["answers"]]
+                yield Question(entry["question"], paragraph["context"], answers)

@@ -59,7 +59,7 @@ Row = dict[str, str]
 
 
 class Classes(ReferenceTask):
-    """Cross-entropy; the labels are those of the training rows, sorted."""
+    """Cross-entropy; the labels are the training rows', sorted."""
 
     def start(self, checkpoint: Path, train: Path) -> None:
         rows = _rows(train)
@@ -83,7 +83,7 @@ class Classes(ReferenceTask):
 
     def logits(self, rows: list[Row]) -> Tensor:
         """float32 [rows, classes]"""
-        return torch.cat([one.logits for one in self.outputs([self._example(r) for r in rows])])
+        return torch.cat([out.logits for out in self.outputs([self._example(r) for r in rows])])
 
     def _example(self, row: Row, label: float | None = None) -> Example:
         encoded: dict[str, Any] = self.tokenizer(
@@ -128,8 +128,8 @@ class Choices(ReferenceTask):
 
     def evaluate(self, path: Path) -> dict[str, float]:
         examples = self._read(path)
-        predicted = torch.cat([one.logits for one in self.outputs(examples)]).argmax(dim=-1)
-        true = torch.tensor([one["labels"] for one in examples])
+        predicted = torch.cat([out.logits for out in self.outputs(examples)]).argmax(dim=-1)
+        true = torch.tensor([example["labels"] for example in examples])
         return {"accuracy": float((predicted == true).double().mean())}
 
     def collate(self, examples: list[Example]) -> dict[str, Tensor]:
@@ -162,7 +162,7 @@ Sentence = tuple[list[str], list[str]]  # words and tags
 
 
 class Tags(ReferenceTask):
-    """Cross-entropy over first tokens; the tags are those of the training rows, sorted."""
+    """Cross-entropy over first tokens; the tags are the training rows', sorted."""
 
     def start(self, checkpoint: Path, train: Path) -> None:
         sentences = _sentences(train)
@@ -181,8 +181,8 @@ class Tags(ReferenceTask):
         sentences = _sentences(path)
         by_token = [
             row
-            for one in self.outputs([dict(self._encode(words)) for words, _ in sentences])
-            for row in one.logits.argmax(dim=-1).tolist()
+            for out in self.outputs([dict(self._encode(words)) for words, _ in sentences])
+            for row in out.logits.argmax(dim=-1).tolist()
         ]
         true = [tags for _, tags in sentences]
         predicted = [
@@ -195,11 +195,11 @@ class Tags(ReferenceTask):
         }
 
     def _of_words(self, words: list[str], row: list[int]) -> list[str]:
-        """Tag of each word: that of its first token, or O if truncated."""
-        found = [OUTSIDE] * len(words)
+        """Tag of each word: its first token's, or O if truncated."""
+        tags = [OUTSIDE] * len(words)
         for index, word in _first_tokens(self._encode(words).word_ids()):
-            found[word] = self.tags[row[index]]
-        return found
+            tags[word] = self.tags[row[index]]
+        return tags
 
     def _example(self, words: list[str], tags: list[str]) -> Example:
         encoded = self._encode(words)

@@ -30,7 +30,7 @@ def add(
     seconds: float,
     versions: dict[str, str],
 ) -> None:
-    """Add a line: `seconds` are those of the whole run, loading and evaluation included."""
+    """Add a line: `seconds` include loading and evaluation."""
     line = {
         "side": side,
         "task": task,
@@ -47,14 +47,14 @@ def add(
 
 def is_there(work: Path, side: Side, task: str, seed: int) -> bool:
     """True if this run exists for the current settings and data."""
-    wanted = {"side": side, "task": task, "seed": seed, **_version(work, TASKS[task])}
-    return any(wanted.items() <= line.items() for line in read(work))
+    expected = {"side": side, "task": task, "seed": seed, **_version(work, TASKS[task])}
+    return any(expected.items() <= line.items() for line in read(work))
 
 
 def current(work: Path, side: Side, task: str) -> list[dict[str, Any]]:
     """Last run of each seed with the current settings and data."""
-    wanted = {"side": side, "task": task, **_version(work, TASKS[task])}
-    lines = (line for line in read(work) if wanted.items() <= line.items())
+    expected = {"side": side, "task": task, **_version(work, TASKS[task])}
+    lines = (line for line in read(work) if expected.items() <= line.items())
     return list({line["seed"]: line for line in lines}.values())
 
 
@@ -90,15 +90,15 @@ def main(options: list[str]) -> None:
 def _compare(
     reference: list[dict[str, Any]], ours: list[dict[str, Any]], figure: str
 ) -> tuple[str, ...]:
-    theirs, own = ([100 * line["figures"][figure] for line in side] for side in (reference, ours))
-    if not (theirs and own):
-        return (_shown(theirs), _shown(own), "", "")
-    difference = statistics.fmean(own) - statistics.fmean(theirs)
-    if min(len(theirs), len(own)) < 2:
-        return (_shown(theirs), _shown(own), f"{difference:+.2f}", "")
-    spread = max(statistics.stdev(theirs), statistics.stdev(own))
+    base, new = ([100 * line["figures"][figure] for line in side] for side in (reference, ours))
+    if not (base and new):
+        return (_shown(base), _shown(new), "", "")
+    difference = statistics.fmean(new) - statistics.fmean(base)
+    if min(len(base), len(new)) < 2:
+        return (_shown(base), _shown(new), f"{difference:+.2f}", "")
+    spread = max(statistics.stdev(base), statistics.stdev(new))
     below = "yes" if difference < -spread else "no"
-    return (_shown(theirs), _shown(own), f"{difference:+.2f}", below)
+    return (_shown(base), _shown(new), f"{difference:+.2f}", below)
 
 
 def _shown(values: list[float]) -> str:

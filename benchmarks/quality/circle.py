@@ -2,9 +2,9 @@
 
 DATASETS has a folder for each set. Of the training rows 5 % get a wrong label, lose their tags, or
 get another score or no answer. Then the data is imported, checked and fixed, a model is trained and
-evaluated, probably wrong rows are listed, and those of the first 10 % that were changed are
-corrected. The next version is trained on, the two results are compared, and the model is applied to
-new rows, exported and reported. WORK/SET/log.txt has the output of every command, WORK/home can be
+evaluated, probably wrong rows are listed, and the changed ones of the first 10 % are corrected. The
+second model is trained on that version, both results are compared, and the model is applied to new
+rows, exported and reported. WORK/SET/log.txt has the output of every command, WORK/home can be
 opened in the window (BERT_STUDIO_HOME). `--window` does the same by mouse and keys.
 """
 
@@ -67,9 +67,9 @@ def trec(folder: Path, into: Path, fraction: float) -> Part:
         pairs = (x.split(" ", 1) for x in (folder / name).read_text("latin-1").splitlines())
         return [(text, kind.split(":")[0]) for kind, text in pairs]
 
-    every, held = sample(rows("train.txt"), 2_500 * fraction), round(500 * fraction)
+    questions, count = sample(rows("train.txt"), 2_500 * fraction), round(500 * fraction)
     test = sample(rows("test.txt"), 500 * fraction)
-    return labelled(into, every[held:], every[:held], test)
+    return labelled(into, questions[count:], questions[:count], test)
 
 
 def labelled(
@@ -79,20 +79,16 @@ def labelled(
     test: list[tuple[str, str]],
 ) -> Part:
     """Texts and labels as JSON lines; wrong labels are drawn at random."""
-    names, truth, random_ = (
-        sorted({label for _, label in train}),
-        dict[str, str](),
-        random_numbers(),
-    )
-    given = []
+    names, truth, rng = (sorted({label for _, label in train}), dict[str, str](), random_numbers())
+    rows = []
     for number, (text, label) in enumerate(train):
         if number < CHANGED * len(train):
             truth[text] = label
-            label = random_.choice([name for name in names if name != label])
-        given.append({"text": text, "label": label})
-    random_.shuffle(given)
+            label = rng.choice([name for name in names if name != label])
+        rows.append({"text": text, "label": label})
+    rng.shuffle(rows)
     files = {
-        "train": json_lines(into / "train.jsonl", given),
+        "train": json_lines(into / "train.jsonl", rows),
         "validation": json_lines(into / "validation.jsonl", _pairs(validation)),
         "test": json_lines(into / "test.jsonl", _pairs(test)),
         "new": json_lines(into / "new.jsonl", ({"text": text} for text, _ in test)),
@@ -127,18 +123,18 @@ def stsb(folder: Path, into: Path, fraction: float) -> Part:
 
 
 def wnut17(folder: Path, into: Path, fraction: float) -> Part:
-    """Tweets with named entities; a wrong row has lost its tags."""
+    """Tweets with named entities; a wrong row has no tags."""
 
     def sentences(name: str) -> list[str]:
         """Most lines between two sentences contain a tab."""
         lines = (x.split("\t") for x in (folder / name).read_text("utf-8").splitlines())
         pairs = (f"{x[0]}\t{x[1]}" if len(x) > 1 and x[0].strip() else "" for x in lines)
-        return [one.strip("\n") for one in "\n".join(pairs).split("\n\n") if one.strip()]
+        return [block.strip("\n") for block in "\n".join(pairs).split("\n\n") if block.strip()]
 
     train = list(dict.fromkeys(sample(sentences("wnut17train.conll"), 1_600 * fraction)))
     validation = sample(sentences("emerging.dev.conll"), 600 * fraction)
     truth = dict[str, str]()
-    wrong = [n for n, one in enumerate(train) if "\tB-" in one][: round(CHANGED * len(train))]
+    wrong = [n for n, lines in enumerate(train) if "\tB-" in lines][: round(CHANGED * len(train))]
     for number in wrong:
         words, tags = zip(*(x.split("\t") for x in train[number].splitlines()), strict=True)
         truth[" ".join(words)] = " ".join(tags)
@@ -154,22 +150,23 @@ def wnut17(folder: Path, into: Path, fraction: float) -> Part:
 
 
 def squad2(folder: Path, into: Path, fraction: float) -> Part:
-    """Questions about passages, half of them unanswerable; a wrong row has lost its answer."""
-    whole = json.loads((folder / "dev-v2.0.json").read_text("utf-8"))
-    passages = sample([p for one in whole["data"] for p in one["paragraphs"]], 75 * fraction)
+    """Questions about passages, half of them unanswerable; a wrong row has no answer."""
+    content = json.loads((folder / "dev-v2.0.json").read_text("utf-8"))
+    passages = sample([p for a in content["data"] for p in a["paragraphs"]], 75 * fraction)
     count = max(len(passages) // 5, 1)
-    held, learned = passages[:count], passages[count:]
+    validation, training = passages[:count], passages[count:]
     truth = dict[str, str]()
-    asked = [one for p in learned for one in p["qas"]]
-    for one in sample([one for one in asked if one["answers"]], round(CHANGED * len(asked))):
-        truth[one["id"]] = json.dumps(one["answers"], ensure_ascii=False)
-        one["answers"], one["is_impossible"] = [], True
+    questions = [question for p in training for question in p["qas"]]
+    answerable = [question for question in questions if question["answers"]]
+    for question in sample(answerable, round(CHANGED * len(questions))):
+        truth[question["id"]] = json.dumps(question["answers"], ensure_ascii=False)
+        question["answers"], question["is_impossible"] = [], True
     new = json.loads((folder / "test-v2.0-noanswers.json").read_text("utf-8"))
-    others = sample([p for one in new["data"] for p in one["paragraphs"]], 20 * fraction)
+    others = sample([p for article in new["data"] for p in article["paragraphs"]], 20 * fraction)
     rows = ({"question": q["question"], "context": p["context"]} for p in others for q in p["qas"])
     files = {
-        "train": squad(into / "train.json", learned),
-        "validation": squad(into / "validation.json", held),
+        "train": squad(into / "train.json", training),
+        "validation": squad(into / "validation.json", validation),
         "new": json_lines(into / "new.jsonl", rows),
     }
     return Part(files, truth, ("id",), job=("--max-length=256",))
@@ -209,8 +206,8 @@ def conll(path: Path, sentences: Iterable[str]) -> Path:
 
 
 def squad(path: Path, paragraphs: list[Row]) -> Path:
-    whole = {"version": "v2.0", "data": [{"title": "some", "paragraphs": paragraphs}]}
-    path.write_text(json.dumps(whole, ensure_ascii=False), encoding="utf-8")
+    content = {"version": "v2.0", "data": [{"title": "some", "paragraphs": paragraphs}]}
+    path.write_text(json.dumps(content, ensure_ascii=False), encoding="utf-8")
     return path
 
 
@@ -239,10 +236,10 @@ class Result:
     def line(self) -> str:
         scores = (f"{a:.3f} ({b:.3f} to {c:.3f})" for a, b, c in (self.first, self.second))
         before, after = scores
-        beside = "–" if self.baseline is None else f"{self.baseline:.3f}"
+        baseline = "–" if self.baseline is None else f"{self.baseline:.3f}"
         better, worse = self.flips
         return (
-            f"| {self.name} | {self.metric} | {beside} | {before} | {self.corrected} of "
+            f"| {self.name} | {self.metric} | {baseline} | {before} | {self.corrected} of "
             f"{self.changed} | {after} | {better} better, {worse} worse | {self.seconds:.0f} s |"
         )
 
@@ -272,18 +269,18 @@ def circle(name: str, part: Part, home: Path, work: Path, run: Run) -> Result:
         run("evaluate", "--run", second, "--part=test")
 
     best = max((second / "checkpoints").iterdir())
-    columns = [one for one in part.options if not one.startswith("--label")]
+    columns = [option for option in part.options if not option.startswith("--label")]
     run("predict", files["new"], "--model", best, "--out", work / "new.xlsx", *columns)
     run("export", best, "--format=onnx", "--to", work / "onnx")
     run("report", second, "--out", work / "report.html")
     metric = next(iter(scored["intervals"]))
-    beside = scored["baselines"]
+    baselines = scored["baselines"]
     return Result(
         name=name,
         metric=metric,
         first=tuple(scored["intervals"][metric]),
         second=tuple(again["intervals"][metric]),
-        baseline=beside[-1]["score"][0] if beside else None,
+        baseline=baselines[-1]["score"][0] if baselines else None,
         changed=len(part.truth),
         corrected=corrected,
         flips=(len(compared["better"]), len(compared["worse"])),
@@ -295,8 +292,8 @@ def circle(name: str, part: Part, home: Path, work: Path, run: Run) -> Result:
 def first_problem(output: str) -> str | None:
     """The first check with a problem; its fix may also solve others."""
     findings = json.loads(output)["findings"]
-    wrong = (one for one in findings if one["severity"] == "problem" and "drop" in one["fixes"])
-    return next((one["check"] for one in wrong), None)
+    fixable = (item for item in findings if "drop" in item["fixes"])
+    return next((item["check"] for item in fixable if item["severity"] == "problem"), None)
 
 
 def train(name: str, number: int, part: Part, home: Path, work: Path, run: Run) -> Path:
@@ -339,7 +336,7 @@ def _doubt(row: Row) -> tuple[bool, float]:
 
 
 class Commands:
-    """Runs commands as processes of their own and logs their output."""
+    """Runs commands in separate processes and logs their output."""
 
     def __init__(self, home: Path, log: Path) -> None:
         self._log = log

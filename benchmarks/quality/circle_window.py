@@ -22,7 +22,7 @@ STEPS = harness.read_sections(Path(__file__).with_name("circle.steps"))
 
 
 @dataclass(frozen=True)
-class Road:
+class Variant:
     """Differences between the sets."""
 
     correcting: str  # section “correct NAME” of the steps
@@ -30,12 +30,12 @@ class Road:
     has_classes: bool = False  # rows without a label can be labelled
 
 
-ROADS: dict[str, Road] = {
-    "sst2": Road("label errors", "lines", has_classes=True),
-    "trec-qc": Road("label errors", "lines", has_classes=True),
-    "wnut17": Road("tags", "sentences"),
-    "stsb": Road("cells", "lines"),
-    "squad2-devhalf": Road("texts", ""),
+VARIANTS: dict[str, Variant] = {
+    "sst2": Variant("label errors", "lines", has_classes=True),
+    "trec-qc": Variant("label errors", "lines", has_classes=True),
+    "wnut17": Variant("tags", "sentences"),
+    "stsb": Variant("cells", "lines"),
+    "squad2-devhalf": Variant("texts", ""),
 }
 
 PARTS = ("opened", "imported", "fixed", "trained", "evaluated", "beside", "sliced", "explored")
@@ -51,7 +51,7 @@ def main(options: argparse.Namespace) -> None:
         part = SETS[name](options.datasets / name, work, options.fraction)
         began = time.perf_counter()
         error = run_window(
-            ROADS[name],
+            VARIANTS[name],
             part.files,
             work,
             options.epochs,
@@ -65,7 +65,7 @@ def main(options: argparse.Namespace) -> None:
 
 
 def run_window(
-    road: Road,
+    variant: Variant,
     files: Mapping[str, Path],
     work: Path,
     epochs: str = "3",
@@ -75,22 +75,22 @@ def run_window(
     parts: Sequence[str] = PARTS,
 ) -> str:
     """Run the workflow once in a window; return the error, or “”."""
-    if road.has_classes:
+    if variant.has_classes:
         files = {**files, "partly": partly_labelled(files["train"], work / "partly.jsonl")}
-    if road.again:
-        repeat_first(files["train"], road.again)
-    steps = make_steps(road, files, epochs, parts)
+    if variant.again:
+        repeat_first(files["train"], variant.again)
+    steps = make_steps(variant, files, epochs, parts)
     return harness.drive(steps, work / "home", work, {"theme": theme}, size, scale)
 
 
 def make_steps(
-    road: Road, files: Mapping[str, Path], epochs: str, parts: Sequence[str] = PARTS
+    variant: Variant, files: Mapping[str, Path], epochs: str, parts: Sequence[str] = PARTS
 ) -> str:
     """Steps of tools/drive.py for one set."""
-    steps = STEPS | {"corrected": STEPS["to_data"] + STEPS[f"correct {road.correcting}"]}
-    if not road.again:
+    steps = STEPS | {"corrected": STEPS["to_data"] + STEPS[f"correct {variant.correcting}"]}
+    if not variant.again:
         steps["fixed"] = ""
-    if not road.has_classes:
+    if not variant.has_classes:
         steps["labelled"] = ""
     splits = ("train", "validation", "test")
     chosen = " ".join(f'"{files[split]}"' for split in splits if split in files)

@@ -2,7 +2,7 @@
 
 DATASETS has a folder for each set. For each seed 5 % of the training rows get another random label;
 printed is how many of them are in the first 10 % of the list: mean, standard deviation, each seed.
-The encoder is `--model`, by default the included MiniLM; `--words` adds word features alone.
+The encoder is `--model`, by default the included MiniLM; `--words` also measures without it.
 """
 
 import time
@@ -70,15 +70,15 @@ def measure(
     """A table row: fractions found over the seeds, and CPU seconds of one."""
     names = sorted({label for _, label in rows})
     true = np.array([names.index(label) for _, label in rows], dtype=np.int64)
-    texts, found, began = [text for text, _ in rows], [], time.process_time()
+    texts, fractions, began = [text for text, _ in rows], [], time.process_time()
     for seed in range(seeds):
-        given, wrong = change_labels(true, len(names), seed)
-        p = out_of_sample(texts, given, len(names), vectors)
-        found.append(fraction_found(p, given, wrong))
+        labels, wrong = change_labels(true, len(names), seed)
+        p = out_of_sample(texts, labels, len(names), vectors)
+        fractions.append(fraction_found(p, labels, wrong))
     seconds = (time.process_time() - began) / seeds
-    each = " ".join(f"{fraction:.1%}" for fraction in found)
-    spread = f" ± {np.std(found, ddof=1):.1%}" if seeds > 1 else ""
-    mean = f"{np.mean(found):.1%}{spread} ({each})"
+    each = " ".join(f"{fraction:.1%}" for fraction in fractions)
+    spread = f" ± {np.std(fractions, ddof=1):.1%}" if seeds > 1 else ""
+    mean = f"{np.mean(fractions):.1%}{spread} ({each})"
     return harness.table_row((name, f"{len(rows):,}", models, mean, f"{seconds:.0f} s"))
 
 
@@ -87,18 +87,18 @@ def change_labels(
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
     """Labels of which 5 % are replaced at random, and a mask of these rows."""
     rng = np.random.default_rng(seed)
-    some = rng.permutation(len(true))[: round(WRONG * len(true))]
-    given, wrong = true.copy(), np.zeros(len(true), dtype=bool)
-    given[some] = (true[some] + rng.integers(1, classes, len(some))) % classes
-    wrong[some] = True
-    return given, wrong
+    changed = rng.permutation(len(true))[: round(WRONG * len(true))]
+    labels, wrong = true.copy(), np.zeros(len(true), dtype=bool)
+    labels[changed] = (true[changed] + rng.integers(1, classes, len(changed))) % classes
+    wrong[changed] = True
+    return labels, wrong
 
 
 def fraction_found(
-    p: NDArray[np.float64], given: NDArray[np.int64], wrong: NDArray[np.bool_]
+    p: NDArray[np.float64], labels: NDArray[np.int64], wrong: NDArray[np.bool_]
 ) -> float:
     """Fraction of the changed labels in the first 10 % of the list."""
-    first = label_errors(p, given).order[: round(LISTED * len(given))]
+    first = label_errors(p, labels).order[: round(LISTED * len(labels))]
     return float(wrong[first].sum() / wrong.sum())
 
 

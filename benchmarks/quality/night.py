@@ -92,7 +92,7 @@ def night(folder: Path, runs: int) -> bool:
 
 
 def morning(folder: Path, theme: str, parts: Sequence[str] = tuple(STEPS)) -> bool:
-    """Use the window on the home of a night; True if all steps succeed and the report is whole."""
+    """Use the window on a night's home; True if all steps succeed and the report is complete."""
     home, work = Home(folder / "home"), folder / theme
     record = open_record(home.record, home.backups)
     with record.read() as session:
@@ -114,9 +114,9 @@ def morning(folder: Path, theme: str, parts: Sequence[str] = tuple(STEPS)) -> bo
 def remove_model(run: Path) -> None:
     """Give a queued run a missing base model."""
     spec = run / "spec.json"
-    wanted = JobSpec.model_validate_json(spec.read_bytes())
-    gone = wanted.model_copy(update={"base_model": FromCheckpoint(path=run / "gone")})
-    spec.write_text(gone.model_dump_json())
+    job = JobSpec.model_validate_json(spec.read_bytes())
+    broken = job.model_copy(update={"base_model": FromCheckpoint(path=run / "gone")})
+    spec.write_text(broken.model_dump_json())
 
 
 def make_search(folder: Path, runs: int) -> JobSpec:
@@ -149,13 +149,13 @@ def make_search(folder: Path, runs: int) -> JobSpec:
 
 def write_sentences(path: Path) -> Path:
     """160 short texts with two labels; a sixth are wrong, so that runs differ."""
-    dice = random.Random(1)
+    rng = random.Random(1)
     lines = ["text,label"]
     for row in range(160):
         mood = ("good", "bad")[row % 2]
         kind = {"good": "lovely", "bad": "dull"}[mood]
-        label = dice.choice(("good", "bad")) if dice.random() < 1 / 3 else mood
-        lines.append(f"a {kind} {dice.choice(WORDS)} and {dice.choice(WORDS)},{label}")
+        label = rng.choice(("good", "bad")) if rng.random() < 1 / 3 else mood
+        lines.append(f"a {kind} {rng.choice(WORDS)} and {rng.choice(WORDS)},{label}")
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return path
 

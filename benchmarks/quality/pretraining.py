@@ -92,7 +92,7 @@ def reactions() -> str:
 
 
 def rxnfp(checkpoint: Path, work: Path, threads: int) -> None:
-    """Continue the checkpoint: the first losses are those of the published weights, then fall."""
+    """Continue the checkpoint: the first losses equal the published weights', then fall."""
     text = work / "reactions.txt"
     text.write_text(reactions(), encoding="utf-8")
     run = train(
@@ -115,9 +115,9 @@ def rxnfp(checkpoint: Path, work: Path, threads: int) -> None:
     names = ("loss", "loss_mlm", "loss_nsp")
     print("| step | loss | MLM loss | NSP loss | transformers | | |")
     print("| --- | --- | --- | --- | --- | --- | --- |")
-    for step, theirs in enumerate(transformers_losses(run, checkpoint), start=1):
+    for step, reference in enumerate(transformers_losses(run, checkpoint), start=1):
         values = [values_by_name[name][step] for name in names]
-        cells = " | ".join(f"{value:.5f}" for value in (*values, *theirs))
+        cells = " | ".join(f"{value:.5f}" for value in (*values, *reference))
         print(f"| {step} | {cells} |")
     print("| steps | loss | MLM loss | NSP loss |")
     print("| --- | --- | --- | --- |")
@@ -174,12 +174,12 @@ def train(into: Path, *parts: list[object]) -> Path:
 
 def curves(run: Path) -> dict[str, dict[int, float]]:
     """The value of each step of each curve."""
-    found: dict[str, dict[int, float]] = {}
+    values: dict[str, dict[int, float]] = {}
     for line in (run / "events.jsonl").read_text(encoding="utf-8").splitlines():
         event = json.loads(line)
         if event["kind"] == "measured":
-            found.setdefault(event["name"], {})[event["step"]] = event["value"]
-    return found
+            values.setdefault(event["name"], {})[event["step"]] = event["value"]
+    return values
 
 
 def _bert_studio(*arguments: str) -> str:

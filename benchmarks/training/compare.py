@@ -103,29 +103,29 @@ CORES = (  # for all cores, and next to a busy process
 
 
 def main(arguments: list[str]) -> None:
-    given = _arguments(arguments)
-    if given.families:
+    options = _arguments(arguments)
+    if options.families:
         from benchmarks.training import families
 
-        families.main(given.pairs, given.threads or 1)
+        families.main(options.pairs, options.threads or 1)
         return
-    if given.shapes:
+    if options.shapes:
         from benchmarks.training import shapes
 
-        shapes.main(given.threads or 1)
+        shapes.main(options.threads or 1)
         return
-    every = ROWS if given.device == "cpu" else ON_GPU
-    rows = [row for row in every if any(part in row.name for part in given.rows.split(","))]
-    if given.dry:
+    all_rows = ROWS if options.device == "cpu" else ON_GPU
+    rows = [row for row in all_rows if any(part in row.name for part in options.rows.split(","))]
+    if options.dry:
         rows = [replace(row, batch=dry.BATCH, warm=1, steps=1) for row in rows]
-    precision = given.precision if given.precision != "auto" else _precision(given)
-    print(_conditions(given, precision), flush=True)
+    precision = options.precision if options.precision != "auto" else _precision(options)
+    print(_conditions(options, precision), flush=True)
     with harness.work_folder() as folder:
-        synthetic.write(folder, *((0, dry.ROWS, dry.DOCUMENTS) if given.dry else ()))
-        bench = Bench(folder, given, precision)
+        synthetic.write(folder, *((0, dry.ROWS, dry.DOCUMENTS) if options.dry else ()))
+        bench = Bench(folder, options, precision)
         for row in rows:
             print(*bench.compare(row), sep="\n", flush=True)
-        if "cores" in given.rows and given.device == "cpu" and not given.dry:
+        if "cores" in options.rows and options.device == "cpu" and not options.dry:
             for row in CORES:
                 print(*bench.cores(row), sep="\n", flush=True)
 
@@ -133,169 +133,168 @@ def main(arguments: list[str]) -> None:
 class Bench:
     """Runs the sides in turn and makes table rows."""
 
-    def __init__(self, folder: Path, given: argparse.Namespace, precision: str) -> None:
-        self._folder, self._given, self._precision = folder, given, precision
+    def __init__(self, folder: Path, options: argparse.Namespace, precision: str) -> None:
+        self._folder, self._options, self._precision = folder, options, precision
 
     def compare(self, row: Row) -> Iterator[str]:
         """A table of all sides, ours first, then the peers by speed."""
         rounds = list[dict[str, dict[str, float]]]()
-        every = row.sides | (WITHOUT_GRAPHS if self._given.device == "cuda" else {})
-        sides = {n: side for n, side in every.items() if not self._is_left_out(n, every[n], row)}
-        for number in range(self._given.pairs):
+        all_sides = row.sides | (WITHOUT_GRAPHS if self._options.device == "cuda" else {})
+        sides = {n: s for n, s in all_sides.items() if not self._is_left_out(n, s, row)}
+        for number in range(self._options.pairs):
             names = list(sides) if number % 2 == 0 else list(reversed(sides))
-            found = {name: self._side(row, sides[name]) for name in names}
-            peak = self._peak(self._given.threads)
-            rounds.append({name: one | {"peak": peak} for name, one in found.items()})
+            results = {name: self._side(row, sides[name]) for name in names}
+            peak = self._peak(self._options.threads)
+            rounds.append({name: result | {"peak": peak} for name, result in results.items()})
         speeds = {
-            name: statistics.median(self._speed(one[name]) for one in rounds) for name in sides
+            name: statistics.median(self._speed(turn[name]) for turn in rounds) for name in sides
         }
         yield f"\n### {row.name}: batches of {row.batch}, {row.warm} + {row.steps} steps\n"
         heads = ("real tokens/s", "ours is × as fast (range)", "fraction of the limit")
         yield harness.table_head("", *heads, "memory", "load")
         for name in sorted(sides, key=lambda n: (n != "BERT Studio", -speeds[n])):
-            own = [one[name] for one in rounds]
-            ratios = [self._speed(one["BERT Studio"]) / self._speed(one[name]) for one in rounds]
-            share = statistics.median(
-                one["operations"] / self._seconds(one) / one["peak"] for one in own
+            measured = [turn[name] for turn in rounds]
+            ratios = [self._speed(turn["BERT Studio"]) / self._speed(turn[name]) for turn in rounds]
+            fraction = statistics.median(
+                result["operations"] / self._seconds(result) / result["peak"] for result in measured
             )
-            memory = statistics.median(one["memory"] for one in own) / 1e9
-            load = max(one["load"] for one in own)
+            memory = statistics.median(result["memory"] for result in measured) / 1e9
+            load = max(result["load"] for result in measured)
             times = "" if name == "BERT Studio" else harness.median_range(ratios)
             yield (
-                f"| {name} | {speeds[name]:,.0f} | {times} | {share:.0%} | {memory:.2f} GB "
+                f"| {name} | {speeds[name]:,.0f} | {times} | {fraction:.0%} | {memory:.2f} GB "
                 f"| {load:.1f} |"
             )
-        limit = statistics.median(one["BERT Studio"]["peak"] for one in rounds)
+        limit = statistics.median(turn["BERT Studio"]["peak"] for turn in rounds)
         yield f"\nThe limit: {limit / 1e9:,.0f} GFLOP/s in {self._precision}."
         if left_out := [name for name in row.sides if name not in sides]:
             yield f"\nLeft out: {'; '.join(left_out)}; {self._why_left_out(row)}."
 
     def _is_left_out(self, name: str, side: tuple[str, ...], row: Row) -> bool:
         """A dry run leaves out what cannot run here; a real one needs everything but peft."""
-        given = self._given
+        options = self._options
         if row.lora and side[0] == "trainer" and not dry.has_peft():
             return True
-        if given.best and name == AS_IT_COMES:
+        if options.best and name == AS_IT_COMES:
             return True
-        return bool(given.dry) and not dry.can_run(side, given.device, self._precision)
+        return bool(options.dry) and not dry.can_run(side, options.device, self._precision)
 
     def _why_left_out(self, row: Row) -> str:
         if not dry.has_accelerate():
             return "accelerate is not installed"
         if row.lora and not dry.has_peft():
             return "peft is not installed"
-        if self._given.dry:
-            return "the simulated device has fp32 alone for it"
+        if self._options.dry:
+            return "the simulated device has only fp32 for it"
         return "--best does without it"
 
     def cores(self, row: Row) -> Iterator[str]:
         """All cores against one, and all cores next to a busy process."""
-        every = os.cpu_count() or 1
+        count = os.cpu_count() or 1
         rounds = list[tuple[float, float, float]]()
-        for _ in range(self._given.pairs):
+        for _ in range(self._options.pairs):
             one, all_cores = (
-                self._speed(self._side(row, OURS, threads), wall=True) for threads in (1, every)
+                self._speed(self._side(row, OURS, threads), wall=True) for threads in (1, count)
             )
             with subprocess.Popen([sys.executable, "-c", "while True: pass"]) as busy:
                 try:
-                    beside = self._speed(self._side(row, OURS, every), wall=True)
+                    when_busy = self._speed(self._side(row, OURS, count), wall=True)
                 finally:
                     busy.kill()
-            rounds.append((one, all_cores, beside))
-        yield f"\n### {row.name}: {every} cores\n"
+            rounds.append((one, all_cores, when_busy))
+        yield f"\n### {row.name}: {count} cores\n"
         yield "| | median (range) |"
         yield "| --- | --- |"
         gained, kept = ([b / a for a, b, _ in rounds], [c / b for _, b, c in rounds])
-        yield f"| {every} cores against one | {harness.median_range(gained)} |"
+        yield f"| {count} cores against one | {harness.median_range(gained)} |"
         yield f"| beside a busy process, against without | {harness.median_range(kept)} |"
 
     def _side(self, row: Row, side: tuple[str, ...], threads: int = 0) -> dict[str, float]:
-        layers, width = (dry.SIZES if self._given.dry else SIZES)[row.size]
+        layers, width = (dry.SIZES if self._options.dry else SIZES)[row.size]
         script, *settings = side
-        found = self._run(
+        result = self._run(
             script,
             *(row.work, f"--synthetic={self._folder}", f"--layers={layers}", f"--width={width}"),
-            *(f"--threads={threads or self._given.threads}", f"--precision={self._precision}"),
-            f"--device={self._given.device}",
+            *(f"--threads={threads or self._options.threads}", f"--precision={self._precision}"),
+            f"--device={self._options.device}",
             *(f"--batch={row.batch}", f"--warm={row.warm}", f"--steps={row.steps}"),
             *([f"--frozen={2 * layers // 3}"] if row.frozen else []),
             *([f"--lora={row.lora}"] if row.lora else []),
             *settings,  # the last word
         )
-        if self._given.verbose:
-            print(row.name, *side, json.dumps(found), file=sys.stderr, flush=True)
-        return found
+        if self._options.verbose:
+            print(row.name, *side, json.dumps(result), file=sys.stderr, flush=True)
+        return result
 
     def _peak(self, threads: int) -> float:
         """Operations per second of the best matrix product."""
-        options = (
+        flags = (
             f"--threads={threads}",
             f"--precision={self._precision}",
-            f"--device={self._given.device}",
+            f"--device={self._options.device}",
         )
-        peak: float = self._run("gemm", *options)["peak"]
+        peak: float = self._run("gemm", *flags)["peak"]
         return peak
 
-    def _run(self, module: str, *options: str) -> dict[str, Any]:
-        return _run(self._given, module, *options)
+    def _run(self, module: str, *flags: str) -> dict[str, Any]:
+        return _run(self._options, module, *flags)
 
-    def _speed(self, found: dict[str, float], wall: bool = False) -> float:
+    def _speed(self, result: dict[str, float], wall: bool = False) -> float:
         """Real tokens per second."""
-        return found["tokens"] / (found["seconds"] if wall else self._seconds(found))
+        return result["tokens"] / (result["seconds"] if wall else self._seconds(result))
 
-    def _seconds(self, found: dict[str, float]) -> float:
-        return found["cpu_seconds" if self._given.clock == "cpu" else "seconds"]
+    def _seconds(self, result: dict[str, float]) -> float:
+        return result["cpu_seconds" if self._options.clock == "cpu" else "seconds"]
 
 
 def _environment(openmp: str) -> dict[str, str]:
     """Waiting policy of GNU OpenMP threads on all sides."""
     from engine.worker import SPINS
 
-    kept = {n: v for n, v in os.environ.items() if not n.startswith(("OMP_", "GOMP_"))}
+    environment = {n: v for n, v in os.environ.items() if not n.startswith(("OMP_", "GOMP_"))}
     if openmp == "passive":
-        return kept | {"OMP_WAIT_POLICY": "PASSIVE"}
+        return environment | {"OMP_WAIT_POLICY": "PASSIVE"}
     if openmp == "default":
-        return kept | {"GOMP_SPINCOUNT": "300000"}  # the default of GNU OpenMP
-    return kept | {"GOMP_SPINCOUNT": SPINS}
+        return environment | {"GOMP_SPINCOUNT": "300000"}  # the default of GNU OpenMP
+    return environment | {"GOMP_SPINCOUNT": SPINS}
 
 
-def _run(given: argparse.Namespace, module: str, *options: str) -> dict[str, Any]:
+def _run(options: argparse.Namespace, module: str, *flags: str) -> dict[str, Any]:
     """Result of a module of this package in a fresh process, or in this one for a dry run."""
-    if given.dry:
-        return dry.run(module, options)
-    env = _environment(given.openmp)
-    result: dict[str, Any] = harness.run_json(f"benchmarks.training.{module}", *options, env=env)
+    if options.dry:
+        return dry.run(module, flags)
+    env = _environment(options.openmp)
+    result: dict[str, Any] = harness.run_json(f"benchmarks.training.{module}", *flags, env=env)
     return result
 
 
-def _precision(given: argparse.Namespace) -> str:
+def _precision(options: argparse.Namespace) -> str:
     """The precision that is clearly faster here, as a run chooses it."""
     from engine.system.precision import Speeds
 
-    rates = {}
-    for name in ("fp32", "bf16") if given.device == "cpu" else ("fp32", "bf16", "fp16"):
-        options = (f"--threads={given.threads}", f"--precision={name}", f"--device={given.device}")
-        rates[name] = _run(given, "gemm", *options)["peak"]
+    rates, flags = {}, (f"--threads={options.threads}", f"--device={options.device}")
+    for name in ("fp32", "bf16") if options.device == "cpu" else ("fp32", "bf16", "fp16"):
+        rates[name] = _run(options, "gemm", *flags, f"--precision={name}")["peak"]
     return Speeds("", **rates).fastest
 
 
-def _conditions(given: argparse.Namespace, precision: str) -> str:
+def _conditions(options: argparse.Namespace, precision: str) -> str:
     from importlib.metadata import version
 
     names = ["torch", "transformers", *(["accelerate"] if dry.has_accelerate() else [])]
     versions = ", ".join(f"{name} {version(name)}" for name in names)
-    warning = "Dry run, no figure counts. " if given.dry else ""
+    warning = "Dry run, no figure counts. " if options.dry else ""
     return (
-        f"{warning}{_device(given)}, {given.threads} of {os.cpu_count()} cores, {precision}; "
-        f"{versions}; Python {platform.python_version()}; OpenMP {given.openmp}; "
-        f"{given.pairs} rounds; clock: {given.clock}; load at the start {os.getloadavg()[0]:.1f}"
+        f"{warning}{_device(options)}, {options.threads} of {os.cpu_count()} cores, {precision}; "
+        f"{versions}; Python {platform.python_version()}; OpenMP {options.openmp}; "
+        f"{options.pairs} rounds; clock: {options.clock}; initial load {os.getloadavg()[0]:.1f}"
     )
 
 
-def _device(given: argparse.Namespace) -> str:
-    if given.device == "cpu":
+def _device(options: argparse.Namespace) -> str:
+    if options.device == "cpu":
         return harness.cpu_name()
-    if given.dry:
+    if options.dry:
         return "Simulated device"
     import torch
 

@@ -61,9 +61,9 @@ def _simulated() -> Iterator[None]:
     from engine.training.device.machine import Machine, choose_machine
     from tests.simulated.device import device, keep_parameters
 
-    def choose(hardware: HardwareSpec, *given: int, **named: int) -> Machine:
-        there = hardware.model_copy(update={"device": "cpu"})
-        return replace(choose_machine(there, *given, **named), device=device())
+    def choose(hardware: HardwareSpec, *arguments: int, **settings: int) -> Machine:
+        on_cpu = hardware.model_copy(update={"device": "cpu"})
+        return replace(choose_machine(on_cpu, *arguments, **settings), device=device())
 
     trainer = mock.patch.dict(os.environ, {"ACCELERATE_TORCH_DEVICE": SIMULATED})
     with (

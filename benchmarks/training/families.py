@@ -61,7 +61,7 @@ def compare(ours: Side, theirs: Side, grouped: bool, rounds: int) -> tuple[str, 
 def sides(family: str) -> tuple[Side, Side]:
     """Steps of our network and of the transformers model with the same weights."""
     kind = FAMILIES[family].spec
-    more = {
+    extra_settings = {
         "deberta-v2": {"position_buckets": 256, "absolute_positions": False},
         "electra": {"embedding_size": WIDTH},
     }
@@ -71,7 +71,7 @@ def sides(family: str) -> tuple[Side, Side]:
         layers=LAYERS,
         heads=WIDTH // 64,
         intermediate_size=4 * WIDTH,
-        **more.get(family, {}),
+        **extra_settings.get(family, {}),
     )
     heads = Heads(outputs=2)
     torch.manual_seed(0)
@@ -81,9 +81,9 @@ def sides(family: str) -> tuple[Side, Side]:
     classes = FAMILIES[family].classes
     read = getattr(transformers, f"{classes}Config")(**{"pad_token_id": 1, **config})
     kind, entry = getattr(transformers, architecture(heads, family)), FAMILIES[family]
-    named = {published_name(n, entry, heads): p.clone() for n, p in network.state_dict().items()}
+    tensors = {published_name(n, entry, heads): p.clone() for n, p in network.state_dict().items()}
     model, info = kind.from_pretrained(
-        None, config=read, state_dict=join_fused(named, entry.fused), output_loading_info=True
+        None, config=read, state_dict=join_fused(tensors, entry.fused), output_loading_info=True
     )
     model.train()
     if info["unexpected_keys"] or info["missing_keys"]:
@@ -122,24 +122,24 @@ def stepper(network: torch.nn.Module) -> Callable[[Tensor], Tensor]:
 
 def batches(grouped: bool) -> list[Batch]:
     """Batches of both sides; the padding id is 1, which some families count positions from."""
-    chance = np.random.default_rng(3)
-    drawn = chance.lognormal(2.3, 0.65, BATCH * POOL)
-    every = np.clip(np.round(drawn) + 2, 3, 66).astype(int).reshape(POOL, BATCH)
+    rng = np.random.default_rng(3)
+    drawn = rng.lognormal(2.3, 0.65, BATCH * POOL)
+    all_lengths = np.clip(np.round(drawn) + 2, 3, 66).astype(int).reshape(POOL, BATCH)
     if grouped:
-        every = np.sort(every, axis=None).reshape(POOL, BATCH)[chance.permutation(POOL)]
+        all_lengths = np.sort(all_lengths, axis=None).reshape(POOL, BATCH)[rng.permutation(POOL)]
     result = []
-    for lengths in every[: WARM + STEPS]:
+    for lengths in all_lengths[: WARM + STEPS]:
         mask = torch.from_numpy(np.arange(lengths.max()) < lengths[:, None])
-        tokens = torch.from_numpy(chance.integers(5, VOCABULARY, mask.shape))
-        labels = torch.from_numpy(chance.integers(0, 2, BATCH))
+        tokens = torch.from_numpy(rng.integers(5, VOCABULARY, mask.shape))
+        labels = torch.from_numpy(rng.integers(0, 2, BATCH))
         result.append((tokens.where(mask, 1), torch.zeros_like(tokens), mask, labels))
     return result
 
 
 def seconds(side: Side, grouped: bool) -> float:
     """CPU seconds of a step."""
-    every = batches(grouped)
-    for batch in every[:WARM]:
+    all_batches = batches(grouped)
+    for batch in all_batches[:WARM]:
         side(batch)
-    _, cpu = harness.timed(lambda: [side(batch) for batch in every[WARM:]])
+    _, cpu = harness.timed(lambda: [side(batch) for batch in all_batches[WARM:]])
     return cpu / STEPS

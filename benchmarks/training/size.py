@@ -26,7 +26,7 @@ class Size:
         adapts: bool = False,
         epochs: int = 1,
     ) -> float:
-        """FLOP of a training step that reads [CLS] and `predicted` moutputs tokens.
+        """FLOP of a training step that reads [CLS] and `predicted` masked tokens.
 
         The backward pass costs twice the forward pass.
 

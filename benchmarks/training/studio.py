@@ -15,12 +15,12 @@ from benchmarks import harness, synthetic
 EPOCHS = 4
 
 
-class Enough(Exception):
+class StepsDone(Exception):
     """Ends the training after the last counted step."""
 
 
 def main(arguments: list[str]) -> None:
-    given = _arguments(arguments)
+    options = _arguments(arguments)
     os.environ["BERT_STUDIO_HOME"] = tempfile.mkdtemp(prefix="bert-studio-benchmark-")
     from engine.system.torch_import import load_torch_without_gc
     from engine.worker import configure_threads
@@ -34,9 +34,9 @@ def main(arguments: list[str]) -> None:
     from engine.training import loop, start
     from engine.training.setup import TrainingSetup
 
-    job = _make_job(given)
+    job = _make_job(options)
     run = RunFolder.create(Path(os.environ["BERT_STUDIO_HOME"]) / "run", job)
-    clock = (Profiled if given.profile else Clock)(given.warm, given.steps)
+    clock = (Profiled if options.profile else Clock)(options.warm, options.steps)
     setups, cache_times = list[TrainingSetup](), list[tuple[float, float]]()
     set_up, attach = start.set_up, start.attach_features
 
@@ -49,31 +49,31 @@ def main(arguments: list[str]) -> None:
 
     def on_event(event: Event) -> None:
         if isinstance(event, Measured) and event.name == "loss" and clock.tick():
-            raise Enough
+            raise StepsDone
 
     start.set_up = record_setup  # to read the batches afterwards
     start.attach_features = time_cache
     try:
         loop.train(job, run, on_event)
-    except Enough:
+    except StepsDone:
         start.set_up, start.attach_features = set_up, attach
-        size = Size(given.layers, given.width, setups[0].network.spec.vocab_size)
+        size = Size(options.layers, options.width, setups[0].network.spec.vocab_size)
         batches = [
-            setups[0].data.batch(step) for step in range(given.warm, given.warm + given.steps)
+            setups[0].data.batch(step) for step in range(options.warm, options.warm + options.steps)
         ]
         predicted = [0 if batch.positions is None else len(batch.positions) for batch in batches]
-        epochs = EPOCHS if given.cached else 1
+        epochs = EPOCHS if options.cached else 1
         needed = sum(
-            size.needed(b.lengths, g, given.frozen, given.lora > 0, epochs)
+            size.needed(b.lengths, g, options.frozen, options.lora > 0, epochs)
             for b, g in zip(batches, predicted, strict=True)
         )
         tokens = sum(batch.token_count for batch in batches)
         fraction = tokens / (EPOCHS * setups[0].data.phases[0].examples.lengths.sum())
-        wall, cpu = cache_times[0] if given.cached else (0.0, 0.0)
+        wall, cpu = cache_times[0] if options.cached else (0.0, 0.0)
         clock.print_result(tokens, needed, (fraction * wall, fraction * cpu))
 
 
-def _make_job(given: argparse.Namespace) -> "JobSpec":  # noqa: F821
+def _make_job(options: argparse.Namespace) -> "JobSpec":  # noqa: F821
     from engine.config.dataset import FileData, Mapping, Reading, Split
     from engine.config.families.bert import bert
     from engine.config.job import FromCheckpoint, FromScratch, JobSpec
@@ -81,34 +81,34 @@ def _make_job(given: argparse.Namespace) -> "JobSpec":  # noqa: F821
     from engine.config.tasks.text_classification import TextClassification
     from engine.config.training import HardwareSpec, TrainingSpec
 
-    model = bert(given.layers, given.width, vocabulary=synthetic.PIECES)
-    rates = {"dropout": given.dropout, "attention_dropout": given.dropout}
+    model = bert(options.layers, options.width, vocabulary=synthetic.PIECES)
+    rates = {"dropout": options.dropout, "attention_dropout": options.dropout}
     model = model.model_copy(update=rates)
-    pretrains = given.work == "pretraining"
+    pretrains = options.work == "pretraining"
     if pretrains:
         task = Pretraining(nsp=True)
-        data = FileData(path=given.synthetic / "documents.txt", split=Split(validation=0))
+        data = FileData(path=options.synthetic / "documents.txt", split=Split(validation=0))
     else:
         task = TextClassification()
         data = FileData(
-            path=given.synthetic / "sentences.tsv",
+            path=options.synthetic / "sentences.tsv",
             reading=Reading(format="csv", delimiter="\t"),
             mapping=Mapping(text="text", label="label"),
             split=Split(validation=0),
         )
     base_model: FromScratch | FromCheckpoint = FromScratch(
-        model=model, tokenizer=given.synthetic / "vocab.txt"
+        model=model, tokenizer=options.synthetic / "vocab.txt"
     )
-    if given.lora:  # adapters need a checkpoint
-        base_model = FromCheckpoint(path=_checkpoint(model, given.synthetic / "vocab.txt"))
-    count = given.warm + given.steps + 1
+    if options.lora:  # adapters need a checkpoint
+        base_model = FromCheckpoint(path=_checkpoint(model, options.synthetic / "vocab.txt"))
+    count = options.warm + options.steps + 1
     training = TrainingSpec(
         steps=count,
-        batch_size=given.batch,
+        batch_size=options.batch,
         learning_rate=1e-4 if pretrains else 2e-5,
-        frozen_layers=given.frozen,
-        cache_frozen_layers=given.cached,
-        lora_rank=given.lora,
+        frozen_layers=options.frozen,
+        cache_frozen_layers=options.cached,
+        lora_rank=options.lora,
         evaluate_every=count,
         save_every=count,
         max_length=128,
@@ -120,10 +120,10 @@ def _make_job(given: argparse.Namespace) -> "JobSpec":  # noqa: F821
         data=data,
         training=training,
         hardware=HardwareSpec(
-            device=given.device,
-            precision=given.precision,
-            threads=given.threads,
-            cuda_graphs=given.graphs,
+            device=options.device,
+            precision=options.precision,
+            threads=options.threads,
+            cuda_graphs=options.graphs,
         ),
     )
 

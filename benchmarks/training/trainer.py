@@ -35,54 +35,54 @@ MAX_LENGTH = 128
 
 
 def main(arguments: list[str]) -> None:
-    given = _arguments(arguments)
+    options = _arguments(arguments)
     transformers.logging.set_verbosity_error()
-    torch.set_num_threads(given.threads)
+    torch.set_num_threads(options.threads)
     torch.manual_seed(0)
-    tokenizer = BertTokenizerFast(str(given.synthetic / "vocab.txt"))
-    if given.work == "pretraining" and given.loop == "plain":
-        _pretrain_plainly(given, tokenizer)
-    elif given.work == "pretraining":
-        _pretrain(given, tokenizer)
+    tokenizer = BertTokenizerFast(str(options.synthetic / "vocab.txt"))
+    if options.work == "pretraining" and options.loop == "plain":
+        _pretrain_plainly(options, tokenizer)
+    elif options.work == "pretraining":
+        _pretrain(options, tokenizer)
     else:
-        _fine_tune(given, tokenizer)
+        _fine_tune(options, tokenizer)
 
 
-def _fine_tune(given: argparse.Namespace, tokenizer: BertTokenizerFast) -> None:
-    lines = (given.synthetic / "sentences.tsv").read_text(encoding="utf-8").splitlines()[1:]
+def _fine_tune(options: argparse.Namespace, tokenizer: BertTokenizerFast) -> None:
+    lines = (options.synthetic / "sentences.tsv").read_text(encoding="utf-8").splitlines()[1:]
     labels, texts = zip(*(line.split("\t") for line in lines), strict=True)
-    whole = given.padding == "max"
+    pads_fully = options.padding == "max"
     ids = tokenizer(
         list(texts),
         truncation=True,
         max_length=MAX_LENGTH,
-        padding="max_length" if whole else False,
+        padding="max_length" if pads_fully else False,
     )
     rows = [
         {**{name: ids[name][n] for name in ids}, "labels": int(labels[n])}
         for n in range(len(texts))
     ]
-    collate = DataCollatorWithPadding(tokenizer, pad_to_multiple_of=None if whole else 8)
-    model = _restrict(given, BertForSequenceClassification(_config(given, tokenizer)))
-    grouped = {"train_sampling_strategy": "group_by_length"} if given.padding == "group" else {}
-    _train(given, model, rows, collate, learning_rate=2e-5, **grouped)
+    collate = DataCollatorWithPadding(tokenizer, pad_to_multiple_of=None if pads_fully else 8)
+    model = _restrict(options, BertForSequenceClassification(_config(options, tokenizer)))
+    grouped = {"train_sampling_strategy": "group_by_length"} if options.padding == "group" else {}
+    _train(options, model, rows, collate, learning_rate=2e-5, **grouped)
 
 
 def _restrict(
-    given: argparse.Namespace, model: BertForSequenceClassification
+    options: argparse.Namespace, model: BertForSequenceClassification
 ) -> BertForSequenceClassification:
     """Freeze the embeddings and the lowest layers, or add adapters of peft to query and value;
     pooler and head are trained fully, as in BERT Studio."""
-    if given.frozen:
-        for part in (model.bert.embeddings, *model.bert.encoder.layer[: given.frozen]):
+    if options.frozen:
+        for part in (model.bert.embeddings, *model.bert.encoder.layer[: options.frozen]):
             part.requires_grad_(False)
-    if not given.lora:
+    if not options.lora:
         return model
     from peft import LoraConfig, get_peft_model
 
     adapters = LoraConfig(
         task_type="SEQ_CLS",
-        r=given.lora,
+        r=options.lora,
         lora_alpha=16,
         target_modules=["query", "value"],
         modules_to_save=["pooler", "classifier"],
@@ -90,17 +90,17 @@ def _restrict(
     return get_peft_model(model, adapters)
 
 
-def _pretrain(given: argparse.Namespace, tokenizer: BertTokenizerFast) -> None:
+def _pretrain(options: argparse.Namespace, tokenizer: BertTokenizerFast) -> None:
     """Masked words only, since the Trainer has no next-sentence prediction."""
-    model = BertForMaskedLM(_config(given, tokenizer))
+    model = BertForMaskedLM(_config(options, tokenizer))
     collate = DataCollatorForLanguageModeling(tokenizer)
-    _train(given, model, _full_rows(given, tokenizer), collate, learning_rate=1e-4)
+    _train(options, model, _full_rows(options, tokenizer), collate, learning_rate=1e-4)
 
 
 def _train(
-    given: argparse.Namespace, model: object, rows: list, collate: object, **more: object
+    options: argparse.Namespace, model: object, rows: list, collate: object, **more: object
 ) -> None:
-    clock, seen = Clock(given.warm, given.steps), list[np.ndarray]()
+    clock, seen = Clock(options.warm, options.steps), list[np.ndarray]()
 
     class Ticking(TrainerCallback):
         def on_step_end(self, *arguments: object, **named: object) -> None:
@@ -113,12 +113,12 @@ def _train(
 
     settings = TrainingArguments(
         output_dir=tempfile.mkdtemp(),
-        per_device_train_batch_size=given.batch,
-        max_steps=given.warm + given.steps,
-        bf16=given.precision == "bf16",
-        fp16=given.precision == "fp16",
-        use_cpu=given.device == "cpu",
-        dataloader_pin_memory=given.device != "cpu" and not given.dry,
+        per_device_train_batch_size=options.batch,
+        max_steps=options.warm + options.steps,
+        bf16=options.precision == "bf16",
+        fp16=options.precision == "fp16",
+        use_cpu=options.device == "cpu",
+        dataloader_pin_memory=options.device != "cpu" and not options.dry,
         report_to=[],
         save_strategy="no",
         logging_strategy="no",
@@ -128,23 +128,23 @@ def _train(
     Trainer(
         model=model, args=settings, train_dataset=rows, data_collator=counted, callbacks=[Ticking()]
     ).train()
-    _print_result(given, clock, seen[given.warm : given.warm + given.steps])
+    _print_result(options, clock, seen[options.warm : options.warm + options.steps])
 
 
-def _pretrain_plainly(given: argparse.Namespace, tokenizer: BertTokenizerFast) -> None:
+def _pretrain_plainly(options: argparse.Namespace, tokenizer: BertTokenizerFast) -> None:
     """Masked words and next sentence in a plain loop."""
-    device = device_name(given.device, given.dry)
-    model = BertForPreTraining(_config(given, tokenizer)).to(device).train()
+    device = device_name(options.device, options.dry)
+    model = BertForPreTraining(_config(options, tokenizer)).to(device).train()
     collate = DataCollatorForLanguageModeling(tokenizer)
-    rows, clock = _full_rows(given, tokenizer), Clock(given.warm, given.steps)
+    rows, clock = _full_rows(options, tokenizer), Clock(options.warm, options.steps)
     optimiser = torch.optim.AdamW(model.parameters(), lr=1e-4, weight_decay=0.01, fused=True)
-    dtype = torch.float16 if given.precision == "fp16" else torch.bfloat16
-    scaler = torch.amp.GradScaler(device, enabled=given.precision == "fp16")
-    for step in range(given.warm + given.steps):
-        batch = dict(collate(rows[step * given.batch : (step + 1) * given.batch]))
-        batch["next_sentence_label"] = torch.randint(0, 2, (given.batch,))
+    dtype = torch.float16 if options.precision == "fp16" else torch.bfloat16
+    scaler = torch.amp.GradScaler(device, enabled=options.precision == "fp16")
+    for step in range(options.warm + options.steps):
+        batch = dict(collate(rows[step * options.batch : (step + 1) * options.batch]))
+        batch["next_sentence_label"] = torch.randint(0, 2, (options.batch,))
         batch = {name: tensor.to(device) for name, tensor in batch.items()}
-        with torch.autocast(device, dtype, enabled=given.precision != "fp32"):
+        with torch.autocast(device, dtype, enabled=options.precision != "fp32"):
             loss = model(**batch).loss
         scaler.scale(loss).backward()
         scaler.unscale_(optimiser)
@@ -154,23 +154,23 @@ def _pretrain_plainly(given: argparse.Namespace, tokenizer: BertTokenizerFast) -
         optimiser.zero_grad()
         float(loss.detach())  # waits for the device
         clock.tick()
-    _print_result(given, clock, [np.full(given.batch, MAX_LENGTH)] * given.steps)
+    _print_result(options, clock, [np.full(options.batch, MAX_LENGTH)] * options.steps)
 
 
-def _print_result(given: argparse.Namespace, clock: Clock, lengths: list[np.ndarray]) -> None:
-    size = Size(given.layers, given.width, 30_522)
-    pretrains = given.work == "pretraining"
-    predicted = [round(0.15 * one.sum()) if pretrains else 0 for one in lengths]
+def _print_result(options: argparse.Namespace, clock: Clock, lengths: list[np.ndarray]) -> None:
+    size = Size(options.layers, options.width, 30_522)
+    pretrains = options.work == "pretraining"
+    predicted = [round(0.15 * batch.sum()) if pretrains else 0 for batch in lengths]
     needed = sum(
-        size.needed(one, some, given.frozen, given.lora > 0)
-        for one, some in zip(lengths, predicted, strict=True)
+        size.needed(batch, count, options.frozen, options.lora > 0)
+        for batch, count in zip(lengths, predicted, strict=True)
     )
-    clock.print_result(float(sum(one.sum() for one in lengths)), needed)
+    clock.print_result(float(sum(batch.sum() for batch in lengths)), needed)
 
 
-def _full_rows(given: argparse.Namespace, tokenizer: BertTokenizerFast) -> list:
+def _full_rows(options: argparse.Namespace, tokenizer: BertTokenizerFast) -> list:
     """The documents, concatenated and cut into rows without padding."""
-    text = (given.synthetic / "documents.txt").read_text(encoding="utf-8").split("\n")
+    text = (options.synthetic / "documents.txt").read_text(encoding="utf-8").split("\n")
     lines = tokenizer(text, add_special_tokens=False)["input_ids"]
     ids = [number for line in lines for number in line]
     inside = MAX_LENGTH - 2
@@ -182,18 +182,18 @@ def _full_rows(given: argparse.Namespace, tokenizer: BertTokenizerFast) -> list:
     return [{"input_ids": row, **plain} for row in rows]
 
 
-def _config(given: argparse.Namespace, tokenizer: BertTokenizerFast) -> BertConfig:
+def _config(options: argparse.Namespace, tokenizer: BertTokenizerFast) -> BertConfig:
     config = BertConfig(
         vocab_size=len(tokenizer),
-        hidden_size=given.width,
-        num_hidden_layers=given.layers,
-        num_attention_heads=given.width // 64,
-        intermediate_size=4 * given.width,
-        hidden_dropout_prob=given.dropout,
-        attention_probs_dropout_prob=given.dropout,
+        hidden_size=options.width,
+        num_hidden_layers=options.layers,
+        num_attention_heads=options.width // 64,
+        intermediate_size=4 * options.width,
+        hidden_dropout_prob=options.dropout,
+        attention_probs_dropout_prob=options.dropout,
         num_labels=2,
     )
-    config._attn_implementation = given.attention
+    config._attn_implementation = options.attention
     return config
 
 

@@ -90,7 +90,7 @@ def test_texts_of_every_kind_are_collected():
 def test_updating_a_file_keeps_its_translations(tmp_path):
     file = tmp_path / "pl.ts"
     file.write_text(POLISH, encoding="utf-8")
-    found = [texts.Found("app", "Runs"), texts.Found("app", "%n run(s)"), texts.Found("app", "New")]
+    found = [texts.SourceText("app", text) for text in ("Runs", "%n run(s)", "New")]
     file.write_bytes(texts.render(POLISH_LANGUAGE, found, file))
     translations = dict(entries(file))
     assert translations["Runs", ""] == ("Przebiegi",)

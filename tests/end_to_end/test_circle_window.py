@@ -40,8 +40,8 @@ def test_the_whole_cycle_works_by_mouse_and_keys(tmp_path):
         "train": sentences(tmp_path / "train.jsonl", 48),
         "validation": sentences(tmp_path / "validation.jsonl", 16),
     }
-    road = circle_window.Road("keys", "lines")
-    assert circle_window.run_window(road, files, tmp_path, "2", parts=SHORT) == ""
+    variant = circle_window.Variant("keys", "lines")
+    assert circle_window.run_window(variant, files, tmp_path, "2", parts=SHORT) == ""
 
     home = tmp_path / "home"
     (versions,) = (home / "datasets").iterdir()
