@@ -146,7 +146,7 @@ def test_vectors_are_computed_once(base, tmp_path, monkeypatch):
 def test_a_probe_learns_and_the_encoder_is_unchanged(base, tmp_path):
     """The checkpoint holds the encoder for any program and the probe for ours."""
     transformers = pytest.importorskip("transformers")
-    job = probe_job(base, "last", epochs=15)
+    job = probe_job(base, "last", epochs=8, learning_rate=3e-2)
     job = with_training(job, save_every=0)
     run = trained(tmp_path / "run", job)
     assert base.base_model.kind == "checkpoint"
@@ -265,12 +265,12 @@ def test_every_task_can_train_a_probe(tmp_path, task):
     start = {"kind": "checkpoint", "path": base.checkpoint_folders()[-1]}
     features = Features.model_validate({"vectors": "concatenation of last four", **SMALL})
     plain = first.model_dump() | {"base_model": start, "features": features}
-    plain["training"] |= {"steps": 6, "evaluate_every": 6}
+    plain["training"] |= {"steps": 3, "evaluate_every": 3}
     (job,) = expand(JobSpec.model_validate(plain))
     events: list[object] = []
     run = new_run(tmp_path / "run", job)
     train(job, run, events.append)
-    measured = {e.name: e.value for e in events if isinstance(e, Measured) and e.step == 6}
+    measured = {e.name: e.value for e in events if isinstance(e, Measured) and e.step == 3}
 
     last = run.checkpoint_folders()[-1]
     loaded = checkpoint.load(last)

@@ -98,7 +98,7 @@ def arguments(stored: Stored, scratch: Path) -> tuple[tuple[Any, ...], dict[str,
     numbers = np.flatnonzero(data.splits != 2)
     labels = data.column(stored.label).take(numbers).to_pylist()
     gold = np.array([names.index(label) for label in labels])
-    training = TrainingSpec(epochs=2, max_length=16, batch_size=16)
+    training = TrainingSpec(epochs=1, max_length=16, batch_size=16)
     return (data, stored.base, numbers, gold, names, scratch), {"folds": 2, "training": training}
 
 

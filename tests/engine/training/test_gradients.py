@@ -23,7 +23,7 @@ from engine.training import gradients
 from engine.training.loop import train
 from tests.engine.training import small
 
-STEPS = 4
+STEPS = 3
 
 
 TASKS: dict[str, Callable[..., JobSpec]] = {

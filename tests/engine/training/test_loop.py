@@ -112,22 +112,22 @@ def train_until(run: RunFolder, step: int, kind: type[Saved | Measured] = Saved)
 
 
 def new_run(folder: Path, name: str = "run") -> RunFolder:
-    return small.new_run(folder / name, in_parts(folder, steps=20))
+    return small.new_run(folder / name, in_parts(folder, steps=12))
 
 
 def test_stop_saves_and_resume_is_exact(tmp_path):
     reference, stopped = new_run(tmp_path, "reference"), new_run(tmp_path, "stopped")
     assert work(reference.path) == 0
-    train_until(stopped, 11, Measured)
+    train_until(stopped, 7, Measured)
     events, _ = stopped.events_after(0)
     assert isinstance(events[-1], Ended)
-    assert (events[-1].outcome, events[-1].step) == ("stopped", 11)
-    assert any(isinstance(event, Saved) and event.step == 11 for event in events)
+    assert (events[-1].outcome, events[-1].step) == ("stopped", 7)
+    assert any(isinstance(event, Saved) and event.step == 7 for event in events)
 
     assert work(stopped.path) == 0
     assert final(stopped) == final(reference)
     assert metrics(stopped) == metrics(reference)
-    assert "Resumed from step 11, bit for bit." in small.notes(stopped)
+    assert "Resumed from step 7, bit for bit." in small.notes(stopped)
 
 
 def test_a_changed_number_of_threads_is_reported(tmp_path):

@@ -25,10 +25,10 @@ from tests.engine.training import small
 from tests.engine.training.test_families import from_family
 
 SETTINGS = {
-    "steps": 30,
+    "steps": 12,
     "dropout": 0.0,
-    "learning_rate": 2e-3,
-    "warmup_ratio": 5 / 30,
+    "learning_rate": 4e-3,
+    "warmup_ratio": 2 / 12,
     "weight_decay": 0.01,
     "max_grad_norm": 1.0,
     "save_every": 0,
@@ -128,7 +128,7 @@ def wnut17_job(folder: Path, assets: Path) -> JobSpec:
 @pytest.mark.parametrize("make_job", [sst2_job, pytest.param(wnut17_job, marks=pytest.mark.long)])
 @pytest.mark.parametrize("family", OWN_NETWORKS)
 def test_losses_of_every_family_match_transformers(family, make_job, tmp_path, assets):
-    settings = {**SETTINGS, "steps": 10, "warmup_ratio": 0.3, "learning_rate": 5e-4}
+    settings = {**SETTINGS, "steps": 5, "warmup_ratio": 0.4, "learning_rate": 5e-4}
     job = from_family(family, make_job(tmp_path, assets), tmp_path, **settings, max_length=40)
     suffix, labels = (
         ("SequenceClassification", class_labels)
