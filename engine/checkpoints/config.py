@@ -117,15 +117,15 @@ def parse_spec(config: dict[str, Any], file: str = CONFIG) -> EncoderSpec:
         ) from error
 
 
-def _check_activation(named: object, file: str) -> None:
-    known = get_args(Activation)
-    if isinstance(named, str) and named not in known:
+def _check_activation(name: object, file: str) -> None:
+    supported = get_args(Activation)
+    if isinstance(name, str) and name not in supported:
         raise BadCheckpoint(
             "{file} asks for the activation “{named}”, which BERT Studio does not have.",
             "Choose a checkpoint with one of these: {known}.",
             file=file,
-            named=safe_name(named),
-            known=", ".join(known),
+            named=safe_name(name),
+            known=", ".join(supported),
         )
 
 
@@ -157,8 +157,8 @@ def config_entries(spec: EncoderSpec) -> dict[str, Any]:
 
 def first_architecture(config: dict[str, Any]) -> str:
     """The class in transformers that the weights were saved from; empty if unspecified."""
-    named = config.get("architectures")
-    return named[0] if isinstance(named, list) and named and isinstance(named[0], str) else ""
+    names = config.get("architectures")
+    return names[0] if isinstance(names, list) and names and isinstance(names[0], str) else ""
 
 
 def is_whole_text_head(config: dict[str, Any]) -> bool:

@@ -93,15 +93,15 @@ OTHERS = ENCODERS | {
 }
 
 
-def refusal(named: str, shown: str, supported: str) -> BadCheckpoint:
+def refusal(name: str, shown: str, supported: str) -> BadCheckpoint:
     """The error for an unsupported model, with alternatives.
 
     Args:
-        named: its model_type, or the class that its weights were saved from.
+        name: its model_type, or the class that its weights were saved from.
         shown: the same, sanitised for display.
         supported: the supported families, as a list in words.
     """
-    other = _other(named)
+    other = _other(name)
     advice = phrase("Choose a checkpoint whose config.json names one of these as its model_type.")
     if other is None:
         why = phrase(
@@ -127,9 +127,9 @@ def refusal(named: str, shown: str, supported: str) -> BadCheckpoint:
     return BadCheckpoint(why, advice)
 
 
-def _other(named: str) -> Other | None:
+def _other(name: str) -> Other | None:
     """The network with that model_type, or the longest matching class prefix."""
-    if named in OTHERS:
-        return OTHERS[named]
-    matching = [other for other in OTHERS.values() if named.startswith(other.classes)]
+    if name in OTHERS:
+        return OTHERS[name]
+    matching = [other for other in OTHERS.values() if name.startswith(other.classes)]
     return max(matching, key=lambda other: len(other.classes), default=None)

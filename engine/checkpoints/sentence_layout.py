@@ -182,11 +182,11 @@ def _pooling(folder: Path) -> tuple[Any, ...]:
     config = json_object(folder, CONFIG) if folder.is_dir() else None
     if config is None:
         raise _layout_error(phrase("{path} is missing", path=f"{folder.name}/{CONFIG}"))
-    named = config.get("pooling_mode")
-    if named is None:
+    declared = config.get("pooling_mode")
+    if declared is None:
         modes = [mode for key, mode in POOLED.items() if config.get(key) is True] or ["mean"]
     else:
-        modes = [str(mode) for mode in (named if isinstance(named, list) else [named])]
+        modes = [str(mode) for mode in (declared if isinstance(declared, list) else [declared])]
     for mode in modes:
         if mode not in POOLING_MODES:
             raise BadCheckpoint(

@@ -116,9 +116,9 @@ def _check_file(
 
     Raises StudioError if it cannot be read to the end.
     """
-    named = COLUMNS.select(extra)
-    recognition = recognise_file(file, encoding, named, extra["task"])
-    mapping = require_mapping(file, recognition, named)
+    chosen = COLUMNS.select(extra)
+    recognition = recognise_file(file, encoding, chosen, extra["task"])
+    mapping = require_mapping(file, recognition, chosen)
     cleaning = parse_cleaning(extra)
     result = check_files(FileImport({"all": file}, recognition.reading, mapping, Split(), cleaning))
     rows = result.collected
@@ -133,7 +133,7 @@ def _check_file(
         "mapping": mapping.model_dump(),
         "task": kind,
         "notes": list(
-            dict.fromkeys([*list_notes(recognition, named), *rows.notes, *label_notes(labels)])
+            dict.fromkeys([*list_notes(recognition, chosen), *rows.notes, *label_notes(labels)])
         ),
         "findings": [
             _finding_facts(finding, lines)

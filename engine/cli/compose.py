@@ -206,15 +206,15 @@ def _source_and_task(
 def _file_data(
     data: Path, validation: Path | None, encoding: str | None, extra: dict[str, Any]
 ) -> FileData:
-    named = COLUMNS.select(extra)
-    recognition = recognise_file(data, encoding, named, extra["task"])
-    for note in list_notes(recognition, named):
+    chosen = COLUMNS.select(extra)
+    recognition = recognise_file(data, encoding, chosen, extra["task"])
+    for note in list_notes(recognition, chosen):
         echo_error(f"note: {note}")
     return FileData(
         path=data.absolute(),
         validation=_absolute(validation),
         reading=recognition.reading,
-        mapping=require_mapping(data, recognition, named),
+        mapping=require_mapping(data, recognition, chosen),
         cleaning=parse_cleaning(extra),
     )
 

@@ -157,7 +157,7 @@ def _text_set(
     data: Path | None,
     part: SplitName,
     encoding: str | None,
-    named: dict[str, Any],
+    chosen: dict[str, Any],
 ) -> Iterator[text_set.TextSet]:
     """The selected texts; those of a file are stored temporarily.
 
@@ -178,11 +178,11 @@ def _text_set(
         yield text_set.TextSet(data=StoredData(folder=dataset.folder.absolute()), part=part)
         return
     assert file is not None
-    recognition = recognise_file(file, encoding, named)
+    recognition = recognise_file(file, encoding, chosen)
     source = FileData(
         path=file.absolute(),
         reading=recognition.reading,
-        mapping=require_mapping(file, recognition, named),
+        mapping=require_mapping(file, recognition, chosen),
         split=Split(validation=0, test=0),
     )
     with TemporaryDirectory(prefix="bert-studio-") as scratch:

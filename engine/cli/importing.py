@@ -77,9 +77,9 @@ def import_data(
     fetched = _fetch(data)
     if fetched is not None:
         data = fetched.main_file
-    named = COLUMNS.select(extra)
-    recognition = recognise_file(data, encoding, named, extra["task"])
-    mapping = require_mapping(data, recognition, named)
+    chosen = COLUMNS.select(extra)
+    recognition = recognise_file(data, encoding, chosen, extra["task"])
+    mapping = require_mapping(data, recognition, chosen)
     split = _make_split(
         validation=validation_fraction, test=test_fraction, column=split_column, seed=seed
     )
@@ -107,7 +107,7 @@ def import_data(
         )
     if fetched is not None:
         shutil.rmtree(fetched.folder, ignore_errors=True)
-    for note in dict.fromkeys((*list_notes(recognition, named), *spec.notes)):
+    for note in dict.fromkeys((*list_notes(recognition, chosen), *spec.notes)):
         echo_error(f"note: {note}")
     if as_json:
         echo_json(version_facts(open_dataset(target)) | {"name": dataset_name})

@@ -63,9 +63,9 @@ def predict(
     from engine.applying.chunks import chunk_folder
     from engine.tasks.predicting import Predictor
 
-    named = INPUT_COLUMNS.select(extra)
-    recognition = recognise_file(file, encoding, named)
-    mapping = require_mapping(file, recognition, named)
+    chosen = INPUT_COLUMNS.select(extra)
+    recognition = recognise_file(file, encoding, chosen)
+    mapping = require_mapping(file, recognition, chosen)
     predictor = Predictor(model, max_length, batch_size, precision == "exact")
     options.print_loading_notes(predictor.loading)
     options.print_precision(predictor.computed, precision)

@@ -27,35 +27,35 @@ INPUT_COLUMNS = COLUMNS._replace(names=("text", "pair", "negative", "beginning",
 
 
 def recognise_file(
-    file: Path, encoding: str | None, named: dict[str, Any], task: str | None = None
+    file: Path, encoding: str | None, chosen: dict[str, Any], task: str | None = None
 ) -> Recognition:
-    """Recognise a file, with the text column and for the task that the user named."""
+    """Recognise a file, with the text column and for the task that the user chose."""
     task_spec = TASKS[task](kind=task) if task else None
-    return recognise(file, None, encoding, task_spec, named.get("text"))
+    return recognise(file, None, encoding, task_spec, chosen.get("text"))
 
 
-def choose_mapping(recognition: Recognition, named: dict[str, Any]) -> Mapping | None:
-    """The recognised columns, overridden by those that the user named.
+def choose_mapping(recognition: Recognition, chosen: dict[str, Any]) -> Mapping | None:
+    """The recognised columns, overridden by those that the user chose.
 
-    Raises StudioError if a named column does not exist, or has two roles.
+    Raises StudioError if a chosen column does not exist, or has two roles.
     """
     used = {
         column
-        for columns in named.values()
+        for columns in chosen.values()
         for column in (columns if isinstance(columns, list) else [columns])
     }
     for column in sorted(used):
         if column not in recognition.columns:
             raise MissingColumn(column, list(recognition.columns))
     guessed = recognition.mapping.model_dump() if recognition.mapping else {}
-    names_labels = not named.keys().isdisjoint(TARGETS)
+    names_labels = not chosen.keys().isdisjoint(TARGETS)
     free = {
         part: columns
         for part, columns in guessed.items()
         if not (part == "flags" and names_labels)
         and not used & set(columns if isinstance(columns, (list, tuple)) else [columns])
     }
-    merged = free | named
+    merged = free | chosen
     if "text" not in merged:
         return None
     try:
@@ -68,12 +68,12 @@ def parse_cleaning(extra: dict[str, Any]) -> Cleaning:
     return Cleaning(skip_empty=tuple(CLEANING.select(extra).get("cleaning.skip_empty", ())))
 
 
-def require_mapping(file: Path, recognition: Recognition, named: dict[str, Any]) -> Mapping:
+def require_mapping(file: Path, recognition: Recognition, chosen: dict[str, Any]) -> Mapping:
     """The columns as in `choose_mapping`.
 
     Raises StudioError also if the text column is unknown.
     """
-    mapping = choose_mapping(recognition, named)
+    mapping = choose_mapping(recognition, chosen)
     if mapping is None:
         raise StudioError(
             "Could not tell which column of {file} contains the text.",
@@ -84,11 +84,11 @@ def require_mapping(file: Path, recognition: Recognition, named: dict[str, Any])
     return mapping
 
 
-def list_notes(recognition: Recognition, named: dict[str, Any]) -> tuple[str, ...]:
-    """Notes from the recognition of a file, and the columns chosen automatically."""
-    names_labels = not named.keys().isdisjoint(TARGETS)
-    known = {"text": "text" in named, "label": names_labels, "flags": names_labels}
-    guessed = guess_note([role for role in recognition.guessed if not known[role]])
+def list_notes(recognition: Recognition, chosen: dict[str, Any]) -> tuple[str, ...]:
+    """Notes from the recognition of a file, and the guessed columns."""
+    names_labels = not chosen.keys().isdisjoint(TARGETS)
+    is_chosen = {"text": "text" in chosen, "label": names_labels, "flags": names_labels}
+    guessed = guess_note([role for role in recognition.guessed if not is_chosen[role]])
     return (*recognition.notes, guessed) if guessed else recognition.notes
 
 
@@ -109,17 +109,17 @@ class FileRows(NamedTuple):
 
 
 def read_table(
-    file: Path, named: dict[str, Any], encoding: str | None = None, non_empty: tuple[str, ...] = ()
+    file: Path, chosen: dict[str, Any], encoding: str | None = None, non_empty: tuple[str, ...] = ()
 ) -> FileRows:
-    """Read all rows of a file by the named or recognised columns; tags are converted to BIO.
+    """Read all rows of a file by the chosen or recognised columns; tags are converted to BIO.
 
     Rows with an empty cell in one of the columns `non_empty` are left out. Their number, and notes
     about the tags, are printed on stderr.
 
     Raises StudioError if there is no text column, a column is missing, or the tags are malformed.
     """
-    recognition = recognise_file(file, encoding, named)
-    mapping = require_mapping(file, recognition, named)
+    recognition = recognise_file(file, encoding, chosen)
+    mapping = require_mapping(file, recognition, chosen)
     table = read(file, recognition.reading)
     indices = {name: index for index, name in enumerate(table.columns)}
     for name in non_empty:

@@ -189,13 +189,13 @@ def _rows(
     data: Path | None,
     part: SplitName,
     encoding: str | None,
-    named: dict[str, Any],
+    chosen: dict[str, Any],
 ) -> Texts:
     """Read the rows. Raises StudioError unless exactly one of `file` and `data` is given."""
     if (file is None) == (data is None):
         raise StudioError("It is not clear which rows are meant.", "Use either a file or --data.")
     if file is not None:
-        read = read_table(file, named, encoding)
+        read = read_table(file, chosen, encoding)
         return Texts(read.rows.texts, dict(read.cells), read.rows.lines)
     assert data is not None
     dataset = require_dataset(data)

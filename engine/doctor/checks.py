@@ -271,7 +271,7 @@ def resuming(bench: Bench) -> Steps:
 def _resume(bench: Bench) -> Iterator[Figure]:
     for name, hardware in _by_graphs(bench):
         kind = FIRST_TASK
-        whole = curves(bench.run(kind, hardware))
+        full = curves(bench.run(kind, hardware))
         stopped = bench.new_run(kind, hardware)
         outcome, step = loop.train(
             stopped.job(), stopped, stopped.append, partial(_has_reached, stopped, 2)
@@ -282,9 +282,9 @@ def _resume(bench: Bench) -> Iterator[Figure]:
         loop.train(stopped.job(), stopped, stopped.append)
         resumed = curves(stopped)
         yield bounded_figure(
-            f"losses after a resume{name}", max_curve_difference(whole, resumed, _is_loss), MAX_LOSS
+            f"losses after a resume{name}", max_curve_difference(full, resumed, _is_loss), MAX_LOSS
         )
-        yield unbounded_figure(f"the same bit for bit{name} (1: yes)", float(whole == resumed), "")
+        yield unbounded_figure(f"the same bit for bit{name} (1: yes)", float(full == resumed), "")
 
 
 def _by_graphs(bench: Bench, precision: Precision = "fp32") -> Iterator[tuple[str, HardwareSpec]]:

@@ -122,8 +122,8 @@ def answer_fields(question: Question, context: WorkerContext) -> dict[str, Any]:
             break
         so_far = getattr(last, "effects", None) or getattr(last, "scores", ())
         update = {"start": start, "so_far": so_far, "points": getattr(last, "points", None)}
-        known = type(question).model_fields
-        update = {name: value for name, value in update.items() if name in known}
+        fields = type(question).model_fields
+        update = {name: value for name, value in update.items() if name in fields}
         question = question.model_copy(update=update)
         last = ANSWERERS[type(question)](question, context)
     if isinstance(last, TextsScored):  # the number of texts per message depends on the speed
@@ -167,7 +167,7 @@ def _max_array_difference(ours: np.ndarray, theirs: np.ndarray) -> float:
         return float("inf")
     if ours.dtype.kind != "f":
         return 0.0 if (ours == theirs).all() else float("inf")
-    known = np.isfinite(ours)
-    if (known != np.isfinite(theirs)).any():
+    is_finite = np.isfinite(ours)
+    if (is_finite != np.isfinite(theirs)).any():
         return float("inf")
-    return float(np.abs(ours[known].astype(np.float64) - theirs[known]).max(initial=0.0))
+    return float(np.abs(ours[is_finite].astype(np.float64) - theirs[is_finite]).max(initial=0.0))

@@ -36,10 +36,10 @@ class LabelIs(Spec):
     holds: bool = True  # False: is not
 
     def mask(self, predictions: Predictions) -> NDArray[np.bool_]:
-        known = labels(predictions)
-        if self.label not in known:
+        all_labels = labels(predictions)
+        if self.label not in all_labels:
             return np.full(len(predictions), not self.holds)
-        has = has_label(predictions, self.side, known.index(self.label))
+        has = has_label(predictions, self.side, all_labels.index(self.label))
         return has if self.holds else ~has
 
     @property

@@ -143,8 +143,8 @@ def by_quantile(predictions: Predictions, column: str) -> tuple[Conditions, ...]
 def worst_labels(predictions: Predictions, min_rows: int, count: int) -> tuple[Conditions, ...]:
     """The gold labels whose rows have the highest mean loss, of those with enough rows."""
     gold, losses = codes(predictions, "gold"), row_figures.figure(predictions, "loss")
-    known = gold >= 0
-    counts, sums = np.bincount(gold[known]), np.bincount(gold[known], losses[known])
+    has_gold = gold >= 0
+    counts, sums = np.bincount(gold[has_gold]), np.bincount(gold[has_gold], losses[has_gold])
     frequent = np.flatnonzero(counts >= min_rows)
     ranked = frequent[np.argsort(-(sums[frequent] / counts[frequent]), kind="stable")][:count]
     names = labels(predictions)
