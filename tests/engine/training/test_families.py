@@ -30,13 +30,13 @@ from tests.engine.training.test_loop import final, metrics
 
 UNLIKE = ("albert", "deberta-v2", "modernbert")  # with shared layers or other attention
 CLOSE = 1e-5  # of curves computed in another way, without dropout
-STEPS = 6
+STEPS = 4
 
 
 def from_family(family: str, job: JobSpec, folder: Path, **training: object) -> JobSpec:
     """The job, starting from a checkpoint that transformers saved."""
     start = published_folder(family, "ForMaskedLM", folder / "theirs", initializer_range=0.1)[0]
-    settings = {"steps": 20, "max_length": 40, "learning_rate": 5e-3, **training}
+    settings = {"steps": 14, "max_length": 40, "learning_rate": 5e-3, **training}
     spec = job.training.model_copy(update=settings)
     fields = {"base_model": {"kind": "checkpoint", "path": start}, "training": spec}
     return JobSpec.model_validate(job.model_dump() | fields)
@@ -57,7 +57,7 @@ PARAMS = [f if f in UNLIKE else pytest.param(f, marks=pytest.mark.long) for f in
 
 
 def classification_job(family: str, folder: Path) -> JobSpec:
-    settings = {"steps": STEPS, "save_every": 3, "dropout": 0.1, "layer_lr_decay": 0.8}
+    settings = {"steps": STEPS, "save_every": 2, "dropout": 0.1, "layer_lr_decay": 0.8}
     return from_family(family, classifying(folder), folder, **settings)
 
 
@@ -65,7 +65,7 @@ def classification_job(family: str, folder: Path) -> JobSpec:
 def test_a_resume_changes_nothing(family, tmp_path):
     """Recomputing the activations of the layers changes nothing either."""
     job = classification_job(family, tmp_path)
-    reference, stopped = trained(tmp_path / "reference", job), resumed(tmp_path / "stopped", job, 4)
+    reference, stopped = trained(tmp_path / "reference", job), resumed(tmp_path / "stopped", job, 3)
     assert final(stopped) == final(reference) and metrics(stopped) == metrics(reference)
     recomputed = trained(tmp_path / "recomputed", job, gradient_checkpointing=True)
     assert final(recomputed) == final(reference)
@@ -80,7 +80,7 @@ def test_a_resume_changes_nothing_with_adapters_or_a_probe(family, method, tmp_p
     if method == "probe":
         features = Features(vectors="learned mix", probe_size=8)
         job = job.model_copy(update={"features": features})
-    reference, stopped = trained(tmp_path / "reference", job), resumed(tmp_path / "stopped", job, 4)
+    reference, stopped = trained(tmp_path / "reference", job), resumed(tmp_path / "stopped", job, 3)
     assert final(stopped) == final(reference) and metrics(stopped) == metrics(reference)
     loaded = load(reference.checkpoint_folders()[-1])
     assert not loaded.report.unexpected and not loaded.report.missing
