@@ -76,8 +76,8 @@ RANDOM: dict[str, EncoderSpec] = {
     MODERNBERT: ModernBertSpec(**SMALL, window=8),
 }
 QUIET = 500  # ms without activity before a picture is taken
-PATIENCE = 30_000  # ms after which it is taken anyway
-LIVE_PATIENCE = 3_000  # ms after which threads are ignored, since a live run keeps them busy
+MAX_WAIT = 30_000  # ms after which it is taken anyway
+MAX_LIVE_WAIT = 3_000  # ms after which threads are ignored, since a live run keeps them busy
 
 
 # ── the scenes ───────────────────────────────────────────────────────────────────────────────
@@ -417,10 +417,10 @@ def settle() -> None:
     total, quiet = QElapsedTimer(), QElapsedTimer()
     total.start()
     quiet.start()
-    while quiet.elapsed() < QUIET and total.elapsed() < PATIENCE:
+    while quiet.elapsed() < QUIET and total.elapsed() < MAX_WAIT:
         QApplication.processEvents(QEventLoop.ProcessEventsFlag.AllEvents, 20)
         reads = QThreadPool.globalInstance().activeThreadCount() > 0
-        if _Explorer.computes or (reads and total.elapsed() < LIVE_PATIENCE):
+        if _Explorer.computes or (reads and total.elapsed() < MAX_LIVE_WAIT):
             quiet.restart()
         time.sleep(0.005)
     QApplication.sendPostedEvents(None, QEvent.Type.LayoutRequest.value)  # of the last turn

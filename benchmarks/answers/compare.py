@@ -5,8 +5,8 @@
     python -m benchmarks answers words --exact                 without reduced precision
     python -m benchmarks answers rows --exact --rows 20000 --pairs 1   a whole evaluation
 
-Both sides have the same weights (BERT base, random), texts and threads. Each side is a process of
-its own, started once and warm; they take turns. The table gives the median and range of the ratios
+Both sides have the same weights (BERT base, random), texts and threads. Each side is a separate
+process, started once and warm; they take turns. The table gives the median and range of the ratios
 within a turn. The fraction of products is the minimum FLOP of an answer (`Size`) against the best
 float32 matrix product of the same turn; reduced precision may exceed 100 %. The fraction of reading
 is the time to read every weight once at the rate at which a large table is read.

@@ -10,9 +10,9 @@ POINTS = 32
 
 def measure(bench: Any, inputs: int, sentence: Callable[..., None]) -> None:
     """List, ranking and switches of heads; `sentence(bench, tokens, number)` shows a text."""
-    listed(bench, inputs, sentence)
-    ranked(bench, inputs, sentence)
-    switched_off(bench, inputs, sentence)
+    measure_list(bench, inputs, sentence)
+    measure_ranking(bench, inputs, sentence)
+    measure_disabling(bench, inputs, sentence)
 
 
 def attributions(bench: Any, inputs: int, sentence: Callable[..., None]) -> None:
@@ -48,7 +48,7 @@ def attributions(bench: Any, inputs: int, sentence: Callable[..., None]) -> None
         bench.row(what, f"{statistics.median(times):.2f} s", aim)
 
 
-def listed(bench: Any, inputs: int, sentence: Callable[..., None]) -> None:
+def measure_list(bench: Any, inputs: int, sentence: Callable[..., None]) -> None:
     """The list of heads, after the grid is complete."""
     from app.pages.explore.panels.attention.view import HEADS
 
@@ -80,7 +80,7 @@ def listed(bench: Any, inputs: int, sentence: Callable[..., None]) -> None:
     bench.row(what, f"{statistics.median(times):.0f} ms", "≤ 100 ms")
 
 
-def ranked(bench: Any, inputs: int, sentence: Callable[..., None]) -> None:
+def measure_ranking(bench: Any, inputs: int, sentence: Callable[..., None]) -> None:
     """Ranking of all heads for another pair of tokens, until painted."""
     page = bench.page
     view = page.bench.docks["attention"].panel
@@ -101,7 +101,7 @@ def ranked(bench: Any, inputs: int, sentence: Callable[..., None]) -> None:
     bench.row(what, f"{statistics.median(times):.1f} ms", "≤ 16 ms")
 
 
-def switched_off(bench: Any, inputs: int, sentence: Callable[..., None]) -> None:
+def measure_disabling(bench: Any, inputs: int, sentence: Callable[..., None]) -> None:
     """Disable a head, until the new predictions are painted."""
     page = bench.page
     state, words = (

@@ -10,7 +10,7 @@ from benchmarks import harness
 from engine.files.shipped import sample_data
 
 ROWS, IMPORTANT, PLACED, TSNE = 872, 128, 2_000, 1_000
-EARLY = 100  # texts after which means should be close to the final ones
+EARLY_TEXTS = 100  # texts after which means should be close to the final ones
 PCA = """
 import time, numpy as np
 from engine.explore.text_map import pca
@@ -21,7 +21,7 @@ pca(vectors)
 print(time.perf_counter() - began)
 """
 WORDS = 23  # of a text: 25 tokens with the special ones
-LOOKING = 3.0  # s before the button is pressed, in which a worker loads torch
+IDLE_SECONDS = 3.0  # s before the button is pressed, in which a worker loads torch
 
 
 def measure(bench: Any) -> None:
@@ -36,7 +36,7 @@ def measure(bench: Any) -> None:
     connection = state.changed.connect(
         lambda: (
             early.append(dict(state._columns))
-            if not early and state.counted is not None and state.counted.done >= EARLY
+            if not early and state.counted is not None and state.counted.done >= EARLY_TEXTS
             else None
         )
     )
@@ -44,7 +44,7 @@ def measure(bench: Any) -> None:
     state.changed.disconnect(connection)
     bench.row(f"heads in {ROWS} texts, 25 tokens: all", f"{seconds:.1f} s", "≤ 60 s")
     bench.row("… first numbers", f"{first:.1f} s", "≤ 5 s")
-    bench.row(f"… after {EARLY} texts from all", apart(early[0], state._columns), "≤ 5 %")
+    bench.row(f"… after {EARLY_TEXTS} texts from all", deviation(early[0], state._columns), "≤ 5 %")
     choose(bench, sentences[:IMPORTANT])
     heads._state.choose_method("importance")
     seconds = timed(bench, heads._state, heads._state.count)[1]
@@ -65,7 +65,7 @@ def measure(bench: Any) -> None:
     bench.row(f"t-SNE of {TSNE} texts, with the start of its process", f"{seconds:.1f} s", "≤ 20 s")
 
 
-def apart(early: dict[str, np.ndarray], final: dict[str, np.ndarray]) -> str:
+def deviation(early: dict[str, np.ndarray], final: dict[str, np.ndarray]) -> str:
     """Deviation of early head statistics from the final ones.
 
     The maximum over heads, in percentage points for fractions of attention and relative for the
@@ -99,7 +99,7 @@ def make_sentences(count: int) -> list[str]:
 
 
 def choose(bench: Any, sentences: list[str]) -> None:
-    """Type these texts and wait `LOOKING` seconds."""
+    """Type these texts and wait `IDLE_SECONDS`."""
     bench.page.bench.docks["texts"].panel.typed.setPlainText("\n".join(sentences))
     explore = bench.page.state
     bench.until(
@@ -109,20 +109,20 @@ def choose(bench: Any, sentences: list[str]) -> None:
         )
     )
     began = time.perf_counter()
-    bench.until(lambda: time.perf_counter() - began > LOOKING)
+    bench.until(lambda: time.perf_counter() - began > IDLE_SECONDS)
 
 
 def timed(bench: Any, state: Any, start: Any) -> tuple[float, float]:
     """Seconds until the first and until all numbers."""
     first: list[float] = []
     began = time.perf_counter()
-    known = state.work.told.connect(lambda _: first.append(time.perf_counter() - began))
+    connection = state.work.told.connect(lambda _: first.append(time.perf_counter() - began))
     start()
     end = began + 3600
     while state.work.is_running and time.perf_counter() < end:
         bench.app.processEvents()
         time.sleep(0.02)  # leaves the CPU to the worker
-    state.work.told.disconnect(known)
+    state.work.told.disconnect(connection)
     if state.work.problem or not first:
         raise SystemExit(state.work.problem or "No numbers came.")
     return first[0], time.perf_counter() - began

@@ -19,12 +19,12 @@ from benchmarks import harness
 from benchmarks.explore import heads, snapshots, texts
 
 SIZE = (1400, 900)
-PATIENCE = 120  # s for one answer
+TIMEOUT = 120  # s for one answer
 FRAME = 1000 / 60  # ms
-PEAKED = 10.0  # factor of the query weights
+QUERY_FACTOR = 10.0  # factor of the query weights
 WORD = "people"
 SENTENCE = "the president spoke to the [MASK] of the united states in the city"
-CHANGED = (0, 1, 2, 3, 4, 6)  # words that are replaced, so that no text comes twice
+CHANGED_WORDS = (0, 1, 2, 3, 4, 6)  # their positions, so that no text comes twice
 
 
 def main(arguments: list[str]) -> None:
@@ -70,15 +70,15 @@ def make_base(folder: Path) -> None:
     folder.mkdir(parents=True)
     pieces = list(Tokenizer.from_folder(starter_model()).tokens)
     pieces += [f"filler{number}" for number in range(spec.vocab_size - len(pieces))]
-    listed = folder / "listed.txt"
-    listed.write_text("".join(f"{piece}\n" for piece in pieces[: spec.vocab_size]), "utf-8")
-    tokenizer = Tokenizer.from_vocabulary(listed, lowercase=True)
-    listed.unlink()
+    vocabulary = folder / "listed.txt"
+    vocabulary.write_text("".join(f"{piece}\n" for piece in pieces[: spec.vocab_size]), "utf-8")
+    tokenizer = Tokenizer.from_vocabulary(vocabulary, lowercase=True)
+    vocabulary.unlink()
     torch.manual_seed(1)
     network = Network(spec, Heads(mlm=True, nsp=True))
     with torch.no_grad():
         for layer in network.encoder.layers:
-            layer.attention.query.weight.mul_(PEAKED)
+            layer.attention.query.weight.mul_(QUERY_FACTOR)
     write(folder, network, tokenizer)
 
 
@@ -96,9 +96,9 @@ class Bench:
         from engine.files.home import Home
 
         self.app = make_application(sys.argv[:1])
-        made = Home(home)
-        made.make()
-        self.studio = Studio(made, Notices(self.app), self.app)
+        user_home = Home(home)
+        user_home.make()
+        self.studio = Studio(user_home, Notices(self.app), self.app)
         self.window = MainWindow(self.studio)
         self.window.resize(*SIZE)
         self.window.show()
@@ -117,7 +117,7 @@ class Bench:
 
     def until(self, ready: Callable[[], Any]) -> None:
         """Process events until `ready`."""
-        end = time.monotonic() + PATIENCE
+        end = time.monotonic() + TIMEOUT
         while not ready():
             if time.monotonic() > end:
                 sys.exit("An answer did not come.")
@@ -197,7 +197,7 @@ def sentence(bench: Bench, tokens: int, number: int = 0) -> None:
     """Show a text of `tokens` tokens with one mask; a different one for each number."""
     words = SENTENCE.split()
     words += [WORD] * ((tokens - 2) - len(words))
-    for bit, place in enumerate(CHANGED):
+    for bit, place in enumerate(CHANGED_WORDS):
         if number >> bit & 1:
             words[place] = WORD
     text = " ".join(words)
@@ -206,7 +206,7 @@ def sentence(bench: Bench, tokens: int, number: int = 0) -> None:
     assert len(bench.page.state.first.tokens) == tokens, len(bench.page.state.first.tokens)
 
 
-def typed(bench: Bench) -> None:
+def type_letter(bench: Bench) -> None:
     """Type a letter, which changes the last word."""
     from PySide6.QtCore import Qt
     from PySide6.QtTest import QTest
@@ -214,7 +214,7 @@ def typed(bench: Bench) -> None:
     QTest.keyClick(bench.page.text, Qt.Key.Key_S)
 
 
-def at_the_end(bench: Bench) -> None:
+def move_to_end(bench: Bench) -> None:
     from PySide6.QtGui import QTextCursor
 
     bench.page.text.moveCursor(QTextCursor.MoveOperation.End)
@@ -232,10 +232,10 @@ def words(bench: Bench, tokens: int, inputs: int, aim: int) -> None:
         bench.until(lambda: state.positions() and not query.is_waiting)
         bars = page.bench.docks["words"].panel.predictions.cards[0]
         bench.watch(bars)
-        at_the_end(bench)
+        move_to_end(bench)
         before, answer = bench.painted[bars], query.answer
         began = time.perf_counter()
-        typed(bench)
+        type_letter(bench)
         bench.until(lambda answer=answer: query.answer is not answer)
         bars.update()  # equal bars would not be painted
         bench.until_painted(bars, before)
@@ -257,7 +257,7 @@ def attention(bench: Bench, tokens: int, inputs: int, aim: int) -> None:
     page, state = bench.page, bench.page.bench.docks["attention"].panel._state
     grid = page.bench.docks["attention"].panel.overview.grid
     page.bench.show_panel("attention")
-    whole = lambda: (  # noqa: E731
+    is_complete = lambda: (  # noqa: E731
         not state.maps.query.is_waiting
         and state.maps.thumbnails is not None
         and not np.any(state.maps.thumbnails == BLANK)
@@ -266,11 +266,11 @@ def attention(bench: Bench, tokens: int, inputs: int, aim: int) -> None:
     times, first, after = [], [], []
     for number in range(inputs):
         sentence(bench, tokens, number)
-        bench.until(whole)
-        at_the_end(bench)
+        bench.until(is_complete)
+        move_to_end(bench)
         answer, thumbnails = state.maps.query.answer, state.maps.thumbnails
         began = time.perf_counter()
-        typed(bench)
+        type_letter(bench)
         bench.until(lambda answer=answer: state.maps.query.answer is not answer)
         bench.until(lambda thumbnails=thumbnails: state.maps.thumbnails is not thumbnails)
         painted = bench.painted[grid]
@@ -279,7 +279,7 @@ def attention(bench: Bench, tokens: int, inputs: int, aim: int) -> None:
         first.append((time.perf_counter() - began) * 1000)
         bench.until(lambda: not state.maps.query.is_waiting)
         computed = time.perf_counter()
-        bench.until(whole)
+        bench.until(is_complete)
         painted = bench.painted[grid]
         grid.update()
         bench.until_painted(grid, painted)
@@ -317,12 +317,12 @@ def switching(bench: Bench, inputs: int) -> None:
         return statistics.median(times)
 
     def arrow(number: int) -> None:
-        there = Qt.Key.Key_Right if number % 2 == 0 else Qt.Key.Key_Left
-        QTest.keyClick(page.overview.grid, there)
+        key = Qt.Key.Key_Right if number % 2 == 0 else Qt.Key.Key_Left
+        QTest.keyClick(page.overview.grid, key)
 
     def layer(number: int) -> None:
-        there = Qt.Key.Key_Down if number % 2 == 0 else Qt.Key.Key_Up
-        QTest.keyClick(page.overview.grid, there)
+        key = Qt.Key.Key_Down if number % 2 == 0 else Qt.Key.Key_Up
+        QTest.keyClick(page.overview.grid, key)
 
     def share(_: int) -> None:
         slider = page.filters.threshold

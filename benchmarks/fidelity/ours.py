@@ -21,8 +21,8 @@ from typing import Any
 from benchmarks import harness
 from benchmarks.fidelity import results
 from benchmarks.fidelity.settings import (
-    LONGEST_ANSWER,
-    LONGEST_QUESTION,
+    MAX_ANSWER,
+    MAX_QUESTION,
     NULL_THRESHOLD,
     SEEDS,
     STRIDE,
@@ -59,21 +59,21 @@ def _of_questions(report: dict[str, Any]) -> dict[str, float]:
     return figures
 
 
-def _named(*names: str) -> Callable[[dict[str, Any]], dict[str, float]]:
+def _select(*names: str) -> Callable[[dict[str, Any]], dict[str, float]]:
     return lambda report: {name: report[name] for name in names}
 
 
 KINDS: dict[str, Kind] = {
     "text_classification": Kind(_of_classes),
-    "regression": Kind(_named("pearson", "spearman")),
-    "token_classification": Kind(_named("f1", "precision", "recall")),
-    "multiple_choice": Kind(_named("accuracy")),
+    "regression": Kind(_select("pearson", "spearman")),
+    "token_classification": Kind(_select("f1", "precision", "recall")),
+    "multiple_choice": Kind(_select("accuracy")),
     "question_answering": Kind(
         _of_questions,
         {
             "task.doc_stride": STRIDE,
-            "task.max_question_length": LONGEST_QUESTION,
-            "task.max_answer_length": LONGEST_ANSWER,
+            "task.max_question_length": MAX_QUESTION,
+            "task.max_answer_length": MAX_ANSWER,
             "task.no_answer_threshold": NULL_THRESHOLD,
         },
     ),
@@ -93,7 +93,7 @@ def main(options: list[str]) -> None:
     versions = {name: version(name) for name in ("bert-studio", "torch")}
     for seed in arguments.seeds:
         for task in arguments.tasks:
-            if not results.is_there(work, "ours", task, seed):
+            if not results.exists(work, "ours", task, seed):
                 began = time.monotonic()
                 figures = run(checkpoint, work, task, seed, arguments.threads)
                 seconds = time.monotonic() - began
@@ -106,7 +106,7 @@ def run(checkpoint: Path, work: Path, task: str, seed: int, threads: int) -> dic
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     kind, data, job = KINDS[setting.kind], data_folder(work), folder / "job.json"
-    options = _asked(setting, kind, seed, threads)
+    options = _job_options(setting, kind, seed, threads)
     job.write_text(
         _studio("job", "--data", data / setting.train, "--base-model", checkpoint, *options),
         encoding="utf-8",
@@ -130,7 +130,7 @@ def _check_finished(run: Path) -> None:
         raise SystemExit(f"{run} was not trained to its end, so it is not evaluated.")
 
 
-def _asked(setting: Setting, kind: Kind, seed: int, threads: int) -> list[object]:
+def _job_options(setting: Setting, kind: Kind, seed: int, threads: int) -> list[object]:
     """Every setting of a run; no row is kept for validation, since the last weights count."""
     fields = {
         "training.warmup_ratio": setting.warmup,

@@ -50,20 +50,20 @@ def trec_qc(datasets: Path, folder: Path) -> Written:
     """Latin-1, “COARSE:fine question”: the coarse class is learned."""
     for part in ("train", "test"):
         text = (datasets / "trec-qc" / f"{part}.txt").read_text(encoding="latin-1")
-        parted = [line.split(" ", 1) for line in text.splitlines()]
-        rows = [[question, classes.split(":")[0]] for classes, question in parted]
+        pairs = [line.split(" ", 1) for line in text.splitlines()]
+        rows = [[question, classes.split(":")[0]] for classes, question in pairs]
         yield _table(folder / f"trec-qc-{part}.tsv", ("text", "label"), rows)
 
 
 def subj(datasets: Path, folder: Path) -> Written:
-    """Label before text, without header; dev.tsv is what is evaluated on."""
+    """Label before text, without header; dev.tsv is evaluated on."""
     for part, source in (("train", "train"), ("test", "dev")):
         rows = [[text, label] for label, text in _cells(datasets / "subj" / f"{source}.tsv")]
         yield _table(folder / f"subj-{part}.tsv", ("text", "label"), rows)
 
 
 def mrpc(datasets: Path, folder: Path) -> Written:
-    """Train is without header; test has one behind a byte order mark."""
+    """Train has no header; test has one after a byte order mark."""
     for part in ("train", "test"):
         cells = _cells(datasets / "mrpc" / f"{part}.tsv")
         rows = [[a, b, label] for label, _, _, a, b in cells if label != "Quality"]
@@ -94,7 +94,7 @@ def wnut17(datasets: Path, folder: Path) -> Written:
 def squads(datasets: Path, folder: Path) -> Written:
     """SQuAD 2.0, and as 1.1 has it: without the questions that have no answer.
 
-    Parted by article; for training, as in SQuAD's own file, only the first answer is kept.
+    Split by article; for training, as in SQuAD's own file, only the first answer is kept.
     """
     path = datasets / "squad2-devhalf" / "dev-v2.0.json"
     articles = json.loads(path.read_text(encoding="utf-8"))["data"]

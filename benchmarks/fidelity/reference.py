@@ -48,7 +48,7 @@ def main(options: list[str]) -> None:
     transformers.logging.set_verbosity_error()  # hides warnings about fresh heads
     for seed in arguments.seeds:
         for task in arguments.tasks:
-            if not results.is_there(arguments.work, "transformers", task, seed):
+            if not results.exists(arguments.work, "transformers", task, seed):
                 began = time.monotonic()
                 figures = run(arguments.checkpoint, arguments.work, TASKS[task], seed)
                 seconds = time.monotonic() - began

@@ -18,8 +18,8 @@ from transformers import AutoModelForQuestionAnswering
 from benchmarks.fidelity.reference_tasks import Example, ReferenceTask
 from benchmarks.fidelity.settings import (
     BEST,
-    LONGEST_ANSWER,
-    LONGEST_QUESTION,
+    MAX_ANSWER,
+    MAX_QUESTION,
     NULL_THRESHOLD,
     STRIDE,
 )
@@ -34,7 +34,7 @@ class Question(NamedTuple):
 
 
 class Window(NamedTuple):
-    """A part of a context behind its question."""
+    """A part of a context after its question."""
 
     number: int  # of the question
     example: dict[str, list[int]]
@@ -76,7 +76,7 @@ class Questions(ReferenceTask):
 
     def _windows(self, number: int, question: Question) -> Iterator[Window]:
         length = len(self.tokenizer(question.question, add_special_tokens=False)["input_ids"])
-        if length > LONGEST_QUESTION:
+        if length > MAX_QUESTION:
             raise SystemExit(f"A question has {length} tokens: “{question.question}”")
         room = self.setting.max_length - length - 3
         encoded = self.tokenizer(
@@ -120,7 +120,7 @@ def _answer(question: Question, scored: list[Scored], threshold: float) -> str:
         for first in np.argsort(starts)[::-1][:BEST]:
             for last in np.argsort(ends)[::-1][:BEST]:
                 begin, end = window.characters[first], window.characters[last]
-                if begin is None or end is None or not 0 <= last - first < LONGEST_ANSWER:
+                if begin is None or end is None or not 0 <= last - first < MAX_ANSWER:
                     continue
                 score = float(starts[first] + ends[last])
                 if score > best and owners[begin] == number:

@@ -45,7 +45,7 @@ def add(
         file.write(json.dumps(line) + "\n")
 
 
-def is_there(work: Path, side: Side, task: str, seed: int) -> bool:
+def exists(work: Path, side: Side, task: str, seed: int) -> bool:
     """True if this run exists for the current settings and data."""
     expected = {"side": side, "task": task, "seed": seed, **_version(work, TASKS[task])}
     return any(expected.items() <= line.items() for line in read(work))
@@ -92,16 +92,16 @@ def _compare(
 ) -> tuple[str, ...]:
     base, new = ([100 * line["figures"][figure] for line in side] for side in (reference, ours))
     if not (base and new):
-        return (_shown(base), _shown(new), "", "")
+        return (_format(base), _format(new), "", "")
     difference = statistics.fmean(new) - statistics.fmean(base)
     if min(len(base), len(new)) < 2:
-        return (_shown(base), _shown(new), f"{difference:+.2f}", "")
+        return (_format(base), _format(new), f"{difference:+.2f}", "")
     spread = max(statistics.stdev(base), statistics.stdev(new))
     below = "yes" if difference < -spread else "no"
-    return (_shown(base), _shown(new), f"{difference:+.2f}", below)
+    return (_format(base), _format(new), f"{difference:+.2f}", below)
 
 
-def _shown(values: list[float]) -> str:
+def _format(values: list[float]) -> str:
     """Mean ± standard deviation, and the number of runs if seeds are missing."""
     if not values:
         return ""

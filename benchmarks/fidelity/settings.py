@@ -14,8 +14,8 @@ SEEDS = (1, 2, 3)
 
 # Questions, as in run_squad.py of the paper's code
 STRIDE = 128  # tokens between the beginnings of two windows
-LONGEST_QUESTION = 64  # tokens
-LONGEST_ANSWER = 30  # tokens
+MAX_QUESTION = 64  # tokens
+MAX_ANSWER = 30  # tokens
 BEST = 20  # starts and ends that are tried in each window
 NULL_THRESHOLD = 0.0  # no answer if its score exceeds the best answer's by more
 

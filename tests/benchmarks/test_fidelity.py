@@ -109,11 +109,11 @@ def test_the_table_uses_the_last_run_of_each_seed(tmp_path, capsys, monkeypatch)
     monkeypatch.setitem(settings.TASKS, "codah", setting)
     for name in set(settings.TASKS) - {"codah"}:
         monkeypatch.delitem(settings.TASKS, name)
-    assert not results.is_there(tmp_path, "ours", "codah", 1)
+    assert not results.exists(tmp_path, "ours", "codah", 1)
     for side, fractions in (("transformers", (0.9, 0.5, 0.6, 0.7)), ("ours", (0.4, 0.3, 0.2))):
         for seed, fraction in zip((1, 1, 2, 3), fractions, strict=False):
             results.add(tmp_path, side, "codah", seed, {"accuracy": fraction}, 1.0, {})
-    assert results.is_there(tmp_path, "ours", "codah", 1)
+    assert results.exists(tmp_path, "ours", "codah", 1)
     capsys.readouterr()
     results.main([str(tmp_path)])
     last = capsys.readouterr().out.splitlines()[-1]
