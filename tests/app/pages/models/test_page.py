@@ -303,6 +303,7 @@ def wait_for_import(qtbot, page: ModelsPage) -> None:
     qtbot.waitUntil(lambda: not page.state.is_importing, timeout=PATIENCE)
 
 
+@pytest.mark.usefixtures("in_threads")
 def test_a_dropped_folder_is_imported_with_a_report(qtbot, page, studio, tmp_path):
     source = small_checkpoint(tmp_path / "small", Heads(mlm=True, nsp=True))
     assert page.accept_drop([source / "config.json"])

@@ -35,7 +35,10 @@ def test_names_with_markup_are_shown_literally(make_page, make_run, qtbot):
     menu.close()
 
 
-def test_both_pages_are_accessible_in_both_themes(make_page, make_run, qtbot, set_theme, screen):
+def test_both_pages_are_accessible_in_both_themes(
+    make_page, make_run, qtbot, set_theme, screen, studio, monkeypatch
+):
+    monkeypatch.setattr(studio.explorer, "ask", lambda question: 0)
     run_id = make_run("one", step=7, outcome="failed", problem="Memory ran out.", not_finite=[3])
     page = make_page()
     for theme in ("light", "dark"):

@@ -1,5 +1,6 @@
-"""Rows without a label, from the file to the version that is trained on, with a real worker."""
+"""Rows without a label, from the file to the version that is trained on."""
 
+import pytest
 from PySide6.QtCore import Qt
 
 from app.pages.train.choices import Step
@@ -12,6 +13,7 @@ from tests.app.pages.train.examples import SENTENCE
 PATIENCE = 90_000  # ms; a worker loads torch first
 
 
+@pytest.mark.usefixtures("in_threads")
 def test_rows_are_labelled_with_the_default_model(qtbot, page, write):
     rows = [f"{('lovely', 'dull')[n % 2]} film {n},{'' if n % 3 else n % 2}" for n in range(60)]
     view = open_view(qtbot, page, write("films.csv", "text,label\n" + "\n".join(rows) + "\n"))

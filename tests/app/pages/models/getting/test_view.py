@@ -27,7 +27,7 @@ from tests.engine.hub import fake_hub
 from tests.engine.hub.fake_hub import TOKEN, Repo
 from tests.engine.models import small
 
-PATIENCE = 60_000  # ms; two workers start, one of them with torch
+PATIENCE = 60_000  # ms; workers start
 NAME = "somebody/tiny"
 
 
@@ -74,6 +74,7 @@ def test_the_catalogue_contacts_no_server_and_is_searched_by_any_word(page, hub)
     assert_accessible(page)
 
 
+@pytest.mark.usefixtures("in_threads")
 def test_a_model_is_searched_fetched_and_imported(qtbot, page, hub, studio):
     getting = page.getting
     getting.search_field.setText("tiny")
@@ -123,6 +124,7 @@ def test_an_upload_is_cancelled_in_its_dialog(qtbot, page, hub, studio):
     assert not hub.pushed and not studio.notices.shown
 
 
+@pytest.mark.usefixtures("in_threads")
 def test_an_archive_and_a_nested_folder_are_accepted(qtbot, page, tmp_path, studio):
     model = small.folder(tmp_path / "above" / "mine")
     archive = Path(shutil.make_archive(str(tmp_path / "packed"), "gztar", tmp_path / "above"))
