@@ -94,6 +94,18 @@ def test_texts_use_the_terms_of_the_glossary():
     assert not uses, "\n".join(uses)
 
 
+def test_texts_of_every_kind_are_collected():
+    collected = {text.source: text for text in texts.collect()}
+    assert collected["Runs"].context == "app"
+    assert "{where}: {problem}" in collected, "from engine errors"
+    assert collected["Weight decay"].context == "settings"
+    assert "# Attention" in collected, "from the help"
+    assert any(text.context == "command line" for text in collected.values())
+    assert all(text.source.strip() for text in collected.values())
+    assert all(len(text.places) == len(set(text.places)) for text in collected.values())
+    assert len(collected) > 1500
+
+
 def test_former_names_are_not_used_in_code():
     refused_names = re.compile(rf"\b({'|'.join(NAMES)})\b")
     uses = list[str]()

@@ -75,18 +75,6 @@ def test_a_language_is_added_by_a_file_and_an_entry(polish):
     assert translation.find_language("tlh").code == "en"
 
 
-def test_texts_of_every_kind_are_collected():
-    collected = {text.source: text for text in texts.collect()}
-    assert collected["Runs"].context == "app"
-    assert "{where}: {problem}" in collected, "from engine errors"
-    assert collected["Weight decay"].context == "settings"
-    assert "# Attention" in collected, "from the help"
-    assert any(text.context == "command line" for text in collected.values())
-    assert all(text.source.strip() for text in collected.values())
-    assert all(len(text.places) == len(set(text.places)) for text in collected.values())
-    assert len(collected) > 1500
-
-
 def test_updating_a_file_keeps_its_translations(tmp_path):
     file = tmp_path / "pl.ts"
     file.write_text(POLISH, encoding="utf-8")

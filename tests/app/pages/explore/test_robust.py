@@ -50,7 +50,7 @@ def page(make_page, model, monkeypatch):
     return make_page(model, size=(1100, 700))
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def _freeze_old_objects(page):
     """Exclude objects of pytest and other tests from the window's garbage collection."""
     gc.collect()
@@ -96,6 +96,7 @@ def test_any_text_is_shown_unchanged(page, explorer, model, wait):
 
 
 @pytest.mark.long
+@pytest.mark.usefixtures("_freeze_old_objects")
 @pytest.mark.parametrize("panel", PANELS)
 def test_no_text_blocks_the_window(qtbot, page, explorer, model, wait, watchdog, panel):
     """Slow cases are tried again: another program may have cleared the CPU's cache."""
