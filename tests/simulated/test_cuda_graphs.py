@@ -139,10 +139,11 @@ def test_the_number_of_graphs_is_limited(on_device, tmp_path, monkeypatch):
 @pytest.mark.parametrize("faster", [True, False])
 def test_auto_uses_the_faster_measurement(faster, on_device, tmp_path, monkeypatch):
     monkeypatch.setattr(cuda_graphs, "MIN_SPEEDUP", 0.0 if faster else 1e9)
+    monkeypatch.setattr(cuda_graphs, "TIMED_PASSES", 2)
     job = with_graphs(small.classifying(tmp_path, **SHORT), "auto")
     reference, run = small.trained(tmp_path / "cpu", job), small.new_run(tmp_path / "run", job)
     steps = on_device(run)
-    measured = cuda_graphs.WARM_UP_PASSES + cuda_graphs.TIMED_PASSES
+    measured = cuda_graphs.TIMING_WARM_UP + cuda_graphs.TIMED_PASSES
     assert sum(replays) == measured + (len(steps) if faster else 0)
     assert_curves_agree(run, reference)  # measuring has no effect on training
     (prepared,) = (event for event in run.events_after(0)[0] if isinstance(event, Prepared))

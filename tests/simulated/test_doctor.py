@@ -75,6 +75,7 @@ def test_a_device_fault_is_found_and_other_checks_continue(bench, monkeypatch):
         return original(q, *args, **kwargs) * (1.01 if q.device == device() else 1)
 
     monkeypatch.setattr(checks, "NESTED_DEVICES", ("cuda",))
+    monkeypatch.setattr(checks, "KINDS", TASKS)
     monkeypatch.setattr(torch.nn.functional, "scaled_dot_product_attention", faulty)
     families, prediction = run_check("Model families", bench), run_check("Prediction", bench)
     names = {fault.name for fault in families.faults}
