@@ -198,26 +198,22 @@ def test_adapters_train_as_on_the_cpu(on_device, tmp_path):
     check(small.adapted(tmp_path, ema_decay=0.9, **SHORT), tmp_path, on_device)
 
 
-def test_runs_move_between_device_and_cpu(on_device, tmp_path):
+def test_runs_stop_and_resume_on_the_device_or_elsewhere(on_device, tmp_path, monkeypatch):
     job = small.classifying(tmp_path, **SHORT | {"steps": 4})
-    unmoved, moved = (small.new_run(tmp_path / name, job) for name in ("unmoved", "moved"))
-    on_device(unmoved)
+    whole, moved, stopped = (
+        small.new_run(tmp_path / n, job) for n in ("whole", "moved", "stopped")
+    )
+    on_device(whole)
     loop.train(job, moved, moved.append, lambda: small.has_seen(moved, 2))
     on_device(moved)
-    assert_curves_agree(moved, unmoved)
-    network = load(unmoved.checkpoint_folders()[-1]).network
+    assert_curves_agree(moved, whole)
+    network = load(whole.checkpoint_folders()[-1]).network
     assert {p.device.type for p in network.parameters()} == {"cpu"}
-
-
-def test_stopping_and_resuming_changes_nothing(on_device, tmp_path, monkeypatch):
-    job = small.classifying(tmp_path, **SHORT | {"steps": 4})
-    complete, stopped = (small.new_run(tmp_path / name, job) for name in ("complete", "stopped"))
-    on_device(complete)
     monkeypatch.setattr(loop, "should_stop", lambda run: run.progress.step == 2)
     on_device(stopped)
     monkeypatch.undo()
     on_device(stopped)
-    assert final(stopped) == final(complete) and metrics(stopped) == metrics(complete)
+    assert final(stopped) == final(whole) and metrics(stopped) == metrics(whole)
 
 
 SPEC = BertSpec(
