@@ -3,6 +3,7 @@
 import json
 import shutil
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -35,11 +36,15 @@ WIDTH, POSITIONS = 4, 128
 MakeData = Callable[..., Path]
 
 
+@cache
+def train_tokenizer(pieces: int) -> Tokenizer:
+    return Tokenizer.train([" ".join(WORDS[i : i + 5]) for i in range(len(WORDS))] * 3, pieces)
+
+
 def write_model(folder: Path, pieces: int = 64) -> Path:
     """A checkpoint folder with one layer of zero weights."""
     folder.mkdir(parents=True)
-    texts = [" ".join(WORDS[i : i + 5]) for i in range(len(WORDS))] * 3
-    tokenizer = Tokenizer.train(texts, pieces)
+    tokenizer = train_tokenizer(pieces)
     tokenizer.save(folder)
     config = {
         "model_type": "bert",

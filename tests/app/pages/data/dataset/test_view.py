@@ -173,7 +173,7 @@ def test_a_damaged_data_set_is_reported(qtbot, page, reviews):
     assert "damaged" in page.dataset.problem.text.text()
 
 
-@times(20_000, 10_000_000)
+@times(10_000, 10_000_000)
 def test_many_rows_scroll(qtbot, page, tmp_path, count):
     file = tmp_path / "many.csv"
     with file.open("w", encoding="utf-8") as stream:
