@@ -1,23 +1,47 @@
 """The whole cycle in a real window: data are fixed, trained on, corrected, and trained on again.
 
-`python -m benchmarks quality circle --window` uses real data and takes more steps.
+Then an overnight search is started, trained without the window, and compared.
+`python -m benchmarks quality circle --window` uses real data and takes more steps;
+`python -m benchmarks quality night --window` has more runs, some of which fail.
 """
 
 import json
 import random
+import time
 from pathlib import Path
 
 import pytest
 
-from benchmarks.quality import circle_window
+from benchmarks import harness
+from benchmarks.quality import circle_window, night
 from engine.data.datasets.store import open_dataset
+from engine.files.home import Home
 from engine.files.shipped import minilm
+from engine.record.opening import Record, open_record
+from engine.record.runs import all_runs
 from engine.runs.folder import RunFolder
 from tests.end_to_end.test_real_window import pytestmark as needs_a_screen
 
 GOOD = ["lovely", "warm", "fine", "happy", "great", "bright", "tender", "sweet", "clever", "funny"]
 BAD = ["dull", "cold", "poor", "sad", "bad", "grim", "shallow", "bitter", "stupid", "boring"]
 SHORT = ("opened", "imported", "fixed", "trained", "evaluated", "corrected", "saved", "again")
+
+PATIENCE = 300  # s for two small trainings on a busy machine
+SEARCH_STEPS = """
+    click "push button:Fine-tune on this…"
+    window Train
+    click "push button:Next" "list:Models"
+    click "push button:Next" "Epochs: 2"
+    click "Several values: Learning rate"
+    click "Values of Learning rate"
+    key ctrl+a
+    type "1e-4, 3e-4"
+    shot 18-values.png
+    click "push button:Next" "push button:Start*"
+    click "push button:Start*"
+    window Runs
+    quit
+"""
 
 pytestmark = [
     pytest.mark.gui,  # literally, as `dev.py test` searches for it
@@ -35,19 +59,48 @@ def sentences(path: Path, count: int) -> Path:
     return path
 
 
-def test_the_whole_cycle_works_by_mouse_and_keys(tmp_path):
+def wait_for_runs(home: Home, record: Record) -> dict[str, float]:
+    """Learning rates of the finished runs, once the queue runner has ended all."""
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        with record.read() as session:
+            runs = all_runs(session)
+        if runs and all(run.ended is not None for run in runs):
+            return {
+                run.name: run.parse_job().training.learning_rate
+                for run in runs
+                if run.state == "finished"
+            }
+        assert time.monotonic() < deadline, [(run.name, run.state, run.problem) for run in runs]
+        time.sleep(0.1)
+
+
+def test_the_whole_cycle_works_and_two_values_are_compared_after_a_night(tmp_path):
     files = {
         "train": sentences(tmp_path / "train.jsonl", 48),
         "validation": sentences(tmp_path / "validation.jsonl", 16),
     }
-    variant = circle_window.Variant("keys", "lines")
-    assert circle_window.run_window(variant, files, tmp_path, "2", parts=SHORT) == ""
+    variant, home = circle_window.Variant("keys", "lines"), Home(tmp_path / "home")
+    circle_window.repeat_first(files["train"], variant.again)
+    cycle = circle_window.make_steps(variant, files, "2", SHORT).removesuffix("quit\n")
+    evening = cycle + circle_window.STEPS["to_data"] + SEARCH_STEPS
+    preferences = {"theme": "light", "ask_on_close": False}
+    assert harness.drive(evening, home.root, tmp_path, preferences) == ""
 
-    home = tmp_path / "home"
-    (versions,) = (home / "datasets").iterdir()
+    (versions,) = home.datasets.iterdir()
     specs = [open_dataset(versions / str(number)).spec for number in (1, 2, 3)]
     assert [spec.rows["train"] for spec in specs] == [50, 48, 48]
     assert specs[2].made_from == 2 and "label" in " ".join(specs[2].changes)
-    runs = [RunFolder(folder) for folder in (home / "runs").iterdir()]
-    assert {run.job().data.folder.name for run in runs} == {"2", "3"}
+
+    record = open_record(home.record, home.backups)
+    try:
+        trained = wait_for_runs(home, record)
+    finally:
+        record.close()
+    assert sorted(trained.values()) == [1e-4, 1e-4, 1e-4, 3e-4]  # 1e-4 is also the default
+    runs = [RunFolder(folder) for folder in home.runs.iterdir()]
+    assert sorted(run.job().data.folder.name for run in runs) == ["2", "3", "3", "3"]
     assert all((run.results / "validation.parquet").is_file() for run in runs)
+    assert night.morning(tmp_path, "light", ("opened", "compared", "reported"))
+    report = (tmp_path / "light" / "report.html").read_text(encoding="utf-8")
+    assert all(name in report for name in trained)
