@@ -72,7 +72,7 @@ def test_links_and_devices_are_skipped(tmp_path, model):
 def test_a_zip_bomb_is_refused_before_extraction(tmp_path, model, monkeypatch):
     into = tmp_path / "into"
     into.mkdir()
-    zeros = write_zip(tmp_path / "zeros.zip", {**model, "model.safetensors": bytes(50_000_000)})
+    zeros = write_zip(tmp_path / "zeros.zip", {**model, "model.safetensors": bytes(10_000_000)})
     assert zeros.stat().st_size < 1_000_000
     free = type("Usage", (), {"free": 1_000_000})
     monkeypatch.setattr("engine.files.atomic_write.shutil.disk_usage", lambda _: free)
