@@ -131,7 +131,7 @@ def test_no_panel_scrolls_and_controls_are_small(page, explorer, wait, other):
 def test_panels_fit_at_double_scale():
     """In a separate process, since Qt reads the factor only at startup."""
     target = [f"{__file__}::{check_at_double_scale.__name__}", "-o", f"python_functions={CHECKS}"]
-    options = ["-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:randomly"]
+    options = ["-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:hypothesispytest"]
     result = subprocess.run(
         [sys.executable, "-m", "pytest", *target, *options],
         env=os.environ | {"TEST_SCALE": "2"},

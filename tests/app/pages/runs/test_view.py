@@ -43,11 +43,12 @@ def test_both_pages_are_accessible_in_both_themes(
     page = make_page()
     for theme in ("light", "dark"):
         set_theme(theme)
-        page.show_all()
         assert isinstance(page.list.table.model().index(0, 0).data(ROW_ROLE), RunRow)
         screen(page, f"runs-list-{theme}")
         assert_accessible(page)
-        view = open_run(page, run_id, qtbot)
+    view = open_run(page, run_id, qtbot)
+    for theme in ("dark", "light"):
+        set_theme(theme)
         assert_accessible(page)
         for tab in range(view.tabs.count()):
             view.tabs.setCurrentIndex(tab)

@@ -58,7 +58,7 @@ def titles(getting: GettingPage) -> list[str]:
     return [item.title for item in getting.list.cards.rows]
 
 
-def test_the_catalogue_contacts_no_server_and_is_searched_by_any_word(page, hub):
+def test_the_catalogue_is_searched_without_a_server_and_shows_a_refusal(qtbot, page, hub, studio):
     getting = page.getting
     assert len(titles(getting)) == len(OFFERED)
     getting.search_field.setText("german")
@@ -72,6 +72,11 @@ def test_the_catalogue_contacts_no_server_and_is_searched_by_any_word(page, hub)
     assert len(titles(getting)) == sum(entry.group == "fields" for entry in OFFERED)
     assert not hub.requests
     assert_accessible(page)
+    studio.settings.set("hub_allowed", True)
+    getting.state.plan("somebody/nothing")
+    qtbot.waitUntil(getting.problem.isVisible, timeout=PATIENCE)
+    assert "no model somebody/nothing" in getting.problem.problem.text()
+    assert getting.get.isEnabled() and titles(getting), "a refusal is shown and the page stays"
 
 
 @pytest.mark.usefixtures("in_threads")
@@ -100,15 +105,6 @@ def test_a_model_is_searched_fetched_and_imported(qtbot, page, hub, studio):
     with qtbot.waitSignal(studio.navigate) as signal:
         page.importing.tune_requested.emit(folder)
     assert signal.args == ["train", {"model": folder}]
-
-
-def test_a_refusal_is_shown_and_the_page_stays(qtbot, page, hub, studio):
-    studio.settings.set("hub_allowed", True)
-    getting = page.getting
-    getting.state.plan("somebody/nothing")
-    qtbot.waitUntil(getting.problem.isVisible, timeout=PATIENCE)
-    assert "no model somebody/nothing" in getting.problem.problem.text()
-    assert getting.get.isEnabled() and len(titles(getting)) == len(OFFERED)
 
 
 def test_an_upload_is_cancelled_in_its_dialog(qtbot, page, hub, studio):
