@@ -114,7 +114,7 @@ def test_the_end_of_a_sentence_is_completed(rows):
         ("learn", "field", "learning rate"),
         ("state ", "operator", "is"),
         ("state is f", "value", "failed"),
-        ("state is failed ", "joint", "and"),
+        ("state is failed ", "conjunction", "and"),
         ("state is failed and tas", "field", "task"),
     ]:
         parsed = parse(text)

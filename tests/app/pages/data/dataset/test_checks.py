@@ -65,7 +65,7 @@ def test_a_fix_creates_a_version_that_can_be_undone(qtbot, page, messy):
     (question,) = page.findChildren(Question)
     message = " ".join(text.text() for text in question.findChildren(Text))
     assert "2 exact duplicate(s) dropped" in message
-    assert "Version 2 is created; this version stays unchanged." in message
+    assert "Version 2 will be created; this version stays unchanged." in message
     next(b for b in question.findChildren(QPushButton) if b.isDefault()).click()
     qtbot.waitUntil(lambda: page.dataset.state.folder != before, timeout=PATIENCE)
     version = page.dataset.state.folder

@@ -140,7 +140,7 @@ def test_labels_in_several_spellings_are_reported(qtbot, page, write):
     rows = ["text,label", *(f"a film {n},{('Good', 'good', 'bad', '')[n % 4]}" for n in range(40))]
     view = open_view(qtbot, page, write("films.csv", "\n".join(rows)))
     assert view.labels.title.text() == "3 label(s)", "an empty cell is no label"
-    assert "“good” and “Good” may be one" in view.labels.spellings.text()
+    assert "“good” and “Good” may be the same" in view.labels.spellings.text()
     assert view.labels.spellings.isVisible()
 
 

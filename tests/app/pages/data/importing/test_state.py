@@ -212,7 +212,7 @@ def test_roles_are_guessed_again_when_their_columns_disappear(importing, write):
     state.set_reading(state.reading.model_copy(update={"header": False}))
     importing.wait(lambda s: not s._previewing.is_busy)
     assert state.roles.text != "note"
-    assert "chosen again" in state.columns_note
+    assert "guessed again" in state.columns_note
     state.set_roles(Roles(state.columns[0], None, state.columns[2]))
     assert not state.columns_note
 
@@ -275,7 +275,7 @@ def test_labels_in_several_spellings_are_reported_and_merged_at_a_click(importin
     text = "The labels “positive” and “Positive”, “postive” may be the same; they are treated as "
     assert importing.messages() == [text + "different labels."]
     assert set(state.count.collected.labels) == {"negative", "positive", "Positive", "postive"}
-    state.set_cleaning(find_fix(state, "may be one"))
+    state.set_cleaning(find_fix(state, "may be the same"))
     importing.wait_for_count()
     assert importing.messages() == ["Other spellings are read as “positive”."]
     dataset = open_dataset(importing.finish())

@@ -174,7 +174,7 @@ def test_axes_have_several_values_and_a_brush_selects_runs(comparison, runs, qtb
     axis = make_axis("training.learning_rate", runs)
     assert axis is not None and [label for _, label in axis.labels] == ["1e-5", "1e-4"]
     parallel = Parallel(runs, [axis], {axis.key: (0.5, 1.0)})
-    assert [row.id for row in parallel.chosen()] == ["run2", "run3"]
+    assert [row.id for row in parallel.chosen_rows()] == ["run2", "run3"]
     comparison.tabs.setCurrentWidget(comparison.parallel)
     tab = comparison.parallel.widget
     view = tab.view

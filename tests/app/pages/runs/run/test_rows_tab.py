@@ -53,7 +53,7 @@ def test_rows_follow_the_best_evaluation(make_page, studio, make_run, qtbot):
     write_predictions(folder, accuracy=0.5, step=10)
     tab.poll()
     qtbot.waitUntil(tab.worst.isVisible)
-    assert tab.note.text().startswith("The best evaluation so far was at step 10, of 30 row")
+    assert tab.note.text().startswith("The best evaluation so far was at step 10, on 30 row")
     assert column(tab.worst, "text") == [f"text {n}" for n in range(14, 4, -1)]
     assert column(tab.best, "text") == [f"text {n}" for n in range(29, 19, -1)]
     assert set(column(tab.worst, "Right")) == {"✗"} and set(column(tab.best, "Right")) == {"✓"}
