@@ -53,13 +53,13 @@ def predict_a_file(qtbot, tab, tmp_path):
     tab.apply_to(file)
     dialog: ApplyingDialog = tab.dialog
     state = dialog.state
-    qtbot.waitUntil(lambda: state.first is not None, timeout=PATIENCE)
+    qtbot.waitUntil(lambda: state.preview is not None, timeout=PATIENCE)
     table = dialog.choices.model
     assert table.rowCount() == 10
     headers = [table.headerData(n, Qt.Orientation.Horizontal) for n in range(table.columnCount())]
     assert headers == ["id", "text", "label", "probability", "p(bad)", "p(good)"]
     dialog.choices.threshold.setValue(0.99)
-    qtbot.waitUntil(lambda: state.first and "unsure" in state.first.columns, timeout=PATIENCE)
+    qtbot.waitUntil(lambda: state.preview and "unsure" in state.preview.columns, timeout=PATIENCE)
     assert_accessible(dialog)
     qtbot.mouseClick(dialog.choices.start, Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: state.applied is not None, timeout=PATIENCE)
@@ -102,7 +102,7 @@ def test_choice_columns_are_toggled_in_an_open_menu(qtbot, tab, tuned, studio, m
 def create_a_data_set(qtbot, tab, tmp_path, studio):
     tab.apply_to(tmp_path / "new.csv")
     state = tab.dialog.state
-    qtbot.waitUntil(lambda: state.first is not None, timeout=PATIENCE)
+    qtbot.waitUntil(lambda: state.preview is not None, timeout=PATIENCE)
     state.set_format(DATASET)
     qtbot.waitUntil(lambda: not state.is_loading, timeout=PATIENCE)
     state.start()

@@ -82,7 +82,7 @@ REFUSED = [
     ({"pre_tokenizer": {"type": "Sequence", "pretokenizers": [SLOW]}}, "by the expression"),
     ({"normalizer": SLOW | {"type": "Replace", "content": ""}}, "by the expression"),
     ({"pre_tokenizer": {"type": "Jieba"}}, "a step “Jieba”"),
-    ({"model": {"type": "Words", "vocab": {}}}, "no model of a kind"),
+    ({"model": {"type": "Words", "vocab": {}}}, "no model of a known kind"),
     ({"model__max_input_chars_per_word": 10**9}, "up to 1000000000 characters"),
 ]
 

@@ -326,5 +326,5 @@ def test_the_included_tiny_model_shows_how_it_learned(make_page, settle, wait):
         ranked = {p.label: p.probability for p in answer.predictions[0].ranked}
         probabilities.append(ranked.get("states", 0.0))
     assert probabilities[0] < 0.5 < probabilities[1]
-    assert page.state.first.model.name == f"{snapshots.name}, step 2,000"
+    assert page.state.first.model.name == f"{snapshots.run_name}, step 2,000"
     assert snapshots.loss_at(len(snapshots.steps) - 1) < snapshots.loss_at(0) - 1

@@ -97,7 +97,7 @@ def test_only_doubtful_choices_cause_warnings():
     assert not any("checkpoints" in text for text in warnings(choose(SENTENCE), None, enough))
     scarce = enough.model_copy(update={"disk_free": 3 * GB})
     (text,) = [text for text in warnings(choose(SENTENCE), None, scarce) if "checkpoints" in text]
-    assert "need up to 4.0 GB, but only 3.0 GB are free" in text
+    assert "need up to 4.0 GB, but this disk has only 3.0 GB free" in text
 
 
 def test_the_verdict_follows_the_free_memory():

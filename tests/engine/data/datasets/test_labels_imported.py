@@ -74,8 +74,8 @@ def test_variant_spellings_of_set_labels_and_span_types_are_reported(tmp_path):
     sets = ["|".join(n for k, n in enumerate(names) if i >> k & 1) for i in range(1, 16)]
     rows = [f"a thing number {n},{labels}" for n, labels in enumerate(sets * 2)]
     spec = import_file(tmp_path, write_table(tmp_path, "text,label", rows)).spec
-    assert any("“red” and “Red” may be one" in note for note in spec.notes)
+    assert any("“red” and “Red” may be the same" in note for note in spec.notes)
     file = tmp_path / "names.conll"
     file.write_text("Ada\tB-person\nsaw\tO\nParis\tB-Person\n\n" * 9 + "Bo\tB-person\nis\tO\n")
     spec = import_files(file, tmp_path / "names").spec
-    assert any("“person” and “Person” may be one" in note for note in spec.notes)
+    assert any("“person” and “Person” may be the same" in note for note in spec.notes)

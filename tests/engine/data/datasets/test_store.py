@@ -41,7 +41,7 @@ def store(tmp_path: Path, name: str = "a", **changes: Any) -> DatasetSpec:
         "reading": Reading(),
         "mapping": MAPPING,
         "split": Split(validation=0.2, test=0.1),
-        "into": tmp_path / "sets" / name,
+        "target": tmp_path / "sets" / name,
     }
     return import_dataset(**(arguments | changes))
 

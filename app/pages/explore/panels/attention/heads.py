@@ -269,13 +269,13 @@ class HeadsModel(ColumnsModel[Head]):
         self._state = state
         self.keys: tuple[str, ...] = ()
         self._values: dict[str, np.ndarray] = {}
-        self._sorted = FIRST, Qt.SortOrder.DescendingOrder
+        self._sorting = FIRST, Qt.SortOrder.DescendingOrder
         state.changed.connect(self._update)
         self._update()
 
     @property
     def sorted_by(self) -> tuple[int, Qt.SortOrder]:
-        return self._sorted
+        return self._sorting
 
     def text(self, row: int, column: int) -> str:
         return self.columns[column].text(self.row(row)) or ""
@@ -290,7 +290,7 @@ class HeadsModel(ColumnsModel[Head]):
         return next((n for n in range(len(self.order)) if self.row(n) == target), -1)
 
     def _follow_column(self) -> None:
-        column = self._sorted[0]
+        column = self._sorting[0]
         if FIRST <= column < len(self.columns):
             self._state.sort_by(self.keys[column - FIRST])
         elif column == PATTERN:
@@ -303,7 +303,7 @@ class HeadsModel(ColumnsModel[Head]):
         rows: list[Head] = list(np.ndindex(*self._state.size)) if shown else []
         same_shape = shown == self.keys and len(rows) == len(self.rows)
         if keys != self.keys and shown and shown[0] in (PAIR, PAIRS):
-            self._sorted = FIRST, Qt.SortOrder.DescendingOrder  # a selected pair sorts the heads
+            self._sorting = FIRST, Qt.SortOrder.DescendingOrder  # a selected pair sorts the heads
         if not same_shape:
             self.beginResetModel()
         self.keys, self.rows = shown, rows
@@ -318,7 +318,7 @@ class HeadsModel(ColumnsModel[Head]):
             if pair_columns:  # other headings stay
                 horizontal = Qt.Orientation.Horizontal
                 self.headerDataChanged.emit(horizontal, FIRST, FIRST + pair_columns - 1)
-        if self._sorted[0] >= FIRST:
+        if self._sorting[0] >= FIRST:
             self._follow_column()
 
     def _columns(self) -> list[Column[Head]]:
