@@ -1,4 +1,4 @@
-"""`bert-studio queue`: add runs to the queue of the home; they start without a window."""
+"""`bert-studio queue`: add runs to the queue of a home folder; they need no window."""
 
 import sys
 import time
@@ -55,10 +55,10 @@ def queue(
     home.make()
     record = open_record(home.record, home.backups)
     try:
-        ids = _start_jobs(record, home, specs, _find_run_id(record, after) if after else "")
+        ids = _enqueue(record, home, specs, _find_run_id(record, after) if after else "")
         with record.read() as session:
             listed = [run for run in all_runs(session) if run.id in ids]
-        _list(listed, as_json)
+        _print_runs(listed, as_json)
         if wait and not _all_finished(record, ids):
             raise StudioError(
                 "Not every run has finished.",
@@ -82,8 +82,8 @@ def _find_run_id(record: Record, name: str) -> str:
     return result.id
 
 
-def _start_jobs(record: Record, home: Home, jobs: Sequence[JobSpec], after: str) -> set[str]:
-    """Add jobs and start a runner if no window does; returns the ids of all unfinished runs.
+def _enqueue(record: Record, home: Home, jobs: Sequence[JobSpec], after: str) -> set[str]:
+    """Add jobs, start a runner unless a window has one, and return the ids of all unfinished runs.
 
     `after`: id of the run that must finish before the new ones start; “”: none.
     """
@@ -99,13 +99,13 @@ def _start_jobs(record: Record, home: Home, jobs: Sequence[JobSpec], after: str)
     return ids
 
 
-def _list(runs: Sequence[Run], as_json: bool) -> None:
+def _print_runs(runs: Sequence[Run], as_json: bool) -> None:
     if as_json:
-        lines = [
+        records = [
             {"id": run.id, "name": run.name, "state": run.state, "folder": str(run.folder)}
             for run in runs
         ]
-        sys.stdout.write(to_json(lines, indent=2).decode() + "\n")
+        sys.stdout.write(to_json(records, indent=2).decode() + "\n")
         return
     for run in runs:
         echo(f"{run.state}: {visible(run.name)}")

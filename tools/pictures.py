@@ -342,9 +342,9 @@ def trying(stage: Stage) -> None:
     page: Any = stage.show("runs", {"run": stage.runs[FINISHED].id})
     tab = page.run.use.widget
     page.run.tabs.setCurrentWidget(page.run.use)
-    until(lambda: tab.trying is not None, 60, "the model of the run")
-    tab.trying.text.setPlainText(TEXT)
-    until(lambda: tab.trying.words.shown, 60, "the words that decided")
+    until(lambda: tab.try_view is not None, 60, "the model of the run")
+    tab.try_view.text.setPlainText(TEXT)
+    until(lambda: tab.try_view.words.shown, 60, "the words that decided")
 
 
 SCENES: dict[str, Callable[[Stage], object]] = {

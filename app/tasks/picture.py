@@ -21,14 +21,14 @@ class Scene:
     """Content of a picture: words, the network, a head above word `head_index`, and an output."""
 
     words: str  # separated by spaces
-    second: int  # index of the second text's first word, or the number of words without one
+    second_start: int  # index of the second text's first word, or the number of words
     head_index: int
     head: str
     answer: str
 
 
 class TaskPicture(QWidget):
-    """A scene in the colours of the theme at any size. Not accessible, since its card is."""
+    """A scene in the colours of the theme at any size. Its card describes it to screen readers."""
 
     def __init__(self, scene: Scene, from_scratch: bool) -> None:
         """`from_scratch`: the network is not pre-trained."""
@@ -73,7 +73,7 @@ class TaskPicture(QWidget):
 
     def _paint_words(self, painter: QPainter, boxes: list[QRectF]) -> None:
         for index, (word, box) in enumerate(zip(self._words, boxes, strict=True)):
-            segment = theme.SEGMENTS[index >= self._scene.second]
+            segment = theme.SEGMENTS[index >= self._scene.second_start]
             special = word.startswith("[")
             role = Role.ACCENT if word == "[MASK]" else Role.MUTED if special else segment
             _chip(painter, box, word, role, plain=special and word != "[MASK]")
@@ -136,12 +136,12 @@ def _arrow(painter: QPainter, x: float, start: float, end: float, role: Role) ->
 
 
 def _horizontal_arrow(painter: QPainter, start: QPointF, end: QPointF) -> None:
-    direction = -1 if end.x() > start.x() else 1
+    tail_sign = -1 if end.x() > start.x() else 1
     painter.setPen(QPen(theme.colour(Role.ACCENT), 1.5))
-    painter.drawLine(start, QPointF(end.x() + 3 * direction, end.y()))
+    painter.drawLine(start, QPointF(end.x() + 3 * tail_sign, end.y()))
     painter.setPen(Qt.PenStyle.NoPen)
     painter.setBrush(theme.colour(Role.ACCENT))
-    tail = end.x() + 5 * direction
+    tail = end.x() + 5 * tail_sign
     painter.drawPolygon(
         QPolygonF([end, QPointF(tail, end.y() - 3.5), QPointF(tail, end.y() + 3.5)])
     )

@@ -72,7 +72,7 @@ class NearestState(QObject):
         self.part = default if part is None else part
         self.cancel()
 
-    def type_in(self, text: str) -> None:
+    def set_text(self, text: str) -> None:
         self.text = text
         self._ask()
 

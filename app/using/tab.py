@@ -49,30 +49,28 @@ class UseTab(QWidget):
         self.checkpoint: Path | None = None
         self.name = ""
         self.info: CheckpointInfo | None = None
-        self.trying: TryingView | None = None
-        self.nearest: NearestView | None = None
-        self.run: RunFolder | None = None  # run of the checkpoint
-        self._file: Path | None = None  # dropped before the model was known
+        self.try_view: TryingView | None = None
+        self.nearest_view: NearestView | None = None
+        self.run: RunFolder | None = None  # None: the checkpoint is not of a run
+        self._pending_file: Path | None = None  # dropped before the model was known
         self.placeholder = Text("", "muted")
-        self.apply = buttons.primary(
+        self.apply_button = buttons.primary(
             self.tr("Apply to a &file…"), lambda: self.apply_to(None), "file-text"
         )
-        self.elsewhere = buttons.plain(
-            self.tr("Use it else&where…"), self._on_elsewhere, "file-text"
-        )
-        self.saving = ReportSaver(studio, self)
-        self.saving.changed.connect(self._show_saving)
-        self.report = buttons.plain("", self._on_report, "save")
+        self.code_button = buttons.plain(self.tr("Use it else&where…"), self._on_code, "file-text")
+        self.report_saver = ReportSaver(studio, self)
+        self.report_saver.changed.connect(self._show_saving)
+        self.report_button = buttons.plain("", self._on_report, "save")
         head = layouts.row(
-            self.apply,
+            self.apply_button,
             (
                 Text(
                     self.tr("Predict all rows of a file; you can also drop a file here."), "muted"
                 ),
                 1,
             ),
-            self.report,
-            self.elsewhere,
+            self.report_button,
+            self.code_button,
             HelpButton("using"),
             spacing=2 * SPACE,
         )
@@ -115,17 +113,17 @@ class UseTab(QWidget):
     def apply_to(self, file: Path | None) -> None:
         """Open the dialog for a file, or let the user choose one."""
         if self.checkpoint is None or self.info is None or self.info.task is None:
-            self._file = file
+            self._pending_file = file
             return
         state = ApplyingState(self._studio, self.checkpoint, self.name, self.info.task)
         self.dialog = applying_view.open_dialog(self._studio, self, state)
         if file is not None:
             state.open(file)
 
-    def _on_elsewhere(self) -> None:
+    def _on_code(self) -> None:
         if self.checkpoint is not None and self.info is not None and self.info.task is not None:
-            self.code = ElsewhereDialog(self.checkpoint, self)
-            self.code.show()
+            self.code_dialog = CodeDialog(self.checkpoint, self)
+            self.code_dialog.show()
 
     def _on_report(self) -> None:
         run = self.run
@@ -134,12 +132,12 @@ class UseTab(QWidget):
         name = f"{folder_name(self.name)}-report.html"
         title = self.tr("Save the report")
         ask_for_file(
-            self, title, name, list(WRITERS), partial(self.saving.save, partial(gather, run))
+            self, title, name, list(WRITERS), partial(self.report_saver.save, partial(gather, run))
         )
 
     def _show_saving(self) -> None:
-        update_report_button(self.report, self.saving)
-        self.report.setVisible(self.run is not None and self.apply.isEnabled())
+        update_report_button(self.report_button, self.report_saver)
+        self.report_button.setVisible(self.run is not None and self.apply_button.isEnabled())
 
     def _on_read(
         self, checkpoint: Path, info: CheckpointInfo | None, run: RunFolder | None
@@ -147,17 +145,17 @@ class UseTab(QWidget):
         if checkpoint == self.checkpoint:
             self.run = run
             self._show(info)
-            if self._file is not None and self.apply.isEnabled():
-                file, self._file = self._file, None
+            if self._pending_file is not None and self.apply_button.isEnabled():
+                file, self._pending_file = self._pending_file, None
                 self.apply_to(file)
 
     def _show(self, info: CheckpointInfo | None) -> None:
         self.info = info
         clear(self._column)
-        self.trying = self.nearest = None
+        self.try_view = self.nearest_view = None
         task = info.task if info else None
-        self.apply.setEnabled(task is not None)
-        self.elsewhere.setEnabled(task is not None)
+        self.apply_button.setEnabled(task is not None)
+        self.code_button.setEnabled(task is not None)
         self._show_saving()
         self.placeholder.setVisible(task is None)
         self.area.setVisible(task is not None)
@@ -168,23 +166,23 @@ class UseTab(QWidget):
         )
         if task is not None and info is not None and self.checkpoint is not None:
             state = TryingState(self._studio, self.checkpoint, task)
-            self.trying = TryingView(state, info.labels)
-            state.setParent(self.trying)
-            self._column.addWidget(self.trying)
+            self.try_view = TryingView(state, info.labels)
+            state.setParent(self.try_view)
+            self._column.addWidget(self.try_view)
             if state.compares_texts:
-                self.nearest = self._create_nearest(self.trying)
-                self._column.addWidget(self.nearest)
+                self.nearest_view = self._create_nearest(self.try_view)
+                self._column.addWidget(self.nearest_view)
 
     def _create_nearest(self, trying: TryingView) -> NearestView:
         assert self.checkpoint is not None
         state = NearestState(self._studio, self.checkpoint)
         view = NearestView(state)
         state.setParent(view)
-        trying.settled.connect(state.type_in)
+        trying.settled.connect(state.set_text)
         return view
 
 
-class ElsewhereDialog(Dialog):
+class CodeDialog(Dialog):
     """Python code for transformers and onnxruntime, and the model card of exports."""
 
     def __init__(self, checkpoint: Path, owner: QWidget) -> None:

@@ -198,7 +198,7 @@ TESTED_ELSEWHERE = {
     "app/pages/models/view.py ask": "app/pages/models/getting/test_view.py",
     "app/pages/models/view.py _confirm": "app/pages/models/getting/test_view.py",
     "app/pages/settings/elsewhere.py _ask_for_token": "app/pages/test_settings.py",
-    "app/using/tab.py ElsewhereDialog": "app/using/test_tab.py",
+    "app/using/tab.py CodeDialog": "app/using/test_tab.py",
     "app/using/applying_view.py ApplyingDialog": "app/using/test_tab.py",
     "app/pages/data/dataset/view.py _ask_to_fix": "app/pages/data/dataset/test_checks.py",
 }

@@ -57,7 +57,7 @@ def model(tuned, tmp_path_factory):
 
 def open_tab(qtbot: Any, tab: UseTab, checkpoint: Path) -> UseTab:
     tab.show_model(checkpoint, "films")
-    qtbot.waitUntil(lambda: tab.trying is not None)
+    qtbot.waitUntil(lambda: tab.try_view is not None)
     return tab
 
 
@@ -67,13 +67,13 @@ def best_checkpoint(model: FineTuned) -> Path:
 
 def save_report(qtbot: Any, tab: UseTab, path: Path) -> None:
     """Press the button and choose a file."""
-    qtbot.mouseClick(tab.report, Qt.MouseButton.LeftButton)
+    qtbot.mouseClick(tab.report_button, Qt.MouseButton.LeftButton)
     dialog = tab.findChild(QFileDialog)
     dialog.fileSelected.emit(str(path))
     dialog.close()
-    assert not tab.report.isEnabled() and "Saving" in tab.report.text()
-    qtbot.waitUntil(lambda: not tab.saving.is_busy, timeout=20_000)
-    assert tab.report.isEnabled() and "Save the" in tab.report.text()
+    assert not tab.report_button.isEnabled() and "Saving" in tab.report_button.text()
+    qtbot.waitUntil(lambda: not tab.report_saver.is_busy, timeout=20_000)
+    assert tab.report_button.isEnabled() and "Save the" in tab.report_button.text()
 
 
 def test_the_report_has_every_picture_of_the_task_and_the_curves(qtbot, tab, model, tmp_path):
@@ -103,7 +103,7 @@ def test_the_suffix_follows_the_chosen_format(qtbot, tab, model):
     open_tab(qtbot, tab, best_checkpoint(model))
     assert_accessible(tab)
     assert_distinct_keys(tab)
-    qtbot.mouseClick(tab.report, Qt.MouseButton.LeftButton)
+    qtbot.mouseClick(tab.report_button, Qt.MouseButton.LeftButton)
     dialog = tab.findChild(QFileDialog)
     assert dialog.nameFilters() == ["HTML (*.html)", "PDF (*.pdf)"]
     assert dialog.defaultSuffix() == "html"
@@ -113,16 +113,16 @@ def test_the_suffix_follows_the_chosen_format(qtbot, tab, model):
 
 
 def test_only_a_run_has_a_report(qtbot, tab, model, tmp_path):
-    assert tab.report.isHidden()
+    assert tab.report_button.isHidden()
     open_tab(qtbot, tab, best_checkpoint(model))
-    assert not tab.report.isHidden()
+    assert not tab.report_button.isHidden()
     shutil.copytree(best_checkpoint(model), tmp_path / "model")
     tab.show_model(tmp_path / "model", "a model")
-    qtbot.waitUntil(tab.report.isHidden)
-    assert tab.apply.isEnabled()
+    qtbot.waitUntil(tab.report_button.isHidden)
+    assert tab.apply_button.isEnabled()
     open_tab(qtbot, tab, best_checkpoint(model))
     tab.show_model(None, "")
-    assert tab.report.isHidden()
+    assert tab.report_button.isHidden()
 
 
 def test_a_failed_write_is_reported(qtbot, tab, model, tmp_path, studio, monkeypatch):

@@ -21,7 +21,7 @@ PATIENCE = 90_000  # ms; a worker loads torch first
 
 def open_tab(qtbot, tab: UseTab, model: FineTuned) -> UseTab:
     tab.show_model(model.checkpoint, "films")
-    qtbot.waitUntil(lambda: tab.trying is not None)
+    qtbot.waitUntil(lambda: tab.try_view is not None)
     return tab
 
 
@@ -34,7 +34,7 @@ def test_a_text_is_predicted_and_a_file_becomes_a_data_set(qtbot, tab, tuned, tm
 
 
 def predict_while_typing(qtbot, tab):
-    trying = tab.trying
+    trying = tab.try_view
     qtbot.keyClicks(trying.text, "a lovely warm film")
     qtbot.waitUntil(lambda: len(trying.words.shown) == 4, timeout=PATIENCE)
     assert trying.prediction.isVisible()
@@ -156,8 +156,8 @@ def test_the_fields_depend_on_the_task(qtbot, tab, tuned, monkeypatch, studio):
     monkeypatch.setattr(studio.explorer, "ask", lambda _: 1)
     for kind in KINDS:
         tab.show_model(tuned(kind).checkpoint, "films")
-        qtbot.waitUntil(lambda: tab.trying is not None and tab.trying._state.task == kind)  # noqa: B023
-        trying = tab.trying
+        qtbot.waitUntil(lambda: tab.try_view is not None and tab.try_view._state.task == kind)  # noqa: B023
+        trying = tab.try_view
         if kind in ("pair_classification", "question_answering", "multiple_choice"):
             assert not trying.pair.isHidden(), kind
         if kind == "token_classification":
@@ -167,7 +167,7 @@ def test_the_fields_depend_on_the_task(qtbot, tab, tuned, monkeypatch, studio):
 
 
 def test_a_tab_without_a_fine_tuned_model_says_so(qtbot, tab, tuned):
-    assert not tab.apply.isEnabled() and "no checkpoint yet" in tab.placeholder.text()
+    assert not tab.apply_button.isEnabled() and "no checkpoint yet" in tab.placeholder.text()
     tab.show_model(Path(__file__).parent, "nothing")
     qtbot.waitUntil(lambda: "not been fine-tuned" in tab.placeholder.text())
 
@@ -175,8 +175,8 @@ def test_a_tab_without_a_fine_tuned_model_says_so(qtbot, tab, tuned):
 def test_the_code_and_the_card_can_be_copied(qtbot, tab, tuned):
     model = tuned("text_classification")
     open_tab(qtbot, tab, model)
-    qtbot.mouseClick(tab.elsewhere, Qt.MouseButton.LeftButton)
-    dialog = tab.code
+    qtbot.mouseClick(tab.code_button, Qt.MouseButton.LeftButton)
+    dialog = tab.code_dialog
     qtbot.waitUntil(lambda: "# Good or bad" in dialog.card.text.toPlainText())
     assert_accessible(dialog)
     qtbot.mouseClick(dialog.tabs.widget(0).copy, Qt.MouseButton.LeftButton)

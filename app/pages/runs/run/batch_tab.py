@@ -31,7 +31,7 @@ from app.widgets.text.labels import OneLine, Text, tooltip, visible
 from engine.messages.batch import BatchRow, BatchShown, ShowBatch, Target
 from engine.messages.question import Answer, Refused, Working
 
-FOLLOW_MS = 2000  # between batches while following the run
+FOLLOW_MS = 2000  # between requests while following the run
 
 
 class BatchState(QObject):
@@ -74,10 +74,10 @@ class BatchState(QObject):
         self._follow()
 
     def _follow(self) -> None:
-        row = self._run.row
-        if not self._is_visible or self.is_waiting or row is None or self._pause.isActive():
+        run = self._run.row
+        if not self._is_visible or self.is_waiting or run is None or self._pause.isActive():
             return
-        step = max(1, row.step) if self.is_following else self._requested_step
+        step = max(1, run.step) if self.is_following else self._requested_step
         if step != self._requested_step or (self.batch is None and self.refusal is None):
             self._ask(max(1, step))
 
@@ -86,11 +86,11 @@ class BatchState(QObject):
             self._follow()
 
     def _ask(self, step: int) -> None:
-        row = self._run.row
-        if row is None:
+        run = self._run.row
+        if run is None:
             return
         self._requested_step, self.is_waiting, self.working = step, True, None
-        self._question_id = self._explorer.ask(ShowBatch(run=row.folder, step=step))
+        self._question_id = self._explorer.ask(ShowBatch(run=run.folder, step=step))
         self.changed.emit()
 
     def _on_answer(self, answer: Answer) -> None:
@@ -111,7 +111,7 @@ PAGE_SIZE = 4  # inputs
 
 
 class BatchTab(QWidget):
-    """Step, follow switch, legend with counts, and cards of inputs."""
+    """The inputs of one training step, a few per page; can follow the run."""
 
     def __init__(self, state: BatchState) -> None:
         super().__init__()
@@ -127,7 +127,7 @@ class BatchTab(QWidget):
         )
         self.stack.addWidget(scrolling(inner))
         self.stack.addWidget(self.empty)
-        layouts.tab(self, self._head(), self.legend, (self.stack, 1), spacing=2 * SPACE)
+        layouts.tab(self, self._toolbar(), self.legend, (self.stack, 1), spacing=2 * SPACE)
         state.changed.connect(self._show)
         self._show()
 
@@ -141,7 +141,7 @@ class BatchTab(QWidget):
 
     # ── parts ────────────────────────────────────────────────────────────────────────────────
 
-    def _head(self) -> QHBoxLayout:
+    def _toolbar(self) -> QHBoxLayout:
         self.step = SpinBox(self.tr("Step"))
         self.step.setRange(1, 1)
         self.step.setGroupSeparatorShown(True)
@@ -153,10 +153,10 @@ class BatchTab(QWidget):
         self.follow.toggled.connect(self._on_follow)
         self.page = Text("", "muted", wraps=False)
         self.previous = buttons.icon_button(
-            "arrow-left", self.tr("Previous inputs"), lambda: self._turn(-PAGE_SIZE)
+            "arrow-left", self.tr("Previous inputs"), lambda: self._turn_page(-PAGE_SIZE)
         )
         self.next = buttons.icon_button(
-            "arrow-right", self.tr("Next inputs"), lambda: self._turn(PAGE_SIZE)
+            "arrow-right", self.tr("Next inputs"), lambda: self._turn_page(PAGE_SIZE)
         )
         return layouts.row(
             Text(self.tr("Step"), "strong", wraps=False),
@@ -244,8 +244,8 @@ class BatchTab(QWidget):
         if not self._is_updating:
             self.state.set_following(on)
 
-    def _turn(self, inputs: int) -> None:
-        self._first_index = max(0, self._first_index + inputs)
+    def _turn_page(self, offset: int) -> None:
+        self._first_index = max(0, self._first_index + offset)
         self._show()
 
 
@@ -254,15 +254,15 @@ class InputCard(Card):
 
     def __init__(self) -> None:
         super().__init__("", padding=4 * SPACE)
-        self.head = OneLine("", "strong")
+        self.title = OneLine("", "strong")
         self.counts = Text("", "muted", wraps=False)
         self.tokens = BatchTokens()
-        row = layouts.row((self.head, 1), self.counts, spacing=3 * SPACE)
+        row = layouts.row((self.title, 1), self.counts, spacing=3 * SPACE)
         layouts.extend(self.body, row, self.tokens)
 
     def show_input(self, index: int, row: BatchRow) -> None:
         title = self.tr("Input {0}").format(numbers.count(index + 1))
-        self.head.setText(f"{title}: {translated(row.expected)}" if row.expected else title)
+        self.title.setText(f"{title}: {translated(row.expected)}" if row.expected else title)
         texts = [self.tr("%Ln token(s)", "", row.length)]
         if row.targets:
             texts.append(self.tr("%Ln to predict", "", len(row.targets)))
@@ -273,7 +273,7 @@ class InputCard(Card):
 MAX_TOKEN_CHARACTERS = 40
 PADDING = 1.5 * SPACE  # around the text of a chip
 RADIUS = 4.0
-STYLES = {  # colour and mark by the way a token is shown
+STYLES = {  # colour and mark of each kind of target
     "mask": (Role.ACCENT, "▪"),
     "random": (Role.WARN, "⇄"),
     "kept": (Role.GOOD, "="),
@@ -282,7 +282,7 @@ STYLES = {  # colour and mark by the way a token is shown
 
 
 def target_text(shown_as: str) -> str:
-    """Name of the way in which a target token is shown."""
+    """The treatment of a target token."""
     texts = {
         "mask": tr("masked"),
         "random": tr("replaced by a random token"),
@@ -316,8 +316,8 @@ class BatchTokens(QWidget):
     def show_input(self, row: BatchRow) -> None:
         self._input = row
         self._targets = {item.position: item for item in row.targets}
-        self.setAccessibleDescription(self._sentence(row))
-        self._lay_out()
+        self.setAccessibleDescription(self._accessible_text(row))
+        self._update_chips()
         self.updateGeometry()
         self.update()
 
@@ -339,22 +339,22 @@ class BatchTokens(QWidget):
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        self._lay_out()
+        self._update_chips()
 
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
         if event.type() == QEvent.Type.FontChange or is_theme_change(event):
-            self._lay_out()
+            self._update_chips()
             self.update()
 
-    def _lay_out(self) -> None:
+    def _update_chips(self) -> None:
         self.chips = self._layout_chips(self.width())
 
     def _layout_chips(self, width: int) -> list[_Chip]:
         row = self._input
         if row is None:
             return []
-        tokens, small = QFontMetricsF(mono_font()), QFontMetricsF(_small_font())
+        normal, small = QFontMetricsF(mono_font()), QFontMetricsF(_small_font())
         texts = [(_one_line(token), self._text_below(n)) for n, token in enumerate(row.tokens)]
         items = [(text, below, n) for n, (text, below) in enumerate(texts[: row.length])]
         if padding := len(row.tokens) - row.length:
@@ -362,7 +362,7 @@ class BatchTokens(QWidget):
         chips: list[_Chip] = []
         x, y = 1.0, 1.0
         for text, below, position in items:
-            w = max(tokens.horizontalAdvance(text), small.horizontalAdvance(below)) + 2 * PADDING
+            w = max(normal.horizontalAdvance(text), small.horizontalAdvance(below)) + 2 * PADDING
             if x > 1 and x + w > width - 1:
                 x, y = 1.0, y + self._line_height()
             chips.append(_Chip(QRectF(x, y, w, self._chip_height()), text, below, position))
@@ -400,16 +400,16 @@ class BatchTokens(QWidget):
             painter.drawRoundedRect(box, RADIUS, RADIUS)
             self._draw(painter, mono_font(), Role.MUTED, chip.box, chip.text)
             return
-        segment = SEGMENTS[row.segments[chip.position] % len(SEGMENTS)]
+        segment_role = SEGMENTS[row.segments[chip.position] % len(SEGMENTS)]
         is_mask = item is not None and item.shown_as == "mask"
-        role = segment if item is None else STYLES[item.shown_as][0]
+        role = segment_role if item is None else STYLES[item.shown_as][0]
         is_special = item is None and _is_special(row.tokens[chip.position])
         painter.setPen(QPen(colour(role, 0.9), 1) if item or is_special else Qt.PenStyle.NoPen)
         painter.setBrush(colour(role) if is_mask else colour(role, 0.06 if is_special else 0.14))
         painter.drawRoundedRect(box, RADIUS, RADIUS)
         text_role = Role.ON_ACCENT if is_mask else Role.MUTED if is_special else Role.TEXT
         self._draw(painter, mono_font(), text_role, chip.box, chip.text)
-        self._paint_segment(painter, chip, segment)
+        self._paint_segment(painter, chip, segment_role)
         if chip.text_below:
             metrics = QFontMetricsF(_small_font())
             box_below = QRectF(chip.box.left(), chip.box.bottom() + 7, chip.box.width(), 0)
@@ -460,7 +460,7 @@ class BatchTokens(QWidget):
         )
         return f"{text} {target}"
 
-    def _sentence(self, row: BatchRow) -> str:
+    def _accessible_text(self, row: BatchRow) -> str:
         parts = []
         for position, token in enumerate(row.tokens[: row.length]):
             item = self._targets.get(position)

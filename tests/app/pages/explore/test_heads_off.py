@@ -19,7 +19,7 @@ def grid(page, explorer, wait):
     wait(lambda: bool(explorer.of_kind("attend")))
     explorer.compute(explorer.of_kind("attend")[-1])
     grid = page.bench.docks["attention"].panel.overview.grid
-    wait(lambda: grid.size_in_heads == (3, 2))
+    wait(lambda: grid.grid_shape == (3, 2))
     return grid
 
 

@@ -68,15 +68,15 @@ class HeadGrid(QWidget):
     def __init__(self, state: AttentionState) -> None:
         super().__init__()
         self._state, self._maps = state, state.maps
-        self.size_in_heads = (0, 0)
+        self.grid_shape = (0, 0)
         self._picture: QPixmap | None = None
         self.tint: np.ndarray | None = None  # 0 to 1, float [layers so far, H]
         self._hovered = (-1, -1)
         self.zoom = 1.0
         self._press_position: QPoint | None = None  # global, of a click or drag
         self._is_dragged = False
-        self._margin: tuple[int, int] | None = None  # cached until the font changes
-        self._size: int | None = None  # px of a head, cached until the size changes
+        self._cached_margins: tuple[int, int] | None = None  # until the font changes
+        self._cached_side: int | None = None  # px of a head, until the size changes
         self.setMouseTracking(True)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
@@ -89,8 +89,8 @@ class HeadGrid(QWidget):
     def _on_thumbnails(self) -> None:
         heads = self._maps.thumbnails
         size = (0, 0) if heads is None else (heads.shape[0], heads.shape[1])
-        if size != self.size_in_heads:
-            self.size_in_heads, self._size = size, None
+        if size != self.grid_shape:
+            self.grid_shape, self._cached_side = size, None
             self.updateGeometry()
         self._picture = None
         self.update()
@@ -99,9 +99,9 @@ class HeadGrid(QWidget):
         self.setAccessibleDescription(
             self.tr("Layer {0} of {1}, head {2} of {3}").format(
                 self._state.layer + 1,
-                self.size_in_heads[0],
+                self.grid_shape[0],
                 self._state.head + 1,
-                self.size_in_heads[1],
+                self.grid_shape[1],
             )
         )
         self.update()
@@ -116,13 +116,13 @@ class HeadGrid(QWidget):
 
     def set_zoom(self, zoom: float, anchor: QPoint | None = None) -> None:
         """Zoom; the point `anchor` stays fixed."""
-        before = self._fitted_side()
-        zoom = min(max(1.0, zoom), MAX_SIDE / max(1, before))
+        fitted_side = self._fitted_side()
+        zoom = min(max(1.0, zoom), MAX_SIDE / max(1, fitted_side))
         if zoom == self.zoom:
             return
         fixed = anchor if anchor is not None else self.visibleRegion().boundingRect().center()
         old_step = self._side() + GAP
-        self.zoom, self._picture, self._size = zoom, None, None
+        self.zoom, self._picture, self._cached_side = zoom, None, None
         self.updateGeometry()
         factor = (self._side() + GAP) / old_step
         area = self._area()
@@ -155,27 +155,27 @@ class HeadGrid(QWidget):
         return self._hint(28)
 
     def _hint(self, side: int) -> QSize:
-        (layers, heads), (left, top) = self.size_in_heads, self._margins()
+        (layers, heads), (left, top) = self.grid_shape, self._margins()
         step = (side if self.zoom == 1 else self._side()) + GAP
         return QSize(left + max(heads, 4) * step, top + max(layers, 4) * step)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        self._size = None
+        self._cached_side = None
         if self.zoom == 1:
             self._picture = None
 
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
         if is_theme_change(event) or event.type() == QEvent.Type.FontChange:
-            self._picture, self._margin, self._size = None, None, None
+            self._picture, self._cached_margins, self._cached_side = None, None, None
             self.update()
 
     # ── mouse and keys ───────────────────────────────────────────────────────────────────────
 
     def head_at(self, point: QPoint) -> tuple[int, int]:
         """Layer and head at a point, or -1 and -1."""
-        layers, heads = self.size_in_heads
+        layers, heads = self.grid_shape
         left, top = self._margins()
         step = self._side() + GAP
         head, layer = (point.x() - left) // step, (point.y() - top) // step
@@ -210,17 +210,17 @@ class HeadGrid(QWidget):
         if event.button() == Qt.MouseButton.LeftButton and layer >= 0:
             self._state.selection.pick(layer, head)
 
-    def _drag(self, now: QPoint) -> None:
+    def _drag(self, position: QPoint) -> None:
         assert self._press_position is not None
-        distance = now - self._press_position
-        if not self._is_dragged and distance.manhattanLength() < QApplication.startDragDistance():
+        offset = position - self._press_position
+        if not self._is_dragged and offset.manhattanLength() < QApplication.startDragDistance():
             return
-        self._is_dragged, self._press_position = True, now
+        self._is_dragged, self._press_position = True, position
         area = self._area()
         if area is not None:
             for bar, by in (
-                (area.horizontalScrollBar(), distance.x()),
-                (area.verticalScrollBar(), distance.y()),
+                (area.horizontalScrollBar(), offset.x()),
+                (area.verticalScrollBar(), offset.y()),
             ):
                 bar.setValue(bar.value() - by)
 
@@ -258,14 +258,14 @@ class HeadGrid(QWidget):
         painter = QPainter(self)
         picture = self._picture or self._draw(thumbnails)
         self._picture = picture
-        side = self._picture_side() + self._gap()  # of the picture, in device pixels
+        step = self._picture_side() + self._gap()  # of the picture, in device pixels
         left, top = self._margins()
-        if side == (self._side() + GAP) * self.devicePixelRatioF():
+        if step == (self._side() + GAP) * self.devicePixelRatioF():
             rect = QRectF(picture.rect())
             size = rect.size() / self.devicePixelRatioF()
             painter.drawPixmap(QRectF(QPointF(left, top), size), picture, rect)
         else:
-            self._paint_heads(painter, event.region(), picture, side)
+            self._paint_heads(painter, event.region(), picture, step)
         if self.tint is not None:
             self._paint_tint(painter, event.region(), self.tint)
         if event.rect().left() < left or event.rect().top() < top:
@@ -291,7 +291,7 @@ class HeadGrid(QWidget):
 
     def _paint_tint(self, painter: QPainter, region: QRegion, tint: np.ndarray) -> None:
         """Paint the background colour over each head, more opaque for smaller values."""
-        layers, heads = self.size_in_heads
+        layers, heads = self.grid_shape
         (left, top), side, box = self._margins(), self._side(), region.boundingRect()
         step, dim, values = side + GAP, colour(Role.WINDOW), tint.tolist()
         for layer in range(max(0, (box.top() - top) // step), min(layers, len(values))):
@@ -303,13 +303,13 @@ class HeadGrid(QWidget):
                 dim.setAlphaF(MAX_DIM_OPACITY * (1 - values[layer][head]))
                 painter.fillRect(x, y, side, side, dim)
 
-    def _paint_heads(self, painter: QPainter, region: QRegion, picture: QPixmap, side: int) -> None:
-        """Scale each visible head from its part of the picture; `side` includes the gap."""
-        inner = side - self._gap()
-        for layer, head in np.ndindex(self.size_in_heads):
+    def _paint_heads(self, painter: QPainter, region: QRegion, picture: QPixmap, step: int) -> None:
+        """Scale each visible head from its part of the picture; `step` includes the gap."""
+        inner = step - self._gap()
+        for layer, head in np.ndindex(self.grid_shape):
             box = self.cell(layer, head)
             if region.intersects(box.toAlignedRect()):
-                painter.drawPixmap(box, picture, QRectF(head * side, layer * side, inner, inner))
+                painter.drawPixmap(box, picture, QRectF(head * step, layer * step, inner, inner))
                 painter.setPen(QPen(colour(Role.BORDER), 1))
                 painter.drawRect(_frame_rect(box))
 
@@ -337,7 +337,7 @@ class HeadGrid(QWidget):
         return round(GAP * self.devicePixelRatioF())
 
     def _paint_numbers(self, painter: QPainter) -> None:
-        (layers, heads), current = self.size_in_heads, self._state.selection.current
+        (layers, heads), current = self.grid_shape, self._state.selection.current
         left, top = self._margins()
         painter.setFont(_small_font(self.font()))
         metrics = painter.fontMetrics()
@@ -358,21 +358,21 @@ class HeadGrid(QWidget):
 
     def _margins(self) -> tuple[int, int]:
         """Space for the numbers on the left and at the top."""
-        if self._margin is None:
+        if self._cached_margins is None:
             metrics = QFontMetrics(_small_font(self.font()))
             width = metrics.horizontalAdvance("00") + 3 * SPACE
-            self._margin = width, metrics.height() + SPACE
-        return self._margin
+            self._cached_margins = width, metrics.height() + SPACE
+        return self._cached_margins
 
     def _side(self) -> int:
         """Side of a head at this zoom, in px."""
-        if self._size is None:
-            self._size = min(MAX_SIDE, round(self._fitted_side() * self.zoom))
-        return self._size
+        if self._cached_side is None:
+            self._cached_side = min(MAX_SIDE, round(self._fitted_side() * self.zoom))
+        return self._cached_side
 
     def _fitted_side(self) -> int:
         """Largest side at which all heads fit, in px."""
-        layers, heads = self.size_in_heads
+        layers, heads = self.grid_shape
         if not layers or not heads:
             return MIN_SIDE
         area, left_top = self._area(), self._margins()
@@ -393,10 +393,10 @@ def _small_font(font: QFont) -> QFont:
     return smaller
 
 
-class Overview(QWidget):
+class HeadGridView(QWidget):
     """The head grid with its controls; a click selects heads.
 
-    The panel lays out `measure` with its `help`, `models`, `legend` and `list`.
+    The panel lays out `measure`, `help`, `models`, `legend` and `list`, which are created here.
     """
 
     def __init__(self, state: AttentionState) -> None:
@@ -407,7 +407,7 @@ class Overview(QWidget):
         self.models = buttons.Segments(
             [self.tr("First model"), self.tr("Second model")], self.tr("Model")
         )
-        self.measure, self.help = self._measures()
+        self.measure, self.help = self._make_measure_box()
         self.area = scroll_area(self.grid)
         self.area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAsNeeded)
         self.switch = buttons.icon_button(
@@ -438,7 +438,7 @@ class Overview(QWidget):
         self._on_sides()
         self._on_head()
 
-    def _measures(self) -> tuple[QComboBox, QStackedWidget]:
+    def _make_measure_box(self) -> tuple[QComboBox, QStackedWidget]:
         measure, pages = ComboBox(), QStackedWidget()
         measure.setAccessibleName(self.tr("Measure"))
         measure.addItems([in_language(entry.name) for entry in MEASURES])
@@ -482,7 +482,7 @@ class Overview(QWidget):
 
 
 def scroll_area(inner: QWidget) -> QScrollArea:
-    """A vertical scroll area without frame and background."""
+    """A vertical scroll area without frame or background."""
     area = QScrollArea()
     area.setWidgetResizable(True)
     area.setFrameShape(QFrame.Shape.NoFrame)

@@ -23,7 +23,7 @@ from PySide6.QtWidgets import (
 from app.notices import Notices
 from app.pages.explore.captions import source
 from app.pages.explore.panel import MakePanel, Panel, PanelContext, PanelDescription
-from app.pages.explore.panels.attention.head_grid import Overview, grid_figure, scroll_area
+from app.pages.explore.panels.attention.head_grid import HeadGridView, grid_figure, scroll_area
 from app.pages.explore.panels.attention.heads import HeadsState, HeadsTable, heads_figure
 from app.pages.explore.panels.attention.lines import (
     LinesView,
@@ -68,7 +68,7 @@ class AttentionView(Panel):
     def __init__(self, state: AttentionState, notices: Notices) -> None:
         super().__init__()
         self._state = state
-        self.overview, self.filters = Overview(state), LinkFilters(state)
+        self.overview, self.filters = HeadGridView(state), LinkFilters(state)
         self.lines, self.matrix, self.table = LinesView(state), Matrix(state), LinkTable(state)
         self.pair = PairView(state)
         self.heads = HeadsState(state)

@@ -57,11 +57,11 @@ def _make(context: PanelContext) -> MakePanel:
     explore, explorer = context.explore, context.explorer
     first, second = (PredictionsState(explore, explorer, side) for side in (0, 1))
 
-    def question(side: ModelInput) -> Attribute | None:
-        label = explained_label(explore, side)
-        if label is None or side.task is None or not is_explained(side.task):
+    def question(model_input: ModelInput) -> Attribute | None:
+        label = explained_label(explore, model_input)
+        if label is None or model_input.task is None or not can_be_explained(model_input.task):
             return None
-        return side.question(Attribute, label=label)
+        return model_input.question(Attribute, label=label)
 
     effects = [WordEffectsState(explore, explorer, question, side) for side in (0, 1)]
     for state in effects:
@@ -85,10 +85,10 @@ class PredictionsState(QObject):
     def __init__(self, explore: ExploreState, explorer: Explorer, side: int = 0) -> None:
         super().__init__(explore)
         self.explore, self.side = explore, explore.both[side]
-        self.endings = _clean(explore.choices)  # for multiple choice
+        self.choices = _clean(explore.choices)  # for multiple choice
         self.query = LiveQuery(explore, explorer, self._question, side)
         self.query.changed.connect(self.changed)
-        explore.choices_changed.connect(lambda: self.set_endings(explore.choices))
+        explore.choices_changed.connect(lambda: self.set_choices(explore.choices))
 
     @property
     def answer(self) -> Predicted | None:
@@ -99,38 +99,38 @@ class PredictionsState(QObject):
         """True while an answer or the first question is pending."""
         return self.query.is_waiting or not self.explore.is_settled
 
-    def set_endings(self, endings: tuple[str, ...]) -> None:
+    def set_choices(self, choices: tuple[str, ...]) -> None:
         """Set the choices; lone surrogates, which JSON cannot hold, are replaced."""
-        clean = _clean(endings)
-        if clean != self.endings:
-            self.endings = clean
+        clean = _clean(choices)
+        if clean != self.choices:
+            self.choices = clean
             self.query.ask()
 
     @property
     def lacks_choices(self) -> bool:
         """True if nothing is asked because fewer than two choices were typed."""
         task = self.side.task
-        return task is not None and self._needs_choices(task) and not self.is_pending
+        return task is not None and self._lacks_choices_for(task) and not self.is_pending
 
-    def _needs_choices(self, task: str) -> bool:
-        return view_class(task).needs_choices and len(self.endings) < 2
+    def _lacks_choices_for(self, task: str) -> bool:
+        return view_class(task).needs_choices and len(self.choices) < 2
 
-    def _question(self, side: ModelInput) -> Predict | None:
-        if side.task is None or self._needs_choices(side.task):
+    def _question(self, model_input: ModelInput) -> Predict | None:
+        if model_input.task is None or self._lacks_choices_for(model_input.task):
             return None
-        return side.question(Predict, endings=self.endings, exact=self.explore.is_exact)
+        return model_input.question(Predict, endings=self.choices, exact=self.explore.is_exact)
 
 
-def _clean(endings: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(clean_text(ending) for ending in endings)
+def _clean(choices: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(clean_text(choice) for choice in choices)
 
 
-def explained_label(explore: ExploreState, side: ModelInput) -> str | None:
-    """The class to explain; “” (the prediction) if the model lacks the chosen one."""
-    return explore.label if explore.label is None or explore.label in side.labels else ""
+def explained_label(explore: ExploreState, model_input: ModelInput) -> str | None:
+    """The class to explain; “” (the prediction) if the model lacks it; None: nothing."""
+    return explore.label if explore.label is None or explore.label in model_input.labels else ""
 
 
-def is_explained(task: str) -> bool:
+def can_be_explained(task: str) -> bool:
     """True if the task gives the whole text one score, which words can influence."""
     head = get_head(task)
     return not head.reads_tokens and not head.pools and not view_class(task).needs_choices
@@ -147,16 +147,16 @@ class PredictionsView(Panel):
     ) -> None:
         super().__init__([*(state.query for state in states), *(state.query for state in effects)])
         self._states = states
-        self.sides = (OneSide(states[0], effects[0]), OneSide(states[1], effects[1]))
+        self.sides = (PredictionPane(states[0], effects[0]), PredictionPane(states[1], effects[1]))
         self.titles = (OneLine("", "strong"), OneLine("", "strong"))
         self.difference = Text("", "muted")
         self.figure_buttons: list[FigureButton] = []
         columns = layouts.row(spacing=4 * SPACE)
-        for state, side, title in zip(states, self.sides, self.titles, strict=True):
+        for state, pane, title in zip(states, self.sides, self.titles, strict=True):
             button = FigureButton(partial(make_figure, state), notices)
-            button.offer_on(side)
+            button.offer_on(pane)
             head = layouts.row((title, 1), layouts.STRETCH, button)
-            part = layouts.column(head, (side, 1), spacing=SPACE)
+            part = layouts.column(head, (pane, 1), spacing=SPACE)
             columns.addLayout(part, 1)
             self.figure_buttons.append(button)
             state.changed.connect(self.show_state)
@@ -195,8 +195,8 @@ class PredictionsView(Panel):
         return self.tr("Second minus first: {0}.").format(", ".join(changes))
 
 
-class OneSide(QWidget):
-    """The prediction, shown by the view of the model's task, and the words that decided."""
+class PredictionPane(QWidget):
+    """The prediction, shown by the view of the model's task, and the effect of each word."""
 
     def __init__(self, state: PredictionsState, effects: WordEffectsState) -> None:
         super().__init__()
@@ -232,11 +232,11 @@ class OneSide(QWidget):
     def _view(self, task: str) -> PredictionView:
         if task not in self.views:
             view = self.views[task] = view_class(task)()
-            view.show_choices(self._state.endings)
-            view.choices_typed.connect(self._state.set_endings)
+            view.show_choices(self._state.choices)
+            view.choices_typed.connect(self._state.set_choices)
             content = QWidget()
             column = layouts.column(view, parent=content)
-            if is_explained(task):
+            if can_be_explained(task):
                 self.effects_views[task] = EffectsView(self._effects)
                 column.addWidget(self.effects_views[task])
             column.addStretch(1)
@@ -309,7 +309,7 @@ class EffectsView(QWidget):
 
 def make_figure(state: PredictionsState) -> Figure | None:
     """The exact answer of one side as bars; None until there is one."""
-    if not state.query.require_exact():  # it arrives in a moment
+    if not state.query.require_exact():  # the exact answer was just requested
         return None
     answer = state.answer
     if answer is None:

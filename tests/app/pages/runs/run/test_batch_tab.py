@@ -103,7 +103,7 @@ def test_inputs_are_browsed_and_a_chosen_step_stays(tab, explorer, qtbot):
     assert not tab.previous.isEnabled()
     heads = []
     for _ in range(3):
-        heads += [card.head.full_text() for card in tab.cards if not card.isHidden()]
+        heads += [card.title.full_text() for card in tab.cards if not card.isHidden()]
         tab.next.click()
     assert [head.split(":")[0] for head in heads] == [f"Input {n}" for n in range(1, 11)]
     assert heads[1] == "Input 2: the second span follows"
