@@ -129,8 +129,8 @@ def plan_text(plan: Planned) -> str:
         tr("Licence: {0}.").format(plan.licence or tr("not stated")),
         tr("Revision {0}.").format(plan.revision[:12]),
     ]
-    if plan.fetched:
-        sentences.append(tr("{0} already downloaded.").format(numbers.size(plan.fetched)))
+    if plan.fetched_bytes:
+        sentences.append(tr("{0} already downloaded.").format(numbers.size(plan.fetched_bytes)))
     needed, free = numbers.size(plan.needed), numbers.size(plan.disk_free)
     if plan.needed > plan.disk_free:
         sentences.append(tr("Not enough disk space: {0} needed, {1} free.").format(needed, free))

@@ -1,4 +1,4 @@
-"""The texts use the terms of the glossary of the help."""
+"""User-facing texts use the terms of the help's glossary."""
 
 import re
 import tokenize
@@ -10,14 +10,14 @@ from tools import texts
 ROOT = Path(__file__).resolve().parent.parent
 GLOSSARY = ROOT / "resources" / "help" / "glossary.md"
 TITLE = re.compile(r"\*[^*\n]+\*")  # of a paper
-NAMES = (  # former names in code that the field calls otherwise
+NAMES = (  # former names in code for things that have an established term
     *("Ragged", "ragged", "PlacedWords", "forgetting", "chance_targets", "judge", "judged_by"),
     *("Tally", "figures_of", "made_up", "Steering", "News", "Wish", "Hands", "Errand", "Channel"),
     *("Asking", "Shelf", "Spare", "LaidOut", "PAUSE", "LONGEST", "MOST", "FEW", "NAMED", "KEPT"),
     *("HeadKind", "patience", "micro_batch", "layer_decay", "pair_draws", "head_start"),
     *("longest_input", "whole_words", "dev_rows", "going_on", "go_on", "certificate"),
 )
-REFUSED = {  # term of the glossary → words that the texts do not use for it
+AVOIDED = {  # term of the glossary → words that texts must not use instead
     "Resume": "go on, goes on",
     "Token": "word piece, word pieces, piece, pieces",
     "Max. length (tokens)": "longest input",
@@ -67,16 +67,16 @@ def terms() -> list[str]:
     return [row[0].strip() for row in rows[2:]]  # without header and rule
 
 
-def refused_words() -> list[str]:
-    return [word for words in REFUSED.values() for word in words.split(", ")]
+def avoided_words() -> list[str]:
+    return [word for words in AVOIDED.values() for word in words.split(", ")]
 
 
-def refused_pattern() -> re.Pattern[str]:
-    words = sorted(refused_words(), key=len, reverse=True)
+def avoided_pattern() -> re.Pattern[str]:
+    words = sorted(avoided_words(), key=len, reverse=True)
     return re.compile(rf"(?<![\w-])({'|'.join(map(re.escape, words))})(?![\w-])", re.IGNORECASE)
 
 
-def window_texts() -> Iterator[tuple[str, str]]:
+def user_texts() -> Iterator[tuple[str, str]]:
     """Locations and texts of the window, the engine, fields, commands and the help."""
     for text in texts.collect():
         location = ":".join(map(str, text.places[0]))
@@ -85,10 +85,10 @@ def window_texts() -> Iterator[tuple[str, str]]:
 
 
 def test_texts_use_the_terms_of_the_glossary():
-    pattern = refused_pattern()
+    pattern = avoided_pattern()
     uses = [
         f"{location}: “{m[0]}” in: {text}"
-        for location, text in window_texts()
+        for location, text in user_texts()
         for m in pattern.finditer(TITLE.sub("", text))
     ]
     assert not uses, "\n".join(uses)
@@ -111,7 +111,7 @@ def test_former_names_are_not_used_in_code():
     uses = list[str]()
     for file in sorted([*(ROOT / "app").rglob("*.py"), *(ROOT / "engine").rglob("*.py")]):
         if not refused_names.search(file.read_text("utf-8")):
-            continue  # reading tokens takes long
+            continue  # tokenizing is slow
         with tokenize.open(file) as code:
             uses += [
                 f"{file.relative_to(ROOT)}:{token.start[0]}: {token.string}"
@@ -124,7 +124,7 @@ def test_former_names_are_not_used_in_code():
 def test_glossary_terms_are_unique_and_not_refused():
     glossary = [term.casefold() for term in terms()]
     assert glossary and len(set(glossary)) == len(glossary)
-    assert {term.casefold() for term in REFUSED} <= set(glossary)
-    assert len(set(refused_words())) == len(refused_words())
-    pattern = refused_pattern()
+    assert {term.casefold() for term in AVOIDED} <= set(glossary)
+    assert len(set(avoided_words())) == len(avoided_words())
+    pattern = avoided_pattern()
     assert not [term for term in glossary if pattern.search(term)]

@@ -98,8 +98,8 @@ def _rate(home: Home) -> float:
 
 def _describe_cost(estimate: Cost) -> str:
     return (
-        f"fine-tuning {estimate.training / 1e9:.1f} GB, exploring "
-        f"{estimate.exploring / 1e9:.1f} GB of memory, "
+        f"fine-tuning {estimate.training_bytes / 1e9:.1f} GB, exploring "
+        f"{estimate.exploring_bytes / 1e9:.1f} GB of memory, "
         f"{estimate.seconds or 0:.0f} s for 1,000 short texts"
     )
 

@@ -146,7 +146,7 @@ def _fetch(data: Path) -> "Fetched | None":
         raise StudioError(
             "{name} has several subsets.",
             "Choose one of: {names}.",
-            name=planned.model,
+            name=planned.name,
             names=", ".join(planned.subsets),
         )
     print_plan(planned)

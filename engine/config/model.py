@@ -20,33 +20,33 @@ from engine.phrases import phrase
 Share = Annotated[float, Field(ge=0, lt=1)]
 Width = Annotated[int, Field(ge=1, le=65_536)]
 Positions = Annotated[int, Field(ge=2, le=1_000_000)]
-Inner = Annotated[int, Field(ge=1, le=262_144)]
+FeedForwardSize = Annotated[int, Field(ge=1, le=262_144)]
 Count = Annotated[int, Field(ge=1, le=1_000)]
 Positive = Annotated[float, Field(gt=0)]
 Activation = Literal["gelu", "gelu_new", "relu", "silu", "quick_gelu", "tanh", "mish"]
 
 
 def config_keys(
-    *names: str, level: Level = "advanced", needed: bool = False, absent: int | None = None
+    *names: str, level: Level = "advanced", required: bool = False, if_absent: int | None = None
 ) -> JsonDict:
     """A `setting` with its key in config.json, or several keys with the same value.
 
-    `needed`: every config has it; `absent`: the value that transformers assumes if it is missing,
-    unless that is the field's default.
+    `required`: every config has it; `if_absent`: the value that transformers assumes if it is
+    missing, unless that is the field's default.
     """
-    return setting(level) | {"published": list(names), "needed": needed, "absent": absent}
+    return setting(level) | {"published": list(names), "required": required, "absent": if_absent}
 
 
 def override(
     kind: type["EncoderSpec"],
     field: str,
     names: tuple[str, ...] | None = None,
-    absent: int | None = None,
+    if_absent: int | None = None,
     **overrides: Any,
 ) -> Any:
     """Copy a field of `kind` with the names, default, title or help of a family."""
     info = kind.model_fields[field]
-    extra = {**get_extra(info), "absent": absent}
+    extra = {**get_extra(info), "absent": if_absent}
     if names is not None:
         extra["published"] = list(names)
     original = {"default": info.default, "title": info.title, "description": info.description}
@@ -60,7 +60,7 @@ def published_names(info: FieldInfo) -> tuple[str, ...]:
 
 def is_required(info: FieldInfo) -> bool:
     """True if every config.json has the field."""
-    return bool(get_extra(info).get("needed", False))
+    return bool(get_extra(info).get("required", False))
 
 
 def value_if_absent(info: FieldInfo) -> int | None:
@@ -108,31 +108,31 @@ class EncoderSpec(Spec):
         30522,
         title="Vocabulary size",
         description="Number of different tokens.",
-        json_schema_extra=config_keys("vocab_size", level="elsewhere", needed=True),
+        json_schema_extra=config_keys("vocab_size", level="elsewhere", required=True),
     )
     hidden_size: Width = Field(
         768,
         title="Hidden size",
         description="Size of the vector of each token.",
-        json_schema_extra=config_keys("hidden_size", needed=True),
+        json_schema_extra=config_keys("hidden_size", required=True),
     )
     layers: Count = Field(
         12,
         title="Layers",
         description="Number of Transformer layers.",
-        json_schema_extra=config_keys("num_hidden_layers", needed=True),
+        json_schema_extra=config_keys("num_hidden_layers", required=True),
     )
     heads: Count = Field(
         12,
         title="Attention heads",
         description="Attention heads per layer; must divide the hidden size.",
-        json_schema_extra=config_keys("num_attention_heads", needed=True),
+        json_schema_extra=config_keys("num_attention_heads", required=True),
     )
-    intermediate_size: Inner = Field(
+    intermediate_size: FeedForwardSize = Field(
         3072,
         title="Intermediate size",
         description="Size of the feed-forward layer; four times the hidden size in the paper.",
-        json_schema_extra=config_keys("intermediate_size", needed=True),
+        json_schema_extra=config_keys("intermediate_size", required=True),
     )
     max_positions: Positions = Field(
         512,
@@ -203,7 +203,7 @@ class EncoderSpec(Spec):
 
     @property
     def parts(self) -> LayerParts:
-        """Variants of its layers."""
+        """The variants of its layers."""
         return LayerParts()
 
     @property

@@ -28,11 +28,10 @@ class PredictionSettings(Spec):
 
     @property
     def is_default(self) -> bool:
-        """True if all settings have their defaults."""
         return self == PredictionSettings()
 
     def at_temperature(self, temperature: float) -> "PredictionSettings":
-        """Change the temperature, and the thresholds so that they predict the same rows."""
+        """A copy with another temperature, and thresholds that predict the same rows."""
         factor = self.temperature / temperature
         return PredictionSettings(
             temperature=temperature,
@@ -41,17 +40,17 @@ class PredictionSettings(Spec):
             no_answer_threshold=self.no_answer_threshold,
         )
 
-    def get_threshold(self, label: str, labels: tuple[str, ...], several: bool) -> float:
-        """The threshold of a label, of two classes or of `several` labels."""
-        if several:
+    def get_threshold(self, label: str, labels: tuple[str, ...], is_multi_label: bool) -> float:
+        """The threshold of a label; `is_multi_label`: labels have independent thresholds."""
+        if is_multi_label:
             return self.thresholds.get(label, 0.5)
         return self.threshold if label == labels[-1] else 1 - self.threshold
 
     def with_threshold(
-        self, label: str, threshold: float, labels: tuple[str, ...], several: bool
+        self, label: str, threshold: float, labels: tuple[str, ...], is_multi_label: bool
     ) -> "PredictionSettings":
-        """Change the threshold of a label."""
-        if several:
+        """A copy with another threshold of a label."""
+        if is_multi_label:
             changed: dict[str, object] = {"thresholds": self.thresholds | {label: threshold}}
         else:
             changed = {"threshold": threshold if label == labels[-1] else 1 - threshold}

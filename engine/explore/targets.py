@@ -20,7 +20,7 @@ from engine.tasks import checkpoint_learner
 from engine.tasks.finite import require_finite
 from engine.tasks.inputs import Inputs, encode_text
 
-ANSWER_ENDS = ("start", "end")
+ANSWER_BOUNDARIES = ("start", "end")
 
 
 class Target(NamedTuple):
@@ -29,8 +29,8 @@ class Target(NamedTuple):
     inputs: Inputs
     texts: tuple[str, str]
     names: tuple[str, ...]  # of the outputs of a task; empty for a number and for tokens
-    output: int
-    against: int | None
+    output_index: int
+    contrast_index: int | None
     position: int | None  # index of the token; None: one logit for the whole input
     is_token: bool  # True for a vocabulary token at a mask
     explained: Explained
@@ -56,7 +56,7 @@ def find_target(checkpoint: Checkpoint, question: AboutTarget) -> Target:
         )
     if head.scores_choices:
         return _choice_target(checkpoint, question)
-    names = ANSWER_ENDS if head.finds_spans else learner.labels
+    names = ANSWER_BOUNDARIES if head.finds_spans else learner.labels
     inputs = encode_text(checkpoint, question.text, question.pair, question.masked)
     logits = outputs(checkpoint, inputs.tokens, inputs.segments)[0]  # [C], or [T, C]
     position = None
@@ -64,11 +64,11 @@ def find_target(checkpoint: Checkpoint, question: AboutTarget) -> Target:
         position = _position(inputs, question, logits, names if head.finds_spans else ())
         logits = logits[position]
     output = _find_index(question.label, names) if question.label else int(logits.argmax())
-    against = _find_index(question.against, names) if question.against else None
+    contrast = _find_index(question.against, names) if question.against else None
     label = names[output] if names else ""
     texts = question.text, question.pair or ""
-    explained = _build_explained(label, question.against, position, logits, output, against)
-    return Target(inputs, texts, names, output, against, position, False, explained)
+    explained = _build_explained(label, question.against, position, logits, output, contrast)
+    return Target(inputs, texts, names, output, contrast, position, False, explained)
 
 
 def scores(checkpoint: Checkpoint, target: Target, tokens: Tensor, segments: Tensor) -> Tensor:
@@ -85,14 +85,14 @@ def scores(checkpoint: Checkpoint, target: Target, tokens: Tensor, segments: Ten
         logits = outputs(checkpoint, tokens, segments)  # [B, C] or [B, T, C]
         if target.position is not None:
             logits = logits[:, target.position]
-    logit = logits[:, target.output]
-    return logit if target.against is None else logit - logits[:, target.against]
+    logit = logits[:, target.output_index]
+    return logit if target.contrast_index is None else logit - logits[:, target.contrast_index]
 
 
 def outputs(checkpoint: Checkpoint, tokens: Tensor, segments: Tensor) -> Tensor:
     """Output of the task head, float32 [B, C] or [B, T, C].
 
-    The inputs of a probe are computed here, since it computes them without a gradient.
+    For a probe, the encoder is run here: `Network.logits` would run it without gradients.
     """
     network = checkpoint.network
     if network.probe is None:
@@ -121,7 +121,7 @@ def predict_label(checkpoint: Checkpoint, target: Target, tokens: Tensor, segmen
         assert target.position is not None
         logits = _mlm_logits(checkpoint, tokens, segments, target.position)[0]
         return checkpoint.tokenizer.token(int(logits[: checkpoint.tokenizer.size].argmax()))
-    if not target.names or target.names == ANSWER_ENDS:
+    if not target.names or target.names == ANSWER_BOUNDARIES:
         return ""
     logits = outputs(checkpoint, tokens, segments)[0]
     return target.names[
@@ -130,11 +130,11 @@ def predict_label(checkpoint: Checkpoint, target: Target, tokens: Tensor, segmen
 
 
 def _build_explained(
-    label: str, other: str, position: int | None, logits: Tensor, output: int, against: int | None
+    label: str, contrast: str, position: int | None, logits: Tensor, output: int, other: int | None
 ) -> Explained:
-    """The score of a logit, or of its difference to another; `logits` float [C] or [V]."""
-    score = float(logits[output]) - (0.0 if against is None else float(logits[against]))
-    return Explained(label=label, against=other, position=position, score=score)
+    """The score of logit `output`, or of its difference to `other`; `logits` float [C] or [V]."""
+    score = float(logits[output]) - (0.0 if other is None else float(logits[other]))
+    return Explained(label=label, against=contrast, position=position, score=score)
 
 
 def _find_index(label: str, names: tuple[str, ...]) -> int:
@@ -153,9 +153,9 @@ def _position(inputs: Inputs, question: AboutTarget, logits: Tensor, ends: tuple
     Args:
         logits: [T, C].
     """
-    tokens = inputs.records
+    infos = inputs.records
     if ends and question.position is None:
-        passage = [n for n, token in enumerate(tokens) if token.segment and not token.special]
+        passage = [n for n, token in enumerate(infos) if token.segment and not token.special]
         if not passage:
             raise StudioError(
                 "There is no passage to find an answer in.", "Type the passage as the second text."
@@ -164,17 +164,17 @@ def _position(inputs: Inputs, question: AboutTarget, logits: Tensor, ends: tuple
         return max(passage, key=lambda n: float(logits[n, output]))
     position = question.position
     if position is None:
-        position = next((n for n, token in enumerate(tokens) if not token.special), -1)
-    if not 0 <= position < len(tokens) or tokens[position].special:
+        position = next((n for n, token in enumerate(infos) if not token.special), -1)
+    if not 0 <= position < len(infos) or infos[position].special:
         raise StudioError("There is no word at this position.", "Select a word of the text.")
     if ends:
         return position
-    word = tokens[position]
-    return next(n for n, t in enumerate(tokens) if (t.segment, t.word) == (word.segment, word.word))
+    word = infos[position]
+    return next(n for n, t in enumerate(infos) if (t.segment, t.word) == (word.segment, word.word))
 
 
 def _choice_target(checkpoint: Checkpoint, question: AboutTarget) -> Target:
-    """The choice with the highest score, or the labelled one, as the second text of its input."""
+    """The choice that `question.label` names, or the best-scoring one, ends the second text."""
     choices = [choice.strip() for choice in question.endings if choice.strip()]
     if len(choices) < 2:
         raise StudioError("This model picks one of several choices.", "Type at least two choices.")
@@ -203,14 +203,14 @@ def _token_target(checkpoint: Checkpoint, question: AboutTarget) -> Target:
     if position is None or position not in inputs.masked:
         raise StudioError("Nothing is masked, so no token is predicted.", "Mask a word first.")
     logits = _mlm_logits(checkpoint, inputs.tokens, inputs.segments, position)[0]  # [V]
-    known = logits[: checkpoint.tokenizer.size]
-    output = _vocabulary_id(checkpoint, question.label) if question.label else int(known.argmax())
-    against = _vocabulary_id(checkpoint, question.against) if question.against else None
+    best = int(logits[: checkpoint.tokenizer.size].argmax())
+    output = _vocabulary_id(checkpoint, question.label) if question.label else best
+    contrast = _vocabulary_id(checkpoint, question.against) if question.against else None
     name = checkpoint.tokenizer.token
-    other = "" if against is None else name(against)
-    explained = _build_explained(name(output), other, position, logits, output, against)
+    contrast_label = "" if contrast is None else name(contrast)
+    explained = _build_explained(name(output), contrast_label, position, logits, output, contrast)
     texts = question.text, question.pair or ""
-    return Target(inputs, texts, (), output, against, position, True, explained)
+    return Target(inputs, texts, (), output, contrast, position, True, explained)
 
 
 def _mlm_logits(checkpoint: Checkpoint, tokens: Tensor, segments: Tensor, position: int) -> Tensor:

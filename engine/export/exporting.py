@@ -44,7 +44,7 @@ DTYPES = {"float16": torch.float16, "bfloat16": torch.bfloat16}
 LIBRARIES = ("torch", "tokenizers", "safetensors", "numpy", "onnx", "onnxscript", "onnxruntime")
 
 REPORT_TEXT, REPORT_DATA = "export-report.txt", "export-report.json"
-FORMS = {
+FORMAT_TITLES = {
     "hf": "Hugging Face layout (safetensors)",
     "tf1": "TensorFlow 1 checkpoint (Google's BERT code)",
     "onnx": "ONNX graph",
@@ -64,25 +64,25 @@ def export(question: Export, scratch: Path | None = None, emit: Emit = lambda _:
         In both cases nothing is left at `question.into`.
     """
     _check(question)
-    stage = _stages(question, emit)
-    stage(0)
+    report_stage = _stage_reporter(question, emit)
+    report_stage(0)
     verify(question.checkpoint)
     loaded = checkpoint.load(question.checkpoint)
     _check_head(loaded, question.form)
     with _io_errors(question.into), TemporaryDirectory(dir=scratch, prefix="export-") as temporary:
-        stage(1)
+        report_stage(1)
         chosen = examples(question.checkpoint, question.texts, loaded.network.heads.scores_choices)
-        request = _request(question, loaded, chosen)
+        request = _verification_request(question, loaded, chosen)
         predictions = predict(torch_run(loaded.network), loaded.tokenizer, request)
         with atomic_folder(question.into) as new_folder:
-            stage(2)
+            report_stage(2)
             _write(new_folder, loaded, question, Path(temporary))
-            stage(3)
+            report_stage(3)
             request = request.model_copy(update={"folder": new_folder})
-            reloaded, exported = reload(request, Path(temporary))
+            reloaded, export_predictions = reload(request, Path(temporary))
             weights_equal = _check_reloaded(reloaded, loaded, question)
             compared = compare(
-                predictions, exported, request.outputs, question.form, question.precision
+                predictions, export_predictions, request.outputs, question.form, question.precision
             )
             report = ExportReport(
                 checkpoint=question.checkpoint.name,
@@ -141,7 +141,7 @@ def _check_head(loaded: Checkpoint, form: Form) -> None:
         )
 
 
-def _stages(question: Export, emit: Emit) -> Callable[[int], object]:
+def _stage_reporter(question: Export, emit: Emit) -> Callable[[int], object]:
     return lambda number: emit(
         Working(to=question.number, stage=STAGES[number], done=number, total=len(STAGES))
     )
@@ -149,7 +149,7 @@ def _stages(question: Export, emit: Emit) -> Callable[[int], object]:
 
 @contextmanager
 def _io_errors(into: Path) -> Iterator[None]:
-    """Turn an OSError into a StudioError about this export; a full disk keeps its own error."""
+    """Turn an OSError into a StudioError about this export; atomic_folder reports a full disk."""
     try:
         yield
     except OSError as error:
@@ -161,17 +161,17 @@ def _io_errors(into: Path) -> Iterator[None]:
         ) from error
 
 
-def _request(question: Export, loaded: Checkpoint, chosen: Examples) -> Request:
+def _verification_request(question: Export, loaded: Checkpoint, chosen: Examples) -> Request:
     outputs, spec = head_outputs(loaded.network.heads), loaded.spec
     max_size = max(spec.vocab_size, spec.hidden_size)
-    fitting = MAX_VALUES // (len(chosen.examples) * max_size)
+    affordable_tokens = MAX_VALUES // (len(chosen.examples) * max_size)
     return Request(
         form=question.form,
         folder=question.into,
         outputs=outputs,
         examples=chosen.examples,
         max_length=spec.max_positions,
-        max_tokens=min(max(fitting, 1), MAX_TOKENS),
+        max_tokens=min(max(affordable_tokens, 1), MAX_TOKENS),
     )
 
 
@@ -199,12 +199,12 @@ def _write(folder: Path, loaded: Checkpoint, question: Export, temporary: Path) 
     if (card := plain_file(question.checkpoint, CARD)) is not None:
         shutil.copyfile(card, folder / CARD)
     else:
-        model_text = model_card(question.checkpoint, question.form)
-        (folder / CARD).write_text(model_text, encoding="utf-8")
+        card_text = model_card(question.checkpoint, question.form)
+        (folder / CARD).write_text(card_text, encoding="utf-8")
 
 
 def _check_reloaded(reloaded: Reloaded, loaded: Checkpoint, question: Export) -> bool | None:
-    """Check labels, heads and weights; True if the weights are equal, None if not known."""
+    """Raise if labels, heads or weights differ; None if the format has no weights, else True."""
     if loaded.labels and reloaded.labels != loaded.labels:
         raise export_error(phrase("its labels differ"))
     if reloaded.heads is not None and reloaded.heads != str(loaded.network.heads):
@@ -235,7 +235,7 @@ def write_report(folder: Path, report: ExportReport) -> None:
 def _lines(report: ExportReport) -> list[str]:
     facts = {
         "Checkpoint": report.checkpoint,
-        "Form": f"{FORMS[report.form]}, {report.precision}",
+        "Format": f"{FORMAT_TITLES[report.form]}, {report.precision}",
         "Written": report.at.isoformat(timespec="seconds"),
         "Heads": ", ".join(report.heads) or "none",
         "Weights": f"{report.tensors} tensors, {report.parameters:,} parameters",
@@ -243,9 +243,9 @@ def _lines(report: ExportReport) -> list[str]:
     }
     if report.pruned_heads:
         facts["Pruned heads"] = f"{report.pruned_heads}, left out: their layers are narrower"
-    how = f"{len(report.texts)} texts ({', '.join(report.sources)}), alone and in padded batches"
+    inputs = f"{len(report.texts)} texts ({', '.join(report.sources)}), alone and in padded batches"
     checked = [
-        f"The files were reloaded in a separate process and verified with {how}.",
+        f"The files were reloaded in a separate process and verified with {inputs}.",
         "Tokens and labels are identical to the model's.",
     ]
     if report.weights_equal:

@@ -76,7 +76,7 @@ def search(query: str) -> tuple[HubModel, ...]:
                 downloads=info.downloads or 0,
                 gated=bool(info.gated),
                 private=bool(info.private),
-                offered=family in FAMILIES,
+                is_loadable=family in FAMILIES,
             )
         )
     return tuple(models)

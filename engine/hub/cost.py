@@ -39,8 +39,8 @@ def estimate_cost(spec: EncoderSpec, rate: float | None = None) -> Cost:
     weights = parameters(outline(spec, ("pooler",)))
     activations = ACTIVATIONS * spec.hidden_size * spec.layers * BATCH * SHORT_TOKENS
     return Cost(
-        training=PROGRAM_BYTES + TRAINER_BYTES + TRAINING_BYTES * weights + activations,
-        exploring=PROGRAM_BYTES + EXPLORING_BYTES * weights,
+        training_bytes=PROGRAM_BYTES + TRAINER_BYTES + TRAINING_BYTES * weights + activations,
+        exploring_bytes=PROGRAM_BYTES + EXPLORING_BYTES * weights,
         seconds=None if not rate else operations(spec) * TEXTS / (EFFICIENCY * rate),
     )
 

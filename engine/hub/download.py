@@ -98,13 +98,13 @@ def plan_files(
     target = target_folder(folder, name, commit)
     files = tuple(map(_file, siblings))
     return Planned(
-        model=name,
-        repo=repo,
+        name=name,
+        hub_kind=repo,
         revision=commit,
         host=client.host(),
         licence=_licence(info),
         files=files,
-        fetched=sum(_fetched_bytes(target, file) for file in files),
+        fetched_bytes=sum(_fetched_bytes(target, file) for file in files),
         disk_free=shutil.disk_usage(next(p for p in (target, *target.parents) if p.exists())).free,
     )
 
@@ -121,15 +121,15 @@ def download(
 
     Raises StudioError on failure; partial files remain for the next try.
     """
-    target = target_folder(folder, planned.model, planned.revision)
+    target = target_folder(folder, planned.name, planned.revision)
     missing = planned.bytes - sum(_fetched_bytes(target, file) for file in planned.files)
-    check_free_space(target / planned.model.rpartition("/")[2], missing)
+    check_free_space(target / planned.name.rpartition("/")[2], missing)
     target.mkdir(mode=0o700, parents=True, exist_ok=True)
     progress = _Progress(planned, target, emit)
     for file in planned.files:
         _fetch(planned, file, target, progress, pauses)
     source = Source(
-        model=planned.model,
+        model=planned.name,
         revision=planned.revision,
         host=planned.host,
         licence=planned.licence,
@@ -186,7 +186,7 @@ class _Progress:
             self._reported = now
             self._emit(
                 Working(
-                    stage=stage or phrase("Fetching {name}", name=self._planned.model),
+                    stage=stage or phrase("Fetching {name}", name=self._planned.name),
                     done=self._before + done + self._after,
                     total=self._planned.bytes,
                 )
@@ -215,7 +215,7 @@ def _fetch(
                 "{file} of {model} arrived twice with a wrong checksum.",
                 "Something between here and the hub changes it. Try another network.",
                 file=safe_name(file.name),
-                model=safe_name(planned.model),
+                model=safe_name(planned.name),
             )
 
 
@@ -227,7 +227,7 @@ def _stream(
     while not part.exists() or _size(part) != file.bytes:
         done = _size(part)
         try:
-            with client.hub_errors(planned.model, planned.repo):
+            with client.hub_errors(planned.name, planned.hub_kind):
                 _append(planned, file, part, done, progress)
         except StudioError as error:
             if _size(part) > done:
@@ -253,7 +253,7 @@ def _wrong_size_error(planned: Planned, file: HubFile, part: Path) -> StudioErro
         "{file} of {model} has another size than the hub reports.",
         "Try again; if this happens again, choose another one.",
         file=safe_name(file.name),
-        model=safe_name(planned.model),
+        model=safe_name(planned.name),
     )
 
 
@@ -279,7 +279,7 @@ def _append(planned: Planned, file: HubFile, part: Path, done: int, progress: _P
 
     A token is sent to the hub only, not to the target of a redirect.
     """
-    url = hf_hub_url(planned.model, file.name, repo_type=planned.repo, revision=planned.revision)
+    url = hf_hub_url(planned.name, file.name, repo_type=planned.hub_kind, revision=planned.revision)
     headers = build_hf_headers(token=token.read_token(), library_name=client.PROGRAM)
     headers["Accept-Encoding"] = "identity"  # bytes of the file are counted
     if done:

@@ -40,13 +40,13 @@ class Fetched(NamedTuple):
         sources |= {split: paths[split] for split in SPLITS if split in paths}
         if len(sources) == 1:
             sources = {"all": sources["train"]}
-        name = planned.model.rpartition("/")[2]
+        name = planned.name.rpartition("/")[2]
         return cls(
             folder=folder,
             name=f"{name}-{planned.subset}" if planned.subset else name,
             sources=sources,
             origin=HubOrigin(
-                name=planned.model,
+                name=planned.name,
                 subset=planned.subset,
                 revision=planned.revision,
                 host=planned.host,

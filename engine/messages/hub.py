@@ -31,16 +31,18 @@ class HubModel(Message):
     downloads: int = Field(0, description="In the last 30 days, as the hub counts them.")
     gated: bool = False
     private: bool = False
-    offered: bool = Field(True, description="True if its family can be loaded.")
+    is_loadable: bool = Field(True, description="True if its family can be loaded.")
 
 
-class Found(Answer):
+class HubModelsFound(Answer):
+    """Search results, most downloaded first."""
+
     kind: Literal["found"] = "found"
     models: tuple[HubModel, ...]
 
 
 class HubQuestion(Question):
-    """Answered by the worker that may open the network and has no torch."""
+    """Answered by the worker that may connect to the internet and has no torch."""
 
     worker: ClassVar[str] = "hub"
 
@@ -48,16 +50,16 @@ class HubQuestion(Question):
 class SearchHub(HubQuestion):
     """Search models by the words in their names, most downloaded first."""
 
-    answered_by: ClassVar[type[Answer]] = Found
+    answered_by: ClassVar[type[Answer]] = HubModelsFound
     kind: Literal["search_hub"] = "search_hub"
     words: str
 
 
 class Cost(Message):
-    """Memory and time of a network on this machine."""
+    """Memory and time of a neural network on this machine."""
 
-    training: int = Field(description="Bytes of memory for fine-tuning all of it.")
-    exploring: int = Field(description="Bytes of memory for exploring it.")
+    training_bytes: int = Field(description="Memory for fine-tuning all of it.")
+    exploring_bytes: int = Field(description="Memory for exploring it.")
     seconds: float | None = Field(
         None, description="For 1,000 short texts; None if the machine was not measured."
     )
@@ -67,16 +69,16 @@ class Planned(Answer):
     """A planned download; only the file list, and the config of a model, have been fetched."""
 
     kind: Literal["planned"] = "planned"
-    model: str = Field(description="The name of the model, or of the data set.")
-    repo: HubKind = "model"
+    name: str = Field(description="The name of the model, or of the data set.")
+    hub_kind: HubKind = "model"
     revision: str = Field(description="The fetched commit, even if newer ones follow.")
     host: str
     licence: str = ""
     files: tuple[HubFile, ...]
-    fetched: int = Field(0, description="Bytes on the disk from an earlier try.")
-    disk_free: int = Field(0, description="Free bytes on the disk of the files.")
+    fetched_bytes: int = Field(0, description="Bytes on the disk from an earlier try.")
+    disk_free: int = Field(0, description="Free bytes on the target disk.")
     notes: tuple[PhraseField, ...] = ()
-    cost: Cost | None = Field(None, description="Of a model, by its config; None for a data set.")
+    cost: Cost | None = Field(None, description="From the config of a model; None for a data set.")
     subset: str = Field("", description="Subset of a data set; empty: the only one.")
     subsets: tuple[str, ...] = Field(
         (), description="All subsets of a data set; without files, one must be chosen."
@@ -92,7 +94,7 @@ class Planned(Answer):
     @property
     def needed(self) -> int:
         """Bytes on the disk: the remaining files, and the copy made by the import."""
-        return self.bytes - self.fetched + self.bytes
+        return self.bytes - self.fetched_bytes + self.bytes
 
 
 class PlanDownload(HubQuestion):
@@ -103,12 +105,10 @@ class PlanDownload(HubQuestion):
     model: str
     revision: str = Field("", description="A branch, a tag or a commit; empty: the newest.")
     folder: Path
-    rate: float | None = Field(
-        None, description="Matrix products in fp32 on this machine, operations per second."
-    )
+    flops: float | None = Field(None, description="Measured fp32 matrix products, in FLOP/s.")
 
 
-class PlanData(HubQuestion):
+class PlanDatasetDownload(HubQuestion):
     """Plan the download of a data set into a folder below `folder`."""
 
     answered_by: ClassVar[type[Answer]] = Planned
@@ -118,7 +118,7 @@ class PlanData(HubQuestion):
 
 
 class Source(Message):
-    """Source of a model, stored in its folder, so that exactly the same can be downloaded again."""
+    """Source of a model, stored in its folder, so that the same files can be downloaded again."""
 
     model: str
     revision: str

@@ -131,18 +131,18 @@ def probe_in(config: dict[str, Any]) -> Features | None:
 
 
 def architecture(heads: Heads, family: str = BERT.name, causal: bool = False) -> str:
-    """transformers class with these heads; for a probe, the encoder's."""
-    classes = FAMILIES[family].classes
+    """Class of transformers that has these heads; for a probe, that of the bare encoder."""
+    prefix = FAMILIES[family].classes
     if heads.features is not None:
-        return f"{classes}Model"
+        return f"{prefix}Model"
     if heads.task is not None:
-        return classes + heads.task.architecture
+        return prefix + heads.task.architecture
     if causal and heads.mlm:
-        return f"{classes}LMHeadModel"
+        return f"{prefix}LMHeadModel"
     if heads.mlm and heads.nsp:
-        return f"{classes}ForPreTraining"
+        return f"{prefix}ForPreTraining"
     if heads.mlm:
-        return f"{classes}ForMaskedLM"
+        return f"{prefix}ForMaskedLM"
     if not heads.nsp:
-        return f"{classes}Model"
-    return classes + FAMILIES[family].pair_head
+        return f"{prefix}Model"
+    return prefix + FAMILIES[family].pair_head

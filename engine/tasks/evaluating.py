@@ -33,7 +33,7 @@ def evaluate(
     learner: Learner,
     tokenizer: Tokenizer,
     examples: Examples,
-    batch: int,
+    batch_size: int,
     seed: int = 0,
     device: torch.device | None = None,
     precision: Precision = nullcontext,
@@ -41,23 +41,23 @@ def evaluate(
     micro_batch_size: int = 0,
     lockstep: bool = False,
 ) -> Metrics:
-    """Evaluate a network on `examples`; random tasks use the same random numbers every time.
+    """Evaluate a network on `examples`; random masking is the same every time.
 
     Args:
-        micro_batch_size: examples of a batch that are computed at a time; 0: all.
+        micro_batch_size: examples computed at a time; 0: the whole batch.
         lockstep: other processes must run the same batches in the same order.
     """
     network.eval()
     metrics = learner.make_metrics(examples)
-    batches = batches_by_length(examples.lengths, batch)
+    batches = batches_by_length(examples.lengths, batch_size)
     device = device or torch.device("cpu")
 
     def add(index: int) -> None:
         indices = batches[index]
         rng = rng_for(seed, VALIDATION, index)
-        whole_batch = examples.read(learner.batch(examples, indices, tokenizer, rng), indices)
-        whole_batch = whole_batch._replace(indices=torch.from_numpy(indices))
-        for part in whole_batch.parts(micro_batch_size):
+        batch = examples.add_vectors(learner.batch(examples, indices, tokenizer, rng), indices)
+        batch = batch._replace(indices=torch.from_numpy(indices))
+        for part in batch.parts(micro_batch_size):
             part = part if part.attention_mask is None else part.plan(network)
             network(metrics.add, part.to(device))
 
@@ -108,10 +108,10 @@ def for_each(
         torch.set_num_threads(threads)
 
 
-def batches_by_length(lengths: np.ndarray, batch: int) -> list[np.ndarray]:
+def batches_by_length(lengths: np.ndarray, batch_size: int) -> list[np.ndarray]:
     """Batches for an evaluation: each example once, sorted by length."""
     order = np.argsort(lengths, kind="stable")
-    return [order[i : i + batch] for i in range(0, len(order), batch)]
+    return [order[i : i + batch_size] for i in range(0, len(order), batch_size)]
 
 
 def collect_predictions(
@@ -119,7 +119,7 @@ def collect_predictions(
     learner: Learner,
     rows: Rows,
     max_length: int,
-    batch: int = 8,
+    batch_size: int = 8,
     progress: ProgressCallback = lambda done, total: None,
     on_tokenized: Callable[[Examples], object] | None = None,
 ) -> PredictionCollector:
@@ -135,7 +135,7 @@ def collect_predictions(
         if on_tokenized is not None:
             on_tokenized(examples)
         metrics = evaluate(
-            network, learner, tokenizer, examples, batch, device=device, report=progress
+            network, learner, tokenizer, examples, batch_size, device=device, report=progress
         )
     assert isinstance(metrics, PredictionCollector)
     return metrics

@@ -185,7 +185,7 @@ class Examples:
     notes: tuple[str, ...] = ()
     vectors: Vectors | None = None  # read by a probe instead of token ids
 
-    def read(self, batch: Batch, indices: np.ndarray) -> Batch:
+    def add_vectors(self, batch: Batch, indices: np.ndarray) -> Batch:
         """Add the vectors, if any, to a batch of these examples."""
         if self.vectors is None:
             return batch

@@ -66,13 +66,13 @@ class TagIds(NamedTuple):
 
 @dataclass
 class Sentences(Examples):
-    """Examples of words; `targets` is int64 [W], the tag index of each word, UNKNOWN for none."""
+    """Sentences, with a tag for each word: `targets` is int64 [W], UNKNOWN for none."""
 
     cells: Sequence[str] = ()  # the words of each example
     tags: TagIds | None = None  # of the rows
     # int32 [W], position of the first token of each word in its input
-    firsts: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int32))
-    starts: np.ndarray = field(default_factory=lambda: np.zeros(1, np.int64))  # [examples + 1]
+    first_tokens: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int32))
+    starts: np.ndarray = field(default_factory=lambda: np.zeros(1, np.int64))  # [rows + 1]
 
     def tokenized_words(self, indices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The words of these examples that have a token: their indices and their rows of the batch,
@@ -81,7 +81,7 @@ class Sentences(Examples):
         rows = np.repeat(np.arange(len(indices)), counts)
         row_starts = np.cumsum(counts) - counts
         words = np.arange(len(rows)) + np.repeat(self.starts[indices] - row_starts, counts)
-        has_token = self.firsts[words] != NOWHERE
+        has_token = self.first_tokens[words] != NOWHERE
         return words[has_token], rows[has_token]
 
 
@@ -90,7 +90,7 @@ class TagCollector(PredictionCollector):
 
     def __init__(self, examples: Sentences, tags: tuple[str, ...]) -> None:
         self._examples, self._tags = examples, tags
-        count = len(examples.firsts)
+        count = len(examples.first_tokens)
         self._tag_ids = np.full(count, UNKNOWN, dtype=np.int64)  # [W]
         self._probabilities = np.zeros(count, dtype=np.float32)  # [W], of the predicted tags
         self._losses = np.zeros(count)  # [W]; 0 if unlabelled
@@ -176,7 +176,7 @@ class TagCollector(PredictionCollector):
         result = RowPredictions(
             list(map(" ".join, predicted)),
             probability=row_means(probabilities, starts),
-            details=list(map(_details, details)),
+            details=list(map(_details_json, details)),
         )
         true, targets = self._examples.tags, self._examples.targets
         if true is None or targets is None:
@@ -192,14 +192,14 @@ class TagCollector(PredictionCollector):
                 [row_f1(*pair, are_spans=has_spans) for pair in zip(gold, predicted, strict=True)]
             ),
             details=[
-                _details(detail | {"gold": tags})
+                _details_json(detail | {"gold": tags})
                 for detail, tags in zip(details, gold, strict=True)
             ],
         )
 
 
 def row_means(values: np.ndarray, starts: np.ndarray) -> np.ndarray:
-    """The mean of the values [W] of each row, ignoring NaN, float64 [rows]; NaN for none.
+    """The mean of the `values` [W] of each row that are not NaN, float64 [rows]; NaN for none.
 
     `starts` is int64 [rows + 1]: the first word of each row.
     """
@@ -212,7 +212,7 @@ def row_means(values: np.ndarray, starts: np.ndarray) -> np.ndarray:
     return means
 
 
-def _details(detail: dict[str, Any]) -> str:
+def _details_json(detail: dict[str, Any]) -> str:
     probabilities = [None if np.isnan(p) else p for p in detail["probabilities"]]
     return json.dumps(detail | {"probabilities": probabilities}, ensure_ascii=False)
 
@@ -275,17 +275,17 @@ class TokenClassificationLearner(Learner):
         progress: ProgressCallback,
     ) -> Sentences:
         words = map(split_words, rows.texts)
-        tokenized, firsts, starts = tokenize_words(
+        tokenized, first_tokens, starts = tokenize_words(
             words, len(rows), tokenizer, max_length, folder, progress
         )
         notes = []
-        if lost := int((firsts == NOWHERE).sum()):
+        if lost := int((first_tokens == NOWHERE).sum()):
             notes.append(
                 phrase(
                     "{lost:,} of {count:,} words have no token in their input, most of them "
                     "because it is cut after {max_length} tokens; they count as {outside}.",
                     lost=lost,
-                    count=len(firsts),
+                    count=len(first_tokens),
                     max_length=max_length,
                     outside=OUTSIDE,
                 )
@@ -308,7 +308,7 @@ class TokenClassificationLearner(Learner):
             notes=tuple(notes),
             cells=rows.texts,
             tags=tags,
-            firsts=firsts,
+            first_tokens=first_tokens,
             starts=starts,
         )
 
@@ -318,7 +318,7 @@ class TokenClassificationLearner(Learner):
     def targets(self, tags: TagIds) -> np.ndarray:
         """The index of each tag, int64 [W].
 
-        Raises StudioError if the model knows no span type or class of the rows.
+        Raises StudioError if the model knows none of the tags except O.
         """
         ids = {tag: index for index, tag in enumerate(self._labels)}
         names = set(tags.names) - {OUTSIDE}
@@ -341,7 +341,7 @@ class TokenClassificationLearner(Learner):
         targets = np.full(len(words), UNKNOWN)
         if examples.targets is not None:
             targets = examples.targets[words]
-        positions = rows * padded.tokens.size(1) + examples.firsts[words]
+        positions = rows * padded.tokens.size(1) + examples.first_tokens[words]
         return Batch(
             *padded, targets=torch.from_numpy(targets), positions=torch.from_numpy(positions)
         )
@@ -373,12 +373,12 @@ class TokenClassificationLearner(Learner):
         logits = checkpoint.network.logits(inputs.tokens, inputs.segments)  # [1, T, C]
         best = softmax(logits)[0].max(-1)  # [T]
         probabilities, tag_ids = best.values.tolist(), best.indices.tolist()
-        firsts = {
+        first_tokens = {
             token.start: n
             for n, token in reversed([*enumerate(inputs.records)])
             if not token.special and token.segment == 0 and token.start < token.end
         }
-        words = [(a, b, firsts[a]) for a, b in word_spans(question.text) if a in firsts]
+        words = [(a, b, first_tokens[a]) for a, b in word_spans(question.text) if a in first_tokens]
         tags = [self._labels[tag_ids[token]] for _, _, token in words]
         if are_spans(self._labels):
             spans = spans_from_tags(tags)
@@ -403,7 +403,7 @@ class TokenClassificationLearner(Learner):
         )
 
     def baselines(self) -> tuple[Baseline, ...]:
-        return (Baseline("word-tags", "Most frequent tag of each word", _word_tags),)
+        return (Baseline("word-tags", "Most frequent tag of each word", _predict_frequent_tags),)
 
     def make_metrics(self, examples: Examples) -> TagCollector:
         assert isinstance(examples, Sentences)
@@ -411,9 +411,9 @@ class TokenClassificationLearner(Learner):
 
 
 def tag_weights(tags: Sequence[str], given: dict[str, float]) -> torch.Tensor | None:
-    """The weight of each tag, float32 [C]; names that are no tags are types of spans.
+    """The weight of each tag, float32 [C]; a name that is not a tag is a span type.
 
-    None without weights. Raises StudioError if a weight names neither.
+    None if `given` is empty. Raises StudioError if a weight names neither.
     """
     if not given:
         return None
@@ -453,7 +453,7 @@ def read_tags(rows: Rows) -> TagIds:
     return TagIds(tuple(names), np.array(ids, dtype=np.int32))
 
 
-def _word_tags(learner: Learner, train: Rows, rows: Rows) -> TagCollector:
+def _predict_frequent_tags(learner: Learner, train: Rows, rows: Rows) -> TagCollector:
     """The most frequent tag of each word in the training rows; for unknown words, the most
     frequent tag of the word in lower case, or of all words."""
     assert isinstance(learner, TokenClassificationLearner)
@@ -501,6 +501,6 @@ def _sentences(
         targets=targets,
         cells=rows.texts,
         tags=tags,
-        firsts=np.zeros(int(starts[-1]), dtype=np.int32),
+        first_tokens=np.zeros(int(starts[-1]), dtype=np.int32),
         starts=starts,
     )

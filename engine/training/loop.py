@@ -64,7 +64,7 @@ def _run_steps(run: TrainingRun, saved_step: int) -> tuple[Outcome, int]:
     plan_network = run.network if ahead and run.graphs is None else None
     inputs = batches(run.setup.data, progress.step, ahead, plan_network)
     while not run.is_finished:
-        if should_stop(run):
+        if agree_on_stop(run):
             if saved_step != progress.step:
                 save(run)
             return "stopped", progress.step
@@ -92,8 +92,8 @@ def _run_steps(run: TrainingRun, saved_step: int) -> tuple[Outcome, int]:
     return "finished", progress.step
 
 
-def should_stop(run: TrainingRun) -> bool:
-    """True if any rank should stop; also agrees on the smallest micro-batch size."""
+def agree_on_stop(run: TrainingRun) -> bool:
+    """Use the smallest micro-batch size of all ranks; returns True if any rank should stop."""
     progress = run.progress
     inverse_size = 1 / progress.micro_batch_size if progress.micro_batch_size else 0.0
     stop, largest_inverse = run.ranks.maximum(float(run.context.stop_requested()), inverse_size)
@@ -115,15 +115,15 @@ class Speed:
     def add(self, tokens: int) -> None:
         self._tokens += tokens
 
-    def tokens_per_second(self) -> float:
-        """Return the current speed and restart."""
+    def take_speed(self) -> float:
+        """Return the tokens per second, and restart."""
         rate = self._tokens / max(1e-9, time.monotonic() - self._began)
         self.restart()
         return rate
 
 
 def emit_curves(run: TrainingRun, result: StepResult, speed: Speed) -> None:
-    """Emit the measurements of the last step: the loss always, other curves at 400 points."""
+    """Emit the measurements of a step: the loss always, others at about CURVE_POINTS steps."""
     step, steps = run.progress.step, run.setup.data.steps
     run.context.emit(measured("loss", step, result.loss))
     is_point = step % max(1, steps // CURVE_POINTS) == 0 or step == steps
@@ -132,4 +132,4 @@ def emit_curves(run: TrainingRun, result: StepResult, speed: Speed) -> None:
     if is_point:
         run.context.emit(measured("learning_rate", step, result.learning_rate))
         run.context.emit(measured("gradient_norm", step, result.gradient_norm))
-        run.context.emit(measured("tokens_per_second", step, speed.tokens_per_second()))
+        run.context.emit(measured("tokens_per_second", step, speed.take_speed()))

@@ -11,8 +11,8 @@ from engine.hub import client, datasets, download, push
 from engine.messages.hub import (
     Download,
     Downloaded,
-    Found,
-    PlanData,
+    HubModelsFound,
+    PlanDatasetDownload,
     PlanDownload,
     PlanPush,
     Push,
@@ -23,14 +23,14 @@ from engine.worker.questions import Emit
 
 
 def _search(question: SearchHub, _: Emit) -> Answer:
-    return Found(models=client.search(question.words))
+    return HubModelsFound(models=client.search(question.words))
 
 
 def _plan(question: PlanDownload, _: Emit) -> Answer:
-    return download.plan(question.model, question.revision, question.folder, question.rate)
+    return download.plan(question.model, question.revision, question.folder, question.flops)
 
 
-def _plan_data(question: PlanData, _: Emit) -> Answer:
+def _plan_data(question: PlanDatasetDownload, _: Emit) -> Answer:
     return datasets.plan(datasets.parse_address(question.name), question.folder)
 
 
@@ -50,7 +50,7 @@ def _push(question: Push, emit: Emit) -> Answer:
 HUB_ANSWERERS: dict[type[Question], Callable[[Any, Emit], Answer]] = {
     SearchHub: _search,
     PlanDownload: _plan,
-    PlanData: _plan_data,
+    PlanDatasetDownload: _plan_data,
     Download: _download,
     PlanPush: _plan_push,
     Push: _push,

@@ -1,7 +1,7 @@
 """Run code in a subprocess in which the Nth disk call fails.
 
-Calls are counted by the interpreter's audit hook and by wrappers around fsync and write; the faults
-are real: the process is killed, or the call raises what a full disk raises.
+Calls are counted by the interpreter's audit hook and by wrappers around fsync, rename, replace and
+mkdir; the faults are real: the process is killed, or the call raises what a full disk raises.
 """
 
 import ctypes
@@ -22,11 +22,11 @@ RUNNER = """
 import errno, os, signal, sys
 sys.path.insert(0, {repository!r})
 {setup}
-fault, position, count = {fault!r}, {number}, 0
+fault, failing_call, count = {fault!r}, {number}, 0
 def fail(*_):
     global count
     count += 1
-    if count != position:
+    if count != failing_call:
         return
     if fault == "kill":
         os.kill(os.getpid(), signal.SIGKILL)
@@ -50,7 +50,7 @@ print(count)
 def run(
     setup: str, code: str, fault: Literal["kill", "full", "none"], number: int = 0
 ) -> subprocess.CompletedProcess[str]:
-    """Run `setup`, then `code` with its call `number` (from 1) failing; prints their count."""
+    """Run `setup`, then `code` with call `number` (from 1) failing; prints the number of calls."""
     program = RUNNER.format(
         repository=str(REPOSITORY), setup=setup, code=code, fault=fault, number=number
     )
@@ -79,7 +79,7 @@ def small_disk(path: Path, kilobytes: int, options: str = "rw") -> Iterator[Path
         subprocess.run(["umount", "--lazy", str(path)], check=True)
 
 
-CAPABILITIES = 0x20080522  # version of the interface, capset(2)
+CAPABILITY_VERSION = 0x20080522  # version of the interface, capset(2)
 DAC_CAPABILITIES = 0b110  # CAP_DAC_OVERRIDE and CAP_DAC_READ_SEARCH
 
 
@@ -90,7 +90,7 @@ def without_root_privileges() -> Iterator[None]:
         yield
         return
     libc = ctypes.CDLL(None, use_errno=True)
-    header, data = (ctypes.c_uint32 * 2)(CAPABILITIES, 0), (ctypes.c_uint32 * 6)()
+    header, data = (ctypes.c_uint32 * 2)(CAPABILITY_VERSION, 0), (ctypes.c_uint32 * 6)()
     assert libc.capget(header, data) == 0
     before = data[0]  # effective set
     data[0] = before & ~DAC_CAPABILITIES

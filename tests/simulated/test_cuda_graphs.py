@@ -112,9 +112,9 @@ def test_stopping_and_resuming_with_dropout_changes_nothing(on_device, tmp_path,
     job = with_graphs(small.classifying(tmp_path, **SHORT | {"steps": 4, "dropout": 0.1}))
     complete, stopped = (small.new_run(tmp_path / name, job) for name in ("complete", "stopped"))
     on_device(complete)
-    monkeypatch.setattr(loop, "should_stop", lambda run: run.progress.step == 2)
+    monkeypatch.setattr(loop, "agree_on_stop", lambda run: run.progress.step == 2)
     on_device(stopped)
-    monkeypatch.setattr(loop, "should_stop", lambda run: False)
+    monkeypatch.setattr(loop, "agree_on_stop", lambda run: False)
     on_device(stopped)
     assert final(stopped) == final(complete) and metrics(stopped) == metrics(complete)
 

@@ -209,7 +209,7 @@ def test_runs_stop_and_resume_on_the_device_or_elsewhere(on_device, tmp_path, mo
     assert_curves_agree(moved, whole)
     network = load(whole.checkpoint_folders()[-1]).network
     assert {p.device.type for p in network.parameters()} == {"cpu"}
-    monkeypatch.setattr(loop, "should_stop", lambda run: run.progress.step == 2)
+    monkeypatch.setattr(loop, "agree_on_stop", lambda run: run.progress.step == 2)
     on_device(stopped)
     monkeypatch.undo()
     on_device(stopped)

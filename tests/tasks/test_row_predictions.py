@@ -31,7 +31,7 @@ class EvaluatedTask:
         self.learner: Learner = setup.data.learner
         self.dataset: Dataset = setup.data.dataset
         collector = evaluate(
-            setup.network, self.learner, setup.data.tokenizer, setup.data.validation, batch=7
+            setup.network, self.learner, setup.data.tokenizer, setup.data.validation, batch_size=7
         )
         assert isinstance(collector, PredictionCollector)
         self.collector = collector

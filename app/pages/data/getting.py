@@ -16,7 +16,7 @@ from app.widgets.forms.controls import ComboBox
 from app.widgets.text.labels import Text
 from engine.checkpoints.elsewhere import datasets_elsewhere, hub_cache
 from engine.hub.fetched import Fetched
-from engine.messages.hub import Download, Downloaded, PlanData, Planned
+from engine.messages.hub import Download, Downloaded, PlanDatasetDownload, Planned
 from engine.messages.question import Answer, Question
 
 MAX_NAME_CHARACTERS = 300
@@ -74,7 +74,7 @@ class DataDownload(HubRequest):
 
     def plan(self, name: str) -> None:
         """Request the list of files of a data set."""
-        question = PlanData(name=name, folder=self._studio.home.downloads)
+        question = PlanDatasetDownload(name=name, folder=self._studio.home.downloads)
         self._fetch(question, self._on_planned, self.tr("Listing the files of {0}").format(name))
 
     def _fetch(self, question: Question, answered: Callable[[Answer], object], title: str) -> None:
@@ -98,10 +98,10 @@ class DataDownload(HubRequest):
         subset.addItems(list(plan.subsets))
         self.question = dialogs.confirm(
             self._owner,
-            self.tr("Which subset of {0}?").format(plan.model),
+            self.tr("Which subset of {0}?").format(plan.name),
             self.tr("It has %Ln subset(s), each a separate data set.", "", len(plan.subsets)),
             Choice("choose", self.tr("&Continue"), "primary"),
-            lambda: self.plan(f"{plan.model}/{subset.currentText()}@{plan.revision}"),
+            lambda: self.plan(f"{plan.name}/{subset.currentText()}@{plan.revision}"),
             [subset],
         )
 
@@ -120,7 +120,7 @@ class DataDownload(HubRequest):
             choices.append(Choice("subset", self.tr("Another &subset…")))
         self.question = dialogs.ask(
             self._owner,
-            self.tr("Download {0}?").format(f"{plan.model} {plan.subset}".strip()),
+            self.tr("Download {0}?").format(f"{plan.name} {plan.subset}".strip()),
             plan_text(plan),
             [*choices, Choice("cancel", self.tr("Cancel"))],
             answered,
@@ -137,4 +137,4 @@ class DataDownload(HubRequest):
             if isinstance(answer, Downloaded):
                 self.fetched.emit(Fetched.from_plan(plan, answer.folder))
 
-        self._fetch(question, downloaded, self.tr("Downloading {0}").format(plan.model))
+        self._fetch(question, downloaded, self.tr("Downloading {0}").format(plan.name))

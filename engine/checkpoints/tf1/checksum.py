@@ -20,9 +20,9 @@ START = bytes.fromhex("0000000054641f64")
 STEPS = (5685 - 1362, 5685 - 426, 5685)  # units; found by searching all exponents below 9000
 STRIDE, MAX_STEP = STEPS[0], STEPS[-1]
 CHUNK = 1 << 19  # units copied at a time
-UNITS = ("<u8", "u1")
+UNIT_DTYPES = ("<u8", "u1")
 
-Units = NDArray[Any]  # of one of these dtypes
+UnitArray = NDArray[Any]  # of one of these dtypes
 
 
 def _remainder(byte: int) -> int:
@@ -38,7 +38,7 @@ def crc32c(content: bytes | NDArray[np.uint8]) -> int:
     """The checksum of bytes, or of a uint8 array of one dimension."""
     raw = np.frombuffer(content, np.uint8)
     prefix = np.frombuffer(START, np.uint8)
-    for unit in UNITS:
+    for unit in UNIT_DTYPES:
         whole_size = raw.size - raw.size % np.dtype(unit).itemsize
         shortened = _shorten(prefix.view(unit), raw[:whole_size].view(unit))
         raw, prefix = np.concatenate((shortened.view(np.uint8), raw[whole_size:])), raw[:0]
@@ -48,7 +48,7 @@ def crc32c(content: bytes | NDArray[np.uint8]) -> int:
     return state ^ ONES
 
 
-def _shorten(units: Units, rest: Units) -> Units:
+def _shorten(units: UnitArray, rest: UnitArray) -> UnitArray:
     """Shorten `units` followed by `rest` to at most ten thousand units with the same remainder."""
     for start in range(0, rest.size, CHUNK):
         units = np.concatenate((units, rest[start : start + CHUNK]))

@@ -15,8 +15,8 @@ from engine.files.protobuf import Damage, Unknown, decode_varint, encode_varint
 from engine.phrases import phrase
 
 MAGIC = 0xDB4775248B80FB57.to_bytes(8, "little")
-FOOTER = 48  # bytes, including MAGIC
-TRAILER = 5  # bytes after a block: compression type and checksum
+FOOTER_SIZE = 48  # bytes, including MAGIC
+TRAILER_SIZE = 5  # bytes after a block: compression type and checksum
 PLAIN, SNAPPY = 0, 1
 RESTART_EVERY = 16  # entries
 BLOCK_SIZE = 4096  # bytes, about
@@ -25,23 +25,24 @@ MAX_ENTRIES = 50_000
 
 
 def read_table(content: bytes) -> dict[bytes, bytes]:
-    """All entries, in order.
+    """Read all entries, sorted by key.
 
     Raises Damage for an invalid table, a wrong checksum or unsorted keys, and Unknown for
     a compressed one; memory and time are proportional to the size of the content.
     """
-    if len(content) < FOOTER or not content.endswith(MAGIC):
+    if len(content) < FOOTER_SIZE or not content.endswith(MAGIC):
         raise Damage(phrase("it does not end like a checkpoint index"))
-    footer = len(content) - FOOTER
-    _, index = _handle(content, footer)
+    footer_start = len(content) - FOOTER_SIZE
+    _, index_start = _decode_handle(content, footer_start)
     entries: dict[bytes, bytes] = {}
     last, end = b"", 0
-    for _, handle in _entries(_block(content, *_handle(content, index)[0], footer)):
-        (offset, size), _ = _handle(handle, 0)
+    (offset, size), _ = _decode_handle(content, index_start)
+    for _, handle in _entries(_block(content, offset, size, footer_start)):
+        (offset, size), _ = _decode_handle(handle, 0)
         if offset < end:
             raise Damage(phrase("its blocks overlap"))
         end = offset + size
-        for key, value in _entries(_block(content, offset, size, footer)):
+        for key, value in _entries(_block(content, offset, size, footer_start)):
             if entries and key <= last:
                 raise Damage(phrase("its names are not sorted"))
             if len(entries) == MAX_ENTRIES:
@@ -53,19 +54,19 @@ def read_table(content: bytes) -> dict[bytes, bytes]:
     return entries
 
 
-def _handle(content: bytes, position: int) -> tuple[tuple[int, int], int]:
-    """Offset and size of a block, and the offset of the next field."""
+def _decode_handle(content: bytes, position: int) -> tuple[tuple[int, int], int]:
+    """Decode a block handle at `position`: (offset, size), and the offset of the next field."""
     offset, position = decode_varint(content, position)
     size, position = decode_varint(content, position)
     return (offset, size), position
 
 
 def _block(content: bytes, offset: int, size: int, end: int) -> bytes:
-    """The block at an offset before `end`."""
-    if offset + size + TRAILER > end:
+    """Read a block and verify its checksum; it and its trailer must end by `end`."""
+    if offset + size + TRAILER_SIZE > end:
         raise Damage(phrase("a block is outside the file"))
     block, compression = content[offset : offset + size], content[offset + size]
-    stored = int.from_bytes(content[offset + size + 1 : offset + size + TRAILER], "little")
+    stored = int.from_bytes(content[offset + size + 1 : offset + size + TRAILER_SIZE], "little")
     if stored != mask_checksum(crc32c(content[offset : offset + size + 1])):
         raise Damage(phrase("a checksum does not match"))
     if compression == SNAPPY:
@@ -76,7 +77,7 @@ def _block(content: bytes, offset: int, size: int, end: int) -> bytes:
 
 
 def _entries(block: bytes) -> Iterator[tuple[bytes, bytes]]:
-    """Keys and values of a block, which has at least one; the restart points are not used."""
+    """Yield the entries of a block, ignoring its restart points. Raises Damage if it is empty."""
     restarts = int.from_bytes(block[-4:], "little")
     end = len(block) - 4 * (restarts + 1)
     if end <= 0:
@@ -117,7 +118,7 @@ def build_table(entries: Iterable[tuple[bytes, bytes]]) -> bytes:
     if pending:
         index.append((pending[-1][0], append_block(_build_block(pending))))
     handles = append_block(_build_block([])) + append_block(_build_block(index))
-    return bytes(table) + handles.ljust(FOOTER - len(MAGIC), b"\0") + MAGIC
+    return bytes(table) + handles.ljust(FOOTER_SIZE - len(MAGIC), b"\0") + MAGIC
 
 
 def _build_block(entries: list[tuple[bytes, bytes]]) -> bytes:

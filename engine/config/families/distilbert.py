@@ -9,7 +9,7 @@ from engine.config.model import (
     Activation,
     Count,
     EncoderSpec,
-    Inner,
+    FeedForwardSize,
     Positive,
     Share,
     Width,
@@ -26,7 +26,7 @@ class DistilBertSpec(EncoderSpec):
     hidden_size: Width = override(EncoderSpec, "hidden_size", ("dim",))
     layers: Count = override(EncoderSpec, "layers", ("n_layers",))
     heads: Count = override(EncoderSpec, "heads", ("n_heads",))
-    intermediate_size: Inner = override(EncoderSpec, "intermediate_size", ("hidden_dim",))
+    intermediate_size: FeedForwardSize = override(EncoderSpec, "intermediate_size", ("hidden_dim",))
     dropout: Share = override(EncoderSpec, "dropout", ("dropout",))
     attention_dropout: Share = override(EncoderSpec, "attention_dropout", ("attention_dropout",))
     activation: Activation = override(EncoderSpec, "activation", ("activation",))

@@ -23,7 +23,7 @@ class RobertaSpec(WithSegments):
     segments: Count = override(
         WithSegments,
         "segments",
-        absent=2,
+        if_absent=2,
         default=1,
         description="Rows of the segment embedding; only the first is used as a rule.",
     )

@@ -37,24 +37,24 @@ def find(data: CheckInput) -> list[Finding]:
 
 def _word_findings(data: CheckInput, labels: Labels, rows: NDArray[np.int64]) -> list[Finding]:
     """Words that are in half the rows of a label and almost never in others."""
-    words, label = len(data.vocabulary), labels.indices[rows].astype(np.int64)
+    size, row_labels = len(data.vocabulary), labels.indices[rows].astype(np.int64)
     pairs = _row_words(data, rows)  # row index * vocabulary size + word id
-    row, word = pairs // words, pairs % words
-    keys, count = np.unique(word * len(labels.names) + label[row], return_counts=True)
+    pair_rows, ids = pairs // size, pairs % size
+    keys, counts = np.unique(ids * len(labels.names) + row_labels[pair_rows], return_counts=True)
     pair_words, pair_labels = keys // len(labels.names), keys % len(labels.names)
-    total = np.bincount(word, minlength=words)[pair_words]
-    label_totals = np.bincount(label, minlength=len(labels.names))
+    totals = np.bincount(ids, minlength=size)[pair_words]
+    label_totals = np.bincount(row_labels, minlength=len(labels.names))
     is_giveaway = (
-        (count >= MIN_ROWS)
-        & (count >= MIN_PRECISION * total)
-        & (count >= MIN_RECALL * label_totals[pair_labels])
+        (counts >= MIN_ROWS)
+        & (counts >= MIN_PRECISION * totals)
+        & (counts >= MIN_RECALL * label_totals[pair_labels])
         # exclude a label that almost all rows have
         & (label_totals[pair_labels] <= MIN_PRECISION * len(rows) * 0.9)
     )
-    best = np.flatnonzero(is_giveaway)[np.argsort(-count[is_giveaway], kind="stable")][:MAX_WORDS]
+    best = np.flatnonzero(is_giveaway)[np.argsort(-counts[is_giveaway], kind="stable")][:MAX_WORDS]
     return [
         _word_finding(
-            data, labels, int(pair_words[pair]), int(pair_labels[pair]), count[pair] / total[pair]
+            data, labels, int(pair_words[pair]), int(pair_labels[pair]), counts[pair] / totals[pair]
         )
         for pair in best
     ]
@@ -138,7 +138,7 @@ def _column_findings(data: CheckInput, labels: Labels, rows: NDArray[np.int64]) 
     return findings
 
 
-def _better_than_majority(correct: int, labels: NDArray[np.int32]) -> float:
+def _avoided_error_fraction(correct: int, labels: NDArray[np.int32]) -> float:
     """Fraction of the majority baseline's errors that a predictor with `correct` hits avoids."""
     majority = int(np.bincount(labels).max(initial=0))
     rest = len(labels) - majority
@@ -154,7 +154,7 @@ def _value_score(values: NDArray[np.int32], labels: NDArray[np.int32]) -> float:
     pairs, counts = np.unique((values + 1).astype(np.int64) * classes + labels, return_counts=True)
     best = np.zeros(int(values.max(initial=0)) + 2, dtype=np.int64)
     np.maximum.at(best, pairs // classes, counts)
-    return _better_than_majority(int(best.sum()), labels)
+    return _avoided_error_fraction(int(best.sum()), labels)
 
 
 def _order_score(column: Labels, rows: NDArray[np.int64], labels: NDArray[np.int32]) -> float:
@@ -171,4 +171,4 @@ def _order_score(column: Labels, rows: NDArray[np.int64], labels: NDArray[np.int
     if (np.diff(order) > 0).all():
         return 0.0  # row numbers of data sorted by label
     correct = int((sorted_labels[1:] == sorted_labels[:-1]).sum()) + 1
-    return _better_than_majority(correct, labels)
+    return _avoided_error_fraction(correct, labels)

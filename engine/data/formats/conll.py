@@ -23,7 +23,7 @@ CONLL_U = (
 NOT_A_WORD = re.compile(r"\d+[-.]\d+")
 EMPTY = "_"  # an empty cell, as in CoNLL-U
 LAYOUT_ROWS = 2_000  # to name the columns
-MIN_AGREEMENT = 0.95  # of the rows must look tagged
+MIN_AGREEMENT = 0.95  # of rows with the same number of cells, and of cells with valid tags
 NO_BREAK_SPACE = "\u00a0"
 ADVICE = phrase(
     "Each line needs a word and its tag, and each sentence must end with an empty line."
@@ -33,11 +33,11 @@ ADVICE = phrase(
 def open_conll(lines: Lines, _reading: Reading, remarks: Remarks) -> Content:
     """A row for each sentence, with the cells of each column joined.
 
-    Columns are separated by tabs if the first row has one, else by spaces. The first that is not a
-    counter is “text”, and the last is “tags”; CoNLL-U has its own names. Document starts and
-    comments are skipped.
+    Columns are separated by tabs if the first row has one, else by spaces. The first column
+    that does not only hold numbers is “text”, and the last is “tags”; CoNLL-U has its own names.
+    Document starts and comments are skipped.
 
-    Raises BadFile with the line if a row differs from the first in its number of cells.
+    Raises BadFile with the line if a row does not have as many cells as the first.
     """
     layout = _Layout(lines.look_ahead())
     return Content(layout.columns, _sentences(lines, layout, remarks))
@@ -47,20 +47,20 @@ class _Layout:
     """Column separator and names."""
 
     def __init__(self, lines: Iterable[str]) -> None:
-        filled = (line for line in lines if not _is_separator(line))
+        filled = (line for line in lines if not _is_blank_or_comment(line))
         first = next(filled, "")
         self.has_tabs = "\t" in first.rstrip()
         rows = [self.cells(line) for line in (first, *islice(filled, LAYOUT_ROWS)) if line]
         self.width = len(rows[0]) if rows else 1
         same_width = [row for row in rows if len(row) == self.width]
         numbered = bool(rows) and re.match(r"\d+", rows[0][0]) is not None
-        self.is_universal = self.has_tabs and numbered and self.width == len(CONLL_U)
-        names = list(CONLL_U if self.is_universal else numbered_columns(self.width))
-        if not self.is_universal:
+        self.is_conll_u = self.has_tabs and numbered and self.width == len(CONLL_U)
+        names = list(CONLL_U if self.is_conll_u else numbered_columns(self.width))
+        if not self.is_conll_u:
             is_counter = [all(r[n].isdecimal() for r in same_width) for n in range(self.width)]
-            word = next((n for n, skipped in enumerate(is_counter[:-1]) if not skipped), 0)
+            word = next((n for n, counts in enumerate(is_counter[:-1]) if not counts), 0)
             names[-1], names[word] = "tags", "text"  # a single column has the text
-        self.columns, self.word = tuple(names), names.index("text")
+        self.columns, self.word_column = tuple(names), names.index("text")
 
     def cells(self, line: str) -> list[str]:
         """Split a row into cells, without trailing empty ones."""
@@ -68,12 +68,12 @@ class _Layout:
             return [cell.strip() for cell in line.rstrip().split("\t")]
         return re.split(r"[ \t]+", line.strip(" \t\r\n"))
 
-    def is_row(self, cells: list[str]) -> bool:
+    def looks_like_row(self, cells: list[str]) -> bool:
         """True if a line that starts with “#” is a row."""
         return len(cells) > 1 if self.has_tabs else len(cells) == self.width
 
 
-def _is_separator(line: str) -> bool:
+def _is_blank_or_comment(line: str) -> bool:
     return not line.strip() or line.startswith(("#", DOCUMENT))
 
 
@@ -88,10 +88,10 @@ def _sentences(lines: Lines, layout: _Layout, remarks: Remarks) -> Iterator[Row]
         if is_end:
             continue
         cells = layout.cells(line)
-        if line.startswith("#") and not rows and not layout.is_row(cells):
+        if line.startswith("#") and not rows and not layout.looks_like_row(cells):
             remarks.count(phrase("Line starting with “#” skipped as a comment"), number)
-        elif layout.is_universal and NOT_A_WORD.fullmatch(cells[0]):
-            remarks.count(phrase("Row for a part of a word or for several words skipped"), number)
+        elif layout.is_conll_u and NOT_A_WORD.fullmatch(cells[0]):
+            remarks.count(phrase("Row of a multiword token or an empty node skipped"), number)
         elif len(cells) != layout.width:
             count = len(cells)
             problem = phrase(
@@ -103,7 +103,7 @@ def _sentences(lines: Lines, layout: _Layout, remarks: Remarks) -> Iterator[Row]
                 width=layout.width,
             )
             raise BadFile(lines.path, problem, ADVICE, line=number)
-        elif not cells[layout.word]:
+        elif not cells[layout.word_column]:
             remarks.count(phrase("Row without a word skipped"), number)
         elif len(rows) >= MAX_SENTENCE_WORDS:
             problem = phrase("this sentence has more than {n:,} words.", n=MAX_SENTENCE_WORDS)
@@ -139,7 +139,7 @@ def guess_conll(lines: list[str], suffix: str, _is_complete: bool) -> Reading | 
     if not has_gap:
         return None
     layout = _Layout(lines)
-    rows = [layout.cells(line) for line in lines if not _is_separator(line)]
+    rows = [layout.cells(line) for line in lines if not _is_blank_or_comment(line)]
     same_width = [row for row in rows if len(row) == layout.width]
     if layout.width < 2 or len(same_width) < MIN_AGREEMENT * len(rows):
         return None

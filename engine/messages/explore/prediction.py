@@ -16,7 +16,7 @@ from engine.messages.question import Answer
 
 
 class SpanPrediction(Message):
-    """A span of a text, in characters, its probability, and its label if it has one."""
+    """A span of a text, in characters, with its probability and optional label."""
 
     text: str
     start: int
@@ -28,11 +28,11 @@ class SpanPrediction(Message):
 class Predicted(PreciseAnswer):
     """The prediction, in a form that depends on the task.
 
-    In `predictions`, classes and labels have one entry over the whole input, with all of them:
-    those in `predicted` first, then the most likely; choices have one with the endings. A number is
-    in `value`. Tags give `spans` in their order, or every word if the tags form no spans. An answer
-    is the first of `spans` in the second text if it was `answered`; `value` is then the probability
-    of no answer.
+    Classes, labels: one entry of `predictions` ranks all of them, those in `predicted` first.
+    Multiple choice: one entry of `predictions` ranks the choices.
+    Regression: `value`. Token classification: `spans` in text order; every word if tags form none.
+    Question answering: the first of `spans` is the answer in the second text, if `answered`;
+    `value` is the probability of no answer.
     """
 
     kind: Literal["predicted"] = "predicted"
@@ -56,7 +56,7 @@ class Predict(PreciseQuestion):
 
     answered_by: ClassVar[type[Answer]] = Predicted
     kind: Literal["predict"] = "predict"
-    endings: tuple[str, ...] = Field((), description="To choose from, for multiple choice.")
+    endings: tuple[str, ...] = Field((), description="The choices, for multiple choice.")
 
 
 class NextSentencePredicted(Answer):

@@ -15,7 +15,7 @@ PREFETCH_THREADS = 4  # NumPy does most of the work and releases the GIL
 
 
 class StepInput(NamedTuple):
-    """Batch of a step, and the indices of its examples, int64 [B]."""
+    """A batch, and the examples and indices, int64 [B], from which it was built."""
 
     examples: Examples
     indices: np.ndarray
@@ -23,22 +23,22 @@ class StepInput(NamedTuple):
 
 
 def batches(
-    data: TrainingData, first_step: int, ahead: bool = False, plan_network: Network | None = None
+    data: TrainingData, first_step: int, prefetch: bool = False, plan_network: Network | None = None
 ) -> Iterator[StepInput]:
     """Yield the input of each step from `first_step` on.
 
-    With `ahead`, threads build the next batches, and their unpadded plans for `plan_network`. This
-    helps on a GPU only; on a CPU the threads compete with the step.
+    With `prefetch`, threads build the next batches, and their unpadded plans for `plan_network`.
+    This helps on a GPU only; on a CPU the threads compete with the step.
     """
 
     def build(step: int, examples: Examples, indices: np.ndarray) -> StepInput:
-        batch = examples.read(data.build_batch(step, examples, indices), indices)
+        batch = examples.add_vectors(data.build_batch(step, examples, indices), indices)
         if plan_network is not None:
             batch = batch.plan(plan_network)
         return StepInput(examples, indices, batch)
 
     steps = range(first_step, data.steps)
-    if not ahead:
+    if not prefetch:
         for step in steps:
             yield build(step, *data.examples_at(step))
         return

@@ -9,7 +9,7 @@ from engine.checkpoints.info import checkpoint_info
 from engine.checkpoints.source import read_source
 from engine.hub import token
 from engine.hub.shelf import OFFERED
-from engine.messages.hub import Found, PlanDownload, Planned, SearchHub
+from engine.messages.hub import HubModelsFound, PlanDownload, Planned, SearchHub
 from engine.messages.question import Refused, parse_answer
 from engine.runs import launch
 from tests.engine.hub.conftest import certificates, hub, keys
@@ -87,7 +87,7 @@ def test_the_worker_answers_without_torch(hub, published, tmp_path):
         worker.stdin.close()
     search, planned, refused = answers
     assert [answer.to for answer in answers] == [1, 2, 3]
-    assert isinstance(search, Found) and [model.name for model in search.models] == [NAME]
+    assert isinstance(search, HubModelsFound) and [model.name for model in search.models] == [NAME]
     assert isinstance(planned, Planned) and planned.revision == published.sha
     assert isinstance(refused, Refused) and "no model" in refused.problem
     assert "libtorch" not in loaded

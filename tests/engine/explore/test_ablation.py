@@ -10,9 +10,9 @@ from engine.messages.explore.fill_mask import FillMask
 from engine.messages.explore.text_set import AverageHeads, TextSet, TypedText
 from tests.engine.explore.test_measures import HEADS, LAYERS, parts
 
-CLOSE = 1e-5
+TOLERANCE = 1e-5
 TEXT, PAIR = "A quiet film.", "Nobody laughs."
-OFF = ((0, 1), (2, 0), (2, 3))
+ABLATED_HEADS = ((0, 1), (2, 0), (2, 3))
 HEAD_SIZE = 6
 
 
@@ -23,8 +23,11 @@ def logits(known, inputs) -> torch.Tensor:
 
 
 def reference_logits(known, inputs, off, means=None, recorded=None) -> torch.Tensor:
-    """ALBERT shares one module between layers, so its calls are counted. `recorded` collects the
-    inputs of each output matrix."""
+    """Logits of transformers, with hooks that zero heads or replace them by `means`.
+
+    ALBERT shares one module between layers, so its calls are counted. `recorded` collects the
+    inputs of each output matrix.
+    """
     calls = {}
 
     def hook(module, arguments):
@@ -34,8 +37,8 @@ def reference_logits(known, inputs, off, means=None, recorded=None) -> torch.Ten
             recorded.append(values[0])
         for layer, head in off:
             if layer == index:
-                position = slice(head * HEAD_SIZE, (head + 1) * HEAD_SIZE)
-                values[..., position] = 0 if means is None else means[index, position]
+                columns = slice(head * HEAD_SIZE, (head + 1) * HEAD_SIZE)
+                values[..., columns] = 0 if means is None else means[index, columns]
         return (values,)
 
     layers = {}
@@ -52,13 +55,13 @@ def reference_logits(known, inputs, off, means=None, recorded=None) -> torch.Ten
 def test_ablated_heads_match_transformers_with_hooks(known):
     inputs = known.encode_text(TEXT, PAIR, 2)
     unablated = logits(known, inputs)
-    for off in (OFF, ((1, 2),), tuple((0, head) for head in range(HEADS))):
+    for off in (ABLATED_HEADS, ((1, 2),), tuple((0, head) for head in range(HEADS))):
         with ablate_heads(known.checkpoint.network, off):
             actual = logits(known, inputs)
             repeated = logits(known, inputs)
         theirs = reference_logits(known, inputs, off)
-        assert (actual - theirs).abs().max() < CLOSE and torch.equal(actual, repeated)
-        assert (actual - unablated).abs().max() > 100 * CLOSE
+        assert (actual - theirs).abs().max() < TOLERANCE and torch.equal(actual, repeated)
+        assert (actual - unablated).abs().max() > 100 * TOLERANCE
     assert torch.equal(logits(known, inputs), unablated), "all heads are on again, bit for bit"
     with ablate_heads(known.checkpoint.network, ()):
         assert torch.equal(logits(known, inputs), unablated)
@@ -78,16 +81,18 @@ def test_heads_are_replaced_by_their_mean_over_texts(known, tmp_path):
     question = AverageHeads(checkpoint=known.folder, texts=typed, cache=tmp_path)
     answer = average_heads(known.checkpoint, question, tmp_path, lambda _: None)
     assert answer.is_final and answer.file is not None
-    assert np.load(answer.file) == pytest.approx(means.numpy(), abs=CLOSE)
+    assert np.load(answer.file) == pytest.approx(means.numpy(), abs=TOLERANCE)
     inputs = known.encode_text(TEXT, PAIR, 2)
     network = known.checkpoint.network
-    request = FillMask(checkpoint=known.folder, text=TEXT, heads_off=OFF, head_means=answer.file)
+    request = FillMask(
+        checkpoint=known.folder, text=TEXT, heads_off=ABLATED_HEADS, head_means=answer.file
+    )
     with ablate(network, request):
         actual = logits(known, inputs)
-    with ablate_heads(network, OFF):
+    with ablate_heads(network, ABLATED_HEADS):
         zeros = logits(known, inputs)
-    assert (actual - reference_logits(known, inputs, OFF, means)).abs().max() < CLOSE
-    assert (actual - zeros).abs().max() > 100 * CLOSE
+    assert (actual - reference_logits(known, inputs, ABLATED_HEADS, means)).abs().max() < TOLERANCE
+    assert (actual - zeros).abs().max() > 100 * TOLERANCE
 
 
 def test_missing_or_mismatched_head_means_are_refused(tiny, tiny_folder, tmp_path):

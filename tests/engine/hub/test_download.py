@@ -137,14 +137,15 @@ def test_a_cancelled_download_continues_in_another_process(hub, repo, files, tmp
         download(planned, tmp_path, cancel, PAUSES)
     hub.cut = None
     second = plan(NAME, "", tmp_path)
-    assert 100_000 < second.fetched < planned.bytes
+    assert 100_000 < second.fetched_bytes < planned.bytes
     hub.requests.clear()
     updates: list[Working] = []
     folder, _ = download(second, tmp_path, updates.append, PAUSES)
     assert (folder / WEIGHTS).read_bytes() == files[WEIGHTS]
     assert hub.file_requests()[0]["range"].startswith("bytes=")
     assert (
-        updates[0].done >= second.fetched and updates[-1].done == updates[-1].total == planned.bytes
+        updates[0].done >= second.fetched_bytes
+        and updates[-1].done == updates[-1].total == planned.bytes
     )
     assert not list(folder.rglob("*.part"))
 
@@ -284,13 +285,13 @@ def test_a_full_disk_is_reported_before_the_download(hub, repo, tmp_path):
 def test_a_search_describes_its_results(hub, repo, files):
     hub.repos["somebody/tiny-gpt"] = Repo(files, config={"model_type": "gpt2"}, gated=True)
     bert, gpt = client.search("tiny")
-    assert (bert.name, bert.family, bert.licence, bert.offered) == (
+    assert (bert.name, bert.family, bert.licence, bert.is_loadable) == (
         NAME,
         "bert",
         "apache-2.0",
         True,
     )
-    assert gpt.gated and not gpt.offered and client.search("nowhere") == ()
+    assert gpt.gated and not gpt.is_loadable and client.search("nowhere") == ()
 
 
 def test_the_offline_switch_of_the_library_is_respected(hub, repo, tmp_path, monkeypatch):

@@ -21,7 +21,7 @@ def event_message() -> Any:
     file = descriptor_pb2.FileDescriptorProto(name="event.proto", package="tb", syntax="proto3")
     field = descriptor_pb2.FieldDescriptorProto
     opt, rep = field.LABEL_OPTIONAL, field.LABEL_REPEATED
-    shapes = {
+    messages = {
         "Value": [("tag", 1, field.TYPE_STRING, opt), ("simple_value", 2, field.TYPE_FLOAT, opt)],
         "Summary": [("value", 1, ".tb.Value", rep)],
         "Event": [
@@ -31,9 +31,9 @@ def event_message() -> Any:
             ("summary", 5, ".tb.Summary", opt),
         ],
     }
-    for name, parts in shapes.items():
+    for name, fields in messages.items():
         message = file.message_type.add(name=name)
-        for part, number, kind, label in parts:
+        for part, number, kind, label in fields:
             typed = {"type": kind} if isinstance(kind, int) else {"type_name": kind, "type": 11}
             message.field.add(name=part, number=number, label=label, **typed)
     pool = descriptor_pool.DescriptorPool()

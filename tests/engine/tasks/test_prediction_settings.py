@@ -134,9 +134,9 @@ def test_thresholds_are_scaled_with_the_temperature():
     assert scaled.thresholds["b"] == 0.5 and scaled.thresholds["a"] > 0.3
     back = scaled.at_temperature(1.0)
     assert back.threshold == pytest.approx(0.8) and back.thresholds["a"] == pytest.approx(0.3)
-    changed = settings.with_threshold("no", 0.9, ("no", "yes"), several=False)
+    changed = settings.with_threshold("no", 0.9, ("no", "yes"), is_multi_label=False)
     assert changed.threshold == pytest.approx(0.1)
-    assert changed.get_threshold("no", ("no", "yes"), several=False) == pytest.approx(0.9)
+    assert changed.get_threshold("no", ("no", "yes"), is_multi_label=False) == pytest.approx(0.9)
 
 
 @pytest.mark.parametrize("temperature", [1.0, 1.7])

@@ -175,7 +175,7 @@ class Oracle(torch.nn.Module):
 
 
 def test_perfect_scores_give_perfect_answers(tokenizer, learner, examples):
-    metrics = evaluate(Oracle(examples), learner, tokenizer, examples, batch=4)
+    metrics = evaluate(Oracle(examples), learner, tokenizer, examples, batch_size=4)
     report = metrics.report()
     assert (report.questions, report.exact_match, report.f1) == (3, 1, 1)
     predictions = metrics.predictions()
@@ -197,7 +197,7 @@ def test_a_model_for_answerable_questions_always_answers(tokenizer, tmp_path):
     oracle = Oracle(learner.tokenize(rows, tokenizer, 32, tmp_path / "known", silent))
     for positions in oracle.spans.values():
         positions[:] = 0  # no window has an answer
-    metrics = evaluate(oracle, learner, tokenizer, examples, batch=4)
+    metrics = evaluate(oracle, learner, tokenizer, examples, batch_size=4)
     assert all(p["answer"] and p["no_answer"] == 0 for p in metrics.predictions())
     with pytest.raises(StudioError, match="needs a question, a passage and its answers"):
         metrics.report()

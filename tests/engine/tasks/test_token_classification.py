@@ -160,7 +160,7 @@ def test_a_weight_of_an_unknown_tag_is_refused():
 def test_a_word_without_tokens_is_o_and_reported(learner, tokenizer, network, tmp_path):
     examples = tokenize_rows(learner, tokenizer, tmp_path)
     (note,) = examples.notes
-    metrics = evaluate(network, learner, tokenizer, examples, batch=2)
+    metrics = evaluate(network, learner, tokenizer, examples, batch_size=2)
     predicted = metrics.predicted_tags()
     assert [len(tags) for tags in predicted] == [len(split_words(cell)) for cell in TAGS]
     assert predicted[0][3] == "O"  # the soft hyphen

@@ -109,7 +109,7 @@ def test_loss_and_logits_match_transformers(name, prepare, tmp_path):
     with torch.inference_mode():
         output = theirs(**inputs, labels=batch.targets)
         ours = learner.losses(setup.network, batch)
-        metrics = evaluate(setup.network, learner, setup.tokenizer, setup.examples, batch=5)
+        metrics = evaluate(setup.network, learner, setup.tokenizer, setup.examples, batch_size=5)
     assert isinstance(metrics, PredictionCollector)
     assert float(total(ours)) == pytest.approx(float(output.loss), abs=1e-5)
     assert metrics.logits == pytest.approx(output.logits.numpy(), abs=1e-5)  # type: ignore[attr-defined]
@@ -219,7 +219,7 @@ def test_a_saved_model_has_the_same_predictions_and_metrics(name, prepare, tmp_p
     assert learner is not None and learner.labels == setup.learner.labels
     assert type(learner) is type(setup.learner)
     predictor = Predictor(folder, max_length=40)
-    before = evaluate(setup.network, setup.learner, setup.tokenizer, setup.examples, batch=3)
+    before = evaluate(setup.network, setup.learner, setup.tokenizer, setup.examples, batch_size=3)
     assert predictor.evaluate(setup.rows).metrics() == pytest.approx(before.compute(), abs=1e-5)
     answers = predictor.predict(setup.rows)
     assert len(answers) == 12 and len({tuple(answer) for answer in answers}) == 1

@@ -107,12 +107,12 @@ def test_cached_vectors_give_the_logits_of_the_encoder(base, tmp_path):
     batch = prepared.data.learner.batch(
         examples, numbers, prepared.data.tokenizer, np.random.default_rng(0)
     )
-    assert examples.read(batch, numbers) is batch, "nothing is cached yet"
+    assert examples.add_vectors(batch, numbers) is batch, "nothing is cached yet"
     prepared.network.eval()
     with torch.inference_mode():
         from_ids = prepared.network.logits(batch.tokens, batch.segments, batch.attention_mask)
     attach_features(RunContext(job, run), prepared, choose_machine(job.hardware))
-    cached = examples.read(batch, numbers)
+    cached = examples.add_vectors(batch, numbers)
     assert cached.tokens.shape == (*batch.tokens.shape, NETWORK.layers + 1, NETWORK.hidden_size)
     with torch.inference_mode():
         actual = prepared.network.logits(cached.tokens, cached.segments, cached.attention_mask)

@@ -33,7 +33,7 @@ from engine.training.context import RunContext
 from engine.training.device.machine import Machine
 from engine.training.device.ranks import Ranks, balance
 from engine.training.estimate import estimate
-from engine.training.loop import should_stop
+from engine.training.loop import agree_on_stop
 from engine.training.start import start
 from engine.worker.ranks import loopback_env, rank_failure, write_final_event
 from engine.worker.train import main as work
@@ -394,10 +394,10 @@ def test_the_rank_with_the_least_memory_decides_for_all(tmp_path):
     run = start(context, machine, RanksWithLessMemory(Rank(), machine.device), None)
     run.progress.micro_batch_size = 8
     events.clear()
-    assert should_stop(run)  # another rank is asked to stop
+    assert agree_on_stop(run)  # another rank is asked to stop
     assert run.progress.micro_batch_size == 3
     assert [e.exact for e in events if isinstance(e, Noted)] == [False]
-    assert should_stop(run) and len(events) == 1
+    assert agree_on_stop(run) and len(events) == 1
 
 
 @pytest.mark.parametrize("deaths", [0, pytest.param(1, marks=pytest.mark.long)])

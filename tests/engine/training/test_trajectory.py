@@ -1,4 +1,4 @@
-"""A run has the losses of transformers with the same weights, batches and settings.
+"""A run reproduces the losses of transformers, given the same weights, batches and settings.
 
 There is no dropout. The learning rate of the first step is 0, so a run stopped after it still has
 its initial weights.
@@ -50,9 +50,14 @@ def tag_labels(batch: Batch) -> Tensor:
 
 
 def check_losses(
-    job: JobSpec, model: str, labels: Labels, folder: Path, close: float, has_segments: bool = True
+    job: JobSpec,
+    model: str,
+    labels: Labels,
+    folder: Path,
+    atol: float,
+    has_segments: bool = True,
 ) -> list[float]:
-    """Train with us and with transformers; returns our losses."""
+    """Train a run and a transformers model; compare and return the losses of the run."""
     run, ours = small.new_run(folder / "run", job), list[float]()
 
     def on_event(event: Event) -> None:
@@ -82,7 +87,7 @@ def check_losses(
             labels=labels(batch),
             **({"token_type_ids": batch.segments} if has_segments else {}),
         ).loss
-        assert ours[step - 1] == pytest.approx(loss.item(), abs=close), step
+        assert ours[step - 1] == pytest.approx(loss.item(), abs=atol), step
         loss.backward()
         torch.nn.utils.clip_grad_norm_(theirs.parameters(), 1.0)
         optimiser.step()
@@ -105,7 +110,7 @@ def test_tagging_losses_in_micro_batches_match_transformers(tmp_path):
 
 
 def sst2_job(folder: Path, assets: Path) -> JobSpec:
-    """Classification of its first 120 sentences."""
+    """Classification of the first 120 sentences of SST-2."""
     with open(assets / "datasets/sst2/train.tsv", encoding="utf-8") as file:
         (folder / "sst2.tsv").write_text("".join(islice(file, 121)), encoding="utf-8")
     data = FileData(
@@ -117,7 +122,7 @@ def sst2_job(folder: Path, assets: Path) -> JobSpec:
 
 
 def wnut17_job(folder: Path, assets: Path) -> JobSpec:
-    """Tagging of its first 300 sentences."""
+    """Tagging of the first 300 sentences of WNUT-17."""
     text = (assets / "datasets/wnut17/wnut17train.conll").read_text(encoding="utf-8")
     sentences = text.replace("\r\n", "\n").split("\n\n")[:300]
     (folder / "wnut17.conll").write_text("\n\n".join(sentences) + "\n", encoding="utf-8")

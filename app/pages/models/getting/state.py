@@ -19,8 +19,8 @@ from engine.messages.hub import (
     Cost,
     Download,
     Downloaded,
-    Found,
     HubModel,
+    HubModelsFound,
     HubQuestion,
     PlanDownload,
     Planned,
@@ -98,7 +98,7 @@ class GettingState(QObject):
     def plan(self, model: str) -> None:
         """Request the list of a model's files."""
         rate = self.machine.rate if self.machine else None
-        question = PlanDownload(model=model, folder=self.folder, rate=rate)
+        question = PlanDownload(model=model, folder=self.folder, flops=rate)
         self._ask(question, self._on_planned, self.tr("Listing the files"))
 
     def download(self, plan: Planned) -> None:
@@ -140,7 +140,7 @@ class GettingState(QObject):
         self.changed.emit()
 
     def _on_found(self, answer: Answer) -> None:
-        assert isinstance(answer, Found)
+        assert isinstance(answer, HubModelsFound)
         self.results = answer.models
         self._end()
 

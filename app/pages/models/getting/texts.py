@@ -24,7 +24,7 @@ def training_verdict(state: GettingState, entry: ShelfEntry) -> Verdict | None:
     """Verdict on fine-tuning the model here; None before the machine was read."""
     if state.machine is None:
         return None
-    return verdict(state.estimate_cost(entry).training, state.machine.training_free)
+    return verdict(state.estimate_cost(entry).training_bytes, state.machine.training_free)
 
 
 def verdict_text(rating: Verdict | None) -> str:
@@ -67,12 +67,12 @@ def result_card(model: HubModel) -> Entry:
         figure=numbers.large_count(model.downloads),
         unit=tr("downloads a month"),
         mark=_result_mark(model),
-        warns=not model.offered,
+        warns=not model.is_loadable,
     )
 
 
 def _result_mark(model: HubModel) -> str:
-    if not model.offered:
+    if not model.is_loadable:
         return tr("not supported")
     return tr("gated") if model.gated else tr("private") if model.private else ""
 
@@ -110,11 +110,11 @@ def cost_facts(machine: MachineFacts | None, cost: Cost) -> list[Fact]:
     for name, needed, free, template in (
         (
             tr("Fine-tuning"),
-            cost.training,
+            cost.training_bytes,
             machine.training_free,
             on_gpu if machine.gpu else on_processor,
         ),
-        (tr("Exploring"), cost.exploring, machine.memory_free, on_processor),
+        (tr("Exploring"), cost.exploring_bytes, machine.memory_free, on_processor),
     ):
         text = template.format(numbers.size(needed), numbers.size(free), machine.gpu)
         facts.append((name, text, "body" if verdict(needed, free) == "fits" else "warn"))
@@ -139,6 +139,6 @@ def result_facts(model: HubModel) -> list[Fact]:
         facts.append((tr("Access"), tr("gated: its owners want to know who uses it"), "warn"))
     if model.private:
         facts.append((tr("Access"), tr("private")))
-    if not model.offered:
+    if not model.is_loadable:
         facts.append((tr("Note"), tr("BERT Studio does not support this family."), "warn"))
     return facts

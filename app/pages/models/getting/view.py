@@ -146,7 +146,7 @@ class GettingPage(Page):
             self.name.setText(hit.name.rpartition("/")[2])
             self.facts.show_facts(texts.result_facts(hit))
         self.address.setText(self._chosen)
-        self.get.setEnabled(not self.state.is_busy and (hit is None or hit.offered))
+        self.get.setEnabled(not self.state.is_busy and (hit is None or hit.is_loadable))
         self.offline_hint.setText(
             self.tr(
                 "If you are offline: on another machine, save config.json, the weights "
@@ -198,7 +198,7 @@ class GettingPage(Page):
         choices = [Choice("download", self.tr("&Download"), "primary")] if fits else []
         dialogs.ask(
             self,
-            self.tr("Download {0}?").format(plan.model),
+            self.tr("Download {0}?").format(plan.name),
             plan_text(plan),
             [*choices, Choice("cancel", self.tr("Cancel"))],
             lambda key: self.state.download(plan) if key == "download" else None,

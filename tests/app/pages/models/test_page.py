@@ -35,12 +35,12 @@ from tests.engine.models.small import folder as small_checkpoint
 from tests.engine.models.test_tf1 import TF1
 from tests.engine.runs.fake_worker import job
 
-PATIENCE = 60_000  # ms; a worker loads torch first
+TIMEOUT_MS = 60_000  # a worker loads torch first
 MARKUP = '<img src="file:///CANARY.png"><b>x</b>&amp;'
 
 
 def open_model(qtbot, page: ModelsPage, folder: Path) -> ModelView:
-    """The page of a model, its folder read."""
+    """Open the page of a model and wait until its folder has been read."""
     page.arrive(folder)
     qtbot.waitUntil(lambda: page.model is not None)
     view = page.model
@@ -49,8 +49,8 @@ def open_model(qtbot, page: ModelsPage, folder: Path) -> ModelView:
 
 
 def names(page: ModelsPage) -> list[str]:
-    model = page.list.list.cards
-    return [model.rows[row].title for row in range(model.rowCount())]
+    cards = page.list.list.cards
+    return [cards.rows[row].title for row in range(cards.rowCount())]
 
 
 # ── the list ─────────────────────────────────────────────────────────────────────────────────
@@ -74,9 +74,9 @@ def test_every_task_head_has_a_name():
 
 
 def test_the_list_describes_a_model_and_opens_it_by_keyboard(page, little, qtbot):
-    model = page.list.list.cards
-    row = model.find_row(little)
-    text = model.index(row, 0).data(Qt.ItemDataRole.AccessibleTextRole)
+    cards = page.list.list.cards
+    row = cards.find_row(little)
+    text = cards.index(row, 0).data(Qt.ItemDataRole.AccessibleTextRole)
     head = "masked language modelling (MLM)"
     for part in ("little", "Imported", "L 1  H 4  A 1", head, "float32"):
         assert part in text
@@ -94,8 +94,8 @@ def test_checkpoints_of_runs_are_distinct_and_searchable(qtbot, page, studio, li
     copy_run("speeches · Starter", score=0.793)
     copy_run("films · Starter", score=0.6, data="films")
     studio.models_changed.emit()
-    names = {"little", "speeches · Starter", "films · Starter"}
-    qtbot.waitUntil(lambda: names <= {model.name for model in page.state.models})
+    expected = {"little", "speeches · Starter", "films · Starter"}
+    qtbot.waitUntil(lambda: expected <= {model.name for model in page.state.models})
     cards = {item.title: item for item in page.list.list.cards.rows}
     speeches = cards["speeches · Starter"]
     assert (speeches.figure, speeches.unit) == ("79.3 %", "accuracy")
@@ -107,7 +107,7 @@ def test_checkpoints_of_runs_are_distinct_and_searchable(qtbot, page, studio, li
     page.list.search.setText("nowhere")
     assert page.list.list.cards.rows == [] and not page.list.no_results.isHidden()
     page.list.search.clear()
-    assert names <= {item.title for item in page.list.list.cards.rows}
+    assert expected <= {item.title for item in page.list.list.cards.rows}
     page.open_model(speeches.key)
     facts = {name: value for name, value, *_ in model_facts(page.model.state.model)}
     assert facts["Data set"] == "speeches" and facts["Validation accuracy"] == "79.3 %"
@@ -248,12 +248,12 @@ def test_deleting_asks_first_and_can_be_undone(qtbot, page, studio, little, tras
 
 def test_deleting_lists_the_runs_that_need_the_model(qtbot, page, studio, little, tmp_path):
     base = job().model_copy(update={"base_model": FromCheckpoint(path=little)})
-    words = FromScratch(model=PRESETS["tiny"], tokenizer=little / "vocab.txt")
+    from_scratch = FromScratch(model=PRESETS["tiny"], tokenizer=little / "vocab.txt")
     with studio.record.session() as session:
         for name, template, state in (
             ("done", base, "finished"),
             ("<b>waiting", base, "stopped"),
-            ("its words", base.model_copy(update={"base_model": words}), "queued"),
+            ("its vocabulary", base.model_copy(update={"base_model": from_scratch}), "queued"),
             ("of another", job(), "stopped"),
         ):
             spec = template.model_copy(update={"name": name})
@@ -264,7 +264,7 @@ def test_deleting_lists_the_runs_that_need_the_model(qtbot, page, studio, little
     message = " ".join(text.text() for text in dialog.findChildren(Text))
     assert "trained from it will be kept." in message
     assert "can no longer be resumed: " in message
-    assert "“<b>waiting”" in message and "“its words”" in message and "another" not in message
+    assert "“<b>waiting”" in message and "“its vocabulary”" in message and "another" not in message
     dialog.close()
 
 
@@ -288,7 +288,7 @@ def test_a_model_is_exported_in_a_dialog(qtbot, page, studio, tmp_path):
     assert dialog.state.name == "small"
     dialog.state.set_folder(tmp_path)
     qtbot.mouseClick(dialog.choices.start, Qt.MouseButton.LeftButton)
-    qtbot.waitUntil(lambda: not dialog.state.is_running, timeout=PATIENCE)
+    qtbot.waitUntil(lambda: not dialog.state.is_running, timeout=TIMEOUT_MS)
     assert dialog.state.exported is not None, dialog.state.problem
     exported = tmp_path / "small-hf"
     verify(exported)
@@ -300,7 +300,7 @@ def test_a_model_is_exported_in_a_dialog(qtbot, page, studio, tmp_path):
 
 
 def wait_for_import(qtbot, page: ModelsPage) -> None:
-    qtbot.waitUntil(lambda: not page.state.is_importing, timeout=PATIENCE)
+    qtbot.waitUntil(lambda: not page.state.is_importing, timeout=TIMEOUT_MS)
 
 
 @pytest.mark.usefixtures("in_threads")
@@ -311,15 +311,15 @@ def test_a_dropped_folder_is_imported_with_a_report(qtbot, page, studio, tmp_pat
     assert page.importing.progress.isVisible()
     wait_for_import(qtbot, page)
     assert page.importing.title.text() == "“small” was imported"
-    loaded, fresh, left_over = page.importing.sections
+    loaded, missing, unused = page.importing.sections
     assert loaded.list.model().rowCount() > 30
     assert not loaded.list.isVisible()
     qtbot.waitUntil(loaded.toggle.isVisible)
     qtbot.wait(1)  # it is laid out by the event loop
     qtbot.mouseClick(loaded.toggle, Qt.MouseButton.LeftButton)
     assert loaded.list.isVisible()
-    assert not fresh.toggle.isEnabled()
-    assert not left_over.toggle.isEnabled()
+    assert not missing.toggle.isEnabled()
+    assert not unused.toggle.isEnabled()
     assert_accessible(page)
     assert page.importing.isVisible(), "the report stays until the user leaves it"
     page.importing.opened.emit(page.state.imported.folder)
@@ -333,9 +333,9 @@ def test_a_dropped_tensorflow_checkpoint_is_imported(qtbot, page, studio):
     assert page_for([source]) == page_for([source / "bert_config.json"]) == "models"
     assert page.accept_drop([source / "bert_config.json"])
     wait_for_import(qtbot, page)
-    loaded, _, left_over = page.importing.sections
+    loaded, _, unused = page.importing.sections
     assert loaded.list.model().rowCount() == 30
-    assert left_over.list.model().rowCount() == 61
+    assert unused.list.model().rowCount() == 61
     assert checkpoint_info(studio.home.models / "saved").task_heads[0] == "mlm"
 
 
@@ -404,7 +404,7 @@ def test_a_worker_loads_while_a_model_is_chosen(page, tmp_path, studio, monkeypa
     page.findChild(QFileDialog).close()
 
 
-def test_ten_thousand_tensors_fit_into_a_section(qtbot):
+def test_a_long_section_is_cut(qtbot):
     section = Section("10,000 not used", "Help.", [f"{MARKUP}.{n}" for n in range(10_000)])
     qtbot.addWidget(section)
     section.show()

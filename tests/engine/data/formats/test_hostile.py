@@ -1,4 +1,4 @@
-"""Every hostile file gives its rows, or one error that names the line."""
+"""Every malformed file is read completely, or fails with one error that names the line."""
 
 import subprocess
 import sys
@@ -40,7 +40,7 @@ def test_a_hostile_file_is_refused_with_its_line(case, tmp_path):
     assert len(str(error)) <= 300
 
 
-MEMORY = """
+MEMORY_SCRIPT = """
 import re, sys
 from pathlib import Path
 from engine.data.formats.reading import read, recognise
@@ -58,9 +58,9 @@ print(re.search(r"VmHWM:\\s*(\\d+)", Path("/proc/self/status").read_text())[1])
 """
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="memory is counted in other units")
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_no_hostile_file_takes_much_memory(tmp_path):
     """Peak memory of one process that reads all of them."""
-    command = [sys.executable, "-c", MEMORY, str(tmp_path)]
+    command = [sys.executable, "-c", MEMORY_SCRIPT, str(tmp_path)]
     out = subprocess.run(command, check=True, capture_output=True, text=True, cwd=CODE).stdout
     assert int(out) < 1_000_000  # kilobytes
