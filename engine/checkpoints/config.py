@@ -16,8 +16,8 @@ from engine.files.untrusted import safe_name
 from engine.phrases import join, phrase
 
 CONFIG = "config.json"
-CAUSAL = "is_decoder"  # without cross-attention this means left-to-right
-TIED = "tie_word_embeddings"  # False: the MLM decoder has separate weights
+CAUSAL_KEY = "is_decoder"  # without cross-attention this means left-to-right
+TIED_KEY = "tie_word_embeddings"  # False: the MLM decoder has separate weights
 # Left-to-right networks pool the last token, as in Radford et al. 2018, since [CLS] sees nothing.
 # transformers has no such class and pools [CLS] regardless; hence this entry of our own.
 POOLED_FROM, LAST = "pooled_from", "last"
@@ -82,12 +82,12 @@ def parse_spec(config: dict[str, Any], file: str = CONFIG) -> EncoderSpec:
             name=POOLING,
         )
     pools_last = config.get(POOLED_FROM) == LAST
-    if config.get(CAUSAL) is True and is_whole_text_head(config) and not pools_last:
+    if config.get(CAUSAL_KEY) is True and is_whole_text_head(config) and not pools_last:
         raise BadCheckpoint(
             "{file} sets {causal}, but the classifier reads [CLS], which attends only to itself.",
             "Choose a checkpoint without a classifier and fine-tune it here.",
             file=file,
-            causal=CAUSAL,
+            causal=CAUSAL_KEY,
         )
     absent = [name for name in family.sizes if name not in config]
     if absent:
@@ -98,7 +98,7 @@ def parse_spec(config: dict[str, Any], file: str = CONFIG) -> EncoderSpec:
         return family.spec.model_validate(values, strict=True)
     except ValidationError as error:
         names = {ours: name for name, ours in family.entries.items()}
-        names["causal"] = CAUSAL
+        names["causal"] = CAUSAL_KEY
         raise _bad_config(
             file,
             join(
@@ -138,7 +138,7 @@ def _values(family: Family, config: dict[str, Any]) -> dict[str, Any]:
     if isinstance(values.get("activation"), str):
         values["activation"] = ACTIVATIONS.get(values["activation"], values["activation"])
     if family.causal:
-        values["causal"] = config.get(CAUSAL) or False
+        values["causal"] = config.get(CAUSAL_KEY) or False
     if family.positions_after_padding:
         rows, padding = values.get("max_positions", 512), values.get("pad_token_id", 1)
         if type(rows) is int and type(padding) is int:

@@ -10,7 +10,7 @@ import math
 from pathlib import Path
 from typing import Any
 
-from engine.checkpoints.config import TIED, get_family
+from engine.checkpoints.config import TIED_KEY, get_family
 from engine.checkpoints.heads import PROBE_OUTPUT, head_kind, stored_task
 from engine.checkpoints.sentence_layout import MODULES, encoder_folder, read_sentence
 from engine.config.families.family import Family
@@ -101,7 +101,7 @@ def _read(folder: Path) -> CheckpointInfo:
         positions -= 1 + padding
     kind = _head_kind(family, config, tensors) if layout is None else POOLING
     decoder, bias = family.decoder
-    own_decoder = config.get(TIED) is False and decoder in tensors
+    own_decoder = config.get(TIED_KEY) is False and decoder in tensors
     tied = (bias,) if own_decoder else (decoder, bias)
     counted = [
         math.prod(shape)

@@ -16,7 +16,7 @@ class Damage(Unreadable):
     """The file is damaged."""
 
 
-class Unknown(Unreadable):
+class UnsupportedFormat(Unreadable):
     """The file may be sound, but uses features that BERT Studio does not support."""
 
 

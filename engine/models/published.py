@@ -5,7 +5,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from engine.checkpoints.config import CAUSAL, LAST, POOLED_FROM, TIED, config_entries
+from engine.checkpoints.config import CAUSAL_KEY, LAST, POOLED_FROM, TIED_KEY, config_entries
 from engine.checkpoints.heads import PROBE_FIELDS, TASK
 from engine.checkpoints.sentence_layout import dense_folder
 from engine.config.families import FAMILIES
@@ -90,11 +90,11 @@ def build_config(
         "architectures": [architecture(heads, spec.family, spec.is_causal)],
         "model_type": spec.family,
         **config_entries(spec),
-        TIED: not heads.own_decoder,
+        TIED_KEY: not heads.own_decoder,
         "dtype": dtype,
     }
     if FAMILIES[spec.family].causal:
-        config |= {CAUSAL: spec.is_causal, "position_embedding_type": "absolute"}
+        config |= {CAUSAL_KEY: spec.is_causal, "position_embedding_type": "absolute"}
     if spec.is_causal and heads.pooler:
         config[POOLED_FROM] = LAST
     return config | head_entries(heads, labels)

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from engine.checkpoints.config import CONFIG, TIED, first_architecture
+from engine.checkpoints.config import CONFIG, TIED_KEY, first_architecture
 from engine.checkpoints.fit import nsp_head_error
 from engine.checkpoints.heads import PROBE_OUTPUT, head_kind
 from engine.config.families import FAMILIES
@@ -320,7 +320,7 @@ class StateDictMapper:
         decoder = self._names.get(self._decoder)
         if decoder is None or embedding is None:
             return False
-        if self._config.get(TIED) is False or not self._decoder_fits():
+        if self._config.get(TIED_KEY) is False or not self._decoder_fits():
             return True
         read = self._files.read
         return not torch.equal(read(decoder).float(), read(embedding).float())
@@ -340,7 +340,7 @@ class StateDictMapper:
 
     def _note_decoder(self) -> None:
         """Note contradictions between file and config.json about the decoder."""
-        tied = self._config.get(TIED)
+        tied = self._config.get(TIED_KEY)
         if tied is False and not self._own_decoder:
             self.note(
                 "{file} says that the MLM head has its own decoder, but the file has none; the "

@@ -60,9 +60,9 @@ def train(
 def _run_steps(run: TrainingRun, saved_step: int) -> tuple[Outcome, int]:
     """Run the remaining steps; `saved_step`: step of the last checkpoint, or -1."""
     progress, speed = run.progress, Speed()
-    ahead = run.machine.device.type != "cpu"
-    plan_network = run.network if ahead and run.graphs is None else None
-    inputs = batches(run.setup.data, progress.step, ahead, plan_network)
+    prefetch = run.machine.device.type != "cpu"
+    plan_network = run.network if prefetch and run.graphs is None else None
+    inputs = batches(run.setup.data, progress.step, prefetch, plan_network)
     while not run.is_finished:
         if agree_on_stop(run):
             if saved_step != progress.step:

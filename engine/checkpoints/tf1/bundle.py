@@ -21,8 +21,8 @@ from engine.checkpoints.tf1.sstable import build_table, read_table
 from engine.errors import BadCheckpoint
 from engine.files.protobuf import (
     Damage,
-    Unknown,
     Unreadable,
+    UnsupportedFormat,
     decode_fields,
     encode_field,
     encode_fixed32,
@@ -142,7 +142,7 @@ def open_bundle(folder: Path, index: str) -> Bundle:
     try:
         shards, entries = _contents(read_regular(path, MAX_INDEX))
     except Unreadable as error:
-        advice = OTHER_FORMAT if isinstance(error, Unknown) else AGAIN
+        advice = OTHER_FORMAT if isinstance(error, UnsupportedFormat) else AGAIN
         raise BadCheckpoint(
             "{index} cannot be read: {error}.", advice, index=safe_name(index), error=error
         ) from error
@@ -166,7 +166,7 @@ def _contents(content: bytes) -> tuple[int, dict[str, Entry]]:
     entries = {}
     for key, value in table.items():
         if key.startswith(SLICE):
-            raise Unknown(phrase("its tensors are stored in slices"))
+            raise UnsupportedFormat(phrase("its tensors are stored in slices"))
         try:
             name = key.decode()
         except UnicodeDecodeError as error:
@@ -182,10 +182,10 @@ def _contents(content: bytes) -> tuple[int, dict[str, Entry]]:
 def _shards(header: bytes) -> int:
     fields = decode_fields(header)
     if int_field(fields, 2):
-        raise Unknown(phrase("it was written on a big-endian machine"))
+        raise UnsupportedFormat(phrase("it was written on a big-endian machine"))
     for version in message_fields(fields, 3):
         if int_field(decode_fields(version), 2) > VERSION:
-            raise Unknown(phrase("it was written by a newer TensorFlow"))
+            raise UnsupportedFormat(phrase("it was written by a newer TensorFlow"))
     return int_field(fields, 1)
 
 

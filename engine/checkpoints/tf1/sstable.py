@@ -11,7 +11,7 @@ the offset of the index.
 from collections.abc import Iterable, Iterator
 
 from engine.checkpoints.tf1.checksum import crc32c, mask_checksum
-from engine.files.protobuf import Damage, Unknown, decode_varint, encode_varint
+from engine.files.protobuf import Damage, UnsupportedFormat, decode_varint, encode_varint
 from engine.phrases import phrase
 
 MAGIC = 0xDB4775248B80FB57.to_bytes(8, "little")
@@ -27,7 +27,7 @@ MAX_ENTRIES = 50_000
 def read_table(content: bytes) -> dict[bytes, bytes]:
     """Read all entries, sorted by key.
 
-    Raises Damage for an invalid table, a wrong checksum or unsorted keys, and Unknown for
+    Raises Damage for an invalid table, a wrong checksum or unsorted keys, and UnsupportedFormat for
     a compressed one; memory and time are proportional to the size of the content.
     """
     if len(content) < FOOTER_SIZE or not content.endswith(MAGIC):
@@ -70,9 +70,9 @@ def _block(content: bytes, offset: int, size: int, end: int) -> bytes:
     if stored != mask_checksum(crc32c(content[offset : offset + size + 1])):
         raise Damage(phrase("a checksum does not match"))
     if compression == SNAPPY:
-        raise Unknown(phrase("it is compressed with Snappy"))
+        raise UnsupportedFormat(phrase("it is compressed with Snappy"))
     if compression != PLAIN:
-        raise Unknown(phrase("its compression is unknown"))
+        raise UnsupportedFormat(phrase("its compression is unknown"))
     return block
 
 

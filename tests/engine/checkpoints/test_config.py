@@ -8,7 +8,7 @@ import torch
 import transformers
 from transformers.activations import ACT2FN
 
-from engine.checkpoints.config import ACTIVATIONS, CAUSAL, COMPATIBLE_VALUES, parse_spec
+from engine.checkpoints.config import ACTIVATIONS, CAUSAL_KEY, COMPATIBLE_VALUES, parse_spec
 from engine.config.families import FAMILIES
 from engine.errors import BadCheckpoint
 from engine.models.feed_forward import ACTIVATIONS as FUNCTIONS
@@ -89,7 +89,7 @@ def test_special_values_are_described_on_the_shared_field():
 @pytest.mark.parametrize("family", FAMILIES.values(), ids=lambda f: f.name)
 def test_every_entry_of_a_config_is_handled(family):
     entries = {f.name for f in dataclasses.fields(hf_config(family.name))}
-    handled = {*family.sizes, *family.settings, *family.others, *COMPATIBLE_VALUES, CAUSAL}
+    handled = {*family.sizes, *family.settings, *family.others, *COMPATIBLE_VALUES, CAUSAL_KEY}
     assert entries <= handled | READ.keys() | HARMLESS.keys()
 
 

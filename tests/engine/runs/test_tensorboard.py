@@ -33,9 +33,9 @@ def event_message() -> Any:
     }
     for name, fields in messages.items():
         message = file.message_type.add(name=name)
-        for part, number, kind, label in fields:
+        for field_name, number, kind, label in fields:
             typed = {"type": kind} if isinstance(kind, int) else {"type_name": kind, "type": 11}
-            message.field.add(name=part, number=number, label=label, **typed)
+            message.field.add(name=field_name, number=number, label=label, **typed)
     pool = descriptor_pool.DescriptorPool()
     pool.Add(file)
     return message_factory.GetMessageClass(pool.FindMessageTypeByName("tb.Event"))

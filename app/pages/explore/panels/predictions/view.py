@@ -82,11 +82,11 @@ class PredictionsState(QObject):
 
     changed = Signal()
 
-    def __init__(self, explore: ExploreState, explorer: Explorer, side: int = 0) -> None:
+    def __init__(self, explore: ExploreState, explorer: Explorer, side_index: int = 0) -> None:
         super().__init__(explore)
-        self.explore, self.side = explore, explore.both[side]
+        self.explore, self.side = explore, explore.both[side_index]
         self.choices = _clean(explore.choices)  # for multiple choice
-        self.query = LiveQuery(explore, explorer, self._question, side)
+        self.query = LiveQuery(explore, explorer, self._question, side_index)
         self.query.changed.connect(self.changed)
         explore.choices_changed.connect(lambda: self.set_choices(explore.choices))
 
