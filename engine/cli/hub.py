@@ -111,7 +111,7 @@ def _search(query: str) -> None:
     for model in client.search(query):
         facts = [model.family or "unknown family", model.licence or "no licence named"]
         facts += ["gated"] if model.gated else []
-        facts += [] if model.offered else ["not supported"]
+        facts += [] if model.is_loadable else ["not supported"]
         echo(f"{model.name}: {', '.join(facts)}")
 
 
