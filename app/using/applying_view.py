@@ -91,7 +91,7 @@ class OptionsView(QWidget):
         title = title_of("endings", Mapping.model_fields["endings"])
         self.endings = ColumnsBox(title, BOX_CHARACTERS)
         self.endings.changed.connect(lambda: state.choose_endings(self.endings.chosen()))
-        self.threshold = DoubleSpinBox(self.tr("Mark as uncertain below"))
+        self.threshold = DoubleSpinBox(self.tr("Mark as unsure below"))
         self.threshold.setRange(0, 1)
         self.threshold.setSingleStep(THRESHOLD_STEP)
         self.threshold.setSpecialValueText(self.tr("off"))
@@ -148,7 +148,7 @@ class OptionsView(QWidget):
                 (Text(self.tr("Predictions with a lower probability are marked."), "muted"), 1),
                 spacing=2 * SPACE,
             )
-            rows.append((self.tr("Mark as uncertain below"), unsure))
+            rows.append((self.tr("Mark as unsure below"), unsure))
         rows.append((self.tr("Output format"), result))
         for index, (name, row) in enumerate(rows):
             grid.addWidget(Text(name, "strong", wraps=False), index, 0)

@@ -228,7 +228,7 @@ def _join_shards(names: list[str], parts: list[WeightFiles]) -> WeightFiles:
         )
     if not owner or len(owner) > MAX_TENSORS:
         raise BadCheckpoint(
-            "{names} contains {count} tensors, so it is no model that BERT Studio supports.",
+            "{names} contains {count} tensors, so it is not a model that BERT Studio supports.",
             AGAIN,
             names=names[0],
             count=len(owner),

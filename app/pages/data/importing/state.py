@@ -281,7 +281,7 @@ class ImportState(QObject):
         self._recount()
 
     def _changed_note(self) -> str:
-        return self.tr("The columns of the file changed, so the roles were guessed again.")
+        return self.tr("The columns of the file changed, so the roles were chosen again.")
 
     def _on_preview_failed(self, error: BaseException) -> None:
         self.preview, self.preview_problem = None, background.as_studio_error(error)

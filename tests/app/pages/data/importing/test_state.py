@@ -212,7 +212,7 @@ def test_roles_are_guessed_again_when_their_columns_disappear(importing, write):
     state.set_reading(state.reading.model_copy(update={"header": False}))
     importing.wait(lambda s: not s._previewing.is_busy)
     assert state.roles.text != "note"
-    assert "guessed again" in state.columns_note
+    assert "chosen again" in state.columns_note
     state.set_roles(Roles(state.columns[0], None, state.columns[2]))
     assert not state.columns_note
 
