@@ -63,7 +63,8 @@ class LabelBarsView(QTableView):
         self.horizontalHeader().hide()
         self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.setItemDelegateForColumn(1, _BarDelegate(self))
+        self._bars = _BarDelegate(self)
+        self.setItemDelegateForColumn(1, self._bars)
 
     def show_labels(self, labels: dict[str, int], rows: int = 0) -> None:
         """Show counts; `rows` is the total if a row may have several labels."""
@@ -73,8 +74,11 @@ class LabelBarsView(QTableView):
         header.setSectionResizeMode(0, QHeaderView.ResizeMode.Fixed)
         header.setSectionResizeMode(1, QHeaderView.ResizeMode.Stretch)
         metrics = QFontMetricsF(self.font())
-        names = [model.index(row, 0).data()[:30] for row in range(min(model.rowCount(), 200))]
-        width = max((metrics.horizontalAdvance(name) for name in names), default=0)
+        rows_measured = range(min(model.rowCount(), 200))
+        names = (model.index(row, 0).data()[:30] for row in rows_measured)
+        counts = (model.index(row, 1).data() for row in rows_measured)
+        width = max(map(metrics.horizontalAdvance, names), default=0)
+        self._bars.text_width = max(map(metrics.horizontalAdvance, counts), default=0) + 3 * SPACE
         self.setColumnWidth(0, round(min(max(width + 6 * SPACE, 14 * SPACE), 36 * SPACE)))
         count = min(len(labels), MAX_BARS)
         self.setFixedHeight(count * self.verticalHeader().defaultSectionSize() + 2)
@@ -88,6 +92,8 @@ class LabelBarsView(QTableView):
 
 
 class _BarDelegate(QStyledItemDelegate):
+    text_width = 0.0  # px of the widest count, so that all bars have one scale
+
     def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
         return QSize(20 * SPACE, option.fontMetrics.height() + 2 * SPACE)
 
@@ -97,8 +103,7 @@ class _BarDelegate(QStyledItemDelegate):
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         if option.state & QStyle.StateFlag.State_Selected:
             painter.fillRect(option.rect, colour(Role.ACCENT_SOFT))
-        text_width = QFontMetricsF(option.font).horizontalAdvance(text) + 3 * SPACE
-        area = QRectF(option.rect).adjusted(SPACE, 5, -text_width - SPACE, -5)
+        area = QRectF(option.rect).adjusted(SPACE, 5, -self.text_width - SPACE, -5)
         bar = QRectF(
             area.left(), area.top(), max(area.width() * index.data(FRACTION_ROLE), 2), area.height()
         )
@@ -107,8 +112,9 @@ class _BarDelegate(QStyledItemDelegate):
         painter.drawRoundedRect(bar, 2, 2)
         painter.setPen(colour(Role.MUTED))
         painter.setFont(option.font)
-        right = QRectF(bar.right() + 2 * SPACE, option.rect.top(), text_width, option.rect.height())
-        painter.drawText(right, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, text)
+        box = QRectF(option.rect)
+        box.setLeft(bar.right() + 2 * SPACE)
+        painter.drawText(box, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, text)
         painter.restore()
 
 

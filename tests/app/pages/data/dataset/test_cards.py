@@ -1,10 +1,12 @@
 """Cards of a data set: balance of its labels, answers, lengths."""
 
 import numpy as np
+import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QFontMetricsF
 from PySide6.QtWidgets import QPushButton, QVBoxLayout, QWidget
 
+from app import theme
 from app.pages.data.dataset.cards import LabelsCard
 from app.pages.data.dataset.editing.keys import LabelKeys
 from app.pages.data.dataset.histogram import LengthHistogram, length_bars
@@ -27,6 +29,22 @@ def test_the_balance_of_labels_is_described(qtbot):
     text = bars.model().index(0, 0).data()
     assert text == "(empty)"
     assert bars.columnWidth(0) > QFontMetricsF(bars.font()).horizontalAdvance(text)
+
+
+def test_bars_of_labels_have_one_scale(qtbot):
+    """“500 33.3 %” leaves more space for its bar than “1,000 66.7 %”."""
+    bars = LabelBarsView()
+    qtbot.addWidget(bars)
+    bars.resize(400, 100)
+    bars.show_labels({"often": 1_000, "rarely": 500})
+    bars.show()
+    image, model = bars.viewport().grab().toImage(), bars.model()
+    lengths = []
+    for row in range(2):
+        box = bars.visualRect(model.index(row, 1))
+        y, color = box.center().y(), theme.colour(theme.Role.CHART_1).rgb()
+        lengths.append(sum(image.pixel(x, y) == color for x in range(box.left(), box.right())))
+    assert lengths[1] == pytest.approx(lengths[0] / 2, abs=2) and lengths[0] > 50
 
 
 def test_answers_missing_from_their_passage_are_counted(qtbot):
