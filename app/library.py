@@ -14,7 +14,7 @@ from engine.checkpoints.info import checkpoint_info
 from engine.config.dataset import DatasetSpec
 from engine.errors import StudioError
 from engine.files.atomic_write import clear_leftovers
-from engine.files.home import Home
+from engine.files.home import Home, subfolders
 from engine.files.regular_file import read_regular
 from engine.files.shipped import included_models
 from engine.messages.reports import CheckpointInfo
@@ -73,9 +73,12 @@ def home_models(home: Home) -> list[ModelEntry]:
         for name, folder in included_models().items()
         if folder.is_dir()
     ]
-    for folder in _folders(home.models):
+    for folder in subfolders(home.models):
         entry = describe_model(folder.name, folder, "imported")
-        models.append(replace(entry, saved=datetime.fromtimestamp(folder.stat().st_mtime, UTC)))
+        modified = _modified(folder)
+        models.append(
+            replace(entry, saved=datetime.fromtimestamp(modified / 1e9, UTC) if modified else None)
+        )
     return models
 
 
@@ -88,11 +91,11 @@ def external_models(folder: str) -> list[ModelEntry]:
 def datasets(home: Home) -> list[DataEntry]:
     """All versions of all data sets, newest first."""
     entries = []
-    for folder in _folders(home.datasets):
-        versions = [f for f in _folders(folder) if may_exist(f / "spec.json")]
+    for folder in subfolders(home.datasets):
+        versions = [f for f in subfolders(folder) if may_exist(f / "spec.json")]
         if may_exist(folder / "spec.json"):
             versions.append(folder)
-        entries += [(_modified(version), _dataset(version)) for version in versions]
+        entries += [(_modified(v / "spec.json"), _dataset(v)) for v in versions]
     return [entry for _, entry in sorted(entries, key=lambda pair: pair[0], reverse=True)]
 
 
@@ -119,18 +122,10 @@ def _dataset(folder: Path) -> DataEntry:
     return entry
 
 
-def _folders(parent: Path) -> list[Path]:
-    """Subfolders by name, without hidden ones, which are still being written."""
+def _modified(path: Path) -> int:
+    """Time of the last change in ns; 0 if it was deleted."""
     try:
-        entries = sorted(parent.iterdir(), key=lambda entry: entry.name.casefold())
-    except OSError:
-        return []
-    return [e for e in entries if not e.name.startswith(".") and e.is_dir() and not e.is_symlink()]
-
-
-def _modified(folder: Path) -> int:
-    try:
-        return (folder / "spec.json").stat().st_mtime_ns
+        return path.stat().st_mtime_ns
     except OSError:
         return 0
 
@@ -139,5 +134,5 @@ def remove_leftovers(home: Home) -> None:
     """Remove unfinished imports."""
     clear_leftovers(home.models)
     clear_leftovers(home.datasets)
-    for folder in _folders(home.datasets):
+    for folder in subfolders(home.datasets):
         clear_leftovers(folder)

@@ -50,12 +50,12 @@ def checkpoint_info(folder: Path) -> CheckpointInfo:
     """
     try:
         stamp = _stamp(folder)
-    except OSError as error:
+        cached = _cache.get(folder)
+        if cached is not None and cached[0] == stamp:
+            return cached[1]
+        info = _read(folder)
+    except OSError as error:  # also if the folder is deleted meanwhile
         raise _error(folder, phrase("it cannot be read")) from error
-    cached = _cache.get(folder)
-    if cached is not None and cached[0] == stamp:
-        return cached[1]
-    info = _read(folder)
     _cache[folder] = (stamp, info)
     return info
 

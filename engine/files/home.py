@@ -96,6 +96,16 @@ def free_folder(parent: Path, name: str) -> Path:
     return candidate
 
 
+def subfolders(parent: Path) -> list[Path]:
+    """The folders in `parent` by name, without links and hidden ones, which are still being
+    written; none if it cannot be read."""
+    try:
+        entries = sorted(parent.iterdir(), key=lambda entry: entry.name.casefold())
+    except OSError:
+        return []
+    return [e for e in entries if not e.name.startswith(".") and e.is_dir() and not e.is_symlink()]
+
+
 def versions_in(dataset: Path) -> list[int]:
     """The version numbers in the folder of a data set, ascending."""
     try:

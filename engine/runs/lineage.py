@@ -15,7 +15,7 @@ from pydantic_core import from_json, to_json
 
 from engine.config.dataset import DatasetSpec, DataSource, FileData, StoredData
 from engine.config.job import BaseModelSource, FromScratch
-from engine.files.home import Home
+from engine.files.home import Home, subfolders
 from engine.files.regular_file import read_regular
 from engine.files.shipped import included_models
 from engine.messages.events import Branched
@@ -162,9 +162,7 @@ def export_key(folder: Path) -> str:
 
 def read_runs(home: Home) -> Iterator[RunFacts]:
     """The runs of a home from their folders, without the record."""
-    if not home.runs.is_dir():
-        return
-    for folder in sorted(home.runs.iterdir()):
+    for folder in subfolders(home.runs):
         try:
             job = read_regular(folder / RunFolder(folder).spec_file.name)
             name = str(from_json(job)["name"])
@@ -182,10 +180,8 @@ def read_lineage(home: Home, runs: Iterable[RunFacts]) -> Lineage:
     for name, folder in included_models().items():
         if folder.is_dir():
             lineage.add(_model_node(folder, name))
-    if home.models.is_dir():
-        for folder in sorted(home.models.iterdir()):
-            if folder.is_dir() and not folder.name.startswith("."):
-                lineage.add(_model_node(folder, folder.name))
+    for folder in subfolders(home.models):
+        lineage.add(_model_node(folder, folder.name))
     for run in listed:
         lineage.add(_run_node(run))
     exports = {note.folder: note for note in read_exports(home)}  # the newest for each folder
@@ -200,11 +196,8 @@ def read_lineage(home: Home, runs: Iterable[RunFacts]) -> Lineage:
 
 
 def _versions(home: Home) -> Iterator[Path]:
-    if not home.datasets.is_dir():
-        return
-    for dataset in sorted(home.datasets.iterdir()):
-        if dataset.is_dir():
-            yield from sorted(f for f in dataset.iterdir() if (f / DATASET_SPEC).is_file())
+    for dataset in subfolders(home.datasets):
+        yield from (f for f in subfolders(dataset) if (f / DATASET_SPEC).is_file())
 
 
 def read_dataset(folder: Path) -> DatasetSpec | None:

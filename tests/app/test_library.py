@@ -1,7 +1,11 @@
 """Listing of models and data sets, damaged ones with their problem."""
 
+import os
 import shutil
+from collections.abc import Callable
+from itertools import count
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,6 +19,7 @@ from engine.messages import now
 from engine.messages.events import Saved, Started
 from engine.record.rebuild import refill
 from engine.runs.folder import RunFolder
+from engine.runs.lineage import read_lineage, read_runs
 from tests.engine.checkpoints.test_info import CONFIG, TENSORS, safetensors
 from tests.engine.faults import without_root_privileges
 
@@ -117,3 +122,48 @@ def test_a_saved_checkpoint_is_announced(qtbot, studio):
     test_the_best_and_last_checkpoints_of_a_run_are_offered(qtbot, studio)
     with qtbot.waitSignal(studio.models_changed):
         studio.dispatcher.run_changed.emit("run-1")
+
+
+class Vanishing:
+    """Delete `folder` at one call of the operating system, counted from 0."""
+
+    def __init__(self, folder: Path, call: int) -> None:
+        self.folder, self.left = folder, call
+
+    def wrap(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        def called(*arguments: Any, **options: Any) -> Any:
+            self.left -= 1
+            if self.left == -1:
+                self.folder.rename(self.folder.with_name(f"{self.folder.name}-deleted"))
+            return function(*arguments, **options)
+
+        return called
+
+    @property
+    def was_deleted(self) -> bool:
+        return self.left < 0
+
+
+LISTS = {
+    "models": library.home_models,
+    "external": lambda home: library.external_models(str(home.models)),
+    "data sets": library.datasets,
+    "lineage": lambda home: read_lineage(home, read_runs(home)),
+}
+
+
+@pytest.mark.parametrize("listed", LISTS)
+@pytest.mark.parametrize("kind", ["models", "datasets"])
+def test_a_folder_may_be_deleted_while_it_is_listed(home, monkeypatch, listed, kind):
+    for call in count():
+        folder = getattr(home, kind) / f"item-{call}"
+        (make_model(folder) / "model.safetensors").unlink()  # other weights are looked for
+        (make_model(folder / "1") / "spec.json").write_text("{}")
+        vanishing = Vanishing(folder, call)
+        with monkeypatch.context() as patch:
+            for name in ("stat", "listdir", "open"):
+                patch.setattr(os, name, vanishing.wrap(getattr(os, name)))
+            LISTS[listed](home)
+        if not vanishing.was_deleted:
+            return
+        shutil.rmtree(folder.with_name(f"{folder.name}-deleted"))
