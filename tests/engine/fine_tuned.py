@@ -10,7 +10,7 @@ from engine.errors import StudioError
 from engine.runs.folder import RunFolder
 from engine.runs.lock import hold
 from engine.training.loop import train
-from tests.tasks.test_table import HEAD_KINDS, JOBS
+from tests.tasks.jobs import HEAD_KINDS, JOBS
 
 KINDS = tuple(HEAD_KINDS)
 

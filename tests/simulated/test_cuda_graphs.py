@@ -29,14 +29,11 @@ from tests.often import tries
 from tests.simulated import test_training
 from tests.simulated.device import device, keep_parameters
 from tests.simulated.test_training import SHORT, TOLERANCE, Train, assert_curves_agree, on_device
-from tests.tasks.test_table import JOBS
+from tests.tasks.jobs import JOBS
 
 __all__ = ["on_device"]
-KINDS = ("question_answering", "multiple_choice", "pretraining")  # tags are below
-OPTIONS: dict[str, dict[str, object]] = {
-    "averaged weights, rates by layer": {"ema_decay": 0.9, "layer_lr_decay": 0.8},
-    "frozen layers, parts of batches": {"frozen_layers": 1, "micro_batch_size": 3},
-}
+KINDS = ("question_answering", "multiple_choice")  # tags and pre-training are below
+OPTIONS = {"ema_decay": 0.9, "layer_lr_decay": 0.8, "frozen_layers": 1, "micro_batch_size": 3}
 CAPTURE_ERROR = "CUDA error: operation not permitted when stream is capturing"
 replays = list[int]()  # how often each captured graph was replayed
 
@@ -79,18 +76,23 @@ def test_tasks_train_as_on_the_cpu(kind, on_device, tmp_path):
     check(JOBS[kind](tmp_path, **SHORT), tmp_path, on_device)
 
 
-@pytest.mark.parametrize("family", ["deberta-v2", "modernbert"])
+@pytest.mark.parametrize(
+    "family", ["deberta-v2", pytest.param("modernbert", marks=pytest.mark.long)]
+)
 def test_families_train_as_on_the_cpu(family, on_device, tmp_path):
     check(from_family(family, small.classifying(tmp_path), tmp_path, **SHORT), tmp_path, on_device)
 
 
-@pytest.mark.parametrize("options", OPTIONS)
-def test_options_train_as_on_the_cpu(options, on_device, tmp_path):
-    check(small.classifying(tmp_path, **SHORT | OPTIONS[options]), tmp_path, on_device)
+def test_options_train_as_on_the_cpu(on_device, tmp_path):
+    check(small.classifying(tmp_path, **SHORT | OPTIONS), tmp_path, on_device)
 
 
 @pytest.mark.parametrize(
-    "kind, precision", [("text_classification", "bf16"), ("pretraining", "fp16")]
+    "kind, precision",
+    [
+        pytest.param("text_classification", "bf16", marks=pytest.mark.long),
+        ("pretraining", "fp16"),
+    ],
 )
 def test_reduced_precision_trains_as_without_graphs(kind, precision, on_device, tmp_path):
     job = with_precision(JOBS[kind](tmp_path, **SHORT), precision)
@@ -109,7 +111,7 @@ def test_reduced_precision_trains_as_without_graphs(kind, precision, on_device, 
 
 def test_stopping_and_resuming_with_dropout_changes_nothing(on_device, tmp_path, monkeypatch):
     """Capturing a graph at another step does not use the random state of that step."""
-    job = with_graphs(small.classifying(tmp_path, **SHORT | {"steps": 4, "dropout": 0.1}))
+    job = with_graphs(small.classifying(tmp_path, **SHORT | {"steps": 3, "dropout": 0.1}))
     complete, stopped = (small.new_run(tmp_path / name, job) for name in ("complete", "stopped"))
     on_device(complete)
     monkeypatch.setattr(loop, "agree_on_stop", lambda run: run.progress.step == 2)
@@ -120,9 +122,9 @@ def test_stopping_and_resuming_with_dropout_changes_nothing(on_device, tmp_path,
 
 
 def test_a_shape_is_captured_once(on_device, tmp_path):
-    job = small.classifying(tmp_path, **SHORT | {"steps": 6, "epochs": 6})
+    job = small.classifying(tmp_path, **SHORT | {"steps": 4, "epochs": 6})
     run = check(job, tmp_path, on_device)
-    assert len(replays) < 6 and max(replays) > 1
+    assert len(replays) < 4 and max(replays) > 1
     (prepared,) = (event for event in run.events_after(0)[0] if isinstance(event, Prepared))
     assert prepared.environment["CUDA graphs"] == "on"
 

@@ -23,6 +23,11 @@ CLOSE = 1e-5
 CLOSE_GRADIENT = 2e-5  # sums of more products: 1.001e-5 on a Xeon with AMX
 REDUCED = ("bf16", "fp16")
 TASKS = ("text_classification",)  # every task is in test_training.py
+TRAININGS = (checks.tasks, checks.options, checks.families)  # as the tests of training
+PARAMS = [
+    pytest.param(name, marks=pytest.mark.long) if check in TRAININGS else name
+    for name, check in CHECKS.items()
+]
 
 
 def choose_simulated(hardware: HardwareSpec, *args: int, **kwargs: int) -> Machine:
@@ -51,7 +56,7 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
         yield result
 
 
-@pytest.mark.parametrize("name", CHECKS)
+@pytest.mark.parametrize("name", PARAMS)
 def test_a_check_passes_on_a_device_that_matches_the_cpu(name, bench, monkeypatch):
     if CHECKS[name] is checks.tasks:
         monkeypatch.setattr(checks, "KINDS", TASKS)

@@ -25,6 +25,8 @@ from tests.simulated.test_training import CLOSE, SHORT, check, on_device
 
 __all__ = ["on_device"]
 LENGTHS = torch.tensor([20, 17, 9, 3])
+LIKE_BERT = ("distilbert", "electra", "roberta")
+PARAMS = [pytest.param(f, marks=pytest.mark.long) if f in LIKE_BERT else f for f in FAMILIES]
 
 
 @pytest.fixture(autouse=True)
@@ -55,7 +57,7 @@ def train_step(
     return float(loss.detach()), gradients, counts
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", PARAMS)
 def test_every_family_has_equal_gradients_without_synchronisation(family):
     torch.manual_seed(3)
     network = Network(FAMILIES[family], Heads(outputs=2)).train()

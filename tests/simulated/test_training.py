@@ -31,18 +31,25 @@ from tests.engine.training.test_families import UNLIKE, from_family
 from tests.engine.training.test_loop import final, metrics
 from tests.engine.training.test_loss_scaling import skipped_notes, with_precision
 from tests.simulated.device import Counts, count_operations, device, keep_parameters
-from tests.tasks.test_table import JOBS
+from tests.tasks.jobs import JOBS
 
 CLOSE = 1e-5
 TOLERANCE: dict[Precision, float] = {"bf16": 0.05, "fp16": 0.01}  # of curves against fp32
-WITH_REDUCED = ("text_classification", "question_answering", "pretraining")  # all kinds of losses
+REDUCED: dict[str, tuple[Precision, ...]] = {  # for all kinds of losses
+    "text_classification": ("bf16",),
+    "question_answering": ("fp16",),
+    "pretraining": ("bf16", "fp16"),
+}
 RANKS = ("average_precision", "spearman")  # nearly equal scores may swap ranks
 SHORT = {"steps": 2, "epochs": 1, "save_every": 2, "dropout": 0.0}
 OPTIONS: dict[str, dict[str, object]] = {
-    "activations recomputed": {"gradient_checkpointing": True},
-    "frozen layers, averaged weights": {"frozen_layers": 1, "ema_decay": 0.9},
+    "activations recomputed, averaged weights": {"gradient_checkpointing": True, "ema_decay": 0.9},
     "cached frozen layers": {"frozen_layers": 1, "cache_frozen_layers": True},
-    "parts of batches, rates by layer": {"micro_batch_size": 3, "layer_lr_decay": 0.8},
+    "frozen layers, parts of batches, rates by layer": {
+        "frozen_layers": 1,
+        "micro_batch_size": 3,
+        "layer_lr_decay": 0.8,
+    },
 }
 Train = Callable[[RunFolder], list[Counts]]
 
@@ -116,14 +123,13 @@ def check(
 
 @pytest.mark.parametrize("kind", JOBS)
 def test_tasks_train_as_on_the_cpu(kind, on_device, tmp_path):
-    precisions: tuple[Precision, ...] = ("bf16", "fp16") if kind in WITH_REDUCED else ()
-    check(JOBS[kind](tmp_path, **SHORT), tmp_path, on_device, precisions)
+    check(JOBS[kind](tmp_path, **SHORT), tmp_path, on_device, REDUCED.get(kind, ()))
 
 
 @pytest.mark.parametrize("family", UNLIKE)  # every one is in test_nested_attention.py
 def test_families_train_as_on_the_cpu(family, on_device, tmp_path):
     job = from_family(family, small.classifying(tmp_path), tmp_path, **SHORT)
-    check(job, tmp_path, on_device, ("bf16",))
+    check(job, tmp_path, on_device, ("bf16",) if family == "deberta-v2" else ())
 
 
 @pytest.mark.parametrize("options", OPTIONS)
@@ -142,12 +148,12 @@ def test_probes_train_as_on_the_cpu(on_device, tmp_path):
 def test_an_fp16_overflow_skips_its_step_as_on_the_cpu(on_device, tmp_path, monkeypatch):
     begin = partial(TrainingProgress, loss_scale=2.0**22)
     monkeypatch.setattr(start, "TrainingProgress", begin)
-    job = with_precision(small.classifying(tmp_path, **SHORT | {"steps": 10}))
+    job = with_precision(small.classifying(tmp_path, **SHORT | {"steps": 6}))
     reference = small.trained(tmp_path / "cpu", job)
     run = small.new_run(tmp_path / "device", job)
     steps = on_device(run)
     skipped = skipped_notes(run)
-    assert 2 < len(skipped) < 10 and skipped[:3] == skipped_notes(reference)[:3]
+    assert 2 < len(skipped) < 6 and skipped[:3] == skipped_notes(reference)[:3]
     assert not steps[0].launches["_fused_adamw_"] and steps[-1].launches["_fused_adamw_"]
     assert steps[0].waits == steps[-1].waits
 
@@ -199,7 +205,7 @@ def test_adapters_train_as_on_the_cpu(on_device, tmp_path):
 
 
 def test_runs_stop_and_resume_on_the_device_or_elsewhere(on_device, tmp_path, monkeypatch):
-    job = small.classifying(tmp_path, **SHORT | {"steps": 4})
+    job = small.classifying(tmp_path, **SHORT | {"steps": 3})
     whole, moved, stopped = (
         small.new_run(tmp_path / n, job) for n in ("whole", "moved", "stopped")
     )

@@ -18,7 +18,7 @@ from engine.tasks.row_predictions import Origin, build_predictions
 from engine.training.context import RunContext
 from engine.training.setup import set_up
 from tests.engine.training import small
-from tests.tasks.test_table import HEAD_KINDS, JOBS
+from tests.tasks.jobs import HEAD_KINDS, JOBS
 
 
 class EvaluatedTask:

@@ -3,8 +3,6 @@
 import csv
 import inspect
 from collections import Counter
-from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 import transformers
@@ -17,8 +15,7 @@ from engine.cli import main
 from engine.cli.compose import job_command
 from engine.config.dataset import FileData, Mapping, Reading, Split
 from engine.config.job import JobSpec
-from engine.config.tasks import TASKS, class_name, get_head, get_metric, heads, parse_task
-from engine.config.tasks.pair_classification import PairClassification
+from engine.config.tasks import TASKS, class_name, get_head, get_metric, parse_task
 from engine.config.tasks.regression import Regression
 from engine.data.columns.fit import likely_task, task_problems
 from engine.data.datasets.importing import import_dataset
@@ -31,36 +28,10 @@ from engine.record.opening import open_record
 from engine.tasks import learner_for
 from engine.training.loop import train
 from tests.engine.training import small
+from tests.tasks.jobs import HEAD_KINDS, JOBS
 
 COLUMNS = ("text", "pair", "label", "tags", "answers", "yes", "a", "b")
 SCALE = {f"{n / 10}": 9 for n in range(50)}  # too many numbers for classes
-HEAD_KINDS = [kind for kind, _ in heads()]
-
-
-def pairs(folder: Path, **training: object) -> JobSpec:
-    """A job on pairs, labelled by whether the second text repeats the first."""
-    path = folder / "pairs.csv"
-    rows = [f"{small.GOOD[n % 3]},{(small.GOOD if n % 2 else small.BAD)[n % 3]},{n % 2}"
-            for n in range(48)]  # fmt: skip
-    path.write_text("\n".join(["text,pair,label", *rows]) + "\n", encoding="utf-8")
-    mapping = Mapping(text="text", pair="pair", label="label")
-    data = FileData(path=path, reading=Reading(format="csv"), mapping=mapping)
-    update = {"task": PairClassification(), "data": data}
-    return small.classifying(folder, **training).model_copy(update=update)
-
-
-# A small job of each task.
-JOBS: dict[str, Callable[..., JobSpec]] = {
-    "text_classification": small.classifying,
-    "pair_classification": pairs,
-    "multi_label": lambda folder, **training: small.learning("labels", folder, **training),
-    "regression": lambda folder, **training: small.learning("number", folder, **training),
-    "token_classification": small.tagging,
-    "question_answering": small.answering,
-    "multiple_choice": lambda folder, **training: small.learning("choices", folder, **training),
-    "sentence_similarity": lambda folder, **training: small.learning("alike", folder, **training),
-    "pretraining": small.pretraining,
-}
 
 
 def count_labels(job: JobSpec) -> Counter[str] | None:

@@ -14,7 +14,7 @@ from engine.results.store import predictions_file
 from engine.runs.folder import RunFolder
 from engine.runs.groups import best_metrics
 from engine.training.loop import train
-from tests.tasks.test_table import JOBS
+from tests.tasks.jobs import JOBS
 
 CHANGES = {"first": {}, "again": {"seed": 2}, "quick": {"learning_rate": 0.02, "seed": 3}}
 

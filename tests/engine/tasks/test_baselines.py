@@ -21,7 +21,7 @@ from engine.tasks.scoring import fit_baselines
 from engine.training.context import RunContext
 from engine.training.setup import set_up
 from tests.engine.training import small
-from tests.tasks.test_table import HEAD_KINDS, JOBS
+from tests.tasks.jobs import HEAD_KINDS, JOBS
 
 TEXTS = [f"{text} {n % 7}" for n, text in enumerate((*small.GOOD, *small.BAD) * 6)]
 LABELS = ["good" if text[:-2] in small.GOOD else "bad" for text in TEXTS]

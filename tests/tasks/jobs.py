@@ -1,0 +1,37 @@
+"""A small job of each task."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from engine.config.dataset import FileData, Mapping, Reading
+from engine.config.job import JobSpec
+from engine.config.tasks import heads
+from engine.config.tasks.pair_classification import PairClassification
+from tests.engine.training import small
+
+HEAD_KINDS = [kind for kind, _ in heads()]
+
+
+def pairs(folder: Path, **training: object) -> JobSpec:
+    """A job on pairs, labelled by whether the second text repeats the first."""
+    path = folder / "pairs.csv"
+    rows = [f"{small.GOOD[n % 3]},{(small.GOOD if n % 2 else small.BAD)[n % 3]},{n % 2}"
+            for n in range(48)]  # fmt: skip
+    path.write_text("\n".join(["text,pair,label", *rows]) + "\n", encoding="utf-8")
+    mapping = Mapping(text="text", pair="pair", label="label")
+    data = FileData(path=path, reading=Reading(format="csv"), mapping=mapping)
+    update = {"task": PairClassification(), "data": data}
+    return small.classifying(folder, **training).model_copy(update=update)
+
+
+JOBS: dict[str, Callable[..., JobSpec]] = {
+    "text_classification": small.classifying,
+    "pair_classification": pairs,
+    "multi_label": lambda folder, **training: small.learning("labels", folder, **training),
+    "regression": lambda folder, **training: small.learning("number", folder, **training),
+    "token_classification": small.tagging,
+    "question_answering": small.answering,
+    "multiple_choice": lambda folder, **training: small.learning("choices", folder, **training),
+    "sentence_similarity": lambda folder, **training: small.learning("alike", folder, **training),
+    "pretraining": small.pretraining,
+}
