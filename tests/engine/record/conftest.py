@@ -9,7 +9,7 @@ from engine.record.opening import Record, open_record
 from engine.runs import launch
 from engine.runs.folder import RunFolder
 from tests.engine.record.window import Window
-from tests.engine.runs import fake_worker
+from tests.engine.runs import fake_worker, forked
 
 
 @pytest.fixture
@@ -35,6 +35,7 @@ def train(home: Home) -> Callable[[str], RunFolder]:
 def windows(home: Home, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], Window]]:
     """Open windows; earlier ones count as killed."""
     monkeypatch.setattr(launch, "command", fake_worker.command)
+    monkeypatch.setattr(launch, "spawn", forked.spawn)
     started: list[Window] = []
 
     def open_window() -> Window:

@@ -4,9 +4,9 @@ import sys
 
 from engine.record import run_watch, runner
 from engine.runs import launch
-from tests.engine.runs import fake_worker
+from tests.engine.runs import fake_worker, forked
 
 if __name__ == "__main__":
-    launch.command = fake_worker.command
+    launch.command, launch.spawn = fake_worker.command, forked.spawn
     run_watch.START_TIMEOUT = 2.0
     sys.exit(runner.main())

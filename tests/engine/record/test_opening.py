@@ -7,6 +7,7 @@ import sys
 import threading
 from collections.abc import Callable
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -23,10 +24,12 @@ from engine.record.backups import all_backups
 from engine.record.checking import NewerRecord
 from engine.record.opening import Record, open_record
 from engine.record.runs import add_run, all_runs, find_run
-from engine.record.tables import Table, set_fact
+from engine.record.tables import Table, get_fact, set_fact
 from engine.runs.folder import RunFolder
 from engine.runs.launch import CODE
 from tests.engine.runs import fake_worker
+from tests.engine.runs.forked import Forked
+from tests.engine.runs.waiting import until
 from tests.often import times
 
 
@@ -178,20 +181,11 @@ def test_an_upgrade_that_fails_leaves_the_old_record(home, add_migration):
     assert read_state(home.record) == (CURRENT, [""])
 
 
-def test_a_killed_upgrade_leaves_the_old_record_and_is_repeated(home, add_migration, monkeypatch):
+def test_a_killed_upgrade_leaves_the_old_record_and_is_repeated(home, add_migration):
     add_one_run(home)
     kill_code = "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"
     add_migration(NEXT_MIGRATION + f"    exec({kill_code!r})\n")
-    code = f"""
-import sys
-from pathlib import Path
-from engine.files.home import Home
-from engine.record import opening
-opening.MIGRATIONS, opening.VERSION = Path(sys.argv[1]), {NEXT}
-home = Home()
-opening.open_record(home.record, home.backups)
-"""
-    assert run_program(code, opening.MIGRATIONS) == -9
+    assert Forked(lambda: reopen(home).close()).wait() == -9
     assert read_state(home.record) == (CURRENT, [""])
     add_migration(NEXT_MIGRATION)
     reopen(home).close()
@@ -282,38 +276,26 @@ def test_a_full_disk_is_reported(record):
 # ── concurrency ─────────────────────────────────────────────────────────────────────────────
 
 WRITERS = 2
-WRITER = """
-import sys
-from engine.files.home import Home
-from engine.record.tables import get_fact, set_fact
-from engine.record.opening import open_record
-home = Home()
-record = open_record(home.record, home.backups)
-print("ready", flush=True)
-sys.stdin.readline()
-for number in range(int(sys.argv[2])):
-    with record.session() as session:
-        count = int(get_fact(session, "count") or 0)
-        set_fact(session, "count", str(count + 1))
-        set_fact(session, sys.argv[1], str(number))
-record.close()
-"""
 
 
 @times(20, 2_000)
-def test_writers_and_readers_never_meet_a_locked_record(home, record, count):
+def test_writers_and_readers_never_meet_a_locked_record(home, count):
     """Each transaction reads, then writes; without the write lock at its start it would fail."""
-    writers = [
-        subprocess.Popen(
-            [sys.executable, "-c", WRITER, f"writer {number}", str(count)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            env={**os.environ, "PYTHONPATH": str(CODE)},
-        )
-        for number in range(WRITERS)
-    ]
+    reopen(home).close()
+    go = home.root / "go"
+
+    def write(writer: str) -> None:
+        own_record = reopen(home)
+        until(go.exists)
+        for number in range(count):
+            with own_record.session() as session:
+                total = int(get_fact(session, "count") or 0)
+                set_fact(session, "count", str(total + 1))
+                set_fact(session, writer, str(number))
+        own_record.close()
+
+    writers = [Forked(partial(write, f"writer {number}")) for number in range(WRITERS)]
+    record = reopen(home)
     done = threading.Event()
     problems: list[Exception] = []
 
@@ -328,29 +310,21 @@ def test_writers_and_readers_never_meet_a_locked_record(home, record, count):
                 problems.append(error)
 
     readers = [threading.Thread(target=keep_reading) for _ in range(2)]
-    for writer in writers:
-        assert writer.stdout is not None and writer.stdout.readline() == "ready\n"
     for reader in readers:
         reader.start()
-    for writer in writers:
-        assert writer.stdin is not None
-        writer.stdin.write("go\n")
-        writer.stdin.flush()
-    outputs = [writer.communicate() for writer in writers]
+    go.touch()
+    codes = [writer.wait() for writer in writers]
     done.set()
     for reader in readers:
         reader.join()
-    assert (
-        [problem for _, problem in outputs] == [""] * WRITERS
-        and [w.returncode for w in writers] == [0] * WRITERS
-        and problems == []
-    )
+    assert codes == [0] * WRITERS and problems == []
     with record.read() as session:
         assert session.scalar(text("SELECT value FROM about WHERE key = 'count'")) == str(
             WRITERS * count
         )
     log = home.record.with_name("studio.db-wal")
     assert not log.exists() or log.stat().st_size < 64 << 20
+    record.close()
 
 
 @pytest.mark.long

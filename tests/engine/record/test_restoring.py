@@ -2,11 +2,15 @@
 
 import os
 import shutil
+import signal
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing, suppress
+from itertools import count
 
 import pytest
+from sqlalchemy import event
+from sqlalchemy.engine import Engine
 
 from app.__main__ import main
 from engine.errors import DiskFull
@@ -18,6 +22,7 @@ from engine.record.run_manager import RunManager
 from engine.record.runs import Run, all_runs, annotate
 from engine.runs.folder import RunFolder
 from tests.engine import faults
+from tests.engine.runs.forked import Forked
 
 Train = Callable[[str], RunFolder]
 
@@ -142,32 +147,24 @@ def test_rebuild_can_set_aside_a_record_of_a_newer_program(used_home, capsys):
     assert corrupt_file.read_bytes() == content
 
 
-FIRST_START = """
-from engine.files.home import Home
-from engine.record.opening import open_record
-home = Home()
-home.make()
-open_record(home.record, home.backups).close()
-"""
-KILLED_AT = """
-import os, signal, sqlite3
-from sqlalchemy import event
-from sqlalchemy.engine import Engine
-from itertools import count
-statements = count()
-@event.listens_for(Engine, "before_cursor_execute")
-def kill(*_):
-    if next(statements) == {number}:
-        os.kill(os.getpid(), signal.SIGKILL)
-"""
-
-
 @pytest.mark.parametrize("number", [0, 8, 24])
 def test_a_killed_first_start_reports_no_damage(tmp_path, monkeypatch, number):
     monkeypatch.setenv("BERT_STUDIO_HOME", str(tmp_path / "home"))
-    result = faults.run(KILLED_AT.format(number=number), FIRST_START, "none")
-    assert result.returncode == -9
-    runs, notices = runs_and_notices(Home())
+    home = Home()
+
+    def start() -> None:
+        statements = count()
+
+        @event.listens_for(Engine, "before_cursor_execute")
+        def kill(*_: object) -> None:
+            if next(statements) == number:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+        home.make()
+        open_record(home.record, home.backups).close()
+
+    assert Forked(start).wait() == -9
+    runs, notices = runs_and_notices(home)
     assert (runs, notices) == ({}, "")
     assert list((tmp_path / "home").glob("studio.db.corrupt-*")) == []
 
