@@ -13,7 +13,7 @@ from typing import Literal, Self
 
 from PySide6.QtCore import QEvent, QFile, QObject, Qt
 from PySide6.QtGui import QColor, QFont, QGuiApplication, QPalette, QPen
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QWidget
 
 SPACE = 4  # px; all distances are multiples of it
 
@@ -162,12 +162,26 @@ def apply(app: QApplication, choice: Choice) -> None:
     }
     hints.setColorScheme(schemes[choice])  # title bars, and what the desktop draws itself
     dark = choice == "dark" or (choice == "system" and system_is_dark())
+    before = _style_sheet(is_dark())
+    styled = [window for window in app.topLevelWidgets() if window.styleSheet() == before]
     # removing and setting a style sheet is five times as fast as replacing it
-    app.setStyleSheet("")
+    for window in styled:
+        window.setStyleSheet("")
     if app.style().objectName() != "fusion":
         app.setStyle("Fusion")
     app.setPalette(_palette(dark))
-    app.setStyleSheet(_style_sheet(dark))
+    for window in styled:
+        set_style(window)
+
+
+def set_style(window: QWidget) -> None:
+    """Give a window without owner the style of the theme; windows that it owns inherit it.
+
+    As the application's style sheet it would be applied to a widget each time it, or a widget
+    around it, gets a parent, and pages are built from the inside: opening one would take half as
+    long again.
+    """
+    window.setStyleSheet(_style_sheet(is_dark()))
 
 
 class ThemeController(QObject):

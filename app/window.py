@@ -29,6 +29,7 @@ from app.running_texts import run_activity
 from app.settings import Settings
 from app.shell.garbage import collect_and_freeze
 from app.studio import Studio
+from app.theme import set_style
 from app.translation import in_language, marked, tr, translated
 from app.widgets import dialogs, layouts
 from app.widgets.banners import BannerArea
@@ -146,6 +147,7 @@ class MainWindow(QMainWindow):
         )
         upper = layouts.row(self.navigation, (self._area, 1), spacing=0)
         self.setCentralWidget(layouts.page((upper, 1), self.status, spacing=0))
+        set_style(self)
         self._overlay = DropOverlay(self)
         for entry in self.entries.values():
             self._add_shortcut(entry.keys, partial(self.go, entry.key))

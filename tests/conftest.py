@@ -33,6 +33,7 @@ os.environ["PYDANTIC_DISABLE_PLUGINS"] = "true"  # as the program does
 import psutil
 import pytest
 
+from app.__main__ import restore_import
 from engine.cores import thread_candidates
 from engine.files.atomic_write import UMASK, write_file
 from engine.files.home import Home
@@ -76,6 +77,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     gc.disable()  # while importing: garbage collection would take a third of the time
+    restore_import()  # as the program does
     if config.getoption("--long"):
         os.environ[LONG] = "1"
 

@@ -19,7 +19,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from app.theme import SPACE
+from app.theme import SPACE, set_style
 from app.translation import tr
 from app.widgets import buttons, layouts
 from app.widgets.screen import EDGE, FitArea, resize_within
@@ -40,6 +40,8 @@ class Dialog(QDialog):
         self, owner: QWidget | None, title: str, kind: Qt.WindowType = Qt.WindowType.Dialog
     ) -> None:
         super().__init__(owner, kind)
+        if owner is None:
+            set_style(self)
         self.setWindowTitle(visible(title))
 
     def showEvent(self, event: QShowEvent) -> None:

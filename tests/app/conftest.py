@@ -12,6 +12,7 @@ import pyqtgraph  # noqa: F401  # as the program does before its window opens
 import pytest
 from PySide6.QtCore import QThreadPool
 from PySide6.QtWidgets import QApplication, QDialog, QMainWindow, QMenu, QWidget
+from pytestqt.qtbot import QtBot
 from sqlalchemy import create_engine
 from sqlalchemy.dialects.sqlite.pysqlite import SQLiteDialect_pysqlite
 
@@ -33,6 +34,21 @@ def qapp(qapp: QApplication) -> QApplication:
     Collector(qapp)
     theme.apply(qapp, "light")
     return qapp
+
+
+@pytest.fixture(scope="session", autouse=True)
+def styled_windows() -> Iterator[None]:
+    """Style the top-level widgets of tests as the window that would own them."""
+    add_widget = QtBot.addWidget
+
+    def add(self: QtBot, widget: QWidget, **options: Any) -> None:
+        if widget.parent() is None:
+            theme.set_style(widget)
+        add_widget(self, widget, **options)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(QtBot, "addWidget", add)
+        yield
 
 
 APP = Path(app.__file__).parent

@@ -12,7 +12,7 @@ from app.pages.runs.sentence import Parsed, completions, is_sentence, parse, quo
 from app.theme import SPACE
 from app.timers import debounced
 from app.widgets import layouts
-from app.widgets.forms.controls import SearchField
+from app.widgets.forms.controls import Completer, SearchField
 from app.widgets.text.labels import Text
 
 TYPING_PAUSE_MS = 60
@@ -36,7 +36,7 @@ class FilterLine(QWidget):
             has_icon=True,
         )
         self._options = QStringListModel(self)
-        self.completer = QCompleter(self._options, self)
+        self.completer = Completer(self._options, self)
         self.completer.setCompletionMode(QCompleter.CompletionMode.UnfilteredPopupCompletion)
         self.completer.setWidget(self.field)
         self.completer.activated.connect(self._complete)

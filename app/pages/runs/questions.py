@@ -6,7 +6,6 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
-    QCompleter,
     QLineEdit,
     QListWidget,
     QListWidgetItem,
@@ -30,7 +29,7 @@ from app.widgets.dialogs import (
     choose_folder,
     confirm,
 )
-from app.widgets.forms.controls import ComboBox, SearchField
+from app.widgets.forms.controls import ComboBox, Completer, SearchField
 from app.widgets.keys import vertical_step
 from app.widgets.text.labels import Text, visible
 from engine.config.job import RUN_NAME_LENGTH, FromCheckpoint
@@ -74,7 +73,7 @@ def ask_tags(owner: QWidget, runs: RunsState, rows: Sequence[RunRow]) -> None:
     field = QLineEdit(", ".join(common))
     field.setAccessibleName(tr("Tags"))
     field.setPlaceholderText(tr("paper, second try"))
-    completer = QCompleter(runs.all_tags(), field)
+    completer = Completer(runs.all_tags(), field)
     completer.setCaseSensitivity(Qt.CaseSensitivity.CaseInsensitive)
     field.setCompleter(completer)
 

@@ -1,4 +1,4 @@
-"""Single controls: combo boxes, number fields, switches, checkable menus.
+"""Single controls: combo boxes, completions, number fields, switches, checkable menus.
 
 Spin and combo boxes turn with the mouse wheel only if they have the focus; otherwise Qt changes
 the field under the pointer while a page scrolls.
@@ -8,7 +8,7 @@ import math
 from collections.abc import Iterable
 from typing import Literal
 
-from PySide6.QtCore import QEvent, QRectF, QSize, Qt, Signal
+from PySide6.QtCore import QAbstractItemModel, QEvent, QObject, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import (
     QAction,
     QFontMetrics,
@@ -26,6 +26,7 @@ from PySide6.QtWidgets import (
     QAbstractButton,
     QAbstractSpinBox,
     QComboBox,
+    QCompleter,
     QDoubleSpinBox,
     QLineEdit,
     QMenu,
@@ -119,6 +120,16 @@ class ComboBox(WheelMixin, QComboBox):
                 QToolTip.showText(event.globalPos(), text, self)
                 return True
         return super().event(event)
+
+
+class Completer(QCompleter):
+    """Completions whose popup has the style of the window: it has no owner to inherit it from."""
+
+    def __init__(self, options: list[str] | QAbstractItemModel, parent: QObject) -> None:
+        super().__init__(options, parent)
+        popup = self.popup()
+        assert popup is not None
+        theme.set_style(popup)
 
 
 class SearchField(QLineEdit):

@@ -6,7 +6,6 @@ from PySide6.QtCore import QAbstractItemModel, QEvent, QObject, Qt
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import (
     QComboBox,
-    QCompleter,
     QLineEdit,
     QPlainTextEdit,
     QStyledItemDelegate,
@@ -15,7 +14,7 @@ from PySide6.QtWidgets import (
 )
 
 from app.theme import SPACE
-from app.widgets.forms.controls import ComboBox
+from app.widgets.forms.controls import ComboBox, Completer
 from app.widgets.tables import Index
 from app.widgets.text.data_texts import split_title
 from engine.config.dataset import SPLITS
@@ -79,7 +78,7 @@ class LabelDelegate(QStyledItemDelegate):
         editor = QLineEdit(parent)
         editor.setFrame(False)
         editor.setAccessibleName(self.tr("Edit label"))
-        completer = QCompleter(list(self._labels), editor)
+        completer = Completer(list(self._labels), editor)
         completer.setCaseSensitivity(Qt.CaseSensitivity.CaseInsensitive)
         editor.setCompleter(completer)
         return editor
