@@ -67,6 +67,8 @@ class Killer(Process):
 
 
 def main() -> None:
+    import torch._dynamo  # noqa: F401 (for recomputed activations)
+
     from engine.runs import full_disk
     from engine.training import evaluation, loop  # noqa: F401
     from engine.worker.train import main as work

@@ -84,7 +84,7 @@ STATELESS = ("next word", "number")  # steps without state of their own
 )
 def test_a_repeatedly_killed_run_ends_with_the_same_weights(task, killer, tmp_path):
     job = TASKS[task](tmp_path)
-    job = small.with_training(job, steps=14, evaluate_every=5, save_every=4)
+    job = small.with_training(job, steps=11, evaluate_every=5, save_every=4)
     reference, killed = (small.new_run(tmp_path / name, job) for name in ("reference", "killed"))
     assert killer.train(reference, None) == 0
 

@@ -72,9 +72,9 @@ TASKS: dict[str, Callable[..., JobSpec]] = {
 
 @pytest.fixture(scope="module")
 def reference(crew: Crew, tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
-    """A run of one process: MLM and NSP, 8 steps, without dropout."""
+    """A run of one process: MLM and NSP, 5 steps, without dropout."""
     folder = tmp_path_factory.mktemp("reference")
-    job = pairs(folder, steps=8, evaluate_every=4, save_every=4, dropout=0.0, learning_rate=1e-3)
+    job = pairs(folder, steps=5, evaluate_every=3, save_every=3, dropout=0.0, learning_rate=1e-3)
     run = small.new_run(folder / "run", job)
     assert crew.train(run, 1) == [0]
     return run
@@ -120,7 +120,7 @@ def test_two_ranks_have_the_curves_of_one_process(reference, crew, tmp_path):
 @pytest.mark.parametrize("task", TASKS)
 def test_two_ranks_have_the_curves_of_one_process_in_other_tasks(task, crew, tmp_path):
     job = TASKS[task](tmp_path, dropout=0.0)
-    job = small.with_training(job, steps=4, evaluate_every=3, save_every=3, learning_rate=1e-3)
+    job = small.with_training(job, steps=3, evaluate_every=2, save_every=2, learning_rate=1e-3)
     alone, parallel = (small.new_run(tmp_path / name, job) for name in ("alone", "parallel"))
     assert crew.train(alone, 1) == [0]
     assert crew.train(parallel, 2) == [0, 0]
@@ -129,15 +129,15 @@ def test_two_ranks_have_the_curves_of_one_process_in_other_tasks(task, crew, tmp
 
 def test_another_number_of_ranks_keeps_the_order(reference, crew, tmp_path):
     stopped = small.new_run(tmp_path / "stopped", reference.job())
-    assert crew.train(stopped, 3, stop_after=5) == [0, 0, 0]
-    assert (last_ended(stopped).outcome, last_ended(stopped).step) == ("stopped", 5)
+    assert crew.train(stopped, 3, stop_after=4) == [0, 0, 0]
+    assert (last_ended(stopped).outcome, last_ended(stopped).step) == ("stopped", 4)
     assert crew.train(stopped, 2) == [0, 0]
     assert distance(reference, stopped) < CLOSE
     assert last_plan(stopped).differences == ("processes 3 → 2",)
 
 
 def test_the_same_number_of_ranks_repeats_bit_for_bit(crew, tmp_path):
-    job = small.classifying(tmp_path, dropout=0.1, steps=5)
+    job = small.classifying(tmp_path, dropout=0.1, steps=4)
     reference, stopped, alone = (
         small.new_run(tmp_path / n, job) for n in ("reference", "stopped", "alone")
     )
@@ -152,7 +152,7 @@ def test_the_same_number_of_ranks_repeats_bit_for_bit(crew, tmp_path):
 
 def test_the_resume_command_changes_the_number_of_processes(reference, crew, tmp_path):
     run = small.new_run(tmp_path / "run", small.with_hardware(reference.job(), processes=2))
-    assert crew.train(run, 2, stop_after=5) == [0, 0]
+    assert crew.train(run, 2, stop_after=4) == [0, 0]
     assert cli(["resume", str(run.path), "--processes", "1"]) == 0
     assert last_ended(run).outcome == "finished" and distance(reference, run) < CLOSE
     assert last_plan(run).processes == 1 and last_plan(run).differences == ("processes 2 → 1",)
@@ -197,7 +197,7 @@ def sharded(job: JobSpec, **training: object) -> JobSpec:
 
 def test_sharded_weights_learn_the_same(reference, crew, tmp_path):
     sharded_run = small.new_run(tmp_path / "spread", sharded(reference.job()))
-    assert crew.train(sharded_run, 2, stop_after=5) == [0, 0]
+    assert crew.train(sharded_run, 2, stop_after=4) == [0, 0]
     assert last_plan(sharded_run).environment["processes"] == "2, sharded"
     assert crew.train(sharded_run, 3) == [0, 0, 0]
     assert distance(reference, sharded_run) < CLOSE
@@ -218,7 +218,7 @@ def load(checkpoint: Path) -> dict[str, torch.Tensor]:
 
 def test_sharded_weights_repeat_bit_for_bit(crew, tmp_path):
     job = sharded(  # some parts of three have no padding, and are evaluated in another way
-        small.classifying(tmp_path), steps=4, dropout=0.1, micro_batch_size=3, layer_lr_decay=0.9
+        small.classifying(tmp_path), steps=3, dropout=0.1, micro_batch_size=3, layer_lr_decay=0.9
     )
     options = {"gradient_checkpointing": True, "frozen_layers": 1, "cache_frozen_layers": True}
     job = sharded(job, **options)
