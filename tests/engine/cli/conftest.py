@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from engine.cli import main
+from tests.engine.export.conftest import in_process  # noqa: F401 - a fixture
 
 Command = Callable[..., str]
 

@@ -50,8 +50,8 @@ def model(trained: Path) -> str:
     return str(RunFolder(trained).checkpoint_folders()[-1])
 
 
-def test_a_checkpoint_of_a_run_is_exported(output, model, tmp_path):
-    """In half precision, verified on the validation rows of its run in a clean process."""
+def test_a_checkpoint_of_a_run_is_exported(output, model, tmp_path, in_process):
+    """In half precision, verified on the validation rows of its run."""
     out = tmp_path / "out"
     printed = output("export", model, "--to", out, "--precision", "float16")
     assert "logits: " in printed
@@ -299,15 +299,6 @@ def test_help_names_every_command(output):
         assert command in printed
 
 
-def test_training_imports_neither_qt_nor_the_record_nor_unused_libraries(trained):
-    code = f"from engine.worker.__main__ import main; assert main(['train', {str(trained)!r}]) == 0"
-    unwanted = (
-        *("PySide6", "sqlalchemy", "engine.record", "torch._dynamo", "sympy"),
-        "torch.distributed.fsdp",
-    )
-    assert loaded_modules(code, *unwanted) == []
-
-
 def test_a_command_imports_neither_other_commands_nor_the_record():
     code = "from app.__main__ import main; main(['lineage', '--help'])"
     assert loaded_modules(code, "engine.cli.jobs", "sqlalchemy", "torch") == []
@@ -327,13 +318,18 @@ def loaded_modules(code: str, *prefixes: str) -> list[str]:
 
 @pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
 def test_ctrl_c_stops_and_saves(tmp_path):
-    job = tmp_path / "job.json"
+    """A training that has imported neither Qt nor the record nor unused libraries."""
+    job, out = tmp_path / "job.json", tmp_path / "out"
     job.write_text(small.classifying(tmp_path, epochs=2000).model_dump_json())
-    worker = subprocess.Popen(
-        [sys.executable, "-c", "import sys; from engine.cli import main; sys.exit(main())",
-         "train", str(job), "--into", str(tmp_path / "run")],
-        env=environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-    )  # fmt: skip
+    program = (
+        "import sys, engine.worker.__main__; from engine.cli import main;"
+        "code = main(); print(list(sys.modules)); sys.exit(code)"
+    )
+    command = [sys.executable, "-c", program, "train", str(job), "--into", str(tmp_path / "run")]
+    with out.open("w") as file:
+        worker = subprocess.Popen(
+            command, env=environment(), stdout=file, stderr=subprocess.DEVNULL
+        )
     run = RunFolder(tmp_path / "run")
     while b'"measured"' not in (run.events_file.read_bytes() if run.events_file.exists() else b""):
         assert worker.poll() is None
@@ -343,6 +339,10 @@ def test_ctrl_c_stops_and_saves(tmp_path):
     events, _ = run.events_after(0)
     assert isinstance(events[-1], Ended) and events[-1].outcome == "stopped"
     assert run.checkpoint_folders()
+    unwanted = ("PySide6", "sqlalchemy", "engine.record", "torch._dynamo", "sympy")
+    modules = literal_eval(out.read_text().splitlines()[-1])
+    assert "torch" in modules
+    assert [m for m in modules if m.startswith((*unwanted, "torch.distributed.fsdp"))] == []
 
 
 @pytest.mark.parametrize("spec", [TrainingSpec, HardwareSpec])

@@ -36,7 +36,7 @@ def rows(tmp_path: Path) -> str:
     return str(path)
 
 
-def test_every_command_reports_ignored_parts_on_stderr(folder, rows, tmp_path, capsys):
+def test_every_command_reports_ignored_parts_on_stderr(folder, rows, tmp_path, capsys, in_process):
     model = ["--model", str(folder)]
     for command in (
         ["fill", "a [MASK]", *model],

@@ -92,7 +92,7 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "closed").mkdir()
     small.sentences(folder / "closed" / "x")
     (folder / "closed").chmod(0)
-    small.sentences(folder / "data.csv")
+    small.sentences(folder / "data.csv", rows=16)
     job = folder / "job.json"
     job.write_text(small.classifying(folder, epochs=1).model_dump_json())
     assert app.__main__.main(["train", str(job), "--into", str(folder / "run")]) == 0
