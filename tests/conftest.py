@@ -275,13 +275,13 @@ def no_leaked_processes() -> Iterator[None]:
 def child_pids() -> set[int]:
     """Ids of the child processes; on Linux read from a file of each thread, five times as fast as
     finding the parent of every process."""
-    files = [*Path("/proc/self/task").glob("*/children")]
-    if not files:
+    tasks = "/proc/self/task"
+    if not os.path.exists(f"{tasks}/{os.getpid()}/children"):
         return {child.pid for child in psutil.Process().children()}
     pids = set[int]()
-    for file in files:
-        with suppress(OSError):  # the thread has ended
-            pids |= set(map(int, file.read_text().split()))
+    for thread in os.listdir(tasks):
+        with suppress(OSError), open(f"{tasks}/{thread}/children") as file:  # or it has ended
+            pids |= set(map(int, file.read().split()))
     return pids
 
 
