@@ -22,6 +22,7 @@ from engine.worker.answerers import ANSWERERS
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Fewer tasks, options, families and thread counts."""
     kinds = ("text_classification", "pretraining", "token_classification", "sentence_similarity")
+    monkeypatch.setattr(checks, "MODEL_OPTIONS", {"LoRA": {"lora_rank": 2}})
     monkeypatch.setattr(checks, "KINDS", kinds)
     monkeypatch.setattr(checks, "OPTIONS", {"micro-batches": {"micro_batch_size": 3}})
     monkeypatch.setattr(checks, "FAMILIES", {"bert": checks.FAMILIES["bert"]})

@@ -61,7 +61,7 @@ def test_a_hostile_folder_is_refused(good, tmp_path, name):
     assert not (tmp_path / "canary").exists()
 
 
-@times(120, 1_000)
+@times(60, 1_000)
 def test_every_token_of_a_loaded_vocabulary_has_an_embedding(good, tmp_path, count):
     """Vocabulary, config and tensors of any sizes are refused, or every token can be embedded."""
     rng = random.Random(27)

@@ -246,7 +246,9 @@ def test_a_squad_file_is_recognised(tmp_path):
 
 
 def test_a_run_learns_and_its_checkpoint_stores_the_task(tmp_path):
-    run = RunFolder.create(tmp_path / "run", answering(tmp_path, epochs=45, save_every=0))
+    run = RunFolder.create(
+        tmp_path / "run", answering(tmp_path, epochs=45, evaluate_every=1000, save_every=0)
+    )
     events = []
     assert train(run.job(), run, events.append)[0] == "finished"
     best = run.checkpoint_folders()[-1]

@@ -36,7 +36,7 @@ STEPS = 4
 def from_family(family: str, job: JobSpec, folder: Path, **training: object) -> JobSpec:
     """The job, starting from a checkpoint that transformers saved."""
     start = published_folder(family, "ForMaskedLM", folder / "theirs", initializer_range=0.1)[0]
-    settings = {"steps": 14, "max_length": 40, "learning_rate": 5e-3, **training}
+    settings = {"steps": 8, "max_length": 40, "learning_rate": 5e-3, **training}
     spec = job.training.model_copy(update=settings)
     fields = {"base_model": {"kind": "checkpoint", "path": start}, "training": spec}
     return JobSpec.model_validate(job.model_dump() | fields)

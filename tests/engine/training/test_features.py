@@ -231,7 +231,7 @@ def test_the_train_command_runs_a_layer_sweep(base, tmp_path, capsys, monkeypatc
 
     monkeypatch.setattr(FeatureExtractor, "_compute", recording_compute)
     sweep = Features.model_validate({"vectors": "layer sweep", **SMALL, "epochs": 1})
-    training = base.training.model_copy(update={"epochs": 1, "save_every": 0})
+    training = base.training.model_copy(update={"steps": 2, "save_every": 0})
     job = base.model_copy(update={"features": sweep, "training": training})
     (tmp_path / "job.json").write_text(job.model_dump_json())
     into = tmp_path / "into"

@@ -120,12 +120,12 @@ def test_overflowing_steps_are_skipped_and_reported(tmp_path, monkeypatch):
     assert rates[30] == pytest.approx(job.training.learning_rate / 27)  # as in any other run
 
 
-@pytest.mark.parametrize("threads, stops_after", [(1, 22), (2, 3)])
-def test_a_resume_keeps_the_scale_bit_for_bit(threads, stops_after, tmp_path, monkeypatch):
+@pytest.mark.parametrize("threads, stops_after, steps", [(1, 22, 26), (2, 3, 7)])
+def test_a_resume_keeps_the_scale_bit_for_bit(threads, stops_after, steps, tmp_path, monkeypatch):
     monkeypatch.setattr(gradients, "MIN_PARALLEL", 0)  # each of two threads has a half
     set_first_scale(monkeypatch, 2.0**26)
     monkeypatch.setattr(step, "STEPS_UNTIL_DOUBLED", FEW)
-    job = with_precision(small.classifying(tmp_path, steps=26, dropout=0.1))
+    job = with_precision(small.classifying(tmp_path, steps=steps, dropout=0.1))
     job = small.with_hardware(job, threads=threads)
     reference, stopped = (small.new_run(tmp_path / name, job) for name in ("reference", "stopped"))
     assert work(reference.path) == 0
