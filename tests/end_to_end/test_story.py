@@ -53,6 +53,7 @@ def window(qtbot: Any, home: Home, no_preloading: None) -> Iterator[Callable[[],
     def open_window() -> MainWindow:
         close()
         studio = Studio(home, Notices())
+        studio.settings.set("stand_by", False)
         main_window = MainWindow(studio)
         opened.append((main_window, studio))
         with qtbot.waitExposed(main_window):
@@ -69,7 +70,7 @@ def reviews(path: Path) -> Path:
     with open(sample_data(), newline="", encoding="utf-8") as file:
         header, *rows = list(csv.reader(file))
     with open(path, "w", newline="", encoding="utf-8") as file:
-        csv.writer(file).writerows([header, *random.Random(5).sample(rows, 80)])
+        csv.writer(file).writerows([header, *random.Random(5).sample(rows, 40)])
     return path
 
 
@@ -103,7 +104,7 @@ def test_the_workflow_survives_a_killed_worker(qtbot, window, home, tmp_path):
     qtbot.mouseClick(importing.start, Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: len(main_window.studio.datasets()) == 1, timeout=STEP_TIMEOUT)
     (entry,) = main_window.studio.datasets()
-    assert entry.spec is not None and sum(entry.spec.rows.values()) == 80
+    assert entry.spec is not None and sum(entry.spec.rows.values()) == 40
 
     # the wizard, from the task to the start
     train = page(main_window, "train")
