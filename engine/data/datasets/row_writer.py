@@ -135,10 +135,12 @@ class RowWriter:
     def close(self) -> None:
         """Write all buffered rows and close the file."""
         if self._file.is_open:
-            self._flush()
-            self._wait()
-            self._writer.shutdown(wait=True)
-            self._file.close()
+            try:
+                self._flush()
+                self._wait()
+            finally:
+                self._writer.shutdown(wait=True)
+                self._file.close()
 
     def __len__(self) -> int:
         return self._counted_rows + sum(len(batch) for batch, _ in self._new)

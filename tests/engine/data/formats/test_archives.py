@@ -165,10 +165,10 @@ def test_unpacking_onto_a_full_disk_is_refused_and_leaves_nothing(tmp_path, monk
 
 def test_an_import_onto_a_full_disk_leaves_nothing_behind(tmp_path):
     """The rows of a compressed table need more space than the file, but how much is unknown."""
-    content = "text,label\n" + "".join(f"the text with number {n},{n % 2}\n" for n in range(30_000))
+    content = "text,label\n" + "".join(f"the text with number {n},{n % 2}\n" for n in range(15_000))
     packed = tmp_path / "a.csv.gz"
     packed.write_bytes(gzip.compress(content.encode()))
-    with small_disk(tmp_path / "small", kilobytes=512) as disk:
+    with small_disk(tmp_path / "small", kilobytes=256) as disk:
         with pytest.raises(DiskFull, match="The disk is full") as refused:
             import_files(packed, disk / "data" / "1")
         assert str(disk) in refused.value.advice
