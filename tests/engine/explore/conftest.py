@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import pytest
 import torch
-from transformers import AutoModelForMaskedLM
+import transformers
 
 from engine.models.checkpoint import Checkpoint, import_checkpoint, load
 from engine.models.heads import Heads
@@ -57,7 +57,7 @@ def known(request, tmp_path_factory) -> Known:
     root = tmp_path_factory.mktemp("families")
     source = published_folder(request.param, "ForMaskedLM", root / "theirs")[0]
     import_checkpoint(source, root / "imported")
-    model = AutoModelForMaskedLM.from_pretrained(
+    model = transformers.AutoModelForMaskedLM.from_pretrained(
         root / "imported", local_files_only=True, attn_implementation="eager"
     )
     return Known(request.param, root / "imported", load(root / "imported"), model.eval())

@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 import torch
 import transformers
-from captum.attr import FeatureAblation, InputXGradient, LayerIntegratedGradients
 
 from engine.config.features import Features
 from engine.errors import StudioError
@@ -98,6 +97,8 @@ def logit(pair: Pair, output: int, against: int | None = None, position: int | N
 @pytest.mark.parametrize("contrast", [None, 2])
 @pytest.mark.parametrize("kind", ["class", "tag"])
 def test_every_method_equals_captum(classes, tags, kind, contrast):
+    from captum.attr import FeatureAblation, InputXGradient, LayerIntegratedGradients
+
     pair, position = (classes, None) if kind == "class" else (tags, 4)
     forward = logit(pair, 1, contrast, position)
     labels = pair.ours.labels
@@ -141,6 +142,8 @@ def test_every_method_equals_captum(classes, tags, kind, contrast):
 
 @pytest.mark.parametrize("kind,outputs", [("multi_label", 3), ("regression", 1)])
 def test_typed_masks_are_not_words_and_parts_are_joined(tmp_path, monkeypatch, kind, outputs):
+    from captum.attr import FeatureAblation
+
     pair = Pair(tmp_path / "model", kind, "AutoModelForSequenceClassification", outputs)
     text = "abc de [MASK] abcde"
     inputs = transformers.AutoTokenizer.from_pretrained(pair.folder)(text, return_tensors="pt")

@@ -132,11 +132,11 @@ def test_a_long_line_is_split_into_rows_of_bounded_length(tmp_path):
 
 def test_a_long_paragraph_is_split_at_line_ends(tmp_path):
     path = tmp_path / "long.txt"
-    path.write_text("first\n\n" + ("x" * 99 + "\n") * 25_000, encoding="utf-8")
+    path.write_text("first\n\n" + ("x" * 99 + "\n") * 12_000, encoding="utf-8")
     table = read(path, recognise(path).reading)
     rows = list(table)
     assert max(len(row.cells[0]) for row in rows) <= 1_020_000
-    assert sum(row.cells[0].count("x") for row in rows) == 99 * 25_000
+    assert sum(row.cells[0].count("x") for row in rows) == 99 * 12_000
     assert rows[2].cells[0].startswith("x" * 99 + "\n")
 
 

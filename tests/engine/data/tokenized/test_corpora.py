@@ -19,7 +19,7 @@ from engine.runs.launch import environment
 from engine.tokenizers.tokenizer import Tokenizer
 from engine.tokenizers.training import learn_vocabulary
 
-SIZE = 24_000_000  # characters of the corpus
+SIZE = 12_000_000  # characters of the corpus
 MAX_GROWTH = SIZE / 2  # bytes by which memory may grow after the first quarter
 
 MEASURE = """
@@ -103,7 +103,7 @@ def store(folder: Path, texts: list[str], group: int, splits: list[str] | None =
 def test_memory_does_not_grow_with_the_corpus(tmp_path):
     line = "abcdefg " * 60
     texts = [f"{n} {line}.\n{line} {n}.\n{line}" for n in range(SIZE // 1_460)]
-    store(tmp_path / "corpus", texts, group=4_000)
+    store(tmp_path / "corpus", texts, group=2_000)
     command = [sys.executable, "-c", MEASURE, str(tmp_path / "corpus"), str(tmp_path)]
     process = subprocess.run(command, env=environment(), stdout=subprocess.PIPE, check=True)
     growth = json.loads(process.stdout)
