@@ -76,11 +76,13 @@ def tokenizer() -> Tokenizer:
     return Tokenizer.from_folder(minilm())
 
 
-def new_encoder(folder: Path, tokenizer: Tokenizer, sentence: SentenceSpec | None = None) -> Path:
+def new_encoder(
+    folder: Path, tokenizer: Tokenizer, sentence: SentenceSpec | None = None, layers: int = 2
+) -> Path:
     """A small new encoder; without `sentence` it has no pooling."""
     torch.manual_seed(3)
     options = {"dropout": 0.0, "attention_dropout": 0.0, "initializer_range": 0.2}
-    spec = sized(tokenizer, hidden_size=32, heads=4, max_positions=64, **options)
+    spec = sized(tokenizer, hidden_size=32, heads=4, max_positions=64, layers=layers, **options)
     heads = Heads(outputs=1, kind=KIND, sentence=sentence) if sentence else Heads(pooler=True)
     checkpoint.save(folder, Network(spec, heads), tokenizer)
     return folder
@@ -316,7 +318,7 @@ ODD: tuple[Any, ...] = (None, 7, "x", [7], [[]], {"a": 1}, True, -1, 1.5, float(
     ],
 )
 def test_odd_values_in_files_are_read_or_refused(file, tmp_path):
-    folder = new_encoder(tmp_path / "model", few_words(tmp_path), POOLINGS["dense as in LaBSE"])
+    folder = new_encoder(tmp_path / "model", few_words(tmp_path), POOLINGS["dense as in LaBSE"], 1)
     (folder / "manifest.json").unlink()
     good = json.loads((folder / file).read_text())
     for value in ODD:

@@ -22,7 +22,7 @@ MARGIN = 0.15
 
 
 def large_job(folder: Path) -> JobSpec:
-    job = small.pretraining(folder, batch_size=16, max_length=128, steps=2)
+    job = small.pretraining(folder, batch_size=8, max_length=128, steps=2)
     task = Pretraining(nsp=True)
     return job.model_copy(update={"task": task, "base_model": FromScratch(model=WIDE)})
 

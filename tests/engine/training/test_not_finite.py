@@ -87,12 +87,12 @@ def test_the_step_and_the_lines_of_its_examples_are_reported(tmp_path, monkeypat
 @times(2, 50)
 def test_an_exploding_loss_blames_settings_and_keeps_good_checkpoints(tmp_path, monkeypatch, count):
     """A resume repeats the step with finite values, and no trace of the bad one is left."""
-    job = small.pretraining(tmp_path, steps=12)
+    job = small.pretraining(tmp_path, steps=10)
     reference = small.new_run(tmp_path / "reference", job)
     assert work(reference.path) == 0
     original, rng = PretrainingLearner.losses, random.Random(8)
     for number in range(count):
-        step = (1, 9, rng.randint(2, 12))[min(number, 2)]
+        step = (1, 9, rng.randint(2, 10))[min(number, 2)]
         calls = 0
 
         def losses(self: PretrainingLearner, *args: object, **kwargs: object) -> Losses:

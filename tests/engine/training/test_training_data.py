@@ -56,7 +56,7 @@ def test_prefetching_makes_the_same_batches(tmp_path):
 
 
 def test_prefetching_changes_no_result(tmp_path, monkeypatch):
-    job = small.classifying(tmp_path, dropout=0.1, steps=14)
+    job = small.classifying(tmp_path, dropout=0.1, steps=8)
     plain, prefetched = (small.new_run(tmp_path / name, job) for name in ("plain", "early"))
     assert work(plain.path) == 0
     setup = set_up(RunContext(job, small.new_run(tmp_path / "other", job)))
@@ -78,7 +78,7 @@ def test_prefetching_changes_no_result(tmp_path, monkeypatch):
     assert work(prefetched.path) == 0
     assert stopped and final(prefetched) == final(plain) and metrics(prefetched) == metrics(plain)
     counted = {step: n for (name, step), n in metrics(prefetched).items() if name == "tokens"}
-    assert counted == {step + 1: sum(tokens[: step + 1]) for step in range(14)}
+    assert counted == {step + 1: sum(tokens[: step + 1]) for step in range(8)}
 
 
 LENGTHS = np.random.default_rng(0).integers(3, 60, 1003)

@@ -14,7 +14,7 @@ from engine.training.loop import train
 from engine.training.setup import set_up
 from tests.engine.training.small import classifying, new_run
 
-STEPS, DECAY = 12, 0.5  # reached at step 8: (1 + 8) / (10 + 8)
+STEPS, DECAY = 9, 0.5  # reached at step 8: (1 + 8) / (10 + 8)
 
 
 def weights(folder: Path) -> dict[str, np.ndarray]:
