@@ -76,7 +76,7 @@ TASKS: dict[str, Callable[[Path], JobSpec]] = {  # each task, and each option th
 }
 
 
-STATELESS = ("next word", "number")  # steps without state of their own
+STATELESS = ("next word", "number", "answers", "choices")  # steps without state of their own
 
 
 @pytest.mark.parametrize(
