@@ -7,7 +7,7 @@ import pytest
 from engine.files.home import Home
 from engine.system.precision import MEASUREMENTS
 from tests.engine.training.crew import Crew
-from tests.engine.training.killing import Killer
+from tests.engine.training.killing import Killer, Process
 
 
 @pytest.fixture
@@ -18,14 +18,17 @@ def unmeasured(home: Home) -> Home:
 
 
 @pytest.fixture(scope="session")
-def killer() -> Iterator[Killer]:
-    result = Killer()
+def forking_process() -> Iterator[Process]:
+    result = Process()
     yield result
     result.close()
 
 
 @pytest.fixture(scope="session")
-def crew() -> Iterator[Crew]:
-    result = Crew()
-    yield result
-    result.close()
+def killer(forking_process: Process) -> Killer:
+    return Killer(forking_process)
+
+
+@pytest.fixture(scope="session")
+def crew(forking_process: Process) -> Crew:
+    return Crew(forking_process)

@@ -11,7 +11,8 @@ An input line is JSON: a run folder, and the point at which to kill its worker w
 - [“later”, 40]: after 40 milliseconds;
 - null: never.
 
-The answer is the exit code of the child.
+The answer is the exit code of the child. For `crew.py`, a line has the number of ranks and the step
+after which to request a stop (0: none) instead of a point; the answer lists the exit codes.
 """
 
 import errno
@@ -23,11 +24,13 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from engine.runs.folder import RunFolder
 from engine.runs.launch import environment
+from engine.worker.ranks import loopback_env
 
 KillPoint = tuple[str, int] | None
 CALLS = {
@@ -41,12 +44,10 @@ CALLS = {
 class Process:
     """Handle of a process that answers each line of JSON with another."""
 
-    def __init__(self, script: str, variables: dict[str, str]) -> None:
+    def __init__(self) -> None:
         pipe = subprocess.PIPE
-        command = [sys.executable, script]
-        self._process = subprocess.Popen(
-            command, stdin=pipe, stdout=pipe, text=True, env=environment() | variables
-        )
+        command, variables = [sys.executable, __file__], environment() | loopback_env()
+        self._process = subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, env=variables)
 
     def ask(self, *question: object) -> Any:
         assert self._process.stdin is not None and self._process.stdout is not None
@@ -57,25 +58,31 @@ class Process:
         self._process.communicate()
 
 
-class Killer(Process):
-    def __init__(self) -> None:
-        super().__init__(__file__, {})
+class Killer:
+    def __init__(self, process: Process) -> None:
+        self._process = process
 
     def train(self, run: RunFolder, point: KillPoint) -> int:
         """Train `run` in a worker; returns its exit code, negative for a signal."""
-        return int(self.ask(str(run.path), point))
+        return int(self._process.ask(str(run.path), point))
 
 
 def main() -> None:
-    import torch._dynamo  # noqa: F401 (for recomputed activations)
-
+    # only recomputed activations need dynamo, and only sharded weights the second
+    for module in ("torch._dynamo", "torch.distributed.fsdp", "engine.training.loop"):
+        import_module(module)
     from engine.runs import full_disk
-    from engine.training import evaluation, loop  # noqa: F401
+    from engine.training import evaluation
     from engine.worker.train import main as work
+    from tests.engine.training.crew import train_in_ranks
 
     full_disk.POLL_SECONDS, full_disk.RETRY_SECONDS = 0.01, 0.03
     for line in sys.stdin:
-        folder, point = json.loads(line)
+        folder, *question = json.loads(line)
+        if len(question) == 2:
+            print(json.dumps(train_in_ranks(Path(folder), *question)), flush=True)
+            continue
+        (point,) = question
         child = os.fork()
         if not child:
             os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
