@@ -23,6 +23,7 @@ from app.pages.explore.panels.templates.state import FILLERS, TARGETS, TEMPLATES
 from app.pages.explore.view import EXAMPLE
 from app.pages.runs import questions
 from app.pages.runs.run.checkpoints_tab import ask_to_branch
+from app.pages.train.estimate import EstimateState
 from app.results.rows_model import format_value as format_cell
 from app.running import RunningRun
 from app.sample import sample_entry
@@ -40,6 +41,7 @@ from engine.results.predictions import CELL, read_predictions
 from engine.runs import launch
 from engine.system.precision import MEASUREMENTS
 from engine.visible import shorten
+from tests.app.pages.train.test_review_step import ESTIMATED
 from tests.app.pseudo import Pseudo, cut_off_texts, find_untranslated, visible_texts
 from tests.conftest import LONG
 from tools import pictures
@@ -157,6 +159,9 @@ def _is_over(studio: Studio, name: str) -> bool:
 
 @pytest.fixture(scope="module")
 def stage(trained: Home, qapp: QApplication, no_preloading: None) -> Iterator[Stage]:
+    patch = pytest.MonkeyPatch()
+    if not os.environ.get(LONG):
+        patch.setattr(EstimateState, "measure", show_estimate)
     pseudo = Pseudo()
     qapp.installTranslator(pseudo)
     studio = pictures.open_studio(trained, qapp)
@@ -170,6 +175,14 @@ def stage(trained: Home, qapp: QApplication, no_preloading: None) -> Iterator[St
     window.close()
     studio.close()
     qapp.removeTranslator(pseudo)
+    patch.undo()
+
+
+def show_estimate(state: EstimateState) -> None:
+    """Replaces a measurement, whose process takes 7 s."""
+    if state._key() not in state._estimates:
+        state._estimates[state._key()] = ESTIMATED
+        state.changed.emit()
 
 
 def dataset_question(stage: Stage) -> None:
