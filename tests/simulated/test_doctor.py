@@ -23,9 +23,9 @@ CLOSE = 1e-5
 CLOSE_GRADIENT = 2e-5  # sums of more products: 1.001e-5 on a Xeon with AMX
 REDUCED = ("bf16", "fp16")
 TASKS = ("text_classification",)  # every task is in test_training.py
-TRAININGS = (checks.tasks, checks.options, checks.families)  # as the tests of training
+LONG = (checks.tasks, checks.options, checks.families, checks.prediction)  # other tests run them
 PARAMS = [
-    pytest.param(name, marks=pytest.mark.long) if check in TRAININGS else name
+    pytest.param(name, marks=pytest.mark.long) if check in LONG else name
     for name, check in CHECKS.items()
 ]
 

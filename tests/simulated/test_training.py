@@ -27,7 +27,7 @@ from engine.training.not_finite import NotFinite
 from engine.training.step import StepResult, update
 from engine.training.training_run import TrainingRun
 from tests.engine.training import small
-from tests.engine.training.test_families import UNLIKE, from_family
+from tests.engine.training.test_families import from_family
 from tests.engine.training.test_loop import final, metrics
 from tests.engine.training.test_loss_scaling import skipped_notes, with_precision
 from tests.simulated.device import Counts, count_operations, device, keep_parameters
@@ -121,12 +121,20 @@ def check(
     return run, counts
 
 
-@pytest.mark.parametrize("kind", JOBS)
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pytest.param(kind, marks=pytest.mark.long) if kind == "pair_classification" else kind
+        for kind in JOBS
+    ],
+)
 def test_tasks_train_as_on_the_cpu(kind, on_device, tmp_path):
     check(JOBS[kind](tmp_path, **SHORT), tmp_path, on_device, REDUCED.get(kind, ()))
 
 
-@pytest.mark.parametrize("family", UNLIKE)  # every one is in test_nested_attention.py
+@pytest.mark.parametrize(  # every one is in test_nested_attention.py
+    "family", ["deberta-v2", "modernbert", pytest.param("albert", marks=pytest.mark.long)]
+)
 def test_families_train_as_on_the_cpu(family, on_device, tmp_path):
     job = from_family(family, small.classifying(tmp_path), tmp_path, **SHORT)
     check(job, tmp_path, on_device, ("bf16",) if family == "deberta-v2" else ())
