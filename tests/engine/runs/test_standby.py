@@ -11,6 +11,7 @@ from engine.messages.events import Ended, Prepared, Saved, Started
 from engine.record import workers
 from engine.record.workers import StandbyWorker
 from engine.runs import launch
+from engine.worker.train import main as train
 from tests.engine.runs.waiting import until
 from tests.engine.training import small
 
@@ -25,10 +26,9 @@ def standby(monkeypatch: pytest.MonkeyPatch) -> Iterator[StandbyWorker]:
     worker.end()
 
 
-def test_a_standby_worker_trains_like_a_fresh_one(home, tmp_path):
+def test_a_standby_worker_trains_like_this_process(home, tmp_path):
     job = small.classifying(tmp_path, steps=6)
-    runs = [small.new_run(tmp_path / name, job) for name in ("fresh", "spare")]
-    fresh = launch.start(runs[0].path)
+    runs = [small.new_run(tmp_path / name, job) for name in ("here", "spare")]
     standby = StandbyWorker()
     worker = standby.assign(runs[1].path)
     assert worker is not None and worker.stdin is not None and worker.stdin.closed
@@ -38,13 +38,13 @@ def test_a_standby_worker_trains_like_a_fresh_one(home, tmp_path):
         assert files == [os.devnull, str(runs[1].log), str(runs[1].log)]
     if os.name == "posix":
         assert os.getsid(worker.pid) == worker.pid
-    assert fresh.wait() == worker.wait() == 0
+    assert train(runs[0].path) == worker.wait() == 0
     histories = [run.events_after(0)[0] for run in runs]
 
     def pick(kind: type) -> list[object]:
         return [[event for event in events if isinstance(event, kind)] for events in histories]
 
-    assert [started[-1].pid for started in pick(Started)] == [fresh.pid, worker.pid]
+    assert [started[-1].pid for started in pick(Started)] == [os.getpid(), worker.pid]
     assert [ended[-1].outcome for ended in pick(Ended)] == ["finished", "finished"]
     first, second = ([(s.step, s.weights, s.optimiser) for s in saved] for saved in pick(Saved))
     assert first == second and first
