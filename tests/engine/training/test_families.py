@@ -76,6 +76,8 @@ def test_a_resume_changes_nothing(family, tmp_path):
     [
         *(("deberta-v2", "adapters"), ("deberta-v2", "probe")),
         *(("albert", "adapters"), ("modernbert", "probe")),
+        pytest.param("albert", "probe", marks=pytest.mark.long),
+        pytest.param("modernbert", "adapters", marks=pytest.mark.long),
     ],
 )
 def test_a_resume_changes_nothing_with_adapters_or_a_probe(family, method, tmp_path):
@@ -93,7 +95,10 @@ def test_a_resume_changes_nothing_with_adapters_or_a_probe(family, method, tmp_p
 
 
 @pytest.mark.skipif(os.name == "nt", reason="ranks are forked")
-@pytest.mark.parametrize("family", ["deberta-v2", pytest.param("albert", marks=pytest.mark.long)])
+@pytest.mark.parametrize(
+    "family",
+    ["deberta-v2", *(pytest.param(f, marks=pytest.mark.long) for f in ("albert", "modernbert"))],
+)
 def test_two_ranks_have_the_curves_of_one_process(family, crew, tmp_path):
     alone = trained(tmp_path / "alone", classification_job(family, tmp_path), dropout=0.0)
     parallel = new_run(tmp_path / "parallel", alone.job())
