@@ -189,7 +189,7 @@ def _activity(pid: int, folder: RunFolder) -> tuple[float, int]:
 
 
 class QueueRunner:
-    """The detached process that starts queued runs while no window does, one for each home
+    """The detached process that starts queued runs while no window is open, one for each home
     (`engine.record.runner`)."""
 
     def __init__(self, home: Home) -> None:

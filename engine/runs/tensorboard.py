@@ -24,7 +24,7 @@ FILES = "events.out.tfevents.*"
 
 
 class TensorBoardFiles(CurveFiles):
-    """An event file in a folder of the run’s name."""
+    """An event file in a folder of the run's name."""
 
     form = "TensorBoard"
 

@@ -7,7 +7,7 @@ import sys
 def trim_memory() -> None:
     """Trim the heap of glibc.
 
-    Tensors of ever different sizes fragment it; predicting 10,000 rows kept some 250 MB.
+    Tensors of varying sizes fragment it: predicting 10,000 rows kept about 250 MB.
     """
     if sys.platform == "linux":
         trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # missing in other C libraries

@@ -301,8 +301,8 @@ class CheckpointsTab(QWidget):
         self.table.setVisible(bool(checkpoints))
         self.total.setVisible(bool(checkpoints))
         if checkpoints:
-            folders = [s.folder for s in checkpoints]
-            best = next((n for n, s in enumerate(checkpoints) if s.best), 0)
+            folders = [checkpoint.folder for checkpoint in checkpoints]
+            best = next((n for n, checkpoint in enumerate(checkpoints) if checkpoint.best), 0)
             selected = previous.folder if previous is not None else None
             self.table.selectRow(
                 next((n for n, folder in enumerate(folders) if folder == selected), best)
@@ -316,7 +316,7 @@ class CheckpointsTab(QWidget):
 
     def _total_text(self, checkpoints: Sequence[Checkpoint]) -> str:
         text = self.tr("%Ln checkpoint(s)", "", len(checkpoints))
-        size = numbers.size(sum(s.bytes for s in checkpoints))
+        size = numbers.size(sum(checkpoint.bytes for checkpoint in checkpoints))
         total = self.tr("{0}, {1} in total.").format(text, size)
         row = self._state.run.row
         if row is None or row.job is None:
