@@ -56,8 +56,9 @@ class Network(nn.Module):
             self.task = SentenceHead(spec, heads.sentence or SentenceSpec())
         elif heads.outputs:
             self.task = TaskHead(spec, heads.outputs, get_head(heads.kind))
-        for name, parameter in self.named_parameters():
-            init_parameter(name, parameter, spec)
+        if not token.weight.is_meta:
+            for name, parameter in self.named_parameters():
+                init_parameter(name, parameter, spec)
 
     @property
     def heads(self) -> Heads:
@@ -195,13 +196,13 @@ class Network(nn.Module):
 
 def meta_network(spec: EncoderSpec, heads: Heads) -> Network:
     """Network on the meta device: shapes without memory or random draws."""
-    with torch.device("meta"), _SkipInit():
+    with _OnMeta():
         return Network(spec, heads)
 
 
 def mlm_head_parameters(spec: EncoderSpec) -> list[str]:
     """Names of the parameters of an MLM head."""
-    with torch.device("meta"), _SkipInit():
+    with _OnMeta():
         token = nn.Embedding(spec.vocab_size, spec.hidden_size)
         head = MlmHead(spec, token)
     return [
@@ -211,11 +212,13 @@ def mlm_head_parameters(spec: EncoderSpec) -> list[str]:
     ]
 
 
-INIT_FUNCTIONS = (Tensor.normal_, nn.init.normal_, nn.init.uniform_, nn.init.kaiming_uniform_)
+FACTORIES = {torch.arange, torch.empty, torch.full, torch.ones, torch.tensor, torch.zeros}
+INIT_FUNCTIONS = {Tensor.normal_, nn.init.normal_, nn.init.uniform_, nn.init.kaiming_uniform_}
 
 
-class _SkipInit(TorchFunctionMode):
-    """Skip random initialisation, for which torch would import its compiler."""
+class _OnMeta(TorchFunctionMode):
+    """Make tensors on the meta device, and skip random initialisation, for which torch would import
+    its compiler. One mode: torch calls each in Python for every operation."""
 
     def __torch_function__(
         self,
@@ -227,6 +230,8 @@ class _SkipInit(TorchFunctionMode):
         keywords = kwargs or {}
         if func in INIT_FUNCTIONS:
             return args[0] if args else keywords["tensor"]
+        if func in FACTORIES and keywords.get("device") is None:
+            keywords = {**keywords, "device": "meta"}
         return func(*args, **keywords)
 
 
