@@ -1,7 +1,7 @@
 """A third-party panel that counts letters with its own kind of question."""
 
 from functools import partial
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from PySide6.QtWidgets import QLabel, QVBoxLayout
 
@@ -48,20 +48,8 @@ def _make(context: PanelContext) -> MakePanel:
     return partial(CountingView, context)
 
 
-WORKER = """
-import sys
-from pathlib import Path
-from engine.worker.answerers import ANSWERERS, exact_answerer
-from engine.worker.__main__ import explore
-from tests.app.pages.explore.counting import CountLetters, LettersCounted
-
-
-def count(checkpoint, question):
+def count(checkpoint: Any, question: CountLetters) -> LettersCounted:
+    """The answer of the worker."""
     letters = sum(letter.isalpha() for letter in question.text)
     layers = checkpoint.network.spec.layers
     return LettersCounted(to=question.number, letters=letters, layers=layers)
-
-
-ANSWERERS[CountLetters] = exact_answerer(count)
-explore(Path(sys.argv[1]))
-"""

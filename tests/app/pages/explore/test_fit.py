@@ -27,12 +27,10 @@ DESCRIPTIONS = [panel() for panel in PANELS]
 CHECKS = "check_*"  # run by a test in a separate process
 TEXT, PAIR = "the cat sat on the mat", "a dog sat on unhappy cats"
 LONG = "the cat sat on a mat . " * 80
-CASES = {
-    "a pair": (TEXT, PAIR, False),
-    "a comparison": (TEXT, None, True),
-    "a pair of 512 tokens": (LONG, PAIR, False),
-    "a long unknown word": (f"the {'q' * 3_000} sat", None, True),
-}
+CASES = [  # a pair and a comparison: of 512 tokens and with a long unknown word, then short ones
+    pytest.param([(LONG, PAIR, False), (f"the {'q' * 3_000} sat", None, True)], id="long"),
+    pytest.param([(TEXT, PAIR, False), (TEXT, None, True)], id="short", marks=pytest.mark.long),
+]
 SPEC = BertSpec(
     vocab_size=len(WORDS),
     hidden_size=48,
@@ -117,9 +115,11 @@ def rect_in(page, widget) -> QRect:
     return QRect(widget.mapTo(page, QPoint()), widget.size())
 
 
-def test_no_panel_scrolls_and_controls_are_small(page, explorer, wait, other):
+@pytest.mark.parametrize("cases", CASES)
+def test_no_panel_scrolls_and_controls_are_small(page, explorer, wait, other, cases):
     """In the smallest window with every input, in larger ones with a comparison."""
-    for text, pair, is_compared in CASES.values():
+    assert_every_tab_is_visible(page, wait)
+    for text, pair, is_compared in cases:
         open_panel(page, explorer, wait, DEFAULT_PANEL, text, pair, other if is_compared else None)
         for description in DESCRIPTIONS:
             show_panel(page, explorer, wait, description.id, len(explorer.questions))
@@ -128,6 +128,7 @@ def test_no_panel_scrolls_and_controls_are_small(page, explorer, wait, other):
         page.bench.close_panel("history")  # it is next to the others
 
 
+@pytest.mark.long
 def test_panels_fit_at_double_scale():
     """In a separate process, since Qt reads the factor only at startup."""
     target = [f"{__file__}::{check_at_double_scale.__name__}", "-o", f"python_functions={CHECKS}"]
@@ -190,8 +191,8 @@ def assert_readout_is_above_pictures(page, view, dock):
     assert grid.visibleRegion().boundingRect().contains(last), "the last head of the grid"
 
 
-def test_every_tab_is_visible_in_the_smallest_window(page, wait):
-    """All panels of a model with every head; none needs scrolling."""
+def assert_every_tab_is_visible(page, wait):
+    """In the smallest window: all panels of a model with every head; none needs scrolling."""
     page.resize(WINDOWS[0][0] - WIDTH, WINDOWS[0][1] - STATUS)
     tabs = [panel for panel in DESCRIPTIONS if panel.area == "tab"]
     bar = max(page.bench.findChildren(QTabBar), key=QTabBar.count)

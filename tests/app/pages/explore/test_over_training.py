@@ -94,8 +94,12 @@ def click(page: ExplorePage, number: int) -> None:
     QTest.mouseClick(slider, Qt.MouseButton.LeftButton, pos=point)
 
 
-def test_the_bar_names_the_step_and_keys_and_dragging_change_it(page, run, settle):
+def test_the_bar_changes_the_step_and_panels_follow(
+    page, run, settle, explorer, answer, wait, qtbot
+):
     bar = page.training_bar
+    cards = page.bench.docks["words"].panel.predictions.cards
+    assert cards[0].bars.maximum < 1, "for a checkpoint they end at its largest value"
     assert bar.state.snapshots.steps == STEPS
     assert bar.status.text() == "Checkpoint of step 24"
     click(page, 3)
@@ -120,9 +124,22 @@ def test_the_bar_names_the_step_and_keys_and_dragging_change_it(page, run, settl
         steps.append(current_step(page))
     QTest.mouseRelease(slider, Qt.MouseButton.LeftButton, pos=QPoint(0, y))
     assert steps == [0, 1, 4, 16] and current_step(page) == 16
+    settle(page)
+    assert_panels_follow(page, explorer, answer, wait)
+    assert_playback_covers_every_step(page, answer, wait, qtbot)
+    assert_bars_and_scales_cover_every_step(page, answer, wait)
+    # switched-off heads stay off over the steps
+    click(page, 5)
+    page.state.switch_head(0, 1)
+    wait(lambda: page.state.is_settled)
+    click(page, 2)
+    first, second = page.state.both
+    assert page.state.first.heads_off == ((0, 1),)
+    assert checkpoint_step(first.checkpoint) == checkpoint_step(second.checkpoint) == 2
 
 
-def test_panels_follow_and_keep_their_content_until_the_next_answer(page, explorer, answer, wait):
+def assert_panels_follow(page, explorer, answer, wait):
+    """Each keeps its content until the next answer."""
     words = page.bench.docks["words"].panel
     tokens = page.state.first.tokens
     page.state.pick(3)
@@ -142,41 +159,8 @@ def test_panels_follow_and_keep_their_content_until_the_next_answer(page, explor
     assert page.precision.status.text() == "Exact (fp32), as always with snapshots."
 
 
-def test_attention_follows_the_step(page, explorer, answer, wait):
-    page.bench.show_panel("attention")
-    wait(lambda: explorer.of_kind("attend"))
-    answer()
-    state = page.bench.docks["attention"].panel._state
-    wait(lambda: len(state.tokens))
-    weights = []
-    for number in (0, 6):
-        click(page, number)
-        wait(
-            lambda n=number: checkpoint_step(explorer.of_kind("attend")[-1].checkpoint) == STEPS[n]
-        )
-        answer()
-        wait(lambda: not state.maps.query.is_waiting)
-        weights.append(state.maps.weights.copy())
-    assert abs(weights[0] - weights[1]).max() > 1e-4
-
-
-def test_bars_and_scales_cover_every_step(page, answer, wait):
-    words = page.bench.docks["words"].panel.predictions
-    assert words.cards[0].bars.maximum < 1, "for a checkpoint they end at its largest value"
-    for number in (6, 0, 6):
-        click(page, number)
-        wait(lambda: answer() or words.cards[0].bars.maximum == 1)
-    explore = page.state
-    click(page, 0)
-    assert [explore.running_max("x", value) for value in (1.0, 5.0, 2.0)] == [1.0, 5.0, 5.0]
-    explore.set_texts("a poor story")
-    assert explore.running_max("x", 2.0) == 2.0, "it restarts for another text"
-    page.picker.choose(page.picker.chosen().path)
-    explore.choose_model(page.picker.chosen())
-    assert [explore.running_max("x", value) for value in (5.0, 2.0)] == [5.0, 2.0]  # no steps
-
-
-def test_playback_covers_every_step_and_can_be_paused(page, answer, wait, qtbot):
+def assert_playback_covers_every_step(page, answer, wait, qtbot):
+    """It can be paused."""
     bar = page.training_bar
     bar.state._playing.setInterval(1)
     click(page, 6)
@@ -205,17 +189,24 @@ def test_playback_covers_every_step_and_can_be_paused(page, answer, wait, qtbot)
     assert tuple(steps) == STEPS, "no step is skipped"
 
 
-def test_switched_off_heads_stay_off_over_the_steps(page, wait, answer):
-    click(page, 5)
-    page.state.switch_head(0, 1)
-    wait(lambda: page.state.is_settled)
-    click(page, 2)
-    first, second = page.state.both
-    assert page.state.first.heads_off == ((0, 1),)
-    assert checkpoint_step(first.checkpoint) == checkpoint_step(second.checkpoint) == 2
+def assert_bars_and_scales_cover_every_step(page, answer, wait):
+    words = page.bench.docks["words"].panel.predictions
+    for number in (6, 0, 6):
+        click(page, number)
+        wait(lambda: answer() or words.cards[0].bars.maximum == 1)
+    explore = page.state
+    click(page, 0)
+    assert [explore.running_max("x", value) for value in (1.0, 5.0, 2.0)] == [1.0, 5.0, 5.0]
+    explore.set_texts("a poor story")
+    assert explore.running_max("x", 2.0) == 2.0, "it restarts for another text"
+    page.picker.choose(page.picker.chosen().path)
+    explore.choose_model(page.picker.chosen())
+    assert [explore.running_max("x", value) for value in (5.0, 2.0)] == [5.0, 2.0]  # no steps
 
 
-def test_a_step_stays_until_another_checkpoint_or_model_is_chosen(page, workshop, wait, run, model):
+def test_a_step_stays_until_another_checkpoint_or_model_is_chosen(
+    page, workshop, wait, run, model, monkeypatch
+):
     click(page, 2)
     reload_models(page, workshop, wait)
     assert page.state.first.checkpoint == snapshot_folder(run, 2)
@@ -230,26 +221,22 @@ def test_a_step_stays_until_another_checkpoint_or_model_is_chosen(page, workshop
     page.choose(model)
     wait(lambda: page.state.is_settled and page.state.first.checkpoint == model)
     assert not page.training_bar.isVisible(), "it has no snapshots"
+    # like a running training that keeps only its newest checkpoints
+    monkeypatch.setattr(workshop, "models", lambda: list_entries(run, 12, 24))
+    page.choose(run.checkpoint(24))
+    wait(lambda: page.state.first.model.run == "night")
+    wait(page.training_bar.isVisible)
+    click(page, 3)
+    for steps, expected in (([12], run.checkpoint(12)), ([], snapshot_folder(run, 4))):
+        monkeypatch.setattr(workshop, "models", lambda steps=steps: list_entries(run, *steps))
+        reload_models(page, workshop, wait)
+        assert page.state.first.checkpoint == snapshot_folder(run, 4)
+        assert page.picker.chosen().path == expected
 
 
-def test_playing_and_saving_end_with_cancel_and_when_the_page_is_left(page, qtbot, tmp_path):
-    bar = page.training_bar
-    bar.state.play()
-    page.hide()
-    assert not bar.state.is_playing
-    page.show()
-    bar.series.start(tmp_path)
-    page.hide()
-    assert not bar.series.is_running
-    page.show()
-    bar.series.start(tmp_path)
-    assert current_step(page) == 0
-    qtbot.mouseClick(bar.save, Qt.MouseButton.LeftButton)
-    assert not bar.series.is_running and bar.save.text() == "Save a se&ries…"
-    assert not any(tmp_path.glob("*.png"))
-
-
-def test_a_series_has_a_picture_of_each_step(page, answer, wait, qtbot, tmp_path, workshop):
+def test_a_series_has_a_picture_of_each_step(
+    page, answer, wait, qtbot, tmp_path, workshop, explorer
+):
     bar, folder = page.training_bar, tmp_path / "pictures"
     folder.mkdir()
     click(page, 2)
@@ -278,6 +265,39 @@ def test_a_series_has_a_picture_of_each_step(page, answer, wait, qtbot, tmp_path
     bar.series.start(tmp_path / "nowhere")
     wait(is_saved)
     assert "could not be written" in workshop.notices.shown[-1].problem
+    # playing and saving end with cancel and when the page is left
+    bar.state.play()
+    page.hide()
+    assert not bar.state.is_playing
+    page.show()
+    bar.series.start(tmp_path)
+    page.hide()
+    assert not bar.series.is_running
+    page.show()
+    bar.series.start(tmp_path)
+    assert current_step(page) == 0
+    qtbot.mouseClick(bar.save, Qt.MouseButton.LeftButton)
+    assert not bar.series.is_running and bar.save.text() == "Save a se&ries…"
+    assert not any(tmp_path.glob("*.png"))
+    assert_attention_follows(page, explorer, answer, wait)
+
+
+def assert_attention_follows(page, explorer, answer, wait):
+    page.bench.show_panel("attention")
+    wait(lambda: explorer.of_kind("attend"))
+    answer()
+    state = page.bench.docks["attention"].panel._state
+    wait(lambda: len(state.tokens))
+    weights = []
+    for number in (0, 6):
+        click(page, number)
+        wait(
+            lambda n=number: checkpoint_step(explorer.of_kind("attend")[-1].checkpoint) == STEPS[n]
+        )
+        answer()
+        wait(lambda: not state.maps.query.is_waiting)
+        weights.append(state.maps.weights.copy())
+    assert abs(weights[0] - weights[1]).max() > 1e-4
 
 
 def list_entries(run: RunFolder, *steps: int) -> list[ModelEntry]:
@@ -292,20 +312,6 @@ def reload_models(page: ExplorePage, workshop: Studio, wait: Callable[..., None]
     page.picker.currentIndexChanged.connect(changes.append)
     workshop.models_changed.emit()
     wait(lambda: bool(changes))
-
-
-def test_the_step_is_kept_when_its_checkpoint_is_deleted(page, workshop, wait, run, monkeypatch):
-    """Like a running training that keeps only its newest checkpoints."""
-    monkeypatch.setattr(workshop, "models", lambda: list_entries(run, 12, 24))
-    page.choose(run.checkpoint(24))
-    wait(lambda: page.state.first.model.run == "night")
-    wait(page.training_bar.isVisible)
-    click(page, 3)
-    for steps, expected in (([12], run.checkpoint(12)), ([], snapshot_folder(run, 4))):
-        monkeypatch.setattr(workshop, "models", lambda steps=steps: list_entries(run, *steps))
-        reload_models(page, workshop, wait)
-        assert page.state.first.checkpoint == snapshot_folder(run, 4)
-        assert page.picker.chosen().path == expected
 
 
 def test_the_included_tiny_model_shows_how_it_learned(make_page, settle, wait):

@@ -3,6 +3,7 @@
 import os
 import shutil
 import signal
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,9 +12,32 @@ from PySide6.QtGui import QGuiApplication
 
 from app.pages.explore.model_input import MAX_CHARACTERS
 from app.pages.explore.view import EXAMPLE, ExplorePage
+from engine.runs import launch
 from tests.app.accessible import assert_accessible
 
 TIMEOUT = 120_000  # ms; a worker loads torch first, maybe on a busy machine
+PREDICT_LAST_WORD = """
+import json, sys, types
+from engine.messages.explore.fill_mask import MaskFilled
+from engine.messages.explore.text import LabelProbability, Prediction
+from engine.worker.__main__ import explore
+
+def respond(line, emit):
+    word = LabelProbability(label=json.loads(line.content)["text"].split()[-1], probability=0.5)
+    predictions = (Prediction(first=2, last=2, ranked=(word,)),)
+    actual = (LabelProbability(label="cat", probability=0.01),)
+    fields = {"predictions": predictions, "actual": actual, "ranks": (9,), "requested": ((),)}
+    emit(MaskFilled(to=line.number, tokens=(), milliseconds=1, **fields))
+
+class Context:
+    def __new__(cls, scratch, emit):
+        emit.models = types.SimpleNamespace(prepare=lambda: False)
+        return emit
+
+sys.modules["engine.worker.context"] = types.SimpleNamespace(WorkerContext=Context)
+sys.modules["engine.worker.answerers"] = types.SimpleNamespace(respond=respond)
+explore(None)
+"""
 
 
 @pytest.fixture
@@ -42,7 +66,9 @@ def test_without_a_model_the_page_leads_to_models(qtbot, workshop, wait):
     assert calls == [("models", {"import": True})]
 
 
-def test_the_cursor_starts_at_the_end_and_keeps_its_position(qtbot, page, wait):
+def test_the_cursor_starts_at_the_end_and_any_model_and_text_are_shown(
+    qtbot, page, workshop, home, model, classifier, tmp_path, explorer, wait
+):
     page.arrive(None)
     wait(lambda: page.state.is_settled)
     assert page.state.first.text == EXAMPLE and page.state.first.model.name == "tiny"
@@ -57,9 +83,7 @@ def test_the_cursor_starts_at_the_end_and_keeps_its_position(qtbot, page, wait):
     page.picker.setFocus()
     page.arrive(None)
     assert page.focusWidget() is page.picker
-
-
-def test_a_model_outside_the_home_is_shown(page, workshop, home, model, tmp_path, wait):
+    # a model outside the home
     elsewhere = Path(shutil.copytree(model, tmp_path / "elsewhere"))
     page.arrive(elsewhere)
     wait(lambda: page.state.is_settled and page.state.first.checkpoint == elsewhere)
@@ -68,9 +92,7 @@ def test_a_model_outside_the_home_is_shown(page, workshop, home, model, tmp_path
     wait(lambda: workshop.notices.shown)
     assert workshop.notices.shown[0].is_error
     assert "broken" in workshop.notices.shown[0].problem
-
-
-def test_the_page_opens_with_a_model_and_a_text(page, classifier, explorer, wait):
+    # a model and a text
     page.arrive(classifier)
     wait(lambda: page.state.is_settled and page.state.first.checkpoint == classifier)
     assert page.bench.is_visible("predictions")
@@ -83,9 +105,10 @@ def test_the_page_opens_with_a_model_and_a_text(page, classifier, explorer, wait
     assert page.picker.chosen().path == classifier
     page.arrive(None)
     assert page.state.first.checkpoint == classifier
+    assert_truncated_with_a_notice(page, wait)
 
 
-def test_only_the_visible_panel_asks_once_typing_pauses(qtbot, ready, explorer, wait):
+def test_only_the_visible_panel_asks_and_the_history_restores(qtbot, ready, explorer, wait):
     ready.state.toggle_mask(2)
     count = len(explorer.questions)
     ready.text.moveCursor(ready.text.textCursor().MoveOperation.End)
@@ -102,9 +125,32 @@ def test_only_the_visible_panel_asks_once_typing_pauses(qtbot, ready, explorer, 
     ready.hide()
     ready.state.toggle_mask(2)
     assert len(explorer.questions) == count
+    ready.show()
+    # an input of the history
+    ready.text.set_text("the cat sat")
+    wait(lambda: ready.state.is_settled and ready.state.first.text == "the cat sat")
+    if not ready.state.first.masked:
+        ready.state.toggle_mask(2)
+    history = ready.bench.docks["history"].panel.history
+    history.add_input()
+    stored = ready.state.first.input
+    ready.pair_toggle.click()
+    ready.pair.set_text("a dog")
+    ready.text.set_text("on the mat")
+    wait(lambda: ready.state.is_settled and ready.state.first.pair == "a dog")
+    ready.bench.show_panel("history")
+    history.open(next(entry for entry in history.entries if entry.input == stored))
+    wait(lambda: ready.state.is_settled)
+    assert ready.state.first.input == stored
+    assert ready.state.first.masked == (2,)
+    assert ready.text.toPlainText() == "the cat sat"
+    assert ready.pair.isHidden()
+    assert history.entries[0].input.text == "on the mat", "the previous input is stored"
 
 
-def test_a_hundred_thousand_characters_are_truncated_with_a_notice(page, explorer, wait):
+def assert_truncated_with_a_notice(page, wait):
+    """A hundred thousand characters that are pasted."""
+    page.set_pair_shown(False)
     QGuiApplication.clipboard().setText("the cat sat " * 8_334)
     page.text.selectAll()
     page.text.paste()
@@ -147,8 +193,12 @@ def test_tokens_are_described_and_picked_and_a_second_text_is_toggled(qtbot, rea
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs SIGKILL")
-def test_predictions_continue_after_a_real_worker_is_killed(qtbot, studio, model):
+@pytest.mark.parametrize("is_real", [False, pytest.param(True, marks=pytest.mark.long)])
+def test_predictions_continue_after_a_worker_is_killed(qtbot, studio, model, is_real, monkeypatch):
     """Mask a word and see predictions; kill the worker, edit the text, and open a head."""
+    if not is_real:
+        program = [sys.executable, "-c", PREDICT_LAST_WORD]
+        monkeypatch.setattr(launch, "worker", lambda *_: program)
     page = ExplorePage(studio)
     qtbot.addWidget(page)
     page.resize(1180, 720)
@@ -172,7 +222,8 @@ def test_predictions_continue_after_a_real_worker_is_killed(qtbot, studio, model
     qtbot.keyClicks(page.text, " .")
     qtbot.waitUntil(lambda: card().bars.shown != before, timeout=TIMEOUT)
     assert "“cat”" in card().head.full_text()
-
+    if not is_real:
+        return
     page.bench.show_panel("attention")
     state = page.bench.docks["attention"].panel._state
     qtbot.waitUntil(
@@ -191,7 +242,7 @@ def test_predictions_continue_after_a_real_worker_is_killed(qtbot, studio, model
 # ── comparing, and the history ───────────────────────────────────────────────────────────────
 
 
-def test_compare_adds_a_second_model(ready, classifier, workshop, wait):
+def assert_second_model(ready, classifier, workshop, wait):
     assert not ready.compare.isEnabled()
     assert "no second model" in ready.compare.toolTip()
     workshop.models_changed.emit()
@@ -210,7 +261,7 @@ def test_compare_adds_a_second_model(ready, classifier, workshop, wait):
     assert ready.comparison.isHidden()
 
 
-def test_a_pinned_text_has_its_own_strip(qtbot, ready, wait):
+def assert_pinned_text(qtbot, ready, wait):
     history = ready.bench.docks["history"].panel.history
     history.add_input()
     ready.text.set_text("a dog")
@@ -224,27 +275,12 @@ def test_a_pinned_text_has_its_own_strip(qtbot, ready, wait):
     assert ready.state.picked == -1  # another text has no such token
 
 
-def test_an_input_of_the_history_is_restored_with_its_masks(ready, wait):
-    history = ready.bench.docks["history"].panel.history
-    ready.state.toggle_mask(2)
-    history.add_input()
-    stored = ready.state.first.input
-    ready.pair_toggle.click()
-    ready.pair.set_text("a dog")
-    ready.text.set_text("on the mat")
-    wait(lambda: ready.state.is_settled and ready.state.first.pair == "a dog")
-    ready.bench.show_panel("history")
-    history.open(next(entry for entry in history.entries if entry.input == stored))
-    wait(lambda: ready.state.is_settled)
-    assert ready.state.first.input == stored
-    assert ready.state.first.masked == (2,)
-    assert ready.text.toPlainText() == "the cat sat"
-    assert ready.pair.isHidden()
-    assert history.entries[0].input.text == "on the mat", "the previous input is stored"
-
-
-def test_a_worker_is_loaded_before_chosen_texts_are_used(ready, workshop, wait, monkeypatch):
-    """Loading torch takes half of the time until the first statistics over many texts."""
+def test_compare_adds_a_second_model_or_a_text(
+    qtbot, ready, classifier, workshop, wait, monkeypatch
+):
+    assert_second_model(ready, classifier, workshop, wait)
+    assert_pinned_text(qtbot, ready, wait)
+    # loading torch takes half of the time until the first statistics over many texts
     starts = []
     monkeypatch.setattr(workshop.standby, "start", lambda: starts.append(1))
     ready.bench.show_panel("heads")

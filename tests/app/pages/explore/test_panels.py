@@ -1,7 +1,6 @@
 """The table of panels: each description is complete."""
 
 import ast
-import sys
 from pathlib import Path
 
 import pytest
@@ -13,10 +12,11 @@ from app.pages.explore.panels import DEFAULT_PANEL, PANELS
 from app.pages.explore.view import ExplorePage
 from app.widgets.charts.figure_menu import FigureButton
 from app.widgets.help_topics import concept
-from engine.runs import launch
+from engine.messages.question import parse_answer
+from engine.worker.answerers import ANSWERERS, exact_answerer
+from engine.worker.questions import parse_among
 from tests.app.pages.explore import counting
 
-TIMEOUT = 120_000  # ms; a worker loads torch first, maybe on a busy machine
 DESCRIPTIONS = [panel() for panel in PANELS]
 
 
@@ -79,20 +79,18 @@ def test_the_page_imports_no_panel():
                 assert not node.module.startswith("app.pages.explore.panels."), file.name
 
 
-def test_a_third_party_panel_is_shown_and_answered(qtbot, studio, model, monkeypatch):
+def test_a_third_party_panel_is_shown_and_answered(make_page, model, explorer, wait, monkeypatch):
     """It needs its folder, its question and answer, and a line in each of two tables."""
     monkeypatch.setattr(view, "PANELS", (*PANELS, counting.panel))
-    monkeypatch.setattr(
-        launch, "worker", lambda *args: [sys.executable, "-c", counting.WORKER, args[-1]]
-    )
-    page = ExplorePage(studio)
-    qtbot.addWidget(page)
-    page.resize(1180, 720)
-    page.show()
-    page.arrive({"text": "the cat sat"})
-    qtbot.waitUntil(lambda: page.state.is_settled and page.state.first.text == "the cat sat")
+    monkeypatch.setitem(ANSWERERS, counting.CountLetters, exact_answerer(counting.count))
+    page = make_page(model, "the cat sat")
     page.bench.show_panel("counting")
     panel = page.bench.docks["counting"].panel
-    qtbot.waitUntil(lambda: panel.label.text() == "9 letters, 3 layers", timeout=TIMEOUT)
-    page.state.set_texts("the mat")
-    qtbot.waitUntil(lambda: panel.label.text() == "6 letters, 3 layers", timeout=TIMEOUT)
+    for text, shown in (("the cat sat", "9 letters, 3 layers"), ("the mat", "6 letters, 3 layers")):
+        page.state.set_texts(text)
+        wait(lambda text=text: explorer.of_kind("count_letters")[-1].text == text)
+        sent = explorer.of_kind("count_letters")[-1]
+        read = parse_among(sent.model_dump_json().encode(), ANSWERERS)
+        answer = explorer.compute(read)
+        assert read == sent and panel.label.text() == shown
+        assert parse_answer(answer.model_dump_json().encode(), sent) == answer

@@ -164,17 +164,14 @@ def test_the_head_that_follows_coreference_is_found(user, home, tmp_path):
     assert "the best fixed offset, -3, has" in view.note.text()
 
 
-def test_the_first_control_of_a_panel_is_visible_in_the_smallest_window(user):
-    """The tests of the panels count their actions."""
+def test_each_first_control_is_visible_and_fine_tuning_makes_differences(user, home, model, wait):
+    """In the smallest window; the tests of the panels count their actions."""
     choose_texts(user, *TEXTS)
     runs = dict.fromkeys(("texts", "heads", "map", "difference"), "bar.run")
     others = {"attention": "overview.list", "vectors": "texts", "attribution": "controls.target"}
     for key, name in (runs | others).items():
         user.locate(attrgetter(name)(user.open_panel(key)))
-    user.actions = MAX_ACTIONS
-
-
-def test_differences_after_fine_tuning(user, home, model, wait):
+    user.actions = 2  # the texts
     loaded = load(model)
     for parameter in loaded.network.parameters():
         parameter.data.mul_(1.02)
@@ -183,7 +180,6 @@ def test_differences_after_fine_tuning(user, home, model, wait):
     write(tuned, loaded.network, loaded.tokenizer, loaded.labels)
     user.page.read_models()
     wait(user.page.compare.isEnabled)
-    choose_texts(user, *TEXTS)
     user.click(user.page.compare)
     user.until(lambda: user.page.state.is_compared and user.page.state.is_settled)
     view = user.open_panel("difference")
