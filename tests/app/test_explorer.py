@@ -14,7 +14,7 @@ from app.explorer import Explorer, OneTimeWorker, Standby, WorkerProcess
 from app.settings import Settings
 from engine.messages.explore.attention import Attend, Attended
 from engine.messages.explore.fill_mask import FillMask, MaskFilled
-from engine.messages.importing import Examine, Import, Imported
+from engine.messages.importing import Examine
 from engine.messages.question import Refused, Working
 from engine.models.heads import Heads
 from engine.runs import launch
@@ -62,6 +62,7 @@ def test_questions_are_answered_and_closing_ends_worker_and_files(qtbot, explore
 FAKE_WORKER = """
 import sys, time, types
 from engine.messages.explore.fill_mask import MaskFilled
+from engine.messages.question import Working
 from engine.worker.__main__ import explore
 
 class Context:
@@ -70,6 +71,8 @@ class Context:
         self.emit, self.models = emit, types.SimpleNamespace(prepare=lambda: False)
 
 def respond(line, context):
+    if b"slow" in line.content:
+        context.emit(Working(to=line.number, stage="Reading"))
     context.emit(MaskFilled(to=line.number, tokens=(), predictions=(), milliseconds=1))
 
 sys.modules["engine.worker.context"] = types.SimpleNamespace(WorkerContext=Context)
@@ -207,18 +210,14 @@ class Recorder:
         return OneTimeWorker(question, process, *callbacks, owner)
 
 
-def test_a_one_time_question_has_its_own_process(qtbot, tmp_path, settings, tiny):
+def test_a_one_time_question_has_its_own_process(qtbot, tmp_path, settings, tiny, no_torch):
     recorder = Recorder()
-    into = tmp_path / "imported"
-    one_time_worker = recorder.run(Import(folder=tiny, into=into), tmp_path, settings)
+    one_time_worker = recorder.run(FillMask(checkpoint=tiny, text="slow"), tmp_path, settings)
     qtbot.waitUntil(lambda: bool(recorder.done), timeout=PATIENCE)
-    assert isinstance(recorder.done[0], Imported)
-    assert recorder.done[0].info.layers == 2
-    assert "mlm" in recorder.done[0].info.task_heads
-    assert recorder.working
+    assert isinstance(recorder.done[0], MaskFilled)
+    assert [working.stage for working in recorder.working] == ["Reading"]
     assert recorder.refused == []
     assert one_time_worker.is_finished()
-    assert (into / "config.json").is_file()
     qtbot.waitUntil(lambda: not explorer_module._ending, timeout=PATIENCE)
 
 

@@ -5,7 +5,6 @@ import signal
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -14,38 +13,26 @@ from PySide6.QtCore import QObject
 
 from app.__main__ import main
 from app.shell.opening import STOP_SIGNALS, SignalHandler, run_window
-from engine.files.home import Home
 
 ROOT = Path(__file__).resolve().parents[2]
 
-# opens the real window, shows every page, and closes it when the record is up to date; its workers
-# only wait, since each would load torch
-VISIT_PAGES = """
-import sys
+# opens the real window and kills it; opens it again, starts the program a second time, and closes
+# the window by a signal; forked, since each new Python would load Qt again
+OPEN_TWICE = """
+import os, signal, sys
+from app.__main__ import main
 from app.shell import opening
-from engine.runs import launch
+from engine.files.home import Home
 
-launch.worker = lambda *_: [sys.executable, "-S", "-c", "import sys; sys.stdin.read()"]
+def fork(action):
+    pid = os.fork()
+    if not pid:
+        os.dup2(ends[1], 1)
+        sys.exit(action())
+    return pid
 
-class VisitingWindow(opening.MainWindow):
-    def begin(self):
-        print("before the first frame:", sorted(LATER & set(sys.modules)))
-        self.studio.dispatcher.settled.connect(self.close)
-        super().begin()
-        for key in self.entries:
-            self.go(key)
-
-LATER = {"numpy", "pyarrow", "pyqtgraph"}
-opening.MainWindow = VisitingWindow
-code = opening.run_window()
-heavy = {"torch", "safetensors", "transformers"} & set(sys.modules)
-print("loaded:", sorted(heavy))
-sys.exit(code)
-"""
-
-# opens the real window, prints when it is shown, and stays open until killed or closed by a signal
-STAY_OPEN = """
-from app.shell import opening
+def code(pid):
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 
 class StayingWindow(opening.MainWindow):
     def begin(self):
@@ -55,13 +42,26 @@ class StayingWindow(opening.MainWindow):
         print("front", flush=True)
 
 opening.MainWindow = StayingWindow
-opening.run_window()
+ends = os.pipe()
+output = open(ends[0])
+first = fork(opening.run_window)
+print(output.readline(), end="")
+os.kill(first, signal.SIGKILL)
+print(code(first))
+window = fork(opening.run_window)
+print(output.readline(), end="")
+print(code(fork(lambda: main([]))))
+print(*sorted(output.readline() for _ in range(2)), sep="", end="")
+Home().settings.unlink(missing_ok=True)
+os.kill(window, signal.SIGTERM)
+print(code(window))
 """
 
 PATHS = ("home.lock", "studio.log", "studio.db", "runs", "backups")
 
 # starts that end with a dialog: on a home with the record of a newer program, then with a file for
-# a folder or vice versa; and one whose dialog sets the record aside and opens the window
+# a folder or vice versa; and one whose dialog sets the record aside and opens the window, which
+# shows every page and closes when the record is up to date; its workers only wait, without torch
 FAILED_STARTS = f"""
 import builtins
 import sys
@@ -103,11 +103,16 @@ for name in {PATHS}:
 
 class VisitingWindow(opening.MainWindow):
     def begin(self):
+        print("before the first frame:", sorted(LATER & set(sys.modules)))
         self.studio.dispatcher.settled.connect(self.close)
         super().begin()
+        for key in self.entries:
+            self.go(key)
 
+LATER = {{"numpy", "pyarrow", "pyqtgraph"}}
 choice, opening.MainWindow = "new", VisitingWindow
 print(*codes, opening.run_window())
+print("loaded:", sorted({{"torch", "safetensors", "transformers"}} & set(sys.modules)))
 """
 
 
@@ -128,34 +133,6 @@ def run(*arguments: str, **overrides: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-@pytest.fixture
-def open_window(home: Home) -> Iterator[Callable[[], subprocess.Popen[str]]]:
-    """`open_window()` shows the real window in a separate process."""
-    processes: list[subprocess.Popen[str]] = []
-
-    def start() -> subprocess.Popen[str]:
-        command = [sys.executable, "-c", STAY_OPEN]
-        process = subprocess.Popen(
-            command, cwd=ROOT, env=environment(), stdout=subprocess.PIPE, text=True
-        )
-        processes.append(process)
-        assert process.stdout is not None and process.stdout.readline() == "shown\n"
-        return process
-
-    yield start
-    for process in processes:
-        process.kill()
-        process.communicate()
-
-
-def test_the_window_and_its_pages_load_no_heavy_modules(home):
-    visit = run("-c", VISIT_PAGES)
-    assert visit.returncode == 0, visit.stderr
-    assert visit.stdout.splitlines() == ["before the first frame: []", "loaded: []"], visit.stdout
-    assert "Traceback" not in visit.stderr
-    assert "Traceback" not in home.log.read_text(encoding="utf-8")
-
-
 def test_a_start_without_a_screen_names_the_headless_commands(home):
     started = run("-m", "app", QT_QPA_PLATFORM="", DISPLAY="", WAYLAND_DISPLAY="")
     if sys.platform == "linux":
@@ -164,19 +141,11 @@ def test_a_start_without_a_screen_names_the_headless_commands(home):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs POSIX signals")
-def test_a_window_opens_after_a_killed_one_and_a_second_start_shows_it(home, open_window):
-    first = open_window()
-    os.kill(first.pid, signal.SIGKILL)
-    first.wait()
-    process = open_window()
-    second = run("-m", "app")
-    assert second.returncode == 0
-    assert "switching to its window" in second.stdout
-    assert process.stdout is not None
-    assert process.stdout.readline() == "front\n"
-    home.settings.unlink(missing_ok=True)
-    os.kill(process.pid, signal.SIGTERM)
-    assert process.wait(20) == 0
+def test_a_window_opens_after_a_killed_one_and_a_second_start_shows_it(home):
+    opened = run("-c", OPEN_TWICE)
+    first, killed, shown, second, message, front, closed = opened.stdout.splitlines()
+    assert (first, killed, shown, second) == ("shown", "-9", "shown", "0")
+    assert "switching to its window" in message and (front, closed) == ("front", "0")
     assert home.settings.is_file(), "a signal closes the window cleanly: the settings were saved"
 
 
@@ -206,7 +175,7 @@ def test_an_unusable_home_is_explained_in_one_sentence(tmp_path, monkeypatch, ca
         assert len(message.splitlines()) == 1 and len(message) <= 320
 
 
-def test_a_failed_start_is_explained_and_a_newer_record_can_be_set_aside(home):
+def test_a_failed_start_is_explained_and_the_window_then_loads_no_heavy_modules(home):
     """Files in the place of folders, folders in the place of files, and a newer record.
 
     Also: PySide's import hook would read the source of each module; without styles, benchmarks
@@ -218,10 +187,12 @@ def test_a_failed_start_is_explained_and_a_newer_record_can_be_set_aside(home):
         record.commit()
     before = home.record.read_bytes()
     starts = run("-c", FAILED_STARTS)
-    assert starts.stdout.splitlines() == ["__feature_import__", "False True", "1 1 1 1 1 1 0"]
+    printed = ["__feature_import__", "False True", "before the first frame: []", "1 1 1 1 1 1 0"]
+    assert starts.stdout.splitlines() == [*printed, "loaded: []"], starts.stderr
     (aside,) = home.root.glob("studio.db.corrupt-*")
     assert "Traceback" not in starts.stderr and aside.read_bytes() == before
     first, *sentences, again = starts.stderr.splitlines()
     assert "newer" in first and first == again
     for name, sentence in zip(PATHS, sentences, strict=True):
         assert name in sentence, sentence
+    assert "Traceback" not in home.log.read_text(encoding="utf-8")
