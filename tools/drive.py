@@ -152,23 +152,16 @@ def is_showing(node: Any) -> bool:
     return bool(node.getState().contains(pyatspi.STATE_SHOWING))
 
 
-def walk(
-    node: Any = None, depth: int = 0, only_shown: bool = False
-) -> Iterator[tuple[Any, str, str, int]]:
-    """Every widget of every program: node, role, name, depth.
-
-    Each takes a few calls over the bus, so hidden pages can be left out.
-    """
+def programs() -> list[Any]:
+    """Every program on the screen."""
     if pyatspi is None:
         raise StepFailed("steps by name need the package python3-pyatspi")
-    if node is None:
-        for program in pyatspi.Registry.getDesktop(0):
-            if program is not None:
-                yield from walk(program, only_shown=only_shown)
-        return
+    return [program for program in pyatspi.Registry.getDesktop(0) if program is not None]
+
+
+def walk(node: Any, depth: int = 0) -> Iterator[tuple[Any, str, str, int]]:
+    """Every widget of a program: node, role, name, depth. Each takes a few calls over the bus."""
     try:
-        if only_shown and depth and not is_showing(node):
-            return
         found = (node, node.getRoleName(), node.name, depth)
         children = [node[i] for i in range(min(node.childCount, MAX_CHILDREN))]
     except Exception:  # noqa: BLE001 - it went away while it was being read
@@ -176,7 +169,7 @@ def walk(
     yield found
     for child in children:
         if child is not None:
-            yield from walk(child, depth + 1, only_shown)
+            yield from walk(child, depth + 1)
 
 
 def find(target: str) -> Box | None:
@@ -236,19 +229,42 @@ def scroll_area(node: Any) -> Box | None:
 
 
 def search_tree(role: str, name: str) -> list[tuple[bool, Any, Box]]:
-    """Widgets of this name, their positions, and whether each is a label of another one."""
-    return [
-        (its_role in ("label", "filler", "panel"), node, box)
-        for node, its_role, its_name, _ in walk(only_shown=True)
-        if is_named(its_name, name) and role in ("", its_role) and (box := get_box(node))
-    ]
+    """Widgets of this name, their positions, and whether each is a label of another one.
+
+    The program searches its shown widgets itself, in one call over the bus.
+    """
+    every = Atspi.CollectionMatchType.ALL
+    states = Atspi.StateSet.new([Atspi.StateType.SHOWING])
+    roles = [getattr(Atspi.Role, role.upper().replace(" ", "_"))] if role else []
+    kind = Atspi.CollectionMatchType.ANY if role else every
+    rule = Atspi.MatchRule.new(states, every, {}, every, roles, kind, [], every, False)
+    hits = []
+    for program in programs():
+        try:
+            found = Atspi.Accessible.get_collection_iface(program).get_matches(
+                rule, Atspi.CollectionSortOrder.CANONICAL, 0, True
+            )
+        except Exception:  # noqa: BLE001 - the program is ending
+            found = []
+        hits += [check_hit(node, name) for node in found if node is not None]
+    return list(filter(None, hits))
+
+
+def check_hit(node: Any, name: str) -> tuple[bool, Any, Box] | None:
+    """Whether a widget labels another, itself, its position; None if its name is another one."""
+    try:
+        if not is_named(node.name, name) or get_box(node.parent) is None:
+            return None
+        is_label = node.getRoleName() in ("label", "filler", "panel")
+    except Exception:  # noqa: BLE001 - it went away while it was being read
+        return None
+    return (is_label, node, box) if (box := get_box(node)) else None
 
 
 def clear_tree() -> None:
     """Clear the cached tree."""
-    for program in pyatspi.Registry.getDesktop(0):
-        if program is not None:
-            program.clearCache()
+    for program in programs():
+        program.clearCache()
 
 
 def is_named(its_name: str, pattern: str) -> bool:
@@ -260,7 +276,8 @@ def is_named(its_name: str, pattern: str) -> bool:
 
 def tree() -> str:
     lines = []
-    for node, role, name, depth in walk():
+    nodes = (found for program in programs() for found in walk(program))
+    for node, role, name, depth in nodes:
         box = get_box(node)
         position = f"@{box[0]},{box[1]} {box[2]}x{box[3]}" if box else "(not shown)"
         lines.append(f"{'  ' * depth}{role}: {name!r} {position}\n")
@@ -361,19 +378,23 @@ class Person:
         time.sleep(0.15)
         subprocess.run(["import", "-window", window, str(self._out / file)], check=True)
 
-    def _point(self, target: str) -> None:
+    def _point(self, target: str, is_ready: Callable[[Any], bool] = bool) -> None:
+        def found() -> tuple[Any, Box] | None:
+            hit = find_node(target)
+            return hit if hit and is_ready(hit[0]) else None
+
         if is_point(target):
             self._x("mousemove", "--window", self._window, *target.split(","))
         else:
-            what = f"something shown named {target!r}"
-            node, box = self._until(lambda: find_node(target), float(STEP_TIMEOUT), what)
+            what = f"something shown and enabled named {target!r}"
+            node, box = self._until(found, float(STEP_TIMEOUT), what)
             for _ in range(MAX_NOTCHES):
                 if (area := scroll_area(node)) is None:
                     break
                 self._x("mousemove", *self._centre(area))
                 self._x("click", 4 if box[1] < area[1] else 5)
                 time.sleep(0.1)
-                node, box = self._until(lambda: find_node(target), float(STEP_TIMEOUT), what)
+                node, box = self._until(found, float(STEP_TIMEOUT), what)
             self._x("mousemove", *self._centre(box))
         time.sleep(0.08)
 
@@ -402,8 +423,8 @@ class Person:
             self._factor = int(geometry["WIDTH"]) / frame[2]
 
     def _frame(self, title: str) -> Box | None:
-        frames = walk(only_shown=True)
-        boxes = (get_box(node) for node, _, name, depth in frames if depth == 1 and title in name)
+        frames = (frame for program in programs() for frame in program if frame is not None)
+        boxes = (get_box(frame) for frame in frames if title in frame.name)
         return next(filter(None, boxes), None)
 
     def step_resize(self, width: str, height: str) -> None:
@@ -438,14 +459,7 @@ class Person:
         self._click(target, "--repeat", "2", "--delay", "60", "1")
 
     def _click(self, target: str, *options: str) -> None:
-        if not is_point(target):
-
-            def can_be_pressed() -> bool:
-                found = find_node(target)
-                return found is not None and is_enabled(found[0])
-
-            self._until(can_be_pressed, float(STEP_TIMEOUT), f"something enabled named {target!r}")
-        self._point(target)
+        self._point(target, is_enabled)
         self._x("click", *options)
         time.sleep(0.25)
 

@@ -84,7 +84,7 @@ def test_the_whole_cycle_works_and_two_values_are_compared_after_a_night(tmp_pat
     circle_window.repeat_first(files["train"], variant.again)
     cycle = circle_window.make_steps(variant, files, "2", SHORT).removesuffix("quit\n")
     evening = cycle + circle_window.STEPS["to_data"] + SEARCH_STEPS
-    preferences = {"theme": "light", "ask_on_close": False}
+    preferences = {"theme": "light", "ask_on_close": False, "stand_by": False}
     assert harness.drive(evening, home.root, tmp_path, preferences) == ""
 
     (versions,) = home.datasets.iterdir()

@@ -1,16 +1,12 @@
 """Every page in a real window on a virtual screen, with real mouse and key events."""
 
-import os
 import shutil
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
+from benchmarks import harness
 from engine.files.shipped import starter_model
 
-REPOSITORY = Path(__file__).resolve().parents[2]
 REQUIRED_TOOLS = ("Xvfb", "openbox", "xdotool", "import", "dbus-run-session")
 STEPS = """
     window "BERT Studio" 60
@@ -85,17 +81,5 @@ pytestmark = [
 
 
 def test_every_page_works_by_mouse_and_keys(home, tmp_path):
-    steps = tmp_path / "steps.txt"
-    steps.write_text(STEPS, encoding="utf-8")
-    drive = [sys.executable, str(REPOSITORY / "tools" / "drive.py"), "--size", "1400x900"]
-    done = subprocess.run(
-        [*drive, "--out", str(tmp_path), "--steps", str(steps), "--", sys.executable, "-m", "app"],
-        cwd=REPOSITORY,
-        env={**os.environ, "BERT_STUDIO_HOME": str(home.root)},
-        capture_output=True,
-        text=True,
-        timeout=400,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    assert "Traceback" not in home.log.read_text(encoding="utf-8")
+    preferences = {"stand_by": False}  # a standby worker only saves waiting
+    assert harness.drive(STEPS, home.root, tmp_path, preferences, "1400x900") == ""
