@@ -86,6 +86,7 @@ class FakeExplorer(QObject):
         super().__init__()
         self.scratch = scratch
         self.questions: list[Question] = []
+        self.served = 0  # questions that a loop of the test has answered
         self.starts = 0
         self._context = WorkerContext(scratch, self.answered.emit)  # keeps models loaded
 

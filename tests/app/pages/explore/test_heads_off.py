@@ -23,7 +23,9 @@ def grid(page, explorer, wait):
     return grid
 
 
-def test_predictions_change_when_a_head_is_switched_off(page, grid, explorer, wait, qtbot, model):
+def test_predictions_change_when_a_head_is_switched_off(
+    page, grid, explorer, workers, wait, qtbot, model, classifier
+):
     """Three actions: a word is masked, Alt and a click, and the panel of predictions."""
     page.state.toggle_mask(2)  # 1
     point = grid.cell(1, 1).center().toPoint()
@@ -45,9 +47,57 @@ def test_predictions_change_when_a_head_is_switched_off(page, grid, explorer, wa
     assert "Heads switched off: 2.2." in source(page.state)
     assert "switched off" not in source(page.state, 1)
     assert_accessible(page.bench.docks["attention"].panel)
+    page.state.switch_head(1, 1)
+    assert_head_is_replaced_by_mean(page, wait, explorer)
+    # slow means report progress until zero is chosen
+    page.state.switch_head(0, 0)
+    workers.is_held = True
+    page.means.choose("mean")
+    assert page.means.replacement == "mean" and "Computing the means" in status_text(page)
+    page.means.choose("zero")
+    assert page.means.replacement == "zero" and "Computing" not in status_text(page)
+    page.state.switch_head(0, 0)
+    assert_heads_are_switched_on(page, qtbot, wait, classifier)
 
 
-def test_heads_are_switched_on_by_button_comparison_and_model(page, grid, qtbot, wait, classifier):
+def status_text(page) -> str:
+    return page.comparison.status.full_text()
+
+
+def assert_head_is_replaced_by_mean(page, wait, explorer):
+    """Zero at first; the mean once it is computed over chosen texts."""
+    box = page.comparison.replacement
+    assert not box.isVisible()
+    page.state.switch_head(1, 1)
+    assert box.isVisible() and not box.isEnabled() and "Texts panel" in box.toolTip()
+    page.bench.docks["texts"].panel.typed.setPlainText("the cat\na dog sat")
+    wait(lambda: page.state.chosen is not None and page.state.chosen.count == 2)
+    assert box.isEnabled()
+    box.setFocus()
+    QTest.keyClick(box, Qt.Key.Key_Down)
+    wait(lambda: page.state.first.ablation["head_means"] is not None)
+    text = "They are replaced by their mean over 2 text(s) of the typed list."
+    assert text in page.comparison.status.full_text() and text in source(page.state)
+    assert text not in source(page.state, 1)
+    page.bench.show_panel("words")
+    wait(lambda: {q.head_means is None for q in explorer.of_kind("fill_mask") if q.heads_off})
+    question = [q for q in explorer.of_kind("fill_mask") if q.heads_off and q.masked][-1]
+    other = question.model_copy(update={"head_means": None})
+    mean, zero = (explorer.compute(q).predictions[0].ranked[0] for q in (question, other))
+    assert question.head_means is not None and mean.probability != zero.probability
+    QTest.keyClick(box, Qt.Key.Key_Up)
+    assert page.state.first.ablation["head_means"] is None and "are replaced by" not in status_text(
+        page
+    )
+    QTest.keyClick(box, Qt.Key.Key_Down)
+    wait(lambda: page.state.first.ablation["head_means"] is not None)
+    page.state.switch_head(1, 1)
+    assert page.state.means_texts is None, "all heads are on again"
+    assert_accessible(page.comparison)
+
+
+def assert_heads_are_switched_on(page, qtbot, wait, classifier):
+    """By button, comparison and model."""
     switch = page.bench.docks["attention"].panel.overview.switch
     qtbot.mouseClick(switch, Qt.MouseButton.LeftButton)
     assert page.state.first.heads_off == ((0, 0),)
@@ -65,51 +115,3 @@ def test_heads_are_switched_on_by_button_comparison_and_model(page, grid, qtbot,
     page.choose(classifier)
     wait(lambda: page.state.first.checkpoint == classifier and page.state.is_settled)
     assert page.state.first.heads_off == () and not page.state.is_compared
-
-
-def test_a_head_is_replaced_by_its_mean_over_texts(page, grid, wait, qtbot, explorer):
-    """Zero at first; the mean once it is computed over chosen texts."""
-    box = page.comparison.replacement
-    assert not box.isVisible()
-    page.state.switch_head(1, 1)
-    assert box.isVisible() and not box.isEnabled() and "Texts panel" in box.toolTip()
-    page.bench.docks["texts"].panel.typed.setPlainText("the cat\na dog sat")
-    wait(lambda: page.state.chosen is not None and page.state.chosen.count == 2)
-    assert box.isEnabled()
-    box.setFocus()
-    QTest.keyClick(box, Qt.Key.Key_Down)
-    wait(lambda: page.state.first.ablation["head_means"] is not None)
-    text = "They are replaced by their mean over 2 text(s) of the typed list."
-    assert text in page.comparison.status.full_text() and text in source(page.state)
-    assert text not in source(page.state, 1)
-    page.bench.show_panel("words")
-    page.state.toggle_mask(2)
-    wait(lambda: {q.head_means is None for q in explorer.of_kind("fill_mask") if q.heads_off})
-    question = [q for q in explorer.of_kind("fill_mask") if q.heads_off and q.masked][-1]
-    other = question.model_copy(update={"head_means": None})
-    mean, zero = (explorer.compute(q).predictions[0].ranked[0] for q in (question, other))
-    assert question.head_means is not None and mean.probability != zero.probability
-    QTest.keyClick(box, Qt.Key.Key_Up)
-    assert page.state.first.ablation["head_means"] is None and "are replaced by" not in status_text(
-        page
-    )
-    QTest.keyClick(box, Qt.Key.Key_Down)
-    wait(lambda: page.state.first.ablation["head_means"] is not None)
-    page.state.switch_head(1, 1)
-    assert page.state.means_texts is None, "all heads are on again"
-    assert_accessible(page.comparison)
-
-
-def status_text(page) -> str:
-    return page.comparison.status.full_text()
-
-
-def test_slow_means_report_progress_until_zero_is_chosen(page, workers, wait):
-    page.bench.docks["texts"].panel.typed.setPlainText("the cat\na dog sat")
-    wait(lambda: page.state.chosen is not None and page.state.chosen.count == 2)
-    page.state.switch_head(0, 0)
-    workers.is_held = True
-    page.means.choose("mean")
-    assert page.means.replacement == "mean" and "Computing the means" in status_text(page)
-    page.means.choose("zero")
-    assert page.means.replacement == "zero" and "Computing" not in status_text(page)

@@ -33,16 +33,15 @@ def arrive(page, wait, folder, text="the cat sat on the mat") -> None:
 
 def serve(explorer, wait, done) -> None:
     """Answer every question as the worker does, until `done()`."""
-    answered: set[int] = set()
 
     def answer_pending() -> bool:
-        for question in list(explorer.questions):
-            if question.number not in answered:
-                answered.add(question.number)
-                try:
-                    explorer.compute(question)
-                except StudioError as error:
-                    explorer.refuse(question, error.problem)
+        while explorer.served < len(explorer.questions):
+            explorer.served += 1
+            question = explorer.questions[explorer.served - 1]
+            try:
+                explorer.compute(question)
+            except StudioError as error:
+                explorer.refuse(question, error.problem)
         return bool(done())
 
     wait(answer_pending)
@@ -118,7 +117,10 @@ def row(view, number) -> tuple[str, ...]:
     return view.edits.table.rows.rows[number]
 
 
-def test_integrated_gradients_arrive_in_parts(page, explorer, wait, monkeypatch):
+def test_integrated_gradients_and_edits_of_two_models(
+    page, explorer, home, wait, monkeypatch, qtbot, model
+):
+    """The suggestions come from another model, since the classifier predicts no tokens."""
     monkeypatch.setattr(attribution, "BACKWARD_SLICE", 80)
     view = page.bench.docks["attribution"].panel
     state = view._states[0]
@@ -145,12 +147,7 @@ def test_integrated_gradients_arrive_in_parts(page, explorer, wait, monkeypatch)
     choose(view.controls.method, "rollout")
     serve(explorer, wait, lambda: state.is_complete and state.answered_question.method == "rollout")
     assert "Not an explanation" in view.sides[0].note.text()
-
-
-def test_words_are_swapped_replaced_and_suggested(page, explorer, wait, qtbot, model):
-    """The suggestions come from another model, since the classifier predicts no tokens."""
-    view = page.bench.docks["attribution"].panel
-    page.bench.show_panel("attribution")
+    # words are swapped, replaced and suggested
     page.state.pick(2)
     qtbot.mouseClick(view.edits.swap, Qt.MouseButton.LeftButton)
     view.edits.typed.setFocus()
@@ -167,9 +164,17 @@ def test_words_are_swapped_replaced_and_suggested(page, explorer, wait, qtbot, m
     page.text.set_text("a dog sat")
     wait(lambda: page.state.is_settled and page.state.first.text == "a dog sat")
     serve(explorer, wait, lambda: not view.edits.table.rows.rows)
+    # two models are explained side by side
+    other = make_model(home.models / "other", Heads(outputs=3))
+    page.state.compare(describe_model("other", other, "imported"))
+    wait(lambda: page.state.is_settled)
+    serve(explorer, wait, lambda: all(state.is_complete for state in view._states))
+    assert view.sides[1].isVisible()
+    assert view.sides[1].title.full_text().startswith("other · Logit of")
+    assert_close(view._states[1].words, full_answer(view._states[1].answered_question).words)
 
 
-def test_a_token_at_a_mask_is_explained(page, explorer, wait, qtbot, model):
+def test_tokens_tags_answers_and_numbers_are_explained(page, explorer, home, wait, qtbot, model):
     view = page.bench.docks["attribution"].panel
     state = view._states[0]
     page.bench.show_panel("attribution")
@@ -186,12 +191,8 @@ def test_a_token_at_a_mask_is_explained(page, explorer, wait, qtbot, model):
     assert "“dog” rather than “mat”" in view.sides[0].title.full_text()
     qtbot.keyClicks(view.controls.token, "zzz")
     serve(explorer, wait, lambda: "no token “dogzzz”" in view.sides[0].note.text())
-
-
-def test_tags_answers_and_numbers_are_explained(page, explorer, home, wait):
-    view = page.bench.docks["attribution"].panel
-    state = view._states[0]
-    page.bench.show_panel("attribution")
+    page.state.toggle_mask(2)
+    # other tasks
 
     def explain(kind: str, outputs: int, target: str = "") -> str:
         arrive(page, wait, make_model(home.models / kind, Heads(outputs=outputs, kind=kind)))
@@ -209,15 +210,3 @@ def test_tags_answers_and_numbers_are_explained(page, explorer, home, wait):
     assert explain("question_answering", 2, "=end").startswith("Logit of “end” at “")
     assert page.state.first.tokens[state.answer.explained.position].segment == 1
     assert explain("regression", 1).startswith("Predicted number")
-
-
-def test_two_models_are_explained_side_by_side(page, explorer, home, wait):
-    view = page.bench.docks["attribution"].panel
-    page.bench.show_panel("attribution")
-    other = make_model(home.models / "other", Heads(outputs=3))
-    page.state.compare(describe_model("other", other, "imported"))
-    wait(lambda: page.state.is_settled)
-    serve(explorer, wait, lambda: all(state.is_complete for state in view._states))
-    assert view.sides[1].isVisible()
-    assert view.sides[1].title.full_text().startswith("other · Logit of")
-    assert_close(view._states[1].words, full_answer(view._states[1].answered_question).words)

@@ -47,15 +47,8 @@ def test_heads_are_ranked_by_attention_to_the_previous_token(page, wait, qtbot):
     assert figure.caption.endswith(source(page.state)) and figure.array.shape == (3, 3, 2)
     assert len(figure.table().rows) == 6
     assert b"Layer" in figures.svg(figure) and b"Head" in figures.svg(figure)
-
-
-def test_the_grid_follows_keys_and_clicks(page, choose_texts, wait, qtbot):
-    page.bench.show_panel("texts")
-    choose_texts(page, "the cat sat")
-    page.bench.show_panel("heads")
-    view = page.bench.docks["heads"].panel
-    view._state.count()
-    wait(lambda: view.rows.rowCount() == 6)
+    # the grid follows keys and clicks
+    page.state.pick_head(0, 0)
     view.grid.setFocus()
     for key in (Qt.Key.Key_Down, Qt.Key.Key_Right, Qt.Key.Key_Right):
         QTest.keyClick(view.grid, key)
@@ -72,12 +65,25 @@ def test_the_grid_follows_keys_and_clicks(page, choose_texts, wait, qtbot):
     assert view.rows.rowCount() == 0 and make_figure(view._state) is None
 
 
-def test_heads_are_ranked_by_their_loss(make_page, choose_texts, classifier, wait, qtbot):
-    """Four actions: the texts, the panel, a method, and Count."""
+@pytest.fixture
+def labelled_view(make_page, choose_texts, classifier):
+    """The Heads panel with four labelled texts."""
     page = make_page(classifier)
-    choose_texts(page, "the cat\tlabel 1", "a dog sat\tlabel 0")  # 1
-    page.bench.show_panel("heads")  # 2
+    lines = ("the cat\tlabel 1", "a dog sat\tlabel 0", "the mat\tlabel 2", "a cat\tlabel 1")
+    choose_texts(page, *lines)
+    page.bench.show_panel("heads")
     view = page.bench.docks["heads"].panel
+    view.page = page
+    return view
+
+
+def test_labelled_texts_rank_heads_by_loss_and_by_pruning(
+    labelled_view, choose_texts, classifier, wait, qtbot, home
+):
+    """Four actions each: the texts, the panel, a method, and Count; or a method, the allowed loss,
+    Count, and Save."""
+    view, state, page = labelled_view, labelled_view._state, labelled_view.page
+    assert not view.fall.isVisible() and not view.save.isVisible()
     view._state.count()
     wait(lambda: view.rows.rowCount() == 6 and not view._state.work.is_running)
     before = view._state.keys
@@ -97,27 +103,17 @@ def test_heads_are_ranked_by_their_loss(make_page, choose_texts, classifier, wai
     assert "switched off" in figure.caption and len(figure.table().header) == 3 + 3 * len(
         view._state.keys
     )
-    choose_texts(page, "the cat")
+    # each head is replaced by its mean
+    assert state.method == "each" and view.replacement.isVisible()
+    zero = state.interval("loss off").copy()
+    view.replacement.setFocus()
+    QTest.keyClick(view.replacement, Qt.Key.Key_Down)
+    assert state.replacement == "mean"
+    assert "switched off" in make_figure(state).caption
     qtbot.mouseClick(view.bar.run, Qt.MouseButton.LeftButton)
-    wait(lambda: "no labels" in view.bar.problem.text())
-
-
-@pytest.fixture
-def labelled_view(make_page, choose_texts, classifier):
-    """The Heads panel with four labelled texts."""
-    page = make_page(classifier)
-    lines = ("the cat\tlabel 1", "a dog sat\tlabel 0", "the mat\tlabel 2", "a cat\tlabel 1")
-    choose_texts(page, *lines)
-    page.bench.show_panel("heads")
-    view = page.bench.docks["heads"].panel
-    view.page = page
-    return view
-
-
-def test_heads_are_pruned_and_the_model_is_saved_without_them(labelled_view, wait, qtbot, home):
-    """Four actions: a method, the allowed loss, Count, and Save."""
-    view, state = labelled_view, labelled_view._state
-    assert not view.fall.isVisible() and not view.save.isVisible()
+    wait(lambda: not np.array_equal(state.interval("loss off"), zero))
+    assert "when the head is replaced by its mean" in make_figure(state).caption
+    # heads are pruned and the model is saved without them
     view.method.setFocus()
     QTest.keyClick(view.method, Qt.Key.Key_End)  # 1
     assert view.fall.isVisible() and not view.save.isVisible()
@@ -140,34 +136,15 @@ def test_heads_are_pruned_and_the_model_is_saved_without_them(labelled_view, wai
     wait(lambda: saved in [model.path for model in view.page.comparison._models])
     view.fall.setValue(0)
     assert not state.work.is_interrupted and state.max_fall == 0
-
-
-def test_a_failed_save_is_reported(labelled_view, wait, classifier, qtbot):
-    state = labelled_view._state
-    state.choose_method("prune")
+    # a failed save is reported
     state.allow_fall(1)
     state.count()
     wait(lambda: state.can_save)
-    (classifier / "model.safetensors").unlink()
+    hidden = (classifier / "model.safetensors").rename(classifier / "hidden")
     with qtbot.waitSignal(state.not_saved) as signal:
         state.save()
     assert signal.args[0].problem and not state.is_saving
-
-
-def test_heads_are_replaced_by_their_mean(labelled_view, wait, qtbot):
-    view, state = labelled_view, labelled_view._state
-    view.method.setFocus()
-    QTest.keyClick(view.method, Qt.Key.Key_Up)
-    for _ in range(2):
-        QTest.keyClick(view.method, Qt.Key.Key_Down)
-    assert state.method == "each" and view.replacement.isVisible()
-    state.count()
-    wait(lambda: state.weighed is not None and not state.work.is_running)
-    zero = state.interval("loss off").copy()
-    view.replacement.setFocus()
-    QTest.keyClick(view.replacement, Qt.Key.Key_Down)
-    assert state.replacement == "mean"
-    assert "switched off" in make_figure(state).caption
+    hidden.rename(classifier / "model.safetensors")
+    choose_texts(page, "the cat")
     qtbot.mouseClick(view.bar.run, Qt.MouseButton.LeftButton)
-    wait(lambda: not np.array_equal(state.interval("loss off"), zero))
-    assert "when the head is replaced by its mean" in make_figure(state).caption
+    wait(lambda: "no labels" in view.bar.problem.text())

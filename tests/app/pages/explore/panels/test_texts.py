@@ -85,24 +85,7 @@ def test_texts_of_a_data_set_are_sorted_by_their_loss(stored, page, view, wait, 
     assert sorted(figure.array.tolist(), reverse=True) == pytest.approx(losses, abs=5e-4)
 
 
-def test_typed_texts_have_labels_after_a_tab_and_stay_selected(page, view, wait, qtbot):
-    view.typed.setPlainText("the cat\tlabel 1\n\na dog\non the mat\tlabel 2\n")
-    wait(lambda: len(view.rows.order) == 3)
-    assert column(view, TEXT) == ["the cat", "a dog", "on the mat"]
-    QTest.keyClick(view.table, Qt.Key.Key_A, Qt.KeyboardModifier.ControlModifier)
-    assert page.state.chosen.texts.rows == (0, 1, 2)
-    view.table.clearSelection()
-    view.table.selectRow(2)
-    qtbot.mouseClick(view.bar.run, Qt.MouseButton.LeftButton)
-    wait(lambda: len(view._state.scores) == 3)
-    assert column(view, TEXT)[-1] == "a dog", "without a label there is no loss"
-    chosen = [view.rows.order[i.row()] for i in view.table.selectionModel().selectedRows()]
-    assert chosen == [2] and page.state.chosen.texts.rows == (2,)
-    page.state.switch_head(0, 0)
-    assert not view._state.scores, "switching a head off changes the scores"
-
-
-def test_scoring_is_cancelled_resumed_and_refused(page, view, workers, wait, qtbot):
+def test_typed_texts_are_scored(page, view, workers, model, wait, qtbot):
     view.typed.setPlainText("the cat\na dog")
     wait(lambda: len(view.rows.order) == 2)
     workers.is_held = True
@@ -120,9 +103,23 @@ def test_scoring_is_cancelled_resumed_and_refused(page, view, workers, wait, qtb
     qtbot.mouseClick(view.bar.run, Qt.MouseButton.LeftButton)
     wait(lambda: "purple" in view.bar.problem.text())
     assert not view._state.work.is_running
-
-
-def test_a_masked_language_model_has_a_pseudo_loss(page, view, model, wait, qtbot):
+    # labels after a tab; they stay selected
+    view.typed.setPlainText("the cat\tlabel 1\n\na dog\non the mat\tlabel 2\n")
+    wait(lambda: len(view.rows.order) == 3)
+    assert column(view, TEXT) == ["the cat", "a dog", "on the mat"]
+    QTest.keyClick(view.table, Qt.Key.Key_A, Qt.KeyboardModifier.ControlModifier)
+    assert page.state.chosen.texts.rows == (0, 1, 2)
+    view.table.clearSelection()
+    view.table.selectRow(2)
+    qtbot.mouseClick(view.bar.run, Qt.MouseButton.LeftButton)
+    wait(lambda: len(view._state.scores) == 3)
+    assert column(view, TEXT)[-1] == "a dog", "without a label there is no loss"
+    chosen = [view.rows.order[i.row()] for i in view.table.selectionModel().selectedRows()]
+    assert chosen == [2] and page.state.chosen.texts.rows == (2,)
+    page.state.switch_head(0, 0)
+    assert not view._state.scores, "switching a head off changes the scores"
+    page.state.switch_head(0, 0)
+    # a masked language model has a pseudo-loss
     page.choose(model)
     wait(lambda: page.state.first.checkpoint == model and page.state.is_settled)
     view.typed.setPlainText("the cat sat\na dog")
@@ -132,10 +129,7 @@ def test_a_masked_language_model_has_a_pseudo_loss(page, view, model, wait, qtbo
     assert "Mean pseudo-loss of 2 text(s)" in view.note.text()
     assert view.table.isColumnHidden(PREDICTION)
     assert view.rows.columns[LOSS].title == "Pseudo-loss"
-
-
-def test_all_controls_over_texts_have_different_keys(page, view, wait):
-    view.typed.setPlainText("the cat")
+    # all controls over texts have different keys
     wait(lambda: page.state.chosen is not None)
     for panel in ("texts", "heads", "difference", "map"):
         page.bench.show_panel(panel)

@@ -69,33 +69,6 @@ def choose(view, key: str) -> None:
         QTest.keyClick(view.view_choice, Qt.Key.Key_Down)
 
 
-def test_nearest_tokens_of_a_word_are_listed(page, explorer, wait):
-    """Three actions: the word, Nearest tokens, a layer."""
-    view = compare_words(page, explorer, wait)
-    choose(view, "tokens")
-    wait(lambda: explorer.of_kind("find_tokens"))
-    question = explorer.of_kind("find_tokens")[-1]
-    assert (question.text[question.start : question.end], question.layer) == ("cat", 3)
-    answer = explorer.compute(question)
-    assert view.near_tokens.isVisible()
-    assert view.near_tokens.rows.rows[0] == (
-        answer.tokens[0].token,
-        f"{answer.tokens[0].cosine:.3f}",
-    )
-    assert "Cosines to all 31 rows" in view.note.text()
-    assert view.title.full_text() == "Nearest at layer 3 to the [cat] sat on the mat"
-    view.layers.setFocus()
-    view.layers.selectRow(0)
-    wait(lambda: explorer.of_kind("find_tokens")[-1].layer == 0)
-    answer = explorer.compute(explorer.of_kind("find_tokens")[-1])
-    figure = make_figure(view._state)
-    assert figure.array.tolist() == pytest.approx([token.cosine for token in answer.tokens])
-    assert figure.table().rows[0][:2] == (1, answer.tokens[0].token)
-    assert figure.caption.endswith(source(page.state)) and b"cosine" in figures.svg(figure)
-    explorer.refuse(explorer.of_kind("find_tokens")[-1], "Not to be had.")
-    assert_accessible(view)
-
-
 def test_nearest_words_in_texts_are_listed(page, choose_texts, explorer, workers, wait, qtbot):
     """Four actions: the texts, the word, Nearest in texts, Find; its size is shown first."""
     choose_texts(page, "a dog sat", "the mat", "the cat sat on the mat")
@@ -123,14 +96,35 @@ def test_nearest_words_in_texts_are_listed(page, choose_texts, explorer, workers
     assert page.text.toPlainText() == "a dog sat"
 
 
-def test_neighbours_belong_to_the_selected_occurrence(page, explorer, wait, qtbot):
+def test_nearest_tokens_belong_to_the_selected_occurrence(page, explorer, wait, qtbot):
+    """Three actions: the word, Nearest tokens, a layer."""
     view = compare_words(page, explorer, wait)
+    choose(view, "tokens")
+    wait(lambda: explorer.of_kind("find_tokens"))
+    question = explorer.of_kind("find_tokens")[-1]
+    assert (question.text[question.start : question.end], question.layer) == ("cat", 3)
+    answer = explorer.compute(question)
+    assert view.near_tokens.isVisible()
+    assert view.near_tokens.rows.rows[0] == (
+        answer.tokens[0].token,
+        f"{answer.tokens[0].cosine:.3f}",
+    )
+    assert "Cosines to all 31 rows" in view.note.text()
+    assert view.title.full_text() == "Nearest at layer 3 to the [cat] sat on the mat"
+    view.layers.setFocus()
+    view.layers.selectRow(0)
+    wait(lambda: explorer.of_kind("find_tokens")[-1].layer == 0)
+    answer = explorer.compute(explorer.of_kind("find_tokens")[-1])
+    figure = make_figure(view._state)
+    assert figure.array.tolist() == pytest.approx([token.cosine for token in answer.tokens])
+    assert figure.table().rows[0][:2] == (1, answer.tokens[0].token)
+    assert figure.caption.endswith(source(page.state)) and b"cosine" in figures.svg(figure)
+    explorer.refuse(explorer.of_kind("find_tokens")[-1], "Not to be had.")
+    assert_accessible(view)
     qtbot.keyClicks(view.texts, "a cat sat")
     wait(lambda: any(len(q.texts) == 2 for q in explorer.of_kind("compare_word")))
     explorer.compute(explorer.of_kind("compare_word")[-1])
     view.matrix.setFocus()
     view.matrix.selectRow(1)
-    choose(view, "tokens")
-    wait(lambda: explorer.of_kind("find_tokens"))
-    assert explorer.of_kind("find_tokens")[-1].text == "a cat sat"
+    wait(lambda: explorer.of_kind("find_tokens")[-1].text == "a cat sat")
     assert view.title.full_text().endswith("a [cat] sat")
