@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import safetensors.torch
 import torch
 from torch import Tensor, nn
 
@@ -54,6 +53,7 @@ from engine.models.weight_files import (
     check_memory,
     join_fused,
     open_weight_files,
+    save_tensors,
     split_fused,
 )
 from engine.tokenizers import sentencepiece
@@ -198,7 +198,7 @@ def write_weights(folder: Path, tensors: dict[str, Tensor]) -> None:
         parts.setdefault(folder_name, {})[inner] = tensor
     for folder_name, part in parts.items():
         (folder / folder_name).mkdir(exist_ok=True)
-        safetensors.torch.save_file(part, folder / folder_name / SAFE, {"format": "pt"})
+        save_tensors(part, folder / folder_name / SAFE, {"format": "pt"})
 
 
 def write_config(

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import psutil
+import safetensors.numpy
+import safetensors.torch
 import torch
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
@@ -48,6 +50,18 @@ class WeightFiles:
         """Most frequent type of the tensors."""
         dtypes = list(self.dtypes.values())
         return max(set(dtypes), key=dtypes.count) if dtypes else "float32"
+
+
+def save_tensors(
+    tensors: Mapping[str, Tensor], file: Path, metadata: dict[str, str] | None = None
+) -> None:
+    """Write contiguous tensors of the CPU as safetensors; as arrays, which is five times as fast if
+    there are many small ones, except bfloat16, which NumPy lacks."""
+    if any(tensor.dtype == torch.bfloat16 for tensor in tensors.values()):
+        safetensors.torch.save_file(dict(tensors), file, metadata)
+        return
+    arrays = {name: tensor.detach().numpy() for name, tensor in tensors.items()}
+    safetensors.numpy.save_file(arrays, file, metadata)
 
 
 @contextmanager

@@ -26,7 +26,7 @@ from engine.messages.events import Removed, Saved
 from engine.models import checkpoint
 from engine.models.lora import merge_adapters
 from engine.models.network import Network
-from engine.models.weight_files import SAFE
+from engine.models.weight_files import SAFE, save_tensors
 from engine.runs.folder import RunFolder, checkpoint_step
 from engine.runs.retention import reasons_to_keep
 from engine.training.context import RunContext, TrainingProgress
@@ -152,9 +152,9 @@ def _write(run: TrainingRun, network: Network, optimiser_state: dict[str, Tensor
         (inside / "job.json").write_text(run.job.model_dump_json(indent=1), encoding="utf-8")
         resume = inside / RESUME
         resume.mkdir()
-        safetensors.torch.save_file(optimiser_state, resume / OPTIMISER)
+        save_tensors(optimiser_state, resume / OPTIMISER)
         if trained:
-            safetensors.torch.save_file(trained, resume / TRAINED_WEIGHTS)
+            save_tensors(trained, resume / TRAINED_WEIGHTS)
         (resume / PROGRESS).write_text(json.dumps(asdict(progress)), encoding="utf-8")
     return _saved_event(run.context.folder, progress)
 

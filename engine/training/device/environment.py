@@ -2,6 +2,7 @@
 
 import hashlib
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 
 import torch
@@ -85,6 +86,7 @@ def device_name(device: torch.device) -> str:
     return f"{torch.cuda.get_device_name(device)}, CUDA {torch.version.cuda}"
 
 
+@cache
 def package_version(package: str) -> str:
     """Version of an installed package, or “unknown”."""
     try:
