@@ -17,8 +17,14 @@ from app.widgets.tables import AT_LEFT, AT_RIGHT, apply_style
 from engine.messages.explore.head_measures import KEYS, head_figures, pair_values
 from tests.app.accessible import assert_accessible
 from tests.engine.explore.conftest import known  # noqa: F401  # the same weights in transformers
+from tests.engine.models.family_folders import OWN_NETWORKS
 
 TOLERANCE = 1e-5
+FAMILIES = pytest.mark.parametrize(  # the measures depend only on weights and tokens
+    "known",
+    ["bert", *(pytest.param(family, marks=pytest.mark.long) for family in OWN_NETWORKS)],
+    indirect=True,
+)
 
 
 def reference_measures(weights: np.ndarray, tokens, head: tuple[int, int]) -> dict[str, float]:
@@ -53,6 +59,7 @@ def reference_measures(weights: np.ndarray, tokens, head: tuple[int, int]) -> di
     return measures | {"offset_share": max(offsets.values()) / len(queries)}
 
 
+@FAMILIES
 def test_every_measure_matches_its_definition(known):  # noqa: F811
     """With the attention of transformers, in float64."""
     encoded = known.encode_text("A quiet film, a film.", "Nobody laughs?")
@@ -70,6 +77,7 @@ def test_every_measure_matches_its_definition(known):  # noqa: F811
     assert np.array_equal(pair, weights[:, :, 2, 4].astype(np.float64))
 
 
+@FAMILIES
 def test_layers_can_be_measured_separately(known):  # noqa: F811
     encoded = known.encode_text("A quiet film.")
     weights = np.random.default_rng(1).dirichlet(
@@ -135,29 +143,6 @@ def test_the_head_of_the_previous_token_is_ranked_first(page, explorer, wait, qt
     assert saved is not None and saved.table().rows[0][:2] == (2, 2)
     qtbot.mouseClick(view.form.group.button(0), Qt.MouseButton.LeftButton)
     assert view.overview.grid.tint is None and not view.overview.list.isChecked()
-
-
-def test_heads_are_ranked_for_a_pair(page, explorer, wait):
-    view = open_heads(page, explorer, wait)
-    page.state.pick(3)
-    page.state.pick_target(2)
-    table = view.heads_table.table
-    wait(lambda: "sat" in str(table.model().headerData(2, Qt.Orientation.Horizontal)))
-    assert table.model().index(0, 0).data() == "2.2"
-    weights = view._state.maps.weights
-    ranked = sorted(np.ndindex(3, 2), key=lambda head: -float(weights[(*head, 3, 2)]))
-    heads = column_texts(table)
-    assert heads == [f"{a + 1}.{b + 1}" for a, b in ranked]
-    resets = []
-    for signal in (table.model().layoutChanged, table.model().modelReset):
-        signal.connect(lambda *_: resets.append(True))
-    page.state.pick_target(4)
-    assert not resets  # the same rows and columns with other numbers
-    assert selected_rows(table) == ["1.1"]
-    ranked = sorted(np.ndindex(3, 2), key=lambda head: -float(weights[(*head, 3, 4)]))
-    heads = column_texts(table)
-    assert heads == [f"{a + 1}.{b + 1}" for a, b in ranked]
-    assert "“on”" in str(view.heads_table.note.text())
 
 
 def column_texts(table: QTableView, column: int = 0) -> list[str]:
@@ -239,21 +224,6 @@ def assert_similar(ours: np.ndarray, theirs: np.ndarray, width: int) -> None:
     assert truncated.any() and not truncated[:, -PADDING:].any()
 
 
-def test_columns_keep_the_width_set_by_the_user(page, explorer, wait):
-    """Also while another text is typed and the table is briefly empty."""
-    view = open_heads(page, explorer, wait)
-    header, rows = view.heads_table.table.horizontalHeader(), view.heads_table.rows
-    header.resizeSection(4, 170)
-    count = len(explorer.of_kind("attend"))
-    page.state.set_texts("the cat sat")
-    wait(lambda: len(explorer.of_kind("attend")) > count and page.state.is_settled)
-    explorer.attend(explorer.of_kind("attend")[-1])
-    page.state.pick(2)
-    page.state.pick_target(1)  # another column, so all are rebuilt
-    wait(lambda: rows.rowCount() == 6 and rows.keys[0] == "pair")
-    assert header.sectionSize(5) == 170
-
-
 @pytest.mark.skipif(not Path("/proc/self/smaps").is_file(), reason="needs Linux")
 def test_attention_is_not_kept_in_memory_after_reading(tmp_path):
     path = tmp_path / "attention.bin"
@@ -270,8 +240,45 @@ def test_attention_is_not_kept_in_memory_after_reading(tmp_path):
     assert resident() == 0
 
 
-def test_typed_pairs_add_up(page, explorer, wait, qtbot):
-    """Words of several tokens, numbers of tokens, and words that are not in the text."""
+def test_columns_of_pairs_are_ranked_and_keep_their_width(page, explorer, wait, qtbot):
+    """Picked pairs; then another text; then words of several tokens, numbers of tokens, and words
+    that are not in the text.
+    """
+    view = open_heads(page, explorer, wait)
+    header, rows = view.heads_table.table.horizontalHeader(), view.heads_table.rows
+    header.resizeSection(4, 170)
+    count = len(explorer.of_kind("attend"))
+    page.state.set_texts("the cat sat")
+    wait(lambda: len(explorer.of_kind("attend")) > count and page.state.is_settled)
+    explorer.attend(explorer.of_kind("attend")[-1])
+    page.state.pick(2)
+    page.state.pick_target(1)  # another column, so all are rebuilt
+    wait(lambda: rows.rowCount() == 6 and rows.keys[0] == "pair")
+    assert header.sectionSize(5) == 170
+    # ranked for a picked pair
+    page.state.set_texts("the cat sat on the mat")
+    wait(lambda: page.state.is_settled and len(page.state.first.tokens) == 8)
+    view = open_heads(page, explorer, wait)
+    page.state.pick(3)
+    page.state.pick_target(2)
+    table = view.heads_table.table
+    wait(lambda: "sat" in str(table.model().headerData(2, Qt.Orientation.Horizontal)))
+    assert table.model().index(0, 0).data() == "2.2"
+    weights = view._state.maps.weights
+    ranked = sorted(np.ndindex(3, 2), key=lambda head: -float(weights[(*head, 3, 2)]))
+    heads = column_texts(table)
+    assert heads == [f"{a + 1}.{b + 1}" for a, b in ranked]
+    resets = []
+    for signal in (table.model().layoutChanged, table.model().modelReset):
+        signal.connect(lambda *_: resets.append(True))
+    page.state.pick_target(4)
+    assert not resets  # the same rows and columns with other numbers
+    assert selected_rows(table) == ["1.1"]
+    ranked = sorted(np.ndindex(3, 2), key=lambda head: -float(weights[(*head, 3, 4)]))
+    heads = column_texts(table)
+    assert heads == [f"{a + 1}.{b + 1}" for a, b in ranked]
+    assert "“on”" in str(view.heads_table.note.text())
+    # typed pairs
     page.state.set_texts("the cats sat on the mat")
     wait(lambda: page.state.is_settled and len(page.state.first.tokens) == 9)  # cat ##s
     view = open_heads(page, explorer, wait)

@@ -156,134 +156,6 @@ def test_a_number_is_shown_on_the_range_of_the_training_rows(show):
     assert view.gauge.isHidden()
 
 
-def test_typed_choices_are_ranked(qtbot, page, home, explorer, wait):
-    folder = make_model(home.models / "choices", Heads(outputs=1, kind="multiple_choice"))
-    page.arrive(folder)
-    page.text.set_text("the cat sat")
-    wait(lambda: "multiple_choice" in page.bench.docks["predictions"].panel.sides[0].views)
-    view = page.bench.docks["predictions"].panel.sides[0].views["multiple_choice"]
-    assert not explorer.of_kind("predict") and "two choices" in view.note.text()
-    qtbot.keyClicks(view.lines[0], "on the mat")
-    qtbot.keyClicks(view.lines[3], "on a dog")
-    assert len(view.lines) == 5, "a line was added"
-    wait(lambda: bool(explorer.of_kind("predict")))
-    assert explorer.questions[-1].endings == ("on the mat", "on a dog")
-    predictions = ranked(("on a dog", 0.7), ("on the mat", 0.3))
-    answer(page, explorer, task="multiple_choice", predictions=predictions)
-    assert view.verdict.full_text() == "on a dog · 70.0 %" and view.bars.isVisible()
-    assert_accessible(page)
-    view.lines[3].clear()
-    qtbot.keyClicks(view.lines[3], " ")
-    wait(view.bars.isHidden)
-    assert "two choices" in view.note.text()
-
-
-def test_the_choices_of_a_row_are_filled_in_and_can_be_edited(qtbot, page, home, explorer, wait):
-    folder = make_model(home.models / "choices", Heads(outputs=1, kind="multiple_choice"))
-    choices = tuple(f"on mat {n}" for n in range(5))
-    page.arrive({"model": folder, "text": "the cat sat", "choices": choices})
-    wait(lambda: bool(explorer.of_kind("predict")) and explorer.questions[-1].endings == choices)
-    predictions = ranked(("on mat 1", 0.7), ("on mat 0", 0.3))
-    answer(page, explorer, task="multiple_choice", predictions=predictions)
-    view = page.bench.docks["predictions"].panel.sides[0].views["multiple_choice"]
-    assert [line.text() for line in view.lines] == list(choices)
-    page.arrive({"model": folder, "text": "the cat sat", "choices": ("on a", "on the")})
-    wait(lambda: explorer.questions[-1].endings == ("on a", "on the"))
-    assert [line.text() for line in view.lines] == ["on a", "on the", "", "", ""]
-    qtbot.keyClicks(view.lines[1], " mat")
-    wait(lambda: explorer.questions[-1].endings == ("on a", "on the mat"))
-
-
-def test_two_models_are_compared_side_by_side(page, home, explorer, wait):
-    first = make_model(home.models / "a-first", Heads(outputs=3))
-    second = make_model(home.models / "b-second", Heads(outputs=3))
-    arrive(page, explorer, wait, first, "the cat sat")
-    answer(page, explorer, task=CLASSES, predictions=ranked(("good", 0.75), ("bad", 0.25)))
-    page.state.compare(describe_model("b-second", second, "imported"))
-    wait(lambda: explorer.questions[-1].side == 1 and explorer.questions[-1].checkpoint == second)
-    answer(page, explorer, task=CLASSES, predictions=ranked(("bad", 0.6), ("good", 0.4)))
-    panel = page.bench.docks["predictions"].panel
-    assert panel.sides[1].isVisible()
-    assert [side.views["text_classification"].verdict.full_text() for side in panel.sides] == [
-        "good · 75.0 %", "bad · 60.0 %",
-    ]  # fmt: skip
-    assert panel.difference.text() == ("Second minus first: good -35.0 points, bad +35.0 points.")
-    assert_accessible(panel)
-    page.state.compare(None)
-    wait(panel.sides[1].isHidden)
-
-
-def test_the_figure_has_the_exact_probabilities(page, home, explorer, wait):
-    folder = make_model(home.models / "a-first", Heads(outputs=3))
-    arrive(page, explorer, wait, folder, "the cat sat")
-    state = page.bench.docks["predictions"].panel._states[0]
-    assert make_figure(state) is None
-    predictions = ranked(("good", 0.75), ("<b>bad</b>", 0.25))
-    answer(page, explorer, task=CLASSES, predictions=predictions)
-    saved = make_figure(state)
-    assert saved.array.tolist() == [0.75, 0.25]
-    assert saved.table().rows == [("good", 0.75, "fp32"), ("<b>bad</b>", 0.25, "fp32")]
-    drawing = figure.svg(saved).decode()
-    assert "75.0 %" in drawing
-    assert "&lt;b&gt;bad&lt;/b&gt;" in drawing
-    assert "Model: a-first." in saved.caption
-
-
-def test_words_that_led_to_a_chosen_class_are_shown(page, home, explorer, wait, screen):
-    folder = make_model(home.models / "a-first", Heads(outputs=3))
-    page.arrive({"model": folder, "text": "the cat sat", "label": "label 1"})
-    wait(lambda: bool(explorer.of_kind("attribute")))
-    question = explorer.of_kind("attribute")[-1]
-    assert (question.label, question.text) == ("label 1", "the cat sat")
-    explorer.compute(explorer.of_kind("predict")[-1])
-    view = page.bench.docks["predictions"].panel.sides[0].effects_views[CLASSES]
-    assert view.choice.currentText() == "label 1"
-    attributed = explorer.compute(question)
-    assert view.words.shown == tuple(tint_effects(attributed.words)) != ()
-    assert "the logit of “label 1” falls" in view.note.text()
-    assert_accessible(page)
-    screen(page, "explore words that decided")
-    view.choice.setFocus()
-    QTest.keyClick(view.choice, Qt.Key.Key_Down)
-    wait(lambda: explorer.of_kind("attribute")[-1].label == "label 2")
-    QTest.keyClick(view.choice, Qt.Key.Key_Home)
-    assert view.choice.shown_text() == "Nothing (not computed)"
-    assert page.state.label is None
-    assert view.words.shown == ()
-    count = len(explorer.of_kind("attribute"))
-    page.text.set_text("a dog sat")
-    wait(lambda: explorer.questions[-1].text == "a dog sat")
-    assert len(explorer.of_kind("attribute")) == count
-
-
-def test_words_arrive_in_parts_and_a_refusal_is_shown(page, home, explorer, wait):
-    folder = make_model(home.models / "a-first", Heads(outputs=3))
-    page.arrive({"model": folder, "text": "the cat sat", "label": "label 1"})
-    wait(lambda: bool(explorer.of_kind("attribute")))
-    state = page.bench.docks["predictions"].panel.sides[0]._effects
-    words = [
-        WordEffect(text=w, segment=0, start=n, end=n + 1, effect=n) for n, w in enumerate("abc")
-    ]
-
-    def send(*part: WordEffect, start: int | None) -> None:
-        to = explorer.of_kind("attribute")[-1].number
-        fields = {"explained": Explained(label="label 1", score=1.0), "points": 3, "tokens": ()}
-        explorer.answered.emit(Attributed(to=to, words=part, done=len(part), next=start, **fields))
-
-    send(*words[:2], start=2)
-    assert state.words == tuple(words[:2])
-    question = explorer.of_kind("attribute")[-1]
-    assert (question.start, question.so_far) == (2, (0, 1))
-    send(*words, start=None)
-    assert state.words == tuple(words) and state.is_complete
-    page.text.set_text("a dog")
-    wait(lambda: explorer.of_kind("attribute")[-1].text == "a dog")
-    assert explorer.of_kind("attribute")[-1].start == 0
-    explorer.refuse(explorer.of_kind("attribute")[-1], "No words are shown.")
-    assert state.words == ()
-    assert "No words are shown." in state.query.problem
-
-
 def test_enter_on_a_result_explains_it(page, qtbot, home, workshop, explorer, wait, tmp_path):
     folder = make_model(home.models / "a-first", Heads(outputs=3, kind="pair_classification"))
     names = ("label 0", "label 1", "label 2")
@@ -313,3 +185,120 @@ def test_enter_on_a_result_explains_it(page, qtbot, home, workshop, explorer, wa
     view = page.bench.docks["predictions"].panel.sides[0].effects_views["pair_classification"]
     assert view.choice.currentText() == "label 2"
     assert [word.text for word in view.words.shown] == ["the", "cat", "sat", "a", "dog", "sat"]
+
+
+def test_choices_are_typed_or_filled_in_from_a_row(qtbot, page, home, explorer, wait):
+    folder = make_model(home.models / "choices", Heads(outputs=1, kind="multiple_choice"))
+    page.arrive(folder)
+    page.text.set_text("the cat sat")
+    wait(lambda: "multiple_choice" in page.bench.docks["predictions"].panel.sides[0].views)
+    view = page.bench.docks["predictions"].panel.sides[0].views["multiple_choice"]
+    assert not explorer.of_kind("predict") and "two choices" in view.note.text()
+    qtbot.keyClicks(view.lines[0], "on the mat")
+    qtbot.keyClicks(view.lines[3], "on a dog")
+    assert len(view.lines) == 5, "a line was added"
+    wait(lambda: bool(explorer.of_kind("predict")))
+    assert explorer.questions[-1].endings == ("on the mat", "on a dog")
+    predictions = ranked(("on a dog", 0.7), ("on the mat", 0.3))
+    answer(page, explorer, task="multiple_choice", predictions=predictions)
+    assert view.verdict.full_text() == "on a dog · 70.0 %" and view.bars.isVisible()
+    assert_accessible(page)
+    view.lines[3].clear()
+    qtbot.keyClicks(view.lines[3], " ")
+    wait(view.bars.isHidden)
+    assert "two choices" in view.note.text()
+    # the choices of a row can be edited
+    choices = tuple(f"on mat {n}" for n in range(5))
+    page.arrive({"model": folder, "text": "the cat sat", "choices": choices})
+    wait(lambda: explorer.questions[-1].endings == choices)
+    predictions = ranked(("on mat 1", 0.7), ("on mat 0", 0.3))
+    answer(page, explorer, task="multiple_choice", predictions=predictions)
+    assert [line.text() for line in view.lines] == list(choices)
+    page.arrive({"model": folder, "text": "the cat sat", "choices": ("on a", "on the")})
+    wait(lambda: explorer.questions[-1].endings == ("on a", "on the"))
+    assert [line.text() for line in view.lines] == ["on a", "on the", "", "", ""]
+    qtbot.keyClicks(view.lines[1], " mat")
+    wait(lambda: explorer.questions[-1].endings == ("on a", "on the mat"))
+
+
+def test_classes_have_a_figure_words_and_a_comparison(page, home, explorer, wait, screen):
+    folder = make_model(home.models / "a-first", Heads(outputs=3))
+    arrive(page, explorer, wait, folder, "the cat sat")
+    state = page.bench.docks["predictions"].panel._states[0]
+    assert make_figure(state) is None
+    predictions = ranked(("good", 0.75), ("<b>bad</b>", 0.25))
+    answer(page, explorer, task=CLASSES, predictions=predictions)
+    saved = make_figure(state)
+    assert saved.array.tolist() == [0.75, 0.25]
+    assert saved.table().rows == [("good", 0.75, "fp32"), ("<b>bad</b>", 0.25, "fp32")]
+    drawing = figure.svg(saved).decode()
+    assert "75.0 %" in drawing
+    assert "&lt;b&gt;bad&lt;/b&gt;" in drawing
+    assert "Model: a-first." in saved.caption
+    # words that led to a chosen class
+    page.arrive({"model": folder, "text": "the cat sat", "label": "label 1"})
+    wait(lambda: bool(explorer.of_kind("attribute")))
+    question = explorer.of_kind("attribute")[-1]
+    assert (question.label, question.text) == ("label 1", "the cat sat")
+    explorer.compute(explorer.of_kind("predict")[-1])
+    view = page.bench.docks["predictions"].panel.sides[0].effects_views[CLASSES]
+    assert view.choice.currentText() == "label 1"
+    attributed = explorer.compute(question)
+    assert view.words.shown == tuple(tint_effects(attributed.words)) != ()
+    assert "the logit of “label 1” falls" in view.note.text()
+    assert_accessible(page)
+    screen(page, "explore words that decided")
+    view.choice.setFocus()
+    QTest.keyClick(view.choice, Qt.Key.Key_Down)
+    wait(lambda: explorer.of_kind("attribute")[-1].label == "label 2")
+    QTest.keyClick(view.choice, Qt.Key.Key_Home)
+    assert view.choice.shown_text() == "Nothing (not computed)"
+    assert page.state.label is None
+    assert view.words.shown == ()
+    count = len(explorer.of_kind("attribute"))
+    page.text.set_text("a dog sat")
+    wait(lambda: explorer.questions[-1].text == "a dog sat")
+    assert len(explorer.of_kind("attribute")) == count
+    # they arrive in parts, or are refused
+    page.arrive({"model": folder, "text": "the cat sat", "label": "label 1"})
+    wait(lambda: len(explorer.of_kind("attribute")) > count)
+    state = page.bench.docks["predictions"].panel.sides[0]._effects
+    words = [
+        WordEffect(text=w, segment=0, start=n, end=n + 1, effect=n) for n, w in enumerate("abc")
+    ]
+
+    def send(*part: WordEffect, start: int | None) -> None:
+        to = explorer.of_kind("attribute")[-1].number
+        fields = {"explained": Explained(label="label 1", score=1.0), "points": 3, "tokens": ()}
+        explorer.answered.emit(Attributed(to=to, words=part, done=len(part), next=start, **fields))
+
+    send(*words[:2], start=2)
+    assert state.words == tuple(words[:2])
+    question = explorer.of_kind("attribute")[-1]
+    assert (question.start, question.so_far) == (2, (0, 1))
+    send(*words, start=None)
+    assert state.words == tuple(words) and state.is_complete
+    page.text.set_text("a dog")
+    wait(lambda: explorer.of_kind("attribute")[-1].text == "a dog")
+    assert explorer.of_kind("attribute")[-1].start == 0
+    explorer.refuse(explorer.of_kind("attribute")[-1], "No words are shown.")
+    assert state.words == ()
+    assert "No words are shown." in state.query.problem
+    # two models side by side
+    second = make_model(home.models / "b-second", Heads(outputs=3))
+    page.state.choose_label(None)
+    page.text.set_text("the cat sat")
+    wait(lambda: explorer.questions[-1].text == "the cat sat")
+    answer(page, explorer, task=CLASSES, predictions=ranked(("good", 0.75), ("bad", 0.25)))
+    page.state.compare(describe_model("b-second", second, "imported"))
+    wait(lambda: explorer.questions[-1].side == 1 and explorer.questions[-1].checkpoint == second)
+    answer(page, explorer, task=CLASSES, predictions=ranked(("bad", 0.6), ("good", 0.4)))
+    panel = page.bench.docks["predictions"].panel
+    assert panel.sides[1].isVisible()
+    assert [side.views["text_classification"].verdict.full_text() for side in panel.sides] == [
+        "good · 75.0 %", "bad · 60.0 %",
+    ]  # fmt: skip
+    assert panel.difference.text() == ("Second minus first: good -35.0 points, bad +35.0 points.")
+    assert_accessible(panel)
+    page.state.compare(None)
+    wait(panel.sides[1].isHidden)
