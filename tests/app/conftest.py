@@ -4,7 +4,6 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +12,6 @@ import pytest
 from PySide6.QtCore import QThreadPool
 from PySide6.QtWidgets import QApplication, QDialog, QMainWindow, QMenu, QWidget
 from pytestqt.qtbot import QtBot
-from sqlalchemy import create_engine
-from sqlalchemy.dialects.sqlite.pysqlite import SQLiteDialect_pysqlite
 
 import app
 from app import resources, theme
@@ -24,7 +21,10 @@ from app.shell.garbage import Collector
 from app.studio import Studio
 from engine.files.home import Home
 from engine.messages.question import Answer, Question, Refused, Working
-from engine.record import checking, opening
+from engine.record import opening
+from tests.engine.record.statements import shared_statements
+
+__all__ = ["shared_statements"]
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -77,18 +77,6 @@ def no_stray_windows() -> Iterator[None]:
     yield
     for name, original in ORIGINALS.items():
         setattr(QWidget, name, original)
-
-
-@pytest.fixture(scope="session", autouse=True)
-def shared_statements() -> Iterator[None]:
-    """Compile each statement once, not again for the record of each test."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(SQLiteDialect_pysqlite, "__hash__", lambda dialect: 0)
-        patch.setattr(SQLiteDialect_pysqlite, "__eq__", lambda dialect, other: True)
-        for module in (checking, opening):
-            shared = partial(create_engine, execution_options={"compiled_cache": {}})
-            patch.setattr(module, "create_engine", shared)
-        yield
 
 
 @pytest.fixture(autouse=True)

@@ -8,8 +8,11 @@ from engine.files.home import Home
 from engine.record.opening import Record, open_record
 from engine.runs import launch
 from engine.runs.folder import RunFolder
+from tests.engine.record.statements import shared_statements
 from tests.engine.record.window import Window
 from tests.engine.runs import fake_worker, forked
+
+__all__ = ["shared_statements"]
 
 
 @pytest.fixture

@@ -74,8 +74,8 @@ def test_a_resume_changes_nothing(family, tmp_path):
 @pytest.mark.parametrize(
     "family, method",
     [
-        *(("deberta-v2", "adapters"), ("deberta-v2", "probe")),
-        *(("albert", "adapters"), ("modernbert", "probe")),
+        *(("deberta-v2", "adapters"), ("albert", "adapters"), ("modernbert", "probe")),
+        pytest.param("deberta-v2", "probe", marks=pytest.mark.long),
         pytest.param("albert", "probe", marks=pytest.mark.long),
         pytest.param("modernbert", "adapters", marks=pytest.mark.long),
     ],
@@ -106,7 +106,7 @@ def test_two_ranks_have_the_curves_of_one_process(family, crew, tmp_path):
     assert_curves_agree(alone, parallel)
 
 
-@pytest.mark.parametrize("family", OWN_NETWORKS)
+@pytest.mark.parametrize("family", PARAMS)
 def test_frozen_layers_are_unchanged_and_can_be_cached(family, tmp_path):
     job, spec = classification_job(family, tmp_path), EXAMPLES[family].spec
     frozen = spec.layers if spec.shares_layers else spec.layers - 1
@@ -148,7 +148,7 @@ def first_and_last_loss(run: RunFolder) -> tuple[float, float]:
     return fmean(values[:5]), fmean(values[-5:])
 
 
-@pytest.mark.parametrize("family", ["roberta", "deberta-v2"])
+@pytest.mark.parametrize("family", ["roberta", pytest.param("deberta-v2", marks=pytest.mark.long)])
 def test_answers_are_learned(family, tmp_path):
     job = from_family(family, answering(tmp_path), tmp_path, max_length=48)
     first, last = first_and_last_loss(trained(tmp_path / "run", job))
