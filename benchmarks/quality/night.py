@@ -102,7 +102,8 @@ def morning(folder: Path, theme: str, parts: Sequence[str] = tuple(STEPS)) -> bo
     report.unlink(missing_ok=True)
     values = {"filter": f"'{FILTER}'", "report": f'"{report}"', "count": len(names)}
     steps = "".join(STEPS[part] for part in parts).format(**values) + "quit\n"
-    error = harness.drive(steps, home.root, work, {"theme": theme, "ask_on_close": False})
+    preferences = {"theme": theme, "ask_on_close": False, "stand_by": False}
+    error = harness.drive(steps, home.root, work, preferences)
     if not error:
         page = report.read_text(encoding="utf-8") if report.is_file() else ""
         missing = [name for name in names if html.escape(name) not in page]
