@@ -8,19 +8,26 @@ from tests.app.accessible import assert_accessible
 from tests.app.pages.runs.pages import HOSTILE, names, open_run
 
 
-def test_an_unknown_run_leads_back_to_all_runs(make_page, make_run, qtbot):
-    make_run("one")
+def test_both_pages_are_accessible_in_both_themes_and_with_markup(
+    make_page, make_run, qtbot, set_theme, screen, studio, monkeypatch
+):
+    monkeypatch.setattr(studio.explorer, "ask", lambda question: 0)
+    problem = f"Wrong: {HOSTILE}"
+    run_id = make_run(HOSTILE, step=7, outcome="failed", problem=problem, not_finite=[3])
     page = make_page()
-    page.arrive({"run": "gone"})
-    qtbot.waitUntil(lambda: page.run is None)
-    assert names(page) == ["one"]
-
-
-def test_names_with_markup_are_shown_literally(make_page, make_run, qtbot):
-    run_id = make_run(HOSTILE, step=7, outcome="failed", problem=f"Wrong: {HOSTILE}")
-    page = make_page()
-    assert names(page) == [HOSTILE]
+    for theme in ("light", "dark"):
+        set_theme(theme)
+        assert isinstance(page.list.table.model().index(0, 0).data(ROW_ROLE), RunRow)
+        screen(page, f"runs-list-{theme}")
+        assert_accessible(page)
     view = open_run(page, run_id, qtbot)
+    for theme in ("dark", "light"):
+        set_theme(theme)
+        assert_accessible(page)
+        for tab in range(view.tabs.count()) if theme == "dark" else ():
+            view.tabs.setCurrentIndex(tab)
+            screen(page, f"run-{tab}-{theme}")
+    # the names have markup
     assert view.header.name.full_text() == HOSTILE
     assert view.banner.problem.text() == f"Wrong: {HOSTILE}"
     for label in page.findChildren(QLabel):
@@ -33,23 +40,7 @@ def test_names_with_markup_are_shown_literally(make_page, make_run, qtbot):
     menu = QApplication.activePopupWidget()
     assert isinstance(menu, QMenu)
     menu.close()
-
-
-def test_both_pages_are_accessible_in_both_themes(
-    make_page, make_run, qtbot, set_theme, screen, studio, monkeypatch
-):
-    monkeypatch.setattr(studio.explorer, "ask", lambda question: 0)
-    run_id = make_run("one", step=7, outcome="failed", problem="Memory ran out.", not_finite=[3])
-    page = make_page()
-    for theme in ("light", "dark"):
-        set_theme(theme)
-        assert isinstance(page.list.table.model().index(0, 0).data(ROW_ROLE), RunRow)
-        screen(page, f"runs-list-{theme}")
-        assert_accessible(page)
-    view = open_run(page, run_id, qtbot)
-    for theme in ("dark", "light"):
-        set_theme(theme)
-        assert_accessible(page)
-        for tab in range(view.tabs.count()):
-            view.tabs.setCurrentIndex(tab)
-            screen(page, f"run-{tab}-{theme}")
+    # an unknown run leads back to all runs
+    page.arrive({"run": "gone"})
+    qtbot.waitUntil(lambda: page.run is None)
+    assert names(page) == [HOSTILE]

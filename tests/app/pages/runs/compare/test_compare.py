@@ -99,29 +99,45 @@ def test_curves_have_groups_colours_and_axes(runs):
     assert x_values("tokens", runs[0], steps, uncounted) is None, "speed times time is not a count"
 
 
-def test_curves_have_a_chosen_axis_and_a_default_metric(comparison, qtbot):
-    tab = comparison.curves
-    assert tab.metric_box.currentData() == "validation_accuracy"
-    assert tab.view.chart is not None and len(tab.view.chart.lines) == 4
-    tab.metric_box.setCurrentIndex(tab.metric_box.findData("loss"))
-    tab.metric_box.activated.emit(tab.metric_box.currentIndex())
-    qtbot.waitUntil(lambda: tab.view.chart is not None and "loss" in tab.view.chart.y.title)
-    tab.axis_box.setCurrentIndex(tab.axis_box.findData("time"))
-    tab.axis_box.activated.emit(3)
-    qtbot.waitUntil(lambda: tab.view.chart is not None and tab.view.chart.x.title == "Minutes")
-    ends = {line.key: float(line.x[-1]) for line in tab.view.chart.lines}
-    assert ends["run0"] == pytest.approx(20 / 60) and ends["run3"] == pytest.approx(7 / 60)
-    qtbot.keyClick(tab.view, Qt.Key.Key_Right)
-    qtbot.keyClick(tab.view, Qt.Key.Key_Right)
-    assert HOSTILE in tab.readout.text()
-    tab.metric_box.clear()
-    comparison.state.names_read.emit({"loss": 4, "validation_accuracy": 3, "validation_loss": 4})
-    assert tab.metric_box.currentData() == "validation_loss"
-    comparison.state.names_read.emit({"loss": 4, "validation_accuracy": 4, "validation_loss": 4})
-    assert tab.metric_box.currentData() == "validation_loss", "the metric is kept"
+def test_a_single_run_is_not_compared_and_back_restores_the_view(make_page, runs, qtbot):
+    page = make_page()
+    page.list.select(runs[0].id)
+    action = page.list.actions_.by_key["compare"]
+    assert not action.isEnabled() and action.toolTip() == "Select at least two runs."
+    assert not page.list.compare.isEnabled()
+    page.compare(runs[:2])
+    page.open(runs[0].id)
+    page.run.closed.emit()
+    assert page.run is None and page.comparison is not None
+    assert page._stack.currentWidget() is page.comparison
+    page.comparison.closed.emit()
+    assert page.comparison is None and page._stack.currentIndex() == 0
 
 
-def test_every_figure_has_its_table_and_a_point_opens_its_run(comparison, runs, qtbot):
+def test_the_same_report_is_created_without_a_window(runs, tmp_path, capsys):
+    folders = [str(row.folder) for row in runs]
+    out = tmp_path / "comparison.pdf"
+    assert app.__main__.main(["report", *folders, "--out", str(out)]) == 0
+    assert "Saved as" in capsys.readouterr().out
+    content = out.read_bytes()
+    assert content.startswith(b"%PDF") and "Comparison of 4 runs".encode("utf-16-be") in content
+
+
+def test_runs_are_compared_by_a_report_axes_curves_settings_and_figures(
+    comparison, runs, qtbot, tmp_path
+):
+    path = tmp_path / "comparison.html"
+    qtbot.mouseClick(comparison.report, Qt.MouseButton.LeftButton)
+    dialog = comparison.window().findChild(QFileDialog)
+    assert dialog is not None and dialog.nameFilters() == ["HTML (*.html)", "PDF (*.pdf)"]
+    dialog.fileSelected.emit(str(path))
+    dialog.close()
+    assert not comparison.report.isEnabled()
+    qtbot.waitUntil(lambda: not comparison.report_saver.is_busy, timeout=20_000)
+    html = path.read_text(encoding="utf-8")
+    assert "<h1>Comparison of 4 run" in html and "Learning rate" in html
+    assert html.count("<img") == len({"loss", "validation_accuracy"})
+    # every figure has its table and a point opens its run
     comparison.tabs.setCurrentWidget(comparison.parallel)
     comparison.tabs.setCurrentWidget(comparison.scatter)
     for saved in (
@@ -137,40 +153,7 @@ def test_every_figure_has_its_table_and_a_point_opens_its_run(comparison, runs, 
     scatter = make_scatter(runs, "training.learning_rate", "best", "training.seed")
     assert scatter.missing == 0 and scatter.names == ("1", "2")
     assert make_scatter(runs, "validation_f1@last", "best", "").missing == 4
-    comparison.tabs.setCurrentWidget(comparison.scatter)
-    view = comparison.scatter.widget.view
-    qtbot.keyClick(view, Qt.Key.Key_Right)
-    with qtbot.waitSignal(comparison.state.runs.open_requested) as opened:
-        qtbot.keyClick(view, Qt.Key.Key_Return)
-    assert opened.args == [view.scatter.rows[0].id] if view.scatter else False
-
-
-def test_settings_that_differ_are_listed_for_each_run_and_copied(comparison, runs, qtbot):
-    assert differing_paths(runs) == ["training.learning_rate", "training.seed"]
-    comparison.tabs.setCurrentWidget(comparison.settings)
-    tab = comparison.settings.widget
-    assert [tab.model.index(n, 0).data() for n in range(2)] == ["Learning rate", "Random seed"]
-    tab.search.setText("seed")
-    assert tab.model.rowCount() == 1
-    tab.copy()
-    copied = QGuiApplication.clipboard().text().splitlines()
-    assert len(copied) == 2 and copied[1].startswith("Random seed\t")
-    tab.search.clear()
-    tab.differences_only.setChecked(False)
-    assert tab.model.rowCount() > 30
-    runs_state = comparison.state.runs
-    for row in comparison.state.rows:
-        runs_state.rename(row.id, f"Night · {row.job.training.seed} · {row.id}")
-    qtbot.waitUntil(lambda: all("Night" in row.name for row in comparison.state.rows))
-    comparison.tabs.setCurrentWidget(comparison.settings)
-    model = comparison.settings.widget.model
-    row = comparison.state.rows[0]
-    title = model.headerData(1, Qt.Orientation.Horizontal)
-    assert title == f"{row.job.training.seed}\n{row.id}"
-    assert model.headerData(1, Qt.Orientation.Horizontal, Qt.ItemDataRole.ToolTipRole) == row.name
-
-
-def test_axes_have_several_values_and_a_brush_selects_runs(comparison, runs, qtbot):
+    # axes have several values and a brush selects runs
     axis = make_axis("training.learning_rate", runs)
     assert axis is not None and [label for _, label in axis.labels] == ["1e-5", "1e-4"]
     parallel = Parallel(runs, [axis], {axis.key: (0.5, 1.0)})
@@ -195,41 +178,53 @@ def test_axes_have_several_values_and_a_brush_selects_runs(comparison, runs, qtb
         info = column_info(key)
         values = {repr(info.row_value(row)) for row in comparison.state.rows}
         assert len(values - {"None"}) > 1, key
-
-
-def test_a_single_run_is_not_compared_and_back_restores_the_view(make_page, runs, qtbot):
-    page = make_page()
-    page.list.select(runs[0].id)
-    action = page.list.actions_.by_key["compare"]
-    assert not action.isEnabled() and action.toolTip() == "Select at least two runs."
-    assert not page.list.compare.isEnabled()
-    page.compare(runs[:2])
-    page.open(runs[0].id)
-    page.run.closed.emit()
-    assert page.run is None and page.comparison is not None
-    assert page._stack.currentWidget() is page.comparison
-    page.comparison.closed.emit()
-    assert page.comparison is None and page._stack.currentIndex() == 0
-
-
-def test_the_comparison_is_saved_as_a_report(comparison, runs, qtbot, tmp_path):
-    path = tmp_path / "comparison.html"
-    qtbot.mouseClick(comparison.report, Qt.MouseButton.LeftButton)
-    dialog = comparison.window().findChild(QFileDialog)
-    assert dialog is not None and dialog.nameFilters() == ["HTML (*.html)", "PDF (*.pdf)"]
-    dialog.fileSelected.emit(str(path))
-    dialog.close()
-    assert not comparison.report.isEnabled()
-    qtbot.waitUntil(lambda: not comparison.report_saver.is_busy, timeout=20_000)
-    html = path.read_text(encoding="utf-8")
-    assert "<h1>Comparison of 4 run" in html and "Learning rate" in html
-    assert html.count("<img") == len({"loss", "validation_accuracy"})
-
-
-def test_the_same_report_is_created_without_a_window(runs, tmp_path, capsys):
-    folders = [str(row.folder) for row in runs]
-    out = tmp_path / "comparison.pdf"
-    assert app.__main__.main(["report", *folders, "--out", str(out)]) == 0
-    assert "Saved as" in capsys.readouterr().out
-    content = out.read_bytes()
-    assert content.startswith(b"%PDF") and "Comparison of 4 runs".encode("utf-16-be") in content
+    # curves have a chosen axis and a default metric
+    comparison.tabs.setCurrentWidget(comparison.curves)
+    tab = comparison.curves
+    assert tab.metric_box.currentData() == "validation_accuracy"
+    assert tab.view.chart is not None and len(tab.view.chart.lines) == 4
+    tab.metric_box.setCurrentIndex(tab.metric_box.findData("loss"))
+    tab.metric_box.activated.emit(tab.metric_box.currentIndex())
+    qtbot.waitUntil(lambda: tab.view.chart is not None and "loss" in tab.view.chart.y.title)
+    tab.axis_box.setCurrentIndex(tab.axis_box.findData("time"))
+    tab.axis_box.activated.emit(3)
+    qtbot.waitUntil(lambda: tab.view.chart is not None and tab.view.chart.x.title == "Minutes")
+    ends = {line.key: float(line.x[-1]) for line in tab.view.chart.lines}
+    assert ends["run0"] == pytest.approx(20 / 60) and ends["run3"] == pytest.approx(7 / 60)
+    qtbot.keyClick(tab.view, Qt.Key.Key_Right)
+    qtbot.keyClick(tab.view, Qt.Key.Key_Right)
+    assert HOSTILE in tab.readout.text()
+    tab.metric_box.clear()
+    comparison.state.names_read.emit({"loss": 4, "validation_accuracy": 3, "validation_loss": 4})
+    assert tab.metric_box.currentData() == "validation_loss"
+    comparison.state.names_read.emit({"loss": 4, "validation_accuracy": 4, "validation_loss": 4})
+    assert tab.metric_box.currentData() == "validation_loss", "the metric is kept"
+    # settings that differ are listed for each run and copied
+    assert differing_paths(runs) == ["training.learning_rate", "training.seed"]
+    comparison.tabs.setCurrentWidget(comparison.settings)
+    tab = comparison.settings.widget
+    assert [tab.model.index(n, 0).data() for n in range(2)] == ["Learning rate", "Random seed"]
+    tab.search.setText("seed")
+    assert tab.model.rowCount() == 1
+    tab.copy()
+    copied = QGuiApplication.clipboard().text().splitlines()
+    assert len(copied) == 2 and copied[1].startswith("Random seed\t")
+    tab.search.clear()
+    tab.differences_only.setChecked(False)
+    assert tab.model.rowCount() > 30
+    runs_state = comparison.state.runs
+    for row in comparison.state.rows:
+        runs_state.rename(row.id, f"Night · {row.job.training.seed} · {row.id}")
+    qtbot.waitUntil(lambda: all("Night" in row.name for row in comparison.state.rows))
+    comparison.tabs.setCurrentWidget(comparison.settings)
+    model = comparison.settings.widget.model
+    row = comparison.state.rows[0]
+    title = model.headerData(1, Qt.Orientation.Horizontal)
+    assert title == f"{row.job.training.seed}\n{row.id}"
+    assert model.headerData(1, Qt.Orientation.Horizontal, Qt.ItemDataRole.ToolTipRole) == row.name
+    comparison.tabs.setCurrentWidget(comparison.scatter)
+    view = comparison.scatter.widget.view
+    qtbot.keyClick(view, Qt.Key.Key_Right)
+    with qtbot.waitSignal(comparison.state.runs.open_requested) as opened:
+        qtbot.keyClick(view, Qt.Key.Key_Return)
+    assert opened.args == [view.scatter.rows[0].id] if view.scatter else False

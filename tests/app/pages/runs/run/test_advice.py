@@ -44,7 +44,7 @@ def tab_extent(view: RunView) -> tuple[int, int]:
     return view.tabs.y(), view.tabs.height()
 
 
-def test_a_run_at_the_baseline_gets_advice(make_page, studio, make_run, qtbot):
+def test_a_run_at_the_baseline_gets_advice(make_page, studio, make_run, qtbot, tmp_path):
     page = make_page()
     good = open_run(page, make_run("well"), qtbot)
     qtbot.wait(0)
@@ -74,9 +74,7 @@ def test_a_run_at_the_baseline_gets_advice(make_page, studio, make_run, qtbot):
     assert line.prepare.isHidden(), "its data set is not in this home"
     qtbot.mouseClick(line.next, Qt.MouseButton.LeftButton)
     assert line.text.full_text().startswith("No better")
-
-
-def test_rows_of_absent_labels_are_moved_to_validation(make_page, studio, qtbot, tmp_path):
+    # rows of absent labels are moved to validation
     rows = [f"film {n},{'mixed' if n % 9 else 'positive'},train" for n in range(40)]
     rows += [f"play {n},positive,validation" for n in range(5)]
     file, folder = tmp_path / "films.csv", studio.home.datasets / "films" / "1"
@@ -84,8 +82,8 @@ def test_rows_of_absent_labels_are_moved_to_validation(make_page, studio, qtbot,
     mapping, split = Mapping(text="text", label="label"), Split(column="part")
     import_dataset("films", {"all": file}, Reading(format="csv"), mapping, split, folder)
     data = StoredData(folder=folder)
-    run_id, job = make_baseline_run(studio, studio.home.runs / "still", data)
-    line = open_run(make_page(), run_id, qtbot).advice
+    run_id, job = make_baseline_run(studio, studio.home.runs / "second", data)
+    line = open_run(page, run_id, qtbot).advice
     qtbot.waitUntil(lambda: not line.isHidden())
     qtbot.mouseClick(line.next, Qt.MouseButton.LeftButton)
     assert "The validation set has no row with “mixed”." in line.text.full_text()

@@ -12,33 +12,32 @@ from tests.app.pages.runs.pages import PATIENCE, open_run
 from tests.often import times
 
 
-def test_a_nan_loss_is_a_gap_with_a_mark(make_page, make_run, qtbot):
+@times(10_000, 50_000)
+def test_many_points_do_not_block_the_window(make_page, studio, make_run, qtbot, count):
+    run_id = make_run("long", step=1)
+    steps = range(1, count + 1)
+    with studio.record.session() as session:
+        for name in ("loss", "gradient_norm", "tokens_per_second"):
+            add_metrics(session, run_id, [measured(name, s, 1 + math.sin(s)) for s in steps])
+    page = make_page()
+    page.arrive(run_id)  # under the watchdog
+    view = page.run
+    qtbot.waitUntil(lambda: "training" in view.charts.loss.names(), timeout=PATIENCE)
+    qtbot.waitUntil(lambda: not view.charts.is_filling(), timeout=PATIENCE)
+    assert len(view.charts.loss.series("training")) == count
+
+
+def test_curves_have_marks_grow_fit_the_window_and_are_saved(make_page, studio, make_run, qtbot):
+    page = make_page()
     run_id = make_run("nan", step=10, outcome="failed", problem="NaN.", not_finite=[4, 5])
-    view = open_run(make_page(), run_id, qtbot)
+    view = open_run(page, run_id, qtbot)
     values = view.charts.loss.series("training").values.tolist()
     assert [n + 1 for n, value in enumerate(values) if math.isnan(value)] == [4, 5]
     assert view.charts.not_finite.text() == "The loss was not a number (NaN) at step 4, 5."
     assert [marker.x for marker in view.charts.loss.markers] == [4, 5]
-
-
-def test_no_curve_is_clipped_in_a_short_window(make_page, make_run, qtbot):
-    """Advice, alerts and machine load above them take their space."""
-    page = make_page()
-    view = open_run(page, make_run("live", step=10, outcome=None), qtbot)
-    view.tabs.setCurrentWidget(view.charts)
-    page.resize(1000, 420)
-    for curve in view.charts.curves():
-        qtbot.waitUntil(lambda c=curve: c.height() >= c.minimumHeight() > 100)
-        card = curve.parentWidget()
-        assert card is not None and card.rect().contains(curve.geometry())
-    page.resize(1000, 1200)
-    (area,) = view.charts.findChildren(QScrollArea)
-    qtbot.waitUntil(lambda: area.verticalScrollBar().maximum() == 0)
-
-
-def test_new_points_are_drawn_as_they_arrive(make_page, studio, make_run, qtbot):
+    # new points are drawn as they arrive
     run_id = make_run("live", step=4, outcome=None)
-    view = open_run(make_page(), run_id, qtbot)
+    view = open_run(page, run_id, qtbot)
     studio.dispatcher.measured.emit(
         run_id,
         [
@@ -56,32 +55,33 @@ def test_new_points_are_drawn_as_they_arrive(make_page, studio, make_run, qtbot)
     assert charts.last_speed() == 1234
     with qtbot.waitSignal(charts.rate.step_hovered, raising=False, timeout=1):
         charts.loss.step_hovered.emit(3.0)  # one crosshair for all charts, with points or without
-
-
-@times(10_000, 50_000)
-def test_many_points_do_not_block_the_window(make_page, studio, make_run, qtbot, count):
-    run_id = make_run("long", step=1)
-    steps = range(1, count + 1)
-    with studio.record.session() as session:
-        for name in ("loss", "gradient_norm", "tokens_per_second"):
-            add_metrics(session, run_id, [measured(name, s, 1 + math.sin(s)) for s in steps])
-    page = make_page()
-    page.arrive(run_id)  # under the watchdog
-    view = page.run
-    qtbot.waitUntil(lambda: "training" in view.charts.loss.names(), timeout=PATIENCE)
-    qtbot.waitUntil(lambda: not view.charts.is_filling(), timeout=PATIENCE)
-    assert len(view.charts.loss.series("training")) == count
-
-
-def test_a_curve_is_saved_and_its_options_apply_to_other_runs(make_page, make_run, qtbot):
-    first, second = make_run("one"), make_run("two")
-    page = make_page()
-    view = open_run(page, first, qtbot)
+    # no curve is clipped in a short window: advice, alerts and machine load take their space
+    view.tabs.setCurrentWidget(view.charts)
+    page.resize(1000, 420)
+    for curve in view.charts.curves():
+        qtbot.waitUntil(lambda c=curve: c.height() >= c.minimumHeight() > 100)
+        card = curve.parentWidget()
+        assert card is not None and card.rect().contains(curve.geometry())
+    page.resize(1000, 1200)
+    (area,) = view.charts.findChildren(QScrollArea)
+    qtbot.waitUntil(lambda: area.verticalScrollBar().maximum() == 0)
+    # a curve is saved; its options apply to other runs
     assert view.charts.options.isHidden()
     qtbot.mouseClick(view.charts.open_options, Qt.MouseButton.LeftButton)
     qtbot.mouseClick(view.charts.options.smoothing.group.button(3), Qt.MouseButton.LeftButton)
     qtbot.mouseClick(view.charts.options.log, Qt.MouseButton.LeftButton)
-    other = open_run(page, second, qtbot)
+    run_id = make_run("spiky", steps=80, step=80)
+    with studio.record.session() as session:
+        add_metrics(session, run_id, [measured("loss", 60, 9.0), measured("loss", 70, 0.9)])
+    other = open_run(page, run_id, qtbot)
+    qtbot.waitUntil(lambda: bool(other.charts.loss.markers), timeout=PATIENCE)
+    assert other.charts.loss.markers[0].x == 60 and other.charts.loss.markers[0].tooltip
+    assert other.charts.alerts.text().startswith("Loss spike at step 60")
+    alert = other.charts._alerts[0]
+    other.charts._on_alerts([alert] * 3)
+    assert other.charts.alerts.text().endswith("times the usual.")
+    other.charts._on_alerts([alert] * 5)
+    assert other.charts.alerts.text().endswith("times the usual, and 2 more.")
     assert other.charts.options.smoothing.choice() == 3 and other.charts.options.log.isChecked()
     qtbot.waitUntil(lambda: not other.charts.is_filling())
     for curve in (other.charts.loss, other.charts.validation, other.charts.speed):
@@ -90,10 +90,7 @@ def test_a_curve_is_saved_and_its_options_apply_to_other_runs(make_page, make_ru
         assert b"<svg" in figure.svg(drawing) and len(drawing.table().rows) > 3
         assert curve.figure_button is not None
     assert other.charts.rate.figure() is None  # nothing was measured
-
-
-def test_empty_charts_show_the_reason(make_page, make_run, qtbot):
-    page = make_page()
+    # an empty chart has a reason
     for name, step, outcome, training, validation in (
         ("none", 0, "failed", "The run ended before its first step.", "before its first step"),
         ("some", 2, "stopped", "", "or it ended before the first evaluation"),
@@ -102,18 +99,3 @@ def test_empty_charts_show_the_reason(make_page, make_run, qtbot):
         assert validation in charts.validation.empty.text()
         assert charts.rate.empty.text() == (training or "This run did not record these values.")
         qtbot.waitUntil(lambda: charts.loss.empty.isHidden() == bool(step))  # noqa: B023
-
-
-def test_alerts_are_marked_and_listed(make_page, make_run, studio, qtbot):
-    run_id = make_run("spiky", steps=80, step=80)
-    with studio.record.session() as session:
-        add_metrics(session, run_id, [measured("loss", 60, 9.0), measured("loss", 70, 0.9)])
-    view = open_run(make_page(), run_id, qtbot)
-    qtbot.waitUntil(lambda: bool(view.charts.loss.markers), timeout=PATIENCE)
-    assert view.charts.loss.markers[0].x == 60 and view.charts.loss.markers[0].tooltip
-    assert view.charts.alerts.text().startswith("Loss spike at step 60")
-    alert = view.charts._alerts[0]
-    view.charts._on_alerts([alert] * 3)
-    assert view.charts.alerts.text().endswith("times the usual.")
-    view.charts._on_alerts([alert] * 5)
-    assert view.charts.alerts.text().endswith("times the usual, and 2 more.")

@@ -14,9 +14,12 @@ from tests.app.asking import question
 from tests.app.pages.runs.pages import open_run
 
 
-def test_checkpoints_can_be_explored_and_trained_further(make_page, studio, make_run, qtbot):
+def test_checkpoints_are_explored_trained_further_and_trashed(
+    make_page, studio, make_run, qtbot, monkeypatch, tmp_path
+):
     page = make_page()
-    view = open_run(page, make_run("one"), qtbot)
+    run_id = make_run("one")
+    view = open_run(page, run_id, qtbot)
     tab = view.checkpoints
     qtbot.waitUntil(lambda: tab.model.rowCount() == 4)
     marks = [tab.model.index(row, REASON).data() for row in range(4)]
@@ -37,35 +40,8 @@ def test_checkpoints_can_be_explored_and_trained_further(make_page, studio, make
     assert signal.args == ["train", {"model": chosen.folder}]
     other = open_run(page, make_run("two", step=2, outcome="stopped"), qtbot)
     assert not other.checkpoints.hint.isHidden() and not other.checkpoints.fine_tune.isEnabled()
-
-
-def test_a_checkpoint_is_trashed(make_page, studio, make_run, qtbot, monkeypatch, tmp_path):
-    monkeypatch.setattr("app.trash.move_to_trash", lambda folder: folder.rename(tmp_path / "gone"))
-    undos: list[Callable[[], None]] = []
-    monkeypatch.setattr(studio.notices, "info", lambda text, action, act: undos.append(act))
-    view = open_run(make_page(), make_run("one", step=18, outcome="stopped"), qtbot)
-    tab = view.checkpoints
-    qtbot.waitUntil(lambda: tab.model.rowCount() == 3)
-    qtbot.mouseClick(tab.delete, Qt.MouseButton.LeftButton)  # the best one, of step 5
-    qtbot.waitUntil(lambda: [s.step for s in tab.model.rows] == [15, 10])
-    undos.pop()()
-    qtbot.waitUntil(lambda: [(s.step, s.best) for s in tab.model.rows] == [
-        (15, False), (10, False), (5, True)
-    ])  # fmt: skip
-
-    tab.table.selectRow(0)
-    qtbot.mouseClick(tab.delete, Qt.MouseButton.LeftButton)
-    dialog = question(qtbot)
-    message = " ".join(label.text() for label in dialog.findChildren(QLabel))
-    assert "resume from step 10 instead of step 15" in message
-    dialog.buttons["delete"].click()
-    qtbot.waitUntil(lambda: [s.step for s in tab.model.rows] == [10, 5])
-    qtbot.waitUntil(lambda: view.header.resume.text() == "&Resume from step 10")
-
-
-def test_a_branch_has_the_changed_settings(make_page, studio, make_run, qtbot, monkeypatch):
-    run_id = make_run("one")
-    view = open_run(make_page(), run_id, qtbot)
+    # a branch has the changed settings
+    view = open_run(page, run_id, qtbot)
     tab = view.checkpoints
     qtbot.waitUntil(lambda: tab.model.rowCount() == 4)
     calls: list[Any] = []
@@ -91,3 +67,25 @@ def test_a_branch_has_the_changed_settings(make_page, studio, make_run, qtbot, m
     before = view.state.row.job
     assert (name, step, job.name) == (run_id, 5, "one, from step 5")
     assert [change.path for change in changes(before, job)] == ["training.learning_rate"]
+    # a checkpoint is trashed
+    monkeypatch.setattr("app.trash.move_to_trash", lambda folder: folder.rename(tmp_path / "gone"))
+    undos: list[Callable[[], None]] = []
+    monkeypatch.setattr(studio.notices, "info", lambda text, action, act: undos.append(act))
+    view = open_run(page, make_run("three", step=18, outcome="stopped"), qtbot)
+    tab = view.checkpoints
+    qtbot.waitUntil(lambda: tab.model.rowCount() == 3)
+    qtbot.mouseClick(tab.delete, Qt.MouseButton.LeftButton)  # the best one, of step 5
+    qtbot.waitUntil(lambda: [s.step for s in tab.model.rows] == [15, 10])
+    undos.pop()()
+    qtbot.waitUntil(lambda: [(s.step, s.best) for s in tab.model.rows] == [
+        (15, False), (10, False), (5, True)
+    ])  # fmt: skip
+
+    tab.table.selectRow(0)
+    qtbot.mouseClick(tab.delete, Qt.MouseButton.LeftButton)
+    dialog = question(qtbot)
+    message = " ".join(label.text() for label in dialog.findChildren(QLabel))
+    assert "resume from step 10 instead of step 15" in message
+    dialog.buttons["delete"].click()
+    qtbot.waitUntil(lambda: [s.step for s in tab.model.rows] == [10, 5])
+    qtbot.waitUntil(lambda: view.header.resume.text() == "&Resume from step 10")

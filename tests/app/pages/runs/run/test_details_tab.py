@@ -3,21 +3,12 @@
 from tests.app.pages.runs.pages import HOSTILE, names, open_run, read_run
 
 
-def test_notes_are_saved_and_searched(make_page, studio, make_run, qtbot):
+def test_the_log_is_followed_only_at_its_end_and_notes_are_saved(
+    make_page, studio, make_run, qtbot
+):
     run_id = make_run("one")
     page = make_page()
     view = open_run(page, run_id, qtbot)
-    view.details.notes.setPlainText(f"remember {HOSTILE}")
-    page.show_all()
-    qtbot.waitUntil(lambda: read_run(studio, run_id).notes == f"remember {HOSTILE}")
-    qtbot.waitUntil(lambda: bool(page.state.rows[run_id].notes))
-    qtbot.keyClicks(page.list.search, "remember")
-    assert names(page) == ["one"]
-    assert open_run(page, run_id, qtbot).details.notes.toPlainText() == f"remember {HOSTILE}"
-
-
-def test_the_log_is_complete_and_followed_only_at_its_end(make_page, make_run, qtbot):
-    view = open_run(make_page(), make_run("one"), qtbot)
     qtbot.waitUntil(lambda: "2 texts were truncated" in view.state.log)
     view.tabs.setCurrentWidget(view.log)
     assert view.log.widget.text.toPlainText() == view.state.log
@@ -32,3 +23,11 @@ def test_the_log_is_complete_and_followed_only_at_its_end(make_page, make_run, q
     log.write_text("\n".join(f"line {n}" for n in range(600)))
     qtbot.waitUntil(lambda: "line 599" in text.toPlainText())
     assert bar.value() == 100
+    # notes are saved and searched
+    view.details.notes.setPlainText(f"remember {HOSTILE}")
+    page.show_all()
+    qtbot.waitUntil(lambda: read_run(studio, run_id).notes == f"remember {HOSTILE}")
+    qtbot.waitUntil(lambda: bool(page.state.rows[run_id].notes))
+    qtbot.keyClicks(page.list.search, "remember")
+    assert names(page) == ["one"]
+    assert open_run(page, run_id, qtbot).details.notes.toPlainText() == f"remember {HOSTILE}"

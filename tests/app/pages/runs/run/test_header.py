@@ -12,9 +12,9 @@ from tests.app.pages.runs.pages import change_run, open_run
 from tests.engine.runs import fake_worker
 
 
-def test_a_finished_run_shows_curves_and_a_branch_its_parent(make_page, studio, make_run, qtbot):
-    run_id = make_run("done")
+def test_a_finished_run_shows_curves_and_others_their_origin(make_page, studio, make_run, qtbot):
     page = make_page()
+    run_id = make_run("done")
     view = open_run(page, run_id, qtbot)
     assert view.header.name.full_text() == "done"
     assert "Step 20 of 20" in view.header.status.full_text()
@@ -38,27 +38,12 @@ def test_a_finished_run_shows_curves_and_a_branch_its_parent(make_page, studio, 
     qtbot.waitUntil(lambda: not view.header.origin.isHidden())
     assert view.header.origin.text() == "Branched from “plain” at step 5; Seed 2 not 1."
     assert open_run(page, plain, qtbot).header.origin.isHidden()
-
-
-def test_a_silent_worker_may_be_force_stopped(make_page, studio, make_run, qtbot, monkeypatch):
-    run_id = make_run("hung", step=4, outcome=None)
-    change_run(studio, run_id, state="stopping")
-    view = open_run(make_page(), run_id, qtbot)
-    assert view.header.force_stop.isHidden() and not view.header.stop.isEnabled()
-    monkeypatch.setattr("app.pages.runs.run.state.SILENCE_MS", 0)
-    qtbot.waitUntil(lambda: not view.header.force_stop.isHidden())
-    assert "No response from the training process for" in view.header.status.full_text()
-    calls: list[str] = []
-    monkeypatch.setattr(studio.dispatcher, "force_stop", calls.append)
-    qtbot.mouseClick(view.header.force_stop, Qt.MouseButton.LeftButton)
-    assert calls == [run_id]
-
-
-def test_header_table_and_status_agree_on_a_run(make_page, studio, make_run, qtbot):
+    # header, table and status agree on a run
     run_id = make_run("live", steps=200, step=20, outcome=None)
     working = {"state": "running", "stage": "Evaluating", "stage_done": 13, "stage_total": 14}
     change_run(studio, run_id, **working)
-    page = make_page()
+    page.state.read()
+    qtbot.waitUntil(lambda: run_id in page.state.rows)
     view = open_run(page, run_id, qtbot)
     assert "Evaluating: 13 of 14 · Step 20 of 200" in view.header.status.full_text()
     assert "About 3 min left" in view.header.status.full_text()  # at one step a second
@@ -68,13 +53,10 @@ def test_header_table_and_status_agree_on_a_run(make_page, studio, make_run, qtb
     studio.dispatcher.run_changed.emit(run_id)
     qtbot.waitUntil(lambda: "Evaluating" not in view.header.status.full_text())
     assert "left" not in view.header.status.full_text()
-
-
-def test_a_run_is_prepared_with_a_newer_version_of_its_data(make_page, studio, make_run, qtbot):
+    # a run is prepared with a newer version of its data
     films = studio.home.datasets / "films"
     (films / "1").mkdir(parents=True)
     job = fake_worker.job("first").model_copy(update={"data": StoredData(folder=films / "1")})
-    page = make_page()
     view = open_run(page, make_run("first", job=job), qtbot)
     assert view.header.retrain.isHidden()
     (films / "3").mkdir()
@@ -88,9 +70,12 @@ def test_a_run_is_prepared_with_a_newer_version_of_its_data(make_page, studio, m
     assert argument["job"].training == job.training
 
 
-def test_a_failed_run_shows_its_error_and_resumes(make_page, studio, make_run, qtbot, monkeypatch):
+def test_a_failed_silent_or_waiting_run_is_explained(
+    make_page, studio, make_run, qtbot, monkeypatch
+):
+    page = make_page()
     run_id = make_run("broken", step=7, outcome="failed", problem="Memory ran out.")
-    view = open_run(make_page(), run_id, qtbot)
+    view = open_run(page, run_id, qtbot)
     banner = view.banner
     assert not banner.isHidden()
     assert banner.problem.text() == "Memory ran out."
@@ -107,14 +92,23 @@ def test_a_failed_run_shows_its_error_and_resumes(make_page, studio, make_run, q
     monkeypatch.setattr(studio.dispatcher, "resume", calls.append)
     qtbot.mouseClick(banner.resume, Qt.MouseButton.LeftButton)
     assert calls == [run_id]
-
-
-def test_a_run_that_waits_for_space_resumes(make_page, studio, make_run, qtbot, monkeypatch):
-    run_id = make_run("full", step=7, outcome=None)
+    # a silent worker may be force-stopped
+    run_id = make_run("hung", step=4, outcome=None)
+    change_run(studio, run_id, state="stopping")
+    view = open_run(page, run_id, qtbot)
+    assert view.header.force_stop.isHidden() and not view.header.stop.isEnabled()
     monkeypatch.setattr("app.pages.runs.run.state.SILENCE_MS", 0)
+    qtbot.waitUntil(lambda: not view.header.force_stop.isHidden())
+    assert "No response from the training process for" in view.header.status.full_text()
+    calls.clear()
+    monkeypatch.setattr(studio.dispatcher, "force_stop", calls.append)
+    qtbot.mouseClick(view.header.force_stop, Qt.MouseButton.LeftButton)
+    assert calls == [run_id]
+    # a run that waits for space resumes
+    run_id = make_run("full", step=7, outcome=None)
     fields = {"state": "paused", "problem": "The disk is full.", "advice": "Free 3 MB."}
     change_run(studio, run_id, **fields)
-    view = open_run(make_page(), run_id, qtbot)
+    view = open_run(page, run_id, qtbot)
     assert not view.banner.isHidden() and view.banner.resume.isHidden()
     assert view.banner.problem.text() == "The disk is full."
     assert view.header.stop.isEnabled() and not view.header.stop.isHidden()

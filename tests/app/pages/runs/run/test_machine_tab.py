@@ -29,11 +29,12 @@ def sample(step: int, busy: float, gpus: tuple[GpuLoad, ...] = ()) -> MachineSam
     )
 
 
-def test_the_curves_grow_while_the_run_trains(make_page, studio, make_run, qtbot):
+def test_curves_and_load_are_shown_while_the_run_trains(make_page, studio, make_run, qtbot):
     run_id = make_run("live", step=4, outcome=None)
     folder = RunFolder(studio.home.runs / run_id)
     append_sample(folder, sample(1, 0.2))
-    view = open_run(make_page(), run_id, qtbot)
+    page = make_page()
+    view = open_run(page, run_id, qtbot)
     view.tabs.setCurrentWidget(view.machine)
     tab = view.machine.widget
     qtbot.waitUntil(lambda: tab.busy.names() == ["machine", "this run"])
@@ -49,32 +50,28 @@ def test_the_curves_grow_while_the_run_trains(make_page, studio, make_run, qtbot
     qtbot.waitUntil(lambda: tab.temperature.isVisible() and tab.power.isVisible())
     figure = tab.power.figure()
     assert figure is not None
-
-
-def test_a_run_that_has_ended_shows_no_load_and_a_note(make_page, make_run, qtbot):
-    view = open_run(make_page(), make_run("older"), qtbot)
-    view.tabs.setCurrentWidget(view.machine)
-    assert view.machine.widget.busy.empty.text() == "No values were recorded for this run."
-    assert not view.machine.widget._timer.isActive()
-    line = view.charts.machine
-    assert not line.note.isVisible() and not line._timer.isActive()
-
-
-def test_the_load_is_shown_while_the_run_trains_here(make_page, studio, make_run, qtbot):
-    run_id = make_run("live", step=4, outcome=None)
+    # the load while the run trains here
+    run_id = make_run("here", step=4, outcome=None)
     folder = RunFolder(studio.home.runs / run_id)
     assert local_worker_pid(folder) == 0, "its lock is free"
     with folder.lock():
         folder.append(Started(pid=os.getpid(), host="another-machine"))
         assert local_worker_pid(folder) == 0
         folder.append(Started(pid=os.getpid(), host=socket.gethostname()))
-        view = open_run(make_page(), run_id, qtbot)
+        view = open_run(page, run_id, qtbot)
         assert view.state.row is not None
         view.state.row = replace(view.state.row, state="running")
         view.state.changed.emit()
         line = view.charts.machine
         qtbot.waitUntil(lambda: "this run" in line.note.text())
         assert line.note.isVisible() and line.note.text().startswith("Machine: CPU ")
+    # a run that has ended
+    view = open_run(page, make_run("older"), qtbot)
+    view.tabs.setCurrentWidget(view.machine)
+    assert view.machine.widget.busy.empty.text() == "No values were recorded for this run."
+    assert not view.machine.widget._timer.isActive()
+    line = view.charts.machine
+    assert not line.note.isVisible() and not line._timer.isActive()
 
 
 def test_the_line_shows_the_known_values_and_numbers_equal_gpus():

@@ -44,7 +44,8 @@ def set_running(view: RunView) -> None:
 def test_rows_follow_the_best_evaluation(make_page, studio, make_run, qtbot):
     run_id = make_run("live", step=4, outcome=None)
     folder = RunFolder(studio.home.runs / run_id)
-    view = open_run(make_page(), run_id, qtbot)
+    page = make_page()
+    view = open_run(page, run_id, qtbot)
     set_running(view)
     view.tabs.setCurrentWidget(view.rows)
     tab = view.rows.widget
@@ -63,12 +64,10 @@ def test_rows_follow_the_best_evaluation(make_page, studio, make_run, qtbot):
     qtbot.waitUntil(lambda: "step 20" in tab.note.text())
     assert column(tab.worst, "text") == [f"text {n}" for n in range(10)], "least confident first"
     assert set(column(tab.worst, "Right")) == {"✓"}
-
-
-def test_the_results_replace_the_rows_when_the_run_has_ended(make_page, studio, make_run, qtbot):
-    run_id = make_run("live")
+    # the results replace the rows when the run has ended
+    run_id = make_run("other")
     write_predictions(RunFolder(studio.home.runs / run_id), accuracy=0.5, step=10)
-    view = open_run(make_page(), run_id, qtbot)
+    view = open_run(page, run_id, qtbot)
     index = view.tabs.indexOf(view.rows)
     assert not view.tabs.isTabVisible(index)
     set_running(view)

@@ -68,27 +68,6 @@ def test_without_seeds_there_is_neither_column_nor_tab(make_page, make_run, qtbo
     qtbot.waitUntil(lambda: not table.isColumnHidden(column))
 
 
-def test_a_run_shows_and_opens_its_siblings(make_page, ids, qtbot, screen):
-    page = make_page()
-    view = open_run(page, ids[0], qtbot)
-    qtbot.waitUntil(lambda: len(view.seeds.widget.model.rows) == 3)
-    view.tabs.setCurrentWidget(view.seeds)
-    model = view.seeds.widget.model
-    cells = [[model.index(n, column).data() for column in (SEED, STATE, BEST)] for n in range(3)]
-    assert view.seeds.widget.table.isColumnHidden(FEATURES)
-    assert cells == [
-        ["42", "finished", "80.0 % acc"],
-        ["43", "finished", "95.0 % acc"],
-        ["44", "stopped", "80.0 % acc"],
-    ]
-    summary = view.seeds.widget.summary.text()
-    assert "Validation accuracy: 87.5 % ± 10.6 %" in summary and "2 finished runs, 3" in summary
-    assert_accessible(view.seeds)
-    screen(page, "seeds")
-    view.seeds.widget.table.activated.emit(model.index(1, 0))
-    assert page.run is not None and page.run.state.run_id == ids[1]
-
-
 def test_the_folder_of_all_seeds_can_be_dropped(make_page, studio, tmp_path, qtbot, monkeypatch):
     folder = tmp_path / "whole"
     for job in jobs(2):
@@ -102,28 +81,6 @@ def test_the_folder_of_all_seeds_can_be_dropped(make_page, studio, tmp_path, qtb
     assert adopted == [folder / "seed-42", folder / "seed-43"]
 
 
-def test_the_layer_sweep_is_a_table_of_seven_rows(make_page, make_run, qtbot, screen):
-    job = fake_worker.job("films")
-    sweep = expand(job.model_copy(update={"features": Features(vectors="layer sweep")}))
-    assert len(sweep) == 7
-    ids = [make_run("films", step=5 * (n % 3 + 1), job=spec) for n, spec in enumerate(sweep[:6])]
-    page = make_page()
-    view = open_run(page, ids[0], qtbot)
-    qtbot.waitUntil(lambda: len(view.seeds.widget.model.rows) == 6)
-    view.tabs.setCurrentWidget(view.seeds)
-    assert view.tabs.tabText(view.tabs.indexOf(view.seeds)) == "Lay&er probing sweep"
-    model, table = view.seeds.widget.model, view.seeds.widget.table
-    cells = [(model.index(n, FEATURES).data(), model.index(n, BEST).data()) for n in range(6)]
-    assert [vectors for vectors, _ in cells] == [value_text(row) for row in PAPER_VECTORS[:6]]
-    assert [best for _, best in cells] == ["80.0 % acc", "90.0 % acc", "93.3 % acc"] * 2
-    assert table.isColumnHidden(SEED) and table.isColumnHidden(MEAN)
-    assert view.seeds.widget.summary.text() == (
-        "Layer probing sweep: 6 of 7 runs finished. Compared by validation accuracy."
-    )
-    assert_accessible(view.seeds)
-    screen(page, "layer-sweep")
-
-
 def search_jobs() -> tuple[JobSpec, ...]:
     rates = SearchField(path="training.learning_rate", values=(1e-5, 3e-5))
     seeds = SearchField(path="training.seed", values=(1, 2))
@@ -131,25 +88,6 @@ def search_jobs() -> tuple[JobSpec, ...]:
     return expand(
         JobSpec.model_validate(fake_worker.job("films").model_dump() | {"search": search})
     )
-
-
-def test_a_search_shows_means_the_best_and_pruned_runs(make_page, studio, make_run, qtbot):
-    ids = [make_run("films", step=step, job=job) for step, job in
-           zip((5, 10, 20, 20), search_jobs(), strict=True)]  # fmt: skip
-    pruned = make_run("alone", step=5, outcome="stopped", job=search_jobs()[0],
-                      problem="Pruned at step 5: too poor.")  # fmt: skip
-    view = open_run(make_page(), ids[0], qtbot)
-    qtbot.waitUntil(lambda: view.tabs.tabText(view.tabs.indexOf(view.seeds)) == "S&earch")
-    view.tabs.setCurrentWidget(view.seeds)
-    tab = view.seeds.widget
-    qtbot.waitUntil(lambda: len(tab.model.rows) == 4)
-    cells = [[tab.model.index(r, c).data() for c in (FEATURES, MEAN)] for r in range(4)]
-    assert cells[0][0] == "Learning rate 1e-5" and cells[2][0] == "Learning rate 3e-5 (best)"
-    assert cells[0][1] == "85.0 % ± 7.1 %" and cells[2][1] == "95.0 % ± 0.0 %"
-    best = "Best validation accuracy: 95.0 % ± 0.0 %, with Learning rate 3e-5."
-    assert best in tab.summary.text()
-    rows = {row.id: row for row in read_rows(studio.record)}
-    assert is_pruned(rows[pruned]) and not is_pruned(rows[ids[0]])
 
 
 def test_the_table_of_all_runs_marks_the_best_combination(studio, make_run, qtbot):
@@ -180,3 +118,65 @@ def test_the_importance_of_a_field_has_an_interval():
     assert "Learning rate 80 % (50 % to 95 %)" in text and "From 9 combinations" in text
     unexplained = measured.model_copy(update={"explained": 0.05})
     assert importance_text(unexplained, str).startswith("Not known yet")
+
+
+def test_a_run_shows_its_seeds_layers_or_search(make_page, studio, ids, make_run, qtbot, screen):
+    page = make_page()
+    view = open_run(page, ids[0], qtbot)
+    qtbot.waitUntil(lambda: len(view.seeds.widget.model.rows) == 3)
+    view.tabs.setCurrentWidget(view.seeds)
+    model = view.seeds.widget.model
+    cells = [[model.index(n, column).data() for column in (SEED, STATE, BEST)] for n in range(3)]
+    assert view.seeds.widget.table.isColumnHidden(FEATURES)
+    assert cells == [
+        ["42", "finished", "80.0 % acc"],
+        ["43", "finished", "95.0 % acc"],
+        ["44", "stopped", "80.0 % acc"],
+    ]
+    summary = view.seeds.widget.summary.text()
+    assert "Validation accuracy: 87.5 % ± 10.6 %" in summary and "2 finished runs, 3" in summary
+    assert_accessible(view.seeds)
+    screen(page, "seeds")
+    view.seeds.widget.table.activated.emit(model.index(1, 0))
+    assert page.run is not None and page.run.state.run_id == ids[1]
+    page.show_all()
+    # the layer sweep is a table of seven rows
+    job = fake_worker.job("films")
+    sweep = expand(job.model_copy(update={"features": Features(vectors="layer sweep")}))
+    assert len(sweep) == 7
+    ids = [make_run("films", step=5 * (n % 3 + 1), job=spec) for n, spec in enumerate(sweep[:6])]
+    page.state.read()
+    qtbot.waitUntil(lambda: ids[-1] in page.state.rows)
+    view = open_run(page, ids[0], qtbot)
+    qtbot.waitUntil(lambda: len(view.seeds.widget.model.rows) == 6)
+    view.tabs.setCurrentWidget(view.seeds)
+    assert view.tabs.tabText(view.tabs.indexOf(view.seeds)) == "Lay&er probing sweep"
+    model, table = view.seeds.widget.model, view.seeds.widget.table
+    cells = [(model.index(n, FEATURES).data(), model.index(n, BEST).data()) for n in range(6)]
+    assert [vectors for vectors, _ in cells] == [value_text(row) for row in PAPER_VECTORS[:6]]
+    assert [best for _, best in cells] == ["80.0 % acc", "90.0 % acc", "93.3 % acc"] * 2
+    assert table.isColumnHidden(SEED) and table.isColumnHidden(MEAN)
+    assert view.seeds.widget.summary.text() == (
+        "Layer probing sweep: 6 of 7 runs finished. Compared by validation accuracy."
+    )
+    assert_accessible(view.seeds)
+    screen(page, "layer-sweep")
+    # a search has means, the best and pruned runs
+    ids = [make_run("films", step=step, job=job) for step, job in
+           zip((5, 10, 20, 20), search_jobs(), strict=True)]  # fmt: skip
+    pruned = make_run("alone", step=5, outcome="stopped", job=search_jobs()[0],
+                      problem="Pruned at step 5: too poor.")  # fmt: skip
+    page.state.read()
+    qtbot.waitUntil(lambda: pruned in page.state.rows)
+    view = open_run(page, ids[0], qtbot)
+    qtbot.waitUntil(lambda: view.tabs.tabText(view.tabs.indexOf(view.seeds)) == "S&earch")
+    view.tabs.setCurrentWidget(view.seeds)
+    tab = view.seeds.widget
+    qtbot.waitUntil(lambda: len(tab.model.rows) == 4)
+    cells = [[tab.model.index(r, c).data() for c in (FEATURES, MEAN)] for r in range(4)]
+    assert cells[0][0] == "Learning rate 1e-5" and cells[2][0] == "Learning rate 3e-5 (best)"
+    assert cells[0][1] == "85.0 % ± 7.1 %" and cells[2][1] == "95.0 % ± 0.0 %"
+    best = "Best validation accuracy: 95.0 % ± 0.0 %, with Learning rate 3e-5."
+    assert best in tab.summary.text()
+    rows = {row.id: row for row in read_rows(studio.record)}
+    assert is_pruned(rows[pruned]) and not is_pruned(rows[ids[0]])

@@ -11,7 +11,7 @@ from tests.engine.results.rows import class_rows
 from tests.engine.runs import fake_worker
 
 
-def test_a_run_is_followed_stopped_and_resumed(make_page, studio, workers, qtbot):
+def test_a_run_is_followed_stopped_resumed_and_killed(make_page, studio, workers, qtbot):
     studio.dispatcher.begin()
     page = make_page()
     run_id = studio.dispatcher.start(fake_worker.job("long"))
@@ -27,26 +27,14 @@ def test_a_run_is_followed_stopped_and_resumed(make_page, studio, workers, qtbot
     assert view.header.resume.text() == "&Resume from step 3"
     qtbot.mouseClick(view.header.resume, Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: state() == "running", timeout=PATIENCE)
-    (studio.home.runs / run_id / "do").write_text("go on")
-    qtbot.waitUntil(lambda: state() == "finished", timeout=PATIENCE)
-    qtbot.waitUntil(lambda: len(view.charts.loss.series("training")) == 6)
-    qtbot.waitUntil(lambda: view.checkpoints.model.rowCount() >= 3)
-    assert not view.header.explore.isHidden() and view.header.explore.isEnabled()
-
-
-def test_a_killed_run_shows_its_problem_and_the_end_of_its_log(make_page, studio, workers, qtbot):
-    studio.dispatcher.begin()
-    page = make_page()
-    run_id = studio.dispatcher.start(fake_worker.job("long"))
-    view = open_run(page, run_id, qtbot)
-    folder = studio.home.runs / run_id
-    checkpoint = folder / "checkpoints" / "step-00000002"
-    qtbot.waitUntil(checkpoint.is_dir, timeout=PATIENCE)
-    (folder / "do").write_text("die")
+    (studio.home.runs / run_id / "do").write_text("die")
     qtbot.waitUntil(view.banner.isVisible, timeout=PATIENCE)
     assert "signal 9" in view.banner.problem.text()
     assert "worker log of long" in view.banner.details.toPlainText()
-    assert view.banner.resume.text() == "&Resume from step 2"
+    assert view.banner.resume.text() == "&Resume from step 6"
+    qtbot.waitUntil(lambda: len(view.charts.loss.series("training")) == 6)
+    qtbot.waitUntil(lambda: view.checkpoints.model.rowCount() >= 3)
+    assert not view.header.explore.isHidden() and view.header.explore.isEnabled()
 
 
 def test_results_come_first_and_each_tab_has_its_alt_keys(make_page, make_run, studio, qtbot):
@@ -67,9 +55,7 @@ def test_results_come_first_and_each_tab_has_its_alt_keys(make_page, make_run, s
         view.tabs.setCurrentIndex(tab)
         if view.tabs.isTabVisible(tab):
             assert_distinct_keys(view, ResultPicture, CheckpointsTab)
-
-
-def test_an_unfinished_run_shows_its_curves_first(make_page, make_run, qtbot):
-    view = open_run(make_page(), make_run("Reviews", step=3, outcome="failed"), qtbot)
+    # an unfinished run shows its curves first
+    view = open_run(page, make_run("Reviews", step=3, outcome="failed"), qtbot)
     assert view.tabs.currentWidget() is view.charts
     assert not view.tabs.isTabVisible(view.tabs.indexOf(view.results))
