@@ -10,7 +10,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -27,20 +27,23 @@ from app.pages.train.estimate import EstimateState
 from app.results.rows_model import format_value as format_cell
 from app.running import RunningRun
 from app.sample import sample_entry
-from app.studio import Studio
 from app.window import MainWindow, ask_to_close
 from engine.cores import cpu_and_cores
 from engine.data.formats import FORMATS
 from engine.files.atomic_write import write_file
-from engine.files.home import Home
-from engine.files.shipped import included_models, sample_data, starter_model
+from engine.files.home import Home, free_folder
+from engine.files.shipped import included_models, sample_data, starter_model, tiny_model
 from engine.hub.shelf import SHELF
 from engine.phrases import Phrase
+from engine.record.rebuild import rebuild
 from engine.results.masked_tokens import TEXT as CONTEXT
 from engine.results.predictions import CELL, read_predictions
-from engine.runs import launch
+from engine.results.store import baselines_question
+from engine.runs.folder import RunFolder
 from engine.system.precision import MEASUREMENTS
+from engine.tasks.scoring import fit_baselines
 from engine.visible import shorten
+from engine.worker.train import main as train
 from tests.app.pages.train.test_review_step import ESTIMATED
 from tests.app.pseudo import Pseudo, cut_off_texts, find_untranslated, visible_texts
 from tests.conftest import LONG
@@ -65,7 +68,7 @@ from tools.pictures import (
 
 pytestmark = pytest.mark.first  # all scenes share one home with runs
 SIZE = (1280, 800)
-STEPS = 4  # of each run
+STEPS = 2  # of each run
 QUIET = 200  # ms; longer than the typing pause, after which requests start
 NAMES = (  # the same in every language
     *("BERT Studio", "BERT", "RoBERTa", "DistilBERT", "ALBERT", "LoRA", "AdamW", "GELU", "ReLU"),
@@ -129,7 +132,7 @@ def no_leaked_processes() -> None:
 
 
 @pytest.fixture(scope="module")
-def trained(qapp: QApplication, measurements: bytes) -> Iterator[Home]:
+def trained(measurements: bytes) -> Iterator[Home]:
     """A home with a run of each outcome, with a path too short to wrap."""
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         home = Home(Path(folder) / "home")
@@ -137,24 +140,18 @@ def trained(qapp: QApplication, measurements: bytes) -> Iterator[Home]:
         write_file(home.cache / MEASUREMENTS, measurements)
         patch.setenv("BERT_STUDIO_HOME", str(home.root))
         patch.setattr(pictures, "QUIET", QUIET)
-        studio = pictures.open_studio(home, qapp)
-        studio.settings.set("stand_by", False)
-        studio.dispatcher.begin()
         names = set() if os.environ.get(LONG) else {FINISHED, FAILED}  # only long scenes use others
-        for name, job in pictures.jobs(home, starter_model()).items():
+        for name, job in pictures.jobs(home, tiny_model()).items():
             if names and name not in names:
                 continue
             training = job.training.model_copy(update={"steps": STEPS})
-            studio.dispatcher.start(job.model_copy(update={"training": training}))
-            pictures.until(partial(_is_over, studio, name), 200, f"the end of {name}")
-        studio.close()
+            job = job.model_copy(update={"training": training})
+            run = RunFolder.create(free_folder(home.runs, name), job)
+            if train(run.path) == 0 and name == FINISHED:
+                labels = read_predictions(run.results / "validation.parquet").info.labels
+                fit_baselines(baselines_question(run, "validation", labels))
+        rebuild(home)
         yield home
-        for run in home.runs.iterdir():
-            launch.kill_worker(run)
-
-
-def _is_over(studio: Studio, name: str) -> bool:
-    return list_runs(studio)[name].state in ("finished", "failed", "stopped")
 
 
 @pytest.fixture(scope="module")
@@ -166,6 +163,7 @@ def stage(trained: Home, qapp: QApplication, no_preloading: None) -> Iterator[St
     qapp.installTranslator(pseudo)
     studio = pictures.open_studio(trained, qapp)
     studio.settings.set("ask_on_close", False)
+    studio.settings.set("stand_by", False)
     window = MainWindow(studio)
     window.resize(*SIZE)
     window.show()
