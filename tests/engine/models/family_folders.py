@@ -1,7 +1,9 @@
 """Small folders of each family, as transformers saves them, with widely spread weights."""
 
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import torch
@@ -192,8 +194,21 @@ OWN_NETWORKS = tuple({FAMILIES[name].network: name for name in reversed(OTHERS)}
 
 
 def write_tokenizer(family: str, folder: Path) -> Path:
-    """A tokenizer of the kind the family uses."""
+    """A tokenizer of the kind the family uses, trained once."""
     folder.mkdir(parents=True, exist_ok=True)
+    for name, content in _tokenizer_files(family).items():
+        (folder / name).write_bytes(content)
+    return folder
+
+
+@cache
+def _tokenizer_files(family: str) -> dict[str, bytes]:
+    with TemporaryDirectory() as name:
+        _train_tokenizer(family, Path(name))
+        return {file.name: file.read_bytes() for file in Path(name).iterdir()}
+
+
+def _train_tokenizer(family: str, folder: Path) -> Path:
     if family == "roberta":
         return byte_level(folder, TEXTS, 500)
     if family in ("xlm-roberta", "camembert"):

@@ -29,7 +29,7 @@ def test_tails_of_t_equal_those_of_scipy():
         )
 
 
-@tries(60)
+@tries(40)
 @given(
     st.lists(small, min_size=2, max_size=12, unique=True),
     st.lists(small, min_size=2, max_size=12, unique=True),

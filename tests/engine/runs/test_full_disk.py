@@ -33,7 +33,7 @@ def read_events(run: RunFolder) -> list[Event]:
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
     folder = tmp_path_factory.mktemp("finished")
-    run = small.new_run(folder / "finished", small.classifying(folder))
+    run = small.new_run(folder / "finished", small.classifying(folder, steps=14))
     assert work(run.path) == 0
     return run
 
@@ -66,7 +66,7 @@ class FullDisk:
 
 @pytest.mark.parametrize(
     "step, writes",
-    [(1, False), (5, True), (8, True), (30, False)],
+    [(1, False), (5, True), (8, True), (13, False)],
     ids=["the first checkpoint", "a checkpoint", "a line", "the last checkpoint"],
 )
 def test_a_run_waits_for_space_and_then_finishes(finished, tmp_path, monkeypatch, step, writes):
@@ -107,7 +107,7 @@ def test_a_stop_while_the_disk_is_full_ends_the_run_with_a_message(finished, tmp
     monkeypatch.undo()
     waiting, ended = read_events(run)[-2:]
     assert isinstance(waiting, Waiting)
-    assert "step-00000009 needs 1 MB, and 0 MB are left" in waiting.problem
+    assert "step-00000008 needs 1 MB, and 0 MB are left" in waiting.problem
     assert isinstance(ended, Ended)
     assert (ended.outcome, ended.step, ended.problem) == ("stopped", 5, waiting.problem)
     assert "repeats the steps after 5" in ended.advice

@@ -321,13 +321,13 @@ def test_odd_values_in_files_are_read_or_refused(file, tmp_path):
     folder = new_encoder(tmp_path / "model", few_words(tmp_path), POOLINGS["dense as in LaBSE"], 1)
     (folder / "manifest.json").unlink()
     good = json.loads((folder / file).read_text())
-    for value in ODD:
+    for number, value in enumerate(ODD):
         variants = [value, {"path": "", "type": value}]
         if isinstance(good, list):
             variants += [[*good, value], [{**item, "path": value} for item in good]]
             variants += [[{**item, "type": value} for item in good]]
         else:
-            variants += [good | {name: value} for name in good]
+            variants += [good | {name: value} for name in [*good][number % 3 :: 3]]
         for content in variants:
             (folder / file).write_text(json.dumps(content))
             message = ("Loaded.", "Unchanged.")

@@ -60,7 +60,7 @@ def test_the_step_and_the_lines_of_its_examples_are_reported(tmp_path, monkeypat
     lines = source.read_text("utf-8").splitlines()
     bad_lines = [number for number, line in enumerate(lines, 1) if "zebra" in line]
     assert len(bad_lines) == 3  # at least one of them is a training row
-    first_run(tmp_path, job)
+    first_run(tmp_path, small.with_training(job, steps=1))
     letter = "##z" if "zebra" not in TOKEN_IDS else "zebra"
     piece = next(piece for piece in (letter, "z") if piece in TOKEN_IDS)
     poison(monkeypatch, TextClassificationLearner, piece, kind)

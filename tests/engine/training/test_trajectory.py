@@ -20,9 +20,9 @@ from engine.tasks.learner import Batch
 from engine.tasks.token_classification import UNKNOWN
 from engine.training.data.batch_preview import BatchPreview
 from engine.training.loop import train
-from tests.engine.models.family_folders import EXAMPLES, OWN_NETWORKS
+from tests.engine.models.family_folders import EXAMPLES
 from tests.engine.training import small
-from tests.engine.training.test_families import from_family
+from tests.engine.training.test_families import PARAMS, from_family
 
 SETTINGS = {
     "steps": 12,
@@ -131,7 +131,7 @@ def wnut17_job(folder: Path, assets: Path) -> JobSpec:
 
 
 @pytest.mark.parametrize("make_job", [sst2_job, pytest.param(wnut17_job, marks=pytest.mark.long)])
-@pytest.mark.parametrize("family", OWN_NETWORKS)
+@pytest.mark.parametrize("family", PARAMS)
 def test_losses_of_every_family_match_transformers(family, make_job, tmp_path, assets):
     settings = {**SETTINGS, "steps": 5, "warmup_ratio": 0.4, "learning_rate": 5e-4}
     job = from_family(family, make_job(tmp_path, assets), tmp_path, **settings, max_length=40)
