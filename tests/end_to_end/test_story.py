@@ -15,6 +15,7 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication
 
+from app.explorer import Explorer
 from app.notices import Notices
 from app.pages.data.view import DataPage
 from app.pages.runs.view import RunsPage
@@ -22,7 +23,7 @@ from app.pages.train.view import TrainPage
 from app.studio import Studio
 from app.window import MainWindow
 from engine.files.home import Home
-from engine.files.shipped import sample_data, starter_model
+from engine.files.shipped import sample_data, tiny_model
 from engine.messages.events import Measured
 from engine.record.runs import all_runs, find_run
 from engine.runs.folder import RunFolder
@@ -32,14 +33,20 @@ from tests.app.pages.train.examples import SENTENCE
 STEP_TIMEOUT = 30_000  # ms, for a few steps of a worker
 RUN_TIMEOUT = 240_000  # ms, for a whole training on a busy machine
 
-needs_starter = pytest.mark.skipif(
-    not (starter_model() / "config.json").is_file(), reason="the starter model is missing"
+needs_tiny = pytest.mark.skipif(
+    not (tiny_model() / "config.json").is_file(), reason="the Tiny model is missing"
 )
 
 
 @pytest.fixture
-def window(qtbot: Any, home: Home, no_preloading: None) -> Iterator[Callable[[], MainWindow]]:
-    """`window()` opens the program on the home, after closing the previous window."""
+def window(
+    qtbot: Any, home: Home, no_preloading: None, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Callable[[], MainWindow]]:
+    """`window()` opens the program on the home, after closing the previous window.
+
+    The page Explore is not part of the story, and its worker does not start.
+    """
+    monkeypatch.setattr(Explorer, "start", lambda explorer: None)
     opened: list[tuple[MainWindow, Studio]] = []
 
     def close() -> None:
@@ -89,7 +96,7 @@ def last_values(folder: Path) -> dict[tuple[str, int], float | None]:
     }
 
 
-@needs_starter
+@needs_tiny
 def test_the_workflow_survives_a_killed_worker(qtbot, window, home, tmp_path):
     main_window = window()
 
@@ -112,8 +119,8 @@ def test_the_workflow_survives_a_killed_worker(qtbot, window, home, tmp_path):
     qtbot.waitUntil(lambda: train.state.lists.datasets is not None, timeout=STEP_TIMEOUT)
     train.state.choose_goal(SENTENCE)
     train.state.choose_data(entry)
-    starter = next(m for m in main_window.studio.models() if m.path == starter_model())
-    train.state.choose_model(starter)
+    tiny = next(m for m in main_window.studio.models() if m.path == tiny_model())
+    train.state.choose_model(tiny)
     training = train.state.choices.training.model_copy(
         update={
             "epochs": 1,
