@@ -81,7 +81,7 @@ def watched(watch: Callable[[], WatchedDispatcher]) -> WatchedDispatcher:
     return watch().begin()
 
 
-def test_a_started_job_is_followed_until_its_run_ends(watched):
+def test_a_started_job_is_followed_until_its_run_ends_and_branched(watched):
     run_id = watched.dispatcher.start(fake_worker.job())
     assert watched.events == [("run_added", run_id)]
     watched.wait_for_state(run_id, "finished")
@@ -95,23 +95,45 @@ def test_a_started_job_is_followed_until_its_run_ends(watched):
     points = [point for event in watched.events if event[0] == "measured" for point in event[2]]  # type: ignore[attr-defined]
     assert all(isinstance(point, Measured) for point in points)
     assert [point.step for point in points if point.name == "loss"] == [1, 2, 3, 4, 5, 6]
+    # a request that fails is reported
+    watched.dispatcher.resume(run_id)
+    watched.wait_for_event("refused", run_id)
+    watched.dispatcher.adopt(watched.home.root)
+    watched.wait_for_event("refused", "")
+    problems = [str(values[1]) for name, *values in watched.events if name == "refused"]
+    assert "cannot be resumed" in problems[0] and "is not a run folder" in problems[1]
+    # a branch copies curves and checkpoints and is trained
+    folder = watched.run(run_id).run_folder()
+    for checkpoint in folder.checkpoint_folders():
+        (checkpoint / "resume").mkdir()
+        (checkpoint / "resume" / "progress.json").write_text('{"best_step": 2}')
+    training = folder.job().training.model_copy(update={"learning_rate": 1e-3})
+    job = folder.job().model_copy(update={"training": training, "name": "long"})
+    created: list[str] = []
+    watched.dispatcher.branch(run_id, 4, job, created.append)
+    watched.qtbot.waitUntil(lambda: bool(created), timeout=PATIENCE)
+    watched.wait_for_event("run_added", created[0])
+    watched.qtbot.waitUntil(lambda: watched.run(created[0]).step == 6, timeout=PATIENCE)
+    run = watched.wait_for_state(created[0], "finished")
+    assert "Learning rate 0.001 instead of 5e-5" in run.remarks[0]
+    with watched.record.read() as session:
+        assert curves(session, run.id)["loss"].steps.tolist() == [1, 2, 3, 4, 5, 6]
+        saved = [(c.step, c.folder.parent.parent) for c in get_checkpoints(session, run.id)]
+    assert saved == [(2, run.folder), (4, run.folder), (6, run.folder)]
+
+    watched.dispatcher.branch(run_id, 5, job, created.append)
+    watched.qtbot.waitUntil(lambda: [event[0] for event in watched.events].count("refused") == 3)
+    assert len(created) == 1
 
 
-def test_refreshes_are_frequent_only_while_runs_are_unfinished(watched):
+def test_refreshes_are_frequent_until_each_worker_is_killed(watched):
     timer = watched.dispatcher._timer
     watched.qtbot.waitUntil(lambda: timer.interval() == IDLE_REFRESH_MS)
     run_id = watched.dispatcher.start(fake_worker.job("long"))
     watched.wait_until_paused(run_id)
     assert timer.interval() == BUSY_REFRESH_MS
-    watched.dispatcher.stop(run_id)
-    watched.wait_for_state(run_id, "stopped")
-    watched.qtbot.waitUntil(lambda: timer.interval() == IDLE_REFRESH_MS)
-
-
-def test_a_killed_worker_is_reported_and_others_continue(watched):
-    run_id = watched.dispatcher.start(fake_worker.job("long"))
+    # a killed worker is reported and others continue
     other = watched.dispatcher.start(fake_worker.job("long", device="cuda"))
-    watched.wait_until_paused(run_id)
     watched.wait_until_paused(other)
     started = watched.run(run_id).run_folder().last_started()
     assert started is not None
@@ -126,17 +148,7 @@ def test_a_killed_worker_is_reported_and_others_continue(watched):
     assert watched.run(other).state == "running"
     watched.dispatcher.force_stop(other)
     assert "You force-stopped" in watched.wait_for_state(other, "crashed").problem
-
-
-def test_a_request_that_fails_is_reported(watched):
-    run_id = watched.dispatcher.start(fake_worker.job())
-    watched.wait_for_state(run_id, "finished")
-    watched.dispatcher.resume(run_id)
-    watched.wait_for_event("refused", run_id)
-    watched.dispatcher.adopt(watched.home.root)
-    watched.wait_for_event("refused", "")
-    problems = [str(values[1]) for name, *values in watched.events if name == "refused"]
-    assert "cannot be resumed" in problems[0] and "is not a run folder" in problems[1]
+    watched.qtbot.waitUntil(lambda: timer.interval() == IDLE_REFRESH_MS)
 
 
 def test_a_run_from_elsewhere_is_adopted_and_removed(watched, tmp_path):
@@ -157,31 +169,6 @@ def test_a_run_from_elsewhere_is_adopted_and_removed(watched, tmp_path):
     watched.dispatcher.restore(trashed[0])
     watched.wait_for_event("run_added", "run")
     assert folder.exists() and watched.run("run").state == "finished"
-
-
-def test_a_branch_copies_curves_and_checkpoints_and_is_trained(watched):
-    source = watched.dispatcher.start(fake_worker.job("short"))
-    folder = watched.wait_for_state(source, "finished").run_folder()
-    for checkpoint in folder.checkpoint_folders():
-        (checkpoint / "resume").mkdir()
-        (checkpoint / "resume" / "progress.json").write_text('{"best_step": 2}')
-    training = folder.job().training.model_copy(update={"learning_rate": 1e-3})
-    job = folder.job().model_copy(update={"training": training, "name": "long"})
-    created: list[str] = []
-    watched.dispatcher.branch(source, 4, job, created.append)
-    watched.qtbot.waitUntil(lambda: bool(created), timeout=PATIENCE)
-    watched.wait_for_event("run_added", created[0])
-    watched.qtbot.waitUntil(lambda: watched.run(created[0]).step == 6, timeout=PATIENCE)
-    run = watched.wait_for_state(created[0], "finished")
-    assert "Learning rate 0.001 instead of 5e-5" in run.remarks[0]
-    with watched.record.read() as session:
-        assert curves(session, run.id)["loss"].steps.tolist() == [1, 2, 3, 4, 5, 6]
-        saved = [(c.step, c.folder.parent.parent) for c in get_checkpoints(session, run.id)]
-    assert saved == [(2, run.folder), (4, run.folder), (6, run.folder)]
-
-    watched.dispatcher.branch(source, 5, job, created.append)
-    watched.wait_for_event("refused", source)
-    assert len(created) == 1
 
 
 def test_an_internal_error_is_raised_in_the_window_once(watched, monkeypatch):

@@ -49,7 +49,8 @@ def test_jobs_are_trained_in_the_background_in_order(home, job_file, capsys):
     assert "The queue is empty." in capsys.readouterr().out
 
 
-def test_a_job_starts_after_the_given_run(home, job_file, capsys):
+def test_a_job_starts_after_the_given_run(home, job_file, capsys, monkeypatch):
+    monkeypatch.setattr(launch, "queue_runner", lambda: [sys.executable, "-S", "-c", ""])
     assert main(["queue", str(job_file), "--after", "nothing"]) == 1
     assert "There is no run nothing." in capsys.readouterr().err
     assert not list(home.runs.iterdir()), "nothing was added"

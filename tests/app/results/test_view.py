@@ -87,35 +87,46 @@ def texts(view: ResultsView) -> list[str]:
     return [model.index(row, index).data() for row in range(model.rowCount())]
 
 
-def test_the_score_has_an_interval_and_confident_mistakes_come_first(show):
+def test_confident_mistakes_come_first_and_rows_are_selected_and_saved(show, qtbot, tmp_path):
     view = show()
     assert view.headline.score.full_text() == "Accuracy 40.0 %"
     assert "95 % interval" in view.headline.about.text()
     assert "5 row(s) of “Reviews”, validation" in view.headline.about.text()
     assert_accessible(view)
-    assert texts(view) == ["poor", "awful & <b>bad</b>", "so so", "fine", "dull"]
+    assert texts(view) == ["poor", "awful & <b>bad</b>", "so so", "fine", "dull"], "confident first"
     view.rows.table.setCurrentIndex(view.rows.model.index(1, 3))
     assert view.rows.row_text.toPlainText().startswith("text: awful & <b>bad</b>\n")
     column = next(n for n, c in enumerate(view.rows.columns) if c.key == "cell:text")
     view.rows.table.setCurrentIndex(view.rows.model.index(1, column))
     QTest.keyClick(view.rows.table, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)
     assert QApplication.clipboard().text() == "awful & <b>bad</b>"
-
-
-def test_a_reduced_precision_is_mentioned(show, studio, tmp_path, qtbot):
-    """Explore may show other scores than a run that was evaluated in bf16."""
-    about = show().headline.about
-    assert "computed in" not in about.text() and not about.toolTip()
-    predictions = class_rows(GOLD, PREDICTED, text=TEXTS, label=GOLD)
-    info = predictions.info.model_copy(update={"precision": "bf16"})
-    replace(predictions, info=info).write(tmp_path / "short" / "results" / "validation.parquet")
-    view = open_results(studio, qtbot, results_source(tmp_path / "short"))
-    qtbot.waitUntil(lambda: view.headline.about.text().endswith("computed in bf16"))
-    assert "Explore" in view.headline.about.toolTip()
-
-
-def test_a_cell_of_the_matrix_lists_rows_that_are_saved_as_a_table(show, qtbot, tmp_path):
-    view = show()
+    # selections of two pictures are combined and removed separately
+    view.pictures.pictures["confusion"].matrix.pressed.emit((0, -1))
+    view.pictures.choice.setCurrentIndex(1)
+    labels = view.pictures.pictures["labels"]
+    qtbot.waitUntil(lambda: labels.model.rowCount() == 2)
+    labels.table.chosen.emit(labels.model.index(0, 2))
+    qtbot.waitUntil(lambda: texts(view) == ["poor", "awful & <b>bad</b>"])
+    chips = [chip.text() for chip in view.rows.filters.chips]
+    assert chips == ["gold is “bad”", "predicted is not “bad”"]
+    view.rows.filters.remove_buttons[1].click()
+    qtbot.waitUntil(lambda: view.rows.model.rowCount() == 3)
+    view.rows.filters.clear.click()
+    qtbot.waitUntil(lambda: view.rows.model.rowCount() == 5)
+    # rows are searched and sorted
+    view.rows.search.setText("AWFUL")
+    QTest.keyClick(view.rows.search, Qt.Key.Key_Return)
+    qtbot.waitUntil(lambda: texts(view) == ["awful & <b>bad</b>"])
+    view.rows.filters.clear.click()
+    qtbot.waitUntil(lambda: view.rows.model.rowCount() == 5)
+    assert view.rows.search.text() == ""
+    text = next(n for n, c in enumerate(view.rows.columns) if c.key == "cell:text")
+    view.rows.table.horizontalHeader().setSortIndicator(text, Qt.SortOrder.AscendingOrder)
+    qtbot.waitUntil(lambda: texts(view)[0] == "awful & <b>bad</b>")
+    view.rows.mistakes.click()
+    qtbot.waitUntil(lambda: texts(view)[0] == "poor")
+    # a cell of the matrix lists rows that are saved as a table
+    view.pictures.choice.setCurrentIndex(0)
     matrix = view.pictures.pictures["confusion"].matrix
     matrix.setFocus()
     QTest.keyClick(matrix, Qt.Key.Key_Right)
@@ -140,35 +151,16 @@ def test_a_cell_of_the_matrix_lists_rows_that_are_saved_as_a_table(show, qtbot, 
         assert b"poor" in content and b"so so" not in content
 
 
-def test_selections_of_two_pictures_are_combined_and_removed_separately(show, qtbot):
-    view = show()
-    view.pictures.pictures["confusion"].matrix.pressed.emit((0, -1))
-    view.pictures.choice.setCurrentIndex(1)
-    labels = view.pictures.pictures["labels"]
-    qtbot.waitUntil(lambda: labels.model.rowCount() == 2)
-    labels.table.chosen.emit(labels.model.index(0, 2))
-    qtbot.waitUntil(lambda: texts(view) == ["poor", "awful & <b>bad</b>"])
-    chips = [chip.text() for chip in view.rows.filters.chips]
-    assert chips == ["gold is “bad”", "predicted is not “bad”"]
-    view.rows.filters.remove_buttons[1].click()
-    qtbot.waitUntil(lambda: view.rows.model.rowCount() == 3)
-    view.rows.filters.clear.click()
-    qtbot.waitUntil(lambda: view.rows.model.rowCount() == 5)
-
-
-def test_rows_are_searched_and_sorted(show, qtbot):
-    view = show()
-    view.rows.search.setText("AWFUL")
-    QTest.keyClick(view.rows.search, Qt.Key.Key_Return)
-    qtbot.waitUntil(lambda: texts(view) == ["awful & <b>bad</b>"])
-    view.rows.filters.clear.click()
-    qtbot.waitUntil(lambda: view.rows.model.rowCount() == 5)
-    assert view.rows.search.text() == ""
-    text = next(n for n, c in enumerate(view.rows.columns) if c.key == "cell:text")
-    view.rows.table.horizontalHeader().setSortIndicator(text, Qt.SortOrder.AscendingOrder)
-    qtbot.waitUntil(lambda: texts(view)[0] == "awful & <b>bad</b>")
-    view.rows.mistakes.click()
-    qtbot.waitUntil(lambda: texts(view)[0] == "poor")
+def test_a_reduced_precision_is_mentioned(show, studio, tmp_path, qtbot):
+    """Explore may show other scores than a run that was evaluated in bf16."""
+    about = show().headline.about
+    assert "computed in" not in about.text() and not about.toolTip()
+    predictions = class_rows(GOLD, PREDICTED, text=TEXTS, label=GOLD)
+    info = predictions.info.model_copy(update={"precision": "bf16"})
+    replace(predictions, info=info).write(tmp_path / "short" / "results" / "validation.parquet")
+    view = open_results(studio, qtbot, results_source(tmp_path / "short"))
+    qtbot.waitUntil(lambda: view.headline.about.text().endswith("computed in bf16"))
+    assert "Explore" in view.headline.about.toolTip()
 
 
 def test_enter_opens_the_row_in_explore_with_its_model(show, studio, tmp_path):

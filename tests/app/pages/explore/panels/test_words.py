@@ -69,34 +69,6 @@ def bar_labels(view: WordsView) -> list[list[str]]:
     return [[bar.label for bar in card.bars.shown] for card in cards]
 
 
-def test_a_double_click_masks_the_word_and_asks(qtbot, view, state, strip, explore, explorer):
-    qtbot.mouseDClick(strip, Qt.MouseButton.LeftButton, pos=center(strip, 2))
-    question = explorer.questions[-1]
-    assert (question.kind, question.text, question.masked) == ("fill_mask", "the cat sat", (2,))
-    explorer.fill(question, "dog", "cat", "mat")
-    assert bar_labels(view) == [["dog", "cat", "mat"]]
-    assert "“cat”" in view.predictions.cards[0].head.full_text()
-    assert "rank 2" in view.predictions.cards[0].verdict.full_text()
-    assert state.positions()[0].rank == 2
-    assert state.positions()[0].actual == LabelProbability(label="cat", probability=0.01)
-    qtbot.mouseDClick(strip, Qt.MouseButton.LeftButton, pos=center(strip, 2))
-    assert explore.first.masked == ()
-    assert bar_labels(view) == [["dog", "cat", "mat"]] or view.predictions.stack.currentIndex() == 1
-
-
-def test_words_are_masked_with_the_keyboard(qtbot, view, strip, explore, explorer):
-    strip.setFocus()
-    for key in (Qt.Key.Key_Home, Qt.Key.Key_Right, Qt.Key.Key_Right, Qt.Key.Key_Return):
-        qtbot.keyClick(strip, key)
-    assert explore.picked == 2
-    assert explorer.questions[-1].masked == (2,)
-    for key in (Qt.Key.Key_Left, Qt.Key.Key_Space):
-        qtbot.keyClick(strip, key)
-    assert explorer.questions[-1].masked == (1, 2)
-    qtbot.keyClick(strip, Qt.Key.Key_End)
-    assert explore.picked == 4
-
-
 def test_up_and_down_move_between_rows(qtbot, strip, explore, wait):
     set_texts(explore, wait, "the cat sat on the mat the dog sat on the cat")
     strip.window().resize(260, 200)
@@ -106,80 +78,6 @@ def test_up_and_down_move_between_rows(qtbot, strip, explore, wait):
     assert strip.boxes[explore.picked].top() > strip.boxes[0].top()
     qtbot.keyClick(strip, Qt.Key.Key_Up)
     assert explore.picked == 0
-
-
-def test_a_low_ranked_actual_word_is_last_and_the_selected_card_marked(view, explore, explorer):
-    explore.toggle_mask(2)
-    explorer.fill(explorer.questions[-1], "dog", "mat")
-    last = view.predictions.cards[0].bars.shown[-1]
-    assert (last.label, last.emphasised, last.apart) == ("cat", True, True)
-    assert last.probability == pytest.approx(0.01)
-    assert "rank 1,234" in view.predictions.cards[0].verdict.full_text()
-    explore.toggle_mask(1)
-    explorer.fill(explorer.questions[-1], "dog")
-    explore.pick(2)
-    assert [card.property("picked") for card in view.predictions.cards] == [False, True]
-
-
-def test_a_late_answer_is_not_drawn(view, explore, explorer):
-    explore.toggle_mask(2)
-    explore.toggle_mask(1)
-    early, late = explorer.questions
-    explorer.fill(early, "old")
-    assert all("old" not in labels for labels in bar_labels(view))
-    explorer.fill(late, "new")
-    assert bar_labels(view) == [["new", "the"], ["new", "cat"]]
-
-
-def test_a_typed_mask_is_predicted(view, explore, explorer, wait):
-    set_texts(explore, wait, "the [MASK] sat")
-    explorer.fill(explorer.questions[-1], "cat")
-    assert bar_labels(view) == [["cat"]]
-    assert view.predictions.cards[0].head.full_text() == "[MASK]"
-
-
-def test_without_a_mask_a_hint_is_shown_and_nothing_asked(view, explorer, monkeypatch):
-    assert explorer.questions == []
-    assert view.predictions.stack.currentIndex() == 1
-    assert "type [MASK] in the text" in view.predictions.empty.text.text()
-    monkeypatch.setattr(ModelInput, "mask", "<mask>")
-    view.show_state()
-    assert "type <mask> in the text" in view.predictions.empty.text.text()
-
-
-def test_without_mlm_head_the_starter_is_offered(qtbot, view, explore, classifier, explorer, wait):
-    explore.choose_model(describe_model("classes", classifier, "imported"))
-    wait(lambda: explore.is_settled)
-    explore.toggle_mask(2)
-    assert view.stack.currentIndex() == 1
-    assert explorer.questions == []
-    button = view.findChildren(type(view.unmask))
-    with qtbot.waitSignal(view._state.explore.model_requested):
-        next(b for b in button if "starter" in b.text()).click()
-
-
-def test_a_refusal_is_shown_as_plain_text(view, explore, explorer):
-    explore.toggle_mask(2)
-    explorer.refuse(explorer.questions[-1], "This is <b>wrong</b>.")
-    assert view.predictions.stack.problem.title.text() == "This is <b>wrong</b>."
-    assert view.predictions.stack.problem.title.textFormat() == Qt.TextFormat.PlainText
-
-
-def test_masks_without_a_card_are_counted(view, explore, explorer, wait):
-    set_texts(explore, wait, "[MASK] " * (MAX_POSITIONS + 5))
-    explorer.fill(explorer.questions[-1], "cat")
-    assert len(bar_labels(view)) == MAX_POSITIONS
-    assert f"{MAX_POSITIONS} of {MAX_POSITIONS + 5}" in view.predictions.note.full_text()
-
-
-def test_bars_are_described_in_words(view, explore, explorer):
-    explore.toggle_mask(2)
-    explorer.fill(explorer.questions[-1], "<b>", "%s\n", "dog")
-    assert (
-        view.predictions.cards[0]
-        .bars.accessibleDescription()
-        .startswith("<b> 50.0 %, %s  25.0 %, dog ")
-    )
 
 
 def test_the_strip_is_accessible_and_paints_strange_texts_literally(strip, explore, qtbot, wait):
@@ -196,42 +94,6 @@ def test_the_strip_is_accessible_and_paints_strange_texts_literally(strip, explo
         joined = "".join(t.text.removeprefix("##") for t in explore.first.tokens if not t.special)
         for letter in "<>/%שםל東京😀":
             assert (letter in joined) == (letter in text)
-
-
-def test_the_note_names_a_causal_model(view, explore, explorer):
-    explore.toggle_mask(2)
-    explore.toggle_mask(3)
-    explorer.fill(explorer.questions[-1], "dog", causal=True)
-    assert (
-        "left-to-right" in view.predictions.note.full_text()
-        and "by itself" not in view.predictions.note.full_text()
-    )
-
-
-def test_bars_end_at_a_round_number_in_the_caption(view, explore, explorer):
-    explore.toggle_mask(2)
-    answer = explorer.fill(explorer.of_kind("fill_mask")[-1], "dog", "mat")
-    assert max(ranked.probability for ranked in answer.predictions[0].ranked) == 0.5
-    assert view.predictions.cards[0].bars.maximum == 0.5
-    assert "from 0 to 50 %" in view.figure().caption
-    assert [scale_end([p]) for p in (0.001, 0.03, 0.11, 0.51)] == [0.01, 0.05, 0.2, 1.0]
-
-
-def test_a_saved_figure_is_exact(view, explore, explorer):
-    explore.toggle_mask(2)
-    question = explorer.of_kind("fill_mask")[-1].model_copy(update={"exact": False})
-    view.predictions.state.mask_queries[0]._question = question
-    fast = explorer.fill(question, "dog").model_copy(update={"computed": "bfloat16"})
-    view.predictions.state.mask_queries[0].answer = fast
-    assert view.figure() is None, "a fast answer is not saved"
-    exact = explorer.of_kind("fill_mask")[-1]
-    assert exact.exact and exact.number > question.number
-    assert view.figure() is None and explorer.of_kind("fill_mask")[-1] is exact, "asked once"
-    explorer.fill(exact, "dog", "mat")
-    table = view.figure().table()
-    assert table.header[-1] == "precision"
-    assert {row[-1] for row in table.rows} == {"fp32"}
-    assert "bf16" not in view.figure().caption
 
 
 def test_small_differences_have_a_sign():
@@ -455,3 +317,137 @@ def test_only_the_visible_part_asks(view, explore, explorer):
     assert len(explorer.questions) == 1
     view.set_active(True)
     assert explorer.questions[-1].masked == (1, 2)
+
+
+def unmask(explore) -> None:
+    """Start again with neither a mask nor a picked token."""
+    for number in explore.first.masked:
+        explore.toggle_mask(number)
+    explore.pick(-1)
+
+
+def test_masked_words_are_predicted(qtbot, view, state, strip, explore, explorer, monkeypatch):
+    """By a double-click or the keyboard; without a mask, a hint is shown and nothing asked."""
+    assert explorer.questions == []
+    assert view.predictions.stack.currentIndex() == 1
+    assert "type [MASK] in the text" in view.predictions.empty.text.text()
+    with monkeypatch.context() as patch:
+        patch.setattr(ModelInput, "mask", "<mask>")
+        view.show_state()
+    assert "type <mask> in the text" in view.predictions.empty.text.text()
+    qtbot.mouseDClick(strip, Qt.MouseButton.LeftButton, pos=center(strip, 2))
+    question = explorer.questions[-1]
+    assert (question.kind, question.text, question.masked) == ("fill_mask", "the cat sat", (2,))
+    explorer.fill(question, "dog", "cat", "mat")
+    assert bar_labels(view) == [["dog", "cat", "mat"]]
+    assert "“cat”" in view.predictions.cards[0].head.full_text()
+    assert "rank 2" in view.predictions.cards[0].verdict.full_text()
+    assert state.positions()[0].rank == 2
+    assert state.positions()[0].actual == LabelProbability(label="cat", probability=0.01)
+    qtbot.mouseDClick(strip, Qt.MouseButton.LeftButton, pos=center(strip, 2))
+    assert explore.first.masked == ()
+    assert bar_labels(view) == [["dog", "cat", "mat"]] or view.predictions.stack.currentIndex() == 1
+    # with the keyboard
+    strip.setFocus()
+    for key in (Qt.Key.Key_Home, Qt.Key.Key_Right, Qt.Key.Key_Right, Qt.Key.Key_Return):
+        qtbot.keyClick(strip, key)
+    assert explore.picked == 2
+    assert explorer.questions[-1].masked == (2,)
+    for key in (Qt.Key.Key_Left, Qt.Key.Key_Space):
+        qtbot.keyClick(strip, key)
+    assert explorer.questions[-1].masked == (1, 2)
+    qtbot.keyClick(strip, Qt.Key.Key_End)
+    assert explore.picked == 4
+    # a low-ranked actual word is last and the selected card marked
+    unmask(explore)
+    explore.toggle_mask(2)
+    explorer.fill(explorer.questions[-1], "dog", "mat")
+    last = view.predictions.cards[0].bars.shown[-1]
+    assert (last.label, last.emphasised, last.apart) == ("cat", True, True)
+    assert last.probability == pytest.approx(0.01)
+    assert "rank 1,234" in view.predictions.cards[0].verdict.full_text()
+    explore.toggle_mask(1)
+    explorer.fill(explorer.questions[-1], "dog")
+    explore.pick(2)
+    assert [card.property("picked") for card in view.predictions.cards] == [False, True]
+    # a late answer is not drawn
+    unmask(explore)
+    explore.toggle_mask(2)
+    explore.toggle_mask(1)
+    early, late = explorer.questions[-2:]
+    explorer.fill(early, "old")
+    assert all("old" not in labels for labels in bar_labels(view))
+    explorer.fill(late, "new")
+    assert bar_labels(view) == [["new", "the"], ["new", "cat"]]
+
+
+def test_predictions_are_described_and_saved_exactly(
+    qtbot, view, explore, explorer, classifier, wait
+):
+    explore.toggle_mask(2)
+    question = explorer.of_kind("fill_mask")[-1].model_copy(update={"exact": False})
+    view.predictions.state.mask_queries[0]._question = question
+    fast = explorer.fill(question, "dog").model_copy(update={"computed": "bfloat16"})
+    view.predictions.state.mask_queries[0].answer = fast
+    assert view.figure() is None, "a fast answer is not saved"
+    exact = explorer.of_kind("fill_mask")[-1]
+    assert exact.exact and exact.number > question.number
+    assert view.figure() is None and explorer.of_kind("fill_mask")[-1] is exact, "asked once"
+    explorer.fill(exact, "dog", "mat")
+    table = view.figure().table()
+    assert table.header[-1] == "precision"
+    assert {row[-1] for row in table.rows} == {"fp32"}
+    assert "bf16" not in view.figure().caption
+    # bars end at a round number in the caption
+    unmask(explore)
+    explore.toggle_mask(2)
+    answer = explorer.fill(explorer.of_kind("fill_mask")[-1], "dog", "mat")
+    assert max(ranked.probability for ranked in answer.predictions[0].ranked) == 0.5
+    assert view.predictions.cards[0].bars.maximum == 0.5
+    assert "from 0 to 50 %" in view.figure().caption
+    assert [scale_end([p]) for p in (0.001, 0.03, 0.11, 0.51)] == [0.01, 0.05, 0.2, 1.0]
+    # they are described in words
+    unmask(explore)
+    explore.toggle_mask(2)
+    explorer.fill(explorer.questions[-1], "<b>", "%s\n", "dog")
+    assert (
+        view.predictions.cards[0]
+        .bars.accessibleDescription()
+        .startswith("<b> 50.0 %, %s  25.0 %, dog ")
+    )
+    # the note names a causal model
+    unmask(explore)
+    explore.toggle_mask(2)
+    explore.toggle_mask(3)
+    explorer.fill(explorer.questions[-1], "dog", causal=True)
+    assert (
+        "left-to-right" in view.predictions.note.full_text()
+        and "by itself" not in view.predictions.note.full_text()
+    )
+    # a refusal is shown as plain text
+    unmask(explore)
+    explore.toggle_mask(2)
+    explorer.refuse(explorer.questions[-1], "This is <b>wrong</b>.")
+    assert view.predictions.stack.problem.title.text() == "This is <b>wrong</b>."
+    assert view.predictions.stack.problem.title.textFormat() == Qt.TextFormat.PlainText
+    # a typed mask is predicted
+    unmask(explore)
+    set_texts(explore, wait, "the [MASK] sat")
+    explorer.fill(explorer.questions[-1], "cat")
+    assert bar_labels(view) == [["cat"]]
+    assert view.predictions.cards[0].head.full_text() == "[MASK]"
+    # masks without a card are counted
+    set_texts(explore, wait, "[MASK] " * (MAX_POSITIONS + 5))
+    explorer.fill(explorer.questions[-1], "cat")
+    assert len(bar_labels(view)) == MAX_POSITIONS
+    assert f"{MAX_POSITIONS} of {MAX_POSITIONS + 5}" in view.predictions.note.full_text()
+    # without an MLM head, the starter is offered
+    explore.choose_model(describe_model("classes", classifier, "imported"))
+    wait(lambda: explore.is_settled)
+    count = len(explorer.questions)
+    explore.toggle_mask(2)
+    assert view.stack.currentIndex() == 1
+    assert len(explorer.questions) == count
+    button = view.findChildren(type(view.unmask))
+    with qtbot.waitSignal(view._state.explore.model_requested):
+        next(b for b in button if "starter" in b.text()).click()
