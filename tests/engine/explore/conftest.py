@@ -14,6 +14,11 @@ from tests.engine.models.family_folders import EXAMPLES, OWN_NETWORKS, published
 from tests.engine.models.small import folder
 
 ALL_HEADS = Heads(mlm=True, outputs=3)
+ALIKE = ("distilbert", "roberta", "electra", "nomic_bert")  # in the parts that Explore reads
+FAMILIES = [
+    pytest.param(name, marks=pytest.mark.long) if name in ALIKE else name
+    for name in ("bert", *OWN_NETWORKS)
+]
 
 
 @pytest.fixture(scope="session")
@@ -51,7 +56,7 @@ class Known(NamedTuple):
         return encode_text(self.checkpoint, text, pair, masked)
 
 
-@pytest.fixture(scope="session", params=("bert", *OWN_NETWORKS))
+@pytest.fixture(scope="session", params=FAMILIES)
 def known(request, tmp_path_factory) -> Known:
     """An imported checkpoint of transformers."""
     root = tmp_path_factory.mktemp("families")
