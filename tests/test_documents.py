@@ -31,6 +31,15 @@ def test_referenced_files_exist():
             assert any(file == name or file.endswith(f"/{name}") for file in files), (page, name)
 
 
+def test_referenced_tables_exist():
+    for page in PAGES:
+        for name, file in re.findall(r"`([A-Z]+)` of `([a-z_/]+\.py)`", page.read_text("utf-8")):
+            assert re.search(rf"^{name}\b.*=", (ROOT / file).read_text("utf-8"), re.MULTILINE), (
+                page,
+                name,
+            )
+
+
 def test_the_commands_of_the_readme_parse(capsys):
     blocks = re.findall(r"```sh\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.DOTALL)
     lines = [line for line in "".join(blocks).splitlines() if line.startswith("bert-studio ")]

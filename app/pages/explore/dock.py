@@ -4,7 +4,7 @@ from PySide6.QtCore import QObject, QSize, Qt
 from PySide6.QtGui import QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QDockWidget, QMenu, QToolButton, QWidget
 
-from app.pages.explore.panel import MakePanel, Panel, PanelDescription
+from app.pages.explore.panel import DockArea, MakePanel, Panel, PanelDescription
 from app.theme import SPACE, Role, colour
 from app.widgets import buttons, layouts
 from app.widgets.help import HelpButton, set_help
@@ -12,7 +12,7 @@ from app.widgets.help_topics import concept
 from app.widgets.page import LazyArea
 from app.widgets.text.labels import OneLine, Text
 
-AREAS = {
+AREAS: dict[DockArea, Qt.DockWidgetArea] = {
     "tab": Qt.DockWidgetArea.TopDockWidgetArea,
     "left": Qt.DockWidgetArea.LeftDockWidgetArea,
     "right": Qt.DockWidgetArea.RightDockWidgetArea,

@@ -25,7 +25,8 @@ from app.settings import Settings
 from app.widgets.page import EmptyState, Stack
 from engine.files.home import Home
 
-PanelArea = Literal["tab", "left", "right", "below", "float"]
+DockArea = Literal["tab", "left", "right", "below"]
+PanelArea = DockArea | Literal["float"]
 MakePanel = Callable[[], "Panel"]
 
 
@@ -103,7 +104,7 @@ class PanelDescription:
     icon: str
     help: str  # help topic
     make: Callable[[PanelContext], MakePanel]
-    area: PanelArea = "tab"
+    area: DockArea = "tab"
     is_open: bool = True  # initially; a closed panel has a button at the top of the page
     is_offered: Callable[[ExploreState], bool] = lambda _: True  # True if it suits the model
     is_best: Callable[[ExploreState], bool] = lambda _: False  # True if it suits best

@@ -238,20 +238,19 @@ class Workbench(QMainWindow):
                 dock.setFloating(False)
                 self.removeDockWidget(dock)
         for dock in self.docks.values():
-            area: PanelArea = dock.description.area
-            self.addDockWidget(AREAS[area], dock)
-            if area == "tab":
-                self._add_to_tabs(dock)
+            self.addDockWidget(AREAS[dock.description.area], dock)
+            self._add_to_tabs(dock)
         self._show_open()
         self.docks[self._front_panel].raise_()
 
     def _add_to_tabs(self, dock: PanelDock) -> None:
+        """Show a panel as a tab of those in its area, if there are any."""
         others = (
             other
             for other in self.docks.values()
             if other is not dock
             and not other.isFloating()
-            and self.dockWidgetArea(other) == AREAS["tab"]
+            and self.dockWidgetArea(other) == self.dockWidgetArea(dock)
         )
         first = next(others, None)
         if first is not None:
