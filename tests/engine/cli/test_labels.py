@@ -37,7 +37,7 @@ def test_a_task_is_trained_evaluated_and_used(output, json_output, tmp_path, tas
     job.write_text(
         output("job", "--data", data, *columns, *label, *SIZE, "--task", task,
             f"--epochs={6 if minimum else 1}", "--batch-size=8", "--learning-rate=5e-3",
-            "--max-length=48", "--device=cpu", "--threads=1",
+            "--max-length=48", "--device=cpu", "--threads=1", "--set=training.evaluate_every=99",
             "--set=base_model.model.initializer_range=0.2",
         )
     )  # fmt: skip

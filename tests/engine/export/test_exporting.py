@@ -26,8 +26,9 @@ from engine.runs import launch
 from engine.runs.folder import RunFolder
 from engine.tokenizers.tokenizer import Tokenizer
 from tests.engine.export.conftest import KINDS, LABELS, LONG, model, run_export
-from tests.engine.models.family_folders import OWN_NETWORKS, published_folder
+from tests.engine.models.family_folders import published_folder
 from tests.engine.models.small import batch
+from tests.engine.models.test_families import UNLIKE
 from tests.engine.training import small as training
 
 POSIX = pytest.mark.skipif(os.name != "posix", reason="needs limits on the size of files")
@@ -110,7 +111,7 @@ def test_transformers_loads_an_export_and_agrees(tmp_path, in_process, precision
     assert torch.allclose(logits, other, atol=1e-5)
 
 
-@pytest.mark.parametrize("family", OWN_NETWORKS)
+@pytest.mark.parametrize("family", UNLIKE)
 def test_the_tensorflow_format_is_for_bert_only(tmp_path, in_process, family):
     published_folder(family, "ForMaskedLM", tmp_path / "model")
     with pytest.raises(StudioError, match="for BERT only") as caught:
