@@ -63,7 +63,16 @@ def compare(studio: Studio, qtbot: QtBot, shown: Path, other: Path) -> ResultsVi
     return view
 
 
-def test_a_comparison_states_the_claim_over_seeds(studio, runs, qtbot, tmp_path, capsys):
+def test_runs_that_differ_only_in_their_seed_are_found_and_compared(
+    studio, runs, qtbot, tmp_path, capsys
+):
+    for name in ("first", "second"):
+        results = runs[name, 2] / "results"
+        seed_runs = find_seed_runs(studio.record, results)
+        assert set(seed_runs) == {runs[name, seed] for seed in (1, 2, 3)}
+        assert find_seed_runs(studio.record, results / "step-00000001") == seed_runs
+    assert find_seed_runs(studio.record, tmp_path / "elsewhere") == []
+    # a comparison states the claim over seeds
     card = compare(studio, qtbot, runs["second", 1], runs["first", 1]).comparison
     assert main(["compare-results", str(tmp_path / "first"), str(tmp_path / "second")]) == 0
     printed = capsys.readouterr().out.splitlines()
@@ -78,9 +87,14 @@ def test_a_comparison_states_the_claim_over_seeds(studio, runs, qtbot, tmp_path,
         "mean 0.7100 ± 0.0100",
         "mean 0.7533 ± 0.0115",
     ]
-
-
-def test_the_mean_over_seeds_is_shown_below_the_score(studio, runs, qtbot):
+    # runs with equal settings are compared by rows only
+    predictions = class_rows(GOLD, PREDICTED, text=TEXTS)
+    predictions.write(predictions_file(runs["first", 2] / "results", "validation"))
+    card = compare(studio, qtbot, runs["first", 2], runs["first", 1]).comparison
+    assert card.claim.isVisible()
+    assert not card.seeds_claim.isVisible()
+    assert not card.seeds_about.isVisible()
+    # the mean over seeds is shown below the score
     for seed, accuracy in {1: 0.5, 2: 0.7, 3: 0.6}.items():
         predictions = class_rows(GOLD, PREDICTED, text=TEXTS)
         info = predictions.info.model_copy(update={"metrics": {"accuracy": accuracy}, "step": seed})
@@ -95,24 +109,6 @@ def test_the_mean_over_seeds_is_shown_below_the_score(studio, runs, qtbot):
     alone = open_results(studio, qtbot, results_source(runs["second", 1]))
     qtbot.waitUntil(lambda: alone.rows.model.rowCount() == 5)
     assert not alone.headline.seeds.isVisible()
-
-
-def test_runs_with_equal_settings_are_compared_by_rows_only(studio, runs, qtbot):
-    predictions = class_rows(GOLD, PREDICTED, text=TEXTS)
-    predictions.write(predictions_file(runs["first", 2] / "results", "validation"))
-    card = compare(studio, qtbot, runs["first", 2], runs["first", 1]).comparison
-    assert card.claim.isVisible()
-    assert not card.seeds_claim.isVisible()
-    assert not card.seeds_about.isVisible()
-
-
-def test_runs_that_differ_only_in_their_seed_are_found(studio, runs, tmp_path):
-    for name in ("first", "second"):
-        results = runs[name, 2] / "results"
-        seed_runs = find_seed_runs(studio.record, results)
-        assert set(seed_runs) == {runs[name, seed] for seed in (1, 2, 3)}
-        assert find_seed_runs(studio.record, results / "step-00000001") == seed_runs
-    assert find_seed_runs(studio.record, tmp_path / "elsewhere") == []
 
 
 def test_results_over_the_same_part_come_first_and_own_parts_are_excluded(studio, runs):

@@ -52,7 +52,9 @@ def open_lineage(page: RunsPage, key: str, qtbot: QtBot) -> LineageView:
     return view
 
 
-def test_the_graph_is_navigated_by_keys_and_opens_nodes(make_page, studio, chain, qtbot, tmp_path):
+def test_the_graph_is_navigated_by_keys_and_mouse_and_saved(
+    make_page, studio, chain, qtbot, tmp_path
+):
     first, second = map(run_key, chain)
     page = make_page()
     page.list.table.selectRow(1)
@@ -91,11 +93,7 @@ def test_the_graph_is_navigated_by_keys_and_opens_nodes(make_page, studio, chain
     state.select(second)
     qtbot.keyClick(picture, Qt.Key.Key_Return)
     assert requests[1:] == [("runs", {"run": chain[1]})]
-
-
-def test_the_mouse_selects_and_a_double_click_opens(make_page, studio, chain, qtbot):
-    first, second = map(run_key, chain)
-    page = make_page()
+    # the mouse selects and a double click opens
     view = open_lineage(page, first, qtbot)
     graph = view.picture.graph
     point = graph.boxes[second].center().toPoint()
@@ -113,10 +111,8 @@ def test_the_mouse_selects_and_a_double_click_opens(make_page, studio, chain, qt
     assert page.run is None and page.lineage is view and view.isVisible()
     view.closed.emit()
     assert page.lineage is None
-
-
-def test_the_graph_is_saved_and_shows_the_nearest_of_many_runs(make_page, chain, qtbot):
-    view = open_lineage(make_page(), run_key(chain[1]), qtbot)
+    # the graph is saved and shows the nearest of many runs
+    view = open_lineage(page, run_key(chain[1]), qtbot)
     qtbot.mouseClick(view.copy, Qt.MouseButton.LeftButton)
     copied = QGuiApplication.clipboard().text()
     assert f"Run “{HOSTILE}”" in copied and "Model “MiniLM”" in copied
@@ -133,7 +129,7 @@ def test_the_graph_is_saved_and_shows_the_nearest_of_many_runs(make_page, chain,
     painter.end()
     colours = {image.pixel(x, y) for x in range(0, image.width(), 3) for y in range(image.height())}
     assert len(colours) > 10
-    view = open_lineage(make_page(), run_key(chain[0]), qtbot)
+    view = open_lineage(page, run_key(chain[0]), qtbot)
     for number in range(2 * MAX_SHOWN):
         view.state.lineage.add(Node(str(number), "run", "r", "finished", Path("r")))
         view.state.lineage.connect(run_key(chain[0]), str(number))

@@ -30,7 +30,7 @@ def view(qtbot, make_page, choose_texts, classifier, wait):
     return view
 
 
-def test_texts_are_projected_and_their_labels_compared(view, workers, wait, qtbot):
+def test_texts_are_projected_compared_and_selected(view, workers, wait, qtbot):
     """Five actions with the fixture's: the texts, the panel, Map, a layer, t-SNE."""
     rows = view.layers.rows.rows
     assert [row[0] for row in rows] == ["Embeddings", "Layer 1", "Layer 2", "Layer 3"]
@@ -52,9 +52,7 @@ def test_texts_are_projected_and_their_labels_compared(view, workers, wait, qtbo
     assert figure.caption.endswith(source(view.page.state)) and len(figure.table().rows) == 6
     assert b"axis 2" in figures.svg(figure)
     assert_accessible(view)
-
-
-def test_points_are_selected_by_a_lasso_and_by_keys(view, wait, qtbot):
+    # points are selected by a lasso and by keys
     pixels = view.points.pixels()
     left, top = (pixels.min(0) - 8).astype(int).tolist()
     bottom = int(pixels[:, 1].max() + 8)
