@@ -119,10 +119,12 @@ def user_texts() -> frozenset[str]:
 
 
 def contexts(home: Home) -> frozenset[str]:
-    """Texts around masked tokens in the list of results."""
+    """Texts around masked tokens in the list of results, and the tokens of trained vocabularies."""
     files = home.runs.glob("*/results/*.parquet")
     predictions = [p for p in map(read_predictions, files) if p.info.task == "pretraining"]
     cells = {format_cell(cell, CELL + CONTEXT) for p in predictions for cell in p.cells(CONTEXT)}
+    for file in home.runs.glob("*/checkpoints/*/vocab.txt"):
+        cells |= {token.removeprefix("##") for token in file.read_text("utf-8").split("\n")}
     return frozenset(" ".join(cell.split()) for cell in cells)
 
 
@@ -229,7 +231,7 @@ def ask_about_run(question: Callable[..., object]) -> Callable[[Stage], object]:
 def branch_question(stage: Stage) -> None:
     page: Any = SCENES["run-checkpoints"](stage) or stage.window.pages["runs"]
     tab = page.run.checkpoints
-    pictures.until(lambda: tab._state.row is not None, 30, "the checkpoints")
+    pictures.until(lambda: tab._state.run.row is not None, 30, "the checkpoints")
     ask_to_branch(tab, tab._state, STEPS)
 
 
