@@ -156,17 +156,12 @@ def one_time_workers(studio: Studio, monkeypatch: pytest.MonkeyPatch) -> list[St
 
 @pytest.fixture
 def in_threads(studio: Studio, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Answer questions to one-time workers in threads, except those to the hub."""
+    """Answer questions to one-time workers in threads."""
     from tests.app.threads import FakeWorkers
 
     scratch = tmp_path / "scratch"
     scratch.mkdir()
-    fake, real = FakeWorkers(scratch, studio).start, studio.one_time_worker
-
-    def start(question: Question, *callbacks: Any, **more: Any) -> Any:
-        return (real if question.worker == "hub" else fake)(question, *callbacks, **more)
-
-    monkeypatch.setattr(studio, "one_time_worker", start)
+    monkeypatch.setattr(studio, "one_time_worker", FakeWorkers(scratch, studio).start)
 
 
 @pytest.fixture(autouse=True)

@@ -6,9 +6,10 @@ from PySide6.QtCore import QObject
 
 from app import background
 from engine.errors import StudioError
-from engine.messages.question import Answer, Question, Refused
+from engine.messages.question import Answer, Question, Refused, Working
 from engine.worker.answerers import answer
 from engine.worker.context import WorkerContext
+from engine.worker.questions import Emit
 
 
 class FakeWorkers:
@@ -26,20 +27,29 @@ class FakeWorkers:
         def work() -> list[Answer]:
             answers: list[Answer] = []
             try:
-                answers.append(answer(question, WorkerContext(self.scratch, answers.append)))
+                answers.append(self._answer(question, answers.append))
             except StudioError as error:
                 answers.append(Refused(problem=error.problem, advice=error.advice))
             return answers
 
         def deliver(answers: list[Answer]) -> None:
             for reply in answers:
-                if not worker.is_cancelled:
+                if isinstance(reply, Working):
+                    (working or on_partial)(reply)
+                elif not worker.is_cancelled:
                     callback = done if reply.is_final else on_partial
                     (refused if isinstance(reply, Refused) else callback)(reply)
 
         if not self.is_held:
             background.run(self._owner, work, deliver)
         return worker
+
+    def _answer(self, question: Question, emit: Emit) -> Answer:
+        if question.worker == "hub":
+            from engine.worker.hub import HUB_ANSWERERS
+
+            return HUB_ANSWERERS[type(question)](question, emit)
+        return answer(question, WorkerContext(self.scratch, emit))
 
 
 class _FakeWorker:

@@ -13,8 +13,9 @@ from app.widgets.text.labels import Text
 from engine.config.dataset import HubOrigin
 from engine.data.datasets.store import open_dataset
 from tests.app.asking import question
-from tests.engine.hub import fake_hub
-from tests.engine.hub.fake_hub import Repo
+from tests.engine.hub.conftest import certificates, keys  # noqa: F401 - fixtures
+from tests.engine.hub.conftest import hub as library_hub  # noqa: F401 - a fixture
+from tests.engine.hub.fake_hub import Hub, Repo
 
 PATIENCE = 60_000  # ms; a worker starts
 NAME = "somebody/moods"
@@ -22,31 +23,30 @@ ROWS = "".join(f"a text with the number {n},{'good' if n % 2 else 'bad'}\n" for 
 
 
 @pytest.fixture
-def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def hub(library_hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Hub:  # noqa: F811
     """A hub for the workers of the window, set in their environment."""
-    with fake_hub.running() as hub:
-        content = f"text,label\n{ROWS}".encode()
-        files = {
-            f"{kind}/{part}-{split}.csv": content
-            for kind in ("film", "news")
-            for part, split in (("a", "learn"), ("b", "check"))
+    content = f"text,label\n{ROWS}".encode()
+    files = {
+        f"{kind}/{part}-{split}.csv": content
+        for kind in ("film", "news")
+        for part, split in (("a", "learn"), ("b", "check"))
+    }
+    configs = [
+        {
+            "config_name": kind,
+            "data_files": [
+                {"split": "train", "path": f"{kind}/a-*.csv"},
+                {"split": "validation", "path": f"{kind}/b-*.csv"},
+            ],
         }
-        configs = [
-            {
-                "config_name": kind,
-                "data_files": [
-                    {"split": "train", "path": f"{kind}/a-*.csv"},
-                    {"split": "validation", "path": f"{kind}/b-*.csv"},
-                ],
-            }
-            for kind in ("film", "news")
-        ]
-        hub.repos[f"datasets/{NAME}"] = Repo(files, card={"configs": configs})
-        monkeypatch.setenv("HF_ENDPOINT", hub.address)
-        monkeypatch.setenv("HF_HUB_OFFLINE", "0")
-        monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hub"))
-        monkeypatch.setenv("PYTHON_KEYRING_BACKEND", "keyring.backends.null.Keyring")
-        yield hub
+        for kind in ("film", "news")
+    ]
+    library_hub.repos[f"datasets/{NAME}"] = Repo(files, card={"configs": configs})
+    monkeypatch.setenv("HF_ENDPOINT", library_hub.address)
+    monkeypatch.setenv("HF_HUB_OFFLINE", "0")
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hub"))
+    monkeypatch.setenv("PYTHON_KEYRING_BACKEND", "keyring.backends.null.Keyring")
+    return library_hub
 
 
 @pytest.fixture
@@ -58,6 +58,7 @@ def page(qtbot, studio: Studio) -> DataPage:
     return page
 
 
+@pytest.mark.usefixtures("in_threads")
 def test_a_data_set_is_fetched_and_imported_with_its_splits(qtbot, page, hub, studio):
     page.list.hub_button.click()
     dialog = question(qtbot, "Get a data set")

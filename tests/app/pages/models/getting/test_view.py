@@ -23,8 +23,9 @@ from engine.hub.shelf import OFFERED
 from engine.messages.hub import HubFile, PushPlanned
 from tests.app.accessible import assert_accessible
 from tests.app.asking import question
-from tests.engine.hub import fake_hub
-from tests.engine.hub.fake_hub import TOKEN, Repo
+from tests.engine.hub.conftest import certificates, keys  # noqa: F401 - fixtures
+from tests.engine.hub.conftest import hub as library_hub  # noqa: F401 - a fixture
+from tests.engine.hub.fake_hub import TOKEN, Hub, Repo
 from tests.engine.models import small
 
 PATIENCE = 60_000  # ms; workers start
@@ -32,15 +33,14 @@ NAME = "somebody/tiny"
 
 
 @pytest.fixture
-def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def hub(library_hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Hub:  # noqa: F811
     """A hub for the workers of the window, set in their environment."""
     folder = small.folder(tmp_path / "published")
-    with fake_hub.running() as hub:
-        hub.repos[NAME] = Repo({file.name: file.read_bytes() for file in folder.iterdir()})
-        monkeypatch.setenv("HF_ENDPOINT", hub.address)
-        monkeypatch.setenv("HF_HUB_OFFLINE", "0")
-        monkeypatch.setenv("PYTHON_KEYRING_BACKEND", "keyring.backends.null.Keyring")
-        yield hub
+    library_hub.repos[NAME] = Repo({file.name: file.read_bytes() for file in folder.iterdir()})
+    monkeypatch.setenv("HF_ENDPOINT", library_hub.address)
+    monkeypatch.setenv("HF_HUB_OFFLINE", "0")
+    monkeypatch.setenv("PYTHON_KEYRING_BACKEND", "keyring.backends.null.Keyring")
+    return library_hub
 
 
 @pytest.fixture
@@ -132,6 +132,8 @@ def test_an_archive_and_a_nested_folder_are_accepted(qtbot, page, tmp_path, stud
     assert sorted(entry.name for entry in studio.home.models.iterdir()) == ["packed"]
 
 
+@pytest.mark.usefixtures("in_threads")
+@pytest.mark.filterwarnings("ignore:Use 'content=:DeprecationWarning")  # of the library
 def test_a_model_is_uploaded_after_a_review(qtbot, page, hub, studio, monkeypatch):
     monkeypatch.setenv("HF_TOKEN", TOKEN)
     studio.settings.set("hub_allowed", True)
