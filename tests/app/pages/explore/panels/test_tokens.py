@@ -78,9 +78,12 @@ def test_the_three_steps_are_shown(view, state, explore, wait, settle):
     assert "4 word(s) · 7 token(s)" in view.flow.count.text()
 
 
-def test_tokens_have_ids_immediately_and_norms_once_computed(view, answer, settle, qapp):
+def test_tokens_have_ids_immediately_and_norms_once_computed(
+    qtbot, view, state, explore, answer, settle, qapp
+):
     settle()
     assert cells(view, 2) == ["cat", "6", "0", "2", "…", "…", "…", "…", "…"]
+    assert make_figure(view.tables[0].rows, state, 0) is None
     result = answer()
     norms = [*(addend.norms[2] for addend in result.addends), result.sums[2], result.outcome[2]]
     assert cells(view, 2) == ["cat", "6", "0", "2", *(f"{norm:.3f}" for norm in norms)]
@@ -90,10 +93,23 @@ def test_tokens_have_ids_immediately_and_norms_once_computed(view, answer, settl
     table = view.tables[0]
     assert table.viewport().height() >= 3 * table.rowHeight(0)
     assert view.halves.widget(0).height() > view.halves.widget(1).height()
-
-
-def test_without_position_embeddings_positions_are_indices(view, state, explore, answer):
-    """DeBERTa and ModernBERT have token embeddings only; NomicBERT has segments, too."""
+    # the figure has every number
+    saved = make_figure(view.tables[0].rows, state, 0)
+    columns = [*(a.norms for a in result.addends), result.sums, result.outcome]
+    expected = np.array(columns, np.float32).T
+    assert np.array_equal(np.load(io.BytesIO(figure.npy(saved.array))), expected)
+    table = saved.table()
+    assert table.header[4:] == (
+        *("norm of token", "norm of position", "norm of segment", "norm of sum", "norm of input"),
+    )
+    assert tuple(table.rows[2][:4]) == ("cat", 6, 0, 2)
+    assert tuple(table.rows[2][4:]) == tuple(column[2] for column in columns)
+    assert "Model: tiny." in saved.caption and "“the cat sat”" in saved.caption
+    assert not QImage.fromData(figure.png(saved)).isNull()
+    drawing = figure.svg(saved).decode()
+    assert f"{result.sums[2]:.3f}" in drawing
+    # DeBERTa and ModernBERT have token embeddings only; NomicBERT has segments, too
+    state.queries[0].is_waiting = True
     for tables in (("token",), ("token", "segment")):
         result = answer(tables=tables)
         norms = [*(addend.norms[2] for addend in result.addends), result.sums[2], result.outcome[2]]
@@ -106,6 +122,24 @@ def test_without_position_embeddings_positions_are_indices(view, state, explore,
         assert not QImage.fromData(figure.png(saved)).isNull()
         assert len(saved.table().header) == 4 + len(tables) + 2
         state.queries[0].is_waiting = True  # so that a second answer is accepted
+    # picking and hovering work both ways
+    table = view.tables[0]
+    explore.pick(3)
+    assert table.currentIndex().row() == 3
+    point = table.visualRect(table.rows.index(1, 0)).center()
+    qtbot.mouseClick(table.viewport(), Qt.MouseButton.LeftButton, pos=point)
+    assert explore.picked == 1
+    qtbot.keyClick(table, Qt.Key.Key_Down)
+    assert explore.picked == 2
+    table.entered.emit(table.rows.index(1, 1))
+    assert explore.hovered == 1
+    # a masked word has the id of the mask
+    explore.toggle_mask(2)
+    answer()
+    assert cells(view, 2)[:2] == ["[MASK]", "4"]
+    table = view.tables[0]
+    painted = table.itemDelegate()._text_color(table.rows.row(2), table.rows.index(2, 0))
+    assert painted == colour(Role.ACCENT)
 
 
 def test_texts_are_as_tall_as_their_lines_up_to_three(view, settle, qapp):
@@ -130,62 +164,10 @@ def test_texts_are_as_tall_as_their_lines_up_to_three(view, settle, qapp):
         assert 0 <= box.viewport().height() - lines <= 2
 
 
-def test_a_pair_has_two_segments(view, explore, wait, answer, state):
-    explore.set_texts("the cat", "a dog")
-    wait(lambda: explore.is_settled and len(state.steps[0]) == 2)
-    answer()
-    rows = view.tables[0].rows.rows
-    assert [row.token.segment for row in rows] == [0, 0, 0, 0, 1, 1, 1]
-    assert view.flow.words.toPlainText() == "the  |  cat\na  |  dog"
-
-
-def test_a_masked_word_has_the_id_of_the_mask(view, explore, answer):
-    explore.toggle_mask(2)
-    answer()
-    assert cells(view, 2)[:2] == ["[MASK]", "4"]
-    table = view.tables[0]
-    painted = table.itemDelegate()._text_color(table.rows.row(2), table.rows.index(2, 0))
-    assert painted == colour(Role.ACCENT)
-
-
-def test_unknown_words_are_named_and_the_truncated_rest_is_quoted(view, explore, wait):
-    explore.set_texts("the <b>☃</b> %s cat ☃")
-    wait(lambda: explore.is_settled and view.notes.isVisible())
-    assert "Not in the vocabulary: “☃”." in view.notes.text()
-    assert "only [UNK]" in view.notes.text()
-    explore.set_texts("the cat sat on " * 20 + "mat")
-    wait(lambda: explore.is_settled and explore.first.is_truncated)
-    assert "Truncated to 32 tokens" in view.notes.text()
-    assert "starts with “sat on the cat sat on the cat" in view.notes.text()
-    assert len(view.tables[0].rows.rows) == 32
-
-
-def test_picking_and_hovering_work_both_ways(qtbot, view, explore):
-    table = view.tables[0]
-    explore.pick(3)
-    assert table.currentIndex().row() == 3
-    point = table.visualRect(table.rows.index(1, 0)).center()
-    qtbot.mouseClick(table.viewport(), Qt.MouseButton.LeftButton, pos=point)
-    assert explore.picked == 1
-    qtbot.keyClick(table, Qt.Key.Key_Down)
-    assert explore.picked == 2
-    table.entered.emit(table.rows.index(1, 1))
-    assert explore.hovered == 1
-
-
-def test_only_a_visible_panel_asks(view, state, explore, explorer, wait):
-    view.set_active(False)
-    count = len(explorer.questions)
-    explore.set_texts("a dog")
-    wait(lambda: explore.is_settled)
-    assert len(explorer.questions) == count
-    assert state.steps[0][0].words != ("a", "dog")
-    view.set_active(True)
-    wait(lambda: state.steps[0][0].words == ("a", "dog"))
-    assert explorer.questions[-1].text == "a dog"
-
-
-def test_two_models_show_their_different_tokens(view, state, explore, home, wait, answer, settle):
+def test_pairs_unknown_words_and_two_models_have_their_tokens(
+    view, state, explore, home, wait, answer, settle
+):
+    # two models show their different tokens
     path = make_model(home.models / "other", Heads(mlm=True), OTHER_WORDS)
     explore.compare(describe_model("other", path, "imported"))
     wait(lambda: explore.is_settled)
@@ -202,28 +184,38 @@ def test_two_models_show_their_different_tokens(view, state, explore, home, wait
     explore.compare(None)
     settle()
     assert view.sides[1].isHidden()
+    # a pair has two segments
+    explore.set_texts("the cat", "a dog")
+    wait(lambda: explore.is_settled and len(state.steps[0]) == 2)
+    answer()
+    rows = view.tables[0].rows.rows
+    assert [row.token.segment for row in rows] == [0, 0, 0, 0, 1, 1, 1]
+    assert view.flow.words.toPlainText() == "the  |  cat\na  |  dog"
+    # unknown words are named and the truncated rest is quoted
+    explore.set_texts("the <b>☃</b> %s cat ☃")
+    wait(lambda: explore.is_settled and view.notes.isVisible())
+    assert "Not in the vocabulary: “☃”." in view.notes.text()
+    assert "only [UNK]" in view.notes.text()
+    explore.set_texts("the cat sat on " * 20 + "mat")
+    wait(lambda: explore.is_settled and explore.first.is_truncated)
+    assert "Truncated to 32 tokens" in view.notes.text()
+    assert "starts with “sat on the cat sat on the cat" in view.notes.text()
+    assert len(view.tables[0].rows.rows) == 32
+
+
+def test_only_a_visible_panel_asks(view, state, explore, explorer, wait):
+    view.set_active(False)
+    count = len(explorer.questions)
+    explore.set_texts("a dog")
+    wait(lambda: explore.is_settled)
+    assert len(explorer.questions) == count
+    assert state.steps[0][0].words != ("a", "dog")
+    view.set_active(True)
+    wait(lambda: state.steps[0][0].words == ("a", "dog"))
+    assert explorer.questions[-1].text == "a dog"
 
 
 def test_a_refusal_is_shown(view, explorer, settle):
     explorer.refuse(explorer.questions[-1], "The model gives numbers that are not finite.")
     settle()
     assert "not finite" in view.notes.text()
-
-
-def test_the_figure_has_every_number(qapp, view, state, answer):
-    assert make_figure(view.tables[0].rows, state, 0) is None
-    result = answer()
-    saved = make_figure(view.tables[0].rows, state, 0)
-    columns = [*(a.norms for a in result.addends), result.sums, result.outcome]
-    expected = np.array(columns, np.float32).T
-    assert np.array_equal(np.load(io.BytesIO(figure.npy(saved.array))), expected)
-    table = saved.table()
-    assert table.header[4:] == (
-        *("norm of token", "norm of position", "norm of segment", "norm of sum", "norm of input"),
-    )
-    assert tuple(table.rows[2][:4]) == ("cat", 6, 0, 2)
-    assert tuple(table.rows[2][4:]) == tuple(column[2] for column in columns)
-    assert "Model: tiny." in saved.caption and "“the cat sat”" in saved.caption
-    assert not QImage.fromData(figure.png(saved)).isNull()
-    drawing = figure.svg(saved).decode()
-    assert f"{result.sums[2]:.3f}" in drawing
