@@ -31,20 +31,14 @@ def wizard(qtbot: QtBot, studio: Studio) -> TrainPage:
     return wizard
 
 
-@pytest.fixture
-def step(wizard: TrainPage) -> SettingsStep:
-    return wizard.settings
-
-
-def test_the_step_is_built_when_first_opened(wizard):
+def test_the_step_is_built_when_first_opened_with_a_control_for_every_setting(wizard, qtbot):
     assert not wizard.findChildren(SettingsStep)
     wizard._open_step(Step.DATA)
     assert not wizard.findChildren(SettingsStep)
     wizard._open_step(Step.SETTINGS)
-    assert wizard.findChildren(SettingsStep) == [wizard.settings]
-
-
-def test_every_setting_has_a_control(wizard, step):
+    step = wizard.settings
+    assert wizard.findChildren(SettingsStep) == [step]
+    initial = wizard.state.choices.task
     for simple in (step.fine_tuning, step.pre_training):
         assert set(simple.fields) | set(step.more.fields) == set(get_settings(TrainingSpec))
         assert not set(simple.fields) & set(step.more.fields)
@@ -58,11 +52,9 @@ def test_every_setting_has_a_control(wizard, step):
         fields = set(step.tasks[goal.kind].fields) if goal.kind in step.tasks else set()
         assert fields == set(fields_at(TASKS[goal.kind], "simple", "advanced")), goal.kind
 
-
-def test_metrics_are_offered_for_the_best_checkpoint(wizard, step, qtbot):
+    # metrics are offered for the best checkpoint
     field = step.more.fields["best_metric"]
     assert isinstance(field, ChoiceField)
-    initial = wizard.state.choices.task
     for kind in ("regression", initial.kind):
         goal = next(goal for goal in goals() if goal.kind == kind)
         wizard.state.set(replace(wizard.state.choices, goal=goal))
@@ -92,7 +84,7 @@ def test_every_setting_of_an_import_has_a_control(qtbot, studio):
         assert titles <= read_texts(section), spec
 
 
-def test_simple_offers_the_recommended_values_and_the_grid_of_the_paper(page, qtbot):
+def test_simple_offers_recommended_values_and_advanced_lists_its_changes(page, qtbot, screen):
     go_to_review(qtbot, page)
     press(qtbot, page.back)
     form, best = page.settings.fine_tuning, page.state.choices.defaults
@@ -125,11 +117,9 @@ def test_simple_offers_the_recommended_values_and_the_grid_of_the_paper(page, qt
     assert page.next.isEnabled()
     assert page.state.choices.training.seed == 7
 
-
-def test_advanced_shows_more_fields_and_lists_its_changes(page, qtbot, screen):
-    go_to_review(qtbot, page)
-    press(qtbot, page.back)
+    # Advanced shows more fields and lists its changes
     settings = page.settings
+    press(qtbot, settings.reset)
     assert settings.advanced.isHidden() and settings.changes.isHidden()
     press(qtbot, settings.mode.group.button(1))
     assert not settings.advanced.isHidden()

@@ -44,7 +44,7 @@ def click(qtbot: QtBot, several: SeveralValues) -> None:
     qtbot.mouseClick(several.button, Qt.MouseButton.LeftButton)
 
 
-def test_typed_values_make_a_job_with_a_search(qtbot, wizard):
+def test_typed_values_and_ranges_make_a_job_with_a_search(qtbot, wizard):
     step, state = wizard.settings, wizard.state
     rate = step.fine_tuning.several["learning_rate"]
     click(qtbot, rate)
@@ -68,10 +68,8 @@ def test_typed_values_make_a_job_with_a_search(qtbot, wizard):
     click(qtbot, check)
     assert compose_job(state.choices).search is None and not rate.field.isHidden()
 
-
-def test_invalid_values_are_reported_at_the_field(qtbot, wizard):
-    form = wizard.settings.fine_tuning
-    rate = form.several["learning_rate"]
+    # invalid values are reported at the field
+    form = step.fine_tuning
     click(qtbot, rate)
     for text, message in [
         ("1e-5", "at least two"),
@@ -82,11 +80,10 @@ def test_invalid_values_are_reported_at_the_field(qtbot, wizard):
     ]:
         rate.line.setText(text)
         assert message in form.problems()["learning_rate"]
-        assert wizard.state.job() is None
+        assert state.job() is None
+    click(qtbot, rate)
 
-
-def test_a_range_is_searched_by_tpe_and_restored_from_a_job(qtbot, wizard):
-    step, state = wizard.settings, wizard.state
+    # a range is searched by TPE and restored from a job
     for form, name, text in (
         (step.fine_tuning, "learning_rate", "1e-5..1e-3"),
         (step.more, "frozen_layers", "0..1"),
