@@ -18,7 +18,7 @@ from tests.engine.training import small
 from tests.engine.training.test_loop import final, metrics
 
 
-@pytest.mark.parametrize("step", [10, 20])
+@pytest.mark.parametrize("step", [20, pytest.param(10, marks=pytest.mark.long)])
 def test_a_branch_without_a_change_ends_like_its_origin(finished, tmp_path, step):
     run = branch(finished, step, finished.job(), tmp_path / "branch")
     assert work(run.path) == 0

@@ -107,7 +107,7 @@ def test_a_stop_while_the_disk_is_full_ends_the_run_with_a_message(finished, tmp
     monkeypatch.undo()
     waiting, ended = read_events(run)[-2:]
     assert isinstance(waiting, Waiting)
-    assert "step-00000008 needs 1 MB, and 0 MB are left" in waiting.problem
+    assert "step-00000009 needs 1 MB, and 0 MB are left" in waiting.problem
     assert isinstance(ended, Ended)
     assert (ended.outcome, ended.step, ended.problem) == ("stopped", 5, waiting.problem)
     assert "repeats the steps after 5" in ended.advice

@@ -59,6 +59,8 @@ def paragraphs(path: Path, documents: int = 40) -> Path:
 def make_job(name: str, task: TaskSpec, data: FileData, **training: object) -> JobSpec:
     """A job that trains NETWORK from scratch."""
     settings = {"batch_size": 8, "learning_rate": 5e-3, "max_length": 32, "save_every": 5}
+    if "steps" in training:
+        settings["evaluate_every"] = 9  # a short run is evaluated at its end
     return JobSpec(
         name=name,
         task=task,
