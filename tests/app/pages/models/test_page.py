@@ -31,6 +31,7 @@ from tests.app.accessible import assert_accessible
 from tests.app.alt_keys import assert_distinct_keys
 from tests.app.asking import question
 from tests.app.pages.train.conftest import write_model
+from tests.engine.export.conftest import in_process  # noqa: F401 - a fixture
 from tests.engine.models.small import folder as small_checkpoint
 from tests.engine.models.test_tf1 import TF1
 from tests.engine.runs.fake_worker import job
@@ -278,7 +279,7 @@ def test_a_model_that_was_not_imported_cannot_be_deleted(qtbot, studio, page, li
         qtbot.waitUntil(lambda view=view: view.state.contents is not None)
 
 
-@pytest.mark.usefixtures("in_threads")
+@pytest.mark.usefixtures("in_threads", "in_process")
 def test_a_model_is_exported_in_a_dialog(qtbot, page, studio, tmp_path):
     model = small_checkpoint(studio.home.models / "small")
     studio.models_changed.emit()

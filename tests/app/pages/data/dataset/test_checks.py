@@ -33,7 +33,7 @@ def find_button(view: DatasetView, name: str) -> QPushButton:
     return next(b for b in buttons if b.accessibleName() == name)
 
 
-def test_findings_show_their_rows_and_are_cached(qtbot, page, messy, monkeypatch):
+def test_findings_show_their_rows_are_cached_and_fixed(qtbot, page, messy, monkeypatch):
     view = open_checked(qtbot, page, messy)
     assert [finding.check for finding in view.checks_state.findings] == [
         "label_conflicts",
@@ -51,15 +51,14 @@ def test_findings_show_their_rows_and_are_cached(qtbot, page, messy, monkeypatch
     view._show_all()
     qtbot.waitUntil(lambda: view.count.text() == "43 row(s)", timeout=PATIENCE)
     assert view.finding_line.isHidden()
-    monkeypatch.setattr("app.pages.data.dataset.checks.state.run_checks", lambda *_: 1 / 0)
-    page.open_dataset(view.state.folder)
-    view = page.dataset
-    qtbot.waitUntil(lambda: view.checks_state.findings is not None, timeout=PATIENCE)
+    with monkeypatch.context() as patch:
+        patch.setattr("app.pages.data.dataset.checks.state.run_checks", lambda *_: 1 / 0)
+        page.open_dataset(view.state.folder)
+        view = page.dataset
+        qtbot.waitUntil(lambda: view.checks_state.findings is not None, timeout=PATIENCE)
     assert len(view.checks_state.findings) == 2
 
-
-def test_a_fix_creates_a_version_that_can_be_undone(qtbot, page, messy):
-    view = open_checked(qtbot, page, messy)
+    # a fix creates a version that can be undone
     before = view.state.folder
     find_button(view, "Exact duplicates: Drop the copies").click()
     (question,) = page.findChildren(Question)

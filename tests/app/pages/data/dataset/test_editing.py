@@ -40,7 +40,7 @@ def label(view: DatasetView, row: int) -> str:
     return view.model.index(row, 3).data()
 
 
-def test_one_or_several_rows_are_labelled_by_keys_and_undone(qtbot, view):
+def test_labels_and_texts_are_edited_undone_kept_and_become_the_next_version(qtbot, page, view):
     choose(view, 0)
     qtbot.keyClick(view.table, Qt.Key.Key_1)
     assert label(view, 0) == "1"
@@ -67,8 +67,7 @@ def test_one_or_several_rows_are_labelled_by_keys_and_undone(qtbot, view):
     qtbot.mouseClick(view.editing.bar.discard, Qt.MouseButton.LeftButton)
     assert [label(view, row) for row in (0, 3, 6)] == ["0"] * 3
 
-
-def test_a_text_is_edited_in_place(qtbot, view):
+    # a text is edited in place
     choose(view, 1, column=2)
     qtbot.keyClick(view.table, Qt.Key.Key_F2)
     editor = view.table.viewport().findChild(QPlainTextEdit)
@@ -82,9 +81,9 @@ def test_a_text_is_edited_in_place(qtbot, view):
     qtbot.keyClicks(editor, "nothing")
     qtbot.keyClick(editor, Qt.Key.Key_Escape)
     assert view.model.index(1, 2).data() == "9 lives"
+    qtbot.mouseClick(view.editing.bar.discard, Qt.MouseButton.LeftButton)
 
-
-def test_edits_survive_and_become_the_next_version(qtbot, page, view):
+    # edits survive and become the next version
     choose(view, 0)
     qtbot.keyClick(view.table, Qt.Key.Key_1)
     choose(view, 4, 5)
@@ -107,27 +106,6 @@ def test_edits_survive_and_become_the_next_version(qtbot, page, view):
     assert not list(page._studio.home.edits.glob("*")), "no unsaved edits remain"
 
 
-def test_words_are_tagged_by_selecting_them(qtbot, page, tagged):
-    view = open_view(qtbot, page, tagged)
-    words = view.editing.words
-    qtbot.waitUntil(words.isVisible, timeout=PATIENCE)
-    view.table.selectRow(0)
-    assert words.words[0] == "Ada" and words.words[2:] == ["saw", "Paris"]
-    assert words.tags == ["B-person", "I-person", "O", "B-place"]
-    point = words.box(2).center().toPoint()
-    qtbot.mouseClick(words, Qt.MouseButton.LeftButton, pos=point)
-    words.setFocus()
-    qtbot.keyClick(words, Qt.Key.Key_Right, Qt.KeyboardModifier.ShiftModifier)
-    assert words.selection == (2, 3)
-    qtbot.keyClick(words, Qt.Key.Key_1)  # person
-    assert words.tags == ["B-person", "I-person", "B-person", "I-person"]
-    qtbot.keyClick(words, Qt.Key.Key_Home)
-    qtbot.keyClick(words, Qt.Key.Key_0)
-    assert words.tags == ["O", "B-person", "B-person", "I-person"]
-    view.editing.state.stack.undo()
-    assert words.tags[:2] == ["B-person", "I-person"]
-
-
 def test_several_labels_of_a_row_are_turned_on_and_off(qtbot, page, write):
     rows = [f"text {n},{('a;b', 'b;c', 'a', 'c;a')[n % 4]}" for n in range(24)]
     view = open_view(qtbot, page, write("many.csv", "text,labels\n" + "\n".join(rows) + "\n"))
@@ -140,8 +118,8 @@ def test_several_labels_of_a_row_are_turned_on_and_off(qtbot, page, write):
     assert [label(view, row) for row in (0, 1)] == ["a|b", "b"]
 
 
-def test_the_words_follow_the_selected_row(qtbot, page, tagged):
-    """By mouse, by keys, and after a search, in which no row is highlighted."""
+def test_the_words_follow_the_selected_row_and_are_tagged(qtbot, page, tagged):
+    """They follow by mouse, by keys, and after a search, in which no row is highlighted."""
     view = open_view(qtbot, page, tagged)
     table, words = view.table, view.editing.words
     qtbot.waitUntil(words.isVisible, timeout=PATIENCE)
@@ -174,3 +152,23 @@ def test_the_words_follow_the_selected_row(qtbot, page, tagged):
     assert not view.editing.state.rows, "no word is tagged"
     table.selectRow(0)
     assert is_in_sync()
+
+    # words are tagged by selecting them
+    view._show_all()
+    qtbot.waitUntil(lambda: view.model.rowCount() == before, timeout=PATIENCE)
+    view.table.selectRow(0)
+    assert is_in_sync()
+    assert words.words[0] == "Ada" and words.words[2:] == ["saw", "Paris"]
+    assert words.tags == ["B-person", "I-person", "O", "B-place"]
+    point = words.box(2).center().toPoint()
+    qtbot.mouseClick(words, Qt.MouseButton.LeftButton, pos=point)
+    words.setFocus()
+    qtbot.keyClick(words, Qt.Key.Key_Right, Qt.KeyboardModifier.ShiftModifier)
+    assert words.selection == (2, 3)
+    qtbot.keyClick(words, Qt.Key.Key_1)  # person
+    assert words.tags == ["B-person", "I-person", "B-person", "I-person"]
+    qtbot.keyClick(words, Qt.Key.Key_Home)
+    qtbot.keyClick(words, Qt.Key.Key_0)
+    assert words.tags == ["O", "B-person", "B-person", "I-person"]
+    view.editing.state.stack.undo()
+    assert words.tags[:2] == ["B-person", "I-person"]

@@ -57,15 +57,33 @@ ERRORS = LabelErrorsFound(
 )
 
 
-def test_likely_errors_are_listed_corrected_and_confirmed(qtbot, view, one_time_workers):
+def test_a_search_for_errors_is_cancelled_refused_and_reviewed(qtbot, view, one_time_workers):
     card = view.editing.card
+    wide = view.table.columnWidth(2)
+    # a search for errors can be cancelled or refused
+    qtbot.mouseClick(card.find_errors, Qt.MouseButton.LeftButton)
+    qtbot.mouseClick(card.progress.cancel, Qt.MouseButton.LeftButton)
+    assert (
+        one_time_workers[-1].cancelled
+        and card.find_errors.isVisible()
+        and not card.progress.isVisible()
+    )
+    card.fine_tune.setChecked(True)
+    qtbot.mouseClick(card.find_errors, Qt.MouseButton.LeftButton)
+    folds = view._studio.home.cache / "folds"
+    assert [worker.question.fine_tune_in for worker in one_time_workers] == [None, folds]
+    one_time_workers[-1].refused(Refused(problem="There is nothing.", advice="Try again."))
+    assert card.find_errors.isVisible()
+    assert view._studio.notices.shown[-1].problem == "There is nothing."
+    card.fine_tune.setChecked(False)
+
+    # likely errors are listed, corrected and confirmed
     qtbot.mouseClick(card.find_errors, Qt.MouseButton.LeftButton)
     question = one_time_workers[-1].question
     assert isinstance(question, FindLabelErrors) and question.data == view.state.folder
     assert question.checkpoint is not None and card.progress.isVisible()
     one_time_workers[-1].working(Working(stage="Reading the rows", done=3, total=10))
     assert card.progress.stage.text() == "Reading the rows"
-    wide = view.table.columnWidth(2)
     list_errors(qtbot, view, one_time_workers, ERRORS)
     narrow = max(wide - SUGGESTION_WIDTH, 80 * SPACE)
     qtbot.waitUntil(lambda: view.table.columnWidth(2) == narrow)
@@ -100,24 +118,6 @@ def test_confirming_undoes_a_correction_and_a_search_ends_the_review(qtbot, view
     qtbot.waitUntil(lambda: view.count.text() == "9 of 120 rows", timeout=PATIENCE)
     view._show_all()
     qtbot.waitUntil(lambda: view.model.rowCount() == 120, timeout=PATIENCE)
-
-
-def test_a_search_for_errors_can_be_cancelled_or_refused(qtbot, view, one_time_workers):
-    card = view.editing.card
-    qtbot.mouseClick(card.find_errors, Qt.MouseButton.LeftButton)
-    qtbot.mouseClick(card.progress.cancel, Qt.MouseButton.LeftButton)
-    assert (
-        one_time_workers[-1].cancelled
-        and card.find_errors.isVisible()
-        and not card.progress.isVisible()
-    )
-    card.fine_tune.setChecked(True)
-    qtbot.mouseClick(card.find_errors, Qt.MouseButton.LeftButton)
-    folds = view._studio.home.cache / "folds"
-    assert [worker.question.fine_tune_in for worker in one_time_workers] == [None, folds]
-    one_time_workers[-1].refused(Refused(problem="There is nothing.", advice="Try again."))
-    assert card.find_errors.isVisible()
-    assert view._studio.notices.shown[-1].problem == "There is nothing."
 
 
 def test_rows_without_a_label_are_labelled_and_used(qtbot, page, one_time_workers, write):
