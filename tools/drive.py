@@ -251,7 +251,7 @@ def search_tree(role: str, name: str) -> list[tuple[bool, Any, Box]]:
 
 
 def check_hit(node: Any, name: str) -> tuple[bool, Any, Box] | None:
-    """Whether a widget labels another, itself, its position; None if its name is another one."""
+    """Is it a label of another widget, the widget, its position; None if it has another name."""
     try:
         if not is_named(node.name, name) or get_box(node.parent) is None:
             return None

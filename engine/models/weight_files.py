@@ -55,8 +55,8 @@ class WeightFiles:
 def save_tensors(
     tensors: Mapping[str, Tensor], file: Path, metadata: dict[str, str] | None = None
 ) -> None:
-    """Write contiguous tensors of the CPU as safetensors; as arrays, which is five times as fast if
-    there are many small ones, except bfloat16, which NumPy lacks."""
+    """Write contiguous tensors of the CPU as safetensors; as arrays, which is faster if there are
+    many small ones, except bfloat16, which NumPy lacks."""
     if any(tensor.dtype == torch.bfloat16 for tensor in tensors.values()):
         safetensors.torch.save_file(dict(tensors), file, metadata)
         return

@@ -7,13 +7,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PySide6.QtGui import QColor, QFontInfo, QPalette
-from PySide6.QtWidgets import QTabBar, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QLineEdit, QTabBar, QToolButton, QVBoxLayout, QWidget
 
 from app import resources, theme
 from app.theme import CHART, Role, chart_pen
 from app.widgets import buttons
+from app.widgets.dialogs import Dialog
+from app.widgets.forms.controls import Completer
 from app.widgets.page import Card, EmptyState
 from app.widgets.text.labels import Text
+from app.window import MainWindow
 from tests.app.colour_vision import VISIONS, difference, simulate
 
 CLOSE = 14  # CIEDE2000 below which two series also need different dashes
@@ -169,3 +172,18 @@ def test_tabs_that_do_not_fit_are_scrolled_by_visible_arrows(qtbot, set_theme):
             for y in range(picture.height())
         )
         assert button.width() >= 20 and visible_pixels >= 10
+
+
+def test_windows_without_owner_follow_the_theme(qtbot, studio, set_theme):
+    """Also the popup of completions, which has no owner either."""
+    window, dialog, field = MainWindow(studio), Dialog(None, "Title"), QLineEdit()
+    popup = Completer(["one"], field).popup()
+    try:
+        for choice, colours in (("dark", DARK), ("light", LIGHT)):
+            set_theme(choice)
+            for widget in (window, dialog, popup):
+                assert colours[Role.ACCENT] in widget.styleSheet(), (choice, widget)
+    finally:
+        for widget in (window, dialog, field):
+            widget.close()
+            widget.deleteLater()
