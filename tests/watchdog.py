@@ -52,6 +52,7 @@ class Watchdog:
         self._since: tuple[float, float] | None = None  # `_now` at the last beat
         self._stack = ""
         self._waits: dict[str, float] = {}  # of all threads, when `_stack` was saved
+        self._stolen = 0.0  # `stolen_time` when the monitor last found the thread on time
         self._timer = QTimer(timerType=Qt.TimerType.PreciseTimer, interval=BEAT)
         self._timer.timeout.connect(self._beat)
         self._stopped = threading.Event()
@@ -63,6 +64,7 @@ class Watchdog:
 
     def start(self) -> None:
         self._timer.start()
+        self._stolen = stolen_time()
         self._monitor.start()
 
     def stop(self) -> None:
@@ -78,8 +80,8 @@ class Watchdog:
         try:
             yield
         finally:
-            self._check(parts)
-            self._since = None if outer is None else self._now()
+            now = self._check(parts)
+            self._since = None if outer is None else now
 
     def _now(self) -> tuple[float, float]:
         """The clock, and the time to subtract."""
@@ -87,42 +89,50 @@ class Watchdog:
         if self._is_strict:
             return clock, clock - time.thread_time()
         try:
-            waited = int(self._schedstat.read_bytes().split()[1]) / 1e9 + stolen_time()
+            waited = int(self._schedstat.read_bytes().split()[1]) / 1e9
         except (OSError, IndexError):
             waited = 0.0  # not Linux
         return clock, waited
 
     def _beat(self) -> None:
         if self._since is not None:
-            self._check(1)
-            self._since, self._stack = self._now(), ""
+            self._since, self._stack = self._check(1), ""
 
-    def _check(self, parts: int) -> None:
+    def _check(self, parts: int) -> tuple[float, float]:
+        """Record a block longer than the limit; returns `_now`."""
         assert self._since is not None
-        clock, waited = self._now()
+        clock, waited = now = self._now()
         blocked = (clock - self._since[0]) - (waited - self._since[1])
         limit = self.limit * parts
         if blocked > limit and not self._is_strict:
             blocked -= longest_wait_since(self._waits if self._stack else {})
+            blocked -= stolen_time() - self._stolen
             limit *= slowness()
         if blocked > limit:
             stack = self._stack or "between two samples of the monitor\n"
             self.blocked.append(f"{blocked * 1000:.0f} ms, for instance in\n{stack}")
+            return self._now()
+        return now
 
     def _watch(self) -> None:
         """Save the stack of the thread while it is late."""
         while not self._stopped.wait(self.limit / 4):
             since = self._since
             late = since is not None and time.perf_counter() - since[0] > self.limit / 2
-            if late and not self._stack:
+            if not late:
+                self._stolen = stolen_time()
+            elif not self._stack:
                 self._waits = cpu_waits()
                 self._stack = format_stack(self._thread)
 
 
 def stolen_time() -> float:
-    """Seconds for which the host took CPUs of this machine away."""
-    with STAT.open("rb") as file:
-        return int(file.readline().split()[8]) * TICK
+    """Seconds for which the host took CPUs of this machine away; 0 if it is unknown."""
+    try:
+        with STAT.open("rb") as file:
+            return int(file.readline().split()[8]) * TICK
+    except OSError:
+        return 0.0
 
 
 def cpu_waits() -> dict[str, float]:

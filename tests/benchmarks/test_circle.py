@@ -8,6 +8,8 @@ import random
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from app.__main__ import run_command
 from benchmarks.quality import circle
 from engine.data.datasets.store import open_dataset
@@ -37,6 +39,7 @@ def sst2(folder: Path) -> None:
         (folder / f"{name}.tsv").write_text(f"sentence\tlabel\n{rows(count)}")
 
 
+@pytest.mark.long
 def test_the_cycle_of_commands_completes(home, tmp_path, capsys):
     name, work, outputs = "sst2", tmp_path / "work", dict[str, str]()
 

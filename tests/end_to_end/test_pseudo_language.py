@@ -1,6 +1,6 @@
 """Pages in a language whose texts are bracketed and longer: none is untranslated or truncated.
 
-Six scenes, and with --long every scene of `tools.pictures` and every dialog.
+Five scenes, and with --long every scene of `tools.pictures` and every dialog.
 """
 
 import csv
@@ -264,7 +264,7 @@ EXTRA_SCENES: dict[str, Callable[[Stage], object]] = {
     "licences": lambda stage: stage.show("settings").about.licences.click(),  # type: ignore[attr-defined]
 }
 ALL_SCENES = SCENES | EXTRA_SCENES
-QUICK = ("data-set", "train-settings", "run-results", "run-failed", "explore-attention", "settings")
+QUICK = ("data-set", "train-settings", "run-results", "run-failed", "explore-attention")
 
 
 @pytest.mark.parametrize(

@@ -10,12 +10,9 @@ from benchmarks.training.compare import main
 from tests.simulated.device import count_operations
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
-    "row, precision",
-    [
-        pytest.param("finetuning-base", "fp32", marks=pytest.mark.long),
-        ("pretraining-base", "fp16"),
-    ],
+    "row, precision", [("finetuning-base", "fp32"), ("pretraining-base", "fp16")]
 )
 def test_a_dry_run_ends_with_a_table(row, precision, tmp_path, monkeypatch, capsys):
     options = ["--device=cuda", "--dry", "--pairs=1", "--threads=1", f"--precision={precision}"]

@@ -23,7 +23,9 @@ CLOSE = 1e-5
 CLOSE_GRADIENT = 2e-5  # sums of more products: 1.001e-5 on a Xeon with AMX
 REDUCED = ("bf16", "fp16")
 TASKS = ("text_classification",)  # every task is in test_training.py
-LONG = (checks.tasks, checks.options, checks.families, checks.prediction)  # other tests run them
+LONG = (  # other tests run them
+    *(checks.tasks, checks.options, checks.families, checks.prediction, checks.explore),
+)
 PARAMS = [
     pytest.param(name, marks=pytest.mark.long) if check in LONG else name
     for name, check in CHECKS.items()

@@ -95,10 +95,8 @@ def test_a_resume_changes_nothing_with_adapters_or_a_probe(family, method, tmp_p
 
 
 @pytest.mark.skipif(os.name == "nt", reason="ranks are forked")
-@pytest.mark.parametrize(
-    "family",
-    ["deberta-v2", *(pytest.param(f, marks=pytest.mark.long) for f in ("albert", "modernbert"))],
-)
+@pytest.mark.long
+@pytest.mark.parametrize("family", ["deberta-v2", "albert", "modernbert"])
 def test_two_ranks_have_the_curves_of_one_process(family, crew, tmp_path):
     alone = trained(tmp_path / "alone", classification_job(family, tmp_path), dropout=0.0)
     parallel = new_run(tmp_path / "parallel", alone.job())

@@ -216,6 +216,7 @@ def load(checkpoint: Path) -> dict[str, torch.Tensor]:
     return result
 
 
+@pytest.mark.long
 def test_sharded_weights_repeat_bit_for_bit(crew, tmp_path):
     job = sharded(  # some parts of three have no padding, and are evaluated in another way
         small.classifying(tmp_path), steps=3, dropout=0.1, micro_batch_size=3, layer_lr_decay=0.9
@@ -400,7 +401,8 @@ def test_the_rank_with_the_least_memory_decides_for_all(tmp_path):
     assert agree_on_stop(run) and len(events) == 1
 
 
-@pytest.mark.parametrize("deaths", [0, pytest.param(1, marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("deaths", [0, 1])
 def test_torchrun_trains_the_same_and_restarts_dead_ranks(deaths, crew, tmp_path):
     job = small.classifying(tmp_path, dropout=0.1, steps=60 if deaths else 6, save_every=5)
     ours, theirs = (tmp_path / "ours"), (tmp_path / "theirs")

@@ -183,6 +183,7 @@ def test_a_huge_model_is_refused_and_the_worker_continues(worker, tiny_folder, t
     assert isinstance(worker.ask(Examine(number=2, folder=tiny_folder)), Examined)
 
 
+@pytest.mark.long
 def test_an_old_published_checkpoint_is_imported_within_the_limit(worker, assets, tmp_path):
     into = tmp_path / "imported"
     source = assets / "models" / "rxnfp-bert-pretrained"
