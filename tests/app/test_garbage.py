@@ -10,13 +10,17 @@ from pytestqt.qtbot import QtBot
 
 from app.shell.garbage import Collector, collect_and_freeze, freeze_modules
 
+USUAL_THRESHOLD = (700, 10, 10)  # of Python; tests/conftest.py raises it
+
 
 @pytest.fixture
 def collector(qtbot: QtBot) -> Iterator[Collector]:
-    was_enabled = gc.isenabled()
+    was_enabled, threshold = gc.isenabled(), gc.get_threshold()
+    gc.set_threshold(*USUAL_THRESHOLD)
     owner = QObject()
     yield Collector(owner)
     del owner
+    gc.set_threshold(*threshold)
     (gc.enable if was_enabled else gc.disable)()
 
 
