@@ -238,6 +238,10 @@ class LabelColumn(Protocol):
     def numbers(self) -> frozenset[float]:
         """The numbers in the other cells."""
 
+    @property
+    def comma_problem(self) -> StudioError | None:
+        """The problem of commas that are ambiguous in numbers."""
+
     def unknown_labels(self, known: tuple[str, ...]) -> list[str]:
         """The labels that are not `known`, in any notation."""
 

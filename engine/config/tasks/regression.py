@@ -69,6 +69,8 @@ class ScaledTask(TaskSpec):
                 label=shorten(next(iter(wrong))),
             )
             yield StudioError(problem, type_advice)
+        elif labels.comma_problem is not None:
+            yield labels.comma_problem
         elif len(labels.numbers) == 1:
             problem = phrase(
                 "The number is {label} in every row, so there is nothing to learn.",

@@ -11,6 +11,7 @@ CHECKS: dict[str, Check] = {
     ),
     "label_conflicts": Check(phrase("Same text, different labels"), labels.find_conflicts),
     "missing_answers": Check(phrase("Answers not in the passage"), missing_answers.find),
+    "placeholder_labels": Check(phrase("Placeholders instead of labels"), labels.find_placeholders),
     "label_spellings": Check(phrase("Labels in several spellings"), labels.find_variants),
     "rare_labels": Check(phrase("Rare labels"), labels.find_rare),
     "absent_labels": Check(phrase("Labels without validation rows"), labels.find_absent),

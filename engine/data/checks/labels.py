@@ -17,6 +17,7 @@ MAX_QUOTED_SPELLINGS = 4
 MAX_SEPARATE = 20  # labels with a separate finding; the others share a finding
 MIN_TRAINING_ROWS = 10  # below, a label is rare
 OTHER = "other"
+PLACEHOLDERS = ("-", "--", "?", "n/a", "#n/a")  # for no label: SNLI, annotation tools, Excel
 
 
 def find_conflicts(data: CheckInput) -> list[Finding]:
@@ -146,16 +147,44 @@ def _spelling_finding(
     return Finding("label_spellings", "problem", count, sentence, rows, (fix,))
 
 
+def find_placeholders(data: CheckInput) -> list[Finding]:
+    """Labels such as “-” that usually mean that a row has none."""
+    placeholders = _placeholders(data.classes)
+    if data.classes is None or not placeholders:
+        return []
+    indices = [data.classes.names.index(name) for name in placeholders]
+    rows = np.flatnonzero(np.isin(data.classes.indices, indices))
+    sentence = phrase(
+        "{n:,} row(s) with {names} as the label, which usually means that there is none: the model"
+        " would learn it as a class.",
+        n=len(rows),
+        names=quote_labels(placeholders),
+    )
+    change = phrase("{n:,} row(s) without a label dropped.", n=len(rows))
+    fixes = (drop_fix(rows, change),)
+    return [Finding("placeholder_labels", "problem", len(rows), sentence, rows, fixes)]
+
+
+def _placeholders(labels: Labels | None) -> list[str]:
+    """Placeholders next to at least two labels with letters or digits, and to no others."""
+    names = [] if labels is None else labels.names
+    placeholders = [name for name in names if name.casefold() in PLACEHOLDERS]
+    others = [name for name in names if name not in placeholders]
+    is_clear = len(others) > 1 and all(any(map(str.isalnum, name)) for name in others)
+    return placeholders if is_clear else []
+
+
 def find_rare(data: CheckInput) -> list[Finding]:
     """Labels with too few training rows."""
     labels = data.classes
     if labels is None:
         return []
     counts = labels.counts(data.splits == TRAIN)
-    rare = [name for name, count in counts.items() if count < MIN_TRAINING_ROWS]
+    few = {name for name, count in counts.items() if count < MIN_TRAINING_ROWS}
+    rare = [name for name in counts if name in few.difference(_placeholders(labels))]
     if not rare:
         return []
-    indices = [index for index, name in enumerate(labels.names) if counts[name] < MIN_TRAINING_ROWS]
+    indices = [index for index, name in enumerate(labels.names) if name in rare]
     rows = np.flatnonzero(np.isin(labels.indices, indices))
     sentence = phrase(
         "{n:,} label(s) with fewer than {few} training rows ({names}): too few to learn from"
@@ -188,6 +217,8 @@ def find_absent(data: CheckInput) -> list[Finding]:
         return []
     train_counts = labels.counts(data.splits == TRAIN)
     validation_counts = labels.counts(data.splits == VALIDATION)
+    for name in _placeholders(labels):
+        del train_counts[name]
     absent = [name for name, count in train_counts.items() if count and not validation_counts[name]]
     if not absent:
         return []

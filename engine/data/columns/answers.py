@@ -11,8 +11,9 @@
 import json
 import re
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from engine.data.columns.lists import parse_list
 from engine.phrases import phrase
 
 FORMS = ("'’‘`´", '"“”„«»', "-‐‑–—−")  # characters that are often interchanged
@@ -104,16 +105,16 @@ def find_nearest(passage: str, text: str, start: int) -> int | None:
 
 
 def _parse_cell(cell: str) -> list[tuple[str, int]]:
-    if cell[:1] not in ("[", "{"):
+    content = parse_list(cell)
+    if content is None:
         return [(cell.strip(), 0)]
     try:
-        content: Any = json.loads(cell)
         if isinstance(content, dict):
             pairs = list(zip(content["text"], content["answer_start"], strict=True))
         else:
             pairs = [(answer["text"], answer["answer_start"]) for answer in content]
-        if not all(isinstance(text, str) and isinstance(start, int) for text, start in pairs):
+        if not all(isinstance(text, str) for text, _ in pairs):
             raise ValueError("other types")
-    except (ValueError, TypeError, KeyError, RecursionError):
+        return [(text, int(start)) for text, start in pairs]
+    except (ValueError, TypeError, KeyError):
         return [(cell.strip(), 0)]  # an answer that starts with a bracket
-    return pairs

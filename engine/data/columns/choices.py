@@ -1,15 +1,15 @@
 """Multiple choice: the endings of each row and the correct one.
 
-Each ending has a column, as in SWAG (Zellers et al. 2018), or all are in a JSON list. The label is
+Each ending has a column, as in SWAG (Zellers et al. 2018), or all are in a list. The label is
 an index from 0 or 1, a letter, or the text of the ending.
 """
 
-import json
 import re
 from collections.abc import Mapping as Columns
 from collections.abc import Sequence
 
 from engine.config.dataset import Mapping
+from engine.data.columns.lists import parse_texts
 from engine.data.columns.names import plain_name
 from engine.data.columns.numbers import row_name
 from engine.errors import StudioError
@@ -42,7 +42,7 @@ def parse_endings(
     """
     choices: list[tuple[str, ...]] = []
     for index, row in enumerate(cells):
-        endings = row if len(row) > 1 else parse_list(row[0])
+        endings = row if len(row) > 1 else parse_texts(row[0])
         if endings is None:
             raise StudioError(
                 "The choices in {place} are not a list of texts.",
@@ -76,17 +76,6 @@ def parse_endings(
             )
         choices.append(endings)
     return choices
-
-
-def parse_list(cell: str) -> tuple[str, ...] | None:
-    """Parse a JSON list of texts; None for any other cell."""
-    try:
-        texts = json.loads(cell)
-    except (ValueError, RecursionError):
-        return None
-    if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
-        return None
-    return tuple(texts)
 
 
 def parse_choice_labels(
@@ -172,7 +161,7 @@ def _named_endings(names: dict[str, str]) -> tuple[str, ...]:
 def _list_column(names: dict[str, str], cells: Columns[str, tuple[str, ...]]) -> tuple[str, ...]:
     """A column with a known name whose first cell is a list of at least two texts."""
     named = (names[name] for name in LISTS if name in names)
-    return next(((c,) for c in named if c in cells and len(parse_list(cells[c][0]) or ()) > 1), ())
+    return next(((c,) for c in named if c in cells and len(parse_texts(cells[c][0]) or ()) > 1), ())
 
 
 def _from_numbers(columns: tuple[str, ...], cells: Columns[str, tuple[str, ...]]) -> Mapping | None:

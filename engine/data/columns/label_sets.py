@@ -5,10 +5,11 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 
+from engine.data.columns.lists import parse_texts
 from engine.data.columns.numbers import row_name
 from engine.errors import StudioError
 
-SEPARATORS = ("|", ";", ",")  # the first that occurs in any cell is used
+SEPARATORS = ("|", ";", ",", "#")  # doccano writes “#”
 YES = ("1", "1.0", "true", "yes")
 NO = ("0", "0.0", "false", "no")
 SAMPLE_CELLS = 5_000
@@ -18,30 +19,29 @@ MAX_LABEL_CHARACTERS = 60  # in a set
 def parse_label_sets(cells: Iterable[str], known: Sequence[str] = ()) -> list[tuple[str, ...]]:
     """The distinct labels in each cell, in order; none in an empty cell.
 
-    They are in a JSON list, or separated by “|”, “;” or “,”: the first of these in any cell
-    separates the labels of all cells. A cell that is one of the `known` labels is not split.
+    They are in a list, or one separator separates the labels of all cells (`find_separator`). A
+    cell that is one of the `known` labels is not split.
     """
     texts = list(cells)
-    lists = [(cell.strip(),) if cell.strip() in known else _parse_json_list(cell) for cell in texts]
+    lists = [(cell.strip(),) if cell.strip() in known else parse_texts(cell) for cell in texts]
     rest = [cell for cell, labels in zip(texts, lists, strict=True) if labels is None]
-    sep = next((sep for sep in SEPARATORS if any(sep in cell for cell in rest)), None)
+    sep = find_separator(rest)
     return [
-        (_unique([cell] if sep is None else cell.split(sep)) if labels is None else labels)
+        _unique(([cell] if sep is None else cell.split(sep)) if labels is None else labels)
         for cell, labels in zip(texts, lists, strict=True)
     ]
 
 
-def _parse_json_list(cell: str) -> tuple[str, ...] | None:
-    """Parse a JSON list of labels; None for any other cell."""
-    if not cell.strip().startswith("["):
+def find_separator(cells: Sequence[str]) -> str | None:
+    """The first of `SEPARATORS` in any cell; None without one.
+
+    “#” separates labels only if it is always between two of them, unlike in “C#”.
+    """
+    found = (sep for sep in SEPARATORS if any(sep in cell for cell in cells))
+    separator = next(found, None)
+    if separator == "#" and not all(all(map(str.strip, cell.split("#"))) for cell in cells if cell):
         return None
-    try:
-        labels = json.loads(cell, parse_int=str, parse_float=str)
-    except (ValueError, RecursionError):
-        return None
-    if not all(isinstance(label, str) for label in labels):
-        return None
-    return _unique(labels)
+    return separator
 
 
 def _unique(labels: Iterable[str]) -> tuple[str, ...]:
@@ -57,9 +57,12 @@ def join_labels(labels: Sequence[str]) -> str:
 def count_label_sets(cells: Mapping[str, int]) -> dict[str, int] | None:
     """Count the rows with each label from those with each cell; None if cells hold one label.
 
-    Cells hold several labels if most labels that occur together also occur in other cells.
+    Cells hold several labels if all are lists, or if most labels that occur together also occur in
+    other cells. Parts that never occur alone, always as many and each in one position, are one
+    label: “Austin, TX”.
     """
-    if not _hold_several(parse_label_sets(islice(cells, 0, None, 1 + len(cells) // SAMPLE_CELLS))):
+    sample = list(islice(cells, 0, None, 1 + len(cells) // SAMPLE_CELLS))
+    if not _hold_several(sample):
         return None
     counts = Counter[str]()
     for labels, rows in zip(parse_label_sets(cells), cells.values(), strict=True):
@@ -67,13 +70,27 @@ def count_label_sets(cells: Mapping[str, int]) -> dict[str, int] | None:
     return dict(sorted(counts.items()))
 
 
-def _hold_several(sets: Sequence[Sequence[str]]) -> bool:
-    co_occurring = [label for labels in sets if len(labels) > 1 for label in labels]
+def _hold_several(cells: Sequence[str]) -> bool:
+    filled = [cell for cell in cells if cell.strip()]
+    sets = parse_label_sets(filled)
     occurrences = Counter(label for labels in sets for label in labels)  # in distinct cells
+    if max(map(len, occurrences), default=0) > MAX_LABEL_CHARACTERS:
+        return False
+    if filled and all(parse_texts(cell) is not None for cell in filled):
+        return True
+    co_occurring = [label for labels in sets if len(labels) > 1 for label in labels]
     repeated = sum(occurrences[label] > 1 for label in co_occurring)
     if not co_occurring or repeated < len(co_occurring) / 2:
         return False
-    return max(map(len, occurrences)) <= MAX_LABEL_CHARACTERS
+    return find_separator(filled) != "," or not _are_columns(sets)
+
+
+def _are_columns(sets: Sequence[Sequence[str]]) -> bool:
+    """True if each set has as many labels, and each label one position."""
+    positions = {(label, position) for labels in sets for position, label in enumerate(labels)}
+    return len({len(labels) for labels in sets}) == 1 and len(positions) == len(
+        {label for label, _ in positions}
+    )
 
 
 def parse_flags(name: str, cells: Sequence[str], lines: Sequence[int] | None = None) -> list[bool]:

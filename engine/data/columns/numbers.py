@@ -1,7 +1,7 @@
 """Numbers in cells: 3.5, -2, 1e-3, and 3,5 with a decimal comma."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import islice
 
 import numpy as np
@@ -11,11 +11,14 @@ from engine.errors import StudioError
 from engine.phrases import phrase
 
 NUMBER = re.compile(r"[+-]?(\d+[.,]?\d*|[.,]\d+)(e[+-]?\d+)?", re.ASCII | re.IGNORECASE)
+THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(,\d{3})+", re.ASCII)
 MAX_NUMBER = 3e38  # limit of float32
 MAX_NUMBER_CLASSES = 20  # distinct numbers that may still be classes
 MIN_ROWS_PER_CLASS = 10  # if all labels are integers
 BINS = 10
 SAMPLE_LABELS = 5_000
+ID = re.compile(r"0|[1-9]\d{0,3}", re.ASCII)
+MIN_ASCENDING = 0.9  # of the cells with several ids; of decimals, half ascend
 
 
 def parse_number(cell: str) -> float | None:
@@ -49,18 +52,41 @@ def parse_numbers(cells: Sequence[str], lines: Sequence[int] | None = None) -> N
             what=text,
             more=more,
         )
-    comma = next((index for index, cell in enumerate(cells) if "," in cell), None)
-    point = next((index for index, cell in enumerate(cells) if "." in cell), None)
-    if comma is not None and point is not None:
-        raise StudioError(
-            "The comma in numbers is ambiguous: “{strip}” in {comma}, but “{strip2}” in {point}.",
-            "Write all numbers with a decimal point and without thousands separators.",
-            strip=cells[comma].strip(),
-            comma=row_name(comma, lines),
-            strip2=cells[point].strip(),
-            point=row_name(point, lines),
-        )
+    problem = comma_problem(cells, lambda index: row_name(index, lines))
+    if problem is not None:
+        raise problem
     return np.array(numbers, dtype=np.float32)
+
+
+def comma_problem(
+    cells: Iterable[str], name_row: Callable[[int], str] | None = None
+) -> StudioError | None:
+    """The problem of commas that may separate thousands: “1,368”, or “2,5” and “3.5” together."""
+
+    def quote(index: int, cell: str) -> str:
+        shown = f"“{cell.strip()[:60]}”"
+        if name_row is None:
+            return shown
+        return phrase("{shown} in {place}", shown=shown, place=name_row(index))
+
+    commas = [(index, cell) for index, cell in enumerate(cells) if "," in cell]
+    points = ((index, cell) for index, cell in enumerate(cells) if "." in cell)
+    other = next(points, None)
+    advice = phrase("Write all numbers with a decimal point and without thousands separators.")
+    if commas and other is not None:
+        return StudioError(
+            "The comma in numbers is ambiguous: {comma}, but {point}.",
+            advice,
+            comma=quote(*commas[0]),
+            point=quote(*other),
+        )
+    if commas and all(THOUSANDS.fullmatch(cell.strip()) for _, cell in commas):
+        return StudioError(
+            "The comma in {comma} may be a decimal comma or separate thousands.",
+            advice,
+            comma=quote(*commas[0]),
+        )
+    return None
 
 
 def row_name(index: int, lines: Sequence[int] | None) -> str:
@@ -72,12 +98,28 @@ def row_name(index: int, lines: Sequence[int] | None) -> str:
     )
 
 
+def are_ids(cells: Iterable[str]) -> bool:
+    """True if commas separate ids (2,5 and 2,5,9), unlike decimal commas and thousands.
+
+    Parts of ids ascend and are whole numbers, and some cells have more than two, or one.
+    """
+    parts = [cell.strip().split(",") for cell in cells if cell.strip()]
+    several = [ids for ids in parts if len(ids) > 1]
+    if not several or not all(ID.fullmatch(part) for ids in parts for part in ids):
+        return False
+    alone = {ids[0] for ids in parts if len(ids) == 1}
+    ascending = sum([*map(int, ids)] == sorted({*map(int, ids)}) for ids in several)
+    if any(len(ids) > 2 for ids in several):
+        return not all(len(part) == 3 for ids in several for part in ids[1:])
+    return ascending >= MIN_ASCENDING * len(several) and any(b in alone for _, b in several)
+
+
 def is_scale(labels: Mapping[str, int]) -> bool:
     """True if labels are scores, not classes: many numbers, with fractions or few rows each."""
     if len(labels) <= MAX_NUMBER_CLASSES:
         return False
     sample = list(islice(labels, 0, None, 1 + len(labels) // SAMPLE_LABELS))
-    if any(parse_number(label) is None for label in sample):
+    if are_ids(sample) or any(parse_number(label) is None for label in sample):
         return False
     are_integers = all(label.strip().lstrip("+-").isdecimal() for label in sample)
     return not are_integers or sum(labels.values()) < MIN_ROWS_PER_CLASS * len(labels)

@@ -1,12 +1,14 @@
 """Words in a cell, each of which may have a tag.
 
-A cell has words separated by spaces, or a JSON list of them, as on the Hugging Face hub. The tags
-of a row are in a separate cell, in the same form.
+A cell has words separated by spaces, or a list of them. The tags of a row are in a separate cell,
+in the same form.
 """
 
 import json
 import re
 from collections.abc import Sequence
+
+from engine.data.columns.lists import parse_texts
 
 SEPARATOR = re.compile(r"[ \t\r\n]+")  # a word may contain a no-break space
 OPENING = "([{<\"'“‘«„‚¿¡"  # characters split off before a word
@@ -17,13 +19,9 @@ CLOSING = ")]}>\"'”’»“‘.,;:!?…"  # characters split off after a word
 def split_words(cell: str) -> list[str]:
     """Split a cell into its words or tags."""
     text = cell.strip(" \t\r\n")
-    if text.startswith("[") and text.endswith("]"):
-        try:
-            words = json.loads(text)
-        except (ValueError, RecursionError):
-            words = None
-        if isinstance(words, list) and all(type(word) in (str, int) for word in words):
-            return [str(word) for word in words]
+    words = parse_texts(text) if text.startswith("[") else None
+    if words is not None:
+        return list(words)
     return SEPARATOR.split(text) if text else []
 
 

@@ -53,6 +53,7 @@ CASES: dict[str, Rows] = {
         ("Something else entirely.", "Good ", "train"),
         ("Or so.", "GOOD", "train"),
     ],
+    "placeholder_labels": [("So it is.", "-", "train"), ("Is it so?", "N/A", "validation")],
     "rare_labels": [("So it is here.", "odd", "train"), ("And not there.", "strange", "train")],
     "absent_labels": [(f"It is odd, number {n}.", "odd", "train") for n in range(12)],
     "giveaways": [(f"review{n} spoiler", "secret", "train") for n in range(25)],
@@ -297,3 +298,10 @@ def test_labels_absent_from_validation_are_moved_there(tmp_path):
     only_train = [(text, label, "train") for text, label, _ in clean_rows()]
     findings = run_checks(store(tmp_path / "none", only_train))
     assert not select("absent_labels", findings), "no validation rows is another problem"
+
+
+@pytest.mark.parametrize("labels", [("+", "-"), ("-", "a"), ("0", "1"), ("?", ".", "yes", "no")])
+def test_signs_among_signs_are_labels(labels, tmp_path):
+    rows = [(f"text {n} of {n % 7}", label, "train") for n, label in enumerate(labels * 20)]
+    checks = {finding.check for finding in run_checks(store(tmp_path / "d", rows))}
+    assert "placeholder_labels" not in checks

@@ -124,7 +124,7 @@ def test_a_label_that_names_no_ending_is_refused_with_its_line(label):
     "endings, message",
     [
         (("a text",), "in line 9 are not a list of texts"),
-        (("[1, 2]",), "not a list of texts"),
+        (("[true, 2]",), "not a list of texts"),
         (('{"text": ["a", "b"]}',), "not a list of texts"),
         (('["a"]',), "nly 1 choice in line 9"),
         (("[]",), "nly 0 choices"),

@@ -27,6 +27,9 @@ from tests.often import tries
         (["[1, 2]", "[3]"], [("1", "2"), ("3",)]),
         (['["a"]', "b|c"], [("a",), ("b", "c")]),
         (["[a] b", "c"], [("[a] b",), ("c",)]),
+        (["food#price", "food"], [("food", "price"), ("food",)]),
+        (["C#", "C#|Java"], [("C#",), ("C#", "Java")]),
+        (["C#", "F#"], [("C#",), ("F#",)]),
     ],
 )
 def test_labels_in_a_cell_are_split(cells, labels):
@@ -59,6 +62,9 @@ def test_joined_labels_round_trip(sets):
         ({"good": 4, "bad": 3}, None),
         ({json.dumps(["x", "y"]): 1, json.dumps(["y"]): 4}, {"x": 1, "y": 5}),
         ({"": 2, "a|b": 1, "b": 1, "a": 1}, {"a": 2, "b": 2}),
+        ({"['x']": 1, "['y']": 4}, {"x": 1, "y": 4}),  # always one, in a list
+        ({"Austin, TX": 2, "Dallas, TX": 3, "Reno, NV": 1, "Elko, NV": 1}, None),
+        ({"0": 1, "5": 2, "2,5": 3, "2,5,9": 1, "2": 1}, {"0": 1, "2": 5, "5": 6, "9": 1}),
         ({}, None),
     ],
 )

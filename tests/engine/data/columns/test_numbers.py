@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.data.columns.numbers import is_scale, parse_number, parse_numbers, scale_bins
+from engine.data.columns.numbers import are_ids, is_scale, parse_number, parse_numbers, scale_bins
 from engine.errors import StudioError
 from tests.often import tries
 
@@ -35,6 +35,25 @@ def test_problems_are_reported_with_their_line():
         parse_numbers(["1", " "])
     with pytest.raises(StudioError, match=r"“1,234” in row 1, but “0\.5” in row 2"):
         parse_numbers(["1,234", "0.5"])
+    with pytest.raises(StudioError, match="“1,368” in line 9 may be a decimal comma or separate"):
+        parse_numbers(["187", "1,368"], [8, 9])
+    assert parse_numbers(["2", "2,5", "0,125"]).tolist() == [2, 2.5, 0.125]
+
+
+@pytest.mark.parametrize(
+    "cells, ids",
+    [
+        (["0", "5", "2,5", "27"], True),
+        (["2,5,9", "1"], True),
+        (["1,5", "2,5", "3,0", "2"], False),  # decimals need not ascend
+        (["3,7", "1,2", "4,9", "5"], False),
+        (["1,234,567", "187"], False),
+        (["2,05", "5"], False),
+        (["1", "2"], False),
+    ],
+)
+def test_ids_between_commas_are_no_decimals(cells, ids):
+    assert are_ids(cells) is ids
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,105 @@
+"""Lists in a cell, in JSON or as Python, pandas and NumPy print them.
+
+| printed by | a list of two |
+| --- | --- |
+| JSON | ["a", "b"] |
+| Python, pandas | ['a', 'b'], {'a', 'b'}, [np.int64(1), np.int64(2)] |
+| NumPy | ['a' 'b'], [1 2] |
+| NumPy in a dict | {'text': array(['a', 'b'], dtype=object)} |
+
+`ast.literal_eval` is not enough: it reads NumPy's ['a' 'b'] as ['ab'], since Python joins adjacent
+strings.
+"""
+
+import ast
+import json
+import re
+from typing import Any
+
+TOKEN = re.compile(
+    r"""\s*(?:(?P<text>'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")
+    |(?P<number>[+-]?(?:\d+\.?\d*(?:e[+-]?\d+)?|\.\d+)(?![\w.]))
+    |(?P<name>[A-Za-z_][\w.]*)
+    |(?P<sign>[\[\](){},:=]))\s*""",
+    re.VERBOSE | re.DOTALL | re.IGNORECASE,
+)
+CONSTANTS = {"True": True, "False": False, "None": None}
+CLOSING = {"[": "]", "(": ")", "{": "}"}
+SHORTENED = re.compile(r"\[.*(\.\.\.|…).*\]", re.DOTALL)
+
+
+def parse_list(cell: str) -> list[Any] | dict[str, Any] | None:
+    """Parse a list, or a dict of lists; None for any other cell. Numbers stay texts."""
+    text = cell.strip()
+    if text[:1] not in ("[", "{") or text[-1] != CLOSING[text[0]]:
+        return None
+    try:
+        value = json.loads(text, parse_int=str, parse_float=str)
+    except ValueError:
+        value = _parse_printed(text)
+    except RecursionError:
+        return None
+    return value if isinstance(value, list | dict) else None
+
+
+def parse_texts(cell: str) -> tuple[str, ...] | None:
+    """Parse a list of texts or numbers; None for any other cell."""
+    items = parse_list(cell)
+    if not isinstance(items, list) or not all(isinstance(item, str) for item in items):
+        return None
+    return tuple(items)
+
+
+def is_shortened(cell: str) -> bool:
+    """True for a list that NumPy or pandas shortened when it printed it."""
+    return parse_list(cell) is None and SHORTENED.fullmatch(cell.strip()) is not None
+
+
+def _parse_printed(text: str) -> object:
+    """Parse what Python or NumPy printed; None if it is anything else."""
+    tokens, end = [], 0
+    while end < len(text):
+        match = TOKEN.match(text, end)
+        if match is None:
+            return None
+        tokens.append((str(match.lastgroup), match[str(match.lastgroup)]))
+        end = match.end()
+    tokens.reverse()
+    try:
+        value = _parse_value(tokens)
+    except (IndexError, ValueError, SyntaxError, RecursionError):
+        return None
+    return None if tokens else value
+
+
+def _parse_value(tokens: list[tuple[str, str]]) -> object:
+    """Take a value from the end of `tokens`. Raises ValueError, or IndexError if it is cut off."""
+    kind, part = tokens.pop()
+    if kind == "text":
+        return ast.literal_eval(part)
+    if kind == "number":
+        return part
+    if kind == "name":
+        return CONSTANTS[part] if part in CONSTANTS else _parse_call(tokens)
+    items: list[Any] = []
+    keys: list[str] = []
+    while tokens[-1][1] != CLOSING.get(part):
+        items.append(_parse_value(tokens))
+        if part == "{" and tokens[-1] == ("sign", ":"):
+            tokens.pop()
+            keys.append(str(items.pop()))
+            items.append(_parse_value(tokens))
+        if tokens[-1] == ("sign", ","):
+            tokens.pop()
+    tokens.pop()
+    return dict(zip(keys, items, strict=True)) if keys else items
+
+
+def _parse_call(tokens: list[tuple[str, str]]) -> object:
+    """Take the first argument of array(…) or np.int64(…) and skip the others."""
+    if tokens.pop() != ("sign", "("):
+        raise ValueError("not a call")
+    value = _parse_value(tokens)
+    while tokens.pop() != ("sign", ")"):
+        pass
+    return value
