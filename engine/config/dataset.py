@@ -229,6 +229,9 @@ class DatasetSpec(Spec):
         ge=0,
         description="Training and validation rows whose answer the passage does not contain.",
     )
+    uneven_choices: int = Field(
+        0, ge=0, description="Rows with another number of choices than the first one."
+    )
     unseen: tuple[str, ...] = Field(
         (), description="Labels of validation rows that no training row has; some of them."
     )

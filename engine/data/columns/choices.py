@@ -20,6 +20,8 @@ CONTEXTS = (
     *("questionstem", "stem", "question", "article", "passage", "text"),
 )
 BEGINNINGS = ("sent2", "ctxb")
+PASSAGES = ("article", "passage", "context", "story", "paragraph", "document")
+QUESTIONS = ("question", "questiontext", "query")
 ENDING = re.compile(r"(ending|choice|option|answer|alternative|solution|sol)(\d{1,2}|[a-j])")
 LISTS = ("endings", "choices", "options", "candidateanswers", "answers", "alternatives")
 LABELS = (
@@ -133,13 +135,18 @@ def guess_choices(columns: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> 
 
 def _from_names(columns: tuple[str, ...], cells: Columns[str, tuple[str, ...]]) -> Mapping | None:
     names = {plain_name(column): column for column in reversed(columns)}
-    context = next((names[name] for name in CONTEXTS if name in names), None)
+    context, beginning, passage, question = (
+        next((names[name] for name in known if name in names), None)
+        for known in (CONTEXTS, BEGINNINGS, PASSAGES, QUESTIONS)
+    )
+    if beginning is None and passage and question:
+        context, beginning = passage, question  # RACE, CosmosQA: the passage, then the question
     endings = _named_endings(names) or _list_column(names, cells)
     if context is None or not endings:
         return None
     return Mapping(
         text=context,
-        beginning=next((names[name] for name in BEGINNINGS if name in names), None),
+        beginning=beginning,
         endings=endings,
         label=next((names[n] for n in LABELS if n in names and names[n] not in endings), None),
     )

@@ -64,6 +64,7 @@ def task_problems(
     empty: Counts[str, int] | None = None,
     rows: int = 0,
     missing_answers: int = 0,
+    uneven_choices: int = 0,
 ) -> list[StudioError]:
     """Problems that prevent a task from using this data.
 
@@ -72,6 +73,7 @@ def task_problems(
         empty: number of training and validation rows in which each column is empty.
         rows: number of training and validation rows.
         missing_answers: number of these rows whose passage does not contain the answer.
+        uneven_choices: number of rows with another number of choices than the first one.
     """
     missing = [
         MissingColumn(name, list(columns)) for name in mapping.columns if name not in columns
@@ -86,6 +88,13 @@ def task_problems(
         )
         advice = phrase("The checks of the data set can correct or drop these rows.")
         incomplete.append(StudioError(message, advice))
+    if uneven_choices and "endings" in task.info.reads:
+        message = phrase(
+            "{rows:,} row(s) have another number of choices than the first row.",
+            rows=uneven_choices,
+        )
+        advice = phrase("All rows need the same number: correct or remove those that differ.")
+        incomplete.append(StudioError(message, advice))
     return [*missing, *incomplete, *task.problems(mapping, counted)]
 
 
@@ -94,7 +103,8 @@ def dataset_problems(spec: DatasetSpec, task: TaskSpec) -> list[StudioError]:
     rows = spec.rows.get("train", 0) + spec.rows.get("validation", 0)
     labels = spec.labels or spec.spans or None
     problems = task_problems(
-        spec.columns, spec.mapping, task, labels, spec.empty, rows, spec.missing_answers
+        *(spec.columns, spec.mapping, task, labels, spec.empty, rows),
+        *(spec.missing_answers, spec.uneven_choices),
     )
     problems += unseen_label_problems(spec.unseen, task)
     if not spec.rows.get("train"):

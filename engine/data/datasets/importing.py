@@ -140,7 +140,10 @@ def survey_problems(collected: SourceRows, mapping: Mapping, task: TaskSpec) -> 
     missing_answers = int(
         (collected.splits[collected.missing_answers] != SPLITS.index("test")).sum()
     )
-    problems = task_problems(collected.columns, mapping, task, labels, empty, rows, missing_answers)
+    problems = task_problems(
+        *(collected.columns, mapping, task, labels, empty, rows),
+        *(missing_answers, collected.uneven_choices),
+    )
     return problems + unseen_label_problems(unseen_labels(collected, collected.splits), task)
 
 
@@ -198,6 +201,7 @@ def write_version(
             "missing_answers": int(
                 (splits[collected.missing_answers] != SPLITS.index("test")).sum()
             ),
+            "uneven_choices": collected.uneven_choices,
             "unseen": unseen_labels(collected, splits),
             "label_for": labels_for_tasks(spec.mapping, collected.columns, collected.first_rows),
             "spans": dict(sorted(collected.spans.items())),

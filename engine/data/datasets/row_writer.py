@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from engine.config.dataset import SPLITS, Cleaning, Mapping, Split
 from engine.data.columns.answers import AnswerMismatch, parse_answers
 from engine.data.columns.label_sets import parse_yes_no
+from engine.data.columns.lists import parse_texts
 from engine.data.columns.names import split_from_name
 from engine.data.columns.plain_texts import grouping_columns, plain_cells
 from engine.data.formats.batches import Batch, blank_rows, string_buffers
@@ -50,6 +51,7 @@ class SourceRows(NamedTuple):
     notes: list[str]
     empty: dict[str, NDArray[np.int32]]  # by mapped column, the rows in which it is empty
     missing_answers: NDArray[np.int32]  # rows whose passage does not contain the answer
+    uneven_choices: int  # rows with another number of choices than the first row
     first_rows: list[tuple[str, ...]]  # at most `FIRST_ROWS`
     text_keys: NDArray[np.int64]  # [rows], equal for rows with equal passages, or else texts
     passages_are_keys: bool  # rows are questions and `text_keys` are of passages
@@ -102,6 +104,8 @@ class RowWriter:
         if mapping.pair is not None and mapping.answers is not None:
             self._answer_columns = columns.index(mapping.pair), columns.index(mapping.answers)
         self._missing_answers: list[int] = []
+        self._choice_list = columns.index(mapping.endings[0]) if len(mapping.endings) == 1 else None
+        self._choice_counts: list[int] = []
         self._texts = [columns.index(name) for name in grouping_columns(mapping)]
         self._text_keys: list[NDArray[np.int64]] = []
         self._splits: list[NDArray[np.int8]] = []
@@ -178,6 +182,9 @@ class RowWriter:
             batch.cells[self._label] = self._take_labels(batch, changes)
         self._note_empty(batch, remarks)
         self._note_missing_answers(batch, remarks)
+        if self._choice_list is not None:
+            cells = batch.cells[self._choice_list].to_pylist()
+            self._choice_counts += [len(parse_texts(cell or "") or ()) for cell in cells]
         for name, index in self._flags.items():
             self._count_flag(name, batch.cells[index], batch.lines, path)
         self._text_keys.append(self._hash_texts([batch.cells[index] for index in self._texts]))
@@ -333,6 +340,7 @@ class RowWriter:
             notes=notes,
             empty={name: np.concatenate(rows) for name, rows in self._empty.items()},
             missing_answers=np.array(self._missing_answers, dtype=np.int32),
+            uneven_choices=sum(count != self._choice_counts[0] for count in self._choice_counts),
             first_rows=self._first_rows,
             text_keys=_concatenate_arrays(self._text_keys, np.int64),
             passages_are_keys=self._answer_columns is not None,

@@ -80,6 +80,8 @@ def test_the_label_base_is_inferred_from_other_rows():
     [
         ("sent1 sent2 ending0 ending1 label", "", "sent1 sent2 ending0 ending1"),
         ("Question A.X answer_B answer_A label", "", "Question - answer_A answer_B"),
+        ("article question option1 option2 label", "", "article question option1 option2"),
+        ("context question answer0 answer1 label", "", "context question answer0 answer1"),
         ("premise choice1 choice2 question label", "", "premise - choice1 choice2"),
         ("ctx ending10 ending9 ending8 label", "", "ctx - ending8 ending9 ending10"),
         ("a b c d e f", "i|a b|c d|e f|g h|1 j|a b|c d|e f|g h|2 k|a b|c d|e f|g h|3", None),

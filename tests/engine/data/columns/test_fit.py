@@ -1,5 +1,6 @@
 """The task of a data set is recognised, and each task gets the label column it needs."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -89,3 +90,14 @@ def test_a_thousand_different_tags_are_a_problem(tmp_path):
     spec = import_files(file, tmp_path / "d").spec
     (problem,) = dataset_problems(spec, TASKS["token_classification"](kind="token_classification"))
     assert "at least 1,000 different tags" in problem.problem
+
+
+def test_uneven_choices_are_a_problem_before_training(tmp_path):
+    rows = [{"question": f"which {n}", "choices": ["a", "b", "c"][: 3 - n // 9], "label": "0"}
+            for n in range(10)]  # fmt: skip
+    dataset = import_files(
+        write_lines(tmp_path / "q.jsonl", *map(json.dumps, rows)), tmp_path / "d"
+    )
+    assert dataset.spec.uneven_choices == 1
+    (problem,) = dataset_problems(dataset.spec, TASKS["multiple_choice"](kind="multiple_choice"))
+    assert problem.problem == "1 row(s) have another number of choices than the first row."
