@@ -114,6 +114,57 @@ def test_published_variants_are_read(tmp_path):
     assert "skipped: 2 times, first in line 4" in notes
 
 
+MULTICONER = """# id 0-aa\tdomain=en
+EU _ _ B-ORG
+# _ _ I-ORG
+rejects _ _ O
+
+# id 1-aa\tdomain=en
+# _ _ B-ORG
+Peter _ _ B-PER
+"""
+GERMEVAL = """#\thttp://de.wikipedia.org/wiki/X\t[2009-10-17]
+1\tFC\tB-ORG\tO
+2\tKöln\tI-ORG\tB-LOC
+3\tspielt\tO\tO
+
+#\thttp://de.wikipedia.org/wiki/Y\t[2009-10-18]
+1\t#\tO\tO
+2\tBonn\tB-LOC\tO
+"""
+CONLL_2012 = """#begin document (bc/x); part 000
+bc/x 0 0 New NNP (TOP(NP* - - - A (GPE* (ARG0* -
+bc/x 0 1 York NNP *) - - - A *) *) (1)
+bc/x 0 2 # # *) - - - A * * -
+
+bc/x 0 0 Go VB * go 01 1 A * -
+bc/x 0 1 Bonn NNP * - - - A (GPE) -
+
+#end document
+"""
+CHUNKS = """EU B-NP B-ORG
+calls B-VP O
+
+# newdoc
+Peter B-NP B-PER
+"""
+WITH_REMARKS = {  # sentences of words and tags
+    MULTICONER: ["EU/B-ORG #/I-ORG rejects/O", "#/B-ORG Peter/B-PER"],
+    GERMEVAL: ["FC/B-ORG Köln/I-ORG spielt/O", "#/O Bonn/B-LOC"],
+    CONLL_2012: ["New/B-GPE York/I-GPE #/O", "Go/O Bonn/B-GPE"],
+    CHUNKS: ["EU/B-ORG calls/O", "Peter/B-PER"],
+}
+
+
+@pytest.mark.parametrize("content", WITH_REMARKS)
+def test_remarks_have_other_columns_than_words(tmp_path, content):
+    sentences, notes = read(tmp_path / "x.conll", content)
+    found = [" ".join(map("/".join, zip(*sentence, strict=True))) for sentence in sentences]
+    assert found == WITH_REMARKS[content]
+    assert "comment" in notes
+    assert guess_conll(content.splitlines(keepends=True), ".txt", True)
+
+
 @pytest.mark.parametrize(
     "content, expected, notes",
     [
@@ -129,6 +180,7 @@ def test_published_variants_are_read(tmp_path):
         ("3-4" + " x" * 9 + "\n", [("3-4",)], ""),
         ("a\t\tO\n", [("a",)], "replaced by"),
         ("a O\n-DOCSTART-\nb O\n", [("a",), ("b",)], ""),
+        ("x O\n# a comment\n", [("x",)], "comment"),
         ("# a\n-DOCSTART-\tO\n\nx\tO\n", [("x",)], "comment"),
     ],
 )
@@ -146,7 +198,6 @@ def test_unusual_lines_are_read(tmp_path, content, expected, notes):
         ("x\tO\n\ny\t\n", 3, "one column"),
         ("x O\ny z O\n", 2, "3 columns, but the first row has 2"),
         ("a b c O\nx O\n", 2, "2 columns"),
-        ("x O\n# a comment\n", 2, "3 columns"),
         ("x\tO\ny O\n", 2, "one column"),
         (b"x O\ncaf\xe9 O\n", 2, "not text in utf-8"),
     ],
