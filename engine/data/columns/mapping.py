@@ -3,6 +3,8 @@
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from itertools import chain
+from operator import itemgetter
 
 from engine.config.dataset import Mapping
 from engine.data.columns.answers import AnswerMismatch, parse_answers, respell_answers
@@ -10,6 +12,7 @@ from engine.data.columns.choices import guess_choices
 from engine.data.columns.label_sets import parse_yes_no
 from engine.data.columns.names import plain_name
 from engine.data.columns.numbers import parse_number
+from engine.data.columns.tags import are_spans
 from engine.data.columns.words import split_words
 from engine.phrases import phrase
 
@@ -43,6 +46,7 @@ TEXTS = (
     *("body", "message", "document", "article", "news", "question", "questiontext", "utterance"),
     *("headline", "description", "abstract", "summary", "post", "statement", "snippet", "phrase"),
     *("query", "input", "passage", "claim", "title", "tokens", "words"),
+    *("token", "word", "form"),
 )
 LABELS = (
     *("label", "labels", "class", "category", "quality", "target", "sentiment", "goldlabel"),
@@ -54,7 +58,10 @@ LABEL_WORDS = (  # words of longer column names
     *("sentiment", "emotion", "intent", "polarity"),
 )
 ANSWERS = ("answers", "answer", "answertext", "answerspan")  # with a question and a passage
-TAGS = ("tags", "nertags", "ner", "bio", "iob", "upos", "postags", "pos", "labels", "tag")
+TAGS = (
+    *("tags", "nertags", "nertag", "ner", "bio", "biotag", "iob", "iobtag", "upos", "postags"),
+    *("postag", "pos", "labels", "label", "tag", "entity", "entities"),
+)
 MIN_FLAGS = 3  # fewer yes/no columns are labels only by name
 MAX_LABEL_CHARACTERS = 60  # per cell
 MAX_LABELS = 250
@@ -102,7 +109,9 @@ def guess_mapping(
     first, second = next((pair for pair in PAIRS if names.keys() >= {*pair}), ("", ""))
     text, pair = names.get(first), names.get(second)
     if text is None:
-        text = next((names[name] for name in TEXTS if name in names), None)
+        named = [names[name] for name in TEXTS if name in names]
+        tagged = (name for name in named if _find_tags(columns, names, rows, name))
+        text = next(tagged, next(iter(named), None))
     if text_column not in (None, text):
         text, pair = text_column, None
     if text and pair is not None and (answers := _find_answers(names, pair, columns, rows)):
@@ -245,7 +254,7 @@ def _column_statistics(
 def _find_tags(
     columns: tuple[str, ...], names: dict[str, str], rows: Sequence[tuple[str, ...]], text: str
 ) -> str | None:
-    """A column named like tags that has, in every row, one tag per word of the text."""
+    """A column named like tags that has one tag per word in every row; with spans, if one has."""
     candidates = [names[name] for name in TAGS if name in names and names[name] != text]
     if not candidates:
         return None
@@ -253,11 +262,12 @@ def _find_tags(
     words = [len(split_words(row[index])) for row in rows]
     if max(words, default=0) < 2:
         return None
+    fitting = []
     for name in candidates:
-        tags = columns.index(name)
-        if all(len(split_words(row[tags])) == n for row, n in zip(rows, words, strict=True)):
-            return name
-    return None
+        tags = [split_words(row[columns.index(name)]) for row in rows]
+        if list(map(len, tags)) == words:
+            fitting += [(not are_spans(chain.from_iterable(tags)), name)]
+    return min(fitting, key=itemgetter(0))[1] if fitting else None
 
 
 def _guess_texts(statistics: list[_Statistics]) -> tuple[str | None, str | None]:

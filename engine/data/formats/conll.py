@@ -147,7 +147,7 @@ def _sentences(lines: Lines, layout: _Layout, remarks: Remarks) -> Iterator[Row]
             start = start if rows else number
             if layout.is_conll_2012:
                 cells[-1], entity = _tag_of_bracket(cells[-1], entity if rows else "")
-            rows.append([_cell(cell, number, remarks) for cell in cells])
+            rows.append([word_cell(cell, number, remarks) for cell in cells])
     if rows:
         yield _sentence_row(rows, start)
 
@@ -160,7 +160,8 @@ def _tag_of_bracket(cell: str, entity: str) -> tuple[str, str]:
     return tag, "" if ")" in cell else entity
 
 
-def _cell(cell: str, line: int, remarks: Remarks) -> str:
+def word_cell(cell: str, line: int, remarks: Remarks) -> str:
+    """A cell as one word, with remarks if it is none."""
     if not cell:
         remarks.count(phrase("Empty cell, replaced by “{empty}”", empty=EMPTY), line)
         return EMPTY

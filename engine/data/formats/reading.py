@@ -23,6 +23,7 @@ from engine.data.formats.plain import PLAIN
 from engine.data.formats.rows import Content, Format, Remarks, Row
 from engine.data.formats.sources import check_no_splits
 from engine.data.formats.table import CSV
+from engine.data.formats.word_rows import join_sentences
 from engine.errors import BadFile, StudioError
 from engine.phrases import phrase
 from engine.progress import ProgressCallback
@@ -103,7 +104,8 @@ def read(
     if format_.open is None:
         problem = phrase("this is a file, not a folder of texts.")
         raise BadFile(path, problem, phrase("Choose another format."))
-    return TableReader(format_.open(lines, reading, remarks), remarks)
+    content = format_.open(lines, reading, remarks)
+    return TableReader(join_sentences(content, remarks), remarks)
 
 
 def get_format(reading: Reading) -> Format:
