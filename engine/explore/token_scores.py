@@ -112,7 +112,7 @@ def apply_lens(checkpoint: Checkpoint, question: ApplyLens) -> LensApplied:
         logs = log_probabilities(head(vectors[0, sources]))  # [N, V]
         actual = tuple(
             None
-            if inputs.records[position].id == checkpoint.tokenizer.mask
+            if inputs.records[position].id == checkpoint.tokenizer.mask_id
             else token_score(checkpoint, row, position, inputs.records[position].id)
             for row, position in zip(logs, positions, strict=True)
         )

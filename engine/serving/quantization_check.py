@@ -55,7 +55,7 @@ def predict(checkpoint: Checkpoint, text: tuple[str, str | None]) -> Predictions
     tokens, segments = torch.tensor([encoded.ids]), torch.tensor([encoded.segments])
     weights = network.encoder(tokens, segments, keep_weights=True).weights
     predicted = None
-    if network.mlm is not None:
+    if network.mlm is not None and tokenizer.mask_id is not None:
         ordinary = [n for n, token in enumerate(encoded.tokens) if not token.special]
         positions = ordinary[1::MASK_EVERY] or ordinary[:1]
         masked = tokens.clone()

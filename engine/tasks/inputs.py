@@ -72,10 +72,11 @@ def encode_text(
     masked_indices = tuple(
         index
         for index, token in enumerate(encoded.tokens)
-        if token.id == tokenizer.mask or (index in masked and not token.special)
+        if token.id == tokenizer.mask_id or (index in masked and not token.special)
     )
     device = next(checkpoint.network.parameters()).device
     tokens = torch.tensor([encoded.ids], device=device)
-    tokens[0, list(masked_indices)] = tokenizer.mask
+    if masked_indices:
+        tokens[0, list(masked_indices)] = tokenizer.mask
     segments = torch.tensor([encoded.segments], device=device)
     return Inputs(encoded.tokens, tokens, segments, masked_indices, encoded.truncated)

@@ -455,7 +455,8 @@ def count_targets(targets: np.ndarray | None, names: Sequence[str]) -> Counter[s
 
 
 def special_ids(tokenizer: Tokenizer) -> list[int]:
-    return [tokenizer.pad, tokenizer.unknown, tokenizer.cls, tokenizer.sep, tokenizer.mask]
+    special = (tokenizer.pad, tokenizer.unknown, tokenizer.cls, tokenizer.sep, tokenizer.mask_id)
+    return [token_id for token_id in special if token_id is not None]
 
 
 def random_tokens(count: int, width: int, tokenizer: Tokenizer, rng: Generator) -> np.ndarray:

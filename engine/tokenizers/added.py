@@ -54,7 +54,9 @@ def register_added(
         extra: tokens that the model lacks, in the order of their ids.
         special: names of the special tokens; `added` may give them other flags.
     """
-    tokens = {name: Added(name, special=True) for name in special}
+    extra = tuple(extra)
+    known = (n for n in special if n in extra or library.token_to_id(n) is not None)
+    tokens = {name: Added(name, special=True) for name in known}
     tokens |= {token.content: token for token in added}
     names = dict.fromkeys((*extra, *tokens))
     library.add_tokens([AddedToken(**tokens.get(name, Added(name)).json_entry()) for name in names])

@@ -167,7 +167,9 @@ def write_folder(vocabulary: Vocabulary, library_json: str, folder: Path) -> Non
         TOKENIZER_JSON: library_json,
         **vocabulary.files(),
         CONFIG: _as_json(config),
-        "special_tokens_map.json": _as_json({key: config[key] for key in SPECIAL_KEYS}),
+        "special_tokens_map.json": _as_json(
+            {key: config[key] for key in SPECIAL_KEYS if key in config}
+        ),
     }
     for name, text in texts.items():
         (folder / name).write_bytes(text.encode("utf-8"))

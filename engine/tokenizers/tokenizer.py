@@ -51,23 +51,23 @@ class Encoding:
 class Tokenizer:
     """Converts texts to token ids and back.
 
-    Raises BadCheckpoint if the vocabulary lacks one of the five special tokens.
+    Raises BadCheckpoint if the vocabulary lacks a special token other than the mask.
     """
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         self.vocabulary = vocabulary
         self.tokens: list[str] = list(vocabulary.tokens)
         self._ids = {token: index for index, token in enumerate(self.tokens)}
-        missing = [name for name in vocabulary.special if name not in self._ids]
+        *required, mask = vocabulary.special
+        missing = [name for name in required if name not in self._ids]
         if missing:
             raise BadCheckpoint(
                 "The vocabulary has no {missing}.",
                 "Choose the vocabulary that belongs to this model.",
                 missing=", ".join(missing),
             )
-        self.pad, self.unknown, self.cls, self.sep, self.mask = (
-            self._ids[name] for name in vocabulary.special
-        )
+        self.pad, self.unknown, self.cls, self.sep = (self._ids[name] for name in required)
+        self.mask_id = self._ids.get(mask)  # None: the model never predicted masked tokens
         self.lowercase = vocabulary.lowercase
         with _guarded(_damaged_error):
             self._library = vocabulary.to_library(self._ids)
@@ -98,6 +98,17 @@ class Tokenizer:
     ) -> Self:
         """Learn a vocabulary of at most `size` tokens; see training.py."""
         return cls(learn_vocabulary(texts, size, lowercase, progress))
+
+    @property
+    def mask(self) -> int:
+        """Id of the mask token. Raises StudioError if the vocabulary has none."""
+        if self.mask_id is None:
+            raise StudioError(
+                "The vocabulary has no {mask}, so tokens cannot be masked.",
+                "Use the model for another task, or choose a model whose vocabulary has it.",
+                mask=self.vocabulary.special[4],
+            )
+        return self.mask_id
 
     @property
     def size(self) -> int:

@@ -126,7 +126,8 @@ class Vocabulary(ABC):
     @property
     def special_by_key(self) -> dict[str, str]:
         """Special tokens by their names in published files."""
-        return dict(zip(SPECIAL_KEYS, self.special, strict=True))
+        pairs = zip(SPECIAL_KEYS, self.special, strict=True)
+        return {key: name for key, name in pairs if name in self.tokens}
 
 
 def with_template(vocabulary: AnyVocabulary, processor: object) -> AnyVocabulary | None:

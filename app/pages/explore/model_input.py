@@ -139,7 +139,9 @@ class ModelInput(QObject):
     @property
     def mask(self) -> str:
         tokenizer = self.tokenizer
-        return "[MASK]" if tokenizer is None else tokenizer.token(tokenizer.mask)
+        if tokenizer is None or tokenizer.mask_id is None:
+            return "[MASK]"
+        return tokenizer.token(tokenizer.mask)
 
     @property
     def task(self) -> str | None:
@@ -225,7 +227,7 @@ class ModelInput(QObject):
         )
 
     def is_typed_mask(self, index: int) -> bool:
-        return self.tokenizer is not None and self.tokens[index].id == self.tokenizer.mask
+        return self.tokenizer is not None and self.tokens[index].id == self.tokenizer.mask_id
 
     def is_unknown(self, index: int) -> bool:
         return self.tokenizer is not None and self.tokens[index].id == self.tokenizer.unknown

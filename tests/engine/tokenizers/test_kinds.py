@@ -269,7 +269,7 @@ def test_a_damaged_sentencepiece_tokenizer_is_refused(albert, tmp_path, change, 
 
 def test_a_missing_special_piece_is_named(roberta, tmp_path):
     folder = change_json(roberta, tmp_path, lambda content: None)
-    (folder / "tokenizer_config.json").write_text('{"mask_token": "<m>"}', encoding="utf-8")
+    (folder / "tokenizer_config.json").write_text('{"pad_token": "<m>"}', encoding="utf-8")
     with pytest.raises(BadCheckpoint, match="has no <m>"):
         Tokenizer.from_folder(folder)
 

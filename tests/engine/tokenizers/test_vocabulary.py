@@ -4,8 +4,9 @@ import json
 from pathlib import Path
 
 import pytest
+from transformers import BertTokenizer
 
-from engine.errors import BadCheckpoint
+from engine.errors import BadCheckpoint, StudioError
 from engine.tokenizers.tokenizer import Tokenizer
 from engine.tokenizers.wordpiece import SPECIAL
 
@@ -166,3 +167,18 @@ def test_capitals_indicate_a_cased_vocabulary(tmp_path):
     write(tmp_path, "vocab.txt", "\n".join([*PIECES, "Paris"]))
     assert not Tokenizer.from_folder(tmp_path).lowercase
     assert Tokenizer.from_vocabulary(tmp_path / "vocab.txt", lowercase=True).lowercase
+
+
+def test_a_vocabulary_without_mask_is_read_and_written_as_in_transformers(tmp_path):
+    pieces = [piece for piece in PIECES if piece != "[MASK]"]
+    write(tmp_path, "vocab.txt", "\n".join(pieces) + "\n")
+    tokenizer = Tokenizer.from_folder(tmp_path)
+    expected = BertTokenizer.from_pretrained(tmp_path)("a ab c", "b")["input_ids"]
+    assert tokenizer.encode("a ab c", "b").ids == expected
+    with pytest.raises(StudioError, match=r"has no \[MASK\]"):
+        _ = tokenizer.mask
+    (tmp_path / "again").mkdir()
+    tokenizer.save(tmp_path / "again")
+    again = Tokenizer.from_folder(tmp_path / "again")
+    assert again.tokens == pieces and again.mask_id is None
+    assert BertTokenizer.from_pretrained(tmp_path / "again")("a ab c", "b")["input_ids"] == expected

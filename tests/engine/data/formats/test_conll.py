@@ -170,6 +170,8 @@ def test_remarks_have_other_columns_than_words(tmp_path, content):
     [
         ("#tag\tO\nx\tO\n", [("#tag", "x")], ""),
         ("# O\nx O\n", [("#", "x")], ""),
+        ("# id 1\tdomain=en\nx _ _ O\n", [("x",)], "comment"),  # MultiCoNER
+        ("# id 1\tdomain=en\nx\tO\n", [("x",)], "comment"),
         ("#begin document (a); part 000\nx y O\n\n#end document\n", [("x",)], "2 times"),
         ("\n\n\t\nx\tO\n \t \ny\tO\n\n\n", [("x",), ("y",)], ""),
         ("a b\tO\nc\tO\n", [("a\u00a0b", "c")], "no-break space"),
