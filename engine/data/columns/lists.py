@@ -25,7 +25,7 @@ TOKEN = re.compile(
 )
 CONSTANTS = {"True": True, "False": False, "None": None}
 CLOSING = {"[": "]", "(": ")", "{": "}"}
-SHORTENED = re.compile(r"\[.*(\.\.\.|…).*\]", re.DOTALL)
+SHORTENED = re.compile(r"\[['\"\d].*\s\.\.\.\s.*\]", re.DOTALL)
 
 
 def parse_list(cell: str) -> list[Any] | dict[str, Any] | None:
@@ -51,8 +51,8 @@ def parse_texts(cell: str) -> tuple[str, ...] | None:
 
 
 def is_shortened(cell: str) -> bool:
-    """True for a list that NumPy or pandas shortened when it printed it."""
-    return parse_list(cell) is None and SHORTENED.fullmatch(cell.strip()) is not None
+    """True for a list that NumPy shortened when it printed it: ['a' 'b' ... 'y' 'z']."""
+    return SHORTENED.fullmatch(cell.strip()) is not None and parse_list(cell) is None
 
 
 def _parse_printed(text: str) -> object:

@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from engine.config.dataset import Reading
+from engine.data.columns.lists import is_shortened
 from engine.data.columns.tags import Scheme, UnknownTag, recognise_scheme, to_bio
 from engine.data.columns.words import join_words, split_words
 from engine.data.formats.batches import Batch
@@ -47,7 +48,8 @@ class TagColumn:
             cancelled: returns true to stop.
 
         Raises:
-            BadFile: with the line, if nearly all tags name spans and one does not.
+            BadFile: with the line, if nearly all tags name spans and one does not, or if a list
+                is shortened.
             StudioError: if the tags mix two schemes.
             Cancelled: soon after `cancelled()` is true.
         """
@@ -58,6 +60,10 @@ class TagColumn:
         def sentences() -> Iterator[list[str]]:
             for row in read(path, reading, None, cancelled):
                 lines.append(row.line)
+                if is_shortened(row.cells[text]) or is_shortened(row.cells[tags]):
+                    problem = phrase("the list was shortened with “...” when it was written.")
+                    advice = phrase("Write the file again as JSON or Parquet.")
+                    raise BadFile(path, problem, advice, line=row.line)
                 yield split_words(row.cells[tags])
 
         try:

@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from engine.config.dataset import Mapping
@@ -81,6 +82,15 @@ def test_tags_without_matching_words_are_reported(tmp_path, content, line, messa
         import_files(path, tmp_path / "data", mapping=Mapping(text="text", tags="tags"))
     assert caught.value.line == line
     assert not (tmp_path / "data").exists()
+
+
+def test_a_shortened_list_is_reported_with_its_line(tmp_path):
+    words = " ".join(map(str, range(1001)))
+    printed = str(np.array([f"w{n}" for n in range(1001)]))  # as `Dataset.to_csv` writes it
+    path = tmp_path / "x.csv"
+    path.write_text(f'words,tags\na b,O O\n"{printed}",{words}\n', encoding="utf-8")
+    with pytest.raises(BadFile, match=r"line 3: the list was shortened with “\.\.\.”"):
+        import_files(path, tmp_path / "data", ONLY_TRAIN, Mapping(text="words", tags="tags"))
 
 
 def test_an_unknown_tag_in_conll_is_reported_with_its_line(tmp_path):
