@@ -52,7 +52,8 @@ def test_each_kind_of_label_fits_its_task():
 def test_columns_that_a_task_lacks_are_reported():
     for kind, mapping, labels, message in [
         (NUMBER, {"label": "label"}, {"1.5": 3, "much": 1}, "1 of 4 rows have no number"),
-        (NUMBER, {"label": "label"}, {"1.5": 3, "1,5": 1}, "in every row"),
+        (NUMBER, {"label": "label"}, {"1.5": 3, "1.50": 1}, "in every row"),
+        (NUMBER, {"label": "label"}, {"1.5": 3, "2,5": 1}, "comma in numbers is ambiguous"),
         (NUMBER, {}, {}, "needs a number for each row"),
         (LABELS, {}, {}, "a column with the labels"),
         (LABELS, {"label": "label"}, {"": 5}, "No row has a label"),
