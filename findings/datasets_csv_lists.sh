@@ -12,7 +12,8 @@ trap 'rm -rf "$folder"' EXIT
 python3 -m venv "$folder/venv"
 "$folder/venv/bin/pip" install -q datasets==4.4.1 pandas==2.3.3 numpy==2.3.5
 cd "$folder"
-"$folder/venv/bin/python" - <<'PYTHON' 2>/dev/null
+export HF_DATASETS_DISABLE_PROGRESS_BARS=1
+"$folder/venv/bin/python" - <<'PYTHON'
 import ast
 import csv
 
@@ -23,20 +24,20 @@ rows = {"words": [["New", "York"]], "tags": [[1, 2]], "long": [list(map(str, ran
 datasets.Dataset.from_dict(rows).to_csv("datasets.csv")
 pd.DataFrame(rows).to_csv("pandas.csv", index=False)
 csv.field_size_limit(10**8)
-ours, theirs = ([*csv.DictReader(open(f"{name}.csv"))][0] for name in ("datasets", "pandas"))
-print("datasets:", ours["words"], ours["tags"], "| pandas:", theirs["words"], theirs["tags"])
-print("literal_eval:", ast.literal_eval(ours["words"]), "of", rows["words"][0])
-print("items of the long list that are left:", ours["long"].count("'") // 2)
-assert ours["words"] == "['New' 'York']" and ours["tags"] == "[1 2]"
-assert theirs["words"] == "['New', 'York']" and theirs["tags"] == "[1, 2]"
-assert ast.literal_eval(ours["words"]) == ["NewYork"]
+by_datasets, by_pandas = ([*csv.DictReader(open(f"{name}.csv"))][0] for name in ("datasets", "pandas"))
+print("datasets:", by_datasets["words"], by_datasets["tags"], "| pandas:", by_pandas["words"], by_pandas["tags"])
+print("literal_eval:", ast.literal_eval(by_datasets["words"]), "of", rows["words"][0])
+print("items of the long list that are left:", by_datasets["long"].count("'") // 2)
+assert by_datasets["words"] == "['New' 'York']" and by_datasets["tags"] == "[1 2]"
+assert by_pandas["words"] == "['New', 'York']" and by_pandas["tags"] == "[1, 2]"
+assert ast.literal_eval(by_datasets["words"]) == ["NewYork"]
 try:
-    ast.literal_eval(ours["tags"])
+    ast.literal_eval(by_datasets["tags"])
 except SyntaxError:
     print("literal_eval of the numbers: SyntaxError")
 else:
     raise SystemExit("the numbers are parsed now")
-assert "..." in ours["long"] and ours["long"].count("'") // 2 == 6
+assert "..." in by_datasets["long"] and by_datasets["long"].count("'") // 2 == 6
 PYTHON
 # Output seen:
 # datasets: ['New' 'York'] [1 2] | pandas: ['New', 'York'] [1, 2]

@@ -104,15 +104,16 @@ class Watchdog:
         clock, waited = now = self._now()
         blocked = (clock - self._since[0]) - (waited - self._since[1])
         limit = self.limit * parts
-        if blocked > limit and not self._is_strict:
+        if blocked <= limit:
+            return now
+        if not self._is_strict:
             blocked -= longest_wait_since(self._waits if self._stack else {})
             blocked -= stolen_time() - self._stolen
             limit *= slowness()
         if blocked > limit:
             stack = self._stack or "between two samples of the monitor\n"
             self.blocked.append(f"{blocked * 1000:.0f} ms, for instance in\n{stack}")
-            return self._now()
-        return now
+        return self._now()  # `slowness` took a while
 
     def _watch(self) -> None:
         """Save the stack of the thread while it is late."""

@@ -180,11 +180,13 @@ def find_rare(data: CheckInput) -> list[Finding]:
     if labels is None:
         return []
     counts = labels.counts(data.splits == TRAIN)
-    few = {name for name, count in counts.items() if count < MIN_TRAINING_ROWS}
-    rare = [name for name in counts if name in few.difference(_placeholders(labels))]
+    for name in _placeholders(labels):
+        del counts[name]
+    rare = [name for name, count in counts.items() if count < MIN_TRAINING_ROWS]
     if not rare:
         return []
-    indices = [index for index, name in enumerate(labels.names) if name in rare]
+    few = set(rare)
+    indices = [index for index, name in enumerate(labels.names) if name in few]
     rows = np.flatnonzero(np.isin(labels.indices, indices))
     sentence = phrase(
         "{n:,} label(s) with fewer than {few} training rows ({names}): too few to learn from"

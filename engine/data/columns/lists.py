@@ -17,7 +17,7 @@ import re
 from typing import Any
 
 TOKEN = re.compile(
-    r"""\s*(?:(?P<text>'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")
+    r"""\s*(?:(?P<text>'(?:[^'\\]|\\[\\'"abfnrtvxuU0-7])*'|"(?:[^"\\]|\\[\\'"abfnrtvxuU0-7])*")
     |(?P<number>[+-]?(?:\d+\.?\d*(?:e[+-]?\d+)?|\.\d+)(?![\w.]))
     |(?P<name>[A-Za-z_][\w.]*)
     |(?P<sign>[\[\](){},:=]))\s*""",

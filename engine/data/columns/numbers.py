@@ -1,7 +1,7 @@
 """Numbers in cells: 3.5, -2, 1e-3, and 3,5 with a decimal comma."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import islice
 
 import numpy as np
@@ -59,7 +59,7 @@ def parse_numbers(cells: Sequence[str], lines: Sequence[int] | None = None) -> N
 
 
 def comma_problem(
-    cells: Iterable[str], name_row: Callable[[int], str] | None = None
+    cells: Collection[str], name_row: Callable[[int], str] | None = None
 ) -> StudioError | None:
     """The problem of commas that may separate thousands: “1,368”, or “2,5” and “3.5” together."""
 
@@ -98,10 +98,11 @@ def row_name(index: int, lines: Sequence[int] | None) -> str:
     )
 
 
-def are_ids(cells: Iterable[str]) -> bool:
-    """True if commas separate ids (2,5 and 2,5,9), unlike decimal commas and thousands.
+def are_ids(cells: Collection[str]) -> bool:
+    """True if commas separate ids, as in “2,5,9”: they are no decimal commas or thousands.
 
-    Parts of ids ascend and are whole numbers, and some cells have more than two, or one.
+    All parts are whole numbers, and either a cell has more than two, or the two parts of nearly
+    every cell ascend and a second part also occurs alone.
     """
     parts = [cell.strip().split(",") for cell in cells if cell.strip()]
     several = [ids for ids in parts if len(ids) > 1]

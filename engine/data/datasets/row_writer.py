@@ -105,7 +105,8 @@ class RowWriter:
             self._answer_columns = columns.index(mapping.pair), columns.index(mapping.answers)
         self._missing_answers: list[int] = []
         self._choice_list = columns.index(mapping.endings[0]) if len(mapping.endings) == 1 else None
-        self._choice_counts: list[int] = []
+        self._choices: int | None = None  # number in the first row
+        self._uneven_choices = 0
         self._texts = [columns.index(name) for name in grouping_columns(mapping)]
         self._text_keys: list[NDArray[np.int64]] = []
         self._splits: list[NDArray[np.int8]] = []
@@ -184,7 +185,9 @@ class RowWriter:
         self._note_missing_answers(batch, remarks)
         if self._choice_list is not None:
             cells = batch.cells[self._choice_list].to_pylist()
-            self._choice_counts += [len(parse_texts(cell or "") or ()) for cell in cells]
+            counts = [len(parse_texts(cell or "") or ()) for cell in cells]
+            self._choices = counts[0] if self._choices is None else self._choices
+            self._uneven_choices += len(counts) - counts.count(self._choices)
         for name, index in self._flags.items():
             self._count_flag(name, batch.cells[index], batch.lines, path)
         self._text_keys.append(self._hash_texts([batch.cells[index] for index in self._texts]))
@@ -340,7 +343,7 @@ class RowWriter:
             notes=notes,
             empty={name: np.concatenate(rows) for name, rows in self._empty.items()},
             missing_answers=np.array(self._missing_answers, dtype=np.int32),
-            uneven_choices=sum(count != self._choice_counts[0] for count in self._choice_counts),
+            uneven_choices=self._uneven_choices,
             first_rows=self._first_rows,
             text_keys=_concatenate_arrays(self._text_keys, np.int64),
             passages_are_keys=self._answer_columns is not None,

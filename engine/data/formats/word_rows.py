@@ -39,15 +39,14 @@ def join_sentences(content: Content, remarks: Remarks) -> Content:
     keys = [n for n in others if SENTENCE.fullmatch(names[n])]
     if word is None or not tags or not keys:
         return content
-    rows = content.rows or (Row(*row) for batch in content.batches or () for row in batch.rows())
-    sample = list(islice(rows, SAMPLE_ROWS))
-    rows = chain(sample, rows)
+    sample, content = _look_ahead(content)
     keys = [key for key in keys if _are_sentences(sample, key)]
     is_word = all(len(row.cells[n].split()) <= 1 for row in sample for n in (word, *tags))
     has_spans = any(are_spans(_filled(sample, n)) for n in tags)
     is_known = has_spans or any(_is_unique(sample, key) for key in keys)
     if not keys or not is_word or not is_known:
-        return Content(columns, rows)
+        return content
+    rows = content.rows or (Row(*row) for batch in content.batches or () for row in batch.rows())
     sentences = [[row.cells for row in rows] for rows in _groups(iter(sample), keys)]
     is_constant = [
         n not in (word, *tags)
@@ -78,6 +77,21 @@ def join_sentences(content: Content, remarks: Remarks) -> Content:
                 yield Row(line, tuple(cell(column, is_same, line) for column, is_same in pairs))
 
     return Content(columns, joined())
+
+
+def _look_ahead(content: Content) -> tuple[list[Row], Content]:
+    """The first rows, and the content with them; its batches stay batches."""
+    if content.batches is None:
+        rows = content.rows or iter(())
+        sample = list(islice(rows, SAMPLE_ROWS))
+        return sample, Content(content.columns, chain(sample, rows))
+    first, sample = [], list[Row]()
+    for batch in content.batches:
+        first.append(batch)
+        sample += [Row(*row) for row in batch.slice(0, SAMPLE_ROWS - len(sample)).rows()]
+        if len(sample) == SAMPLE_ROWS:
+            break
+    return sample, Content(content.columns, None, chain(first, content.batches))
 
 
 def _are_sentences(rows: list[Row], key: int) -> bool:

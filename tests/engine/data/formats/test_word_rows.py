@@ -10,7 +10,10 @@ import pyarrow.parquet as pq
 import pytest
 import xlsxwriter
 
+from engine.data.formats.batches import rows_to_batches
 from engine.data.formats.reading import read, recognise
+from engine.data.formats.rows import Content, Remarks, Row
+from engine.data.formats.word_rows import join_sentences
 
 WORDS = ["Maria", "Keller", "lives", "in", "Bonn", "#", "Bonn", "is", "old"] * 3
 TAGS = ["B-PER", "I-PER", "O", "O", "B-LOC", "O", "B-LOC", "O", "O"] * 3
@@ -70,3 +73,11 @@ def test_rows_of_words_become_sentences(tmp_path, name, suffix):
 def test_other_tables_keep_their_rows(tmp_path, columns):
     path = write(tmp_path / "x.csv", columns)
     assert len(list(read(path, recognise(path).reading))) == len(WORDS)
+
+
+def test_batches_of_other_tables_stay_batches():
+    lines = [Row(n, (str(n), "two words", "x")) for n in range(1, 2001)]
+    content = Content(("id", "text", "label"), None, rows_to_batches(iter(lines)))
+    joined = join_sentences(content, Remarks())
+    assert joined.rows is None and joined.batches is not None
+    assert [Row(*row) for batch in joined.batches for row in batch.rows()] == lines
