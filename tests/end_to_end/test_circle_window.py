@@ -40,6 +40,7 @@ SEARCH_STEPS = """
     key ctrl+a
     type "1e-4, 3e-4"
     click "push button:Next" "push button:Start*"
+    wait 2
     click "push button:Start*"
     window Runs
     quit
