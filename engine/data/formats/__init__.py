@@ -4,6 +4,7 @@ A new format is a module with a `Format` and a line here. Suffixes, the filter o
 drag and drop, and the help of the commands are derived from the table.
 """
 
+from engine.data.formats.argilla import ARGILLA
 from engine.data.formats.brat import BRAT
 from engine.data.formats.columnar import ARROW, PARQUET
 from engine.data.formats.conll import CONLL
@@ -24,7 +25,7 @@ FORMATS: dict[str, Format] = {  # in the order of recognition; plain text accept
     format_.name: format_
     for format_ in (
         *(WORKBOOK, PARQUET, ARROW),
-        *(DOCCANO, LABEL_STUDIO, PRODIGY, SPACY),
+        *(ARGILLA, DOCCANO, LABEL_STUDIO, PRODIGY, SPACY),
         *(SQUAD, DOCUMENT, JSONL, CONLL, CSV, TSV, PLAIN, FOLDER, BRAT),
     )
 }

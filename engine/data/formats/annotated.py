@@ -39,13 +39,13 @@ class BadObject(ValueError):
 class AnnotatedText:
     """A text and its annotations, None if missing.
 
-    `words` are word positions of the tool, `extra` other values, and `remarks` phrases without a
-    full stop.
+    `labels` are by the name of their question, `words` are word positions of the tool, `extra`
+    other values, and `remarks` phrases without a full stop.
     """
 
     text: str
     spans: list[TextSpan] | None = None
-    labels: list[str] | None = None
+    labels: dict[str, list[str]] = field(default_factory=dict)
     words: list[tuple[int, int]] | None = None
     tags: list[str] | None = None  # of the words, if the tool writes tags without positions
     extra: dict[str, str] = field(default_factory=dict)
@@ -77,18 +77,19 @@ def make_format(name: str, title: str, tool: Tool) -> Format:
 def _content(tool: Tool, lines: Lines, remarks: Remarks) -> Content:
     """Columns that the texts of a file need, and rows.
 
-    If they have labels and tags, the words of the tags are a separate column.
+    If they have labels and tags, the words of the tags are a separate column. Labels of several
+    questions are columns named like these.
     """
-    has_tags = has_labels = False
-    extra: dict[str, None] = {}
+    has_tags = False
+    questions, extra = dict[str, None](), dict[str, None]()
     for _, entry in _read(tool, lines, Remarks(), lines.head_only):
         has_tags |= entry.spans is not None or entry.tags is not None
-        has_labels |= entry.labels is not None
+        questions.update(dict.fromkeys(entry.labels))
         if len(extra) < MAX_COLUMNS:
             extra.update(dict.fromkeys(entry.extra))
-    has_words = has_tags and has_labels
-    needed = {"text": True, "label": has_labels, "words": has_words, "tags": has_tags}
-    columns = [name for name, is_needed in needed.items() if is_needed]
+    has_words = has_tags and bool(questions)
+    names = ["label"] if len(questions) == 1 else questions
+    columns = ["text", *names, *(["words"] if has_words else []), *(["tags"] if has_tags else [])]
 
     def rows() -> Iterator[Row]:
         for number, entry in _read(tool, lines, remarks, False):
@@ -97,15 +98,12 @@ def _content(tool: Tool, lines: Lines, remarks: Remarks) -> Content:
                 tagged = tag_spans(entry.text, entry.spans or (), entry.words)
                 words, tags = join_words(tagged.words), join_words(tagged.tags)
                 lost = tagged.remarks
-            cells = {
-                "text": words if has_tags and not has_words else entry.text,
-                "label": join_labels(entry.labels or ()),
-                "words": words,
-                "tags": tags,
-            }
             for remark in (*entry.remarks, *lost):
                 remarks.count(remark, number)
-            row = [*map(cells.__getitem__, columns), *(entry.extra.get(n, "") for n in extra)]
+            row = [words if has_tags and not has_words else entry.text]
+            row += [join_labels(entry.labels.get(name, ())) for name in questions]
+            row += ([words] if has_words else []) + ([tags] if has_tags else [])
+            row += [entry.extra.get(name, "") for name in extra]
             yield Row(number, tuple(map(without_surrogates, row)))
 
     return Content(unique_names((*columns, *extra), lines, remarks), rows())

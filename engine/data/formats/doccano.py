@@ -62,7 +62,7 @@ def read(item: Any) -> list[AnnotatedText]:
     elif any(isinstance(label, list) for label in labels):
         entry.spans = [parse_span(label) for label in labels]
     elif labels:
-        entry.labels = [str(label) for label in labels]
+        entry.labels["label"] = [str(label) for label in labels]
     if item.get("relations"):
         entry.remarks.append(phrase("Relations between spans left out"))
     entry.extra = extra_values(item, (*TEXTS, *LABELS))
@@ -79,7 +79,7 @@ def _add_annotations(entry: AnnotatedText, annotations: list[Any]) -> None:
     if any("start_offset" in item for item in items):
         entry.spans = [get_span(item, "start_offset", "end_offset", "label") for item in items]
     else:
-        entry.labels = [item["label"] for item in items]
+        entry.labels["label"] = [item["label"] for item in items]
     entry.remarks.append(phrase("Label by its number, as the export has no name for it"))
 
 

@@ -75,12 +75,14 @@ def _add_result(entry: AnnotatedText, result: Any) -> None:
     value: Any = result.get("value") if isinstance(result, dict) else None
     if kind in (SPANS, CHOICES, RATING) and not isinstance(value, dict):
         raise BadObject(phrase("a result in it has no “value”."))
+    name = str(result.get("from_name", kind)) if isinstance(result, dict) else ""
     if kind == SPANS:
         entry.spans = (entry.spans or []) + _get_spans(entry, value)
     elif kind == CHOICES:
-        entry.labels = (entry.labels or []) + [str(name) for name in get_list(value, CHOICES)]
+        choices = map(str, get_list(value, CHOICES))
+        entry.labels[name] = [*entry.labels.get(name, ()), *choices]
     elif kind == RATING:
-        entry.labels = [*(entry.labels or []), str(value.get(RATING, ""))]
+        entry.labels[name] = [str(value.get(RATING, ""))]
     else:
         entry.remarks.append(
             phrase("Results of the type “{kind}” left out", kind=str(kind or "")[:60])
@@ -110,9 +112,9 @@ def _read_min(item: dict[str, Any]) -> AnnotatedText:
     values = {key: value for key, value in item.items() if key not in MIN_KEYS}
     key = _text_key({name: value for name, value in values.items() if name not in DATES})
     entry = AnnotatedText(values[key])
-    for value in values.values():
+    for name, value in values.items():
         if isinstance(value, dict) and CHOICES in value:
-            entry.labels = (entry.labels or []) + [str(name) for name in get_list(value, CHOICES)]
+            entry.labels[name] = [str(choice) for choice in get_list(value, CHOICES)]
         elif isinstance(value, list) and all(
             isinstance(region, dict) and {"start", "end"} <= region.keys() for region in value
         ):

@@ -46,9 +46,9 @@ def read(item: Any) -> list[AnnotatedText] | str:
         if isinstance(tokens, list) and tokens:
             entry.words = get_words(entry.text, tokens)
     if isinstance(item.get("accept"), list):
-        entry.labels = [str(option) for option in item["accept"]]
+        entry.labels["label"] = [str(option) for option in item["accept"]]
     elif is_label:
-        entry.labels = [str(label) if answer == "accept" else f"not {label}"]
+        entry.labels["label"] = [str(label) if answer == "accept" else f"not {label}"]
     entry.extra = extra_values(item, KNOWN_KEYS)
     return [entry]
 

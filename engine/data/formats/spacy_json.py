@@ -69,7 +69,7 @@ def _example(text: str, item: Object) -> AnnotatedText:
         entry.spans = [get_span(span, "start", "end", "label") for span in get_list(item, "ents")]
         entry.words = get_words(text, get_list(item, "tokens")) or None
     if isinstance(cats := item.get("cats"), dict) and cats:
-        entry.labels = [
+        entry.labels["cats"] = [
             str(name)
             for name, score in cats.items()
             if isinstance(score, (int, float)) and score >= MIN_SCORE

@@ -94,6 +94,55 @@ SPACY_V2 = [
 ]
 
 
+def argilla(text: str, value: Any) -> dict[str, Any]:
+    """A record of Argilla 2 with an answer, and a suggestion of a model."""
+    suggestion = {"value": [{"start": 0, "end": 2, "label": "WRONG"}], "agent": "m"}
+    return {"id": "0", "fields": {"text": text}, "metadata": {}, "status": "completed"} | {
+        "suggestions": {"q": suggestion},
+        "responses": {"q": [{"value": value, "user_id": "u"}]} if value is not None else {},
+    }
+
+
+def argilla_flat(text: str, value: Any) -> dict[str, Any]:
+    """A record of Argilla 2 flattened, with a discarded answer before the one that counts."""
+    answers = {"q.responses": ["no", value], "q.responses.status": ["discarded", "submitted"]}
+    nothing = dict.fromkeys(answers)
+    record = {"id": "0", "status": "completed", "_server_id": None, "text": text}
+    suggestion = {"q.suggestion": "WRONG", "q.suggestion.agent": "m"}
+    return record | (nothing if value is None else answers) | suggestion
+
+
+def argilla_1(text: str, value: Any) -> dict[str, Any]:
+    """A record of Argilla 1, with a draft of another person."""
+    answers = [("draft", "no"), ("submitted", value)] if value is not None else []
+    values = [{"status": status, "values": {"q": {"value": one}}} for status, one in answers]
+    suggestion = {"question_name": "q", "value": "WRONG", "agent": "m"}
+    return {"fields": {"text": text}, "responses": values, "suggestions": [suggestion]}
+
+
+def argilla_1_table(text: str, value: Any) -> dict[str, Any]:
+    """A row of a table of Argilla 1; datasets wrote spans as an object of lists."""
+    if isinstance(value, list) and value and isinstance(value[0], dict):
+        value = {key: [span[key] for span in value] for key in ("start", "end", "label")}
+    answers = [{"user_id": "u", "value": value, "status": "submitted"}]
+    suggestion = {"q-suggestion": "WRONG", "q-suggestion-metadata": {"agent": "m"}}
+    return {"text": text, "q": answers if value is not None else []} | suggestion
+
+
+def rubrix(text: str, annotation: Any) -> dict[str, Any]:
+    spans = annotation and isinstance(annotation[0], dict)
+    if spans:
+        annotation = [[span["label"], span["start"], span["end"]] for span in annotation]
+    return {"text": text, "prediction": [["WRONG", 0, 2]], "prediction_agent": "m"} | {
+        "annotation": annotation,
+        "annotation_agent": "u",
+    }
+
+
+ARGILLA = [argilla, argilla_flat, argilla_1, argilla_1_table, rubrix]
+MARKED = [{"start": a, "end": b, "label": label} for a, b, label in SPANS]
+
+
 def write_json_lines(path: Path, values: list[Any]) -> Path:
     content = "".join(json.dumps(value, ensure_ascii=False) + "\n" for value in values)
     path.write_text(content, encoding="utf-8")
@@ -111,6 +160,10 @@ CASES = [
     ("label_studio", "a.json", LABEL_STUDIO),
     ("label_studio", "min.json", LABEL_STUDIO_MIN),
     ("prodigy", "a.jsonl", PRODIGY),
+    *(
+        ("argilla", f"{record.__name__}.jsonl", [record(TEXT, MARKED), record("Nothing here", [])])
+        for record in ARGILLA
+    ),
     ("spacy", "a.jsonl", SPACY),
     ("spacy", "a.json", SPACY),
     ("spacy", "ner.json", {"classes": ["PER", "LOC"], "annotations": SPACY}),
@@ -175,6 +228,7 @@ LABELS = [
     ("doccano", [{"id": 1, "text": "a b", "label": ["x"]}, {"id": 2, "text": "c", "label": []}]),
     ("label_studio", [task("a b", CHOICES[:1]), task("c", CHOICES[1:])]),
     ("prodigy", ACCEPTED),
+    *(("argilla", [record("a b", "x"), record("c", [])]) for record in ARGILLA),
     ("spacy", [["a b", {"cats": {"x": 1.0, "y": 0.0}}], ["c", {"cats": {"x": 0.2}}]]),
 ]
 
@@ -185,6 +239,38 @@ def test_labels_of_every_tool_are_read(tmp_path, name, values):
     guess = recognise(path)
     assert guess.reading.format == name and guess.columns[:2] == ("text", "label")
     assert [row.cells[:2] for row in read(path, guess.reading)] == [("a b", "x"), ("c", "")]
+
+
+@pytest.mark.parametrize("record", ARGILLA)
+def test_suggestions_of_a_model_are_never_labels(tmp_path, record):
+    path = write_json(tmp_path / "a.json", [record("a b", "x"), record("c d", None)])
+    table = read(path, recognise(path).reading)
+    assert [row.cells[:2] for row in table] == [("a b", "x")]
+    notes = " ".join(table.notes)
+    assert "Suggestions of a model left out" in notes and "without a submitted answer" in notes
+
+
+def test_labels_of_several_questions_are_columns(tmp_path):
+    """A draft is not told from an answer in Argilla's to_json, and a ranking is no label."""
+    record = argilla("a b", "x") | {"status": "pending"}
+    others = {"topics": [{"value": ["p", "q"]}, {"value": ["p"]}], "stars": [{"value": 3}]}
+    ranking = {"order": [{"value": [{"value": "a", "rank": 1}]}]}
+    record["responses"] |= others | ranking
+    path = write_json(tmp_path / "a.json", [record, argilla("c", "y")])
+    table = read(path, recognise(path).reading)
+    assert table.columns == ("text", "q", "topics", "stars")
+    assert [row.cells for row in table] == [("a b", "x", "p|q", "3"), ("c", "y", "", "")]
+    notes = " ".join(table.notes)
+    for part in ("different answers", "Ranking left out", "pending record", "Suggestions"):
+        assert part in notes
+    ratings = {"type": "rating", "value": {"rating": 2}, "from_name": "stars"}
+    tasks = [task("a b", [CHOICES[0] | {"from_name": "tone"}, ratings])]
+    path = write_json(tmp_path / "l.json", tasks)
+    table = read(path, recognise(path).reading)
+    assert [table.columns, next(iter(table)).cells] == [
+        ("text", "tone", "stars"),
+        ("a b", "x", "2"),
+    ]
 
 
 def test_labels_and_spans_of_a_text_are_both_read(tmp_path):
