@@ -1,7 +1,8 @@
-"""Thresholds and temperature of a checkpoint, in config.json or in a separate file.
+"""Thresholds, temperature and activation of a checkpoint, in config.json or in a separate file.
 
 The files of a run's checkpoint are protected by checksums, so later choices are stored in a
-separate file. Exports and copies have them in config.json, as plain numbers.
+separate file. Exports and copies have them in config.json, as plain numbers. The activation of a
+number is stored as the cross-encoders of sentence-transformers store it.
 """
 
 from pathlib import Path
@@ -9,14 +10,21 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from engine.checkpoints.config import CONFIG
+from engine.checkpoints.config import CONFIG, first_architecture
+from engine.checkpoints.heads import TASK
+from engine.checkpoints.sentence_layout import CLASSES, PROMPTS
 from engine.config.prediction import PredictionSettings
+from engine.config.task import SEQUENCE
 from engine.errors import BadCheckpoint
 from engine.files.atomic_write import disk_errors_for, write_file
-from engine.files.untrusted import json_object
+from engine.files.untrusted import json_object, safe_name
+from engine.phrases import phrase
 
 FILE = "prediction_settings.json"
 PREDICTION = "bert_studio_prediction"  # in config.json
+CROSS_ENCODER = "sentence_transformers"  # in config.json, since sentence-transformers 4
+ACTIVATION, OLDER_ACTIVATION = "activation_fn", "sbert_ce_default_activation_function"
+ACTIVATIONS = ("identity", "sigmoid")
 
 
 def prediction_settings(folder: Path) -> PredictionSettings:
@@ -30,27 +38,68 @@ def prediction_settings(folder: Path) -> PredictionSettings:
 def with_settings(folder: Path, config: dict[str, Any]) -> dict[str, Any]:
     """The config of a folder, updated with the settings chosen since it was written."""
     chosen = json_object(folder, FILE)
+    stated = (json_object(folder, PROMPTS) or {}).get(ACTIVATION)  # since version 6
+    config = config if stated is None else {**config, CROSS_ENCODER: {ACTIVATION: stated}}
     return config if chosen is None else {**config, PREDICTION: chosen}
 
 
 def parse_settings(config: dict[str, Any]) -> PredictionSettings:
     """The prediction settings in a config.
 
-    Raises BadCheckpoint if they are damaged.
+    Raises BadCheckpoint if they are damaged, or if the activation is not supported.
     """
+    stated = _stated_activation(config) if _outputs(config) == 1 else None
+    supported = {CLASSES[name]: name for name in ACTIVATIONS}
+    if stated is not None and stated not in supported:
+        raise BadCheckpoint(
+            "The activation “{name}” of this cross-encoder is not supported.",
+            "Supported are {names}.",
+            name=safe_name(stated),
+            names=", ".join(supported),
+        )
     try:
-        return PredictionSettings.model_validate(config.get(PREDICTION, {}))
+        settings = PredictionSettings.model_validate(config.get(PREDICTION, {}))
     except ValidationError as error:
         raise BadCheckpoint(
             "The thresholds and the temperature of this model are damaged.",
             "Set them again with bert-studio calibrate, or delete {file}.",
             file=FILE,
         ) from error
+    activation = "identity" if stated is None else supported[stated]
+    return settings.model_copy(update={"activation": activation})
 
 
 def settings_entries(settings: PredictionSettings) -> dict[str, Any]:
     """The entries of config.json for these settings; empty for the defaults."""
-    return {} if settings.is_default else {PREDICTION: settings.model_dump(mode="json")}
+    if settings.is_default:
+        return {}
+    return {PREDICTION: settings.model_dump(mode="json"), **activation_entries(settings)}
+
+
+def activation_entries(settings: PredictionSettings) -> dict[str, Any]:
+    """The entries by which CrossEncoder and the pipeline of transformers compute our number."""
+    return {
+        CROSS_ENCODER: {ACTIVATION: CLASSES[settings.activation]},
+        "problem_type": "regression" if settings.activation == "identity" else None,
+    }
+
+
+def activation_notes(config: dict[str, Any], outputs: int) -> list[str]:
+    """Notes on a task head of another program whose outputs might be read otherwise."""
+    stated = _stated_activation(config)
+    is_classifier = first_architecture(config).endswith(SEQUENCE)
+    if TASK in config or config.get("problem_type") or not is_classifier:
+        return []
+    if outputs == 1 and stated is None:
+        return [
+            phrase(
+                "config.json states no activation, so the number is the output of the network; "
+                "sentence-transformers would apply a sigmoid to it."
+            )
+        ]
+    if outputs > 1 and (stated or "").endswith(".Sigmoid"):
+        return [phrase("The sigmoid in config.json is ignored: classes have a softmax.")]
+    return []
 
 
 def save_settings(folder: Path, settings: PredictionSettings) -> None:
@@ -60,3 +109,19 @@ def save_settings(folder: Path, settings: PredictionSettings) -> None:
     """
     with disk_errors_for(folder):
         write_file(folder / FILE, (settings.model_dump_json(indent=2) + "\n").encode("utf-8"))
+
+
+def _stated_activation(config: dict[str, Any]) -> str | None:
+    """The class of the activation that a cross-encoder applies; None if none is stated."""
+    current = config.get(CROSS_ENCODER)
+    if isinstance(current, dict) and ACTIVATION in current:
+        stated = current[ACTIVATION]
+    else:
+        stated = config.get(OLDER_ACTIVATION)
+    return None if stated is None else str(stated)
+
+
+def _outputs(config: dict[str, Any]) -> int:
+    """The number of outputs of the task head, as far as config.json says."""
+    labels = config.get("id2label")
+    return len(labels) if isinstance(labels, dict) else config.get("num_labels", 2)

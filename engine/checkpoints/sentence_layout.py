@@ -73,6 +73,8 @@ def read_sentence(folder: Path) -> SentenceFolder | None:
     if listed is None:
         return None
     kinds = [kind for kind, _ in listed]
+    if listed == [("Transformer", "")] and _is_cross_encoder(folder):
+        return None
     if kinds[:1] != ["Transformer"] or "Pooling" not in kinds[1:2]:
         raise _layout_error(phrase("it does not begin with an encoder and its pooling"))
     rest = kinds[2:]
@@ -227,6 +229,22 @@ def _max_length(folder: Path) -> int | None:
         if isinstance(length, int) and 1 < length <= MAX_LENGTH:
             return length
     return None
+
+
+def _is_cross_encoder(folder: Path) -> bool:
+    """True for a CrossEncoder of sentence-transformers 6, which is an ordinary checkpoint.
+
+    Raises BadCheckpoint if it has a prompt.
+    """
+    if (json_object(folder, PROMPTS) or {}).get("model_type") != "CrossEncoder":
+        return False
+    if prompt := _prompt(folder):
+        raise BadCheckpoint(
+            "The prompt “{prompt}” of this cross-encoder is not supported.",
+            "Choose a cross-encoder without a default prompt.",
+            prompt=safe_name(prompt),
+        )
+    return True
 
 
 def _prompt(folder: Path) -> str:

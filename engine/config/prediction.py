@@ -1,7 +1,7 @@
 """Settings that turn outputs of a fine-tuned model into predictions, chosen after training."""
 
 import math
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -19,12 +19,14 @@ class PredictionSettings(Spec):
         thresholds: with several labels, the lowest probability that predicts each; 0.5 by default.
         no_answer_threshold: how much higher “no answer” must score than the best answer to be
             predicted; None: as in the job.
+        activation: of the number that a regression outputs, as of a cross-encoder.
     """
 
     temperature: float = Field(1.0, ge=0.05, le=20)
     threshold: Threshold = 0.5
     thresholds: dict[str, Threshold] = Field(default_factory=dict)
     no_answer_threshold: float | None = Field(None, ge=-1e6, le=1e6)
+    activation: Literal["identity", "sigmoid"] = "identity"
 
     @property
     def is_default(self) -> bool:
@@ -38,6 +40,7 @@ class PredictionSettings(Spec):
             threshold=_rescale(self.threshold, factor),
             thresholds={label: _rescale(value, factor) for label, value in self.thresholds.items()},
             no_answer_threshold=self.no_answer_threshold,
+            activation=self.activation,
         )
 
     def get_threshold(self, label: str, labels: tuple[str, ...], is_multi_label: bool) -> float:

@@ -95,7 +95,8 @@ def _sequence(task: TaskSpec, example: Example, settings: PredictionSettings) ->
 
 def _output_lines(task: TaskSpec, settings: PredictionSettings) -> list[str]:
     if get_head(task.kind).outputs == 1:
-        return ["print(float(logits[0]))"]
+        activation = ".sigmoid()" if settings.activation == "sigmoid" else ""
+        return [f"print(float(logits[0]{activation}))"]
     probabilities = (
         "logits.sigmoid()" if get_head(task.kind).is_multi_label else "logits.softmax(-1)"
     )
@@ -188,7 +189,9 @@ def _onnx_sequence(task: TaskSpec, example: Example, settings: PredictionSetting
         f"logits = session.run(None, inputs)[0][0]{_divisor(settings)}",
     ]
     if get_head(task.kind).outputs == 1:
-        return [*lines, "print(float(logits[0]))"]
+        is_sigmoid = settings.activation == "sigmoid"
+        number = "1 / (1 + numpy.exp(-logits[0]))" if is_sigmoid else "logits[0]"
+        return [*lines, f"print(float({number}))"]
     probabilities = "1 / (1 + numpy.exp(-logits))"
     if not get_head(task.kind).is_multi_label:
         lines.append("probs = numpy.exp(logits - logits.max())")

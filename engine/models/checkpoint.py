@@ -14,7 +14,13 @@ from torch import Tensor, nn
 
 from engine.checkpoints.config import CONFIG, parse_spec
 from engine.checkpoints.heads import TASK
-from engine.checkpoints.prediction_settings import parse_settings, settings_entries, with_settings
+from engine.checkpoints.prediction_settings import (
+    activation_entries,
+    activation_notes,
+    parse_settings,
+    settings_entries,
+    with_settings,
+)
 from engine.checkpoints.sentence_layout import dense_folder, read_sentence, write_sentence
 from engine.checkpoints.source import copy_source
 from engine.config.families import FAMILIES
@@ -149,7 +155,12 @@ def load(
         loaded=tuple(plan.sources),
         missing=tuple(plan.missing),
         unexpected=tuple(safe_name(name) for name in plan.unexpected),
-        notes=(*custom_code_notes(config), *weights.notes, *plan.notes),
+        notes=(
+            *custom_code_notes(config),
+            *weights.notes,
+            *plan.notes,
+            *(activation_notes(config, plan.heads.outputs) if heads is None else ()),
+        ),
     )
     return Checkpoint(
         spec,
@@ -219,6 +230,8 @@ def write_config(
     entries = {**(extra or {}), **config, **special}
     if extra and TASK in extra:
         entries[TASK] = extra[TASK]  # all settings of the task, not only its kind
+    if entries.get("problem_type") == "regression":
+        entries |= activation_entries(parse_settings(entries))
     text = json.dumps(entries, indent=2, ensure_ascii=False)
     (folder / CONFIG).write_text(text + "\n", encoding="utf-8")
     tokenizer.save(folder)

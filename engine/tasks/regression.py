@@ -11,7 +11,9 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 from numpy.random import Generator
+from torch import Tensor
 
+from engine.config.prediction import PredictionSettings
 from engine.config.tasks.regression import Regression
 from engine.data.columns.numbers import parse_number, parse_numbers
 from engine.data.columns.roles import MissingRole
@@ -72,11 +74,12 @@ class RegressionLearner(WholeTextLearner):
     def predict(self, checkpoint: Checkpoint, inputs: Inputs, question: Predict) -> Predicted:
         """The number, and the range of the training rows if known."""
         logits = checkpoint.network.logits(inputs.tokens, inputs.segments)  # [1, 1]
+        numbers = activate(require_finite(logits), self.prediction)
         return Predicted(
             task=self.task.kind,
             tokens=inputs.records,
             truncated=inputs.truncated,
-            value=float(require_finite(logits)[0, 0]),
+            value=float(numbers[0, 0]),
             range=self.task.range,
         )
 
@@ -87,11 +90,16 @@ class RegressionLearner(WholeTextLearner):
         )
 
     def make_metrics(self, examples: Examples) -> "NumberCollector":
-        return NumberCollector(examples, 1)
+        return NumberCollector(examples, 1, self.prediction)
 
 
 class NumberCollector(LogitsCollector):
     """Predicts a number for each example."""
+
+    def add(self, network: Network, batch: Batch) -> None:
+        assert batch.indices is not None
+        logits = network.logits(*batch.inputs)  # [B, 1]
+        self.logits[batch.indices.numpy()] = activate(logits, self.settings).cpu().numpy()
 
     def report(self) -> RegressionReport:
         if self._targets is None:
@@ -108,6 +116,11 @@ class NumberCollector(LogitsCollector):
             return result
         errors = self.logits[:, 0].astype(np.float64) - self._targets.astype(np.float64)
         return replace(result, gold=format_numbers(self._targets), loss=errors**2)
+
+
+def activate(logits: Tensor, settings: PredictionSettings) -> Tensor:
+    """The numbers of logits."""
+    return logits.sigmoid() if settings.activation == "sigmoid" else logits
 
 
 def value_range(numbers: Sequence[float]) -> tuple[float, float]:
