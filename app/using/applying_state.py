@@ -118,6 +118,9 @@ class ApplyingState(QObject):
 
     def _set_inputs(self, inputs: dict[str, object]) -> None:
         used = {key: value for key, value in inputs.items() if value}
+        guess = self.recognised.mapping if self.recognised else None
+        if guess and guess.tags and used.get("text") == guess.text:  # its words, as they are
+            used["tags"] = guess.tags
         self.mapping = Mapping.model_validate(used) if "text" in used else None
         self._preview()
 

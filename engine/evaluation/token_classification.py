@@ -50,9 +50,8 @@ class TagReport(Report):
     types: tuple[SpanFigures, ...] = Field(description="Sorted by type.")
     are_spans: bool = Field(True, description="True if the tags name spans, not classes of words.")
     loss: float = Field(0.0, description="Mean cross entropy of the words that were seen, in nats.")
-    unseen: int = Field(
-        0, description="Words without a token in the input, mostly beyond its end; counted as O."
-    )
+    cut: int = Field(0, description="Words beyond the maximum length; counted as O.")
+    empty: int = Field(0, description="Words without a token; counted as O.")
 
     def metrics(self) -> dict[str, float]:
         span_metrics = {"f1": self.f1, "precision": self.precision, "recall": self.recall}
@@ -78,11 +77,10 @@ class TagReport(Report):
             f"F1 {100 * item.f1:.2f}, {item.support} {'spans' if self.are_spans else 'words'}"
             for item in self.types
         ]
-        if self.unseen:
-            lines.append(
-                f"{self.unseen} words have no token in the input, most of them beyond its max. "
-                "length; they count as O."
-            )
+        if self.cut:
+            lines.append(f"{self.cut} words are beyond the maximum length; they count as O.")
+        if self.empty:
+            lines.append(f"{self.empty} words have no token; they count as O.")
         return lines
 
 

@@ -22,9 +22,9 @@ from engine.config.tasks.token_classification import TokenClassification
 from engine.data.columns.roles import MissingRole
 from engine.data.columns.tag_column import ADVICE
 from engine.data.columns.tags import Span, are_spans, spans_from_tags, tag_type
-from engine.data.columns.words import split_words, word_spans
+from engine.data.columns.words import join_words, parse_words, split_words, word_spans
 from engine.data.datasets.rows import Rows
-from engine.data.tokenized.words import NOWHERE, tokenize_words
+from engine.data.tokenized.words import CUT, tokenize_words
 from engine.errors import StudioError
 from engine.evaluation.token_classification import TagReport, report, row_f1
 from engine.messages.explore.prediction import Predict, Predicted, SpanPrediction
@@ -34,7 +34,7 @@ from engine.phrases import phrase
 from engine.progress import ProgressCallback
 from engine.tasks.baselines import Floats, log_probabilities
 from engine.tasks.finite import softmax
-from engine.tasks.inputs import Inputs
+from engine.tasks.inputs import Inputs, max_tokens
 from engine.tasks.learner import (
     Baseline,
     Batch,
@@ -81,7 +81,7 @@ class Sentences(Examples):
         rows = np.repeat(np.arange(len(indices)), counts)
         row_starts = np.cumsum(counts) - counts
         words = np.arange(len(rows)) + np.repeat(self.starts[indices] - row_starts, counts)
-        has_token = self.first_tokens[words] != NOWHERE
+        has_token = self.first_tokens[words] >= 0
         return words[has_token], rows[has_token]
 
 
@@ -121,10 +121,12 @@ class TagCollector(PredictionCollector):
         true_tags = [tags.names[index] for index in tags.ids.tolist()]
         gold, has_spans = self._by_row(true_tags), are_spans(self._tags)
         metrics = report(gold, self.predicted_tags(), are_spans=has_spans)
+        cut = int((self._examples.first_tokens == CUT).sum())
         is_unknown = self._tag_ids == UNKNOWN
         losses = self._losses[~is_unknown & (self._examples.targets != UNKNOWN)]
         loss = float(losses.mean()) if len(losses) else 0.0
-        return metrics.model_copy(update={"loss": loss, "unseen": int(is_unknown.sum())})
+        empty = int(is_unknown.sum()) - cut
+        return metrics.model_copy(update={"loss": loss, "cut": cut, "empty": empty})
 
     def predicted_tags(self) -> list[list[str]]:
         return self._by_row(
@@ -232,7 +234,7 @@ class TokenClassificationLearner(Learner):
 
     task: TokenClassification
     ignore_index = UNKNOWN
-    tokenization = "words-2"  # version 1 did not store sentence starts
+    tokenization = "words-3"  # version 2 did not split natural texts
 
     def __init__(self, task: TokenClassification) -> None:
         super().__init__(task)
@@ -274,19 +276,32 @@ class TokenClassificationLearner(Learner):
         folder: Path,
         progress: ProgressCallback,
     ) -> Sentences:
-        words = map(split_words, rows.texts)
+        cells = rows.texts
+        if rows.tags is None and rows.words is None:
+            cells = [join_words(parse_words(text)) for text in rows.texts]
         tokenized, first_tokens, starts = tokenize_words(
-            words, len(rows), tokenizer, max_length, folder, progress
+            map(split_words, cells), len(rows), tokenizer, max_length, folder, progress
         )
         notes = []
-        if lost := int((first_tokens == NOWHERE).sum()):
+        count, cut = len(first_tokens), int((first_tokens == CUT).sum())
+        if cut:
             notes.append(
                 phrase(
-                    "{lost:,} of {count:,} words have no token in their input, most of them "
-                    "because it is cut after {max_length} tokens; they count as {outside}.",
-                    lost=lost,
-                    count=len(first_tokens),
+                    "{cut:,} of {count:,} words are beyond the maximum length of {max_length} "
+                    "tokens; they count as {outside}.",
+                    cut=cut,
+                    count=count,
                     max_length=max_length,
+                    outside=OUTSIDE,
+                )
+            )
+        if empty := int((first_tokens < 0).sum()) - cut:
+            notes.append(
+                phrase(
+                    "{empty:,} of {count:,} words have no token, such as a lone soft hyphen; "
+                    "they count as {outside}.",
+                    empty=empty,
+                    count=count,
                     outside=OUTSIDE,
                 )
             )
@@ -306,7 +321,7 @@ class TokenClassificationLearner(Learner):
             tokenized,
             targets,
             notes=tuple(notes),
-            cells=rows.texts,
+            cells=cells,
             tags=tags,
             first_tokens=first_tokens,
             starts=starts,
@@ -368,22 +383,19 @@ class TokenClassificationLearner(Learner):
     def predict(self, checkpoint: Checkpoint, inputs: Inputs, question: Predict) -> Predicted:
         """The spans of the first text, or a tag for each of its words, up to the maximum length.
 
-        A word has the tag of its first token. The probability of a span is the mean over its words.
+        A word has the tag of its first token; without one it is O. The probability of a span is
+        the mean over its words.
         """
-        logits = checkpoint.network.logits(inputs.tokens, inputs.segments)  # [1, T, C]
+        words = word_spans(question.text)
+        tokens, first_tokens = _encode_words(checkpoint, inputs, question.text)
+        logits = checkpoint.network.logits(tokens, torch.zeros_like(tokens))  # [1, T, C]
         best = softmax(logits)[0].max(-1)  # [T]
         probabilities, tag_ids = best.values.tolist(), best.indices.tolist()
-        first_tokens = {
-            token.start: n
-            for n, token in reversed([*enumerate(inputs.records)])
-            if not token.special and token.segment == 0 and token.start < token.end
-        }
-        words = [(a, b, first_tokens[a]) for a, b in word_spans(question.text) if a in first_tokens]
-        tags = [self._labels[tag_ids[token]] for _, _, token in words]
+        tags = [self._labels[tag_ids[token]] if token else OUTSIDE for token in first_tokens]
         if are_spans(self._labels):
             spans = spans_from_tags(tags)
         else:
-            spans = [Span(tag, n, n + 1) for n, tag in enumerate(tags)]
+            spans = [Span(tag, n, n + 1) for n, tag in enumerate(tags) if first_tokens[n]]
         return Predicted(
             task=self.task.kind,
             tokens=inputs.records,
@@ -394,7 +406,7 @@ class TokenClassificationLearner(Learner):
                     start=words[span.start][0],
                     end=words[span.end - 1][1],
                     probability=fmean(
-                        probabilities[token] for _, _, token in words[span.start : span.end]
+                        probabilities[token] for token in first_tokens[span.start : span.end]
                     ),
                     label=span.type,
                 )
@@ -408,6 +420,29 @@ class TokenClassificationLearner(Learner):
     def make_metrics(self, examples: Examples) -> TagCollector:
         assert isinstance(examples, Sentences)
         return TagCollector(examples, self._labels)
+
+
+def _encode_words(
+    checkpoint: Checkpoint, inputs: Inputs, text: str
+) -> tuple[torch.Tensor, list[int]]:
+    """Tokens of a typed text, int64 [1, T], and the first token of each word; 0 without one.
+
+    Words are tokenized one by one, as those of a file, unless a token is masked.
+    """
+    words, tokenizer = word_spans(text), checkpoint.tokenizer
+    if inputs.masked:
+        starts = {
+            token.start: n
+            for n, token in reversed([*enumerate(inputs.records)])
+            if not token.special and token.segment == 0 and token.start < token.end
+        }
+        return inputs.tokens, [starts.get(start, 0) for start, _ in words]
+    ids, owners = tokenizer.encode_words([[text[a:b] for a, b in words]])[0]
+    room = max_tokens(checkpoint) - tokenizer.count_special(1)
+    firsts = {word: n for n, word in reversed([*enumerate(owners[:room], start=1)])}
+    ids = [tokenizer.cls, *ids[:room], tokenizer.sep]
+    tokens = torch.tensor([ids], device=inputs.tokens.device)
+    return tokens, [firsts.get(word, 0) for word in range(len(words))]
 
 
 def tag_weights(tags: Sequence[str], given: dict[str, float]) -> torch.Tensor | None:

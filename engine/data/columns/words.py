@@ -25,6 +25,12 @@ def split_words(cell: str) -> list[str]:
     return SEPARATOR.split(text) if text else []
 
 
+def parse_words(text: str) -> list[str]:
+    """Split an unlabelled text into words: a list of them, or natural text (see `word_spans`)."""
+    words = parse_texts(text.strip()) if text.lstrip().startswith("[") else None
+    return [text[a:b] for a, b in word_spans(text)] if words is None else list(words)
+
+
 def join_words(words: Sequence[str]) -> str:
     """Join words in the simplest cell that `split_words` restores."""
     plain = " ".join(words)

@@ -30,6 +30,7 @@ class Rows:
     beginnings: Sequence[str] | None = None
     negatives: Sequence[str] | None = None
     endings: list[tuple[str, ...]] | None = None  # of each row
+    words: Sequence[str] | None = None  # the texts, if they are lists of words without tags
     lines: list[int] | None = field(default=None, compare=False)  # of the source, from 1
 
     def __len__(self) -> int:
@@ -63,7 +64,8 @@ class Rows:
 
     def without_targets(self) -> Self:
         """The same rows without targets."""
-        return replace(self, labels=None, flags=None, tags=None, answers=None)
+        words = self.words if self.tags is None else self.texts
+        return replace(self, labels=None, flags=None, tags=None, answers=None, words=words)
 
     @classmethod
     def from_columns(

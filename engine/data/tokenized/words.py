@@ -25,15 +25,15 @@ from engine.tokenizers.tokenizer import Tokenizer
 
 BATCH_SENTENCES = 500
 FIRSTS, STARTS = "firsts.npy", "starts.npy"
-NOWHERE = -1
+NOWHERE, CUT = -1, -2  # positions of words without tokens, and beyond the maximum length
 
 
 class TokenizedWords(NamedTuple):
     """One input per sentence, and the positions of its words."""
 
     tokenized: TokenizedDataset  # [CLS] words [SEP]
-    firsts: NDArray[np.int32]  # [W], position of the word's first token in its input
-    # or NOWHERE if it is truncated or empty (a lone variation selector)
+    firsts: NDArray[np.int32]  # [W], position of the word's first token in its input;
+    # CUT if it is truncated, NOWHERE if it is empty (a lone variation selector)
     starts: NDArray[np.int64]  # [N + 1], first word of each sentence
 
 
@@ -61,6 +61,7 @@ def tokenize_words(
                 for words, (ids, owners) in zip(batch, tokenizer.encode_words(batch), strict=True):
                     writer.add([tokenizer.cls, *ids[:max_tokens], tokenizer.sep])
                     first_tokens = np.full(len(words), NOWHERE)
+                    first_tokens[owners[max_tokens:]] = CUT
                     present, positions = np.unique(
                         np.array(owners[:max_tokens], np.int64), return_index=True
                     )

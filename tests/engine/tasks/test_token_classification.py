@@ -165,16 +165,25 @@ def test_a_word_without_tokens_is_o_and_reported(learner, tokenizer, network, tm
     assert [len(tags) for tags in predicted] == [len(split_words(cell)) for cell in TAGS]
     assert predicted[0][3] == "O"  # the soft hyphen
     result = metrics.report()
-    assert result.tokens == sum(map(len, predicted)) and result.unseen >= 1
-    assert (
-        f"{result.unseen} of {result.tokens} words" in note and "count as O" in result.lines()[-1]
-    )
+    assert result.tokens == sum(map(len, predicted)) and (result.cut, result.empty) == (0, 1)
+    assert f"1 of {result.tokens} words have no token" in note
+    assert result.lines()[-1] == "1 words have no token; they count as O."
     true = list(map(split_words, TAGS))
     assert result.f1 == pytest.approx(f1_score(true, predicted, zero_division=0))
     assert metrics.compute()["examples"] == len(TEXTS)
     batch = make_batch(learner, examples, tokenizer, len(TEXTS))
     loss = learner.losses(network, batch)["tags"].item()
     assert result.loss == pytest.approx(loss, abs=1e-5)
+
+
+def test_words_beyond_the_maximum_length_are_reported(learner, tokenizer, network, tmp_path):
+    examples = learner.tokenize(ROWS, tokenizer, 7, tmp_path / "short", no_progress)
+    result = evaluate(network, learner, tokenizer, examples, batch_size=2).report()
+    assert (result.cut, result.empty) == (4, 1)
+    assert [note.split(" tokens")[0] for note in examples.notes] == [
+        "4 of 16 words are beyond the maximum length of 7",
+        "1 of 16 words have no token, such as a lone soft hyphen; they count as O.",
+    ]
 
 
 def test_predictions_do_not_depend_on_batch_or_order(learner, tokenizer, network, tmp_path):
@@ -230,7 +239,7 @@ def test_a_run_learns_to_tag(trained_run):
     events, _ = trained_run.events_after(0)
     curve = [e.value for e in events if isinstance(e, Measured) and e.name == "validation_f1"]
     assert curve[-1] == 1.0
-    assert not [e.text for e in events if isinstance(e, Noted) and "no piece" in e.text]
+    assert not [e.text for e in events if isinstance(e, Noted) and "no token" in e.text]
 
 
 def test_commands_predict_and_evaluate_tags(trained_run, tmp_path, capsys):

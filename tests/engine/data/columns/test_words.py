@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.data.columns.words import join_words, split_words, word_spans
-from engine.data.tokenized.words import NOWHERE, tokenize_words
+from engine.data.tokenized.words import CUT, NOWHERE, tokenize_words
 from engine.files.shipped import starter_model
 from engine.tokenizers.tokenizer import Tokenizer
 from engine.tokenizers.wordpiece import WordPiece
@@ -153,12 +153,13 @@ def test_first_tokens_of_words_are_in_order(
         offset += len(words)
         assert len(ids) <= max(max_length, 2)
         assert (ids[0], ids[-1]) == (tokenizer.cls, tokenizer.sep)
-        present = positions[positions != NOWHERE]
+        present = positions[positions >= 0]
         assert (np.diff(present) > 0).all() and ((present > 0) & (present < len(ids) - 1)).all()
         ((all_ids, owners),) = tokenizer.encode_words([words])
         for word, index in enumerate(positions):
-            if index == NOWHERE:
+            if index < 0:
                 assert word not in owners[: max(max_length - 2, 0)]
+                assert index == (CUT if word in owners else NOWHERE)
             else:
                 assert owners[index - 1] == word and (index == 1 or owners[index - 2] != word)
                 assert ids[index] == all_ids[index - 1]
