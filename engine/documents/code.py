@@ -53,12 +53,16 @@ def onnx_code(
 
     The code applies the thresholds and the temperature of `settings`.
     """
+    architecture = get_head(task.kind).architecture
+    strategy = ", strategy='only_second'" if architecture == SPANS else ""
     lines = [
         "import json, numpy, onnxruntime, tokenizers",
         f"folder = {folder!r}",
         "session = onnxruntime.InferenceSession(f'{folder}/model.onnx')",
         "tokenizer = tokenizers.Tokenizer.from_file(f'{folder}/tokenizer.json')",
-        *_ONNX[get_head(task.kind).architecture](task, example, settings),
+        "length = json.load(open(f'{folder}/tokenizer_config.json'))['model_max_length']",
+        f"tokenizer.enable_truncation(length{strategy})",
+        *_ONNX[architecture](task, example, settings),
     ]
     return "\n".join(lines) + "\n"
 
@@ -152,7 +156,7 @@ def _choices(_: TaskSpec, example: Example, settings: PredictionSettings) -> lis
     return [
         f"choices = {list(example.choices)!r}",
         f"inputs = tokenizer([{example.text!r}] * len(choices), choices, padding=True,",
-        "                   return_tensors='pt')",
+        "                   return_tensors='pt', truncation=True)",
         "with torch.inference_mode():",
         "    logits = model(**{name: value[None] for name, value in inputs.items()}).logits[0]",
         *_scale_lines(settings),

@@ -224,8 +224,8 @@ def write_config(
     config = build_config(network.spec, network.heads, labels, str(dtype).removeprefix("torch."))
     special = {
         "pad_token_id": tokenizer.pad,
-        "bos_token_id": tokenizer.cls,
-        "eos_token_id": tokenizer.sep,
+        **dict.fromkeys(("bos_token_id", "cls_token_id"), tokenizer.cls),
+        **dict.fromkeys(("eos_token_id", "sep_token_id"), tokenizer.sep),
     }
     entries = {**(extra or {}), **config, **special}
     if extra and TASK in extra:
@@ -234,9 +234,12 @@ def write_config(
         entries |= activation_entries(parse_settings(entries))
     text = json.dumps(entries, indent=2, ensure_ascii=False)
     (folder / CONFIG).write_text(text + "\n", encoding="utf-8")
-    tokenizer.save(folder)
-    if (sentence := network.heads.sentence) is not None:
+    length, sentence = network.spec.max_positions, network.heads.sentence
+    if sentence is not None:
+        length = min(length, sentence.max_length or length)
+        sentence = sentence.model_copy(update={"max_length": length})
         write_sentence(folder, sentence, network.spec.hidden_size)
+    tokenizer.save(folder, length)
 
 
 def finite_tensors(network: Network, dtype: torch.dtype = torch.float32) -> dict[str, Tensor]:

@@ -65,4 +65,4 @@ def write_tf1(
         config |= head_entries(heads, labels)
     text = json.dumps(config, indent=2, ensure_ascii=False)
     (folder / GOOGLE_CONFIG).write_text(text + "\n", encoding="utf-8")
-    tokenizer.save(folder)
+    tokenizer.save(folder, spec.max_positions)

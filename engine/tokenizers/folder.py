@@ -160,9 +160,13 @@ def read_vocabulary(path: Path, lowercase: bool | None = None) -> Vocabulary:
     return wordpiece.from_lines(path, lowercase)
 
 
-def write_folder(vocabulary: Vocabulary, library_json: str, folder: Path) -> None:
+def write_folder(
+    vocabulary: Vocabulary, library_json: str, folder: Path, max_length: int | None
+) -> None:
     """Write the files that transformers and other tools read."""
     config = vocabulary.config()
+    if max_length is not None:
+        config["model_max_length"] = max_length
     texts = {
         TOKENIZER_JSON: library_json,
         **vocabulary.files(),

@@ -264,9 +264,13 @@ class Tokenizer:
         with _guarded():
             return _clean(text) if steps is None else str(steps.normalize_str(_clean(text)))
 
-    def save(self, folder: Path) -> None:
-        """Write the Hugging Face files into an existing folder."""
-        write_folder(self.vocabulary, self._library.to_str(pretty=False), folder)
+    def save(self, folder: Path, max_length: int | None = None) -> None:
+        """Write the Hugging Face files into an existing folder.
+
+        Args:
+            max_length: stated maximum of tokens; transformers truncates nothing without it.
+        """
+        write_folder(self.vocabulary, self._library.to_str(pretty=False), folder, max_length)
 
     def _encode_start(self, text: str, max_length: int) -> LibraryEncoding | MatchedTokens:
         """Encode a text, or enough of it for more than `max_length` final tokens."""

@@ -34,6 +34,14 @@ EXAMPLE = Example(
     choices=("a happy end", "a sad end"),
 )
 
+TIMES = 100  # more tokens than the models have positions
+OVERLONG = Example(
+    *(f"{text} " * TIMES for text in EXAMPLE[:2]),
+    EXAMPLE.question,
+    EXAMPLE.passage + " and bob" * TIMES,
+    tuple(f"{text} " * TIMES for text in EXAMPLE.choices),
+)
+
 SETTINGS = {  # temperatures at which probabilities of two classes are near 0.5
     "text_classification": PredictionSettings(temperature=20, threshold=0.01),
     "multi_label": PredictionSettings(temperature=20, thresholds={"acting": 0.99}),
@@ -64,6 +72,8 @@ def outputs(
             write_graph(folder / kind, loaded.network)
         for library, (make_code, example) in libraries.items():
             printed[kind, library] = run_script(make_code(task, str(example), EXAMPLE), folder)
+            code = make_code(task, str(example), OVERLONG)
+            printed[kind, f"{library}, overlong"] = run_script(code, folder)
             if kind in SETTINGS:
                 code = make_code(task, str(example), EXAMPLE, SETTINGS[kind])
                 printed[kind, f"{library}, with settings"] = run_script(code, folder)
@@ -80,29 +90,30 @@ def run_script(code: str, folder: Path) -> str:
     return printed.getvalue().strip()
 
 
-def expected(model: FineTuned) -> dict[str, object]:
+def expected(model: FineTuned, example: Example = EXAMPLE) -> dict[str, object]:
     pairs = ("pair_classification", "sentence_similarity")
-    pair = EXAMPLE.pair if model.kind in pairs else None
-    rows = Rows([EXAMPLE.text], [pair] if pair else None)
+    pair = example.pair if model.kind in pairs else None
+    rows = Rows([example.text], [pair] if pair else None)
     if model.kind == "multiple_choice":
-        rows = Rows([EXAMPLE.text], endings=[EXAMPLE.choices])
+        rows = Rows([example.text], endings=[example.choices])
     if model.kind == "question_answering":
-        rows = Rows([EXAMPLE.question], [EXAMPLE.passage])
+        rows = Rows([example.question], [example.passage])
     if model.kind == "token_classification":
-        rows = Rows([EXAMPLE.passage])
+        rows = Rows([example.passage])
     return Predictor(model.checkpoint).predict(rows)[0]
 
 
-def assert_equal(output: str, model: FineTuned) -> None:
-    prediction = expected(model)
+def assert_equal(output: str, model: FineTuned, example: Example = EXAMPLE) -> None:
+    prediction = expected(model, example)
     if model.kind == "regression":
         assert float(output) == pytest.approx(prediction["number"], abs=1e-4)
     elif model.kind == "sentence_similarity":
         assert float(output) == pytest.approx(prediction["cosine"], abs=1e-4)
     elif model.kind == "token_classification":
         pairs = ast.literal_eval(output)
-        labels = checkpoint_learner(load(model.checkpoint)).labels
-        assert {tag for _, tag in pairs} <= set(labels) and len(pairs) >= len(prediction["tags"])
+        loaded = load(model.checkpoint)
+        assert {tag for _, tag in pairs} <= set(checkpoint_learner(loaded).labels)
+        assert len(pairs) >= min(len(prediction["tags"]), loaded.spec.max_positions)
     elif model.kind == "question_answering":
         assert output == prediction["answer"]
     else:
@@ -122,6 +133,12 @@ def cases(kinds: Iterable[str]) -> list[Any]:
 @pytest.mark.parametrize("kind, library", cases(KINDS))
 def test_the_code_predicts_as_the_engine_does(models, outputs, kind, library):
     assert_equal(outputs[kind, library], models[kind])
+
+
+@pytest.mark.parametrize("kind, library", cases(KINDS))
+def test_the_code_cuts_a_text_that_is_longer_than_the_positions(models, outputs, kind, library):
+    assert load(models[kind].checkpoint).spec.max_positions < TIMES
+    assert_equal(outputs[kind, f"{library}, overlong"], models[kind], OVERLONG)
 
 
 @pytest.mark.parametrize("kind, library", cases(SETTINGS))

@@ -160,14 +160,23 @@ def test_an_exported_graph_is_verified_in_a_clean_process(export):
     assert config["id2label"] == {str(n): label for n, label in enumerate(LABELS)}
 
 
-@pytest.mark.parametrize("settings", [DEFAULTS, SETTINGS["text_classification"]])
-def test_the_code_of_an_export_predicts_as_the_engine_does(export, same_model, tmp_path, settings):
+@pytest.mark.parametrize(
+    "settings, text",
+    [
+        (DEFAULTS, "a bad cab"),
+        (DEFAULTS, "a bad cab " * LONG.max_positions),
+        (SETTINGS["text_classification"], "a bad cab"),
+    ],
+)
+def test_the_code_of_an_export_predicts_as_the_engine_does(
+    export, same_model, tmp_path, settings, text
+):
     task = task_in(checkpoint.load(same_model))
     printed = run_script(
-        onnx_code(task, str(export.folder), Example(text="a bad cab"), settings), tmp_path
+        onnx_code(task, str(export.folder), Example(text=text), settings), tmp_path
     )
     save_settings(same_model, settings)
-    (prediction,) = Predictor(same_model).predict(Rows(["a bad cab"]))
+    (prediction,) = Predictor(same_model).predict(Rows([text]))
     probabilities, *chosen = printed.splitlines()
     values = [value for part, value in prediction.items() if part.startswith("p(")]
     assert list(ast.literal_eval(probabilities).values()) == pytest.approx(values, abs=1e-4)

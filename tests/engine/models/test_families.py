@@ -133,8 +133,15 @@ def test_our_checkpoints_are_loaded_by_transformers(family, tmp_path):
     network = small.network(Heads(outputs=3), EXAMPLES[family].spec)
     save(tmp_path / "ours", network, tokenizer, LABELS, torch.bfloat16)
     model = reference(transformers_class(family, "ForSequenceClassification"), tmp_path / "ours")
-    assert_equal(load(tmp_path / "ours").network, model, random_batch(family))
+    ours = load(tmp_path / "ours")
+    assert_equal(ours.network, model, random_batch(family))
     assert model.config.id2label == dict(enumerate(LABELS))
+    assert (model.config.cls_token_id, model.config.sep_token_id) == (tokenizer.cls, tokenizer.sep)
+    long = transformers.AutoTokenizer.from_pretrained(tmp_path / "ours")(
+        "a " * 2 * ours.spec.max_positions, truncation=True, return_tensors="pt"
+    )
+    assert long.input_ids.shape[1] == ours.spec.max_positions
+    assert model(**long).logits.isfinite().all()
 
 
 @pytest.mark.parametrize("family", ["bert", *UNLIKE])

@@ -96,10 +96,13 @@ def reference(folder: Path) -> SentenceTransformer:
 def test_sentence_transformers_reads_our_folder(name, tmp_path, tokenizer):
     folder = new_encoder(tmp_path / "ours", tokenizer, POOLINGS[name])
     loaded = checkpoint.load(folder)
-    assert loaded.network.heads.sentence == POOLINGS[name] == checkpoint_info(folder).sentence
+    length = POOLINGS[name].max_length or loaded.spec.max_positions
+    stated = POOLINGS[name].model_copy(update={"max_length": length})
+    assert loaded.network.heads.sentence == stated == checkpoint_info(folder).sentence
     assert not loaded.report.missing and not loaded.report.unexpected
-    ours = text_vectors(loaded, TEXTS).numpy()
-    np.testing.assert_allclose(ours, reference(folder).encode(TEXTS), atol=1e-5)
+    texts = [*TEXTS, TEXTS[0] * 100]
+    ours = text_vectors(loaded, texts).numpy()
+    np.testing.assert_allclose(ours, reference(folder).encode(texts), atol=1e-5)
 
 
 @pytest.mark.parametrize("name", POOLINGS)
@@ -236,7 +239,7 @@ def test_sentence_transformers_reads_saved_runs_with_equal_vectors(data, tmp_pat
     run = small.trained(tmp_path / "run", job)
     folder = run.checkpoint_folders()[-1]
     loaded = checkpoint.load(folder)
-    assert loaded.network.heads.sentence == SentenceSpec()
+    assert loaded.network.heads.sentence == SentenceSpec(max_length=loaded.spec.max_positions)
     assert isinstance(checkpoint_learner(loaded), SentenceSimilarityLearner)
     ours = text_vectors(loaded, TEXTS).numpy()
     np.testing.assert_allclose(ours, reference(folder).encode(TEXTS), atol=1e-5)

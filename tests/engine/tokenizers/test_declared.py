@@ -24,7 +24,7 @@ HARMLESS = {
     "eos_token": "texts end with [SEP]",
     "trim_offsets": "offsets of a token, not its id",
     "padding_side": "padding is masked on either side",
-    "model_max_length": "the length is a parameter",
+    "model_max_length": "the positions of the network are the maximum",
     "clean_up_tokenization_spaces": "decoding of tokens",
     "chat_template": "there are no chats",
     "_spm_precompiled_charsmap": "comes from tokenizer.json",
