@@ -12,7 +12,12 @@ from typing import Any
 
 from engine.checkpoints.config import TIED_KEY, get_family
 from engine.checkpoints.heads import PROBE_OUTPUT, head_kind, stored_task
-from engine.checkpoints.sentence_layout import MODULES, encoder_folder, read_sentence
+from engine.checkpoints.sentence_layout import (
+    ENCODER_CONFIGS,
+    MODULES,
+    encoder_folder,
+    read_sentence,
+)
 from engine.config.families.family import Family
 from engine.config.task import TaskSpec
 from engine.config.tasks import POOLING, get_head
@@ -131,6 +136,9 @@ def _config_name(folder: Path) -> str:
 def _lowercase(folder: Path, family: Family) -> bool:
     if _config_name(folder) == GOOGLE_CONFIG:
         return read_folder(folder).lowercase
+    declared = [_object(folder, name) for name in ENCODER_CONFIGS if _has(folder, name)]
+    if any(entries.get("do_lower_case") is True for entries in declared):
+        return True
     tokenizer = _object(folder, TOKENIZER) if _has(folder, TOKENIZER) else {}
     return bool(tokenizer.get("do_lower_case", family.lowercase))
 

@@ -19,7 +19,10 @@ SENTENCE_CONFIGS = (  # sentence-transformers: pooling of the tokens
     *("modules.json", "sentence_bert_config.json", "config_sentence_transformers.json"),
 )
 DOCUMENTS = ("README.md", *LICENCES)
-MODULE = re.compile(r"[0-9]_(?:Pooling|Dense|Normalize)/(?:config\.json|model\.safetensors)")
+MODULE = re.compile(
+    r"[0-9]_(?:Pooling|Dense|LayerNorm|Dropout|Normalize)/"
+    r"(?:config\.json|model\.safetensors|pytorch_model\.bin)"
+)
 SHARD = r"-\d{5}-of-\d{5}\."
 WEIGHTS = (  # by preference; the first available kind is fetched
     ("model.safetensors",),

@@ -1,22 +1,30 @@
 """The layout of sentence-transformers: modules.json, and a folder for each module.
 
 `modules.json` lists the stages: the encoder (in the folder itself or in a subfolder such as
-`0_Transformer`), the pooling, dense layers, and the normalisation. The files can be read by every
-version of sentence-transformers.
+`0_Transformer`), the pooling, dense layers and layer norms, and the normalisation. Dropout changes
+no vector and is left out. The files can be read by every version of sentence-transformers.
 """
 
 import json
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 from pydantic import ValidationError
 
-from engine.config.sentence import POOLING_MODES, DenseActivation, DenseSpec, SentenceSpec
+from engine.config.sentence import (
+    POOLING_MODES,
+    DenseActivation,
+    DenseSpec,
+    NormSpec,
+    SentenceSpec,
+    Similarity,
+)
 from engine.errors import BadCheckpoint
 from engine.files.untrusted import AGAIN, json_list, json_object, safe_name
 from engine.phrases import phrase
 
 MODULES = "modules.json"
+SUPPORTED = ("Transformer", "Pooling", "Dense", "LayerNorm", "Dropout", "Normalize")
 CONFIG = "config.json"
 PROMPTS = "config_sentence_transformers.json"
 ENCODER_CONFIGS = (
@@ -29,6 +37,8 @@ ENCODER_CONFIGS = (
     "sentence_xlnet_config.json",
 )
 TOKENIZER = "tokenizer_config.json"
+SIMILARITY = "similarity_fn_name"
+SIMILARITIES: tuple[Similarity, ...] = get_args(Similarity)
 MAX_LENGTH = 1_000_000  # tokens; larger values mean no limit
 MAX_LIST_BYTES = 100_000  # of modules.json
 MAX_MODULES = 20
@@ -61,7 +71,7 @@ class SentenceFolder(NamedTuple):
 
     spec: SentenceSpec
     encoder: Path  # the folder with config.json, the weights and the tokenizer
-    dense: tuple[Path, ...]  # a folder for each dense layer, in order
+    layers: dict[str, Path]  # by the prefix of their tensors, the folders of the layers
 
 
 def read_sentence(folder: Path) -> SentenceFolder | None:
@@ -73,34 +83,48 @@ def read_sentence(folder: Path) -> SentenceFolder | None:
     if listed is None:
         return None
     kinds = [kind for kind, _ in listed]
+    unknown = next((kind for kind in kinds if kind not in SUPPORTED), None)
+    if unknown is not None:
+        raise BadCheckpoint(
+            "{file} has a module that is not supported: {name}.",
+            "Supported are pooling, dense layers and normalisation behind an encoder.",
+            file=MODULES,
+            name=safe_name(unknown),
+        )
     if listed == [("Transformer", "")] and _is_cross_encoder(folder):
         return None
-    if kinds[:1] != ["Transformer"] or "Pooling" not in kinds[1:2]:
-        raise _layout_error(phrase("it does not begin with an encoder and its pooling"))
-    rest = kinds[2:]
-    if rest != sorted(rest) or rest.count("Normalize") > 1 or {*rest} - {"Dense", "Normalize"}:
-        unknown = next((kind for kind in rest if kind not in ("Dense", "Normalize")), "")
-        if unknown:
-            raise BadCheckpoint(
-                "{file} has a module that is not supported: {name}.",
-                "Supported are pooling, dense layers and normalisation behind an encoder.",
-                file=MODULES,
-                name=safe_name(unknown),
-            )
-        raise _layout_error(phrase("it normalises before its last layer"))
     folders = [_module_folder(folder, path) for _, path in listed]
-    dense = tuple(path for kind, path in zip(kinds, folders, strict=True) if kind == "Dense")
+    stages = [(kind, path) for kind, path in zip(kinds, folders, strict=True) if kind != "Dropout"]
+    order = [kind for kind, _ in stages]
+    if order[:2] != ["Transformer", "Pooling"] or {"Transformer", "Pooling"} & {*order[2:]}:
+        raise _layout_error(phrase("it does not begin with an encoder and its pooling"))
+    if "Normalize" in order[:-1]:
+        raise _layout_error(phrase("it normalises before its last layer"))
+    (_, encoder), (_, pooling), *rest = stages
+    layers = {
+        layer_folder(number, kind == "LayerNorm"): path
+        for number, (kind, path) in enumerate(rest)
+        if kind != "Normalize"
+    }
+    stated = json_object(folder, PROMPTS) or {}
     try:
         spec = SentenceSpec(
-            pooling=_pooling(folders[1]),
-            dense=tuple(_dense(path) for path in dense),
-            normalize="Normalize" in rest,
-            max_length=_max_length(folders[0]),
+            pooling=_pooling(pooling),
+            pools_prompt=_module_config(pooling).get("include_prompt") is not False,
+            dense=tuple(
+                _norm(path) if name.endswith("LayerNorm") else _dense(path)
+                for name, path in layers.items()
+            ),
+            normalize="Normalize" in order,
+            truncate=stated.get("truncate_dim"),
+            max_length=_max_length(encoder),
             prompt=_prompt(folder),
+            prompts=stated.get("prompts") or {},
+            similarity=next((n for n in SIMILARITIES if n == stated.get(SIMILARITY)), "cosine"),
         )
     except ValidationError as error:
         raise _layout_error(phrase("its sizes are not possible")) from error
-    return SentenceFolder(spec, folders[0], dense)
+    return SentenceFolder(spec, encoder, layers)
 
 
 def encoder_folder(folder: Path) -> Path:
@@ -109,15 +133,32 @@ def encoder_folder(folder: Path) -> Path:
     return folder if sentence is None else sentence.encoder
 
 
-def dense_folder(index: int) -> str:
-    """The folder name of a dense layer, also the prefix of its tensors."""
-    return f"{index + 2}_Dense"
+def layer_folder(index: int, is_norm: bool) -> str:
+    """The folder name of a layer, also the prefix of its tensors."""
+    return f"{index + 2}_{'LayerNorm' if is_norm else 'Dense'}"
+
+
+def similarity_notes(spec: SentenceSpec) -> list[str]:
+    """A note if sentence-transformers compares the vectors otherwise; empty else."""
+    if spec.similarity == "cosine" or (spec.similarity == "dot" and spec.normalize):
+        return []
+    return [
+        phrase(
+            "config_sentence_transformers.json names the similarity “{name}”; vectors are "
+            "compared by their cosine here, and copies keep the entry.",
+            name=spec.similarity,
+        )
+    ]
 
 
 def write_sentence(folder: Path, spec: SentenceSpec, hidden_size: int) -> None:
     """Write the layout without the encoder and the weights of dense layers."""
     modules = [("Transformer", ""), ("Pooling", "1_Pooling")]
-    modules += [("Dense", dense_folder(number)) for number in range(len(spec.dense))]
+    layers = [
+        (layer_folder(number, isinstance(layer, NormSpec)), layer)
+        for number, layer in enumerate(spec.dense)
+    ]
+    modules += [(path.partition("_")[2], path) for path, _ in layers]
     modules += [("Normalize", f"{len(modules)}_Normalize")] if spec.normalize else []
     _write(
         folder / MODULES,
@@ -134,25 +175,30 @@ def write_sentence(folder: Path, spec: SentenceSpec, hidden_size: int) -> None:
     pooled = {key: mode in spec.pooling for key, mode in POOLED.items()}
     _write(
         folder / "1_Pooling" / CONFIG,
-        {"word_embedding_dimension": hidden_size, **pooled, "include_prompt": True},
+        {"word_embedding_dimension": hidden_size, **pooled, "include_prompt": spec.pools_prompt},
     )
-    for number, dense in enumerate(spec.dense):
-        entries = {
-            "in_features": dense.inputs,
-            "out_features": dense.outputs,
-            "bias": dense.bias,
-            "activation_function": CLASSES[dense.activation],
-        }
-        _write(folder / dense_folder(number) / CONFIG, entries)
+    for path, layer in layers:
+        entries: dict[str, Any] = {"dimension": layer.outputs}
+        if isinstance(layer, DenseSpec):
+            entries = {
+                "in_features": layer.inputs,
+                "out_features": layer.outputs,
+                "bias": layer.bias,
+                "activation_function": CLASSES[layer.activation],
+            }
+        _write(folder / path / CONFIG, entries)
     length = {} if spec.max_length is None else {"max_seq_length": spec.max_length}
     _write(folder / ENCODER_CONFIGS[0], {**length, "do_lower_case": False})
-    prompts = {"default": spec.prompt} if spec.prompt else {}
+    prompts = spec.prompts or ({"default": spec.prompt} if spec.prompt else {})
+    default = next((name for name, text in prompts.items() if text == spec.prompt != ""), None)
+    truncated = {} if spec.truncate is None else {"truncate_dim": spec.truncate}
     _write(
         folder / PROMPTS,
         {
             "prompts": prompts,
-            "default_prompt_name": "default" if prompts else None,
-            "similarity_fn_name": "cosine",
+            "default_prompt_name": default,
+            SIMILARITY: spec.similarity,
+            **truncated,
         },
     )
 
@@ -181,9 +227,7 @@ def _module_folder(folder: Path, path: str) -> Path:
 
 
 def _pooling(folder: Path) -> tuple[Any, ...]:
-    config = json_object(folder, CONFIG) if folder.is_dir() else None
-    if config is None:
-        raise _layout_error(phrase("{path} is missing", path=f"{folder.name}/{CONFIG}"))
+    config = _module_config(folder)
     declared = config.get("pooling_mode")
     if declared is None:
         modes = [mode for key, mode in POOLED.items() if config.get(key) is True] or ["mean"]
@@ -200,16 +244,31 @@ def _pooling(folder: Path) -> tuple[Any, ...]:
     return tuple(modes)
 
 
-def _dense(folder: Path) -> DenseSpec:
+def _norm(folder: Path) -> NormSpec:
+    return NormSpec(outputs=_module_config(folder).get("dimension", 0))
+
+
+def _module_config(folder: Path) -> dict[str, Any]:
     config = json_object(folder, CONFIG) if folder.is_dir() else None
     if config is None:
         raise _layout_error(phrase("{path} is missing", path=f"{folder.name}/{CONFIG}"))
+    for name in ("module_input_name", "module_output_name"):
+        if config.get(name) not in (None, "sentence_embedding"):
+            raise _layout_error(
+                phrase("{folder} works on {name}", folder=folder.name, name=safe_name(config[name]))
+            )
+    return config
+
+
+def _dense(folder: Path) -> DenseSpec:
+    config = _module_config(folder)
     name = str(config.get("activation_function", "Tanh")).rpartition(".")[2]
     if name not in ACTIVATIONS or config.get("use_residual"):
         raise BadCheckpoint(
-            "The dense layer in {path} is not supported.",
+            "The dense layer in {path} is not supported: {name}.",
             "Supported activations are {names}.",
             path=safe_name(folder.name),
+            name=safe_name("use_residual" if config.get("use_residual") else name),
             names=", ".join(ACTIVATIONS),
         )
     return DenseSpec(
@@ -253,7 +312,9 @@ def _prompt(folder: Path) -> str:
     prompts, name = config.get("prompts"), config.get("default_prompt_name")
     if not isinstance(prompts, dict) or not isinstance(name, str):
         return ""
-    return str(prompts.get(name, ""))
+    if name not in prompts:
+        raise _layout_error(phrase("it has no prompt “{name}”", name=safe_name(name)))
+    return str(prompts[name])
 
 
 def _layout_error(why: str) -> BadCheckpoint:

@@ -21,10 +21,15 @@ from engine.checkpoints.prediction_settings import (
     settings_entries,
     with_settings,
 )
-from engine.checkpoints.sentence_layout import dense_folder, read_sentence, write_sentence
+from engine.checkpoints.sentence_layout import (
+    read_sentence,
+    similarity_notes,
+    write_sentence,
+)
 from engine.checkpoints.source import copy_source
 from engine.config.families import FAMILIES
 from engine.config.model import EncoderSpec
+from engine.config.sentence import SentenceSpec
 from engine.errors import BadCheckpoint, StudioError
 from engine.files.atomic_write import atomic_folder
 from engine.files.snapshot_folder import shared_folder
@@ -133,7 +138,7 @@ def load(
     check_folder(folder)
     shared = shared_folder(folder)
     layout = read_sentence(shared)
-    dense = {} if layout is None else {dense_folder(n): path for n, path in enumerate(layout.dense)}
+    dense = {} if layout is None else layout.layers
     dense = {name: folder / path.relative_to(shared) for name, path in dense.items()}
     encoder_dir = shared if layout is None else layout.encoder
     folder = folder / encoder_dir.relative_to(shared)
@@ -146,7 +151,7 @@ def load(
         with verify_in_parallel(folder, [*weights.files]), verify_in_parallel(encoder_dir, names):
             tokenizer = tokenizer or _load_tokenizer(encoder_dir, spec)
             spec = match_segments(spec, tokenizer)
-            pooling = None if layout is None else layout.spec
+            pooling = None if layout is None else _count_prompt(layout.spec, tokenizer)
             plan = StateDictMapper(weights, spec, config, file, pooling).map(heads, labels)
             network = _build_network(folder, spec, plan, weights)
     stored_labels = labels or labels_in(config)
@@ -159,6 +164,7 @@ def load(
             *custom_code_notes(config),
             *weights.notes,
             *plan.notes,
+            *(similarity_notes(pooling) if pooling is not None else ()),
             *(activation_notes(config, plan.heads.outputs) if heads is None else ()),
         ),
     )
@@ -345,6 +351,14 @@ def _load_tokenizer(folder: Path, spec: EncoderSpec) -> Tokenizer:
             vocab_size=spec.vocab_size,
         )
     return tokenizer
+
+
+def _count_prompt(sentence: SentenceSpec, tokenizer: Tokenizer) -> SentenceSpec:
+    """Set the number of tokens of a prompt that is not pooled, with [CLS]."""
+    if sentence.pools_prompt or not sentence.prompt:
+        return sentence
+    tokens = len(tokenizer.encode(sentence.prompt).ids) - 1  # without the last [SEP]
+    return sentence.model_copy(update={"prompt_tokens": tokens})
 
 
 def match_segments(spec: EncoderSpec, tokenizer: Tokenizer) -> EncoderSpec:

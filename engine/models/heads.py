@@ -12,7 +12,7 @@ from torch import Tensor, nn, zeros, zeros_like
 
 from engine.config.features import Features
 from engine.config.model import Activation, EncoderSpec
-from engine.config.sentence import PoolingMode, SentenceSpec
+from engine.config.sentence import DenseSpec, NormSpec, PoolingMode, SentenceSpec
 from engine.config.task import Head
 from engine.config.tasks import FIRST_TASK, get_head
 from engine.models.fast.dropout import Dropout
@@ -172,20 +172,32 @@ DENSE_ACTIVATIONS: dict[str, type[nn.Module]] = {
 class DenseLayer(nn.Module):
     """Dense layer after pooling: [B, I] → [B, C]."""
 
-    def __init__(self, inputs: int, outputs: int, bias: bool, activation: str) -> None:
+    def __init__(self, spec: DenseSpec) -> None:
         super().__init__()
-        self.linear = nn.Linear(inputs, outputs, bias=bias)
-        self.activation = DENSE_ACTIVATIONS[activation]()
+        self.linear = nn.Linear(spec.inputs, spec.outputs, bias=spec.bias)
+        self.activation = DENSE_ACTIVATIONS[spec.activation]()
 
     def forward(self, vectors: Tensor) -> Tensor:
         activated: Tensor = self.activation(self.linear(vectors))
         return activated
 
 
+class NormLayer(nn.Module):
+    """Layer normalisation after pooling: [B, C] → [B, C]."""
+
+    def __init__(self, spec: NormSpec) -> None:
+        super().__init__()
+        self.norm = nn.LayerNorm(spec.outputs)
+
+    def forward(self, vectors: Tensor) -> Tensor:
+        normed: Tensor = self.norm(vectors)
+        return normed
+
+
 class SentenceHead(nn.Module):
     """Sentence vector (Reimers and Gurevych 2019, §3): [B, T, D] → [B, C].
 
-    Pooling, dense layers and normalisation as in sentence-transformers.
+    Pooling, layers, normalisation and truncation as in sentence-transformers.
     """
 
     def __init__(self, spec: EncoderSpec, sentence: SentenceSpec) -> None:
@@ -193,17 +205,21 @@ class SentenceHead(nn.Module):
         self.sentence = sentence
         self.outputs = sentence.size(spec.hidden_size)
         self.layers = nn.ModuleList(
-            DenseLayer(dense.inputs, dense.outputs, dense.bias, dense.activation)
-            for dense in sentence.dense
+            DenseLayer(layer) if isinstance(layer, DenseSpec) else NormLayer(layer)
+            for layer in sentence.dense
         )
 
     def forward(self, hidden: Tensor, attention_mask: Tensor | None) -> Tensor:
         """`attention_mask`: bool [B, T], False on padding; None without padding."""
+        first = self.sentence.prompt_tokens
+        hidden = hidden[:, first:]
+        attention_mask = None if attention_mask is None else attention_mask[:, first:]
         parts = [pool(hidden, attention_mask, mode) for mode in self.sentence.pooling]
         vectors = torch.cat(parts, dim=-1)
         for layer in self.layers:
             vectors = layer(vectors)
-        return F.normalize(vectors, dim=-1) if self.sentence.normalize else vectors
+        vectors = F.normalize(vectors, dim=-1) if self.sentence.normalize else vectors
+        return vectors[:, : self.outputs]
 
 
 def pool(hidden: Tensor, attention_mask: Tensor | None, mode: PoolingMode) -> Tensor:

@@ -7,7 +7,7 @@ from pydantic import ValidationError
 
 from engine.checkpoints.config import CAUSAL_KEY, LAST, POOLED_FROM, TIED_KEY, config_entries
 from engine.checkpoints.heads import PROBE_FIELDS, TASK
-from engine.checkpoints.sentence_layout import dense_folder
+from engine.checkpoints.sentence_layout import layer_folder
 from engine.config.families import FAMILIES
 from engine.config.families.bert import FAMILY as BERT
 from engine.config.families.family import Family
@@ -30,7 +30,7 @@ def published_name(ours: str, family: Family = BERT, heads: Heads = NO_HEADS) ->
         return family.decoder[0]
     if ours.startswith("task.layers."):  # pooling head: separate files
         _, _, index, rest = ours.split(".", 3)
-        return f"{dense_folder(int(index))}/{rest}"
+        return f"{layer_folder(int(index), rest.startswith('norm.'))}/{rest}"
     if ours.startswith("task.dense."):
         return family.task_names(get_head(heads.kind))[ours.endswith("bias")]
     if family.pooler_of_head and heads.outputs and ours.startswith(("mlm.dense.", "mlm.norm.")):

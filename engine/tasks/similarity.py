@@ -57,7 +57,8 @@ def sentence_vectors(
     network, tokenizer = loaded.network, loaded.tokenizer
     sentence = network.heads.sentence or SentenceSpec()
     device = next(network.parameters()).device
-    limit = min(max_length or sentence.max_length or 512, loaded.spec.max_positions)
+    default = loaded.spec.max_positions if network.heads.pools else 512
+    limit = min(max_length or sentence.max_length or default, loaded.spec.max_positions)
     vectors = np.zeros((len(texts), sentence.size(loaded.spec.hidden_size)), dtype=np.float32)
     if not len(texts):
         return vectors

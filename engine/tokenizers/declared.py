@@ -17,6 +17,7 @@ from engine.tokenizers.vocabulary_files import (
 
 CONFIG, MAP, ADDED = "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json"
 NETWORK = "config.json"  # old ones name the tokenizer's class
+SENTENCE = "sentence_*_config.json"  # of sentence-transformers
 SEGMENTS = "token_type_ids"  # name in transformers
 GENERIC = ("PreTrainedTokenizer", "TokenizersBackend")  # classes that add no steps
 CUSTOM_CLASSES = (  # their code splits text in ways that no file describes
@@ -41,12 +42,14 @@ class Settings:
         tokenizer: name of its class in transformers, without “Fast”; may be empty.
         added: tokens with their ids, by content.
         special: additional special tokens.
+        lowers_first: sentence-transformers lowers the case before the other steps.
     """
 
     config: dict[str, Any]
     tokenizer: str
     added: dict[str, tuple[Added, Any]]
     special: tuple[Added, ...]
+    lowers_first: bool = False
 
     @property
     def is_generic(self) -> bool:
@@ -109,7 +112,10 @@ def read_declared(folder: Path) -> Settings:
     all_special = {token_name(merged.get(key), "") for key in SPECIAL_KEYS}
     all_special |= {token.content for token in special}
     added = parse_plain(ids, all_special) | parse_decoder(merged, folder / CONFIG)
-    return Settings(merged, tokenizer, added, special)
+    lowers_first = any(
+        read_json_object(path).get("do_lower_case") is True for path in folder.glob(SENTENCE)
+    )
+    return Settings(merged, tokenizer, added, special, lowers_first)
 
 
 def _refuse_unsupported(tokenizer: str, config: dict[str, Any]) -> None:

@@ -52,9 +52,26 @@ def read_folder(folder: Path) -> Vocabulary:
         if path.exists()
         else _read_older_files(folder, declared)
     )
+    if declared.lowers_first and not loaded.lowercase:
+        loaded = _lower_first(loaded, path, declared)
     if declared.has_segments is False:
         loaded = replace(loaded, second_segment=0)
     return replace(loaded, cuts_beginning=declared.config.get("truncation_side") == "left")
+
+
+def _lower_first(loaded: Vocabulary, path: Path, declared: Settings) -> Vocabulary:
+    """Lower the case before the other steps; accents stay."""
+    if isinstance(loaded, wordpiece.WordPiece):
+        return replace(loaded, lowercase=True, strip_accents=bool(loaded.strip_accents))
+    if not path.exists():
+        raise BadCheckpoint(
+            "do_lower_case of sentence-transformers needs a tokenizer.json for this vocabulary.",
+            ADD_JSON,
+        )
+    content = read_json_object(path)
+    steps = [{"type": "Lowercase"}, *filter(None, [content.get("normalizer")])]
+    content["normalizer"] = {"type": "Sequence", "normalizers": steps}
+    return tokenizer_json.from_json(content, declared, path)
 
 
 def _read_tokenizer_json(content: dict[str, Any], declared: Settings, path: Path) -> Vocabulary:

@@ -18,12 +18,13 @@ from torch import nn
 from engine.applying.apply import apply
 from engine.checkpoints.info import checkpoint_info
 from engine.config.dataset import Mapping, Reading
-from engine.config.sentence import DenseSpec, SentenceSpec
+from engine.config.sentence import DenseSpec, NormSpec, SentenceSpec
 from engine.config.tasks.sentence_similarity import SentenceSimilarity
 from engine.data.datasets.rows import Rows
 from engine.errors import BadCheckpoint, StudioError
 from engine.export.exporting import export
 from engine.files.shipped import minilm
+from engine.files.untrusted import MANIFEST
 from engine.messages.applying import Apply, FileInput
 from engine.messages.exporting import Export
 from engine.models import checkpoint
@@ -34,6 +35,7 @@ from engine.tasks import checkpoint_learner
 from engine.tasks.learner import total
 from engine.tasks.predicting import Predictor
 from engine.tasks.sentence_similarity import SentenceSimilarityLearner, text_vectors
+from engine.tasks.similarity import sentence_vectors
 from engine.tokenizers.tokenizer import Tokenizer
 from engine.training.loop import train
 from tests.engine.models.small import sized
@@ -67,7 +69,22 @@ POOLINGS = {
             DenseSpec(inputs=24, outputs=7, bias=False, activation="identity"),
         )
     ),
-    "root of the length, prompt": SentenceSpec(pooling=("mean_sqrt_len_tokens",), prompt="query: "),
+    "root of the length, prompt": SentenceSpec(
+        pooling=("mean_sqrt_len_tokens",), prompt="query: ", prompts={"query": "query: "}
+    ),
+    "prompt that is not pooled": SentenceSpec(
+        pooling=("cls", "max", "mean"),
+        prompt="query: ",
+        prompts={"query": "query: ", "document": "passage: "},
+        pools_prompt=False,
+    ),
+    "layer norm, truncated": SentenceSpec(
+        dense=(NormSpec(outputs=32), DenseSpec(inputs=32, outputs=24), NormSpec(outputs=24)),
+        normalize=True,
+        truncate=10,
+        similarity="dot",
+    ),
+    "another similarity": SentenceSpec(similarity="euclidean"),
 }
 
 
@@ -96,9 +113,10 @@ def reference(folder: Path) -> SentenceTransformer:
 def test_sentence_transformers_reads_our_folder(name, tmp_path, tokenizer):
     folder = new_encoder(tmp_path / "ours", tokenizer, POOLINGS[name])
     loaded = checkpoint.load(folder)
+    sentence = loaded.network.heads.sentence.model_copy(update={"prompt_tokens": 0})
     length = POOLINGS[name].max_length or loaded.spec.max_positions
     stated = POOLINGS[name].model_copy(update={"max_length": length})
-    assert loaded.network.heads.sentence == stated == checkpoint_info(folder).sentence
+    assert sentence == stated == checkpoint_info(folder).sentence
     assert not loaded.report.missing and not loaded.report.unexpected
     texts = [*TEXTS, TEXTS[0] * 100]
     ours = text_vectors(loaded, texts).numpy()
@@ -111,17 +129,28 @@ def test_we_read_folders_of_sentence_transformers(name, tmp_path, tokenizer):
     sentence = POOLINGS[name]
     new_encoder(tmp_path / "encoder", tokenizer)
     encoder = modules.Transformer(str(tmp_path / "encoder"), max_seq_length=sentence.max_length)
-    parts: list[nn.Module] = [encoder, modules.Pooling(32, sentence.pooling)]
+    pooling = modules.Pooling(32, sentence.pooling, include_prompt=sentence.pools_prompt)
+    parts: list[nn.Module] = [encoder, pooling, modules.Dropout()]
     torch.manual_seed(4)
     for dense in sentence.dense:
+        if isinstance(dense, NormSpec):
+            parts.append(modules.LayerNorm(dense.outputs))
+            nn.init.normal_(parts[-1].norm.weight)
+            continue
         activation = {"tanh": nn.Tanh(), "gelu": nn.GELU(), "identity": nn.Identity()}
         parts.append(
             modules.Dense(dense.inputs, dense.outputs, dense.bias, activation[dense.activation])
         )
     if sentence.normalize:
         parts.append(modules.Normalize())
-    prompts = {"prompts": {"query": sentence.prompt}, "default_prompt_name": "query"}
-    model = SentenceTransformer(modules=parts, device="cpu", **prompts if sentence.prompt else {})
+    model = SentenceTransformer(
+        modules=parts,
+        device="cpu",
+        prompts=sentence.prompts or None,
+        default_prompt_name="query" if sentence.prompt else None,
+        similarity_fn_name=sentence.similarity,
+        truncate_dim=sentence.truncate,
+    )
     model.save(str(tmp_path / "theirs"))
     expected = model.encode(TEXTS)
     for folder in (tmp_path / "theirs", with_encoder_subfolder(tmp_path / "theirs")):
@@ -131,7 +160,42 @@ def test_we_read_folders_of_sentence_transformers(name, tmp_path, tokenizer):
         checkpoint.import_checkpoint(folder, tmp_path / folder.name / "imported")
         imported = checkpoint.load(tmp_path / folder.name / "imported")
         np.testing.assert_allclose(text_vectors(imported, TEXTS).numpy(), expected, atol=1e-5)
+        np.testing.assert_allclose(sentence_vectors(imported, TEXTS), expected, atol=1e-5)
+        assert kept(reference(tmp_path / folder.name / "imported")) == kept(model)
         shutil.rmtree(tmp_path / folder.name / "imported")
+
+
+def kept(model: SentenceTransformer) -> dict[str, Any]:
+    """What a copy must keep, besides vectors."""
+    texts = {name: text for name, text in model.prompts.items() if text}
+    return {
+        "prompts": texts,
+        "default": model.default_prompt_name,
+        "similarity": model.similarity_fn_name,
+        "size": model.get_embedding_dimension(),
+    }
+
+
+def test_do_lower_case_of_sentence_transformers(tmp_path, tokenizer):
+    """It lowers the case of a cased vocabulary, and accents stay."""
+    words = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdé", *(f"##{c}" for c in "abcdé"))
+    folder = new_encoder(tmp_path / "ours", tokenizer, SentenceSpec())
+    for name in ("tokenizer.json", "vocab.txt", "special_tokens_map.json", MANIFEST):
+        (folder / name).unlink()
+    (folder / "vocab.txt").write_text("\n".join(words), encoding="utf-8")
+    (folder / "tokenizer_config.json").write_text(
+        json.dumps({"tokenizer_class": "BertTokenizer", "do_lower_case": False})
+    )
+    (folder / "sentence_bert_config.json").write_text('{"do_lower_case": true}')
+    texts = ["Éa BaD", "éa bad", "Bad cAb"]
+    expected = reference(folder).encode(texts)
+    assert checkpoint_info(folder).lowercase
+    checkpoint.import_checkpoint(folder, tmp_path / "imported")
+    for path in (folder, tmp_path / "imported"):
+        np.testing.assert_allclose(
+            text_vectors(checkpoint.load(path), texts).numpy(), expected, atol=1e-5
+        )
+    np.testing.assert_allclose(reference(tmp_path / "imported").encode(texts), expected, atol=1e-5)
 
 
 def with_encoder_subfolder(folder: Path) -> Path:

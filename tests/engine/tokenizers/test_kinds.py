@@ -1,6 +1,7 @@
 """Byte-level and SentencePiece tokenizers give the ids of transformers, piece by piece."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -282,3 +283,13 @@ def test_missing_companion_files_are_named(tmp_path):
     (tmp_path / "spiece.model").write_bytes(b"x")
     with pytest.raises(BadCheckpoint, match=r"only in spiece\.model"):
         read_folder(tmp_path)
+
+
+@pytest.mark.parametrize("kind", ["roberta", "albert"])
+def test_sentence_transformers_lowers_the_case_of_every_kind(kind, request, tmp_path):
+    folder = shutil.copytree(request.getfixturevalue(kind), tmp_path / kind)
+    plain = Tokenizer.from_folder(folder)
+    (folder / "sentence_bert_config.json").write_text('{"do_lower_case": true}')
+    lowered = Tokenizer.from_folder(folder)
+    for text in ("Zażółć GĘŚLĄ Jaźń", "A Dog, and Mr. Keller"):
+        assert lowered.encode(text).ids == plain.encode(text.lower()).ids
