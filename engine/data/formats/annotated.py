@@ -5,8 +5,10 @@ classification; labels get a column.
 """
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, NamedTuple
 
 from engine.config.dataset import Reading
@@ -22,6 +24,8 @@ from engine.phrases import phrase
 
 SAMPLE_OBJECTS = 50  # to recognise a tool
 ADVICE = phrase("Export it from the tool again as JSON or JSONL.")
+LISTS = ("rasa_nlu_data", "common_examples", "examples")  # keys of documents of Rasa and LightTag
+FIRST_LIST = re.compile(rf'^\[|"({"|".join(LISTS)})"\s*:\s*\[')
 EXTRA_TYPES = (str, int, float)  # types of values that become columns
 
 Object = dict[str, Any]
@@ -30,9 +34,9 @@ Object = dict[str, Any]
 class BadObject(ValueError):
     """An object that the tool does not write; `problem` completes a sentence."""
 
-    def __init__(self, problem: str) -> None:
+    def __init__(self, problem: str, advice: str = ADVICE) -> None:
         super().__init__(problem)
-        self.problem = problem
+        self.problem, self.advice = problem, advice
 
 
 @dataclass
@@ -52,6 +56,9 @@ class AnnotatedText:
     remarks: list[str] = field(default_factory=list)
 
 
+Entries = Iterator[tuple[int, AnnotatedText]]  # with line numbers
+
+
 class Tool(NamedTuple):
     """Recognition and reading of the objects of a tool.
 
@@ -63,18 +70,36 @@ class Tool(NamedTuple):
     read: Callable[[Any], list[AnnotatedText] | str]
 
 
-def make_format(name: str, title: str, tool: Tool) -> Format:
+def make_format(
+    name: str, title: str, tool: Tool, suffixes: tuple[str, ...] = (".json", ".jsonl")
+) -> Format:
     def guess(lines: list[str], _suffix: str, _is_complete: bool) -> Reading | None:
         first = first_values(lines)
         return Reading(format=name) if first and tool.recognise(first) else None
 
     def open_export(lines: Lines, _reading: Reading, remarks: Remarks) -> Content:
-        return _content(tool, lines, remarks)
+        return _content(partial(_read, tool, lines), lines, remarks)
 
-    return Format(name, title, (".json", ".jsonl"), open_export, guess)
+    return Format(name, title, suffixes, open_export, guess)
 
 
-def _content(tool: Tool, lines: Lines, remarks: Remarks) -> Content:
+def make_line_format(
+    name: str,
+    title: str,
+    suffixes: tuple[str, ...],
+    guess: Callable[[list[str], str, bool], Reading | None],
+    read: Callable[[Lines, Remarks], Entries],
+) -> Format:
+    """A format that is read line by line."""
+
+    def open_export(lines: Lines, _reading: Reading, remarks: Remarks) -> Content:
+        ahead = lines.without_progress()
+        return _content(lambda seen, first: read(ahead if first else lines, seen), lines, remarks)
+
+    return Format(name, title, suffixes, open_export, guess)
+
+
+def _content(read: Callable[[Remarks, bool], Entries], lines: Lines, remarks: Remarks) -> Content:
     """Columns that the texts of a file need, and rows.
 
     If they have labels and tags, the words of the tags are a separate column. Labels of several
@@ -82,7 +107,7 @@ def _content(tool: Tool, lines: Lines, remarks: Remarks) -> Content:
     """
     has_tags = False
     questions, extra = dict[str, None](), dict[str, None]()
-    for _, entry in _read(tool, lines, Remarks(), lines.head_only):
+    for _, entry in read(Remarks(), True):
         has_tags |= entry.spans is not None or entry.tags is not None
         questions.update(dict.fromkeys(entry.labels))
         if len(extra) < MAX_COLUMNS:
@@ -92,7 +117,7 @@ def _content(tool: Tool, lines: Lines, remarks: Remarks) -> Content:
     columns = ["text", *names, *(["words"] if has_words else []), *(["tags"] if has_tags else [])]
 
     def rows() -> Iterator[Row]:
-        for number, entry in _read(tool, lines, remarks, False):
+        for number, entry in read(remarks, False):
             words, tags, lost = entry.text, join_words(entry.tags or ()), list[str]()
             if has_tags and entry.tags is None:
                 tagged = tag_spans(entry.text, entry.spans or (), entry.words)
@@ -109,9 +134,7 @@ def _content(tool: Tool, lines: Lines, remarks: Remarks) -> Content:
     return Content(unique_names((*columns, *extra), lines, remarks), rows())
 
 
-def _read(
-    tool: Tool, lines: Lines, remarks: Remarks, head_only: bool
-) -> Iterator[tuple[int, AnnotatedText]]:
+def _read(tool: Tool, lines: Lines, remarks: Remarks, is_first: bool) -> Entries:
     filled = (line for line in lines.look_ahead() if line.strip())
     values = (
         parse_lines(lines.path, lines, remarks)
@@ -122,13 +145,13 @@ def _read(
         try:
             result = tool.read(value)
         except BadObject as error:
-            raise BadFile(lines.path, error.problem, ADVICE, line=number) from error
+            raise BadFile(lines.path, error.problem, error.advice, line=number) from error
         if isinstance(result, str):
             remarks.count(result, number)
             continue
         for entry in result:
             yield number, entry
-        if head_only and number > SAMPLE_OBJECTS * 100:
+        if is_first and lines.head_only and number > SAMPLE_OBJECTS * 100:
             return
 
 
@@ -147,12 +170,15 @@ def is_pair(value: Any) -> bool:
 
 
 def get_objects(document: Any) -> list[Any]:
-    """Objects of a document: a list, or a list under “annotations”."""
+    """Objects of a document: a list, or a list under “annotations” or another known key."""
     if is_pair(document):
         return [document]
     if isinstance(document, dict) and isinstance(document.get("annotations"), list):
         examples = document["annotations"]
         return examples if all(map(is_pair, examples)) else [document]
+    keys = document.keys() if isinstance(document, dict) else ()
+    if key := next(filter(keys.__contains__, LISTS), ""):
+        return get_objects(document[key])
     return document if isinstance(document, list) else [document]
 
 
@@ -174,9 +200,10 @@ def first_values(lines: list[str]) -> list[Any]:
 
 
 def _first_in_list(text: str) -> list[Any]:
-    decoder, position = json.JSONDecoder(), 1
+    decoder, start = json.JSONDecoder(), FIRST_LIST.search(text)
+    position = start.end() if start else len(text)
     values: list[Any] = []
-    while len(values) < SAMPLE_OBJECTS and text.startswith("["):
+    while len(values) < SAMPLE_OBJECTS:
         while position < len(text) and text[position] in " \t\r\n,":
             position += 1
         try:

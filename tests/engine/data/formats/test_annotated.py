@@ -143,6 +143,41 @@ ARGILLA = [argilla, argilla_flat, argilla_1, argilla_1_table, rubrix]
 MARKED = [{"start": a, "end": b, "label": label} for a, b, label in SPANS]
 
 
+def ground_truth(text: str, result: Any, **metadata: Any) -> dict[str, Any]:
+    known = {"type": "groundtruth/text", "job-name": "labeling-job/j", "human-annotated": "yes"}
+    return {"source": text, "j": result, "j-metadata": known | metadata}
+
+
+def entities(spans: list[Any]) -> dict[str, Any]:
+    found = [{"label": label, "startOffset": a, "endOffset": b} for a, b, label in spans]
+    return {"annotations": {"entities": found, "labels": [{"label": "PER"}]}}
+
+
+def lighttag(*examples: tuple[str, list[Any], list[str]]) -> dict[str, Any]:
+    """An export with a span that a reviewer rejected, and an example that was not seen."""
+
+    def example(text: str, spans: list[Any], classes: list[str], **fields: Any) -> dict[str, Any]:
+        wrong = [{"start": 0, "end": 1, "tag": "WRONG", "correct": False}] if spans else []
+        found = [{"start": a, "end": b, "tag": x, "correct": None} for a, b, x in spans]
+        named = [{"classname": name, "correct": None} for name in classes]
+        lists = {"annotations": wrong + found, "classifications": named}
+        return (
+            {"example_id": "1", "content": text, "metadata": {}, "seen_by": [{}]} | lists | fields
+        )
+
+    items = [*(example(*one) for one in examples), example("unseen", [], [], seen_by=[])]
+    return {"id": "1", "examples": items, "schema": {"tags": []}, "relations": [], "name": "j"}
+
+
+def rasa(*examples: tuple[str, list[Any], str]) -> dict[str, Any]:
+    items = [
+        {"text": text, "intent": intent}
+        | {"entities": [{"start": a, "end": b, "entity": label} for a, b, label in spans]}
+        for text, spans, intent in examples
+    ]
+    return {"rasa_nlu_data": {"regex_features": [{"name": "x"}], "common_examples": items}}
+
+
 def write_json_lines(path: Path, values: list[Any]) -> Path:
     content = "".join(json.dumps(value, ensure_ascii=False) + "\n" for value in values)
     path.write_text(content, encoding="utf-8")
@@ -160,6 +195,11 @@ CASES = [
     ("label_studio", "a.json", LABEL_STUDIO),
     ("label_studio", "min.json", LABEL_STUDIO_MIN),
     ("prodigy", "a.jsonl", PRODIGY),
+    (
+        *("ground_truth", "out.manifest"),
+        [ground_truth(TEXT, entities(SPANS)), ground_truth("Nothing here", entities([]))],
+    ),
+    ("lighttag", "a.json", lighttag((TEXT, SPANS, []), ("Nothing here", [], []))),
     *(
         ("argilla", f"{record.__name__}.jsonl", [record(TEXT, MARKED), record("Nothing here", [])])
         for record in ARGILLA
@@ -228,6 +268,13 @@ LABELS = [
     ("doccano", [{"id": 1, "text": "a b", "label": ["x"]}, {"id": 2, "text": "c", "label": []}]),
     ("label_studio", [task("a b", CHOICES[:1]), task("c", CHOICES[1:])]),
     ("prodigy", ACCEPTED),
+    ("ground_truth", [ground_truth("a b", 7, **{"class-name": "x"}), ground_truth("c", [])]),
+    (
+        "ground_truth",
+        [ground_truth("a b", [3], **{"class-map": {"3": "x"}}), ground_truth("c", [])],
+    ),
+    ("lighttag", lighttag(("a b", [], ["x"]), ("c", [], []))),
+    ("rasa_json", rasa(("a b", [], "x"), ("c", [], ""))),
     *(("argilla", [record("a b", "x"), record("c", [])]) for record in ARGILLA),
     ("spacy", [["a b", {"cats": {"x": 1.0, "y": 0.0}}], ["c", {"cats": {"x": 0.2}}]]),
 ]
@@ -239,6 +286,123 @@ def test_labels_of_every_tool_are_read(tmp_path, name, values):
     guess = recognise(path)
     assert guess.reading.format == name and guess.columns[:2] == ("text", "label")
     assert [row.cells[:2] for row in read(path, guess.reading)] == [("a b", "x"), ("c", "")]
+
+
+RASA_ROWS = [
+    ("hey there", "greet", "hey there", "O O"),
+    ("in New York?", "ask/place", "in New York ?", "O B-city I-city O"),
+]
+RASA_MARKDOWN = """## intent:greet
+- hey there
+
+## synonym:NYC
+- new york
+
+## intent:ask/place
+- in [New York](city:NYC)?
+
+## a path
+* greet
+  - utter_greet
+"""
+RASA_YAML = """version: "3.1"
+nlu:
+- intent: greet
+  examples: |
+    - hey there
+- synonym: NYC
+  examples: |
+    - new york
+# a remark
+- intent: ask/place
+  examples:
+  - text: |
+      in [New York]{"entity": "city", "role": "to"}?
+stories:
+- story: a path
+  steps:
+  - intent: greet
+  - action: utter_greet
+"""
+PUBTATOR = f"""7|t|{TEXT}
+7|a|Nothing here
+7\t0\t15\tPeter Blackburn\tPER\tD1
+7\t25\t33\tNew York\tLOC\t-
+7\tCID\tD1\tD2
+
+8|t|Nothing
+8|a|here
+"""
+WEBANNO_WORDS = """1-1\t0-2\t😀\tSYM\t_\t_
+1-2\t3-8\tPeter\tNE\t*[1]\tA\\_B[1]
+1-3\t9-18\tBlackburn\tNE\t*[1]\tA\\_B[1]
+1-4\t19-29\tYork-based\tADJ\t_\t_
+1-4.1\t19-23\tYork\tADJ\tx\tLOC
+1-5\t30-34\tZoom\tNE\tx\t*
+1-6\t34-35\t.\tNE\t_\t_
+"""
+WEBANNO = f"""#FORMAT=WebAnno TSV 3.3
+#T_SP=de.tudarmstadt.ukp.dkpro.core.api.lexmorph.type.pos.POS|PosValue
+#T_SP=de.tudarmstadt.ukp.dkpro.core.api.ner.type.NamedEntity|identifier|value
+
+
+#Text=😀 Peter Blackburn York-based Zoom.
+{WEBANNO_WORDS}
+#Text=Nothing here
+2-1\t36-43\tNothing\tNE\t_\t_
+2-2\t44-48\there\tADV\t_\t_
+"""
+WEBANNO_ROWS = [
+    ("😀 Peter Blackburn York -based Zoom .", "O B-A_B I-A_B B-LOC O B-NamedEntity O"),
+    PLAIN,
+]
+PUBTATOR_ROWS = [
+    (f"{' '.join(WORDS)} Nothing here", f"{' '.join(TAGS).replace('O B-LOC O', 'O O O')} O O", "7"),
+    ("Nothing here", "O O", "8"),
+]
+
+
+@pytest.mark.parametrize(
+    "name, file, content, rows, left_out",
+    [
+        ("rasa", "nlu.md", RASA_MARKDOWN, RASA_ROWS, ""),
+        ("rasa", "nlu.yml", RASA_YAML, RASA_ROWS, ""),
+        ("pubtator", "a.txt", PUBTATOR, PUBTATOR_ROWS, "relation, left out"),
+        ("webanno", "a.tsv", WEBANNO, WEBANNO_ROWS, "layer “POS” is left out"),
+    ],
+)
+def test_forms_of_lines_are_read(tmp_path, name, file, content, rows, left_out):
+    path = tmp_path / file
+    path.write_text(content, "utf-8")
+    guess = recognise(path)
+    table = read(path, guess.reading)
+    assert (guess.reading.format, [row.cells for row in table]) == (name, rows)
+    assert left_out in " ".join(table.notes) and guess.mapping.tags == "tags"
+
+
+@pytest.mark.parametrize(
+    "file, content, line, message",
+    [
+        (
+            "a.txt",
+            PUBTATOR.replace("Peter Blackburn\tPER", "Helga\tPER"),
+            3,
+            "contain “Helga” at 0",
+        ),
+        ("a.tsv", WEBANNO.replace("19-29", "?"), 10, "no number, offsets and word"),
+        (
+            "a.manifest",
+            json.dumps({"source-ref": "s3://b/1.txt", "j": 1, "j-metadata": {"type": "x"}}),
+            *(1, "named under “source-ref”"),
+        ),
+    ],
+)
+def test_an_invalid_line_of_a_form_is_reported(tmp_path, file, content, line, message):
+    path = tmp_path / file
+    path.write_text(content, "utf-8")
+    with pytest.raises(BadFile, match=message) as caught:
+        list(read(path, recognise(path).reading))
+    assert caught.value.line == line
 
 
 @pytest.mark.parametrize("record", ARGILLA)
