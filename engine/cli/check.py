@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 import typer
 
 from engine.cli.options import AsJson, Encoding, StoredPath, choice_option, with_options
@@ -12,21 +13,19 @@ from engine.cli.progress import ProgressLine
 from engine.cli.rows import (
     CLEANING,
     COLUMNS,
-    list_notes,
     parse_cleaning,
     raise_problems,
-    recognise_file,
-    require_mapping,
+    recognise_files,
 )
 from engine.cli.stored import find_version, make_version, print_version, require_dataset
-from engine.config.dataset import Split
+from engine.config.dataset import SPLITS, Split
 from engine.config.tasks import TASKS
 from engine.data.checks import CHECKS
 from engine.data.checks.check import Finding
 from engine.data.checks.fixing import apply_fixes
 from engine.data.checks.run import MAX_REPORTED_LINES, check_files, run_checks
 from engine.data.columns.fit import dataset_problems, likely_task
-from engine.data.datasets.collecting import FileImport
+from engine.data.datasets.collecting import FileImport, Sources
 from engine.data.datasets.importing import label_notes, survey_problems
 from engine.data.datasets.store import Dataset, open_dataset
 from engine.errors import BadFile, StudioError
@@ -38,7 +37,7 @@ def check(
     file: Annotated[
         Path,
         typer.Argument(
-            help="A data file, a folder of texts, or a stored data set by name or folder."
+            help="A data file or a folder of them, or a stored data set by name or folder."
         ),
     ],
     encoding: Encoding = None,
@@ -116,31 +115,35 @@ def _check_file(
 
     Raises StudioError if it cannot be read to the end.
     """
-    chosen = COLUMNS.select(extra)
-    recognition = recognise_file(file, encoding, chosen, extra["task"])
-    mapping = require_mapping(file, recognition, chosen)
-    cleaning = parse_cleaning(extra)
-    result = check_files(FileImport({"all": file}, recognition.reading, mapping, Split(), cleaning))
+    files = recognise_files(file, encoding, extra)
+    mapping, reading, cleaning = files.mapping, files.recognition.reading, parse_cleaning(extra)
+    result = check_files(FileImport(files.sources, reading, mapping, Split(), cleaning))
     rows = result.collected
     kind = extra["task"] or likely_task(mapping, rows.labels).kind
     problems = survey_problems(rows, mapping, TASKS[kind](kind=kind))
     labels = rows.labels or rows.spans
     facts = {
-        "file": str(file),
-        "rows": len(rows.splits),
-        **recognition.reading.model_dump(),
+        "files": {name: list(map(str, paths)) for name, paths in files.sources.items()},
+        "rows": _count_rows(rows.splits, files.sources),
+        **files.recognition.reading.model_dump(),
         "columns": list(rows.columns),
         "mapping": mapping.model_dump(),
         "task": kind,
-        "notes": list(
-            dict.fromkeys([*list_notes(recognition, chosen), *rows.notes, *label_notes(labels)])
-        ),
+        "notes": list(dict.fromkeys([*files.notes, *rows.notes, *label_notes(labels)])),
         "findings": [
             _finding_facts(finding, lines)
             for finding, lines in zip(result.findings, result.lines, strict=True)
         ],
     }
     return facts, problems
+
+
+def _count_rows(splits: np.ndarray, sources: Sources) -> int | dict[str, int]:
+    """The number of rows, by split if the files have splits."""
+    counts = {
+        name: int((splits == SPLITS.index(name)).sum()) for name in SPLITS[1:] if name in sources
+    }
+    return {"train": len(splits) - sum(counts.values())} | counts if counts else len(splits)
 
 
 def _finding_facts(finding: Finding, lines: tuple[int, ...]) -> dict[str, Any]:

@@ -13,11 +13,9 @@ from engine.cli.recommending import apply_recommended
 from engine.cli.rows import (
     CLEANING,
     COLUMNS,
-    list_notes,
     parse_cleaning,
     raise_problems,
-    recognise_file,
-    require_mapping,
+    recognise_files,
 )
 from engine.cli.stored import find_version, require_dataset
 from engine.config.dataset import FileData, StoredData
@@ -31,7 +29,7 @@ from engine.config.validation import describe_validation
 from engine.data.columns.fit import dataset_problems, likely_task
 from engine.data.datasets.collecting import FileImport
 from engine.data.datasets.importing import label_notes, survey, survey_problems
-from engine.data.formats.sources import format_titles, holds_texts
+from engine.data.formats.sources import data_files, format_titles, split_files
 from engine.errors import StudioError
 from engine.files.shipped import default_base_model
 from engine.phrases import phrase
@@ -179,7 +177,7 @@ def _source_and_task(
     Raises StudioError with all problems that make the data unusable for the task.
     """
     task: str | None = extra["task"]
-    if find_version(data) is not None or (data.is_dir() and not holds_texts(data)):
+    if find_version(data) is not None or (data.is_dir() and not data_files([data])):
         dataset = require_dataset(data)
         spec = dataset.spec
         kind = task or likely_task(spec.mapping, spec.labels).kind
@@ -190,10 +188,9 @@ def _source_and_task(
     else:
         source = _file_data(data, validation, encoding, extra)
         assert source.mapping is not None and source.reading is not None
+        files = split_files(source.path, source.validation).sources
         rows = survey(
-            FileImport(
-                source.sources, source.reading, source.mapping, source.split, source.cleaning
-            )
+            FileImport(files, source.reading, source.mapping, source.split, source.cleaning)
         )
         kind = task or likely_task(source.mapping, rows.flags or rows.labels).kind
         problems = survey_problems(rows, source.mapping, TASKS[kind](kind=kind))
@@ -206,15 +203,14 @@ def _source_and_task(
 def _file_data(
     data: Path, validation: Path | None, encoding: str | None, extra: dict[str, Any]
 ) -> FileData:
-    chosen = COLUMNS.select(extra)
-    recognition = recognise_file(data, encoding, chosen, extra["task"])
-    for note in list_notes(recognition, chosen):
+    files = recognise_files(data, encoding, extra, validation)
+    for note in files.notes:
         echo_error(f"note: {note}")
     return FileData(
         path=data.absolute(),
         validation=_absolute(validation),
-        reading=recognition.reading,
-        mapping=require_mapping(data, recognition, chosen),
+        reading=files.recognition.reading,
+        mapping=files.mapping,
         cleaning=parse_cleaning(extra),
     )
 

@@ -11,7 +11,7 @@ import typer
 
 from engine.cli.options import AsJson, Encoding, Stored, print_loading_notes, with_options
 from engine.cli.progress import ProgressLine
-from engine.cli.rows import COLUMNS, recognise_file, require_mapping
+from engine.cli.rows import COLUMNS, recognise_file, require_mapping, single_file
 from engine.cli.stored import require_dataset
 from engine.config.dataset import FileData, Split, SplitName, StoredData
 from engine.errors import StudioError
@@ -178,6 +178,7 @@ def _text_set(
         yield text_set.TextSet(data=StoredData(folder=dataset.folder.absolute()), part=part)
         return
     assert file is not None
+    file = single_file(file)
     recognition = recognise_file(file, encoding, chosen)
     source = FileData(
         path=file.absolute(),

@@ -15,16 +15,13 @@ from engine.cli.progress import ProgressLine
 from engine.cli.rows import (
     CLEANING,
     COLUMNS,
-    list_notes,
     parse_cleaning,
-    recognise_file,
-    require_mapping,
+    recognise_files,
 )
 from engine.cli.stored import find_version, version_facts
 from engine.config.dataset import Split
 from engine.config.tasks import TASKS
 from engine.config.validation import describe_validation
-from engine.data.datasets.collecting import Sources
 from engine.data.datasets.importing import import_dataset
 from engine.data.datasets.store import open_dataset
 from engine.data.formats.sources import format_titles
@@ -77,9 +74,7 @@ def import_data(
     fetched = _fetch(data)
     if fetched is not None:
         data = fetched.main_file
-    chosen = COLUMNS.select(extra)
-    recognition = recognise_file(data, encoding, chosen, extra["task"])
-    mapping = require_mapping(data, recognition, chosen)
+    files = recognise_files(data, encoding, extra, validation, test)
     split = _make_split(
         validation=validation_fraction, test=test_fraction, column=split_column, seed=seed
     )
@@ -95,9 +90,9 @@ def import_data(
 
         spec = import_dataset(
             dataset_name,
-            _sources(data, validation, test) if fetched is None else fetched.sources,
-            recognition.reading,
-            mapping,
+            files.sources if fetched is None else fetched.sources,
+            files.recognition.reading,
+            files.mapping,
             split,
             target,
             version,
@@ -107,7 +102,7 @@ def import_data(
         )
     if fetched is not None:
         shutil.rmtree(fetched.folder, ignore_errors=True)
-    for note in dict.fromkeys((*list_notes(recognition, chosen), *spec.notes)):
+    for note in dict.fromkeys((*files.notes, *spec.notes)):
         echo_error(f"note: {note}")
     if as_json:
         echo_json(version_facts(open_dataset(target)) | {"name": dataset_name})
@@ -153,14 +148,6 @@ def _fetch(data: Path) -> "Fetched | None":
     with ProgressLine(sys.stderr) as line:
         folder, _ = download.download(planned, downloads, line.draw_bytes(planned.bytes))
     return Fetched.from_plan(planned, folder)
-
-
-def _sources(data: Path, validation: Path | None, test: Path | None) -> Sources:
-    """Map each split to its file; a single file has all rows."""
-    if validation is None and test is None:
-        return {"all": data}
-    parts: dict[Any, Path | None] = {"train": data, "validation": validation, "test": test}
-    return {part: path for part, path in parts.items() if path is not None}
 
 
 def _make_split(**values: float | str | None) -> Split:

@@ -8,7 +8,7 @@ import typer
 
 from engine.cli import options
 from engine.cli.progress import ProgressLine
-from engine.cli.rows import INPUT_COLUMNS, recognise_file, require_mapping
+from engine.cli.rows import INPUT_COLUMNS, recognise_file, require_mapping, single_file
 from engine.messages.applying import Apply, FileInput
 from engine.messages.question import Working
 from engine.system.terminal import echo, echo_error
@@ -64,6 +64,7 @@ def predict(
     from engine.tasks.predicting import Predictor
 
     chosen = INPUT_COLUMNS.select(extra)
+    file = single_file(file)
     recognition = recognise_file(file, encoding, chosen)
     mapping = require_mapping(file, recognition, chosen)
     predictor = Predictor(model, max_length, batch_size, precision == "exact")

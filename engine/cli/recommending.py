@@ -19,6 +19,7 @@ from engine.config.recommended import (
 from engine.config.training import TrainingSpec
 from engine.data.datasets.store import open_dataset
 from engine.data.formats.reading import read
+from engine.data.formats.sources import split_files
 from engine.data.lengths import lengths_in_dataset, lengths_in_file
 from engine.system.terminal import echo_error
 from engine.tokenizers.tokenizer import Tokenizer
@@ -82,10 +83,12 @@ def _rows_and_length(source: DataSource, vocabulary: Path | None) -> tuple[int, 
         lengths = lengths_in_dataset(dataset, tokenizer) if tokenizer else None
     else:
         assert source.reading is not None
-        table = read(source.path, source.reading, head_only=True)
-        held_back = source.split.test + (0 if source.validation else source.split.validation)
+        files = split_files(source.path, source.validation)
+        table = read(files.main_file, source.reading, head_only=True)
+        held_back = 0 if "test" in files.sources else source.split.test
+        held_back += 0 if "validation" in files.sources else source.split.validation
         rows = round((1 - held_back) * sum(1 for _ in islice(table, MAX_COUNTED_ROWS)))
         lengths = None
         if tokenizer is not None and source.mapping is not None:
-            lengths = lengths_in_file(source.path, source.reading, source.mapping, tokenizer)
+            lengths = lengths_in_file(files.main_file, source.reading, source.mapping, tokenizer)
     return rows, lengths.percentile_99 if lengths is not None else 0

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from pydantic import ValidationError
 
 from engine.cli.options import FieldOptions
-from engine.config.dataset import Cleaning, Mapping
+from engine.config.dataset import Cleaning, Mapping, Source
 from engine.config.fields import get_settings
 from engine.config.task import TARGETS
 from engine.config.tasks import TASKS
@@ -17,10 +17,12 @@ from engine.data.columns.tag_column import TagColumn
 from engine.data.datasets.rows import Rows
 from engine.data.formats.reading import Recognition, read, recognise
 from engine.data.formats.rows import Remarks
+from engine.data.formats.sources import data_files, split_files
 from engine.errors import BadFile, MissingColumn, StudioError
-from engine.phrases import phrase
+from engine.phrases import join, phrase
 from engine.system.terminal import echo_error
 
+MAX_LISTED = 10
 COLUMNS = FieldOptions("Columns", "", Mapping, tuple(get_settings(Mapping)))
 CLEANING = FieldOptions("Columns", "cleaning", Cleaning, ("skip_empty",))
 INPUT_COLUMNS = COLUMNS._replace(names=("text", "pair", "negative", "beginning", "endings"))
@@ -32,6 +34,56 @@ def recognise_file(
     """Recognise a file, with the text column and for the task that the user chose."""
     task_spec = TASKS[task](kind=task) if task else None
     return recognise(file, None, encoding, task_spec, chosen.get("text"))
+
+
+class FilesToRead(NamedTuple):
+    """Files by split, how they are read, and the columns."""
+
+    sources: dict[Source, list[Path]]
+    recognition: Recognition
+    mapping: Mapping
+    notes: tuple[str, ...]
+
+
+def recognise_files(
+    path: Path,
+    encoding: str | None,
+    extra: dict[str, Any],
+    validation: Path | None = None,
+    test: Path | None = None,
+) -> FilesToRead:
+    """Find the files of each split in a file or folder, and recognise the first for training.
+
+    `extra` has the options for columns and task. Raises as `require_mapping` does.
+    """
+    chosen = COLUMNS.select(extra)
+    files = split_files(path, validation, test)
+    recognition = recognise_file(files.main_file, encoding, chosen, extra["task"])
+    mapping = require_mapping(files.main_file, recognition, chosen)
+    notes = list_notes(recognition, chosen)
+    if unused := [name for name in recognition.columns if name not in mapping.columns]:
+        names = join(", ", [name[:60] for name in unused[:MAX_LISTED]])
+        more = ", …" if len(unused) > MAX_LISTED else ""
+        notes = (*notes, phrase("Columns not used: {names}{more}.", names=names, more=more))
+    if files.left_out:
+        names = join(", ", [file.name for file in files.left_out[:MAX_LISTED]])
+        notes = (*notes, phrase("Not read: {names}.", names=names))
+    return FilesToRead(files.sources, recognition, mapping, notes)
+
+
+def single_file(path: Path) -> Path:
+    """The file itself, or the only data file of a folder. Raises BadFile if it has several."""
+    files = data_files([path])
+    if len(files) == 1 or not path.is_dir():
+        return path if not files else files[0]
+    names = [file.relative_to(path).as_posix() for file in files[:MAX_LISTED]]
+    if not names:
+        raise BadFile(path, phrase("there are no data files in it."), phrase("Choose a file."))
+    raise BadFile(
+        path,
+        phrase("it has {count:,} files: {names}.", count=len(files), names=join(", ", names)),
+        phrase("Choose one of them, such as {example}.", example=f"{path.name}/{names[0]}"),
+    )
 
 
 def choose_mapping(recognition: Recognition, chosen: dict[str, Any]) -> Mapping | None:
@@ -118,6 +170,7 @@ def read_table(
 
     Raises StudioError if there is no text column, a column is missing, or the tags are malformed.
     """
+    file = single_file(file)
     recognition = recognise_file(file, encoding, chosen)
     mapping = require_mapping(file, recognition, chosen)
     table = read(file, recognition.reading)

@@ -269,7 +269,10 @@ class FileData(Spec):
     """External files; a run copies them before it starts."""
 
     kind: Literal["file"] = "file"
-    path: Path = Field(description="All rows, or the training rows if `validation` is given.")
+    path: Path = Field(
+        description="A file or folder with all rows, or with the training rows if `validation` is "
+        "given; files named train, validation (or dev) or test have these rows."
+    )
     validation: Path | None = None
     reading: Reading | None = Field(None, description="None: detected.")
     mapping: Mapping | None = Field(None, description="None: detected.")
@@ -280,13 +283,6 @@ class FileData(Spec):
     def name(self) -> str:
         """The name of the first file."""
         return self.path.name
-
-    @property
-    def sources(self) -> dict[Source, Path]:
-        """Each file and the rows in it."""
-        if self.validation is None:
-            return {"all": self.path}
-        return {"train": self.path, "validation": self.validation}
 
 
 DataSource = Annotated[StoredData | FileData, Field(discriminator="kind")]

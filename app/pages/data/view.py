@@ -14,7 +14,6 @@ from app.library import DataEntry, ModelEntry
 from app.pages.data.dataset.editing.state import EditsState
 from app.pages.data.dataset.view import DatasetView
 from app.pages.data.getting import DataDownload
-from app.pages.data.importing.files import data_files
 from app.pages.data.importing.state import ImportState
 from app.pages.data.importing.view import ImportView
 from app.pages.data.state import DATA, SPEC, DataState
@@ -26,7 +25,7 @@ from app.widgets import buttons, dialogs, layouts
 from app.widgets.dialogs import Choice
 from app.widgets.entries import EntryList
 from app.widgets.page import EmptyState, Page
-from engine.data.formats.sources import data_suffixes
+from engine.data.formats.sources import data_files, data_suffixes
 from engine.errors import StudioError
 from engine.files.atomic_write import write_file
 from engine.hub.fetched import Fetched

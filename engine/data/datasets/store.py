@@ -24,6 +24,7 @@ from engine.data.datasets.importing import DATA, SPEC, Fingerprint, import_datas
 from engine.data.datasets.row_writer import GROUP_ROWS
 from engine.data.datasets.rows import Rows, StoredColumn
 from engine.data.formats.reading import recognise
+from engine.data.formats.sources import split_files
 from engine.errors import BadCheckpoint, StudioError
 from engine.files.atomic_write import MANIFEST, verify
 from engine.files.regular_file import check_regular, read_regular
@@ -362,7 +363,8 @@ def resolve(
         return dataset
     if target.exists():
         return open_dataset(target)
-    recognised = recognise(source.path, source.reading, task=task)
+    files = split_files(source.path, source.validation)
+    recognised = recognise(files.main_file, source.reading, task=task)
     mapping = source.mapping or recognised.mapping
     if mapping is None:
         raise StudioError(
@@ -373,7 +375,7 @@ def resolve(
         )
     import_dataset(
         source.path.stem,
-        source.sources,
+        files.sources,
         recognised.reading,
         mapping,
         source.split,

@@ -287,7 +287,7 @@ def test_a_bug_is_reported_as_a_bug(capsys, monkeypatch, tmp_path):
     def broken(*_: object) -> None:
         raise ZeroDivisionError("a bug")
 
-    monkeypatch.setattr("engine.cli.check.recognise_file", broken)
+    monkeypatch.setattr("engine.cli.check.recognise_files", broken)
     assert main(["check", str(tmp_path)]) == 3
     assert "unexpected error in BERT Studio" in capsys.readouterr().err
 

@@ -2,14 +2,17 @@
 
 import csv
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
+from engine.config.job import JobSpec
 from engine.data.datasets.deriving import derive
 from engine.data.datasets.editing import PendingEdits, RowEdit
-from engine.data.datasets.store import Dataset, open_dataset
+from engine.data.datasets.store import Dataset, open_dataset, resolve
 from engine.files.home import Home
 from tests.engine.data.checks.test_checks import CASES, clean_rows, store
 from tests.engine.training import small
@@ -50,6 +53,54 @@ def test_model_and_data_set_of_a_job_are_set_by_folder_and_name(output, refusal,
     assert "no stored data set nothing" in refusal(
         "job", "--data", "films", "--set", "data=nothing"
     )
+
+
+def saved_to_disk(folder: Path, rows: dict[str, list[dict[str, str]]]) -> Path:
+    """A folder as DatasetDict.save_to_disk writes it."""
+    for split, part in rows.items():
+        (folder / split).mkdir(parents=True)
+        table = pa.Table.from_pylist(part)
+        with pa.ipc.new_stream(folder / split / "data-00000-of-00001.arrow", table.schema) as out:
+            out.write_table(table)
+        (folder / split / "state.json").write_text('{"_data_files": []}')
+        (folder / split / "dataset_info.json").write_text("{}")
+    (folder / "dataset_dict.json").write_text(json.dumps({"splits": [*rows]}))
+    return folder
+
+
+def csv_folder(folder: Path, rows: dict[str, list[dict[str, str]]]) -> Path:
+    folder.mkdir()
+    for split, part in rows.items():
+        with open(folder / f"{split}.csv", "w", newline="", encoding="utf-8") as file:
+            writer = csv.DictWriter(file, list(part[0]))
+            writer.writeheader()
+            writer.writerows(part)
+    return folder
+
+
+def zipped(folder: Path, rows: dict[str, list[dict[str, str]]]) -> Path:
+    return Path(shutil.make_archive(str(folder), "zip", csv_folder(folder, rows)))
+
+
+@pytest.mark.parametrize("write", [saved_to_disk, csv_folder, zipped])
+def test_commands_read_files_with_splits(json_output, output, refusal, home, tmp_path, write):
+    rows = {
+        split: [{"text": f"{split} text {n}", "label": "ab"[n % 2], "id": str(n)} for n in range(m)]
+        for split, m in {"test": 4, "train": 12, "validation": 6}.items()
+    }
+    counts = {"train": 12, "validation": 6, "test": 4}
+    source = write(tmp_path / "reviews", rows)
+    checked = json_output("check", str(source))
+    assert checked["rows"] == counts and [*checked["files"]] == [*counts]
+    assert "Columns not used: id." in checked["notes"]
+    assert json_output("import", str(source))["rows"] == counts
+    assert not open_dataset(home.datasets / "reviews" / "1").spec.unseen
+    data = JobSpec.model_validate_json(output("job", "--data", str(source))).data
+    assert resolve(data, tmp_path / "run").spec.rows == counts
+    if source.is_dir():
+        assert "it has 3 files" in refusal("evaluate", str(source), "--model", str(tmp_path))
+    single = source / ("train" if write is saved_to_disk else "train.csv")
+    assert json_output("check", str(single))["rows"] == 12
 
 
 @pytest.mark.parametrize("fix", ["leaked_rows drop", "leaked_rows move", "label_spellings merge"])

@@ -5,11 +5,11 @@ from pathlib import Path
 from PySide6.QtWidgets import QWidget
 
 from app import drops
-from app.pages.data.importing.files import data_files
 from app.pages.data.importing.sections import FormatSection
 from app.pages.data.importing.state import ImportState
 from app.pages.data.view import file_patterns
 from engine.data.formats import FORMATS
+from engine.data.formats.sources import data_files
 from tests.engine.data.formats.tagged_lines import added_format
 
 

@@ -9,17 +9,12 @@ import pytest
 import xlsxwriter
 
 from app.drops import page_for
-from app.pages.data.importing.files import (
-    data_files,
-    display_names,
-    expand,
-    guess_splits,
-    suggest_name,
-)
+from app.pages.data.importing.files import display_names, suggest_name
 from app.pages.data.importing.preview import EXAMPLE_CHARACTERS, make_examples, preview_file
 from engine.config.dataset import Mapping
 from engine.data.formats import FORMATS
 from engine.data.formats.reading import LONG_LINE_CHARACTERS, recognise
+from engine.data.formats.sources import data_files, expand, guess_splits
 from engine.tokenizers.tokenizer import Tokenizer
 from tests.app.pages.train.conftest import write_model
 
@@ -137,7 +132,7 @@ def test_hub_and_datasets_library_folders_yield_their_splits(tmp_path):
 
 
 def test_a_whole_disk_is_not_walked(tmp_path, monkeypatch):
-    monkeypatch.setattr("app.pages.data.importing.files.MAX_FOLDERS", 5)
+    monkeypatch.setattr("engine.data.formats.sources.MAX_FOLDERS", 5)
     deep = tmp_path.joinpath(*"abcdefgh")
     deep.mkdir(parents=True)
     (deep / "rows.csv").write_text("text\nx\n")
