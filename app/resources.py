@@ -37,12 +37,17 @@ def mono_font(points: float = 0) -> QFont:
     return QFont(_mono_font(points or QApplication.font().pointSizeF() * 0.95))
 
 
+def without_ligatures(font: QFont) -> QFont:
+    """The font with one glyph for each character, whatever its neighbours are."""
+    for feature in ("calt", "liga"):
+        font.setFeature(QFont.Tag(feature), 0)
+    return font
+
+
 @cache
 def _mono_font(points: float) -> QFont:
     """Make the font, cached by size since every painted cell requests it."""
-    font = QFont(MONO)
-    for ligatures in ("calt", "liga"):
-        font.setFeature(QFont.Tag(ligatures), 0)
+    font = without_ligatures(QFont(MONO))
     font.setStyleHint(QFont.StyleHint.Monospace)
     font.setPointSizeF(points)
     return font

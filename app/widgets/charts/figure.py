@@ -22,7 +22,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtSvg import QSvgGenerator
 
-from app.resources import FAMILY
+from app.resources import FAMILY, without_ligatures
 from app.theme import Role, print_color
 from app.widgets.text.labels import visible
 from engine.errors import StudioError
@@ -63,8 +63,11 @@ class Figure:
 
 
 def print_font(pixels: float, bold: bool = False) -> QFont:
-    """The window's font in pixels, independent of the screen."""
-    font = QFont(FAMILY)
+    """The window's font in pixels, independent of the screen.
+
+    Without ligatures and alternates, whose glyphs have no characters in a PDF.
+    """
+    font = without_ligatures(QFont(FAMILY))
     font.setPixelSize(max(1, round(pixels)))
     font.setWeight(QFont.Weight.DemiBold if bold else QFont.Weight.Normal)
     return font

@@ -10,11 +10,12 @@ from typing import Any
 
 import pytest
 from PySide6.QtCore import Qt
+from PySide6.QtGui import QPdfWriter, QTextDocument
 from PySide6.QtWidgets import QFileDialog
 
 import app.__main__
 from app.tasks import task_part
-from app.using.report import as_html
+from app.using.report import as_html, as_pdf
 from app.using.tab import UseTab
 from engine.documents.report import run_report
 from engine.files import atomic_write
@@ -22,6 +23,7 @@ from engine.messages.events import Measured
 from engine.results.store import predictions_file
 from tests.app.accessible import assert_accessible
 from tests.app.alt_keys import assert_distinct_keys
+from tests.app.glyphs import substituted_in
 from tests.app.pseudo import Pseudo, untranslated
 from tests.engine.fine_tuned import FineTuned, copy_model
 
@@ -97,6 +99,22 @@ def test_a_pdf_has_the_pages_and_the_title(qtbot, tab, model, tmp_path):
     assert "Good or bad".encode("utf-16-be") in content
     image_count = content.count(b"/Subtype /Image")
     assert image_count >= 2 + len(task_part("text_classification").pictures)
+
+
+def test_the_texts_of_a_pdf_can_be_copied(qapp, model, monkeypatch):
+    documents: list[QTextDocument] = []
+
+    class Document(QTextDocument):
+        def print_(self, writer: QPdfWriter) -> None:
+            super().print_(writer)
+            documents.append(self)
+
+    monkeypatch.setattr("app.using.report.QTextDocument", Document)
+    loaded, _ = run_report(model.run)
+    as_pdf(loaded, (), "en")
+    (document,) = documents
+    assert "--" in document.toPlainText() and "(" in document.toPlainText()
+    assert substituted_in(document) == ""
 
 
 def test_the_suffix_follows_the_chosen_format(qtbot, tab, model):

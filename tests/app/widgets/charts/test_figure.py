@@ -8,15 +8,17 @@ import zlib
 import numpy as np
 import pytest
 from PySide6.QtCore import QPoint, QRectF, QSize, Qt
-from PySide6.QtGui import QColor, QGuiApplication, QImage
+from PySide6.QtGui import QColor, QFont, QGuiApplication, QImage
 from PySide6.QtWidgets import QFileDialog, QLabel
 
 from app.notices import Notices
+from app.resources import FAMILY, mono_font
 from app.theme import Role, print_color
 from app.widgets.charts import figure
 from app.widgets.charts.figure import Figure, Table
 from app.widgets.charts.figure_menu import FORMATS, FigureButton
 from engine.errors import StudioError
+from tests.app.glyphs import substituted_by
 
 NUMBERS = np.array([[0.25, 0.75], [1 / 3, 2 / 3]], dtype=np.float32)
 RED, BLUE = QColor("#ff0000"), QColor("#0000ff")
@@ -98,6 +100,13 @@ def test_a_pdf_is_one_page_of_the_sheet_size(qapp, sample):
     drawing = b"".join(_inflate(stream) for stream in streams)
     assert b"1 0 0 scn" in drawing  # red
     assert b"Tj" in drawing or b"TJ" in drawing  # texts, not outlines
+
+
+def test_fonts_of_figures_have_a_glyph_for_each_character(qapp):
+    """Others are lost when text is copied from a PDF."""
+    assert substituted_by(QFont(FAMILY)), "the text shows the defect"
+    for font in (figure.print_font(12), figure.print_font(12, bold=True), mono_font()):
+        assert substituted_by(font) == ""
 
 
 def _inflate(stream: bytes) -> bytes:
