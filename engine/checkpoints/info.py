@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.checkpoints.config import TIED_KEY, get_family
-from engine.checkpoints.heads import PROBE_OUTPUT, head_kind, stored_task
+from engine.checkpoints.heads import PROBE_OUTPUT, head_kind, label_names, stored_task
 from engine.checkpoints.sentence_layout import (
     ENCODER_CONFIGS,
     MODULES,
@@ -92,11 +92,12 @@ def _read(folder: Path) -> CheckpointInfo:
     shared = shared_folder(folder)
     layout = read_sentence(shared)
     inner = shared if layout is None else layout.encoder
-    files, tensors = _weights(folder / inner.relative_to(shared))
+    files, stored = _weights(folder / inner.relative_to(shared))
     folder = inner
     config = _object(folder, _config_name(folder))
     family = get_family(config)
     config = family.normalize(config) if family.normalize else config
+    tensors = {family.current_name(name): tensor for name, tensor in stored.items()}
     sizes = {ours: _number(folder, config, theirs) for theirs, ours in family.sizes.items()}
     positions = _number(folder, config, family.get_entry("max_positions"))
     if family.positions_after_padding:
@@ -104,7 +105,7 @@ def _read(folder: Path) -> CheckpointInfo:
         if type(padding) is not int:
             raise _error(folder, phrase("config.json has no valid “{name}”", name="pad_token_id"))
         positions -= 1 + padding
-    kind = _head_kind(family, config, tensors) if layout is None else POOLING
+    kind, outputs = _head(family, config, tensors) if layout is None else (POOLING, 0)
     decoder, bias = family.decoder
     own_decoder = config.get(TIED_KEY) is False and decoder in tensors
     tied = (bias,) if own_decoder else (decoder, bias)
@@ -120,7 +121,7 @@ def _read(folder: Path) -> CheckpointInfo:
         max_positions=positions,
         parameters=sum(counted),
         task_heads=(*_heads(family, kind, tensors, own_decoder), *([kind] if kind else [])),
-        labels=_labels(config) if kind and get_head(kind).has_labels else (),
+        labels=label_names(config, outputs) if kind and get_head(kind).has_labels else (),
         lowercase=_lowercase(folder, family),
         causal=config.get("is_decoder") is True,
         dtype=max(set(dtypes), key=dtypes.count) if dtypes else "float32",
@@ -156,24 +157,16 @@ def _heads(family: Family, kind: str | None, tensors: Tensors, own_decoder: bool
     return [head for head, known in names.items() if any(n.startswith(known) for n in tensors)]
 
 
-def _head_kind(family: Family, config: dict[str, Any], tensors: Tensors) -> str | None:
-    """The task of the task head; None if there is none."""
+def _head(family: Family, config: dict[str, Any], tensors: Tensors) -> tuple[str | None, int]:
+    """The task of the task head, and its outputs; None if there is none."""
     if PROBE_OUTPUT in tensors:
-        return head_kind(config, tensors[PROBE_OUTPUT][1][0])
+        outputs = tensors[PROBE_OUTPUT][1][0]
+        return head_kind(config, outputs), outputs
     for (weight, _), kinds in family.all_task_names().items():
-        if weight in tensors:
-            shape = tensors[weight][1]
-            return (kinds[0] if len(kinds) == 1 else head_kind(config, shape[0])) if shape else None
-    return None
-
-
-def _labels(config: dict[str, Any]) -> tuple[str, ...]:
-    """The names of the classes or tags by id."""
-    names = config.get("id2label")
-    if not isinstance(names, dict):
-        return ()
-    numbered = sorted((int(key), str(name)) for key, name in names.items() if str(key).isdigit())
-    return tuple(name for _, name in numbered)
+        if weight in tensors and (shape := tensors[weight][1]):
+            kind = kinds[0] if len(kinds) == 1 else head_kind(config, shape[0])
+            return kind, shape[0]
+    return None, 0
 
 
 def _has_torch(folder: Path) -> bool:

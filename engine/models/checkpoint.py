@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from engine.checkpoints.config import CONFIG, parse_spec
-from engine.checkpoints.heads import TASK
+from engine.checkpoints.heads import TASK, label_names
 from engine.checkpoints.prediction_settings import (
     activation_entries,
     activation_notes,
@@ -48,8 +48,6 @@ from engine.models.network import Network, init_parameter, meta_network
 from engine.models.published import (
     build_config,
     custom_code_notes,
-    default_labels,
-    labels_in,
     published_name,
 )
 from engine.models.state_dict_mapping import (
@@ -154,7 +152,6 @@ def load(
             pooling = None if layout is None else _count_prompt(layout.spec, tokenizer)
             plan = StateDictMapper(weights, spec, config, file, pooling).map(heads, labels)
             network = _build_network(folder, spec, plan, weights)
-    stored_labels = labels or labels_in(config)
     count = plan.heads.outputs if plan.heads.task and plan.heads.task.has_labels else 0
     report = LoadReport(
         loaded=tuple(plan.sources),
@@ -172,7 +169,7 @@ def load(
         spec,
         network.eval(),
         tokenizer,
-        stored_labels if len(stored_labels) == count else default_labels(count),
+        labels if len(labels) == count else label_names(config, count),
         report,
         config,
         weights.dtype,
@@ -343,7 +340,15 @@ def _load_tokenizer(folder: Path, spec: EncoderSpec) -> Tokenizer:
             pad_token_id=spec.fixed_pad_id,
             pad=tokenizer.pad,
         )
-    if tokenizer.size > spec.vocab_size:
+    too_many = tokenizer.tokens[spec.vocab_size :]
+    if too_many and tokenizer.vocabulary.unsplit.issuperset(too_many):
+        raise BadCheckpoint(
+            "The vocabulary has {n} added token(s) without an embedding, such as “{token}”.",
+            "Call resize_token_embeddings of transformers, and save the model again.",
+            n=len(too_many),
+            token=safe_name(too_many[0]),
+        )
+    if too_many:
         raise BadCheckpoint(
             "The vocabulary has {size} tokens, but the model has embeddings for {vocab_size}.",
             "The tokenizer belongs to a different model. Copy the one that came with this model.",

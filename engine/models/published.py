@@ -1,12 +1,11 @@
 """Published weight names ↔ ours, and the head entries of config.json."""
 
-import re
 from typing import Any
 
 from pydantic import ValidationError
 
 from engine.checkpoints.config import CAUSAL_KEY, LAST, POOLED_FROM, TIED_KEY, config_entries
-from engine.checkpoints.heads import PROBE_FIELDS, TASK
+from engine.checkpoints.heads import PROBE_FIELDS, TASK, label_names
 from engine.checkpoints.sentence_layout import layer_folder
 from engine.config.families import FAMILIES
 from engine.config.families.bert import FAMILY as BERT
@@ -41,18 +40,6 @@ def published_name(ours: str, family: Family = BERT, heads: Heads = NO_HEADS) ->
     return family.published_name(ours)
 
 
-def current_name(published: str, family: Family = BERT) -> str:
-    """Normalise legacy names: missing prefix, gamma and beta."""
-    name = published.removeprefix("module.")
-    if name.startswith(family.parts):
-        name = f"{family.tensor_prefix}{name}"
-    for alias, canonical in family.aliases.items():
-        if name.startswith(alias):
-            name = canonical + name.removeprefix(alias)
-    name = re.sub(r"LayerNorm\.gamma$", "LayerNorm.weight", name)
-    return re.sub(r"LayerNorm\.beta$", "LayerNorm.bias", name)
-
-
 def is_buffer(name: str) -> bool:
     """True for position buffers, which only old files contain."""
     return name.endswith((".position_ids", ".token_type_ids"))
@@ -75,11 +62,6 @@ def labels_in(config: dict[str, Any]) -> tuple[str, ...]:
     by_id = {str(index): str(label) for index, label in names.items()}
     ordered = [by_id.get(str(index)) for index in range(len(by_id))]
     return tuple(label for label in ordered if label is not None) if None not in ordered else ()
-
-
-def default_labels(count: int) -> tuple[str, ...]:
-    """Default class names of transformers."""
-    return tuple(f"LABEL_{index}" for index in range(count))
 
 
 def build_config(
@@ -107,7 +89,7 @@ def head_entries(heads: Heads, labels: tuple[str, ...]) -> dict[str, Any]:
         return {}
     entries: dict[str, Any] = {TASK: {"kind": heads.kind}}
     if head.has_labels or head.problem_type:
-        names = labels if len(labels) == heads.outputs else default_labels(heads.outputs)
+        names = labels if len(labels) == heads.outputs else label_names({}, heads.outputs)
         entries["id2label"] = {str(index): label for index, label in enumerate(names)}
         entries["label2id"] = {label: index for index, label in enumerate(names)}
     if head.problem_type:

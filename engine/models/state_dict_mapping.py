@@ -13,18 +13,17 @@ from torch import Tensor
 
 from engine.checkpoints.config import CONFIG, TIED_KEY, first_architecture
 from engine.checkpoints.fit import nsp_head_error
-from engine.checkpoints.heads import PROBE_OUTPUT, head_kind
+from engine.checkpoints.heads import PROBE_OUTPUT, head_kind, label_names
 from engine.config.families import FAMILIES
 from engine.config.model import EncoderSpec
 from engine.config.sentence import SentenceSpec
-from engine.config.tasks import POOLING, added_layers, get_head
+from engine.config.tasks import POOLING, TASKS, added_layers, get_head
 from engine.errors import BadCheckpoint
 from engine.files.untrusted import AGAIN, safe_name
 from engine.models.heads import Heads
 from engine.models.network import meta_network, mlm_head_parameters
 from engine.models.published import (
     NO_HEADS,
-    current_name,
     is_buffer,
     labels_in,
     probe_in,
@@ -67,7 +66,7 @@ class StateDictMapper:
         self._names: dict[str, str] = {}  # normalised name → name in the file
         for name in weights.shapes:
             if not is_buffer(name):
-                self._names.setdefault(current_name(name, self._family), name)
+                self._names.setdefault(self._family.current_name(name), name)
         detection_head = self._family.detection_head
         if detection_head and any(name.startswith(detection_head) for name in self._names):
             for name in self._mlm_head():  # untrained copy next to a detection head
@@ -192,10 +191,25 @@ class StateDictMapper:
         kind = self._task_kind(names, count)
         head = get_head(kind)
         if self._family.task_names(head) != names or count != (head.outputs or max(count, 1)):
-            self.note("The file has a head for an unknown task; it was not loaded.")
+            self.note(
+                "The task head in the file has {count} outputs, and {kind} has {outputs}, so it "
+                "was not loaded.",
+                count=count,
+                kind=TASKS[kind].info.title,
+                outputs=head.outputs or 1,
+            )
             return NO_HEADS.kind, 0
         named = len(self._config.get("id2label") or ()) or count
-        if head.has_labels and named != count:
+        if head.has_labels and named < count == self._config.get("num_labels"):
+            self.note(
+                "{file} names {named} of the {count} outputs of the task head; the others are "
+                "called {names}.",
+                file=self._file,
+                named=named,
+                count=count,
+                names=", ".join(label_names({}, count)[named:]),
+            )
+        elif head.has_labels and named != count:
             raise BadCheckpoint(
                 "{file} names {named} labels, but the task head in the file has {count} outputs.",
                 AGAIN,

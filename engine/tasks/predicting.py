@@ -7,6 +7,7 @@ from engine.data.datasets.rows import Rows
 from engine.errors import StudioError
 from engine.evaluation.report import Report
 from engine.models import checkpoint
+from engine.phrases import join, phrase
 from engine.progress import ProgressCallback
 from engine.serving.serving import Serving
 from engine.tasks import checkpoint_learner
@@ -35,7 +36,7 @@ class Predictor:
         if learner is None:
             raise StudioError(
                 "This model has not been fine-tuned: it has no task head.",
-                "Fine-tune it first, or choose a fine-tuned model.",
+                join(" ", (*loaded.report.notes, phrase("Choose a fine-tuned model."))),
             )
         if not exact:
             serving.prepare_all(batch)

@@ -73,7 +73,8 @@ def read_lines(path: Path) -> list[str]:
     lines = content.split("\n")
     if lines and not lines[-1]:
         lines.pop()
-    tokens = [line.removesuffix("\r") for line in lines]
+    # Google's code and transformers 5 ignore blanks behind a token
+    tokens = [line.rstrip(" \t\r") or line.removesuffix("\r") for line in lines]
     if not tokens or len(tokens) > MAX_TOKENS:
         raise BadCheckpoint("{path} contains no tokens, or far too many.", ADVICE, path=path.name)
     return tokens

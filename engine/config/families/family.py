@@ -6,6 +6,7 @@ special properties of a family.
 Tensor names map from our names to the published ones; {} stands for a layer's index.
 """
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -49,6 +50,8 @@ BERT_HEAD = mlm_names(
     "cls.predictions.transform.LayerNorm.",
     "cls.predictions.bias",
 )
+
+WRAPPERS = re.compile(r"^(?:module\.|model\.)+|\b_orig_mod\.")  # of DDP, Lightning and compile
 
 OWN_POOLER = ("classifier.dense.", "classifier.out_proj.")  # the pooler, and the layer after it
 
@@ -157,6 +160,17 @@ class Family:
     def tensor_prefix(self) -> str:
         """The prefix of its tensor names."""
         return f"{self.prefix or self.name}."
+
+    def current_name(self, stored: str) -> str:
+        """Normalise the name of a tensor in a file: wrappers, missing prefix, gamma and beta."""
+        name = WRAPPERS.sub("", WRAPPERS.sub("", stored))
+        if name.startswith(self.parts):
+            name = f"{self.tensor_prefix}{name}"
+        for alias, canonical in self.aliases.items():
+            if name.startswith(alias):
+                name = canonical + name.removeprefix(alias)
+        name = re.sub(r"LayerNorm\.gamma$", "LayerNorm.weight", name)
+        return re.sub(r"LayerNorm\.beta$", "LayerNorm.bias", name)
 
     def published_name(self, ours: str) -> str:
         """Published name of one of our tensors, except those of the task head."""

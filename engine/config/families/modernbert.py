@@ -121,6 +121,8 @@ def to_published(config: dict[str, Any]) -> dict[str, Any]:
                 settings[name] = parameters.get("rope_theta", settings.get(name))
                 if parameters.get("rope_type", "default") != "default":
                     settings[ROPE_TYPE] = parameters["rope_type"]
+    if settings.get("local_rope_theta", 0) is None:  # as in transformers 4: the global base
+        settings["local_rope_theta"] = settings.get("global_rope_theta")
     return settings
 
 

@@ -1,0 +1,106 @@
+"""What a folder states in an unusual way: names of tensors and labels, tokens, rotary bases."""
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from transformers import ModernBertConfig
+
+from engine.checkpoints.config import parse_spec
+from engine.checkpoints.info import checkpoint_info
+from engine.data.datasets.rows import Rows
+from engine.errors import BadCheckpoint, StudioError
+from engine.models.checkpoint import load
+from engine.models.heads import Heads
+from engine.tasks.predicting import Predictor
+from engine.tokenizers.tokenizer import Tokenizer
+from tests.engine.models.small import LABELS, WORDS
+from tests.engine.models.small import folder as small_folder
+
+WRAPPERS = ("module.", "model.", "_orig_mod.", "module._orig_mod.", "_orig_mod.model.")
+
+
+def change_config(folder: Path, **entries: object) -> None:
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(config | entries))
+
+
+def rename(folder: Path, change) -> None:
+    tensors = load_file(folder / "model.safetensors")
+    changed = {change(name): tensor for name, tensor in tensors.items()}
+    save_file(changed, folder / "model.safetensors", {"format": "pt"})
+
+
+@pytest.mark.parametrize("prefix", WRAPPERS)
+def test_prefixes_of_wrappers_are_ignored(prefix, tmp_path):
+    folder = small_folder(tmp_path / "model", Heads(outputs=3))
+    before, info = load(folder), checkpoint_info(folder)
+    rename(folder, prefix.__add__)
+    after = load(folder)
+    assert not after.report.missing and not after.report.unexpected
+    for ours, theirs in zip(after.network.parameters(), before.network.parameters(), strict=True):
+        assert torch.equal(ours, theirs)
+    assert checkpoint_info(folder).task_heads == info.task_heads
+
+
+def test_a_compiled_part_inside_a_model_is_found(tmp_path):
+    folder = small_folder(tmp_path / "model", Heads(outputs=3))
+    rename(folder, lambda name: name.replace("bert.encoder.", "bert.encoder._orig_mod."))
+    assert not load(folder).report.missing
+
+
+@pytest.mark.parametrize("ending", [" \n", "\t\n", "\r\n", "  \r\n"])
+def test_blanks_behind_tokens_of_vocab_txt_are_ignored(ending, tmp_path):
+    (tmp_path / "vocab.txt").write_bytes("".join(word + ending for word in WORDS).encode())
+    assert Tokenizer.from_folder(tmp_path).tokens == list(WORDS)
+
+
+def test_labels_without_a_name_get_the_usual_one(tmp_path):
+    folder = small_folder(tmp_path / "model", Heads(outputs=3))
+    change_config(folder, num_labels=3, id2label={"0": "bad", "1": "good"}, bert_studio_task=None)
+    loaded = load(folder)
+    assert loaded.labels == checkpoint_info(folder).labels == ("bad", "good", "LABEL_2")
+    assert "LABEL_2" in loaded.report.notes[-1]
+    assert "p(LABEL_2)" in Predictor(folder).predict(Rows(["a b"]))[0]
+
+
+def test_more_names_than_outputs_are_refused(tmp_path):
+    folder = small_folder(tmp_path / "model", Heads(outputs=3))
+    change_config(folder, id2label={str(n): name for n, name in enumerate((*LABELS, "other"))})
+    with pytest.raises(BadCheckpoint, match="names 4 labels"):
+        load(folder)
+
+
+def test_several_outputs_of_a_regression_are_named(tmp_path):
+    folder = small_folder(tmp_path / "model", Heads(outputs=3))
+    change_config(folder, problem_type="regression", bert_studio_task=None)
+    assert not load(folder).network.heads.outputs
+    with pytest.raises(StudioError, match="has 3 outputs, and Regression has 1"):
+        Predictor(folder)
+
+
+def test_added_tokens_without_embeddings_are_named(tmp_path):
+    folder = small_folder(tmp_path / "model")
+    (folder / "manifest.json").unlink(missing_ok=True)
+    path = folder / "tokenizer.json"
+    content = json.loads(path.read_text())
+    flags = dict.fromkeys(("lstrip", "rstrip", "single_word", "normalized", "special"), False)
+    size, rows = len(WORDS), load(folder).spec.vocab_size
+    content["added_tokens"] += [
+        {"id": n, "content": f"<new{n}>", **flags} for n in range(size, rows + 1)
+    ]
+    path.write_text(json.dumps(content))
+    with pytest.raises(BadCheckpoint, match=f"1 added token without .*<new{rows}>"):
+        load(folder)
+
+
+def test_a_missing_local_base_of_modernbert_is_the_global_one():
+    """As in transformers 4; transformers 5.24 raises a TypeError."""
+    config = ModernBertConfig(vocab_size=40, num_hidden_layers=4).to_dict()
+    for name in ("rope_parameters", "layer_types"):
+        config.pop(name)
+    stated = config | {"global_rope_theta": 500.0, "local_rope_theta": None}
+    assert parse_spec(stated).rotary_base == parse_spec(stated).global_rotary_base == 500
+    assert parse_spec(config | {"global_rope_theta": 500.0}).rotary_base == 10_000
