@@ -128,7 +128,7 @@ def split_files(path: Path, validation: Path | None = None, test: Path | None = 
     left_out: list[Path] = []
     for file, split in zip(files, guess_splits(files), strict=True):
         (left_out if split is None else found[split]).append(file)
-    given = {"validation": validation, "test": test}
+    given: dict[Source, Path | None] = {"validation": validation, "test": test}
     found |= {split: [file] for split, file in given.items() if file is not None}
     sources: dict[Source, list[Path]] = {split: paths for split, paths in found.items() if paths}
     if "train" in sources and len(sources) > 1:

@@ -22,6 +22,7 @@ from engine.data.formats.csv_parser import (
 )
 from engine.data.formats.lines import Lines
 from engine.data.formats.rows import Content, Format, Remarks, Row, numbered_columns, unique_names
+from engine.data.formats.survey_header import SURVEY_ROWS, survey_header
 from engine.phrases import phrase
 
 KNOWN_NAMES = {*TEXTS, *LABELS}
@@ -43,15 +44,19 @@ def open_table(lines: Lines, reading: Reading, remarks: Remarks) -> Content:
     first = next(look_ahead, None)
     if first is None:
         return Content((), iter(()))
-    titles: list[Row] = []
-    if reading.header and _is_title(first.cells):
-        top = [first, *islice(look_ahead, SAMPLE_ROWS - 1)]
-        titles = top[: count_titles([row.cells for row in top])]
-        first = top[len(titles)]
-    for title in titles:
-        remarks.count(ABOVE_HEADER, title.line)
+    skipped = 0
+    if reading.header:
+        is_title = _is_title(first.cells)
+        top = [first, *islice(look_ahead, SAMPLE_ROWS if is_title else SURVEY_ROWS)]
+        titles = count_titles([row.cells for row in top]) if is_title else 0
+        for title in top[:titles]:
+            remarks.count(ABOVE_HEADER, title.line)
+        first = top[titles]
+        skipped = titles + 1
+        if (survey := survey_header([row.cells for row in top[titles:]])) is not None:
+            first, skipped = Row(first.line, survey.names), titles + survey.rows
+            remarks.add_note(survey.note(first.line))
     columns, pad = _columns(first, lines, reading, remarks)
-    skipped = len(titles) + int(reading.header)
     width = len(columns)
     if supports_blocks(reading) and not lines.head_only:
         return Content(columns, None, read_batches(lines, reading, width, remarks, pad, skipped))
@@ -129,7 +134,7 @@ def guess_table(lines: list[str], suffix: str, is_complete: bool) -> Reading | N
     quoted = _is_quoted(lines, delimiter, is_complete)
     rows = _parse_sample(lines, delimiter, quoted, is_complete)[0]
     rows = rows[count_titles(rows) :]
-    header = has_header(rows)
+    header = survey_header(rows) is not None or has_header(rows)
     if not has_suffix:
         widths = {len(row) for row in rows}
         known = header and {plain_name(cell) for cell in rows[0]} & KNOWN_NAMES

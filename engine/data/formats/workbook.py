@@ -18,6 +18,7 @@ from engine.data.formats.archives import file_on_disk, locate, unpacked
 from engine.data.formats.lines import Lines
 from engine.data.formats.rows import Content, Format, Remarks, Row, numbered_columns, unique_names
 from engine.data.formats.sheet_size import Sizes, sheet_sizes
+from engine.data.formats.survey_header import SURVEY_ROWS, survey_header
 from engine.data.formats.table import ABOVE_HEADER, has_header
 from engine.errors import BadFile
 from engine.files.regular_file import open_regular
@@ -34,7 +35,7 @@ READ_ERRORS = (CalamineError, OSError, ValueError, LookupError, TypeError)
 
 
 def open_workbook(lines: Lines, reading: Reading, remarks: Remarks) -> Content:
-    """Columns and rows of the sheet that the path names, else of the first with a table.
+    """Columns and rows of the sheet that the path names, else of the largest.
 
     The “line” of a row is its number in the sheet. Empty rows and columns are skipped.
 
@@ -58,6 +59,11 @@ def open_workbook(lines: Lines, reading: Reading, remarks: Remarks) -> Content:
     header = _find_header(rows, remarks)
     if header is None:
         return Content((), iter(()))
+    top = [header, *islice(rows, SURVEY_ROWS - 1)]
+    if (survey := survey_header([row.cells for row in top])) is not None:
+        header = Row(header.line, survey.names)
+        remarks.add_note(survey.note(header.line))
+    rows = chain(top[1 if survey is None else survey.rows :], rows)
     indices, names = _named_columns(header, lines, name)
     columns = unique_names(names, lines, remarks)
     return Content(columns, (Row(row.line, tuple(row.cells[n] for n in indices)) for row in rows))
@@ -90,7 +96,7 @@ def _named_columns(header: Row, lines: Lines, sheet: str) -> tuple[list[int], li
 
 
 def sheets_with_rows(path: Path) -> list[str]:
-    """Names of the non-empty sheets: the default one first, hidden ones last.
+    """Names of the non-empty sheets: the largest visible one first, hidden ones last.
 
     Raises BadFile as `open_workbook` does.
     """
@@ -100,18 +106,16 @@ def sheets_with_rows(path: Path) -> list[str]:
         }
         names = [name for name in book.sheet_names if _has_rows(book, name, sizes)]
         names.sort(key=lambda name: not is_visible.get(name, True))
-        return sorted(names, key=_main_sheet(book, names, sizes).__ne__)
+        visible = [name for name in names if is_visible.get(name, True)]
+        return sorted(names, key=_largest_sheet(book, visible or names, sizes).__ne__)
 
 
-def _main_sheet(book: CalamineWorkbook, names: list[str], sizes: dict[str, int]) -> str:
-    """The first sheet, or the first larger and wider one if it has one column, like remarks."""
+def _largest_sheet(book: CalamineWorkbook, names: list[str], sizes: dict[str, int]) -> str:
+    """The sheet with the most cells; others may have remarks or a codebook."""
     if not names or any(sizes.get(name, 0) > MAX_CELLS for name in names):
         return next(iter(names), "")
-    first, *others = (book.get_sheet_by_name(name) for name in names)
-    wider = (
-        sheet for sheet in others if first.width == 1 < sheet.width and sheet.height > first.height
-    )
-    return next(wider, first).name
+    sheets = map(book.get_sheet_by_name, names)
+    return max(sheets, key=lambda sheet: sheet.height * sheet.width).name
 
 
 def _has_rows(book: CalamineWorkbook, name: str, sizes: dict[str, int]) -> bool:
@@ -296,7 +300,8 @@ def recognise_workbook(path: Path, start: bytes) -> Reading | None:
     titles = 0
     while titles < len(rows) and sum(map(bool, rows[titles])) == 1 and len(rows[titles]) > 1:
         titles += 1
-    header = has_header(rows) or (0 < titles < len(rows) and has_header(rows[titles:]))
+    is_survey = survey_header(rows) is not None
+    header = is_survey or has_header(rows) or (0 < titles < len(rows) and has_header(rows[titles:]))
     return Reading(format=WORKBOOK.name, header=header)
 
 
