@@ -97,8 +97,8 @@ class SearchSpec(Spec):
         False,
         title="Stop poor runs early (median pruning)",
         description=(
-            "Stop a run whose best score is below the median of the other runs at the same "
-            "evaluation, once 5 of them have ended."
+            "Stop a run whose best score is worse than the median of the finished runs at the same "
+            "evaluation, or not a number, once 5 have finished."
         ),
         json_schema_extra=setting("elsewhere"),
     )

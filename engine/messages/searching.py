@@ -15,14 +15,14 @@ TrialState = Literal["running", "finished", "pruned", "failed"]
 class Trial(Message):
     """A tried combination: its values by path, and the results of its runs.
 
-    `score` is the mean over the seeds that have one; `evaluations` are the best scores so far at
-    each evaluation of its first run.
+    `score` is the mean over the seeds that have one; `evaluations` are the scores of its first
+    pruned run at each evaluation, None if not finite.
     """
 
     values: dict[str, JsonValue]
     state: TrialState
     score: float | None = None
-    evaluations: tuple[float, ...] = ()
+    evaluations: tuple[float | None, ...] = ()
 
 
 class Suggested(Answer):

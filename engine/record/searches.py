@@ -127,16 +127,15 @@ class Searches:
             if job is None or job.group is None or search is None or not search.prune:
                 return []
             scores = _evaluations(session, run)
-            others = [
-                searching.best_so_far(_evaluations(session, other), run.higher_is_better)
+            finished = [
+                _evaluations(session, other)
                 for other in _runs_in_group(session, job.group.id)
-                if other.state == "finished" or searching.is_by_search(other.problem)
+                if other.state == "finished"
             ]
-        median = searching.is_below_median(scores, others, run.higher_is_better)
-        if median is None or _was_pruned(run):
+        reason = searching.pruning_reason(max(scored), scores, finished, run.higher_is_better)
+        if reason is None or _was_pruned(run):
             return []
-        score = searching.best_so_far(scores, run.higher_is_better)[-1]
-        run.run_folder().request_stop(searching.pruning_reason(max(scored), score, median))
+        run.run_folder().request_stop(reason)
         with self._record.session() as session:
             if (current := find_run(session, run_id)) is not None and current.state == "running":
                 current.state = "stopping"
@@ -236,9 +235,9 @@ def _search_run(session: Session, run: Run) -> searching.SearchRun | None:
     )
 
 
-def _evaluations(session: Session, run: Run) -> list[float]:
+def _evaluations(session: Session, run: Run) -> list[float | None]:
     scores = get_values(session, run.id, run.best_metric)
-    return [value for _, value in sorted(scores.items()) if value is not None]
+    return [scores[step] for step in sorted(scores)]
 
 
 def _was_pruned(run: Run) -> bool:

@@ -23,7 +23,7 @@ from engine.runs.folder import RunFolder
 Combination = dict[str, JsonValue]
 
 PRUNED = "Pruned at step "  # beginning of the reason why a search stopped a run
-STARTUP_RUNS = 5  # ended runs before the first is pruned, as in Optuna
+STARTUP_RUNS = 5  # finished runs before the first is pruned, as in Optuna
 MAX_FAILURES = 3  # combinations in a row after which the search ends
 MAX_DRAWS = 50  # attempts to find a possible, new combination
 MAX_GAP = 3600.0  # seconds between events; the machine slept during a longer gap
@@ -132,13 +132,13 @@ def _is_same(actual: JsonValue, value: JsonValue) -> bool:
 class SearchRun:
     """A run of a search and its progress. `state` is the record's.
 
-    `evaluations` are its scores on the validation rows, one after another.
+    `evaluations` are its scores on the validation rows, one after another; None if not finite.
     """
 
     job: JobSpec
     state: str
     score: float | None
-    evaluations: tuple[float, ...] = ()
+    evaluations: tuple[float | None, ...] = ()
     seconds: float = 0.0
     by_search: bool = False  # it was pruned
 
@@ -237,37 +237,42 @@ def _search(runs: Sequence[SearchRun]) -> SearchSpec:
 # ── pruning ──────────────────────────────────────────────────────────────────────────────────
 
 
-def best_so_far(values: Sequence[float], higher_is_better: bool) -> list[float]:
-    best: list[float] = []
-    for value in values:
-        is_better = not best or (value > best[-1]) == higher_is_better
-        best.append(value if is_better and (not best or value != best[-1]) else best[-1])
-    return best
+def best_score(scores: Sequence[float | None], higher_is_better: bool) -> float | None:
+    """The best of the scores that are finite."""
+    best = max if higher_is_better else min
+    return best((score for score in scores if score is not None), default=None)
 
 
-def is_below_median(
-    scores: Sequence[float], other_scores: Sequence[Sequence[float]], higher_is_better: bool
-) -> float | None:
-    """The median of the other runs if a run is worse at its last evaluation, else None.
+def pruning_reason(
+    step: int,
+    scores: Sequence[float | None],
+    finished: Sequence[Sequence[float | None]],
+    higher_is_better: bool,
+) -> Phrase | None:
+    """Reason for pruning a run at its last evaluation, as Optuna's MedianPruner decides, else None.
 
-    As in Optuna's MedianPruner: the best value so far, against the median of the others' values at
-    the same evaluation; at least five of them must have ended.
+    The best score so far is compared with the median of the scores of finished runs at the same
+    evaluation. A run without a finite score is pruned.
+
+    Args:
+        step: the step of the last evaluation.
+        scores: of the run by evaluation; None if not finite.
+        finished: scores of the finished runs of the search.
     """
     last = len(scores) - 1
-    at_step = [other[last] for other in other_scores if len(other) > last]
-    if last < 0 or len(other_scores) < STARTUP_RUNS or not at_step:
+    if last < 0 or len(finished) < STARTUP_RUNS:
         return None
-    median, best = statistics.median(at_step), best_so_far(scores, higher_is_better)[-1]
-    return median if (best < median if higher_is_better else best > median) else None
-
-
-def pruning_reason(step: int, score: float, median: float) -> Phrase:
-    """Reason for pruning a run, with the step of its last evaluation."""
+    if (best := best_score(scores, higher_is_better)) is None:
+        return phrase("Pruned at step {step:,}: its score is not a finite number.", step=step)
+    at_step = [score for other in finished for score in other[last : last + 1] if score is not None]
+    median = statistics.median(at_step) if at_step else best
+    if not (best < median if higher_is_better else best > median):
+        return None
     return phrase(
         "Pruned at step {step:,}: its best score of {score:.4g} is worse than {median:.4g}, the"
         " median of the other runs at this evaluation.",
         step=step,
-        score=score,
+        score=best,
         median=median,
     )
 
@@ -278,7 +283,7 @@ def pruning_reason(step: int, score: float, median: float) -> Phrase:
 def search_run(folder: RunFolder) -> tuple[SearchRun, bool]:
     """Read a run of a search, and whether a higher score is better; True if unknown."""
     metric, higher_is_better, state, problem = "", True, "", ""
-    values: dict[int, float] = {}
+    values: dict[int, float | None] = {}
     seconds, previous = 0.0, None
     for event in folder.all_events():
         if previous is not None and not isinstance(event, Started):
@@ -289,16 +294,15 @@ def search_run(folder: RunFolder) -> tuple[SearchRun, bool]:
                 state, problem = "running", ""
             case Prepared():
                 metric, higher_is_better = event.best_metric, event.higher_is_better
-            case Measured(name=name, step=step, value=float(value)) if name == metric:
+            case Measured(name=name, step=step, value=value) if name == metric:
                 values[step] = value
             case Ended():
                 state, problem = event.outcome, event.problem
     scores = [values[step] for step in sorted(values)]
-    best = best_so_far(scores, higher_is_better)
     run = SearchRun(
         job=folder.job(),
         state=state,
-        score=best[-1] if best else None,
+        score=best_score(scores, higher_is_better),
         evaluations=tuple(scores),
         seconds=seconds,
         by_search=is_by_search(problem),
@@ -308,20 +312,19 @@ def search_run(folder: RunFolder) -> tuple[SearchRun, bool]:
 
 def prune_handler(run: RunFolder, others: Sequence[SearchRun]) -> Callable[[Event], None]:
     """Event handler that asks a run to stop when its search prunes it."""
-    ended = [other.evaluations for other in others if other.has_ended and other.evaluations]
+    finished = [other.evaluations for other in others if other.state == "finished"]
     metric, higher = "", True
-    scores: list[float] = []
+    scores: list[float | None] = []
 
     def on_event(event: Event) -> None:
         nonlocal metric, higher
         if isinstance(event, Prepared):  # includes the evaluations before a resume
             metric, higher = event.best_metric, event.higher_is_better
             scores[:] = search_run(run)[0].evaluations
-        if not isinstance(event, Measured) or event.name != metric or event.value is None:
+        if not isinstance(event, Measured) or event.name != metric:
             return
         scores.append(event.value)
-        median = is_below_median(scores, [best_so_far(o, higher) for o in ended], higher)
-        if median is not None:
-            run.request_stop(pruning_reason(event.step, best_so_far(scores, higher)[-1], median))
+        if (reason := pruning_reason(event.step, scores, finished, higher)) is not None:
+            run.request_stop(reason)
 
     return on_event

@@ -46,6 +46,11 @@ def outcome(trial: Trial) -> tuple[TrialState, float | None]:
     return state, trial.score if state is TrialState.COMPLETE else None
 
 
+def intermediate(trial: Trial) -> list[float]:
+    """The scores at each evaluation, as Optuna stores them."""
+    return [math.nan if score is None else score for score in trial.evaluations]
+
+
 def to_optuna(search: SearchSpec, trial: Trial) -> FrozenTrial | None:
     """A trial for Optuna; None if its values belong to another search."""
     if not all(_is_among(field, trial.values) for field in search.varied):
@@ -56,7 +61,7 @@ def to_optuna(search: SearchSpec, trial: Trial) -> FrozenTrial | None:
         value=score,
         params={f.path: to_parameter(f, trial.values[f.path]) for f in search.varied},
         distributions={f.path: distribution(f) for f in search.varied},
-        intermediate_values=dict(enumerate(trial.evaluations)),
+        intermediate_values=dict(enumerate(intermediate(trial))),
     )
 
 

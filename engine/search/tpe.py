@@ -14,7 +14,7 @@ from optuna.trial import TrialState
 from engine.config.search import MAX_COMBINATIONS, combinations
 from engine.messages.searching import Suggest, Trial
 from engine.runs.searching import Combination, is_possible
-from engine.search.study import distribution, outcome, study, to_optuna, to_value
+from engine.search.study import distribution, intermediate, outcome, study, to_optuna, to_value
 
 MAX_DRAWS = 20  # attempts, before an untried combination is chosen at random
 
@@ -56,7 +56,7 @@ class _ReplayedStudy:
         drawn, values = self.draw() or (None, {})
         self.tried.append(trial.values)
         if drawn is not None and values == trial.values:
-            for step, value in enumerate(trial.evaluations):
+            for step, value in enumerate(intermediate(trial)):
                 drawn.report(value, step)
             state, score = outcome(trial)
             self._study.tell(drawn, score, state)

@@ -1,5 +1,6 @@
 """Searches: combinations, end, and pruning as in Optuna."""
 
+import math
 import random
 
 import optuna
@@ -13,11 +14,9 @@ from engine.runs.folder import RunFolder
 from engine.runs.groups import expand, expand_combination, run_folder_name
 from engine.runs.searching import (
     SearchRun,
-    best_so_far,
     end_reason,
     first_combinations,
     get_values,
-    is_below_median,
     is_by_search,
     list_trials,
     next_question,
@@ -152,30 +151,45 @@ def test_the_seeds_of_a_combination_are_averaged_in_one_trial():
     assert second.score == 0.9 and second.values == {RATES.path: 3e-5}
 
 
-def test_pruning_decides_as_the_median_pruner_of_optuna():
+@pytest.mark.filterwarnings("ignore:All-NaN slice")
+@pytest.mark.parametrize("higher", [True, False])
+def test_pruning_decides_as_the_median_pruner_of_optuna(higher, tmp_path):
+    """In studies with pruned, failed and crashed runs, and with scores that are NaN."""
     rng = random.Random(3)
+    job = expand(search_job(RATES, SIZES, prune=True))[0]
+    prepared = fake_worker.prepared(4, best_metric="f1", higher_is_better=higher)
+    outcomes = {"finished": "COMPLETE", "stopped": "PRUNED", "failed": "FAIL", "crashed": "FAIL"}
+
+    def curve() -> list[float]:
+        return [rng.choice([0.125, 0.25, 0.5, math.nan]) for _ in range(rng.randint(1, 4))]
+
     decisions = []
-    for trial in range(60):
-        higher = trial % 2 == 0
-        curves = [
-            [rng.random() for _ in range(rng.randint(1, 6))] for _ in range(rng.randint(3, 9))
-        ]
-        scores = [rng.random() for _ in range(rng.randint(1, 6))]
-        study = optuna.create_study(
-            direction="maximize" if higher else "minimize", pruner=optuna.pruners.MedianPruner()
-        )
-        for curve in curves:
-            best = best_so_far(curve, higher)
+    for number in range(60):
+        study = optuna.create_study(direction="maximize" if higher else "minimize")
+        study.pruner = optuna.pruners.MedianPruner()
+        others = []
+        for state in rng.choices([*outcomes], (4, 1, 1, 1), k=rng.randint(4, 12)):
+            scores = curve()
             study.add_trial(
-                optuna.trial.create_trial(value=best[-1], intermediate_values=dict(enumerate(best)))
+                optuna.trial.create_trial(
+                    state=optuna.trial.TrialState[outcomes[state]],
+                    value=1.0 if state == "finished" else None,
+                    intermediate_values=dict(enumerate(scores)),
+                )
             )
-        optuna_trial = study.ask()
-        for step, value in enumerate(scores):
-            optuna_trial.report(value, step)
-        ours = is_below_median(scores, [best_so_far(c, higher) for c in curves], higher) is not None
-        assert ours == optuna_trial.should_prune(), (scores, curves, higher)
-        decisions.append(ours)
-    assert 5 < sum(decisions) < 55
+            stored = tuple(measured("f1", 1, score).value for score in scores)
+            others.append(SearchRun(job, state, None, stored, by_search=state == "stopped"))
+        run = RunFolder.create(tmp_path / str(number), job)
+        trial, on_event = study.ask(), prune_handler(run, others)
+        on_event(prepared)
+        for step, score in enumerate(curve()):
+            trial.report(score, step)
+            on_event(measured("f1", step, score))
+            assert run.stop_requested() == trial.should_prune(), (others, trial)
+            decisions.append(run.stop_requested())
+            if run.stop_requested():
+                break
+    assert 0.1 < sum(decisions) / len(decisions) < 0.9
 
 
 def test_a_poor_run_is_pruned_with_a_reason_and_a_good_one_continues(tmp_path):
