@@ -31,6 +31,7 @@ class FilePreview(NamedTuple):
     `mapping` has the roles of the columns; `guessed_roles` are guesses.
     """
 
+    reading: Reading
     columns: tuple[str, ...]
     table: FirstRows
     first_rows: list[Row]
@@ -58,7 +59,8 @@ def preview_file(path: Path, reading: Reading) -> FilePreview:
         if characters > MAPPING_CHARACTERS and len(rows) >= EXAMPLES:
             break
     mapping, guessed = guess_mapping(table.columns, [row.cells for row in rows])
-    return FilePreview(table.columns, preview(path, reading), rows[:EXAMPLES], mapping, guessed)
+    first_rows, columns = rows[:EXAMPLES], table.columns
+    return FilePreview(reading, columns, preview(path, reading), first_rows, mapping, guessed)
 
 
 def make_examples(file: FilePreview, mapping: Mapping, tokenizer: Tokenizer) -> list[Example]:

@@ -26,6 +26,7 @@ from engine.data.checks.fixing import FixName, apply_fixes_by_name
 from engine.data.columns.mapping import guess_mapping, guess_note
 from engine.data.datasets.collecting import NO_CLEANING, FileImport, similar_reading
 from engine.data.datasets.importing import import_dataset
+from engine.data.formats.reading import recognise_reading
 from engine.errors import StudioError
 from engine.files.home import free_folder
 from engine.hub.fetched import Fetched
@@ -114,12 +115,28 @@ class ImportState(QObject):
         self.findings.stop()
 
     def set_file_split(self, file: int, split: SplitName | None) -> None:
+        """Choose the split of a file; None to leave it out.
+
+        If the columns come from another file now, that file is shown and read as recognised.
+        """
+        main = self._main_index
         self.splits[file] = split
-        self._recount()
+        if self._main_index == main:
+            self._recount()
+        else:
+            self.file_index, self.reading = self._main_index, None
+            self._update_preview()
 
     def show_file(self, index: int) -> None:
         self.file_index = index
         self._update_preview()
+
+    @property
+    def _main_index(self) -> int:
+        """Index of the file with the columns: the first for training, else the first in use."""
+        used = [index for index, split in enumerate(self.splits) if split is not None]
+        training = [index for index in used if self.splits[index] == "train"]
+        return next(iter([*training, *used]), 0)
 
     @property
     def sources(self) -> dict[Source, tuple[Path, ...]]:
@@ -253,18 +270,21 @@ class ImportState(QObject):
             self.checked.emit()
 
     def _update_preview(self) -> None:
-        assert self.reading is not None
         self.count.stop()
         self.import_problem = None
-        file, reading, is_first = self.files[self.file_index], self.reading, self.file_index == 0
+        file, reading = self.files[self.file_index], self.reading
+        is_main = self.file_index == self._main_index
 
         def work() -> FilePreview:
-            return preview_file(file, reading if is_first else similar_reading(file, reading))
+            if reading is None:
+                return preview_file(file, recognise_reading(file)[0])
+            return preview_file(file, reading if is_main else similar_reading(file, reading))
 
         self._previewing.run(work, self._on_preview, self._on_preview_failed)
 
     def _on_preview(self, preview: FilePreview) -> None:
         self.preview, self.preview_problem = preview, None
+        self.reading = self.reading or preview.reading
         used_columns = {*self.roles.columns, self.split.column} - {None}
         if self.roles.text is None or not used_columns <= set(preview.columns):
             had_roles = self.roles.text is not None

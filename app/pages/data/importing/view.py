@@ -216,6 +216,7 @@ class ImportView(Page):
 
     def _show_preview(self) -> None:
         preview = self.state.preview
+        self.file_box.setCurrentIndex(self.state.file_index)
         self.format.show_reading()
         self.columns.show_columns()
         self.split.show_split()

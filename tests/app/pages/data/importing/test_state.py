@@ -5,6 +5,7 @@ from dataclasses import fields, replace
 from pathlib import Path
 
 import pytest
+import xlsxwriter
 from PySide6.QtCore import QThreadPool
 
 from app.pages.data.importing.roles import Roles
@@ -200,6 +201,29 @@ def test_one_of_several_files_must_be_for_training(importing, write):
     state.set_file_split(0, "train")
     assert state.sources == {"all": (state.files[0],)}
     assert not state.obstacle()
+
+
+def test_columns_are_those_of_the_sheet_for_training(importing, tmp_path):
+    book = tmp_path / "survey.xlsx"
+    with xlsxwriter.Workbook(book) as workbook:
+        answers, codes = workbook.add_worksheet("Answers"), workbook.add_worksheet("Codes")
+        for row in range(20):
+            answers.write_row(row, 0, (f"a long answer {row}", "yes" if row % 2 else "no", row))
+            codes.write_row(
+                row, 0, ("meaning", "code") if not row else (f"code number {row}", row % 2)
+            )
+    state = importing.open(book)
+    assert [file.name for file in state.files] == ["Answers", "Codes"]
+    assert state.splits == ["train", None] and not state.reading.header
+    assert len(state.columns) == 3
+    state.set_file_split(1, "train")
+    assert state.file_index == 0 and len(state.columns) == 3
+    state.set_file_split(0, None)
+    importing.wait(lambda s: not s._previewing.is_busy)
+    assert (state.file_index, state.columns) == (1, ("meaning", "code"))
+    assert state.reading.header and state.roles.text == "meaning"
+    dataset = open_dataset(importing.finish())
+    assert dataset.spec.columns == ("meaning", "code") and sum(dataset.spec.rows.values()) == 19
 
 
 def test_roles_are_guessed_again_when_their_columns_disappear(importing, write):
