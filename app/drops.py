@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 
 from engine.checkpoints.archives import find_model_folder, is_model_archive
+from engine.checkpoints.other_forms import folder_form
 from engine.data.formats.archives import ARCHIVE_SUFFIX, is_archive, members
 from engine.data.formats.sources import data_suffixes, holds_texts
 from engine.errors import BadFile
@@ -43,7 +44,8 @@ def _page(path: Path) -> str:
             return "data"
         if holds_texts(path):
             return "data"
-        return "models" if find_model_folder(path) is not None else ""
+        is_model = find_model_folder(path) is not None or folder_form(path) is not None
+        return "models" if is_model else ""
     if path.suffix.lower() == ARCHIVE_SUFFIX and is_bundle(path):
         return "runs"
     if _is_job(path):

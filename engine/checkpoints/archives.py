@@ -13,6 +13,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO
 
 from engine.checkpoints.needed import CONFIGS, select_files
+from engine.checkpoints.other_forms import other_form
 from engine.errors import BadCheckpoint
 from engine.files.atomic_write import check_free_space
 from engine.files.untrusted import safe_name
@@ -88,7 +89,8 @@ def _folder_of_model(members: Members, archive: Path) -> PurePosixPath:
         PurePosixPath(name).parent for name in members if PurePosixPath(name).name in CONFIGS
     ]
     if not parents:
-        raise BadCheckpoint(
+        names = ("/".join(PurePosixPath(name).parts[-2:]) for name in members)
+        raise other_form(archive.name, names) or BadCheckpoint(
             "{name} has no config.json, so no model is in it.",
             "Choose an archive of the whole folder of a model.",
             name=safe_name(archive.name),

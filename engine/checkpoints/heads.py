@@ -50,9 +50,8 @@ def head_kind(config: dict[str, Any], outputs: int) -> str:
 def label_names(config: Mapping[str, Any], outputs: int) -> tuple[str, ...]:
     """The names of the outputs by id; as in transformers, LABEL_0, … without a name."""
     names = config.get("id2label")
-    is_named = isinstance(names, Mapping)
-    by_id = {str(index): str(name) for index, name in names.items()} if is_named else {}
-    return tuple(by_id.get(str(index), f"LABEL_{index}") for index in range(outputs))
+    by_id = names if isinstance(names, Mapping) else {}
+    return tuple(str(by_id.get(str(index), f"LABEL_{index}")) for index in range(outputs))
 
 
 def stored_task(config: Mapping[str, Any], kind: str, labels: tuple[str, ...]) -> TaskSpec:

@@ -12,6 +12,7 @@ from typing import Any
 
 from engine.checkpoints.config import TIED_KEY, get_family
 from engine.checkpoints.heads import PROBE_OUTPUT, head_kind, label_names, stored_task
+from engine.checkpoints.other_forms import folder_form
 from engine.checkpoints.sentence_layout import (
     ENCODER_CONFIGS,
     MODULES,
@@ -206,7 +207,7 @@ def weight_files(folder: Path) -> list[Path]:
     if _has(folder, WEIGHTS):
         return [folder / WEIGHTS]
     if not _has(folder, INDEX):
-        raise _error(folder, phrase("it has no {weights}", weights=WEIGHTS))
+        raise folder_form(folder) or _error(folder, phrase("it has no {weights}", weights=WEIGHTS))
     shards = _object(folder, INDEX).get("weight_map")
     if not isinstance(shards, dict):
         raise _error(folder, phrase("{index} lists no files", index=INDEX))
@@ -246,7 +247,7 @@ def _header(folder: Path, file: Path) -> Tensors:
 def _object(folder: Path, name: str) -> dict[str, Any]:
     file = folder / name
     if not _has(folder, name):
-        raise _error(folder, phrase("it has no {name}", name=name))
+        raise folder_form(folder) or _error(folder, phrase("it has no {name}", name=name))
     try:
         content = read_json(file, MAX_CONFIG)
         if not isinstance(content, dict):

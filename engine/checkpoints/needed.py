@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable
 from pathlib import PurePosixPath
 
+from engine.checkpoints.other_forms import other_form
 from engine.checkpoints.source import LICENCES
 from engine.errors import BadCheckpoint
 from engine.files.untrusted import safe_name
@@ -54,7 +55,9 @@ def select_files(names: Iterable[str], model: str) -> list[str]:
         if not files
     ]
     if missing:
-        raise BadCheckpoint(
+        is_complete = missing == [phrase("a vocabulary")]
+        form = None if is_complete else other_form(model, available)
+        raise form or BadCheckpoint(
             "{model} has no {missing}.",
             "Choose another model; many are published in several forms.",
             model=safe_name(model),

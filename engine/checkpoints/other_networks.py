@@ -78,6 +78,7 @@ OTHERS = ENCODERS | {
     "marian": Other("Marian", "Marian"),
     "mbart": Other("mBART", "MBart"),
     "mistral": Other("Mistral", "Mistral"),
+    "model2vec": Other("A static model (model2vec)", "StaticModel"),
     "mt5": Other("mT5", "MT5"),
     "openai-gpt": Other("GPT", "OpenAIGPT"),
     "opt": Other("OPT", "OPT"),

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, get_args
 
 from pydantic import ValidationError
 
+from engine.checkpoints.other_forms import module_form
 from engine.config.sentence import (
     POOLING_MODES,
     DenseActivation,
@@ -24,6 +25,7 @@ from engine.files.untrusted import AGAIN, json_list, json_object, safe_name
 from engine.phrases import phrase
 
 MODULES = "modules.json"
+SETFIT = "model_head.pkl"
 SUPPORTED = ("Transformer", "Pooling", "Dense", "LayerNorm", "Dropout", "Normalize")
 CONFIG = "config.json"
 PROMPTS = "config_sentence_transformers.json"
@@ -85,7 +87,7 @@ def read_sentence(folder: Path) -> SentenceFolder | None:
     kinds = [kind for kind, _ in listed]
     unknown = next((kind for kind in kinds if kind not in SUPPORTED), None)
     if unknown is not None:
-        raise BadCheckpoint(
+        raise module_form(folder.name, kinds) or BadCheckpoint(
             "{file} has a module that is not supported: {name}.",
             "Supported are pooling, dense layers and normalisation behind an encoder.",
             file=MODULES,
@@ -138,17 +140,27 @@ def layer_folder(index: int, is_norm: bool) -> str:
     return f"{index + 2}_{'LayerNorm' if is_norm else 'Dense'}"
 
 
-def similarity_notes(spec: SentenceSpec) -> list[str]:
-    """A note if sentence-transformers compares the vectors otherwise; empty else."""
-    if spec.similarity == "cosine" or (spec.similarity == "dot" and spec.normalize):
-        return []
-    return [
-        phrase(
-            "config_sentence_transformers.json names the similarity “{name}”; vectors are "
-            "compared by their cosine here, and copies keep the entry.",
-            name=spec.similarity,
+def sentence_notes(folder: Path, spec: SentenceSpec) -> list[str]:
+    """Notes on parts of a sentence encoder that are not used here."""
+    notes: list[str] = []
+    if spec.similarity != "cosine" and not (spec.similarity == "dot" and spec.normalize):
+        notes.append(
+            phrase(
+                "{file} names the similarity “{name}”; vectors are compared by their cosine here, "
+                "and copies keep the entry.",
+                file=PROMPTS,
+                name=spec.similarity,
+            )
         )
-    ]
+    if (folder / SETFIT).exists():
+        notes.append(
+            phrase(
+                "The classifier of SetFit in {file} is a pickle of scikit-learn and was not read; "
+                "this is its sentence encoder.",
+                file=SETFIT,
+            )
+        )
+    return notes
 
 
 def write_sentence(folder: Path, spec: SentenceSpec, hidden_size: int) -> None:
@@ -212,7 +224,9 @@ def _modules(folder: Path) -> list[tuple[str, str]] | None:
     for entry in listed[:MAX_MODULES]:
         if not isinstance(entry, dict) or not isinstance(entry.get("path"), str):
             raise _layout_error(phrase("an entry has no path"))
-        modules.append((str(entry.get("type")).rpartition(".")[2], entry["path"]))
+        kind = str(entry.get("type"))
+        is_colbert = kind.startswith("pylate.")
+        modules.append(("pylate" if is_colbert else kind.rpartition(".")[2], entry["path"]))
     return modules
 
 

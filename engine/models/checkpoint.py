@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from engine.checkpoints.config import CONFIG, parse_spec
 from engine.checkpoints.heads import TASK, label_names
+from engine.checkpoints.other_forms import folder_form
 from engine.checkpoints.prediction_settings import (
     activation_entries,
     activation_notes,
@@ -23,7 +24,7 @@ from engine.checkpoints.prediction_settings import (
 )
 from engine.checkpoints.sentence_layout import (
     read_sentence,
-    similarity_notes,
+    sentence_notes,
     write_sentence,
 )
 from engine.checkpoints.source import copy_source
@@ -161,7 +162,7 @@ def load(
             *custom_code_notes(config),
             *weights.notes,
             *plan.notes,
-            *(similarity_notes(pooling) if pooling is not None else ()),
+            *(sentence_notes(shared, pooling) if pooling is not None else ()),
             *(activation_notes(config, plan.heads.outputs) if heads is None else ()),
         ),
     )
@@ -319,7 +320,7 @@ def read_config(folder: Path) -> tuple[str, dict[str, Any]]:
     for name in (CONFIG, GOOGLE_CONFIG):
         if (config := json_object(folder, name)) is not None:
             return name, config
-    raise BadCheckpoint(
+    raise folder_form(folder) or BadCheckpoint(
         "{folder} has neither {config} nor {google_config}, so it is not a checkpoint folder.",
         "Choose the folder that contains the files of a model.",
         folder=safe_name(folder.name),

@@ -16,6 +16,7 @@ import torch
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
+from engine.checkpoints.other_forms import folder_form
 from engine.checkpoints.tf1.bundle import open_bundle
 from engine.checkpoints.tf1.folder import find_index
 from engine.checkpoints.tf1.names import is_transposed, published_name
@@ -28,7 +29,6 @@ from engine.phrases import phrase
 MAX_HEADER = 32_000_000  # bytes, as in engine.checkpoints.info
 MAX_TENSORS = 50_000  # a thousand layers have 16,000
 SAFE, PICKLED = "model.safetensors", "pytorch_model.bin"
-OTHER_FORMATS = {"tf_model.h5": "TensorFlow", "flax_model.msgpack": "Flax", "model.onnx": "ONNX"}
 DTYPES = {"F64": "float64", "F32": "float32", "F16": "float16", "BF16": "bfloat16"}
 Fused = Mapping[str, int]  # part of a published name → number of matrices fused under it
 
@@ -100,17 +100,7 @@ def _weight_files(folder: Path) -> list[str]:
 
 
 def _no_weights_error(folder: Path) -> BadCheckpoint:
-    for name, program in OTHER_FORMATS.items():
-        if (folder / name).exists():
-            return BadCheckpoint(
-                "{folder} has weights for {program} only ({name}).",
-                "Choose a copy of this model with {safe}.",
-                folder=safe_name(folder.name),
-                program=program,
-                name=name,
-                safe=SAFE,
-            )
-    return BadCheckpoint(
+    return folder_form(folder) or BadCheckpoint(
         "{folder} has no weights: there is neither {safe} nor {pickled}.",
         "Choose the folder that contains the files of a model.",
         folder=safe_name(folder.name),

@@ -13,6 +13,7 @@ from app.library import ModelEntry
 from app.studio import Studio
 from app.uses import Uses, read_uses, reads_model
 from engine.checkpoints.archives import SUFFIXES, find_model_folder
+from engine.checkpoints.other_forms import folder_form
 from engine.files.home import free_folder
 from engine.messages.importing import Import, Imported
 from engine.messages.question import Answer, Refused, Working
@@ -32,6 +33,8 @@ def model_folder(paths: Sequence[Path]) -> Path | None:
             return path.parent
         if path.is_dir() and (folder := find_model_folder(path)) is not None:
             return folder
+        if folder_form(path) is not None:  # the import names it
+            return path
     return None
 
 

@@ -48,7 +48,7 @@ def test_the_missing_file_is_named():
         (["vocab.txt", "model.safetensors"], "config.json"),
         (["config.json", "model.safetensors"], "vocabulary"),
         ([*BASE, "model.safetensors.index.json"], "weights"),
-        ([*BASE, "tf_model.h5"], "weights"),
+        ([*BASE, "tf_model.h5"], "TensorFlow 2"),
     ):
         with pytest.raises(BadCheckpoint, match=expected):
             select_files(files, "x/y")

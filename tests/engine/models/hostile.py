@@ -531,7 +531,7 @@ for name, make, message in (
 # ── no weights, and vocabularies ─────────────────────────────────────────────────────────────
 
 
-@case("weights for TensorFlow only (tf_model.h5)")
+@case("a model for TensorFlow 2 or Keras (tf_model.h5)")
 def weights_for_tensorflow(folder: Path) -> None:
     os.rename(folder / SAFE, folder / "tf_model.h5")
 
