@@ -9,6 +9,7 @@ from engine.data.formats.brat import BRAT
 from engine.data.formats.columnar import ARROW, PARQUET
 from engine.data.formats.conll import CONLL
 from engine.data.formats.doccano import DOCCANO
+from engine.data.formats.docx import DOCX
 from engine.data.formats.folder import FOLDER
 from engine.data.formats.ground_truth import GROUND_TRUTH
 from engine.data.formats.json_document import DOCUMENT
@@ -29,7 +30,7 @@ from engine.data.formats.workbook import WORKBOOK
 FORMATS: dict[str, Format] = {  # in the order of recognition; plain text accepts any text
     format_.name: format_
     for format_ in (
-        *(WORKBOOK, PARQUET, ARROW),
+        *(DOCX, WORKBOOK, PARQUET, ARROW),
         *(ARGILLA, DOCCANO, GROUND_TRUTH, LABEL_STUDIO, LIGHTTAG, PRODIGY, RASA_JSON, SPACY),
         *(PUBTATOR, RASA, WEBANNO),
         *(SQUAD, DOCUMENT, JSONL, CONLL, CSV, TSV, PLAIN, FOLDER, BRAT),

@@ -1,7 +1,7 @@
 """Columnar files: Parquet and Arrow (file, stream, Feather 2).
 
-Cells become text: lists and records as JSON, null as an empty cell. Class indices of the `datasets`
-library become class names.
+Cells become text: lists, records and maps as JSON, null as an empty cell. Class indices of the
+`datasets` library become class names.
 """
 
 import json
@@ -243,11 +243,11 @@ def _cells(
     """Cells of a column as text; `before` rows precede them."""
     values: list[Any]
     if pa.types.is_dictionary(column.type):
-        entries = column.dictionary.to_pylist()  # type: ignore[attr-defined]
+        entries = column.dictionary.to_pylist(maps_as_pydicts="lossy")  # type: ignore[attr-defined]
         indices = column.indices.to_pylist()  # type: ignore[attr-defined]
         values = [None if index is None else entries[index] for index in indices]
     else:
-        values = column.to_pylist()
+        values = column.to_pylist(maps_as_pydicts="lossy")  # the last value of a key, as in Parquet
     if column.null_count:
         first = values.index(None) if None in values else 0
         for number in range(column.null_count):

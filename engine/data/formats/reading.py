@@ -23,6 +23,7 @@ from engine.data.formats.plain import PLAIN
 from engine.data.formats.rows import Content, Format, Remarks, Row
 from engine.data.formats.sources import check_no_splits
 from engine.data.formats.table import CSV
+from engine.data.formats.unread import check_unread
 from engine.data.formats.word_rows import join_sentences
 from engine.errors import BadFile, StudioError
 from engine.phrases import phrase
@@ -161,6 +162,7 @@ def recognise_reading(path: Path, encoding: str | None = None) -> tuple[Reading,
         format_ = BRAT if has_annotations(path) else FOLDER
         return Reading(format=format_.name, encoding=encoding or "utf-8"), ()
     start = first_bytes(path)
+    check_unread(path, start)
     binary = (format_.recognise for format_ in FORMATS.values() if format_.recognise is not None)
     results = (recognise_(path, start) for recognise_ in binary)
     if (result := next(filter(None, results), None)) is not None:

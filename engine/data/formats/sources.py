@@ -12,6 +12,7 @@ from engine.data.formats import FORMATS
 from engine.data.formats.archives import (
     ARCHIVE_SUFFIX,
     PACKED_SUFFIXES,
+    SETTINGS,
     file_on_disk,
     is_archive,
     logical_name,
@@ -46,9 +47,10 @@ def format_titles() -> str:
 
 
 def is_data_file(file: Path) -> bool:
-    """True if a file is data by its name; not a README, nor a tar archive."""
+    """True if a file is data by its name; not a README, settings, nor a tar archive."""
     suffix = Path(logical_name(file)).suffix.lower()
-    return suffix in (*format_suffixes(), ARCHIVE_SUFFIX) and not is_documentation(file.name)
+    is_data = suffix in (*format_suffixes(), ARCHIVE_SUFFIX) and not is_documentation(file.name)
+    return is_data and file.name.lower() not in SETTINGS
 
 
 def list_parts(file: Path) -> list[Path]:

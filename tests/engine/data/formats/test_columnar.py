@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from engine.config.dataset import Mapping, Reading
 from engine.data.formats import columnar
-from engine.data.formats.reading import preview, read, recognise
+from engine.data.formats.reading import preview, read, recognise, recognise_reading
 from engine.errors import BadFile
 from engine.progress import Cancelled
 from tests.often import tries
@@ -106,6 +106,16 @@ def test_values_of_every_type_become_text(tmp_path, name):
         archive.write(path, name)
     for other in (packed, zipped):
         assert [row.cells for row in read(other, recognise(other).reading)] == expected
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_a_map_becomes_an_object_with_the_last_value_of_a_key(tmp_path, name):
+    pairs = [[("a", 1), ("b", 2), ("a", 3)], [], None]
+    facts = pa.array(pairs, type=pa.map_(pa.string(), pa.int64()))
+    WRITERS[name](pa.table({"text": ["x", "y", "z"], "facts": facts}), tmp_path / name)
+    with pytest.warns(UserWarning, match="already encountered"):
+        rows = preview(tmp_path / name, recognise_reading(tmp_path / name)[0]).rows
+    assert [row.cells[1] for row in rows] == ['{"a": 3, "b": 2}', "{}", ""]
 
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
