@@ -194,10 +194,11 @@ def build_chunk(
 def certainty(record: Mapping[str, Any]) -> float | None:
     """Probability of a prediction, the smallest of several; None if there is none."""
     if "probability" in record:
-        return float(record["probability"])
+        probability: float | None = record["probability"]
+        return probability
     if "probabilities" in record:
-        return min(record["probabilities"], default=None)
-    probabilities = [float(p) for part, p in record.items() if part.startswith("p(")]
+        return min(record["probabilities"] or (), default=None)
+    probabilities = [p for part, p in record.items() if part.startswith("p(") and p is not None]
     return min((max(p, 1 - p) for p in probabilities), default=None)
 
 
@@ -230,7 +231,10 @@ def format_chunk(chunk: pa.Table, threshold: float | None) -> pa.Table:
 
 def check_threshold(chunk: pa.Table, threshold: float | None) -> None:
     """Raise StudioError if there is a threshold but the model has no probabilities."""
-    if threshold is not None and chunk.num_rows and chunk[CERTAINTY].null_count == chunk.num_rows:
+    if threshold is None or chunk[CERTAINTY].null_count < chunk.num_rows:
+        return
+    predicted = (chunk[name] for name in chunk.column_names if name.startswith(PREDICTED))
+    if any(value for column in predicted for value in column.to_pylist()):
         raise StudioError(
             "This model predicts without probabilities, so no row can be unsure.",
             "Leave out the threshold.",

@@ -1,5 +1,6 @@
 """Predict rows with a fine-tuned model, and evaluate the predictions."""
 
+import unicodedata
 from pathlib import Path
 from typing import Any
 
@@ -47,12 +48,20 @@ class Predictor:
         self._max_length = min(max_length, self._loaded.spec.max_positions, limit or max_length)
         self._batch = batch
         self._truncated = 0  # inputs of maximum length so far
+        self._blank = 0  # rows without text so far
 
     def predict(
         self, rows: Rows, progress: ProgressCallback = lambda done, total: None
     ) -> list[dict[str, Any]]:
-        """Predict a record for each row, in order."""
-        return self.collect(rows.without_targets(), progress).predictions()
+        """Predict a record for each row, in order; that of a row without text has no prediction."""
+        records = self.collect(rows.without_targets(), progress).predictions()
+        texts = zip(rows.texts, *filter(None, (rows.pairs, rows.beginnings)), strict=True)
+        is_blank = [all(map(_is_blank, row)) for row in texts]
+        self._blank += sum(is_blank)
+        return [
+            _without_prediction(record) if blank else record
+            for record, blank in zip(records, is_blank, strict=True)
+        ]
 
     def evaluate(self, rows: Rows, progress: ProgressCallback = lambda done, total: None) -> Report:
         """Evaluate predictions for rows.
@@ -70,9 +79,22 @@ class Predictor:
         )
 
     def notes(self) -> tuple[str, ...]:
-        """Notes on the rows so far: how many were truncated, if any."""
-        return (truncation_note(self._truncated, self._max_length),) if self._truncated else ()
+        """Notes on the rows so far: how many were truncated or have no text, if any."""
+        notes = [truncation_note(self._truncated, self._max_length)] if self._truncated else []
+        if self._blank:
+            notes.append(phrase("{n:,} row(s) without text have no prediction.", n=self._blank))
+        return tuple(notes)
 
     def _count(self, examples: Examples) -> None:
         if self.learner.task.info.cuts_long_texts:
             self._truncated += int((examples.tokenized.lengths >= self._max_length).sum())
+
+
+def _is_blank(text: str) -> bool:
+    """True if a text has only white space, control and format characters."""
+    return all(unicodedata.category(character)[0] in "CZ" for character in text)
+
+
+def _without_prediction(record: dict[str, Any]) -> dict[str, Any]:
+    """The record with None for what is predicted. Vectors are kept, as are the tags of words."""
+    return record if {"vector", "tags"} & record.keys() else dict.fromkeys(record)

@@ -2,13 +2,14 @@
 
 import csv
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
 
 from engine.applying import apply as applying
-from engine.applying.apply import apply, certainty, predict_first
+from engine.applying.apply import apply, build_chunk, certainty, predict_first
 from engine.applying.chunks import chunk_folder, stored_rows
 from engine.config.dataset import Mapping
 from engine.data.datasets.rows import Rows
@@ -66,6 +67,31 @@ def test_chunked_predictions_equal_those_of_one_pass(tuned, tmp_path, small_chun
     )
     assert not chunk_folder(answer.out).exists()
     assert answer.notes == (), "nothing was truncated"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_rows_without_text_have_no_prediction(tuned, kind):
+    rows, expected = predict_all(tuned(kind))
+    count = min(len(rows), 5)
+    some = rows.take(range(count)).without_targets()
+    blank = ["", " \t", "\u00ad\u200b"]
+    seconds = {
+        name: [*column, *blank]
+        for name in ("pairs", "beginnings", "words")
+        if (column := getattr(some, name)) is not None
+    }
+    if some.endings is not None:
+        seconds["endings"] = [*some.endings, *some.endings[:3]]
+    longer = replace(some, texts=[*some.texts, *blank], lines=None, **seconds)
+    predictor = Predictor(tuned(kind).checkpoint)
+    records = predictor.predict(longer)
+    assert predictor.notes() == ("3 rows without text have no prediction.",)
+    for record in records[count:]:
+        assert {*record} == {*expected[0]}
+        assert {*record.get("tags", ())} <= {"O"}
+        assert "tags" in record or not any(map(record.get, {*record} - {"vector"}))
+    alone = build_chunk({"text": blank}, records[count:])
+    applying.check_threshold(alone, 0.5)
 
 
 @pytest.mark.parametrize("kind", KINDS)
