@@ -83,7 +83,7 @@ class TrainingSpec(Spec):
     warmup_ratio: Annotated[float, Field(ge=0, le=1)] = Field(
         0.1,
         title="Warm-up ratio",
-        description="Fraction of the steps over which the learning rate rises linearly from 0.",
+        description="Fraction of the steps, rounded up, over which the learning rate rises from 0.",
         json_schema_extra=setting(branch=True),
     )
     lr_schedule: Literal["linear", "cosine", "constant"] = Field(

@@ -42,6 +42,7 @@ MAX_LAYERS = 6  # for leave-one-out models
 LAYER_ROWS = 100_000  # above this, vectors of several layers may not fit into memory
 MAX_LENGTH = 128  # tokens of a row
 BATCH = 32  # rows
+TOLERANCE = 1e-6  # of a threshold of confidence, as in cleanlab
 
 Report = Callable[[str, int, int], None]
 
@@ -309,7 +310,8 @@ def label_errors(probabilities: NDArray[np.float64], labels: NDArray[np.int64]) 
         raise ValueError("probabilities must be [rows, classes], with at least two classes")
     rows = np.arange(len(p))
     confidence = p[rows, labels]
-    confident = np.where(p >= thresholds(p, labels), p, -1.0)  # [N, C]
+    # of equal probabilities, the mean may be rounded up
+    confident = np.where(p >= thresholds(p, labels) - TOLERANCE, p, -1.0)  # [N, C]
     best = confident.argmax(axis=1)
     is_confident = confident[rows, best] >= 0
     joint = np.zeros((p.shape[1], p.shape[1]), dtype=np.int64)

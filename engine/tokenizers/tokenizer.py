@@ -147,7 +147,7 @@ class Tokenizer:
         parts = [text] if pair is None else [text, pair]
         with _guarded():
             encoded = [self._encode_start(_clean(part), max_length) for part in parts]
-        counts = self._divide_length([len(item) for item in encoded], max_length)
+        counts = self._divide_length([len(item) for item in encoded], max_length, parts)
         tokens = [self._special_token(self.cls, 0)]
         for segment, (item, count) in enumerate(zip(encoded, counts, strict=True)):
             tokens += self._tokens(
@@ -178,8 +178,8 @@ class Tokenizer:
                 rows.append((row, [0] * len(row)))
             return rows
         return [
-            self._join(a, b, max_length)
-            for a, b in zip(first, self.contents(pairs, limit), strict=True)
+            self._join(a, b, max_length, parts)
+            for a, b, *parts in zip(first, self.contents(pairs, limit), texts, pairs, strict=True)
         ]
 
     def contents(self, texts: Sequence[str], limit: int | None = None) -> list[list[int]]:
@@ -334,8 +334,10 @@ class Tokenizer:
             special=True,
         )
 
-    def _join(self, a: list[int], b: list[int], max_length: int) -> tuple[list[int], list[int]]:
-        keep_a, keep_b = self._divide_length([len(a), len(b)], max_length)
+    def _join(
+        self, a: list[int], b: list[int], max_length: int, texts: Sequence[str]
+    ) -> tuple[list[int], list[int]]:
+        keep_a, keep_b = self._divide_length([len(a), len(b)], max_length, texts)
         between = [self.sep] * self.vocabulary.separators
         first, second = a[self._keep_slice(len(a), keep_a)], b[self._keep_slice(len(b), keep_b)]
         ids = [self.cls, *first, *between, *second, self.sep]
@@ -344,8 +346,14 @@ class Tokenizer:
     def _keep_slice(self, length: int, count: int) -> slice:
         return slice(length - count, length) if self.vocabulary.cuts_beginning else slice(0, count)
 
-    def _divide_length(self, lengths: list[int], max_length: int) -> list[int]:
-        """Number of tokens to keep of each text; the longer one is truncated first."""
+    def _divide_length(
+        self, lengths: list[int], max_length: int, texts: Sequence[str]
+    ) -> list[int]:
+        """Number of tokens to keep of each text; the longer one is truncated first.
+
+        Args:
+            lengths: tokens of the texts, or more than `max_length` of a longer one.
+        """
         available = max(max_length - self.count_special(len(lengths)), 0)
         if sum(lengths) <= available:
             return lengths
@@ -353,6 +361,8 @@ class Tokenizer:
             return [available]
         short, half = min(lengths), available // 2
         counts = (short, available - short) if short <= half else (half, available - half)
+        if short > max_length and available % 2:  # the longer text keeps the odd token
+            lengths = [len(ids) for ids in self.contents(texts)]
         return list(counts) if lengths[0] <= lengths[1] else [counts[1], counts[0]]
 
 

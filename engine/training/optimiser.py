@@ -92,7 +92,7 @@ def freeze(network: Network, count: int) -> None:
 def learning_rate_at(step: int, steps: int, training: TrainingSpec) -> float:
     """Learning rate of a step, counted from 0: linear warm-up, then the schedule of the job."""
     peak = training.learning_rate
-    warmup_steps = round(training.warmup_ratio * steps)
+    warmup_steps = math.ceil(training.warmup_ratio * steps)  # as in transformers' Trainer
     if step < warmup_steps:
         return peak * step / warmup_steps
     decay_steps = max(1, steps - warmup_steps)

@@ -52,6 +52,16 @@ def test_a_label_with_a_single_row_attracts_no_uncertain_rows():
     assert result.suggested[201] == 1
 
 
+def test_an_error_is_found_if_all_rows_of_its_label_have_the_same_probability():
+    found = []
+    for count in range(3, 60):
+        p = np.tile([0.3, 0.7], (count, 1))
+        labels = np.ones(count, int)
+        labels[0] = 0
+        found.append(np.flatnonzero(label_errors(p, labels).is_likely).tolist())
+    assert found == [[0]] * len(found)
+
+
 def test_mismatched_shapes_are_refused():
     for p, labels in ((np.ones((3, 1)), np.zeros(3, int)), (np.ones((3, 2)), np.zeros(2, int))):
         with pytest.raises(ValueError, match="at least two classes"):

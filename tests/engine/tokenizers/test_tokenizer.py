@@ -1,6 +1,7 @@
 """Texts have the tokens of the published tokenizers."""
 
 import json
+import random
 from itertools import product
 from pathlib import Path
 from unicodedata import normalize
@@ -228,6 +229,23 @@ def test_the_longer_text_is_cut_first():
     assert lengths(20, 20, 14) == (5, 6)
     assert SMALL.encode("a", "b", 13).truncated is False
     assert SMALL.encode("a " * 9, "b", 8).truncated is True
+
+
+def test_the_longer_of_two_long_texts_keeps_the_odd_token(tmp_path):
+    """Also if only their beginnings are tokenized."""
+    SMALL.save(tmp_path)
+    rng = random.Random(5)
+    texts = [
+        " ".join(rng.choices(["a", "hello", "unbelievable"], k=rng.randint(200, 500)))
+        for _ in range(30)
+    ]
+    pairs = texts[1:] + texts[:1]
+    expected = reference(tmp_path)(texts, pairs, truncation=True, max_length=12)["input_ids"]
+    assert [ids for ids, _ in SMALL.encode_many(texts, pairs, 12)] == expected
+    assert [SMALL.encode(*both, 12).ids for both in zip(texts, pairs, strict=True)] == expected
+    unmarked = tiny("a", "aa", "b", marked=False)
+    ids, segments = unmarked.encode_many(["a" * 80], ["a" * 60], 12)[0]
+    assert (len(ids), sum(segments)) == (12, 5), "the longer text is the first"
 
 
 def test_training_a_vocabulary_is_deterministic(assets, trained):

@@ -1,5 +1,7 @@
 """AdamW: the trained parameters, their learning rates, and the stored state."""
 
+from types import SimpleNamespace
+
 import pytest
 import torch
 import transformers
@@ -64,7 +66,10 @@ def test_schedules_match_transformers(ours, theirs, warmup_ratio):
     training = TrainingSpec.model_validate(
         {"learning_rate": 3e-4, "warmup_ratio": warmup_ratio, "lr_schedule": ours}
     )
-    warmup_steps = round(warmup_ratio * steps)
+    warmup_steps = steps
+    if warmup_ratio < 1:
+        trainer = SimpleNamespace(warmup_steps=warmup_ratio)
+        warmup_steps = transformers.TrainingArguments.get_warmup_steps(trainer, steps)
     optimiser = torch.optim.SGD([torch.zeros(1)], lr=3e-4)
     schedule = transformers.get_scheduler(theirs, optimiser, warmup_steps, steps)
     for number in range(steps):
