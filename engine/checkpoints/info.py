@@ -13,6 +13,7 @@ from typing import Any
 from engine.checkpoints.config import TIED_KEY, get_family
 from engine.checkpoints.heads import PROBE_OUTPUT, head_kind, label_names, stored_task
 from engine.checkpoints.other_forms import folder_form
+from engine.checkpoints.pickles import pickled_header
 from engine.checkpoints.sentence_layout import (
     ENCODER_CONFIGS,
     MODULES,
@@ -34,7 +35,8 @@ MAX_HEADER = 32_000_000  # bytes
 CONFIG = "config.json"
 TOKENIZER = "tokenizer_config.json"
 WEIGHTS = "model.safetensors"
-INDEX = "model.safetensors.index.json"
+FILES = (WEIGHTS, "pytorch_model.bin")  # the first one present is read
+INDEX = ".index.json"  # of either, if it is in several files
 DTYPES = {"F64": "float64", "F32": "float32", "F16": "float16", "BF16": "bfloat16"}
 BUFFERS = ("position_ids",)
 READ_ERRORS = (  # raised by damaged files
@@ -81,7 +83,8 @@ def fine_tuned_task(folder: Path) -> TaskSpec | None:
 def _stamp(folder: Path) -> Stamp:
     """Cache key: the state of the files that are read; without torch weights, of all files."""
     if _has_torch(folder):
-        names = (CONFIG, GOOGLE_CONFIG, TOKENIZER, "vocab.txt", WEIGHTS, INDEX, MODULES)
+        weights = [name + suffix for name in FILES for suffix in ("", INDEX)]
+        names = (CONFIG, GOOGLE_CONFIG, TOKENIZER, "vocab.txt", MODULES, *weights)
         files = [folder / name for name in names]
     else:
         files = sorted(folder.iterdir()) if folder.is_dir() else []
@@ -171,7 +174,7 @@ def _head(family: Family, config: dict[str, Any], tensors: Tensors) -> tuple[str
 
 
 def _has_torch(folder: Path) -> bool:
-    return _has(folder, WEIGHTS) or _has(folder, INDEX)
+    return any(_has(folder, name) or _has(folder, name + INDEX) for name in FILES)
 
 
 def _weights(folder: Path) -> tuple[list[Path], Tensors]:
@@ -180,7 +183,7 @@ def _weights(folder: Path) -> tuple[list[Path], Tensors]:
     tensors: Tensors = {}
     files = weight_files(folder)
     for file in files:
-        tensors |= _header(folder, file)
+        tensors |= _header(folder, file) if file.suffix != ".bin" else pickled_header(file)
     return files, tensors
 
 
@@ -203,19 +206,19 @@ def _tensorflow(folder: Path) -> tuple[list[Path], Tensors] | None:
 
 
 def weight_files(folder: Path) -> list[Path]:
-    """The safetensors files of the folder; shards must be in the folder itself."""
-    if _has(folder, WEIGHTS):
-        return [folder / WEIGHTS]
-    if not _has(folder, INDEX):
-        raise folder_form(folder) or _error(folder, phrase("it has no {weights}", weights=WEIGHTS))
-    shards = _object(folder, INDEX).get("weight_map")
-    if not isinstance(shards, dict):
-        raise _error(folder, phrase("{index} lists no files", index=INDEX))
-    names = {str(name) for name in shards.values()}
-    for name in names:
-        if Path(name).name != name or not _has(folder, name):
-            raise _error(folder, phrase("{index} lists a file that is missing", index=INDEX))
-    return [folder / name for name in sorted(names)]
+    """The weight files of torch in the folder; shards must be in the folder itself."""
+    for weights in FILES:
+        if _has(folder, weights):
+            return [folder / weights]
+        if _has(folder, index := weights + INDEX):
+            shards = _object(folder, index).get("weight_map")
+            if not isinstance(shards, dict):
+                raise _error(folder, phrase("{index} lists no files", index=index))
+            names = sorted({str(name) for name in shards.values()})
+            if any(Path(name).name != name or not _has(folder, name) for name in names):
+                raise _error(folder, phrase("{index} lists a file that is missing", index=index))
+            return [folder / name for name in names]
+    raise folder_form(folder) or _error(folder, phrase("it has no {weights}", weights=WEIGHTS))
 
 
 def _header(folder: Path, file: Path) -> Tensors:

@@ -21,7 +21,7 @@ from engine.cli.stored import find_version, require_dataset
 from engine.config.dataset import FileData, StoredData
 from engine.config.families.bert import PRESETS, BertSpec
 from engine.config.fields import get_settings
-from engine.config.job import RUN_NAME_LENGTH, FromCheckpoint, FromScratch, JobSpec
+from engine.config.job import RUN_NAME_LENGTH, FromScratch, JobSpec
 from engine.config.search import METHODS
 from engine.config.tasks import TASKS
 from engine.config.training import HardwareSpec, TrainingSpec
@@ -158,7 +158,7 @@ def _base_model(folder: Path | None, task: str, extra: dict[str, Any]) -> dict[s
             flag = get_flag(path.rpartition(".")[2])
             raise StudioError("{flag} is for a model from scratch.", "Add --size.", flag=flag)
         default = default_base_model(pretrains=TASKS[task].info.is_pretraining)
-        return FromCheckpoint(path=(folder or default).absolute()).model_dump()
+        return searching.parse_part("base_model", str(folder or default))
     if folder is not None:
         raise StudioError("--base-model and --size cannot be combined.", "Leave one of them out.")
     model = FromScratch(model=PRESETS[extra["size"]]).model_dump()

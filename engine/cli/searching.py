@@ -14,6 +14,7 @@ from engine.config.dataset import StoredData
 from engine.config.job import FromCheckpoint, JobSpec
 from engine.config.search import Method, SearchField, SearchSpec, field_at
 from engine.errors import StudioError
+from engine.files.untrusted import check_folder
 
 WHOLE_PARTS = ("base_model", "data")  # parts of a job that a text can name
 SEARCH = FieldOptions("Several values", "", SearchSpec, ("budget", "hours", "stop_after", "prune"))
@@ -114,10 +115,11 @@ def _parse_value(path: str, info: FieldInfo, text: Any) -> JsonValue:
 def parse_part(path: str, text: str) -> dict[str, JsonValue]:
     """A base model by its folder, or a stored data set by name or folder, as in a job.
 
-    Raises StudioError if there is no such data set.
+    Raises StudioError if there is no such folder or data set.
     """
     folder = Path(text.strip())
     if path == "base_model":
+        check_folder(folder.absolute())
         return FromCheckpoint(path=folder.absolute()).model_dump(mode="json")
     dataset = require_dataset(folder)
     data = StoredData(folder=dataset.folder.absolute(), fingerprint=dataset.spec.fingerprint)

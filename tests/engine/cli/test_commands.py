@@ -138,9 +138,8 @@ def test_a_job_has_the_recommended_settings_by_default(output, capsys, tmp_path)
         printed = output("job", "--data", data, *probe, *options)
         assert JobSpec.model_validate_json(printed).features.learning_rate == rate
 
-    printed = output("job", "--data", data, "--learning-rate=7e-5", "--base-model=/nowhere")
-    spec = JobSpec.model_validate_json(printed).training
-    assert spec == TrainingSpec(learning_rate=7e-5), "an unknown model has no recommendations"
+    spec = job.model_copy(update={"base_model": FromCheckpoint(path=Path("/nowhere"))})
+    assert recommend_for(spec).training == TrainingSpec(), "a model on another machine"
 
 
 def test_paths_in_a_job_file_are_relative_to_its_folder(output, tmp_path, monkeypatch):
@@ -397,6 +396,12 @@ def test_every_setting_can_be_set_by_its_path(output, tmp_path, spec, path):
     printed = output("job", "--data", data, "--task", kind, "--size=tiny", *arguments)
     job = JobSpec.model_validate_json(printed)
     assert job.task.kind == kind
+
+
+@pytest.mark.parametrize("option", ["--base-model=", "--set=base_model=", "--set=base_model=.,"])
+def test_a_base_model_that_does_not_exist_is_refused(option, refusal, tmp_path):
+    data = str(small.sentences(tmp_path / "reviews.csv"))
+    assert "There is no folder nowhere" in refusal("job", "--data", data, f"{option}/nowhere")
 
 
 def test_incompatible_options_are_refused(refusal, model, tmp_path):

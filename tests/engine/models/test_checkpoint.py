@@ -307,8 +307,11 @@ def test_every_form_of_a_checkpoint_gives_the_same_network(tmp_path, change):
 def test_a_pickle_gives_the_same_network(tmp_path, change, zipped):
     folder = small.folder(tmp_path / "model")
     rewrite_tensors(folder, change)
+    info = checkpoint_info(folder)
     convert_to_pickle(folder, zipped)
     loaded = load(folder)
+    size = loaded.info.bytes
+    assert checkpoint_info(folder) == info.model_copy(update={"bytes": size})
     assert_same(loaded.network, network())
     assert loaded.report.unexpected == ()
     assert loaded.info.bytes == (folder / "pytorch_model.bin").stat().st_size
