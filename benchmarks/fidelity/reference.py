@@ -5,6 +5,7 @@
 Runs that are in the results already are not made again.
 """
 
+import math
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -84,7 +85,7 @@ def train(task: ReferenceTask, setting: Setting, seed: int) -> None:
         list(_groups(task.model, setting.weight_decay)), lr=setting.learning_rate, fused=True
     )
     schedule = transformers.get_linear_schedule_with_warmup(
-        optimiser, round(setting.warmup * steps), steps
+        optimiser, math.ceil(setting.warmup * steps), steps
     )
     task.model.train()
     for _ in range(setting.epochs):

@@ -57,12 +57,13 @@ def reliability(predictions: Predictions) -> tuple[Bin, ...]:
     """
     confidence, right = _confidences(predictions)
     multi_label = is_multi_label(predictions)
+    indices = bin_indices(confidence)
     bins = []
     for index in range(BINS):
         last = index + 1 == BINS
         low, high = index / BINS, (index + 1) / BINS
         between = Between(figure="probability", least=low, most=None if last else high)
-        inside = (confidence >= low) & ((confidence < high) | last)
+        inside = indices == index
         if inside.any():
             bins.append(
                 Bin(
@@ -199,6 +200,12 @@ def _ece(probabilities: Floats, truth: NDArray[np.bool_], multi_label: bool) -> 
         chosen = probabilities.argmax(axis=1)
         rows = np.arange(len(truth))
         confidence, right = probabilities[rows, chosen], truth[rows, chosen]
-    bins = np.minimum((confidence * BINS).astype(np.int64), BINS - 1)
+    bins = bin_indices(confidence)
     gaps = np.bincount(bins, weights=right - confidence.astype(np.float64), minlength=BINS)
     return float(np.abs(gaps).sum() / len(confidence))
+
+
+def bin_indices(confidence: Floats) -> NDArray[np.int64]:
+    """The bin of each probability, int64 [N], by the limits of the diagram."""
+    limits = (np.arange(1, BINS) / BINS).astype(confidence.dtype)
+    return np.searchsorted(limits, confidence, side="right")

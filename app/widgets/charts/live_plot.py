@@ -16,6 +16,7 @@ from app.widgets.text.labels import font
 
 LEFT_AXIS, BOTTOM_AXIS = 72, 40  # px: width and height of the axes with labels and titles
 MAX_SMOOTH_POINTS = 3000  # lines with more are not antialiased
+SAMPLES = 2  # pairs of points per pixel of a long line
 FAR = 10  # times the height of the view: Qt takes seconds to stroke a line beyond it
 
 
@@ -40,8 +41,6 @@ class LivePlot(pyqtgraph.PlotWidget):  # type: ignore[misc]  # it has no types
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.NoContextMenu)
         self.getViewBox().setMouseMode(pyqtgraph.ViewBox.RectMode)
         self.disableAutoRange()
-        self.setDownsampling(auto=True, mode="peak")
-        self.setClipToView(True)
         self.getAxis("left").setWidth(LEFT_AXIS)
         self.getAxis("bottom").setHeight(BOTTOM_AXIS)
         parent.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
@@ -78,10 +77,14 @@ class LivePlot(pyqtgraph.PlotWidget):  # type: ignore[misc]  # it has no types
             self.setYRange(span.low, span.high, padding=0)
         for key in self._items.keys() - {_key(line) for line in chart.lines}:
             self.removeItem(self._items.pop(key))
-        for line in chart.lines:
-            self._show_line(line, span)
+        self._show_lines()
         if has_other_style:
             self.apply_style()
+
+    def _show_lines(self) -> None:
+        span = self.chart.span()
+        for line in self.chart.lines:
+            self._show_line(line, span)
 
     def _has_other_style(self, chart: Chart) -> bool:
 
@@ -101,11 +104,13 @@ class LivePlot(pyqtgraph.PlotWidget):  # type: ignore[misc]  # it has no types
         low, high = span.low - far, span.high + far
         if self.chart.y.log:
             low, high = 10.0 ** max(low, -300), 10.0 ** min(high, 300)
-        y = line.y
+        # pyqtgraph's own thinning drops the last points, and all values near one that is NaN
+        left, right = self.getViewBox().viewRange()[0]
+        x, y = line.thin(left, right, SAMPLES * self.width())
         if np.fmin.reduce(y, initial=low) < low or np.fmax.reduce(y, initial=high) > high:
             y = np.clip(y, low, high)
         is_smooth = len(line.x) <= MAX_SMOOTH_POINTS and not line.faint
-        item.setData(line.x, y, antialias=is_smooth, **_dots(line))
+        item.setData(x, y, antialias=is_smooth, **_dots(line))
 
     def apply_style(self) -> None:
         self.setBackground(None)
@@ -171,6 +176,7 @@ class LivePlot(pyqtgraph.PlotWidget):  # type: ignore[misc]  # it has no types
 
     def _on_zoomed(self) -> None:
         self.is_zoomed = True
+        self._show_lines()
 
     def _on_moved(self, mouse: QPointF) -> None:
         box = self.getViewBox()

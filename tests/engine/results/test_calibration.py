@@ -10,6 +10,7 @@ from sklearn import calibration
 from engine.results.calibration import (
     MAX_TEMPERATURE,
     MIN_TEMPERATURE,
+    bin_indices,
     ece,
     fit_temperature,
     probabilities_at,
@@ -62,6 +63,14 @@ def test_a_reliability_diagram_equals_that_of_scikit_learn():
         if (in_bin := (confidence >= low / 10) & (confidence < (low + 1) / 10)).any()
     )
     assert ece(result) == pytest.approx(expected / 500)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_probability_next_to_a_limit_is_in_the_bin_of_the_diagram(dtype):
+    limits = np.arange(1, 10) / 10
+    p = np.concatenate([limits, np.nextafter(limits, 0), np.nextafter(limits, 1), [0, 1]])
+    p = p.astype(dtype)
+    assert bin_indices(p).tolist() == [sum(value >= limits.astype(dtype)) for value in p]
 
 
 @tries(50)

@@ -193,6 +193,22 @@ def test_a_step_window_follows_new_points_and_a_zoom_does_not(curve):
     assert first == pytest.approx(899, abs=5) and last == pytest.approx(999, abs=5)
 
 
+def test_a_long_curve_keeps_its_last_point_and_the_values_near_a_gap(curve):
+    values = np.zeros(100_003)
+    values[50_000:50_003] = 5.0, np.nan, -5.0
+    values[-1] = 9.0
+    curve.set_series("loss", np.arange(len(values)), values)
+    for scale in (1, 1000):
+        curve.draw_now()
+        x, y = curve.plot.item("loss").getData()
+        assert len(x) < 20_000
+        assert {-5.0, 5.0} <= set(y)
+        assert scale > 1 or (x[-1], y[-1]) == (100_002, 9.0)
+        curve.plot.setXRange(50_000 - 1000, 50_000 + 1000)
+        curve.plot.getViewBox().sigRangeChangedManually.emit(None)
+        assert 1000 < len(curve.plot.item("loss").getData()[0]) < 2_200
+
+
 def test_a_million_points_do_not_block_the_window(qtbot, curve):
     steps = np.arange(1_000_000)
     curve.set_series("loss", steps, np.sin(steps / 1e4))
