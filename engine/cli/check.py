@@ -8,11 +8,12 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from engine.cli.options import AsJson, Encoding, StoredPath, choice_option, with_options
+from engine.cli.options import AsJson, StoredPath, choice_option, with_options
 from engine.cli.progress import ProgressLine
 from engine.cli.rows import (
     CLEANING,
     COLUMNS,
+    READING,
     parse_cleaning,
     raise_problems,
     recognise_files,
@@ -40,7 +41,6 @@ def check(
             help="A data file or a folder of them, or a stored data set by name or folder."
         ),
     ],
-    encoding: Encoding = None,
     as_json: AsJson = False,
     **extra: Any,
 ) -> None:
@@ -56,9 +56,9 @@ def check(
     try:
         folder = find_version(file)
         if folder is None:
-            facts, problems = _check_file(file, encoding, extra)
+            facts, problems = _check_file(file, extra)
         else:
-            facts, problems = _check_stored(open_dataset(folder), encoding, extra)
+            facts, problems = _check_stored(open_dataset(folder), extra)
     except StudioError as error:
         problems = [error]
     if as_json:
@@ -102,20 +102,19 @@ check_command = with_options(
         choice_option(
             "task", TASKS, None, phrase("The task to check for. Default: inferred. One of:")
         ),
+        *READING.parameters(),
         *COLUMNS.parameters(),
         *CLEANING.parameters(),
     ],
 )
 
 
-def _check_file(
-    file: Path, encoding: str | None, extra: dict[str, Any]
-) -> tuple[dict[str, Any], list[StudioError]]:
+def _check_file(file: Path, extra: dict[str, Any]) -> tuple[dict[str, Any], list[StudioError]]:
     """Summarise the file, and list all problems that make its rows unusable for the task.
 
     Raises StudioError if it cannot be read to the end.
     """
-    files = recognise_files(file, encoding, extra)
+    files = recognise_files(file, extra)
     mapping, reading, cleaning = files.mapping, files.recognition.reading, parse_cleaning(extra)
     result = check_files(FileImport(files.sources, reading, mapping, Split(), cleaning))
     rows = result.collected
@@ -160,12 +159,12 @@ def _finding_facts(finding: Finding, lines: tuple[int, ...]) -> dict[str, Any]:
 
 
 def _check_stored(
-    dataset: Dataset, encoding: str | None, extra: dict[str, Any]
+    dataset: Dataset, extra: dict[str, Any]
 ) -> tuple[dict[str, Any], list[StudioError]]:
     """`_check_file` for a stored version. Raises StudioError for options that need a file."""
-    if encoding is not None or any(value is not None for value in extra.values()):
+    if any(value is not None for value in extra.values()):
         raise StudioError(
-            "The columns and the encoding of a stored data set are fixed.",
+            "The columns and the format of a stored data set are fixed.",
             "Leave out the options that say how a file is read.",
         )
     spec = dataset.spec

@@ -8,11 +8,12 @@ import typer
 from pydantic import ValidationError
 
 from engine.cli import searching
-from engine.cli.options import Encoding, FieldOptions, choice_option, get_flag, with_options
+from engine.cli.options import FieldOptions, choice_option, get_flag, with_options
 from engine.cli.recommending import apply_recommended
 from engine.cli.rows import (
     CLEANING,
     COLUMNS,
+    READING,
     parse_cleaning,
     raise_problems,
     recognise_files,
@@ -81,13 +82,12 @@ def compose(
     validation: Annotated[
         Path | None, typer.Option(help="A second file with the validation rows.")
     ] = None,
-    encoding: Encoding = None,
     name: Annotated[str | None, typer.Option(help="Name of the run.")] = None,
     assignments: Assignments = [],  # noqa: B006 (Typer copies it)
     **extra: Any,
 ) -> None:
     """Compose a job and print it as JSON: bert-studio job --data FILE > JOB.json."""
-    source, task = _source_and_task(data, validation, encoding, extra)
+    source, task = _source_and_task(data, validation, extra)
     raw: dict[str, Any] = {
         "name": name or f"{data.stem} · {TASKS[task].info.title}"[:RUN_NAME_LENGTH],
         "task": {"kind": task},
@@ -131,7 +131,14 @@ job_command = with_options(
         choice_option("size", PRESETS, None, phrase("Train a model of this size from scratch.")),
         *(
             p
-            for options in (COLUMNS, CLEANING, *SCRATCH_OPTIONS, *ALWAYS_OPTIONS, searching.SEARCH)
+            for options in (
+                READING,
+                COLUMNS,
+                CLEANING,
+                *SCRATCH_OPTIONS,
+                *ALWAYS_OPTIONS,
+                searching.SEARCH,
+            )
             for p in options.parameters()
         ),
     ],
@@ -168,7 +175,7 @@ def _base_model(folder: Path | None, task: str, extra: dict[str, Any]) -> dict[s
 
 
 def _source_and_task(
-    data: Path, validation: Path | None, encoding: str | None, extra: dict[str, Any]
+    data: Path, validation: Path | None, extra: dict[str, Any]
 ) -> tuple[FileData | StoredData, str]:
     """Read the data, and choose the requested task or the most likely one for the columns.
 
@@ -186,7 +193,7 @@ def _source_and_task(
             folder=dataset.folder.absolute(), fingerprint=spec.fingerprint
         )
     else:
-        source = _file_data(data, validation, encoding, extra)
+        source = _file_data(data, validation, extra)
         assert source.mapping is not None and source.reading is not None
         files = split_files(source.path, source.validation).sources
         rows = survey(
@@ -200,10 +207,8 @@ def _source_and_task(
     return source, kind
 
 
-def _file_data(
-    data: Path, validation: Path | None, encoding: str | None, extra: dict[str, Any]
-) -> FileData:
-    files = recognise_files(data, encoding, extra, validation)
+def _file_data(data: Path, validation: Path | None, extra: dict[str, Any]) -> FileData:
+    files = recognise_files(data, extra, validation)
     for note in files.notes:
         echo_error(f"note: {note}")
     return FileData(

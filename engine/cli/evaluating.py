@@ -9,7 +9,7 @@ import typer
 
 from engine.cli import options
 from engine.cli.results import find_slices, slice_lines
-from engine.cli.rows import CLEANING, COLUMNS, parse_cleaning, read_table
+from engine.cli.rows import CLEANING, COLUMNS, READING, parse_cleaning, read_table
 from engine.cli.stored import require_dataset
 from engine.config.dataset import SplitName, StoredData
 from engine.errors import StudioError
@@ -71,7 +71,6 @@ def evaluate(
         typer.Option("--slices", help="Find the rows in which the model is worse than elsewhere."),
     ] = False,
     as_json: options.AsJson = False,
-    encoding: options.Encoding = None,
     max_length: Annotated[
         int | None,
         typer.Option(
@@ -107,16 +106,16 @@ def evaluate(
                 "Use --run or --data, or leave out --baseline.",
             )
         scored, evaluations, compared = (
-            _score_file(file, _require_model(model), settings, encoding, extra),
+            _score_file(file, _require_model(model), settings, extra),
             0,
             [],
         )
         seeds: dict[int, float] = {}
     else:
-        if encoding is not None or COLUMNS.select(extra) or CLEANING.select(extra):
+        if READING.select(extra) or COLUMNS.select(extra) or CLEANING.select(extra):
             raise StudioError(
                 "The columns of a data set were chosen when it was imported.",
-                "Leave out the options of columns, --skip-empty and --encoding.",
+                "Leave out the options of format and columns, and --skip-empty.",
             )
         selection = _select_rows(run, data, model, part)
         question = selection.question.model_copy(update=settings)
@@ -137,7 +136,9 @@ def evaluate(
         echo(f"{len(scored.predictions)} rows written to {predictions}")
 
 
-evaluate_command = options.with_options(evaluate, [*COLUMNS.parameters(), *CLEANING.parameters()])
+evaluate_command = options.with_options(
+    evaluate, [*READING.parameters(), *COLUMNS.parameters(), *CLEANING.parameters()]
+)
 
 
 def _require_model(model: Path | None) -> Path:
@@ -191,14 +192,14 @@ def _score(request: Request) -> "tuple[Scored, int]":
 
 
 def _score_file(
-    file: Path, model: Path, settings: dict[str, Any], encoding: str | None, extra: dict[str, Any]
+    file: Path, model: Path, settings: dict[str, Any], extra: dict[str, Any]
 ) -> "Scored":
     from engine.tasks.predicting import Predictor
     from engine.tasks.row_predictions import Origin
     from engine.tasks.scoring import score_rows
 
     required = parse_cleaning(extra).skip_empty
-    table = read_table(file, COLUMNS.select(extra), encoding, required)
+    table = read_table(file, READING.select(extra), COLUMNS.select(extra), required)
     max_length = settings.get("max_length", DEFAULT_MAX_LENGTH)
     predictor = Predictor(model, max_length, settings["batch_size"], settings["exact"])
     origin = Origin("file", file.name, table.mapping, model.name)

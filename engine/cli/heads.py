@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 import typer
 
-from engine.cli.options import AsJson, Encoding, Stored, print_loading_notes, with_options
+from engine.cli.options import AsJson, Stored, print_loading_notes, with_options
 from engine.cli.progress import ProgressLine
-from engine.cli.rows import COLUMNS, recognise_file, require_mapping, single_file
+from engine.cli.rows import COLUMNS, READING, recognise_file, require_mapping, single_file
 from engine.cli.stored import require_dataset
 from engine.config.dataset import FileData, Split, SplitName, StoredData
 from engine.errors import StudioError
@@ -87,7 +87,6 @@ def heads(
     ] = None,
     top: Annotated[int, typer.Option(min=1, help="Number of heads to print, by importance.")] = 10,
     as_json: AsJson = False,
-    encoding: Encoding = None,
     **extra: Any,
 ) -> None:
     """Measure what every attention head does in many texts, and which heads the model needs.
@@ -98,7 +97,7 @@ def heads(
     from engine.models import checkpoint
 
     _check(method, replacement, max_fall, save, out)
-    with _text_set(texts, data, part, encoding, TEXT_COLUMNS.select(extra)) as chosen:
+    with _text_set(texts, data, part, READING.select(extra), TEXT_COLUMNS.select(extra)) as chosen:
         loaded = checkpoint.load(model)
         print_loading_notes(loaded.report)
         fields: dict[str, Any] = {
@@ -122,7 +121,7 @@ def heads(
         echo(f"{measured.values.shape[1] * measured.values.shape[2]} heads written to {out}")
 
 
-heads_command = with_options(heads, TEXT_COLUMNS.parameters())
+heads_command = with_options(heads, [*READING.parameters(), *TEXT_COLUMNS.parameters()])
 
 
 def _check(
@@ -156,7 +155,7 @@ def _text_set(
     file: Path | None,
     data: Path | None,
     part: SplitName,
-    encoding: str | None,
+    options: dict[str, Any],
     chosen: dict[str, Any],
 ) -> Iterator[text_set.TextSet]:
     """The selected texts; those of a file are stored temporarily.
@@ -179,7 +178,7 @@ def _text_set(
         return
     assert file is not None
     file = single_file(file)
-    recognition = recognise_file(file, encoding, chosen)
+    recognition = recognise_file(file, options, chosen)
     source = FileData(
         path=file.absolute(),
         reading=recognition.reading,

@@ -10,11 +10,12 @@ from pydantic import ValidationError
 
 from engine.checkpoints.elsewhere import datasets_elsewhere, hub_cache
 from engine.cli.hub import print_plan
-from engine.cli.options import AsJson, Encoding, choice_option, with_options
+from engine.cli.options import AsJson, choice_option, with_options
 from engine.cli.progress import ProgressLine
 from engine.cli.rows import (
     CLEANING,
     COLUMNS,
+    READING,
     parse_cleaning,
     recognise_files,
 )
@@ -58,7 +59,6 @@ def import_data(
     test_fraction: Annotated[float | None, typer.Option(help=SPLIT["test"].description)] = None,
     split_column: Annotated[str | None, typer.Option(help=SPLIT["column"].description)] = None,
     seed: Annotated[int | None, typer.Option(help=SPLIT["seed"].description)] = None,
-    encoding: Encoding = None,
     as_json: AsJson = False,
     **extra: Any,
 ) -> None:
@@ -74,7 +74,7 @@ def import_data(
     fetched = _fetch(data)
     if fetched is not None:
         data = fetched.main_file
-    files = recognise_files(data, encoding, extra, validation, test)
+    files = recognise_files(data, extra, validation, test)
     split = _make_split(
         validation=validation_fraction, test=test_fraction, column=split_column, seed=seed
     )
@@ -118,6 +118,7 @@ import_command = with_options(
         choice_option(
             "task", TASKS, None, phrase("The task of the columns. Default: inferred. One of:")
         ),
+        *READING.parameters(),
         *COLUMNS.parameters(),
         *CLEANING.parameters(),
     ],

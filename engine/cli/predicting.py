@@ -8,7 +8,7 @@ import typer
 
 from engine.cli import options
 from engine.cli.progress import ProgressLine
-from engine.cli.rows import INPUT_COLUMNS, recognise_file, require_mapping, single_file
+from engine.cli.rows import INPUT_COLUMNS, READING, recognise_file, require_mapping, single_file
 from engine.messages.applying import Apply, FileInput
 from engine.messages.question import Working
 from engine.system.terminal import echo, echo_error
@@ -20,7 +20,6 @@ def predict(
     out: Annotated[
         Path, typer.Option(help="Output file: .csv, .tsv, .jsonl, .parquet, .xlsx, .conll or .npy.")
     ],
-    encoding: options.Encoding = None,
     max_length: options.MaxLength = 512,
     batch_size: options.BatchSize = 32,
     precision: options.PrecisionOption = "exact",
@@ -65,7 +64,7 @@ def predict(
 
     chosen = INPUT_COLUMNS.select(extra)
     file = single_file(file)
-    recognition = recognise_file(file, encoding, chosen)
+    recognition = recognise_file(file, READING.select(extra), chosen)
     mapping = require_mapping(file, recognition, chosen)
     predictor = Predictor(model, max_length, batch_size, precision == "exact")
     options.print_loading_notes(predictor.loading)
@@ -99,4 +98,6 @@ def _progress_text(working: Working) -> str:
     return f"{working.stage}{percent}"
 
 
-predict_command = options.with_options(predict, INPUT_COLUMNS.parameters())
+predict_command = options.with_options(
+    predict, [*READING.parameters(), *INPUT_COLUMNS.parameters()]
+)

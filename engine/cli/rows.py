@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from pydantic import ValidationError
 
 from engine.cli.options import FieldOptions
-from engine.config.dataset import Cleaning, Mapping, Source
+from engine.config.dataset import Cleaning, Mapping, Reading, Source
 from engine.config.fields import get_settings
 from engine.config.task import TARGETS
 from engine.config.tasks import TASKS
@@ -15,7 +15,13 @@ from engine.config.validation import describe_validation
 from engine.data.columns.mapping import guess_note
 from engine.data.columns.tag_column import TagColumn
 from engine.data.datasets.rows import Rows
-from engine.data.formats.reading import Recognition, read, recognise
+from engine.data.formats.reading import (
+    Recognition,
+    get_format,
+    read,
+    recognise,
+    recognise_reading,
+)
 from engine.data.formats.rows import Remarks
 from engine.data.formats.sources import data_files, split_files
 from engine.errors import BadFile, MissingColumn, StudioError
@@ -23,17 +29,33 @@ from engine.phrases import join, phrase
 from engine.system.terminal import echo_error
 
 MAX_LISTED = 10
+READING = FieldOptions("File format", "", Reading, tuple(Reading.model_fields))
 COLUMNS = FieldOptions("Columns", "", Mapping, tuple(get_settings(Mapping)))
 CLEANING = FieldOptions("Columns", "cleaning", Cleaning, ("skip_empty",))
 INPUT_COLUMNS = COLUMNS._replace(names=("text", "pair", "negative", "beginning", "endings"))
 
 
 def recognise_file(
-    file: Path, encoding: str | None, chosen: dict[str, Any], task: str | None = None
+    file: Path, options: dict[str, Any], chosen: dict[str, Any], task: str | None = None
 ) -> Recognition:
-    """Recognise a file, with the text column and for the task that the user chose."""
+    """Recognise a file, with the format, the text column and the task that the user chose.
+
+    Raises StudioError if there is no such format.
+    """
     task_spec = TASKS[task](kind=task) if task else None
-    return recognise(file, None, encoding, task_spec, chosen.get("text"))
+    reading, notes = recognise_reading(file, options.get("encoding"))
+    others = {name: value for name, value in options.items() if name != "encoding"}
+    if others.get("delimiter") == r"\t":
+        others["delimiter"] = "\t"
+    if "format" in others:
+        known = get_format(reading.model_copy(update={"format": others["format"]}))
+        others = {"delimiter": known.delimiter or reading.delimiter} | others
+    try:
+        reading = Reading.model_validate(reading.model_dump() | others)
+    except ValidationError as error:
+        raise describe_validation(error, "The format") from error
+    recognition = recognise(file, reading, None, task_spec, chosen.get("text"))
+    return recognition._replace(notes=(*notes, *recognition.notes))
 
 
 class FilesToRead(NamedTuple):
@@ -47,18 +69,17 @@ class FilesToRead(NamedTuple):
 
 def recognise_files(
     path: Path,
-    encoding: str | None,
     extra: dict[str, Any],
     validation: Path | None = None,
     test: Path | None = None,
 ) -> FilesToRead:
     """Find the files of each split in a file or folder, and recognise the first for training.
 
-    `extra` has the options for columns and task. Raises as `require_mapping` does.
+    `extra` has the options for format, columns and task. Raises as `require_mapping` does.
     """
     chosen = COLUMNS.select(extra)
     files = split_files(path, validation, test)
-    recognition = recognise_file(files.main_file, encoding, chosen, extra["task"])
+    recognition = recognise_file(files.main_file, READING.select(extra), chosen, extra["task"])
     mapping = require_mapping(files.main_file, recognition, chosen)
     notes = list_notes(recognition, chosen)
     if unused := [name for name in recognition.columns if name not in mapping.columns]:
@@ -161,9 +182,11 @@ class FileRows(NamedTuple):
 
 
 def read_table(
-    file: Path, chosen: dict[str, Any], encoding: str | None = None, non_empty: tuple[str, ...] = ()
+    file: Path, options: dict[str, Any], chosen: dict[str, Any], non_empty: tuple[str, ...] = ()
 ) -> FileRows:
     """Read all rows of a file by the chosen or recognised columns; tags are converted to BIO.
+
+    `options` are those of `READING`, `chosen` those of `COLUMNS`.
 
     Rows with an empty cell in one of the columns `non_empty` are left out. Their number, and notes
     about the tags, are printed on stderr.
@@ -171,7 +194,7 @@ def read_table(
     Raises StudioError if there is no text column, a column is missing, or the tags are malformed.
     """
     file = single_file(file)
-    recognition = recognise_file(file, encoding, chosen)
+    recognition = recognise_file(file, options, chosen)
     mapping = require_mapping(file, recognition, chosen)
     table = read(file, recognition.reading)
     indices = {name: index for index, name in enumerate(table.columns)}

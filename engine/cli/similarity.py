@@ -10,13 +10,12 @@ import typer
 from engine.cli.options import (
     AsJson,
     BatchSize,
-    Encoding,
     Stored,
     print_loading_notes,
     with_options,
 )
 from engine.cli.progress import ProgressLine
-from engine.cli.rows import COLUMNS, read_table
+from engine.cli.rows import COLUMNS, READING, read_table
 from engine.cli.stored import require_dataset
 from engine.config.dataset import SplitName
 from engine.errors import StudioError
@@ -98,14 +97,13 @@ def vectors(
     part: Part = "train",
     max_length: MaxLength = None,
     batch_size: BatchSize = 32,
-    encoding: Encoding = None,
     **extra: Any,
 ) -> None:
     """Write one vector for each row of a file or of a stored data set."""
     from engine.tasks.similarity import save_array, vector_table
 
     check_suffix(out, (".npy", ".parquet", ".jsonl"))
-    rows = _rows(file, data, part, encoding, TEXT_COLUMN.select(extra))
+    rows = _rows(file, data, part, READING.select(extra), TEXT_COLUMN.select(extra))
     loaded = _load(model)
     encoded = _encode(loaded, rows.texts, max_length, batch_size)
     if out.suffix.lower() == ".npy":
@@ -125,7 +123,6 @@ def nearest(
     top: Annotated[int, typer.Option(min=1, help="Number of rows to print.")] = 5,
     max_length: MaxLength = None,
     batch_size: BatchSize = 32,
-    encoding: Encoding = None,
     as_json: AsJson = False,
     **extra: Any,
 ) -> None:
@@ -133,7 +130,7 @@ def nearest(
     from engine.tasks.similarity import nearest as nearest_to
     from engine.tasks.similarity import sentence_vectors
 
-    rows = _rows(file, data, part, encoding, TEXT_COLUMN.select(extra))
+    rows = _rows(file, data, part, READING.select(extra), TEXT_COLUMN.select(extra))
     loaded = _load(model)
     encoded = _encode(loaded, rows.texts, max_length, batch_size)
     query_vector = sentence_vectors(loaded, [query], max_length, on_truncated=_print_truncated)[0]
@@ -188,14 +185,14 @@ def _rows(
     file: Path | None,
     data: Path | None,
     part: SplitName,
-    encoding: str | None,
+    options: dict[str, Any],
     chosen: dict[str, Any],
 ) -> Texts:
     """Read the rows. Raises StudioError unless exactly one of `file` and `data` is given."""
     if (file is None) == (data is None):
         raise StudioError("It is not clear which rows are meant.", "Use either a file or --data.")
     if file is not None:
-        read = read_table(file, chosen, encoding)
+        read = read_table(file, options, chosen)
         return Texts(read.rows.texts, dict(read.cells), read.rows.lines)
     assert data is not None
     dataset = require_dataset(data)
@@ -205,5 +202,5 @@ def _rows(
     return Texts(rows.texts, dict(dataset.cells(part)), rows.lines)
 
 
-vectors_command = with_options(vectors, TEXT_COLUMN.parameters())
-nearest_command = with_options(nearest, TEXT_COLUMN.parameters())
+vectors_command = with_options(vectors, [*READING.parameters(), *TEXT_COLUMN.parameters()])
+nearest_command = with_options(nearest, [*READING.parameters(), *TEXT_COLUMN.parameters()])

@@ -201,3 +201,35 @@ def test_xml_read_as_text_is_reported(json_output, capsys, tmp_path):
     assert "looks like XML" in capsys.readouterr().err
     file.write_text("a < b\nis no tag\n")
     assert not json_output("check", file)["notes"]
+
+
+@pytest.mark.parametrize(
+    "cells, note",
+    [
+        (["2,23", "2", "23", "5"], "“2,23” is read as 2 labels: 2 · 23. Text classification reads"),
+        (["Austin, TX", "Dallas, TX"], "“Austin, TX” is read as one label."),
+        ([f"{n},5" for n in range(30)], "“0,5” is read as 0.5."),
+        (["a|b", "a", "b;c"], "“a|b” is read as 2 labels: a · b."),
+        (["C#", "F"], "“C#” is read as one label."),
+        (["yes", "no"], None),
+    ],
+)
+def test_the_reading_of_a_sign_in_labels_is_said(json_output, tmp_path, cells, note):
+    file = tmp_path / "labels.jsonl"
+    rows = [{"text": f"a text {n}", "label": cells[n % len(cells)]} for n in range(40)]
+    file.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
+    signs = [text for text in json_output("check", str(file))["notes"] if "read as" in text]
+    assert len(signs) == (note is not None)
+    assert note is None or signs[0].startswith(note)
+
+
+def test_the_format_of_a_file_is_chosen_by_options(json_output, refusal, tmp_path):
+    file = tmp_path / "rows.txt"
+    rows = [f"a text with the number {n}\t{n % 2}\n" for n in range(10)]
+    file.write_text("".join(rows), encoding="utf-16")
+    options = ["--format", "tsv", "--no-header", "--encoding", "utf-16"]
+    report = json_output("check", str(file), *options)
+    assert (report["rows"], len(report["columns"]), report["delimiter"]) == (10, 2, "\t")
+    assert json_output("check", str(file), *options[:2], "--header")["rows"] == 9
+    assert json_output("check", str(file), "--format", "csv", "--delimiter", r"\t")["rows"] == 10
+    assert "There is no file format “odd”" in refusal("check", str(file), "--format", "odd")
