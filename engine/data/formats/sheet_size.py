@@ -1,7 +1,7 @@
-"""Sizes of the sheets of a workbook, checked before a library allocates them.
+"""Sizes of the sheets of a workbook, checked before a library allocates them, and its formulas.
 
 The library allocates the bounding rectangle of all cells; one stray cell far away would need
-hundreds of gigabytes.
+hundreds of gigabytes. The library says nothing of formulas, errors and number formats.
 """
 
 import re
@@ -23,9 +23,29 @@ STORED, DEFLATED = 0, 8
 FAR_COLUMNS = re.compile(rb"""\br=["']([A-Z]{2,3})\d""")
 ROWS = re.compile(rb"""\br=["'][A-Z]{0,3}(\d{1,7})["']""")
 NEAR_COLUMNS = 26  # columns with one-letter names
-OVERLAP = 64  # bytes kept between chunks, as a cell may span two
+OVERLAP = 1 << 13  # bytes kept between chunks, as a cell may span two
+CELL = rb'<c r="([A-Z]{1,3}\d+)"([^>]*)>'
+FORMULAS = re.compile(CELL + rb"<f\b[^>]*(?:/>|>[^<]*</f>)(?:<v>(0?)</v>|<v ?/>)?</c>")
+ERRORS = re.compile(rb'<c r="([A-Z]{1,3}\d+)"[^>]* t="e"')
+STYLED = re.compile(rb'<c r="([A-Z]{1,3})\d+" s="(\d+)"')
+PERCENT_FORMATS = {"9", "10"}
 SHEETS = "xl/worksheets/"
 RELATIONS, BOOK = "xl/_rels/workbook.xml.rels", "xl/workbook.xml"
+STYLES = "xl/styles.xml"
+
+
+class Facts(NamedTuple):
+    """Contents of an Excel sheet that are read otherwise than they are shown.
+
+    Args:
+        uncalculated: name of a cell with a formula without a value; empty for none.
+        error: name of a cell with an error, such as #N/A.
+        percents: letters of the columns with per cents.
+    """
+
+    uncalculated: str = ""
+    error: str = ""
+    percents: tuple[str, ...] = ()
 
 
 class Sizes(NamedTuple):
@@ -35,6 +55,7 @@ class Sizes(NamedTuple):
     """
 
     cells: dict[str, int]
+    facts: dict[str, Facts] = {}  # noqa: RUF012  # of a named tuple, never changed
     is_open_document: bool = False
 
 
@@ -45,7 +66,7 @@ def sheet_sizes(path: Path, file: IO[bytes]) -> Sizes:
     """
     with convert_errors(path), zipfile.ZipFile(file) as archive:
         names = archive.namelist()
-        sizes: dict[str, int] = {}
+        sheets_by_file: dict[str, _Sheet] = {}
         remaining = MAX_UNPACKED
         for info in archive.infolist():
             sheet = _Sheet() if info.filename.startswith(SHEETS) else None
@@ -61,10 +82,10 @@ def sheet_sizes(path: Path, file: IO[bytes]) -> Sizes:
                 if reader := sheet or sheets:
                     reader.feed(chunk)
             if sheet is not None:
-                sizes[info.filename] = sheet.cells
+                sheets_by_file[info.filename] = sheet
             if sheets is not None:
                 return Sizes(sheets.sizes, is_open_document=True)
-        return Sizes(_key_by_name(archive, sizes) if BOOK in names else {})
+        return _key_by_name(archive, sheets_by_file) if BOOK in names else Sizes({})
 
 
 def _unpack(file: IO[bytes], info: zipfile.ZipInfo) -> Iterator[bytes]:
@@ -90,10 +111,12 @@ def _unpack(file: IO[bytes], info: zipfile.ZipInfo) -> Iterator[bytes]:
 
 
 class _Sheet:
-    """Extent of an Excel sheet, from the names of its cells."""
+    """Extent of an Excel sheet, from the names of its cells, and its formulas."""
 
     def __init__(self) -> None:
         self._rest, self._columns, self._rows = b"", NEAR_COLUMNS, 1
+        self.empty_formula = self.zero_formula = self.error = b""  # names of first cells
+        self.styles: set[tuple[bytes, bytes]] = set()  # letters of columns, numbers of styles
 
     def feed(self, chunk: bytes) -> None:
         text = self._rest + chunk
@@ -103,6 +126,13 @@ class _Sheet:
                 number = number * 26 + letter - 64
             self._columns = max(self._columns, number)
         self._rows = max(self._rows, max(map(int, ROWS.findall(text)), default=1))
+        for name, attributes, value in FORMULAS.findall(text):
+            if b' t="' not in attributes:  # Excel marks the empty text as a text
+                self.zero_formula = self.zero_formula or (value and name)
+                self.empty_formula = self.empty_formula or (name if not value else b"")
+        if not self.error and (error := ERRORS.search(text)) is not None:
+            self.error = error[1]
+        self.styles.update(STYLED.findall(text))
         self._rest = text[-OVERLAP:]
 
     @property
@@ -110,19 +140,48 @@ class _Sheet:
         return self._columns * self._rows
 
 
-def _key_by_name(archive: zipfile.ZipFile, sizes: dict[str, int]) -> dict[str, int]:
-    """Key the sizes by sheet name instead of file."""
+def _key_by_name(archive: zipfile.ZipFile, sheets: dict[str, _Sheet]) -> Sizes:
+    """Key the sheets by their name instead of file."""
     files = {
         element["Id"]: str(PurePosixPath("xl") / element["Target"].removeprefix("/xl/"))
         for element in _elements(archive, RELATIONS, "Relationship")
         if {"Id", "Target"} <= element.keys()
     }
-    by_name = {}
+    by_name: dict[str, _Sheet | None] = {}
     for sheet in _elements(archive, BOOK, "sheet"):
         key = next((value for name, value in sheet.items() if name.rpartition(":")[2] == "id"), "")
-        by_name[sheet.get("name", "")] = sizes.get(files.get(key, ""), 0)
-    unknown = max(sizes.values(), default=0) if set(sizes) - set(files.values()) else 0
-    return {name: size or unknown for name, size in by_name.items()}
+        by_name[sheet.get("name", "")] = sheets.get(files.get(key, ""))
+    sizes = {name: 0 if sheet is None else sheet.cells for name, sheet in by_name.items()}
+    all_sizes = [sheet.cells for sheet in sheets.values()]
+    unknown = max(all_sizes, default=0) if set(sheets) - set(files.values()) else 0
+    # programs that write no values ask for a calculation on opening; some write zeros
+    settings = _elements(archive, BOOK, "calcPr")
+    has_zeros = any(item.get("fullCalcOnLoad") in ("1", "true") for item in settings)
+    percent_styles = _percent_styles(archive)
+    facts = {
+        name: Facts(
+            (sheet.empty_formula or (sheet.zero_formula if has_zeros else b"")).decode(),
+            sheet.error.decode(),
+            tuple(sorted({column.decode() for column, s in sheet.styles if s in percent_styles})),
+        )
+        for name, sheet in by_name.items()
+        if sheet is not None
+    }
+    return Sizes({name: size or unknown for name, size in sizes.items()}, facts)
+
+
+def _percent_styles(archive: zipfile.ZipFile) -> set[bytes]:
+    """Numbers of the cell styles that show per cents."""
+    formats = PERCENT_FORMATS | {
+        item.get("numFmtId", "")
+        for item in _elements(archive, STYLES, "numFmt")
+        if "%" in item.get("formatCode", "")
+    }
+    # the formats of cells follow those of named styles
+    named = _elements(archive, STYLES, "cellStyleXfs")
+    first = int(named[0].get("count", "0")) if named else 0
+    cells = _elements(archive, STYLES, "xf")[first:]
+    return {b"%d" % n for n, item in enumerate(cells) if item.get("numFmtId") in formats}
 
 
 def _elements(archive: zipfile.ZipFile, name: str, tag: str) -> list[dict[str, str]]:

@@ -17,7 +17,7 @@ from engine.config.dataset import Reading
 from engine.data.formats.archives import file_on_disk, locate, unpacked
 from engine.data.formats.lines import Lines
 from engine.data.formats.rows import Content, Format, Remarks, Row, numbered_columns, unique_names
-from engine.data.formats.sheet_size import Sizes, sheet_sizes
+from engine.data.formats.sheet_size import Facts, Sizes, sheet_sizes
 from engine.data.formats.survey_header import SURVEY_ROWS, survey_header
 from engine.data.formats.table import ABOVE_HEADER, has_header
 from engine.errors import BadFile
@@ -100,7 +100,7 @@ def sheets_with_rows(path: Path) -> list[str]:
 
     Raises BadFile as `open_workbook` does.
     """
-    with _workbook(path) as (book, sizes):
+    with _workbook(path) as (book, (sizes, *_)):
         is_visible = {
             item.name: str(item.visible).endswith("Visible") for item in book.sheets_metadata
         }
@@ -149,7 +149,7 @@ def _choose_sheet(path: Path) -> tuple[str, list[str]]:
 
 
 @contextmanager
-def _workbook(path: Path) -> Iterator[tuple[CalamineWorkbook, dict[str, int]]]:
+def _workbook(path: Path) -> Iterator[tuple[CalamineWorkbook, Sizes]]:
     """Open a workbook; yields it and the sizes of its sheets, if known."""
     with unpacked(path) as local_path, open_regular(local_path) as file:
         start = file.read(1 << 16)
@@ -163,7 +163,7 @@ def _workbook(path: Path) -> Iterator[tuple[CalamineWorkbook, dict[str, int]]]:
                     raise _too_large_error(path, name, cells)
         file.seek(0)
         with _convert_errors(path), CalamineWorkbook.from_filelike(file) as book:
-            yield book, sizes.cells
+            yield book, sizes
 
 
 @contextmanager
@@ -226,8 +226,9 @@ def _check_ole(path: Path, file: Any) -> None:
 def _rows(lines: Lines, name: str, remarks: Remarks) -> Iterator[Row]:
     """Non-empty rows of a sheet, from its first column on."""
     with _workbook(lines.path) as (book, sizes):
-        if sizes.get(name, 0) > MAX_CELLS:
-            raise _too_large_error(lines.path, name, sizes[name])
+        if sizes.cells.get(name, 0) > MAX_CELLS:
+            raise _too_large_error(lines.path, name, sizes.cells[name])
+        _note_facts(lines.path, name, sizes.facts.get(name, Facts()), remarks)
         lines.tick(0)
         sheet = book.get_sheet_by_name(name)
         if sheet.start is None:
@@ -245,6 +246,29 @@ def _rows(lines: Lines, name: str, remarks: Remarks) -> Iterator[Row]:
             if any(cells):
                 yield Row(number, tuple(cells))
         lines.tick(lines.size)
+
+
+def _note_facts(path: Path, name: str, facts: Facts, remarks: Remarks) -> None:
+    """Note cells that are read otherwise than shown. Raises BadFile for formulas without values."""
+    if facts.uncalculated:
+        raise BadFile(
+            path,
+            phrase(
+                "the sheet “{name}” has formulas that were never calculated, as in {cell}.",
+                name=name[:60],
+                cell=facts.uncalculated,
+            ),
+            phrase("Open it in a spreadsheet program, which calculates them, and save it there."),
+        )
+    if facts.error:
+        remarks.add_note(
+            phrase("Errors such as #N/A in cells, as in {cell}, are empty.", cell=facts.error)
+        )
+    if facts.percents:
+        columns = ", ".join(facts.percents[:MAX_LISTED_SHEETS])
+        remarks.add_note(
+            phrase("Per cents were read as fractions: 0.5 for 50 %, in {columns}.", columns=columns)
+        )
 
 
 def _merged_cells(sheet: CalamineSheet) -> dict[int, dict[int, Any]]:
@@ -286,7 +310,8 @@ def _cell(value: Any) -> str:
         case date() | time():
             return value.isoformat()
         case timedelta():
-            return str(value)
+            minutes, seconds = divmod(round(value.total_seconds()), 60)
+            return f"{minutes // 60}:{minutes % 60:02}:{seconds:02}"
         case _:
             return "" if value is None else str(value)
 

@@ -149,6 +149,41 @@ def test_common_quirks_of_sheets_are_read_as_intended(tmp_path):
     assert any("Merged cells" in note for note in table.notes)
 
 
+@pytest.mark.parametrize("value", [0, "", "good"])
+def test_formulas_that_were_never_calculated_are_refused(tmp_path, value):
+    """openpyxl writes formulas without values, XlsxWriter with the value 0."""
+
+    def fill(sheet: xlsxwriter.worksheet.Worksheet) -> None:
+        sheet.write_row("A1", ["text", "label"])
+        sheet.write_row("A2", ["a fine day"])
+        sheet.write_formula("B2", '=IF(LEN(A2)<12,"good","bad")', None, value)
+
+    book = xlsx(tmp_path / "f.xlsx", {"S": fill, "T": writer(["text", "label"], ["a", "b"])})
+    if value:
+        assert cells(book) == [("a fine day", "good")]
+        return
+    with pytest.raises(BadFile, match=r"never calculated, as in B2.*spreadsheet program"):
+        recognise(book)
+    assert cells(book / "T") == [("a", "b")], "another sheet is read"
+
+
+def test_cells_that_are_shown_otherwise_are_noted(tmp_path):
+    path = tmp_path / "s.xlsx"
+    with xlsxwriter.Workbook(path) as book:
+        sheet = book.add_worksheet("S")
+        sheet.write_row("A1", ["text", "share", "time", "mark"])
+        sheet.write_row("A2", ["a fine day"])
+        sheet.write("B2", 0.5, book.add_format({"num_format": "0.0 %"}))
+        sheet.write("C2", 26.5 / 24, book.add_format({"num_format": "[h]:mm:ss"}))
+        sheet.write_formula("D2", "=NA()", None, "#N/A")
+    table = read(path, Reading(format="excel"))
+    assert next(iter(table)).cells == ("a fine day", "0.5", "26:30:00", "")
+    assert table.notes == (
+        "Errors such as #N/A in cells, as in D2, are empty.",
+        "Per cents were read as fractions: 0.5 for 50 %, in B.",
+    )
+
+
 def test_empty_repeated_and_merged_headers_get_names(tmp_path):
     def fill(sheet: xlsxwriter.worksheet.Worksheet) -> None:
         sheet.merge_range("A1:B1", "text")
