@@ -40,7 +40,7 @@ SPANS = "ForQuestionAnswering"
 CHOICES = "ForMultipleChoice"
 ENCODER = "Model"  # only the encoder, without pooling
 
-MAX_CLASSES = 1_000
+MAX_CLASSES = 10_000
 
 
 @dataclass(frozen=True)

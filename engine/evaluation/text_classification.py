@@ -22,6 +22,8 @@ from engine.evaluation.measures import (
 )
 from engine.evaluation.report import Report
 
+MAX_MATRIX = 1_000  # classes of a confusion matrix in a report
+
 
 class ClassFigures(Spec):
     """One class against all others; 0 if undefined."""
@@ -31,6 +33,7 @@ class ClassFigures(Spec):
     recall: float
     f1: float
     support: int
+    predicted: int = 0
 
 
 class ClassReport(Report):
@@ -42,7 +45,9 @@ class ClassReport(Report):
     f1_macro: float = Field(description="Mean F1 of the classes that occur, true or predicted.")
     loss: float = Field(description="Mean cross entropy, in nats.")
     classes: tuple[ClassFigures, ...]
-    confusion: tuple[tuple[int, ...], ...] = Field(description="True rows over predicted columns.")
+    confusion: tuple[tuple[int, ...], ...] = Field(
+        description=f"True rows over predicted columns; empty for more than {MAX_MATRIX:,} classes."
+    )
 
     def metrics(self) -> dict[str, float]:
         return {
@@ -64,9 +69,7 @@ class ClassReport(Report):
         ]
 
     def never_predicted(self) -> tuple[str, ...]:
-        counts = np.array(self.confusion, dtype=np.int64).reshape(-1, len(self.classes)).sum(axis=0)
-        pairs = zip(self.classes, counts, strict=True)
-        return tuple(item.label for item, count in pairs if item.support and not count)
+        return tuple(item.label for item in self.classes if item.support and not item.predicted)
 
 
 def report(
@@ -97,12 +100,16 @@ def report(
         f1_macro=float(macro_f1(sums, len(labels))[0]),
         loss=cross_entropy(scores, classes),
         classes=tuple(
-            ClassFigures(label=label, precision=precision, recall=recall, f1=f1, support=rows)
-            for label, precision, recall, f1, rows in zip(
-                labels, *(column.tolist() for column in (*by_class, support)), strict=True
+            ClassFigures(
+                label=label, precision=precision, recall=recall, f1=f1, support=rows, predicted=hits
+            )
+            for label, precision, recall, f1, rows, hits in zip(
+                labels,
+                *(column.tolist() for column in (*by_class, support, predicted)),
+                strict=True,
             )
         ),
-        confusion=tuple(tuple(row) for row in counts.tolist()),
+        confusion=tuple(map(tuple, counts.tolist())) if len(labels) <= MAX_MATRIX else (),
     )
 
 

@@ -54,6 +54,8 @@ from engine.tasks.row_predictions import RowPredictions
 from engine.tasks.whole_text import WholeTextLearner, label_sort_key, label_weights, quote_labels
 from engine.tokenizers.tokenizer import Tokenizer
 
+MAX_COLUMNS = 100  # labels with a column of probabilities in predictions
+
 
 class TextClassificationLearner(WholeTextLearner):
     """A linear layer on the pooled vector of [CLS], with cross-entropy.
@@ -151,12 +153,14 @@ class ClassCollector(LogitsCollector):
         return report(self.logits, self._targets, self._labels, predicted)
 
     def predictions(self) -> list[dict[str, Any]]:
+        """The class and its probability; those of all classes if there are few."""
         probabilities = torch.from_numpy(self.logits).softmax(1).numpy()
+        columns = self._labels if len(self._labels) <= MAX_COLUMNS else ()
         return [
             {
                 "label": self._labels[predicted],
                 "probability": float(row[predicted]),
-                **{f"p({label})": float(p) for label, p in zip(self._labels, row, strict=True)},
+                **{f"p({label})": float(p) for label, p in zip(columns, row, strict=False)},
             }
             for row, predicted in zip(
                 probabilities, predict_classes(self.logits, self.settings), strict=True

@@ -57,3 +57,11 @@ def test_a_report_with_non_finite_values_is_valid_json():
     text = json.dumps(result.to_json(), allow_nan=False)
     assert json.loads(text)["loss"] is None
     assert {"accuracy", "f1_macro", "examples", "confusion"} <= set(json.loads(text))
+
+
+def test_very_many_classes_have_scores_and_no_matrix():
+    count = 1_500
+    logits, true = np.eye(count)[:1_200] * 9, np.arange(1_200)
+    result = report(logits, true, [str(n) for n in range(count)])
+    assert (result.accuracy, result.f1_macro, result.confusion) == (1.0, 1.0, ())
+    assert len(result.classes) == count and result.never_predicted() == ()

@@ -1,6 +1,7 @@
 """Losses of classes, labels and numbers of whole texts match torch and transformers."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,9 @@ from engine.data.columns.roles import MissingRole
 from engine.data.datasets.rows import Rows
 from engine.errors import StudioError
 from engine.models import checkpoint
+from engine.models.heads import Heads
 from engine.models.network import Network
+from engine.serving.serving import Serving
 from engine.tasks import checkpoint_learner, learner_for
 from engine.tasks.evaluating import evaluate
 from engine.tasks.learner import Batch, Examples, Learner, PredictionCollector, padded_width, total
@@ -29,7 +32,7 @@ from engine.tasks.predicting import Predictor
 from engine.tasks.regression import RegressionLearner
 from engine.tasks.text_classification import TextClassificationLearner
 from engine.tokenizers.tokenizer import Tokenizer
-from tests.engine.models.small import sized
+from tests.engine.models.small import folder, sized
 
 SENTENCE = "a warm film and a cold story with good acting or a dull happy sad end for all"
 TEXTS = [" ".join(SENTENCE.split()[n % 7 : n % 7 + 3 + n % 9]) for n in range(12)]
@@ -298,3 +301,13 @@ def test_parts_keep_tokens_targets_and_positions(endings, size):
     assert torch.equal(torch.cat([part.targets for part in others]), torch.arange(len(positions)))
     assert sum(part.size for part in parts) == 4
     assert sum(part.token_count for part in parts) == batch.token_count
+
+
+@pytest.mark.parametrize("count", [100, 101])
+def test_few_classes_have_a_column_of_probabilities_each(tmp_path, count):
+    heads = Heads(outputs=count, kind="text_classification")
+    loaded = checkpoint.load(folder(tmp_path / "model", heads))
+    labels = tuple(f"class {n}" for n in range(count))
+    (record,) = Predictor(Serving(replace(loaded, labels=labels))).predict(Rows(["a b"]))
+    assert record["label"] in labels and 0 < record["probability"] < 1
+    assert sum(name.startswith("p(") for name in record) == (count if count <= 100 else 0)
