@@ -17,7 +17,7 @@ class TextSpan(NamedTuple):
 
 
 class TaggedWords(NamedTuple):
-    """Words with BIO tags, and remarks on lost spans, without full stops."""
+    """Words with BIO tags, and remarks on lost spans and cut words, without full stops."""
 
     words: list[str]
     tags: list[str]
@@ -42,7 +42,11 @@ def tag_spans(
         else:
             selected.append(span)
     selected.sort()
-    positions = _split_words(word_spans(text) if words is None else words, selected)
+    words = word_spans(text) if words is None else words
+    positions = _split_words(words, selected)
+    cuts = {start for start, _ in positions} - {start for start, _ in words}
+    is_within = [text[cut - 1 : cut + 1].isalnum() for cut in cuts]  # as with shifted offsets
+    lost += [phrase("Word cut between two letters, where a span begins or ends")] * sum(is_within)
     first = {start: index for index, (start, _) in enumerate(positions)}
     last = {end: index for index, (_, end) in enumerate(positions)}
     token_spans = [

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import logging
 from pathlib import Path
 
 import pytest
@@ -284,6 +285,8 @@ def test_a_full_disk_is_reported_before_the_download(hub, repo, tmp_path):
 
 def test_a_search_describes_its_results(hub, repo, files):
     hub.repos["somebody/tiny-gpt"] = Repo(files, config={"model_type": "gpt2"}, gated=True)
+    library = logging.getLogger("huggingface_hub")
+    assert not library.isEnabledFor(logging.WARNING), "they would be printed before our messages"
     bert, gpt = client.search("tiny")
     assert (bert.name, bert.family, bert.licence, bert.is_loadable) == (
         NAME,
