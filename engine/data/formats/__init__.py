@@ -22,6 +22,7 @@ from engine.data.formats.pubtator import PUBTATOR
 from engine.data.formats.rasa import RASA, RASA_JSON
 from engine.data.formats.rows import Format
 from engine.data.formats.spacy_json import SPACY
+from engine.data.formats.spans import SPANS
 from engine.data.formats.squad import SQUAD
 from engine.data.formats.table import CSV, TSV
 from engine.data.formats.webanno import WEBANNO
@@ -33,6 +34,6 @@ FORMATS: dict[str, Format] = {  # in the order of recognition; plain text accept
         *(DOCX, WORKBOOK, PARQUET, ARROW),
         *(ARGILLA, DOCCANO, GROUND_TRUTH, LABEL_STUDIO, LIGHTTAG, PRODIGY, RASA_JSON, SPACY),
         *(PUBTATOR, RASA, WEBANNO),
-        *(SQUAD, DOCUMENT, JSONL, CONLL, CSV, TSV, PLAIN, FOLDER, BRAT),
+        *(SQUAD, SPANS, DOCUMENT, JSONL, CONLL, CSV, TSV, PLAIN, FOLDER, BRAT),
     )
 }

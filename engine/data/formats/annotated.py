@@ -6,9 +6,10 @@ classification; labels get a column.
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from functools import partial
+from itertools import islice
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from engine.config.dataset import Reading
@@ -23,6 +24,7 @@ from engine.errors import BadFile
 from engine.phrases import phrase
 
 SAMPLE_OBJECTS = 50  # to recognise a tool
+FIRST_TEXTS = 5_000  # to find the columns, if only the first rows are needed
 ADVICE = phrase("Export it from the tool again as JSON or JSONL.")
 LISTS = ("rasa_nlu_data", "common_examples", "examples")  # keys of documents of Rasa and LightTag
 FIRST_LIST = re.compile(rf'^\[|"({"|".join(LISTS)})"\s*:\s*\[')
@@ -78,7 +80,7 @@ def make_format(
         return Reading(format=name) if first and tool.recognise(first) else None
 
     def open_export(lines: Lines, _reading: Reading, remarks: Remarks) -> Content:
-        return _content(partial(_read, tool, lines), lines, remarks)
+        return annotated_content(lambda seen, _: _read(tool, lines, seen), lines, remarks)
 
     return Format(name, title, suffixes, open_export, guess)
 
@@ -93,13 +95,17 @@ def make_line_format(
     """A format that is read line by line."""
 
     def open_export(lines: Lines, _reading: Reading, remarks: Remarks) -> Content:
-        ahead = lines.without_progress()
-        return _content(lambda seen, first: read(ahead if first else lines, seen), lines, remarks)
+        def entries(seen: Remarks, is_first: bool) -> Entries:
+            return read(lines.without_progress() if is_first else lines, seen)
+
+        return annotated_content(entries, lines, remarks)
 
     return Format(name, title, suffixes, open_export, guess)
 
 
-def _content(read: Callable[[Remarks, bool], Entries], lines: Lines, remarks: Remarks) -> Content:
+def annotated_content(
+    read: Callable[[Remarks, bool], Entries], lines: Lines, remarks: Remarks
+) -> Content:
     """Columns that the texts of a file need, and rows.
 
     If they have labels and tags, the words of the tags are a separate column. Labels of several
@@ -107,7 +113,8 @@ def _content(read: Callable[[Remarks, bool], Entries], lines: Lines, remarks: Re
     """
     has_tags = False
     questions, extra = dict[str, None](), dict[str, None]()
-    for _, entry in read(Remarks(), True):
+    first = islice(read(Remarks(), True), FIRST_TEXTS if lines.head_only else None)
+    for _, entry in first:
         has_tags |= entry.spans is not None or entry.tags is not None
         questions.update(dict.fromkeys(entry.labels))
         if len(extra) < MAX_COLUMNS:
@@ -134,25 +141,30 @@ def _content(read: Callable[[Remarks, bool], Entries], lines: Lines, remarks: Re
     return Content(unique_names((*columns, *extra), lines, remarks), rows())
 
 
-def _read(tool: Tool, lines: Lines, remarks: Remarks, is_first: bool) -> Entries:
+def _read(tool: Tool, lines: Lines, remarks: Remarks) -> Entries:
     filled = (line for line in lines.look_ahead() if line.strip())
     values = (
         parse_lines(lines.path, lines, remarks)
         if _is_line(next(filled, "")) and next(filled, None) is not None
         else enumerate(get_objects(read_document(lines, ADVICE)), start=1)
     )
+    return read_values(tool, lines.path, values, remarks)
+
+
+def read_values(
+    tool: Tool, path: Path, values: Iterable[tuple[int, Any]], remarks: Remarks
+) -> Entries:
+    """The texts of numbered objects. Raises BadFile with the number."""
     for number, value in values:
         try:
             result = tool.read(value)
         except BadObject as error:
-            raise BadFile(lines.path, error.problem, error.advice, line=number) from error
+            raise BadFile(path, error.problem, error.advice, line=number) from error
         if isinstance(result, str):
             remarks.count(result, number)
             continue
         for entry in result:
             yield number, entry
-        if is_first and lines.head_only and number > SAMPLE_OBJECTS * 100:
-            return
 
 
 def _is_line(line: str) -> bool:
@@ -179,7 +191,12 @@ def get_objects(document: Any) -> list[Any]:
     keys = document.keys() if isinstance(document, dict) else ()
     if key := next(filter(keys.__contains__, LISTS), ""):
         return get_objects(document[key])
-    return document if isinstance(document, list) else [document]
+    if not isinstance(document, list):
+        return [document]
+    is_nested = bool(document) and all(isinstance(item, list) and item for item in document)
+    if is_nested and all(isinstance(one, dict) for item in document for one in item):
+        return [one for item in document for one in item]  # a list for each file
+    return document
 
 
 def first_values(lines: list[str]) -> list[Any]:

@@ -126,4 +126,5 @@ def _span(value: Any) -> TextSpan:
     return get_span(value, "start", "end", "label")
 
 
-ARGILLA = make_format("argilla", "Argilla", Tool(recognise, read))
+TOOL = Tool(recognise, read)
+ARGILLA = make_format("argilla", "Argilla", TOOL)

@@ -22,6 +22,8 @@ KINDS: tuple[tuple[bytes, str], ...] = (
     (b"$FL2", phrase("an SPSS file")),
     (b"$FL3", phrase("an SPSS file")),
     (b"<stata_dta>", phrase("a Stata file")),
+    (b"ORC", phrase("an ORC file")),
+    (b"Obj\x01", phrase("an Avro file")),
     (b"\x89HDF\r\n\x1a\n", "an HDF5 file"),
     (b"\x93NUMPY", phrase("a NumPy array")),
     (b"\x89PNG", phrase("a PNG image")),
@@ -112,11 +114,11 @@ def _check_kind(path: Path, start: bytes) -> None:
             phrase("this is a web page with the name of an Excel file."),
             phrase("Open it in a spreadsheet program and save it as .xlsx."),
         )
-    if head.startswith((b"<!doctype html", b"<html")):
+    if head.startswith((b"<!doctype html", b"<html", b"<table")):
         raise BadFile(
             path,
             phrase("this is a web page, not a data file."),
-            phrase("Download the file itself."),
+            phrase("Download the file itself, or save its table as CSV."),
         )
     if head.startswith(b"version https://git-lfs"):
         raise BadFile(

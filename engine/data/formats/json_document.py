@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from engine.config.dataset import Reading
-from engine.data.columns.names import split_from_name
+from engine.data.columns.mapping import LABELS, TEXTS
+from engine.data.columns.names import plain_name, split_from_name
 from engine.data.formats.archives import file_on_disk, locate, logical_name
 from engine.data.formats.encodings import first_bytes, recognise_encoding
 from engine.data.formats.json_nested import flatten, nested_names
@@ -30,9 +31,9 @@ Object = dict[str, Any]
 def open_document(lines: Lines, _reading: Reading, remarks: Remarks) -> Content:
     """Columns in order of first appearance, and rows, numbered from 1.
 
-    The rows are a list of objects, which may be under a key of an object; or columns as lists, or
-    objects with an index; or a list of texts or of lists of equal length. If a document has a list
-    for each split, the path names one below the file: `data.json/train`.
+    The rows are a list of objects, which may be under a key of an object, or objects by id; or
+    columns as lists, or objects with an index; or a list of texts or of lists of equal length. If a
+    document has a list for each split, the path names one below the file: `data.json/train`.
 
     Raises:
         BadFile: if it is not JSON, none of these, or no split is named.
@@ -120,6 +121,11 @@ def _items(value: object) -> list[Object] | None:
     columns = list(value.values())
     if all(isinstance(column, list) for column in columns):
         return _columnar_items(value, range(len(columns[0])))
+    if all(isinstance(column, dict) for column in columns) and _are_rows(value):
+        return [
+            row if key.isdecimal() or "id" in row else {"id": key, **row}
+            for key, row in value.items()
+        ]
     if all(isinstance(column, dict) for column in columns):
         return _columnar_items(value, dict.fromkeys(key for column in columns for key in column))
     return None
@@ -143,6 +149,15 @@ def _unnamed_rows(value: object) -> list[Object] | None:
         return None
     names = numbered_columns(len(value[0]))
     return [dict(zip(names, row, strict=True)) for row in value] if names else None
+
+
+def _are_rows(value: Object) -> bool:
+    """True for an object of rows, as pandas' “index” orientation; false for one of columns."""
+    inner = dict.fromkeys(name for row in value.values() for name in row)
+    known = {*TEXTS, *LABELS}
+    names, keys = ({plain_name(name) for name in part} & known for part in (inner, value))
+    is_numbered = all(map(str.isdecimal, value)) and not all(map(str.isdecimal, inner))
+    return is_numbered or bool(names and not keys)
 
 
 def _columnar_items(columns: Object, indices: Iterable[Any]) -> list[Object] | None:

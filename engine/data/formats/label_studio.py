@@ -124,4 +124,5 @@ def _read_min(item: dict[str, Any]) -> AnnotatedText:
     return entry
 
 
-LABEL_STUDIO = make_format("label_studio", "Label Studio", Tool(recognise, read))
+TOOL = Tool(recognise, read)
+LABEL_STUDIO = make_format("label_studio", "Label Studio", TOOL)

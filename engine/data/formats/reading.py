@@ -15,6 +15,7 @@ from engine.data.formats import FORMATS
 from engine.data.formats.archives import locate, logical_name
 from engine.data.formats.batches import Batch, rows_to_batches
 from engine.data.formats.brat import BRAT
+from engine.data.formats.columnar import ARROW, PARQUET
 from engine.data.formats.encodings import first_bytes, recognise_encoding
 from engine.data.formats.folder import FOLDER, TextFolder, check_texts, has_annotations
 from engine.data.formats.json_document import DOCUMENT, may_have_lists
@@ -22,9 +23,11 @@ from engine.data.formats.lines import Lines
 from engine.data.formats.plain import PLAIN
 from engine.data.formats.rows import Content, Format, Remarks, Row
 from engine.data.formats.sources import check_no_splits
-from engine.data.formats.table import CSV
+from engine.data.formats.spans import read_cells
+from engine.data.formats.table import CSV, TSV
 from engine.data.formats.unread import check_unread
 from engine.data.formats.word_rows import join_sentences
+from engine.data.formats.workbook import WORKBOOK
 from engine.errors import BadFile, StudioError
 from engine.phrases import phrase
 from engine.progress import ProgressCallback
@@ -37,6 +40,7 @@ MAX_CELL_CHARACTERS = 2_000
 LONG_LINE_CHARACTERS = 50_000  # longer lines are shortened for recognition
 LONG_RUN = re.compile(r'[^\t,;|"\\\r\n]{1000,}')  # characters that neither separate nor quote
 MAX_PREVIEW_COLUMNS = 200
+TABLES = (CSV, TSV, WORKBOOK, PARQUET, ARROW)  # whose cells may hold annotations
 
 
 class Recognition(NamedTuple):
@@ -106,6 +110,8 @@ def read(
         problem = phrase("this is a file, not a folder of texts.")
         raise BadFile(path, problem, phrase("Choose another format."))
     content = format_.open(lines, reading, remarks)
+    if format_ in TABLES:
+        content = read_cells(format_.open, content, lines, reading, remarks)
     return TableReader(join_sentences(content, remarks), remarks)
 
 

@@ -39,7 +39,7 @@ def join_sentences(content: Content, remarks: Remarks) -> Content:
     keys = [n for n in others if SENTENCE.fullmatch(names[n])]
     if word is None or not tags or not keys:
         return content
-    sample, content = _look_ahead(content)
+    sample, content = look_ahead(content)
     keys = [key for key in keys if _are_sentences(sample, key)]
     is_word = all(len(row.cells[n].split()) <= 1 for row in sample for n in (word, *tags))
     has_spans = any(are_spans(_filled(sample, n)) for n in tags)
@@ -79,7 +79,7 @@ def join_sentences(content: Content, remarks: Remarks) -> Content:
     return Content(columns, joined())
 
 
-def _look_ahead(content: Content) -> tuple[list[Row], Content]:
+def look_ahead(content: Content) -> tuple[list[Row], Content]:
     """The first rows, and the content with them; its batches stay batches."""
     if content.batches is None:
         rows = content.rows or iter(())

@@ -48,7 +48,7 @@ def documents() -> dict[str, str]:
     indexed = {name: {str(n): cell for n, cell in enumerate(columns[name])} for name in names}
     split = {"columns": names, "index": [0, 1, 2], "data": [list(row.values()) for row in rows]}
     result = {"list": rows, "columns": columns, "indexed": indexed, "split": split}
-    result |= {"wrapped": {"version": 1, "data": rows}}
+    result |= {"wrapped": {"version": 1, "data": rows}, "rows": dict(zip("012", rows, strict=True))}
     return {
         f"{name}-{indent}": json.dumps(value, indent=indent)
         for name, value in result.items()

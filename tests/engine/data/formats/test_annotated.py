@@ -4,6 +4,9 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -178,6 +181,12 @@ def rasa(*examples: tuple[str, list[Any], str]) -> dict[str, Any]:
     return {"rasa_nlu_data": {"regex_features": [{"name": "x"}], "common_examples": items}}
 
 
+def spanned(text: str, spans: list[Any], ends: str = "start end") -> dict[str, Any]:
+    """A row of no known tool, such as data sets of the hub have."""
+    start, end = ends.split()
+    return {"text": text, "mentions": [{start: a, end: b, "tag": label} for a, b, label in spans]}
+
+
 def write_json_lines(path: Path, values: list[Any]) -> Path:
     content = "".join(json.dumps(value, ensure_ascii=False) + "\n" for value in values)
     path.write_text(content, encoding="utf-8")
@@ -199,6 +208,11 @@ CASES = [
         *("ground_truth", "out.manifest"),
         [ground_truth(TEXT, entities(SPANS)), ground_truth("Nothing here", entities([]))],
     ),
+    *(
+        ("spans", "a.jsonl", [spanned(TEXT, SPANS, ends), spanned("Nothing here", [], ends)])
+        for ends in ("start end", "begin end", "startOffset endOffset")
+    ),
+    ("label_studio", "nested.json", [LABEL_STUDIO[:1], LABEL_STUDIO[1:]]),
     ("lighttag", "a.json", lighttag((TEXT, SPANS, []), ("Nothing here", [], []))),
     *(
         ("argilla", f"{record.__name__}.jsonl", [record(TEXT, MARKED), record("Nothing here", [])])
@@ -286,6 +300,44 @@ def test_labels_of_every_tool_are_read(tmp_path, name, values):
     guess = recognise(path)
     assert guess.reading.format == name and guess.columns[:2] == ("text", "label")
     assert [row.cells[:2] for row in read(path, guess.reading)] == [("a b", "x"), ("c", "")]
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [spanned(TEXT, SPANS), spanned("Nothing here", [])],
+        [{"label": None} | item for item in LABEL_STUDIO_MIN],
+        [argilla_flat(TEXT, MARKED), argilla_flat("Nothing here", [])],
+    ],
+    ids=["spans", "label_studio", "argilla"],
+)
+@pytest.mark.parametrize("file, shown", [("a.csv", json.dumps), ("b.csv", str), ("a.parquet", str)])
+def test_annotations_in_cells_of_a_table_are_read(tmp_path, rows, file, shown):
+    path = tmp_path / file
+    table = pa.Table.from_pylist(
+        [{k: shown(v) if isinstance(v, list) else v for k, v in row.items()} for row in rows]
+    )
+    (pq.write_table if path.suffix == ".parquet" else pyarrow.csv.write_csv)(table, path)
+    guess = recognise(path)
+    assert guess.mapping == Mapping(text="text", tags="tags")
+    assert [row.cells[:2] for row in read(path, guess.reading)] == [TAGGED, PLAIN]
+    assert import_files(path, tmp_path / "v", ONLY_TRAIN).spec.spans == {"LOC": 2, "PER": 1}
+
+
+@pytest.mark.parametrize(
+    "item",
+    [
+        {"text": "Peter Blackburn lives", "mentions": [{"start": 0, "end": 1, "label": "PER"}]},
+        {
+            "text": "Peter lives",
+            "mentions": [{"start": 0, "end": 5, "label": "PER", "text": "Helga"}],
+        },
+        {"text": "Peter lives", "mentions": [{"start": 0, "end": 50, "label": "PER"}]},
+        {"tokens": ["Peter", "lives"], "ner": [[0, 0, "PER"]]},
+    ],
+)
+def test_positions_that_are_not_of_characters_are_no_spans(tmp_path, item):
+    assert recognise(write_json(tmp_path / "a.json", [item])).reading.format == "json"
 
 
 RASA_ROWS = [

@@ -1,0 +1,1 @@
+"""Small files that tools write, read as they mean or refused by name."""

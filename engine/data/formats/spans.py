@@ -1,0 +1,157 @@
+"""Texts with spans that no tool is known for, and tables with annotations in their cells.
+
+Label Studio and Argilla write CSV and Parquet with lists of spans or answers in a column, and data
+sets of the hub have such columns.
+"""
+
+import json
+from collections.abc import Callable
+from itertools import islice
+from typing import Any
+
+from engine.config.dataset import Reading
+from engine.data.columns.lists import parse_list
+from engine.data.columns.mapping import TEXTS
+from engine.data.columns.text_spans import TextSpan
+from engine.data.formats.annotated import (
+    SAMPLE_OBJECTS,
+    AnnotatedText,
+    BadObject,
+    Entries,
+    Object,
+    Tool,
+    annotated_content,
+    extra_values,
+    make_format,
+    read_values,
+)
+from engine.data.formats.argilla import TOOL as ARGILLA
+from engine.data.formats.label_studio import TOOL as LABEL_STUDIO
+from engine.data.formats.lines import Lines
+from engine.data.formats.rows import Content, Remarks, Row
+from engine.data.formats.word_rows import look_ahead
+from engine.phrases import phrase
+
+ENDS = (
+    *(("start", "end"), ("start_offset", "end_offset"), ("startOffset", "endOffset")),
+    *(("start_char", "end_char"), ("begin", "end")),
+)
+LABELS = ("label", "tag", "type", "entity_type", "entity_group", "entity", "category", "class")
+WORDS = ("text", "word", "words", "value", "mention", "surface")  # of a span
+MIN_WHOLE = 0.8  # of the spans begin and end at words; positions of words do not
+Open = Callable[[Lines, Reading, Remarks], Content]
+
+
+def recognise(items: list[Any]) -> bool:
+    """Recognise a text and one list of spans that are in it."""
+    if not all(isinstance(item, dict) and _text_key(item) for item in items):
+        return False
+    keys = {key for item in items for key, value in item.items() if value and _spans(value)}
+    keys = {key for key in keys if all(_spans(item.get(key)) is not None for item in items)}
+    found = [
+        _fits(item[_text_key(item)], span, words)
+        for key in keys
+        for item in items
+        for span, words in _spans(item.get(key)) or ()
+    ]
+    return len(keys) == 1 and sum(found) >= MIN_WHOLE * len(found)
+
+
+def _text_key(item: Object) -> str:
+    return next((key for key in TEXTS if isinstance(item.get(key), str)), "")
+
+
+def read(item: Any) -> list[AnnotatedText]:
+    """Read a text with its spans. Raises BadObject."""
+    key = _text_key(item) if isinstance(item, dict) else ""
+    if not key:
+        raise BadObject(phrase("it has no text."))
+    lists = [value for value in item.values() if isinstance(value, list)]
+    spans = next((found for found in map(_spans, lists) if found), [])
+    entry = AnnotatedText(item[key], [span for span, _ in spans])
+    entry.extra = extra_values(item, (key,))
+    return [entry]
+
+
+def _fits(text: str, span: TextSpan, given: str | None) -> bool:
+    """True if a span has its words in the text, or does not begin or end within a word."""
+    if given is not None:
+        return text[span.start : span.end].split() == given.split()
+    edges = (text[max(span.start - 1, 0) : span.start + 1], text[span.end - 1 : span.end + 1])
+    is_split = any(len(edge) == 2 and edge.isascii() and edge.isalnum() for edge in edges)
+    return span.start < span.end <= len(text) and not is_split
+
+
+def _spans(value: Any) -> list[tuple[TextSpan, str | None]] | None:
+    """The spans of a list, each with its words if they are given; None for another value."""
+    spans = list[tuple[TextSpan, str | None]]()
+    for item in value if isinstance(value, list) else [None] if value else []:
+        match item:
+            case [int(start), int(end), str(name)]:
+                spans.append((TextSpan(start, end, name), None))
+            case dict():
+                ends = next(((item[a], item[b]) for a, b in ENDS if {a, b} <= item.keys()), ())
+                label = next((item[key] for key in LABELS if key in item), None)
+                given = next((item[key] for key in WORDS if isinstance(item.get(key), str)), None)
+                match (*ends, label):
+                    case (int(start), int(end), str(name)):
+                        spans.append((TextSpan(start, end, name), given))
+                    case _:
+                        return None
+            case _:
+                return None
+    return spans
+
+
+TOOLS = (ARGILLA, LABEL_STUDIO, Tool(recognise, read))
+SPANS = make_format("spans", phrase("Texts with spans"), TOOLS[-1])
+
+
+def read_cells(
+    open_table: Open, content: Content, lines: Lines, reading: Reading, remarks: Remarks
+) -> Content:
+    """The content of a table; with words and tags or labels if its cells hold annotations."""
+    if content.rows is not None and content.batches is not None:
+        head = Lines(lines.path, lines.encoding, head_only=True)
+        sample = [*islice(open_table(head, reading, Remarks()).rows or (), SAMPLE_OBJECTS)]
+    else:
+        sample, content = look_ahead(content)
+    if not any(cell.startswith(("[", "{")) for row in sample for cell in row.cells):
+        return content
+    items = [_object(content.columns, row) for row in sample]
+    tool = next((tool for tool in TOOLS if tool.recognise(items)), None)
+    if tool is None:
+        return content
+    ahead = lines.without_progress()
+
+    def entries(seen: Remarks, is_first: bool) -> Entries:
+        table = open_table(ahead if is_first else lines, reading, Remarks())
+        batches = table.batches or ()
+        rows = table.rows or (Row(*row) for batch in batches for row in batch.rows())
+        values = ((row.line, _object(table.columns, row)) for row in rows)
+        return read_values(tool, lines.path, values, seen)
+
+    return annotated_content(entries, lines, remarks)
+
+
+def _object(columns: tuple[str, ...], row: Row) -> Object:
+    return dict(zip(columns, map(_value, row.cells), strict=True))
+
+
+def _value(cell: str) -> Any:
+    """A list or an object of a cell, else its text; None if it is empty."""
+    if not cell.startswith(("[", "{")):
+        return cell or None
+    try:
+        return json.loads(cell)
+    except (ValueError, RecursionError):
+        return _with_numbers(parse_list(cell) or cell)
+
+
+def _with_numbers(value: Any) -> Any:
+    """The positions of printed spans as numbers, which `parse_list` leaves as texts."""
+    if isinstance(value, list):
+        return [_with_numbers(item) for item in value]
+    if isinstance(value, dict):
+        return {key: _with_numbers(item) for key, item in value.items()}
+    return int(value) if isinstance(value, str) and value.isdecimal() else value
