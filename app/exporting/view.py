@@ -231,7 +231,8 @@ class OptionsView(QWidget):
             "int8": (
                 self.tr("int8"),
                 self.tr(
-                    "8-bit integers: a quarter of the size, faster; a few predictions may change."
+                    "8-bit integers: a quarter of the size, faster; a few predictions may change, "
+                    "and depend a little on the other texts of their batch."
                 ),
             ),
         }

@@ -12,7 +12,7 @@ from typing import Any
 from engine.checkpoints.info import checkpoint_info, fine_tuned_task
 from engine.checkpoints.prediction_settings import PREDICTION, prediction_settings
 from engine.config.dataset import SplitName
-from engine.config.export import Form
+from engine.config.export import Form, Precision
 from engine.config.job import JobSpec
 from engine.config.prediction import PredictionSettings
 from engine.config.task import TaskSpec
@@ -31,11 +31,12 @@ from engine.runs.snapshots import find_run
 from engine.visible import one_line
 
 PARTS: tuple[SplitName, ...] = ("validation", "test")
+MERGES = "merges.txt"  # of byte-level BPE
 MAX_LABELS = 50  # maximum of listed labels
 INTERVAL = phrase("95 % interval over rows")
 
 
-def model_card(checkpoint: Path, form: Form) -> str:
+def model_card(checkpoint: Path, form: Form, precision: Precision = "float32") -> str:
     """The card of an export of `checkpoint`, in Markdown with a metadata header.
 
     Raises StudioError if the checkpoint cannot be read.
@@ -44,7 +45,7 @@ def model_card(checkpoint: Path, form: Form) -> str:
     settings = prediction_settings(checkpoint)
     job = run.job() if run is not None else None
     results = stored_results(run, checkpoint) if run is not None else {}
-    notes = limits(info, job, results)
+    notes = [*limits(info, job, results), *_library_notes(checkpoint, info, form, precision)]
     parts = [
         _metadata(info, form, job, results),
         f"# {_cell(job.name) if job else checkpoint.name}",
@@ -224,11 +225,40 @@ def limits(
             )
         )
     if info.task is not None and TASKS[info.task].info.cuts_long_texts:
+        length = info.sentence.max_length if info.sentence is not None else None
         notes.append(
-            phrase("Only the first {n:,} token(s) of longer inputs are read.", n=info.max_positions)
+            phrase(
+                "At most {n:,} token(s) of an input are read; other programs must truncate longer "
+                "ones.",
+                n=min(info.max_positions, length or info.max_positions),
+            )
         )
     if info.labels:
         notes.append(phrase("It always predicts one of its labels, even if no label fits."))
+    return notes
+
+
+def _library_notes(
+    checkpoint: Path, info: CheckpointInfo, form: Form, precision: Precision
+) -> list[str]:
+    """Behaviour of other programs with the files of an export."""
+    notes: list[str] = []
+    if precision == "int8":
+        notes.append(
+            phrase(
+                "With int8, an answer depends a little on the other texts of its batch, which are "
+                "rounded together."
+            )
+        )
+    if form == "onnx" and info.task == "regression":
+        notes.append(
+            phrase(
+                "The pipeline of transformers.js shows 1 for every text, because it applies a "
+                "softmax to the number; read the logits of the model instead."
+            )
+        )
+    if form != "tf1" and (checkpoint / MERGES).is_file():
+        notes.append(phrase("tokenizer.json needs tokenizers 0.20 or newer."))
     return notes
 
 

@@ -199,7 +199,7 @@ def _write(folder: Path, loaded: Checkpoint, question: Export, temporary: Path) 
     if (card := plain_file(question.checkpoint, CARD)) is not None:
         shutil.copyfile(card, folder / CARD)
     else:
-        card_text = model_card(question.checkpoint, question.form)
+        card_text = model_card(question.checkpoint, question.form, question.precision)
         (folder / CARD).write_text(card_text, encoding="utf-8")
 
 

@@ -5,6 +5,7 @@ from html.parser import HTMLParser
 import pytest
 from huggingface_hub import ModelCard
 
+from engine.checkpoints.info import checkpoint_info
 from engine.config.job import RunGroup
 from engine.documents.card import model_card
 from engine.documents.report import (
@@ -203,6 +204,18 @@ def test_a_model_card_has_metadata_and_scores(model):
     assert f"Computed in {predictions.info.precision};" in text
     assert "AutoModelForSequenceClassification" in text and "chose the checkpoint" in text
     assert "onnxruntime" in model_card(best, "onnx") and "```" not in model_card(best, "tf1")
+
+
+def test_a_model_card_says_how_other_programs_differ(tuned, tmp_path):
+    best = copy_model(tuned("regression"), tmp_path).checkpoint
+    positions = checkpoint_info(best).max_positions
+    card = model_card(best, "onnx", "int8")
+    assert f"At most {positions} tokens of an input are read" in card
+    for text in ("depends a little on the other texts of its batch", "transformers.js shows 1"):
+        assert text in card and text not in model_card(best, "hf")
+    assert "tokenizers 0.20" not in card
+    (best / "merges.txt").touch()
+    assert "tokenizers 0.20" in model_card(best, "hf")
 
 
 def test_a_model_card_omits_unknown_facts(tmp_path):
