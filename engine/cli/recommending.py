@@ -17,6 +17,7 @@ from engine.config.recommended import (
     with_probe_rate,
 )
 from engine.config.training import TrainingSpec
+from engine.data.coverage import unknown_note
 from engine.data.datasets.store import open_dataset
 from engine.data.formats.reading import read
 from engine.data.formats.sources import split_files
@@ -91,4 +92,6 @@ def _rows_and_length(source: DataSource, vocabulary: Path | None) -> tuple[int, 
         lengths = None
         if tokenizer is not None and source.mapping is not None:
             lengths = lengths_in_file(files.main_file, source.reading, source.mapping, tokenizer)
+    if lengths is not None and (note := unknown_note(lengths.unknown)):
+        echo_error(f"note: {note}")
     return rows, lengths.percentile_99 if lengths is not None else 0

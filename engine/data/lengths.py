@@ -24,6 +24,7 @@ class Lengths:
     """Tokens of each sampled input, with [CLS] and [SEP]."""
 
     sample: tuple[int, ...]  # sorted
+    unknown: float = 0.0  # fraction of their tokens that are [UNK]
 
     @property
     def percentile_99(self) -> int:
@@ -69,4 +70,6 @@ def _lengths(rows: Sequence[Texts], tokenizer: Tokenizer) -> Lengths | None:
         return None
     pairs = None if rows[0][1] is None else [second or "" for _, second in rows]
     encoded = tokenizer.encode_many([first for first, _ in rows], pairs, max_length=MAX_TOKENS)
-    return Lengths(tuple(sorted(len(ids) for ids, _ in encoded)))
+    ids = [token for ids, _ in encoded for token in ids]
+    unknown = ids.count(tokenizer.unknown) / max(len(ids), 1)
+    return Lengths(tuple(sorted(len(ids) for ids, _ in encoded)), unknown)

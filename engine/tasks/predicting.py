@@ -4,6 +4,7 @@ import unicodedata
 from pathlib import Path
 from typing import Any
 
+from engine.data.coverage import unknown_note
 from engine.data.datasets.rows import Rows
 from engine.errors import StudioError
 from engine.evaluation.report import Report
@@ -49,6 +50,7 @@ class Predictor:
         self._batch = batch
         self._truncated = 0  # inputs of maximum length so far
         self._blank = 0  # rows without text so far
+        self._tokens = self._unknown = 0  # tokens of inputs so far, and those that are [UNK]
 
     def predict(
         self, rows: Rows, progress: ProgressCallback = lambda done, total: None
@@ -81,11 +83,16 @@ class Predictor:
     def notes(self) -> tuple[str, ...]:
         """Notes on the rows so far: how many were truncated or have no text, if any."""
         notes = [truncation_note(self._truncated, self._max_length)] if self._truncated else []
+        if note := unknown_note(self._unknown / max(self._tokens, 1)):
+            notes.append(note)
         if self._blank:
             notes.append(phrase("{n:,} row(s) without text have no prediction.", n=self._blank))
         return tuple(notes)
 
     def _count(self, examples: Examples) -> None:
+        tokens = examples.tokenized.token_ids(0, examples.tokenized.tokens)
+        self._tokens += len(tokens)
+        self._unknown += int((tokens == self._loaded.tokenizer.unknown).sum())
         if self.learner.task.info.cuts_long_texts:
             self._truncated += int((examples.tokenized.lengths >= self._max_length).sum())
 

@@ -9,12 +9,13 @@ from app.pages.train.choices import CUSTOM_SIZE, NO_PROBE, QUICK_TRIAL_FRACTION,
 from app.pages.train.estimate import verdict
 from app.tasks import task_part
 from app.tasks.part import Plan
-from app.translation import tr
+from app.translation import tr, translated
 from app.widgets.text import numbers
 from app.widgets.text.spec_texts import short_title_of, value_text
 from engine.config.features import LAYER_SWEEP, Features
 from engine.config.fields import fields_at
 from engine.config.training import HardwareSpec, TrainingSpec
+from engine.data.coverage import unknown_note
 from engine.data.lengths import Lengths
 from engine.messages.estimating import Estimated
 
@@ -198,13 +199,16 @@ def _data_warnings(choices: Choices) -> list[str]:
 
 
 def _length_warnings(choices: Choices, lengths: Lengths | None) -> list[str]:
+    unknown = unknown_note(lengths.unknown) if lengths else ""
+    result = [translated(unknown)] if unknown else []
     fraction = lengths.fraction_above(choices.training.max_length) if lengths else 0
     if fraction <= 0.01 or not choices.task.info.cuts_long_texts:
-        return []
+        return result
     template = tr(
         "About {share} % of the inputs are longer than {length} tokens and are truncated."
     )
-    return [template.format(share=round(100 * fraction), length=choices.training.max_length)]
+    shown = template.format(share=round(100 * fraction), length=choices.training.max_length)
+    return [*result, shown]
 
 
 def _model_warnings(choices: Choices) -> list[str]:

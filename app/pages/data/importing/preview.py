@@ -9,9 +9,11 @@ from PySide6.QtCore import QObject, Signal
 from app import background
 from engine.config.dataset import Mapping, Reading
 from engine.data.columns.mapping import guess_mapping
+from engine.data.coverage import scripts_note, unknown_note
 from engine.data.formats.reading import FirstRows, preview, read
 from engine.data.formats.rows import Row
 from engine.messages.explore.text import Token
+from engine.phrases import join
 from engine.tokenizers.tokenizer import Tokenizer
 
 EXAMPLES = 5  # tokenized rows
@@ -77,6 +79,17 @@ def make_examples(file: FilePreview, mapping: Mapping, tokenizer: Tokenizer) -> 
     return examples
 
 
+def describe_coverage(file: FilePreview, mapping: Mapping, tokenizer: Tokenizer) -> str:
+    """The scripts of the first rows, and whether too many of their tokens are unknown."""
+    column = file.columns.index(mapping.text)
+    is_shown = column < len(file.table.columns)  # the table has only the first of many columns
+    texts = [row.cells[column] for row in (file.table.rows if is_shown else file.first_rows)]
+    encoded = tokenizer.encode_many(texts, None, max_length=EXAMPLE_LENGTH)
+    ids = [token for ids, _ in encoded for token in ids]
+    unknown = unknown_note(ids.count(tokenizer.unknown) / max(len(ids), 1))
+    return join("\n", filter(None, (scripts_note(texts), unknown)))
+
+
 class ExamplesState(QObject):
     """First rows tokenized by a model.
 
@@ -91,6 +104,7 @@ class ExamplesState(QObject):
         self.model: Path | None = None  # model whose tokenizer is used
         self.examples: list[Example] = []
         self.problem = ""
+        self.coverage = ""  # scripts of the first rows, and unknown tokens
         self.unknown = -1  # id of [UNK]
         self._preview: FilePreview | None = None
         self._mapping: Mapping | None = None
@@ -121,12 +135,13 @@ class ExamplesState(QObject):
             return
         cached = self._tokenizers.get(folder)
 
-        def work() -> tuple[Tokenizer, list[Example]]:
+        def work() -> tuple[Tokenizer, list[Example], str]:
             tokenizer = cached or Tokenizer.from_folder(folder)
-            return tokenizer, make_examples(preview, mapping, tokenizer)
+            examples = make_examples(preview, mapping, tokenizer)
+            return tokenizer, examples, describe_coverage(preview, mapping, tokenizer)
 
-        def done(result: tuple[Tokenizer, list[Example]]) -> None:
-            self._tokenizers[folder], self.examples = result
+        def done(result: tuple[Tokenizer, list[Example], str]) -> None:
+            self._tokenizers[folder], self.examples, self.coverage = result
             self.unknown, self.problem = result[0].unknown, ""
             self.changed.emit()
 

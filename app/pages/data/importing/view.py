@@ -249,7 +249,8 @@ class ImportView(Page):
             problem = self.tr("Import a model to see the rows as tokens.")
         elif not problem and not examples.examples and state.preview is not None:
             problem = self.tr("Choose the text column first.")
-        self.examples.show_examples(examples.examples, examples.unknown, problem)
+        note = problem or translated(examples.coverage)
+        self.examples.show_examples(examples.examples, examples.unknown, note)
         self.rows.show_roles(state.roles)
         self.split.show_split()
 
@@ -322,17 +323,17 @@ class ExamplesView(QWidget):
     def __init__(self) -> None:
         super().__init__()
         self.rows: list[tuple[Text, TokenRow, Text]] = []
-        self.problem = Text("", "muted")
+        self.note = Text("", "muted")
         self._grid = layouts.grid(
             h_spacing=4 * SPACE, v_spacing=3 * SPACE, stretch=1, margins=(0, 0, 2 * SPACE, 0)
         )
-        inner = layouts.page(self.problem, self._grid, layouts.STRETCH)
+        inner = layouts.page(self.note, self._grid, layouts.STRETCH)
         layouts.column(scrolling(inner), parent=self)
 
-    def show_examples(self, examples: list[Example], unknown: int, problem: str) -> None:
-        """Show examples, or `problem` if there are none."""
-        self.problem.setText(problem)
-        self.problem.setVisible(bool(problem))
+    def show_examples(self, examples: list[Example], unknown: int, note: str) -> None:
+        """Show examples below a note, or the problem if there are none."""
+        self.note.setText(note)
+        self.note.setVisible(bool(note))
         while len(self.rows) < len(examples):
             self._add_row()
         for index, (line, tokens, label) in enumerate(self.rows):
