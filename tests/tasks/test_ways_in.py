@@ -1,14 +1,28 @@
 """A text has one answer, whichever way it comes in."""
 
+import csv
 import json
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+import xlsxwriter
+from hypothesis import given
+from hypothesis import strategies as st
 
+from engine.config.dataset import Split
 from engine.config.tasks.token_classification import TokenClassification
-from engine.data.columns.words import parse_words
+from engine.data.columns.choices import parse_endings
+from engine.data.columns.label_sets import parse_label_sets
+from engine.data.columns.numbers import parse_numbers
+from engine.data.columns.words import parse_words, split_words
+from engine.data.datasets.importing import import_dataset
 from engine.data.datasets.rows import Rows
+from engine.data.datasets.store import open_dataset
+from engine.data.formats.reading import read, recognise
 from engine.explore.prediction import predict
 from engine.messages.explore.prediction import Predict
 from engine.models.checkpoint import Checkpoint, load
@@ -18,6 +32,7 @@ from engine.tasks.predicting import Predictor
 from engine.tokenizers.tokenizer import Tokenizer
 from tests.engine.models import small
 from tests.engine.tokenizers.published_tokenizers import byte_level
+from tests.often import tries
 
 TEXTS = (
     "Maria Keller, who lives in Paris, was (very) old.",
@@ -74,3 +89,126 @@ def test_words_of_a_tagged_file_stay_as_they_are(tagger):
     rows = Rows(["U.S. (EU) now."], tags=["B-x O O"])
     (row,) = Predictor(Serving(tagger)).predict(rows)
     assert row["words"] == ["U.S.", "(EU)", "now."]
+
+
+Cell = str | float | list[str]
+Table = list[dict[str, Cell]]
+
+
+def flat(table: Table) -> list[list[str | float]]:
+    """The header and the rows, with lists as JSON."""
+
+    def cell(value: Cell) -> str | float:
+        return json.dumps(value, ensure_ascii=False) if isinstance(value, list) else value
+
+    return [[*table[0]], *([cell(value) for value in row.values()] for row in table)]
+
+
+def write_csv(path: Path, table: Table) -> None:
+    with open(path, "w", newline="", encoding="utf-8") as file:
+        csv.writer(file, delimiter="\t" if path.suffix == ".tsv" else ",").writerows(flat(table))
+
+
+def write_json(path: Path, table: Table) -> None:
+    path.write_text(json.dumps(table, ensure_ascii=False), encoding="utf-8")
+
+
+def write_lines(path: Path, table: Table) -> None:
+    path.write_text("".join(json.dumps(row) + "\n" for row in table), encoding="utf-8")
+
+
+def write_excel(path: Path, table: Table) -> None:
+    with xlsxwriter.Workbook(path) as book:
+        sheet = book.add_worksheet()
+        for number, row in enumerate(flat(table)):
+            for column, cell in enumerate(row):
+                (sheet.write_string if isinstance(cell, str) else sheet.write)(number, column, cell)
+
+
+def write_parquet(path: Path, table: Table) -> None:
+    pq.write_table(pa.Table.from_pylist(table), path)
+
+
+def write_arrow(path: Path, table: Table) -> None:
+    rows = pa.Table.from_pylist(table)
+    with pa.ipc.new_stream(str(path), rows.schema) as stream:
+        stream.write_table(rows)
+
+
+WRITERS = {
+    ".csv": write_csv,
+    ".tsv": write_csv,
+    ".json": write_json,
+    ".jsonl": write_lines,
+    ".xlsx": write_excel,
+    ".parquet": write_parquet,
+    ".arrow": write_arrow,
+}
+
+
+def as_tuple(cell: object) -> object:
+    return tuple(cell) if isinstance(cell, list) else cell
+
+
+def parse(kind: str, rows: Rows) -> tuple[list[object], list[object]]:
+    """Texts, words or choices, and targets of rows, as the task reads them."""
+    labels = list(rows.labels or ())
+    inputs: Iterable[object] = rows.texts
+    targets: Iterable[object] = labels
+    match kind:
+        case "numbers":
+            targets = parse_numbers(labels).tolist()
+        case "sets":
+            targets = parse_label_sets(labels)
+        case "tags":
+            inputs, targets = map(split_words, rows.texts), map(split_words, rows.tags or ())
+        case "choices":
+            inputs = parse_endings(rows.endings or [])
+    return [*map(as_tuple, inputs)], [*map(as_tuple, targets)]
+
+
+@st.composite
+def tables(draw: st.DrawFn, kind: str) -> Table:
+    """A table of 20 rows with words of all scripts."""
+    words = [word for text in TEXTS for word in text.split() if "[" not in word]
+    pick = st.sampled_from(words)
+    sentences = draw(st.lists(st.lists(pick, min_size=3, max_size=8), min_size=20, max_size=20))
+    plain = st.sampled_from([word for word in words if not set(word) & set(",;|#.:“")])
+    names = draw(st.lists(plain, min_size=4, max_size=4, unique=True))
+    rows: Table = []
+    for n, sentence in enumerate(sentences):
+        text, name = " ".join(sentence) + f" {n}", names[n % 4]
+        match kind:
+            case "numbers":
+                rows.append({"text": text, "score": n / 8 + 0.125})
+            case "sets":
+                rows.append({"text": text, "labels": names[: 1 + n % 3]})
+            case "tags":
+                tags = [("O", "B-PER", "B-LOC")[(n + m) % 3] for m in range(len(sentence))]
+                rows.append({"tokens": sentence, "ner_tags": tags})
+            case "choices":
+                rows.append({"question": text, "choices": [*names], "answer": str(n % 4)})
+            case _:
+                rows.append({"text": text, "label": name})
+    return rows
+
+
+@pytest.mark.parametrize("kind", ["classes", "numbers", "sets", "tags", "choices"])
+@given(data=st.data())
+@tries(12)
+def test_a_table_means_the_same_in_every_format(tmp_path_factory, kind, data):
+    table, folder = data.draw(tables(kind)), tmp_path_factory.mktemp("ways")
+    *_, inputs, targets = zip(*(row.values() for row in table), strict=True)
+    expected = [*map(as_tuple, inputs)], [*map(as_tuple, targets)]
+    for suffix, write in WRITERS.items():
+        file = folder / f"rows{suffix}"
+        write(file, table)
+        reading, columns, mapping, *_ = recognise(file)
+        assert mapping is not None
+        rows = zip(*(row.cells for row in read(file, reading)), strict=True)
+        cells = dict(zip(columns, map(list, rows), strict=True))
+        assert parse(kind, Rows.from_columns(mapping, cells)) == expected, suffix
+        if suffix in (".csv", ".arrow"):
+            target = folder / suffix[1:]
+            import_dataset("rows", {"all": file}, reading, mapping, Split(validation=0), target)
+            assert parse(kind, open_dataset(target).rows("train")) == expected
