@@ -79,10 +79,10 @@ def outcome(file: dict[str, Any], rows: dict[str, dict[str, list[Any]]]) -> str:
         )
     if file["refused"]:
         return f"read, but is {file['refused']}"
-    expected, values = [*rows[file["kind"]].items()], meaning(file["kind"], found)
+    columns, values = rows[file["kind"]], meaning(file["kind"], found)
     if isinstance(values, str):
         return values
-    expected = [column for name, column in expected if name != "id"]
+    expected = [column for name, column in columns.items() if name != "id"]
     pairs = zip(values, expected, strict=True)
     return next((f"{a[:2]} instead of {b[:2]}" for a, b in pairs if a != b), "right")
 
