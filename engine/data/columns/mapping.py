@@ -65,6 +65,7 @@ TAGS = (
 MIN_FLAGS = 3  # fewer yes/no columns are labels only by name
 MAX_LABEL_CHARACTERS = 60  # per cell
 MAX_LABELS = 250
+STRUCTURED = re.compile(r"\{|\[[\[{]")  # the start of an object, or of a list of them
 MAX_DIGITS = 0.3  # fraction of the characters of a text; “Mon Apr 06 22:19:45 2009” has more
 
 
@@ -81,16 +82,18 @@ class _Statistics:
     max_length: int
     is_scale: bool  # all cells are numbers, and some have a fraction
     digit_share: float  # of all characters
+    is_structured: bool  # all cells are objects, or lists of lists or objects
 
     @property
     def is_text(self) -> bool:
         """True if it has words and few digits, unlike dates."""
-        return self.with_space >= 0.5 and self.mean_length >= 10 and self.digit_share < MAX_DIGITS
+        has_words = self.with_space >= 0.5 and self.mean_length >= 10 and not self.is_structured
+        return has_words and self.digit_share < MAX_DIGITS
 
     @property
     def is_label(self) -> bool:
         is_few = self.distinct_cells <= max(2, min(MAX_LABELS, self.rows // 3))
-        is_short = 0 < self.max_length <= MAX_LABEL_CHARACTERS
+        is_short = 0 < self.max_length <= MAX_LABEL_CHARACTERS and not self.is_structured
         return is_few and is_short and self.rows > self.distinct_cells
 
 
@@ -245,6 +248,8 @@ def _column_statistics(
                 with_space=sum(" " in cell.strip() for cell in cells) / count,
                 max_length=max(map(len, cells), default=0),
                 is_scale=len(numbers) == len(cells) and bool(fractions),
+                is_structured=any(map(STRUCTURED.match, cells))
+                and all(STRUCTURED.match(cell) or cell in ("", "[]") for cell in cells),
                 digit_share=sum(map(str.isdigit, "".join(cells))) / max(characters, 1),
             )
         )
@@ -278,7 +283,8 @@ def _guess_texts(statistics: list[_Statistics]) -> tuple[str | None, str | None]
         return texts[0].name, texts[1].name
     if texts:
         return max(texts, key=lambda item: item.mean_length).name, None
-    others = [item for item in statistics if not item.is_label and item.mean_length > 0]
+    others = [item for item in statistics if not (item.is_label or item.is_structured)]
+    others = [item for item in others if item.mean_length > 0]
     if len(statistics) == 1:
         return statistics[0].name, None
     return (max(others, key=lambda item: item.mean_length).name, None) if others else (None, None)

@@ -25,6 +25,7 @@ from engine.data.formats.spacy_json import SPACY
 from engine.data.formats.spans import SPANS
 from engine.data.formats.squad import SQUAD
 from engine.data.formats.table import CSV, TSV
+from engine.data.formats.transcript import SUBTITLES
 from engine.data.formats.webanno import WEBANNO
 from engine.data.formats.workbook import WORKBOOK
 
@@ -33,7 +34,7 @@ FORMATS: dict[str, Format] = {  # in the order of recognition; plain text accept
     for format_ in (
         *(DOCX, WORKBOOK, PARQUET, ARROW),
         *(ARGILLA, DOCCANO, GROUND_TRUTH, LABEL_STUDIO, LIGHTTAG, PRODIGY, RASA_JSON, SPACY),
-        *(PUBTATOR, RASA, WEBANNO),
+        *(PUBTATOR, RASA, SUBTITLES, WEBANNO),
         *(SQUAD, SPANS, DOCUMENT, JSONL, CONLL, CSV, TSV, PLAIN, FOLDER, BRAT),
     )
 }

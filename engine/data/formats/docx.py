@@ -1,11 +1,8 @@
 """Word documents: a row for each paragraph, turn of a transcript, or row of a table."""
 
-import re
 import zipfile
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
 from xml.etree import ElementTree as ET
 
 from engine.config.dataset import Reading
@@ -13,6 +10,7 @@ from engine.data.formats.archives import convert_errors, unpacked
 from engine.data.formats.lines import Lines
 from engine.data.formats.rows import Content, Format, Remarks, Row, numbered_columns, unique_names
 from engine.data.formats.table import has_header
+from engine.data.formats.transcript import read_turns
 from engine.errors import BadFile
 from engine.phrases import phrase
 
@@ -21,21 +19,6 @@ MAX_BYTES = 500_000_000  # of the document, unpacked
 WORD = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 FALLBACK = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"
 CHARACTERS = {f"{WORD}tab": "\t", f"{WORD}br": "\n", f"{WORD}cr": "\n", f"{WORD}noBreakHyphen": "-"}
-TIME = r"[\[(]?(?P<{}>\d{{1,2}}:\d\d(?::\d\d)?(?:[.,]\d+)?)[\])]?"
-# “Anna: …”, “Anna (00:12): …”, “[00:12] Anna: …”, “Anna 00:12” above the text
-TURN = re.compile(
-    rf"(?:{TIME.format('before')}\s*[-–]?\s*)?(?P<speaker>[^\W\d_][^:\[\]()\n\t]{{0,40}}?)"
-    rf"\s*(?:[-–]?\s*{TIME.format('behind')})?\s*(?P<end>:|\n|$)\s*(?P<text>.*)",
-    re.DOTALL,
-)
-MIN_TURNS = 0.5  # of the paragraphs
-MAX_NAME_WORDS = 2  # of a speaker who speaks once
-
-
-class _Turn(NamedTuple):
-    speaker: str
-    time: str
-    text: str
 
 
 def open_docx(lines: Lines, reading: Reading, remarks: Remarks) -> Content:
@@ -57,14 +40,9 @@ def open_docx(lines: Lines, reading: Reading, remarks: Remarks) -> Content:
         return _table(tables[0], lines, reading, remarks)
     if tables:
         remarks.add_note(phrase("Each paragraph of a table is a row, as of the text around it."))
-    turns = _turns(filled)
-    if not turns:
-        return Content(("text",), (Row(number, (text,)) for number, text in filled))
-    remarks.add_note(phrase("This is a transcript: speakers and times were read as columns."))
-    has_times = any(turn.time for _, turn in turns)
-    columns = ("text", "speaker", *(("time",) if has_times else ()))
-    rows = ((number, (turn.text, turn.speaker, turn.time)) for number, turn in turns)
-    return Content(columns, (Row(number, cells[: len(columns)]) for number, cells in rows))
+    return read_turns(filled, remarks) or Content(
+        ("text",), (Row(number, (text,)) for number, text in filled)
+    )
 
 
 def _read_body(path: Path) -> ET.Element:
@@ -112,41 +90,6 @@ def _table(table: ET.Element, lines: Lines, reading: Reading, remarks: Remarks) 
     remarks.add_note(phrase("The table of the document was read; the text around it was left out."))
     numbered = (Row(number, row) for number, row in enumerate(cells, start=1) if number > first)
     return Content(unique_names(names, lines, remarks), numbered)
-
-
-def _turns(paragraphs: list[tuple[int, str]]) -> list[tuple[int, _Turn]]:
-    """The turns of a transcript; none if few paragraphs have a speaker.
-
-    A name with a time is a speaker, and so is a name before a colon, if one of them comes again.
-    """
-    matches = [TURN.match(text) for _, text in paragraphs]
-    names = Counter(match["speaker"] for match in matches if match and match["end"] == ":")
-    again = any(count > 1 for count in names.values())
-    heads = [
-        match if match and (_time(match) or (again and _is_name(match, names))) else None
-        for match in matches
-    ]
-    found = [match for match in heads if match]
-    covered = len(found) + sum(1 for match in found if not match["text"])  # with the text below
-    if covered < max(MIN_TURNS * len(paragraphs), 2) or len({m["speaker"] for m in found}) < 2:
-        return []
-    turns, speaker, time = list[tuple[int, _Turn]](), "", ""
-    for (number, text), match in zip(paragraphs, heads, strict=True):
-        if match:
-            speaker, time, text = match["speaker"], _time(match), match["text"]
-        if text:
-            turns.append((number, _Turn(speaker, time, text)))
-    return turns
-
-
-def _is_name(match: re.Match[str], names: Counter[str]) -> bool:
-    words = match["speaker"].split()
-    is_short = len(words) <= MAX_NAME_WORDS and words[0][0].isupper()
-    return match["end"] == ":" and (names[match["speaker"]] > 1 or is_short)
-
-
-def _time(match: re.Match[str]) -> str:
-    return match["before"] or match["behind"] or ""
 
 
 def recognise_docx(path: Path, start: bytes) -> Reading | None:

@@ -12,7 +12,9 @@ from typing import Any
 from engine.config.dataset import Reading
 from engine.data.columns.lists import parse_list
 from engine.data.columns.mapping import TEXTS
+from engine.data.columns.tags import Span, tags_from_spans
 from engine.data.columns.text_spans import TextSpan
+from engine.data.columns.words import join_words
 from engine.data.formats.annotated import (
     SAMPLE_OBJECTS,
     AnnotatedText,
@@ -22,6 +24,7 @@ from engine.data.formats.annotated import (
     Tool,
     annotated_content,
     extra_values,
+    get_list,
     make_format,
     read_values,
 )
@@ -36,14 +39,20 @@ ENDS = (
     *(("start", "end"), ("start_offset", "end_offset"), ("startOffset", "endOffset")),
     *(("start_char", "end_char"), ("begin", "end")),
 )
-LABELS = ("label", "tag", "type", "entity_type", "entity_group", "entity", "category", "class")
+LABELS = (
+    *("label", "tag", "type", "entity_type", "entity_group", "entity", "category", "class"),
+    "displayName",
+)
+TEXT_KEYS = (*TEXTS, "textContent")
 WORDS = ("text", "word", "words", "value", "mention", "surface")  # of a span
 MIN_WHOLE = 0.8  # of the spans begin and end at words; positions of words do not
 Open = Callable[[Lines, Reading, Remarks], Content]
 
 
 def recognise(items: list[Any]) -> bool:
-    """Recognise a text and one list of spans that are in it."""
+    """Recognise a text and one list of spans that are in it; or words and spans of words."""
+    if all(map(_are_words, items)):
+        return True
     if not all(isinstance(item, dict) and _text_key(item) for item in items):
         return False
     keys = {key for item in items for key, value in item.items() if value and _spans(value)}
@@ -58,16 +67,34 @@ def recognise(items: list[Any]) -> bool:
 
 
 def _text_key(item: Object) -> str:
-    return next((key for key in TEXTS if isinstance(item.get(key), str)), "")
+    return next((key for key in TEXT_KEYS if isinstance(item.get(key), str)), "")
+
+
+def _are_words(item: Any) -> bool:
+    """True for a row of GLiNER or SpERT."""
+    keys = item.keys() if isinstance(item, dict) else set()
+    has_keys = keys >= {"tokenized_text", "ner"} or keys >= {"tokens", "entities", "relations"}
+    return has_keys and all(_spans(item.get(key, [])) is not None for key in ("ner", "entities"))
+
+
+def _read_words(item: Object) -> AnnotatedText:
+    """Read spans of words: GLiNER's end with their last word, SpERT's before the next."""
+    words = [str(word) for word in get_list(item, "tokenized_text") or get_list(item, "tokens")]
+    last = 1 if "ner" in item else 0
+    found = [span for span, _ in _spans(item.get("ner", item.get("entities"))) or ()]
+    spans = [Span(span.label, span.start, span.end + last) for span in found]
+    tags = tags_from_spans(spans, len(words), "BIO")
+    return AnnotatedText(join_words(words), tags=tags)
 
 
 def read(item: Any) -> list[AnnotatedText]:
     """Read a text with its spans. Raises BadObject."""
+    if _are_words(item):
+        return [_read_words(item)]
     key = _text_key(item) if isinstance(item, dict) else ""
     if not key:
         raise BadObject(phrase("it has no text."))
-    lists = [value for value in item.values() if isinstance(value, list)]
-    spans = next((found for found in map(_spans, lists) if found), [])
+    spans = next((found for found in map(_spans, item.values()) if found), [])
     entry = AnnotatedText(item[key], [span for span, _ in spans])
     entry.extra = extra_values(item, (key,))
     return [entry]
@@ -84,11 +111,15 @@ def _fits(text: str, span: TextSpan, given: str | None) -> bool:
 
 def _spans(value: Any) -> list[tuple[TextSpan, str | None]] | None:
     """The spans of a list, each with its words if they are given; None for another value."""
+    if isinstance(value, dict) and len(value) == 1:  # {"entities": […]} of spaCy
+        value = next(iter(value.values()))
     spans = list[tuple[TextSpan, str | None]]()
     for item in value if isinstance(value, list) else [None] if value else []:
         match item:
             case [int(start), int(end), str(name)]:
                 spans.append((TextSpan(start, end, name), None))
+            case {"label": [str(name), *_], "points": [{"start": int(start), "end": int(end)}]}:
+                spans.append((TextSpan(start, end + 1, name), None))  # of Dataturks
             case dict():
                 ends = next(((item[a], item[b]) for a, b in ENDS if {a, b} <= item.keys()), ())
                 label = next((item[key] for key in LABELS if key in item), None)

@@ -53,6 +53,11 @@ UNREAD: tuple[tuple[str, str, str], ...] = (
         rf"{NAME}\.spacy\n",
         phrase("Save its documents as JSON Lines, one Doc.to_json() in each line."),
     ),
+    (
+        phrase("a list of spans of Amazon Comprehend"),
+        rf"{NAME}\nFile,Line,Begin Offset,End Offset,Type\b",
+        phrase("Put each text and its spans in one object of JSON Lines."),
+    ),
     (phrase("an OpenDocument text"), rf"{NAME}\.odt\n", AS_TEXT),
     (phrase("a Word document of an older form"), rf"{NAME}\.doc\n\ufffd", AS_TEXT),
     (phrase("a PowerPoint presentation"), rf"{NAME}\.pptx?\n", AS_TEXT),

@@ -50,6 +50,10 @@ NUMBERS = [str(1_000 + n) for n in range(30)]
             },
             ("3", "4", "2"),
         ),
+        (  # objects beside the texts are neither
+            {"1": LONG, "2": [f'[{{"a b": "{n} and more"}}]' for n in range(30)], "3": ["{}"] * 30},
+            ("1", None, None),
+        ),
     ],
 )
 def test_columns_are_guessed(columns, mapping):

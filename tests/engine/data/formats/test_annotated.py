@@ -187,6 +187,29 @@ def spanned(text: str, spans: list[Any], ends: str = "start end") -> dict[str, A
     return {"text": text, "mentions": [{start: a, end: b, "tag": label} for a, b, label in spans]}
 
 
+def vertex(text: str, spans: list[Any]) -> dict[str, Any]:
+    found = [{"startOffset": a, "endOffset": b, "displayName": label} for a, b, label in spans]
+    return {"textContent": text, "textSegmentAnnotations": found}
+
+
+def dataturks(text: str, spans: list[Any]) -> dict[str, Any]:
+    """Its spans end with their last character."""
+    points = [[{"start": a, "end": b - 1, "text": text[a:b]}] for a, b, _ in spans]
+    labels = [{"label": [label]} for _, _, label in spans]
+    found = [label | {"points": one} for label, one in zip(labels, points, strict=True)]
+    return {"content": text, "annotation": found or None, "extras": None}
+
+
+def gliner(words: list[str], tags: list[str]) -> dict[str, Any]:
+    spans = [[span.start, span.end - 1, span.type] for span in spans_from_tags(tags)]
+    return {"tokenized_text": words, "ner": spans}
+
+
+def spert(words: list[str], tags: list[str]) -> dict[str, Any]:
+    spans = [{"start": s.start, "end": s.end, "type": s.type} for s in spans_from_tags(tags)]
+    return {"tokens": words, "entities": spans, "relations": [], "orig_id": 1}
+
+
 def write_json_lines(path: Path, values: list[Any]) -> Path:
     content = "".join(json.dumps(value, ensure_ascii=False) + "\n" for value in values)
     path.write_text(content, encoding="utf-8")
@@ -212,6 +235,10 @@ CASES = [
         ("spans", "a.jsonl", [spanned(TEXT, SPANS, ends), spanned("Nothing here", [], ends)])
         for ends in ("start end", "begin end", "startOffset endOffset")
     ),
+    ("spans", "vertex.jsonl", [vertex(TEXT, SPANS), vertex("Nothing here", [])]),
+    ("spans", "dataturks.json", [dataturks(TEXT, SPANS), dataturks("Nothing here", [])]),
+    ("spans", "gliner.json", [gliner(WORDS, TAGS), gliner(["Nothing", "here"], [])]),
+    ("spans", "spert.json", [spert(WORDS, TAGS), spert(["Nothing", "here"], [])]),
     ("label_studio", "nested.json", [LABEL_STUDIO[:1], LABEL_STUDIO[1:]]),
     ("lighttag", "a.json", lighttag((TEXT, SPANS, []), ("Nothing here", [], []))),
     *(
@@ -306,16 +333,18 @@ def test_labels_of_every_tool_are_read(tmp_path, name, values):
     "rows",
     [
         [spanned(TEXT, SPANS), spanned("Nothing here", [])],
+        [{"text": TEXT, "ner": {"entities": SPANS}}, {"text": PLAIN[0], "ner": {"entities": []}}],
         [{"label": None} | item for item in LABEL_STUDIO_MIN],
         [argilla_flat(TEXT, MARKED), argilla_flat("Nothing here", [])],
     ],
-    ids=["spans", "label_studio", "argilla"],
+    ids=["spans", "spacy", "label_studio", "argilla"],
 )
 @pytest.mark.parametrize("file, shown", [("a.csv", json.dumps), ("b.csv", str), ("a.parquet", str)])
 def test_annotations_in_cells_of_a_table_are_read(tmp_path, rows, file, shown):
     path = tmp_path / file
+    nested = (list, dict)
     table = pa.Table.from_pylist(
-        [{k: shown(v) if isinstance(v, list) else v for k, v in row.items()} for row in rows]
+        [{k: shown(v) if isinstance(v, nested) else v for k, v in row.items()} for row in rows]
     )
     (pq.write_table if path.suffix == ".parquet" else pyarrow.csv.write_csv)(table, path)
     guess = recognise(path)

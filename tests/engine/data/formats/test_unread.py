@@ -35,6 +35,9 @@ EXAMPLES: dict[str, list[tuple[str, str | bytes]]] = {
         ("a.json", json.dumps({"documents": [{"infons": {}, "passages": [{"text": "a b"}]}]})),
     ],
     "a spaCy DocBin": [("a.spacy", b"\x78\x9c\xab\x00")],
+    "a list of spans of Amazon Comprehend": [
+        ("a.csv", "File,Line,Begin Offset,End Offset,Type\na.txt,0,0,5,PER\n")
+    ],
     "an OpenDocument text": [("a.odt", b"PK\x03\x04")],
     "a Word document of an older form": [("a.doc", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1")],
     "a PowerPoint presentation": [("a.pptx", b"PK\x03\x04")],

@@ -1,4 +1,4 @@
-"""Word documents: paragraphs, transcripts and tables."""
+"""Word documents with paragraphs, transcripts and tables; and subtitles."""
 
 import zipfile
 from pathlib import Path
@@ -79,3 +79,50 @@ def test_a_table_with_most_of_the_text_gives_the_rows(tmp_path):
 def test_a_damaged_document_is_refused(tmp_path, head):
     with pytest.raises(BadFile, match="damaged"):
         recognise(write(tmp_path / "a.docx", "a", head=head))
+
+
+VTT = """WEBVTT
+
+NOTE made by a tool
+
+1
+00:00:01.000 --> 00:00:04.000 align:start
+{}Hello <i>there</i>{}
+
+2
+00:00:05.000 --> 00:00:06.000
+{}Fine: really.
+And you? 3 < 4{}
+
+3
+00:07.500 --> 00:09.000
+{}Yes{}
+"""
+SAID = [("Hello there", "00:00:01.000"), ("Fine: really. And you? 3 < 4", "00:00:05.000")]
+SAID += [("Yes", "00:07.500")]
+SPOKEN = [
+    (text, speaker, time)
+    for (text, time), speaker in zip(SAID, ("Ann", "Bob B", "Ann"), strict=True)
+]
+VOICES = ("<v Ann>", "</v>", "<v.loud Bob B>", "</v>", "<v Ann>", "</v>")
+
+
+@pytest.mark.parametrize(
+    "content, rows",
+    [
+        (VTT.format(*[""] * 6), SAID),
+        (VTT.format(*VOICES), SPOKEN),
+        (VTT.format("Ann: ", "", "Bob B: ", "", "Ann: ", ""), SPOKEN),
+        (VTT[VTT.index("1\n") :].replace("00.", "00,").format(*[""] * 6), SAID),
+    ],
+)
+def test_each_subtitle_is_a_row(tmp_path, content, rows):
+    path = tmp_path / "a.vtt"
+    path.write_text(content)
+    guess = recognise(path)
+    assert (guess.reading.format, guess.columns[-1], guess.mapping.text) == (
+        "subtitles",
+        "time",
+        "text",
+    )
+    assert [row.cells for row in read(path, guess.reading)] == rows
