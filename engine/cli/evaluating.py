@@ -43,7 +43,11 @@ class Request(NamedTuple):
 def evaluate(
     file: Annotated[Path | None, typer.Argument(help="A file with texts and labels.")] = None,
     model: Annotated[
-        Path | None, typer.Option(help="A fine-tuned checkpoint folder; not needed with --run.")
+        Path | None,
+        typer.Option(
+            help="A fine-tuned checkpoint folder, or a run; not needed with --run.",
+            callback=options.find_checkpoint,
+        ),
     ] = None,
     run: Annotated[
         Path | None,

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from engine.cli.options import ModelFolder
 from engine.config.export import Form, Precision
 from engine.files.home import Home
 from engine.messages import now
@@ -15,7 +16,7 @@ from engine.system.terminal import echo, echo_error
 
 
 def export(
-    checkpoint: Annotated[Path, typer.Argument(help="A checkpoint folder.")],
+    checkpoint: ModelFolder,
     to: Annotated[Path, typer.Option(help="A folder that does not exist yet.")],
     texts: Annotated[
         Path | None, typer.Option(help="Verify the export on the first rows of this file, too.")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 import typer
 
-from engine.cli.options import AsJson, Stored, print_loading_notes, with_options
+from engine.cli.options import AsJson, ModelFolder, Stored, print_loading_notes, with_options
 from engine.cli.progress import ProgressLine
 from engine.cli.rows import COLUMNS, READING, recognise_file, require_mapping, single_file
 from engine.cli.stored import require_dataset
@@ -41,7 +41,7 @@ class Measurements(NamedTuple):
 
 
 def heads(
-    model: Annotated[Path, typer.Argument(help="A checkpoint folder.")],
+    model: ModelFolder,
     texts: Annotated[
         Path | None,
         typer.Option(help="A file with a column of texts, and of labels if a loss is needed."),

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from engine.cli.options import ModelFolder
 from engine.cli.progress import ProgressLine
 from engine.errors import StudioError
 from engine.files.home import Home, free_folder
@@ -51,7 +52,7 @@ def get(
 
 
 def push(
-    checkpoint: Annotated[Path, typer.Argument(help="A checkpoint folder.")],
+    checkpoint: ModelFolder,
     name: Annotated[str, typer.Argument(help="Its name on the hub: owner/model.")],
     public: Annotated[
         bool, typer.Option("--public", help="Make it visible to everyone. Default: only to you.")

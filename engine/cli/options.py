@@ -25,7 +25,27 @@ StoredPath = Annotated[Path, typer.Argument(help="A stored data set by name or f
 Stored = Annotated[
     Path | None, typer.Option(help="A stored data set by name or folder, instead of a file.")
 ]
-Model = Annotated[Path, typer.Option(help="A fine-tuned checkpoint folder.")]
+
+
+def find_checkpoint(folder: Path | None) -> Path | None:
+    """The best checkpoint of a run; any other folder as it is.
+
+    Raises StudioError if the run has none.
+    """
+    from engine.results.store import best_checkpoint
+    from engine.runs.folder import RunFolder
+
+    if folder is None or not (run := RunFolder(folder.absolute())).spec_file.is_file():
+        return folder
+    return best_checkpoint(run)
+
+
+Model = Annotated[
+    Path, typer.Option(help="A fine-tuned checkpoint folder, or a run.", callback=find_checkpoint)
+]
+ModelFolder = Annotated[
+    Path, typer.Argument(help="A checkpoint folder, or a run.", callback=find_checkpoint)
+]
 MaxLength = Annotated[
     int, typer.Option(min=8, help="Max. length: longer inputs are truncated to this many tokens.")
 ]

@@ -11,6 +11,7 @@ from engine.cli.options import (
     AsJson,
     BatchSize,
     Stored,
+    find_checkpoint,
     print_loading_notes,
     with_options,
 )
@@ -40,6 +41,7 @@ Encoder = Annotated[
             "A folder of a sentence encoder, or of another encoder, whose token vectors are "
             "averaged. Default: MiniLM."
         ),
+        callback=find_checkpoint,
     ),
 ]
 Part = Annotated[SplitName, typer.Option(help="Part of --data.")]

@@ -146,6 +146,16 @@ def test_a_file_is_scored_and_its_rows_are_written(run, evaluate, tmp_path):
     assert report["intervals"]["f1_macro"][0] == pytest.approx(report["f1_macro"])
 
 
+def test_a_run_is_read_as_its_best_checkpoint(run, output, tmp_path):
+    file, best = small.sentences(tmp_path / "new.csv", rows=12), store.best_checkpoint(run)
+    by_run, by_checkpoint = (
+        output("evaluate", file, "--model", model) for model in (run.path, best)
+    )
+    assert by_run == by_checkpoint
+    job = json.loads(output("job", "--data", file, "--base-model", run.path))
+    assert job["base_model"]["path"] == str(best)
+
+
 def test_rows_without_a_label_are_skipped_on_request(refusal, run, evaluate, tmp_path, capsys):
     file = small.sentences(tmp_path / "new.csv", rows=12)
     file.write_text(file.read_text(encoding="utf-8") + "a text that nobody has labelled,\n")
