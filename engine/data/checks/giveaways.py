@@ -81,15 +81,16 @@ def _word_finding(
     rows = np.flatnonzero(has_word & (labels.indices == label))
     recall = len(rows) / max(int((labels.indices == label).sum()), 1)
     sentence = phrase(
-        "The word “{word}” gives the label “{label}” away: {precision:.0%} of the texts with it"
-        " have this label, and {recall:.0%} of its texts have the word.",
+        "The word “{word}” alone predicts the label “{label}”: {precision:.0%} of the texts with"
+        " it have this label, and {recall:.0%} of its texts have the word. This is leakage if the"
+        " word was added with the label, and a clue if it is what people write.",
         word=data.vocabulary[word][:40],
         label=labels.names[label][:40],
         precision=precision,
         recall=recall,
     )
     fixes = _removal_fix(data, data.vocabulary[word], np.flatnonzero(has_word))
-    return Finding("giveaways", "warning", len(rows), sentence, rows, fixes)
+    return Finding("giveaways", "note", len(rows), sentence, rows, fixes)
 
 
 def _removal_fix(data: CheckInput, word: str, rows: NDArray[np.int64]) -> tuple[Fix, ...]:
@@ -129,8 +130,8 @@ def _column_findings(data: CheckInput, labels: Labels, rows: NDArray[np.int64]) 
         )
         if score >= MIN_COLUMN_SCORE:
             sentence = phrase(
-                "The column “{name}” gives the label away: by itself it predicts {score:.0%} of"
-                " what the most frequent label gets wrong. Do not use it as a text.",
+                "The column “{name}” alone predicts the label: it is right in {score:.0%} of the"
+                " rows that the most frequent label gets wrong. Do not use it as a text.",
                 name=name[:60],
                 score=score,
             )

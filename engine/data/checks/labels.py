@@ -16,6 +16,7 @@ MAX_SCALE_DIFFERENCE = 0.25  # between the scores of one text, as a fraction of 
 MAX_QUOTED_SPELLINGS = 4
 MAX_SEPARATE = 20  # labels with a separate finding; the others share a finding
 MIN_TRAINING_ROWS = 10  # below, a label is rare
+OUTLYING, USUAL_QUANTILE = 20, 0.95  # 4 of a million log-normal numbers are as far
 OTHER = "other"
 PLACEHOLDERS = ("-", "--", "?", "n/a", "#n/a")  # for no label: SNLI, annotation tools, Excel
 
@@ -145,6 +146,33 @@ def _spelling_finding(
     fix = Fix("merge", merge, change, spellings=usual)
     count = sum(group.rows for group in spellings)
     return Finding("label_spellings", "problem", count, sentence, rows, (fix,))
+
+
+def find_outliers(data: CheckInput) -> list[Finding]:
+    """Numbers of a scale much further from the median than nearly all others."""
+    labels = data.labels
+    if labels is None or not is_scale(labels.counts()):
+        return []
+    rows = np.flatnonzero(labels.indices >= 0)
+    values = np.array([parse_number(name) for name in labels.names], np.float64)
+    distances = np.abs(values - np.median(values[labels.indices[rows]]))[labels.indices[rows]]
+    usual = np.quantile(distances, USUAL_QUANTILE, method="lower")
+    far = rows[distances > OUTLYING * usual] if usual else no_rows()
+    if not len(far):
+        return []
+    shown = dict.fromkeys(labels.names[index] for index in labels.indices[far])
+    sentence = phrase(
+        "{n:,} number(s) more than {times} times as far from the median as {usual:.0%} of the rows"
+        " ({shown}): the loss depends on these few.",
+        n=len(far),
+        times=OUTLYING,
+        usual=USUAL_QUANTILE,
+        shown=quote_labels(list(shown)),
+    )
+    change = phrase("{n:,} row(s) dropped whose number is far from all others.", n=len(far))
+    return [
+        Finding("outlying_numbers", "warning", len(far), sentence, far, (drop_fix(far, change),))
+    ]
 
 
 def find_placeholders(data: CheckInput) -> list[Finding]:

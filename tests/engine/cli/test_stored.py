@@ -14,6 +14,7 @@ from engine.data.datasets.deriving import derive
 from engine.data.datasets.editing import PendingEdits, RowEdit
 from engine.data.datasets.store import Dataset, open_dataset, resolve
 from engine.files.home import Home
+from engine.files.shipped import starter_model
 from tests.engine.data.checks.test_checks import CASES, clean_rows, store
 from tests.engine.training import small
 
@@ -41,11 +42,11 @@ def test_a_stored_data_set_is_checked_by_name_or_folder(output, json_output, fil
     assert "fixes: leaked_rows drop (Drop them from training)" in printed
 
 
-def test_model_and_data_set_of_a_job_are_set_by_folder_and_name(output, refusal, films, tmp_path):
+def test_model_and_data_set_of_a_job_are_set_by_folder_and_name(output, refusal, films):
     """Also each of several; impossible values are refused."""
-    assignments = [f"base_model={tmp_path / 'mine'}", "data=films"]
+    assignments = [f"base_model={starter_model()}", "data=films"]
     job = json.loads(output("job", "--data", "films", *(f"--set={a}" for a in assignments)))
-    assert job["base_model"] == {"kind": "checkpoint", "path": str(tmp_path / "mine")}
+    assert job["base_model"] == {"kind": "checkpoint", "path": str(starter_model())}
     assert job["data"]["folder"] == str(films / "1") and job["data"]["fingerprint"]
     for assignment in ("base_model=5", "task=films", "base_model.kind=scratch"):
         message = refusal("job", "--data", "films", "--set", assignment)

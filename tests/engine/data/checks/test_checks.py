@@ -57,6 +57,7 @@ CASES: dict[str, Rows] = {
     "rare_labels": [("So it is here.", "odd", "train"), ("And not there.", "strange", "train")],
     "absent_labels": [(f"It is odd, number {n}.", "odd", "train") for n in range(12)],
     "giveaways": [(f"review{n} spoiler", "secret", "train") for n in range(25)],
+    "outlying_numbers": [("A house of note.", "99999", "train"), ("A hut.", "-9999", "train")],
     "exact_duplicates": [("A film of note.", "good", "train")] * 3,
     "near_duplicates": [(LONG.format(n=n), "good", "train") for n in ("now", "then")],
     "text_lengths": [("", "good", "train"), (" ".join(["ab", "cd", "ef"] * 200), "bad", "train")],
@@ -77,6 +78,11 @@ def question_rows(count: int = 60) -> Rows:
     return [(text, text.split()[2], split) for text, _, split in clean_rows(count)]
 
 
+def scored_rows(count: int = 60) -> Rows:
+    """Rows with numbers on a scale."""
+    return [(text, str(n * 0.3), split) for n, (text, _, split) in enumerate(clean_rows(count))]
+
+
 def store(folder: Path, rows: Rows, mapping: Mapping | None = None) -> Dataset:
     folder.mkdir(exist_ok=True)
     file = folder / "rows.jsonl"
@@ -95,6 +101,7 @@ def select(check: str, findings: list[Finding]) -> list[Finding]:
 def test_clean_data_has_no_findings(tmp_path):
     assert run_checks(store(tmp_path / "classes", clean_rows())) == []
     assert run_checks(store(tmp_path / "questions", question_rows(), QUESTIONS)) == []
+    assert run_checks(store(tmp_path / "numbers", scored_rows())) == []
 
 
 @pytest.mark.parametrize("check", CHECKS)
@@ -102,7 +109,8 @@ def test_each_check_finds_its_case_and_its_fixes_reduce_it(tmp_path, check):
     if check == "missing_answers":
         dataset = store(tmp_path, question_rows() + CASES[check], QUESTIONS)
     else:
-        dataset = store(tmp_path, clean_rows() + CASES[check])
+        rows = scored_rows() if check == "outlying_numbers" else clean_rows()
+        dataset = store(tmp_path, rows + CASES[check])
     findings = select(check, run_checks(dataset))
     assert findings
     count = sum(finding.count for finding in findings)
@@ -163,7 +171,7 @@ def test_a_broken_encoding_is_repaired(tmp_path):
 
 def test_a_word_that_gives_the_label_away_is_reported(tmp_path):
     (finding,) = select("giveaways", run_checks(store(tmp_path, clean_rows() + CASES["giveaways"])))
-    assert "“spoiler” gives the label “secret” away" in finding.sentence
+    assert "“spoiler” alone predicts the label “secret”" in finding.sentence
     assert finding.rows.tolist() == list(range(60, 85))
     assert finding.fixes[0].cells[60] == {"text": "review0"}
 
@@ -214,7 +222,7 @@ def test_a_column_that_gives_the_label_away_is_reported(tmp_path):
     file = write_lines(tmp_path / "rows.csv", "text,label,id,source", *lines)
     dataset = import_files(file, tmp_path / "x", mapping=Mapping(text="text", label="label"))
     (finding,) = select("giveaways", run_checks(dataset))
-    assert "column “source” gives the label away" in finding.sentence and not len(finding.rows)
+    assert "column “source” alone predicts the label" in finding.sentence and not len(finding.rows)
 
 
 def test_tagged_rows_and_questions_are_checked(tmp_path):
