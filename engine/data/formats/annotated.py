@@ -210,6 +210,8 @@ def first_values(lines: list[str]) -> list[Any]:
         except (ValueError, RecursionError):
             return []
     text = "".join(filled).strip()
+    if text.startswith("["):
+        return get_objects(_first_in_list(text))[:SAMPLE_OBJECTS]
     try:
         return get_objects(json.loads(text))[:SAMPLE_OBJECTS]
     except (ValueError, RecursionError):

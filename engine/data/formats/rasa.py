@@ -21,7 +21,7 @@ from engine.data.formats.rows import Remarks
 from engine.data.formats.strict_json import without_surrogates
 from engine.phrases import phrase
 
-HEADING = re.compile(r"\s*(?:##|-)\s*(intent|synonym|regex|lookup)\s*:\s*(.+?)\s*")
+HEADING = re.compile(r"\s*(?:#{1,3}|-)\s*(intent|synonym|regex|lookup)\s*:\s*(.+?)\s*")
 EXAMPLE = re.compile(r"\s*[-*+]\s+(?:text:\s*)?(.*?)\s*")
 KEY = re.compile(r"(\w+):\s*$")
 # “[New York](city)”, “[New York](city:NYC)” and “[New York]{"entity": "city"}”

@@ -38,7 +38,8 @@ SAMPLE_CHARACTERS = 2_000_000
 MAPPED_ROWS = 2_000  # to recognise columns
 MAX_CELL_CHARACTERS = 2_000
 LONG_LINE_CHARACTERS = 50_000  # longer lines are shortened for recognition
-LONG_RUN = re.compile(r'[^\t,;|"\\\r\n]{1000,}')  # characters that neither separate nor quote
+# characters that neither separate nor quote; from the first one, as a search from each is quadratic
+LONG_RUN = re.compile(r'(?<![^\t,;|"\\\r\n])[^\t,;|"\\\r\n]{1000,}')
 MAX_PREVIEW_COLUMNS = 200
 TABLES = (CSV, TSV, WORKBOOK, PARQUET, ARROW)  # whose cells may hold annotations
 

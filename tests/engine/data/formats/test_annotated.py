@@ -379,7 +379,7 @@ RASA_MARKDOWN = """## intent:greet
 ## synonym:NYC
 - new york
 
-## intent:ask/place
+# intent:ask/place
 - in [New York](city:NYC)?
 
 ## a path
