@@ -47,9 +47,10 @@ HIDDEN_PREFIXES = ("__macosx/", ".")  # prefixes of members that operating syste
 SETTINGS = (  # names of files of the `datasets` library, of models and of programs
     *("dataset_info.json", "dataset_infos.json", "dataset_dict.json", "state.json"),
     *("config.json", "generation_config.json", "tokenizer.json", "tokenizer_config.json"),
-    *("special_tokens_map.json", "added_tokens.json", "vocab.json", "preprocessor_config.json"),
-    *("modules.json", "sentence_bert_config.json", "config_sentence_transformers.json"),
-    *("adapter_config.json", "trainer_state.json", "model.safetensors.index.json"),
+    *("special_tokens_map.json", "added_tokens.json", "vocab.json", "vocab.txt", "merges.txt"),
+    *("sentence_bert_config.json", "config_sentence_transformers.json", "modules.json"),
+    *("adapter_config.json", "trainer_state.json", "preprocessor_config.json"),
+    "model.safetensors.index.json",
     *("package.json", "package-lock.json", "tsconfig.json", "composer.json"),
 )
 DOCUMENTATION = (  # prefixes of documentation files
