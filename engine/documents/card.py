@@ -257,6 +257,14 @@ def _library_notes(
                 "softmax to the number; read the logits of the model instead."
             )
         )
+    if form != "tf1" and info.task == "question_answering":
+        notes.append(
+            phrase(
+                "The code below reads the first {n:,} token(s) of question and passage; BERT Studio "
+                "reads longer passages in windows.",
+                n=info.max_positions,
+            )
+        )
     if form != "tf1" and (checkpoint / MERGES).is_file():
         notes.append(phrase("tokenizer.json needs tokenizers 0.20 or newer."))
     return notes

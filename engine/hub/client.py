@@ -32,7 +32,7 @@ from engine.messages.hub import HubKind, HubModel
 from engine.phrases import phrase
 
 utils.disable_progress_bars()
-utils.logging.set_verbosity_error()  # no warnings about attempts that are repeated
+utils.logging.get_logger("huggingface_hub").setLevel("ERROR")  # no warnings of repeated attempts
 
 TIMEOUT = 30.0  # seconds without any data
 MAX_RESULTS = 40  # models per search

@@ -213,9 +213,10 @@ def test_a_model_card_says_how_other_programs_differ(tuned, tmp_path):
     assert f"At most {positions} tokens of an input are read" in card
     for text in ("depends a little on the other texts of its batch", "transformers.js shows 1"):
         assert text in card and text not in model_card(best, "hf")
-    assert "tokenizers 0.20" not in card
+    assert "tokenizers 0.20" not in card and "in windows" not in card
     (best / "merges.txt").touch()
     assert "tokenizers 0.20" in model_card(best, "hf")
+    assert "in windows" in model_card(tuned("question_answering").checkpoint, "hf")
 
 
 def test_a_model_card_omits_unknown_facts(tmp_path):
