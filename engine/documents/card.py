@@ -260,8 +260,8 @@ def _library_notes(
     if form != "tf1" and info.task == "question_answering":
         notes.append(
             phrase(
-                "The code below reads the first {n:,} token(s) of question and passage; BERT Studio "
-                "reads longer passages in windows.",
+                "The code below reads the first {n:,} token(s) of question and passage; BERT "
+                "Studio reads longer passages in windows.",
                 n=info.max_positions,
             )
         )
