@@ -14,8 +14,8 @@ from PySide6.QtGui import (
     QShowEvent,
 )
 from PySide6.QtWidgets import (
-    QBoxLayout,
     QFrame,
+    QLayout,
     QPushButton,
     QScrollArea,
     QStackedLayout,
@@ -306,7 +306,7 @@ class _ShownPageLayout(QStackedLayout):
         return min_height if shown is None else max(min_height, shown.heightForWidth(width))
 
 
-def clear(layout: QBoxLayout) -> None:
+def clear(layout: QLayout) -> None:
     """Remove everything from `layout`, and delete it in the next event loop round."""
     while layout.count():
         item = layout.takeAt(0)
@@ -315,7 +315,7 @@ def clear(layout: QBoxLayout) -> None:
         if widget is not None:
             widget.hide()
             widget.deleteLater()
-        elif isinstance(inner, QBoxLayout):
+        elif inner is not None:
             clear(inner)
 
 

@@ -25,9 +25,10 @@ def scripts(texts: Iterable[str]) -> dict[str, float]:
 
 
 def scripts_note(texts: Iterable[str]) -> str:
-    """“Cyrillic 96 %, Latin 4 %”."""
+    """“Scripts: Cyrillic 96 %, Latin 4 %”; “” without letters."""
     fractions = scripts(texts).items()
-    return join(", ", [phrase("{name} {share:.0%}", name=name, share=n) for name, n in fractions])
+    names = [phrase("{name} {share:.0%}", name=name, share=n) for name, n in fractions]
+    return phrase("Scripts: {names}", names=join(", ", names)) if names else ""
 
 
 def unknown_note(fraction: float) -> str:

@@ -27,9 +27,7 @@ class SurveyHeader(NamedTuple):
     def note(self, first: int) -> str:
         """Describe the header, whose first row is in this line."""
         return phrase(
-            "The header has {rows} rows, as exported by {service}: lines {first} to {last}, which "
-            "are skipped.",
-            rows=self.rows,
+            "Lines {first} to {last} are the header, as exported by {service}, and not rows.",
             service=self.service,
             first=first,
             last=first + self.rows - 1,

@@ -32,7 +32,7 @@ def test_the_script_of_a_text_is_named(script):
 
 
 def test_scripts_are_listed_by_their_letters():
-    assert scripts_note(["Париж", "abc"]) == "Cyrillic 62 %, Latin 38 %"
+    assert scripts_note(["Париж", "abc"]) == "Scripts: Cyrillic 62 %, Latin 38 %"
     assert scripts_note(["", "42"]) == ""
 
 

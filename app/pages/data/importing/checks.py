@@ -7,8 +7,6 @@ from typing import Self
 from app.pages.data.importing.roles import Roles
 from app.translation import tr
 from engine.config.dataset import Cleaning, Mapping, SplitName
-from engine.data.checks.check import Fix
-from engine.data.checks.fixing import FixName
 from engine.data.columns.fit import incomplete_columns, likely_task
 from engine.data.columns.label_sets import count_label_sets
 from engine.data.columns.spellings import Spellings
@@ -27,8 +25,7 @@ from engine.errors import StudioError
 class Problem:
     """A problem with advice; if `is_blocking`, it prevents the import.
 
-    `cleaning_title` labels a button that applies `cleaning`, or removes the `chosen_fix`. Each of
-    the `fixes` of a `check` has its own button.
+    `cleaning_title` labels a button that applies `cleaning`.
     """
 
     text: str
@@ -36,9 +33,6 @@ class Problem:
     is_blocking: bool = True
     cleaning_title: str = ""
     cleaning: Cleaning = NO_CLEANING
-    check: str = ""
-    fixes: tuple[Fix, ...] = ()
-    chosen_fix: FixName | None = None
     is_done: bool = False  # not a problem, but a change that was made
 
     @classmethod

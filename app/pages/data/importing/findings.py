@@ -1,15 +1,14 @@
 """Findings of the checks in the rows to import. No widgets."""
 
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from app import background
-from app.pages.data.importing.checks import Problem
 from app.pages.data.importing.counting import CountState
-from app.translation import in_language, tr, translated
-from engine.data.checks import CHECKS
+from app.translation import tr
 from engine.data.checks.check import MAX_AUTOMATIC_ROWS, Finding, Fix
 from engine.data.checks.fixing import FixName
 from engine.data.checks.run import check_files
@@ -35,6 +34,7 @@ class FindingsState(QObject):
         super().__init__(count)
         self._count, self._scratch = count, scratch
         self.findings: list[Finding] | None = None  # None: unknown
+        self._listed: list[Finding] = []
         self.chosen_fixes: set[FixName] = set()  # fixes applied by the import
         self._request: FileImport | None = None  # input that is checked or being checked
         self.fraction = 0.0  # fraction done while `is_examining`
@@ -64,44 +64,28 @@ class FindingsState(QObject):
             self._examining.cancel()
             self.progressed.emit()
 
-    def problems(self) -> list[Problem]:
-        """Each finding with title and fixes; none blocks the import."""
-        findings = self.findings or []
-        return [
-            self._problem(finding)
-            for finding in findings
-            if finding.check not in REPORTED_ELSEWHERE
-        ]
+    @property
+    def listed(self) -> Sequence[Finding]:
+        """The findings with choices of their own; none before the rows are checked."""
+        return self._listed
 
-    def _problem(self, finding: Finding) -> Problem:
-        title = in_language(CHECKS[finding.check].title)
-        for fix in finding.fixes:
-            chosen = (finding.check, fix.name)
-            if chosen in self.chosen_fixes:
-                template = tr("After the import, as a separate version: {0}")
-                undo = tr("Undo")
-                text = template.format(translated(fix.change))
-                return Problem(title, text, False, undo, chosen_fix=chosen, is_done=True)
-        fixes = finding.fixes
-        return Problem(title, finding.sentence, is_blocking=False, check=finding.check, fixes=fixes)
-
-    def choose(self, check: str, fix: Fix) -> None:
-        """Apply a fix at the end of the import, which creates a second version."""
-        self.chosen_fixes.add((check, fix.name))
-        self.changed.emit()
-
-    def drop(self, chosen: FixName) -> None:
-        """Import without this fix."""
-        self.chosen_fixes.discard(chosen)
+    def choose(self, finding: Finding, fix: Fix | None) -> None:
+        """Apply a fix at the end of the import, in a second version, or none of this finding."""
+        self.chosen_fixes -= {(finding.check, other.name) for other in finding.fixes}
+        if fix is not None:
+            self.chosen_fixes.add((finding.check, fix.name))
         self.changed.emit()
 
     def note(self) -> str:
-        """Hint about the findings, if any; “” if the rows are not checked yet."""
+        """Summary of the findings; “” if the rows are not checked yet."""
         if self.findings is None:
             return ""
-        if not self.problems():
+        if not self.findings:
             return tr("The row checks found no problems.")
-        return tr("After the import, these rows are shown on the data set's page.")
+        return tr(
+            "Checked fixes are applied together after the import, as a separate version; the rows"
+            " are shown on the data set's page."
+        )
 
     def stop(self) -> None:
         """Discard the findings and stop checking."""
@@ -116,7 +100,7 @@ class FindingsState(QObject):
         self._request = request
         self._examining.cancel()
         if self.findings is not None:
-            self.findings = None
+            self.findings, self._listed = None, []
             self.changed.emit()
         rows = sum((self._count.split_rows or {}).values())
         self._starts_soon = request is not None and rows <= MAX_AUTOMATIC_ROWS
@@ -146,6 +130,7 @@ class FindingsState(QObject):
 
     def _on_examined(self, findings: list[Finding]) -> None:
         self.findings = findings
+        self._listed = [item for item in findings if item.check not in REPORTED_ELSEWHERE]
         self.progressed.emit()
         self.changed.emit()
 

@@ -8,6 +8,7 @@ from PySide6.QtCore import QObject, Signal
 
 from app import background
 from engine.config.dataset import Mapping, Reading
+from engine.data.columns.facts import ColumnFacts, describe_columns
 from engine.data.columns.mapping import guess_mapping
 from engine.data.coverage import scripts_note, unknown_note
 from engine.data.formats.reading import FirstRows, preview, read
@@ -39,6 +40,7 @@ class FilePreview(NamedTuple):
     first_rows: list[Row]
     mapping: Mapping | None
     guessed_roles: tuple[str, ...]
+    facts: tuple[ColumnFacts, ...] = ()
 
 
 class Example(NamedTuple):
@@ -62,7 +64,9 @@ def preview_file(path: Path, reading: Reading) -> FilePreview:
             break
     mapping, guessed = guess_mapping(table.columns, [row.cells for row in rows])
     first_rows, columns = rows[:EXAMPLES], table.columns
-    return FilePreview(reading, columns, preview(path, reading), first_rows, mapping, guessed)
+    facts = describe_columns(columns, [row.cells for row in rows])
+    shown = preview(path, reading)
+    return FilePreview(reading, columns, shown, first_rows, mapping, guessed, facts)
 
 
 def make_examples(file: FilePreview, mapping: Mapping, tokenizer: Tokenizer) -> list[Example]:

@@ -9,10 +9,9 @@ from PySide6.QtWidgets import QPushButton, QWidget
 
 from app.pages.data.importing.checks import Problem
 from app.theme import SPACE, Role
-from app.translation import translated
 from app.widgets import buttons, layouts
 from app.widgets.page import Picture, clear, scrolling
-from app.widgets.text.labels import Text, TextStyle, plain_menu_text, tooltip
+from app.widgets.text.labels import Text, TextStyle, plain_menu_text
 from engine.phrases import join
 
 MAX_HEIGHT = 30 * SPACE
@@ -24,11 +23,9 @@ class ProblemList(QWidget):
 
     Signals:
         cleaning_chosen: the Problem whose button was pressed.
-        fixed: the check and the chosen Fix.
     """
 
     cleaning_chosen = Signal(object)
-    fixed = Signal(str, object)
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -101,14 +98,6 @@ class ProblemList(QWidget):
             yield buttons.quiet(
                 plain_menu_text(problem.cleaning_title), lambda: self.cleaning_chosen.emit(problem)
             )
-        for fix in problem.fixes:
-            title = translated(fix.title)
-            button = buttons.quiet(
-                plain_menu_text(title), partial(self.fixed.emit, problem.check, fix)
-            )
-            button.setAccessibleName(f"{problem.text}: {title}")
-            button.setToolTip(tooltip(translated(fix.change)))
-            yield button
 
     def _add(
         self, picture: str, role: Role, strong: str, plain: str, problem: Problem | None = None

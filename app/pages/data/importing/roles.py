@@ -1,7 +1,7 @@
 """Roles of the columns while they are being chosen."""
 
 from dataclasses import asdict, dataclass
-from typing import Self
+from typing import Any, Self
 
 from pydantic import ValidationError
 
@@ -39,6 +39,19 @@ class Roles:
             for column in (value if isinstance(value, tuple) else (value,))
             if column is not None
         }
+
+    def assign(self, column: str, role: str | None) -> Self:
+        """Give a column this role instead of its present one; None for no role."""
+        values: dict[str, Any] = {
+            name: tuple(x for x in value if x != column)
+            if isinstance(value, tuple)
+            else (None if value == column else value)
+            for name, value in asdict(self).items()
+        }
+        if role is not None:
+            several = isinstance(values[role], tuple)
+            values[role] = (*values[role], column) if several else column
+        return type(self)(**values)
 
     def mapping(self) -> Mapping | None:
         """Convert to a Mapping; None without a text column or if a column has two roles."""

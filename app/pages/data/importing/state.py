@@ -199,10 +199,7 @@ class ImportState(QObject):
 
     def clean(self, problem: Problem) -> None:
         """Perform the action of a problem's button."""
-        if problem.chosen_fix is not None:
-            self.findings.drop(problem.chosen_fix)
-        else:
-            self.set_cleaning(problem.cleaning)
+        self.set_cleaning(problem.cleaning)
 
     def set_name(self, name: str) -> None:
         self.name = name

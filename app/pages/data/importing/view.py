@@ -7,7 +7,9 @@ from PySide6.QtWidgets import QHBoxLayout, QSplitter, QStackedLayout, QVBoxLayou
 
 from app.library import ModelEntry
 from app.pages.data.cells import header_data, one_line, size_columns
+from app.pages.data.importing.columns import ColumnsTable
 from app.pages.data.importing.files import display_names
+from app.pages.data.importing.findings_view import FindingsView
 from app.pages.data.importing.preview import EXAMPLE_LENGTH, Example
 from app.pages.data.importing.problems import ProblemList
 from app.pages.data.importing.roles import Roles
@@ -97,7 +99,12 @@ class ImportView(Page):
         self.file_box.setMinimumContentsLength(12)
         self.file_box.activated.connect(self.state.show_file)
         self.count = Text("", "muted", wraps=False)
-        head.addWidget(Text(self.tr("First rows"), "heading", wraps=False))
+        self.shown = buttons.Segments(
+            (self.tr("First rows"), self.tr("Columns")), self.tr("Contents of the file")
+        )
+        self.shown.choose(0)
+        self.shown.chosen.connect(lambda _: self._show_table())
+        head.addWidget(self.shown)
         head.addWidget(self.file_box)
         head.addWidget(self.count, 1, Qt.AlignmentFlag.AlignRight)
         self.check = buttons.quiet(self.tr("C&heck rows"), self.state.findings.examine)
@@ -113,6 +120,9 @@ class ImportView(Page):
         self.rows = PreviewModel(self)
         self.table = make_table(self.tr("First rows"), self.rows, numbered=True)
         self.table_stack.addWidget(self.table)
+        self.columns_table = ColumnsTable(self.state)
+        self.columns_table.assigned.connect(self._show_roles)
+        self.table_stack.addWidget(self.columns_table)
         right = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
         self.table.verticalHeader().setDefaultAlignment(right)
         self.unreadable = EmptyState(
@@ -128,15 +138,23 @@ class ImportView(Page):
     def _fill_examples(self, column: QVBoxLayout) -> None:
         head = layouts.row(spacing=3 * SPACE)
         column.addLayout(head)
-        head.addWidget(Text(self.tr("Tokenised preview"), "heading", wraps=False))
+        self.below = buttons.Segments(
+            (self.tr("Tokenised preview"), self.tr("Findings")), self.tr("Preview and findings")
+        )
+        self.below.choose(0)
+        self.below.chosen.connect(self._show_below)
+        head.addWidget(self.below)
         head.addStretch()
         self.tokenizer = CheckpointBox()
         self.tokenizer.setAccessibleName(self.tr("Model whose tokenizer is used"))
         self.tokenizer.picked.connect(lambda entry: self.state.examples.set_model(entry.path))
         self.tokenizer.setMaximumWidth(64 * SPACE)
         head.addWidget(self.tokenizer)
-        self.examples = ExamplesView()
-        column.addWidget(self.examples, 1)
+        self.examples, self.findings = ExamplesView(), FindingsView(self.state.findings)
+        self.below_stack = QStackedLayout()
+        self.below_stack.addWidget(self.examples)
+        self.below_stack.addWidget(self.findings)
+        column.addLayout(self.below_stack, 1)
 
     def _add_side(self, middle: QHBoxLayout) -> None:
         inner = QWidget()
@@ -160,7 +178,6 @@ class ImportView(Page):
         row = layouts.row(parent=self.choices, spacing=4 * SPACE)
         self.problems = ProblemList(self.choices)
         self.problems.cleaning_chosen.connect(self.state.clean)
-        self.problems.fixed.connect(self.state.findings.choose)
         self.obstacle = Text("", "muted")
         self.obstacle.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         self.start = buttons.primary(self.tr("&Import"), self.state.start_import, "check")
@@ -223,18 +240,30 @@ class ImportView(Page):
         self.name.show_name()
         self._show_unreadable()
         self.rows.show_preview(preview.table if preview else _EMPTY)
-        self.rows.show_roles(self.state.roles)
+        self._show_roles()
         self._size_columns()
 
     def _show_unreadable(self) -> None:
         """If nothing can be read, show the reason instead of rows."""
         problem = self.state.preview_problem
-        self.table_stack.setCurrentWidget(self.unreadable if problem else self.table)
+        self._show_table()
         self.examples_panel.setVisible(problem is None)
         self.side.setVisible(problem is None or self.state.reading is not None)
         if problem is not None:
             self.unreadable.title.setText(problem.problem)
             self.unreadable.text.setText(problem.advice)
+
+    def _show_roles(self) -> None:
+        self.columns.show_columns()
+        self.rows.show_roles(self.state.roles)
+        preview = self.state.preview
+        self.columns_table.show_columns(preview.facts if preview else ())
+
+    def _show_table(self) -> None:
+        """Show the first rows or the columns, as chosen."""
+        chosen = self.columns_table if self.shown.choice() else self.table
+        is_readable = self.state.preview_problem is None
+        self.table_stack.setCurrentWidget(chosen if is_readable else self.unreadable)
 
     def _size_columns(self) -> None:
         preview, roles = self.state.preview, self.state.roles
@@ -251,8 +280,19 @@ class ImportView(Page):
             problem = self.tr("Choose the text column first.")
         note = problem or translated(examples.coverage)
         self.examples.show_examples(examples.examples, examples.unknown, note)
-        self.rows.show_roles(state.roles)
+        self._show_roles()
         self.split.show_split()
+
+    def _show_below(self, index: int) -> None:
+        self.below_stack.setCurrentIndex(index)
+        self.tokenizer.setVisible(index == 0)
+
+    def _show_findings(self) -> None:
+        findings = self.state.findings
+        count = len(findings.listed)
+        title = self.tr("Findings ({0})").format(count) if count else self.tr("Findings")
+        self.below.group.button(1).setText(title)
+        self.findings.show_findings(findings.listed, findings.note())
 
     def _show_count(self) -> None:
         count, findings = self.state.count, self.state.findings
@@ -276,9 +316,8 @@ class ImportView(Page):
         state = self.state
         collected, preview = state.count.collected, state.preview
         notes = collected.notes if collected else (preview.table.notes if preview else ())
-        extra_notes = filter(None, [state.findings.note()])
-        problems = [*state.problems(), *state.findings.problems()]
-        self.problems.show_problems(problems, (*notes, *extra_notes))
+        self.problems.show_problems(state.problems(), tuple(notes))
+        self._show_findings()
         obstacle = state.obstacle()
         self.start.setEnabled(not obstacle and not state.is_importing)
         self.obstacle.setText(obstacle)

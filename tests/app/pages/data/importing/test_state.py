@@ -285,9 +285,9 @@ def test_only_the_checks_report_answers_not_in_their_passage(importing, write):
     rows = "".join(f"who is {n}?,It is Ann at {n}.,{'aA'[n % 2]}nn\n" for n in range(20))
     state = importing.open(write("who.csv", "question,context,answer\n" + rows))
     importing.wait_for_count()
-    importing.wait(lambda s: s.findings.problems())
-    (problem,) = state.findings.problems()
-    assert "10 rows whose passage spells the answer in another way" in problem.advice
+    importing.wait(lambda s: s.findings.listed)
+    (finding,) = state.findings.listed
+    assert "10 rows whose passage spells the answer in another way" in finding.sentence
     assert not any("answer" in message for message in importing.messages())
 
 
@@ -365,21 +365,21 @@ def test_choices_are_reset_for_another_file_and_survive_a_failed_import(importin
 def test_chosen_fixes_create_a_second_version(importing, duplicates):
     state = importing.open(duplicates)
     importing.wait(lambda s: s.findings.findings is not None)
-    conflict, duplicate = state.findings.problems()
-    titles = (conflict.text, duplicate.text)
-    assert titles == ("Same text, different labels", "Exact duplicates")
+    assert [f.check for f in state.findings.listed] == ["label_conflicts", "exact_duplicates"]
     assert not state.obstacle() and state.findings.note()
     state.set_split(state.split.model_copy(update={"validation": 0.3}))
     assert state.findings.findings is None, "another split may have other findings"
     importing.wait(lambda s: s.findings.findings is not None)
-    conflict, duplicate = state.findings.problems()
+    conflict, duplicate = state.findings.listed
     assert [fix.name for fix in conflict.fixes] == ["majority", "drop"]
-    state.findings.choose(conflict.check, conflict.fixes[1])
-    state.findings.choose(duplicate.check, duplicate.fixes[0])
-    conflict, duplicate = state.findings.problems()
-    assert conflict.is_done and duplicate.is_done and not conflict.fixes
-    state.clean(conflict)
-    assert not state.findings.problems()[0].is_done
+    state.findings.choose(conflict, conflict.fixes[0])
+    state.findings.choose(conflict, conflict.fixes[1])
+    state.findings.choose(duplicate, duplicate.fixes[0])
+    assert state.findings.chosen_fixes == {
+        ("label_conflicts", "drop"),
+        ("exact_duplicates", "drop"),
+    }
+    state.findings.choose(conflict, None)
     folder = importing.finish()
     assert folder.name == "2"
     spec = open_dataset(folder).spec
@@ -393,8 +393,8 @@ def test_an_import_whose_fix_drops_every_row_leaves_nothing(importing, write, st
     rows = [f"{text},{n % 2}" for n in range(12)]
     state = importing.open(write("one.csv", "\n".join(["sentence,label", *rows])))
     importing.wait(lambda s: s.findings.findings is not None)
-    problem = next(p for p in state.findings.problems() if p.check == "label_conflicts")
-    state.findings.choose(problem.check, problem.fixes[-1])
+    conflict = next(f for f in state.findings.listed if f.check == "label_conflicts")
+    state.findings.choose(conflict, conflict.fixes[-1])
     state.start_import()
     importing.wait(lambda s: not s.is_importing)
     assert "No training row is left." in importing.messages() and not importing.folders

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QPoint, Qt
-from PySide6.QtWidgets import QApplication, QCheckBox, QComboBox, QFileDialog, QPushButton
+from PySide6.QtWidgets import QCheckBox, QComboBox, QFileDialog
 
 from app.pages.data.importing.roles import Roles
 from app.pages.data.importing.view import ImportView, PreviewModel
@@ -308,32 +308,75 @@ def test_the_preview_model_is_valid(qtmodeltester):
     assert model.index(1, 0).data() == "z⏎z"
 
 
-def test_choosing_a_fix_or_undoing_it_keeps_the_scroll_position_and_the_focus(
-    qtbot, page, duplicates
-):
+def test_fixes_are_checked_together_and_unchecked_one_by_one(qtbot, page, duplicates):
     more = ["", " ,1", "caf\u00c3\u00a9,1", "a &quot;film&quot;,0"]
     duplicates.write_text(duplicates.read_text() + "\n".join(more), encoding="utf-8")
     view = load(qtbot, page, duplicates)
-    qtbot.waitUntil(lambda: view.state.findings.findings is not None, timeout=PATIENCE)
+    state = view.state.findings
+    qtbot.waitUntil(lambda: len(state.listed) > 2, timeout=PATIENCE)
+    qtbot.mouseClick(view.below.group.button(1), Qt.MouseButton.LeftButton)
+    assert view.below.group.button(1).text() == f"Findings ({len(state.listed)})"
     assert_accessible(view)
-    bar = view.problems._area.verticalScrollBar()
-    qtbot.waitUntil(lambda: bar.maximum() > 30, timeout=PATIENCE)
-    buttons = {b.accessibleName(): b for b in view.problems.findChildren(QPushButton)}
-    button = buttons["Exact duplicates: Drop the copies"]
-    bar.setValue(20)
-    button.setFocus()
-    button.click()
-    assert view.state.findings.chosen_fixes == {("exact_duplicates", "drop")}
-    text = "After the import, as a separate version: 1 exact duplicate(s) dropped"
-    assert any(text in sentence for sentence in view.problems.sentences())
-    qtbot.waitUntil(lambda: button not in view.problems.findChildren(QPushButton))
-    focused = QApplication.focusWidget()
-    assert isinstance(focused, QPushButton) and focused.text() == "Undo"
-    assert bar.value() == 20
-    focused.click()
-    assert not view.state.findings.chosen_fixes
-    name = "Exact duplicates: Drop the copies"
-    qtbot.waitUntil(lambda: QApplication.focusWidget().accessibleName() == name)
+    boxes = {box.accessibleName(): box for box, _ in view.findings.boxes}
+    drop, broken = boxes["Exact duplicates: Drop the copies"], view.findings.boxes[-1][0]
+    positions = [box.y() for box, _ in view.findings.boxes]
+    for box in (drop, broken):
+        box.click()
+    assert ("exact_duplicates", "drop") in state.chosen_fixes and len(state.chosen_fixes) == 2
+    assert [box.y() for box, _ in view.findings.boxes] == positions, "nothing moves"
+    broken.click()
+    assert state.chosen_fixes == {("exact_duplicates", "drop")} and drop.isChecked()
+
+
+def test_one_of_several_fixes_is_chosen_in_a_box(qtbot, page, write):
+    rows = "".join(f"a film number {n} of {n % 7} and {n * n},{'ab'[n % 2]}\n" for n in range(40))
+    view = load(
+        qtbot, page, write("rows.csv", "text,label\nthe same film,a\nthe same film,b\n" + rows)
+    )
+    state = view.state.findings
+    qtbot.waitUntil(lambda: bool(state.listed), timeout=PATIENCE)
+    index = [finding.check for finding in state.listed].index("label_conflicts")
+    box, choice = view.findings.boxes[index]
+    assert choice is not None and choice.count() == 2
+    box.click()
+    assert state.chosen_fixes == {("label_conflicts", "majority")}
+    choice.setCurrentIndex(1)
+    choice.activated.emit(1)
+    assert state.chosen_fixes == {("label_conflicts", "drop")}
+
+
+def test_columns_are_listed_and_get_their_role_from_a_menu(qtbot, page, write):
+    rows = "".join(
+        f"{n},a film of note {n},{'yes' if n % 2 else 'no'},,{n / 4}\n" for n in range(20)
+    )
+    view = load(qtbot, page, write("rows.csv", "id,review,liked,note,stars\n" + rows))
+    qtbot.mouseClick(view.shown.group.button(1), Qt.MouseButton.LeftButton)
+    assert_accessible(view)
+    model, table = view.columns_table.model, view.columns_table.table
+
+    def cells() -> dict[str, list[str]]:
+        shown = [[model.index(n, m).data() for m in range(5)] for n in range(model.rowCount())]
+        return {name: rest for name, *rest in shown}
+
+    assert cells()["review"] == [
+        "Text",
+        "Text",
+        "100 %",
+        " · ".join(f"a film of note {n}" for n in range(3)),
+    ]
+    assert cells()["note"] == ["Not used", "Empty", "0 %", ""]
+    assert [cells()[name][1] for name in ("id", "liked", "stars")] == ["Number", "Yes/no", "Number"]
+    position = [*cells()].index("liked")
+    table.setCurrentIndex(model.index(position, 0))
+    table.activated.emit(model.index(position, 0))
+    menu = view.columns_table.menu
+    assert menu.isVisible()
+    actions = {action.text(): action for action in menu.actions()}
+    assert actions["Not used"].isChecked()
+    actions["Label"].trigger()
+    menu.close()
+    assert view.columns.label.currentText() == "liked" and cells()["liked"][0] == "Label"
+    assert cells()["stars"][0] == "Not used" and [*cells()][:2] == ["review", "liked"]
 
 
 def test_many_rows_are_checked_only_on_request(qtbot, page, monkeypatch, reviews):
@@ -352,5 +395,4 @@ def test_many_rows_are_checked_only_on_request(qtbot, page, monkeypatch, reviews
     qtbot.waitUntil(lambda: view.state.findings.findings is not None, timeout=PATIENCE)
     assert not view.check.isVisible() and not view.cancel_check.isVisible()
     assert fractions == sorted(fractions) and fractions[-1] > 0.5, "files first, then rows"
-    texts = view.problems.sentences()
-    assert "The row checks found no problems." in texts or view.state.findings.problems()
+    assert view.findings.note.text() == view.state.findings.note() != ""
