@@ -9,6 +9,7 @@ from engine.data.formats.annotated import (
     Object,
     Tool,
     extra_values,
+    get_list,
     get_span,
     get_text,
     make_format,
@@ -82,14 +83,15 @@ def _answers(item: Object) -> dict[str, list[Any]]:
     if isinstance(responses, dict):  # Argilla 2
         return {name: _submitted(values) for name, values in responses.items()}
     answers: dict[str, list[Any]] = {}
-    for response in responses if isinstance(responses, list) else ():  # records of Argilla 1
-        values = response.get("values") if isinstance(response, dict) else None
+    for response in filter(_is_object, responses if isinstance(responses, list) else ()):
+        values = response.get("values")  # of Argilla 1
         for name, value in values.items() if isinstance(values, dict) else ():
-            status = {"status": response.get("status")}
-            answers.setdefault(name, []).extend(_submitted([{**value, **status}]))
+            if _is_object(value) and response.get("status") in SUBMITTED:
+                answers.setdefault(name, []).append(value.get("value"))
     for key, value in item.items():
         if key.endswith(FLAT) and isinstance(value, list):
-            statuses = item.get(f"{key}.status") or [None] * len(value)
+            statuses = item.get(f"{key}.status")
+            statuses = statuses if isinstance(statuses, list) else [None] * len(value)
             pairs = zip(value, statuses, strict=False)
             answers[key.removesuffix(FLAT)] = [one for one, status in pairs if status in SUBMITTED]
         elif f"{key}-suggestion" in item:  # a table of Argilla 1
@@ -100,17 +102,20 @@ def _answers(item: Object) -> dict[str, list[Any]]:
 def _submitted(responses: Any) -> list[Any]:
     return [
         response.get("value")
-        for response in responses or ()
-        if isinstance(response, dict) and response.get("status") in SUBMITTED
+        for response in filter(_is_object, responses if isinstance(responses, list) else ())
+        if response.get("status") in SUBMITTED
     ]
+
+
+def _is_object(value: Any) -> bool:
+    return isinstance(value, dict)
 
 
 def _add_answer(entry: AnnotatedText, question: str, answer: Any) -> None:
     """Add spans, or labels of the question. Raises BadObject."""
     if isinstance(answer, dict):  # a list of objects, as datasets 1 to 3 write it
-        answer = [
-            dict(zip(answer, row, strict=True)) for row in zip(*answer.values(), strict=False)
-        ]
+        lists = [get_list(answer, key) for key in answer]
+        answer = [dict(zip(answer, row, strict=True)) for row in zip(*lists, strict=False)]
     values = answer if isinstance(answer, list) else [answer]
     if any(isinstance(value, dict) and "rank" in value for value in values):
         entry.remarks.append(phrase("Ranking left out"))

@@ -8,6 +8,7 @@ from engine.data.formats.json_parser import item_rows, parse_objects, read_batch
 from engine.data.formats.lines import Lines
 from engine.data.formats.rows import MAX_COLUMNS, Content, Format, Remarks, unique_names
 from engine.data.formats.table import TABLE_SUFFIXES
+from engine.errors import BadFile
 from engine.phrases import phrase
 
 
@@ -17,6 +18,8 @@ def open_jsonl(lines: Lines, _reading: Reading, remarks: Remarks) -> Content:
     names = nested_names((item for _, item in first), remarks)
     keys = (first_keys if lines.head_only else read_keys)(lines, names)
     columns = unique_names(keys, lines, remarks)
+    if not columns:
+        raise BadFile(lines.path, phrase("its objects are empty."), phrase("Choose another file."))
     if not lines.head_only:
         return Content(columns, None, read_batches(lines, keys, names, remarks))
     items = flatten_items(parse_objects(lines.path, lines, remarks), names)

@@ -40,7 +40,7 @@ def read_lines(lines: Lines, remarks: Remarks) -> Iterator[tuple[int, AnnotatedT
                 entry, start = AnnotatedText("", []), number
                 entry.extra["id"] = part[1]
             entry.text += f"\n{part[3]}" if entry.text else without_surrogates(part[3])
-        elif len(cells := text.split("\t")) >= MIN_FIELDS and cells[1].isdecimal():
+        elif len(cells := text.split("\t")) >= MIN_FIELDS and all(map(str.isdecimal, cells[1:3])):
             entry.spans = [*(entry.spans or ()), _span(cells, entry.text, lines, number, remarks)]
         elif text.strip():
             remarks.count(phrase("Line without a span, such as a relation, left out"), number)

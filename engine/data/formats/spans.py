@@ -6,15 +6,13 @@ sets of the hub have such columns.
 
 import json
 from collections.abc import Callable
-from itertools import islice
+from itertools import accumulate, islice
 from typing import Any
 
 from engine.config.dataset import Reading
 from engine.data.columns.lists import parse_list
 from engine.data.columns.mapping import TEXTS
-from engine.data.columns.tags import Span, tags_from_spans
 from engine.data.columns.text_spans import TextSpan
-from engine.data.columns.words import join_words
 from engine.data.formats.annotated import (
     SAMPLE_OBJECTS,
     AnnotatedText,
@@ -81,10 +79,16 @@ def _read_words(item: Object) -> AnnotatedText:
     """Read spans of words: GLiNER's end with their last word, SpERT's before the next."""
     words = [str(word) for word in get_list(item, "tokenized_text") or get_list(item, "tokens")]
     last = 1 if "ner" in item else 0
+    ends = [*accumulate(len(word) + 1 for word in words)]
+    places = [(end - 1 - len(word), end - 1) for word, end in zip(words, ends, strict=True)]
     found = [span for span, _ in _spans(item.get("ner", item.get("entities"))) or ()]
-    spans = [Span(span.label, span.start, span.end + last) for span in found]
-    tags = tags_from_spans(spans, len(words), "BIO")
-    return AnnotatedText(join_words(words), tags=tags)
+    spans = [
+        TextSpan(places[start][0], places[end + last - 1][1], label)
+        if 0 <= start < end + last <= len(places)
+        else TextSpan(0, 0, label)
+        for start, end, label in found
+    ]
+    return AnnotatedText(" ".join(words), spans, words=places)
 
 
 def read(item: Any) -> list[AnnotatedText]:

@@ -11,6 +11,7 @@ from engine.data.formats.reading import preview, read, recognise
 from engine.errors import BadCheckpoint, BadFile
 from engine.tokenizers.tokenizer import Tokenizer
 from tests.engine.data.formats.hostile import CASES
+from tests.engine.data.formats.test_annotated import CASES as EXPORTS
 from tests.engine.data.formats.test_conll import ENGLISH, UNIVERSAL
 from tests.engine.data.formats.test_squad import document, qa
 from tests.engine.tokenizers.test_vocabulary import content
@@ -78,6 +79,21 @@ def replace_value(value: object, rng: random.Random) -> object:
         index = rng.randrange(len(value))
         return [*value[:index], replace_value(value[index], rng), *value[index + 1 :]]
     return rng.choice(VALUES)
+
+
+def test_a_mutated_export_of_a_tool_gives_rows_or_bad_file(tmp_path):
+    rng = random.Random(7)
+    outcomes = {"read": 0, "refused": 0}
+    for _ in range(MUTANTS):
+        _, name, values = rng.choice(EXPORTS)
+        (tmp_path / name).write_text(json.dumps(replace_value(values, rng)), "utf-8")
+        try:
+            reading = recognise(tmp_path / name).reading
+            assert all(row.cells for row in read(tmp_path / name, reading))
+            outcomes["read"] += 1
+        except BadFile:
+            outcomes["refused"] += 1
+    assert min(outcomes.values()) > MUTANTS // 10
 
 
 @pytest.mark.parametrize("times", [1, 3])
