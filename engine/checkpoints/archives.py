@@ -66,6 +66,12 @@ def unpack(archive: Path, destination: Path) -> Path:
     return destination
 
 
+def model_name(source: Path) -> str:
+    """Name of a folder, or of an archive without its suffix."""
+    ending = next((end for end in SUFFIXES if source.name.lower().endswith(end)), "")
+    return source.name[: len(source.name) - len(ending)] if source.is_file() else source.name
+
+
 def find_model_folder(folder: Path) -> Path | None:
     """The folder with the config of a model: this one, or the only subfolder that has one."""
     if _has_config(folder):

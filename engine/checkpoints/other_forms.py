@@ -36,7 +36,7 @@ class Form:
 FORMS = (
     Form(
         phrase("a LoRA adapter (PEFT), the difference to a base model"),
-        phrase("Put the base model into a folder beside it, under the name in its config."),
+        phrase("Import it, with its base model in a folder beside it."),
         files=("adapter_config.json", "adapter_model.safetensors", "adapter_model.bin"),
     ),
     Form(

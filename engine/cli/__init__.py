@@ -38,6 +38,7 @@ COMMANDS = {  # by name, the module and function
     "compare-results": "engine.cli.results:compare_results",
     "slices": "engine.cli.results:slices",
     "import": "engine.cli.importing:import_command",
+    "import-model": "engine.cli.hub:import_model",
     "check": "engine.cli.check:check_command",
     "fix": "engine.cli.check:fix",
     "label-errors": "engine.cli.labels:label_errors",

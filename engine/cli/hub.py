@@ -1,4 +1,4 @@
-"""Models of the Hugging Face Hub: list the selected ones, search, download, and push."""
+"""Models: import folders; list a selection of the Hugging Face Hub, search, download, and push."""
 
 import shutil
 import sys
@@ -7,12 +7,15 @@ from typing import Annotated
 
 import typer
 
+from engine.checkpoints.archives import SUFFIXES, model_name
 from engine.cli.options import ModelFolder
 from engine.cli.progress import ProgressLine
 from engine.errors import StudioError
 from engine.files.home import Home, free_folder
+from engine.files.untrusted import check_folder
 from engine.hub import cost, shelf
 from engine.messages.hub import Cost, HubFile, Planned
+from engine.messages.reports import LoadReport
 from engine.system.precision import Speeds, ThreadSpeeds, last
 from engine.system.terminal import echo, echo_error
 
@@ -49,6 +52,32 @@ def get(
     else:
         entry = shelf.find_entry(name)
         _fetch(entry.name if entry is not None else name, revision, to, dry_run)
+
+
+def import_model(
+    folder: Annotated[
+        Path, typer.Argument(help="A model folder, or an archive of one (.zip, .tar.gz, .tar).")
+    ],
+    name: Annotated[str, typer.Option(help="Name of the model. Default: that of the folder.")] = "",
+    base: Annotated[
+        Path | None,
+        typer.Option(help="Base model of a LoRA adapter. Default: its name, beside the folder."),
+    ] = None,
+) -> None:
+    """Import a model folder or archive among your models, as on the Models page.
+
+    Its files are copied and never changed. Prints the new folder.
+    """
+    from engine.explore import importing
+
+    home = Home()
+    home.make()
+    folder = folder.absolute()
+    if not folder.name.lower().endswith(SUFFIXES) or not folder.is_file():
+        check_folder(folder)
+    into = free_folder(home.models, name or model_name(folder))
+    _, report = importing.import_model(folder, into, lambda stage: echo_error(f"{stage} …"), base)
+    _print_imported(into, report)
 
 
 def push(
@@ -138,6 +167,10 @@ def _fetch(name: str, revision: str, to: Path | None, dry_run: bool) -> None:
     with limited_memory(path):
         _, report = import_checkpoint(path, into)
     shutil.rmtree(path, ignore_errors=True)
+    _print_imported(into, report)
+
+
+def _print_imported(into: Path, report: LoadReport) -> None:
     for note in report.remarks():
         echo_error(f"note: {note}")
     echo(str(into))

@@ -5,6 +5,7 @@ declaration is verified. Missing weights are always reported.
 """
 
 import json
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -43,6 +44,7 @@ from engine.files.untrusted import (
     verify_in_parallel,
 )
 from engine.messages.reports import CheckpointInfo, LoadReport
+from engine.models.adapters import find_adapter
 from engine.models.heads import Heads
 from engine.models.lora import merge_adapters
 from engine.models.network import Network, init_parameter, meta_network
@@ -126,11 +128,13 @@ def load(
     heads: Heads | None = None,
     labels: tuple[str, ...] = (),
     tokenizer: Tokenizer | None = None,
+    base: Path | None = None,
 ) -> Checkpoint:
     """Load a checkpoint or snapshot with the given heads; None: those in the file.
 
     A head that is not in the file, or has other classes than `labels`, is initialised from torch's
-    random state and reported. `tokenizer`: the folder's tokenizer, if it is loaded already.
+    random state and reported. `tokenizer`: the folder's tokenizer, if it is loaded already. `base`:
+    the base model of an adapter; by default the folder beside it that has its name.
 
     Raises BadCheckpoint, before anything is executed.
     """
@@ -141,14 +145,24 @@ def load(
     dense = {name: folder / path.relative_to(shared) for name, path in dense.items()}
     encoder_dir = shared if layout is None else layout.encoder
     folder = folder / encoder_dir.relative_to(shared)
-    file, config = read_config(encoder_dir)
-    config = with_settings(encoder_dir, config)
+    adapter = find_adapter(encoder_dir, base)
+    source = encoder_dir if adapter is None else adapter.base
+    folder = folder if adapter is None else adapter.base
+    file, config = read_config(source)
+    config = with_settings(source, config)
     spec = parse_spec(config, file)
-    with open_weight_files(folder, dense) as stored:
-        weights = split_fused(stored, FAMILIES[spec.family].fused)
+    family = FAMILIES[spec.family]
+    with ExitStack() as stack:
+        stored = stack.enter_context(open_weight_files(folder, dense))
+        if adapter is not None:
+            stored = stack.enter_context(adapter.merged(stored, family))
+            config = adapter.change_config(config, family)
+        weights = split_fused(stored, family.fused)
         names = [file, *TOKENIZER_FILES]
-        with verify_in_parallel(folder, [*weights.files]), verify_in_parallel(encoder_dir, names):
-            tokenizer = tokenizer or _load_tokenizer(encoder_dir, spec)
+        if any(plain_file(encoder_dir, name) for name in TOKENIZER_FILES):
+            source = encoder_dir
+        with verify_in_parallel(folder, [*weights.files]), verify_in_parallel(source, names):
+            tokenizer = tokenizer or _load_tokenizer(source, spec)
             spec = match_segments(spec, tokenizer)
             pooling = None if layout is None else _count_prompt(layout.spec, tokenizer)
             plan = StateDictMapper(weights, spec, config, file, pooling).map(heads, labels)
@@ -160,6 +174,7 @@ def load(
         unexpected=tuple(safe_name(name) for name in plan.unexpected),
         notes=(
             *custom_code_notes(config),
+            *(adapter.notes if adapter is not None else ()),
             *weights.notes,
             *plan.notes,
             *(sentence_notes(shared, pooling) if pooling is not None else ()),
@@ -288,12 +303,14 @@ def save(
         write(inside, network, tokenizer, labels, dtype, extra)
 
 
-def import_checkpoint(source: Path, target: Path) -> tuple[CheckpointInfo, LoadReport]:
+def import_checkpoint(
+    source: Path, target: Path, base: Path | None = None
+) -> tuple[CheckpointInfo, LoadReport]:
     """Copy a loadable checkpoint and its heads in our layout, atomically.
 
-    Source and licence are copied if known. Half precision is kept.
+    Source and licence are copied if known. Half precision is kept. `base` as in `load`.
     """
-    loaded = load(source)
+    loaded = load(source, base=base)
     with atomic_folder(target) as inside:
         dtype = write_copy(loaded, source, inside)
     info = loaded.info.model_copy(

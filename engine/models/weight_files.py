@@ -66,32 +66,34 @@ def save_tensors(
 
 @contextmanager
 def open_weight_files(
-    folder: Path, dense: Mapping[str, Path] | None = None
+    folder: Path,
+    dense: Mapping[str, Path] | None = None,
+    names: tuple[str, ...] = (SAFE, PICKLED),
 ) -> Iterator[WeightFiles]:
     """Open the weights of a folder: safetensors, else a checked pickle, else TensorFlow's.
 
-    Tensors of the folders `dense` are named “KEY/…”.
+    Tensors of the folders `dense` are named “KEY/…”. `names` are those of the files of torch.
 
     Raises BadCheckpoint if there are none, or if a file is invalid.
     """
     with ExitStack() as stack:
-        if names := _weight_files(folder):
-            parts = [_open(folder / name, stack) for name in names]
+        if found := weight_files(folder, names):
+            parts = [_open(folder / name, stack) for name in found]
             for key, path in (dense or {}).items():
-                dense_files = _weight_files(path) if path.is_dir() else []
+                dense_files = weight_files(path) if path.is_dir() else []
                 if not dense_files:
                     raise _no_weights_error(path)
                 parts += [_with_prefix(key, _open(path / name, stack)) for name in dense_files]
-            yield _join_shards(names, parts)
+            yield _join_shards(found, parts)
         elif index := find_index(folder):
             yield _open_tf1(folder, *index)
         else:
             raise _no_weights_error(folder)
 
 
-def _weight_files(folder: Path) -> list[str]:
+def weight_files(folder: Path, names: tuple[str, ...] = (SAFE, PICKLED)) -> list[str]:
     """Names of the weight files of torch in the folder; may be empty."""
-    for name in (SAFE, PICKLED):
+    for name in names:
         if plain_file(folder, name) is not None:
             return [name]
         if index := json_object(folder, f"{name}.index.json"):

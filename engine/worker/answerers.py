@@ -7,11 +7,8 @@ imports are imported on demand.
 import time
 from collections.abc import Callable
 from functools import cache, partial
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from engine.checkpoints.archives import unpack
 from engine.data.datasets.store import open_dataset
 from engine.explore import (
     attention,
@@ -34,6 +31,7 @@ from engine.explore import (
     word_vectors,
 )
 from engine.explore.ablation import ablate, average_heads
+from engine.explore.importing import import_model
 from engine.explore.limits import limited_memory
 from engine.messages.applying import Apply, PredictFirst
 from engine.messages.batch import ShowBatch
@@ -69,7 +67,7 @@ from engine.messages.exporting import Export
 from engine.messages.importing import Examine, Examined, Import, Imported
 from engine.messages.labelling import FindLabelErrors, SuggestLabels
 from engine.messages.question import Answer, Question, Working
-from engine.models.checkpoint import Checkpoint, examine, import_checkpoint
+from engine.models.checkpoint import Checkpoint, examine
 from engine.phrases import phrase
 from engine.worker.context import WorkerContext, lower_priority
 from engine.worker.questions import Line, emit_answer, parse_among
@@ -192,19 +190,10 @@ def _examine(question: Examine, _: WorkerContext) -> Answer:
 
 
 def _import(question: Import, context: WorkerContext) -> Answer:
-    if not question.folder.is_file():
-        return _convert(question, question.folder, context)
-    parent = question.into.parent
-    parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with TemporaryDirectory(dir=parent, prefix=".unpacked.tmp-") as unpacked:
-        context.emit(Working(to=question.number, stage=phrase("Unpacking the archive")))
-        return _convert(question, unpack(question.folder, Path(unpacked)), context)
+    def stage(text: str) -> None:
+        context.emit(Working(to=question.number, stage=text))
 
-
-def _convert(question: Import, folder: Path, context: WorkerContext) -> Answer:
-    context.emit(Working(to=question.number, stage=phrase("Converting the model")))
-    with limited_memory(folder):
-        info, report = import_checkpoint(folder, question.into)
+    info, report = import_model(question.folder, question.into, stage)
     return Imported(to=question.number, folder=question.into, info=info, report=report)
 
 

@@ -12,7 +12,7 @@ from app.exporting.state import ExportState
 from app.library import ModelEntry
 from app.studio import Studio
 from app.uses import Uses, read_uses, reads_model
-from engine.checkpoints.archives import SUFFIXES, find_model_folder
+from engine.checkpoints.archives import find_model_folder, model_name
 from engine.checkpoints.other_forms import folder_form
 from engine.files.home import free_folder
 from engine.messages.importing import Import, Imported
@@ -36,12 +36,6 @@ def model_folder(paths: Sequence[Path]) -> Path | None:
         if folder_form(path) is not None:  # the import names it
             return path
     return None
-
-
-def _model_name(source: Path) -> str:
-    """Name of a folder, or of an archive without its suffix."""
-    ending = next((end for end in SUFFIXES if source.name.lower().endswith(end)), "")
-    return source.name[: len(source.name) - len(ending)] if source.is_file() else source.name
 
 
 class ModelsState(QObject):
@@ -95,7 +89,7 @@ class ModelsState(QObject):
             return
         self.source, self.imported, self.problem = source, None, None
         self.working = Working(stage=self.tr("Reading the folder"))
-        target = free_folder(self._studio.home.models, name or _model_name(source))
+        target = free_folder(self._studio.home.models, name or model_name(source))
         self._worker = self._studio.one_time_worker(
             Import(folder=source, into=target),
             self._on_imported,

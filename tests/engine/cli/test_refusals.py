@@ -36,6 +36,7 @@ READING = {
     "lineage": [["IN"]],
     "compare": [["IN", "RUN"], ["RUN", "IN"]],
     "import": [["IN"], ["DATA", "--test", "IN"], ["DATA", "--validation", "IN"]],
+    "import-model": [["IN"], ["MODEL", "--base", "IN"]],
     "check": [["IN"], ["IN", "--json"]],
     "fix": [["IN", "exact_duplicates", "drop"]],
     "label-errors": [["IN", "--out", "NEW.csv"], ["STORED", "--model", "IN", "--out", "NEW.csv"]],
