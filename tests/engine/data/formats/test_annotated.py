@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from engine.config.dataset import Mapping
 from engine.data.columns.tags import spans_from_tags
 from engine.data.columns.text_spans import TextSpan, tag_spans
+from engine.data.formats import FORMATS, annotated
 from engine.data.formats.reading import preview, read, recognise
 from engine.data.formats.sources import holds_texts
 from engine.errors import BadFile
@@ -443,15 +444,21 @@ PUBTATOR_ROWS = [
 ]
 
 
-@pytest.mark.parametrize(
-    "name, file, content, rows, left_out",
-    [
-        ("rasa", "nlu.md", RASA_MARKDOWN, RASA_ROWS, ""),
-        ("rasa", "nlu.yml", RASA_YAML, RASA_ROWS, ""),
-        ("pubtator", "a.txt", PUBTATOR, PUBTATOR_ROWS, "relation, left out"),
-        ("webanno", "a.tsv", WEBANNO, WEBANNO_ROWS, "layer “POS” is left out"),
-    ],
-)
+LINE_CASES = [
+    ("rasa", "nlu.md", RASA_MARKDOWN, RASA_ROWS, ""),
+    ("rasa", "nlu.yml", RASA_YAML, RASA_ROWS, ""),
+    ("pubtator", "a.txt", PUBTATOR, PUBTATOR_ROWS, "relation, left out"),
+    ("webanno", "a.tsv", WEBANNO, WEBANNO_ROWS, "layer “POS” is left out"),
+]
+
+
+def test_every_tool_has_an_example():
+    functions = {name: form.open for name, form in FORMATS.items()}
+    tools = {n for n, f in functions.items() if getattr(f, "__module__", "") == annotated.__name__}
+    assert tools == {case[0] for case in (*CASES, *LABELS, *LINE_CASES)}
+
+
+@pytest.mark.parametrize("name, file, content, rows, left_out", LINE_CASES)
 def test_forms_of_lines_are_read(tmp_path, name, file, content, rows, left_out):
     path = tmp_path / file
     path.write_text(content, "utf-8")
