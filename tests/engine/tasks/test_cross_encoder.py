@@ -1,6 +1,7 @@
 """Cross-encoders of sentence-transformers: the number that CrossEncoder.predict computes."""
 
 import json
+import warnings
 from contextlib import redirect_stdout
 from io import StringIO
 from pathlib import Path
@@ -97,7 +98,8 @@ def test_example_code_applies_the_activation(tmp_path, in_process):
     (expected,) = Predictor(folder).predict(Rows(FIRST[:1]))
     for make_code, path in ((transformers_code, folder), (onnx_code, onnx)):
         code = make_code(learner.task, str(path), Example(FIRST[0]), learner.prediction)
-        with redirect_stdout(StringIO()) as printed:
+        with redirect_stdout(StringIO()) as printed, warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # an example closes no file
             exec(code, {})
         assert float(printed.getvalue()) == pytest.approx(expected["number"], abs=1e-5)
 
