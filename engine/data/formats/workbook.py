@@ -110,6 +110,14 @@ def sheets_with_rows(path: Path) -> list[str]:
         return sorted(names, key=_largest_sheet(book, visible or names, sizes).__ne__)
 
 
+def sheet_shapes(path: Path) -> dict[str, tuple[int, int]]:
+    """Rows and columns of each sheet, except of those too large to be read."""
+    with _workbook(path) as (book, (sizes, *_)):
+        readable = [name for name in book.sheet_names if sizes.get(name, 0) <= MAX_CELLS]
+        sheets = {name: book.get_sheet_by_name(name) for name in readable}
+        return {name: (sheet.height, sheet.width) for name, sheet in sheets.items()}
+
+
 def _largest_sheet(book: CalamineWorkbook, names: list[str], sizes: dict[str, int]) -> str:
     """The sheet with the most cells; others may have remarks or a codebook."""
     if not names or any(sizes.get(name, 0) > MAX_CELLS for name in names):

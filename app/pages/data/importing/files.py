@@ -1,7 +1,7 @@
 """Data files among chosen paths, the split of each, and how they are read."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from app.translation import tr
@@ -9,6 +9,7 @@ from engine.config.dataset import Reading, SplitName
 from engine.data.formats.archives import file_on_disk, logical_name
 from engine.data.formats.reading import recognise_reading
 from engine.data.formats.sources import data_files, expand, guess_splits, split_in_name
+from engine.data.formats.workbook import WORKBOOK, sheet_shapes
 from engine.errors import StudioError
 
 MAX_NAME_CHARACTERS = 120
@@ -24,6 +25,7 @@ class OpenedFiles:
     reading: Reading | None
     notes: tuple[str, ...]
     problem: StudioError | None
+    shapes: Mapping[Path, tuple[int, int]] = field(default_factory=dict)  # of sheets
 
 
 def open_files(
@@ -63,7 +65,17 @@ def open_files(
         reading, notes = recognise_reading(files[0])
     except StudioError as error:
         return OpenedFiles(files, splits, name, None, (), error)
-    return OpenedFiles(files, splits, name, reading, notes, None)
+    return OpenedFiles(files, splits, name, reading, notes, None, _shapes(files))
+
+
+def _shapes(files: Sequence[Path]) -> dict[Path, tuple[int, int]]:
+    """Rows and columns of the sheets among the files."""
+    shapes: dict[Path, tuple[int, int]] = {}
+    for book in dict.fromkeys(file.parent for file in files):
+        if book.suffix.lower() in WORKBOOK.suffixes and not book.is_dir():
+            found = sheet_shapes(book)
+            shapes |= {book / name: shape for name, shape in found.items()}
+    return shapes
 
 
 def _failure(problem: str, advice: str) -> OpenedFiles:

@@ -120,7 +120,7 @@ class FilesSection(Section):
             box = ComboBox()
             for choice in SPLITS:
                 box.addItem(self._split_text(choice), choice)
-            box.addItem(self.tr("Skip this file"), None)
+            box.addItem(self.tr("Don't import"), None)
             box.setCurrentIndex(SPLITS.index(split) if split else len(SPLITS))
             box.activated.connect(
                 lambda _, n=index, b=box: self._state.set_file_split(n, b.currentData())

@@ -1,7 +1,7 @@
 """State of an import, and the import itself. No widgets."""
 
 import shutil
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 
 from PySide6.QtCore import QObject, Signal
@@ -77,6 +77,7 @@ class ImportState(QObject):
         self.fetched: Fetched | None = None  # from the hub; None: files of the user
         self.files: list[Path] = []
         self.splits: list[SplitName | None] = []
+        self.shapes: Mapping[Path, tuple[int, int]] = {}  # rows and columns of sheets
         self.file_index = 0  # index of the file shown
         self.reading: Reading | None = None
         self.notes: tuple[str, ...] = ()  # on the recognised format
@@ -257,7 +258,7 @@ class ImportState(QObject):
 
     def _on_opened(self, opened: OpenedFiles) -> None:
         self.files, self.splits, self.name = opened.files, opened.splits, opened.name
-        self.reading, self.notes = opened.reading, opened.notes
+        self.reading, self.notes, self.shapes = opened.reading, opened.notes, opened.shapes
         self.preview_problem = opened.problem
         self.opened.emit()
         if opened.problem is None:

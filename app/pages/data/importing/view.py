@@ -1,9 +1,11 @@
 """Page on which an import is checked, corrected and started."""
 
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
-from PySide6.QtCore import QObject, Qt, Signal
-from PySide6.QtWidgets import QHBoxLayout, QSplitter, QStackedLayout, QVBoxLayout, QWidget
+from PySide6.QtCore import QObject, QSignalBlocker, Qt, Signal
+from PySide6.QtWidgets import QHBoxLayout, QSplitter, QStackedLayout, QTabBar, QVBoxLayout, QWidget
 
 from app.library import ModelEntry
 from app.pages.data.cells import header_data, one_line, size_columns
@@ -25,12 +27,11 @@ from app.theme import SPACE, Role, colour
 from app.translation import translated
 from app.widgets import buttons, layouts
 from app.widgets.forms.checkpoint_box import CheckpointBox
-from app.widgets.forms.controls import ComboBox
 from app.widgets.page import EmptyState, Page, scrolling
 from app.widgets.progress import ProgressLine
 from app.widgets.tables import Column, ColumnsModel, make_table
 from app.widgets.text import numbers
-from app.widgets.text.labels import Text, tooltip
+from app.widgets.text.labels import Text, plain_menu_text, tooltip
 from app.widgets.text.token_row import TokenRow
 from engine.data.formats.reading import FirstRows
 from engine.data.formats.rows import Row
@@ -95,9 +96,11 @@ class ImportView(Page):
     def _fill_rows(self, column: QVBoxLayout) -> None:
         head = layouts.row(spacing=3 * SPACE)
         column.addLayout(head)
-        self.file_box = ComboBox(self.tr("File shown"))
-        self.file_box.setMinimumContentsLength(12)
-        self.file_box.activated.connect(self.state.show_file)
+        self.file_tabs = QTabBar()
+        self.file_tabs.setAccessibleName(self.tr("File shown"))
+        self.file_tabs.setExpanding(False)
+        self.file_tabs.setElideMode(Qt.TextElideMode.ElideMiddle)
+        self.file_tabs.currentChanged.connect(self._show_file)
         self.count = Text("", "muted", wraps=False)
         self.shown = buttons.Segments(
             (self.tr("First rows"), self.tr("Columns")), self.tr("Contents of the file")
@@ -105,8 +108,8 @@ class ImportView(Page):
         self.shown.choose(0)
         self.shown.chosen.connect(lambda _: self._show_table())
         head.addWidget(self.shown)
-        head.addWidget(self.file_box)
-        head.addWidget(self.count, 1, Qt.AlignmentFlag.AlignRight)
+        head.addWidget(self.file_tabs, 1)
+        head.addWidget(self.count, 0, Qt.AlignmentFlag.AlignRight)
         self.check = buttons.quiet(self.tr("C&heck rows"), self.state.findings.examine)
         self.check.setToolTip(
             tooltip(self.tr("Looks for duplicates, leaked rows, conflicting labels and more."))
@@ -225,15 +228,30 @@ class ImportView(Page):
             )
         else:
             self.set_title(self.tr("Import"), "")
-        self.file_box.clear()
-        self.file_box.addItems([one_line(name) for name in display_names(files)])
-        self.file_box.setVisible(len(files) > 1)
+        self._fill_tabs(files)
         self.files.show_files()
         self.name.show_name()
 
+    def _fill_tabs(self, files: Sequence[Path]) -> None:
+        """A tab for each file; that of a sheet has its size."""
+        with QSignalBlocker(self.file_tabs):
+            while self.file_tabs.count():
+                self.file_tabs.removeTab(0)
+            for file, name in zip(files, display_names(files), strict=True):
+                title = plain_menu_text(one_line(name))
+                if (shape := self.state.shapes.get(file)) is not None:
+                    title += f" ({numbers.count(shape[0])} × {numbers.count(shape[1])})"
+                self.file_tabs.addTab(title)
+        self.file_tabs.setVisible(len(files) > 1)
+
+    def _show_file(self, index: int) -> None:
+        if index >= 0 and index != self.state.file_index:
+            self.state.show_file(index)
+
     def _show_preview(self) -> None:
         preview = self.state.preview
-        self.file_box.setCurrentIndex(self.state.file_index)
+        with QSignalBlocker(self.file_tabs):
+            self.file_tabs.setCurrentIndex(self.state.file_index)
         self.format.show_reading()
         self.columns.show_columns()
         self.split.show_split()
@@ -349,7 +367,7 @@ class ImportView(Page):
             self.choose_files,
         ):
             widget.setEnabled(editable)
-        self.file_box.setEnabled(editable)
+        self.file_tabs.setEnabled(editable)
 
 
 def _column(parent: QWidget) -> QVBoxLayout:

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+import xlsxwriter
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtWidgets import QCheckBox, QComboBox, QFileDialog
 
@@ -198,9 +199,25 @@ def test_each_file_has_a_box_for_its_split(qtbot, page, write):
     rows = "text,label\n" + "".join(f"a film {n},{n % 2}\n" for n in range(9))
     view = load(qtbot, page, write("train.csv", rows), write("test.csv", rows))
     assert [box.currentData() for box in view.files.boxes] == ["train", "test"]
-    assert view.file_box.isVisible()
-    choose(qtbot, view.files.boxes[1], "Skip this file")
+    assert view.file_tabs.isVisible()
+    choose(qtbot, view.files.boxes[1], "Don't import")
     qtbot.waitUntil(lambda: view.state.sources == {"all": (view.state.files[0],)})
+
+
+def test_sheets_are_tabs_with_their_sizes(qtbot, page, tmp_path):
+    book = tmp_path / "survey.xlsx"
+    with xlsxwriter.Workbook(book) as workbook:
+        for name, rows in (("Codes", 3), ("Answers", 30)):
+            sheet = workbook.add_worksheet(name)
+            for row in range(rows):
+                sheet.write_row(row, 0, (f"{name} number {row}", row % 2))
+    view = load(qtbot, page, book)
+    tabs = view.file_tabs
+    assert [tabs.tabText(n) for n in range(tabs.count())] == ["Answers (30 × 2)", "Codes (3 × 2)"]
+    assert_accessible(view)
+    qtbot.mouseClick(tabs, Qt.MouseButton.LeftButton, pos=tabs.tabRect(1).center())
+    qtbot.waitUntil(lambda: view.rows.index(0, 0).data() == "Codes number 0", timeout=PATIENCE)
+    assert view.state.sources == {"all": (view.state.files[0],)}, "only shown"
 
 
 def test_the_file_dialog_starts_an_import_and_back_cancels_it(qtbot, page, reviews):
