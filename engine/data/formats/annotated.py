@@ -16,6 +16,7 @@ from engine.config.dataset import Reading
 from engine.data.columns.label_sets import join_labels
 from engine.data.columns.text_spans import TextSpan, tag_spans
 from engine.data.columns.words import join_words
+from engine.data.formats.json_document import table_items
 from engine.data.formats.json_parser import parse_lines
 from engine.data.formats.lines import Lines
 from engine.data.formats.rows import MAX_COLUMNS, Content, Format, Remarks, Row, unique_names
@@ -192,7 +193,9 @@ def get_objects(document: Any) -> list[Any]:
     if key := next(filter(keys.__contains__, LISTS), ""):
         return get_objects(document[key])
     if not isinstance(document, list):
-        return [document]
+        values = document.values() if isinstance(document, dict) else ()
+        is_table = bool(values) and all(isinstance(value, (list, dict)) for value in values)
+        return (table_items(document) if is_table else None) or [document]
     is_nested = bool(document) and all(isinstance(item, list) and item for item in document)
     if is_nested and all(isinstance(one, dict) for item in document for one in item):
         return [one for item in document for one in item]  # a list for each file

@@ -50,7 +50,7 @@ def open_document(lines: Lines, _reading: Reading, remarks: Remarks) -> Content:
                 "Choose one of them, such as {example}.", example=f"{lines.path.name}/{splits[0]}"
             ),
         )
-    items = _items(document)
+    items = table_items(document)
     if items is None:
         raise BadFile(lines.path, phrase("this JSON document is not a table."), ADVICE)
     names = nested_names(items, remarks)
@@ -101,7 +101,7 @@ def _split_keys(value: object) -> list[str]:
     return lists if len(lists) > 1 and all(map(split_from_name, lists)) else []
 
 
-def _items(value: object) -> list[Object] | None:
+def table_items(value: object) -> list[Object] | None:
     """The rows as objects; None if the document is not a table."""
     if (rows := _objects(value) or _unnamed_rows(value)) is not None:
         return rows
@@ -184,7 +184,7 @@ def guess_document(lines: list[str], suffix: str, is_complete: bool) -> Reading 
         is_broken = not first.startswith("[") and first.endswith("}")
         return Reading(format=DOCUMENT.name) if is_named and not is_broken else None
     is_all = is_complete and sum(not line.isspace() for line in lines) == 1
-    is_table = isinstance(value, list) or bool(_split_keys(value)) or _items(value) is not None
+    is_table = isinstance(value, list) or bool(_split_keys(value)) or table_items(value) is not None
     is_document = is_all and is_table
     return Reading(format=DOCUMENT.name) if is_document else None
 

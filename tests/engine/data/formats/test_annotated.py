@@ -211,6 +211,11 @@ def spert(words: list[str], tags: list[str]) -> dict[str, Any]:
     return {"tokens": words, "entities": spans, "relations": [], "orig_id": 1}
 
 
+def as_columns(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """As pandas writes a table to JSON."""
+    return {key: {str(n): row[key] for n, row in enumerate(rows)} for key in rows[0]}
+
+
 def write_json_lines(path: Path, values: list[Any]) -> Path:
     content = "".join(json.dumps(value, ensure_ascii=False) + "\n" for value in values)
     path.write_text(content, encoding="utf-8")
@@ -240,6 +245,11 @@ CASES = [
     ("spans", "dataturks.json", [dataturks(TEXT, SPANS), dataturks("Nothing here", [])]),
     ("spans", "gliner.json", [gliner(WORDS, TAGS), gliner(["Nothing", "here"], [])]),
     ("spans", "spert.json", [spert(WORDS, TAGS), spert(["Nothing", "here"], [])]),
+    (
+        "argilla",
+        "columns.json",
+        as_columns([argilla_flat(TEXT, MARKED), argilla_flat(PLAIN[0], [])]),
+    ),
     ("label_studio", "nested.json", [LABEL_STUDIO[:1], LABEL_STUDIO[1:]]),
     ("lighttag", "a.json", lighttag((TEXT, SPANS, []), ("Nothing here", [], []))),
     *(
