@@ -99,7 +99,7 @@ class ImportView(Page):
         self.file_tabs = QTabBar()
         self.file_tabs.setAccessibleName(self.tr("File shown"))
         self.file_tabs.setExpanding(False)
-        self.file_tabs.setElideMode(Qt.TextElideMode.ElideMiddle)
+        self.file_tabs.setElideMode(Qt.TextElideMode.ElideNone)  # it scrolls
         self.file_tabs.currentChanged.connect(self._show_file)
         self.count = Text("", "muted", wraps=False)
         self.shown = buttons.Segments(
@@ -108,8 +108,8 @@ class ImportView(Page):
         self.shown.choose(0)
         self.shown.chosen.connect(lambda _: self._show_table())
         head.addWidget(self.shown)
-        head.addWidget(self.file_tabs, 1)
-        head.addWidget(self.count, 0, Qt.AlignmentFlag.AlignRight)
+        column.addWidget(self.file_tabs)
+        head.addWidget(self.count, 1, Qt.AlignmentFlag.AlignRight)
         self.check = buttons.quiet(self.tr("C&heck rows"), self.state.findings.examine)
         self.check.setToolTip(
             tooltip(self.tr("Looks for duplicates, leaked rows, conflicting labels and more."))
