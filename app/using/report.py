@@ -154,7 +154,7 @@ def as_pdf(report: Report, figures: Sequence[PlacedFigure], language: str) -> by
         writer.setResolution(figure.DOTS)
         document.print_(writer)
 
-    return figure.to_bytes(print_to)
+    return figure.with_blanks(figure.to_bytes(print_to))
 
 
 WRITERS: dict[str, Callable[[Report, Sequence[PlacedFigure], str], bytes]] = {

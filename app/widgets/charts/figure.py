@@ -6,6 +6,7 @@ else works in any thread and paints the same sheet in each format: title, drawin
 
 import io
 import math
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
@@ -34,6 +35,8 @@ TITLE, CAPTION = 17, 11  # font sizes in px
 MAX_PICTURE_SIDE = 20_000  # px
 POINTS = 0.75  # page units per pixel: 72 per inch over 96
 DOTS = 96  # px per inch
+CHARACTERS = re.compile(rb"beginbfrange.*?endbfrange", re.DOTALL)  # of glyphs, not compressed
+TAB = re.compile(rb"(\[[^\]]*)<0009>")
 FAMILIES = f"{FAMILY}, 'Segoe UI', 'Helvetica Neue', sans-serif"  # fallbacks
 
 
@@ -144,7 +147,15 @@ def pdf(figure: Figure) -> bytes:
         paint_sheet(painter, figure)
         painter.end()
 
-    return to_bytes(write)
+    return with_blanks(to_bytes(write))
+
+
+def with_blanks(content: bytes) -> bytes:
+    """A PDF of Qt whose blanks are read as blanks.
+
+    Qt states the first character that a glyph shows: of the blank, that is the tab.
+    """
+    return CHARACTERS.sub(lambda found: TAB.sub(rb"\1<0020>", found[0]), content)
 
 
 def npy(array: np.ndarray) -> bytes:

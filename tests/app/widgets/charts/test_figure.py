@@ -100,6 +100,8 @@ def test_a_pdf_is_one_page_of_the_sheet_size(qapp, sample):
     drawing = b"".join(_inflate(stream) for stream in streams)
     assert b"1 0 0 scn" in drawing  # red
     assert b"Tj" in drawing or b"TJ" in drawing  # texts, not outlines
+    characters = b"".join(re.findall(rb"beginbfrange(.*?)endbfrange", content, re.DOTALL))
+    assert b"<0020>" in characters and not re.search(rb"\[[^\]]*<0009>", characters)
 
 
 def test_fonts_of_figures_have_a_glyph_for_each_character(qapp):
