@@ -58,10 +58,11 @@ def kind_of(result: str) -> str:
 def write(work: Path, folder: Path) -> dict[str, Any]:
     """Let the tools write the files into a folder; returns `files.json` with whole paths."""
     python = work / "peers" / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+    environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+    environment["HF_DATASETS_DISABLE_PROGRESS_BARS"] = "1"
     if not python.exists():
         subprocess.run([sys.executable, "-m", "venv", work / "peers"], check=True)
-        subprocess.run([python, "-m", "pip", "install", "-q", *PEERS], check=True)
-    environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+        subprocess.run([python, "-m", "pip", "install", "-q", *PEERS], check=True, env=environment)
     subprocess.run([python, WRITER, folder], check=True, env=environment)
     written: dict[str, Any] = json.loads((folder / "files.json").read_text("utf-8"))
     for file in written["files"]:
