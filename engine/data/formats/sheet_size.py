@@ -35,7 +35,7 @@ STYLES = "xl/styles.xml"
 
 
 class Facts(NamedTuple):
-    """Contents of an Excel sheet that are read otherwise than they are shown.
+    """Contents of a sheet that are read otherwise than they are shown.
 
     Args:
         uncalculated: name of a cell with a formula without a value; empty for none.
@@ -84,7 +84,7 @@ def sheet_sizes(path: Path, file: IO[bytes]) -> Sizes:
             if sheet is not None:
                 sheets_by_file[info.filename] = sheet
             if sheets is not None:
-                return Sizes(sheets.sizes, is_open_document=True)
+                return Sizes(sheets.sizes, sheets.facts, is_open_document=True)
         return _key_by_name(archive, sheets_by_file) if BOOK in names else Sizes({})
 
 
@@ -208,6 +208,7 @@ class _OpenDocumentSheets:
 
     def __init__(self) -> None:
         self.sizes: dict[str, int] = {}
+        self.facts: dict[str, Facts] = {}
         self._name = ""
         self._row = self._column = self._last_row = self._last_column = 0
         self._repeats, self._is_used = 1, False
@@ -230,10 +231,27 @@ class _OpenDocumentSheets:
                 self._repeats = int(attributes.get("table:number-rows-repeated", "1"))
                 self._column, self._is_used = 0, False
             case "table:table-cell" | "table:covered-table-cell":
+                self._add_facts(attributes)
                 self._column += int(attributes.get("table:number-columns-repeated", "1"))
                 if "office:value-type" in attributes or "calcext:value-type" in attributes:
                     self._is_used = True
                     self._last_column = max(self._last_column, self._column)
+
+    def _add_facts(self, attributes: dict[str, str]) -> None:
+        kind = attributes.get("calcext:value-type", attributes.get("office:value-type"))
+        is_uncalculated = "table:formula" in attributes and kind is None
+        if kind not in ("percentage", "error") and not is_uncalculated:
+            return
+        uncalculated, error, percents = self.facts.get(self._name, Facts())
+        column = _column_letters(self._column + 1)
+        cell = f"{column}{self._row + 1}"
+        if kind == "percentage":
+            percents = tuple(dict.fromkeys((*percents, column)))
+        elif is_uncalculated:
+            uncalculated = uncalculated or cell
+        else:
+            error = error or cell
+        self.facts[self._name] = Facts(uncalculated, error, percents)
 
     def _end(self, element: str) -> None:
         if element == "table:table-row":
@@ -242,3 +260,11 @@ class _OpenDocumentSheets:
                 self._last_row = self._row
         elif element == "table:table":
             self.sizes[self._name] = self._last_row * self._last_column
+
+
+def _column_letters(number: int) -> str:
+    letters = ""
+    while number:
+        number, rest = divmod(number - 1, 26)
+        letters = chr(65 + rest) + letters
+    return letters

@@ -4,6 +4,7 @@ Cells become text as displayed: integers without a point, dates as 2026-01-31. A
 its value to each of its cells. Titles above the header are skipped with a remark.
 """
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import date, datetime, time, timedelta
@@ -31,6 +32,7 @@ MAX_CELLS = 20_000_000  # of the bounding rectangle of a sheet
 TICK_ROWS = 2_000
 SAMPLE_ROWS = 200  # to find the header
 MAX_LISTED_SHEETS = 20
+DURATION = re.compile(r"PT(\d+)H(\d\d)M(\d\d)S")  # of an OpenDocument sheet, a day or longer
 READ_ERRORS = (CalamineError, OSError, ValueError, LookupError, TypeError)
 
 
@@ -307,7 +309,7 @@ def _merged_cells(sheet: CalamineSheet) -> dict[int, dict[int, Any]]:
 def _cell(value: Any) -> str:
     match value:
         case str():
-            return value
+            return value if (long := DURATION.fullmatch(value)) is None else ":".join(long.groups())
         case bool():
             return "true" if value else "false"
         case float():

@@ -178,10 +178,27 @@ def test_cells_that_are_shown_otherwise_are_noted(tmp_path):
         sheet.write_formula("D2", "=NA()", None, "#N/A")
     table = read(path, Reading(format="excel"))
     assert next(iter(table)).cells == ("a fine day", "0.5", "26:30:00", "")
-    assert table.notes == (
+    notes = table.notes
+    assert notes == (
         "Errors such as #N/A in cells, as in D2, are empty.",
         "Per cents were read as fractions: 0.5 for 50 %, in B.",
     )
+    shown = (
+        'office:value-type="string"><text:p>a fine day</text:p>',
+        'office:value-type="percentage" office:value="0.5"><text:p>50 %</text:p>',
+        'office:value-type="time" office:time-value="PT26H30M00S"><text:p>26:30:00</text:p>',
+        'office:value-type="string" calcext:value-type="error"><text:p>#N/A</text:p>',
+    )
+    row = "".join(f"<table:table-cell {cell}</table:table-cell>" for cell in shown)
+    header = ods_rows([["text", "share", "time", "mark"]])
+    path = open_document(tmp_path / "s.ods", f"{header}<table:table-row>{row}</table:table-row>")
+    table = read(path, Reading(format="excel"))
+    assert next(iter(table)).cells[:3] == ("a fine day", "0.5", "26:30:00")
+    assert table.notes == notes
+    formula = '<table:table-cell table:formula="of:=1+1"/>'
+    rows = f"{header}<table:table-row>{formula}</table:table-row>"
+    with pytest.raises(BadFile, match="never calculated, as in A2"):
+        read(open_document(tmp_path / "f.ods", rows), Reading(format="excel"))
 
 
 def test_empty_repeated_and_merged_headers_get_names(tmp_path):
