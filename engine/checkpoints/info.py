@@ -28,7 +28,7 @@ from engine.files.regular_file import open_regular, read_json
 from engine.files.snapshot_folder import shared_folder
 from engine.messages.reports import CheckpointInfo
 from engine.phrases import phrase
-from engine.tokenizers.folder import GOOGLE_CONFIG, read_folder
+from engine.tokenizers.folder import GOOGLE_CONFIG, TOKENIZER_JSON, read_folder
 
 MAX_CONFIG = 4_000_000  # bytes; there may be many labels
 MAX_HEADER = 32_000_000  # bytes
@@ -145,6 +145,8 @@ def _lowercase(folder: Path, family: Family) -> bool:
     if any(entries.get("do_lower_case") is True for entries in declared):
         return True
     tokenizer = _object(folder, TOKENIZER) if _has(folder, TOKENIZER) else {}
+    if "do_lower_case" not in tokenizer and family.lowercase and _has(folder, TOKENIZER_JSON):
+        return read_folder(folder).lowercase
     return bool(tokenizer.get("do_lower_case", family.lowercase))
 
 

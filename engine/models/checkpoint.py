@@ -69,7 +69,7 @@ from engine.models.weight_files import (
     split_fused,
 )
 from engine.tokenizers import sentencepiece
-from engine.tokenizers.folder import GOOGLE_CONFIG
+from engine.tokenizers.folder import GOOGLE_CONFIG, class_notes
 from engine.tokenizers.tokenizer import Tokenizer
 
 TOKENIZER_FILES = (
@@ -175,6 +175,7 @@ def load(
         notes=(
             *custom_code_notes(config),
             *(adapter.notes if adapter is not None else ()),
+            *class_notes(source, tokenizer.vocabulary),
             *weights.notes,
             *plan.notes,
             *(sentence_notes(shared, pooling) if pooling is not None else ()),

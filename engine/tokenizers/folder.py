@@ -12,6 +12,7 @@ from typing import Any
 
 from engine.errors import BadCheckpoint
 from engine.files.snapshot_folder import shared_folder
+from engine.phrases import phrase
 from engine.tokenizers import byte_bpe, sentencepiece, tokenizer_json, unigram, wordpiece
 from engine.tokenizers.declared import CONFIG, Settings, read_declared
 from engine.tokenizers.tokenizer_json import TokenizerJson
@@ -35,6 +36,12 @@ WORDPIECE_CLASSES = (  # in transformers, without “Fast”; all split like BER
 )
 BYTE_LEVEL_CLASSES = ("RobertaTokenizer", "GPT2Tokenizer", "LongformerTokenizer")
 HERBERT = "HerbertTokenizer"
+CLASS_DEFAULTS: dict[type[Vocabulary], dict[str, object]] = {  # in transformers 4 and 5
+    wordpiece.WordPiece: {"do_lower_case": True, "strip_accents": None}
+    | {"tokenize_chinese_chars": True},
+    byte_bpe.ByteLevelBpe: {"add_prefix_space": False},
+    unigram.Unigram: {"do_lower_case": True, "keep_accents": False},
+}
 
 
 def read_folder(folder: Path) -> Vocabulary:
@@ -57,6 +64,33 @@ def read_folder(folder: Path) -> Vocabulary:
     if declared.has_segments is False:
         loaded = replace(loaded, second_segment=0)
     return replace(loaded, cuts_beginning=declared.config.get("truncation_side") == "left")
+
+
+def class_notes(folder: Path, vocabulary: Vocabulary) -> list[str]:
+    """A note if transformers would split texts otherwise than tokenizer.json says; empty else.
+
+    Its classes replace settings of the file by their defaults, unless the config states them.
+    """
+    declared = read_declared(shared_folder(folder))
+    if declared.is_generic or not (shared_folder(folder) / TOKENIZER_JSON).exists():
+        return []
+    settings = vocabulary.class_config()
+    differing = {
+        name: settings[name]
+        for name, default in CLASS_DEFAULTS.get(type(vocabulary), {}).items()
+        if name not in declared.config and settings[name] != default
+    }
+    if differing.get("strip_accents") == settings.get("do_lower_case"):
+        differing.pop("strip_accents", None)  # the default is the same
+    if not differing:
+        return []
+    return [
+        phrase(
+            "tokenizer.json is followed ({settings}); transformers takes the defaults of the class "
+            "for what tokenizer_config.json does not state.",
+            settings=", ".join(f"{name}: {json.dumps(value)}" for name, value in differing.items()),
+        )
+    ]
 
 
 def _lower_first(loaded: Vocabulary, path: Path, declared: Settings) -> Vocabulary:

@@ -10,6 +10,8 @@ import pytest
 
 from engine.checkpoints.info import checkpoint_info
 from engine.errors import BadCheckpoint
+from engine.models.checkpoint import load
+from tests.engine.models import small
 
 CONFIG = {
     "model_type": "bert",
@@ -143,3 +145,16 @@ def test_the_summary_agrees_with_the_loader(assets):
     for name in ("bert-tiny-splade-en", "ref-bert-tiny-sst2"):
         result, _ = examine(assets / "models" / name)
         assert checkpoint_info(assets / "models" / name) == result
+
+
+def test_case_is_that_of_tokenizer_json_if_the_config_does_not_state_it(tmp_path):
+    folder = small.folder(tmp_path / "model")
+    (folder / "manifest.json").unlink(missing_ok=True)
+    (folder / "tokenizer_config.json").write_text('{"tokenizer_class": "BertTokenizer"}')
+    path = folder / "tokenizer.json"
+    content = json.loads(path.read_text())
+    content["normalizer"]["lowercase"] = False
+    path.write_text(json.dumps(content))
+    loaded = load(folder)
+    assert checkpoint_info(folder).lowercase is loaded.info.lowercase is False
+    assert "do_lower_case: false" in loaded.report.notes[0]

@@ -91,3 +91,12 @@ def test_the_worker_answers_without_torch(hub, published, tmp_path):
     assert isinstance(planned, Planned) and planned.revision == published.sha
     assert isinstance(refused, Refused) and "no model" in refused.problem
     assert "libtorch" not in loaded
+
+
+def test_a_folder_is_imported_among_the_models(output, tmp_path, monkeypatch):
+    monkeypatch.setenv("BERT_STUDIO_HOME", str(tmp_path / "home"))
+    folder = small.folder(tmp_path / "outer" / "model")
+    for source, name in ((folder, "model"), (tmp_path / "outer", "outer"), (folder, "model-2")):
+        printed = Path(output("import-model", source).strip())
+        assert printed == tmp_path / "home" / "models" / name
+        assert checkpoint_info(printed).layers == 2
