@@ -18,7 +18,7 @@ import torch
 import torch.nn.functional as F
 from numpy.random import Generator
 
-from engine.config.tasks.token_classification import TokenClassification
+from engine.config.tasks.token_classification import MAX_TAGS, TokenClassification
 from engine.data.columns.roles import MissingRole
 from engine.data.columns.tag_column import ADVICE
 from engine.data.columns.tags import Span, are_spans, spans_from_tags, tag_type
@@ -224,9 +224,6 @@ def word_logits(network: Network, batch: Batch) -> torch.Tensor:
     assert batch.positions is not None
     logits = network.logits(*batch.inputs)  # [B, T, C]
     return logits.flatten(0, 1)[batch.positions]
-
-
-MAX_TAGS = 1_000
 
 
 class TokenClassificationLearner(Learner):

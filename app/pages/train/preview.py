@@ -13,7 +13,7 @@ from app.timers import debounced
 from engine.config.dataset import Mapping
 from engine.config.task import TaskSpec
 from engine.config.tasks.pretraining import Pretraining
-from engine.data.columns.label_sets import join_labels, parse_yes_no
+from engine.data.columns.label_sets import join_labels, parse_flag
 from engine.data.datasets.store import open_dataset
 from engine.data.lengths import Lengths, lengths_in_dataset, row_texts
 from engine.data.tokenized.sentences import sentences
@@ -66,7 +66,7 @@ def read_preview(folder: Path, vocabulary: Path | None, task: TaskSpec) -> Previ
 
 def _label(mapping: Mapping, cells: dict[str, Any]) -> str | None:
     if mapping.flags:
-        return join_labels([name for name in mapping.flags if parse_yes_no(str(cells[name]))])
+        return join_labels([name for name in mapping.flags if parse_flag(str(cells[name]), name)])
     return None if mapping.label is None else str(cells[mapping.label])
 
 

@@ -14,7 +14,6 @@ from engine.config.task import (
     F1,
     LABEL_SMOOTHING,
     LOSS,
-    MAX_CLASSES,
     TOKENS,
     ClassWeight,
     Head,
@@ -24,6 +23,8 @@ from engine.config.task import (
     TaskInfo,
 )
 from engine.errors import StudioError
+
+MAX_TAGS = 1_000
 
 
 class TokenClassification(LabelledTask):
@@ -85,11 +86,11 @@ class TokenClassification(LabelledTask):
                 "Token classification needs a tag for each word.",
                 "Choose the tag column; it needs one tag per word.",
             )
-        elif labels is not None and len(labels.cells) >= MAX_CLASSES:
+        elif labels is not None and len(labels.cells) >= MAX_TAGS:
             yield StudioError(
                 "There are at least {count:,} different tags, too many to learn.",
                 "Choose another column of tags.",
-                count=MAX_CLASSES,
+                count=MAX_TAGS,
             )
 
     def label_names(self, dataset: DatasetSpec | None, labels: LabelColumn) -> tuple[str, ...]:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
-from engine.data.columns.label_sets import parse_yes_no
+from engine.data.columns.label_sets import is_mark, parse_yes_no
 from engine.data.columns.lists import parse_texts
 from engine.data.columns.numbers import parse_number
 
@@ -37,13 +37,15 @@ def _describe(name: str, cells: Sequence[str]) -> ColumnFacts:
     distinct = tuple(dict.fromkeys(filled))
     fraction = len(filled) / max(len(cells), 1)
     return ColumnFacts(
-        name, _kind(filled, distinct), fraction, len(distinct), distinct[:MAX_EXAMPLES]
+        name, _kind(name, filled, distinct), fraction, len(distinct), distinct[:MAX_EXAMPLES]
     )
 
 
-def _kind(filled: Sequence[str], distinct: Sequence[str]) -> Kind:
+def _kind(name: str, filled: Sequence[str], distinct: Sequence[str]) -> Kind:
     if not filled:
         return "empty"
+    if all(is_mark(cell, name) for cell in distinct):
+        return "yes/no"
     if len(distinct) > 1 and all(parse_yes_no(cell) is not None for cell in distinct):
         return "yes/no"
     if all(parse_number(cell) is not None for cell in distinct):

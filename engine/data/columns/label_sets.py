@@ -12,6 +12,7 @@ from engine.errors import StudioError
 SEPARATORS = ("|", ";", ",", "#")  # doccano writes “#”
 YES = ("1", "1.0", "true", "yes")
 NO = ("0", "0.0", "false", "no")
+MARKS = ("x", "✓", "✔", "☑", "☒", "*")  # yes in a column whose other cells are empty
 SAMPLE_CELLS = 5_000
 MAX_LABEL_CHARACTERS = 60  # in a set
 
@@ -94,13 +95,14 @@ def _are_columns(sets: Sequence[Sequence[str]]) -> bool:
 
 
 def parse_flags(name: str, cells: Sequence[str], lines: Sequence[int] | None = None) -> list[bool]:
-    """Yes or no for each cell of a column.
+    """Yes or no for each cell of a column; an empty cell is no in a column of marks.
 
     Raises StudioError with the line if a cell is neither.
     """
-    flags = [parse_yes_no(cell) for cell in cells]
+    flags = [parse_flag(cell, name) for cell in cells]
+    blank_is_no = allows_blanks(cells, name)
     for index, yes in enumerate(flags):
-        if yes is None:
+        if yes is None and not (blank_is_no and not cells[index].strip()):
             raise StudioError(
                 "The column “{name}” is neither yes nor no in {place}: it contains “{cells}”.",
                 "Use 1 or 0, true or false, yes or no.",
@@ -109,6 +111,26 @@ def parse_flags(name: str, cells: Sequence[str], lines: Sequence[int] | None = N
                 cells=cells[index][:60],
             )
     return [bool(yes) for yes in flags]
+
+
+def is_mark(cell: str, name: str) -> bool:
+    """True for a mark that means yes: “x”, or the option that the name of the column ends with.
+
+    SurveyMonkey writes “Ducks” in the column “Which? – Ducks”.
+    """
+    folded = cell.strip().casefold()
+    return folded in MARKS or (bool(folded) and name.casefold().endswith(f"– {folded}"))
+
+
+def parse_flag(cell: str, name: str) -> bool | None:
+    """Parse yes, no or a mark in the column `name`; None for any other cell."""
+    return True if is_mark(cell, name) else parse_yes_no(cell)
+
+
+def allows_blanks(cells: Iterable[str], name: str) -> bool:
+    """True if an empty cell of a column means no: others are marked, or all are empty."""
+    filled = [cell for cell in cells if cell.strip()]
+    return not filled or any(is_mark(cell, name) for cell in filled)
 
 
 def parse_yes_no(cell: str) -> bool | None:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from engine.config.dataset import SPLITS, Cleaning, Mapping, Split
 from engine.data.columns.answers import AnswerMismatch, parse_answers
-from engine.data.columns.label_sets import parse_yes_no
+from engine.data.columns.label_sets import allows_blanks, parse_flag
 from engine.data.columns.lists import parse_texts
 from engine.data.columns.names import split_from_name
 from engine.data.columns.plain_texts import grouping_columns, plain_cells
@@ -98,6 +98,8 @@ class RowWriter:
         self._label = None if mapping.label is None else columns.index(mapping.label)
         self._flags = {name: columns.index(name) for name in mapping.flags}
         self._flag_counts = Counter[str](dict.fromkeys(mapping.flags, 0))
+        self._flag_cells = {name: set[str]() for name in mapping.flags}
+        self._blank_flags: dict[str, BadFile] = {}  # for the first empty cell of a column
         self._split_column = None if split.column is None else columns.index(split.column)
         self._group_rows = max(1, min(GROUP_ROWS, GROUP_CELLS // len(columns)))
         self._answer_columns: tuple[int, int] | None = None  # columns of passages and answers
@@ -251,6 +253,8 @@ class RowWriter:
 
     def _note_empty(self, batch: Batch, remarks: Remarks) -> None:
         for name, index in self._mapped.items():
+            if name in self._flags:  # see `_count_flag`
+                continue
             empty = blank_rows(batch.cells[index])
             if not len(empty):
                 continue
@@ -293,9 +297,10 @@ class RowWriter:
     ) -> None:
         cells = _Cells.encode(column)
         for index, (cell, rows) in enumerate(zip(cells.names, cells.counts(), strict=True)):
-            flag = parse_yes_no(cell)
+            self._flag_cells[name].add(cell)
+            flag = parse_flag(cell, name)
             if flag is None:
-                raise BadFile(
+                problem = BadFile(
                     path,
                     phrase(
                         "“{cell}” in the column “{name}” is neither yes nor no.",
@@ -305,6 +310,9 @@ class RowWriter:
                     phrase("Use 1 or 0, true or false, yes or no."),
                     line=int(lines[cells.first_rows()[index]]),
                 )
+                if cell.strip():
+                    raise problem
+                self._blank_flags.setdefault(name, problem)
             self._flag_counts[name] += int(rows) if flag else 0
 
     def _flush(self) -> None:
@@ -327,7 +335,13 @@ class RowWriter:
             writing.result()
 
     def finish(self, digests: dict[str, str], notes: list[str], spans: Counter[str]) -> SourceRows:
-        """Close the file and return the collected rows."""
+        """Close the file and return the collected rows.
+
+        Raises BadFile for an empty cell in a yes/no column without marks.
+        """
+        for name, problem in self._blank_flags.items():
+            if not allows_blanks(self._flag_cells[name], name):
+                raise problem
         self.close()
         indices = _concatenate_arrays(self._label_indices, np.int32)
         counts = np.bincount(indices, minlength=len(self._label_ids))

@@ -24,7 +24,7 @@ HELLASWAG = {"ind": 4, "ctx_a": "Snow falls.", "ctx_b": "the man", "ctx": "Snow 
 )
 def test_published_choices_have_their_known_label_counts(assets, name, labels):
     path = assets / "datasets" / "codah" / name
-    rows = read_table(path, {}).rows
+    rows = read_table(path, {}, {}).rows
     assert rows.labels is not None and rows.endings is not None and rows.lines is not None
     endings = parse_endings(rows.endings, rows.lines)
     correct = parse_choice_labels(rows.labels, endings, lines=rows.lines)
@@ -40,7 +40,7 @@ def test_the_columns_of_swag_are_recognised(tmp_path):
     endings = ("ending0", "ending1", "ending2", "ending3")
     expected = Mapping(text="sent1", beginning="sent2", endings=endings, label="label")
     assert recognise(path).mapping == expected
-    rows = read_table(path, {}).rows
+    rows = read_table(path, {}, {}).rows
     assert rows.texts == ["A man sits.", "A dog barks."] and rows.beginnings == ["He", "It"]
     assert rows.endings is not None and rows.endings[1][2] == 'says "no".'
     path.write_text("\n".join(line.rpartition(",")[0] for line in SWAG.splitlines()))
@@ -51,7 +51,7 @@ def test_lists_of_endings_are_recognised(tmp_path):
     path = tmp_path / "x.jsonl"
     objects = [HELLASWAG | {"endings": ["a", "b", "ü"], "label": n} for n in (2, 0)]
     path.write_text("".join(json.dumps(row) + "\n" for row in objects))
-    rows = read_table(path, {}).rows
+    rows = read_table(path, {}, {}).rows
     assert rows.endings is not None and rows.labels == ["2", "0"]
     assert parse_endings(rows.endings) == [("a", "b", "ü")] * 2
     assert (rows.texts[0], rows.beginnings) == ("Snow falls.", ["the man"] * 2)

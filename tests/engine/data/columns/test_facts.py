@@ -10,6 +10,7 @@ from engine.data.columns.facts import describe_columns
     [
         (["", " "], "empty", 0.0, 0),
         (["yes", "no", "", "no"], "yes/no", 0.75, 2),
+        (["x", "", "x"], "yes/no", 2 / 3, 1),
         (["1", "1"], "number", 1.0, 1),
         (["1,5", "-2", "3e1"], "number", 1.0, 3),
         (["['a', 'b']", "[]"], "list", 1.0, 2),

@@ -6,13 +6,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engine.config.dataset import Mapping, Split
 from engine.data.columns.label_sets import (
+    MARKS,
     count_label_sets,
+    is_mark,
     join_labels,
+    parse_flag,
     parse_flags,
     parse_label_sets,
 )
-from engine.errors import StudioError
+from engine.data.datasets.importing import import_dataset
+from engine.data.formats.reading import recognise
+from engine.errors import BadFile, StudioError
 from tests.often import tries
 
 
@@ -77,3 +83,32 @@ def test_flags_are_read_in_every_spelling():
     assert parse_flags("x", cells) == [True, False] * 4
     with pytest.raises(StudioError, match="column “x” is neither yes nor no in line 9"):
         parse_flags("x", ["1", "2"], [8, 9])
+
+
+@pytest.mark.parametrize("mark", [*MARKS, "X", " x "])
+def test_empty_cells_beside_marks_are_no(mark):
+    assert parse_flags("food", [mark, "", "0", " "]) == [True, False, False, False]
+    assert parse_flags("food", ["", ""]) == [False, False]
+    with pytest.raises(StudioError, match="row 2"):
+        parse_flags("food", ["1", ""])
+
+
+def test_marked_columns_are_labels(tmp_path):
+    marks = [";".join("x" * (n % m == 0) for m in (2, 3, 5)) for n in range(30)]
+    rows = "".join(f"a line of words, number {n};{cells}\n" for n, cells in enumerate(marks))
+    file = tmp_path / "marks.csv"
+    file.write_text("text;food;price;staff\n" + rows)
+    reading, _, mapping, *_ = recognise(file)
+    assert mapping == Mapping(text="text", flags=("food", "price", "staff"))
+    split = Split(validation=0)
+    spec = import_dataset("marks", {"all": file}, reading, mapping, split, tmp_path / "1")
+    assert spec.labels == {"food": 15, "price": 10, "staff": 6}
+    file.write_text(file.read_text().replace(";x", ";1"))
+    assert recognise(file).mapping != mapping
+    with pytest.raises(BadFile, match="“” in the column “food” is neither yes nor no"):
+        import_dataset("ones", {"all": file}, reading, mapping, split, tmp_path / "2")
+
+
+def test_an_option_in_its_own_column_of_a_survey_is_a_mark():
+    assert is_mark("Ducks", "Which? – Ducks") and not is_mark("Ducks", "Which? – Cats")
+    assert not is_mark("", "Which? – ") and parse_flag("no", "Which? – Cats") is False
