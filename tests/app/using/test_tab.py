@@ -49,7 +49,7 @@ def predict_while_typing(qtbot, tab):
 
 def predict_a_file(qtbot, tab, tmp_path):
     file = tmp_path / "new.csv"
-    file.write_text("id,text\n" + "".join(f"{n},a lovely film {n}\n" for n in range(30)))
+    file.write_text("id,text\n" + "".join(f"{n},a lovely film\n" for n in range(30)))
     tab.apply_to(file)
     dialog: ApplyingDialog = tab.dialog
     state = dialog.state

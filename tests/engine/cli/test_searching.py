@@ -108,7 +108,7 @@ def test_the_command_line_accepts_values_ranges_and_sections(tmp_path):
         "training.weight_decay=1e-4..1e-1",
         "training.frozen_layers=0..6",
         "training.gradient_checkpointing=true,false",
-        f"base_model={tmp_path},other",
+        f"base_model={tmp_path},{tmp_path.parent}",
     ]
     search = parse_search(job, varied, "random", {"budget": 7})
     assert search is not None and (search.method, search.budget) == ("random", 7)
