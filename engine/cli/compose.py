@@ -27,6 +27,7 @@ from engine.config.search import METHODS
 from engine.config.tasks import TASKS
 from engine.config.training import HardwareSpec, TrainingSpec
 from engine.config.validation import describe_validation
+from engine.data.checks.signs import sign_note
 from engine.data.columns.fit import dataset_problems, likely_task
 from engine.data.datasets.collecting import FileImport
 from engine.data.datasets.importing import label_notes, survey, survey_problems
@@ -202,7 +203,8 @@ def _source_and_task(
         )
         kind = task or likely_task(source.mapping, rows.flags or rows.labels).kind
         problems = survey_problems(rows, source.mapping, TASKS[kind](kind=kind))
-        for note in (*rows.notes, *label_notes(rows.labels or rows.spans)):
+        notes = [*rows.notes, sign_note(rows.labels), *label_notes(rows.labels or rows.spans)]
+        for note in filter(None, notes):
             echo_error(f"note: {note}")
     raise_problems(problems)
     return source, kind

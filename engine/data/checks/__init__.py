@@ -1,6 +1,6 @@
 """Checks of the rows of a data set. CHECKS lists them in the order of their findings."""
 
-from engine.data.checks import copies, giveaways, labels, missing_answers, texts
+from engine.data.checks import copies, giveaways, labels, missing_answers, signs, texts
 from engine.data.checks.check import Check
 from engine.phrases import phrase
 
@@ -12,6 +12,7 @@ CHECKS: dict[str, Check] = {
     "label_conflicts": Check(phrase("Same text, different labels"), labels.find_conflicts),
     "missing_answers": Check(phrase("Answers not in the passage"), missing_answers.find),
     "placeholder_labels": Check(phrase("Placeholders instead of labels"), labels.find_placeholders),
+    "label_signs": Check(phrase("Signs in labels"), signs.find),
     "label_spellings": Check(phrase("Labels in several spellings"), labels.find_variants),
     "rare_labels": Check(phrase("Rare labels"), labels.find_rare),
     "absent_labels": Check(phrase("Labels without validation rows"), labels.find_absent),

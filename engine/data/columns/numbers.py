@@ -72,7 +72,10 @@ def comma_problem(
     commas = [(index, cell) for index, cell in enumerate(cells) if "," in cell]
     points = ((index, cell) for index, cell in enumerate(cells) if "." in cell)
     other = next(points, None)
-    advice = phrase("Write all numbers with a decimal point and without thousands separators.")
+    advice = phrase(
+        "Write all numbers with a decimal point and without thousands separators, or import the"
+        " file and choose a reading among its findings (bert-studio fix DATA label_signs …)."
+    )
     if commas and other is not None:
         return StudioError(
             "The comma in numbers is ambiguous: {comma}, but {point}.",

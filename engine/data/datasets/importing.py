@@ -29,9 +29,8 @@ from engine.config.dataset import (
 )
 from engine.config.task import TaskSpec
 from engine.data.columns.fit import labels_for_tasks, task_problems, unseen_label_problems
-from engine.data.columns.label_sets import SEPARATORS, count_label_sets, parse_label_sets
-from engine.data.columns.lists import parse_texts
-from engine.data.columns.numbers import is_scale, parse_number, scale_bins
+from engine.data.columns.label_sets import count_label_sets, parse_label_sets
+from engine.data.columns.numbers import is_scale, scale_bins
 from engine.data.columns.spellings import Spellings, find_spellings, match_labels
 from engine.data.datasets.collecting import NO_CLEANING, FileImport, Sources, collect, list_files
 from engine.data.datasets.row_writer import SourceRows
@@ -329,29 +328,8 @@ def _strata(collected: SourceRows) -> NDArray[np.int32]:
 
 
 def label_notes(labels: dict[str, int]) -> list[str]:
-    """Notes on signs in labels and on their spellings."""
-    spellings = [spelling_note(group) for group in label_spellings(labels)]
-    sign = sign_note(labels)
-    return [sign, *spellings] if sign else spellings
-
-
-def sign_note(labels: dict[str, int]) -> str:
-    """Say how a label with a comma or another separator is read; “” if there is none."""
-    cell = next((cell for cell in labels if any(sign in cell for sign in SEPARATORS)), None)
-    if cell is None or parse_texts(cell) is not None:
-        return ""
-    shown = cell[:60]
-    if is_scale(labels):
-        return phrase("“{shown}” is read as {number}.", shown=shown, number=parse_number(cell))
-    if count_label_sets(labels) is None:
-        return phrase("“{shown}” is read as one label.", shown=shown)
-    names = dict(zip(labels, parse_label_sets(labels), strict=True))[cell]
-    return phrase(
-        "“{shown}” is read as {count} labels: {names}. Text classification reads it as one.",
-        shown=shown,
-        count=len(names),
-        names=join(" · ", names[:MAX_NOTES]),
-    )
+    """Notes on label spellings."""
+    return [spelling_note(group) for group in label_spellings(labels)]
 
 
 def label_spellings(labels: dict[str, int]) -> list[Spellings]:

@@ -208,7 +208,7 @@ def test_xml_read_as_text_is_reported(json_output, capsys, tmp_path):
     [
         (["2,23", "2", "23", "5"], "“2,23” is read as 2 labels: 2 · 23. Text classification reads"),
         (["Austin, TX", "Dallas, TX"], "“Austin, TX” is read as one label."),
-        ([f"{n},5" for n in range(30)], "“0,5” is read as 0.5."),
+        ([f"{n},5" for n in range(30)], "“0,5” is read as the number 0.5."),
         (["a|b", "a", "b;c"], "“a|b” is read as 2 labels: a · b."),
         (["C#", "F"], "“C#” is read as one label."),
         (["yes", "no"], None),
@@ -218,7 +218,8 @@ def test_the_reading_of_a_sign_in_labels_is_said(json_output, tmp_path, cells, n
     file = tmp_path / "labels.jsonl"
     rows = [{"text": f"a text {n}", "label": cells[n % len(cells)]} for n in range(40)]
     file.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
-    signs = [text for text in json_output("check", str(file))["notes"] if "read as" in text]
+    findings = json_output("check", str(file))["findings"]
+    signs = [item["sentence"] for item in findings if item["check"] == "label_signs"]
     assert len(signs) == (note is not None)
     assert note is None or signs[0].startswith(note)
 

@@ -11,7 +11,7 @@ from app.pages.data.importing.checks import Problem, row_problems
 from app.timers import debounced
 from engine.config.dataset import SPLITS, Split, SplitName
 from engine.data.datasets.collecting import FileImport, Sources
-from engine.data.datasets.importing import sign_note, split_rows, survey
+from engine.data.datasets.importing import split_rows, survey
 from engine.data.datasets.row_writer import SourceRows
 from engine.errors import StudioError
 
@@ -76,8 +76,6 @@ class CountState(QObject):
         def work(progress: background.Progress) -> tuple[SourceRows, list[Problem]]:
             as_imported = replace(request, split=Split(column=request.split.column))
             counted = survey(as_imported, scratch, progress, progress.cancelled)
-            if sign := sign_note(counted.labels):
-                counted = counted._replace(notes=[*counted.notes, sign])
             return counted, row_problems(request.mapping, counted, request.cleaning)
 
         self.bytes_read = (0, 0)

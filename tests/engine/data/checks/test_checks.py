@@ -53,6 +53,7 @@ CASES: dict[str, Rows] = {
         ("Something else entirely.", "Good ", "train"),
         ("Or so.", "GOOD", "train"),
     ],
+    "label_signs": [("Both of it.", "good|bad", "train")],
     "placeholder_labels": [("So it is.", "-", "train"), ("Is it so?", "N/A", "validation")],
     "rare_labels": [("So it is here.", "odd", "train"), ("And not there.", "strange", "train")],
     "absent_labels": [(f"It is odd, number {n}.", "odd", "train") for n in range(12)],
@@ -147,6 +148,48 @@ def test_answers_are_spelled_as_in_the_passage_or_dropped(tmp_path):
     assert spec.missing_answers == 0 and not any("does not contain" in note for note in spec.notes)
     remaining = open_dataset(tmp_path / "fixed").take(np.array([60, 61]), ("label",))
     assert [row["label"] for row in remaining] == ["Rome", "Ann"]
+
+
+@pytest.mark.parametrize(
+    "cells, sentence, fixes",
+    [
+        (
+            [f"{n},{100 + n}" for n in range(1, 31)],
+            "The comma in “1,101” may be a decimal comma or separate thousands.",
+            {
+                "thousands: Thousands: “1,101” as “1101”": "1101",
+                "decimals: Decimal comma: “1,101” as “1.101”": "1.101",
+            },
+        ),
+        (
+            [f"{n},5" for n in range(30)],
+            "“0,5” is read as the number 0.5.",
+            {
+                "thousands: Thousands: “0,5” as “05”": "05",
+                "decimals: Decimal comma: “0,5” as “0.5”": "0.5",
+            },
+        ),
+        (
+            ["Austin, TX", "Dallas, TX"] * 15,
+            "“Austin, TX” is read as one label.",
+            {'several: Several labels: “Austin, TX” as “["Austin", "TX"]”': '["Austin", "TX"]'},
+        ),
+        (
+            ["2,23", "2", "23"] * 10,
+            "“2,23” is read as 2 labels: 2 · 23. Text classification reads it as one.",
+            {"one: One label: “2,23” as “2 + 23”": "2 + 23"},
+        ),
+    ],
+)
+def test_the_reading_of_a_sign_is_said_and_chosen_by_a_fix(tmp_path, cells, sentence, fixes):
+    rows = [(f"row {n} about it", cell, "train") for n, cell in enumerate(cells)]
+    (finding,) = select("label_signs", run_checks(store(tmp_path, rows)))
+    assert finding.sentence == sentence and 0 in finding.rows.tolist()
+    for fix, (name, cell) in zip(finding.fixes, fixes.items(), strict=True):
+        assert f"{fix.name}: {fix.title}" == name
+        folder = tmp_path / fix.name
+        apply_fixes([fix], tmp_path / "x" / "1", folder, 2)
+        assert open_dataset(folder).take(np.array([0]), ("label",))[0]["label"] == cell
 
 
 def test_many_spellings_and_labels_are_summarised_in_few_findings(tmp_path):
