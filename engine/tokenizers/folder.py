@@ -37,8 +37,11 @@ WORDPIECE_CLASSES = (  # in transformers, without “Fast”; all split like BER
 BYTE_LEVEL_CLASSES = ("RobertaTokenizer", "GPT2Tokenizer", "LongformerTokenizer")
 HERBERT = "HerbertTokenizer"
 CLASS_DEFAULTS: dict[type[Vocabulary], dict[str, object]] = {  # in transformers 4 and 5
-    wordpiece.WordPiece: {"do_lower_case": True, "strip_accents": None}
-    | {"tokenize_chinese_chars": True},
+    wordpiece.WordPiece: {
+        "do_lower_case": True,
+        "strip_accents": None,
+        "tokenize_chinese_chars": True,
+    },
     byte_bpe.ByteLevelBpe: {"add_prefix_space": False},
     unigram.Unigram: {"do_lower_case": True, "keep_accents": False},
 }
