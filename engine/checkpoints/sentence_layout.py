@@ -121,7 +121,7 @@ def read_sentence(folder: Path) -> SentenceFolder | None:
             truncate=stated.get("truncate_dim"),
             max_length=_max_length(encoder),
             prompt=_prompt(folder),
-            prompts=stated.get("prompts") or {},
+            prompts=_prompts(stated),
             similarity=next((n for n in SIMILARITIES if n == stated.get(SIMILARITY)), "cosine"),
         )
     except ValidationError as error:
@@ -323,12 +323,17 @@ def _is_cross_encoder(folder: Path) -> bool:
 def _prompt(folder: Path) -> str:
     """The default prompt, which sentence-transformers prepends to every text."""
     config = json_object(folder, PROMPTS) or {}
-    prompts, name = config.get("prompts"), config.get("default_prompt_name")
-    if not isinstance(prompts, dict) or not isinstance(name, str):
+    prompts, name = _prompts(config), config.get("default_prompt_name")
+    if not isinstance(name, str):
         return ""
     if name not in prompts:
         raise _layout_error(phrase("it has no prompt “{name}”", name=safe_name(name)))
-    return str(prompts[name])
+    return prompts[name]
+
+
+def _prompts(config: dict[str, Any]) -> dict[str, str]:
+    prompts = config.get("prompts")
+    return {n: str(text or "") for n, text in prompts.items()} if isinstance(prompts, dict) else {}
 
 
 def _layout_error(why: str) -> BadCheckpoint:

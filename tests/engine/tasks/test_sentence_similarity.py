@@ -176,6 +176,25 @@ def kept(model: SentenceTransformer) -> dict[str, Any]:
     }
 
 
+@pytest.mark.parametrize("prompts, name, expected", [
+    ({"query": None, "document": "passage: "}, "query", ""),
+    ({"query": "query: "}, None, ""),
+    (None, None, ""),
+    ({"query": "query: "}, "other", None),
+    ([1], "query", None),
+])  # fmt: skip
+def test_prompts_are_read_or_refused_by_name(prompts, name, expected, tmp_path, tokenizer):
+    folder = new_encoder(tmp_path / "ours", tokenizer, SentenceSpec())
+    (folder / "config_sentence_transformers.json").write_text(
+        json.dumps({"prompts": prompts, "default_prompt_name": name})
+    )
+    if expected is None:
+        with pytest.raises(BadCheckpoint, match=f"has no prompt “{name}”"):
+            checkpoint.load(folder)
+    else:
+        assert checkpoint.load(folder).network.heads.sentence.prompt == expected
+
+
 def test_do_lower_case_of_sentence_transformers(tmp_path, tokenizer):
     """It lowers the case of a cased vocabulary, and accents stay."""
     words = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdé", *(f"##{c}" for c in "abcdé"))
