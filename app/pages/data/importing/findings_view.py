@@ -16,7 +16,7 @@ from app.widgets.text.labels import Text, plain_menu_text
 from engine.data.checks import CHECKS
 from engine.data.checks.check import Finding
 
-FIX_WIDTH = 56 * SPACE  # px
+FIX_WIDTH = 68 * SPACE  # px
 
 
 class FindingsView(QWidget):
@@ -58,7 +58,7 @@ class FindingsView(QWidget):
         if len(titles) > 1:
             choice = ComboBox(f"{title}: {self.tr('fix')}")
             choice.addItems(titles)
-            choice.setMaximumWidth(FIX_WIDTH)
+            choice.setFixedWidth(FIX_WIDTH)
             choice.activated.connect(partial(self._choose, row))
             self._grid.addWidget(choice, row, 2, Qt.AlignmentFlag.AlignTop)
         elif titles:

@@ -1,5 +1,6 @@
 """Editors of single cells: text, label, split."""
 
+from functools import partial
 from typing import Any
 
 from PySide6.QtCore import QAbstractItemModel, QEvent, QObject, Qt
@@ -81,7 +82,12 @@ class LabelDelegate(QStyledItemDelegate):
         completer = Completer(list(self._labels), editor)
         completer.setCaseSensitivity(Qt.CaseSensitivity.CaseInsensitive)
         editor.setCompleter(completer)
+        editor.returnPressed.connect(partial(self._commit, editor))  # while completions are shown
         return editor
+
+    def _commit(self, editor: QLineEdit) -> None:
+        self.commitData.emit(editor)
+        self.closeEditor.emit(editor)
 
 
 class SplitDelegate(QStyledItemDelegate):

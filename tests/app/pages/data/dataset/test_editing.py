@@ -4,8 +4,11 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QItemSelectionModel, QPoint, Qt
-from PySide6.QtWidgets import QApplication, QPlainTextEdit
+from PySide6.QtGui import QStandardItemModel
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication, QLineEdit, QPlainTextEdit, QTableView
 
+from app.pages.data.dataset.editing.cells import LabelDelegate
 from app.pages.data.dataset.table import LEAD_COLUMNS
 from app.pages.data.dataset.view import DatasetView
 from app.pages.data.view import DataPage
@@ -172,3 +175,21 @@ def test_the_words_follow_the_selected_row_and_are_tagged(qtbot, page, tagged):
     assert words.tags == ["O", "B-person", "B-person", "I-person"]
     view.editing.state.stack.undo()
     assert words.tags[:2] == ["B-person", "I-person"]
+
+
+@pytest.mark.parametrize("keys, label", [((), "pos"), ((Qt.Key.Key_Down,), "positive")])
+def test_enter_keeps_a_typed_label_or_takes_the_chosen_completion(qtbot, keys, label):
+    model = QStandardItemModel(1, 1)
+    table = QTableView()
+    qtbot.addWidget(table)
+    table.setModel(model)
+    table.setItemDelegate(LabelDelegate(("positive", "negative"), table))
+    table.show()
+    table.edit(model.index(0, 0))
+    editor = table.findChildren(QLineEdit)[-1]
+    QTest.keyClicks(editor, "pos")
+    popup = editor.completer().popup()
+    qtbot.waitUntil(popup.isVisible)
+    for key in (*keys, Qt.Key.Key_Return):
+        QTest.keyClick(popup, key)
+    qtbot.waitUntil(lambda: model.index(0, 0).data() == label)
