@@ -154,7 +154,7 @@ def module_form(name: str, modules: Iterable[str]) -> BadCheckpoint | None:
 
 def _error(name: str, form: Form, found: str) -> BadCheckpoint:
     return BadCheckpoint(
-        "{name} is {title} ({found}), which BERT Studio does not load.",
+        "{name} cannot be loaded: it is {title} ({found}).",
         form.advice,
         name=safe_name(name),
         title=form.title,
