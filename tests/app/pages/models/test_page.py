@@ -428,3 +428,8 @@ def test_a_fine_tuned_model_can_be_evaluated_on_files(qtbot, studio, little):
     assert results.widget.score.text() == "Evalua&te on a file…"
     assert not results.widget.test_action.isVisible()
     qtbot.waitUntil(lambda: view.state.contents is not None)
+
+
+def test_folders_of_other_forms_are_accepted_so_that_the_import_names_them(tmp_path):
+    (tmp_path / "model.gguf").touch()
+    assert page_for([tmp_path]) == "models" and model_folder([tmp_path]) == tmp_path
