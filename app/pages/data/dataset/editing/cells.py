@@ -86,6 +86,11 @@ class LabelDelegate(QStyledItemDelegate):
         return editor
 
     def _commit(self, editor: QLineEdit) -> None:
+        """Accept the chosen completion, or the text as typed."""
+        completer = editor.completer()
+        popup = completer.popup() if completer is not None else None
+        if popup is not None and popup.isVisible() and popup.currentIndex().isValid():
+            editor.setText(str(popup.currentIndex().data()))
         self.commitData.emit(editor)
         self.closeEditor.emit(editor)
 
