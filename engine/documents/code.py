@@ -171,10 +171,10 @@ def _scale_lines(settings: PredictionSettings) -> list[str]:
 
 def _sentences(folder: str, example: Example) -> list[str]:
     return [
-        "from sentence_transformers import SentenceTransformer",
+        "from sentence_transformers import SentenceTransformer, util",
         f"model = SentenceTransformer({folder!r})",
         f"vectors = model.encode([{example.text!r}, {example.pair!r}])",
-        "print(float(model.similarity(vectors[0], vectors[1])))",
+        "print(float(util.cos_sim(vectors[0], vectors[1])))",
     ]
 
 
@@ -243,9 +243,11 @@ def _onnx_choices(_: TaskSpec, example: Example, settings: PredictionSettings) -
 
 def _onnx_sentences(_: TaskSpec, example: Example, __: PredictionSettings) -> list[str]:
     return [
+        "stated = json.load(open(f'{folder}/config_sentence_transformers.json'))",
+        "prompt = stated['prompts'].get(stated['default_prompt_name'], '')",
         "vectors = []",
         f"for text in ({example.text!r}, {example.pair!r}):",
-        "    encoded = tokenizer.encode(text)",
+        "    encoded = tokenizer.encode(prompt + text)",
         *(f"    {line}" for line in INPUTS),
         "    vector = session.run(None, inputs)[0][0]",
         "    vectors.append(vector / numpy.linalg.norm(vector))",

@@ -165,11 +165,15 @@ def _verification_request(question: Export, loaded: Checkpoint, chosen: Examples
     outputs, spec = head_outputs(loaded.network.heads), loaded.spec
     max_size = max(spec.vocab_size, spec.hidden_size)
     affordable_tokens = MAX_VALUES // (len(chosen.examples) * max_size)
+    sentence = loaded.network.heads.sentence
+    prompt = "" if sentence is None else sentence.prompt  # the pooling may leave out its tokens
     return Request(
         form=question.form,
         folder=question.into,
         outputs=outputs,
-        examples=chosen.examples,
+        examples=tuple(
+            tuple((prompt + text, pair) for text, pair in item) for item in chosen.examples
+        ),
         max_length=spec.max_positions,
         max_tokens=min(max(affordable_tokens, 1), MAX_TOKENS),
     )

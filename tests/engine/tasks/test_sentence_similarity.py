@@ -2,8 +2,10 @@
 
 import json
 import shutil
+import warnings
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import redirect_stdout, suppress
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +23,7 @@ from engine.config.dataset import Mapping, Reading
 from engine.config.sentence import DenseSpec, NormSpec, SentenceSpec
 from engine.config.tasks.sentence_similarity import SentenceSimilarity
 from engine.data.datasets.rows import Rows
+from engine.documents.code import Example, onnx_code, transformers_code
 from engine.errors import BadCheckpoint, StudioError
 from engine.export.exporting import export
 from engine.files.shipped import minilm
@@ -38,9 +41,12 @@ from engine.tasks.sentence_similarity import SentenceSimilarityLearner, text_vec
 from engine.tasks.similarity import sentence_vectors
 from engine.tokenizers.tokenizer import Tokenizer
 from engine.training.loop import train
+from tests.engine.export.conftest import in_process
 from tests.engine.models.small import sized
 from tests.engine.models.small import tokenizer as few_words
 from tests.engine.training import small
+
+__all__ = ["in_process"]
 
 TEXTS = ["A man is eating food.", "The girl is carrying a baby.", "Zażółć gęślą jaźń!", ""]
 FIRST = [f"The {a} {b} the {c}." for a in ("dog", "girl", "man", "bird")
@@ -468,6 +474,22 @@ def test_npy_output_is_refused_for_text_pairs(tmp_path, tokenizer):
     request = Apply(checkpoint=folder, given=inputs, out=tmp_path / "out.npy")
     with pytest.raises(StudioError, match="No vectors are predicted"):
         apply(request, Predictor(folder))
+
+
+@pytest.mark.parametrize(
+    "name", ["prompt that is not pooled", "layer norm, truncated", "another similarity"]
+)
+def test_example_code_gives_the_same_cosine(name, tmp_path, tokenizer, in_process):
+    folder = new_encoder(tmp_path / "model", tokenizer, POOLINGS[name])
+    onnx = export(Export(checkpoint=folder, into=tmp_path / "out", form="onnx")).folder
+    first, second = text_vectors(checkpoint.load(folder), TEXTS[:2])
+    expected = float(torch.cosine_similarity(first, second, dim=0))
+    example, task = Example(*TEXTS[:2]), SentenceSimilarity()
+    for make_code, path in ((transformers_code, folder), (onnx_code, onnx)):
+        with redirect_stdout(StringIO()) as printed, warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # an example closes no file
+            exec(make_code(task, str(path), example), {})
+        assert float(printed.getvalue()) == pytest.approx(expected, abs=1e-5)
 
 
 def test_export_to_tensorflow_is_refused(tmp_path, tokenizer):
