@@ -15,6 +15,8 @@ from engine.checkpoints.heads import TASK
 from engine.checkpoints.sentence_layout import CLASSES, PROMPTS
 from engine.config.prediction import PredictionSettings
 from engine.config.task import SEQUENCE
+from engine.config.tasks import get_head
+from engine.config.tasks.regression import Regression
 from engine.errors import BadCheckpoint
 from engine.files.atomic_write import disk_errors_for, write_file
 from engine.files.untrusted import json_object, safe_name
@@ -25,6 +27,7 @@ PREDICTION = "bert_studio_prediction"  # in config.json
 CROSS_ENCODER = "sentence_transformers"  # in config.json, since sentence-transformers 4
 ACTIVATION, OLDER_ACTIVATION = "activation_fn", "sbert_ce_default_activation_function"
 ACTIVATIONS = ("identity", "sigmoid")
+ONE_NUMBER = get_head(Regression().kind).problem_type  # of config.json
 
 
 def prediction_settings(folder: Path) -> PredictionSettings:
@@ -80,7 +83,7 @@ def activation_entries(settings: PredictionSettings) -> dict[str, Any]:
     """The entries by which CrossEncoder and the pipeline of transformers compute our number."""
     return {
         CROSS_ENCODER: {ACTIVATION: CLASSES[settings.activation]},
-        "problem_type": "regression" if settings.activation == "identity" else None,
+        "problem_type": ONE_NUMBER if settings.activation == "identity" else None,
     }
 
 

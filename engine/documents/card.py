@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from engine.checkpoints.info import checkpoint_info, fine_tuned_task
-from engine.checkpoints.prediction_settings import PREDICTION, prediction_settings
+from engine.checkpoints.prediction_settings import ONE_NUMBER, PREDICTION, prediction_settings
 from engine.config.dataset import SplitName
 from engine.config.export import Form, Precision
 from engine.config.job import JobSpec
 from engine.config.prediction import PredictionSettings
 from engine.config.task import TaskSpec
-from engine.config.tasks import TASKS
+from engine.config.tasks import TASKS, get_head
 from engine.documents.code import onnx_code, transformers_code
 from engine.messages.reports import CheckpointInfo
 from engine.phrases import Phrase, phrase
@@ -243,6 +243,7 @@ def _library_notes(
 ) -> list[str]:
     """Behaviour of other programs with the files of an export."""
     notes: list[str] = []
+    head = None if info.task is None else get_head(info.task)
     if precision == "int8":
         notes.append(
             phrase(
@@ -250,14 +251,14 @@ def _library_notes(
                 "rounded together."
             )
         )
-    if form == "onnx" and info.task == "regression":
+    if form == "onnx" and head is not None and head.problem_type == ONE_NUMBER:
         notes.append(
             phrase(
                 "The pipeline of transformers.js shows 1 for every text, because it applies a "
                 "softmax to the number; read the logits of the model instead."
             )
         )
-    if form != "tf1" and info.task == "question_answering":
+    if form != "tf1" and head is not None and head.reads_tokens and not head.has_labels:
         notes.append(
             phrase(
                 "The code below reads the first {n:,} token(s) of question and passage; BERT "

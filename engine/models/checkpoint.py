@@ -17,6 +17,7 @@ from engine.checkpoints.config import CONFIG, parse_spec
 from engine.checkpoints.heads import TASK, label_names
 from engine.checkpoints.other_forms import folder_form
 from engine.checkpoints.prediction_settings import (
+    ONE_NUMBER,
     activation_entries,
     activation_notes,
     parse_settings,
@@ -250,7 +251,7 @@ def write_config(
     entries = {**(extra or {}), **config, **special}
     if extra and TASK in extra:
         entries[TASK] = extra[TASK]  # all settings of the task, not only its kind
-    if entries.get("problem_type") == "regression":
+    if entries.get("problem_type") == ONE_NUMBER:
         entries |= activation_entries(parse_settings(entries))
     text = json.dumps(entries, indent=2, ensure_ascii=False)
     (folder / CONFIG).write_text(text + "\n", encoding="utf-8")
