@@ -23,6 +23,7 @@ SUFFIXES = (".zip", *TAR_SUFFIXES)
 MAX_MEMBERS = 20_000
 MAX_SEARCHED = 200  # members of a tar that are read to detect a model
 MAX_SEARCHED_BYTES = 50_000_000  # of all bytes read to detect one
+SNAPSHOTS = "snapshots"  # of a model in the hub's cache
 MODULES = "0_Transformer"  # folder of the network in older sentence-transformers
 
 Member = zipfile.ZipInfo | tarfile.TarInfo
@@ -73,15 +74,19 @@ def model_name(source: Path) -> str:
 
 
 def find_model_folder(folder: Path) -> Path | None:
-    """The folder with the config of a model: this one, or the only subfolder that has one."""
+    """The folder with the config of a model: this one, or the only subfolder that has one.
+
+    Of a model in the hub's cache it is the only snapshot.
+    """
     if _has_config(folder):
         return folder
     if _has_config(older := folder / MODULES):
         return older
-    with suppress(OSError):
-        folders = [entry for entry in folder.iterdir() if entry.is_dir() and _has_config(entry)]
-        if len(folders) == 1:
-            return folders[0]
+    for parent in (folder, folder / SNAPSHOTS):
+        with suppress(OSError):
+            folders = [entry for entry in parent.iterdir() if entry.is_dir() and _has_config(entry)]
+            if len(folders) == 1:
+                return folders[0]
     return None
 
 

@@ -1,5 +1,6 @@
 """The commands `get` and `push`, and the hub worker, against a real server."""
 
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -96,7 +97,16 @@ def test_the_worker_answers_without_torch(hub, published, tmp_path):
 def test_a_folder_is_imported_among_the_models(output, tmp_path, monkeypatch):
     monkeypatch.setenv("BERT_STUDIO_HOME", str(tmp_path / "home"))
     folder = small.folder(tmp_path / "outer" / "model")
-    for source, name in ((folder, "model"), (tmp_path / "outer", "outer"), (folder, "model-2")):
+    cached = tmp_path / "models--me--model"
+    shutil.copytree(folder, cached / "snapshots" / "0a1b")
+    outer = tmp_path / "outer"
+    sources = (
+        (folder, "model"),
+        (outer, "outer"),
+        (folder, "model-2"),
+        (cached, "models-me-model"),
+    )
+    for source, name in sources:
         printed = Path(output("import-model", source).strip())
         assert printed == tmp_path / "home" / "models" / name
         assert checkpoint_info(printed).layers == 2

@@ -201,6 +201,13 @@ def test_prompts_are_read_or_refused_by_name(prompts, name, expected, tmp_path, 
         assert checkpoint.load(folder).network.heads.sentence.prompt == expected
 
 
+def test_the_classifier_of_setfit_is_named(tmp_path, tokenizer):
+    folder = new_encoder(tmp_path / "ours", tokenizer, SentenceSpec())
+    (folder / "model_head.pkl").write_bytes(b"never read")
+    (note,) = checkpoint.load(folder).report.notes
+    assert "SetFit" in note
+
+
 def test_do_lower_case_of_sentence_transformers(tmp_path, tokenizer):
     """It lowers the case of a cased vocabulary, and accents stay."""
     words = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdé", *(f"##{c}" for c in "abcdé"))
