@@ -9,7 +9,7 @@ from operator import itemgetter
 from engine.config.dataset import Mapping
 from engine.data.columns.answers import AnswerMismatch, parse_answers, respell_answers
 from engine.data.columns.choices import guess_choices
-from engine.data.columns.label_sets import allows_blanks, parse_flag
+from engine.data.columns.label_sets import allows_blanks, is_mark, parse_flag
 from engine.data.columns.names import plain_name
 from engine.data.columns.numbers import parse_number
 from engine.data.columns.tags import are_spans
@@ -166,7 +166,8 @@ def guess_note(guessed: Collection[str]) -> str:
 def flag_columns(
     columns: tuple[str, ...], rows: Sequence[tuple[str, ...]], mapping: Mapping
 ) -> tuple[str, ...]:
-    """Columns other than the texts of `mapping` that are yes, no or marked in every row."""
+    """Columns other than the texts of `mapping` that are yes or no in every row, or those that are
+    marked in some, if these are more."""
 
     def is_flag(name: str, cells: set[str]) -> bool:
         filled = {cell for cell in cells if cell.strip()}
@@ -177,11 +178,12 @@ def flag_columns(
             and (not has_blanks or allows_blanks(filled, name))
         )
 
-    return tuple(
-        column
-        for index, column in enumerate(columns)
-        if column not in mapping.texts and is_flag(column, {row[index] for row in rows})
-    )
+    marked, plain = list[str](), list[str]()
+    for index, column in enumerate(columns):
+        cells = {row[index] for row in rows}
+        if column not in mapping.texts and is_flag(column, cells):
+            (marked if any(is_mark(cell, column) for cell in cells) else plain).append(column)
+    return tuple(max(plain, marked, key=len))
 
 
 def label_columns(
