@@ -183,7 +183,7 @@ def flag_columns(
         cells = {row[index] for row in rows}
         if column not in mapping.texts and is_flag(column, cells):
             (marked if any(is_mark(cell, column) for cell in cells) else plain).append(column)
-    return tuple(max(plain, marked, key=len))
+    return tuple(marked if len(marked) > len(plain) else plain)
 
 
 def label_columns(
