@@ -65,6 +65,7 @@ def test_a_program_is_used_by_the_names_of_its_controls(tmp_path):
     assert "Hello Ada, again, again" in (tmp_path / "tree.txt").read_text("utf-8")
 
 
+@pytest.mark.long
 def test_two_parallel_sessions_are_independent(tmp_path):
     with ThreadPoolExecutor(2) as executor:
         sessions = [

@@ -1,5 +1,7 @@
 """The benchmark of the Runs page, with few runs."""
 
+import pytest
+
 from app.pages.runs.rows import read_rows
 from app.shell import opening
 from benchmarks import runs
@@ -23,6 +25,7 @@ def test_the_home_has_complete_runs(tmp_path):
     assert rows[0].folder.joinpath("spec.json").is_file()
 
 
+@pytest.mark.long
 def test_every_limit_is_measured(tmp_path, qapp, monkeypatch):
     monkeypatch.setattr(opening, "make_application", lambda _: qapp)
     runs.make_home(tmp_path / "home", runs=12, points=10)

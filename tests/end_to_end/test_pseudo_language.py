@@ -264,7 +264,7 @@ EXTRA_SCENES: dict[str, Callable[[Stage], object]] = {
     "licences": lambda stage: stage.show("settings").about.licences.click(),  # type: ignore[attr-defined]
 }
 ALL_SCENES = SCENES | EXTRA_SCENES
-QUICK = ("data-set", "train-settings", "run-results", "run-failed", "explore-attention")
+QUICK = ("train-settings", "run-results", "run-failed", "explore-attention")
 
 
 @pytest.mark.parametrize(

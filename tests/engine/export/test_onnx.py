@@ -37,7 +37,6 @@ from tests.engine.models.small import network, tokenizer
 SIZES = [(1, 5), (3, 17), (2, 128), (3, 1)]
 SHALLOW = LONG.model_copy(update={"layers": 1})  # tracing layers is slow
 TWO_LAYERS = ("albert", "modernbert")  # their second layer is shared or differs
-FAMILIES = ("deberta-v2",)  # tracing another takes as long as the rest of this file
 # outputs covered by other tests
 TESTED_ELSEWHERE = (
     "multiple_choice",
@@ -222,7 +221,7 @@ def test_nothing_is_left_of_a_truncated_graph(export, same_model, in_process, mo
 
 
 @pytest.mark.parametrize(
-    "family", [f if f in FAMILIES else pytest.param(f, marks=pytest.mark.long) for f in OTHERS]
+    "family", [pytest.param(family, marks=pytest.mark.long) for family in OTHERS]
 )
 def test_a_graph_of_another_family_agrees_with_transformers(
     tmp_path, in_process, family, monkeypatch

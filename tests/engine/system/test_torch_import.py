@@ -26,7 +26,8 @@ assert (torch.ones(2) + 1).tolist() == [2, 2]
 """
 
 
-@pytest.mark.parametrize("gc", ["on", pytest.param("off", marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("gc", ["on", "off"])
 def test_no_garbage_is_collected_while_torch_is_loaded(gc):
     command = [sys.executable, "-c", PROGRAM, gc]
     result = subprocess.run(command, capture_output=True, text=True, check=False)

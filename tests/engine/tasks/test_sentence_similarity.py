@@ -484,7 +484,12 @@ def test_npy_output_is_refused_for_text_pairs(tmp_path, tokenizer):
 
 
 @pytest.mark.parametrize(
-    "name", ["prompt that is not pooled", "layer norm, truncated", "another similarity"]
+    "name",
+    [
+        "prompt that is not pooled",
+        pytest.param("layer norm, truncated", marks=pytest.mark.long),
+        pytest.param("another similarity", marks=pytest.mark.long),
+    ],
 )
 def test_example_code_gives_the_same_cosine(name, tmp_path, tokenizer, in_process):
     folder = new_encoder(tmp_path / "model", tokenizer, POOLINGS[name])

@@ -102,6 +102,7 @@ def arguments(stored: Stored, scratch: Path) -> tuple[tuple[Any, ...], dict[str,
     return (data, stored.base, numbers, gold, names, scratch), {"folds": 2, "training": training}
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="Windows has no SIGKILL")
 def test_killed_fold_runs_are_resumed(stored, uninterrupted, tmp_path):
     folder = tmp_path / "folds"
