@@ -36,7 +36,7 @@ class Studio(QObject):
         models_changed: a model was added or removed, or a run saved a checkpoint.
         navigate: show the page with this key and pass the argument to its `arrive`: None for the
             page as it was, a folder (data, models, explore), {"run": id} or {"lineage": key}
-            (runs), {"import": True} (data, models), {"get": True} (models), {"model": folder},
+            (runs), {"import": True} (data, models), {"get": group} (models), {"model": folder},
             {"data": folder} or {"preset": "first"} (train).
         closing: the record must not be queried any more.
     """

@@ -69,6 +69,9 @@ class DataPage(QWidget):
         )
         self.importing.closed.connect(self.show_list)
         self.importing.files_requested.connect(self.choose_files)
+        self.importing.models_requested.connect(
+            lambda: studio.navigate.emit("models", {"get": "multilingual"})
+        )
         self.importing.state.imported.connect(self._on_imported)
         self.state.listed.connect(self._on_listed)
         self.state.added.connect(self.open_dataset)

@@ -62,14 +62,14 @@ class ModelsPage(QWidget):
 
     def arrive(self, argument: object = None) -> None:
         """Open a model by its folder, the import dialog for {"import": True}, the shelf for {"get":
-        True}; None changes nothing."""
+        group}, “” for all groups; None changes nothing."""
         self.state.read_list()
         if isinstance(argument, Path):
             self._pending = argument
         elif isinstance(argument, dict) and argument.get("import"):
             self.choose_folder()
-        elif isinstance(argument, dict) and argument.get("get"):
-            self.show_getting()
+        elif isinstance(argument, dict) and "get" in argument:
+            self.show_getting(argument["get"])
 
     def accept_drop(self, paths: Sequence[Path]) -> bool:
         """Apply the open model to dropped data, or import a dropped model folder or file."""
@@ -93,9 +93,10 @@ class ModelsPage(QWidget):
         self.state.import_model(folder)
         self.stack.setCurrentWidget(self.importing)
 
-    def show_getting(self) -> None:
+    def show_getting(self, group: str = "") -> None:
+        """Show a group of the shelf; “” for all groups."""
         self.stack.setCurrentWidget(self.getting)
-        self.getting.arrive()
+        self.getting.arrive(group)
 
     def _on_fetched(self, folder: Path, name: str) -> None:
         self._fetched = folder

@@ -58,7 +58,7 @@ class TrainPage(Page):
         self.base_model.import_requested.connect(
             lambda: studio.navigate.emit("models", {"import": True})
         )
-        self.base_model.get_requested.connect(lambda: studio.navigate.emit("models", {"get": True}))
+        self.base_model.get_requested.connect(lambda: studio.navigate.emit("models", {"get": ""}))
         self.task = TaskStep(self.state)
         self.review = ReviewStep(self.state)
         self._settings: SettingsStep | None = None

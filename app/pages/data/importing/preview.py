@@ -14,7 +14,6 @@ from engine.data.coverage import scripts_note, unknown_note
 from engine.data.formats.reading import FirstRows, preview, read
 from engine.data.formats.rows import Row
 from engine.messages.explore.text import Token
-from engine.phrases import join
 from engine.tokenizers.tokenizer import Tokenizer
 
 EXAMPLES = 5  # tokenized rows
@@ -83,15 +82,21 @@ def make_examples(file: FilePreview, mapping: Mapping, tokenizer: Tokenizer) -> 
     return examples
 
 
-def describe_coverage(file: FilePreview, mapping: Mapping, tokenizer: Tokenizer) -> str:
-    """The scripts of the first rows, and whether too many of their tokens are unknown."""
+class Coverage(NamedTuple):
+    """The scripts of the first rows, and a warning if too many of their tokens are unknown."""
+
+    scripts: str
+    warning: str
+
+
+def describe_coverage(file: FilePreview, mapping: Mapping, tokenizer: Tokenizer) -> Coverage:
     column = file.columns.index(mapping.text)
     is_shown = column < len(file.table.columns)  # the table has only the first of many columns
     texts = [row.cells[column] for row in (file.table.rows if is_shown else file.first_rows)]
     encoded = tokenizer.encode_many(texts, None, max_length=EXAMPLE_LENGTH)
     ids = [token for ids, _ in encoded for token in ids]
     unknown = unknown_note(ids.count(tokenizer.unknown) / max(len(ids), 1))
-    return join("\n", filter(None, (scripts_note(texts), unknown)))
+    return Coverage(scripts_note(texts), unknown)
 
 
 class ExamplesState(QObject):
@@ -108,7 +113,7 @@ class ExamplesState(QObject):
         self.model: Path | None = None  # model whose tokenizer is used
         self.examples: list[Example] = []
         self.problem = ""
-        self.coverage = ""  # scripts of the first rows, and unknown tokens
+        self.coverage = Coverage("", "")
         self.unknown = -1  # id of [UNK]
         self._preview: FilePreview | None = None
         self._mapping: Mapping | None = None
@@ -139,12 +144,12 @@ class ExamplesState(QObject):
             return
         cached = self._tokenizers.get(folder)
 
-        def work() -> tuple[Tokenizer, list[Example], str]:
+        def work() -> tuple[Tokenizer, list[Example], Coverage]:
             tokenizer = cached or Tokenizer.from_folder(folder)
             examples = make_examples(preview, mapping, tokenizer)
             return tokenizer, examples, describe_coverage(preview, mapping, tokenizer)
 
-        def done(result: tuple[Tokenizer, list[Example], str]) -> None:
+        def done(result: tuple[Tokenizer, list[Example], Coverage]) -> None:
             self._tokenizers[folder], self.examples, self.coverage = result
             self.unknown, self.problem = result[0].unknown, ""
             self.changed.emit()

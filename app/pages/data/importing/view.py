@@ -46,10 +46,12 @@ class ImportView(Page):
     Signals:
         closed: return to the list and abandon the import.
         files_requested: choose other files.
+        models_requested: show models of many languages.
     """
 
     closed = Signal()
     files_requested = Signal()
+    models_requested = Signal()
 
     def __init__(self, state: ImportState, parent: QWidget | None = None) -> None:
         super().__init__("", "", parent)
@@ -154,6 +156,7 @@ class ImportView(Page):
         self.tokenizer.setMaximumWidth(64 * SPACE)
         head.addWidget(self.tokenizer)
         self.examples, self.findings = ExamplesView(), FindingsView(self.state.findings)
+        self.examples.multilingual.clicked.connect(self.models_requested)
         self.below_stack = QStackedLayout()
         self.below_stack.addWidget(self.examples)
         self.below_stack.addWidget(self.findings)
@@ -296,8 +299,11 @@ class ImportView(Page):
             problem = self.tr("Import a model to see the rows as tokens.")
         elif not problem and not examples.examples and state.preview is not None:
             problem = self.tr("Choose the text column first.")
-        note = problem or translated(examples.coverage)
-        self.examples.show_examples(examples.examples, examples.unknown, note)
+        lines = map(translated, filter(None, examples.coverage))
+        self.examples.show_examples(
+            examples.examples, examples.unknown, problem or "\n".join(lines)
+        )
+        self.examples.multilingual.setVisible(not problem and bool(examples.coverage.warning))
         self._show_roles()
         self.split.show_split()
 
@@ -381,10 +387,17 @@ class ExamplesView(QWidget):
         super().__init__()
         self.rows: list[tuple[Text, TokenRow, Text]] = []
         self.note = Text("", "muted")
+        self.multilingual = buttons.quiet(self.tr("Multilingual models…"))
+        self.multilingual.hide()
         self._grid = layouts.grid(
             h_spacing=4 * SPACE, v_spacing=3 * SPACE, stretch=1, margins=(0, 0, 2 * SPACE, 0)
         )
-        inner = layouts.page(self.note, self._grid, layouts.STRETCH)
+        inner = layouts.page(
+            self.note,
+            (self.multilingual, 0, Qt.AlignmentFlag.AlignLeft),
+            self._grid,
+            layouts.STRETCH,
+        )
         layouts.column(scrolling(inner), parent=self)
 
     def show_examples(self, examples: list[Example], unknown: int, note: str) -> None:

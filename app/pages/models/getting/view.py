@@ -91,9 +91,11 @@ class GettingPage(Page):
 
     # ── display ──────────────────────────────────────────────────────────────────────────────
 
-    def arrive(self) -> None:
-        """Show the shelf and read the machine."""
+    def arrive(self, group: str = "") -> None:
+        """Show a group of the shelf, “” for all, and read the machine."""
         self.state.read_machine()
+        if group:
+            self.group.setCurrentIndex(self.group.findData(group))
         self.search_field.setFocus()
 
     def _show(self) -> None:

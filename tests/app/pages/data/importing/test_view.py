@@ -91,6 +91,22 @@ def test_columns_are_guessed_and_marked_until_they_are_chosen(qtbot, page, write
     assert not columns.note.isVisibleTo(view)
 
 
+def test_texts_of_an_unknown_language_lead_to_multilingual_models(qtbot, page, write, studio):
+    rows = "".join(f"Η Μαρία ζει στο Παρίσι {n},{n % 2}\n" for n in range(20))
+    view = load(qtbot, page, write("greek.csv", "text,label\n" + rows))
+    examples = view.examples
+    qtbot.waitUntil(examples.multilingual.isVisible, timeout=PATIENCE)
+    assert examples.note.text().startswith("Scripts: Greek 100 %\n")
+    assert "unknown to the model" in examples.note.text()
+    assert_accessible(view)
+    with qtbot.waitSignal(studio.navigate) as signal:
+        examples.multilingual.click()
+    assert signal.args == ["models", {"get": "multilingual"}]
+    view = load(qtbot, page, write("english.csv", "text,label\n" + "a b c,1\nd e f,0\n" * 9))
+    qtbot.waitUntil(lambda: examples.note.text() == "Scripts: Latin 100 %", timeout=PATIENCE)
+    assert not examples.multilingual.isVisible()
+
+
 def test_delimiter_and_encoding_are_changed_by_keyboard(qtbot, page, write):
     view = load(qtbot, page, write("bars.csv", "text|label\none; two|1\nthree; four|0\n"))
     assert view.format.delimiter.currentText() == "Vertical bar  |"

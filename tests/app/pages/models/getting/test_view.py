@@ -49,7 +49,7 @@ def page(qtbot, studio: Studio) -> ModelsPage:
     qtbot.addWidget(page)
     page.resize(1280, 800)
     page.show()
-    page.arrive({"get": True})
+    page.arrive({"get": ""})
     qtbot.waitUntil(lambda: page.getting.state.machine is not None)
     return page
 
@@ -161,3 +161,10 @@ def test_a_model_is_uploaded_after_a_review(qtbot, page, hub, studio, monkeypatc
     assert hub.repos["me/mine"].private
     assert set(hub.pushed["me/mine"]) >= {"config.json", "model.safetensors", "README.md"}
     assert hub.address in studio.notices.shown[-1].problem
+
+
+def test_a_group_of_the_shelf_is_shown_on_arrival(page):
+    page.arrive({"get": "multilingual"})
+    assert page.stack.currentWidget() is page.getting
+    assert page.getting.group.currentText() == "Many languages"
+    assert 2 < len(titles(page.getting)) < len(page.getting.state.entries)
