@@ -8,7 +8,7 @@ from hypothesis import settings
 
 from tests.conftest import LONG
 
-DIVISOR, MIN_EXAMPLES = 6, 10
+DIVISOR, MIN_EXAMPLES = 10, 10
 
 
 def times(few: int, many: int) -> pytest.MarkDecorator:
@@ -20,7 +20,7 @@ def times(few: int, many: int) -> pytest.MarkDecorator:
 def tries(many: int, **options: Any) -> settings:
     """Let Hypothesis try `many` new examples with --long.
 
-    By default it tries a sixth of them (at least 10), the same each time.
+    By default it tries a tenth of them (at least 10), the same each time.
     """
     if os.environ.get(LONG):
         return settings(max_examples=many, deadline=None, **options)

@@ -97,6 +97,7 @@ def last_values(folder: Path) -> dict[tuple[str, int], float | None]:
 
 
 @needs_tiny
+@pytest.mark.long
 def test_the_workflow_survives_a_killed_worker(qtbot, window, home, tmp_path):
     main_window = window()
 

@@ -91,6 +91,7 @@ def test_evaluation_compares_the_activated_number(tmp_path):
     assert metrics["loss"] == pytest.approx(np.mean((expected - [0.5, 0.25]) ** 2), abs=1e-5)
 
 
+@pytest.mark.long
 def test_example_code_applies_the_activation(tmp_path, in_process):
     folder = cross_encoder(tmp_path / "model", STATED["since 4"])
     onnx = export(Export(checkpoint=folder, into=tmp_path / "onnx", form="onnx")).folder

@@ -45,6 +45,7 @@ def estimate_in_worker(job: JobSpec, scratch: Path) -> Estimated:
     return answer
 
 
+@pytest.mark.long
 def test_the_estimate_matches_the_run(home, tmp_path):
     job = large_job(tmp_path)
     result = estimate_in_worker(job, tmp_path)

@@ -341,7 +341,8 @@ def get_rank(worker: int, number: int) -> psutil.Process:
     return next(r for r in ranks if r.environ()["RANK"] == str(number))
 
 
-@pytest.mark.parametrize("numbers", [(1,), pytest.param((1, 0), marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("numbers", [(1,), (1, 0)])
 def test_a_run_resumes_after_its_ranks_were_killed(numbers, crew, tmp_path):
     """Also after the worker is killed, which ends its ranks."""
     job = small.with_hardware(

@@ -92,11 +92,11 @@ def test_columns_are_guessed_and_marked_until_they_are_chosen(qtbot, page, write
 
 
 def test_texts_of_an_unknown_language_lead_to_multilingual_models(qtbot, page, write, studio):
-    rows = "".join(f"Η Μαρία ζει στο Παρίσι {n},{n % 2}\n" for n in range(20))
-    view = load(qtbot, page, write("greek.csv", "text,label\n" + rows))
+    rows = "".join(f"玛丽亚住在巴黎喜欢晚上看书 {n},{n % 2}\n" for n in range(20))
+    view = load(qtbot, page, write("chinese.csv", "text,label\n" + rows))
     examples = view.examples
     qtbot.waitUntil(examples.multilingual.isVisible, timeout=PATIENCE)
-    assert examples.note.text().startswith("Scripts: Greek 100 %\n")
+    assert examples.note.text().startswith("Scripts: Chinese 100 %\n")
     assert "unknown to the model" in examples.note.text()
     assert_accessible(view)
     with qtbot.waitSignal(studio.navigate) as signal:
@@ -118,7 +118,7 @@ def test_delimiter_and_encoding_are_changed_by_keyboard(qtbot, page, write):
     choose(qtbot, view.format.delimiter, "Vertical bar  |")
     qtbot.waitUntil(lambda: view.rows.columnCount() == 2, timeout=PATIENCE)
     assert view.table_stack.currentWidget() is view.table
-    view = load(qtbot, page, write("greek.csv", "text,label\nκαλό,1\nκακό,0\n", "cp1253"))
+    view = load(qtbot, page, write("chinese.csv", "text,label\nκαλό,1\nκακό,0\n", "cp1253"))
     box = view.format.encoding
     box.setFocus()
     box.lineEdit().selectAll()
