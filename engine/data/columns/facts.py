@@ -5,7 +5,7 @@ from typing import Literal, NamedTuple
 
 from engine.data.columns.label_sets import is_mark, parse_yes_no
 from engine.data.columns.lists import parse_texts
-from engine.data.columns.numbers import parse_number
+from engine.data.columns.numbers import are_ids, parse_number
 
 Kind = Literal["empty", "yes/no", "number", "list", "category", "text"]
 MAX_EXAMPLES = 3
@@ -48,6 +48,8 @@ def _kind(name: str, filled: Sequence[str], distinct: Sequence[str]) -> Kind:
         return "yes/no"
     if len(distinct) > 1 and all(parse_yes_no(cell) is not None for cell in distinct):
         return "yes/no"
+    if are_ids(distinct):
+        return "list"
     if all(parse_number(cell) is not None for cell in distinct):
         return "number"
     if all(cell.lstrip().startswith("[") and parse_texts(cell) is not None for cell in distinct):

@@ -14,6 +14,7 @@ from engine.data.columns.facts import describe_columns
         (["1", "1"], "number", 1.0, 1),
         (["1,5", "-2", "3e1"], "number", 1.0, 3),
         (["['a', 'b']", "[]"], "list", 1.0, 2),
+        (["15", "2,23", "2", "23"], "list", 1.0, 4),
         (["red", "blue"] * 5, "category", 1.0, 2),
         (["red", "blue"], "text", 1.0, 2),
         (["a long answer " * 9] * 20, "text", 1.0, 1),
