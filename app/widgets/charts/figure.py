@@ -4,6 +4,7 @@ They have the light colours in every theme. A `Figure` is made in the GUI thread
 else works in any thread and paints the same sheet in each format: title, drawing, caption.
 """
 
+import html
 import io
 import math
 import re
@@ -37,6 +38,9 @@ POINTS = 0.75  # page units per pixel: 72 per inch over 96
 DOTS = 96  # px per inch
 CHARACTERS = re.compile(rb"beginbfrange.*?endbfrange", re.DOTALL)  # of glyphs, not compressed
 TAB = re.compile(rb"(\[[^\]]*)<0009>")
+SVG_TEXT = re.compile(
+    r'<text ([^>]*font-size="([\d.]+)" font-weight="(\d+)"[^>]*?)\s*>([^<]*)</text>'
+)
 FAMILIES = f"{FAMILY}, 'Segoe UI', 'Helvetica Neue', sans-serif"  # fallbacks
 
 
@@ -128,7 +132,21 @@ def svg(figure: Figure) -> bytes:
         painter.end()
 
     family = f'font-family="{FAMILY}"'.encode()
-    return to_bytes(write).replace(family, f'font-family="{FAMILIES}"'.encode())
+    drawing = SVG_TEXT.sub(_state_width, to_bytes(write).decode("utf-8")).encode("utf-8")
+    return drawing.replace(family, f'font-family="{FAMILIES}"'.encode())
+
+
+def _state_width(text: re.Match[str]) -> str:
+    """An SVG text with its width, which it keeps in another font."""
+    attributes, size, weight, content = text.groups()
+    metrics = QFontMetricsF(print_font(float(size), bold=int(weight) > QFont.Weight.Normal.value))
+    width = metrics.horizontalAdvance(html.unescape(content))
+    if not width:
+        return text[0]
+    return (
+        f'<text {attributes} textLength="{width:.2f}" lengthAdjust="spacingAndGlyphs">'
+        f"{content}</text>"
+    )
 
 
 def pdf(figure: Figure) -> bytes:

@@ -8,7 +8,7 @@ import zlib
 import numpy as np
 import pytest
 from PySide6.QtCore import QPoint, QRectF, QSize, Qt
-from PySide6.QtGui import QColor, QFont, QGuiApplication, QImage
+from PySide6.QtGui import QColor, QFont, QFontMetricsF, QGuiApplication, QImage
 from PySide6.QtWidgets import QFileDialog, QLabel
 
 from app.notices import Notices
@@ -81,6 +81,10 @@ def test_svg_texts_are_not_outlines(qapp, sample):
     assert "<title>Head 3 &lt;b&gt;&amp;</title>" in drawing
     texts = " ".join(re.findall(r"<text[^>]*>([^<]*)</text>", drawing))
     assert "##word" in texts
+    widths = re.findall(r'<text[^>]*textLength="([\d.]+)"[^>]*>([^<]*)</text>', drawing)
+    assert len(widths) == drawing.count("<text") == 3, "as wide in another font"
+    metrics = QFontMetricsF(figure.print_font(11))
+    assert all(float(width) > metrics.horizontalAdvance("i") * len(text) for width, text in widths)
     assert "Head 3 &lt;b&gt;&amp;" in texts
     assert "50 %s, {0}" in texts
     size = figure.sheet_size(sample)
