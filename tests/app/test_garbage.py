@@ -70,4 +70,4 @@ def test_a_modern_python_keeps_its_own_collector(monkeypatch, freeze):
     monkeypatch.setattr(gc, "isenabled", lambda: True)
     frozen = gc.get_freeze_count()
     freeze()
-    assert gc.get_freeze_count() == frozen
+    assert gc.get_freeze_count() <= frozen, "none more; others may be freed"

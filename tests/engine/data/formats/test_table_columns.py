@@ -41,7 +41,7 @@ def assert_same(file: Path, content: bytes, **options: object) -> None:
         assert outcome(read(file, reading)) == outcome(read(file, reading, head_only=True))
 
 
-@tries(1_000)
+@tries(2_000)
 @given(
     pieces=st.lists(st.sampled_from(PIECES), min_size=1, max_size=40),
     quoted=st.booleans(),
