@@ -76,7 +76,7 @@ def pickled_header(path: Path) -> dict[str, tuple[str, list[int]]]:
         loaded = _Header(io.BytesIO(pickles[min(TENSORS_PICKLE, len(pickles) - 1)])).load()
         loaded = loaded.get("state_dict", loaded)
         named = {str(name): value for name, value in loaded.items()}
-    except Exception as error:  # a damaged pickle may raise any
+    except (pickle.UnpicklingError, TypeError, AttributeError, *DAMAGE_ERRORS) as error:
         raise damaged_error(path) from error
     return {name: value for name, value in named.items() if isinstance(value, tuple)}
 

@@ -1,4 +1,4 @@
-"""How well a vocabulary covers texts: unknown tokens, and the scripts of the letters."""
+"""Coverage of texts by a vocabulary: unknown tokens, and the scripts of the letters."""
 
 import unicodedata
 from collections import Counter

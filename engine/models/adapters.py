@@ -99,7 +99,7 @@ class Adapter:
         return replace(base, shapes=shapes, dtypes=dtypes, read=read)
 
     def _scale(self, module: str, rank: int) -> float:
-        """What the product of the factors of a module is multiplied by."""
+        """The scaling factor of a module: alpha / rank, or alpha / √rank with rsLoRA."""
         alpha = self.settings.get("lora_alpha")
         for key, value in (self.settings.get("alpha_pattern") or {}).items():
             if re.search(r"[^\w.]", key):
@@ -114,7 +114,7 @@ class Adapter:
 def find_adapter(folder: Path, base: Path | None) -> Adapter | None:
     """The adapter in a folder without weights of its own; None if there is none.
 
-    Its base model is `base`, or in the folder beside it that has the name in its settings.
+    Its base model is `base`, or in the folder beside it whose name is in its settings.
 
     Raises BadCheckpoint if the base model is not found, or the adapter is of another kind.
     """

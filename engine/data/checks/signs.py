@@ -1,4 +1,4 @@
-"""How a sign in labels is read: a comma in numbers, and separators of labels. Fixes choose."""
+"""Check of signs in labels: commas in numbers, and separators. Its fixes choose a reading."""
 
 import json
 from collections.abc import Callable, Mapping

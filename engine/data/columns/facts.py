@@ -1,4 +1,4 @@
-"""What is in the columns of a table: type of the cells, how many are filled, and examples."""
+"""Facts about the columns of a table: type of the cells, fraction filled, and examples."""
 
 from collections.abc import Sequence
 from typing import Literal, NamedTuple

@@ -74,7 +74,7 @@ def comma_problem(
     other = next(points, None)
     advice = phrase(
         "Write all numbers with a decimal point and without thousands separators, or import the"
-        " file and choose a reading among its findings (bert-studio fix DATA label_signs …)."
+        " file and choose a reading among its findings."
     )
     if commas and other is not None:
         return StudioError(

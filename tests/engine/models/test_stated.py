@@ -1,4 +1,4 @@
-"""What a folder states in an unusual way: names of tensors and labels, tokens, rotary bases."""
+"""Folders with unusual names of tensors and labels, tokens, or rotary bases."""
 
 import json
 from pathlib import Path

@@ -172,7 +172,7 @@ def test_we_read_folders_of_sentence_transformers(name, tmp_path, tokenizer):
 
 
 def kept(model: SentenceTransformer) -> dict[str, Any]:
-    """What a copy must keep, besides vectors."""
+    """Settings that a copy must keep, besides its vectors."""
     texts = {name: text for name, text in model.prompts.items() if text}
     return {
         "prompts": texts,

@@ -1,4 +1,4 @@
-"""A tokenizer.json is followed; where transformers does otherwise, the load says so.
+"""Loading follows tokenizer.json, and notes the texts that transformers splits otherwise.
 
 Its classes replace what a file says by their defaults, unless tokenizer_config.json states it.
 """

@@ -50,7 +50,7 @@ NUMBERS = [str(1_000 + n) for n in range(30)]
             },
             ("3", "4", "2"),
         ),
-        (  # objects beside the texts are neither
+        (  # columns of objects are neither
             {"1": LONG, "2": [f'[{{"a b": "{n} and more"}}]' for n in range(30)], "3": ["{}"] * 30},
             ("1", None, None),
         ),

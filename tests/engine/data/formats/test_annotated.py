@@ -513,7 +513,7 @@ def test_suggestions_of_a_model_are_never_labels(tmp_path, record):
 
 
 def test_labels_of_several_questions_are_columns(tmp_path):
-    """A draft is not told from an answer in Argilla's to_json, and a ranking is no label."""
+    """Argilla's to_json does not mark drafts, and a ranking is no label."""
     record = argilla("a b", "x") | {"status": "pending"}
     others = {"topics": [{"value": ["p", "q"]}, {"value": ["p"]}], "stars": [{"value": 3}]}
     ranking = {"order": [{"value": [{"value": "a", "rank": 1}]}]}
