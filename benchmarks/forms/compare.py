@@ -1,8 +1,8 @@
 """Small files as their tools write them: each is read as it was meant, or refused by its name.
 
-Datasets, pandas, polars, pyarrow, csv, openpyxl, spaCy, Label Studio, Argilla and python-docx
-write the files in a virtual environment of their own in WORK, made by the first run; the program
-reads them as an import does.
+Datasets, pandas, polars, pyarrow, csv, openpyxl, spaCy, Label Studio, Argilla, python-docx and
+dkpro-cassis write the files in a virtual environment of their own in WORK, made by the first run;
+the program reads them as an import does.
 """
 
 import json
@@ -29,7 +29,7 @@ from engine.errors import StudioError
 PEERS = (
     *("datasets==5.2.0", "pandas==3.1.1", "polars==2.1.0", "pyarrow==26.0.1", "openpyxl==3.1.5"),
     *("xlsxwriter==3.3.1", "spacy==3.8.18", "label-studio-sdk==2.1.2", "argilla==2.8.0"),
-    *("python-docx==1.2.0", "requests"),
+    *("python-docx==1.2.0", "dkpro-cassis==0.12.0", "requests"),
 )
 WRITER = Path(__file__).with_name("write.py")
 

@@ -10,11 +10,13 @@ import csv
 import json
 import sys
 import uuid
+import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import argilla
+import cassis
 import datasets
 import docx
 import openpyxl
@@ -305,6 +307,35 @@ def python_docx(folder: Path) -> Made:
             cell.text = text
     table.part.save(folder / "table.docx")
     yield from (("paragraphs.docx", "texts", ""), ("table.docx", "classes", ""))
+
+
+@tool
+def cassis_(folder: Path) -> Made:
+    """One document in both forms, with tokens, and as INCEpTION zips it."""
+    types = cassis.TypeSystem()
+    token, sentence, entity = (
+        types.create_type(f"de.tudarmstadt.ukp.dkpro.core.api.{name}")
+        for name in ("segmentation.type.Token", "segmentation.type.Sentence", "ner.NamedEntity")
+    )
+    types.create_feature(entity, "value", "uima.cas.String")
+    document, start = cassis.Cas(types), 0
+    document.sofa_string = "\n".join(map(" ".join, SENTENCES))
+    for words in SENTENCES:
+        end = start + len(" ".join(words))
+        document.add(sentence(begin=start, end=end))
+        for begin, stop, label in spans(words):
+            document.add(entity(begin=start + begin, end=start + stop, value=label))
+        for word in words:
+            document.add(token(begin=start, end=start + len(word)))
+            start += len(word) + 1
+    document.to_xmi(folder / "document.xmi")
+    document.to_json(folder / "document.json")
+    types.to_xml(folder / "TypeSystem.xml")
+    with zipfile.ZipFile(folder / "document.zip", "w") as archive:
+        for name in ("document.xmi", "TypeSystem.xml"):
+            archive.write(folder / name, name)
+    yield from ((f"document.{suffix}", "tags", "") for suffix in ("xmi", "json", "zip"))
+    yield "TypeSystem.xml", "", "a settings file"
 
 
 def main(folder: Path) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 from engine.config.dataset import Mapping, Reading
 from engine.data.columns.lists import parse_texts
+from engine.data.coverage import scripts_note
 from engine.data.datasets.store import Dataset
 from engine.data.formats.reading import read
 from engine.tokenizers.tokenizer import Tokenizer
@@ -25,6 +26,7 @@ class Lengths:
 
     sample: tuple[int, ...]  # sorted
     unknown: float = 0.0  # fraction of their tokens that are [UNK]
+    scripts: str = ""  # of their letters, as in `scripts_note`
 
     @property
     def percentile_99(self) -> int:
@@ -72,4 +74,5 @@ def _lengths(rows: Sequence[Texts], tokenizer: Tokenizer) -> Lengths | None:
     encoded = tokenizer.encode_many([first for first, _ in rows], pairs, max_length=MAX_TOKENS)
     ids = [token for ids, _ in encoded for token in ids]
     unknown = ids.count(tokenizer.unknown) / max(len(ids), 1)
-    return Lengths(tuple(sorted(len(ids) for ids, _ in encoded)), unknown)
+    scripts = scripts_note(text for row in rows for text in row if text)
+    return Lengths(tuple(sorted(len(ids) for ids, _ in encoded)), unknown, scripts)

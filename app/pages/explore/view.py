@@ -23,12 +23,14 @@ from app.resources import icon
 from app.studio import Studio
 from app.theme import SPACE, Role
 from app.timers import debounced
+from app.translation import translated
 from app.widgets import buttons, layouts
 from app.widgets.forms.checkpoint_box import CheckpointBox
 from app.widgets.page import MARGIN, EmptyState, Page
 from app.widgets.text import numbers
 from app.widgets.text.labels import OneLine, Text, plain_menu_text, tooltip
 from engine.config.tasks import TASKS
+from engine.data.coverage import scripts_note, unknown_note
 
 EXAMPLE = "The president spoke to the people of the United States."
 EXAMPLE_WORD = "people"  # masked initially
@@ -377,8 +379,10 @@ class ExplorePage(Page):
         if self.state.first.is_truncated:
             text = self.tr("Truncated to the first {0} tokens, the model’s maximum.")
             sentences.append(text.format(numbers.count(len(self.state.first.tokens))))
-        self.notice.setText(" ".join(sentences))
-        self.notice.setVisible(bool(sentences))
+        if len(unknown := self.state.first.unknown) > 1:  # one may be an emoji
+            sentences.append(translated(unknown_note(len(unknown) / len(self.state.first.tokens))))
+        self.notice.setText(" ".join(filter(None, sentences)))
+        self.notice.setVisible(bool(self.notice.text()))
 
     def _update_status(self) -> None:
         """Describe the token under the mouse or the selected one, else the text."""
@@ -388,6 +392,9 @@ class ExplorePage(Page):
             self.status.setText(self._describe_token(index))
         elif explore.first.tokens:
             count = self.tr("%Ln token(s).", "", len(explore.first.tokens))
+            texts = [explore.first.text, explore.first.pair or ""]
+            if explore.first.unknown and (scripts := scripts_note(texts)):
+                count = f"{count} {translated(scripts)}."
             hint = self.tr(
                 "Click to select a token. Double-click to mask or unmask its word; hold "
                 "Shift for only the token."

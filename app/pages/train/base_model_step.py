@@ -13,6 +13,7 @@ from app.pages.train.estimate_box import EstimateBox
 from app.pages.train.pickers import Pick, PickList, more_models
 from app.pages.train.state import TrainState
 from app.theme import SPACE
+from app.translation import translated
 from app.widgets import buttons, layouts
 from app.widgets.facts import Facts
 from app.widgets.forms.controls import ComboBox, SpinBox
@@ -25,6 +26,7 @@ from app.widgets.text.run_texts import checkpoint_score, provenance
 from engine.checkpoints.outline import outline, parameters
 from engine.config.families.bert import PRESETS, BertSpec
 from engine.config.fields import fields_at
+from engine.data.coverage import unknown_note
 
 
 class BaseModelStep(QWidget):
@@ -32,11 +34,11 @@ class BaseModelStep(QWidget):
 
     Signals:
         import_requested: import a model.
-        get_requested: get a model from elsewhere.
+        get_requested: get a model of a group of the shelf, or of any.
     """
 
     import_requested = Signal()
-    get_requested = Signal()
+    get_requested = Signal(str)
 
     def __init__(self, state: TrainState) -> None:
         super().__init__()
@@ -49,12 +51,23 @@ class BaseModelStep(QWidget):
         self._left.addWidget(scrolling(self.scratch))
         self._facts = Facts(self.tr("About this model"))
         self.about = Card(self.tr("About this model"))
-        self.about.body.addWidget(self._facts)
+        self._coverage = Text("", "muted")
+        self._unknown = Text("", "warn")
+        self.multilingual = buttons.quiet(self.tr("Multilingual models…"))
+        self.multilingual.clicked.connect(lambda: self.get_requested.emit("multilingual"))
+        layouts.extend(
+            self.about.body,
+            self._facts,
+            self._coverage,
+            self._unknown,
+            (self.multilingual, 0, Qt.AlignmentFlag.AlignLeft),
+        )
         right = layouts.column(self.about, EstimateBox(state), layouts.STRETCH, spacing=4 * SPACE)
         layouts.row((self._left, 4), (right, 3), parent=self, spacing=5 * SPACE)
         state.lists.changed.connect(self._show)
         state.changed.connect(self._show)
         state.estimate.changed.connect(self._show)
+        state.preview.changed.connect(self._show_coverage)
         self._show()
 
     def focus(self) -> None:
@@ -68,7 +81,7 @@ class BaseModelStep(QWidget):
         head = layouts.row(
             (Text(self.tr("Models"), "heading"), 1),
             buttons.plain(self.tr("&Import…"), self.import_requested.emit, "import"),
-            buttons.plain(self.tr("&Get a model…"), self.get_requested.emit, "plus"),
+            buttons.plain(self.tr("&Get a model…"), lambda: self.get_requested.emit(""), "plus"),
         )
         self._empty = Text(self.tr("No models yet. Import one to fine-tune it."), "muted")
         self.more = more_models(self._state)
@@ -82,6 +95,18 @@ class BaseModelStep(QWidget):
         chosen = choices.model.path if choices.model else None
         self.list.show_picks([self._pick(entry) for entry in entries or ()], chosen)
         self._facts.show_facts(self._model_facts())
+        self._show_coverage()
+
+    def _show_coverage(self) -> None:
+        """Show how well the vocabulary covers the texts of the data set."""
+        result = self._state.preview.result
+        lengths = result.lengths if result else None
+        unknown = translated(unknown_note(lengths.unknown)) if lengths else ""
+        self._coverage.setText(translated(lengths.scripts) if lengths else "")
+        self._coverage.setVisible(bool(self._coverage.text()))
+        self._unknown.setText(unknown)
+        self._unknown.setVisible(bool(unknown))
+        self.multilingual.setVisible(bool(unknown))
 
     def _pick(self, entry: ModelEntry) -> Pick:
         if entry.info is None:

@@ -58,7 +58,9 @@ class TrainPage(Page):
         self.base_model.import_requested.connect(
             lambda: studio.navigate.emit("models", {"import": True})
         )
-        self.base_model.get_requested.connect(lambda: studio.navigate.emit("models", {"get": ""}))
+        self.base_model.get_requested.connect(
+            lambda group: studio.navigate.emit("models", {"get": group})
+        )
         self.task = TaskStep(self.state)
         self.review = ReviewStep(self.state)
         self._settings: SettingsStep | None = None

@@ -6,6 +6,7 @@ drag and drop, and the help of the commands are derived from the table.
 
 from engine.data.formats.argilla import ARGILLA
 from engine.data.formats.brat import BRAT
+from engine.data.formats.cas import CAS
 from engine.data.formats.columnar import ARROW, PARQUET
 from engine.data.formats.conll import CONLL
 from engine.data.formats.doccano import DOCCANO
@@ -34,7 +35,7 @@ FORMATS: dict[str, Format] = {  # in the order of recognition; plain text accept
     for format_ in (
         *(DOCX, WORKBOOK, PARQUET, ARROW),
         *(ARGILLA, DOCCANO, GROUND_TRUTH, LABEL_STUDIO, LIGHTTAG, PRODIGY, RASA_JSON, SPACY),
-        *(PUBTATOR, RASA, SUBTITLES, WEBANNO),
+        *(CAS, PUBTATOR, RASA, SUBTITLES, WEBANNO),
         *(SQUAD, SPANS, DOCUMENT, JSONL, CONLL, CSV, TSV, PLAIN, FOLDER, BRAT),
     )
 }

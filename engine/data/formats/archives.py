@@ -50,7 +50,7 @@ SETTINGS = (  # names of files of the `datasets` library, of models and of progr
     *("special_tokens_map.json", "added_tokens.json", "vocab.json", "vocab.txt", "merges.txt"),
     *("sentence_bert_config.json", "config_sentence_transformers.json", "modules.json"),
     *("adapter_config.json", "trainer_state.json", "preprocessor_config.json"),
-    "model.safetensors.index.json",
+    *("model.safetensors.index.json", "typesystem.xml"),
     *("package.json", "package-lock.json", "tsconfig.json", "composer.json"),
 )
 DOCUMENTATION = (  # prefixes of documentation files

@@ -10,7 +10,6 @@ from engine.phrases import phrase
 SAMPLE_CHARACTERS = 5_000
 CHOOSE_DATA = phrase("Choose a file with texts, such as CSV or JSON Lines.")
 AS_TEXT = phrase("Save it as plain text, or as .docx.")
-AS_TSV = phrase("Export it from the tool again, as WebAnno TSV 3 or CoNLL 2002.")
 NAME = r"\A.*"  # in the first line
 OBJECT, XML = rf"{NAME}\n\s*\{{\s*", rf"{NAME}\n\s*<[\s\S]*?"
 PROGRAM = rf"\A(?:{'|'.join(map(re.escape, SETTINGS))})\n"
@@ -27,7 +26,6 @@ UNREAD: tuple[tuple[str, str, str], ...] = (
         phrase("Choose a file with texts, such as CSV; of Rasa, the file with “nlu:”."),
     ),
     (phrase("a Jupyter notebook"), rf'{NAME}\.ipynb\n|{OBJECT}"cells":\s*\[', CHOOSE_DATA),
-    (phrase("a UIMA CAS"), rf'{XML}http:///uima/cas\.ecore|{OBJECT}"%(?:TYPES|FEATURE)', AS_TSV),
     (
         phrase("a GATE document"),
         rf"{XML}<GateDocument\b",

@@ -26,7 +26,9 @@ ESCAPED = re.compile(r"\\(.)")
 WORD = re.compile(r"\d+-\d+(\.\d+)?")
 
 
-class _Column(NamedTuple):
+class Column(NamedTuple):
+    """A feature of a layer; `place` among the columns of the file."""
+
     place: int
     layer: str
     feature: str
@@ -40,7 +42,7 @@ def guess(lines: list[str], _suffix: str, _is_complete: bool) -> Reading | None:
 
 def read_lines(lines: Lines, remarks: Remarks) -> Iterator[tuple[int, AnnotatedText]]:
     """Read the sentences. Raises BadFile with the line of a row that is not one of the format."""
-    columns, chosen, words = list[_Column](), None, list[list[str]]()
+    columns, chosen, words = list[Column](), None, list[list[str]]()
     for number, raw in enumerate(lines, start=1):
         line = raw.rstrip("\r\n")
         if match := LAYER.fullmatch(line):
@@ -51,7 +53,7 @@ def read_lines(lines: Lines, remarks: Remarks) -> Iterator[tuple[int, AnnotatedT
         if not WORD.match(line):
             continue
         if chosen is None:
-            chosen = _choose(columns, remarks)
+            chosen = choose_layer(columns, remarks)
         cells = line.split("\t")
         offsets = cells[1].split("-") if len(cells) >= FIXED else []
         if len(offsets) != 2 or not all(map(str.isdecimal, offsets)):
@@ -66,21 +68,21 @@ def read_lines(lines: Lines, remarks: Remarks) -> Iterator[tuple[int, AnnotatedT
         yield number - len(words) + 1, _sentence(words, chosen)
 
 
-def _columns(layer: re.Match[str], index: int) -> list[_Column]:
+def _columns(layer: re.Match[str], index: int) -> list[Column]:
     """Columns of a layer: one for each feature, and one for the other end of a relation."""
     kind, name, features = layer.groups()
     names = features.split("|")
     if kind != "SP":
         names = ["", ""] if kind == "CH" else names
-        return [_Column(index + n, "", name) for n, name in enumerate(names)]
+        return [Column(index + n, "", name) for n, name in enumerate(names)]
     short = name.rsplit(".", 1)[-1]
-    return [_Column(index + n, short, name) for n, name in enumerate(names)]
+    return [Column(index + n, short, name) for n, name in enumerate(names)]
 
 
-def _choose(columns: list[_Column], remarks: Remarks) -> _Column | None:
-    """The column of the spans; remarks on other layers."""
+def choose_layer(columns: list[Column], remarks: Remarks) -> Column | None:
+    """The feature that labels the spans; remarks on other layers."""
 
-    def rank(column: _Column) -> tuple[bool, bool, bool]:
+    def rank(column: Column) -> tuple[bool, bool, bool]:
         own = column.layer not in WORD_LAYERS
         return column.layer != ENTITIES, not own, column.feature not in ("value", "PosValue")
 
@@ -91,7 +93,7 @@ def _choose(columns: list[_Column], remarks: Remarks) -> _Column | None:
     return chosen
 
 
-def _sentence(rows: list[list[str]], column: _Column | None) -> AnnotatedText:
+def _sentence(rows: list[list[str]], column: Column | None) -> AnnotatedText:
     """The words at their distances; parts of words only mark spans."""
     text, word_start, end = "", 0, 0
     words, spans = list[tuple[int, int]](), dict[tuple[str, str], tuple[int, int]]()

@@ -163,6 +163,10 @@ def assert_truncated_with_a_notice(page, wait):
     page.text.set_text("the cat")
     wait(lambda: page.state.is_settled and not page.state.first.is_truncated)
     assert not page.notice.isVisible()
+    page.text.set_text("кот и кит")
+    wait(lambda: page.state.is_settled and len(page.state.first.unknown) == 3)
+    wait(lambda: page.notice.text().startswith("60 % of the tokens are unknown"))
+    assert " Scripts: Cyrillic 100 %." in page.status.full_text()
 
 
 def test_tokens_are_described_and_picked_and_a_second_text_is_toggled(qtbot, ready, wait):

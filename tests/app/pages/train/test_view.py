@@ -2,6 +2,7 @@
 
 import json
 import sys
+from dataclasses import replace
 from types import FrameType
 
 from PySide6.QtCore import Qt
@@ -14,6 +15,7 @@ from app.pages.train.obstacles import CHECKS, Check, Obstacle
 from app.pages.train.pickers import Pick, PickList
 from app.pages.train.view import TrainPage
 from app.widgets.card_list import ITEM
+from app.widgets.text.labels import Text
 from engine.config.job import JobSpec
 from engine.record.runs import find_run
 from tests.app.pages.train.conftest import go_to_review, pick, press
@@ -101,6 +103,18 @@ def test_next_is_disabled_with_a_reason_until_something_is_chosen(page, studio, 
     with qtbot.waitSignal(studio.navigate) as signal:
         next(button for button in buttons if button.text() == "&Get a model…").click()
     assert signal.args == ["models", {"get": ""}]
+    assert page.base_model.multilingual.isHidden()
+    preview = page.state.preview
+    qtbot.waitUntil(lambda: preview.result is not None and not preview.is_reading)
+    known = preview.result.lengths
+    assert known.scripts == "Scripts: Latin 100 %"
+    preview.result = replace(preview.result, lengths=replace(known, unknown=0.4))
+    preview.changed.emit()
+    texts = [text.text() for text in page.base_model.about.findChildren(Text)]
+    assert known.scripts in texts and any(text.startswith("40 % of the tokens") for text in texts)
+    with qtbot.waitSignal(studio.navigate) as signal:
+        page.base_model.multilingual.click()
+    assert signal.args == ["models", {"get": "multilingual"}]
 
 
 def test_the_wizard_is_completed_by_keyboard(page, qtbot):

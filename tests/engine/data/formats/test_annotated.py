@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 from typing import Any
+from xml.sax.saxutils import quoteattr
 
 import pyarrow as pa
 import pyarrow.csv
@@ -448,6 +449,56 @@ WEBANNO_ROWS = [
     ("😀 Peter Blackburn York -based Zoom .", "O B-A_B I-A_B B-LOC O B-NamedEntity O"),
     PLAIN,
 ]
+CAS_TEXT = "😀 Peter Blackburn, York.\nNothing here"
+CAS_TYPES = {"type": "a.Sentence", "pos": "a.POS", "ner": "a.NamedEntity", "dep": "a.Dependency"}
+CAS_ANNOTATIONS = [  # as dkpro-cassis writes them: offsets in UTF-16
+    ("type", {"begin": 0, "end": 25}, {}),
+    ("type", {"begin": 26, "end": 38}, {}),
+    ("pos", {"begin": 3, "end": 8, "PosValue": "NE"}, {}),
+    ("ner", {"begin": 3, "end": 18, "value": "A_B", "identifier": "x"}, {}),
+    ("ner", {"begin": 20, "end": 24}, {}),
+    ("dep", {"begin": 3, "end": 8, "DependencyType": "x"}, {"Governor": 4}),
+]
+CAS_SOFA = {"sofaNum": 1, "sofaID": "_InitialView", "sofaString": CAS_TEXT}
+CAS_OTHER = {"sofaNum": 2, "sofaID": "html", "sofaString": "<p>"}
+CAS_XMI = "".join(
+    [
+        '<?xml version="1.0" encoding="UTF-8"?>\n<xmi:XMI xmlns:xmi="http://www.omg.org/XMI" ',
+        'xmlns:cas="http:///uima/cas.ecore" xmi:version="2.0"',
+        *(f' xmlns:{name}="http:///{name}.ecore"' for name in CAS_TYPES),
+        '><cas:NULL xmi:id="0"/>',
+        *(
+            f'<{name}:{CAS_TYPES[name][2:]} xmi:id="{number}" sofa="1" '
+            + " ".join(f'{key}="{value}"' for key, value in (values | links).items())
+            + "/>"
+            for number, (name, values, links) in enumerate(CAS_ANNOTATIONS, 3)
+        ),
+        *(
+            f'<cas:Sofa xmi:id="{number}" '
+            + " ".join(f"{key}={quoteattr(str(value))}" for key, value in sofa.items())
+            + "/>"
+            for number, sofa in ((1, CAS_SOFA), (2, CAS_OTHER))
+        ),
+        '<cas:View sofa="1" members="3 4"/></xmi:XMI>',
+    ]
+)
+CAS_JSON = {
+    "%TYPES": {},
+    "%FEATURE_STRUCTURES": [
+        {"%ID": 1, "%TYPE": "uima.cas.Sofa"} | CAS_SOFA,
+        {"%ID": 2, "%TYPE": "uima.cas.Sofa"} | CAS_OTHER,
+        *(
+            {"%ID": number, "%TYPE": CAS_TYPES[name], "@sofa": 1}
+            | values
+            | {f"@{key}": link for key, link in links.items()}
+            for number, (name, values, links) in enumerate(CAS_ANNOTATIONS, 3)
+        ),
+    ],
+}
+CAS_ROWS = [
+    ("😀 Peter Blackburn , York .", "O B-A_B I-A_B O B-NamedEntity O"),
+    PLAIN,
+]
 PUBTATOR_ROWS = [
     (f"{' '.join(WORDS)} Nothing here", f"{' '.join(TAGS).replace('O B-LOC O', 'O O O')} O O", "7"),
     ("Nothing here", "O O", "8"),
@@ -459,6 +510,8 @@ LINE_CASES = [
     ("rasa", "nlu.yml", RASA_YAML, RASA_ROWS, ""),
     ("pubtator", "a.txt", PUBTATOR, PUBTATOR_ROWS, "relation, left out"),
     ("webanno", "a.tsv", WEBANNO, WEBANNO_ROWS, "layer “POS” is left out"),
+    ("cas", "a.xmi", CAS_XMI, CAS_ROWS, "view “html” is left out. The layer “POS” is left out"),
+    ("cas", "a.json", json.dumps(CAS_JSON), CAS_ROWS, "layer “POS” is left out"),
 ]
 
 
@@ -488,6 +541,8 @@ def test_forms_of_lines_are_read(tmp_path, name, file, content, rows, left_out):
             "contain “Helga” at 0",
         ),
         ("a.tsv", WEBANNO.replace("19-29", "?"), 10, "no number, offsets and word"),
+        ("a.xmi", CAS_XMI.replace('end="18"', 'end="99"'), 0, "annotation 6 is not within"),
+        ("a.xmi", CAS_XMI[:-9], 0, "damaged or incomplete"),
         (
             "a.manifest",
             json.dumps({"source-ref": "s3://b/1.txt", "j": 1, "j-metadata": {"type": "x"}}),

@@ -23,10 +23,6 @@ EXAMPLES: dict[str, list[tuple[str, str | bytes]]] = {
         ("a.toml", "[a]\nb = 1\n"),
     ],
     "a Jupyter notebook": [("a.json", json.dumps({"cells": [{"source": ["a"]}], "nbformat": 4}))],
-    "a UIMA CAS": [
-        ("a.xmi", f'{XML}<xmi:XMI xmlns:cas="http:///uima/cas.ecore"/>'),
-        ("a.json", json.dumps({"%TYPES": {}, "%FEATURE_STRUCTURES": [{"sofaString": "a"}]})),
-    ],
     "a GATE document": [("a.xml", f"{XML}<GateDocument version='3'/>")],
     "a FoLiA document": [("a.xml", f'{XML}<FoLiA xml:id="a"/>')],
     "a TEI document": [("a.xml", f'{XML}<TEI xmlns="http://www.tei-c.org/ns/1.0"/>')],

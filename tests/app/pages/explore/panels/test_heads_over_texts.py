@@ -139,7 +139,7 @@ def test_labelled_texts_rank_heads_by_loss_and_by_pruning(
     # a failed save is reported
     state.allow_fall(1)
     state.count()
-    wait(lambda: state.can_save)
+    wait(lambda: state.can_save and not state.work.is_running)
     hidden = (classifier / "model.safetensors").rename(classifier / "hidden")
     with qtbot.waitSignal(state.not_saved) as signal:
         state.save()
