@@ -150,9 +150,11 @@ def members(file: Path) -> list[str]:
 
 
 def _is_member(entry: zipfile.ZipInfo) -> bool:
-    name = PurePosixPath(entry.filename)
-    hidden = any(part.lower().startswith(HIDDEN_PREFIXES) for part in (*name.parts, entry.filename))
-    return not entry.is_dir() and not hidden and not name.name.lower().startswith(DOCUMENTATION)
+    path = PurePosixPath(entry.filename)
+    name = path.name.lower()
+    hidden = any(part.lower().startswith(HIDDEN_PREFIXES) for part in (*path.parts, entry.filename))
+    is_data = not name.startswith(DOCUMENTATION) and name not in SETTINGS
+    return not entry.is_dir() and not hidden and is_data
 
 
 @contextmanager
