@@ -32,10 +32,12 @@ def find_checkpoint(folder: Path | None) -> Path | None:
 
     Raises StudioError if the run has none.
     """
+    if folder is None:
+        return None
     from engine.results.store import best_checkpoint
     from engine.runs.folder import RunFolder
 
-    if folder is None or not (run := RunFolder(folder.absolute())).spec_file.is_file():
+    if not (run := RunFolder(folder.absolute())).spec_file.is_file():
         return folder
     return best_checkpoint(run)
 
