@@ -1,1 +1,1 @@
-"""Use of a fine-tuned model: try it on a text, apply it to a file, use it elsewhere."""
+"""Use of a fine-tuned model: try it on a text, apply it to a file, deploy it."""

@@ -1,4 +1,4 @@
-"""Tab “Use it” of a run or a model: try it, apply it to a file, use it elsewhere."""
+"""Tab “Use it” of a run or a model: try it, apply it to a file, deploy it."""
 
 from collections.abc import Callable
 from functools import partial
@@ -57,7 +57,7 @@ class UseTab(QWidget):
         self.apply_button = buttons.primary(
             self.tr("Apply to a &file…"), lambda: self.apply_to(None), "file-text"
         )
-        self.code_button = buttons.plain(self.tr("Use it else&where…"), self._on_code, "file-text")
+        self.code_button = buttons.plain(self.tr("Depl&oy…"), self._on_code, "file-text")
         self.report_saver = ReportSaver(studio, self)
         self.report_saver.changed.connect(self._show_saving)
         self.report_button = buttons.plain("", self._on_report, "save")
@@ -186,7 +186,7 @@ class CodeDialog(Dialog):
     """Python code for transformers and onnxruntime, and the model card of exports."""
 
     def __init__(self, checkpoint: Path, owner: QWidget) -> None:
-        super().__init__(owner.window(), tr("Use it elsewhere"))
+        super().__init__(owner.window(), tr("Deploy"))
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.tabs = QTabWidget()
         self.tabs.setAccessibleName(self.tr("Ways to use the model"))

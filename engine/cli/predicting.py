@@ -29,7 +29,7 @@ def predict(
             min=0,
             max=1,
             help=(
-                "Add a column “unsure”: whether the prediction is less probable than this; of "
+                "Add a column “unsure”: probability below this; of "
                 "several labels or tags the least certain one counts."
             ),
         ),

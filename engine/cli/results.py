@@ -121,7 +121,7 @@ def find_slices(predictions: Predictions, min_rows: int = MIN_ROWS) -> dict[str,
 def slice_lines(worst: dict[str, Any]) -> list[str]:
     tested = f"{worst['tried']:,} slices of {worst['rows']:,} rows were tested"
     if not worst["slices"]:
-        return [f"No slice is worse than chance explains; {tested}."]
+        return [f"No significantly worse slice; {tested}."]
     return [
         *(f"{item['sentence']} (adjusted p = {item['p']:.2g})" for item in worst["slices"]),
         f"{tested}; at most 5 % of those above are expected to be chance.",

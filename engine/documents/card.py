@@ -214,9 +214,7 @@ def limits(
 ) -> list[str]:
     notes: list[str] = []
     if job is not None:
-        notes.append(
-            phrase("It knows what its training rows show; other kinds of text were not tried.")
-        )
+        notes.append(phrase("Evaluated on this data only; other kinds of text were not tried."))
     if results and "test" not in results:
         notes.append(
             phrase(

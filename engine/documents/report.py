@@ -191,8 +191,7 @@ def _slices(part: SplitName, predictions: Predictions) -> Section:
     )
     if not worst.slices:
         text = phrase(
-            "No slice of at least {least} rows is worse than chance explains ({tried:,} were "
-            "tested).",
+            "No significantly worse slice ({tried:,} slices of at least {least} rows tested).",
             least=MIN_ROWS,
             tried=worst.tried,
         )
@@ -222,7 +221,7 @@ def _mistakes(part: SplitName, predictions: Predictions) -> Section:
     else:
         title, is_wrong = phrase("Most confident mistakes"), figure(predictions, "score") < 1
         wrong = int(is_wrong.sum())
-        sentence = phrase("{wrong:,} of {n:,} row(s) are not wholly right.", wrong=wrong, n=count)
+        sentence = phrase("{wrong:,} of {n:,} row(s) are misclassified.", wrong=wrong, n=count)
     order = mistakes_first(predictions)
     rows_shown = [int(row) for row in order if is_wrong[row]][:MAX_MISTAKES]
     if not rows_shown:

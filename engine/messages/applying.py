@@ -50,7 +50,10 @@ class Apply(Question):
     given: FileInput
     out: Path
     threshold: float | None = Field(
-        None, ge=0, le=1, description="Predictions less probable than this are marked as unsure."
+        None,
+        ge=0,
+        le=1,
+        description="Predictions with a probability below this are marked as unsure.",
     )
     raw: bool = False
     max_length: int = 512

@@ -311,7 +311,7 @@ def baseline_advice(comparisons: Sequence[BaselineComparison]) -> str:
         return ""
     unbeaten = [baseline.name for baseline in comparisons if baseline.verdict != BETTER]
     if not unbeaten:
-        return phrase("The model beats them.")
+        return phrase("Better than all baselines.")
     return phrase(
         "The model is not clearly better than {baselines}. What usually helps: more or cleaner "
         "training rows, more epochs, another learning rate, a larger base model.",

@@ -58,7 +58,7 @@ class LabelIs(Spec):
 
 
 class Outcome(Spec):
-    """Rows whose prediction is right, or else not wholly right; none without gold."""
+    """Rows whose prediction is correct, or else misclassified; none without gold."""
 
     kind: Literal["outcome"] = "outcome"
     right: bool

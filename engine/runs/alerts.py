@@ -44,7 +44,7 @@ def spikes(steps: Steps, losses: Values) -> list[Alert]:
     for index, ratio in _outliers(losses, MIN_RATIO):
         step = int(steps[index])
         text = phrase(
-            "Loss spike at step {step:,}: {times:.1f} times the usual", step=step, times=ratio
+            "Loss spike at step {step:,}: {times:.1f} × the running median", step=step, times=ratio
         )
         alerts.append(Alert("spike", step, text))
     return alerts
@@ -56,7 +56,9 @@ def explosions(steps: Steps, norms: Values) -> list[Alert]:
     for index, ratio in _outliers(norms, EXPLOSION_RATIO):
         step = int(steps[index])
         text = phrase(
-            "Gradient norm {times:.0f} times the usual at step {step:,}", step=step, times=ratio
+            "Gradient norm {times:.0f} × the running median at step {step:,}",
+            step=step,
+            times=ratio,
         )
         alerts.append(Alert("explosion", step, text))
     return alerts

@@ -48,7 +48,7 @@ def stack_inputs(checkpoint: Checkpoint, inputs: Sequence[Inputs]) -> InputBatch
 
 def truncation_note(inputs: int, tokens: int) -> str:
     return phrase(
-        "{n:,} input(s) with {tokens:,} tokens or more, of which only {tokens:,} are read.",
+        "{n:,} input(s) with {tokens:,} tokens or more, truncated to {tokens:,} tokens.",
         n=inputs,
         tokens=tokens,
     )

@@ -255,7 +255,7 @@ class MoreValues(QWidget):
         names = [item.name for item in candidates if item.value in chosen]
         set_shown(self, bool(candidates))
         text = tr("Also trained with: {0}").format(", ".join(names))
-        self.note.setText(text if names else tr("To train with several, add others here."))
+        self.note.setText(text if names else tr("Train with several…"))
 
 
 def more_models(state: TrainState) -> MoreValues:

@@ -117,7 +117,7 @@ class SlicesPicture(GroupPicture):
         count = numbers.count(measured.found.tried)
         if not measured.found.slices:
             return self.tr(
-                "No slice of at least {0} rows is worse than chance explains ({1} were tried). "
+                "No significantly worse slice ({1} slices of at least {0} rows tested). "
                 "Filter the rows and keep them as a slice to see its score here."
             ).format(MIN_ROWS, count)
         worst = translated(measured.found.slices[0].sentence)

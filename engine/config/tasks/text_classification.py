@@ -83,7 +83,7 @@ class ClassTask(LabelledTask):
         classes = [label for label in labels.cells if label]
         if len(classes) == 1:
             yield StudioError(
-                "Every label is “{label}”, so there is nothing to tell apart.",
+                "There is only one class, “{label}”.",
                 "Choose another label column, or a file with at least two classes.",
                 label=shorten(classes[0]),
             )

@@ -7,7 +7,7 @@ from engine.phrases import phrase
 CHECKS: dict[str, Check] = {
     "leaked_rows": Check(phrase("Evaluation rows in the training set"), copies.find_leaked),
     "nearly_leaked_rows": Check(
-        phrase("Evaluation rows nearly in the training set"), copies.find_nearly_leaked
+        phrase("Near-duplicates across splits (leakage)"), copies.find_nearly_leaked
     ),
     "label_conflicts": Check(phrase("Same text, different labels"), labels.find_conflicts),
     "missing_answers": Check(phrase("Answers not in the passage"), missing_answers.find),

@@ -32,7 +32,7 @@ def find_leaked(data: CheckInput) -> list[Finding]:
 
 
 def find_nearly_leaked(data: CheckInput) -> list[Finding]:
-    """Evaluation rows nearly in the training set, without the rows of `find_leaked`."""
+    """Near-duplicates across splits (leakage), without the rows of `find_leaked`."""
     candidates = data.has_text.copy()
     candidates[_find_leak(data, data.split_groups, data.has_text).evaluation_rows] = False
     leak = _find_leak(data, data.near_groups, candidates)
@@ -124,8 +124,8 @@ def find_exact(data: CheckInput) -> list[Finding]:
     copies = later_rows(same, rows)
     count = len(copies)
     sentence = phrase(
-        "{n:,} row(s) with the texts and label of an earlier row: they weigh more in training, and"
-        " scores count them again.",
+        "{n:,} row(s) with the texts and label of an earlier row: over-weighted in"
+        " training, counted twice in scores.",
         n=count,
     )
     change = phrase("{n:,} exact duplicate(s) dropped; the first of each is kept.", n=count)

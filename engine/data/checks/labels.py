@@ -33,8 +33,8 @@ def find_conflicts(data: CheckInput) -> list[Finding]:
         return []
     texts = len(sorted_unique(groups[rows]))
     sentence = phrase(
-        "{n:,} row(s) with the same text and another label (different texts: {texts:,}): a"
-        " model cannot be right about all of them.",
+        "{n:,} row(s) with the same text and another label: {texts:,} text(s) with"
+        " conflicting labels.",
         n=len(rows),
         texts=texts,
     )

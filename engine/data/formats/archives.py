@@ -106,6 +106,10 @@ def locate(path: Path) -> Location:
             file, phrase("there are no files in it."), phrase("Choose an archive with data.")
         )
     if len(names) > 1:
+        names = [
+            name for name in names if PurePosixPath(name).name.lower() not in SETTINGS
+        ] or names
+    if len(names) > 1:
         raise BadFile(
             file,
             phrase("it has {count:,} files: {names}.", count=len(names), names=_list_names(names)),
@@ -150,11 +154,9 @@ def members(file: Path) -> list[str]:
 
 
 def _is_member(entry: zipfile.ZipInfo) -> bool:
-    path = PurePosixPath(entry.filename)
-    name = path.name.lower()
-    hidden = any(part.lower().startswith(HIDDEN_PREFIXES) for part in (*path.parts, entry.filename))
-    is_data = not name.startswith(DOCUMENTATION) and name not in SETTINGS
-    return not entry.is_dir() and not hidden and is_data
+    name = PurePosixPath(entry.filename)
+    hidden = any(part.lower().startswith(HIDDEN_PREFIXES) for part in (*name.parts, entry.filename))
+    return not entry.is_dir() and not hidden and not name.name.lower().startswith(DOCUMENTATION)
 
 
 @contextmanager

@@ -425,7 +425,7 @@ def test_a_result_is_compared_with_a_file_of_predictions(show, qtbot, tmp_path):
 @pytest.mark.parametrize(
     "baseline, verdict",
     [
-        (["bad"] * 60, "The model beats them."),
+        (["bad"] * 60, "Better than all baselines."),
         (["good"] * 60, "The model is not clearly better than Majority. What usually helps:"),
     ],
 )

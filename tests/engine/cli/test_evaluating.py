@@ -122,7 +122,7 @@ def test_a_stored_part_is_scored_by_a_model(run, evaluate, home, tmp_path, capsy
     ]  # fmt: skip
     assert store.predictions_file(run.results, "validation").stat().st_mtime_ns == before
     assert main(["evaluate", *map(str, arguments[:-1]), "8"]) == 0
-    assert "with 8 tokens or more, of which only 8 are read." in capsys.readouterr().err
+    assert "with 8 tokens or more, truncated to 8 tokens." in capsys.readouterr().err
     moved = tmp_path / "elsewhere"
     run.checkpoint(best).rename(moved)
     try:

@@ -41,7 +41,7 @@ def test_the_worst_slices_are_printed(output, json_output, run):
     few = run.parent / "few.parquet"
     reviews(30, 1).write(few)
     assert output("slices", few) == (
-        "No slice is worse than chance explains; "
+        "No significantly worse slice; "
         f"{worst_slices(reviews(30, 1)).tried} slices of 30 rows were tested.\n"
     )
 

@@ -44,7 +44,7 @@ def test_vectors_are_written_to_a_file(output, file):
 
 def test_truncated_texts_are_counted(file, capsys):
     file.write_text(f"text\n{'a dog ' * 300}\n{'a cat ' * 300}\na fish\n")
-    warning = "with 8 tokens or more, of which only 8 are read."
+    warning = "with 8 tokens or more, truncated to 8 tokens."
     assert main(["vectors", str(file), "--max-length=8", "--out", f"{file}.npy"]) == 0
     assert f"note: 2 inputs {warning}" in capsys.readouterr().err
     assert main(["nearest", "a dog", str(file), "--max-length=8"]) == 0

@@ -153,7 +153,7 @@ MAJORITY = model_rows(["good"] * 60, model="Majority")
 @pytest.mark.parametrize(
     "answers, verdict, start",
     [
-        (GOLD, BETTER, "The model beats them."),
+        (GOLD, BETTER, "Better than all baselines."),
         (["good"] * 60, UNSURE, "The model is not clearly better than Majority. What usually"),
         (["bad"] * 60, WORSE, "The model is not clearly better than Majority. What usually"),
     ],

@@ -34,7 +34,7 @@ def test_an_exploding_gradient_is_reported():
     norms = np.random.default_rng(2).lognormal(0, 0.2, len(STEPS))
     norms[100] = 40.0
     (alert,) = explosions(STEPS, norms)
-    assert alert.step == 101 and "times the usual at step 101" in str(alert.text)
+    assert alert.step == 101 and "× the running median at step 101" in str(alert.text)
 
 
 def test_no_improvement_is_reported_at_the_best_evaluation():

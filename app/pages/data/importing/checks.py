@@ -112,7 +112,7 @@ def _spelling_problem(spelling: Spellings, cleaning: Cleaning | None) -> Problem
     spellings = cleaning.spellings | dict.fromkeys(spelling.others, spelling.usual)
     return replace(
         problem,
-        cleaning_title=tr("Read all as “{0}”").format(spelling.usual[:40]),
+        cleaning_title=tr("Merge as “{0}”").format(spelling.usual[:40]),
         cleaning=cleaning.model_copy(update={"spellings": spellings}),
     )
 

@@ -112,8 +112,8 @@ class Charts(QWidget):
         if row is None:
             return
         if row.is_active:
-            training = self.tr("No values yet: the first step has not been taken.")
-            evaluation = self.tr("No values yet: the first evaluation has not taken place.")
+            training = self.tr("Waiting for the first step…")
+            evaluation = self.tr("Waiting for the first evaluation…")
         elif row.step:
             training = self.tr("This run did not record these values.")
             evaluation = self.tr(

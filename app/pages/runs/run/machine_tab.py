@@ -82,7 +82,7 @@ class MachineTab(PollingWidget):
         self._was_working = is_working
         for curve, _ in self.figures.values():
             curve.set_empty_text(
-                self.tr("No values yet: they appear every few seconds while the run trains.")
+                self.tr("Waiting for the first values…")
                 if is_working
                 else self.tr("No values were recorded for this run.")
             )

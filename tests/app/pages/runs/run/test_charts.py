@@ -79,9 +79,9 @@ def test_curves_have_marks_grow_fit_the_window_and_are_saved(make_page, studio, 
     assert other.charts.alerts.text().startswith("Loss spike at step 60")
     alert = other.charts._alerts[0]
     other.charts._on_alerts([alert] * 3)
-    assert other.charts.alerts.text().endswith("times the usual.")
+    assert other.charts.alerts.text().endswith("× the running median.")
     other.charts._on_alerts([alert] * 5)
-    assert other.charts.alerts.text().endswith("times the usual, and 2 more.")
+    assert other.charts.alerts.text().endswith("× the running median, and 2 more.")
     assert other.charts.options.smoothing.choice() == 3 and other.charts.options.log.isChecked()
     qtbot.waitUntil(lambda: not other.charts.is_filling())
     for curve in (other.charts.loss, other.charts.validation, other.charts.speed):
