@@ -18,7 +18,7 @@ from engine.phrases import phrase
 
 ANNOTATIONS = ("annotations", "completions")
 MIN_KEYS = ("annotation_id", "annotator", "lead_time")  # keys of JSON-MIN
-SPANS, CHOICES, RATING = "labels", "choices", "rating"
+SPANS, CHOICES, TAXONOMY, NUMBERS = "labels", "choices", "taxonomy", ("rating", "number")
 DATES = ("created_at", "updated_at", "draft_created_at")
 
 
@@ -73,7 +73,7 @@ def _text_key(data: dict[str, Any]) -> str:
 def _add_result(entry: AnnotatedText, result: Any) -> None:
     kind = result.get("type") if isinstance(result, dict) else None
     value: Any = result.get("value") if isinstance(result, dict) else None
-    if kind in (SPANS, CHOICES, RATING) and not isinstance(value, dict):
+    if kind in (SPANS, CHOICES, TAXONOMY, *NUMBERS) and not isinstance(value, dict):
         raise BadObject(phrase("a result in it has no “value”."))
     name = str(result.get("from_name", kind)) if isinstance(result, dict) else ""
     if kind == SPANS:
@@ -81,8 +81,11 @@ def _add_result(entry: AnnotatedText, result: Any) -> None:
     elif kind == CHOICES:
         choices = map(str, get_list(value, CHOICES))
         entry.labels[name] = [*entry.labels.get(name, ()), *choices]
-    elif kind == RATING:
-        entry.labels[name] = [str(value.get(RATING, ""))]
+    elif kind == TAXONOMY:
+        paths = [path for path in get_list(value, TAXONOMY) if isinstance(path, list)]
+        entry.labels[name] = [" > ".join(map(str, path)) for path in paths]
+    elif kind in NUMBERS:
+        entry.labels[name] = [str(value.get(kind, ""))]
     else:
         entry.remarks.append(
             phrase("Results of the type “{kind}” left out", kind=str(kind or "")[:60])

@@ -38,10 +38,20 @@ ENDS = (
     *(("start_char", "end_char"), ("begin", "end")),
 )
 LABELS = (
-    *("label", "tag", "type", "entity_type", "entity_group", "entity", "category", "class"),
+    *(
+        "className",
+        "label",
+        "tag",
+        "type",
+        "entity_type",
+        "entity_group",
+        "entity",
+        "category",
+        "class",
+    ),
     "displayName",
 )
-TEXT_KEYS = (*TEXTS, "textContent")
+TEXT_KEYS = (*TEXTS, "textContent", "contents")
 WORDS = ("text", "word", "words", "value", "mention", "surface")  # of a span
 MIN_WHOLE = 0.8  # of the spans begin and end at words; positions of words do not
 Open = Callable[[Lines, Reading, Remarks], Content]
@@ -49,7 +59,7 @@ Open = Callable[[Lines, Reading, Remarks], Content]
 
 def recognise(items: list[Any]) -> bool:
     """Recognise a text and one list of spans that are in it; or words and spans of words."""
-    if all(map(_are_words, items)):
+    if all(map(_are_words, items)) or all(map(_is_document, items)):
         return True
     if not all(isinstance(item, dict) and _text_key(item) for item in items):
         return False
@@ -66,6 +76,28 @@ def recognise(items: list[Any]) -> bool:
 
 def _text_key(item: Object) -> str:
     return next((key for key in TEXT_KEYS if isinstance(item.get(key), str)), "")
+
+
+def _is_document(item: Any) -> bool:
+    """True for a document of DyGIE."""
+    is_named = isinstance(item, dict) and item.keys() >= {"doc_key", "sentences", "ner"}
+    sentences, spans = (item["sentences"], item["ner"]) if is_named else (None, None)
+    if not isinstance(sentences, list) or not isinstance(spans, list):
+        return False
+    are_lists = all(isinstance(words, list) for words in sentences)
+    return are_lists and len(sentences) == len(spans) and None not in map(_spans, spans)
+
+
+def _read_document(item: Object) -> list[AnnotatedText]:
+    """Read the sentences of DyGIE: spans count the words of the document, with their last."""
+    result, first = list[AnnotatedText](), 0
+    for words, spans in zip(item["sentences"], item["ner"], strict=True):
+        shifted = [
+            [start - first, end - first, label] for (start, end, label), _ in _spans(spans) or ()
+        ]
+        result.append(_read_words({"tokenized_text": words, "ner": shifted}))
+        first += len(words)
+    return result
 
 
 def _are_words(item: Any) -> bool:
@@ -93,6 +125,8 @@ def _read_words(item: Object) -> AnnotatedText:
 
 def read(item: Any) -> list[AnnotatedText]:
     """Read a text with its spans. Raises BadObject."""
+    if _is_document(item):
+        return _read_document(item)
     if _are_words(item):
         return [_read_words(item)]
     key = _text_key(item) if isinstance(item, dict) else ""

@@ -1,6 +1,7 @@
 """Exports of annotation tools are read as texts with tags or labels."""
 
 import json
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 from xml.sax.saxutils import quoteattr
@@ -212,6 +213,21 @@ def spert(words: list[str], tags: list[str]) -> dict[str, Any]:
     return {"tokens": words, "entities": spans, "relations": [], "orig_id": 1}
 
 
+def dygie(*sentences: tuple[list[str], list[str]]) -> dict[str, Any]:
+    """Its spans count the words of the document."""
+    firsts = [0, *accumulate(len(words) for words, _ in sentences)]
+    spans = [
+        [[first + s.start, first + s.end - 1, s.type] for s in spans_from_tags(tags)]
+        for first, (_, tags) in zip(firsts, sentences, strict=False)
+    ]
+    return {"doc_key": "d", "sentences": [words for words, _ in sentences], "ner": spans}
+
+
+def superannotate(text: str, spans: list[Any]) -> dict[str, Any]:
+    found = [{"type": "entity", "start": a, "end": b, "className": label} for a, b, label in spans]
+    return {"metadata": {"name": "a.txt"}, "instances": found, "tags": [], "contents": text}
+
+
 def as_columns(rows: list[dict[str, Any]]) -> dict[str, Any]:
     """As pandas writes a table to JSON."""
     return {key: {str(n): row[key] for n, row in enumerate(rows)} for key in rows[0]}
@@ -245,6 +261,7 @@ CASES = [
     ("spans", "vertex.jsonl", [vertex(TEXT, SPANS), vertex("Nothing here", [])]),
     ("spans", "dataturks.json", [dataturks(TEXT, SPANS), dataturks("Nothing here", [])]),
     ("spans", "gliner.json", [gliner(WORDS, TAGS), gliner(["Nothing", "here"], [])]),
+    ("spans", "contents.json", [superannotate(TEXT, SPANS), superannotate("Nothing here", [])]),
     ("spans", "spert.json", [spert(WORDS, TAGS), spert(["Nothing", "here"], [])]),
     (
         "argilla",
@@ -304,6 +321,9 @@ def test_tokens_of_a_tool_become_the_words(tmp_path):
     v2 = write_json(tmp_path / "v2.json", SPACY_V2)
     rows = [row.cells for row in read(v2, recognise(v2).reading)]
     assert rows == [("I like New York .", "O O B-LOC L-LOC O")]
+    sentences = (["Nothing", "here"], ["O", "O"]), (WORDS, TAGS)
+    document = write_json_lines(tmp_path / "dygie.jsonl", [dygie(*sentences)])
+    assert [row.cells for row in read(document, recognise(document).reading)] == [PLAIN, TAGGED]
     spec = import_files(v2, tmp_path / "v", ONLY_TRAIN).spec
     assert spec.spans == {"LOC": 1} and "BILOU" in spec.notes[0]
     tokens = [{"text": "Lon", "start": 0, "end": 3}, {"text": "don", "start": 3, "end": 6}]
@@ -581,12 +601,13 @@ def test_labels_of_several_questions_are_columns(tmp_path):
     for part in ("different answers", "Ranking left out", "pending record", "Suggestions"):
         assert part in notes
     ratings = {"type": "rating", "value": {"rating": 2}, "from_name": "stars"}
-    tasks = [task("a b", [CHOICES[0] | {"from_name": "tone"}, ratings])]
+    paths = {"type": "taxonomy", "value": {"taxonomy": [["a", "b"], ["c"]]}, "from_name": "topic"}
+    tasks = [task("a b", [CHOICES[0] | {"from_name": "tone"}, ratings, paths])]
     path = write_json(tmp_path / "l.json", tasks)
     table = read(path, recognise(path).reading)
     assert [table.columns, next(iter(table)).cells] == [
-        ("text", "tone", "stars"),
-        ("a b", "x", "2"),
+        ("text", "tone", "stars", "topic"),
+        ("a b", "x", "2", "a > b|c"),
     ]
 
 
