@@ -143,7 +143,7 @@ def annotated_content(
 
 
 def _read(tool: Tool, lines: Lines, remarks: Remarks) -> Entries:
-    filled = (line for line in lines.look_ahead() if line.strip())
+    filled = (line for line in lines.look_ahead(split=True) if line.strip())
     values = (
         parse_lines(lines.path, lines, remarks)
         if _is_line(next(filled, "")) and next(filled, None) is not None

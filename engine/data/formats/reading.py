@@ -19,7 +19,7 @@ from engine.data.formats.columnar import ARROW, PARQUET
 from engine.data.formats.encodings import first_bytes, recognise_encoding
 from engine.data.formats.folder import FOLDER, TextFolder, check_texts, has_annotations
 from engine.data.formats.json_document import DOCUMENT, may_have_lists
-from engine.data.formats.lines import Lines
+from engine.data.formats.lines import MAX_LINE_CHARACTERS, Lines
 from engine.data.formats.plain import PLAIN
 from engine.data.formats.rows import Content, Format, Remarks, Row
 from engine.data.formats.sources import check_no_splits
@@ -216,7 +216,7 @@ def _first_lines(path: Path, encoding: str) -> tuple[list[str], bool]:
     """Read the first lines; True if they are all lines of the file."""
     lines: list[str] = []
     characters = 0
-    for line in Lines(path, encoding):
+    for line in Lines(path, encoding).limit_lines(MAX_LINE_CHARACTERS, split=True):
         if len(lines) == SAMPLE_LINES or (len(lines) > 1 and characters > SAMPLE_CHARACTERS):
             return lines, False
         lines.append(line)

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from engine.config.dataset import Reading, Split
+from engine.data.formats import lines, reading
 from engine.data.formats.reading import read, recognise
 from engine.data.formats.sources import list_parts
 from engine.errors import BadFile
@@ -76,3 +77,13 @@ def test_other_and_broken_documents_have_no_parts(tmp_path):
     empty.touch()
     for file in (single, mixed, cut, empty, tmp_path / "missing.json"):
         assert list_parts(file) == [file]
+
+
+def test_a_document_may_be_one_line_of_any_length(tmp_path, monkeypatch):
+    """Only lines of other files are limited."""
+    for module in (lines, reading):
+        monkeypatch.setattr(module, "MAX_LINE_CHARACTERS", 200)
+    spans = [[0, 1, "PER"]]
+    for value in (ROWS * 20, [{"text": "a b", "label": spans}] * 20):
+        file = write(tmp_path / "one.json", value)
+        assert len([*read(file, recognise(file).reading)]) == len(value)
