@@ -1,6 +1,6 @@
 """Columns of the rows of predictions; a row is an index in their table."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from PySide6.QtGui import QColor
@@ -10,17 +10,19 @@ from app.translation import tr
 from app.widgets.tables import Column
 from app.widgets.text import numbers
 from app.widgets.text.labels import visible
+from app.widgets.text.tagged import CHIPS, Chip, chips, tag_types
 from engine.config.tasks import TASKS
 from engine.results.masked_tokens import OCCURRENCES, POSITION, TEXT
 from engine.results.predictions import CELL, Predictions
 from engine.results.row_figures import holds_numbers
+from engine.results.spans import row_spans
 
 MAX_EXACT_CHARACTERS = 5  # longer numbers are rounded
 MAX_CELL_CHARACTERS = 300  # the details show the whole cell
 RIGHT, WRONG = "✓", "✗"
 FRACTIONS = ("probability", "score")
 NUMBERS = (*FRACTIONS, "loss", "row")
-MEASURES = ("gold", "predicted")  # of a regression
+MEASURES = ("gold", "predicted")  # numbers of a regression, tags of words
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,16 +39,18 @@ class RowColumn(Column[int]):
 
 def row_columns(predictions: Predictions) -> list[RowColumn]:
     """Columns of predictions, texts and other cells, except those without any value."""
+    measured = MEASURES if holds_numbers(predictions.info) else ()
     titles = {
-        "score": tr("Right"),
-        "gold": tr("Gold"),
+        "score": tr("Correct"),
+        "gold": tr("True number") if measured else tr("True label"),
         "predicted": tr("Predicted"),
         "probability": tr("Probability"),
     }
     table = predictions.table
-    measured = MEASURES if holds_numbers(predictions.info) else ()
     filled = (key for key in titles if table[key].null_count < len(predictions))
     columns = [_column(predictions, key, titles[key], key in measured) for key in filled]
+    if tags_tokens(predictions):
+        columns = [_with_chips(predictions, column) for column in columns]
     texts = [name for name in predictions.info.mapping.texts if name in predictions.columns]
     others = [name for name in predictions.columns if name not in texts]
     cells = [
@@ -56,6 +60,26 @@ def row_columns(predictions: Predictions) -> list[RowColumn]:
     if table["loss"].null_count < len(predictions):
         columns.append(_column(predictions, "loss", tr("Loss")))
     return [*columns, *cells[len(texts) :], _column(predictions, "row", tr("Row"))]
+
+
+def tags_tokens(predictions: Predictions) -> bool:
+    """True if gold and predicted are tags of words."""
+    head = TASKS[predictions.info.task].info.head
+    return head is not None and head.tags_tokens
+
+
+def _with_chips(predictions: Predictions, column: RowColumn) -> RowColumn:
+    """The column with its spans, if it has tags."""
+    if column.key not in MEASURES:
+        return column
+    side, types = MEASURES.index(column.key), tag_types(predictions.info.labels)
+
+    def spans(row: int) -> tuple[Chip, ...]:
+        found = row_spans(predictions, row)
+        shown = [pair[side] for pair in found.pairs]
+        return chips(found.words, [span for span in shown if span is not None], types)
+
+    return replace(column, roles={CHIPS: spans})
 
 
 def _title(column: str, predictions: Predictions) -> str:

@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QHBoxLayout, QHeaderView, QLineEdit, QSplitter, QT
 
 from app.notices import Notices
 from app.results.filter_bar import FilterBar
-from app.results.rows_model import RowColumn, format_value, row_columns
+from app.results.rows_model import RowColumn, format_value, row_columns, tags_tokens
 from app.results.state import ResultsState
 from app.theme import SPACE
 from app.timers import debounced
@@ -16,9 +16,11 @@ from app.translation import tr
 from app.widgets import buttons, layouts
 from app.widgets.dialogs import ask_for_file
 from app.widgets.forms.controls import SearchField
+from app.widgets.page import scrolling
 from app.widgets.tables import ColumnsModel, make_table
 from app.widgets.text import numbers
-from app.widgets.text.labels import TextView, visible
+from app.widgets.text.labels import Text, TextView, visible
+from app.widgets.text.tagged import ChipDelegate, TaggedWords, tag_types
 from engine.config.tasks import TASKS
 from engine.files.table_files import TABLE_WRITERS
 from engine.results.answers import best_answers
@@ -28,7 +30,8 @@ from engine.results.spans import RowSpans, row_spans
 SEARCH_PAUSE_MS = 250  # from the last key until rows are searched
 MAX_DETAIL_CHARACTERS = 20_000
 TEXT_WIDTH, SHORT_WIDTH = 90 * SPACE, 24 * SPACE
-DETAIL_HEIGHT = 24 * SPACE
+DETAIL_HEIGHT, TAGS_HEIGHT = 24 * SPACE, 26 * SPACE
+MIN_TAGS_HEIGHT = 20 * SPACE  # px: a line of words with both names
 MIN_TABLE_HEIGHT, MIN_DETAIL_HEIGHT = 36 * SPACE, 11 * SPACE  # px: three rows, and two lines
 LABEL_COLUMNS = ("gold", "predicted")
 CELL_PADDING = 6 * SPACE
@@ -53,13 +56,25 @@ class RowsView(QWidget):
         self.table = self._table()
         self.row_text = TextView(self.tr("Selected row in full"), mono=False)
         self.row_text.setPlaceholderText(self.tr("Select a row to read it in full."))
+        self.tags = TaggedWords(self.tr("Words with their tags"))
+        self.tags_area = scrolling(
+            layouts.page(
+                self.tags,
+                Text(self.tr("Above: true label; below: predicted."), "small"),
+                layouts.STRETCH,
+                spacing=SPACE,
+            )
+        )
+        self.tags_area.setMinimumHeight(MIN_TAGS_HEIGHT)
+        self.table.setItemDelegate(ChipDelegate(self.table))
         self.table.setMinimumHeight(MIN_TABLE_HEIGHT)
         self.row_text.setMinimumHeight(MIN_DETAIL_HEIGHT)
         parts = QSplitter(Qt.Orientation.Vertical)
         parts.addWidget(self.table)
+        parts.addWidget(self.tags_area)
         parts.addWidget(self.row_text)
         parts.setStretchFactor(0, 1)
-        parts.setSizes([10_000, DETAIL_HEIGHT])
+        parts.setSizes([10_000, TAGS_HEIGHT, DETAIL_HEIGHT])
         parts.setChildrenCollapsible(False)
         parts.setHandleWidth(2 * SPACE)
         layouts.column(self._head(), self.filters, (parts, 1), parent=self, spacing=2 * SPACE)
@@ -114,6 +129,7 @@ class RowsView(QWidget):
         header.setSortIndicator(-1, Qt.SortOrder.AscendingOrder)
         header.setSectionResizeMode(QHeaderView.ResizeMode.Interactive)
         predictions = self._state.predictions
+        self.tags_area.setVisible(predictions is not None and tags_tokens(predictions))
         self.columns = row_columns(predictions) if predictions is not None else []
         self.model.show_rows(self._state.rows.tolist(), self.columns)
         texts = predictions.info.mapping.texts if predictions is not None else ()
@@ -164,6 +180,12 @@ class RowsView(QWidget):
         if row is None or predictions is None:
             self.row_text.clear()
             return
+        if tags_tokens(predictions):
+            found = row_spans(predictions, row)
+            gold = [pair.gold for pair in found.pairs if pair.gold is not None]
+            predicted = [pair.predicted for pair in found.pairs if pair.predicted is not None]
+            types = tag_types(predictions.info.labels)
+            self.tags.show_words(found.words, gold, predicted, types)
         lines = row_lines(predictions, self.columns, row)
         self.row_text.setPlainText("\n".join(lines)[:MAX_DETAIL_CHARACTERS])
 
@@ -184,14 +206,13 @@ MAX_ANSWERS = 5
 
 def row_lines(predictions: Predictions, columns: list[RowColumn], row: int) -> Iterator[str]:
     head = TASKS[predictions.info.task].info.head
-    tags_tokens = head is not None and head.tags_tokens
     texts = [column for column in columns if not column.is_number]
     texts.sort(key=lambda column: not column.key.startswith(CELL))
     for column in texts:
         cell = predictions.table[column.key][row].as_py()
         if column.is_measure:
             cell = format_value(cell, column.key, is_measure=True)
-        if tags_tokens and column.key in ("gold", "predicted") and cell:
+        if tags_tokens(predictions) and column.key in ("gold", "predicted") and cell:
             spans = row_spans(predictions, row)
             cell = bracket_spans(spans, 0 if column.key == "gold" else 1)
         yield f"{column.title}: {visible(str(cell or ''))}"

@@ -16,6 +16,7 @@ from app.widgets.results.confusion import TypeConfusionPicture
 from app.widgets.results.group_table import LengthPicture, SpanErrorsPicture
 from app.widgets.results.label_table import TypeTablePicture
 from app.widgets.text.labels import font
+from app.widgets.text.tagged import tag_types
 from engine.data.columns.tags import are_spans
 from engine.messages.explore.prediction import Predicted, SpanPrediction
 
@@ -34,8 +35,7 @@ class TagsView(PredictionView):
 
     def show_prediction(self, prediction: Predicted, inputs: PredictionInput) -> None:
         has_spans = are_spans(inputs.labels) if inputs.labels else True
-        names = (label[2:] if has_spans else label for label in inputs.labels)
-        types = [t for t in dict.fromkeys(names) if t]
+        types = tag_types(inputs.labels)
         self.verdict.setText(self._verdict(prediction, has_spans))
         self.text.show_text(inputs.text, prediction.spans, types)
         self.bars.show_bars(

@@ -5,7 +5,6 @@ Reads the file of predictions that the worker writes at each best evaluation.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from operator import itemgetter
 
 from PySide6.QtWidgets import QTableView, QWidget
 
@@ -19,11 +18,13 @@ from app.widgets.page import PollingWidget
 from app.widgets.tables import Column, ColumnsModel, apply_style
 from app.widgets.text import numbers
 from app.widgets.text.labels import Text
+from app.widgets.text.tagged import CHIPS, ChipDelegate
 from engine.errors import StudioError
 from engine.results.predictions import CELL, read_predictions
 from engine.results.row_lists import Indices, extremes
 from engine.results.store import predictions_file
 
+Cells = tuple[tuple[str, object], ...]  # of a row: the text, and the spans of tags or None
 MAX_ROWS = 10  # in each table
 POLL_MS = 1_000  # between checks of the file
 PREDICTION_COLUMNS = ("score", "gold", "predicted", "probability", "loss", "row")
@@ -37,8 +38,8 @@ class Extremes:
     rows: int  # number of rows with a label
     titles: tuple[str, ...]
     texts: tuple[int, ...]  # indices of the columns that stretch
-    worst: list[tuple[str, ...]]
-    best: list[tuple[str, ...]]
+    worst: list[Cells]
+    best: list[Cells]
 
 
 class RowsTab(PollingWidget):
@@ -85,8 +86,11 @@ class RowsTab(PollingWidget):
             columns = [item for item in columns if item.key in {*PREDICTION_COLUMNS, *texts}]
             worst, best = extremes(predictions, MAX_ROWS)
 
-            def cells(rows: Indices) -> list[tuple[str, ...]]:
-                return [tuple(item.text(row) or "" for item in columns) for row in rows]
+            def cells(rows: Indices) -> list[Cells]:
+                return [
+                    tuple((item.text(row) or "", item.cell(row, CHIPS)) for item in columns)
+                    for row in rows
+                ]
 
             return stamp, Extremes(
                 predictions.info.step or 0,
@@ -120,18 +124,16 @@ class RowsTable(QTableView):
     def __init__(self, name: str) -> None:
         super().__init__()
         self._widths: list[int] = []  # px of each column, as set here
-        self.rows = ColumnsModel[tuple[str, ...]](parent=self)
+        self.rows = ColumnsModel[Cells](parent=self)
         self.setModel(self.rows)
+        self.setItemDelegate(ChipDelegate(self))
         apply_style(self, name)
         self.verticalHeader().hide()
 
-    def fill(self, shown: Extremes, rows: Sequence[tuple[str, ...]]) -> None:
+    def fill(self, shown: Extremes, rows: Sequence[Cells]) -> None:
         """Show these rows and keep the selected index."""
         current, header = self.currentIndex().row(), self.horizontalHeader()
-        cells = map(itemgetter, range(len(shown.titles)))
-        self.rows.show_rows(
-            rows, [Column(*pair, tooltip=pair[1]) for pair in zip(shown.titles, cells, strict=True)]
-        )
+        self.rows.show_rows(rows, [_column(n, title) for n, title in enumerate(shown.titles)])
         if len(self._widths) != len(shown.titles):
             mode = header.ResizeMode
             for column in range(len(shown.titles)):
@@ -150,3 +152,10 @@ class RowsTable(QTableView):
             width = max(self.sizeHintForColumn(column), header.sectionSizeHint(column), previous)
             header.resizeSection(column, width)
             self._widths[column] = header.sectionSize(column)
+
+
+def _column(index: int, title: str) -> Column[Cells]:
+    def text(row: Cells) -> str:
+        return row[index][0]
+
+    return Column(title, text, tooltip=text, roles={CHIPS: lambda row: row[index][1]})

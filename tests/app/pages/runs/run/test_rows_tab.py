@@ -33,7 +33,7 @@ def titles(table: RowsTable) -> list[str]:
 
 def column(table: RowsTable, title: str) -> list[str]:
     column = titles(table).index(title)
-    return [row[column] for row in table.rows.rows]
+    return [row[column][0] for row in table.rows.rows]
 
 
 def set_running(view: RunView) -> None:
@@ -57,13 +57,13 @@ def test_rows_follow_the_best_evaluation(make_page, studio, make_run, qtbot):
     assert tab.note.text().startswith("The best evaluation so far was at step 10, on 30 row")
     assert column(tab.worst, "text") == [f"text {n}" for n in range(14, 4, -1)]
     assert column(tab.best, "text") == [f"text {n}" for n in range(29, 19, -1)]
-    assert set(column(tab.worst, "Right")) == {"✗"} and set(column(tab.best, "Right")) == {"✓"}
-    assert titles(tab.worst) == ["Right", "Gold", "Predicted", "Probability", "text", "Row"]
+    assert set(column(tab.worst, "Correct")) == {"✗"} and set(column(tab.best, "Correct")) == {"✓"}
+    assert titles(tab.worst) == ["Correct", "True label", "Predicted", "Probability", "text", "Row"]
     write_predictions(folder, accuracy=1.0, step=20)
     tab.poll()
     qtbot.waitUntil(lambda: "step 20" in tab.note.text())
     assert column(tab.worst, "text") == [f"text {n}" for n in range(10)], "least confident first"
-    assert set(column(tab.worst, "Right")) == {"✓"}
+    assert set(column(tab.worst, "Correct")) == {"✓"}
     # the results replace the rows when the run has ended
     run_id = make_run("other")
     write_predictions(RunFolder(studio.home.runs / run_id), accuracy=0.5, step=10)
@@ -85,7 +85,7 @@ def test_columns_grow_with_their_content_unless_resized_by_the_user(qtbot):
     table.show()
 
     def fill(loss: str) -> None:
-        rows = [(loss, "a text that gets what is left", "good")]
+        rows = [((loss, None), ("a text that gets what is left", None), ("good", None))]
         table.fill(Extremes(1, 1, ("Loss", "Text", "Gold"), (1,), rows, rows), rows)
 
     fill("7.200")

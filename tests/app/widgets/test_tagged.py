@@ -1,0 +1,94 @@
+"""Tags in colour: spans over words, and spans in the cell of a table."""
+
+from PySide6.QtCore import QRect
+from PySide6.QtGui import QImage, QPainter
+from PySide6.QtWidgets import QStyleOptionViewItem
+
+from app.results.rows_model import row_columns
+from app.theme import CHART, colour
+from app.widgets.tables import ColumnsModel, make_table
+from app.widgets.text.tagged import (
+    CHIPS,
+    Chip,
+    ChipDelegate,
+    TaggedWords,
+    chips,
+    tag_types,
+    word_spans,
+)
+from engine.data.columns.tags import Span
+from tests.engine.results.rows import tag_rows
+
+WORDS = ("Ann", "Lee", "saw", "Rome")
+TRUE = (Span("PER", 0, 2), Span("LOC", 3, 4))
+PREDICTED = (Span("PER", 0, 1), Span("ORGANISATION", 3, 4))
+TYPES = ("PER", "LOC", "ORGANISATION")
+
+
+def view(qtbot, width=600) -> TaggedWords:
+    words = TaggedWords("Words with their tags")
+    qtbot.addWidget(words)
+    words.show_words(WORDS, TRUE, PREDICTED, TYPES)
+    words.resize(width, words.heightForWidth(width))
+    words.show()
+    return words
+
+
+def test_true_spans_are_above_and_predicted_ones_below_their_words(qtbot):
+    words = view(qtbot)
+    picture = words.grab().toImage()
+    boxes = words._boxes(words.width())
+
+    def tint(box, is_above: bool) -> str:
+        edge = box.top() + 2 if is_above else box.bottom() - 3
+        return picture.pixelColor(round(box.left()) + 3, round(edge)).name()
+
+    plain = tint(boxes[2], True)
+    assert tint(boxes[2], False) == plain, "no span"
+    assert tint(boxes[0], True) == tint(boxes[0], False) != plain, "the same type"
+    assert tint(boxes[1], True) != plain == tint(boxes[1], False), "the predicted span is shorter"
+    assert len({tint(boxes[3], True), tint(boxes[3], False), plain}) == 3, "another type"
+    description = words.accessibleDescription()
+    assert description == "true label: Ann Lee PER, Rome LOC; predicted: Ann PER, Rome ORGANISATION"
+
+
+def test_names_fit_over_their_words_and_lines_wrap(qtbot):
+    words = view(qtbot)
+    boxes = words._boxes(600)
+    assert boxes[3].width() >= words.fontMetrics().horizontalAdvance("ORGANISATION") * 0.85
+    assert words.heightForWidth(100) > words.heightForWidth(600)
+    assert all(box.right() <= 120 for box in words._boxes(120))
+    words.show_words((), (), (), ())
+    assert words.heightForWidth(600) == 0
+
+
+def test_tags_of_any_kind_become_spans():
+    assert word_spans(["B-PER", "I-PER", "O"]) == [Span("PER", 0, 2)]
+    assert word_spans(["O", "O"]) == []
+    assert word_spans(["NOUN", "VERB"]) == [Span("NOUN", 0, 1), Span("VERB", 1, 2)]
+    assert tag_types(["O", "B-PER", "I-PER", "B-LOC"]) == ["PER", "LOC"]
+    assert tag_types(["NOUN", "VERB"]) == ["NOUN", "VERB"]
+    many = tuple(f"T{n}" for n in range(9))
+    assert chips(["a"], [Span("T8", 0, 1)], many) == (Chip("a", "T8", 8 % len(CHART)),)
+
+
+def test_cells_of_results_are_painted_as_spans(qtbot):
+    predictions = tag_rows([("Ann Lee saw Rome", "B-PER I-PER O B-LOC", "B-PER O O B-ORG")])
+    columns = row_columns(predictions)
+    model = ColumnsModel[int](columns)
+    model.show_rows([0])
+    table = make_table("Rows", model)
+    qtbot.addWidget(table)
+    places = {column.key: n for n, column in enumerate(columns)}
+    gold, predicted = (model.index(0, places[key]).data(CHIPS) for key in ("gold", "predicted"))
+    assert [chip[:2] for chip in gold] == [("Ann Lee", "PER"), ("Rome", "LOC")]
+    assert [chip[:2] for chip in predicted] == [("Ann", "PER"), ("Rome", "ORG")]
+    picture = QImage(300, 30, QImage.Format.Format_RGB32)
+    picture.fill("white")
+    option = QStyleOptionViewItem()
+    option.widget, option.rect, option.font = table, QRect(0, 0, 300, 30), table.font()
+    painter = QPainter(picture)
+    ChipDelegate(table).paint(painter, option, model.index(0, places["gold"]))
+    painter.end()
+    tint = picture.pixelColor(12, 6)
+    assert tint != colour(CHART[gold[0].color]) and tint.name() != "#ffffff"
