@@ -3,9 +3,11 @@
 import pytest
 from PySide6.QtCore import QEvent, QPoint
 from PySide6.QtGui import QHelpEvent, QIcon, QPixmap
-from PySide6.QtWidgets import QApplication, QToolTip
+from PySide6.QtWidgets import QApplication, QToolTip, QWidget
 from pytestqt.qtbot import QtBot
 
+from app import theme
+from app.widgets import layouts
 from app.widgets.forms.controls import ComboBox
 
 LONG = "a data set of a user who likes names that say everything"
@@ -58,6 +60,30 @@ def test_only_an_elided_text_has_a_tooltip(box, qtbot):
     box.setToolTip("Which data set")
     box.setCurrentIndex(0)
     assert request_tooltip() == "Which data set"
+
+
+@pytest.mark.parametrize("theme_name", ["light", "dark"])
+def test_a_popup_shows_all_its_items(qtbot, qapp, theme_name):
+    theme.apply(qapp, theme_name)
+    try:
+        window = QWidget()
+        theme.set_style(window)
+        boxes = [ComboBox(items=[(str(n), n) for n in range(count)]) for count in (1, 2, 3, 8)]
+        boxes[-1].setEditable(True)
+        layouts.column(*boxes, parent=window)
+        qtbot.addWidget(window)
+        window.show()
+        for box in boxes:
+            box.showPopup()
+            view = box.view()
+            qtbot.waitUntil(view.isVisible)
+            last = view.visualRect(view.model().index(box.count() - 1, 0))
+            assert view.viewport().rect().bottom() >= last.bottom()
+            frame = view.height() - view.viewport().height()
+            assert frame <= 2, "Qt may compute the height before it knows a padding"
+            box.hidePopup()
+    finally:
+        theme.apply(qapp, "light")
 
 
 def test_a_box_of_its_preferred_size_shows_its_full_text(qtbot):

@@ -22,6 +22,7 @@ from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 from app import theme
 from app.theme import SPACE, Role
 from app.translation import tr
+from app.widgets.charts.painting import paint_shape
 from app.widgets.text.labels import font, tooltip, visible
 
 ROLES = theme.CHART[:7]
@@ -196,8 +197,8 @@ def to_pixels(points: np.ndarray, area: QRectF) -> np.ndarray:
 
 
 def legend_names(categories: Sequence[str], legend: Sequence[str]) -> list[str]:
-    """Legend entries: the coloured categories, and “others” if there are any."""
-    has_others = any(name and name not in legend[: len(ROLES)] for name in categories)
+    """Legend entries: the categories of `legend`, and “others” if there are any."""
+    has_others = any(name and name not in legend for name in categories)
     return [*legend, tr("others")] if has_others else list(legend)
 
 
@@ -218,23 +219,32 @@ def paint_points(
     colours: Colours,
     selection: Sequence[int] = (),
 ) -> None:
-    """Draw legend and points; unselected points are faint."""
+    """Draw legend and points; unselected points are faint.
+
+    The categories of the legend have a colour each, and then a colour and another shape.
+    """
     entries = legend_names(categories, legend)
     area = plot_area(outer, entries, QFontMetricsF(painter.font()))
     chosen = set(selection)
-    roles = dict(zip(legend, ROLES, strict=False))
+    marks = {name: (ROLES[n % len(ROLES)], n // len(ROLES)) for n, name in enumerate(legend)}
+    other = Role.MUTED, 0
     painter.setPen(Qt.PenStyle.NoPen)
     for index, (x, y) in enumerate(to_pixels(points, area).tolist()):
         name = categories[index] if index < len(categories) else ""
-        colour = QColor(colours(roles.get(name, Role.MUTED)))
+        role, shape = marks.get(name, other)
+        colour = QColor(colours(role))
         colour.setAlphaF(0.85 if not chosen or index in chosen else 0.15)
         painter.setBrush(colour)
-        painter.drawEllipse(QPointF(x, y), RADIUS, RADIUS)
+        paint_shape(painter, QPointF(x, y), shape, RADIUS)
+    room = max(1, int(outer.height() / LEGEND_ROW))
+    if len(entries) > room:
+        entries = [*entries[: room - 1], f"+ {len(entries) - room + 1}"]
     for row, name in enumerate(entries):
         top = outer.top() + row * LEGEND_ROW
         painter.setPen(Qt.PenStyle.NoPen)
-        painter.setBrush(colours(roles.get(name, Role.MUTED)))
-        painter.drawEllipse(QPointF(outer.left() + 4, top + LEGEND_ROW / 2), 4, 4)
+        role, shape = marks.get(name, other)
+        painter.setBrush(colours(role))
+        paint_shape(painter, QPointF(outer.left() + 5, top + LEGEND_ROW / 2), shape, 4)
         painter.setPen(colours(Role.TEXT))
         width = area.left() - MARGIN / 2 - outer.left() - SWATCH
         box = QRectF(outer.left() + SWATCH, top, width, LEGEND_ROW)

@@ -14,7 +14,7 @@ from engine.files.regular_file import check_regular
 from engine.messages.explore.text_set import PlaceTexts, Pooling, SetAnswer, TextsPlaced
 
 Colouring = Literal["label", "prediction", "error"]
-MAX_COLOURS = 7  # labels with a separate colour
+MAX_LABELS = 28  # with a colour and shape of their own
 
 
 class MapState(TextSetState):
@@ -82,9 +82,9 @@ class MapState(TextSetState):
         return tuple("" if not a or not b else right if a == b else wrong for a, b in pairs)
 
     def legend(self) -> list[str]:
-        """Categories with a colour, most frequent first."""
+        """Categories with a colour and shape, most frequent first."""
         counts = Counter(name for name in self.categories() if name)
-        return [name for name, _ in counts.most_common(MAX_COLOURS)]
+        return [name for name, _ in counts.most_common(MAX_LABELS)]
 
     def select(self, points: Sequence[int]) -> None:
         """Choose the texts of the points in a lasso; without points, all texts of the map."""
