@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from engine.desktop.preferences import run_preferences
 from engine.errors import StudioError
+from engine.files.home import Home
 from engine.results.several import ComparedRun
 from engine.runs.folder import RunFolder
 from engine.system.terminal import echo
@@ -43,8 +45,11 @@ def report(
         ComparedRun(str(folder.path), job.name, folder.path)
         for folder, job in zip(folders, jobs, strict=True)
     ]
+    signature = run_preferences(Home().settings)
     write_report(
-        lambda: gather_comparison(compared) if folders[1:] else gather(folders[0]), out.absolute()
+        lambda: gather_comparison(compared) if folders[1:] else gather(folders[0]),
+        out.absolute(),
+        signature,
     )
     echo(f"Saved as {out}.")
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import Field
-from PySide6.QtCore import QByteArray, QObject, Signal
+from PySide6.QtCore import QByteArray, QCoreApplication, QObject, Signal
 from PySide6.QtWidgets import QHeaderView, QMainWindow, QSplitter, QWidget
 
 from app import background
@@ -130,6 +130,12 @@ class Settings(QObject):
         self._writing = background.run(
             self, lambda: write_file(self._file, content), lambda _: None
         )
+
+
+def application_settings() -> Settings | None:
+    """The settings of the running program, for widgets that work without them, too."""
+    app = QCoreApplication.instance()
+    return app.findChild(Settings) if app is not None else None
 
 
 def _text(state: QByteArray) -> str:

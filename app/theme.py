@@ -109,13 +109,36 @@ def shade(fraction: float, palette: Palette, is_signed: bool = False, pale: bool
         fraction = 0.25 + 0.5 * fraction if is_signed else 0.5 * fraction
     surface, accent = palette(Role.SURFACE, 1.0), palette(Role.ACCENT, 1.0)
     if not is_signed:
-        return _blend(surface, accent, fraction)
+        return blend(surface, accent, fraction)
     if fraction < 0.5:
-        return _blend(palette(Role.WARN, 1.0), surface, 2 * fraction)
-    return _blend(surface, accent, 2 * fraction - 1)
+        return blend(palette(Role.WARN, 1.0), surface, 2 * fraction)
+    return blend(surface, accent, 2 * fraction - 1)
 
 
-def _blend(low: QColor, high: QColor, fraction: float) -> QColor:
+def contrast(first: QColor, second: QColor) -> float:
+    """The contrast ratio of two opaque colours, from 1 to 21 (WCAG 2.2)."""
+    low, high = sorted(map(_luminance, (first, second)))
+    return (high + 0.05) / (low + 0.05)
+
+
+def _luminance(color: QColor) -> float:
+    red, green, blue = (
+        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4
+        for part in color.getRgbF()[:3]  # type: ignore[index]
+    )
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def readable_on(background: QColor, text: QColor) -> QColor:
+    """`text` if its contrast is 4.5 or more, else black or white, one of which always has it."""
+    if contrast(text, background) >= 4.5:
+        return text
+    options = QColor("black"), QColor("white")
+    return max(options, key=lambda option: contrast(option, background))
+
+
+def blend(low: QColor, high: QColor, fraction: float) -> QColor:
+    """The colour between two opaque ones, from `low` at 0 to `high` at 1."""
     a, b = low.getRgbF(), high.getRgbF()
     red, green, blue = (
         x + (y - x) * fraction

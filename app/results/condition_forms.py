@@ -132,7 +132,9 @@ def label_subject(side: Side, names: Sequence[str]) -> Subject:
             tr("is not"), lambda label: LabelIs(side=side, label=label, holds=False), (value,)
         ),
     )
-    return Subject(("label", side), tr("gold") if side == "gold" else tr("predicted"), operators)
+    return Subject(
+        ("label", side), tr("true label") if side == "gold" else tr("predicted"), operators
+    )
 
 
 def figure_subject(figure: RowFigure) -> Subject:
@@ -162,10 +164,10 @@ def cell_subject(column: str) -> Subject:
 
 
 def span_subject(types: Sequence[str]) -> Subject:
-    """Subject “the row has a” with a kind of span error, a gold type and a predicted type."""
+    """Subject “the row has a” with a kind of span error, a true type and a predicted type."""
     choices = ((None, tr("any type")), *((name, visible(name)) for name in types))
     values = (
-        Value(tr("Gold type"), "choice", choices),
+        Value(tr("True type"), "choice", choices),
         Value(tr("Predicted type"), "choice", choices),
     )
 

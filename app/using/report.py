@@ -6,12 +6,14 @@ one figure at a time in the GUI thread.
 
 from base64 import b64encode
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from PySide6.QtCore import QBuffer, QCoreApplication, QUrl
-from PySide6.QtGui import QPdfWriter, QTextDocument
+from PySide6.QtCore import QBuffer, QCoreApplication, QRect, QRectF, QSizeF
+from PySide6.QtGui import QPainter, QPdfWriter, QPyTextObject, QTextDocument, QTextFormat
 
 from app.tasks import task_part
 from app.translation import Translator, in_language, tr, translated
@@ -21,8 +23,10 @@ from app.widgets.charts.figure import Figure
 from app.widgets.charts.painting import chart_figure
 from app.widgets.charts.series import StepSeries
 from app.widgets.results.picture import ResultPicture
+from app.widgets.text import numbers
 from app.widgets.text.run_texts import VALIDATION, metric_heading
 from engine.config.dataset import SplitName
+from engine.desktop.preferences import RunPreferences
 from engine.documents.comparison import CURVES, comparison_report
 from engine.documents.report import TRAINED, Picture, Report, html, run_report
 from engine.files.atomic_write import write_file
@@ -33,8 +37,7 @@ from engine.results.several import ComparedRun
 from engine.runs.folder import RunFolder
 
 SMOOTHING = 25  # window of the moving average of the training loss, in points
-PDF_SCALE = 3  # pixels of a picture per pixel of the page
-PDF_SHRINK = 0.75  # relative to the size on a screen
+PDF_SHRINK = 0.85  # relative to the size on a screen
 PDF_SIZE = (600, 860)  # px of a page available for a figure
 PDF_FONT = 9  # pt
 
@@ -60,10 +63,11 @@ class Material(NamedTuple):
     pending: tuple[PendingFigure, ...]
 
 
-def write_report(collect: Callable[[], Material], path: Path) -> None:
+def write_report(collect: Callable[[], Material], path: Path, preferences: RunPreferences) -> None:
     """Run all three steps in English, without a window.
 
     `collect` is the first step: `gather` for a run, or `gather_comparison` for several.
+    `preferences` name the author and the project.
     """
     check_suffix(path, WRITERS)
     translator = Translator()
@@ -71,7 +75,8 @@ def write_report(collect: Callable[[], Material], path: Path) -> None:
     try:
         material = collect()
         pictures = [placed for placed in map(draw, material.pending) if placed is not None]
-        write(path, material.report, (*material.curves, *pictures))
+        report = material.report.signed(preferences)
+        write(path, report, (*material.curves, *pictures))
     finally:
         QCoreApplication.removeTranslator(translator)
 
@@ -125,7 +130,9 @@ def write(
 def as_html(report: Report, figures: Sequence[PlacedFigure], language: str) -> bytes:
     pictures = [
         _picture(
-            placed, _data_uri(figure.svg(placed.figure)), figure.sheet_size(placed.figure).width()
+            placed,
+            _data_uri(figure.svg(placed.figure)) if placed.figure.cells is None else "",
+            figure.sheet_size(placed.figure).width(),
         )
         for placed in figures
     ]
@@ -133,23 +140,24 @@ def as_html(report: Report, figures: Sequence[PlacedFigure], language: str) -> b
 
 
 def as_pdf(report: Report, figures: Sequence[PlacedFigure], language: str) -> bytes:
-    """Print the HTML page on numbered A4 sheets."""
+    """Print the HTML page on numbered A4 sheets, with its figures as drawings."""
     document = QTextDocument()
     document.setUseDesignMetrics(True)
     document.setMetaInformation(QTextDocument.MetaInformation.CssMedia, "print")
     document.setDefaultFont(figure.print_font(PDF_FONT / figure.POINTS))
-    pictures = []
-    for index, placed in enumerate(figures):
-        name = f"picture-{index}"
-        image = figure.image(placed.figure, PDF_SCALE)
-        image.setDevicePixelRatio(1)
-        document.addResource(QTextDocument.ResourceType.ImageResource, QUrl(name), image)
-        pictures.append(_picture(placed, name, _pdf_width(placed.figure)))
+    drawings = _Drawings([placed.figure for placed in figures])
+    kind = QTextFormat.ObjectTypes.ImageObject.value
+    document.documentLayout().registerHandler(kind, drawings)
+    pictures = [
+        _picture(placed, str(index), _pdf_width(placed.figure))
+        for index, placed in enumerate(figures)
+    ]
     document.setHtml(html(report, pictures, translated, language))
 
     def print_to(buffer: QBuffer) -> None:
         writer = QPdfWriter(buffer)
         writer.setTitle(translated(report.title))
+        writer.setAuthor(report.author)
         writer.setCreator("BERT Studio")
         writer.setResolution(figure.DOTS)
         document.print_(writer)
@@ -164,7 +172,46 @@ WRITERS: dict[str, Callable[[Report, Sequence[PlacedFigure], str], bytes]] = {
 
 
 def _picture(placed: PlacedFigure, source: str, width: int) -> Picture:
-    return Picture(placed.section, placed.figure.title, placed.figure.caption, source, width)
+    """A figure in the page: a table of texts as one, any other as a picture of `source`."""
+    drawing = placed.figure
+    picture = Picture(placed.section, drawing.title, drawing.caption)
+    if (cells := drawing.cells) is None:
+        return replace(picture, source=source, width=width)
+    rows = tuple(tuple(map(str, row)) for row in cells.rows)
+    return replace(picture, header=cells.header, rows=rows)
+
+
+class _Drawings(QPyTextObject):
+    """Paints the images of a document, which are named by the index of their figure."""
+
+    def __init__(self, figures: Sequence[Figure]) -> None:
+        super().__init__()
+        self._figures = figures
+
+    def intrinsicSize(self, document: QTextDocument, position: int, shown: QTextFormat) -> QSizeF:
+        width = shown.toImageFormat().width()
+        return QSizeF(figure.sheet_size(self._figure(shown))) * self._scale(shown, width)
+
+    def drawObject(
+        self,
+        painter: QPainter,
+        rect: QRectF | QRect,
+        document: QTextDocument,
+        position: int,
+        shown: QTextFormat,
+    ) -> None:
+        painter.save()
+        painter.translate(rect.topLeft())
+        scale = self._scale(shown, rect.width())
+        painter.scale(scale, scale)
+        figure.paint_sheet(painter, self._figure(shown))
+        painter.restore()
+
+    def _figure(self, shown: QTextFormat) -> Figure:
+        return self._figures[int(shown.toImageFormat().name())]
+
+    def _scale(self, shown: QTextFormat, width: float) -> float:
+        return width / figure.sheet_size(self._figure(shown)).width()
 
 
 def _pdf_width(drawing: Figure) -> int:
@@ -186,7 +233,7 @@ def _curves(run: RunFolder) -> Iterator[PlacedFigure]:
         _line(series, "loss", tr("training"), SMOOTHING),
         _line(series, f"{VALIDATION}loss", tr("validation"), color=1),
     ]
-    if (chart := _chart(lines, tr("Loss"))) is not None:
+    if (chart := _chart(lines, Axis(tr("Loss")))) is not None:
         caption = tr("Training loss (smoothed) and validation loss.")
         yield PlacedFigure(TRAINED, chart_figure("loss", tr("Loss"), caption, chart))
     lines = [
@@ -194,7 +241,8 @@ def _curves(run: RunFolder) -> Iterator[PlacedFigure]:
         for index, metric in enumerate(run.job().task.info.metrics)
         if metric.unit == "share"
     ]
-    if (chart := _chart(lines, tr("Score"), (0.0, 1.0))) is not None:
+    scale = Axis(tr("Score"), (0.0, 1.0), text=partial(numbers.percent, places=0))
+    if (chart := _chart(lines, scale)) is not None:
         title = tr("Validation metrics")
         yield PlacedFigure(
             TRAINED, chart_figure("metrics", title, tr("Over all validation rows."), chart)
@@ -213,7 +261,7 @@ def _comparison_curves(runs: Sequence[ComparedRun]) -> Iterator[PlacedFigure]:
             for index, (run, series) in enumerate(zip(runs, all_curves, strict=True))
         ]
         title = metric_heading(name)
-        if (chart := _chart(lines, title)) is not None:
+        if (chart := _chart(lines, Axis(title))) is not None:
             caption = tr("Smoothed over {0} points.").format(SMOOTHING) if smoothing > 1 else ""
             file_name = f"compare-{name}".replace("_", "-")
             yield PlacedFigure(CURVES, chart_figure(file_name, title, caption, chart))
@@ -248,9 +296,7 @@ def _line(
     return Line(name, series.steps, values, color)
 
 
-def _chart(
-    lines: Sequence[Line | None], title: str, ends: tuple[float, float] | None = None
-) -> Chart | None:
+def _chart(lines: Sequence[Line | None], values: Axis) -> Chart | None:
     """Make a chart of curves over steps; None without curves."""
     curves = tuple(line for line in lines if line is not None)
-    return Chart(Axis(tr("Step"), integer=True), Axis(title, ends), curves) if curves else None
+    return Chart(Axis(tr("Step"), integer=True), values, curves) if curves else None

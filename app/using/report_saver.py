@@ -54,10 +54,11 @@ class ReportSaver(QObject):
             QTimer.singleShot(0, self, lambda: self._draw_next(material, path))
             return
         figures = tuple(self._drawn)
-        language = find_language(self._studio.settings.preferences.language).code
+        preferences = self._studio.settings.preferences
+        language = find_language(preferences.language).code
         background.run(
             self,
-            lambda: write(path, material.report, figures, language),
+            lambda: write(path, material.report.signed(preferences), figures, language),
             lambda _: self._end(path),
             self._fail,
         )

@@ -12,6 +12,7 @@ from engine.cli.results import find_slices, slice_lines
 from engine.cli.rows import CLEANING, COLUMNS, READING, parse_cleaning, read_table
 from engine.cli.stored import require_dataset
 from engine.config.dataset import SplitName, StoredData
+from engine.config.tasks import metric_text
 from engine.errors import StudioError
 from engine.files.home import Home
 from engine.files.table_files import TABLE_WRITERS, check_suffix, write_table
@@ -243,12 +244,13 @@ def _print_report(
         return
     echo(*(scored.report.lines() if scored.report else ()))
     for name, figure in intervals.items():
-        echo(f"{name} {_format_interval(figure)}")
+        echo(f"{name} {_format_interval(name, figure)}")
     if mean_text := mean_over_seeds(scored.predictions, seeds):
         echo(mean_text)
     for item in comparisons:
-        echo(f"{item.name}: {item.metric} {_format_interval(item.score)}")
-        echo(f"  the model minus the baseline: {_format_interval(item.difference)}: {item.verdict}")
+        echo(f"{item.name}: {item.metric} {_format_interval(item.metric, item.score)}")
+        difference = _format_interval(item.metric, item.difference, "+")
+        echo(f"  the model minus the baseline: {difference}: {item.verdict}")
     if comparisons:
         echo(baseline_advice(comparisons))
     if worst is not None:
@@ -257,5 +259,6 @@ def _print_report(
         echo(f"The test rows have been scored {evaluations} time{'s' if evaluations > 1 else ''}.")
 
 
-def _format_interval(figure: Interval) -> str:
-    return f"{figure.value:.4f} (95 % interval {figure.low:.4f} to {figure.high:.4f})"
+def _format_interval(name: str, figure: Interval, sign: str = "") -> str:
+    value, low, high = (metric_text(name, number, sign) for number in figure)
+    return f"{value} (95 % interval {low} to {high})"

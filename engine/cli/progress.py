@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Self, TextIO
 
 from engine.cli.options import get_flag
+from engine.config.tasks import metric_text
 from engine.messages import events
 from engine.messages.question import Working
 from engine.phrases import phrase
@@ -53,10 +54,9 @@ class ProgressLine:
                 self.draw(f"{stage}: {done:,}{f' of {total:,}' if total else ''}")
             case events.Measured(name=name, step=step, value=value):
                 self._values[name] = float("nan") if value is None else value
-                if name == "validation_loss":
-                    self._print(f"step {step}: validation loss {self._values[name]:.4f}")
-                elif name.startswith("validation_"):
-                    self._print(f"step {step}: {name.replace('_', ' ')} {self._values[name]:.4f}")
+                if name.startswith("validation_"):
+                    text = metric_text(name, self._values[name])
+                    self._print(f"step {step}: {name.replace('_', ' ')} {text}")
                 elif name == "loss":
                     self._step = step
                     self.draw(self._bar())

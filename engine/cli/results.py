@@ -1,6 +1,7 @@
 """Results from stored predictions: slices, and comparisons."""
 
 import math
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from engine.cli.options import AsJson
 from engine.cli.several import is_several, list_runs
 from engine.config.dataset import SplitName
+from engine.config.tasks import metric_text
 from engine.results.comparing import Comparison, compare
 from engine.results.conditions import CONDITIONS
 from engine.results.intervals import Interval
@@ -65,11 +67,9 @@ def compare_results(
         return
     echo(comparison.matching.sentence)
     for item in comparison.metrics if comparison.rows else ():
-        gap = item.difference
-        echo(
-            f"{item.name}: {item.first.value:.4f} and {item.second.value:.4f}, difference "
-            f"{gap.value:+.4f} ({gap.low:+.4f} to {gap.high:+.4f})"
-        )
+        sides = (metric_text(item.name, side.value) for side in (item.first, item.second))
+        gap, low, high = (metric_text(item.name, end, "+") for end in item.difference)
+        echo(f"{item.name}: {' and '.join(sides)}, difference {gap} ({low} to {high})")
     for title, rows in (("better", comparison.better), ("worse", comparison.worse)):
         echo(f"{title} in the second: {int(rows.sum())} rows")
         echo(*_flips(comparison, rows))
@@ -86,9 +86,10 @@ def _compare_seeds(first: Path, second: Path, as_json: bool) -> None:
                   "claim": str(comparison.claim)})  # fmt: skip
         return
     for side, aggregate in zip(scores, comparison.aggregates, strict=True):
-        echo(f"{metric}: " + ", ".join(f"{side[seed]:.4f} (seed {seed})" for seed in side))
+        text = partial(metric_text, metric)
+        echo(f"{metric}: " + ", ".join(f"{text(side[seed])} (seed {seed})" for seed in side))
         if aggregate is not None and aggregate.deviation is not None:
-            echo(f"  mean {aggregate.mean:.4f} ± {aggregate.deviation:.4f}")
+            echo(f"  mean {text(aggregate.mean)} ± {text(aggregate.deviation)}")
     echo(comparison.claim)
 
 
@@ -172,7 +173,7 @@ def _flips(comparison: Comparison, rows: NDArray[np.bool_]) -> list[str]:
     for index in range(len(second)):
         text = " | ".join(str(texts.cells(name)[index]) for name in text_columns(texts))
         lines.append(
-            f"  row {second['row'][index]}, gold {second['gold'][index]}: "
+            f"  row {second['row'][index]}, true label {second['gold'][index]}: "
             f"{first['predicted'][index]} → {second['predicted'][index]}: {text[:MAX_TEXT]}"
         )
     return lines

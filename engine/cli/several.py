@@ -5,12 +5,14 @@ import shutil
 import sys
 from collections.abc import Callable, Iterable
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from engine.cli.progress import ProgressLine
 from engine.config.changes import as_text
 from engine.config.job import JobSpec
+from engine.config.tasks import metric_text
 from engine.desktop.awake import awake_while_training
 from engine.errors import StudioError
 from engine.files.atomic_write import write_file
@@ -157,7 +159,8 @@ def _print_summary(summary: dict[str, Any]) -> None:
         values_text = ", ".join(f"{path} {as_text(value)}" for path, value in row["values"].items())
         echo((row["vectors"] or values_text or "All runs") + mark)
         for metric, figure in row["metrics"].items():
-            echo(f"  {metric}: {_format_figure(figure)} ({figure['runs']} of {row['runs']})")
+            text = _format_figure(metric, figure)
+            echo(f"  {metric}: {text} ({figure['runs']} of {row['runs']})")
 
 
 def _read_members(folder: Path) -> tuple[str, list[str]]:
@@ -227,12 +230,12 @@ def _mark_best(rows: list[dict[str, Any]], runs: list[RunFolder]) -> None:
         row["best"] = best is not None and row["values"] == best.values
 
 
-def _format_figure(figure: dict[str, Any]) -> str:
+def _format_figure(metric: str, figure: dict[str, Any]) -> str:
+    text = partial(metric_text, metric)
     if figure["deviation"] is None:
-        return f"{figure['mean']:.4f}"
-    low, high = figure["interval"]
-    mean = f"{figure['mean']:.4f} ± {figure['deviation']:.4f}"
-    return f"{mean}, 95 % interval {low:.4f} to {high:.4f}"
+        return text(figure["mean"])
+    low, high = map(text, figure["interval"])
+    return f"{text(figure['mean'])} ± {text(figure['deviation'])}, 95 % interval {low} to {high}"
 
 
 def list_runs(folder: Path) -> list[RunFolder]:

@@ -57,6 +57,20 @@ class Metric:
     unit: Literal["share", "number"] = "share"  # shown in per cent, or as a number
     description: str = field(kw_only=True)
 
+    def text(self, value: float) -> str:
+        """A value in documents, as `score_text`."""
+        return score_text(value, self.unit == "share")
+
+
+def score_text(value: float, is_share: bool, sign: str = "") -> str:
+    """64.3 % for a proportion, 0.6429 for another number; with a `sign` “+” of a difference."""
+    return percent(value, sign) if is_share else f"{value:{sign}.4f}"
+
+
+def percent(fraction: float, sign: str = "") -> str:
+    """A proportion in documents and in the terminal: 64.3 %."""
+    return f"{100 * fraction:{sign}.1f} %"
+
 
 LOSS = Metric(
     "loss",

@@ -1,4 +1,4 @@
-"""Preferences that affect runs, also without a window.
+"""Preferences that affect runs and their reports, also without a window.
 
 The window stores all preferences in `settings.json`; the process that starts runs reads them there.
 """
@@ -17,7 +17,7 @@ LiveCurves = Literal["off", "tensorboard", "mlflow", "both"]
 
 
 class RunPreferences(BaseModel):
-    """Preferences for starting runs and for their end."""
+    """Preferences for starting runs, for their end, and for reports."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -27,6 +27,8 @@ class RunPreferences(BaseModel):
     on_end: str = Field("", max_length=4_000)  # command; empty: none
     keep_awake: bool = True  # while a run trains
     live_curves: LiveCurves = "off"  # written while a run trains, below `curves` of the home folder
+    author: str = Field("", max_length=500)  # stated in reports; empty: left out
+    project: str = Field("", max_length=500)
 
 
 class RunPreferencesFile:

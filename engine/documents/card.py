@@ -5,7 +5,7 @@ Unknown facts are left out.
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from engine.config.task import TaskSpec
 from engine.config.tasks import TASKS, get_head
 from engine.documents.code import onnx_code, transformers_code
 from engine.messages.reports import CheckpointInfo
-from engine.phrases import Phrase, phrase
+from engine.phrases import Phrase, join, phrase
 from engine.results.comparing import BaselineComparison, baseline_advice, compare_with_baseline
 from engine.results.intervals import Interval
 from engine.results.measures import main_metric, main_score
@@ -168,14 +168,17 @@ def score_rows(
         (phrase("this model"), main_score(predictions)),
         *((b.name, b.score) for b in baselines),
     ]
-    return [(name, f"{score.value:.4f}", format_ends(score)) for name, score in scores]
+    metric = main_metric(predictions)
+    return [
+        (name, metric.text(score.value), format_ends(score, metric.text)) for name, score in scores
+    ]
 
 
-def format_ends(score: Interval) -> str:
+def format_ends(score: Interval, text: Callable[[float], str]) -> str:
     """Both ends of an interval; empty for none."""
     if math.isnan(score.low):
         return ""
-    return phrase("{low:.4f} to {high:.4f}", low=score.low, high=score.high)
+    return phrase("{low} to {high}", low=text(score.low), high=text(score.high))
 
 
 def precision_note(predictions: Predictions) -> str:
@@ -190,12 +193,13 @@ def precision_note(predictions: Predictions) -> str:
 
 def other_metrics(predictions: Predictions) -> str:
     """All metrics but the main one, in a sentence; empty for none."""
-    metric = main_metric(predictions)
-    metrics = ", ".join(
-        f"{name} {value:.4f}"
-        for name, value in finite_metrics(predictions).items()
-        if name != metric.name
+    main, values = main_metric(predictions), finite_metrics(predictions)
+    shown = (
+        join(" ", (Phrase(metric.title, {}), metric.text(values[metric.name])))
+        for metric in TASKS[predictions.info.task].info.metrics
+        if metric.name in values and metric.name != main.name
     )
+    metrics = join(", ", shown)
     return phrase("Other metrics: {metrics}.", metrics=metrics) if metrics else ""
 
 

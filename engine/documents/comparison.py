@@ -3,14 +3,16 @@
 It reads run folders only, so that it can be made on any machine that has them.
 """
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from engine.config.changes import Change, as_text, changes, non_defaults
 from engine.config.dataset import SplitName
 from engine.config.job import JobSpec
-from engine.config.tasks import get_metric
+from engine.config.tasks import get_metric, metric_text
 from engine.documents import report
 from engine.documents.card import format_ends
 from engine.errors import StudioError
@@ -56,10 +58,10 @@ def comparison_report(
     histories = [read_reproducibility(folder) for folder in folders]
     best = [best_metrics(folder) for folder in folders]
     sections = [
+        *(_score_section(part, score_runs(runs, part, progress)) for part in stored_parts(runs)),
+        *_seed_groups(runs, jobs, [metrics for _, metrics in best]),
         _runs(runs, folders, jobs, best),
         *_settings(runs, jobs),
-        *_seed_groups(runs, jobs, [metrics for _, metrics in best]),
-        *(_score_section(part, score_runs(runs, part, progress)) for part in stored_parts(runs)),
         report.Section(CURVES, phrase("Curves")),
         *_environments(runs, histories),
         _repetition(runs, jobs[0]),
@@ -88,7 +90,7 @@ def _runs(
         (phrase("Steps"), *(f"{e.steps:,}" if e else "" for e in prepared)),
         (phrase("Minutes"), *(f"{t[-1] / MINUTE:.1f}" if len(t) else "" for t in seconds)),
         (phrase("Best step"), *(f"{step:,}" if step else "" for step, _ in best)),
-        *((_metric_title(name), *(_format_number(m.get(name)) for _, m in best)) for name in names),
+        *((_metric_title(name), *(_format(name, m.get(name)) for _, m in best)) for name in names),
     ]
     sentence = phrase("Metrics: of the validation rows, at the best checkpoint of each run.")
     table = _table("runs", phrase("Runs"), "", [run.name for run in runs], columns)
@@ -166,7 +168,7 @@ def _seed_groups(
         cells = []
         for name in names:
             figure = aggregate([metrics[n][name] for n in members if name in metrics[n]])
-            cells.append(_format_mean(figure.mean, figure.deviation) if figure else "")
+            cells.append(_format_mean(name, figure.mean, figure.deviation) if figure else "")
         rows.append((", ".join(runs[n].name for n in members), str(len(members)), *cells))
     header = (phrase("Runs"), "n", *map(_metric_title, names))
     sentence = phrase("Mean ± standard deviation (n − 1) of runs that differ only in the seed.")
@@ -196,13 +198,15 @@ def _score_section(part: SplitName, scores: Sequence[RunScore]) -> report.Sectio
 
 
 def _score_row(score: RunScore) -> tuple[str, ...]:
-    metric = get_metric(score.metric)
-    title = Phrase(metric.title, {}) if metric is not None else score.metric
-    cells = (score.run.name, title, f"{score.score.value:.4f}", format_ends(score.score))
+    text = partial(_format, score.metric)
+    title = _metric_title(f"{VALIDATION}{score.metric}")
+    ends = format_ends(score.score, text)
+    cells = (score.run.name, title, text(score.score.value), ends)
     if score.difference is None:
         return (*cells, "", "", "", "", "")
     p = "" if score.p is None else f"{score.p:.2g}"
-    difference = (f"{score.difference.value:+.4f}", format_ends(score.difference))
+    text = partial(_format, score.metric, sign="+")
+    difference = (text(score.difference.value), format_ends(score.difference, text))
     return (*cells, *difference, p, f"{score.better:,}", f"{score.worse:,}")
 
 
@@ -251,9 +255,10 @@ def _metric_title(name: str) -> str:
     return Phrase(metric.title, {}) if metric is not None else name.removeprefix(VALIDATION)
 
 
-def _format_number(value: float | None) -> str:
-    return "" if value is None else f"{value:.4f}"
+def _format(name: str, value: float | None, sign: str = "") -> str:
+    return "" if value is None or math.isnan(value) else metric_text(name, value, sign)
 
 
-def _format_mean(mean: float, deviation: float | None) -> str:
-    return f"{mean:.4f}" if deviation is None else f"{mean:.4f} ± {deviation:.4f}"
+def _format_mean(name: str, mean: float, deviation: float | None) -> str:
+    text = _format(name, mean)
+    return text if deviation is None else f"{text} ± {_format(name, deviation)}"

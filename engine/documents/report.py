@@ -4,7 +4,7 @@ A `Report` is plain data. `html` renders a self-contained page without scripts.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -13,6 +13,8 @@ from engine.checkpoints.prediction_settings import prediction_settings
 from engine.config.changes import as_text, non_defaults
 from engine.config.dataset import SplitName
 from engine.config.job import FromCheckpoint, JobSpec
+from engine.config.task import score_text
+from engine.desktop.preferences import RunPreferences
 from engine.documents.card import (
     INTERVAL,
     about_rows,
@@ -75,17 +77,28 @@ class Report:
     title: str
     subtitle: str
     sections: tuple[Section, ...]
+    author: str = ""
+    project: str = ""
+
+    def signed(self, preferences: RunPreferences) -> "Report":
+        """The report with the author and the project of the settings."""
+        return replace(self, author=preferences.author, project=preferences.project)
 
 
 @dataclass(frozen=True)
 class Picture:
-    """A picture of the section `section`; `source` is a data URI or a name."""
+    """A picture of the section `section`; `source` is a data URI or a name.
+
+    With `header` it is a table instead.
+    """
 
     section: str
     title: str
     caption: str
-    source: str
-    width: int  # px
+    source: str = ""
+    width: int = 0  # px
+    header: tuple[str, ...] = ()
+    rows: tuple[tuple[str, ...], ...] = ()
 
 
 def run_report(run: RunFolder) -> tuple[Report, dict[SplitName, Predictions]]:
@@ -104,14 +117,14 @@ def run_report(run: RunFolder) -> tuple[Report, dict[SplitName, Predictions]]:
         )
     history = read_reproducibility(run)
     sections = [
-        _training_section(run, job, info, checkpoint_step(checkpoint)),
-        _settings(job),
         *(
             section
             for part, predictions_ in results.items()
             if predictions_.is_labelled
             for section in _part(run, part, predictions_)
         ),
+        _training_section(run, job, info, checkpoint_step(checkpoint)),
+        _settings(job),
         *_prediction_section(settings_rows(prediction_settings(checkpoint))),
         Section("limits", phrase("Limits"), tuple(limits(info, job, results))),
         _repetition(history),
@@ -197,12 +210,13 @@ def _slices(part: SplitName, predictions: Predictions) -> Section:
         )
         return Section(key, title, (text,))
     header = (phrase("Where"), phrase("Rows"), phrase("Score"), phrase("Elsewhere"), "p")
+    is_share = not holds_numbers(predictions.info)
     rows = tuple(
         (
             item.group.name,
             f"{item.group.count:,}",
-            _interval(item.group.score),
-            f"{item.elsewhere.value:.4f}",
+            _interval(item.group.score, is_share),
+            score_text(item.elsewhere.value, is_share),
             f"{item.p:.2g}",
         )
         for item in worst.slices
@@ -217,17 +231,20 @@ def _mistakes(part: SplitName, predictions: Predictions) -> Section:
     if holds_numbers(predictions.info):
         title, errors = phrase("Largest errors"), np.abs(figure(predictions, "residual"))
         is_wrong = errors > 0
-        sentence = phrase("The rows that are furthest from gold, of {n:,} row(s).", n=count)
+        gold = phrase("True number")
+        sentence = phrase(
+            "The rows that are furthest from their true number, of {n:,} row(s).", n=count
+        )
     else:
         title, is_wrong = phrase("Most confident mistakes"), figure(predictions, "score") < 1
-        wrong = int(is_wrong.sum())
+        wrong, gold = int(is_wrong.sum()), phrase("True label")
         sentence = phrase("{wrong:,} of {n:,} row(s) are misclassified.", wrong=wrong, n=count)
     order = mistakes_first(predictions)
     rows_shown = [int(row) for row in order if is_wrong[row]][:MAX_MISTAKES]
     if not rows_shown:
         return Section(key, title, (sentence,))
     texts = _text_columns(predictions)
-    header = (phrase("Row"), *texts, phrase("Gold"), phrase("Predicted"), phrase("Probability"))
+    header = (phrase("Row"), *texts, gold, phrase("Predicted"), phrase("Probability"))
     rows = tuple(_mistake(predictions, row, texts) for row in rows_shown)
     if not any(row[-1] for row in rows):  # the task has none
         header, rows = header[:-1], tuple(row[:-1] for row in rows)
@@ -281,8 +298,9 @@ def _repetition(history: Reproducibility) -> Section:
     )
 
 
-def _interval(score: Interval) -> str:
-    return f"{score.value:.4f} ({score.low:.4f} to {score.high:.4f})"
+def _interval(score: Interval, is_share: bool) -> str:
+    value, low, high = (score_text(number, is_share) for number in score)
+    return f"{value} ({low} to {high})"
 
 
 def _truncate(text: str | None) -> str:
@@ -317,12 +335,12 @@ def html(
     return page.render(report=report, pictures=pictures, language=language)
 
 
-def _widths(section: Section) -> list[str]:
+def _widths(table: Section | Picture) -> list[str]:
     """Relative widths of columns with long texts; empty for the others."""
-    columns = list(zip(*section.rows, strict=True)) if section.header else []
+    columns = list(zip(*table.rows, strict=True)) if table.header else []
     longest = [max(map(len, column)) for column in columns]
     if not any(length > MAX_UNSIZED for length in longest):
         return [""] * len(columns)
-    names = [BOLD * len(name) for name in section.header]
+    names = [BOLD * len(name) for name in table.header]
     weights = [min(max(pair), MAX_COLUMN) + GAP for pair in zip(longest, names, strict=True)]
     return [f"{100 * weight / sum(weights):.0f}%" for weight in weights]

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from pydantic import Field
 
 from engine.config import Spec
+from engine.config.task import percent
 from engine.evaluation.measures import (
     Measure,
     ScoredRows,
@@ -66,13 +67,13 @@ class MultiLabelReport(Report):
 
     def lines(self) -> list[str]:
         return [
-            f"micro F1 {self.f1_micro:.4f}, macro F1 {self.f1_macro:.4f} ({self.examples} rows)",
-            f"exact match {self.exact_match:.4f}, loss {self.loss:.4f}",
-            f"mean average precision {self.average_precision:.4f}",
+            f"micro F1 {percent(self.f1_micro)}, macro F1 {percent(self.f1_macro)}",
+            f"exact match {percent(self.exact_match)} ({self.examples} rows), loss {self.loss:.4f}",
+            f"mean average precision {percent(self.average_precision)}",
             *(
-                f"{label.label}: precision {label.precision:.4f}, recall {label.recall:.4f}, "
-                f"F1 {label.f1:.4f}, average precision {label.average_precision:.4f}, "
-                f"support {label.support}"
+                f"{label.label}: precision {percent(label.precision)}, "
+                f"recall {percent(label.recall)}, F1 {percent(label.f1)}, "
+                f"average precision {percent(label.average_precision)}, support {label.support}"
                 for label in self.labels
             ),
         ]

@@ -4,6 +4,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from pydantic import Field
 
+from engine.config.task import percent
 from engine.evaluation.measures import Measure, ScoredRows, mean_measure, ratio
 from engine.evaluation.report import Report
 from engine.evaluation.text_classification import cross_entropy
@@ -23,8 +24,8 @@ class ChoiceReport(Report):
 
     def lines(self) -> list[str]:
         return [
-            f"accuracy {self.accuracy:.4f} ({self.correct} of {self.examples})",
-            f"random baseline {self.random_baseline:.4f}, loss {self.loss:.4f}",
+            f"accuracy {percent(self.accuracy)} ({self.correct} of {self.examples})",
+            f"random baseline {percent(self.random_baseline)}, loss {self.loss:.4f}",
         ]
 
 

@@ -3,6 +3,7 @@
 import numpy as np
 from pydantic import Field
 
+from engine.config.task import percent
 from engine.evaluation.measures import Measure, ScoredRows, mean_measure
 from engine.evaluation.report import Report
 
@@ -34,10 +35,10 @@ class PretrainingReport(Report):
     def lines(self) -> list[str]:
         lines = [
             f"loss {self.loss:.4f} ({self.tokens} tokens)",
-            f"accuracy {self.accuracy:.4f}, top-5 accuracy {self.top5:.4f}",
+            f"accuracy {percent(self.accuracy)}, top-5 accuracy {percent(self.top5)}",
         ]
         if self.pairs:
-            lines.append(f"NSP loss {self.loss_nsp:.4f}, NSP accuracy {self.nsp_accuracy:.4f}")
+            lines.append(f"NSP loss {self.loss_nsp:.4f}, NSP accuracy {percent(self.nsp_accuracy)}")
         return lines
 
 

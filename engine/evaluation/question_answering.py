@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from pydantic import Field
 
 from engine.config import Spec
+from engine.config.task import percent
 from engine.evaluation.measures import Measure, ScoredRows, mean, mean_measure
 from engine.evaluation.report import Report
 
@@ -61,17 +62,18 @@ class QuestionReport(QuestionFigures, Report):
 
     def lines(self) -> list[str]:
         lines = [
-            f"exact match {self.exact_match:.4f}, F1 {self.f1:.4f} ({self.questions} questions)",
-            f"loss {self.loss:.4f}",
+            f"exact match {percent(self.exact_match)}, F1 {percent(self.f1)}",
+            f"{self.questions} questions, loss {self.loss:.4f}",
         ]
         if self.no_answer.questions:
             lines += [
-                f"{name}: exact match {part.exact_match:.4f}, F1 {part.f1:.4f} ({part.questions})"
+                f"{name}: exact match {percent(part.exact_match)}, F1 {percent(part.f1)} "
+                f"({part.questions})"
                 for name, part in (("answer", self.has_answer), ("no answer", self.no_answer))
             ]
         if self.best_f1 is not None:
             best = self.best_f1
-            lines.append(f"best F1 {best.value:.4f}, with a threshold of {best.threshold:.4f}")
+            lines.append(f"best F1 {percent(best.value)}, with a threshold of {best.threshold:.4f}")
         return lines
 
 

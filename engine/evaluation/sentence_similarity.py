@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from pydantic import Field
 
+from engine.config.task import percent
 from engine.evaluation import regression
 from engine.evaluation.measures import Measure, ScoredRows, mean, mean_measure
 from engine.evaluation.regression import pearson, spearman
@@ -43,8 +44,8 @@ class SearchReport(Report):
 
     def lines(self) -> list[str]:
         return [
-            f"accuracy {self.accuracy:.4f} ({self.examples} rows)",
-            f"MRR@{CUTOFF} {self.mrr:.4f}, recall@{CUTOFF} {self.recall_at_10:.4f}",
+            f"accuracy {percent(self.accuracy)} ({self.examples} rows)",
+            f"MRR@{CUTOFF} {percent(self.mrr)}, recall@{CUTOFF} {percent(self.recall_at_10)}",
             f"loss {self.loss:.4f}",
         ]
 
@@ -57,7 +58,10 @@ class TripletReport(Report):
     loss: float = Field(description="Mean triplet loss.")
 
     def lines(self) -> list[str]:
-        return [f"accuracy {self.accuracy:.4f} ({self.examples} rows)", f"loss {self.loss:.4f}"]
+        return [
+            f"accuracy {percent(self.accuracy)} ({self.examples} rows)",
+            f"loss {self.loss:.4f}",
+        ]
 
 
 def cosine_report(cosines: ArrayLike, numbers: ArrayLike) -> CosineReport:

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from pydantic import Field
 
 from engine.config import Spec
+from engine.config.task import percent
 from engine.evaluation.measures import (
     Measure,
     ScoredRows,
@@ -59,11 +60,11 @@ class ClassReport(Report):
 
     def lines(self) -> list[str]:
         return [
-            f"accuracy {self.accuracy:.4f} ({self.correct} of {self.examples})",
-            f"macro F1 {self.f1_macro:.4f}, loss {self.loss:.4f}",
+            f"accuracy {percent(self.accuracy)} ({self.correct} of {self.examples})",
+            f"macro F1 {percent(self.f1_macro)}, loss {self.loss:.4f}",
             *(
-                f"{item.label}: precision {item.precision:.4f}, recall {item.recall:.4f}, "
-                f"F1 {item.f1:.4f}, support {item.support}"
+                f"{item.label}: precision {percent(item.precision)}, "
+                f"recall {percent(item.recall)}, F1 {percent(item.f1)}, support {item.support}"
                 for item in self.classes
             ),
         ]

@@ -33,7 +33,7 @@ class SpanFigures(Spec):
     precision: float
     recall: float
     f1: float
-    support: int = Field(description="Number of gold spans.")
+    support: int = Field(description="Number of true spans.")
     found: int = Field(0, description="Number of predicted spans.")
     correct: int = Field(0, description="Number of correct predicted spans.")
 
@@ -45,7 +45,7 @@ class TagReport(Report):
     tokens: int
     accuracy: float = Field(description="Fraction of tokens with the right tag, O included.")
     precision: float = Field(description="Fraction of the predicted spans that are right.")
-    recall: float = Field(description="Fraction of the gold spans that were predicted.")
+    recall: float = Field(description="Fraction of the true spans that were predicted.")
     f1: float = Field(description="Of all spans of all types (micro).")
     types: tuple[SpanFigures, ...] = Field(description="Sorted by type.")
     are_spans: bool = Field(True, description="True if the tags name spans, not classes of words.")

@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Iterable, Sequence
 
+from engine.config.tasks import metric_text
 from engine.desktop import on_end
 from engine.desktop.notifications import notify
 from engine.desktop.preferences import LiveCurves, RunPreferences
@@ -89,7 +90,8 @@ def notification_texts(end: RunEnd) -> tuple[str, str]:
     text = f"{end.problem} {end.advice}".strip()
     if end.state == "finished" and end.metric and end.score is not None:
         metric = end.metric.replace("_", " ")
-        text = phrase("Best {metric}: {score:.4g}", metric=metric, score=end.score)
+        score = metric_text(end.metric, end.score)
+        text = phrase("Best {metric}: {score}", metric=metric, score=score)
     return title[:MAX_TEXT], text[:MAX_TEXT]
 
 

@@ -48,7 +48,7 @@ class Matching:
         if self.only_second:
             parts.append(phrase("{n:,} row(s) only in the second", n=self.only_second))
         if self.relabelled:
-            parts.append(phrase("{n:,} row(s) with another gold label", n=self.relabelled))
+            parts.append(phrase("{n:,} row(s) with another true label", n=self.relabelled))
         return join(", ", parts)
 
 
@@ -145,7 +145,7 @@ class Comparison:
     def sentence(self) -> Phrase:
         """The conclusion about the main metric, and the test behind it."""
         if not self.rows:
-            return phrase("No row is in both results with the same gold label: nothing to compare.")
+            return phrase("No row is in both results with the same true label: nothing to compare.")
         main = self.metrics[0]
         p = self.mcnemar
         if p is not None and main.name in ("accuracy", "exact_match"):

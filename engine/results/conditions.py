@@ -46,9 +46,9 @@ class LabelIs(Spec):
     def sentence(self) -> Phrase:
         if self.side == "gold":
             return (
-                phrase("gold is “{label}”", label=self.label)
+                phrase("true label is “{label}”", label=self.label)
                 if self.holds
-                else phrase("gold is not “{label}”", label=self.label)
+                else phrase("true label is not “{label}”", label=self.label)
             )
         return (
             phrase("predicted is “{label}”", label=self.label)
@@ -240,13 +240,13 @@ class HasSpan(Spec):
             case None, None:
                 return phrase("the row has a {name}", name=name)
             case str(gold), None:
-                return phrase("the row has a {name}: gold “{gold}”", name=name, gold=gold)
+                return phrase("the row has a {name}: true type “{gold}”", name=name, gold=gold)
             case None, str(predicted):
                 return phrase(
                     "the row has a {name}: predicted “{predicted}”", name=name, predicted=predicted
                 )
         return phrase(
-            "the row has a {name}: gold “{gold}”, predicted “{predicted}”",
+            "the row has a {name}: true type “{gold}”, predicted “{predicted}”",
             name=name,
             gold=self.gold,
             predicted=self.predicted,
@@ -277,7 +277,7 @@ FIGURE_NAMES: dict[RowFigure, Phrase] = {
     "score": phrase("score of the row"),
     "words": phrase("length in words"),
     "characters": phrase("length in characters"),
-    "gold": phrase("gold number"),
+    "gold": phrase("true number"),
     "predicted": phrase("predicted number"),
     "residual": phrase("residual"),
     "margin": phrase("margin"),

@@ -71,16 +71,15 @@ def mean_over_seeds(shown: Predictions, scores: Mapping[int, float]) -> str:
     """The mean of the main metric with its interval, in a sentence; empty for one seed."""
     if len(scores) < 2:
         return ""
-    mean = seeds_interval(list(scores.values()))
+    mean, metric = seeds_interval(list(scores.values())), main_metric(shown)
     return phrase(
-        "Mean of {n} runs (seeds {seeds}): {metric} {mean:.4f}, 95 % interval {low:.4f} to "
-        "{high:.4f}.",
+        "Mean of {n} runs (seeds {seeds}): {metric} {mean}, 95 % interval {low} to {high}.",
         n=len(scores),
         seeds=", ".join(map(str, sorted(scores))),
-        metric=main_metric(shown).name,
-        mean=mean.value,
-        low=mean.low,
-        high=mean.high,
+        metric=metric.name,
+        mean=metric.text(mean.value),
+        low=metric.text(mean.low),
+        high=metric.text(mean.high),
     )
 
 

@@ -25,15 +25,14 @@ TEXTS = (Role.TEXT, Role.MUTED, Role.ACCENT, Role.GOOD, Role.WARN, Role.BAD)
 
 
 def contrast(first: str, second: str) -> float:
-    """WCAG 2: from 1 to 21."""
+    return theme.contrast(QColor(first), QColor(second))
 
-    def luminance(name: str) -> float:
-        parts = [QColor(name).redF(), QColor(name).greenF(), QColor(name).blueF()]
-        linear = [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
-        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
-    lighter, darker = sorted((luminance(first), luminance(second)), reverse=True)
-    return (lighter + 0.05) / (darker + 0.05)
+def test_the_contrast_is_that_of_wcag():
+    """Its extremes, and the lightest grey that is readable on white."""
+    assert contrast("#000000", "#ffffff") == pytest.approx(21)
+    assert contrast("#ffffff", "#ffffff") == 1
+    assert contrast("#767676", "#ffffff") == pytest.approx(4.54, abs=0.005)
 
 
 @pytest.mark.parametrize("colours", [LIGHT, DARK], ids=["light", "dark"])

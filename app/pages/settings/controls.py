@@ -3,10 +3,13 @@
 from collections.abc import Mapping
 from functools import partial
 
+from PySide6.QtWidgets import QLineEdit
+
 from app.settings import Settings
+from app.translation import tr
 from app.widgets.forms.controls import ComboBox, SpinBox, Switch, pad
 
-WIDTH = 160  # px
+WIDTH, LINE_WIDTH = 160, 280  # px
 
 
 def switch(settings: Settings, key: str) -> Switch:
@@ -25,6 +28,16 @@ def spin_box(settings: Settings, key: str, low: int, high: int) -> SpinBox:
     pad(box)
     box.valueChanged.connect(partial(settings.set, key))
     return box
+
+
+def text_line(settings: Settings, key: str) -> QLineEdit:
+    """A line of text, saved when it is left."""
+    line = QLineEdit(getattr(settings.preferences, key))
+    line.setMaxLength(500)
+    line.setMinimumWidth(LINE_WIDTH)
+    line.setPlaceholderText(tr("None"))
+    line.editingFinished.connect(lambda: settings.set(key, line.text().strip()))
+    return line
 
 
 def combo_box(settings: Settings, key: str, titles: Mapping[str, str]) -> ComboBox:

@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QLineEdit, QWidget
 from app import background, translation
 from app.machine import read_machine
 from app.pages.settings.about import About
-from app.pages.settings.controls import combo_box, spin_box, switch
+from app.pages.settings.controls import LINE_WIDTH, combo_box, spin_box, switch, text_line
 from app.pages.settings.elsewhere import ExternalModels
 from app.studio import Studio
 from app.theme import SPACE
@@ -22,7 +22,6 @@ from engine.errors import StudioError
 
 THEMES = ("light", "dark", "system")
 DEVICES = ("auto", "cpu", "cuda", "mps")
-COMMAND_WIDTH = 280  # px
 
 
 class SettingsPage(Page):
@@ -88,6 +87,14 @@ class SettingsPage(Page):
         )
         self.runs = RunSettings(studio)
         self._add(self.tr("Runs"), self.runs.rows())
+        self.author, self.project = (text_line(settings, key) for key in ("author", "project"))
+        self._add(
+            self.tr("Reports"),
+            [
+                (self.tr("Author"), self.author, self.tr("Stated on the first page, if given.")),
+                (self.tr("Project"), self.project, self.tr("Stated below the author.")),
+            ],
+        )
         self._add(
             self.tr("Closing"),
             [
@@ -184,7 +191,7 @@ class RunSettings(QObject):
         self.live = combo_box(settings, "live_curves", titles)
         self.on_end = QLineEdit(settings.preferences.on_end)
         self.on_end.setMaxLength(4_000)
-        self.on_end.setMinimumWidth(COMMAND_WIDTH)
+        self.on_end.setMinimumWidth(LINE_WIDTH)
         self.on_end.setPlaceholderText(self.tr("None"))
         self.on_end.editingFinished.connect(self._on_command)
 

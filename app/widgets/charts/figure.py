@@ -1,7 +1,8 @@
 """Figures to save: a drawing with title and caption, and the numbers behind it.
 
 They have the light colours in every theme. A `Figure` is made in the GUI thread; everything
-else works in any thread and paints the same sheet in each format: title, drawing, caption.
+else works in any thread and paints the same sheet in each format: title, drawing, caption, or the
+drawing alone.
 """
 
 import html
@@ -33,13 +34,16 @@ from engine.files.spreadsheet import format_table
 MARGIN = 24  # px around the drawing
 MIN_SHEET_WIDTH = 480  # px; keeps the caption readable
 TITLE, CAPTION = 17, 11  # font sizes in px
+FILLED = 0.88  # of the width that a caption takes, which is wider in other fonts
+MAX_LABEL = 200  # px; wider texts of an SVG file are sentences
 MAX_PICTURE_SIDE = 20_000  # px
 POINTS = 0.75  # page units per pixel: 72 per inch over 96
 DOTS = 96  # px per inch
 CHARACTERS = re.compile(rb"beginbfrange.*?endbfrange", re.DOTALL)  # of glyphs, not compressed
 TAB = re.compile(rb"(\[[^\]]*)<0009>")
 SVG_TEXT = re.compile(
-    r'<text ([^>]*font-size="([\d.]+)" font-weight="(\d+)"[^>]*?)\s*>([^<]*)</text>'
+    r'<text ([^>]*?)\bx="([-\d.]+)" ([^>]*font-size="([\d.]+)" font-weight="(\d+)"[^>]*?)\s*>'
+    r"([^<]*)</text>"
 )
 FAMILIES = f"{FAMILY}, 'Segoe UI', 'Helvetica Neue', sans-serif"  # fallbacks
 
@@ -67,6 +71,8 @@ class Figure:
     paint: Callable[[QPainter, QSizeF], None] = field(compare=False)
     array: np.ndarray | None = field(default=None, compare=False)  # the exact values
     table: Callable[[], Table] | None = field(default=None, compare=False)
+    cells: Table | None = field(default=None, compare=False)  # the texts of a drawn table
+    has_texts: bool = True  # title and caption are drawn
 
 
 def print_font(pixels: float, bold: bool = False) -> QFont:
@@ -132,20 +138,24 @@ def svg(figure: Figure) -> bytes:
         painter.end()
 
     family = f'font-family="{FAMILY}"'.encode()
-    drawing = SVG_TEXT.sub(_state_width, to_bytes(write).decode("utf-8")).encode("utf-8")
+    drawing = SVG_TEXT.sub(_anchor, to_bytes(write).decode("utf-8")).encode("utf-8")
     return drawing.replace(family, f'font-family="{FAMILIES}"'.encode())
 
 
-def _state_width(text: re.Match[str]) -> str:
-    """An SVG text with its width, which it keeps in another font."""
-    attributes, size, weight, content = text.groups()
+def _anchor(text: re.Match[str]) -> str:
+    """An SVG text with its width, which it keeps in another font.
+
+    A label is anchored at its middle, since some programs, as librsvg, ignore the width.
+    """
+    before, left, attributes, size, weight, content = text.groups()
     metrics = QFontMetricsF(print_font(float(size), bold=int(weight) > QFont.Weight.Normal.value))
     width = metrics.horizontalAdvance(html.unescape(content))
     if not width:
         return text[0]
+    at, anchor = (left, "start") if width > MAX_LABEL else (float(left) + width / 2, "middle")
     return (
-        f'<text {attributes} textLength="{width:.2f}" lengthAdjust="spacingAndGlyphs">'
-        f"{content}</text>"
+        f'<text {before}x="{at}" {attributes} text-anchor="{anchor}" '
+        f'textLength="{width:.2f}" lengthAdjust="spacingAndGlyphs">{content}</text>'
     )
 
 
@@ -211,8 +221,9 @@ def to_bytes(write: Callable[[QBuffer], None]) -> bytes:
 
 
 def sheet_size(figure: Figure) -> QSize:
-    """Size of the drawing with title and caption."""
-    width = max(figure.size.width(), MIN_SHEET_WIDTH) + 2 * MARGIN
+    """Size of the drawing with its title and caption, if they are drawn."""
+    least = MIN_SHEET_WIDTH if figure.has_texts else 0
+    width = max(figure.size.width(), least) + 2 * MARGIN
     above, below = _text_heights(figure, width)
     return QSize(width, round(MARGIN + above + figure.size.height() + below + MARGIN))
 
@@ -225,14 +236,15 @@ def paint_sheet(painter: QPainter, figure: Figure) -> None:
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
     painter.fillRect(QRectF(0, 0, size.width(), size.height()), print_color(Role.SURFACE))
     wraps = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop | Qt.TextFlag.TextWordWrap
-    painter.setPen(print_color(Role.TEXT))
-    painter.setFont(print_font(TITLE, bold=True))
-    painter.drawText(QRectF(MARGIN, MARGIN, inner, above), wraps, visible(figure.title))
-    top = MARGIN + above + figure.size.height()
-    painter.setPen(print_color(Role.MUTED))
-    painter.setFont(print_font(CAPTION))
-    gap = MARGIN / 2
-    painter.drawText(QRectF(MARGIN, top + gap, inner, below - gap), wraps, visible(figure.caption))
+    if figure.has_texts:
+        painter.setPen(print_color(Role.TEXT))
+        painter.setFont(print_font(TITLE, bold=True))
+        painter.drawText(QRectF(MARGIN, MARGIN, inner, above), wraps, visible(figure.title))
+        caption = QRectF(MARGIN, MARGIN + above + figure.size.height(), FILLED * inner, below)
+        painter.setPen(print_color(Role.MUTED))
+        painter.setFont(print_font(CAPTION))
+        caption.setTop(caption.top() + MARGIN / 2)
+        painter.drawText(caption, wraps, visible(figure.caption))
     painter.save()
     painter.translate(MARGIN, MARGIN + above)
     figure.paint(painter, QSizeF(figure.size))
@@ -240,9 +252,11 @@ def paint_sheet(painter: QPainter, figure: Figure) -> None:
 
 
 def _text_heights(figure: Figure, width: int) -> tuple[float, float]:
+    if not figure.has_texts:
+        return 0.0, 0.0
     inner = width - 2 * MARGIN
     title = _height(figure.title, print_font(TITLE, bold=True), inner)
-    caption = _height(figure.caption, print_font(CAPTION), inner)
+    caption = _height(figure.caption, print_font(CAPTION), FILLED * inner)
     return title + MARGIN / 2, caption + MARGIN / 2 if figure.caption else 0.0
 
 

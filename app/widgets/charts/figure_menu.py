@@ -5,6 +5,7 @@ errors are shown.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -15,14 +16,17 @@ from PySide6.QtWidgets import QMenu, QToolButton, QWidget
 
 from app import background
 from app.notices import Notices
+from app.settings import application_settings
 from app.widgets import buttons
 from app.widgets.charts import figure
 from app.widgets.charts.figure import Figure
 from app.widgets.dialogs import ask_for_file
+from app.widgets.forms.controls import CheckableMenu
 from engine.errors import StudioError
 from engine.files.atomic_write import write_file
 
 Content = Callable[[Figure], bytes]
+WITH_TEXTS = "figures.with_texts"  # settings key of the choice
 FORMATS: dict[str, tuple[str, Content]] = {  # key: suffix and content
     "png": ("png", figure.png),
     "png2": ("png", lambda drawing: figure.png(drawing, 2)),
@@ -44,7 +48,7 @@ class FigureButton(QToolButton):
         buttons.style_icon_button(self, "image-down", self.tr("Copy or save this figure"))
         self.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         self.actions_by_key: dict[str, QAction] = {}
-        menu = QMenu(self)
+        menu = CheckableMenu(self)
         self._add(menu, "copy", self.tr("&Copy picture"), self._copy)
         self._add(menu, "copy numbers", self.tr("Copy &numbers"), self._copy_numbers)
         menu.addSeparator()
@@ -62,6 +66,12 @@ class FigureButton(QToolButton):
             ("csv raw", self.tr("Save as CSV table, formulas not &escaped…")),
         ):
             self._add(menu, key, text, partial(self._ask_file, key))
+        menu.addSeparator()
+        self.with_texts = QAction(self.tr("With &title and caption"), self)
+        self.with_texts.setCheckable(True)
+        self.with_texts.setChecked(True)
+        self.with_texts.toggled.connect(self._on_with_texts)
+        menu.addAction(self.with_texts)
         menu.aboutToShow.connect(self._on_menu)
         self.setMenu(menu)
 
@@ -100,6 +110,8 @@ class FigureButton(QToolButton):
 
     def _on_menu(self) -> None:
         """Capture the figure shown now, and disable formats that it lacks."""
+        if (settings := application_settings()) is not None:
+            self.with_texts.setChecked(settings.get_state(WITH_TEXTS) is not False)
         shown = self._figure = self._make()
         for key, action in self.actions_by_key.items():
             is_available = shown is not None
@@ -109,8 +121,18 @@ class FigureButton(QToolButton):
                 is_available = shown is not None and shown.table is not None
             action.setEnabled(is_available)
 
+    def _on_with_texts(self, on: bool) -> None:
+        """Remember the choice for all figures."""
+        if (settings := application_settings()) is not None:
+            settings.set_state(WITH_TEXTS, on)
+
+    def _drawn(self) -> Figure | None:
+        """The captured figure, with or without its texts."""
+        has_texts = self.with_texts.isChecked()
+        return self._figure and replace(self._figure, has_texts=has_texts)
+
     def _ask_file(self, key: str) -> None:
-        shown = self._figure
+        shown = self._drawn()
         if shown is None:
             return
         suffix = FORMATS[key][0]
@@ -119,7 +141,7 @@ class FigureButton(QToolButton):
         ask_for_file(self, title, file_name, [f".{suffix}"], lambda to: self.save(key, to, shown))
 
     def _copy(self) -> None:
-        shown = self._figure
+        shown = self._drawn()
         if shown is not None:
             background.run(
                 self,

@@ -211,8 +211,13 @@ def _paint_points(painter: QPainter, frame: Frame, points: Points, palette: Pale
 
 def paint_point(painter: QPainter, centre: QPointF, points: Points) -> None:
     """Paint one point in the shape of its colour."""
-    x, y, r = centre.x(), centre.y(), points.size
-    match SHAPES[points.color // 2 % len(SHAPES)]:
+    paint_shape(painter, centre, points.color // 2, points.size)
+
+
+def paint_shape(painter: QPainter, centre: QPointF, shape: int, radius: float) -> None:
+    """Paint one of the `SHAPES` by its index."""
+    x, y, r = centre.x(), centre.y(), radius
+    match SHAPES[shape % len(SHAPES)]:
         case "square":
             painter.drawRect(QRectF(x - r, y - r, 2 * r, 2 * r))
         case "diamond":

@@ -52,7 +52,15 @@ def table_figure(
 
     width = sum(widths) + GAP * max(len(widths) - 1, 0)
     size = QSize(round(width), ROW * (1 + len(drawn)))
-    return Figure(name=name, title=title, caption=caption, size=size, paint=paint, table=table)
+    return Figure(
+        name=name,
+        title=title,
+        caption=caption,
+        size=size,
+        paint=paint,
+        table=table,
+        cells=Table(tuple(titles), list(zip(*cells, strict=True))),
+    )
 
 
 def _paint_bars(

@@ -1,4 +1,4 @@
-"""The confusion matrix: gold over predicted labels; a cell, row or column selects rows.
+"""The confusion matrix: true labels over predicted ones; a cell, row or column selects rows.
 
 S is the number of labels shown.
 """
@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import QPoint, QRectF, QSize, QSizeF, Qt, Signal
 from PySide6.QtGui import (
+    QColor,
     QFontMetricsF,
     QHelpEvent,
     QKeyEvent,
@@ -20,7 +21,17 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
-from app.theme import OUTCOMES, PICKED, SPACE, Palette, Role, colour, print_color
+from app.theme import (
+    OUTCOMES,
+    PICKED,
+    SPACE,
+    Palette,
+    Role,
+    blend,
+    colour,
+    print_color,
+    readable_on,
+)
 from app.translation import marked, tr
 from app.widgets import layouts
 from app.widgets.buttons import Segments
@@ -53,7 +64,7 @@ class ConfusionPicture(ResultPicture):
     def __init__(self) -> None:
         super().__init__()
         self.unit = Segments(
-            [self.tr("Counts"), self.tr("% of gold"), self.tr("% of predicted")],
+            [self.tr("Counts"), self.tr("% of true label"), self.tr("% of predicted")],
             self.tr("Cells show"),
         )
         self.unit.choose(COUNTS)
@@ -90,7 +101,7 @@ class ConfusionPicture(ResultPicture):
 
 
 class CoOccurrencePicture(ConfusionPicture):
-    """Co-occurrence of gold and predicted labels, with several per row."""
+    """Co-occurrence of true and predicted labels, with several per row."""
 
     key = "co-occurrence"
     title = marked("Co-occurrence of labels")
@@ -125,7 +136,7 @@ class Matrix(QWidget):
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setMouseTracking(True)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
-        self.setAccessibleName(self.tr("Confusion matrix: gold by row, predicted by column"))
+        self.setAccessibleName(self.tr("Confusion matrix: true label by row, predicted by column"))
 
     def sizeHint(self) -> QSize:
         return QSize(80 * SPACE, 70 * SPACE)
@@ -205,10 +216,11 @@ class Matrix(QWidget):
         gold = int(self.shown[row])
         if column < 0:
             rows = int(counts[gold].sum())
-            return self.tr("Gold “{0}”: %Ln row(s)", "", rows).format(names[gold])
+            return self.tr("True label “{0}”: %Ln row(s)", "", rows).format(names[gold])
         predicted = int(self.shown[column])
         return self.tr(
-            "Gold “{0}”, predicted “{1}”: %Ln row(s), {2} of gold, {3} of predicted",
+            "True label “{0}”, predicted “{1}”: %Ln row(s), {2} of this true label, "
+            "{3} of predicted",
             "",
             int(counts[gold, predicted]),
         ).format(
@@ -310,20 +322,23 @@ def paint(
     maximum = max(float(cells.max()), 1e-9)
     metrics = QFontMetricsF(painter.font())
     _paint_names(painter, confused, shown, origin, palette)
-    text_color, muted, empty = (palette(r, 1.0) for r in (Role.TEXT, Role.MUTED, Role.HOVER))
+    text_color, muted = palette(Role.TEXT, 1.0), palette(Role.MUTED, 1.0)
     for row in range(len(shown)):
         for column in range(len(shown)):
             value = cells[row, column]
             box = QRectF(left + column * side, top + row * side, side, side).adjusted(1, 1, -1, -1)
-            painter.setPen(Qt.PenStyle.NoPen)
-            opacity = min(1.0, 0.75 * float(value) / maximum)
-            for fill in (empty, print_color(OUTCOMES[row != column], opacity)):
-                painter.setBrush(fill)
-                painter.drawRect(box)
+            background = cell_color(float(value) / maximum, row == column, palette)
+            painter.fillRect(box, background)
             text = numbers.count(int(value)) if unit == COUNTS else numbers.percent(float(value), 0)
             if side >= MIN_READABLE and metrics.horizontalAdvance(text) <= side - 2:
-                painter.setPen(text_color if value else muted)
+                painter.setPen(readable_on(background, text_color) if value else muted)
                 painter.drawText(box, Qt.AlignmentFlag.AlignCenter, text)
+
+
+def cell_color(fraction: float, is_right: bool, palette: Palette) -> QColor:
+    """The colour of a cell whose value is a fraction of the largest one."""
+    full = print_color(OUTCOMES[not is_right], 1.0)
+    return blend(palette(Role.HOVER, 1.0), full, min(1.0, 0.75 * fraction))
 
 
 def _paint_names(
@@ -343,7 +358,7 @@ def _paint_names(
     painter.save()
     painter.translate(0, top + length)
     painter.rotate(-90)
-    painter.drawText(QRectF(0, 0, max(length, 60), TITLE), centre, tr("Gold"))
+    painter.drawText(QRectF(0, 0, max(length, 60), TITLE), centre, tr("True label"))
     painter.restore()
     painter.setPen(palette(Role.TEXT, 1.0))
     names = [one_line(confused.labels[label], 60) for label in shown]
@@ -388,9 +403,9 @@ def matrix_figure(matrix: Matrix) -> Figure | None:
 
     length = round(len(shown) * side)
     texts = (
-        tr("How often each gold label (rows) was predicted as each label (columns)."),
-        tr("As shares of each gold label (rows)."),
-        tr("As shares of each predicted label (columns)."),
+        tr("Rows: true label; columns: predicted label."),
+        tr("Rows: true label, each with a sum of 100 %; columns: predicted label."),
+        tr("Rows: true label; columns: predicted label, each with a sum of 100 %."),
     )
     return Figure(
         name="confusion-matrix",
@@ -400,17 +415,10 @@ def matrix_figure(matrix: Matrix) -> Figure | None:
         paint=draw,
         array=values(confused, unit),
         table=lambda: Table(
-            ("gold", "predicted", "rows", "of gold", "of predicted"),
+            (tr("true label \\ predicted label"), *confused.labels),
             [
-                (
-                    gold,
-                    predicted,
-                    int(confused.counts[row, column]),
-                    float(confused.by_row[row, column]),
-                    float(confused.by_column[row, column]),
-                )
-                for row, gold in enumerate(confused.labels)
-                for column, predicted in enumerate(confused.labels)
+                (label, *line.tolist())
+                for label, line in zip(confused.labels, values(confused, unit), strict=True)
             ],
         ),
     )

@@ -71,7 +71,7 @@ class ScatterPicture(ChartPicture):
     """A point for each row; a range of gold selects its rows."""
 
     key = "scatter"
-    title = marked("Predicted against gold")
+    title = marked("Predicted against true numbers")
     measure: ClassVar[Any] = staticmethod(scatter)
 
     def show_measured(self, measured: Scatter) -> None:
@@ -81,17 +81,18 @@ class ScatterPicture(ChartPicture):
         low, high = float(both.min()), float(both.max())
         ends = np.array([low, high])
         chart = Chart(
-            Axis(self.tr("Gold"), (low, high)),
+            Axis(self.tr("True number"), (low, high)),
             Axis(self.tr("Predicted"), (low, high)),
             (Points("", *measured[:2], size=2.0), Line("", ends, ends, role=Role.MUTED)),
             zones=tuple(
-                item.zone(tr("Gold {0} to {1}: %Ln row(s)", item.rows)) for item in measured.bins
+                item.zone(tr("True number {0} to {1}: %Ln row(s)", item.rows))
+                for item in measured.bins
             ),
         )
         self.show_chart(
             chart,
-            self.tr("On the dashed line, predicted and gold are equal."),
-            self.tr("Click a range of gold values to list its rows."),
+            self.tr("On the dashed line, predicted and true number are equal."),
+            self.tr("Click a range of true numbers to list its rows."),
         )
 
 
@@ -108,7 +109,7 @@ class ResidualPicture(ChartPicture):
         edges = np.array([item[:2] for item in measured])
         counts = np.array([item.rows for item in measured], dtype=np.float64)
         chart = Chart(
-            Axis(self.tr("Predicted minus gold"), (float(edges.min()), float(edges.max()))),
+            Axis(self.tr("Predicted minus true number"), (float(edges.min()), float(edges.max()))),
             Axis(self.tr("Rows"), (0, float(counts.max()))),
             (Bars("", edges.mean(axis=1), counts, widths=edges[:, 1] - edges[:, 0]),),
             zones=tuple(

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, SerializeAsAny
 
-from engine.config.task import Head, Metric, TaskSpec
+from engine.config.task import Head, Metric, TaskSpec, score_text
 
 
 def class_name(kind: str) -> str:
@@ -83,3 +83,9 @@ def get_metric(name: str) -> Metric | None:
     """The metric of this name, from any task."""
     metrics = (metric for task in TASKS.values() for metric in task.info.metrics)
     return next((metric for metric in metrics if metric.name == name), None)
+
+
+def metric_text(name: str, value: float, sign: str = "") -> str:
+    """A value of a metric, with or without “validation_”, in documents and in the terminal."""
+    metric = get_metric(name.removeprefix("validation_"))
+    return score_text(value, metric is not None and metric.unit == "share", sign)

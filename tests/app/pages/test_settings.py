@@ -124,3 +124,10 @@ def test_models_are_used_in_place_and_the_token_is_in_the_keyring(qtbot, page, s
     keyring.set_keyring(before)
     assert "hf_secret" not in studio.settings._content().decode()
     assert_accessible(page)
+
+
+def test_author_and_project_of_reports_are_kept(qtbot, page, studio):
+    for line, name in ((page.author, "author"), (page.project, "project")):
+        qtbot.keyClicks(line, f" My {name} ")
+        line.editingFinished.emit()
+        assert getattr(studio.settings.preferences, name) == f"My {name}"

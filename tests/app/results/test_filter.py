@@ -82,7 +82,7 @@ def test_a_condition_is_edited_by_keyboard(open_filter, qtbot):
     assert editor.values[0].currentText() == "bad"
     with qtbot.waitSignal(state.listed):
         QTest.keyClick(editor.values[0], Qt.Key.Key_Return)
-    assert chip_texts(bar) == ["gold is not “bad”", "predicted is “bad”"]
+    assert chip_texts(bar) == ["true label is not “bad”", "predicted is “bad”"]
     assert state.rows.tolist() == [1]
     assert bar.chips[0].hasFocus()
     assert state.chosen_by("confusion") == ()  # its cell no longer matches the filter

@@ -84,8 +84,8 @@ def test_runs_that_differ_only_in_their_seed_are_found_and_compared(
         "Second: 75.3 % ± 1.2 % (3 run(s), seeds 1, 2, 3)."
     )
     assert [line.strip() for line in printed if "mean" in line] == [
-        "mean 0.7100 ± 0.0100",
-        "mean 0.7533 ± 0.0115",
+        "mean 71.0 % ± 1.0 %",
+        "mean 75.3 % ± 1.2 %",
     ]
     # runs with equal settings are compared by rows only
     predictions = class_rows(GOLD, PREDICTED, text=TEXTS)

@@ -108,7 +108,7 @@ def test_confident_mistakes_come_first_and_rows_are_selected_and_saved(show, qtb
     labels.table.chosen.emit(labels.model.index(0, 2))
     qtbot.waitUntil(lambda: texts(view) == ["poor", "awful & <b>bad</b>"])
     chips = [chip.text() for chip in view.rows.filters.chips]
-    assert chips == ["gold is “bad”", "predicted is not “bad”"]
+    assert chips == ["true label is “bad”", "predicted is not “bad”"]
     view.rows.filters.remove_buttons[1].click()
     qtbot.waitUntil(lambda: view.rows.model.rowCount() == 3)
     view.rows.filters.clear.click()
@@ -133,7 +133,7 @@ def test_confident_mistakes_come_first_and_rows_are_selected_and_saved(show, qtb
     QTest.keyClick(matrix, Qt.Key.Key_Return)
     qtbot.waitUntil(lambda: texts(view) == ["poor", "awful & <b>bad</b>"])
     chips = [chip.text() for chip in view.rows.filters.chips]
-    assert chips == ["gold is “bad”", "predicted is “good”"]
+    assert chips == ["true label is “bad”", "predicted is “good”"]
     assert view.rows.filters.count.text() == "2 of 5 rows"
     QTest.keyClick(matrix, Qt.Key.Key_Return)
     qtbot.waitUntil(lambda: view.rows.model.rowCount() == 5)
@@ -303,7 +303,7 @@ def test_a_saved_slice_is_available_to_other_results(show, studio, qtbot):
     view.rows.filters.save.click()
     dialog = question(qtbot)
     name = dialog.findChild(QLineEdit)
-    assert name.text() == "gold is “bad” and predicted is “good”"
+    assert name.text() == "true label is “bad” and predicted is “good”"
     name.setText("Bad taken for good")
     dialog.buttons["keep"].click()
     qtbot.waitUntil(lambda: "slices" in view.pictures.pictures)
@@ -480,7 +480,7 @@ def test_row_text_has_spans_answers_and_rounded_numbers():
     predictions = tag_rows([("Ann Lee saw Rome", "B-PER I-PER O B-LOC", "B-PER O O B-ORG")])
     assert lines(predictions) == [
         "text: Ann Lee saw Rome",
-        "Gold: [Ann Lee PER] saw [Rome LOC]",
+        "True label: [Ann Lee PER] saw [Rome LOC]",
         "Predicted: [Ann PER] Lee saw [Rome ORG]",
     ]
     record = {
@@ -496,10 +496,10 @@ def test_row_text_has_spans_answers_and_rounded_numbers():
     predictions = Predictions.from_columns(info, record, {"text": ["Where?"]})
     assert lines(predictions) == [
         "text: Where?",
-        "Gold: Rome",
+        "True label: Rome",
         "Predicted: Bern",
         "Best answers: Bern 60.0 % · Rome 30.0 %",
     ]
     record = {"row": [0], "gold": ["2.75"], "predicted": ["3.1415927"], "scores": [[3.1415927]]}
     predictions = Predictions.from_columns(new_info("regression"), record, {"text": ["Where?"]})
-    assert lines(predictions) == ["text: Where?", "Gold: 2.75", "Predicted: 3.142"]
+    assert lines(predictions) == ["text: Where?", "True number: 2.75", "Predicted: 3.142"]

@@ -17,6 +17,7 @@ import app.__main__
 from app.tasks import task_part
 from app.using.report import as_html, as_pdf
 from app.using.tab import UseTab
+from engine.desktop.preferences import RunPreferences
 from engine.documents.report import run_report
 from engine.files import atomic_write
 from engine.messages.events import Measured
@@ -24,9 +25,11 @@ from engine.results.store import predictions_file
 from tests.app.accessible import assert_accessible
 from tests.app.alt_keys import assert_distinct_keys
 from tests.app.glyphs import substituted_in
+from tests.app.pdf import page_texts
 from tests.app.pseudo import Pseudo, untranslated
 from tests.engine.fine_tuned import FineTuned, copy_model
 
+TABLES = 2  # of the pictures of a text classification
 PAGES = re.compile(rb"/Type /Page\b")
 
 
@@ -85,20 +88,43 @@ def test_the_report_has_every_picture_of_the_task_and_the_curves(qtbot, tab, mod
     images = Images(page).images
     sections = [section for section, _ in images]
     assert sections.count("trained") == 2, "loss and metrics"
-    assert sections.count("validation") == len(task_part("text_classification").pictures)
+    assert page.count("<h3>") == TABLES
+    assert sections.count("validation") == len(task_part("text_classification").pictures) - TABLES
     assert all(b"<svg" in drawing and b"<script" not in drawing for _, drawing in images)
     report, _ = run_report(model.run)
-    assert report.title in page and report.sections[2].rows[0][1] in page
+    assert report.title in page and report.sections[0].rows[0][1] in page
+    assert page.index("Score of the validation rows") < page.index("What was trained")
 
 
-def test_a_pdf_has_the_pages_and_the_title(qtbot, tab, model, tmp_path):
+def test_a_pdf_has_drawings_and_tables_of_text_with_the_score_first(
+    qtbot, tab, model, tmp_path, studio
+):
     path = tmp_path / "report.pdf"
+    studio.settings.set("author", "Ada Lovelace")
+    studio.settings.set("project", "Survey 2026")
     save_report(qtbot, open_tab(qtbot, tab, best_checkpoint(model)), path)
     content = path.read_bytes()
     assert content.startswith(b"%PDF") and len(PAGES.findall(content)) >= 3
     assert "Good or bad".encode("utf-16-be") in content
-    image_count = content.count(b"/Subtype /Image")
-    assert image_count >= 2 + len(task_part("text_classification").pictures)
+    assert b"/Subtype /Image" not in content
+    pages = page_texts(content)
+    report, _ = run_report(model.run)
+    for text in ("Ada Lovelace", "Survey 2026", *report.sections[0].rows[0]):
+        assert text.replace(" ", "") in pages[0].replace(" ", ""), text
+    whole = "".join(pages)
+    assert "\ufffd" not in whole
+    assert "bert-studio train spec.json --into NEW_RUN" in whole
+    for text in ("Confusion matrix", "Precision, recall and F1 per label", "Reliability diagram"):
+        assert text in whole, "a figure or its table"
+    assert "True label" in whole and "Gold" not in whole
+
+
+def test_author_and_project_are_left_out_if_unknown(qapp, model):
+    report, _ = run_report(model.run)
+    signed = report.signed(RunPreferences(author="Ada <Lovelace>"))
+    assert as_html(report, (), "en").count(b'class="made"') == 1
+    page = as_html(signed, (), "en").decode("utf-8")
+    assert page.count('class="made"') == 2 and "Ada &lt;Lovelace&gt;" in page
 
 
 def test_the_texts_of_a_pdf_can_be_copied(qapp, model, monkeypatch):

@@ -44,10 +44,8 @@ def test_a_run_is_scored_with_intervals_and_baselines(run, evaluate):
     printed = evaluate("--run", run.path, "--baseline")
     predictions = read_predictions(store.predictions_file(run.results, "validation"))
     accuracy = predictions.info.metrics["accuracy"]
-    assert f"accuracy {accuracy:.4f} (95 % interval " in printed
-    assert (
-        "Majority: accuracy 0.4" in printed and "TF-IDF + logistic regression: accuracy" in printed
-    )
+    assert f"accuracy {100 * accuracy:.1f} % (95 % interval " in printed
+    assert "Majority: accuracy 4" in printed and "TF-IDF + logistic regression: accuracy" in printed
     assert "the model minus the baseline: " in printed and "The test rows" not in printed
     report = json.loads(evaluate("--run", run.path, "--baseline", "--json"))
     value, low, high = report["intervals"]["accuracy"]
@@ -77,7 +75,8 @@ def test_evaluation_report_and_card_have_the_mean_over_seeds(run, evaluate, tmp_
     info = lower.info.model_copy(update={"metrics": metrics})
     replace(lower, info=info).write(store.predictions_file(second.results, "validation"))
     seed = run.job().training.seed
-    mean = f"Mean of 2 runs (seeds {min(seed, 7)}, {max(seed, 7)}): accuracy {accuracy - 0.1:.4f}"
+    score = f"accuracy {100 * (accuracy - 0.1):.1f} %"
+    mean = f"Mean of 2 runs (seeds {min(seed, 7)}, {max(seed, 7)}): {score}"
     assert mean in evaluate("--run", first.path)
     scores = {str(seed): accuracy, "7": pytest.approx(accuracy - 0.2)}
     assert json.loads(evaluate("--run", first.path, "--json"))["seeds"] == scores

@@ -58,12 +58,15 @@ def test_two_results_are_compared(output, json_output, tmp_path):
         class_rows(gold, predicted, text=texts).write(files[-1])
     lines = output("compare-results", *files).splitlines()
     assert lines[0] == "200 rows are in both"
-    assert lines[1].startswith("accuracy: 0.") and lines[2].startswith("f1_macro: 0.")
+    assert lines[1].startswith("accuracy: 56.5 % and 92.0 %, difference +35.5 %")
+    assert lines[2].startswith("f1_macro: ")
     assert lines[-1].startswith("The second result is better: accuracy ")
     comparison = json_output("compare-results", *files)
     assert lines[3] == f"better in the second: {len(comparison['better'])} rows"
     row = comparison["better"][0]
-    assert lines[4] == (f"  row {row}, gold {gold[row]}: {other[row]} → {gold[row]}: text {row}")
+    assert lines[4] == (
+        f"  row {row}, true label {gold[row]}: {other[row]} → {gold[row]}: text {row}"
+    )
     assert (
         comparison["rows"] == 200
         and comparison["mcnemar_p"] < 0.05
@@ -76,7 +79,7 @@ def test_results_without_common_rows_are_refused(output, json_output, tmp_path):
     for name in ("a", "b"):
         class_rows(["good"], ["good"], text=[name]).write(tmp_path / name)
     lines = output("compare-results", tmp_path / "a", tmp_path / "b").splitlines()
-    assert lines[-1] == "No row is in both results with the same gold label: nothing to compare."
+    assert lines[-1] == "No row is in both results with the same true label: nothing to compare."
     comparison = json_output("compare-results", tmp_path / "a", tmp_path / "b")
     assert (
         comparison["metrics"] == {} and comparison["only_first"] == comparison["only_second"] == 1
@@ -122,7 +125,7 @@ def test_jobs_with_several_seeds_are_compared_over_their_runs(output, json_outpu
     first = write_seeds(tmp_path / "first", job, {1: 0.70, 2: 0.72, 3: 0.71}, unfinished=4)
     second = write_seeds(tmp_path / "second", job, {1: 0.74, 2: 0.76, 3: 0.76}, unfinished=4)
     lines = output("compare-results", first, second).splitlines()
-    assert lines[0] == "accuracy: 0.7000 (seed 1), 0.7200 (seed 2), 0.7100 (seed 3)"
+    assert lines[0] == "accuracy: 70.0 % (seed 1), 72.0 % (seed 2), 71.0 % (seed 3)"
     assert lines[-1].startswith("The second result is better: accuracy 75.33 % against 71 % ")
     comparison = json_output("compare-results", first, second)
     assert comparison["claim"] == lines[-1] and comparison["second"] == {

@@ -80,7 +80,7 @@ def test_a_notification_reaches_the_desktop_with_its_sound_and_no_markup(bus, ho
     assert notify_ends([RunUpdate("ended", (run_end(),))], home, preferences) == []
     until(bus)
     ((method, program, _, _, title, text, _, hints, _),) = bus()
-    assert (method, program, text) == ("Notify", "BERT Studio", "Best validation accuracy: 0.75")
+    assert (method, program, text) == ("Notify", "BERT Studio", "Best validation accuracy: 75.0 %")
     assert title == f"“{HOSTILE}” finished" and "'complete'" in hints
     notify("t", "<b>bold</b> & so on", sound=False, good=False)
     until(lambda: len(bus()) == 2)

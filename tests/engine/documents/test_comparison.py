@@ -58,8 +58,8 @@ def test_runs_that_differ_only_in_the_seed_have_a_mean(sections, runs):
     first = sections["seeds"].rows[0]
     assert first[:2] == ("first, again", "2")
     index = sections["seeds"].header.index("accuracy")
-    expected = f"{statistics.fmean(values):.4f} ± {statistics.stdev(values):.4f}"
-    assert first[index] == expected
+    expected = f"{statistics.fmean(values):.1%} ± {statistics.stdev(values):.1%}"
+    assert first[index].replace(" %", "%") == expected
     assert sections["seeds"].rows[1][:2] == ("quick", "1")
 
 
@@ -72,9 +72,9 @@ def test_scores_have_intervals_and_verdicts(sections, runs):
     rows = {row[0]: dict(zip(result.header[1:], row[1:], strict=True)) for row in result.rows}
     main = next(metric for metric in compared.metrics if metric.name == "accuracy")
     assert rows["first"]["Difference"] == ""
-    assert rows["quick"]["Difference"] == f"{main.difference.value:+.4f}"
+    assert rows["quick"]["Difference"] == f"{100 * main.difference.value:+.1f} %"
     assert rows["quick"]["Its 95 % interval"] == (
-        f"{main.difference.low:.4f} to {main.difference.high:.4f}"
+        f"{100 * main.difference.low:+.1f} % to {100 * main.difference.high:+.1f} %"
     )
     assert int(rows["quick"]["Worse"]) == int(compared.worse.sum())
     assert f"quick: {compared.sentence}" in result.sentences

@@ -71,16 +71,14 @@ def test_the_report_agrees_with_the_run_folder(model):
     assert list(results) == ["validation"] and results["validation"].info == predictions.info
     assert "Good or bad" in report.title
     score = main_score(predictions)
+    assert report.sections[0] is by_key["validation"], "the score comes first"
     assert by_key["validation"].rows[0][1:] == (
-        f"{score.value:.4f}",
-        f"{score.low:.4f} to {score.high:.4f}",
+        f"{100 * score.value:.1f} %",
+        f"{100 * score.low:.1f} % to {100 * score.high:.1f} %",
     )
-    others = [
-        name for name in predictions.info.metrics if f"{name} " in by_key["validation"].sentences[1]
-    ]
-    assert others and all(
-        f"{name} {predictions.info.metrics[name]:.4f}" in by_key["validation"].sentences[1]
-        for name in others
+    metrics = predictions.info.metrics
+    assert by_key["validation"].sentences[1] == (
+        f"Other metrics: macro F1 {100 * metrics['f1_macro']:.1f} %, loss {metrics['loss']:.4f}."
     )
     assert any(
         f"in {predictions.info.precision};" in item for item in by_key["validation"].sentences
@@ -186,7 +184,7 @@ def test_every_task_has_a_report(tuned, kind):
     result = sections(report)
     mistakes = result["validation-mistakes"]
     assert set(results["validation"].info.mapping.texts) < set(mistakes.header) or not mistakes.rows
-    assert Page(html(report)).texts_in("h2")[0] == "What was trained"
+    assert Page(html(report)).texts_in("h2")[0] == "Score of the validation rows"
 
 
 def test_a_model_card_has_metadata_and_scores(model):
@@ -199,7 +197,9 @@ def test_a_model_card_has_metadata_and_scores(model):
     assert card.data.library_name == "transformers"
     (entry,) = [result for result in card.data.eval_results if result.metric_type == "accuracy"]
     assert entry.metric_value == pytest.approx(predictions.info.metrics["accuracy"], abs=1e-4)
-    assert f"| this model | {score.value:.4f} | {score.low:.4f} to {score.high:.4f} |" in text
+    assert (
+        "| this model | {:.1f} % | {:.1f} % to {:.1f} % |".format(*(100 * n for n in score)) in text
+    )
     assert "| labels | bad, good |" in text and "| trained on | sentences.csv |" in text
     assert f"Computed in {predictions.info.precision};" in text
     assert "AutoModelForSequenceClassification" in text and "chose the checkpoint" in text

@@ -40,11 +40,11 @@ TAGS = tag_rows(
 )
 
 CASES: list[tuple[Condition, list[int], str]] = [
-    (LabelIs(side="gold", label="bad"), [1, 3], "gold is “bad”"),
+    (LabelIs(side="gold", label="bad"), [1, 3], "true label is “bad”"),
     (LabelIs(side="predicted", label="good"), [0, 1], "predicted is “good”"),
-    (LabelIs(side="gold", label="bad", holds=False), [0, 2], "gold is not “bad”"),
+    (LabelIs(side="gold", label="bad", holds=False), [0, 2], "true label is not “bad”"),
     (LabelIs(side="predicted", label="odd", holds=False), [0, 1, 2, 3], "predicted is not “odd”"),
-    (LabelIs(side="gold", label="odd"), [], "gold is “odd”"),
+    (LabelIs(side="gold", label="odd"), [], "true label is “odd”"),
     (Outcome(right=True), [0, 3], "the prediction is right"),
     (Outcome(right=False), [1], "the prediction is wrong"),
     (Between(figure="probability", least=0.75), [0, 1], "probability is at least 0.75"),
@@ -80,7 +80,11 @@ def test_spans_select_rows():
     for condition, rows, expected in [
         (HasSpan(), [0, 1, 2, 3], "the row has a span"),
         (HasSpan(error="missed"), [0], "the row has a missed span"),
-        (HasSpan(error="right", gold="person"), [0], "the row has a correct span: gold “person”"),
+        (
+            HasSpan(error="right", gold="person"),
+            [0],
+            "the row has a correct span: true type “person”",
+        ),
         (
             HasSpan(error="spurious", predicted="place"),
             [2],
@@ -89,10 +93,10 @@ def test_spans_select_rows():
         (
             HasSpan(gold="place", predicted="person"),
             [1],
-            "the row has a span: gold “place”, predicted “person”",
+            "the row has a span: true type “place”, predicted “person”",
         ),
         (HasSpan(error="boundary"), [3], "the row has a span with a wrong boundary"),
-        (HasSpan(gold="food"), [], "the row has a span: gold “food”"),
+        (HasSpan(gold="food"), [], "the row has a span: true type “food”"),
     ]:
         assert mask(TAGS, [condition]).nonzero()[0].tolist() == rows
         assert sentence([condition]) == expected
@@ -101,7 +105,7 @@ def test_spans_select_rows():
 def test_conditions_are_combined():
     conditions: tuple[Condition, ...] = (LabelIs(side="gold", label="bad"), Outcome(right=False))
     assert mask(REVIEWS, conditions).tolist() == [False, True, False, False]
-    assert sentence(conditions) == "gold is “bad” and the prediction is wrong"
+    assert sentence(conditions) == "true label is “bad” and the prediction is wrong"
     assert mask(REVIEWS, ()).all()
     assert sentence(()) == "all rows"
 

@@ -104,7 +104,7 @@ def test_slices_of_tags_are_by_type():
     [first, *_] = slices.worst_slices(Predictions(predictions.info, table)).slices
     assert first.conditions == (HasSpan(gold="place"),)
     assert first.sentence == (
-        "mean F1 of the rows 0.05 in 30 rows where the row has a span: gold “place”, "
+        "mean F1 of the rows 0.05 in 30 rows where the row has a span: true type “place”, "
         "0.942 elsewhere"
     )
 

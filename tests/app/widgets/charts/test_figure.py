@@ -4,6 +4,7 @@ import csv
 import io
 import re
 import zlib
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from PySide6.QtWidgets import QFileDialog, QLabel
 
 from app.notices import Notices
 from app.resources import FAMILY, mono_font
+from app.settings import Settings
 from app.theme import Role, print_color
 from app.widgets.charts import figure
 from app.widgets.charts.figure import Figure, Table
@@ -90,6 +92,50 @@ def test_svg_texts_are_not_outlines(qapp, sample):
     size = figure.sheet_size(sample)
     assert f'viewBox="0 0 {size.width()} {size.height()}"' in drawing
     assert drawing.count('fill="#ff0000"') == 1
+
+
+def test_labels_of_an_svg_are_centred_where_they_are(qapp):
+    """librsvg ignores textLength, so that labels in a wider font extend to both sides."""
+
+    def label(painter, size):
+        painter.setFont(figure.print_font(12))
+        painter.drawText(QRectF(0, 0, 100, 20), Qt.AlignmentFlag.AlignRight, "Costs")
+
+    drawing = figure.svg(Figure("x", "", "word " * 100, QSize(100, 20), label)).decode("utf-8")
+    width = QFontMetricsF(figure.print_font(12)).horizontalAdvance("Costs")
+    middle = re.search(r'x="([\d.]+)" [^>]*text-anchor="middle"[^>]*>Costs', drawing)
+    assert float(middle[1]) == pytest.approx(100 - width / 2, abs=0.5)
+    assert 'text-anchor="start"' in drawing, "sentences begin where they did"
+
+
+def test_a_figure_without_texts_is_the_drawing_alone(qapp, sample):
+    bare = replace(sample, has_texts=False)
+    assert figure.sheet_size(bare) == sample.size + QSize(2, 2) * figure.MARGIN
+    texts = re.findall(r"<text[^>]*>([^<]*)</text>", figure.svg(bare).decode("utf-8"))
+    assert texts == ["##word"]
+    picture = QImage.fromData(figure.png(bare))
+    assert picture.pixelColor(figure.MARGIN, figure.MARGIN) == RED
+
+
+def test_the_choice_of_texts_is_remembered(qtbot, qapp, sample, notices, tmp_path):
+    settings = Settings(tmp_path / "settings.json")
+    settings.setParent(qapp)
+    try:
+        first, second = (FigureButton(lambda: sample, notices) for _ in range(2))
+        for button in (first, second):
+            qtbot.addWidget(button)
+        first.menu().aboutToShow.emit()
+        assert first.with_texts.isChecked()
+        first.with_texts.trigger()
+        second.menu().aboutToShow.emit()
+        assert not second.with_texts.isChecked()
+        second.actions_by_key["copy"].trigger()
+        qtbot.waitUntil(lambda: bool(notices.shown), timeout=20_000)
+        copied = QGuiApplication.clipboard().mimeData().data("image/svg+xml").data()
+        assert copied.count(b"<text") == 1
+    finally:
+        settings.close()
+        settings.setParent(None)
 
 
 def test_a_pdf_is_one_page_of_the_sheet_size(qapp, sample):

@@ -3,20 +3,23 @@
 import math
 
 import numpy as np
+import pytest
 from PySide6.QtCore import QPoint, Qt
-from PySide6.QtGui import QFontMetricsF
+from PySide6.QtGui import QColor, QFontMetricsF
 from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
 from app.pages.runs.compare.scores_tab import interval_text as run_interval_text
-from app.theme import SPACE
+from app.theme import SPACE, Role, contrast, readable_on
 from app.widgets.charts import figure
 from app.widgets.results.confusion import (
     BY_ROW,
+    COUNTS,
     MAX_SHOWN,
     TITLE,
     ConfusionPicture,
     Matrix,
+    cell_color,
     layout,
     shown_labels,
 )
@@ -59,11 +62,18 @@ def test_a_click_or_key_selects_a_cell_a_row_or_a_column(qtbot):
         QTest.mouseClick(
             widget.matrix, Qt.MouseButton.LeftButton, pos=center(widget.matrix, row, column)
         )
-    assert chosen == [["gold is “a”", "predicted is “b”"], ["gold is “b”"], ["predicted is “b”"]]
+    assert chosen == [
+        ["true label is “a”", "predicted is “b”"],
+        ["true label is “b”"],
+        ["predicted is “b”"],
+    ]
     widget = picture(qtbot)
     QTest.keyClick(widget.matrix, Qt.Key.Key_Right)
     text = widget.matrix.accessibleDescription()
-    assert text == "Gold “a”, predicted “b”: 1 row(s), 50.0 % of gold, 33.3 % of predicted"
+    assert (
+        text
+        == "True label “a”, predicted “b”: 1 row(s), 50.0 % of this true label, 33.3 % of predicted"
+    )
     QTest.keyClick(widget.matrix, Qt.Key.Key_Up)
     assert widget.matrix.current == (-1, 1)
     assert widget.matrix.accessibleDescription() == "Predicted “b”: 3 row(s)"
@@ -99,8 +109,23 @@ def test_the_figure_draws_shown_labels_and_has_all_numbers(qtbot):
     widget.matrix.set_unit(BY_ROW)
     drawing = widget.figure()
     np.testing.assert_array_equal(drawing.array, [[0.5, 0.5], [0, 1]])
-    assert drawing.table().rows[1] == ("a", "b", 1, 0.5, 1 / 3)
+    assert drawing.table().header == ("true label \\ predicted label", "a", "b")
+    assert drawing.table().rows == [("a", 0.5, 0.5), ("b", 0.0, 1.0)]
+    widget.matrix.set_unit(COUNTS)
+    assert widget.figure().table().rows == [("a", 1, 1), ("b", 0, 2)]
     assert not figure.image(drawing).isNull()
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_every_cell_has_a_readable_number(dark):
+    def palette(role: Role, opacity: float) -> QColor:
+        return QColor(role.dark if dark else role.light)
+
+    text = palette(Role.TEXT, 1.0)
+    for step in range(101):
+        for is_right in (True, False):
+            background = cell_color(step / 100, is_right, palette)
+            assert contrast(readable_on(background, text), background) >= 4.5, (step, is_right)
 
 
 def test_the_labels_with_most_mistakes_are_shown():
@@ -126,9 +151,9 @@ def test_a_label_has_intervals_and_its_cells_select_rows(qtbot):
     for column in (1, 2, 4):
         picture.table.chosen.emit(picture.model.index(0, column))
     assert chosen == [
-        ["gold is not “a”", "predicted is “a”"],
-        ["gold is “a”", "predicted is not “a”"],
-        ["gold is “a”"],
+        ["true label is not “a”", "predicted is “a”"],
+        ["true label is “a”", "predicted is not “a”"],
+        ["true label is “a”"],
     ]
     assert picture.figure() is not None
 
@@ -171,6 +196,6 @@ def test_a_table_cell_is_chosen_once_by_click_or_key(qtbot):
     picture.chosen.connect(chosen.append)
     point = picture.table.visualRect(picture.model.index(1, 4)).center()
     QTest.mouseClick(picture.table.viewport(), Qt.MouseButton.LeftButton, pos=point)
-    assert [sentences(condition) for condition in chosen] == [["gold is “b”"]]
+    assert [sentences(condition) for condition in chosen] == [["true label is “b”"]]
     QTest.keyClick(picture.table, Qt.Key.Key_Return)
     assert len(chosen) == 2
