@@ -14,7 +14,7 @@ import httpx2
 
 os.environ.setdefault("HF_HUB_DISABLE_XET", "1")  # read when the library is imported
 
-from huggingface_hub import HfApi, constants, utils
+from huggingface_hub import HfApi, constants, get_session, utils
 from huggingface_hub.errors import (
     GatedRepoError,
     HfHubHTTPError,
@@ -35,6 +35,7 @@ utils.disable_progress_bars()
 utils.logging.get_logger("huggingface_hub").setLevel("ERROR")  # no warnings of repeated attempts
 
 TIMEOUT = 30.0  # seconds without any data
+CONNECT_TIMEOUT = 5.0  # seconds until a search has a connection
 MAX_RESULTS = 40  # models per search
 PROGRAM = "bert-studio"
 OFFLINE_ADVICE = phrase(
@@ -55,28 +56,35 @@ def host() -> str:
 def search(query: str) -> tuple[HubModel, ...]:
     """The models whose names match a query, most downloaded first.
 
+    Asks once: `list_models` of the library would repeat a failed request for 23 seconds.
+
     Raises StudioError if the hub cannot be reached.
     """
+    parameters: dict[str, str | int | list[str]] = {
+        "search": query,
+        "sort": "downloads",
+        "limit": MAX_RESULTS,
+        "expand": ["config", "downloads", "gated", "private", "tags"],
+    }
     with hub_errors(query):
-        infos = list(
-            api().list_models(
-                search=query,
-                sort="downloads",
-                limit=MAX_RESULTS,
-                expand=["config", "downloads", "gated", "private", "tags"],
-            )
+        response = get_session().get(
+            f"{constants.ENDPOINT}/api/models",
+            params=parameters,
+            headers=utils.build_hf_headers(token=token.read_token(), library_name=PROGRAM),
+            timeout=httpx2.Timeout(TIMEOUT, connect=CONNECT_TIMEOUT),
         )
+        utils.hf_raise_for_status(response)
     models = []
-    for info in infos:
-        family = str((info.config or {}).get("model_type") or "")
+    for entry in response.json():
+        family = str((entry.get("config") or {}).get("model_type") or "")
         models.append(
             HubModel(
-                name=info.id,
+                name=entry["id"],
                 family=family,
-                licence=get_licence(info.tags or []),
-                downloads=info.downloads or 0,
-                gated=bool(info.gated),
-                private=bool(info.private),
+                licence=get_licence(entry.get("tags") or []),
+                downloads=entry.get("downloads") or 0,
+                gated=bool(entry.get("gated")),
+                private=bool(entry.get("private")),
                 is_loadable=family in FAMILIES,
             )
         )

@@ -6,6 +6,7 @@ import logging
 from pathlib import Path
 
 import pytest
+from huggingface_hub import constants
 
 from engine.checkpoints.info import checkpoint_info
 from engine.checkpoints.source import read_source
@@ -295,6 +296,15 @@ def test_a_search_describes_its_results(hub, repo, files):
         True,
     )
     assert gpt.gated and not gpt.is_loadable and client.search("nowhere") == ()
+
+
+def test_a_search_without_network_asks_once(hub, monkeypatch):
+    pauses: list[float] = []
+    monkeypatch.setattr("time.sleep", pauses.append)
+    monkeypatch.setattr(constants, "ENDPOINT", "http://127.0.0.1:9")
+    with pytest.raises(StudioError, match="cannot be reached"):
+        client.search("tiny")
+    assert not pauses
 
 
 def test_the_offline_switch_of_the_library_is_respected(hub, repo, tmp_path, monkeypatch):
