@@ -19,6 +19,7 @@ class Example(NamedTuple):
     choices: tuple[str, ...] = ("She sang a song.", "She sang a tree.")
 
 
+ROOM = 5  # special tokens around question and passage, and a token of the passage
 EXAMPLE = Example()
 DEFAULTS = PredictionSettings()
 
@@ -54,14 +55,13 @@ def onnx_code(
     The code applies the thresholds and the temperature of `settings`.
     """
     architecture = get_head(task.kind).architecture
-    strategy = ", strategy='only_second'" if architecture == SPANS else ""
     lines = [
         "import json, numpy, onnxruntime, tokenizers",
         f"folder = {folder!r}",
         "session = onnxruntime.InferenceSession(f'{folder}/model.onnx')",
         "tokenizer = tokenizers.Tokenizer.from_file(f'{folder}/tokenizer.json')",
         "length = json.load(open(f'{folder}/tokenizer_config.json'))['model_max_length']",
-        f"tokenizer.enable_truncation(length{strategy})",
+        *(() if architecture == SPANS else ("tokenizer.enable_truncation(length)",)),
         *_ONNX[architecture](task, example, settings),
     ]
     return "\n".join(lines) + "\n"
@@ -122,6 +122,8 @@ def _tokens(_: TaskSpec, example: Example, __: PredictionSettings) -> list[str]:
 def _spans(task: TaskSpec, example: Example, settings: PredictionSettings) -> list[str]:
     return [
         f"question, passage = {example.question!r}, {example.passage!r}",
+        "tokens = tokenizer(question, add_special_tokens=False, return_offsets_mapping=True)",
+        *_cut_question(task, "tokens['offset_mapping']", "tokenizer.model_max_length"),
         "inputs = tokenizer(question, passage, return_tensors='pt', truncation='only_second',",
         "                   return_offsets_mapping=True)",
         "offsets = inputs.pop('offset_mapping')[0].tolist()",
@@ -130,6 +132,15 @@ def _spans(task: TaskSpec, example: Example, settings: PredictionSettings) -> li
         "starts, ends = outputs.start_logits[0].tolist(), outputs.end_logits[0].tolist()",
         "inside = [n for n, part in enumerate(inputs.sequence_ids()) if part == 1]",
         *_best_span(task, settings),
+    ]
+
+
+def _cut_question(task: TaskSpec, offsets: str, length: str) -> list[str]:
+    """Keep as many tokens of a long question as the task reads, with room for the passage."""
+    assert isinstance(task, QuestionAnswering)
+    return [
+        f"longest = min({task.max_question_length}, {length} - {ROOM})",
+        f"question = question[: max((end for _, end in {offsets}[:longest]), default=0)]",
     ]
 
 
@@ -217,6 +228,9 @@ def _onnx_tokens(_: TaskSpec, example: Example, __: PredictionSettings) -> list[
 def _onnx_spans(task: TaskSpec, example: Example, settings: PredictionSettings) -> list[str]:
     return [
         f"question, passage = {example.question!r}, {example.passage!r}",
+        "tokens = tokenizer.encode(question, add_special_tokens=False)",
+        *_cut_question(task, "tokens.offsets", "length"),
+        "tokenizer.enable_truncation(length, strategy='only_second')",
         "encoded = tokenizer.encode(question, passage)",
         *INPUTS,
         "starts, ends = (one[0].tolist() for one in session.run(None, inputs)[:2])",

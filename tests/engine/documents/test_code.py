@@ -2,6 +2,7 @@
 
 import ast
 import io
+import json
 import os
 import re
 import runpy
@@ -20,6 +21,7 @@ from engine.config.tasks.question_answering import QuestionAnswering
 from engine.data.datasets.rows import Rows
 from engine.documents.code import Example, onnx_code, transformers_code
 from engine.export.onnx_graph import write_graph
+from engine.files.untrusted import MANIFEST
 from engine.models.checkpoint import load, write_config
 from engine.tasks import checkpoint_learner, task_in
 from engine.tasks.predicting import Predictor
@@ -139,6 +141,32 @@ def test_the_code_predicts_as_the_engine_does(models, outputs, kind, library):
 def test_the_code_cuts_a_text_that_is_longer_than_the_positions(models, outputs, kind, library):
     assert load(models[kind].checkpoint).spec.max_positions < TIMES
     assert_equal(outputs[kind, f"{library}, overlong"], models[kind], OVERLONG)
+
+
+LONG_QUESTION = EXAMPLE._replace(question=f"{EXAMPLE.question} " * TIMES)
+
+
+@pytest.mark.parametrize(
+    "library", ["transformers", pytest.param("onnxruntime", marks=pytest.mark.long)]
+)
+@pytest.mark.parametrize("length", [8, 1000])
+def test_the_code_cuts_a_long_question_as_the_engine_does(models, library, length, tmp_path):
+    """The engine refuses a question that leaves no room for its passage; the code cuts it."""
+    model = copy_model(models["question_answering"], tmp_path)
+    config = json.loads((model.checkpoint / "config.json").read_text())
+    config["bert_studio_task"]["max_question_length"] = length
+    (model.checkpoint / "config.json").write_text(json.dumps(config))
+    (model.checkpoint / MANIFEST).unlink()
+    loaded = load(model.checkpoint)
+    folder, make_code = model.checkpoint, transformers_code
+    if library == "onnxruntime":
+        folder, make_code = tmp_path / "onnx", onnx_code
+        folder.mkdir()
+        write_config(folder, loaded.network, loaded.tokenizer, loaded.labels)
+        write_graph(folder, loaded.network)
+    output = run_script(make_code(task_in(loaded), str(folder), LONG_QUESTION), tmp_path)
+    if length == 8:
+        assert output == expected(model, LONG_QUESTION)["answer"]
 
 
 @pytest.mark.parametrize("kind, library", cases(SETTINGS))
