@@ -28,6 +28,7 @@ from engine.files.regular_file import open_regular, read_json
 from engine.files.snapshot_folder import shared_folder
 from engine.messages.reports import CheckpointInfo
 from engine.phrases import phrase
+from engine.tokenizers.declared import stated_length
 from engine.tokenizers.folder import GOOGLE_CONFIG, TOKENIZER_JSON, read_folder
 
 MAX_CONFIG = 4_000_000  # bytes; there may be many labels
@@ -118,6 +119,7 @@ def _read(folder: Path) -> CheckpointInfo:
         for name, (_, shape) in tensors.items()
         if name not in tied and not name.endswith(BUFFERS)
     ]
+    length = stated_length(_tokenizer_config(folder)) if layout is None else layout.spec.max_length
     dtypes = [dtype for dtype, _ in tensors.values() if dtype in DTYPES.values()]
     return CheckpointInfo(
         family=family.name,
@@ -127,6 +129,7 @@ def _read(folder: Path) -> CheckpointInfo:
         task_heads=(*_heads(family, kind, tensors, own_decoder), *([kind] if kind else [])),
         labels=label_names(config, outputs) if kind and get_head(kind).has_labels else (),
         lowercase=_lowercase(folder, family),
+        max_length=min(positions, length or positions),
         causal=config.get("is_decoder") is True,
         dtype=max(set(dtypes), key=dtypes.count) if dtypes else "float32",
         bytes=sum(file.stat().st_size for file in files),
@@ -144,10 +147,14 @@ def _lowercase(folder: Path, family: Family) -> bool:
     declared = [_object(folder, name) for name in ENCODER_CONFIGS if _has(folder, name)]
     if any(entries.get("do_lower_case") is True for entries in declared):
         return True
-    tokenizer = _object(folder, TOKENIZER) if _has(folder, TOKENIZER) else {}
+    tokenizer = _tokenizer_config(folder)
     if "do_lower_case" not in tokenizer and family.lowercase and _has(folder, TOKENIZER_JSON):
         return read_folder(folder).lowercase
     return bool(tokenizer.get("do_lower_case", family.lowercase))
+
+
+def _tokenizer_config(folder: Path) -> dict[str, Any]:
+    return _object(folder, TOKENIZER) if _has(folder, TOKENIZER) else {}
 
 
 def _heads(family: Family, kind: str | None, tensors: Tensors, own_decoder: bool) -> list[str]:

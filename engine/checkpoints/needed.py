@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from pathlib import PurePosixPath
 
 from engine.checkpoints.other_forms import other_form
-from engine.checkpoints.source import LICENCES
+from engine.checkpoints.source import CARD, LICENCES
 from engine.errors import BadCheckpoint
 from engine.files.untrusted import safe_name
 from engine.phrases import phrase
@@ -19,7 +19,7 @@ TOKENIZERS = (
 SENTENCE_CONFIGS = (  # sentence-transformers: pooling of the tokens
     *("modules.json", "sentence_bert_config.json", "config_sentence_transformers.json"),
 )
-DOCUMENTS = ("README.md", *LICENCES)
+DOCUMENTS = (CARD, *LICENCES)
 MODULE = re.compile(
     r"[0-9]_(?:Pooling|Dense|LayerNorm|Dropout|Normalize)/"
     r"(?:config\.json|model\.safetensors|pytorch_model\.bin)"

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from engine.checkpoints.config import CONFIG, first_architecture
 from engine.checkpoints.heads import TASK
-from engine.checkpoints.sentence_layout import CLASSES, PROMPTS
+from engine.checkpoints.sentence_layout import CLASSES, CROSS_ENCODER_TYPE, PROMPTS
 from engine.config.prediction import PredictionSettings
 from engine.config.task import SEQUENCE
 from engine.config.tasks import get_head
@@ -40,9 +40,10 @@ def prediction_settings(folder: Path) -> PredictionSettings:
 
 def with_settings(folder: Path, config: dict[str, Any]) -> dict[str, Any]:
     """The config of a folder, updated with the settings chosen since it was written."""
-    chosen = json_object(folder, FILE)
-    stated = (json_object(folder, PROMPTS) or {}).get(ACTIVATION)  # since version 6
-    config = config if stated is None else {**config, CROSS_ENCODER: {ACTIVATION: stated}}
+    chosen, layout = json_object(folder, FILE), json_object(folder, PROMPTS) or {}
+    names = (ACTIVATION, *(["prompts"] if layout.get("model_type") == CROSS_ENCODER_TYPE else []))
+    stated = {name: layout[name] for name in names if layout.get(name)}  # since version 6
+    config = {**config, CROSS_ENCODER: stated} if stated else config
     return config if chosen is None else {**config, PREDICTION: chosen}
 
 
@@ -70,6 +71,13 @@ def parse_settings(config: dict[str, Any]) -> PredictionSettings:
         ) from error
     activation = "identity" if stated is None else supported[stated]
     return settings.model_copy(update={"activation": activation})
+
+
+def cross_encoder_prompts(config: dict[str, Any]) -> dict[str, Any]:
+    """The prompts of a cross-encoder, by name; none of them is applied by default."""
+    stated = config.get(CROSS_ENCODER)
+    prompts = stated.get("prompts") if isinstance(stated, dict) else None
+    return prompts if isinstance(prompts, dict) else {}
 
 
 def settings_entries(settings: PredictionSettings) -> dict[str, Any]:

@@ -23,6 +23,7 @@ from engine.config.sentence import (
 from engine.errors import BadCheckpoint
 from engine.files.untrusted import AGAIN, json_list, json_object, safe_name
 from engine.phrases import phrase
+from engine.tokenizers.declared import stated_length
 
 MODULES = "modules.json"
 SETFIT = "model_head.pkl"
@@ -41,7 +42,6 @@ ENCODER_CONFIGS = (
 TOKENIZER = "tokenizer_config.json"
 SIMILARITY = "similarity_fn_name"
 SIMILARITIES: tuple[Similarity, ...] = get_args(Similarity)
-MAX_LENGTH = 1_000_000  # tokens; larger values mean no limit
 MAX_LIST_BYTES = 100_000  # of modules.json
 MAX_MODULES = 20
 POOLED = {
@@ -52,6 +52,7 @@ POOLED = {
     "pooling_mode_weightedmean_tokens": "weightedmean",
     "pooling_mode_lasttoken": "lasttoken",
 }
+CROSS_ENCODER_TYPE = "CrossEncoder"  # model_type of sentence-transformers 6
 ACTIVATIONS: dict[str, DenseActivation] = {
     "Identity": "identity",
     "Tanh": "tanh",
@@ -215,6 +216,33 @@ def write_sentence(folder: Path, spec: SentenceSpec, hidden_size: int) -> None:
     )
 
 
+def write_cross_encoder(folder: Path, prompts: dict[str, Any], activation: str | None) -> None:
+    """Write the files by which sentence-transformers 6 finds the prompts of a cross-encoder.
+
+    `activation`: the class of the activation of a single output.
+    """
+    kind = "sentence_transformers.base.modules.transformer.Transformer"
+    _write(folder / MODULES, [{"idx": 0, "name": "0", "path": "", "type": kind}])
+    _write(
+        folder / ENCODER_CONFIGS[0],
+        {
+            "transformer_task": "sequence-classification",
+            "modality_config": {"text": {"method": "forward", "method_output_name": "logits"}},
+            "module_output_name": "scores",
+        },
+    )
+    stated = {} if activation is None else {"activation_fn": activation}
+    _write(
+        folder / PROMPTS,
+        {
+            "model_type": CROSS_ENCODER_TYPE,
+            "prompts": prompts,
+            "default_prompt_name": None,
+            **stated,
+        },
+    )
+
+
 def _modules(folder: Path) -> list[tuple[str, str]] | None:
     """The class and the path of each module; None without modules.json."""
     listed = json_list(folder, MODULES, MAX_LIST_BYTES)
@@ -298,8 +326,7 @@ def _max_length(folder: Path) -> int | None:
     entries = [(name, "max_seq_length") for name in ENCODER_CONFIGS]
     for name, key in (*entries, (TOKENIZER, "model_max_length")):
         config = json_object(folder, name) if folder.is_dir() else None
-        length = None if config is None else config.get(key)
-        if isinstance(length, int) and 1 < length <= MAX_LENGTH:
+        if length := stated_length(config or {}, key):
             return length
     return None
 
@@ -309,7 +336,7 @@ def _is_cross_encoder(folder: Path) -> bool:
 
     Raises BadCheckpoint if it has a prompt.
     """
-    if (json_object(folder, PROMPTS) or {}).get("model_type") != "CrossEncoder":
+    if (json_object(folder, PROMPTS) or {}).get("model_type") != CROSS_ENCODER_TYPE:
         return False
     if prompt := _prompt(folder):
         raise BadCheckpoint(

@@ -1,6 +1,8 @@
-"""Origin of a model, stored in its folder as `source.json`."""
+"""Origin and licence of a model, in its folder: `source.json`, the card and licence files."""
 
+import re
 import shutil
+from contextlib import suppress
 from pathlib import Path
 
 from engine.errors import BadCheckpoint
@@ -9,8 +11,18 @@ from engine.files.untrusted import plain_file
 from engine.messages.hub import Source
 
 SOURCE = "source.json"
-LICENCES = ("LICENSE", "LICENSE.txt", "LICENSE.md", "license.txt", "NOTICE")
+CARD = "README.md"
+LICENCES = (
+    *("LICENSE", "LICENSE.txt", "LICENSE.md", "license.txt", "LICENCE", "LICENCE.txt", "COPYING"),
+    "NOTICE",
+)
 MAX_BYTES = 1_000_000
+FRONT_MATTER = re.compile(r"\A---[ \t]*\r?\n(.*?)\r?\n---", re.DOTALL)
+LICENCE = re.compile(  # one name, or several: in brackets or in lines
+    r"^license(_name)?:([^\n#]*(?:\n[ \t]*-[ \t][^\n#]*)*)", re.MULTILINE
+)
+NAME = re.compile(r"\w[\w.+-]{0,59}")
+MAX_TITLE = 60  # characters of the first line of a licence file
 
 
 def write_source(folder: Path, source: Source) -> None:
@@ -27,9 +39,48 @@ def read_source(folder: Path) -> Source | None:
         return None
 
 
+def read_licence(folder: Path) -> str:
+    """Licence of the model in `folder`: its name, else the first line of its licence file; empty if
+    none is stated."""
+    lines = (line.strip() for name in LICENCES for line in _text(folder / name).splitlines())
+    return named_licence(folder) or next(filter(None, lines), "")[:MAX_TITLE]
+
+
+def named_licence(folder: Path) -> str:
+    """Name of the licence of the model in `folder`, by the hub or its card; empty for none."""
+    source = read_source(folder)
+    return (source.licence if source is not None else "") or card_licence(folder / CARD)
+
+
+def card_licence(card: Path) -> str:
+    """Licence that the front matter of a card names; empty for none."""
+    front = FRONT_MATTER.match(_text(card))
+    found = {
+        match[1]: NAME.findall(match[2]) for match in LICENCE.finditer(front[1] if front else "")
+    }
+    named = ", ".join(found.get(None, ()))
+    return ", ".join(found.get("_name", ())) or named if named == "other" else named
+
+
+def _text(file: Path) -> str:
+    with suppress(OSError, BadCheckpoint):
+        if plain_file(file.parent, file.name) is not None:
+            return read_regular(file, MAX_BYTES).decode("utf-8", errors="replace")
+    return ""
+
+
+def copy_licence(folder: Path, target: Path) -> None:
+    """Copy the licence files of a model."""
+    _copy(folder, target, LICENCES)
+
+
 def copy_source(folder: Path, target: Path) -> None:
-    """Copy the origin and the licence of a model."""
-    for name in (SOURCE, *LICENCES):
+    """Copy the origin, the card and the licence files of a model."""
+    _copy(folder, target, (SOURCE, CARD, *LICENCES))
+
+
+def _copy(folder: Path, target: Path, names: tuple[str, ...]) -> None:
+    for name in names:
         path = plain_file(folder, name)
         if path is not None and path.stat().st_size <= MAX_BYTES:
             shutil.copyfile(path, target / name)

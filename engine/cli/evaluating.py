@@ -30,8 +30,6 @@ from engine.system.terminal import echo, echo_error, echo_json
 if TYPE_CHECKING:
     from engine.tasks.scoring import Scored
 
-DEFAULT_MAX_LENGTH = 512  # tokens, without a run
-
 
 class Request(NamedTuple):
     """The evaluation, and the baselines for the same rows if the training rows are known."""
@@ -81,8 +79,8 @@ def evaluate(
         typer.Option(
             min=8,
             help=(
-                "Max. length: longer inputs are truncated to this many tokens; without it, 512, or "
-                "that of the run."
+                "Max. length: longer inputs are truncated to this many tokens; without it, that of "
+                "the run, or as the model states, at most 512."
             ),
         ),
     ] = None,
@@ -176,7 +174,6 @@ def _select_rows(
         part=part,
         into=into,
         model=checkpoint.name,
-        max_length=DEFAULT_MAX_LENGTH,
     )
     return Request(question, FitBaselines(data=stored, part=part, into=into, task=""), is_run=False)
 
@@ -205,8 +202,9 @@ def _score_file(
 
     required = parse_cleaning(extra).skip_empty
     table = read_table(file, READING.select(extra), COLUMNS.select(extra), required)
-    max_length = settings.get("max_length", DEFAULT_MAX_LENGTH)
-    predictor = Predictor(model, max_length, settings["batch_size"], settings["exact"])
+    predictor = Predictor(
+        model, settings.get("max_length"), settings["batch_size"], settings["exact"]
+    )
     origin = Origin("file", file.name, table.mapping, model.name)
     return score_rows(predictor, table.rows, table.cells, origin)
 

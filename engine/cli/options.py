@@ -49,7 +49,14 @@ ModelFolder = Annotated[
     Path, typer.Argument(help="A checkpoint folder, or a run.", callback=find_checkpoint)
 ]
 MaxLength = Annotated[
-    int, typer.Option(min=8, help="Max. length: longer inputs are truncated to this many tokens.")
+    int | None,
+    typer.Option(
+        min=8,
+        help=(
+            "Max. length: longer inputs are truncated to this many tokens; without it, as the "
+            "model states, at most 512."
+        ),
+    ),
 ]
 BatchSize = Annotated[int, typer.Option(min=1, help="Batch size: rows computed at once.")]
 PrecisionOption = Annotated[

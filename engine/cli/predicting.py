@@ -20,7 +20,7 @@ def predict(
     out: Annotated[
         Path, typer.Option(help="Output file: .csv, .tsv, .jsonl, .parquet, .xlsx, .conll or .npy.")
     ],
-    max_length: options.MaxLength = 512,
+    max_length: options.MaxLength = None,
     batch_size: options.BatchSize = 32,
     precision: options.PrecisionOption = "exact",
     threshold: Annotated[

@@ -11,9 +11,10 @@ from typing import Any
 
 from engine.checkpoints.info import checkpoint_info, fine_tuned_task
 from engine.checkpoints.prediction_settings import ONE_NUMBER, PREDICTION, prediction_settings
+from engine.checkpoints.source import named_licence, read_licence
 from engine.config.dataset import SplitName
 from engine.config.export import Form, Precision
-from engine.config.job import JobSpec
+from engine.config.job import FromCheckpoint, JobSpec
 from engine.config.prediction import PredictionSettings
 from engine.config.task import TaskSpec
 from engine.config.tasks import TASKS, get_head
@@ -32,6 +33,7 @@ from engine.visible import one_line
 
 PARTS: tuple[SplitName, ...] = ("validation", "test")
 MERGES = "merges.txt"  # of byte-level BPE
+MAX_BASES = 20  # models that were trained one from the other
 MAX_LABELS = 50  # maximum of listed labels
 INTERVAL = phrase("95 % interval over rows")
 
@@ -47,7 +49,7 @@ def model_card(checkpoint: Path, form: Form, precision: Precision = "float32") -
     results = stored_results(run, checkpoint) if run is not None else {}
     notes = [*limits(info, job, results), *_library_notes(checkpoint, info, form, precision)]
     parts = [
-        _metadata(info, form, job, results),
+        _metadata(info, form, job, results, named_licence(checkpoint)),
         f"# {_cell(job.name) if job else checkpoint.name}",
         _table(("", ""), about_rows(info, job)),
         _scores(run, results),
@@ -69,11 +71,27 @@ def stored_results(run: RunFolder, checkpoint: Path) -> dict[SplitName, Predicti
     return results
 
 
+def licensed_folder(checkpoint: Path) -> Path:
+    """The imported model that a checkpoint was trained from, or the checkpoint itself."""
+    for _ in range(MAX_BASES):
+        run = find_run(checkpoint)
+        base = run.job().base_model if run is not None else None
+        if not isinstance(base, FromCheckpoint) or not base.path.is_dir():
+            break
+        checkpoint = base.path
+    return checkpoint
+
+
 def _metadata(
-    info: CheckpointInfo, form: Form, job: JobSpec | None, results: dict[SplitName, Predictions]
+    info: CheckpointInfo,
+    form: Form,
+    job: JobSpec | None,
+    results: dict[SplitName, Predictions],
+    licence: str,
 ) -> str:
     """A YAML header whose values are JSON, a subset of YAML."""
     metadata: dict[str, Any] = {"library_name": "transformers" if form == "hf" else form}
+    metadata |= {"license": licence} if licence else {}
     metadata["tags"] = ["bert-studio", info.family]
     if info.task is not None:
         metadata["pipeline_tag"] = TASKS[info.task].info.hub_pipeline
@@ -124,7 +142,11 @@ def about_rows(info: CheckpointInfo, job: JobSpec | None) -> list[tuple[str, str
         text = phrase("{labels} and {n} more", labels=labels, n=more) if more > 0 else labels
         rows.append((phrase("labels"), text))
     if job is not None:
-        training = job.training
+        training, base = job.training, job.base_model
+        if isinstance(base, FromCheckpoint) and (
+            licence := read_licence(licensed_folder(base.path))
+        ):
+            rows.append((phrase("licence of the base model"), licence))
         rows += [
             (phrase("trained on"), job.data.name),
             (phrase("learning rate"), f"{training.learning_rate:g}"),
@@ -227,12 +249,11 @@ def limits(
             )
         )
     if info.task is not None and TASKS[info.task].info.cuts_long_texts:
-        length = info.sentence.max_length if info.sentence is not None else None
         notes.append(
             phrase(
                 "At most {n:,} token(s) of an input are read; other programs must truncate longer "
                 "ones.",
-                n=min(info.max_positions, length or info.max_positions),
+                n=info.max_length,
             )
         )
     if info.labels:

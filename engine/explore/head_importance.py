@@ -28,7 +28,7 @@ from engine.explore.over_texts import (
     group_size,
     write_array,
 )
-from engine.explore.text_scores import MAX_LENGTH, learner_for_rows
+from engine.explore.text_scores import learner_for_rows
 from engine.messages.explore.text_set import AverageHeads, HeadsWeighed, WeighHeads
 from engine.messages.question import Answer, Working
 from engine.models.attention import Attention, Layout
@@ -37,7 +37,7 @@ from engine.models.fast.unpadded import UnpaddedBatch
 from engine.models.network import Network, Plan
 from engine.models.probe import select_layers
 from engine.phrases import phrase
-from engine.tasks.inputs import encode_text
+from engine.tasks.inputs import encode_text, max_tokens
 from engine.tasks.learner import Batch, Learner, total
 from engine.tasks.rng import VALIDATION, rng_for
 
@@ -323,7 +323,7 @@ def build_batch(checkpoint: Checkpoint, learner: Learner | None, row: Rows) -> t
     if learner is None:
         return _masked_batch(checkpoint, row)
     with tempfile.TemporaryDirectory(prefix="bert-studio-") as folder:
-        max_length = min(MAX_LENGTH, checkpoint.spec.max_positions)
+        max_length = max_tokens(checkpoint)
         examples = learner.tokenize(
             row,
             checkpoint.tokenizer,

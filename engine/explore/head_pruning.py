@@ -17,7 +17,7 @@ from engine.errors import StudioError
 from engine.explore.ablation import Head, ablate_heads
 from engine.explore.head_importance import build_batch, check_loss, score_heads
 from engine.explore.over_texts import REPORT_SECONDS, ArrayStore
-from engine.explore.text_scores import BATCH, MAX_LENGTH, learner_for_rows
+from engine.explore.text_scores import BATCH, learner_for_rows
 from engine.files.atomic_write import atomic_folder
 from engine.messages.explore.text_set import (
     HeadsPruned,
@@ -34,6 +34,7 @@ from engine.models.encoder import Layer
 from engine.models.network import Network
 from engine.progress import ProgressCallback
 from engine.tasks.evaluating import collect_predictions
+from engine.tasks.inputs import max_tokens
 from engine.tasks.learner import Learner
 
 MAX_SAMPLE = 128  # evenly spaced texts to compute the importance on
@@ -199,9 +200,7 @@ def pruned_score(
     """Score of a model on rows; higher is better, NaN if undefined."""
     if learner is None:
         return _masked_accuracy(checkpoint, rows, progress)
-    sentence = checkpoint.network.heads.sentence
-    limit = None if sentence is None else sentence.max_length
-    max_length = min(MAX_LENGTH, checkpoint.spec.max_positions, limit or MAX_LENGTH)
+    max_length = max_tokens(checkpoint)
     collector = collect_predictions(checkpoint, learner, rows, max_length, BATCH, progress)
     return collector.report().metrics().get(learner.best_metric, math.nan)
 

@@ -24,7 +24,7 @@ from engine.tasks.learner import Learner
 from engine.tasks.predicting import Predictor
 from engine.tasks.row_predictions import RowPredictions
 
-MAX_LENGTH, BATCH = 512, 16
+BATCH = 16
 MAX_SCORES = 500  # texts per message
 MAX_SHOWN = 200  # characters of a prediction
 
@@ -112,7 +112,7 @@ def predict_by_task(serving: Serving, learner: Learner, rows: Rows) -> Arrays:
 
 def predict_rows(serving: Serving, rows: Rows) -> RowPredictions:
     """Predictions of the task head, scored if the rows are labelled."""
-    return Predictor(serving, MAX_LENGTH, BATCH).collect(rows).row_predictions()
+    return Predictor(serving, batch=BATCH).collect(rows).row_predictions()
 
 
 def _row_predictions(serving: Serving, rows: Rows) -> Arrays:

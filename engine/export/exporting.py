@@ -10,9 +10,9 @@ from tempfile import TemporaryDirectory
 
 import torch
 
-from engine.checkpoints.prediction_settings import parse_settings, settings_entries
+from engine.checkpoints.source import CARD, copy_licence
 from engine.config.export import PRECISIONS, Form
-from engine.documents.card import model_card
+from engine.documents.card import licensed_folder, model_card
 from engine.errors import StudioError
 from engine.export.comparing import compare, export_error
 from engine.export.examples import Examples, examples
@@ -37,7 +37,6 @@ STAGES = (
     phrase("Writing the export"),
     phrase("Reloading the export in a separate process"),
 )
-CARD = "README.md"
 MAX_VALUES = 50_000_000  # per output over all texts; 200 MB
 MAX_TOKENS = 16  # compared tokens per text
 DTYPES = {"float16": torch.float16, "bfloat16": torch.bfloat16}
@@ -181,7 +180,7 @@ def _verification_request(question: Export, loaded: Checkpoint, chosen: Examples
 
 def _write(folder: Path, loaded: Checkpoint, question: Export, temporary: Path) -> None:
     content = (loaded.network, loaded.tokenizer, loaded.labels)
-    extra = settings_entries(parse_settings(loaded.config))
+    extra = checkpoint.kept_entries(loaded)
     match question.form:
         case "hf":
             checkpoint.write(
@@ -200,6 +199,7 @@ def _write(folder: Path, loaded: Checkpoint, question: Export, temporary: Path) 
                 shutil.rmtree(unquantised)
             else:
                 write_graph(folder, network)
+    copy_licence(licensed_folder(question.checkpoint), folder)
     if (card := plain_file(question.checkpoint, CARD)) is not None:
         shutil.copyfile(card, folder / CARD)
     else:

@@ -12,6 +12,7 @@ from huggingface_hub.utils import validate_repo_id
 
 from engine.checkpoints.info import checkpoint_info
 from engine.checkpoints.needed import DOCUMENTS, select_files
+from engine.checkpoints.source import CARD
 from engine.documents.card import model_card
 from engine.errors import StudioError
 from engine.files.untrusted import plain_file, safe_name
@@ -20,7 +21,6 @@ from engine.messages.hub import HubFile, Pushed, PushPlanned
 from engine.messages.question import Working
 from engine.phrases import phrase
 
-CARD = "README.md"
 MESSAGE = "Upload from BERT Studio"
 
 Emit = Callable[[Working], object]

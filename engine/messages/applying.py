@@ -56,7 +56,7 @@ class Apply(Question):
         description="Predictions with a probability below this are marked as unsure.",
     )
     raw: bool = False
-    max_length: int = 512
+    max_length: int | None = Field(None, description="None: the model's, at most 512.")
     batch_size: int = 32
     exact: bool = True
     resume: bool = False

@@ -49,7 +49,7 @@ class Evaluate(Question):
     source: str = Field("", description="Name of the data; empty: its own name.")
     step: int | None = None
     best_metric: str = Field("", description="The metric that chose it; empty: the default.")
-    max_length: int = 512
+    max_length: int | None = Field(None, description="None: the model's, at most 512.")
     batch_size: int = 32
     exact: bool = True
     pretraining: Pretraining | None = Field(

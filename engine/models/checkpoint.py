@@ -17,9 +17,12 @@ from engine.checkpoints.config import CONFIG, parse_spec
 from engine.checkpoints.heads import TASK, label_names
 from engine.checkpoints.other_forms import folder_form
 from engine.checkpoints.prediction_settings import (
+    ACTIVATION,
+    CROSS_ENCODER,
     ONE_NUMBER,
     activation_entries,
     activation_notes,
+    cross_encoder_prompts,
     parse_settings,
     settings_entries,
     with_settings,
@@ -27,6 +30,7 @@ from engine.checkpoints.prediction_settings import (
 from engine.checkpoints.sentence_layout import (
     read_sentence,
     sentence_notes,
+    write_cross_encoder,
     write_sentence,
 )
 from engine.checkpoints.source import copy_source
@@ -78,6 +82,7 @@ TOKENIZER_FILES = (
     *("tokenizer_config.json", "special_tokens_map.json", "added_tokens.json"),
     *sentencepiece.FILES,
 )
+REMARKS = ("task_specific_params", "finetuning_task")  # entries of config.json that copies keep
 HALF_DTYPES = {"float16": torch.float16, "bfloat16": torch.bfloat16}
 
 
@@ -93,6 +98,11 @@ class Checkpoint:
     config: dict[str, Any]
     dtype: str = "float32"  # as stored
     bytes: int = 0  # size of the weight files
+
+    @property
+    def max_length(self) -> int:
+        """Usual maximum of tokens of an input: as the folder states, at most the positions."""
+        return _usual_length(self.network, self.tokenizer)
 
     @property
     def info(self) -> CheckpointInfo:
@@ -117,6 +127,7 @@ class Checkpoint:
             task_heads=tuple(name for name, exists in present.items() if exists),
             labels=self.labels,
             lowercase=self.tokenizer.lowercase,
+            max_length=self.max_length,
             causal=self.spec.is_causal,
             dtype=self.dtype,
             sentence=heads.sentence,
@@ -249,18 +260,30 @@ def write_config(
         **dict.fromkeys(("eos_token_id", "sep_token_id"), tokenizer.sep),
     }
     entries = {**(extra or {}), **config, **special}
+    prompts = cross_encoder_prompts(entries)
+    if prompts:  # in a file of their own
+        entries[CROSS_ENCODER] = {
+            k: v for k, v in entries[CROSS_ENCODER].items() if k == ACTIVATION
+        }
     if extra and TASK in extra:
         entries[TASK] = extra[TASK]  # all settings of the task, not only its kind
     if entries.get("problem_type") == ONE_NUMBER:
         entries |= activation_entries(parse_settings(entries))
+    if prompts:
+        write_cross_encoder(folder, prompts, entries[CROSS_ENCODER].get(ACTIVATION))
     text = json.dumps(entries, indent=2, ensure_ascii=False)
     (folder / CONFIG).write_text(text + "\n", encoding="utf-8")
-    length, sentence = network.spec.max_positions, network.heads.sentence
+    length, sentence = _usual_length(network, tokenizer), network.heads.sentence
     if sentence is not None:
-        length = min(length, sentence.max_length or length)
         sentence = sentence.model_copy(update={"max_length": length})
         write_sentence(folder, sentence, network.spec.hidden_size)
     tokenizer.save(folder, length)
+
+
+def _usual_length(network: Network, tokenizer: Tokenizer) -> int:
+    positions, sentence = network.spec.max_positions, network.heads.sentence
+    stated = tokenizer.vocabulary.max_length if sentence is None else sentence.max_length
+    return min(positions, stated or positions)
 
 
 def finite_tensors(network: Network, dtype: torch.dtype = torch.float32) -> dict[str, Tensor]:
@@ -328,10 +351,22 @@ def write_copy(loaded: Checkpoint, source: Path, folder: Path) -> torch.dtype:
     """
     dtype = HALF_DTYPES.get(loaded.dtype, torch.float32)
     extra = {TASK: loaded.config[TASK]} if TASK in loaded.config else {}
-    extra |= settings_entries(parse_settings(loaded.config))
+    extra |= kept_entries(loaded)
     write(folder, loaded.network, loaded.tokenizer, loaded.labels, dtype, extra)
     copy_source(source, folder)
     return dtype
+
+
+def kept_entries(loaded: Checkpoint) -> dict[str, Any]:
+    """Entries of config.json that copies and exports keep, besides those of network and heads."""
+    task = loaded.network.heads.task
+    names = (*REMARKS, *(("problem_type",) if task and not task.problem_type else ()))
+    kept = {name: loaded.config[name] for name in names if name in loaded.config}
+    prompts = cross_encoder_prompts(loaded.config)
+    kept |= settings_entries(parse_settings(loaded.config))
+    if prompts:
+        kept[CROSS_ENCODER] = {**kept.get(CROSS_ENCODER, {}), "prompts": prompts}
+    return kept
 
 
 def read_config(folder: Path) -> tuple[str, dict[str, Any]]:

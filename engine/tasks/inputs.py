@@ -55,7 +55,7 @@ def truncation_note(inputs: int, tokens: int) -> str:
 
 
 def max_tokens(checkpoint: Checkpoint) -> int:
-    return min(checkpoint.network.spec.max_positions, MAX_TOKENS)
+    return min(checkpoint.max_length, MAX_TOKENS)
 
 
 def encode_question(checkpoint: Checkpoint, question: TextQuestion) -> Inputs:

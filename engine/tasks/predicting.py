@@ -14,7 +14,7 @@ from engine.progress import ProgressCallback
 from engine.serving.serving import Serving
 from engine.tasks import checkpoint_learner
 from engine.tasks.evaluating import collect_predictions
-from engine.tasks.inputs import truncation_note
+from engine.tasks.inputs import max_tokens, truncation_note
 from engine.tasks.learner import Examples, PredictionCollector
 
 
@@ -22,9 +22,15 @@ class Predictor:
     """Loads a checkpoint once and predicts any number of rows."""
 
     def __init__(
-        self, model: Path | Serving, max_length: int = 512, batch: int = 32, exact: bool = True
+        self,
+        model: Path | Serving,
+        max_length: int | None = None,
+        batch: int = 32,
+        exact: bool = True,
     ) -> None:
         """Use the model in a folder, or a loaded one.
+
+        `max_length`: maximum tokens of an input; None: the model's usual one, at most 512.
 
         Without `exact`, use the fastest precision whose results agree; `computed` names it.
         `loading` reports on the tensors of the folder.
@@ -44,9 +50,7 @@ class Predictor:
             serving.prepare_all(batch)
         self._loaded, self.computed, _ = serving.take(exact)
         self.learner = learner
-        sentence = loaded.network.heads.sentence
-        limit = None if sentence is None else sentence.max_length
-        self._max_length = min(max_length, self._loaded.spec.max_positions, limit or max_length)
+        self._max_length = min(max_length or max_tokens(loaded), loaded.spec.max_positions)
         self._batch = batch
         self._truncated = 0  # inputs of maximum length so far
         self._blank = 0  # rows without text so far

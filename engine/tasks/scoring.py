@@ -26,6 +26,7 @@ from engine.results.predictions import Predictions, read_predictions
 from engine.results.store import log_evaluation, predictions_file, results_root
 from engine.tasks import learner_for
 from engine.tasks.evaluating import evaluate as evaluate_network
+from engine.tasks.inputs import max_tokens
 from engine.tasks.learner import Learner
 from engine.tasks.predicting import Predictor
 from engine.tasks.pretraining import PretrainingLearner, PretrainingMetrics
@@ -105,7 +106,7 @@ def _score_tokens(
         )
     learner = PretrainingLearner(task)
     loaded = checkpoint.load(request.checkpoint, learner.heads)
-    max_length = min(request.max_length, loaded.spec.max_positions)
+    max_length = min(request.max_length or max_tokens(loaded), loaded.spec.max_positions)
     with TemporaryDirectory(dir=scratch, prefix="evaluate-") as folder:
         reading = stage(phrase("Reading the data set"))
         dataset, part = open_rows(request.data, request.part, Path(folder) / "rows", task, reading)

@@ -443,8 +443,6 @@ def text_vectors(checkpoint: Checkpoint, texts: Sequence[str]) -> Tensor:
     network, tokenizer = checkpoint.network, checkpoint.tokenizer
     sentence = network.heads.sentence
     max_length, prompt = max_tokens(checkpoint), "" if sentence is None else sentence.prompt
-    if sentence is not None and sentence.max_length is not None:
-        max_length = min(max_length, sentence.max_length)
     device = next(network.parameters()).device
     vectors = []
     for text in texts:

@@ -24,6 +24,7 @@ from engine.models.checkpoint import Checkpoint
 from engine.models.heads import pool
 from engine.progress import ProgressCallback, no_progress
 from engine.tasks.evaluating import batches_by_length, for_each, uses_two_threads
+from engine.tasks.inputs import max_tokens
 from engine.tasks.learner import pad
 
 BATCH = 32  # texts per batch
@@ -57,8 +58,8 @@ def sentence_vectors(
     network, tokenizer = loaded.network, loaded.tokenizer
     sentence = network.heads.sentence or SentenceSpec()
     device = next(network.parameters()).device
-    default = loaded.spec.max_positions if network.heads.pools else 512
-    limit = min(max_length or sentence.max_length or default, loaded.spec.max_positions)
+    usual = loaded.max_length if network.heads.pools else max_tokens(loaded)
+    limit = min(max_length or usual, loaded.spec.max_positions)
     vectors = np.zeros((len(texts), sentence.size(loaded.spec.hidden_size)), dtype=np.float32)
     if not len(texts):
         return vectors

@@ -146,13 +146,17 @@ def _suggestions(
     )
 
 
+def _max_length(loaded: Checkpoint) -> int:
+    return min(MAX_LENGTH, loaded.max_length)
+
+
 def _classify(loaded: Checkpoint, rows: Rows, report: Report) -> NDArray[np.float64]:
     """Probabilities of a classifier, float64 [N, C]."""
     learner = checkpoint_learner(loaded)
     assert learner is not None  # its head classifies
     stage = phrase("Predicting the rows without a label")
     predicted = collect_predictions(
-        loaded, learner, rows, MAX_LENGTH, BATCH, lambda d, t: report(stage, d, t)
+        loaded, learner, rows, _max_length(loaded), BATCH, lambda d, t: report(stage, d, t)
     )
     return np.asarray(predicted.row_predictions().scores, dtype=np.float64)
 
@@ -242,14 +246,13 @@ def layer_vectors(
     """
     network, tokenizer = loaded.network, loaded.tokenizer
     device = next(network.parameters()).device
-    max_length = min(MAX_LENGTH, loaded.spec.max_positions)
     vectors = np.zeros((len(rows), len(layers), loaded.spec.hidden_size), dtype=np.float32)
     keep_hidden = tuple(layers) != (-1,)
     network.eval()
     with tempfile.TemporaryDirectory(prefix="bert-studio-") as scratch:
         folder = Path(scratch) / "tokenized"
         tokenized = tokenize_examples(
-            rows.texts, rows.pairs, tokenizer, max_length, folder, no_progress
+            rows.texts, rows.pairs, tokenizer, _max_length(loaded), folder, no_progress
         )
 
         def add(positions: NDArray[np.int64]) -> None:

@@ -25,6 +25,7 @@ CUSTOM_CLASSES = (  # their code splits text in ways that no file describes
     *("FlaubertTokenizer", "PhobertTokenizer", "ProphetNetTokenizer", "RoCBertTokenizer"),
     *("RoFormerTokenizer", "TapasTokenizer", "XLMTokenizer"),
 )
+MAX_LENGTH = 1_000_000  # tokens; larger values mean no limit
 SUPPORTED: dict[str, tuple[object, ...]] = {  # values by entry
     "word_tokenizer_type": (None, "basic"),
     "subword_tokenizer_type": (None, "wordpiece"),
@@ -90,6 +91,12 @@ class Settings:
         """True if the network has segment ids; None if the files do not say."""
         inputs = self.config.get("model_input_names")
         return SEGMENTS in inputs if isinstance(inputs, list) else None
+
+
+def stated_length(config: dict[str, Any], key: str = "model_max_length") -> int | None:
+    """The maximum of tokens that a file states; None for none, or for more than MAX_LENGTH."""
+    length = config.get(key)
+    return length if isinstance(length, int) and 1 < length <= MAX_LENGTH else None
 
 
 NO_SETTINGS = Settings({}, "", {}, ())

@@ -14,7 +14,7 @@ from engine.errors import BadCheckpoint
 from engine.files.snapshot_folder import shared_folder
 from engine.phrases import phrase
 from engine.tokenizers import byte_bpe, sentencepiece, tokenizer_json, unigram, wordpiece
-from engine.tokenizers.declared import CONFIG, Settings, read_declared
+from engine.tokenizers.declared import CONFIG, Settings, read_declared, stated_length
 from engine.tokenizers.tokenizer_json import TokenizerJson
 from engine.tokenizers.vocabulary import Vocabulary
 from engine.tokenizers.vocabulary_files import (
@@ -66,7 +66,11 @@ def read_folder(folder: Path) -> Vocabulary:
         loaded = _lower_first(loaded, path, declared)
     if declared.has_segments is False:
         loaded = replace(loaded, second_segment=0)
-    return replace(loaded, cuts_beginning=declared.config.get("truncation_side") == "left")
+    return replace(
+        loaded,
+        cuts_beginning=declared.config.get("truncation_side") == "left",
+        max_length=stated_length(declared.config),
+    )
 
 
 def class_notes(folder: Path, vocabulary: Vocabulary) -> list[str]:

@@ -7,7 +7,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Self
@@ -263,6 +263,12 @@ class Tokenizer:
         steps = self._library.normalizer
         with _guarded():
             return _clean(text) if steps is None else str(steps.normalize_str(_clean(text)))
+
+    def allow(self, max_length: int) -> None:
+        """Forget a stated maximum below this one: the network learns longer inputs."""
+        stated = self.vocabulary.max_length
+        if stated is not None and stated < max_length:
+            self.vocabulary = replace(self.vocabulary, max_length=None)
 
     def save(self, folder: Path, max_length: int | None = None) -> None:
         """Write the Hugging Face files into an existing folder.

@@ -38,6 +38,7 @@ class Vocabulary(ABC):
         separators: number of [SEP] between two texts.
         second_segment: segment of a second text; 0 without segment ids.
         cuts_beginning: long texts are truncated at the start, not at the end.
+        max_length: stated maximum of tokens of an input, which affects no id; None: not stated.
     """
 
     kind: ClassVar[str]  # for display
@@ -51,6 +52,7 @@ class Vocabulary(ABC):
     separators: int = field(default=1, kw_only=True)
     second_segment: int = field(default=1, kw_only=True)
     cuts_beginning: bool = field(default=False, kw_only=True)
+    max_length: int | None = field(default=None, kw_only=True)
 
     @property
     @abstractmethod

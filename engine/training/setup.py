@@ -86,6 +86,7 @@ def set_up(context: RunContext, resume_from: Path | None = None) -> TrainingSetu
             "batch size that fits into memory.",
         )
     limit, (long_length, _) = network.spec.max_positions, training_rows.learner.long_inputs
+    tokenizer.allow(max(settings.max_length, long_length))
     if limit < max(settings.max_length, long_length):
         context.note(
             "Inputs are truncated to {limit} tokens, the maximum of this model.", limit=limit

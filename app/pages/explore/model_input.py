@@ -306,7 +306,7 @@ class ModelInput(QObject):
         if self._work is not None:
             self._work.cancel()
         text, pair = self.text, self.pair
-        max_length = min(model.info.max_positions, MAX_TOKENS) if model.info else MAX_TOKENS
+        max_length = min(model.info.max_length, MAX_TOKENS) if model.info else MAX_TOKENS
         self._work = background.run(
             self, lambda: tokenizer.encode(text, pair, max_length), self._on_tokens, self._on_failed
         )

@@ -7,7 +7,7 @@ from app.widgets.entries import Entry
 from app.widgets.text import numbers, run_texts
 from app.widgets.text.labels import TextStyle, visible
 from app.widgets.text.run_texts import provenance
-from engine.checkpoints.source import read_source
+from engine.checkpoints.source import read_licence, read_source
 from engine.config.families import FAMILIES
 from engine.config.families.bert import FAMILY as BERT
 from engine.config.sentence import SentenceSpec
@@ -141,7 +141,8 @@ def model_facts(model: ModelEntry) -> list[tuple[str, str] | tuple[str, str, Tex
         facts.append(
             (tr("Source"), template.format(source.model, source.host, source.revision[:12]))
         )
-        facts.append((tr("Licence"), source.licence or tr("not stated")))
+    if (licence := read_licence(model.path)) or source is not None:
+        facts.append((tr("Licence"), licence or tr("not stated")))
     return facts
 
 

@@ -1,7 +1,6 @@
 """Import files as a version of a data set: read, split, write a folder."""
 
 import hashlib
-import re
 from collections.abc import Callable, Collection, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -16,6 +15,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from engine.checkpoints.elsewhere import DATA_PREFIX, SNAPSHOTS
+from engine.checkpoints.source import CARD, card_licence
 from engine.config.dataset import (
     SPLITS,
     Cleaning,
@@ -38,7 +38,7 @@ from engine.data.datasets.splitting import count_grouped_rows, draw_splits, grou
 from engine.data.formats.archives import file_on_disk
 from engine.errors import StudioError
 from engine.files.atomic_write import atomic_folder, disk_errors_for
-from engine.files.regular_file import check_regular, open_regular
+from engine.files.regular_file import check_regular
 from engine.phrases import join, phrase
 from engine.progress import Cancelled, ProgressCallback
 
@@ -46,9 +46,6 @@ SPEC, DATA = "spec.json", "data.parquet"
 COLON, EMPTY = pa.scalar(":", pa.large_string()), pa.scalar("", pa.large_string())
 MAX_UNSEEN_LABELS = 10  # that are stored
 MAX_NOTES = 1_000  # on labels in several spellings
-CARD, MAX_CARD_BYTES = "README.md", 1_000_000
-FRONT_MATTER = re.compile(r"\A---[ \t]*\r?\n(.*?)\r?\n---", re.DOTALL)
-LICENCE = re.compile(r"^license:[ \t]*[\"']?([\w.+-]{1,60})[\"']?[ \t]*$", re.MULTILINE)
 
 
 def import_dataset(
@@ -158,23 +155,13 @@ def cached_origin(paths: Iterable[Path]) -> HubOrigin | None:
     if commit is None:
         return None
     name = commit.parent.parent.name.removeprefix(DATA_PREFIX).replace("--", "/")
-    return HubOrigin(name=name, revision=commit.name, host="", licence=_read_licence(commit / CARD))
+    return HubOrigin(name=name, revision=commit.name, host="", licence=card_licence(commit / CARD))
 
 
 def _is_commit(folder: Path) -> bool:
     """True for datasets--OWNER--NAME/snapshots/COMMIT."""
     snapshots = folder.parent
     return snapshots.name == SNAPSHOTS and snapshots.parent.name.startswith(DATA_PREFIX)
-
-
-def _read_licence(card: Path) -> str:
-    try:
-        with open_regular(card) as file:
-            front = FRONT_MATTER.match(file.read(MAX_CARD_BYTES).decode("utf-8", errors="replace"))
-    except OSError:
-        return ""
-    match = None if front is None else LICENCE.search(front[1])
-    return "" if match is None else match[1]
 
 
 def write_version(

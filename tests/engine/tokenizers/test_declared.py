@@ -12,7 +12,13 @@ READ = {
     *("unk_token", "sep_token", "pad_token", "cls_token", "mask_token"),
     *("do_lower_case", "strip_accents", "tokenize_chinese_chars", "keep_accents"),
     *("add_prefix_space", "added_tokens_decoder", "additional_special_tokens"),
-    *("extra_special_tokens", "model_input_names", "tokenizer_class", "truncation_side"),
+    *(
+        "extra_special_tokens",
+        "model_input_names",
+        "tokenizer_class",
+        "truncation_side",
+        "model_max_length",
+    ),
 }
 HARMLESS = {
     "vocab": "not in the file",
@@ -24,7 +30,6 @@ HARMLESS = {
     "eos_token": "texts end with [SEP]",
     "trim_offsets": "offsets of a token, not its id",
     "padding_side": "padding is masked on either side",
-    "model_max_length": "the positions of the network are the maximum",
     "clean_up_tokenization_spaces": "decoding of tokens",
     "chat_template": "there are no chats",
     "_spm_precompiled_charsmap": "comes from tokenizer.json",
