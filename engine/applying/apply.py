@@ -1,6 +1,7 @@
-"""Predict a file row by row into another file, in constant memory."""
+"""Predict a file, or rows of a data set, into another file, in constant memory."""
 
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
@@ -9,9 +10,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.lib import format as npy
+from numpy.typing import NDArray
 
-from engine.applying.chunks import Chunks, stored_rows
+from engine.applying.chunks import Chunks, given_file, stored_rows
+from engine.config.dataset import Mapping as ColumnMapping
+from engine.data.datasets.relabelling import ROW
 from engine.data.datasets.rows import Rows
+from engine.data.datasets.store import Dataset, open_dataset
 from engine.data.formats.conll import EMPTY, NO_BREAK_SPACE
 from engine.data.formats.reading import TableReader, read
 from engine.errors import BadFile, StudioError
@@ -24,9 +29,17 @@ from engine.files.table_files import (
     iter_records,
     write_table,
 )
-from engine.messages.applying import Applied, Apply, FirstPredicted, PredictFirst
+from engine.messages.applying import (
+    Applied,
+    Apply,
+    FileInput,
+    FirstPredicted,
+    PredictFirst,
+    StoredInput,
+)
 from engine.messages.question import Working
 from engine.phrases import phrase
+from engine.progress import ProgressCallback, no_progress
 from engine.results.predictions import CELL
 from engine.system.memory import trim_memory
 from engine.tasks.predicting import Predictor
@@ -38,7 +51,7 @@ Emit = Callable[[Working], object]
 
 
 class RowBlock(NamedTuple):
-    """Consecutive rows of a file: cells by column, and their lines."""
+    """Consecutive rows: cells by column, and their lines."""
 
     cells: dict[str, list[str]]
     lines: list[int]
@@ -54,17 +67,17 @@ def apply(request: Apply, predictor: Predictor, emit: Emit = lambda _: None) -> 
     check_suffix(request.out, WRITERS)
     _check_target(request)
     progress = _Progress(request, emit)
-    table = read(request.given.path, request.given.reading, progress.read)
+    given = _open(request, predictor, progress.read)
     chunks = Chunks.begin(request)
-    for part in iter_blocks(table, CHUNK_ROWS, chunks.rows):
+    for part in given.blocks(CHUNK_ROWS, chunks.rows):
         progress.begin(chunks.rows, len(part.lines))
-        rows = Rows.from_columns(request.given.mapping, part.cells, part.lines)
+        rows = Rows.from_columns(given.mapping, part.cells, part.lines)
         chunk = build_chunk(part.cells, predictor.predict(rows, progress.on_predicted))
         check_threshold(chunk, request.threshold)
         chunks.add(chunk)
         trim_memory()
     if not chunks.rows:
-        raise _no_rows_error(request.given.path)
+        raise _no_rows_error(request)
     emit(Working(to=request.number, stage=phrase("Writing the result")))
     return _finish(request, chunks, predictor)
 
@@ -74,11 +87,11 @@ def predict_first(question: PredictFirst, predictor: Predictor) -> FirstPredicte
     apply_question = question.apply
     check_suffix(apply_question.out, WRITERS)
     _check_target(apply_question)
-    table = read(apply_question.given.path, apply_question.given.reading, head_only=True)
-    first = next(iter_blocks(table, question.rows), None)
+    given = _open(apply_question, predictor, head_only=True)
+    first = next(given.blocks(question.rows, 0), None)
     if first is None:
-        raise _no_rows_error(apply_question.given.path)
-    rows = Rows.from_columns(apply_question.given.mapping, first.cells, first.lines)
+        raise _no_rows_error(apply_question)
+    rows = Rows.from_columns(given.mapping, first.cells, first.lines)
     chunk = build_chunk(first.cells, predictor.predict(rows))
     check_threshold(chunk, apply_question.threshold)
     shown = format_chunk(chunk, apply_question.threshold)
@@ -86,9 +99,50 @@ def predict_first(question: PredictFirst, predictor: Predictor) -> FirstPredicte
         to=question.number,
         columns=tuple(shown.column_names),
         rows=tuple(tuple(map(_preview_cell, row.values())) for row in iter_records([shown])),
-        predicted=shown.num_columns - len(table.columns),
+        predicted=shown.num_columns - len(first.cells),
         cached=stored_rows(apply_question),
     )
+
+
+class _Given(NamedTuple):
+    """The rows to predict; `blocks` yields so many at a time, after some that are skipped."""
+
+    mapping: ColumnMapping
+    blocks: Callable[[int, int], Iterator[RowBlock]]
+
+
+def _open(
+    request: Apply,
+    predictor: Predictor,
+    progress: ProgressCallback = no_progress,
+    head_only: bool = False,
+) -> _Given:
+    given = request.given
+    if isinstance(given, FileInput):
+        table = read(given.path, given.reading, progress, head_only=head_only)
+        return _Given(given.mapping, partial(iter_blocks, table))
+    dataset = open_dataset(given.data.folder).with_target(given.data.target)
+    indices = dataset.select(given.rows, predictor.learner.task)
+    return _Given(dataset.spec.mapping, partial(_stored_blocks, dataset, indices, progress))
+
+
+def _stored_blocks(
+    dataset: Dataset,
+    indices: NDArray[np.int64],
+    progress: ProgressCallback,
+    rows: int,
+    skipped: int,
+) -> Iterator[RowBlock]:
+    """Rows of a stored version with all columns, and one with their indices."""
+    columns = dataset.spec.columns
+    number = _unused_name(ROW, columns)
+    for first in range(skipped, len(indices), rows):
+        part = indices[first : first + rows]
+        records = dataset.take(part)
+        cells = {number: [str(index) for index in part.tolist()]}
+        cells |= {name: [record[name] or "" for record in records] for name in columns}
+        progress(first + len(part), len(indices))
+        yield RowBlock(cells, [record["_line"] for record in records])
 
 
 def iter_blocks(table: TableReader, rows: int, skipped: int = 0) -> Iterator[RowBlock]:
@@ -126,12 +180,21 @@ def _finish(request: Apply, chunks: Chunks, predictor: Predictor) -> Applied:
     return answer
 
 
-def _no_rows_error(path: Path) -> BadFile:
-    return BadFile(path, phrase("There are no rows in it."), phrase("Choose a file with rows."))
+def _no_rows_error(request: Apply) -> StudioError:
+    if isinstance(request.given, StoredInput):
+        return StudioError(
+            "Every row has a label."
+            if request.given.rows == "unlabelled"
+            else "The data set has no such rows.",
+            "Choose other rows of the data set.",
+        )
+    return BadFile(
+        request.given.path, phrase("There are no rows in it."), phrase("Choose a file with rows.")
+    )
 
 
 def _check_target(request: Apply) -> None:
-    if request.out.exists() and request.out.samefile(request.given.path):
+    if request.out.exists() and request.out.samefile(given_file(request)):
         raise StudioError(
             "{name} is the file that is read.",
             "Choose another name for the result.",

@@ -14,10 +14,11 @@ from typing import Self
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from engine.data.datasets.importing import DATA
 from engine.errors import StudioError
 from engine.files import atomic_write
 from engine.files.regular_file import check_regular, read_json
-from engine.messages.applying import Apply
+from engine.messages.applying import Apply, FileInput
 
 REQUEST_FILE = "asked.json"
 CHUNK = re.compile(r"chunk-(\d{8})\.parquet")
@@ -95,13 +96,19 @@ def stored_rows(request: Apply) -> int:
 def identity(request: Apply) -> dict[str, object]:
     """Everything that predictions depend on: the request, and size and time of all files."""
     fields: dict[str, object] = request.model_dump(mode="json", exclude=CHANGEABLE_FIELDS)
-    file = request.given.path
+    file = given_file(request)
     entries = request.checkpoint.iterdir() if request.checkpoint.is_dir() else ()
     used = [file, *sorted(path for path in entries if path.is_file())]
     fields["files"] = [
         [path.name, path.stat().st_size, path.stat().st_mtime_ns] for path in used if path.exists()
     ]
     return fields
+
+
+def given_file(request: Apply) -> Path:
+    """The file that is read."""
+    given = request.given
+    return given.path if isinstance(given, FileInput) else given.data.folder / DATA
 
 
 def _matches(folder: Path, request: dict[str, object]) -> bool:

@@ -17,6 +17,7 @@ from engine.cli.rows import (
     parse_cleaning,
     raise_problems,
     recognise_files,
+    stored_target,
 )
 from engine.cli.stored import find_version, make_version, print_version, require_dataset
 from engine.config.dataset import SPLITS, Split
@@ -25,9 +26,19 @@ from engine.data.checks import CHECKS
 from engine.data.checks.check import Finding
 from engine.data.checks.fixing import apply_fixes
 from engine.data.checks.run import MAX_REPORTED_LINES, check_files, run_checks
-from engine.data.columns.fit import dataset_problems, likely_task
+from engine.data.columns.fit import (
+    dataset_problems,
+    likely_task,
+    unlabelled_notes,
+    unlabelled_rows,
+)
 from engine.data.datasets.collecting import FileImport, Sources
-from engine.data.datasets.importing import label_notes, survey_problems
+from engine.data.datasets.importing import (
+    count_unlabelled,
+    label_notes,
+    survey_notes,
+    survey_problems,
+)
 from engine.data.datasets.store import Dataset, open_dataset
 from engine.errors import BadFile, StudioError
 from engine.phrases import phrase
@@ -119,16 +130,19 @@ def _check_file(file: Path, extra: dict[str, Any]) -> tuple[dict[str, Any], list
     result = check_files(FileImport(files.sources, reading, mapping, Split(), cleaning))
     rows = result.collected
     kind = extra["task"] or likely_task(mapping, rows.labels).kind
-    problems = survey_problems(rows, mapping, TASKS[kind](kind=kind))
+    task = TASKS[kind](kind=kind)
+    problems = survey_problems(rows, mapping, task)
     labels = rows.labels or rows.spans
+    notes = (*files.notes, *rows.notes, *survey_notes(rows, mapping, task), *label_notes(labels))
     facts = {
         "files": {name: list(map(str, paths)) for name, paths in files.sources.items()},
         "rows": _count_rows(rows.splits, files.sources),
+        "unlabelled": count_unlabelled(rows, mapping, task),
         **files.recognition.reading.model_dump(),
         "columns": list(rows.columns),
         "mapping": mapping.model_dump(),
         "task": kind,
-        "notes": list(dict.fromkeys([*files.notes, *rows.notes, *label_notes(labels)])),
+        "notes": list(dict.fromkeys(notes)),
         "findings": [
             _finding_facts(finding, lines)
             for finding, lines in zip(result.findings, result.lines, strict=True)
@@ -162,15 +176,11 @@ def _check_stored(
     dataset: Dataset, extra: dict[str, Any]
 ) -> tuple[dict[str, Any], list[StudioError]]:
     """`_check_file` for a stored version. Raises StudioError for options that need a file."""
-    if any(value is not None for value in extra.values()):
-        raise StudioError(
-            "The columns and the format of a stored data set are fixed.",
-            "Leave out the options that say how a file is read.",
-        )
-    spec = dataset.spec
+    dataset = dataset.with_target(stored_target(extra))
+    spec, kind = dataset.spec, extra["task"]
     lines = dataset.column("_line").to_numpy()
     findings = _run_checks(dataset)
-    task = likely_task(spec.mapping, spec.labels)
+    task = TASKS[kind](kind=kind) if kind else likely_task(spec.mapping, spec.labels)
     facts = {
         "dataset": spec.name,
         "folder": str(dataset.folder),
@@ -178,10 +188,12 @@ def _check_stored(
         "made_from": spec.made_from,
         "changes": list(spec.changes),
         "rows": spec.rows,
+        "unlabelled": unlabelled_rows(spec, task),
         "columns": list(spec.columns),
         "mapping": spec.mapping.model_dump(),
+        "targets": list(spec.targets),
         "task": task.kind,
-        "notes": list(spec.notes),
+        "notes": [*spec.notes, *unlabelled_notes(spec, task)],
         "findings": [
             _finding_facts(finding, tuple(lines[finding.rows[:MAX_REPORTED_LINES]].tolist()))
             for finding in findings

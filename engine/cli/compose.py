@@ -17,6 +17,7 @@ from engine.cli.rows import (
     parse_cleaning,
     raise_problems,
     recognise_files,
+    stored_target,
 )
 from engine.cli.stored import find_version, require_dataset
 from engine.config.dataset import FileData, StoredData
@@ -28,9 +29,14 @@ from engine.config.tasks import TASKS
 from engine.config.training import HardwareSpec, TrainingSpec
 from engine.config.validation import describe_validation
 from engine.data.checks.signs import sign_note
-from engine.data.columns.fit import dataset_problems, likely_task
+from engine.data.columns.fit import (
+    dataset_problems,
+    likely_task,
+    suitable_target,
+    unlabelled_notes,
+)
 from engine.data.datasets.collecting import FileImport
-from engine.data.datasets.importing import label_notes, survey, survey_problems
+from engine.data.datasets.importing import label_notes, survey, survey_notes, survey_problems
 from engine.data.formats.sources import data_files, format_titles, split_files
 from engine.errors import StudioError
 from engine.files.shipped import default_base_model
@@ -188,11 +194,17 @@ def _source_and_task(
     task: str | None = extra["task"]
     if find_version(data) is not None or (data.is_dir() and not data_files([data])):
         dataset = require_dataset(data)
-        spec = dataset.spec
+        label = stored_target(extra)
+        spec = dataset.with_target(label).spec
         kind = task or likely_task(spec.mapping, spec.labels).kind
         problems = dataset_problems(spec, TASKS[kind](kind=kind))
+        other = suitable_target(spec, TASKS[kind](kind=kind)) if problems and not label else None
+        if other is not None:
+            advice = phrase("Add --label “{other}”, which suits this task.", other=other[:60])
+            problems = [StudioError(problems[0].problem, advice)]
+        notes = unlabelled_notes(spec, TASKS[kind](kind=kind))
         source: FileData | StoredData = StoredData(
-            folder=dataset.folder.absolute(), fingerprint=spec.fingerprint
+            folder=dataset.folder.absolute(), fingerprint=spec.fingerprint, target=label
         )
     else:
         source = _file_data(data, validation, extra)
@@ -204,8 +216,9 @@ def _source_and_task(
         kind = task or likely_task(source.mapping, rows.flags or rows.labels).kind
         problems = survey_problems(rows, source.mapping, TASKS[kind](kind=kind))
         notes = [*rows.notes, sign_note(rows.labels), *label_notes(rows.labels or rows.spans)]
-        for note in filter(None, notes):
-            echo_error(f"note: {note}")
+        notes += survey_notes(rows, source.mapping, TASKS[kind](kind=kind))
+    for note in filter(None, notes):
+        echo_error(f"note: {note}")
     raise_problems(problems)
     return source, kind
 

@@ -9,10 +9,12 @@ import typer
 
 from engine.cli import options
 from engine.cli.results import find_slices, slice_lines
-from engine.cli.rows import CLEANING, COLUMNS, READING, parse_cleaning, read_table
+from engine.cli.rows import CLEANING, COLUMNS, READING, FileRows, parse_cleaning, read_table
 from engine.cli.stored import require_dataset
 from engine.config.dataset import SplitName, StoredData
+from engine.config.task import TaskSpec
 from engine.config.tasks import metric_text
+from engine.data.columns.placeholders import find_placeholders
 from engine.errors import StudioError
 from engine.files.home import Home
 from engine.files.table_files import TABLE_WRITERS, check_suffix, write_table
@@ -198,7 +200,7 @@ def _score_file(
 ) -> "Scored":
     from engine.tasks.predicting import Predictor
     from engine.tasks.row_predictions import Origin
-    from engine.tasks.scoring import score_rows
+    from engine.tasks.scoring import left_out_note, score_rows
 
     required = parse_cleaning(extra).skip_empty
     table = read_table(file, READING.select(extra), COLUMNS.select(extra), required)
@@ -206,7 +208,31 @@ def _score_file(
         model, settings.get("max_length"), settings["batch_size"], settings["exact"]
     )
     origin = Origin("file", file.name, table.mapping, model.name)
-    return score_rows(predictor, table.rows, table.cells, origin)
+    labelled = _labelled_rows(table, predictor.learner.task)
+    rows, cells, notes = table.rows, table.cells, tuple[str, ...]()
+    if len(labelled) < len(rows):
+        notes = (left_out_note(len(rows) - len(labelled)),)
+        rows = rows.take(labelled)
+        cells = {name: [column[row] for row in labelled] for name, column in cells.items()}
+    scored = score_rows(predictor, rows, cells, origin)
+    return scored._replace(notes=(*notes, *scored.notes))
+
+
+def _labelled_rows(table: FileRows, task: TaskSpec) -> list[int]:
+    """Rows with a label for a task. Raises StudioError if there are none."""
+    columns = [table.cells[name] for name in task.label_columns(table.mapping)]
+    none = {"", *(find_placeholders(set(columns[0])) if len(columns) == 1 else ())}
+    rows = [
+        row
+        for row in range(len(table.rows))
+        if not columns or any(cells[row].strip() not in none for cells in columns)
+    ]
+    if not rows:
+        raise StudioError(
+            "None of these rows has a label.",
+            "Predict them with `predict`, or choose the column of the labels with --label.",
+        )
+    return rows
 
 
 def _fit_baselines(request: Request, info: PredictionInfo) -> list[Predictions]:

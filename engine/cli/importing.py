@@ -23,6 +23,7 @@ from engine.cli.stored import find_version, version_facts
 from engine.config.dataset import Split
 from engine.config.tasks import TASKS
 from engine.config.validation import describe_validation
+from engine.data.columns.fit import likely_task, unlabelled_notes
 from engine.data.datasets.importing import import_dataset
 from engine.data.datasets.store import open_dataset
 from engine.data.formats.sources import format_titles
@@ -102,7 +103,9 @@ def import_data(
         )
     if fetched is not None:
         shutil.rmtree(fetched.folder, ignore_errors=True)
-    for note in dict.fromkeys((*files.notes, *spec.notes)):
+    kind = extra["task"]
+    task = TASKS[kind](kind=kind) if kind else likely_task(spec.mapping, spec.labels)
+    for note in dict.fromkeys((*files.notes, *spec.notes, *unlabelled_notes(spec, task))):
         echo_error(f"note: {note}")
     if as_json:
         echo_json(version_facts(open_dataset(target)) | {"name": dataset_name})

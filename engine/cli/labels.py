@@ -117,7 +117,7 @@ def relabel(
     """
     old = require_dataset(data)
     edits = read_corrections(file, old, label, part, encoding).edits(old.spec)
-    write = partial(derive, old.folder, mapping=old.spec.mapping, edits=edits)
+    write = partial(derive, old.folder, edits=edits)
     version = make_version(old, write)
     changed = differences(old, version)
     if as_json:

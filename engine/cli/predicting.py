@@ -1,4 +1,4 @@
-"""Predict all rows of a file with a fine-tuned model."""
+"""Predict all rows of a file, or rows of a data set, with a fine-tuned model."""
 
 import sys
 from pathlib import Path
@@ -9,13 +9,19 @@ import typer
 from engine.cli import options
 from engine.cli.progress import ProgressLine
 from engine.cli.rows import INPUT_COLUMNS, READING, recognise_file, require_mapping, single_file
-from engine.messages.applying import Apply, FileInput
+from engine.cli.stored import find_version
+from engine.config.dataset import SplitName, StoredData
+from engine.errors import StudioError
+from engine.messages.applying import Apply, FileInput, StoredInput
 from engine.messages.question import Working
 from engine.system.terminal import echo, echo_error
 
 
 def predict(
-    file: Annotated[Path, typer.Argument(help="A file with a column of texts.")],
+    file: Annotated[
+        Path,
+        typer.Argument(help="A file with a column of texts, or a stored data set by name."),
+    ],
     model: options.Model,
     out: Annotated[
         Path, typer.Option(help="Output file: .csv, .tsv, .jsonl, .parquet, .xlsx, .conll or .npy.")
@@ -44,6 +50,20 @@ def predict(
             ),
         ),
     ] = False,
+    part: Annotated[
+        SplitName | None, typer.Option(help="Of a stored data set, only the rows of this split.")
+    ] = None,
+    unlabelled: Annotated[
+        bool,
+        typer.Option(
+            "--unlabelled",
+            help="Of a stored data set, only the rows without a label; `relabel` reads the result.",
+        ),
+    ] = False,
+    label: Annotated[
+        str | None,
+        typer.Option(help="Of a stored data set, the column of labels; default: as imported."),
+    ] = None,
     resume: Annotated[
         bool,
         typer.Option(
@@ -55,6 +75,8 @@ def predict(
 ) -> None:
     """Write every row of a file with all its columns and the predictions of a fine-tuned model.
 
+    The rows of a stored data set have their number in the column “row”, too.
+
     A prediction column whose name is already used gets the prefix “predicted_”. Unfinished
     predictions are cached next to the output file until it is complete.
     """
@@ -62,16 +84,13 @@ def predict(
     from engine.applying.chunks import chunk_folder
     from engine.tasks.predicting import Predictor
 
-    chosen = INPUT_COLUMNS.select(extra)
-    file = single_file(file)
-    recognition = recognise_file(file, READING.select(extra), chosen)
-    mapping = require_mapping(file, recognition, chosen)
+    given = _given(file, part, unlabelled, label, extra)
     predictor = Predictor(model, max_length, batch_size, precision == "exact")
     options.print_loading_notes(predictor.loading)
     options.print_precision(predictor.computed, precision)
     question = Apply(
         checkpoint=model.absolute(),
-        given=FileInput(path=file.absolute(), reading=recognition.reading, mapping=mapping),
+        given=given,
         out=out.absolute(),
         threshold=threshold,
         raw=raw,
@@ -91,6 +110,41 @@ def predict(
         echo_error(f"note: {note}")
     unsure = "" if done.unsure is None else f", {done.unsure} of them unsure"
     echo(f"{done.rows} rows written to {out}{unsure}")
+
+
+def _given(
+    data: Path,
+    part: SplitName | None,
+    unlabelled: bool,
+    label: str | None,
+    extra: dict[str, Any],
+) -> FileInput | StoredInput:
+    """The rows of a file, or of a stored data set.
+
+    Raises StudioError for options that do not apply to it.
+    """
+    folder = None if data.is_file() else find_version(data)
+    chosen, options_for_files = INPUT_COLUMNS.select(extra), READING.select(extra)
+    if folder is None:
+        if part or unlabelled or label:
+            raise StudioError(
+                "{name} is not a stored data set, which --part, --unlabelled and --label need.",
+                "Import the file first, or leave out these options.",
+                name=data.name,
+            )
+        file = single_file(data)
+        recognition = recognise_file(file, options_for_files, chosen)
+        mapping = require_mapping(file, recognition, chosen)
+        return FileInput(path=file.absolute(), reading=recognition.reading, mapping=mapping)
+    if chosen or options_for_files:
+        raise StudioError(
+            "The columns and the format of a stored data set are fixed.",
+            "Leave out the options that say how a file is read.",
+        )
+    if part is not None and unlabelled:
+        raise StudioError("--part and --unlabelled cannot be combined.", "Leave one of them out.")
+    source = StoredData(folder=folder.absolute(), target=label)
+    return StoredInput(data=source, rows="unlabelled" if unlabelled else part or "all")
 
 
 def _progress_text(working: Working) -> str:

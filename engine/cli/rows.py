@@ -31,7 +31,7 @@ from engine.system.terminal import echo_error
 MAX_LISTED = 10
 READING = FieldOptions("File format", "", Reading, tuple(Reading.model_fields))
 COLUMNS = FieldOptions("Columns", "", Mapping, tuple(get_settings(Mapping)))
-CLEANING = FieldOptions("Columns", "cleaning", Cleaning, ("skip_empty",))
+CLEANING = FieldOptions("Columns", "cleaning", Cleaning, ("skip_empty", "no_label"))
 INPUT_COLUMNS = COLUMNS._replace(names=("text", "pair", "negative", "beginning", "endings"))
 
 
@@ -138,7 +138,23 @@ def choose_mapping(recognition: Recognition, chosen: dict[str, Any]) -> Mapping 
 
 
 def parse_cleaning(extra: dict[str, Any]) -> Cleaning:
-    return Cleaning(skip_empty=tuple(CLEANING.select(extra).get("cleaning.skip_empty", ())))
+    chosen = CLEANING.select(extra)
+    return Cleaning(**{path.removeprefix("cleaning."): names for path, names in chosen.items()})
+
+
+def stored_target(extra: dict[str, Any]) -> str | None:
+    """The column of labels that was chosen for a stored data set with --label.
+
+    Raises StudioError for other options that say how a file is read.
+    """
+    chosen = COLUMNS.select(extra) | READING.select(extra) | CLEANING.select(extra)
+    label: str | None = chosen.pop("label", None)
+    if chosen:
+        raise StudioError(
+            "The columns and the format of a stored data set are fixed.",
+            "Leave out the options that say how a file is read; only --label can be chosen.",
+        )
+    return label
 
 
 def require_mapping(file: Path, recognition: Recognition, chosen: dict[str, Any]) -> Mapping:

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from engine.config.dataset import DatasetSpec
+from engine.data.columns.fit import unlabelled_rows
 from engine.data.datasets.importing import SPEC
 from engine.data.datasets.store import Dataset, open_dataset
 from engine.errors import StudioError
@@ -70,6 +71,7 @@ def version_facts(version: Dataset) -> dict[str, object]:
         "made_from": spec.made_from,
         "changes": list(spec.changes),
         "rows": spec.rows,
+        "unlabelled": unlabelled_rows(spec),
     }
 
 

@@ -103,6 +103,12 @@ class Mapping(Spec):
         return (self.text,) if self.pair is None else (self.text, self.pair)
 
     @property
+    def label_columns(self) -> tuple[str, ...]:
+        """The column of the labels or of the tags, or the yes/no columns."""
+        column = self.label or self.tags
+        return self.flags if column is None else (column,)
+
+    @property
     def columns(self) -> tuple[str, ...]:
         """All columns that are used."""
         return tuple(column for _, columns in self.by_field() for column in columns)
@@ -166,12 +172,21 @@ class Split(Spec):
 
 
 class Cleaning(Spec):
-    """Rows to skip and labels to respell during an import."""
+    """Rows to skip, and labels to remove or respell, during an import."""
 
     skip_empty: tuple[str, ...] = Field(
         (),
         title="Skip rows without",
         description="Columns that must be filled: rows in which one of them is empty are skipped.",
+    )
+    no_label: tuple[str, ...] = Field(
+        (),
+        title="Labels that mean none",
+        description=(
+            "Labels that mean that a row has none. Empty: “-”, “?”, “N/A” and the like, if all "
+            "other labels have letters or digits."
+        ),
+        json_schema_extra=setting("elsewhere"),
     )
     spellings: dict[str, str] = Field(
         {},
@@ -191,7 +206,20 @@ class HubOrigin(Spec):
     licence: str = ""
 
 
-class DatasetSpec(Spec):
+class Target(Spec):
+    """A column of labels: their counts."""
+
+    labels: dict[str, int] = Field(description="Number of rows with each label, sorted by label.")
+    unlabelled: dict[SplitName, int] = Field(
+        default_factory=dict, description="Number of rows without a label in each split."
+    )
+    placeholders: tuple[str, ...] = Field((), description="Cells that mean no label.")
+    unseen: tuple[str, ...] = Field(
+        (), description="Labels of validation rows that no training row has; some of them."
+    )
+
+
+class DatasetSpec(Target):
     """One immutable version of a data set, stored as `spec.json` next to its `data.parquet`."""
 
     name: str
@@ -220,6 +248,9 @@ class DatasetSpec(Spec):
     labels: dict[str, int] = Field(
         default_factory=dict, description="Number of rows with each label, sorted by label."
     )
+    targets: dict[str, Target] = Field(
+        default_factory=dict, description="Other columns that a task can learn, by name."
+    )
     empty: dict[str, int] = Field(
         default_factory=dict,
         description="Number of training and validation rows in which a used column is empty.",
@@ -231,13 +262,6 @@ class DatasetSpec(Spec):
     )
     uneven_choices: int = Field(
         0, ge=0, description="Rows with another number of choices than the first one."
-    )
-    unseen: tuple[str, ...] = Field(
-        (), description="Labels of validation rows that no training row has; some of them."
-    )
-    label_for: dict[str, str] = Field(
-        default_factory=dict,
-        description="By task, the label column that would suit it better than the mapping's.",
     )
     spans: dict[str, int] = Field(
         default_factory=dict,
@@ -251,6 +275,18 @@ class DatasetSpec(Spec):
     )
     fingerprint: str = Field(description="SHA-256 over the rows, their splits and the mapping.")
 
+    def with_target(self, column: str) -> Self:
+        """The same version with another of its `targets` as the label column."""
+        if column == self.mapping.label:
+            return self
+        others = {name: target for name, target in self.targets.items() if name != column}
+        if self.mapping.label is not None:
+            own = {name: getattr(self, name) for name in Target.model_fields}
+            others[self.mapping.label] = Target(**own)
+        mapping = self.mapping.model_copy(update={"label": column, "flags": ()})
+        chosen = dict(self.targets[column])
+        return self.model_copy(update={**chosen, "mapping": mapping, "targets": others})
+
 
 class StoredData(Spec):
     """A version in the home folder, or a copy of one."""
@@ -258,6 +294,9 @@ class StoredData(Spec):
     kind: Literal["stored"] = "stored"
     folder: Path
     fingerprint: str = Field("", description="Empty: not checked.")
+    target: str | None = Field(
+        None, description="The column to learn; None: the one chosen at the import."
+    )
 
     @property
     def name(self) -> str:

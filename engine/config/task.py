@@ -198,6 +198,8 @@ class TaskInfo:
         reads: the required column roles.
         may_read: optional column roles.
         required_cells: roles whose cells must not be empty.
+        labelled_by: roles of the labels: a row is unlabelled if all their cells are empty.
+        empty_label: what an empty cell means if it is itself a label, a sentence.
         training: the default settings from a checkpoint.
         from_scratch: the default settings with fresh weights; None if it needs a checkpoint.
         cuts_long_texts: texts beyond the maximum length are truncated.
@@ -212,6 +214,8 @@ class TaskInfo:
     reads: tuple[Role, ...]
     may_read: tuple[Role, ...] = ()
     required_cells: tuple[Role, ...] = ()
+    labelled_by: tuple[Role, ...] = ()
+    empty_label: str = ""
     training: TrainingSpec = FINE_TUNING
     from_scratch: TrainingSpec | None = None
     cuts_long_texts: bool = True
@@ -291,6 +295,11 @@ class TaskSpec(Spec):
     def suits(cls, columns: Columns, labels: LabelColumn | None) -> bool:
         """True if a data set with these columns is most likely meant for this task."""
         return target(columns) in cls.info.reads
+
+    def label_columns(self, columns: Columns) -> tuple[str, ...]:
+        """The columns that are all empty in a row without a label; none if every row counts."""
+        used = dict(columns.by_field())
+        return tuple(name for role in self.info.labelled_by for name in used.get(role, ()))
 
     def problems(self, columns: Columns, labels: LabelColumn | None) -> Iterator[StudioError]:
         """All reasons why a data set does not fit this task; `labels` None: not counted yet."""

@@ -1,11 +1,11 @@
-"""Apply a fine-tuned model to all rows of a file."""
+"""Apply a fine-tuned model to all rows of a file, or to rows of a stored data set."""
 
 from pathlib import Path
 from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from engine.config.dataset import Mapping, Reading
+from engine.config.dataset import Mapping, Reading, Source, StoredData
 from engine.config.phrases import PhraseField
 from engine.messages import Message
 from engine.messages.question import Answer, Question
@@ -38,8 +38,18 @@ class FileInput(Message):
     mapping: Mapping
 
 
+class StoredInput(Message):
+    """Rows of a stored version. The result has a column with the index of each row, too."""
+
+    data: StoredData
+    rows: Source | Literal["unlabelled"] | tuple[int, ...] = Field(
+        "all",
+        description="A split, the rows without a label for the model's task, or row indices.",
+    )
+
+
 class Apply(Question):
-    """Predict every row of a file and write all its columns and the predictions to `out`.
+    """Predict every given row and write all its columns and the predictions to `out`.
 
     Unfinished work is cached in a folder next to `out`; with `resume` it continues from there.
     """
@@ -47,7 +57,7 @@ class Apply(Question):
     answered_by: ClassVar[type[Answer]] = Applied
     kind: Literal["apply"] = "apply"
     checkpoint: Path
-    given: FileInput
+    given: FileInput | StoredInput
     out: Path
     threshold: float | None = Field(
         None,

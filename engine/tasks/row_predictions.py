@@ -72,10 +72,12 @@ def build_predictions(
     task: str,
     labels: tuple[str, ...],
     metrics: Mapping[str, float],
+    numbers: Sequence[int] | None = None,
 ) -> Predictions:
     """Combine predictions for rows with the cells of all their columns.
 
-    `lines` are those of the file that the rows were read from; None if unknown. Metrics that are
+    `lines` are those of the file that the rows were read from; None if unknown. `numbers` are the
+    rows of the stored split; None: these rows are all of it. Metrics that are
     not finite, such as those of a diverged network, are left out.
     """
     info = PredictionInfo(
@@ -87,7 +89,7 @@ def build_predictions(
         settings=dict(predicted.settings),
     )
     count = len(predicted.predicted)
-    columns = {"row": np.arange(count), "line": lines or np.zeros(count, np.int64)}
+    columns = {"row": numbers or np.arange(count), "line": lines or np.zeros(count, np.int64)}
     return Predictions.from_columns(info, columns | predicted.record(), cells)
 
 

@@ -11,7 +11,6 @@ from engine.config.tasks import parse_task
 from engine.config.tasks.pretraining import Pretraining
 from engine.data.datasets.rows import Rows
 from engine.data.datasets.store import Dataset, resolve
-from engine.data.formats.reading import recognise
 from engine.errors import StudioError
 from engine.evaluation.report import Report
 from engine.messages.evaluating import BaselinesFitted, Evaluate, Evaluated, FitBaselines, Part
@@ -19,7 +18,7 @@ from engine.messages.explore.text import PRECISIONS
 from engine.messages.question import Question, Working
 from engine.messages.reports import LoadReport
 from engine.models import checkpoint
-from engine.phrases import phrase
+from engine.phrases import Phrase, phrase
 from engine.progress import ProgressCallback
 from engine.results.masked_tokens import unigram
 from engine.results.predictions import Predictions, read_predictions
@@ -89,7 +88,14 @@ def score(request: Evaluate, scratch: Path | None = None, emit: Emit = lambda _:
         rows, cells = dataset.rows(part), dataset.cells(part)
         scored = score_rows(predictor, rows, cells, origin, stage(phrase("Predicting")))
         notes = dataset.spec.notes if request.part == "file" else ()
+        if left_out := dataset.left_out(part):
+            notes += (left_out_note(left_out),)
         return scored._replace(notes=(*notes, *scored.notes))
+
+
+def left_out_note(rows: int) -> Phrase:
+    """Say how many rows are not scored."""
+    return phrase("{n:,} row(s) without a label left out.", n=rows)
 
 
 def _score_tokens(
@@ -159,6 +165,7 @@ def score_rows(
         learner.task.kind,
         learner.labels,
         report.metrics() if report else {},
+        rows.numbers,
     )
     return Scored(predictions, report, predictor.computed, predictor.loading, predictor.notes())
 
@@ -215,6 +222,7 @@ def fit_baselines(
                 task.kind,
                 learner.labels,
                 metrics,
+                rows.numbers,
             )
             files.append(predictions_file(request.into, request.part, baseline=baseline.key))
             predictions.write(files[-1])
@@ -224,24 +232,22 @@ def fit_baselines(
 def open_rows(
     data: DataSource, part: Part, target: Path, task: TaskSpec, progress: ProgressCallback
 ) -> tuple[Dataset, SplitName]:
-    """Open the rows of a data source, and return them with their split. A file is read as
-    training rows, without unlabelled ones if others have labels.
+    """Open the rows of a data source that have a label, and return them with their split. A file is
+    read as training rows.
 
-    Raises StudioError if there are no rows in this part.
+    Raises StudioError if there are no such rows in this part.
     """
     if part == "file" and isinstance(data, FileData):
-        updates: dict[str, object] = {"split": Split(validation=0, test=0)}
-        if data.mapping is None:
-            recognition = recognise(data.path, data.reading, task=task)
-            label = recognition.mapping.label if recognition.mapping else None
-            if label is not None:
-                updates |= {"mapping": recognition.mapping, "reading": recognition.reading}
-                updates["cleaning"] = data.cleaning.model_copy(update={"skip_empty": (label,)})
-        data = data.model_copy(update=updates)
+        data = data.model_copy(update={"split": Split(validation=0, test=0)})
     dataset = resolve(data, target, progress, task=task)
     split: SplitName = "train" if part == "file" else part
     if dataset.spec.rows.get(split, 0):
         return dataset, split
+    if dataset.left_out(split):
+        raise StudioError(
+            "None of these rows has a label.",
+            "Predict them in place of an evaluation, or label some of them.",
+        )
     names = {
         "train": phrase("The data set has no training rows."),
         "validation": phrase("The data set has no validation rows."),

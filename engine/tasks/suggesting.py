@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.config.dataset import SPLITS
+from engine.config.tasks.text_classification import TextClassification
 from engine.data.datasets.rows import Rows
 from engine.data.datasets.store import Dataset
 from engine.data.tokenized.dataset import tokenize_examples
@@ -191,22 +192,26 @@ def _texts(rows: Rows) -> list[str]:
 
 
 def _labels(dataset: Dataset, indices: NDArray[np.int64]) -> list[str]:
+    return _cells(dataset, _require_label_column(dataset), indices)
+
+
+def _require_label_column(dataset: Dataset) -> str:
     column = dataset.spec.mapping.label
     if column is None:
         raise StudioError(
             "The rows have no column of labels.",
             "Choose a data set in which each row has one label.",
         )
-    return _cells(dataset, column, indices)
+    return column
 
 
 def _select_rows(dataset: Dataset, labelled: bool) -> NDArray[np.int64]:
     """The labelled rows outside the test part, or all unlabelled rows; int64 [N]."""
-    all_rows = np.arange(len(dataset), dtype=np.int64)
-    has_label = np.array([bool(label) for label in _labels(dataset, all_rows)], dtype=bool)
+    _require_label_column(dataset)
+    unlabelled = dataset.unlabelled(TextClassification())
     if not labelled:
-        return np.flatnonzero(~has_label)
-    return np.flatnonzero(has_label & (dataset.splits != SPLITS.index("test")))
+        return unlabelled
+    return np.setdiff1d(np.flatnonzero(dataset.splits != SPLITS.index("test")), unlabelled)
 
 
 def _rows(dataset: Dataset, indices: NDArray[np.int64]) -> Rows:

@@ -202,6 +202,6 @@ def _write_results(run: TrainingRun, predicted: Predicted, metrics: Mapping[str,
         origin = origin._replace(mapping=MAPPING)
         build_predictions(rows, None, tokens, origin, task, labels, metrics).write(file)
         return
-    lines, cells = data.dataset.rows("validation").lines, data.dataset.cells("validation")
-    rows = predicted.row_predictions()
-    build_predictions(rows, lines, cells, origin, task, labels, metrics).write(file)
+    stored, cells = data.dataset.rows("validation"), data.dataset.cells("validation")
+    rows, lines = predicted.row_predictions(), stored.lines
+    build_predictions(rows, lines, cells, origin, task, labels, metrics, stored.numbers).write(file)

@@ -136,7 +136,7 @@ def _derive_data(
         },
     )
     folder.parent.mkdir(parents=True, exist_ok=True)
-    derive(dataset.folder, folder, 1, dataset.spec.mapping, edits=edits)
+    derive(dataset.folder, folder, 1, edits=edits)
     return open_dataset(folder)
 
 

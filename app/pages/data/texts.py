@@ -11,6 +11,7 @@ from app.widgets.text.data_texts import split_sizes, split_title, targets_text
 from app.widgets.text.labels import TextStyle
 from app.widgets.text.spec_texts import title_of
 from engine.config.dataset import DatasetSpec, Mapping, SplitName
+from engine.data.columns.fit import unlabelled_rows
 from engine.data.datasets.collecting import list_files
 from engine.data.formats import FORMATS
 from engine.phrases import join
@@ -51,6 +52,9 @@ def summary_line(spec: DatasetSpec) -> str:
     names = ", ".join(one_line(path.name[:60]) for _, path in files[:MAX_FILES])
     if len(files) > MAX_FILES:
         names += ", …"
+    if unlabelled := sum(unlabelled_rows(spec).values()):
+        fraction = numbers.percent(unlabelled / sum(spec.rows.values()))
+        parts.append(tr("{0} without a label").format(fraction))
     return " · ".join([*parts, split_sizes(spec.rows, " / "), names])
 
 
@@ -61,8 +65,10 @@ def dataset_facts(spec: DatasetSpec, folder: Path, source: str) -> list[Fact]:
         for column, role in column_roles(spec.mapping).items()
     ]
     sizes = [f"{split_title(name)}: {numbers.count(rows)}" for name, rows in spec.rows.items()]
+    rows, unlabelled = sum(spec.rows.values()), sum(unlabelled_rows(spec).values())
     facts: list[Fact] = [
-        (tr("Rows"), numbers.count(sum(spec.rows.values()))),
+        (tr("Rows"), numbers.count(rows)),
+        *([(tr("Without a label"), _part(unlabelled, rows))] if unlabelled else []),
         (tr("Splits"), "\n".join(sizes)),
         *_lineage(spec),
         (tr("Split by"), _split(spec)),
@@ -75,6 +81,10 @@ def dataset_facts(spec: DatasetSpec, folder: Path, source: str) -> list[Fact]:
     facts.append((tr("Folder"), str(folder)))
     facts.append((tr("Fingerprint"), spec.fingerprint[:16]))
     return facts
+
+
+def _part(count: int, total: int) -> str:
+    return tr("{0} ({1})").format(numbers.count(count), numbers.percent(count / total))
 
 
 def _source(spec: DatasetSpec) -> str:

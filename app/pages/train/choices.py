@@ -19,7 +19,7 @@ from engine.config.search import Method, Range, SearchField, SearchSpec
 from engine.config.task import TaskSpec
 from engine.config.tasks import TASKS
 from engine.config.training import HardwareSpec, TrainingSpec
-from engine.data.columns.fit import CountedLabels, likely_task
+from engine.data.columns.fit import CountedLabels, labelled_spec, likely_task
 from engine.messages.reports import CheckpointInfo
 
 CUSTOM_SIZE = "custom"
@@ -91,10 +91,26 @@ class Data:
     is_deleted: bool = False  # deleted since it was listed
 
     @classmethod
-    def from_entry(cls, entry: DataEntry) -> "Data":
-        fingerprint = entry.spec.fingerprint if entry.spec else ""
+    def from_entry(cls, entry: DataEntry, target: str | None = None) -> "Data":
+        """The data set of an entry; `target` is the column to learn, by default the mapping's."""
+        spec = entry.spec
+        fingerprint = spec.fingerprint if spec else ""
         source = StoredData(folder=entry.folder, fingerprint=fingerprint)
-        return cls(entry.name, source, entry.spec)
+        data = cls(entry.name, source, spec)
+        return data if target is None or spec is None else data.with_target(target)
+
+    @property
+    def folder(self) -> Path | None:
+        """The folder of a stored version; None for plain files."""
+        return self.source.folder if isinstance(self.source, StoredData) else None
+
+    def with_target(self, target: str) -> "Data":
+        """A copy with another column to learn."""
+        spec, source = self.spec, self.source
+        if spec is None or not isinstance(source, StoredData) or target not in spec.targets:
+            return self
+        chosen = source.model_copy(update={"target": target})
+        return replace(self, source=chosen, spec=spec.with_target(target))
 
 
 @dataclass(frozen=True)
@@ -226,21 +242,27 @@ class Choices:
         )
 
     @cached_property
+    def spec(self) -> DatasetSpec | None:
+        """The rows that the task learns from; None if they are not known."""
+        spec = self.data.spec if self.data else None
+        return labelled_spec(spec, self.task) if spec else None
+
+    @cached_property
     def label_rows(self) -> dict[str, int]:
         """Number of rows with each label to learn; empty if not known yet."""
-        spec = self.data.spec if self.data else None
+        spec = self.spec
         return self.task.label_rows(spec, CountedLabels(spec.labels)) if spec else {}
 
     @cached_property
     def label_names(self) -> tuple[str, ...]:
         """The labels of the task (for tags: the span types and O); empty if not known yet."""
-        spec = self.data.spec if self.data else None
+        spec = self.spec
         return self.task.label_names(spec, CountedLabels(spec.labels if spec else {}))
 
     @cached_property
     def recommended(self) -> Recommendation:
         """The recommended settings, each with its reason."""
-        spec = self.data.spec if self.data else None
+        spec = self.spec
         return recommend(
             Situation(
                 task=type(self.current_goal.task).info,

@@ -13,13 +13,13 @@ from app.pages.train.state import TrainState
 from app.theme import SPACE
 from app.translation import translated
 from app.widgets import buttons, layouts
+from app.widgets.forms.target_box import TargetBox
 from app.widgets.page import Card, EmptyState, clear, scrolling
 from app.widgets.text import numbers
 from app.widgets.text.data_texts import targets_text
 from app.widgets.text.labels import Text
 from app.widgets.text.token_row import TokenRow
-from engine.config.dataset import StoredData
-from engine.data.columns.fit import dataset_problems
+from engine.data.columns.fit import dataset_problems, unlabelled_rows
 
 
 class DataStep(QWidget):
@@ -52,7 +52,9 @@ class DataStep(QWidget):
         )
         head = layouts.row((Text(self.tr("Data sets"), "heading"), 1), self.import_button)
         self.more = more_data(self._state)
-        left = layouts.column(head, (self.list, 1), self.more, spacing=2 * SPACE)
+        self.target = TargetBox()
+        self.target.picked.connect(self._state.choose_target)
+        left = layouts.column(head, (self.list, 1), self.target, self.more, spacing=2 * SPACE)
         self.examples = Card(self.tr("Tokenised preview"))
         self._note = Text("", "muted")
         self._rows = layouts.column(spacing=4 * SPACE)
@@ -79,15 +81,18 @@ class DataStep(QWidget):
         is_empty = entries is not None and not entries and self._state.choices.data is None
         self._views.setCurrentIndex(1 if is_empty else 0)
         chosen = self._state.choices.data
-        source = chosen.source if chosen else None
-        folder = source.folder if isinstance(source, StoredData) else None
+        self.target.show_spec(chosen.spec if chosen else None)
+        folder = chosen.folder if chosen else None
         self.list.show_picks([self._pick(entry) for entry in entries or ()], folder)
 
     def _pick(self, entry: DataEntry) -> Pick:
         if entry.spec is None:
             return Pick(entry.folder, entry.name, "", reason=entry.problem)
-        spec, goal = entry.spec, self._state.choices.goal
-        problems = dataset_problems(spec, self._state.choices.task) if goal else []
+        chosen, goal = self._state.choices.data, self._state.choices.goal
+        task = self._state.choices.task if goal else None
+        is_chosen = chosen is not None and chosen.spec is not None and chosen.folder == entry.folder
+        spec = chosen.spec if is_chosen and chosen and chosen.spec else entry.spec
+        problems = dataset_problems(spec, task) if task else []
         facts = [
             self.tr("version {0}").format(spec.version),
             self.tr("%Ln row(s)", "", sum(spec.rows.values())),
@@ -95,6 +100,9 @@ class DataStep(QWidget):
         ]
         if validation := spec.rows.get("validation"):
             facts.append(self.tr("{0} for validation").format(numbers.count(validation)))
+        if unlabelled := sum(unlabelled_rows(spec, task).values()):
+            fraction = numbers.percent(unlabelled / sum(spec.rows.values()))
+            facts.append(self.tr("{0} without a label").format(fraction))
         return Pick(
             entry.folder,
             entry.name,

@@ -76,6 +76,8 @@ def choices_from_job(job: JobSpec, datasets: list[Data], models: list[Model]) ->
         (d for d in datasets if d.source == job.data or _same_folder(d.source, job.data)),
         Data(job.data.name, job.data),
     )
+    if isinstance(job.data, StoredData) and job.data.target is not None:
+        data = data.with_target(job.data.target)
     choices = replace(
         Choices(),
         data=data,

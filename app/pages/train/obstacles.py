@@ -16,17 +16,16 @@ from engine.config.families import FAMILIES
 from engine.config.job import JobSpec
 from engine.config.task import LabelledTask, TaskSpec
 from engine.config.validation import list_problems
-from engine.data.columns.fit import dataset_problems, empty_columns
+from engine.data.columns.fit import dataset_problems, empty_columns, suitable_target
 
 
 @dataclass(frozen=True)
 class Edit:
-    """A new version of the chosen data set, with these columns and cleaning.
+    """A new version of the chosen data set, cleaned.
 
     `sentence` announces it; its “{version}” is replaced.
     """
 
-    mapping: Mapping
     cleaning: Cleaning
     sentence: str
 
@@ -111,27 +110,22 @@ def _without_labels(task: TaskSpec) -> TaskSpec:
 
 
 def _edit_fixes(choices: Choices, spec: DatasetSpec) -> Iterator[Fix]:
-    """Yield the fixes that create a new version of the data set."""
+    """Yield the fixes that create a new version of the data set, or choose another label."""
     task = choices.task
     columns = empty_columns(spec, task)
     if columns and sum(spec.empty[name] for name in columns) < spec.rows.get("train", 0):
         names = ", ".join(f"“{name[:40]}”" for name in columns)
         template = tr("Version {version} skips the rows in which {columns} is empty.")
         sentence = template.replace("{columns}", names)
-        edit = Edit(spec.mapping, Cleaning(skip_empty=columns), sentence)
+        edit = Edit(Cleaning(skip_empty=columns), sentence)
         yield Fix(_skip_title(spec.mapping, columns), choices, edit)
-    label = spec.label_for.get(task.kind)
-    if label is not None:
-        mapping = spec.mapping.model_copy(update={"label": label, "flags": ()})
+    label = suitable_target(spec, task)
+    if label is not None and choices.data is not None:
         title = tr("Use “{column}” as the label").format(column=label[:40])
-        template = tr("Version {version} has the labels of “{column}”.")
-        edit = Edit(mapping, Cleaning(), template.replace("{column}", label[:60]))
-        yield Fix(title, choices, edit)
+        yield Fix(title, choices.with_data(choices.data.with_target(label)))
 
 
 def _skip_title(mapping: Mapping, columns: tuple[str, ...]) -> str:
-    if columns == (mapping.label,):
-        return tr("Skip rows without a label")
     if columns == (mapping.text,):
         return tr("Skip rows without a text")
     return tr("Skip incomplete rows")

@@ -10,7 +10,7 @@ from PySide6.QtCore import QObject, Signal
 from app import background
 from app.notices import Notices
 from app.timers import debounced
-from engine.config.dataset import Mapping
+from engine.config.dataset import Mapping, StoredData
 from engine.config.task import TaskSpec
 from engine.config.tasks.pretraining import Pretraining
 from engine.data.columns.label_sets import join_labels, parse_flag
@@ -44,7 +44,7 @@ class Preview:
     unknown: int = -1  # id of [UNK]
 
 
-def read_preview(folder: Path, vocabulary: Path | None, task: TaskSpec) -> Preview:
+def read_preview(data: StoredData, vocabulary: Path | None, task: TaskSpec) -> Preview:
     """Read the first training rows of a version of a data set. Call it outside the GUI thread.
 
     Args:
@@ -54,7 +54,7 @@ def read_preview(folder: Path, vocabulary: Path | None, task: TaskSpec) -> Previ
     Raises:
         StudioError: the data set or the vocabulary cannot be read.
     """
-    dataset = open_dataset(folder)
+    dataset = open_dataset(data.folder).with_target(data.target).for_task(task)
     tokenizer = Tokenizer.from_folder(vocabulary) if vocabulary else None
     masking = task if isinstance(task, Pretraining) else None
     mapping, rows = dataset.spec.mapping, dataset.page(0, EXAMPLE_COUNT, "train")
@@ -122,7 +122,7 @@ CHOICE_PAUSE_MS = 250  # from the last choice until files are read
 class PreviewRequest:
     """Everything a preview depends on."""
 
-    folder: Path
+    data: StoredData
     vocabulary: Path | None
     task: TaskSpec
 
@@ -165,7 +165,7 @@ class PreviewState(QObject):
             self.changed.emit()
             return
         self._reading.run(
-            lambda: read_preview(request.folder, request.vocabulary, request.task),
+            lambda: read_preview(request.data, request.vocabulary, request.task),
             self._on_read,
             self._on_failed,
         )

@@ -9,7 +9,7 @@ from PySide6.QtCore import QObject
 
 from app import background
 from app.library import DataEntry, home_models
-from app.pages.train.choices import Choices, Data, Model, Step, first_goal, likely_goal
+from app.pages.train.choices import Choices, Data, Model, first_goal, likely_goal
 from app.pages.train.job import choices_from_job
 from app.pages.train.state import TrainState
 from app.sample import sample_entry
@@ -59,43 +59,31 @@ class Requests(QObject):
         if not self._job.is_busy:
             self._job.run(work, on_done, self._studio.notices.show)
 
-    def load_data(self, folder: Path, labelled: bool = False) -> None:
+    def load_data(self, folder: Path, target: str | None = None) -> None:
         """Choose the data set in this folder, and the task that suits it best.
 
         Args:
-            labelled: make and choose a version without the rows that lack a label.
+            target: the column to learn; None: that of the import.
         """
+        self._state.lists.when_read(lambda: self._load_data(folder, target))
 
-        def act() -> None:
-            if self._load_data(folder) and labelled:
-                self._skip_unlabelled()
-
-        self._state.lists.when_read(act)
-
-    def _skip_unlabelled(self) -> None:
-        data = self._state.choices.data
-        label = data.spec.mapping.label if data is not None and data.spec is not None else None
-        for fix in self._state.fixes(Step.DATA):
-            if fix.edit is not None and label in fix.edit.cleaning.skip_empty:
-                self._state.apply(fix, by_user=False)
-                return
-
-    def _load_data(self, folder: Path) -> bool:
+    def _load_data(self, folder: Path, target: str | None) -> None:
         entry = self._state.lists.dataset_at(folder)
         if entry is None or entry.spec is None:
             self._studio.notices.error(
                 self.tr("The data set no longer exists."),
                 self.tr("Choose another one, or import it again."),
             )
-            return False
-        choices, goal = self._state.choices, likely_goal(entry.spec)
-        chosen = choices.with_data(Data.from_entry(entry))
+            return
+        data = Data.from_entry(entry, target)
+        assert data.spec is not None
+        choices, goal = self._state.choices, likely_goal(data.spec)
+        chosen = choices.with_data(data)
         if choices.goal is not None and choices.goal.kind == goal.kind:
             self._state.adjust(chosen, None)
-            return True
+            return
         template = self.tr("The task is now “{0}”, which suits “{1}”.")
         self._state.adjust_goal(chosen, goal, template.format(goal.title, entry.name))
-        return True
 
     def load_model(self, path: Path) -> None:
         """Choose the model in this folder."""

@@ -35,12 +35,6 @@ class Adjustment:
     sentence: str
     undo: Callable[[Choices], Choices]
 
-    def append_to(self, first: "Adjustment") -> "Adjustment":
-        """Return both as one: their sentences are joined, and they are undone together."""
-        return Adjustment(
-            f"{first.sentence} {self.sentence}", lambda current: first.undo(self.undo(current))
-        )
-
 
 class TrainState(QObject):
     """The choices and everything derived from them.
@@ -105,25 +99,24 @@ class TrainState(QObject):
         if self.adjustment is not None:
             self.adjust(self.adjustment.undo(self.choices), None)
 
-    def apply(self, fix: Fix, by_user: bool = True) -> None:
-        """Apply a fix. If not `by_user`, it joins the adjustment that is shown."""
+    def apply(self, fix: Fix) -> None:
+        """Apply a fix."""
         if fix.edit is None:
             self.adjust(fix.choices, None)
             return
         data, edit = self.choices.data, fix.edit
         assert data is not None and isinstance(data.source, StoredData)
-        before = None if by_user else self.adjustment
+        folder, target = data.source.folder, data.source.target
 
         def done(entry: DataEntry) -> None:
             if self.choices.data is None or self.choices.data.source != data.source:
                 return  # other data was chosen in the meantime
             sentence = edit.sentence.replace("{version}", str(entry.version))
             adjustment = Adjustment(sentence, lambda current: current.with_data(data))
-            if before is not None and self.adjustment == before:
-                adjustment = adjustment.append_to(before)
-            self.adjust(self.choices.with_data(Data.from_entry(entry)), adjustment)
+            chosen = Data.from_entry(entry, target)
+            self.adjust(self.choices.with_data(chosen), adjustment)
 
-        self.versions.make(data.source.folder, edit, done)
+        self.versions.make(folder, edit, done)
         self.changed.emit()
 
     def load(self, choices: Choices, sentence: str, local_hardware: bool = False) -> None:
@@ -148,6 +141,11 @@ class TrainState(QObject):
         is_default = before.model is not None and before.model.path == default
         choices = replace(before, goal=goal, model=None if is_default else before.model)
         self.adjust(self._with_default_model(choices), None)
+
+    def choose_target(self, column: str) -> None:
+        """Choose the column of the data set to learn."""
+        if self.choices.data is not None:
+            self.adjust(self.choices.with_data(self.choices.data.with_target(column)), None)
 
     def choose_data(self, entry: DataEntry) -> None:
         self.adjust(self.choices.with_data(Data.from_entry(entry)), None)
@@ -253,7 +251,7 @@ class TrainState(QObject):
             return None
         vocabulary = self.vocabulary()
         path = vocabulary.path if vocabulary else None
-        return PreviewRequest(data.source.folder, path, self.choices.task)
+        return PreviewRequest(data.source, path, self.choices.task)
 
     def _on_preview(self) -> None:
         lengths = self.preview.result.lengths if self.preview.result else None
@@ -376,5 +374,5 @@ def _create_version(home: Home, folder: Path, edit: Edit) -> DataEntry:
     versions = [entry.version for entry in entries if entry.folder.parent == folder.parent]
     version = max(versions) + 1
     target = free_folder(folder.parent, str(version))
-    derive(folder, target, version, edit.mapping, edit.cleaning)
+    derive(folder, target, version, edit.cleaning)
     return next(entry for entry in datasets(home) if entry.folder == target)

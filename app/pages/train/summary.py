@@ -71,7 +71,7 @@ def _training_text(choices: Choices) -> str:
 
 def _length_text(choices: Choices) -> str:
     assert choices.data is not None
-    training, spec = choices.training, choices.data.spec
+    training, spec = choices.training, choices.spec
     fraction = training.train_fraction
     if training.steps:
         template = tr("{steps} steps, batch size {batch}, learning rate {rate}.")
@@ -103,7 +103,7 @@ def _epochs(epochs: float) -> str:
 
 def _evaluation_text(choices: Choices) -> str:
     assert choices.data is not None
-    spec = choices.data.spec
+    spec = choices.spec
     rows = spec.rows.get("validation", 0) if spec else 0
     if not rows:
         return tr("The last checkpoint is kept.")
@@ -181,7 +181,7 @@ def warnings(
 
 
 def _data_warnings(choices: Choices) -> list[str]:
-    spec = choices.data.spec if choices.data else None
+    spec = choices.spec
     result = []
     if spec is not None and not spec.rows.get("validation"):
         result.append(

@@ -119,7 +119,7 @@ class TrainPage(Page):
             self.requests.load_first()
             self._open_step(Step.REVIEW)
         elif isinstance(folder := request.get("data"), str | Path):
-            self.requests.load_data(Path(folder), bool(request.get("labelled")))
+            self.requests.load_data(Path(folder), request.get("target"))
             self._open_step(Step.TASK if self.state.choices.goal is None else Step.DATA)
         elif isinstance(path := request.get("model"), str | Path):
             self.requests.load_model(Path(path))

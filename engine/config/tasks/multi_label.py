@@ -24,6 +24,7 @@ from engine.config.task import (
     target,
 )
 from engine.errors import StudioError
+from engine.phrases import phrase
 
 
 class MultiLabel(LabelledTask):
@@ -61,6 +62,11 @@ class MultiLabel(LabelledTask):
         reads=("text",),
         may_read=("pair", "label", "flags"),
         required_cells=("text", "pair"),
+        labelled_by=("flags",),
+        empty_label=phrase(
+            "A row without labels counts as a row to which no label applies: leave out those that "
+            "are not labelled yet."
+        ),
         hub_pipeline="text-classification",
         row_figures=("probability",),
     )

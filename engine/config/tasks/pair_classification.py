@@ -18,7 +18,8 @@ class PairClassification(ClassTask):
         metrics=METRICS,
         best_metric="accuracy",
         reads=("text", "pair", "label"),
-        required_cells=("text", "pair", "label"),
+        required_cells=("text", "pair"),
+        labelled_by=("label",),
         hub_pipeline="text-classification",
         row_figures=("probability", "margin"),
     )

@@ -24,6 +24,7 @@ from engine.config.task import (
 )
 from engine.config.training import TrainingSpec
 from engine.errors import StudioError
+from engine.phrases import phrase
 
 
 class QuestionAnswering(TaskSpec):
@@ -55,6 +56,10 @@ class QuestionAnswering(TaskSpec):
         best_metric="f1",
         reads=("text", "pair", "answers"),
         required_cells=("text", "pair"),
+        empty_label=phrase(
+            "A question without an answer counts as one that its passage does not answer: leave "
+            "out those that are not answered yet."
+        ),
         training=TrainingSpec(epochs=2, max_length=384),
         cuts_long_texts=False,
         hub_pipeline="question-answering",

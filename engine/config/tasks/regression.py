@@ -74,7 +74,7 @@ class ScaledTask(TaskSpec):
         elif len(labels.numbers) == 1:
             problem = phrase(
                 "The number is {label} in every row, so there is nothing to learn.",
-                label=shorten(next(iter(labels.cells))),
+                label=shorten(next(filter(None, labels.cells))),
             )
             yield StudioError(problem, constant_advice)
 
@@ -105,7 +105,8 @@ class Regression(ScaledTask):
         best_metric="pearson",
         reads=("text", "label"),
         may_read=("pair",),
-        required_cells=("text", "pair", "label"),
+        required_cells=("text", "pair"),
+        labelled_by=("label",),
         hub_pipeline="text-classification",
         row_figures=("gold", "predicted", "residual"),
     )

@@ -66,6 +66,7 @@ class SentenceSimilarity(ScaledTask):
         reads=("text", "pair"),
         may_read=("label", "negative"),
         required_cells=("text", "pair", "negative"),
+        labelled_by=("label",),
         training=TrainingSpec(epochs=1, batch_size=32, learning_rate=2e-5),
         hub_pipeline="sentence-similarity",
         row_figures=("gold", "predicted", "residual"),
@@ -133,6 +134,9 @@ class SentenceSimilarity(ScaledTask):
 
     def without_labels(self) -> TaskSpec:
         return self.model_copy(update={"objective": "auto"})
+
+    def label_columns(self, columns: Columns) -> tuple[str, ...]:
+        return super().label_columns(columns) if self.objective in ("auto", "cosine") else ()
 
     def problems(self, columns: Columns, labels: LabelColumn | None) -> Iterator[StudioError]:
         if columns.pair is None:

@@ -76,7 +76,7 @@ class ClassTask(LabelledTask):
             yield from self._label_problems(labels)
 
     def _label_problems(self, labels: LabelColumn) -> Iterator[StudioError]:
-        rows = sum(labels.cells.values())
+        rows = sum(rows for label, rows in labels.cells.items() if label)
         if not rows:
             yield StudioError("There are no rows to learn from.", "Choose another file.")
             return
@@ -112,7 +112,8 @@ class TextClassification(ClassTask):
         metrics=METRICS,
         best_metric="accuracy",
         reads=("text", "label"),
-        required_cells=("text", "label"),
+        required_cells=("text",),
+        labelled_by=("label",),
         hub_pipeline="text-classification",
         row_figures=("probability", "margin"),
     )

@@ -55,7 +55,8 @@ class TokenClassification(LabelledTask):
         ),
         best_metric="f1",
         reads=("text", "tags"),
-        required_cells=("text", "tags"),
+        required_cells=("text",),
+        labelled_by=("tags",),
         hub_pipeline="token-classification",
         row_figures=("score",),
     )

@@ -68,8 +68,7 @@ def apply_fixes(
         changes=tuple(fix.change for fix in fixes),
     )
     cleaning = Cleaning(spellings={old: new for fix in fixes for old, new in fix.spellings.items()})
-    mapping = dataset.spec.mapping
-    return derive(folder, target, version, mapping, cleaning, edits, progress, cancelled)
+    return derive(folder, target, version, cleaning, edits, progress, cancelled)
 
 
 def _merge_cells(fixes: Sequence[Fix], dataset: Dataset) -> dict[int, dict[str, str]]:

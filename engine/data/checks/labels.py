@@ -8,6 +8,7 @@ from engine.data.checks.check import Finding, Fix, drop_fix, no_rows, quote_labe
 from engine.data.checks.check_input import CheckInput, Labels
 from engine.data.checks.groups import RowIndices, sort_by_group, sorted_unique
 from engine.data.columns.numbers import is_scale, parse_number
+from engine.data.columns.placeholders import UNKNOWN, has_unknown_class
 from engine.data.columns.spellings import Spellings, find_spellings
 from engine.data.datasets.splitting import TRAIN, VALIDATION
 from engine.phrases import join, phrase
@@ -18,7 +19,6 @@ MAX_SEPARATE = 20  # labels with a separate finding; the others share a finding
 MIN_TRAINING_ROWS = 10  # below, a label is rare
 OUTLYING, USUAL_QUANTILE = 20, 0.95  # 4 of a million log-normal numbers are as far
 OTHER = "other"
-PLACEHOLDERS = ("-", "--", "?", "n/a", "#n/a")  # for no label: SNLI, annotation tools, Excel
 
 
 def find_conflicts(data: CheckInput) -> list[Finding]:
@@ -176,30 +176,20 @@ def find_outliers(data: CheckInput) -> list[Finding]:
 
 
 def find_placeholders(data: CheckInput) -> list[Finding]:
-    """Labels such as “-” that usually mean that a row has none."""
-    placeholders = _placeholders(data.classes)
-    if data.classes is None or not placeholders:
+    """Rows with the label -1, which often means that a row has none."""
+    labels = data.classes
+    if labels is None or not has_unknown_class(labels.names):
         return []
-    indices = [data.classes.names.index(name) for name in placeholders]
-    rows = np.flatnonzero(np.isin(data.classes.indices, indices))
+    rows = np.flatnonzero(labels.indices == labels.names.index(UNKNOWN))
     sentence = phrase(
-        "{n:,} row(s) with {names} as the label, which usually means that there is none: the model"
+        "{n:,} row(s) with {names} as the label, which often means that there is none: the model"
         " would learn it as a class.",
         n=len(rows),
-        names=quote_labels(placeholders),
+        names=quote_labels([UNKNOWN]),
     )
-    change = phrase("{n:,} row(s) without a label dropped.", n=len(rows))
-    fixes = (drop_fix(rows, change),)
-    return [Finding("placeholder_labels", "problem", len(rows), sentence, rows, fixes)]
-
-
-def _placeholders(labels: Labels | None) -> list[str]:
-    """Placeholders next to at least two labels with letters or digits, and to no others."""
-    names = [] if labels is None else labels.names
-    placeholders = [name for name in names if name.casefold() in PLACEHOLDERS]
-    others = [name for name in names if name not in placeholders]
-    is_clear = len(others) > 1 and all(any(map(str.isalnum, name)) for name in others)
-    return placeholders if is_clear else []
+    change = phrase("{n:,} row(s) with {name} have no label now.", n=len(rows), name=UNKNOWN)
+    fix = Fix("unlabel", phrase("Read as no label"), change, spellings={UNKNOWN: ""})
+    return [Finding("placeholder_labels", "problem", len(rows), sentence, rows, (fix,))]
 
 
 def find_rare(data: CheckInput) -> list[Finding]:
@@ -208,8 +198,8 @@ def find_rare(data: CheckInput) -> list[Finding]:
     if labels is None:
         return []
     counts = labels.counts(data.splits == TRAIN)
-    for name in _placeholders(labels):
-        del counts[name]
+    if has_unknown_class(labels.names):
+        del counts[UNKNOWN]
     rare = [name for name, count in counts.items() if count < MIN_TRAINING_ROWS]
     if not rare:
         return []
@@ -247,8 +237,8 @@ def find_absent(data: CheckInput) -> list[Finding]:
         return []
     train_counts = labels.counts(data.splits == TRAIN)
     validation_counts = labels.counts(data.splits == VALIDATION)
-    for name in _placeholders(labels):
-        del train_counts[name]
+    if has_unknown_class(labels.names):
+        del train_counts[UNKNOWN]
     absent = [name for name, count in train_counts.items() if count and not validation_counts[name]]
     if not absent:
         return []

@@ -9,7 +9,7 @@ from collections.abc import Mapping as Counts
 from dataclasses import dataclass
 from functools import cached_property
 
-from engine.config.dataset import DatasetSpec, Mapping
+from engine.config.dataset import DatasetSpec, Mapping, SplitName
 from engine.config.task import LabelledTask, TaskSpec, shorten, target
 from engine.config.tasks import TASKS
 from engine.data.columns.label_sets import count_label_sets
@@ -65,6 +65,7 @@ def task_problems(
     rows: int = 0,
     missing_answers: int = 0,
     uneven_choices: int = 0,
+    is_labelled: bool = True,
 ) -> list[StudioError]:
     """Problems that prevent a task from using this data.
 
@@ -74,7 +75,15 @@ def task_problems(
         rows: number of training and validation rows.
         missing_answers: number of these rows whose passage does not contain the answer.
         uneven_choices: number of rows with another number of choices than the first one.
+        is_labelled: some row to train on has a label.
     """
+    if not is_labelled:
+        return [
+            StudioError(
+                "No training row has a label.",
+                "Label some rows on the page of the data set, or choose another label column.",
+            )
+        ]
     missing = [
         MissingColumn(name, list(columns)) for name in mapping.columns if name not in columns
     ]
@@ -102,16 +111,59 @@ def dataset_problems(spec: DatasetSpec, task: TaskSpec) -> list[StudioError]:
     """Problems that prevent a task from using a stored data set."""
     rows = spec.rows.get("train", 0) + spec.rows.get("validation", 0)
     labels = spec.labels or spec.spans or None
+    train = spec.rows.get("train", 0)
+    is_labelled = not train or unlabelled_rows(spec, task).get("train", 0) < train
     problems = task_problems(
         *(spec.columns, spec.mapping, task, labels, spec.empty, rows),
-        *(spec.missing_answers, spec.uneven_choices),
+        *(spec.missing_answers, spec.uneven_choices, is_labelled),
     )
     problems += unseen_label_problems(spec.unseen, task)
-    if not spec.rows.get("train"):
+    if not train:
         problems.append(
             StudioError("It has no training rows.", "Import it again with another split.")
         )
     return problems
+
+
+def unlabelled_rows(spec: DatasetSpec, task: TaskSpec | None = None) -> dict[SplitName, int]:
+    """Rows without a label in each split that has any, for a task, by default the likely one."""
+    task = task or likely_task(spec.mapping, spec.labels)
+    is_read = task.label_columns(spec.mapping) == spec.mapping.label_columns
+    return spec.unlabelled if is_read else {}
+
+
+def unlabelled_notes(spec: DatasetSpec, task: TaskSpec) -> list[str]:
+    """What becomes of the rows of a version without a label; nothing if all have one."""
+    unlabelled = sum(unlabelled_rows(spec, task).values())
+    return label_gaps(unlabelled, sum(spec.rows.values()), spec.mapping, task, spec.empty)
+
+
+def label_gaps(
+    unlabelled: int, rows: int, mapping: Mapping, task: TaskSpec, empty: Counts[str, int]
+) -> list[str]:
+    """What becomes of rows without a label; `empty` has the number of empty cells by column."""
+    notes = list[str]()
+    if unlabelled:
+        sentence = phrase(
+            "{unlabelled:,} of {rows:,} rows ({fraction:.1%}) have no label: they are kept, and "
+            "left out of training and scores until they are labelled.",
+            unlabelled=unlabelled,
+            rows=rows,
+            fraction=unlabelled / rows,
+        )
+        notes.append(sentence)
+    if task.info.empty_label and any(map(empty.get, open_targets(mapping, task))):
+        notes.append(task.info.empty_label)
+    return notes
+
+
+def open_targets(mapping: Mapping, task: TaskSpec) -> tuple[str, ...]:
+    """Columns of the target whose empty cells are labels themselves, such as “no answer”."""
+    role = target(mapping)
+    reads = (*task.info.reads, *task.info.may_read)
+    if not task.info.empty_label or role not in reads or role in task.info.labelled_by:
+        return ()
+    return dict(mapping.by_field())[role]
 
 
 def unseen_label_problems(unseen: tuple[str, ...], task: TaskSpec) -> list[StudioError]:
@@ -160,8 +212,6 @@ def missing_cells_problem(role: str, missing: int, rows: int) -> StudioError:
             text = phrase(
                 "{missing:,} of {rows:,} rows have an empty choice.", missing=missing, rows=rows
             )
-        case "tags":
-            text = phrase("{missing:,} of {rows:,} rows have no tags.", missing=missing, rows=rows)
         case _:
             text = phrase("{missing:,} of {rows:,} rows have no label.", missing=missing, rows=rows)
     return StudioError(text, "Skip these rows, or complete them in the file.")
@@ -194,16 +244,17 @@ def mapping_for(
     return _with_label(task, mapping, columns, rows, label_columns(columns, rows, mapping))
 
 
-def labels_for_tasks(
-    mapping: Mapping, columns: tuple[str, ...], rows: Sequence[tuple[str, ...]]
-) -> dict[str, str]:
-    """By task, the label column that suits it if the mapping's does not."""
-    others = label_columns(columns, rows, mapping)
-    labels = {
-        kind: _with_label(task(kind=kind), mapping, columns, rows, others).label
-        for kind, task in TASKS.items()
-    }
-    return {kind: label for kind, label in labels.items() if label and label != mapping.label}
+def suitable_target(spec: DatasetSpec, task: TaskSpec) -> str | None:
+    """The first of the other targets that suits a task, if any."""
+    suits = (name for name in spec.targets if not dataset_problems(spec.with_target(name), task))
+    return next(suits, None)
+
+
+def labelled_spec(spec: DatasetSpec, task: TaskSpec) -> DatasetSpec:
+    """The version with only the rows that have a label for a task."""
+    unlabelled = unlabelled_rows(spec, task)
+    rows = {name: count - unlabelled.get(name, 0) for name, count in spec.rows.items()}
+    return spec.model_copy(update={"rows": rows, "unlabelled": {}})
 
 
 def _with_label(

@@ -257,7 +257,7 @@ def _column_statistics(
                 rows=len(cells),
                 with_space=sum(" " in cell.strip() for cell in cells) / count,
                 max_length=max(map(len, cells), default=0),
-                is_scale=len(numbers) == len(cells) and bool(fractions),
+                is_scale=len(numbers) == sum(map(bool, map(str.strip, cells))) and bool(fractions),
                 is_structured=any(map(STRUCTURED.match, cells))
                 and all(STRUCTURED.match(cell) or cell in ("", "[]") for cell in cells),
                 digit_share=sum(map(str.isdigit, "".join(cells))) / max(characters, 1),
@@ -280,7 +280,8 @@ def _find_tags(
     fitting = []
     for name in candidates:
         tags = [split_words(row[columns.index(name)]) for row in rows]
-        if list(map(len, tags)) == words:
+        counts = list(zip(map(len, tags), words, strict=True))
+        if any(map(len, tags)) and all(tag_count in (0, count) for tag_count, count in counts):
             fitting += [(not are_spans(chain.from_iterable(tags)), name)]
     return min(fitting, key=itemgetter(0))[1] if fitting else None
 

@@ -119,22 +119,27 @@ def are_ids(cells: Collection[str]) -> bool:
 
 
 def is_scale(labels: Mapping[str, int]) -> bool:
-    """True if labels are scores, not classes: many numbers, with fractions or few rows each."""
-    if len(labels) <= MAX_NUMBER_CLASSES:
+    """True if labels are scores, not classes: many numbers, with fractions or few rows each.
+
+    Empty labels do not count.
+    """
+    filled = {label: rows for label, rows in labels.items() if label.strip()}
+    if len(filled) <= MAX_NUMBER_CLASSES:
         return False
-    sample = list(islice(labels, 0, None, 1 + len(labels) // SAMPLE_LABELS))
+    sample = list(islice(filled, 0, None, 1 + len(filled) // SAMPLE_LABELS))
     if are_ids(sample) or any(parse_number(label) is None for label in sample):
         return False
     are_integers = all(label.strip().lstrip("+-").isdecimal() for label in sample)
-    return not are_integers or sum(labels.values()) < MIN_ROWS_PER_CLASS * len(labels)
+    return not are_integers or sum(filled.values()) < MIN_ROWS_PER_CLASS * len(filled)
 
 
 def scale_bins(labels: Mapping[str, int]) -> NDArray[np.int32]:
-    """Decile of each numeric label by rows, int32 [labels]."""
+    """Decile of each numeric label by rows, int32 [labels]; another bin for no number."""
     values = np.array([parse_number(label) for label in labels], dtype=np.float64)
     rows = np.array(list(labels.values()), dtype=np.int64)
     order = np.argsort(values, kind="stable")
     before = np.cumsum(rows[order]) - rows[order]
     bins = np.zeros(len(values), dtype=np.int32)
     bins[order] = before * BINS // max(int(rows.sum()), 1)
+    bins[np.isnan(values)] = BINS
     return bins

@@ -100,9 +100,11 @@ class TagColumn:
     def read(self, line: int, cells: Sequence[str], remarks: Remarks) -> tuple[str, list[str]]:
         """Convert the tags of a row to BIO; returns the new cell and its tags.
 
-        Raises BadFile unless there are as many tags as words.
+        Raises BadFile unless there are as many tags as words, or none.
         """
         words, tags = split_words(cells[self._text]), split_words(cells[self._tags])
+        if not cells[self._tags].strip():
+            return "", []  # unlabelled
         if len(words) != len(tags):
             problem = phrase(
                 "there are {count} and {count2}.",

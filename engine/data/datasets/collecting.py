@@ -3,13 +3,14 @@
 from collections import Counter
 from collections.abc import Callable, Sequence
 from collections.abc import Mapping as Table
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
 import pyarrow as pa
 
 from engine.config.dataset import SPLITS, Cleaning, Mapping, Reading, Source, Split
+from engine.data.columns.placeholders import find_placeholders
 from engine.data.columns.tag_column import TagColumn
 from engine.data.datasets.row_writer import UNASSIGNED, RowWriter, SourceRows
 from engine.data.formats.archives import file_on_disk
@@ -62,8 +63,23 @@ def collect(
 
     The first source defines the columns. Others are matched by name, or by position if one of the
     two files has no header. If a split has several files, another column has the file name. Labels
-    are stripped of white space.
+    are stripped of white space. If some turn out to mean that there is none, and the cleaning does
+    not say which do, everything is read again without them.
     """
+    collected = _collect(request, folder, progress, cancelled)
+    placeholders = () if request.cleaning.no_label else find_placeholders(collected.labels)
+    if not placeholders:
+        return collected
+    cleaning = request.cleaning.model_copy(update={"no_label": tuple(placeholders)})
+    return _collect(replace(request, cleaning=cleaning), folder, progress, cancelled)
+
+
+def _collect(
+    request: FileImport,
+    folder: Path,
+    progress: ProgressCallback | None,
+    cancelled: Callable[[], bool] | None,
+) -> SourceRows:
     mapping, split, cleaning = request.mapping, request.split, request.cleaning
     opened = _open_sources(request, progress, cancelled)
     columns = opened[0].table.columns

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.config.dataset import SPLITS, Cleaning, DatasetSpec, Mapping, Split, SplitName
+from engine.config.dataset import SPLITS, Cleaning, DatasetSpec, Split, SplitName
 from engine.data.columns.tags import are_spans
 from engine.data.columns.words import split_words
 from engine.data.datasets.collecting import NO_CLEANING
@@ -21,7 +21,7 @@ from engine.data.formats.batches import Batch, rows_to_batch, to_texts
 from engine.data.formats.rows import Remarks
 from engine.errors import StudioError
 from engine.files.atomic_write import atomic_folder
-from engine.phrases import Phrase, join, phrase
+from engine.phrases import Phrase
 from engine.progress import Cancelled, ProgressCallback, no_progress
 
 
@@ -41,13 +41,12 @@ def derive(
     folder: Path,
     target: Path,
     version: int,
-    mapping: Mapping,
     cleaning: Cleaning = NO_CLEANING,
     edits: Edits | None = None,
     progress: ProgressCallback = no_progress,
     cancelled: Callable[[], bool] | None = None,
 ) -> DatasetSpec:
-    """Write the version in `folder` to `target` with another mapping, cleaned and edited.
+    """Write the version in `folder` to `target`, cleaned and edited.
 
     Rows keep their order, splits and lines unless edited; the source files are not read. `progress`
     is called with rows.
@@ -57,7 +56,7 @@ def derive(
         Cancelled: soon after `cancelled()` is true.
     """
     old, edits = open_dataset(folder), edits or Edits()
-    columns = old.spec.columns
+    columns, mapping = old.spec.columns, old.spec.mapping
     remarks, changes = Remarks(), Remarks()
     tags = Counter[str]()  # in BIO, or classes of words
     path = next((path for paths in old.spec.sources.values() for path in paths), folder)
@@ -95,13 +94,10 @@ def derive(
         update = {
             "version": version,
             "made_from": old.spec.version,
-            "changes": (
-                *_mapping_change(old.spec.mapping, mapping),
-                *(edits.changes or changes.sentences()),
-            ),
-            "mapping": mapping,
+            "changes": edits.changes or changes.sentences(),
             "notes": tuple(notes),
             "cleaning": Cleaning(
+                no_label=old_cleaning.no_label,
                 skip_empty=tuple(dict.fromkeys((*old_cleaning.skip_empty, *cleaning.skip_empty))),
                 spellings=old_cleaning.spellings | cleaning.spellings,
             ),
@@ -117,22 +113,19 @@ def _mentions(note: str, phrases: tuple[str, ...]) -> bool:
     return note in phrases or any(isinstance(arg, str) and _mentions(arg, phrases) for arg in args)
 
 
-def _mapping_change(before: Mapping, after: Mapping) -> list[str]:
-    if before == after:
-        return []
-    old, new = (join(", ", [f"“{name}”" for name in m.columns]) for m in (before, after))
-    return [phrase("The columns in use are {new}; previously: {old}.", new=new, old=old)]
-
-
 def _batches(dataset: Dataset, edits: Edits) -> Iterator[tuple[int, Batch, NDArray[np.int8]]]:
     """Edited rows in batches: index of the first, the rows, and their splits."""
-    columns = dataset.spec.columns
+    columns, flags = dataset.spec.columns, {*dataset.spec.mapping.flags}
     for first in range(0, len(dataset), READ_ROWS):
         lines, rows, splits = [], [], []
         for index, row in enumerate(dataset.page(first, READ_ROWS), start=first):
             if index in edits.dropped:
                 continue
-            cells = row | dict(edits.cells.get(index, {}))
+            edited = edits.cells.get(index, {})
+            cells = row | dict(edited)
+            blank = {name for name in flags if not (cells[name] or "").strip()}
+            if blank and blank != flags and not flags.isdisjoint(edited):
+                cells |= dict.fromkeys(blank, "0")  # it had no label before
             lines.append(row["_line"])
             rows.append(tuple(cells[name] for name in columns))
             splits.append(SPLITS.index(edits.splits.get(index, row["_split"])))

@@ -1,6 +1,7 @@
 """Pending row edits, stored in a file until they become a version."""
 
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Self
 
@@ -11,10 +12,13 @@ from engine.config.dataset import DatasetSpec, SplitName
 from engine.data.columns.tags import Span, are_spans, spans_from_tags, tags_from_spans
 from engine.data.columns.words import join_words, split_words
 from engine.data.datasets.deriving import Edits
+from engine.data.datasets.store import Dataset
 from engine.errors import StudioError
 from engine.files.atomic_write import disk_errors_for, write_file
 from engine.files.regular_file import read_regular
 from engine.phrases import phrase
+
+SAMPLE_ROWS = 500
 
 
 class RowEdit(Spec):
@@ -113,14 +117,23 @@ def read_edits(path: Path, fingerprint: str) -> PendingEdits:
     return edits
 
 
-def with_tag(cell: str, first: int, last: int, name: str) -> str:
-    """Set the tag of the words from `first` to `last`, both included.
+def has_span_tags(dataset: Dataset) -> bool:
+    """True if the tags mark spans, by the first rows; False if they are classes of words."""
+    column = dataset.spec.mapping.tags
+    if column is None:
+        return False
+    cells = (row[column] for row in dataset.page(0, SAMPLE_ROWS))
+    tags = {tag for cell in cells for tag in split_words(cell or "")}
+    return are_spans(tags) or tags <= {"O"}
+
+
+def with_tag(tags: Sequence[str], first: int, last: int, name: str, are_spans: bool) -> str:
+    """Set the tag of the words from `first` to `last`, both included, and return the cell.
 
     For span tags, `name` is the type of one span over these words, and overlapping spans are cut;
     "" or "O" removes it. Otherwise it is the tag of each word.
     """
-    tags = split_words(cell)
-    if not (are_spans(tags) or set(tags) <= {"O"}):
+    if not are_spans:
         return join_words([name if first <= n <= last else tag for n, tag in enumerate(tags)])
     kept = [
         part

@@ -1,7 +1,8 @@
 """Import files as a version of a data set: read, split, write a folder."""
 
 import hashlib
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -26,11 +27,18 @@ from engine.config.dataset import (
     Source,
     Split,
     SplitName,
+    Target,
 )
-from engine.config.task import TaskSpec
-from engine.data.columns.fit import labels_for_tasks, task_problems, unseen_label_problems
+from engine.config.task import MAX_CLASSES, TaskSpec
+from engine.data.columns.fit import (
+    label_gaps,
+    task_problems,
+    unseen_label_problems,
+)
 from engine.data.columns.label_sets import count_label_sets, parse_label_sets
+from engine.data.columns.mapping import label_columns
 from engine.data.columns.numbers import is_scale, scale_bins
+from engine.data.columns.placeholders import find_placeholders
 from engine.data.columns.spellings import Spellings, find_spellings, match_labels
 from engine.data.datasets.collecting import NO_CLEANING, FileImport, Sources, collect, list_files
 from engine.data.datasets.row_writer import SourceRows
@@ -45,6 +53,7 @@ from engine.progress import Cancelled, ProgressCallback
 SPEC, DATA = "spec.json", "data.parquet"
 COLON, EMPTY = pa.scalar(":", pa.large_string()), pa.scalar("", pa.large_string())
 MAX_UNSEEN_LABELS = 10  # that are stored
+MAX_TARGETS = 10  # columns that are counted besides the one in use
 MAX_NOTES = 1_000  # on labels in several spellings
 
 
@@ -137,11 +146,25 @@ def survey_problems(collected: SourceRows, mapping: Mapping, task: TaskSpec) -> 
     missing_answers = int(
         (collected.splits[collected.missing_answers] != SPLITS.index("test")).sum()
     )
+    missing = count_unlabelled(collected, mapping, task)
     problems = task_problems(
         *(collected.columns, mapping, task, labels, empty, rows),
-        *(missing_answers, collected.uneven_choices),
+        *(missing_answers, collected.uneven_choices, missing < len(collected.splits)),
     )
     return problems + unseen_label_problems(unseen_labels(collected, collected.splits), task)
+
+
+def count_unlabelled(collected: SourceRows, mapping: Mapping, task: TaskSpec) -> int:
+    """Number of rows without a label for a task."""
+    is_read = task.label_columns(mapping) == mapping.label_columns
+    return len(collected.unlabelled) if is_read else 0
+
+
+def survey_notes(collected: SourceRows, mapping: Mapping, task: TaskSpec) -> list[str]:
+    """What becomes of rows without a label; nothing if all have one."""
+    empty, _ = count_empty_cells(collected)
+    unlabelled = count_unlabelled(collected, mapping, task)
+    return label_gaps(unlabelled, len(collected.splits), mapping, task, empty)
 
 
 def cached_origin(paths: Iterable[Path]) -> HubOrigin | None:
@@ -173,7 +196,10 @@ def write_version(
 ) -> DatasetSpec:
     """Write the rows with their splits, and `spec` completed with their counts."""
     fingerprint = Fingerprint(collected.columns, spec.mapping)
-    _write_rows(folder, collected, splits, fingerprint, cancelled)
+    targets = _TargetCounts(
+        label_columns(collected.columns, collected.first_rows, spec.mapping), spec.mapping
+    )
+    _write_rows(folder, collected, splits, fingerprint, targets, cancelled)
     counts = np.bincount(splits, minlength=len(SPLITS))
     updated = spec.model_copy(
         update={
@@ -185,12 +211,21 @@ def write_version(
                 for name, rows in collected.empty.items()
                 if (count := int((splits[rows] != SPLITS.index("test")).sum()))
             },
+            "unlabelled": {
+                name: int(count)
+                for name, count in zip(
+                    SPLITS,
+                    np.bincount(splits[collected.unlabelled], minlength=len(SPLITS)),
+                    strict=True,
+                )
+                if count
+            },
             "missing_answers": int(
                 (splits[collected.missing_answers] != SPLITS.index("test")).sum()
             ),
             "uneven_choices": collected.uneven_choices,
             "unseen": unseen_labels(collected, splits),
-            "label_for": labels_for_tasks(spec.mapping, collected.columns, collected.first_rows),
+            "targets": targets.finish(),
             "spans": dict(sorted(collected.spans.items())),
             "fingerprint": fingerprint.hexdigest(),
         }
@@ -204,23 +239,84 @@ def unseen_labels(collected: SourceRows, splits: NDArray[np.int8]) -> tuple[str,
 
     `splits` is int8 [rows]; rows that are not split yet count as training rows.
     """
-    if not collected.labels or is_scale(collected.labels):
+    if not collected.labels:
         return ()
     names = np.array(list(collected.labels), dtype=object)
+    validation, test = SPLITS.index("validation"), SPLITS.index("test")
+    is_train = (splits != validation) & (splits != test)
+    in_train, in_validation = (
+        names[np.unique(collected.label_indices[rows])].tolist()
+        for rows in (is_train, splits == validation)
+    )
+    return _unseen(collected.labels, in_train, in_validation)
 
-    def unique_labels(rows: NDArray[np.bool_]) -> tuple[str, ...]:
-        cells = names[np.unique(collected.label_indices[rows])]
-        sets = (
-            parse_label_sets(cells)
-            if count_label_sets(collected.labels)
-            else [(cell,) for cell in cells]
-        )
+
+def _unseen(
+    labels: dict[str, int], in_train: Iterable[str], in_validation: Iterable[str]
+) -> tuple[str, ...]:
+    """Labels in cells of validation rows and in none of training rows."""
+    if is_scale(labels):
+        return ()
+    are_sets = count_label_sets(labels) is not None
+
+    def parse(cells: Iterable[str]) -> tuple[str, ...]:
+        sets = parse_label_sets(cells) if are_sets else [(cell,) for cell in cells]
         return tuple(dict.fromkeys(label for labels in sets for label in labels if label))
 
-    validation, test = SPLITS.index("validation"), SPLITS.index("test")
-    train_labels = unique_labels((splits != validation) & (splits != test))
-    _, unknown_labels = match_labels(unique_labels(splits == validation), train_labels)
+    _, unknown_labels = match_labels(parse(in_validation), parse(in_train))
     return tuple(unknown_labels[:MAX_UNSEEN_LABELS])
+
+
+class _TargetCounts:
+    """Counts of the columns, other than those in use, that may hold labels, by split."""
+
+    def __init__(self, columns: Sequence[str], mapping: Mapping) -> None:
+        others = () if mapping.tags or mapping.answers or mapping.endings else columns
+        used = {*mapping.columns} - {*mapping.flags}
+        chosen = [name for name in others if name not in used][:MAX_TARGETS]
+        self._counts = {name: Counter[tuple[str, int]]() for name in chosen}
+
+    def add(self, table: pa.Table, splits: NDArray[np.int8]) -> None:
+        """Count the cells of a table whose rows are in these splits, int8 [rows]."""
+        for name, counts in list(self._counts.items()):
+            encoded: Any = table.column(name).combine_chunks().dictionary_encode()
+            names = [(cell or "").strip() for cell in encoded.dictionary.to_pylist()]
+            keys = encoded.indices.to_numpy().astype(np.int64) * len(SPLITS) + splits
+            for key, rows in enumerate(np.bincount(keys).tolist()):
+                if rows:
+                    counts[names[key // len(SPLITS)], key % len(SPLITS)] += rows
+            if len(counts) > MAX_CLASSES * len(SPLITS):
+                del self._counts[name]
+
+    def finish(self) -> dict[str, Target]:
+        """The columns with at least two labels."""
+        targets = {name: self._target(counts) for name, counts in self._counts.items()}
+        return {
+            name: target for name, target in targets.items() if len({*target.labels} - {""}) > 1
+        }
+
+    def _target(self, counts: Counter[tuple[str, int]]) -> Target:
+        placeholders = find_placeholders({label for label, _ in counts})
+        none = {"", *placeholders}
+        labels = Counter[str]()
+        for (label, _), rows in counts.items():
+            labels["" if label in none else label] += rows
+        cells = [
+            [label for label, split in counts if split == index and label not in none]
+            for index in range(len(SPLITS))
+        ]
+        train, validation = SPLITS.index("train"), SPLITS.index("validation")
+        unlabelled = {
+            name: rows
+            for index, name in enumerate(SPLITS)
+            if (rows := sum(counts[label, index] for label in none))
+        }
+        return Target(
+            labels=dict(sorted(labels.items())),
+            unlabelled=unlabelled,
+            placeholders=tuple(placeholders),
+            unseen=_unseen(dict(labels), cells[train], cells[validation]),
+        )
 
 
 class Fingerprint:
@@ -277,6 +373,8 @@ def split_rows(
     splits = collected.splits.copy()
     splits[free], singles = draw_splits(len(free), validation, test, split.seed, labels, groups)
     grouped = count_grouped_rows(groups) if len(free) and validation + test else 0
+    if labels is not None and np.isin(free, collected.unlabelled).sum() == 1:
+        singles -= 1  # no label is none
     notes: list[str] = []
     if singles == 1:
         notes.append(phrase("One label has a single row; it went into the training set."))
@@ -350,6 +448,7 @@ def _write_rows(
     collected: SourceRows,
     splits: NDArray[np.int8],
     fingerprint: "Fingerprint",
+    targets: "_TargetCounts",
     cancelled: Callable[[], bool] | None,
 ) -> None:
     """Copy the collected rows with their splits to the final file."""
@@ -377,6 +476,7 @@ def _write_rows(
             first += len(table)
             hashing = pool.submit(fingerprint.add, table)
             writer.write_table(table, row_group_size=len(table))
+            targets.add(table, splits[first - len(table) : first])
             hashing.result()
     collected.rows.unlink()
 

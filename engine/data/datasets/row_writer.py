@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
@@ -28,11 +29,11 @@ GROUP_ROWS = 10_000
 GROUP_CELLS = 1_000_000
 GROUP_BYTES = 32_000_000
 MAX_SPAN_TYPES = 1_000  # distinct span types; more means that the column has no tags
+UNKNOWN_FLAG = "-1"
 UNASSIGNED = -1  # the split is drawn later
 FIRST_ROWS = 2_000  # used to recognise columns
-NO_TEXT, NO_LABEL, NO_ANSWER = CELL_NOTES = (
+NO_TEXT, NO_ANSWER = CELL_NOTES = (
     phrase("Row without text"),
-    phrase("Row without label"),
     phrase("Answer that its passage does not contain"),
 )
 
@@ -50,6 +51,7 @@ class SourceRows(NamedTuple):
     sha256: dict[str, str]  # by source path
     notes: list[str]
     empty: dict[str, NDArray[np.int32]]  # by mapped column, the rows in which it is empty
+    unlabelled: NDArray[np.int32]  # rows without a label
     missing_answers: NDArray[np.int32]  # rows whose passage does not contain the answer
     uneven_choices: int  # rows with another number of choices than the first row
     first_rows: list[tuple[str, ...]]  # at most `FIRST_ROWS`
@@ -91,15 +93,18 @@ class RowWriter:
         self.columns, self._path = columns, path
         self._mapped = {name: columns.index(name) for name in mapping.columns}
         self._required = {name: columns.index(name) for name in cleaning.skip_empty}
-        self._spellings = cleaning.spellings
+        self._no_label = cleaning.no_label
+        self._spellings = dict.fromkeys(self._no_label, "") | cleaning.spellings
         self._empty: dict[str, list[NDArray[np.int32]]] = {}
         self._first_rows: list[tuple[str, ...]] = []
         self._text = columns.index(mapping.text)
         self._label = None if mapping.label is None else columns.index(mapping.label)
+        self._label_columns = mapping.label_columns
         self._flags = {name: columns.index(name) for name in mapping.flags}
         self._flag_counts = Counter[str](dict.fromkeys(mapping.flags, 0))
         self._flag_cells = {name: set[str]() for name in mapping.flags}
-        self._blank_flags: dict[str, BadFile] = {}  # for the first empty cell of a column
+        self._blank_flags: dict[str, dict[int, int]] = {}  # by column, empty cells: row, line
+        self._paths: list[tuple[int, Path]] = []  # first row of each source
         self._split_column = None if split.column is None else columns.index(split.column)
         self._group_rows = max(1, min(GROUP_ROWS, GROUP_CELLS // len(columns)))
         self._answer_columns: tuple[int, int] | None = None  # columns of passages and answers
@@ -155,6 +160,7 @@ class RowWriter:
     def begin(self, path: Path, remarks: Remarks, changes: Remarks | None = None) -> None:
         """Set the source and remarks of the next rows; `changes` counts changed cells, if given."""
         self.count()
+        self._paths.append((len(self), path))
         self._source = path, remarks, remarks if changes is None else changes
 
     def append(self, batch: Batch, splits: int | NDArray[np.int8]) -> None:
@@ -191,6 +197,7 @@ class RowWriter:
             self._choices = counts[0] if self._choices is None else self._choices
             self._uneven_choices += len(counts) - counts.count(self._choices)
         for name, index in self._flags.items():
+            batch.cells[index] = _blank_unknown(batch.cells[index], batch.lines, remarks)
             self._count_flag(name, batch.cells[index], batch.lines, path)
         self._text_keys.append(self._hash_texts([batch.cells[index] for index in self._texts]))
         if self._split_column is None:
@@ -209,7 +216,10 @@ class RowWriter:
         """Rows in which all required columns are filled, bool [rows]; None for all rows."""
         mask = np.ones(len(batch), dtype=bool)
         for name, index in self._required.items():
-            empty = blank_rows(batch.cells[index])
+            cells: Any = batch.cells[index]
+            if index == self._label and self._no_label:
+                cells = pc.if_else(pc.is_in(cells, value_set=pa.array(self._no_label)), "", cells)
+            empty = blank_rows(cells)
             empty = empty[mask[empty]]
             if len(empty):
                 remark = phrase("Row without “{name}” skipped", name=name[:60])
@@ -244,7 +254,9 @@ class RowWriter:
             if label != cells.names[index]:
                 remark = phrase("Label with white space around it, which was removed")
                 changes.count(remark, line, count)
-            if label != plain[index]:
+            if label and not plain[index]:
+                changes.count(phrase("“{label}” read as no label", label=label[:60]), line, count)
+            elif label != plain[index]:
                 remark = phrase(
                     "Label “{label}” read as “{usual}”", label=label[:60], usual=plain[index][:60]
                 )
@@ -259,9 +271,8 @@ class RowWriter:
             if not len(empty):
                 continue
             self._empty.setdefault(name, []).append((self._counted_rows + empty).astype(np.int32))
-            remark = {self._text: NO_TEXT, self._label: NO_LABEL}.get(index)
-            if remark is not None:
-                remarks.count(remark, int(batch.lines[empty[0]]), len(empty))
+            if index == self._text:
+                remarks.count(NO_TEXT, int(batch.lines[empty[0]]), len(empty))
 
     def _note_missing_answers(self, batch: Batch, remarks: Remarks) -> None:
         if self._answer_columns is None:
@@ -299,20 +310,12 @@ class RowWriter:
         for index, (cell, rows) in enumerate(zip(cells.names, cells.counts(), strict=True)):
             self._flag_cells[name].add(cell)
             flag = parse_flag(cell, name)
+            if flag is None and cell.strip():
+                raise _flag_error(path, name, cell, int(lines[cells.first_rows()[index]]))
             if flag is None:
-                problem = BadFile(
-                    path,
-                    phrase(
-                        "“{cell}” in the column “{name}” is neither yes nor no.",
-                        cell=cell[:60],
-                        name=name[:60],
-                    ),
-                    phrase("Use 1 or 0, true or false, yes or no."),
-                    line=int(lines[cells.first_rows()[index]]),
-                )
-                if cell.strip():
-                    raise problem
-                self._blank_flags.setdefault(name, problem)
+                blank = np.flatnonzero(cells.indices == index)
+                new = zip((self._counted_rows + blank).tolist(), lines[blank].tolist(), strict=True)
+                self._blank_flags.setdefault(name, {}).update(new)
             self._flag_counts[name] += int(rows) if flag else 0
 
     def _flush(self) -> None:
@@ -334,14 +337,27 @@ class RowWriter:
             writing, self._writing = self._writing, None
             writing.result()
 
+    def _unlabelled_rows(self) -> NDArray[np.int32]:
+        """Rows without a label: its cell is empty, or those of all yes/no columns without marks."""
+        if not self._flags:
+            column = next(iter(self._label_columns), "")
+            return _concatenate_arrays(self._empty.get(column, []), np.int32)
+        plain = [name for name in self._flags if not allows_blanks(self._flag_cells[name], name)]
+        blank = [self._blank_flags.get(name, {}) for name in plain]
+        rows = set(blank[0]).intersection(*blank[1:]) if blank else set()
+        for name, cells in zip(plain, blank, strict=True):
+            partial = min(cells.keys() - rows, default=None)
+            if partial is not None:
+                path = next(path for first, path in reversed(self._paths) if first <= partial)
+                raise _flag_error(path, name, "", cells[partial])
+        return np.array(sorted(rows), dtype=np.int32)
+
     def finish(self, digests: dict[str, str], notes: list[str], spans: Counter[str]) -> SourceRows:
         """Close the file and return the collected rows.
 
-        Raises BadFile for an empty cell in a yes/no column without marks.
+        Raises BadFile for an empty cell in a yes/no column without marks, unless all are empty.
         """
-        for name, problem in self._blank_flags.items():
-            if not allows_blanks(self._flag_cells[name], name):
-                raise problem
+        unlabelled = self._unlabelled_rows()
         self.close()
         indices = _concatenate_arrays(self._label_indices, np.int32)
         counts = np.bincount(indices, minlength=len(self._label_ids))
@@ -356,12 +372,34 @@ class RowWriter:
             sha256=digests,
             notes=notes,
             empty={name: np.concatenate(rows) for name, rows in self._empty.items()},
+            unlabelled=unlabelled,
             missing_answers=np.array(self._missing_answers, dtype=np.int32),
             uneven_choices=self._uneven_choices,
             first_rows=self._first_rows,
             text_keys=_concatenate_arrays(self._text_keys, np.int64),
             passages_are_keys=self._answer_columns is not None,
         )
+
+
+def _blank_unknown(
+    cells: "pa.Array[Any]", lines: NDArray[np.int64], remarks: Remarks
+) -> "pa.Array[Any]":
+    """Yes/no cells with -1, which many data sets write for “not labelled”, as empty ones."""
+    unknown: Any = pc.equal(cells, pa.scalar(UNKNOWN_FLAG))
+    rows = np.flatnonzero(unknown.to_numpy(zero_copy_only=False))
+    if not len(rows):
+        return cells
+    remark = phrase("“{flag}” in a yes/no column read as no label", flag=UNKNOWN_FLAG)
+    remarks.count(remark, int(lines[rows[0]]), len(rows))
+    blank: pa.Array[Any] = pc.if_else(unknown, pa.scalar(""), cells)
+    return blank
+
+
+def _flag_error(path: Path, name: str, cell: str, line: int) -> BadFile:
+    problem = phrase(
+        "“{cell}” in the column “{name}” is neither yes nor no.", cell=cell[:60], name=name[:60]
+    )
+    return BadFile(path, problem, phrase("Use 1 or 0, true or false, yes or no."), line=line)
 
 
 def _concatenate_arrays(parts: list[NDArray[Any]], kind: type[np.generic]) -> NDArray[Any]:

@@ -32,6 +32,7 @@ class Rows:
     endings: list[tuple[str, ...]] | None = None  # of each row
     words: Sequence[str] | None = None  # the texts, if they are lists of words without tags
     lines: list[int] | None = field(default=None, compare=False)  # of the source, from 1
+    numbers: list[int] | None = field(default=None, compare=False)  # index in the stored split
 
     def __len__(self) -> int:
         return len(self.texts)

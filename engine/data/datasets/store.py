@@ -4,10 +4,12 @@ import random
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from copy import copy
+from dataclasses import replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -16,12 +18,20 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 from pydantic import ValidationError
 
-from engine.config.dataset import SPLITS, DatasetSpec, DataSource, SplitName, StoredData
+from engine.config.dataset import (
+    SPLITS,
+    DatasetSpec,
+    DataSource,
+    Source,
+    SplitName,
+    StoredData,
+)
 from engine.config.task import TaskSpec
 from engine.config.validation import describe_validation
-from engine.data.columns.label_sets import YES, count_label_sets, parse_label_sets
+from engine.data.columns.fit import likely_task
+from engine.data.columns.label_sets import YES, allows_blanks, count_label_sets, parse_label_sets
 from engine.data.datasets.importing import DATA, SPEC, Fingerprint, import_dataset
-from engine.data.datasets.row_writer import GROUP_ROWS
+from engine.data.datasets.row_writer import GROUP_ROWS, UNASSIGNED
 from engine.data.datasets.rows import Rows, StoredColumn
 from engine.data.formats.reading import recognise
 from engine.data.formats.sources import split_files
@@ -76,6 +86,8 @@ class Dataset:
 
     def __init__(self, folder: Path, spec: DatasetSpec) -> None:
         self.folder, self.spec = folder, spec
+        self.stored = spec  # with all rows, unlike `spec` of a view
+        self._view = ""  # which rows are left out
         self._lock = threading.Lock()
         self._groups: dict[int, pa.Table] = {}
         self._cached_bytes = 0
@@ -92,7 +104,8 @@ class Dataset:
             self._dictionary_file = pq.ParquetFile(
                 check_regular(folder / DATA), read_dictionary=list(spec.columns)
             )
-            self._splits = self._read_splits()  # int8 [rows], index into SPLITS
+            # int8 [rows], index into SPLITS; UNASSIGNED for the rows that a view leaves out
+            self._splits = self._stored_splits = self._read_splits()
         except READ_ERRORS as error:
             raise _damaged_error(folder) from error
         if len(self._splits) != sum(spec.rows.values()):
@@ -106,8 +119,90 @@ class Dataset:
 
     @property
     def splits(self) -> NDArray[np.int8]:
-        """Split of each row, int8 [rows], index into SPLITS."""
+        """Split of each row, int8 [rows], index into SPLITS; -1 for rows left out."""
         return self._splits
+
+    @property
+    def identity(self) -> str:
+        """Changes with the rows of the splits, unlike the fingerprint of the version."""
+        return f"{self.spec.fingerprint}{self._view}"
+
+    def unlabelled(self, task: TaskSpec | None = None) -> NDArray[np.int64]:
+        """Rows without a label for a task, by default the likely one; int64 [N], ascending."""
+        spec = self.spec
+        task = task or likely_task(spec.mapping, spec.labels)
+        columns = task.label_columns(spec.mapping)
+        if not columns or (columns == spec.mapping.label_columns and not spec.unlabelled):
+            return np.zeros(0, dtype=np.int64)
+        is_blank = np.ones(len(self), dtype=bool)
+        for name in columns:
+            cells: Any = self.column(name)
+            if name in spec.mapping.flags and allows_blanks(pc.unique(cells).to_pylist(), name):
+                continue
+            none: Any = pa.array(["", *spec.placeholders])
+            blank: Any = pc.is_in(pc.utf8_trim_whitespace(cells.fill_null("")), value_set=none)
+            is_blank &= blank.to_numpy()
+        return np.flatnonzero(is_blank)
+
+    def select(
+        self, rows: Source | Literal["unlabelled"] | Sequence[int], task: TaskSpec | None = None
+    ) -> NDArray[np.int64]:
+        """Indices of a split, of all rows, of the unlabelled ones, or those given; int64 [N].
+
+        Raises StudioError if a given index is not in the version.
+        """
+        match rows:
+            case "all":
+                return np.arange(len(self), dtype=np.int64)
+            case "unlabelled":
+                return self.unlabelled(task)
+            case "train" | "validation" | "test":
+                return np.flatnonzero(self._split_mask(rows))
+            case _:
+                indices = np.array(rows, dtype=np.int64)
+        if len(indices) and not 0 <= indices.min() <= indices.max() < len(self):
+            raise StudioError(
+                "The data set {name} has changed.", "Choose its rows again.", name=self.spec.name
+            )
+        return indices
+
+    def with_target(self, column: str | None) -> "Dataset":
+        """The same rows with another column of labels, one of `spec.targets`.
+
+        Raises StudioError if there is no such target.
+        """
+        spec = self.spec
+        if column in (None, spec.mapping.label):
+            return self
+        if column not in spec.targets:
+            raise StudioError(
+                "“{column}” is not a column of labels of this data set.",
+                phrase("Choose one of {names}.", names=", ".join(name[:60] for name in names))
+                if (names := [*filter(None, (spec.mapping.label,)), *spec.targets])
+                else "Import the file again, and choose its columns.",
+                column=column[:60],
+            )
+        view = copy(self)
+        view.spec = view.stored = spec.with_target(column)
+        return view
+
+    def left_out(self, split: SplitName) -> int:
+        """Number of rows of a split that `for_task` left out."""
+        stored = self._mask(self._stored_splits, split)
+        return int(stored.sum() - self._split_mask(split).sum())
+
+    def for_task(self, task: TaskSpec) -> "Dataset":
+        """The version without the rows that have no label for a task: they are in no split."""
+        rows = self.unlabelled(task)
+        if not len(rows):
+            return self
+        view = copy(self)
+        view._splits = self._splits.copy()
+        view._splits[rows] = UNASSIGNED
+        view._view = f"+{','.join(task.label_columns(self.spec.mapping))}"
+        counts = {name: int(self._mask(view._splits, name).sum()) for name in SPLITS}
+        view.spec = self.spec.model_copy(update={"rows": counts, "unlabelled": {}})
+        return view
 
     @contextmanager
     def _reading(self) -> Iterator[None]:
@@ -130,7 +225,11 @@ class Dataset:
 
     def _split_mask(self, split: SplitName) -> NDArray[np.bool_]:
         """Rows of a split, bool [rows]."""
-        return np.equal(self._splits, SPLITS.index(split))
+        return self._mask(self._splits, split)
+
+    @staticmethod
+    def _mask(splits: NDArray[np.int8], split: SplitName) -> NDArray[np.bool_]:
+        return np.equal(splits, SPLITS.index(split))
 
     def stream(self, split: SplitName) -> Rows:
         """The texts of a split only, read on iteration."""
@@ -165,7 +264,9 @@ class Dataset:
             for name in mapping.columns
         }
         lines: list[int] = self.column("_line").to_numpy()[self._split_mask(split)].tolist()
-        return Rows.from_columns(mapping, cells, lines)
+        stored = np.flatnonzero(self._mask(self._stored_splits, split))
+        numbers = np.searchsorted(stored, np.flatnonzero(self._split_mask(split)))
+        return replace(Rows.from_columns(mapping, cells, lines), numbers=numbers.tolist())
 
     def cells(self, split: SplitName) -> dict[str, list[str]]:
         """All source columns of a split."""
@@ -344,13 +445,25 @@ def resolve(
     cancelled: Callable[[], bool] | None = None,
     task: TaskSpec | None = None,
 ) -> Dataset:
-    """Open the data of a job: a verified stored version, or files imported to `target`.
+    """Open the data of a job: a verified stored version, or files imported to `target`; with a
+    task, without the rows that have no label for it.
 
     If the source has no mapping, columns that suit `task` are used. An existing `target` is opened
     unchanged, so that a run resumes with its data.
 
     Raises StudioError if the data is missing, damaged, or differs from that of the job.
     """
+    dataset = _open_source(source, target, progress, cancelled, task)
+    return dataset if task is None else dataset.for_task(task)
+
+
+def _open_source(
+    source: DataSource,
+    target: Path,
+    progress: ProgressCallback | None,
+    cancelled: Callable[[], bool] | None,
+    task: TaskSpec | None,
+) -> Dataset:
     if isinstance(source, StoredData):
         dataset = open_dataset(source.folder)
         if source.fingerprint and source.fingerprint != dataset.spec.fingerprint:
@@ -360,7 +473,7 @@ def resolve(
                 folder=source.folder.name,
             )
         dataset.verify()
-        return dataset
+        return dataset.with_target(source.target)
     if target.exists():
         return open_dataset(target)
     files = split_files(source.path, source.validation)

@@ -53,7 +53,7 @@ def tokenizer_folder(folder: RunFolder) -> Path:
 def _cache_key(base_model: FromScratch, source: TrainingRows) -> str:
     """Cache key: equal for equal tokenizers."""
     rows = source.rows
-    texts = (source.dataset.spec.fingerprint, rows.pairs is None, rows.tags is None)
+    texts = (source.dataset.identity, rows.pairs is None, rows.tags is None)
     content = (*texts, base_model.model.vocab_size, base_model.lowercase)
     return f"vocabulary-{hashlib.sha256(repr(content).encode('utf-8')).hexdigest()[:24]}"
 

@@ -84,7 +84,7 @@ def read_rows(
     """
     reading = stage(phrase("Reading the data set"))
     dataset = resolve(job.data, folder, reading, stop_requested, job.task)
-    for problem in dataset_problems(dataset.spec, job.task):
+    for problem in dataset_problems(dataset.stored, job.task):
         raise problem
     learner = learner_for(job.task)
     rows = learner.rows(dataset, "train")
@@ -143,7 +143,7 @@ class _CachedTokenizer:
     ) -> Examples:
         shared, learner = shared_tokens(), self.source.learner
         shared.delete_old()
-        name = cache_key(self.source.dataset.spec.fingerprint, self.tokenizer, 0, split)
+        name = cache_key(self.source.dataset.identity, self.tokenizer, 0, split)
         with shared.reserve(name, lambda: progress(0, 0)) as inside:
             folder = inside / f"{learner.tokenization}-{length}"
             return learner.tokenize(rows, self.tokenizer, length, folder, progress)

@@ -155,17 +155,21 @@ def test_a_run_is_read_as_its_best_checkpoint(run, output, tmp_path):
     assert job["base_model"]["path"] == str(best)
 
 
-def test_rows_without_a_label_are_skipped_on_request(refusal, run, evaluate, tmp_path, capsys):
+def test_rows_without_a_label_are_not_evaluated(refusal, run, tmp_path, capsys):
     file = small.sentences(tmp_path / "new.csv", rows=12)
-    file.write_text(file.read_text(encoding="utf-8") + "a text that nobody has labelled,\n")
+    file.write_text(file.read_text(encoding="utf-8") + "a text that nobody has labelled,\nc,-\n")
     best = run.best_step()
     assert best is not None
     arguments = ("evaluate", str(file), "--model", str(run.checkpoint(best)))
-    assert main([*arguments]) == 1 and "1 of 13 rows have no label" in capsys.readouterr().err
+    assert main([*arguments]) == 0
+    captured = capsys.readouterr()
+    assert "2 rows without a label left out" in captured.err and "of 12)" in captured.out
     assert "no column “labels”" in refusal(*arguments, "--skip-empty", "labels")
     assert main([*arguments, "--skip-empty", "label"]) == 0
     captured = capsys.readouterr()
     assert "1 row with an empty cell skipped" in captured.err and "of 12)" in captured.out
+    file.write_text("text,label\na film,\n", encoding="utf-8")
+    assert "None of these rows has a label" in refusal(*arguments)
 
 
 @pytest.mark.parametrize(

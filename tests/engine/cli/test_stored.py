@@ -140,7 +140,7 @@ def test_differences_of_two_versions_are_printed_and_written(
     edits = PendingEdits(
         fingerprint="", rows={0: RowEdit(cells={"text": "a new text"}, split="train")}
     ).edits(first.spec)
-    derive(films / "2", films / "3", 3, first.spec.mapping, edits=edits)
+    derive(films / "2", films / "3", 3, edits=edits)
     (tmp_path / "new.csv").write_text(f"row,new_label\n1,{first.page(0, 1)[0]['label']}\n")
     output("relabel", "films", tmp_path / "new.csv")
     report = json_output("changes", "films")

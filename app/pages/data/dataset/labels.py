@@ -37,7 +37,7 @@ class LabelsModel(ColumnsModel[tuple[str, int]]):
         self.columns = (
             Column(
                 self.tr("Label"),
-                lambda row: one_line(row[0][:100]) if row[0] else self.tr("(empty)"),
+                lambda row: one_line(row[0][:100]) if row[0] else self.tr("No label"),
                 value=itemgetter(0),
                 tooltip=itemgetter(0),
             ),

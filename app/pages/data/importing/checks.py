@@ -7,7 +7,7 @@ from typing import Self
 from app.pages.data.importing.roles import Roles
 from app.translation import tr
 from engine.config.dataset import Cleaning, Mapping, SplitName
-from engine.data.columns.fit import incomplete_columns, likely_task
+from engine.data.columns.fit import incomplete_columns, likely_task, open_targets
 from engine.data.columns.label_sets import count_label_sets
 from engine.data.columns.spellings import Spellings
 from engine.data.datasets.collecting import NO_CLEANING
@@ -15,6 +15,7 @@ from engine.data.datasets.importing import (
     count_empty_cells,
     label_spellings,
     spelling_note,
+    survey_notes,
     survey_problems,
 )
 from engine.data.datasets.row_writer import SourceRows
@@ -33,7 +34,7 @@ class Problem:
     is_blocking: bool = True
     cleaning_title: str = ""
     cleaning: Cleaning = NO_CLEANING
-    is_done: bool = False  # not a problem, but a change that was made
+    is_done: bool = False  # not a problem, but what is made of the rows
 
     @classmethod
     def from_error(cls, error: StudioError, is_blocking: bool = True) -> Self:
@@ -91,6 +92,17 @@ def row_problems(mapping: Mapping, counted: SourceRows, cleaning: Cleaning) -> l
         skip = cleaning.model_copy(update={"skip_empty": (*cleaning.skip_empty, *columns)})
         title = tr("Skip these rows")
         problems[index] = replace(problems[index], cleaning_title=title, cleaning=skip)
+    problems += [
+        Problem(
+            note,
+            is_blocking=False,
+            cleaning_title=tr("Leave them out"),
+            cleaning=cleaning.model_copy(update={"skip_empty": (*cleaning.skip_empty, *columns)}),
+            is_done=True,
+        )
+        for note in survey_notes(counted, mapping, task)
+        if (columns := mapping.label_columns or open_targets(mapping, task))
+    ]
     return problems + _spelling_problems(mapping, counted, cleaning)
 
 

@@ -9,7 +9,7 @@ from app.pages.train.choices import Choices, Model, Scratch, Step, goals
 from app.pages.train.job import choices_from_job, compose_job
 from app.pages.train.obstacles import Fix, validate
 from app.pages.train.summary import list_advanced_changes, summary
-from engine.config.dataset import Cleaning, Mapping
+from engine.config.dataset import Cleaning, Mapping, Target
 from engine.config.features import Features
 from engine.config.tasks.multi_label import MultiLabel
 from engine.config.tasks.pretraining import Pretraining
@@ -190,25 +190,30 @@ def test_the_fix_removes_the_obstacle():
 
 def test_fixes_skip_rows_or_use_another_column():
     choices = choose(SENTENCE)
-    spec = choices.data.spec.model_copy(update={"empty": {"label": 3, "other": 5}})
+    spec = choices.data.spec.model_copy(update={"empty": {"text": 3, "other": 5}})
     choices = replace(choices, data=replace(choices.data, spec=spec))
-    assert "3 of 1,000 rows have no label" in obstacle(choices, Step.DATA)
+    assert "3 of 1,000 rows have no text" in obstacle(choices, Step.DATA)
     (fix,) = fixes(choices, Step.DATA)
-    assert fix.title == "Skip rows without a label"
-    assert fix.edit is not None and fix.edit.cleaning == Cleaning(skip_empty=("label",))
-    none_left = spec.model_copy(update={"empty": {"label": 1000}})
+    assert fix.title == "Skip rows without a text"
+    assert fix.edit is not None and fix.edit.cleaning == Cleaning(skip_empty=("text",))
+    none_left = spec.model_copy(update={"empty": {"text": 1000}})
     choices = replace(choices, data=replace(choices.data, spec=none_left))
     assert fixes(choices, Step.DATA) == []
     choices = replace(choose(SENTENCE), goal=NUMBER)
-    spec = choices.data.spec.model_copy(update={"label_for": {"regression": "other"}})
+    numbers = Target(labels={f"{n / 10}": 9 for n in range(30)})
+    columns = ("text", "label", "other")
+    update = {"targets": {"other": numbers}, "columns": columns}
+    spec = choices.data.spec.model_copy(update=update)
     choices = replace(choices, data=replace(choices.data, spec=spec))
     column, task = fixes(choices, Step.DATA)
-    assert column.title == "Use “other” as the label"
-    assert column.edit.mapping == Mapping(text="text", label="other")
+    assert column.title == "Use “other” as the label" and column.edit is None
+    assert column.choices.data.source.target == "other"
+    assert column.choices.data.spec.mapping == Mapping(text="text", label="other")
     assert task.title == "Change the task to “Text classification”"
-    flags = Mapping(text="text", flags=("other", "more"))
-    several = spec.model_copy(update={"mapping": flags, "columns": flags.columns})
+    flags = Mapping(text="text", flags=("label", "more"))
+    several = spec.model_copy(update={"mapping": flags, "columns": (*columns, "more")})
     choices = replace(choices, data=replace(choices.data, spec=several))
     column, task = fixes(choices, Step.DATA)
-    assert column.edit.mapping == Mapping(text="text", label="other"), "no flag is left"
+    mapping = column.choices.data.spec.mapping
+    assert mapping == Mapping(text="text", label="other"), "no flag is left"
     assert task.title == "Change the task to “Multi-label classification”"

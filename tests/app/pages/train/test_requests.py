@@ -10,6 +10,7 @@ from app.pages.train.choices import Step
 from app.pages.train.job import compose_job
 from app.pages.train.requests import Requests
 from app.pages.train.state import TrainState
+from app.pages.train.summary import summary
 from app.sample import sample_entry
 from engine.files.home import Home
 from tests.app.pages.train.conftest import choose_all
@@ -82,35 +83,15 @@ def test_a_requested_data_set_sets_its_task(state, requests, qtbot, make_data, s
     assert state.choices.goal == SCRATCH, "both are pre-training"
 
 
-def test_rows_without_a_label_leave_task_and_version(state, requests, qtbot, make_data):
+def test_rows_without_a_label_are_no_obstacle(state, requests, qtbot, make_data, model):
     state.choose_goal(SENTENCE)
-    folder = make_data("holes", holes=1)
+    folder = make_data("part", unlabelled=15)
     assert load_data(state, requests, qtbot, folder) == ""
-    assert state.choices.goal == SENTENCE
-    assert "1 of 60 rows have no label" in state.obstacle(Step.DATA)
-    folder = make_data("whole")
-    with qtbot.waitSignal(state.changed):
-        requests.load_data(folder, labelled=True)
-    assert state.choices.data.source.folder == folder
-    assert not state.versions.is_busy
-
-
-def test_labelled_rows_are_chosen_and_undone(state, requests, qtbot, make_data):
-    state.choose_goal(LABELS)
-    folder = make_data("holes", holes=7)
-    with qtbot.waitSignal(state.versions.ended, timeout=20_000):
-        requests.load_data(folder, labelled=True)
-    data = state.choices.data
-    assert data is not None and data.spec is not None and data.source.folder.name == "2"
-    assert sum(data.spec.rows.values()) == 60 - 7
     assert state.choices.goal == SENTENCE and state.obstacle(Step.DATA) == ""
-    assert state.adjustment.sentence == (
-        "The task is now “Text classification”, which suits “holes”. "
-        "Version 2 skips the rows in which “label” is empty."
-    )
-    state.undo_adjustment()
-    assert state.choices.goal == LABELS
-    assert state.choices.data.source.folder == folder
+    assert state.choices.data.spec.unlabelled and sum(state.choices.spec.rows.values()) == 45
+    rows = state.choices.spec.rows["train"]
+    requests.load_model(model)
+    assert f"over {rows} rows" in summary(state.choices)
 
 
 def test_home_and_a_model_change_the_task_with_a_message(state, requests, qtbot, model):

@@ -105,7 +105,7 @@ def test_a_version_without_incomplete_rows_is_created_and_undone(state, qtbot, m
         folder=folder.with_name("2"), fingerprint=version.spec.fingerprint
     )
     assert sum(version.spec.rows.values()) == 58
-    assert state.adjustment.sentence == "Version 2 skips the rows in which “label” is empty."
+    assert state.adjustment.sentence == "Version 2 skips the rows in which “text” is empty."
     state.undo_adjustment()
     assert state.choices.data is not None and state.choices.data.source.folder == folder
 

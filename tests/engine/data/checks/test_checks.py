@@ -54,7 +54,7 @@ CASES: dict[str, Rows] = {
         ("Or so.", "GOOD", "train"),
     ],
     "label_signs": [("Both of it.", "good|bad", "train")],
-    "placeholder_labels": [("So it is.", "-", "train"), ("Is it so?", "N/A", "validation")],
+    "placeholder_labels": [("So it is.", "-1", "train"), ("Is it so?", "-1", "validation")],
     "rare_labels": [("So it is here.", "odd", "train"), ("And not there.", "strange", "train")],
     "absent_labels": [(f"It is odd, number {n}.", "odd", "train") for n in range(12)],
     "giveaways": [(f"review{n} spoiler", "secret", "train") for n in range(25)],

@@ -7,7 +7,7 @@ import pytest
 
 from engine.config.dataset import Mapping
 from engine.config.tasks import TASKS
-from engine.data.columns.fit import dataset_problems, likely_task, mapping_for
+from engine.data.columns.fit import dataset_problems, likely_task, mapping_for, suitable_target
 from engine.data.formats.reading import read, recognise
 from engine.files.shipped import sample_data
 from tests.engine.data.importing import import_files, write_lines
@@ -43,10 +43,12 @@ def test_each_task_takes_the_label_column_that_suits_it(sick, tmp_path):
             assert fitted.label == label
     spec = import_files(sick, tmp_path / "d").spec
     assert likely_task(spec.mapping, spec.labels).kind == "pair_classification"
-    assert spec.label_for == {
-        "regression": "relatedness_score",
-        "sentence_similarity": "relatedness_score",
-    }
+    for kind, task in TASKS.items():
+        needs_numbers = kind in ("regression", "sentence_similarity")
+        suitable = "relatedness_score" if needs_numbers else None
+        assert not dataset_problems(spec, task(kind=kind)) or (
+            suitable_target(spec, task(kind=kind)) == suitable
+        )
 
 
 def test_the_mapping_is_unchanged_if_no_column_suits_the_task(sick):

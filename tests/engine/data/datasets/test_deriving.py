@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
-from engine.config.dataset import Cleaning, DatasetSpec, Mapping, Split
-from engine.data.columns.fit import dataset_problems, likely_task
+from engine.config.dataset import Cleaning, DatasetSpec, Split
+from engine.config.tasks.regression import Regression
+from engine.data.columns.fit import dataset_problems, likely_task, suitable_target
 from engine.data.datasets.collecting import NO_CLEANING
 from engine.data.datasets.deriving import Edits, derive
 from engine.data.datasets.store import open_dataset
@@ -30,16 +31,17 @@ def test_rows_are_skipped_and_the_others_keep_split_and_line(tmp_path):
     rows = [f"a film {n},{'' if n % 10 == 3 else n % 2}" for n in range(40)]
     old = store(tmp_path, "films.csv", ["text,label", *rows])
     assert old.empty == {"label": 4}
-    assert dataset_problems(old, likely_task(old.mapping, {"0": 1, "1": 1}))
+    assert sum(old.unlabelled.values()) == 4
+    assert not dataset_problems(old, likely_task(old.mapping, old.labels))
     (tmp_path / "films.csv").unlink()  # not needed again
     cleaning = Cleaning(skip_empty=("label",))
-    new = derive_version(tmp_path, old.mapping, cleaning)
+    new = derive_version(tmp_path, cleaning)
     assert (new.version, new.cleaning, new.empty) == (2, cleaning, {})
     assert new.labels == {"0": 20, "1": 16} and new.fingerprint != old.fingerprint
     assert dataset_problems(new, likely_task(new.mapping, new.labels)) == []
     assert (new.made_from, old.made_from, old.changes) == (1, None, ())
     assert [change for change in new.changes if "skipped: 4 times" in change]
-    assert not [note for note in new.notes if "Row without label" in note]  # noted in version 1
+    assert not new.unlabelled
     before, after = (open_dataset(tmp_path / "x" / version) for version in ("1", "2"))
     after.verify()
     assert after.spec == new and before.spec == old
@@ -47,21 +49,23 @@ def test_rows_are_skipped_and_the_others_keep_split_and_line(tmp_path):
     assert after.page(0, 40) == remaining
 
 
-def test_another_column_becomes_the_label(tmp_path):
+def test_another_column_is_learned_without_another_import(tmp_path):
     rows = [f"a film {n},{('good', 'bad')[n % 2]},{n % 37 / 10}" for n in range(80)]
     old = store(tmp_path, "films.csv", ["text,label,score", *rows])
-    assert old.label_for == {"regression": "score"}
-    mapping = old.mapping.model_copy(update={"label": "score"})
-    new = derive_version(tmp_path, mapping, Cleaning())
-    assert likely_task(new.mapping, new.labels).kind == "regression"
-    assert new.rows == old.rows
-    assert new.changes == ("The columns in use are “text”, “score”; previously: “text”, “label”.",)
-    assert set(new.label_for.values()) == {"label"}
+    assert old.mapping.label == "label" and suitable_target(old, Regression()) == "score"
+    dataset = open_dataset(tmp_path / "x" / "1")
+    view = dataset.with_target("score")
+    assert likely_task(view.spec.mapping, view.spec.labels).kind == "regression"
+    assert view.rows("train").labels == dataset.cells("train")["score"]
+    assert view.spec.with_target("label") == old and view.spec.fingerprint == old.fingerprint
+    with pytest.raises(StudioError, match="“title” is not a column of labels") as refused:
+        dataset.with_target("title")
+    assert refused.value.advice == "Choose one of label, score."
 
 
 def test_rows_are_edited_one_by_one(tmp_path):
     rows = [f"a film {n},{'good' if n % 2 else 'bad'}" for n in range(20)]
-    old = store(tmp_path, "films.csv", ["text,label", *rows])
+    store(tmp_path, "films.csv", ["text,label", *rows])
     before = open_dataset(tmp_path / "x" / "1").page(0, 20)
     edits = Edits(
         dropped={0, 7},
@@ -69,7 +73,7 @@ def test_rows_are_edited_one_by_one(tmp_path):
         splits={5: "test"},
         changes=(phrase("Everything was edited."),),
     )
-    new = derive_version(tmp_path, old.mapping, NO_CLEANING, edits)
+    new = derive_version(tmp_path, NO_CLEANING, edits)
     after = open_dataset(tmp_path / "x" / "2").page(0, 20)
     before[3]["label"], before[4]["text"], before[5]["_split"] = "bad", "another film", "test"
     assert after == [row for number, row in enumerate(before) if number not in (0, 7)]
@@ -77,12 +81,11 @@ def test_rows_are_edited_one_by_one(tmp_path):
 
 
 def test_deriving_can_be_cancelled(tmp_path):
-    old = store(tmp_path, "films.csv", ["text,label", *["a film,good", "one,bad"] * 4])
+    store(tmp_path, "films.csv", ["text,label", *["a film,good", "one,bad"] * 4])
     progress: list[tuple[int, int]] = []
     with pytest.raises(Cancelled):
         derive_version(
             tmp_path,
-            old.mapping,
             progress=lambda *now: progress.append(now),
             cancelled=lambda: True,
         )
@@ -92,13 +95,12 @@ def test_deriving_can_be_cancelled(tmp_path):
 def test_tags_are_recounted(tmp_path):
     sentence = "Ada\tB-person\nLovelace\tI-person\nsaw\tO\nParis\tB-place\n"
     old = store(tmp_path, "names.conll", ["\n".join([sentence] * 8)])
-    new = derive_version(tmp_path, old.mapping, Cleaning())
+    new = derive_version(tmp_path, Cleaning())
     assert new.spans == old.spans == {"person": 8, "place": 8}
 
 
 def test_a_version_without_training_rows_is_refused(tmp_path):
     old = store(tmp_path, "films.csv", ["text,note,label", *["a film,,good", "one,,bad"] * 4])
-    mapping = Mapping(text="text", label="label")
     with pytest.raises(StudioError, match="No training row is left"):
-        derive_version(tmp_path, mapping, Cleaning(skip_empty=("note",)))
+        derive_version(tmp_path, Cleaning(skip_empty=("note",)))
     assert old.rows["train"] and not (tmp_path / "x" / "2").exists()

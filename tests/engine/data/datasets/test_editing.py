@@ -25,7 +25,7 @@ def apply_edits(old: Dataset, rows: dict[int, RowEdit]) -> Dataset:
     """Derive the next version."""
     into = old.folder.parent / str(old.spec.version + 1)
     edits = PendingEdits(fingerprint=old.spec.fingerprint, rows=rows).edits(old.spec)
-    derive(old.folder, into, old.spec.version + 1, old.spec.mapping, edits=edits)
+    derive(old.folder, into, old.spec.version + 1, edits=edits)
     return open_dataset(into)
 
 
@@ -141,4 +141,5 @@ def test_edits_of_a_row_are_merged():
     ],
 )
 def test_words_get_a_tag(cell, first, last, name, expected):
-    assert with_tag(cell, first, last, name) == expected
+    are_spans = "NOUN" not in cell
+    assert with_tag(cell.split(), first, last, name, are_spans) == expected

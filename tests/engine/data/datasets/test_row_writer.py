@@ -111,8 +111,6 @@ def _notes(rows, kept_rows, skips):
     for line, row in kept_rows:
         if not row[0].strip():
             add("Row without text", line)
-        if not row[2].strip():
-            add("Row without label", line)
     return [
         f"{name}: {len(lines)} times, first in line {lines[0]}."
         if len(lines) > 1

@@ -15,6 +15,7 @@ from app.widgets.page import Card
 from app.widgets.text import numbers, run_texts
 from app.widgets.text.labels import Text
 from engine.config.dataset import StoredData
+from engine.data.columns.fit import unlabelled_rows
 from engine.record.opening import Record
 from engine.record.runs import all_runs
 
@@ -35,7 +36,7 @@ def read_scores(record: Record, versions: list[DataEntry]) -> list[ScoredRun]:
     Only runs with the most common metric are returned.
     """
     labelled = {
-        entry.folder: sum(entry.spec.rows.values()) - entry.spec.labels.get("", 0)
+        entry.folder: sum(entry.spec.rows.values()) - sum(unlabelled_rows(entry.spec).values())
         for entry in versions
         if entry.spec is not None
     }

@@ -173,7 +173,7 @@ class EditingPart(QObject):
         """Save the labels as a version, and open the wizard with its labelled rows."""
 
         def saved(folder: Path) -> None:
-            studio.navigate.emit("train", {"data": folder, "labelled": True})
+            studio.navigate.emit("train", {"data": folder})
 
         self.state.saved.connect(saved, Qt.ConnectionType.SingleShotConnection)
         self.state.save()
@@ -184,8 +184,9 @@ class EditingPart(QObject):
         column, row = self._data.spec.mapping.tags, self._current_row()
         if column is None or row is None or not self.words.words:
             return
-        cell = self.state.full_cell(row, column)
-        self.state.set_cells([row], column, [with_tag(cell, *self.words.selection, name or "O")])
+        _, tags = self._words_and_tags(row)
+        cell = with_tag(tags, *self.words.selection, name or "O", self.state.has_span_tags)
+        self.state.set_cells([row], column, [cell])
 
     def _show_words(self) -> None:
         mapping, row = self._data.spec.mapping, self._current_row()
@@ -194,10 +195,16 @@ class EditingPart(QObject):
         if row is None:
             self.words.show_row([], [], self.state.labels)
             return
+        self.words.show_row(*self._words_and_tags(row), self.state.labels)
+
+    def _words_and_tags(self, row: int) -> tuple[list[str], list[str]]:
+        """The words of a row and their tags; O if it has none yet."""
+        mapping = self._data.spec.mapping
+        assert mapping.tags is not None
         words, tags = (
             split_words(self.state.full_cell(row, name)) for name in (mapping.text, mapping.tags)
         )
-        self.words.show_row(words, tags, self.state.labels)
+        return words, tags or ["O"] * len(words)
 
     def _current_row(self) -> int | None:
         row, indices = self._table.currentIndex().row(), self._data.indices

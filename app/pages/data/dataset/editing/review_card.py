@@ -15,6 +15,7 @@ from app.widgets.progress import ProgressLine
 from app.widgets.text import numbers
 from app.widgets.text.labels import Text, tooltip
 from engine.config.dataset import DatasetSpec
+from engine.data.columns.fit import unlabelled_rows
 from engine.files.shipped import minilm
 from engine.messages.question import Working
 
@@ -69,7 +70,7 @@ class ReviewCard(Card):
         """Show what these rows allow; nothing unless each row has one label."""
         mapping = spec.mapping
         is_class = mapping.label is not None and not mapping.endings and not has_sets
-        unlabelled = spec.labels.get("", 0)
+        unlabelled = sum(unlabelled_rows(spec).values())
         self._can_find = is_class and len(labels) > 1
         self._can_suggest = is_class and bool(unlabelled)
         self.introduction.setText(

@@ -1,6 +1,7 @@
 """Unsaved edits of one version, with undo. No widgets."""
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -15,12 +16,12 @@ from engine.config.dataset import SPLITS, DatasetSpec, SplitName
 from engine.data.columns.label_sets import (
     count_label_sets,
     join_labels,
-    parse_flags,
+    parse_flag,
     parse_label_sets,
 )
 from engine.data.columns.numbers import is_scale
 from engine.data.datasets.deriving import derive
-from engine.data.datasets.editing import PendingEdits, RowEdit, read_edits
+from engine.data.datasets.editing import PendingEdits, RowEdit, has_span_tags, read_edits
 from engine.data.datasets.store import Dataset
 from engine.errors import StudioError
 from engine.files.home import next_version
@@ -134,7 +135,7 @@ class EditsState(QObject):
         mapping = self.spec.mapping
         if label in mapping.flags:
             before = [self.cell(n, label, c) for n, c in self._pairs(rows, label)]
-            cell = "0" if all(parse_flags(label, before)) else "1"
+            cell = "0" if all(parse_flag(old, label) for old in before) else "1"
             self.set_cells(rows, label, [cell] * len(rows))
         elif mapping.label is not None and self.has_sets and label:
             column = mapping.label
@@ -186,6 +187,11 @@ class EditsState(QObject):
         names = sorted(filter(None, counts), key=counts.__getitem__, reverse=True)
         return (*sorted(names[:MAX_KEYS]), *names[MAX_KEYS:])
 
+    @cached_property
+    def has_span_tags(self) -> bool:
+        """True if the tags mark spans; False if they are classes of words."""
+        return has_span_tags(self.dataset)
+
     @property
     def has_sets(self) -> bool:
         """True if a cell may hold several labels."""
@@ -202,11 +208,11 @@ class EditsState(QObject):
         if self.is_saving or not self.rows:
             return
         self.write()
-        folder, spec, number = self._data.folder, self.spec, self.next_number
+        folder, number = self._data.folder, self.next_number
         target, edits = folder.parent / str(number), self.pending().edits(self.spec)
 
         def work() -> Path:
-            derive(folder, target, number, spec.mapping, edits=edits)
+            derive(folder, target, number, edits=edits)
             return target
 
         self._set_saving(True)

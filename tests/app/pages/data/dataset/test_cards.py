@@ -27,7 +27,7 @@ def test_the_balance_of_labels_is_described(qtbot):
     qtbot.addWidget(bars)
     bars.show_labels({"": 80, "0": 23, "1": 17})
     text = bars.model().index(0, 0).data()
-    assert text == "(empty)"
+    assert text == "No label"
     assert bars.columnWidth(0) > QFontMetricsF(bars.font()).horizontalAdvance(text)
 
 

@@ -32,17 +32,10 @@ def test_rows_are_labelled_with_the_default_model(qtbot, page, write):
     page._studio.navigate.connect(lambda key, argument: key == "train" and wizard.arrive(argument))
     versions = view.state.folder.parent
     qtbot.mouseClick(card.train, Qt.MouseButton.LeftButton)  # the only click
-    qtbot.waitUntil((versions / "3" / "spec.json").exists, timeout=PATIENCE)
     state = wizard.state
     qtbot.waitUntil(lambda: state.choices.data is not None, timeout=PATIENCE)
-    qtbot.waitUntil(lambda: state.choices.data.source.folder.name == "3", timeout=PATIENCE)
-    saved, trained_on = (open_dataset(versions / name).spec for name in "23")
-    assert saved.labels[""] == 38 and "" not in trained_on.labels
-    assert sum(trained_on.rows.values()) == 60 - 38
-    assert state.obstacle(Step.DATA) == "" and state.fixes(Step.DATA) == []
-    assert wizard.adjusted.sentence.text().endswith(
-        "Version 3 skips the rows in which “label” is empty."
-    )
-    wizard.adjusted.undo.click()
     assert state.choices.data.source.folder.name == "2"
-    assert "38 of 60 rows have no label" in state.obstacle(Step.DATA)
+    saved = open_dataset(versions / "2").spec
+    assert saved.labels[""] == 38 and sum(saved.rows.values()) == 60
+    assert sum(state.choices.spec.rows.values()) == 60 - 38
+    assert state.obstacle(Step.DATA) == "" and state.fixes(Step.DATA) == []

@@ -1,0 +1,90 @@
+"""Rows without a label, and several columns of labels, in the commands."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from engine.applying.apply import apply
+from engine.config.dataset import StoredData
+from engine.data.datasets.store import open_dataset
+from engine.messages.applying import Apply, StoredInput
+from engine.results.predictions import read_predictions
+from engine.results.store import predictions_file
+from engine.tasks.predicting import Predictor
+from tests.engine.training import small
+
+
+@pytest.fixture
+def films(home, tmp_path) -> Path:
+    """A file with two columns of labels, each of which lacks some: “-” in one of them."""
+    lines = small.sentences(tmp_path / "films.csv").read_text().splitlines()
+    rows = [line.split(",") for line in lines[1:]]
+    content = [
+        (text, "-" if n % 4 == 0 else label, "" if n % 3 == 0 else ("low", "high")[n % 2])
+        for n, (text, label) in enumerate(rows)
+    ]
+    file = tmp_path / "films.csv"
+    file.write_text("\n".join(map(",".join, [("text", "label", "urgency"), *content])) + "\n")
+    return file
+
+
+def test_the_unlabelled_rows_are_predicted_and_come_back_as_labels(tuned, home, output, films):
+    model, out, again = tuned("text_classification"), films.parent / "1.csv", films.parent / "2.csv"
+    output("import", films)
+    dataset = open_dataset(home.datasets / "films" / "1")
+    rows = dataset.unlabelled()
+    assert len(rows) == 24 and not dataset.spec.labels.keys() & {"-"}
+    given = StoredInput(data=StoredData(folder=dataset.folder), rows="unlabelled")
+    question = Apply(checkpoint=model.checkpoint, given=given, out=out)
+    assert apply(question, Predictor(model.checkpoint)).rows == len(rows)
+    command = ("predict", "films", "--unlabelled", "--model", model.checkpoint, "--out", again)
+    assert output(*command).startswith("24 rows written")
+    assert again.read_text() == out.read_text()
+    output("relabel", "films", out, "--label", "predicted_label")
+    assert not len(open_dataset(home.datasets / "films" / "2").unlabelled())
+
+
+def test_commands_say_what_has_no_label_and_take_either_column(home, output, json_output, films):
+    facts = json_output("check", films)
+    assert facts["unlabelled"] == 24 and "“-” read as no label" in " ".join(facts["notes"])
+    sentence = "24 of 96 rows (25.0 %) have no label: they are kept"
+    assert any(note.startswith(sentence) for note in facts["notes"]) and facts["ok"]
+    stored = json_output("import", films)
+    assert sum(stored["unlabelled"].values()) == 24
+    checked = json_output("check", "films")
+    assert checked["targets"] == ["urgency"] and sum(checked["unlabelled"].values()) == 24
+    other = json_output("check", "films", "--label", "urgency")
+    assert sum(other["unlabelled"].values()) == 32 and other["targets"] == ["label"]
+    first, second = (
+        json.loads(output("job", "--data", "films", *options))["data"]
+        for options in ((), ("--label", "urgency"))
+    )
+    assert (first["target"], second["target"]) == (None, "urgency")
+    assert first["fingerprint"] == second["fingerprint"]
+
+
+def test_one_import_trains_on_either_target(home, output, films):
+    output("import", films)
+    dataset = open_dataset(home.datasets / "films" / "1")
+    job = small.classifying(films.parent, steps=1)
+    for target, names in ((None, ("bad", "good")), ("urgency", ("high", "low"))):
+        data = StoredData(folder=dataset.folder, target=target)
+        run = small.trained(films.parent / str(target), job.model_copy(update={"data": data}))
+        predictions = read_predictions(predictions_file(run.results, "validation"))
+        assert predictions.info.labels == names and predictions.info.mapping.label == (
+            target or "label"
+        )
+        view = dataset.with_target(target).for_task(job.task)
+        assert predictions.table["row"].to_pylist() == view.rows("validation").numbers
+        assert None not in predictions.table["gold"].to_pylist()
+
+
+def test_labels_that_mean_none_can_be_chosen(home, json_output, films):
+    assert json_output("check", films, "--no-label", "")["unlabelled"] == 0
+    assert json_output("check", films, "--skip-empty", "label")["unlabelled"] == 0
+    text = films.read_text()
+    films.write_text(text.replace(",-,", ",-1,"))
+    facts = json_output("check", films)
+    assert "placeholder_labels" in {finding["check"] for finding in facts["findings"]}
+    assert json_output("check", films, "--no-label=-1")["unlabelled"] == 24
