@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from engine.cli.options import Runs
 from engine.desktop.preferences import run_preferences
 from engine.errors import StudioError
 from engine.files.home import Home
@@ -19,9 +20,7 @@ if TYPE_CHECKING:
 
 
 def report(
-    runs: Annotated[
-        list[Path], typer.Argument(help="The run folder; several are compared with each other.")
-    ],
+    runs: Runs,
     out: Annotated[Path, typer.Option(help="The file to write: .html or .pdf.")],
 ) -> None:
     """Write the report of a run with its pictures: scores, slices, mistakes, how to reproduce it.

@@ -5,7 +5,8 @@ from typing import Annotated
 
 import typer
 
-from engine.cli.options import AsJson, find_checkpoint, print_loading_notes
+from engine.cli.naming import find_checkpoint
+from engine.cli.options import AsJson, print_loading_notes
 from engine.files.shipped import starter_model
 from engine.phrases import phrase
 from engine.system.terminal import echo, echo_error, echo_json
@@ -13,7 +14,7 @@ from engine.system.terminal import echo, echo_error, echo_json
 Model = Annotated[
     Path | None,
     typer.Option(
-        help="A checkpoint folder, or a run. Default: the starter model.",
+        help="A model or a run, by name or folder. Default: the starter model.",
         callback=find_checkpoint,
     ),
 ]

@@ -7,6 +7,7 @@ import typer
 
 from engine.checkpoints.info import checkpoint_info
 from engine.checkpoints.prediction_settings import prediction_settings, save_settings
+from engine.cli.naming import find_folder
 from engine.cli.options import AsJson
 from engine.cli.results import Part, load_predictions
 from engine.config.prediction import PredictionSettings
@@ -22,7 +23,11 @@ from engine.system.terminal import echo, echo_json
 
 def calibrate(
     model: Annotated[
-        Path, typer.Argument(help="A run folder (its best checkpoint is used) or a model.")
+        Path,
+        typer.Argument(
+            help="A run (its best checkpoint is used) or a model, by name or folder.",
+            callback=find_folder,
+        ),
     ],
     fit_temperature: Annotated[
         bool,

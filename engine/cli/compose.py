@@ -8,7 +8,8 @@ import typer
 from pydantic import ValidationError
 
 from engine.cli import searching
-from engine.cli.options import FieldOptions, choice_option, find_checkpoint, get_flag, with_options
+from engine.cli.naming import find_checkpoint
+from engine.cli.options import FieldOptions, choice_option, get_flag, with_options
 from engine.cli.recommending import apply_recommended
 from engine.cli.rows import (
     CLEANING,
@@ -82,8 +83,10 @@ def compose(
     base_model: Annotated[
         Path | None,
         typer.Option(
-            help="Checkpoint folder, or a run; without it and without --size: MiniLM, or the "
-            "starter model for pre-training.",
+            help=(
+                "A model or a run, by name or folder; without it and without --size: MiniLM, or "
+                "the starter model for pre-training."
+            ),
             callback=find_checkpoint,
         ),
     ] = None,

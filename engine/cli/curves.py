@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from engine.cli.options import Runs
 from engine.runs.curve_files import CurveFiles
 from engine.runs.folder import RunFolder
 from engine.runs.mlflow import MLflowFiles
@@ -17,7 +18,7 @@ FOLLOW_SECONDS = 2.0  # between updates
 
 
 def export_curves(
-    runs: Annotated[list[Path], typer.Argument(help="Run folders.")],
+    runs: Runs,
     to: Annotated[Path, typer.Option(help="The folder for TensorBoard or MLflow.")],
     form: Annotated[
         Literal["tensorboard", "mlflow"],

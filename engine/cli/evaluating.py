@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from engine.cli import options
+from engine.cli.naming import find_checkpoint, find_run
 from engine.cli.results import find_slices, slice_lines
 from engine.cli.rows import CLEANING, COLUMNS, READING, FileRows, parse_cleaning, read_table
 from engine.cli.stored import require_dataset
@@ -46,13 +47,16 @@ def evaluate(
     model: Annotated[
         Path | None,
         typer.Option(
-            help="A fine-tuned checkpoint folder, or a run; not needed with --run.",
-            callback=options.find_checkpoint,
+            help="A fine-tuned model or a run, by name or folder; not needed with --run.",
+            callback=find_checkpoint,
         ),
     ] = None,
     run: Annotated[
         Path | None,
-        typer.Option(help="A run folder: score its best checkpoint, and store the predictions."),
+        typer.Option(
+            help="A run by name or folder: score its best checkpoint, and store the predictions.",
+            callback=find_run,
+        ),
     ] = None,
     data: options.Stored = None,
     part: Annotated[

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from engine.cli import several
+from engine.cli.options import Run
 from engine.cli.progress import ProgressLine
 from engine.desktop.awake import awake_while_training
 from engine.files.home import Home
@@ -33,7 +34,7 @@ def train(
 
 
 def resume(
-    folder: Annotated[Path, typer.Argument(help="The run folder.")],
+    folder: Run,
     processes: Annotated[
         int | None,
         typer.Option(min=1, max=1024, help="Number of processes. Default: as in the job."),

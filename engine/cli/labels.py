@@ -8,6 +8,7 @@ from typing import Annotated
 import pyarrow as pa
 import typer
 
+from engine.cli.naming import find_checkpoint
 from engine.cli.options import AsJson, Encoding, StoredPath, print_loading_notes
 from engine.cli.progress import ProgressLine
 from engine.cli.stored import make_version, print_version, require_dataset
@@ -30,7 +31,11 @@ def label_errors(
     data: StoredPath,
     out: Annotated[Path, typer.Option(help="Output file: .csv, .tsv, .jsonl, .parquet or .xlsx.")],
     model: Annotated[
-        Path | None, typer.Option(help="Encoder for the rows. Default: the included MiniLM.")
+        Path | None,
+        typer.Option(
+            help="Encoder for the rows, by name or folder. Default: the included MiniLM.",
+            callback=find_checkpoint,
+        ),
     ] = None,
     fine_tune: Annotated[
         bool,

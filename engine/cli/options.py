@@ -10,6 +10,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from typer.core import TyperCommand
 
+from engine.cli.naming import find_checkpoint, find_run, find_runs
 from engine.messages.reports import LoadReport
 from engine.system.terminal import echo_error
 
@@ -27,27 +28,15 @@ Stored = Annotated[
 ]
 
 
-def find_checkpoint(folder: Path | None) -> Path | None:
-    """The best checkpoint of a run; any other folder as it is.
-
-    Raises StudioError if the run has none.
-    """
-    if folder is None:
-        return None
-    from engine.results.store import best_checkpoint
-    from engine.runs.folder import RunFolder
-
-    if not (run := RunFolder(folder.absolute())).spec_file.is_file():
-        return folder
-    return best_checkpoint(run)
-
-
 Model = Annotated[
-    Path, typer.Option(help="A fine-tuned checkpoint folder, or a run.", callback=find_checkpoint)
+    Path,
+    typer.Option(help="A fine-tuned model or a run, by name or folder.", callback=find_checkpoint),
 ]
 ModelFolder = Annotated[
-    Path, typer.Argument(help="A checkpoint folder, or a run.", callback=find_checkpoint)
+    Path, typer.Argument(help="A model or a run, by name or folder.", callback=find_checkpoint)
 ]
+Run = Annotated[Path, typer.Argument(help="A run by name or folder.", callback=find_run)]
+Runs = Annotated[list[Path], typer.Argument(help="Runs by name or folder.", callback=find_runs)]
 MaxLength = Annotated[
     int | None,
     typer.Option(

@@ -1,12 +1,10 @@
 """Check if a run can be reproduced, and compare two runs."""
 
 import math
-from pathlib import Path
-from typing import Annotated
 
 import numpy as np
-import typer
 
+from engine.cli.options import Run
 from engine.config.changes import changes
 from engine.files.atomic_write import sha256
 from engine.files.regular_file import check_regular
@@ -23,7 +21,7 @@ from engine.system.terminal import echo
 DIFFERENT = 1  # exit code
 
 
-def reproducibility(folder: Annotated[Path, typer.Argument(help="The run folder.")]) -> int:
+def reproducibility(folder: Run) -> int:
     """Verify the checkpoints of a run, and print the environment and checksums of its weights."""
     run = RunFolder(folder.absolute())
     run.job()
@@ -58,10 +56,7 @@ def report_lines(report: Reproducibility) -> list[str]:
     return lines + [f"  {obstacle}" for obstacle in report.obstacles]
 
 
-def compare(
-    first: Annotated[Path, typer.Argument(help="A run folder.")],
-    second: Annotated[Path, typer.Argument(help="Another run folder.")],
-) -> int:
+def compare(first: Run, second: Run) -> int:
     """Compare two runs: their jobs, environments, losses and weights."""
     runs = RunFolder(first.absolute()), RunFolder(second.absolute())
     different = changes(runs[0].job(), runs[1].job())

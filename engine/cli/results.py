@@ -9,6 +9,7 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
+from engine.cli.naming import find_run
 from engine.cli.options import AsJson
 from engine.cli.several import is_several, list_runs
 from engine.config.dataset import SplitName
@@ -31,7 +32,10 @@ Part = Annotated[SplitName, typer.Option(help="For a run folder: the part of the
 
 
 def slices(
-    result: Annotated[Path, typer.Argument(help="A run folder, or a file of predictions.")],
+    result: Annotated[
+        Path,
+        typer.Argument(help="A run by name or folder, or predictions.", callback=find_run),
+    ],
     part: Part = "validation",
     min_rows: Annotated[
         int, typer.Option(min=2, help="Minimum number of rows of a slice.")
@@ -48,9 +52,15 @@ def slices(
 
 def compare_results(
     first: Annotated[
-        Path, typer.Argument(help="A run folder, a folder of several seeds, or predictions.")
+        Path,
+        typer.Argument(
+            help="A run by name or folder, a folder of several seeds, or predictions.",
+            callback=find_run,
+        ),
     ],
-    second: Annotated[Path, typer.Argument(help="Another one, over the same rows.")],
+    second: Annotated[
+        Path, typer.Argument(help="Another run, over the same rows.", callback=find_run)
+    ],
     part: Part = "validation",
     as_json: AsJson = False,
 ) -> None:

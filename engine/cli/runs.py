@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from engine.cli.compose import Assignments, assign, validate_job
-from engine.cli.options import AsJson
+from engine.cli.options import AsJson, Run
 from engine.config.changes import changes
 from engine.config.job import RUN_NAME_LENGTH
 from engine.errors import StudioError
@@ -18,11 +18,9 @@ from engine.runs.retention import check_removal, retained_checkpoints
 from engine.runs.snapshots import snapshot_folders, snapshots_size
 from engine.system.terminal import echo, echo_json_text
 
-Folder = Annotated[Path, typer.Argument(help="The run folder.")]
-
 
 def branch(
-    folder: Folder,
+    folder: Run,
     step: Annotated[int, typer.Option(help="The step of the checkpoint to start from.")],
     into: Annotated[Path, typer.Option(help="The run folder to create.")],
     name: Annotated[str | None, typer.Option(help="Name of the new run.")] = None,
@@ -42,7 +40,7 @@ def branch(
 
 
 def checkpoints(
-    folder: Folder,
+    folder: Run,
     delete: Annotated[
         int | None, typer.Option(help="Delete the checkpoint of this step permanently.")
     ] = None,
@@ -72,7 +70,7 @@ def checkpoints(
 
 
 def batch(
-    folder: Folder,
+    folder: Run,
     step: Annotated[
         int | None, typer.Option(help="Training step, counted from 1; default: the last one.")
     ] = None,

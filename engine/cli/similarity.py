@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
+from engine.cli.naming import find_checkpoint
 from engine.cli.options import (
     AsJson,
     BatchSize,
     Stored,
-    find_checkpoint,
     print_loading_notes,
     with_options,
 )
@@ -38,7 +38,7 @@ Encoder = Annotated[
     typer.Option(
         "--model",
         help=(
-            "A folder of a sentence encoder, or of another encoder, whose token vectors are "
+            "A sentence encoder by name or folder, or another encoder, whose token vectors are "
             "averaged. Default: MiniLM."
         ),
         callback=find_checkpoint,
