@@ -89,14 +89,19 @@ def report(
 
     Args:
         logits: float [N, C]; the sigmoid of each is the probability of a label.
-        true: bool [N, C], or 0 and 1.
-        labels: names of the C labels.
+        true: bool [N, L], or 0 and 1; from column C on: labels without a logit, which are never
+            predicted and have no loss.
+        labels: names of the L labels.
         threshold: the lowest probability that predicts a label, between 0 and 1; or one for each
             label, [C].
     """
-    scores = np.asarray(logits, dtype=np.float64).reshape(-1, len(labels))
     truth = np.asarray(true, dtype=bool).reshape(-1, len(labels))
-    prediction = predict_labels(scores, threshold)
+    given = np.asarray(logits, dtype=np.float64)
+    given = given.reshape(len(truth), -1 if len(truth) else len(labels))
+    scores = np.full(truth.shape, -np.inf)
+    scores[:, : given.shape[1]] = given
+    prediction = np.zeros(truth.shape, dtype=bool)
+    prediction[:, : given.shape[1]] = predict_labels(given, threshold)
     right, support, predicted = (
         (truth & prediction).sum(axis=0),
         truth.sum(axis=0),
@@ -114,7 +119,7 @@ def report(
         f1_micro=float(micro_f1(sums, len(labels))[0]),
         f1_macro=float(macro_f1(sums, len(labels), over_all=True)[0]),
         average_precision=mean(ranked),
-        loss=mean(binary_cross_entropies(scores, truth).ravel()),
+        loss=mean(binary_cross_entropies(given, truth[:, : given.shape[1]]).ravel()),
         labels=tuple(
             LabelFigures(
                 label=label,

@@ -83,12 +83,13 @@ def report(
 
     Args:
         logits: float [N, C].
-        true: int [N], from 0 to C - 1.
-        labels: names of the C classes.
+        true: int [N]; from C on: classes without a logit, which are never right and have no loss.
+        labels: names of the C classes, then of the others.
         predicted: int64 [N]; None: the class with the highest logit, the first of equals.
     """
-    scores = np.asarray(logits, dtype=np.float64).reshape(-1, len(labels))
     classes = np.asarray(true, dtype=np.int64)
+    scores = np.asarray(logits, dtype=np.float64)
+    scores = scores.reshape(len(classes), -1 if len(classes) else len(labels))
     classes_predicted = scores.argmax(axis=1) if predicted is None else predicted
     counts = confusion(classes, classes_predicted, len(labels))
     right, support, predicted = np.diag(counts), counts.sum(axis=1), counts.sum(axis=0)
@@ -115,16 +116,19 @@ def report(
 
 
 def cross_entropy(logits: NDArray[np.float64], true: NDArray[np.int64]) -> float:
-    """The mean of `cross_entropies`; 0 for no examples."""
-    return mean(cross_entropies(logits, true))
+    """The mean of `cross_entropies` over the classes with a logit; 0 for no examples."""
+    known = true < logits.shape[1]
+    return mean(cross_entropies(logits[known], true[known]))
 
 
 def cross_entropies(logits: NDArray[np.float64], true: NDArray[np.int64]) -> NDArray[np.float64]:
-    """-log softmax(logits) [N, C] at the true classes [N], float64 [N]."""
+    """-log softmax(logits) [N, C] at the true classes [N], float64 [N]; NaN at others."""
     with np.errstate(invalid="ignore"):  # a diverged network has a loss of nan
         highest = logits.max(axis=1, initial=-np.inf)
         log_sums = np.log(np.exp(logits - highest[:, None]).sum(axis=1)) + highest
-        losses: NDArray[np.float64] = log_sums - logits[np.arange(len(true)), true]
+        known = true < logits.shape[1]
+        at_true = logits[np.arange(len(true)), np.where(known, true, 0)]
+        losses: NDArray[np.float64] = np.where(known, log_sums - at_true, np.nan)
         return losses
 
 

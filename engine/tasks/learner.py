@@ -292,12 +292,15 @@ class Learner(ABC):
     prediction = DEFAULT_PREDICTION
     ignore_index = IGNORE_INDEX  # at ignored positions
     term = ""  # name of the loss term, if there is only one
+    # for rows that are only evaluated: labels that the model does not know count as errors
+    allows_new_labels = False
     target_shape: tuple[int, ...] = ()  # of an example
 
     def __init__(self, task: TaskSpec) -> None:
         """`task` is stored in checkpoints; `fit_labels` may complete it."""
         self.task = task
         self._labels = task.labels if isinstance(task, LabelledTask) else ()
+        self.new_labels = Counter[str]()  # labels that the model does not know, with their count
         self._weights: Tensor | None = None  # class weights, float32 [C]
         self._device_weights: tuple[Tensor | None, Tensor] | None = None  # on a device
 

@@ -99,12 +99,13 @@ class MultiLabelLearner(WholeTextLearner):
         return Counter({name: n for name, n in zip(self._labels, counts, strict=True) if n})
 
     def _multi_hot(self, sets: list[tuple[str, ...]]) -> np.ndarray:
-        """Multi-hot labels, float32 [rows, C]."""
-        to_model_label = map_labels({label for labels in sets for label in labels}, self._labels)
-        ids = {label: index for index, label in enumerate(self._labels)}
-        targets = np.zeros((len(sets), len(self._labels)), dtype=np.float32)
+        """Multi-hot labels, float32 [rows, C], with further columns for new labels."""
+        given = [label for labels in sets for label in labels]
+        names = map_labels(set(given), self._labels, self.allows_new_labels)
+        ids = {label: index for index, label in enumerate(self.all_labels(names, given))}
+        targets = np.zeros((len(sets), len(ids)), dtype=np.float32)
         for row, labels in enumerate(sets):
-            targets[row, [ids[to_model_label[label]] for label in labels]] = 1
+            targets[row, [ids[names[label]] for label in labels]] = 1
         return targets
 
     def _sets(self, rows: Rows) -> list[tuple[str, ...]] | None:
@@ -154,7 +155,7 @@ class MultiLabelLearner(WholeTextLearner):
         )
 
     def make_metrics(self, examples: Examples) -> "LabelsCollector":
-        return LabelsCollector(examples, self._labels, self.prediction)
+        return LabelsCollector(examples, self._labels, self.prediction, tuple(self.new_labels))
 
 
 def thresholds(settings: PredictionSettings, labels: Sequence[str]) -> np.ndarray:
@@ -166,16 +167,20 @@ class LabelsCollector(LogitsCollector):
     """Predicts the labels whose probability reaches their threshold."""
 
     def __init__(
-        self, examples: Examples, labels: tuple[str, ...], settings: PredictionSettings
+        self,
+        examples: Examples,
+        labels: tuple[str, ...],
+        settings: PredictionSettings,
+        new_labels: tuple[str, ...] = (),
     ) -> None:
         super().__init__(examples, len(labels), settings)
-        self._labels = labels
+        self._labels, self._all_labels = labels, (*labels, *new_labels)
         self._thresholds = thresholds(settings, labels)  # [C]
 
     def report(self) -> MultiLabelReport:
         if self._targets is None:
             raise MissingRole("label")
-        return report(self.logits, self._targets, self._labels, self._thresholds)
+        return report(self.logits, self._targets, self._all_labels, self._thresholds)
 
     def predictions(self) -> list[dict[str, Any]]:
         probabilities = torch.from_numpy(self.logits).sigmoid().numpy()
@@ -203,12 +208,13 @@ class LabelsCollector(LogitsCollector):
         if self._targets is None:
             return result
         true = self._targets > 0
-        gold = self._sets(true)
+        gold, count = self._sets(true), len(self._labels)
+        known, is_new = true[:, :count], true[:, count:].any(axis=1)
         return replace(
             result,
             gold=[", ".join(labels) for labels in gold],
-            loss=binary_cross_entropies(logits, true).mean(axis=1),
-            score=(chosen == true).all(axis=1).astype(np.float32),
+            loss=binary_cross_entropies(logits, known).mean(axis=1),
+            score=((chosen == known).all(axis=1) & ~is_new).astype(np.float32),
             details=[
                 _details({"gold": true, "predicted": labels})
                 for true, labels in zip(gold, predicted, strict=True)
@@ -217,7 +223,7 @@ class LabelsCollector(LogitsCollector):
 
     def _sets(self, chosen: np.ndarray) -> list[list[str]]:
         """Labels of each row, for bool [N, C]."""
-        return [[self._labels[n] for n in np.flatnonzero(row)] for row in chosen]
+        return [[self._all_labels[n] for n in np.flatnonzero(row)] for row in chosen]
 
 
 def _details(sets: dict[str, list[str]]) -> str:

@@ -16,6 +16,7 @@ from engine.tasks import checkpoint_learner
 from engine.tasks.evaluating import collect_predictions
 from engine.tasks.inputs import max_tokens, truncation_note
 from engine.tasks.learner import Examples, PredictionCollector
+from engine.tasks.whole_text import label_sort_key, quote_labels
 
 
 class Predictor:
@@ -50,6 +51,7 @@ class Predictor:
             serving.prepare_all(batch)
         self._loaded, self.computed, _ = serving.take(exact)
         self.learner = learner
+        learner.allows_new_labels = True
         self._max_length = min(max_length or max_tokens(loaded), loaded.spec.max_positions)
         self._batch = batch
         self._truncated = 0  # inputs of maximum length so far
@@ -72,7 +74,7 @@ class Predictor:
     def evaluate(self, rows: Rows, progress: ProgressCallback = lambda done, total: None) -> Report:
         """Evaluate predictions for rows.
 
-        Raises StudioError if rows are unlabelled, or the model cannot predict their labels.
+        Raises StudioError if rows are unlabelled, or the model knows none of their labels.
         """
         return self.collect(rows, progress).report()
 
@@ -85,10 +87,18 @@ class Predictor:
         )
 
     def notes(self) -> tuple[str, ...]:
-        """Notes on the rows so far: how many were truncated or have no text, if any."""
+        """Notes on the rows so far, such as how many were truncated or have no text."""
         notes = [truncation_note(self._truncated, self._max_length)] if self._truncated else []
         if note := unknown_note(self._unknown / max(self._tokens, 1)):
             notes.append(note)
+        if new := self.learner.new_labels:
+            notes.append(
+                phrase(
+                    "{n:,} label(s) unknown to the model, counted as misclassified: {labels}.",
+                    n=new.total(),
+                    labels=quote_labels(sorted(new, key=label_sort_key)),
+                )
+            )
         if self._blank:
             notes.append(phrase("{n:,} row(s) without text have no prediction.", n=self._blank))
         return tuple(notes)

@@ -95,9 +95,9 @@ class TextClassificationLearner(WholeTextLearner):
             return None
         if missing := sum(not label.strip() for label in rows.labels):
             raise missing_cells_problem("label", missing, len(rows))
-        ids = {label: index for index, label in enumerate(self._labels)}
-        to_model_label = map_labels(set(rows.labels), self._labels)
-        return np.array([ids[to_model_label[x]] for x in rows.labels], dtype=np.int64)
+        names = map_labels(set(rows.labels), self._labels, self.allows_new_labels)
+        ids = {label: index for index, label in enumerate(self.all_labels(names, rows.labels))}
+        return np.array([ids[names[x]] for x in rows.labels], dtype=np.int64)
 
     def target_counts(self, examples: Examples) -> Counter[str]:
         return count_targets(examples.targets, self._labels)
@@ -134,23 +134,27 @@ class TextClassificationLearner(WholeTextLearner):
         )
 
     def make_metrics(self, examples: Examples) -> "ClassCollector":
-        return ClassCollector(examples, self._labels, self.prediction)
+        return ClassCollector(examples, self._labels, self.prediction, tuple(self.new_labels))
 
 
 class ClassCollector(LogitsCollector):
     """Collects logits; the threshold decides between two classes."""
 
     def __init__(
-        self, examples: Examples, labels: tuple[str, ...], settings: PredictionSettings
+        self,
+        examples: Examples,
+        labels: tuple[str, ...],
+        settings: PredictionSettings,
+        new_labels: tuple[str, ...] = (),
     ) -> None:
         super().__init__(examples, len(labels), settings)
-        self._labels = labels
+        self._labels, self._all_labels = labels, (*labels, *new_labels)
 
     def report(self) -> ClassReport:
         if self._targets is None:
             raise MissingRole("label")
         predicted = predict_classes(self.logits, self.settings)
-        return report(self.logits, self._targets, self._labels, predicted)
+        return report(self.logits, self._targets, self._all_labels, predicted)
 
     def predictions(self) -> list[dict[str, Any]]:
         """The class and its probability; those of all classes if there are few."""
@@ -168,7 +172,7 @@ class ClassCollector(LogitsCollector):
         ]
 
     def row_predictions(self) -> RowPredictions:
-        return class_predictions(self.logits, self._targets, self._labels, self.settings)
+        return class_predictions(self.logits, self._targets, self._all_labels, self.settings)
 
 
 def predict_classes(logits: np.ndarray, settings: PredictionSettings) -> np.ndarray:
@@ -196,7 +200,7 @@ def class_predictions(
     Args:
         logits: float32 [N, C], divided by the temperature.
         targets: int64 [N]; None if unlabelled.
-        names: names of the C classes.
+        names: names of the C classes, and of others among the targets.
     """
     probabilities = torch.from_numpy(logits).softmax(1).numpy()
     predicted = predict_classes(logits, settings)
@@ -216,12 +220,17 @@ def class_predictions(
     )
 
 
-def map_labels(labels: set[str], model_labels: tuple[str, ...]) -> dict[str, str]:
+def map_labels(
+    labels: set[str], model_labels: tuple[str, ...], allows_new: bool = False
+) -> dict[str, str]:
     """Map the labels of a file to those of a model: by name, else by id.
 
-    Raises StudioError if labels of the file are not the model's.
+    With `allows_new`, labels that are not the model's stay as they are. Raises StudioError if some
+    are not the model's, or all of them.
     """
     mapping, unknown = match_labels(labels, model_labels)
+    if allows_new and mapping:
+        return {**mapping, **{label: label for label in unknown}}
     if unknown:
         raise StudioError(
             "The file has the label “{unknown}”, but the model knows only {known}.",

@@ -342,6 +342,9 @@ class TokenClassificationLearner(Learner):
                 tags=", ".join(self._labels[:10]),
             )
         indices = np.array([ids.get(name, UNKNOWN) for name in tags.names], dtype=np.int64)
+        counts = np.bincount(tags.ids, minlength=len(tags.names)).tolist()
+        pairs = zip(tags.names, counts, strict=True)
+        self.new_labels = Counter({name: n for name, n in pairs if name not in ids and n})
         return indices[tags.ids] if len(indices) else np.zeros(0, dtype=np.int64)
 
     def batch(

@@ -4,7 +4,8 @@ Shapes: B sequences, C outputs.
 """
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -28,6 +29,13 @@ class WholeTextLearner(Learner):
     @abstractmethod
     def targets(self, rows: Rows) -> np.ndarray | None:
         """The target of each row, [rows, …]; None if unlabelled."""
+
+    def all_labels(self, names: Mapping[str, str], given: Iterable[str]) -> tuple[str, ...]:
+        """The labels of the model, then those of `given` that it does not know, which are counted;
+        `names` maps the labels of a file to those of the model."""
+        known = set(self._labels)
+        self.new_labels = Counter(names[label] for label in given if names[label] not in known)
+        return (*self._labels, *self.new_labels)
 
     @abstractmethod
     def random_targets(self, count: int, rng: Generator) -> np.ndarray:

@@ -191,3 +191,19 @@ def test_contradictory_options_are_refused(refusal, run, arguments, problem):
     count = len(store.logged_evaluations(run.results))
     assert problem in refusal("evaluate", *(a.replace("RUN", str(run.path)) for a in arguments))
     assert len(store.logged_evaluations(run.results)) == count
+
+
+def test_a_file_with_a_new_class_is_scored_and_the_class_is_listed(run, capsys, tmp_path):
+    file = tmp_path / "new.csv"
+    rows = [f"{small.GOOD[n % 3]},{'neutral' if n == 0 else 'good'}" for n in range(6)]
+    rows += [f"{small.BAD[n % 3]},bad" for n in range(6)]
+    file.write_text("\n".join(["text,label", *rows]) + "\n", encoding="utf-8")
+    assert main(["evaluate", str(file), "--model", str(run.path), "--json"]) == 0
+    printed = capsys.readouterr()
+    assert "1 label unknown to the model, counted as misclassified: “neutral”." in printed.err
+    report = json.loads(printed.out)
+    assert report["correct"] <= 11 and report["examples"] == 12
+    assert [item["label"] for item in report["classes"]] == ["bad", "good", "neutral"]
+    file.write_text("text,label\na,other\nb,another\n", encoding="utf-8")
+    assert main(["evaluate", str(file), "--model", str(run.path)]) == 1
+    assert "knows only" in capsys.readouterr().err
