@@ -4,13 +4,15 @@ A page gets the studio in `__init__`. Its signals concern several pages.
 """
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 from PySide6.QtCore import QObject, Signal
 
 from app import background, library
 from app.dispatcher import Dispatcher
 from app.explorer import Explorer, OneTimeWorker, Standby
+from app.history import History
 from app.library import DataEntry, ModelEntry
 from app.notices import Notices
 from app.running import Running
@@ -28,6 +30,16 @@ from engine.system.drives import Drive, conflict_copies, detect_drive
 WARNED_DRIVE = "drive"  # settings key of the last warning
 
 
+@dataclass
+class RowEdits:
+    """New cells of rows of a version, by row and column; `undone` has the cells before the edit,
+    once it is made."""
+
+    folder: Path
+    cells: dict[int, dict[str, str]]
+    undone: dict[int, dict[str, str]] | None = None
+
+
 class Studio(QObject):
     """Home, settings, notices, record, dispatcher and explorer of one window.
 
@@ -35,9 +47,11 @@ class Studio(QObject):
         datasets_changed: a data set was added or removed.
         models_changed: a model was added or removed, or a run saved a checkpoint.
         navigate: show the page with this key and pass the argument to its `arrive`: None for the
-            page as it was, a folder (data, models, explore), {"run": id} or {"lineage": key}
-            (runs), {"import": True} (data, models), {"get": group} (models), {"model": folder},
+            page as it was, {"list": True} for its list, a folder (data, models, explore),
+            {"data": folder, "row": index} (data), {"run": id} or {"lineage": key} (runs),
+            {"import": True} (data, models), {"get": group} (models), {"model": folder},
             {"data": folder} or {"preset": "first"} (train).
+        rows_edited: RowEdits, taken by the page of the data set if it is open.
         closing: the record must not be queried any more.
     """
 
@@ -45,6 +59,7 @@ class Studio(QObject):
     models_changed = Signal()
     navigate = Signal(str, object)
     closing = Signal()
+    rows_edited = Signal(object)
 
     def __init__(
         self,
@@ -60,6 +75,7 @@ class Studio(QObject):
         """
         super().__init__(parent)
         self.home, self.notices = home, notices
+        self.history = History(self)
         self.settings = Settings(home.settings)
         self.record = open_record(home.record, home.backups)
         self.dispatcher = Dispatcher(self.record, home, runner=runner)

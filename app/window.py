@@ -20,6 +20,7 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QCheckBox, QMainWindow, QWidget
 
 from app import background
+from app.history import Place
 from app.machine import Machine, read_machine
 from app.notices import one_line
 from app.palette import Palette, named_commands, window_commands
@@ -37,6 +38,7 @@ from app.widgets.dialogs import Choice
 from app.widgets.drop_overlay import DropOverlay, dropped_paths
 from app.widgets.help import help_for, open_help
 from app.widgets.help_topics import FIRST
+from app.widgets.marks import Restorer, read_marks
 from app.widgets.navigation import Navigation, PageStack
 from app.widgets.screen import available_area, move_onto_screen, resize_within
 from app.widgets.status_bar import StatusBar
@@ -46,6 +48,7 @@ from engine.runs.searching import is_by_search
 
 log = logging.getLogger("studio")
 
+LIST = {"list": True}  # the argument that leads to the list of a page
 MIN_SIZE = (1100, 700)
 DEFAULT_SIZE = (1280, 820)
 
@@ -61,8 +64,9 @@ class PageEntry:
     """One page, created when first shown; `keys` is its shortcut.
 
     A page is a QWidget. Optional methods: `arrive(argument)` is called whenever it is shown,
-    `accept_drop(paths) -> bool` for files dropped on the window, `create_rest()` while idle, to
-    create the parts that are not needed at first.
+    `place()` returns the argument that leads back to what it shows, `accept_drop(paths) -> bool`
+    for files dropped on the window, `create_rest()` while idle, to create the parts that are not
+    needed at first.
     """
 
     key: str
@@ -123,7 +127,7 @@ class MainWindow(QMainWindow):
 
     def __init__(self, studio: Studio) -> None:
         super().__init__()
-        self.studio = studio
+        self.studio, self.notices = studio, studio.notices
         self.entries = {entry.key: entry for entry in (*PAGES, *LOWER_PAGES)}
         self.pages: dict[str, QWidget] = {}
         self.current = ""
@@ -143,7 +147,7 @@ class MainWindow(QMainWindow):
         self.preloader = Preloader(self._modules(), self._page_tasks(), self)
         self.status = StatusBar()
         self.status.run_requested.connect(
-            lambda run: studio.navigate.emit("runs", {"run": run} if run else None)
+            lambda run: studio.navigate.emit("runs", {"run": run} if run else LIST)
         )
         upper = layouts.row(self.navigation, (self._area, 1), spacing=0)
         self.setCentralWidget(layouts.page((upper, 1), self.status, spacing=0))
@@ -152,6 +156,9 @@ class MainWindow(QMainWindow):
         for entry in self.entries.values():
             self._add_shortcut(entry.keys, partial(self.go, entry.key))
         self._add_shortcut("Ctrl+K", self.open_palette)
+        studio.history.locate, studio.history.show = self._locate, self._return_to
+        self._add_shortcut(QKeySequence.StandardKey.Back, self.go_back)
+        self._add_shortcut(QKeySequence.StandardKey.Forward, studio.history.forward)
         self._add_shortcut("F1", self.show_help_for_focus)
         self._add_shortcut(QKeySequence.StandardKey.Quit, self.close)
         studio.navigate.connect(self.go)
@@ -176,9 +183,31 @@ class MainWindow(QMainWindow):
     # ── navigation ───────────────────────────────────────────────────────────────────────────
 
     def go(self, key: str, argument: object = None) -> None:
-        """Show a page, creating it if needed."""
+        """Show a page, creating it if needed; once more: its list."""
         if key not in self.entries:
             return
+        self.studio.history.leave()
+        if key == self.current and argument is None:
+            argument = LIST
+        self._show_page(key, argument)
+
+    def go_back(self) -> None:
+        """Return to the place before this one, else to the list of the page."""
+        if not self.studio.history.back() and self._locate() is not None:
+            self._show_page(self.current, LIST)
+
+    def _locate(self) -> Place | None:
+        page = self.pages.get(self.current)
+        if page is None:
+            return None
+        place = getattr(page, "place", None)
+        return Place(self.current, None if place is None else place(), read_marks(page))
+
+    def _return_to(self, place: Place) -> None:
+        self._show_page(place.key, place.argument)
+        Restorer(self.pages[place.key], place.marks)
+
+    def _show_page(self, key: str, argument: object) -> None:
         try:
             page = self.pages[key] if key in self.pages else self._make(key)
         except Exception:

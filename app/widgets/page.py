@@ -80,9 +80,8 @@ class Page(QWidget):
         column.addWidget(scrolling(inner))
 
     def add_back(self, text: str, act: Callable[[], object]) -> QToolButton:
-        """Add a button before the title that goes back, as Alt+Left does."""
+        """Add a button before the title that goes back."""
         button = buttons.icon_button("arrow-left", text, act)
-        button.setShortcut("Alt+Left")
         self.head.insertWidget(0, button, 0, Qt.AlignmentFlag.AlignTop)
         return button
 

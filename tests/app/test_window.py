@@ -101,7 +101,7 @@ def test_a_page_is_created_when_first_shown_and_restored_at_the_next_start(windo
     window.go("runs", {"run": "x"})
     assert page(window, "runs").arguments == [{"run": "x"}]
     window.studio.navigate.emit("runs", None)
-    assert page(window, "runs").arguments == [{"run": "x"}, None]
+    assert page(window, "runs").arguments == [{"run": "x"}, {"list": True}], "once more: its list"
     window.go("models")
     restarted = MainWindow(window.studio)
     qtbot.addWidget(restarted)

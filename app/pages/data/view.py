@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,6 +49,7 @@ class DataPage(QWidget):
         self.state = DataState(studio, self)
         self.dataset: DatasetView | None = None
         self._requested: Path | None = None  # opened once the list is read
+        self._requested_row: int | None = None  # shown in it
         self._return_to: Path | None = None  # opened after the current version is deleted
         self._models: list[ModelEntry] = []
         self._reading_models = background.LatestJob(self)
@@ -74,18 +76,36 @@ class DataPage(QWidget):
         )
         self.importing.state.imported.connect(self._on_imported)
         self.state.listed.connect(self._on_listed)
-        self.state.added.connect(self.open_dataset)
+        self.state.added.connect(self.open)
         self.state.removed.connect(self._on_removed)
         studio.models_changed.connect(self._read_models)
 
     def arrive(self, argument: object = None) -> None:
-        """Open a version by folder, a file dialog for {"import": True}; None changes nothing."""
+        """Open a version by folder, or at a row by {"data": folder, "row": index}, the list for
+        {"list": True}, a file dialog for {"import": True}; None changes nothing."""
         self.state.read_list()
         self._read_models()
-        if isinstance(argument, Path):
-            self._requested = argument
-        elif isinstance(argument, dict) and argument.get("import"):
+        request: dict[str, Any] = argument if isinstance(argument, dict) else {"data": argument}
+        if isinstance(folder := request.get("data"), Path):
+            self._requested, self._requested_row = folder, request.get("row")
+        elif request.get("import"):
             self.choose_files()
+        elif request.get("list"):
+            self.show_list()
+
+    def place(self) -> object:
+        """The open version or the list."""
+        is_open = self.dataset is not None and self.stack.currentWidget() is self.dataset
+        return self.dataset.state.folder if is_open and self.dataset else {"list": True}
+
+    def open(self, folder: Path) -> None:
+        """Open a version that the user chose here."""
+        self._studio.history.leave()
+        self.open_dataset(folder)
+
+    def _go_back(self) -> None:
+        if not self._studio.history.back():
+            self.show_list()
 
     def accept_drop(self, paths: Sequence[Path]) -> bool:
         """Import dropped files or a folder with files; False for models and runs."""
@@ -138,6 +158,7 @@ class DataPage(QWidget):
 
     def import_from(self, paths: Sequence[Path], fetched: Fetched | None = None) -> None:
         """Show the import page for these files; `fetched` has the splits of files from the hub."""
+        self._studio.history.leave()
         self._read_models()
         self.importing.state.open(list(paths), fetched)
         self.importing.show_opening()
@@ -160,7 +181,7 @@ class DataPage(QWidget):
     def open_dataset(self, folder: Path) -> None:
         self._close_dataset()
         view = DatasetView(self._studio, folder, self.stack)
-        view.closed.connect(self.show_list)
+        view.closed.connect(self._go_back)
         view.delete_requested.connect(self._on_delete)
         view.undo_requested.connect(lambda: self._on_delete(view.editing.review.parent_version))
         view.deleted_requested.connect(self._show_deleted)
@@ -251,7 +272,10 @@ class DataPage(QWidget):
         self._show_source()
         if self._requested is not None:
             folder, self._requested = self._requested, None
-            self.open_dataset(folder)
+            if self.place() != folder:
+                self.open_dataset(folder)
+            if self._requested_row is not None and self.dataset is not None:
+                self.dataset.show_row(self._requested_row)
 
     def _show_source(self) -> None:
         if self.dataset is not None:
@@ -315,7 +339,7 @@ class DataList(Page):
             self.action_row, self.sample, self.hub_button, self.folder_button, self.import_button
         )
         self.list = EntryList(self.tr("Data sets"))
-        self.list.opened.connect(page.open_dataset)
+        self.list.opened.connect(page.open)
         self.first_sample = buttons.plain(add_text, add_sample, "book-open")
         self.empty = EmptyState(
             "database",

@@ -213,6 +213,12 @@ class ExplorePage(Page):
             self.text.moveCursor(QTextCursor.MoveOperation.End)
             self.text.setFocus(Qt.FocusReason.OtherFocusReason)
 
+    def place(self) -> object:
+        """The shown model and texts."""
+        model = self.state.first.model
+        pair = None if self.pair.isHidden() else self.pair.toPlainText()
+        return {"model": model and model.path, "text": self.text.toPlainText(), "pair": pair}
+
     def choose(self, folder: Path) -> None:
         """Choose the model in this folder, even if it is not in the list."""
         self._requested = folder

@@ -62,14 +62,30 @@ class ModelsPage(QWidget):
 
     def arrive(self, argument: object = None) -> None:
         """Open a model by its folder, the import dialog for {"import": True}, the shelf for {"get":
-        group}, “” for all groups; None changes nothing."""
+        group}, “” for all groups, the list for {"list": True}; None changes nothing."""
         self.state.read_list()
         if isinstance(argument, Path):
-            self._pending = argument
+            self._pending = None if self.place() == argument else argument
+        elif isinstance(argument, dict) and argument.get("list"):
+            self.show_list()
         elif isinstance(argument, dict) and argument.get("import"):
             self.choose_folder()
         elif isinstance(argument, dict) and "get" in argument:
             self.show_getting(argument["get"])
+
+    def place(self) -> object:
+        """The open model, or the list."""
+        is_open = self.model is not None and self.stack.currentWidget() is self.model
+        return self.model.state.model.path if is_open and self.model else {"list": True}
+
+    def open(self, path: Path) -> None:
+        """Open a model that the user chose here."""
+        self._studio.history.leave()
+        self.open_model(path)
+
+    def _go_back(self) -> None:
+        if not self._studio.history.back():
+            self.show_list()
 
     def accept_drop(self, paths: Sequence[Path]) -> bool:
         """Apply the open model to dropped data, or import a dropped model folder or file."""
@@ -124,7 +140,7 @@ class ModelsPage(QWidget):
             return
         self._close_model()
         view = ModelView(self._studio, model, self.state.why_not_delete(model), self.stack)
-        view.closed.connect(self.show_list)
+        view.closed.connect(self._go_back)
         export = lambda: exporting.open_dialog(self, self.state.export_state(model))  # noqa: E731
         view.export_requested.connect(export)
         view.send_requested.connect(lambda: self.sending.ask(model))
@@ -191,7 +207,7 @@ class ModelList(Page):
         self.import_button = buttons.plain(self.tr("&Import…"), page.choose_folder, "folder-open")
         layouts.extend(self.action_row, self.import_button, self.get_button)
         self.list = EntryList(self.tr("Models"))
-        self.list.opened.connect(page.open_model)
+        self.list.opened.connect(page.open)
         self.empty = EmptyState(
             "boxes",
             self.tr("No models yet"),

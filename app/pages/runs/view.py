@@ -34,6 +34,13 @@ class RunsPage(QWidget):
         super().__init__()
         self._studio = studio
         self.state = RunsState(studio, self)
+        requests = (
+            self.state.open_requested,
+            self.state.compare_requested,
+            self.state.lineage_requested,
+        )
+        for request in requests:  # the user moves on within the page
+            request.connect(studio.history.leave)
         self.state.open_requested.connect(self.open)
         self.state.compare_requested.connect(self.compare)
         self.state.lineage_requested.connect(lambda run_id: self.show_lineage(run_key(run_id)))
@@ -64,15 +71,46 @@ class RunsPage(QWidget):
     # ── called by the window ─────────────────────────────────────────────────────────────────
 
     def arrive(self, argument: object) -> None:
-        """Show all runs, the run with this id, or the lineage of a node."""
-        if isinstance(argument, dict) and isinstance(key := argument.get("lineage"), str):
-            self.show_lineage(key)
+        """Show a run by {"run": id}, the lineage of a node by {"lineage": key}, a comparison by
+        {"compare": ids}, all runs by {"list": True}; None changes nothing."""
+        match argument:
+            case {"lineage": str(key)}:
+                if self.lineage is None or self.place() != argument:
+                    self.show_lineage(key)
+            case str(run_id) | {"run": str(run_id)} if run_id:
+                self.open(run_id)
+            case {"compare": tuple(ids)}:
+                self._return_to_comparison(ids)
+            case {"list": True}:
+                self.show_all()
+        if self._stack.currentIndex() == 0:
+            self.list.table.setFocus()
+
+    def place(self) -> object:
+        """The argument of `arrive` that leads back to the shown view."""
+        if self.run is not None:
+            return {"run": self.run.state.run_id}
+        if self.comparison is not None:
+            return {"compare": self.comparison.state.ids}
+        if self.lineage is not None:
+            return {"lineage": self.lineage.state.focus}
+        return {"list": True}
+
+    def _return_to_comparison(self, ids: tuple[str, ...]) -> None:
+        if self.comparison is not None and self.comparison.state.ids == ids:
+            self._close_run()
+            self._stack.setCurrentWidget(self.comparison)
             return
-        run_id = argument.get("run") if isinstance(argument, dict) else argument
-        if isinstance(run_id, str) and run_id:
-            self.open(run_id)
+        rows = [self.state.rows[run_id] for run_id in ids if run_id in self.state.rows]
+        if rows:
+            self.compare(rows)
         else:
             self.show_all()
+
+    def _go_back(self) -> None:
+        """Return to the place before, else to the comparison, the lineage, or the table."""
+        if not self._studio.history.back():
+            self._leave_run()
 
     def accept_drop(self, paths: Sequence[Path]) -> bool:
         """Copy in run folders or exported runs; a table of data goes to the open run."""
@@ -109,7 +147,7 @@ class RunsPage(QWidget):
         state = RunState(self._studio, self.state, run_id)
         view = RunView(state, self._studio)
         state.setParent(view)
-        view.closed.connect(self._leave_run)
+        view.closed.connect(self._go_back)
         state.removed.connect(self.show_all)
         self.run = view
         self._add(view)
@@ -122,12 +160,13 @@ class RunsPage(QWidget):
             template = self.tr("The first {0} of these runs are compared.")
             self._studio.notices.info(template.format(MAX_RUNS))
         view = CompareView(CompareState(self._studio, self.state, rows))
-        view.closed.connect(self.show_all)
+        view.closed.connect(self._go_back)
         view.state.flips_requested.connect(self._show_flips)
         self.comparison = view
         self._add(view)
 
     def _show_flips(self, second: RunScore, first: RunScore) -> None:
+        self._studio.history.leave()
         self.open(second.run.key)
         if self.run is not None:
             self.run.compare_results(second.file, ResultFile(first.run.name, first.file))
@@ -136,7 +175,7 @@ class RunsPage(QWidget):
         """Show the sources and results of this node."""
         self._close_all()
         view = LineageView(LineageState(self._studio, key))
-        view.closed.connect(self.show_all)
+        view.closed.connect(self._go_back)
         self.lineage = view
         self._add(view)
         view.picture.setFocus()
@@ -153,7 +192,7 @@ class RunsPage(QWidget):
     def _leave_run(self) -> None:
         """Return to the comparison, the lineage, or the table."""
         previous = self.comparison or self.lineage
-        if previous is None:
+        if previous is None or self.run is None:
             self.show_all()
             return
         self._close_run()

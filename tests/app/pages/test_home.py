@@ -102,7 +102,7 @@ def test_recent_runs_show_their_best_metric_and_open(qtbot, page, studio, visits
     screen(page, "home")
     qtbot.mouseClick(row, Qt.MouseButton.LeftButton)
     page.runs.all.click()
-    assert visits == [("runs", {"run": "run-1"}), ("runs", None)]
+    assert visits == [("runs", {"run": "run-1"}), ("runs", {"list": True})]
 
 
 def test_a_changed_run_keeps_its_row(qtbot, page, studio):

@@ -56,11 +56,7 @@ class ImportView(Page):
     def __init__(self, state: ImportState, parent: QWidget | None = None) -> None:
         super().__init__("", "", parent)
         self.state = state
-        self.back = buttons.icon_button(
-            "arrow-left", self.tr("Back to data sets"), self.closed.emit
-        )
-        self.back.setShortcut("Alt+Left")
-        self.head.insertWidget(0, self.back, 0, Qt.AlignmentFlag.AlignTop)
+        self.back = self.add_back(self.tr("Back to data sets"), self.closed.emit)
         self.choose_files = buttons.plain(
             self.tr("Choose other &files…"), self.files_requested.emit, "folder-open"
         )

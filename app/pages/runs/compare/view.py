@@ -3,7 +3,6 @@
 from functools import partial
 
 from PySide6.QtCore import Signal
-from PySide6.QtGui import QKeySequence, QShortcut
 from PySide6.QtWidgets import QTabWidget, QWidget
 
 from app.pages.runs.compare.curves_tab import CurvesTab
@@ -35,7 +34,7 @@ class CompareView(QWidget):
         state.setParent(self)
         names = ", ".join(visible(row.name) for row in state.rows)
         head = layouts.row(
-            buttons.quiet(self.tr("All &runs"), self.closed.emit, "arrow-left"), spacing=2 * SPACE
+            buttons.quiet(self.tr("B&ack"), self.closed.emit, "arrow-left"), spacing=2 * SPACE
         )
         title = self.tr("Compare %Ln run(s)", "", len(state.rows))
         layouts.extend(head, Text(title, "title", wraps=False), (OneLine(names, "muted"), 1))
@@ -59,8 +58,6 @@ class CompareView(QWidget):
         self.tabs.addTab(self.parallel, self.tr("&Parallel coordinates"))
         self.tabs.addTab(self.scatter, self.tr("Sc&atter plot"))
         layouts.column(head, (self.tabs, 1), parent=self, spacing=2 * SPACE)
-        back = QShortcut(QKeySequence(QKeySequence.StandardKey.Back), self)
-        back.activated.connect(self.closed)
 
     def _on_report(self) -> None:
         collect = partial(gather_comparison, self.state.compared_runs())

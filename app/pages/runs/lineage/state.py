@@ -1,11 +1,11 @@
 """The lineage of a node, and the requirements to reproduce it. No widgets."""
 
-from PySide6.QtCore import QObject, QUrl, Signal
-from PySide6.QtGui import QDesktopServices
+from PySide6.QtCore import QObject, Signal
 
 from app import background
 from app.studio import Studio
 from app.translation import tr, translated
+from app.widgets.opening import open_path
 from app.widgets.text.run_texts import state_text
 from engine.record.opening import Record
 from engine.record.runs import all_runs
@@ -112,7 +112,7 @@ class LineageState(QObject):
                 go("models", node.path)
             case _:
                 folder = node.path if node.path.is_dir() else node.path.parent
-                QDesktopServices.openUrl(QUrl.fromLocalFile(str(folder)))
+                open_path(folder)
 
 
 def read_run_facts(record: Record) -> list[RunFacts]:

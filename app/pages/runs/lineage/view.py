@@ -1,7 +1,7 @@
 """Lineage of a node: the graph, and a list of its results and requirements."""
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QGuiApplication, QKeySequence, QShortcut
+from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QListWidget, QListWidgetItem, QScrollArea, QWidget
 
 from app.pages.runs.lineage.picture import LineagePicture, layout_graph
@@ -39,7 +39,7 @@ class LineageView(QWidget):
         self.figure_button = FigureButton(self.picture.figure, state.studio.notices)
         self.figure_button.offer_on(self.picture)
         head = layouts.row(
-            buttons.quiet(tr("All &runs"), self.closed.emit, "arrow-left"),
+            buttons.quiet(tr("B&ack"), self.closed.emit, "arrow-left"),
             (self.title, 1),
             self.figure_button,
             spacing=2 * SPACE,
@@ -53,8 +53,6 @@ class LineageView(QWidget):
         sizes = [2 * SIDE_WIDTH, SIDE_WIDTH]
         split = layouts.splitter(self.area, self._side(), sizes=sizes, stretch=0)
         layouts.column(head, self.summary, (split, 1), parent=self, spacing=2 * SPACE)
-        back = QShortcut(QKeySequence(QKeySequence.StandardKey.Back), self)
-        back.activated.connect(self.closed)
         state.changed.connect(self._show)
         state.selected.connect(self._show_current)
         state.requirements_read.connect(self._show_requirements)

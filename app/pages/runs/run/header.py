@@ -58,13 +58,13 @@ class RunHeader(QWidget):
     # ── parts ────────────────────────────────────────────────────────────────────────────────
 
     def _name_and_buttons(self) -> QVBoxLayout:
-        back = buttons.quiet(self.tr("&All runs"), self.closed.emit, "arrow-left")
+        self.back = buttons.quiet(self.tr("B&ack"), self.closed.emit, "arrow-left")
         self.name = OneLine("", "title")
         self.subtitle, self.origin = OneLine("", "muted"), OneLine("", "muted")
         self.origin.hide()
         names = layouts.column(self.name, self.subtitle, self.origin, spacing=0)
         row = layouts.row((names, 1), *self._buttons(), spacing=2 * SPACE)
-        top = layouts.row(back, layouts.STRETCH)
+        top = layouts.row(self.back, layouts.STRETCH)
         return layouts.column(top, row, spacing=SPACE)
 
     def _buttons(self) -> tuple[QWidget, ...]:

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from PySide6.QtCore import Signal
-from PySide6.QtGui import QKeySequence, QShortcut
 from PySide6.QtWidgets import QTabWidget, QWidget
 
 from app.exporting import view as exporting
@@ -57,7 +56,6 @@ class RunView(QWidget):
             self.header, self.banner, self.advice, (self.tabs, 1), parent=self, spacing=3 * SPACE
         )
         state.changed.connect(self._show)
-        QShortcut(QKeySequence(QKeySequence.StandardKey.Back), self).activated.connect(self.closed)
         self._show()
 
     def _tabs(self, studio: Studio) -> QTabWidget:

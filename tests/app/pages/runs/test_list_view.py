@@ -147,7 +147,7 @@ def test_the_keyboard_selects_opens_renames_and_stars(make_page, studio, make_ru
     qtbot.waitUntil(lambda: page.state.rows[run_id].star)
     qtbot.keyClick(table, Qt.Key.Key_Return)
     assert page.run is not None and page.run.state.run_id == run_id
-    qtbot.keyClick(page.run, Qt.Key.Key_Left, Qt.KeyboardModifier.AltModifier)
+    page.run.header.back.click()
     assert page.run is None
     assert [row.id for row in page.list.selected()] == [run_id]
 
