@@ -1,7 +1,5 @@
 """The export dialog: options, progress and result."""
 
-from PySide6.QtCore import QUrl
-from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QWidget
 
 from app.exporting.state import ExportState
@@ -10,6 +8,7 @@ from app.translation import tr
 from app.widgets import buttons, layouts
 from app.widgets.dialogs import MAX_WIDTH, choose_file, choose_folder, footer
 from app.widgets.forms.controls import ComboBox
+from app.widgets.opening import open_path
 from app.widgets.page import clear
 from app.widgets.progress import StageProgress, StagesDialog
 from app.widgets.screen import FitArea, available_area
@@ -135,10 +134,10 @@ class Outcome(QWidget):
         (self.folder if is_done else self.back).setFocus()
 
     def _on_folder(self) -> None:
-        QDesktopServices.openUrl(QUrl.fromLocalFile(str(self._state.target)))
+        open_path(self._state.target)
 
     def _on_report(self) -> None:
-        QDesktopServices.openUrl(QUrl.fromLocalFile(str(self._state.target / REPORT)))
+        open_path(self._state.target / REPORT)
 
 
 class OptionsView(QWidget):

@@ -44,6 +44,7 @@ class PicturesView(QWidget):
         self.choice = ComboBox(self.tr("Picture of the results"))
         self.figure_button = FigureButton(self._figure, notices)
         self.stack = Stack()
+        self.figure_button.offer_on(self.stack)
         head = layouts.row((self.choice, 1), self.figure_button, spacing=2 * SPACE)
         layouts.column(head, (self.stack, 1), parent=self, spacing=2 * SPACE)
         self.choice.currentIndexChanged.connect(self.show_picture)

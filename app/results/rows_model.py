@@ -1,5 +1,6 @@
 """Columns of the rows of predictions; a row is an index in their table."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -37,8 +38,13 @@ class RowColumn(Column[int]):
         return self.key in NUMBERS
 
 
-def row_columns(predictions: Predictions) -> list[RowColumn]:
-    """Columns of predictions, texts and other cells, except those without any value."""
+def row_columns(
+    predictions: Predictions, corrected: Callable[[int], str | None] = lambda _: None
+) -> list[RowColumn]:
+    """Columns of predictions, texts and other cells, except those without any value.
+
+    `corrected` returns the corrected label of a row, if it has one.
+    """
     measured = MEASURES if holds_numbers(predictions.info) else ()
     titles = {
         "score": tr("Correct"),
@@ -51,6 +57,7 @@ def row_columns(predictions: Predictions) -> list[RowColumn]:
     columns = [_column(predictions, key, titles[key], key in measured) for key in filled]
     if tags_tokens(predictions):
         columns = [_with_chips(predictions, column) for column in columns]
+    columns = [_with_corrections(c, corrected) if c.key == "gold" else c for c in columns]
     texts = [name for name in predictions.info.mapping.texts if name in predictions.columns]
     others = [name for name in predictions.columns if name not in texts]
     cells = [
@@ -80,6 +87,19 @@ def _with_chips(predictions: Predictions, column: RowColumn) -> RowColumn:
         return chips(found.words, [span for span in shown if span is not None], types)
 
     return replace(column, roles={CHIPS: spans})
+
+
+def _with_corrections(column: RowColumn, corrected: Callable[[int], str | None]) -> RowColumn:
+    """A column of labels that shows corrected ones after an arrow."""
+
+    def text(row: int) -> str | None:
+        label, shown = corrected(row), column.text(row)
+        return shown if label is None else f"{shown} → {visible(label)}"
+
+    def color(row: int) -> QColor | None:
+        return None if corrected(row) is None else colour(Role.ACCENT)
+
+    return replace(column, text=text, color=color)
 
 
 def _title(column: str, predictions: Predictions) -> str:

@@ -3,10 +3,19 @@
 from collections.abc import Iterator, Sequence
 
 from PySide6.QtCore import QEvent, QObject, Qt, Signal
-from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QHBoxLayout, QHeaderView, QLineEdit, QSplitter, QTableView, QWidget
+from PySide6.QtGui import QAction, QKeyEvent
+from PySide6.QtWidgets import (
+    QHBoxLayout,
+    QHeaderView,
+    QLineEdit,
+    QMenu,
+    QSplitter,
+    QTableView,
+    QWidget,
+)
 
 from app.notices import Notices
+from app.results.corrections import Corrections
 from app.results.filter_bar import FilterBar
 from app.results.rows_model import RowColumn, format_value, row_columns, tags_tokens
 from app.results.state import ResultsState
@@ -14,9 +23,11 @@ from app.theme import SPACE
 from app.timers import debounced
 from app.translation import tr
 from app.widgets import buttons, layouts
+from app.widgets.context_menu import context_menu, menu_action
 from app.widgets.dialogs import ask_for_file
 from app.widgets.forms.controls import SearchField
 from app.widgets.page import scrolling
+from app.widgets.table_menu import selected_rows
 from app.widgets.tables import ColumnsModel, make_table
 from app.widgets.text import numbers
 from app.widgets.text.labels import Text, TextView, visible
@@ -41,14 +52,18 @@ class RowsView(QWidget):
     """The list of rows and the details of the selected one.
 
     Signals:
-        explored: index of the row to open in Explore.
+        explored: index of the row to open in Explore, and the key of the panel to show, or “”.
+        dataset_requested: index of the row to show in its data set.
+        correction_requested: indices of the rows to give another label.
     """
 
-    explored = Signal(int)
+    explored = Signal(int, str)
+    dataset_requested = Signal(int)
+    correction_requested = Signal(list)
 
-    def __init__(self, state: ResultsState, notices: Notices) -> None:
+    def __init__(self, state: ResultsState, corrections: Corrections, notices: Notices) -> None:
         super().__init__()
-        self._state = state
+        self._state, self._corrections = state, corrections
         self.columns: list[RowColumn] = []
         self.model = ColumnsModel[int](parent=self)
         self.filters = FilterBar(state, notices)
@@ -103,6 +118,8 @@ class RowsView(QWidget):
     def _table(self) -> QTableView:
         table = make_table(self.tr("Rows with their predictions"), self.model)
         table.installEventFilter(self)
+        context_menu(table).add(self._row_actions)
+        self._corrections.changed.connect(self._on_corrected)
         header = table.horizontalHeader()
         header.setSectionsClickable(True)
         header.setSortIndicatorShown(True)
@@ -130,7 +147,8 @@ class RowsView(QWidget):
         header.setSectionResizeMode(QHeaderView.ResizeMode.Interactive)
         predictions = self._state.predictions
         self.tags_area.setVisible(predictions is not None and tags_tokens(predictions))
-        self.columns = row_columns(predictions) if predictions is not None else []
+        corrected = self._corrections.label
+        self.columns = [] if predictions is None else row_columns(predictions, corrected)
         self.model.show_rows(self._state.rows.tolist(), self.columns)
         texts = predictions.info.mapping.texts if predictions is not None else ()
         for index, column in enumerate(self.columns):
@@ -186,7 +204,9 @@ class RowsView(QWidget):
             predicted = [pair.predicted for pair in found.pairs if pair.predicted is not None]
             types = tag_types(predictions.info.labels)
             self.tags.show_words(found.words, gold, predicted, types)
-        lines = row_lines(predictions, self.columns, row)
+        lines = list(row_lines(predictions, self.columns, row))
+        if (label := self._corrections.label(row)) is not None:
+            lines.insert(0, self.tr("Corrected label: {0}").format(visible(label)))
         self.row_text.setPlainText("\n".join(lines)[:MAX_DETAIL_CHARACTERS])
 
     # ── actions ──────────────────────────────────────────────────────────────────────────────
@@ -194,7 +214,41 @@ class RowsView(QWidget):
     def _on_explore(self) -> None:
         row = self.current_row()
         if row is not None:
-            self.explored.emit(row)
+            self.explored.emit(row, "")
+
+    def _row_actions(self, menu: QMenu) -> Iterator[QAction]:
+        row, rows, corrections = self.current_row(), self.selected_rows(), self._corrections
+        predictions = self._state.predictions
+        if row is None or predictions is None:
+            return
+        yield menu_action(
+            menu,
+            self.tr("Show in &data set"),
+            lambda: self.dataset_requested.emit(row),
+            "database",
+            corrections.why_not(),
+        )
+        yield menu_action(
+            menu,
+            self.tr("Correct &label…"),
+            lambda: self.correction_requested.emit(rows),
+            "pencil",
+            corrections.why_not_correct(),
+        )
+        if TASKS[predictions.info.task].info.head is not None:
+            explain = lambda: self.explored.emit(row, "attribution")  # noqa: E731
+            yield menu_action(menu, self.tr("E&xplain the prediction"), explain)
+        open_row = lambda: self.explored.emit(row, "")  # noqa: E731
+        yield menu_action(menu, self.tr("&Open in Explore"), open_row, "microscope")
+
+    def selected_rows(self) -> list[int]:
+        """Indices of the selected rows, or of the current one, in the table of predictions."""
+        return [self.model.row(index.row()) for index in selected_rows(self.table)]
+
+    def _on_corrected(self) -> None:
+        if self.model.rowCount():
+            self.model.update_rows(self.model.rows)
+        self._show_row()
 
     def _on_export(self) -> None:
         title = self.tr("Export these rows")

@@ -6,12 +6,14 @@ from pathlib import Path
 from typing import Any
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QAction
+from PySide6.QtGui import QAction, QShowEvent
 from PySide6.QtWidgets import QMenu, QPushButton, QSizePolicy, QWidget
 
 from app import background
 from app.notices import Notices
 from app.results.comparison import ComparisonCard, ResultFile, find_seed_runs
+from app.results.correcting import ask_for_label
+from app.results.corrections import Corrections
 from app.results.evaluating import Evaluator, ResultsSource
 from app.results.headline import Headline, value_text
 from app.results.pictures import PicturesView
@@ -24,6 +26,7 @@ from app.widgets import buttons, layouts
 from app.widgets.dialogs import Choice, choose_file, confirm
 from app.widgets.forms.controls import ComboBox
 from app.widgets.help import HelpButton, set_help
+from app.widgets.opening import notify_saved
 from app.widgets.page import EmptyState, LazyArea, Stack
 from app.widgets.progress import ProgressLine
 from app.widgets.results.intervals import with_ends
@@ -76,7 +79,8 @@ class ResultsView(QWidget):
         self.evaluating = Evaluator(studio, self)
         self.headline = Headline(self.state)
         self.pictures = PicturesView(self.state, studio.notices, studio.home.slices)
-        self.rows = RowsView(self.state, studio.notices)
+        self.corrections = Corrections(studio, self.state)
+        self.rows = RowsView(self.state, self.corrections, studio.notices)
         self.choice = ComboBox(self.tr("Evaluated rows"))
         folder = None if source.make_baselines is None else source.folder
         self.baselines = BaselineLine(self.state, studio.notices, folder)
@@ -96,6 +100,9 @@ class ResultsView(QWidget):
         self.state.opened.connect(self._on_opened)
         self.state.exported.connect(self._on_exported)
         self.rows.explored.connect(self._on_explored)
+        self.rows.dataset_requested.connect(self._show_in_dataset)
+        self.rows.correction_requested.connect(self._ask_for_label)
+        self.corrections.corrected.connect(self._on_corrected)
         self.rows.filters.saved.connect(self.pictures.add_slice)
         self.pictures.decided.connect(self._on_decided)
         self.progress.cancelled.connect(self.evaluating.cancel)
@@ -273,7 +280,7 @@ class ResultsView(QWidget):
     # ── actions on rows ──────────────────────────────────────────────────────────────────────
 
     def _on_exported(self, path: Path) -> None:
-        self._studio.notices.info(self.tr("Saved as {0}.").format(path))
+        notify_saved(self._studio.notices, path)
 
     def _checkpoint(self) -> Path | None:
         """The checkpoint of the predictions; None, with a notice, if it is gone."""
@@ -313,13 +320,36 @@ class ResultsView(QWidget):
         if predictions is not None and predictions.info.part == "validation":
             self.evaluating.score_part(self._source, "validation")
 
-    def _on_explored(self, row: int) -> None:
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self.corrections.read()  # edits may have been undone on the page of the data set
+
+    def _show_in_dataset(self, row: int) -> None:
+        stored = self.corrections.stored
+        if stored is not None:
+            request = {"data": stored.folder, "row": int(stored.indices[row])}
+            self._studio.navigate.emit("data", request)
+
+    def _ask_for_label(self, rows: list[int]) -> None:
+        predictions, stored = self.state.predictions, self.corrections.stored
+        if predictions is not None and stored is not None and rows:
+            predicted = predictions.table["predicted"][rows[0]].as_py() or ""
+            correct = partial(self.corrections.correct, rows)
+            ask_for_label(self, stored, len(rows), stored.parse(predicted), correct)
+
+    def _on_corrected(self, rows: int, undo: Callable[[], None]) -> None:
+        stored = self.corrections.stored
+        name = stored.spec.name if stored is not None else ""
+        text = self.tr("%Ln label(s) corrected in “{0}”; save them there as a version.", "", rows)
+        self._studio.notices.info(text.format(name), self.tr("Undo"), undo)
+
+    def _on_explored(self, row: int, panel: str) -> None:
         predictions, checkpoint = self.state.predictions, self._checkpoint()
         if predictions is None or checkpoint is None:
             return
         texts, label = explore_inputs(predictions, row), doubtful_label(predictions, row)
         is_tuned = TASKS[predictions.info.task].info.head is not None
-        panel = "predictions" if is_tuned else "words"
+        panel = panel or ("predictions" if is_tuned else "words")
         argument = {"model": checkpoint, "panel": panel, "label": label, **texts}
         self._studio.navigate.emit("explore", argument)
 

@@ -2,8 +2,8 @@
 
 from operator import itemgetter
 
-from PySide6.QtCore import QSize, QUrl
-from PySide6.QtGui import QDesktopServices, QFont
+from PySide6.QtCore import QSize
+from PySide6.QtGui import QFont
 from PySide6.QtWidgets import QComboBox, QGridLayout, QWidget
 
 from app.studio import Studio
@@ -13,6 +13,7 @@ from app.using.applying_state import DATASET, ApplyingState
 from app.widgets import buttons, layouts
 from app.widgets.dialogs import choose_file, choose_folder, footer
 from app.widgets.forms.controls import ColumnsBox, ComboBox, DoubleSpinBox
+from app.widgets.opening import open_path
 from app.widgets.progress import StageProgress, StagesDialog
 from app.widgets.screen import resize_within
 from app.widgets.tables import Column, ColumnsModel, make_table
@@ -76,7 +77,7 @@ class ApplyingDialog(StagesDialog):
             self._studio.navigate.emit("data", state.dataset)
             self.accept()
         elif state.applied is not None:
-            QDesktopServices.openUrl(QUrl.fromLocalFile(str(state.applied.out.parent)))
+            open_path(state.applied.out.parent)
 
 
 class OptionsView(QWidget):

@@ -11,6 +11,7 @@ from app.studio import Studio
 from app.translation import find_language, tr
 from app.using.report import Material, PendingFigure, PlacedFigure, draw, write
 from app.widgets import buttons
+from app.widgets.opening import notify_saved
 
 
 class ReportSaver(QObject):
@@ -64,7 +65,7 @@ class ReportSaver(QObject):
         )
 
     def _end(self, path: Path) -> None:
-        self._studio.notices.info(self.tr("Saved as {0}.").format(path))
+        notify_saved(self._studio.notices, path)
         self._stop()
 
     def _fail(self, error: BaseException) -> None:

@@ -1,9 +1,10 @@
 """Tables: one model with columns, and the style and keys that all tables share."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from operator import itemgetter
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from PySide6.QtCore import (
     QAbstractItemModel,
@@ -16,12 +17,18 @@ from PySide6.QtCore import (
     Qt,
     Signal,
 )
-from PySide6.QtGui import QColor, QFont, QGuiApplication, QKeyEvent, QKeySequence
-from PySide6.QtWidgets import QAbstractButton, QAbstractItemView, QHeaderView, QTableView
+from PySide6.QtGui import QAction, QColor, QFont, QKeyEvent, QKeySequence
+from PySide6.QtWidgets import QAbstractButton, QAbstractItemView, QHeaderView, QMenu, QTableView
 
 from app.resources import mono_font
 from app.translation import tr
+from app.widgets.context_menu import context_menu
 from app.widgets.text.labels import tooltip
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from app.widgets.table_menu import Read
 
 Index = QModelIndex | QPersistentModelIndex
 NOWHERE = QModelIndex()  # parent of all rows of a flat model
@@ -134,6 +141,23 @@ class ColumnsModel(QAbstractTableModel, Generic[Row]):
         """The row shown at a position."""
         return self.rows[self.order[position]]
 
+    def reader(self, positions: Sequence[int], columns: Sequence[int]) -> "Read":
+        """A function that reads cells outside the GUI thread, for copies and exports."""
+        from app.widgets.table_menu import arrow_table
+
+        rows = [self.row(position) for position in positions]
+        shown = [self.columns[n] for n in columns]
+        name = self._row_title
+        names = [] if name is None else [[name(position) for position in positions]]
+        titles = [tr("Row"), *(c.title for c in shown)] if names else [c.title for c in shown]
+
+        def read() -> "tuple[pa.Schema, Iterable[pa.Table]]":
+            cells = ([(column.value or column.text)(row) for row in rows] for column in shown)
+            table = arrow_table(titles, [*names, *cells])
+            return table.schema, [table]
+
+        return read
+
     def rowCount(self, parent: Index = NOWHERE) -> int:
         return 0 if parent.isValid() else len(self.order)
 
@@ -187,14 +211,14 @@ class ColumnsModel(QAbstractTableModel, Generic[Row]):
 
 
 def apply_style(table: QTableView, name: str) -> None:
-    """Name a table and apply our style: whole rows, one line each, Tab leaves it."""
+    """Name a table and apply our style: whole rows of one line, a menu, Tab leaves it."""
     table.setAccessibleName(name)
-    table.installEventFilter(_TableKeys(table))
+    add_table_menu(table)
     table.setTabKeyNavigation(False)
     table.setWordWrap(False)
     table.setShowGrid(False)
     table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
-    table.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
+    table.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
     table.setHorizontalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
     left = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
     table.horizontalHeader().setDefaultAlignment(left)
@@ -203,6 +227,18 @@ def apply_style(table: QTableView, name: str) -> None:
     corner = table.findChild(QAbstractButton)
     if isinstance(corner, QAbstractButton):
         corner.setAccessibleName(tr("Corner of the table"))
+
+
+def add_table_menu(view: QAbstractItemView) -> None:
+    """Add the keys and the context menu of tables to a table or tree."""
+    view.installEventFilter(_TableKeys(view))
+    context_menu(view).add(partial(_table_actions, view))
+
+
+def _table_actions(view: QAbstractItemView, menu: QMenu) -> Iterable[QAction]:
+    from app.widgets.table_menu import table_actions  # not needed for the first frame
+
+    return table_actions(view, menu)
 
 
 def make_table(
@@ -274,21 +310,23 @@ class NumbersTable(QTableView):
 class _TableKeys(QObject):
     """Keys that Qt's tables lack.
 
-    Copying takes a cell untruncated, with line breaks, if its model has that as EditRole. The first
-    press of Up or Down selects the current row if none is selected: a table that gets the focus
-    makes its first row current without selecting it, and Qt would continue to the second.
+    Copying takes whole rows. The first press of Up or Down selects the current row if none is
+    selected: a table that gets the focus makes its first row current without selecting it, and Qt
+    would continue to the second.
     """
 
     def eventFilter(self, table: QObject, event: QEvent) -> bool:
         if not isinstance(event, QKeyEvent) or event.type() != QEvent.Type.KeyPress:
             return False
-        assert isinstance(table, QTableView)
+        assert isinstance(table, QAbstractItemView)
         current, selection = table.currentIndex(), table.selectionModel()
         if event.matches(QKeySequence.StandardKey.Copy):
-            cell = current.data(Qt.ItemDataRole.EditRole)
-            if cell is not None:
-                QGuiApplication.clipboard().setText(str(cell))
-            return cell is not None
+            from app.widgets.table_menu import copy_rows
+
+            copy_rows(table)
+            return True
+        if not isinstance(table, QTableView):
+            return False
         moves = event.key() in (Qt.Key.Key_Up, Qt.Key.Key_Down)
         is_plain = not event.modifiers() & ~Qt.KeyboardModifier.KeypadModifier  # a Mac's arrows
         selects = table.selectionMode() != QTableView.SelectionMode.NoSelection

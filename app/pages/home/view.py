@@ -4,9 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
+from pathlib import Path
 
-from PySide6.QtCore import QObject, Qt, QUrl, Signal
-from PySide6.QtGui import QDesktopServices, QHideEvent, QShowEvent
+from PySide6.QtCore import QObject, Qt, Signal
+from PySide6.QtGui import QHideEvent, QShowEvent
 from PySide6.QtWidgets import QWidget
 
 from app import background
@@ -16,6 +17,7 @@ from app.theme import SPACE
 from app.timers import debounced, repeated
 from app.widgets import buttons, layouts
 from app.widgets.charts.sparkline import Sparkline
+from app.widgets.opening import open_path
 from app.widgets.page import Card, Page, Picture, clear
 from app.widgets.text import numbers
 from app.widgets.text.labels import OneLine, Text
@@ -147,7 +149,7 @@ class HomePage(Page):
         self.first_steps = self._first_steps_card()
         self.runs = RecentRuns()
         self.runs.opened.connect(lambda run: studio.navigate.emit("runs", {"run": run}))
-        self.runs.all_requested.connect(lambda: studio.navigate.emit("runs", None))
+        self.runs.all_requested.connect(lambda: studio.navigate.emit("runs", {"list": True}))
         self.health = Health(str(studio.home.root))
         for part in (self.first_steps, self.runs):
             part.hide()
@@ -244,7 +246,7 @@ class Health(Card):
         self.warning.setVisible(bool(machine.warning()))
 
     def _on_open(self) -> None:
-        QDesktopServices.openUrl(QUrl.fromLocalFile(self._home))
+        open_path(Path(self._home))
 
 
 class RecentRuns(QWidget):

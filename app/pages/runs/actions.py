@@ -1,10 +1,11 @@
 """Actions on runs for menus, shortcuts and buttons, and their use in the table of runs."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
-from PySide6.QtCore import QModelIndex, QObject, QPoint, Qt, QUrl, Signal
-from PySide6.QtGui import QAction, QDesktopServices, QKeySequence
+from PySide6.QtCore import QModelIndex, QObject, Qt, Signal
+from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QMenu, QTableView, QWidget
 
 from app import resources
@@ -23,6 +24,8 @@ from app.pages.runs.sentence import comparison
 from app.pages.runs.state import RunsState
 from app.pages.runs.table import KEY_ROLE, ROW_ROLE
 from app.translation import tr
+from app.widgets.context_menu import context_menu, menu_action, separator
+from app.widgets.opening import open_path
 from app.widgets.text import numbers
 from app.widgets.text.labels import plain_menu_text
 
@@ -271,7 +274,7 @@ def _lineage(_: QWidget, runs: RunsState, rows: Rows) -> None:
 
 
 def _open_folder(_: QWidget, _runs: RunsState, rows: Rows) -> None:
-    QDesktopServices.openUrl(QUrl.fromLocalFile(str(rows[0].folder)))
+    open_path(rows[0].folder)
 
 
 MAX_CELL_CHARACTERS = 40  # in the menu
@@ -297,7 +300,9 @@ class ListActions(QObject):
         for action in run_actions():
             if action is not None:
                 self._add(action)
-        table.customContextMenuRequested.connect(self._on_menu)
+        self._menu = context_menu(table)
+        self._menu.add(self._run_actions)
+        self._menu.add(self._filters)
         table.doubleClicked.connect(lambda _: self.do("open"))
         table.selectionModel().selectionChanged.connect(self.enable)
         self.enable()
@@ -332,22 +337,14 @@ class ListActions(QObject):
         else:
             action.apply(self._table, self._state, allowed)
 
-    def _on_menu(self, point: QPoint) -> None:
-        if not self._selected():
-            return
-        menu = QMenu(self._table)
-        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        menu.setToolTipsVisible(True)
-        self._add_filters(menu, self._table.indexAt(point))
-        for action in run_actions():
-            if action is None:
-                menu.addSeparator()
-            else:
-                menu.addAction(self.by_key[action.key])
-        menu.popup(self._table.viewport().mapToGlobal(point))
+    def _run_actions(self, menu: QMenu) -> Iterator[QAction]:
+        if self._selected():
+            for action in run_actions():
+                yield self.by_key[action.key] if action is not None else separator(menu)
 
-    def _add_filters(self, menu: QMenu, cell: QModelIndex) -> None:
-        """Add “Only …” and “Not …” for the value of the cell."""
+    def _filters(self, menu: QMenu) -> Iterator[QAction]:
+        """“Only …” and “Not …” for the value of the clicked cell."""
+        cell = self._table.indexAt(self._menu.point)
         row, key = cell.data(ROW_ROLE), self._column_key(cell)
         info = column_info(key)
         if not isinstance(row, RunRow) or info is None:
@@ -356,11 +353,8 @@ class ListActions(QObject):
             f"{info.title()}: {info.text(row)[:MAX_CELL_CHARACTERS] or tr('none')}"
         )
         for text, negated in ((tr("Only “{0}”"), False), (tr("Not “{0}”"), True)):
-            condition = comparison(key, row, negated)
-            menu.addAction(text.format(sentence)).triggered.connect(
-                lambda _=False, condition=condition: self.filter_requested.emit(condition)
-            )
-        menu.addSeparator()
+            request = partial(self.filter_requested.emit, comparison(key, row, negated))
+            yield menu_action(menu, text.format(sentence), request)
 
     def _column_key(self, cell: QModelIndex) -> str:
         orientation = Qt.Orientation.Horizontal

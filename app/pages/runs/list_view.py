@@ -85,7 +85,6 @@ class RunsList(QWidget):
         table.setDragDropMode(QAbstractItemView.DragDropMode.InternalMove)
         table.setDragDropOverwriteMode(False)
         table.setMouseTracking(True)
-        table.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         rows = table.verticalHeader()
         rows.setSectionResizeMode(rows.ResizeMode.Fixed)
         rows.setDefaultSectionSize(ROW_HEIGHT)

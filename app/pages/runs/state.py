@@ -17,6 +17,7 @@ from app.pages.runs.rows import Measure, RunRow, read_measures, read_row, read_r
 from app.studio import Studio
 from app.timers import debounced
 from app.translation import tr
+from app.widgets.opening import notify_saved
 from engine.config.dataset import StoredData
 from engine.config.job import JobSpec
 from engine.data.checks.fixing import FixName, apply_fixes_by_name
@@ -114,7 +115,7 @@ class Exchange(QObject):
 
     def _on_saved(self, path: Path) -> None:
         self.ended.emit()
-        self._studio.notices.info(tr("Saved as {0}.").format(path))
+        notify_saved(self._studio.notices, path)
 
     def _on_unpacked(self, result: dict[Path, dict[str, Any]]) -> None:
         self.ended.emit()

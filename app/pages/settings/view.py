@@ -1,7 +1,6 @@
 """Appearance, training, closing, and About; changes take effect immediately."""
 
-from PySide6.QtCore import QObject, Qt, QUrl
-from PySide6.QtGui import QDesktopServices
+from PySide6.QtCore import QObject, Qt
 from PySide6.QtWidgets import QLineEdit, QWidget
 
 from app import background, translation
@@ -14,6 +13,7 @@ from app.theme import SPACE
 from app.widgets import buttons, layouts
 from app.widgets.buttons import Segments
 from app.widgets.forms.controls import Switch
+from app.widgets.opening import open_path
 from app.widgets.page import Card, Page
 from app.widgets.text.labels import OneLine, Text
 from app.widgets.text.spec_texts import value_text
@@ -46,7 +46,7 @@ class SettingsPage(Page):
         self.home = OneLine(str(studio.home.root), "mono")
         self.open_home = buttons.plain(
             self.tr("&Open the folder"),
-            lambda: QDesktopServices.openUrl(QUrl.fromLocalFile(str(studio.home.root))),
+            lambda: open_path(studio.home.root),
             icon="folder-open",
         )
         self.about = About()

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import shiboken6
 from PySide6.QtCore import QEvent, Qt, QTimer, Signal
-from PySide6.QtGui import QContextMenuEvent, QKeyEvent, QShowEvent
+from PySide6.QtGui import QKeyEvent, QShowEvent
 from PySide6.QtWidgets import QWidget
 
 from app import theme
@@ -183,6 +183,7 @@ class LiveChart(QWidget):
         self.figure_button = FigureButton(self.figure, notices)
         show_all = self.figure_button.menu().addAction(self.tr("Show &all"))
         show_all.triggered.connect(lambda _=False: self.reset_view())
+        self.figure_button.offer_on(self)
         self._head.addWidget(self.figure_button)
 
     # ── chart ────────────────────────────────────────────────────────────────────────────────
@@ -256,10 +257,6 @@ class LiveChart(QWidget):
         rest = len(self._series) - len(names) if names else 0
         pens = {name: chart_pen(index) for index, name in enumerate(names)}
         self.legend.show_series(pens, self.tr("and %Ln more", "", rest) if rest else "")
-
-    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
-        if self.figure_button is not None:
-            self.figure_button.menu().popup(event.globalPos())
 
     # ── crosshair ────────────────────────────────────────────────────────────────────────────
 

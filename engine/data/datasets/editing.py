@@ -1,10 +1,11 @@
 """Pending row edits, stored in a file until they become a version."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Self
 
+import numpy as np
 from pydantic import Field, ValidationError
 
 from engine.config import Spec
@@ -125,6 +126,28 @@ def has_span_tags(dataset: Dataset) -> bool:
     cells = (row[column] for row in dataset.page(0, SAMPLE_ROWS))
     tags = {tag for cell in cells for tag in split_words(cell or "")}
     return are_spans(tags) or tags <= {"O"}
+
+
+def edits_file(root: Path, version: Path, spec: DatasetSpec) -> Path:
+    """The file in `root` with the pending edits of a version."""
+    return root / f"{version.parent.name}-{version.name}-{spec.fingerprint[:12]}.json"
+
+
+def set_cells(
+    edits: PendingEdits, dataset: Dataset, cells: Mapping[int, Mapping[str, str]]
+) -> tuple[PendingEdits, dict[int, dict[str, str]]]:
+    """Edits with new cells, by row and column, and the cells before; stored ones need no edit."""
+    rows, before = dict(edits.rows), {}
+    indices = sorted(cells)
+    for row, record in zip(indices, dataset.take(np.array(indices)), strict=True):
+        stored = {column: cell or "" for column, cell in record.items()}
+        edit = rows.pop(row, RowEdit())
+        before[row] = {column: edit.cells.get(column, stored[column]) for column in cells[row]}
+        new = {c: text for c, text in {**edit.cells, **cells[row]}.items() if text != stored[c]}
+        changed = edit.model_copy(update={"cells": new})
+        if not changed.is_empty:
+            rows[row] = changed
+    return edits.model_copy(update={"rows": rows}), before
 
 
 def with_tag(tags: Sequence[str], first: int, last: int, name: str, are_spans: bool) -> str:

@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QSizePolicy
 from app.pages.data.dataset.lengths import Lengths
 from app.theme import SPACE, Role
 from app.widgets.charts.chart import Axis, Bars, Chart, Marker
+from app.widgets.charts.figure_menu import offer_chart
 from app.widgets.charts.view import ChartView
 from app.widgets.forms.controls import number_text
 from app.widgets.text import numbers
@@ -23,6 +24,7 @@ AXIS_QUANTILE = 0.995  # length at which the axis ends; the last bar has the lon
 class _Histogram(ChartView):
     def __init__(self, name: str) -> None:
         super().__init__(name)
+        offer_chart(self)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
 
     def sizeHint(self) -> QSize:

@@ -58,6 +58,7 @@ class LabelBarsView(QTableView):
     def __init__(self) -> None:
         super().__init__()
         apply_style(self, self.tr("Label counts"))
+        self.setSelectionMode(QTableView.SelectionMode.SingleSelection)
         self.setTextElideMode(Qt.TextElideMode.ElideMiddle)  # many have the same prefix
         self.verticalHeader().hide()
         self.horizontalHeader().hide()

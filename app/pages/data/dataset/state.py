@@ -1,10 +1,11 @@
 """State of one data set: rows, search results, lengths. No widgets."""
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -327,17 +328,24 @@ def _open(folder: Path) -> Dataset:
     return dataset
 
 
+def take_in_order(
+    dataset: Dataset, indices: Rows, columns: Sequence[str] | None = None, most: int | None = None
+) -> list[dict[str, Any]]:
+    """Rows in the order of `indices`, read in stored order; cells are truncated to `most`."""
+    order = np.argsort(indices, kind="stable")
+    rows = dataset.take(indices[order], columns, most)
+    return [rows[position] for position in np.argsort(order, kind="stable")]
+
+
 def _cells(
     dataset: Dataset, indices: NDArray[np.int64], columns: tuple[str, ...]
 ) -> list[tuple[str, ...]]:
     """Line, split and truncated cells of the columns, in the order of `indices`."""
-    order = np.argsort(indices, kind="stable")
-    rows = dataset.take(indices[order], ["_line", "_split", *columns], MAX_CELL_CHARACTERS + 1)
-    cells = [
+    names = ["_line", "_split", *columns]
+    return [
         (str(row["_line"]), row["_split"], *(_truncate(row[column] or "") for column in columns))
-        for row in rows
+        for row in take_in_order(dataset, indices, names, MAX_CELL_CHARACTERS + 1)
     ]
-    return [cells[index] for index in np.argsort(order, kind="stable")]
 
 
 def _truncate(cell: str) -> str:

@@ -1,17 +1,26 @@
 """Item model of the rows of a data set, read when they become visible."""
 
 from collections import OrderedDict
+from collections.abc import Iterator, Sequence
 from typing import Any
 
+import pyarrow as pa
 from PySide6.QtCore import QAbstractTableModel, QObject, Qt
 from PySide6.QtGui import QFont
 
 from app.pages.data.cells import column_roles, header_data, one_line
 from app.pages.data.dataset.editing.review_state import ReviewState
 from app.pages.data.dataset.editing.state import NOT_EDITED, EditsState
-from app.pages.data.dataset.state import MAX_CELL_CHARACTERS, PAGE_ROWS, DatasetState, Rows
+from app.pages.data.dataset.state import (
+    MAX_CELL_CHARACTERS,
+    PAGE_ROWS,
+    DatasetState,
+    Rows,
+    take_in_order,
+)
 from app.resources import mono_font
 from app.theme import Role, colour
+from app.widgets.table_menu import Read, unique_names
 from app.widgets.tables import AT_RIGHT, NOWHERE, Index
 from app.widgets.text import numbers
 from app.widgets.text.data_texts import split_title
@@ -19,6 +28,7 @@ from app.widgets.text.labels import font, tooltip, visible
 from engine.config.dataset import SPLITS
 from engine.data.datasets.differences import RowDifference
 from engine.data.datasets.editing import RowEdit
+from engine.files.table_files import BATCH_ROWS
 
 MAX_CACHED_PAGES = 30
 LEAD_COLUMNS = 2  # line and split, before the columns of the source
@@ -83,6 +93,37 @@ class RowsModel(QAbstractTableModel):
             case Qt.ItemDataRole.TextAlignmentRole if index.column() == 0:
                 return AT_RIGHT
         return None
+
+    def reader(self, positions: Sequence[int], columns: Sequence[int]) -> Read:
+        """A function that reads rows with their edits, for copies and exports.
+
+        Rows deleted by an edit are left out; columns that the table has no room for follow.
+        """
+        state, edits = self._state, dict(self._edits.rows) if self._edits is not None else {}
+        dataset, indices = state.dataset, state.indices[list(positions)]
+        assert dataset is not None
+        chosen = [self._keys[n] for n in columns if n < self.suggestion_column]
+        names = [*chosen, *(name for name in state.spec.columns if name not in state.columns)]
+        titles = {"_line": self.tr("Line"), "_split": self.tr("Split")}
+        schema = pa.schema(
+            (title, pa.int64() if name == "_line" else pa.string())
+            for title, name in zip(
+                unique_names(titles.get(n, n) for n in names), names, strict=True
+            )
+        )
+
+        def tables() -> Iterator[pa.Table]:
+            for first in range(0, len(indices), BATCH_ROWS):
+                rows = indices[first : first + BATCH_ROWS]
+                records = [
+                    {**record, **edit.cells, "_split": edit.split or record["_split"]}
+                    for row, record in zip(rows.tolist(), take_in_order(dataset, rows), strict=True)
+                    if not (edit := edits.get(row, NOT_EDITED)).deleted
+                ]
+                cells = [[record[name] for record in records] for name in names]
+                yield pa.table(cells, schema=schema)
+
+        return lambda: (schema, tables())
 
     def flags(self, index: Index) -> Qt.ItemFlag:
         flags = super().flags(index)

@@ -64,7 +64,7 @@ class DatasetView(Page):
         super().__init__("", "", parent)
         self.state = DatasetState(studio, folder, self)
         self._studio = studio
-        self.back = self.add_back(self.tr("Back to data sets"), self.closed.emit)
+        self.back = self.add_back(self.tr("Back"), self.closed.emit)
         self.changes = buttons.plain(self.tr("Chan&ges"), icon="history")
         self.undo = buttons.plain(self.tr("&Undo…"), self.undo_requested.emit, "undo-2")
         self.lineage = buttons.icon_button(
@@ -88,6 +88,7 @@ class DatasetView(Page):
         self._finding: Finding | None = None  # finding whose rows are shown
         self._is_listing = False  # a fixed list of rows is shown
         self._orders: tuple[Order, ...] = ()  # of the shown rows
+        self._row_to_show: int | None = None  # selected once it is listed
         self._add_rows()
         self._add_side()
         self.splitter.setStretchFactor(0, 1)
@@ -258,6 +259,7 @@ class DatasetView(Page):
             # after the sections are moved
             lambda *_: QTimer.singleShot(0, self, self._size_columns)
         )
+        self._select_row()
 
     def _size_columns(self) -> None:
         """Resize columns; texts share the remaining width."""
@@ -313,6 +315,7 @@ class DatasetView(Page):
             )
         self._stack.setCurrentWidget(self.table if count else self.empty)
         self.row_text.clear()
+        QTimer.singleShot(0, self, self._select_row)  # after the model shows the rows
 
     def _search(self) -> None:
         choice = self.splits.choice()
@@ -370,6 +373,27 @@ class DatasetView(Page):
         self.finding_text.setText(title)
         self.finding_line.show()
         self.state.show_rows(rows)
+
+    def show_row(self, row: int) -> None:
+        """Select a row, given by its index in the version, once it is listed."""
+        self._row_to_show = row
+        self._select_row()
+
+    def _select_row(self) -> None:
+        row, model = self._row_to_show, self.table.model()
+        if row is None or model is None or self.state.is_searching:
+            return
+        positions = np.flatnonzero(self.state.indices == row)
+        if len(positions):
+            self._row_to_show = None
+            index = model.index(int(positions[0]), LEAD_COLUMNS)
+            self.table.setCurrentIndex(index)
+            self.table.scrollTo(index, QTableView.ScrollHint.PositionAtCenter)
+            self.table.setFocus()
+        elif len(self.state.indices) < sum(self.state.spec.rows.values()):
+            self._show_all()  # filters hide it
+        else:
+            self._row_to_show = None
 
     def _ask_to_fix(self, fix: Fix) -> None:
         """Explain a fix, and create the version after confirmation."""

@@ -32,7 +32,7 @@ from app.widgets import buttons, layouts
 from app.widgets.facts import Facts
 from app.widgets.forms.controls import SearchField
 from app.widgets.page import Card, LazyWidget, Page, scrolling
-from app.widgets.tables import Index, apply_style
+from app.widgets.tables import Index, add_table_menu, apply_style
 from app.widgets.text.labels import Text, TextView
 from app.widgets.text.token_row import TokenRow
 from app.widgets.text.tokenizer_texts import step_helps
@@ -67,7 +67,7 @@ class ModelView(Page):
     ) -> None:
         super().__init__(model.name, origin_text(model), parent)
         self.state = ModelState(model, self)
-        self.back = self.add_back(self.tr("Back to all models"), self.closed.emit)
+        self.back = self.add_back(self.tr("Back"), self.closed.emit)
         self._add_actions(studio, model, why_not_delete)
         self.tabs = QTabWidget()
         self.tabs.setAccessibleName(self.tr("About this model"))
@@ -203,6 +203,7 @@ class PartsView(QTreeView):
     def __init__(self) -> None:
         super().__init__()
         self.setAccessibleName(self.tr("Network structure"))
+        add_table_menu(self)
         self.setUniformRowHeights(True)
         self.setItemDelegateForColumn(2, FractionDelegate(self))
         self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)

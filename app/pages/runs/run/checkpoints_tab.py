@@ -6,8 +6,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from PySide6.QtCore import QObject, Qt, QUrl, Signal
-from PySide6.QtGui import QDesktopServices
+from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QWidget
 
 from app import background, resources, trash
@@ -20,6 +19,7 @@ from app.translation import tr, translated
 from app.widgets import buttons, layouts
 from app.widgets.dialogs import Choice, confirm
 from app.widgets.forms.form import SpecForm
+from app.widgets.opening import open_path
 from app.widgets.page import labelled
 from app.widgets.tables import Column, ColumnsModel, make_table
 from app.widgets.text import numbers, run_texts
@@ -277,9 +277,7 @@ class CheckpointsTab(QWidget):
             lambda checkpoint: exporting.open_dialog(self, state.create_export(checkpoint.folder))
         )
         self.export = buttons.plain(self.tr("Expor&t…"), export, "upload")
-        folder = for_chosen(
-            lambda checkpoint: QDesktopServices.openUrl(QUrl.fromLocalFile(str(checkpoint.folder)))
-        )
+        folder = for_chosen(lambda checkpoint: open_path(checkpoint.folder))
         self.folder = buttons.plain(self.tr("Open &folder"), folder, "folder-open")
         self.delete = buttons.quiet(
             self.tr("Delete"), for_chosen(state.request_deletion), "trash-2"

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from PySide6.QtCore import QPoint, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QFont, QFontMetricsF, QGuiApplication, QImage
-from PySide6.QtWidgets import QFileDialog, QLabel
+from PySide6.QtWidgets import QApplication, QFileDialog, QLabel, QMenu
 
 from app.notices import Notices
 from app.resources import FAMILY, mono_font
@@ -237,8 +237,9 @@ def test_a_right_click_opens_the_menu_and_a_save_dialog(qtbot, button, tmp_path,
     button.offer_on(label)
     label.show()
     label.customContextMenuRequested.emit(QPoint(1, 1))
-    qtbot.waitUntil(button.menu().isVisible, timeout=5000)
-    button.menu().close()
+    menus = [w for w in QApplication.topLevelWidgets() if isinstance(w, QMenu) and w.isVisible()]
+    assert [menu.actions() for menu in menus] == [button.menu().actions()]
+    menus[0].close()
     monkeypatch.chdir(tmp_path)
     button.menu().aboutToShow.emit()
     button.actions_by_key["png2"].trigger()

@@ -10,6 +10,7 @@ from app.library import DataEntry
 from app.studio import Studio
 from app.theme import SPACE
 from app.widgets.charts.chart import Axis, Chart, Line, value_range, widen
+from app.widgets.charts.figure_menu import offer_chart
 from app.widgets.charts.view import ChartView
 from app.widgets.page import Card
 from app.widgets.text import numbers, run_texts
@@ -63,6 +64,7 @@ class LearningCurveCard(Card):
         self.body.addWidget(Text(self.tr("Score over labelled rows"), "heading"))
         self.chart = ChartView(self.tr("Score over labelled rows"))
         self.chart.setFixedHeight(HEIGHT)
+        offer_chart(self.chart)
         self.summary = Text("", "muted")
         self.body.addWidget(self.chart)
         self.body.addWidget(self.summary)

@@ -10,7 +10,7 @@ from PySide6.QtGui import QUndoCommand, QUndoStack
 
 from app import background
 from app.pages.data.dataset.state import DatasetState
-from app.studio import Studio
+from app.studio import RowEdits, Studio
 from app.timers import debounced
 from engine.config.dataset import SPLITS, DatasetSpec, SplitName
 from engine.data.columns.label_sets import (
@@ -21,7 +21,14 @@ from engine.data.columns.label_sets import (
 )
 from engine.data.columns.numbers import is_scale
 from engine.data.datasets.deriving import derive
-from engine.data.datasets.editing import PendingEdits, RowEdit, has_span_tags, read_edits
+from engine.data.datasets.editing import (
+    PendingEdits,
+    RowEdit,
+    edits_file,
+    has_span_tags,
+    read_edits,
+    set_cells,
+)
 from engine.data.datasets.store import Dataset
 from engine.errors import StudioError
 from engine.files.home import next_version
@@ -56,6 +63,7 @@ class EditsState(QObject):
         self.last_saved: PendingEdits | None = None  # edits of the last version saved
         self._can_write = False  # True once the stored edits were read
         self._pause = debounced(self, WRITE_PAUSE_MS, self.write)
+        studio.rows_edited.connect(self._on_rows_edited)
         program = QCoreApplication.instance()
         if program is not None:
             program.aboutToQuit.connect(self.write)
@@ -74,8 +82,7 @@ class EditsState(QObject):
     @property
     def file(self) -> Path:
         """File of the unsaved edits."""
-        folder, rows = self._data.folder, self.spec.fingerprint[:12]
-        return self._studio.home.edits / f"{folder.parent.name}-{folder.name}-{rows}.json"
+        return edits_file(self._studio.home.edits, self._data.folder, self.spec)
 
     @property
     def can_edit(self) -> bool:
@@ -146,6 +153,14 @@ class EditsState(QObject):
             self.set_cells(rows, column, [join_labels(labels) for labels in new])
         elif mapping.label is not None:
             self.set_cells(rows, mapping.label, [label] * len(rows))
+
+    def _on_rows_edited(self, change: RowEdits) -> None:
+        """Take edits of this version that were made on another page."""
+        if change.folder == self._data.folder and self._can_write and not self.is_saving:
+            after, change.undone = set_cells(self.pending(), self.dataset, change.cells)
+            edits = {row: after.rows.get(row, NOT_EDITED) for row in change.cells}
+            self._do(edits, self.tr("Correct labels"))
+            self.write()
 
     def restore_label(self, row: int) -> None:
         column = self.spec.mapping.label

@@ -65,6 +65,7 @@ class MapView(Panel):
         )
         self.points = PointsView(self.tr("Map of texts"))
         self.points.describe = self._hover_text
+        self.figure_button.offer_on(self.points)
         self.layers = NumbersTable(self.tr("Label separation by layer"), 1)
         self.note = Text("", "small")
         self._lay_out()

@@ -79,6 +79,7 @@ class TextsView(Panel):
         self.figure_button = FigureButton(partial(make_figure, state), notices)
         self.rows = ColumnsModel[int](text_columns(state), self)
         self.table = make_table(self.tr("Texts"), self.rows)
+        self.figure_button.offer_on(self.table)
         self.table.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
         self.table.setMinimumHeight(24 * SPACE)
         self.table.setSortingEnabled(True)
