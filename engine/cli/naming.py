@@ -9,8 +9,8 @@ from engine.errors import StudioError
 from engine.files.home import Home, subfolders
 from engine.files.regular_file import read_regular
 from engine.files.shipped import included_models
-from engine.runs.folder import RunFolder
 
+SPEC = "spec.json"  # of a run; its other files need more imports
 MAX_LISTED = 8  # paths in an error
 
 
@@ -33,12 +33,13 @@ def find_checkpoint(given: Path | None) -> Path | None:
 
     Raises StudioError if several runs and models have the name, or a run has no checkpoint.
     """
-    from engine.results.store import best_checkpoint
-
     folder = find_folder(given)
-    if folder is None or not (run := RunFolder(folder.absolute())).spec_file.is_file():
+    if folder is None or not (folder / SPEC).is_file():
         return folder
-    return best_checkpoint(run)
+    from engine.results.store import best_checkpoint
+    from engine.runs.folder import RunFolder
+
+    return best_checkpoint(RunFolder(folder.absolute()))
 
 
 def find_folder(given: Path | None) -> Path | None:
@@ -70,13 +71,13 @@ def _runs_named(name: str) -> list[Path]:
     return [
         folder
         for folder in subfolders(Home().runs)
-        if name.casefold() in (folder.name.casefold(), *_job_names(RunFolder(folder)))
+        if name.casefold() in (folder.name.casefold(), *_job_names(folder))
     ]
 
 
-def _job_names(run: RunFolder) -> Iterator[str]:
+def _job_names(run: Path) -> Iterator[str]:
     try:
-        yield str(from_json(read_regular(run.spec_file))["name"]).casefold()
+        yield str(from_json(read_regular(run / SPEC))["name"]).casefold()
     except (OSError, ValueError, LookupError, TypeError):
         return  # not a run
 
