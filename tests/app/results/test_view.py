@@ -101,7 +101,7 @@ def test_confident_mistakes_come_first_and_rows_are_selected_and_saved(show, qtb
     QTest.keyClick(view.rows.table, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)
     qtbot.waitUntil(lambda: "awful & <b>bad</b>" in QApplication.clipboard().text())
     copied = QApplication.clipboard().text().splitlines()
-    assert copied[0].startswith("Right\tGold\tPredicted\t") and len(copied) == 2
+    assert copied[0].startswith("Correct\tTrue label\tPredicted\t") and len(copied) == 2
     # selections of two pictures are combined and removed separately
     view.pictures.pictures["confusion"].matrix.pressed.emit((0, -1))
     view.pictures.choice.setCurrentIndex(1)

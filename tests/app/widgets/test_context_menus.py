@@ -151,7 +151,7 @@ def test_a_chart_without_a_button_is_copied_from_its_menu(qtbot, window):
     chart = ChartView("Rows by length")
     chart.setParent(window)
     offer_chart(chart)
-    assert not any(entries(chart).values()), "there is nothing to copy yet"
+    assert not entries(chart)["Copy picture"], "there is nothing to copy yet"
     x = [1.0, 2.0]
     chart.show_chart(Chart(Axis("x", (0, 3)), Axis("y", (0, 3)), (Line("", x, x),)))
     possible = entries(chart)

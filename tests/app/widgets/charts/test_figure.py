@@ -125,10 +125,10 @@ def test_the_choice_of_texts_is_remembered(qtbot, qapp, sample, notices, tmp_pat
         for button in (first, second):
             qtbot.addWidget(button)
         first.menu().aboutToShow.emit()
-        assert first.with_texts.isChecked()
-        first.with_texts.trigger()
+        assert first.figure_menu.with_texts.isChecked()
+        first.figure_menu.with_texts.trigger()
         second.menu().aboutToShow.emit()
-        assert not second.with_texts.isChecked()
+        assert not second.figure_menu.with_texts.isChecked()
         second.actions_by_key["copy"].trigger()
         qtbot.waitUntil(lambda: bool(notices.shown), timeout=20_000)
         copied = QGuiApplication.clipboard().mimeData().data("image/svg+xml").data()
