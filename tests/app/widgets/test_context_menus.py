@@ -59,12 +59,13 @@ def test_every_table_and_figure_of_the_program_has_a_menu():
 
 
 @pytest.fixture
-def window(qtbot) -> QWidget:
+def window(qtbot) -> Iterator[QWidget]:
     window = QWidget()
     window.notices = Notices(window)
     qtbot.addWidget(window)
     window.show()
-    return window
+    yield window
+    qtbot.keyClick(window, Qt.Key.Key_Escape)  # Ctrl is no longer pressed
 
 
 @pytest.fixture
