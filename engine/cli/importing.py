@@ -20,7 +20,7 @@ from engine.cli.rows import (
     recognise_files,
 )
 from engine.cli.stored import find_version, version_facts
-from engine.config.dataset import Split
+from engine.config.dataset import Split, SplitBy
 from engine.config.tasks import TASKS
 from engine.config.validation import describe_validation
 from engine.data.columns.fit import likely_task, unlabelled_notes
@@ -59,6 +59,7 @@ def import_data(
     ] = None,
     test_fraction: Annotated[float | None, typer.Option(help=SPLIT["test"].description)] = None,
     split_column: Annotated[str | None, typer.Option(help=SPLIT["column"].description)] = None,
+    split_by: Annotated[SplitBy | None, typer.Option(help=SPLIT["by"].description)] = None,
     seed: Annotated[int | None, typer.Option(help=SPLIT["seed"].description)] = None,
     as_json: AsJson = False,
     **extra: Any,
@@ -77,7 +78,11 @@ def import_data(
         data = fetched.main_file
     files = recognise_files(data, extra, validation, test)
     split = _make_split(
-        validation=validation_fraction, test=test_fraction, column=split_column, seed=seed
+        validation=validation_fraction,
+        test=test_fraction,
+        column=split_column,
+        by=split_by,
+        seed=seed,
     )
     default = data.stem if fetched is None else fetched.name
     dataset_name = (name or default).strip() or default

@@ -17,6 +17,9 @@ Source = SplitName | Literal["all"]
 """The rows of a file: one split, or all."""
 
 
+SplitBy = Literal["name", "time", "group"]
+
+
 class Reading(Spec):
     """The format of a file."""
 
@@ -157,7 +160,19 @@ class Split(Spec):
     column: str | None = Field(
         None,
         title="Use a column for the split",
-        description="Column that says train, validation (or dev) or test for each row.",
+        description=(
+            "Column with the split of each row (train, validation or dev, test), its time, or its "
+            "group."
+        ),
+    )
+    by: SplitBy = Field(
+        "name",
+        title="The column has",
+        description=(
+            "What the split column has. name: the split of each row. time: the oldest rows are for "
+            "training, the newest for the test. group: all rows of a group, such as an author, are "
+            "in one split."
+        ),
     )
 
     @model_validator(mode="after")
@@ -168,6 +183,8 @@ class Split(Spec):
                 "validation",
                 "test",
             )
+        if self.by != "name" and self.column is None:
+            raise broken_rule(phrase("a split by time or group needs a column"), "by", "column")
         return self
 
 

@@ -137,16 +137,21 @@ def _reading(spec: DatasetSpec) -> str:
 
 def _split(spec: DatasetSpec) -> str:
     split = spec.split
-    if split.column is not None:
+    if split.column is not None and split.by == "name":
         return tr("Column “{0}”").format(split.column[:100])
     parts = [
         f"{split_title(name)} {numbers.percent(fraction, 0)}"
         for name in RANDOM_SPLITS
         if name not in spec.sources and (fraction := getattr(split, name))
     ]
+    templates = {
+        "name": tr("Random split (seed {1}): {0}"),
+        "time": tr("By the time in “{2}”, newest last: {0}"),
+        "group": tr("By the groups in “{2}” (seed {1}): {0}"),
+    }
     if parts:
-        template = tr("Random split (seed {1}): {0}")
-        return template.format(", ".join(parts), split.seed)
+        column = (split.column or "")[:100]
+        return templates[split.by].format(", ".join(parts), split.seed, column)
     if len(spec.sources) > 1:
         return tr("One file for each split")
     return tr("Not split")

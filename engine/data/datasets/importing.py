@@ -40,9 +40,15 @@ from engine.data.columns.mapping import label_columns
 from engine.data.columns.numbers import is_scale, scale_bins
 from engine.data.columns.placeholders import find_placeholders
 from engine.data.columns.spellings import Spellings, find_spellings, match_labels
+from engine.data.columns.times import parse_times
 from engine.data.datasets.collecting import NO_CLEANING, FileImport, Sources, collect, list_files
 from engine.data.datasets.row_writer import SourceRows
-from engine.data.datasets.splitting import count_grouped_rows, draw_splits, group_rows
+from engine.data.datasets.splitting import (
+    count_grouped_rows,
+    draw_splits,
+    group_rows,
+    split_by_time,
+)
 from engine.data.formats.archives import file_on_disk
 from engine.errors import StudioError
 from engine.files.atomic_write import atomic_folder, disk_errors_for
@@ -196,9 +202,8 @@ def write_version(
 ) -> DatasetSpec:
     """Write the rows with their splits, and `spec` completed with their counts."""
     fingerprint = Fingerprint(collected.columns, spec.mapping)
-    targets = _TargetCounts(
-        label_columns(collected.columns, collected.first_rows, spec.mapping), spec.mapping
-    )
+    likely = label_columns(collected.columns, collected.first_rows, spec.mapping)
+    targets = _TargetCounts([name for name in likely if name != spec.split.column], spec.mapping)
     _write_rows(folder, collected, splits, fingerprint, targets, cancelled)
     counts = np.bincount(splits, minlength=len(SPLITS))
     updated = spec.model_copy(
@@ -360,17 +365,24 @@ def _check_storable(path: Path) -> None:
 def split_rows(
     collected: SourceRows, sources: Sources, split: Split
 ) -> tuple[NDArray[np.int8], list[str]]:
-    """Split of each row, int8 [rows], and notes on random splitting.
+    """Split of each row, int8 [rows], and notes on the split.
 
-    Rows with equal texts, and questions about the same passage, share a split.
+    Rows with equal texts, and questions about the same passage, share a split that is drawn at
+    random; rows of a group a split by group. The newest rows are the test set of a split by time.
+
+    Raises StudioError if the times cannot be read, or are all the same.
     """
     free = np.flatnonzero(collected.splits < 0)
-    labels = _strata(collected)[free] if collected.labels and split.stratify else None
-    keys = collected.text_keys
-    groups = group_rows(keys if len(free) == len(keys) else keys[free])
     validation = 0.0 if "validation" in sources else split.validation
     test = 0.0 if "test" in sources else split.test
     splits = collected.splits.copy()
+    if split.by == "time":
+        times = _times(collected, split, free)
+        splits[free] = split_by_time(times, validation, test)
+        return splits, _shared_texts(collected, splits)
+    labels = _strata(collected)[free] if collected.labels and split.stratify else None
+    keys = collected.text_keys if split.by == "name" else _group_keys(collected)
+    groups = group_rows(keys if len(free) == len(keys) else keys[free])
     splits[free], singles = draw_splits(len(free), validation, test, split.seed, labels, groups)
     grouped = count_grouped_rows(groups) if len(free) and validation + test else 0
     if labels is not None and np.isin(free, collected.unlabelled).sum() == 1:
@@ -385,6 +397,9 @@ def split_rows(
                 rare=singles,
             )
         )
+    if split.by == "group":
+        notes += _group_notes(keys, splits, split)
+        return splits, notes + _shared_texts(collected, splits)
     if grouped:
         notes.append(
             phrase("{rows:,} rows share a passage; the split keeps them together.", rows=grouped)
@@ -394,6 +409,68 @@ def split_rows(
             )
         )
     return splits, notes
+
+
+def _times(collected: SourceRows, split: Split, free: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Times of the rows to split, float64 [rows]."""
+    cells, indices = collected.split_cells
+    used = np.unique(indices[free])
+    names = [cells[index] for index in used]
+    column = (split.column or "")[:60]
+    if empty := int((indices[free] == cells.index("")).sum()) if "" in names else 0:
+        raise StudioError(
+            "{n:,} row(s) have no time in “{column}”.",
+            "Leave these rows out, or choose another column for the split.",
+            n=empty,
+            column=column,
+        )
+    if len(names) < 2:
+        raise StudioError(
+            "All rows have the same time in “{column}”.",
+            "Choose another column for the split.",
+            column=column,
+        )
+    times = np.zeros(len(cells))
+    times[used] = parse_times(names)
+    row_times: NDArray[np.float64] = times[indices[free]]
+    return row_times
+
+
+def _group_keys(collected: SourceRows) -> NDArray[np.int64]:
+    """Group of each row, int64 [rows]; a row without one is a group of its own."""
+    cells, indices = collected.split_cells
+    keys = indices.astype(np.int64)
+    if "" in cells:
+        alone = np.flatnonzero(indices == cells.index(""))
+        keys[alone] = len(cells) + alone
+    return keys
+
+
+def _group_notes(keys: NDArray[np.int64], splits: NDArray[np.int8], split: Split) -> list[str]:
+    counts = [len(np.unique(keys[splits == index])) for index in range(len(SPLITS))]
+    return [
+        phrase(
+            "Split by “{column}”: {train:,} groups for training, {validation:,} for validation and "
+            "{test:,} for the test; none is in two of them.",
+            column=(split.column or "")[:60],
+            **dict(zip(SPLITS, counts, strict=True)),
+        )
+    ]
+
+
+def _shared_texts(collected: SourceRows, splits: NDArray[np.int8]) -> list[str]:
+    """How many evaluation rows have the text of a training row."""
+    keys, is_train = collected.text_keys, splits == SPLITS.index("train")
+    shared = int(np.isin(keys[~is_train], keys[is_train]).sum())
+    if not shared:
+        return []
+    return [
+        phrase(
+            "{n:,} validation or test row(s) have the text of a training row (leakage): a split by "
+            "time or group does not keep equal texts together. The checks can drop them.",
+            n=shared,
+        )
+    ]
 
 
 def find_random_splits(sources: Collection[Source], split: Split) -> tuple[SplitName, ...]:

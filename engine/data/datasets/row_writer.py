@@ -44,6 +44,7 @@ class SourceRows(NamedTuple):
     columns: tuple[str, ...]
     rows: Path
     splits: NDArray[np.int8]  # [rows], split by source or column, else UNASSIGNED
+    split_cells: tuple[list[str], NDArray[np.int32]]  # times or groups, and [rows], their indices
     label_indices: NDArray[np.int32]  # [rows], an index into `labels`
     labels: dict[str, int]  # rows with each label
     flags: dict[str, int]  # rows with yes in each flag column
@@ -105,7 +106,10 @@ class RowWriter:
         self._flag_cells = {name: set[str]() for name in mapping.flags}
         self._blank_flags: dict[str, dict[int, int]] = {}  # by column, empty cells: row, line
         self._paths: list[tuple[int, Path]] = []  # first row of each source
+        self._split_by = split.by
         self._split_column = None if split.column is None else columns.index(split.column)
+        self._split_ids: dict[str, int] = {}  # index of each time or group
+        self._split_indices: list[NDArray[np.int32]] = []
         self._group_rows = max(1, min(GROUP_ROWS, GROUP_CELLS // len(columns)))
         self._answer_columns: tuple[int, int] | None = None  # columns of passages and answers
         if mapping.pair is not None and mapping.answers is not None:
@@ -200,11 +204,15 @@ class RowWriter:
             batch.cells[index] = _blank_unknown(batch.cells[index], batch.lines, remarks)
             self._count_flag(name, batch.cells[index], batch.lines, path)
         self._text_keys.append(self._hash_texts([batch.cells[index] for index in self._texts]))
-        if self._split_column is None:
-            self._splits += [splits for _, splits in self._new]
-        else:
-            column = batch.cells[self._split_column]
+        column = None if self._split_column is None else batch.cells[self._split_column]
+        if column is not None and self._split_by == "name":
             self._splits.append(self._parse_splits(column, batch.lines, path))
+        else:
+            self._splits += [splits for _, splits in self._new]
+        if column is not None and self._split_by != "name":
+            encoded, ids = _Cells.encode(column), self._split_ids
+            indices = [ids.setdefault(cell.strip(), len(ids)) for cell in encoded.names]
+            self._split_indices.append(np.array(indices, dtype=np.int32)[encoded.indices])
         if len(self._first_rows) < FIRST_ROWS:
             head = batch.slice(0, FIRST_ROWS - len(self._first_rows))
             self._first_rows += [cells for _, cells in head.rows()]
@@ -296,7 +304,8 @@ class RowWriter:
                 path,
                 phrase("“{cell}” is not a split.", cell=cells.names[invalid][:60]),
                 phrase(
-                    "The split column must contain train, validation (or dev) or test in every row."
+                    "The split column must contain train, validation (or dev) or test in every "
+                    "row, unless it has a time or a group."
                 ),
                 line=int(lines[cells.first_rows()[invalid]]),
             )
@@ -365,6 +374,7 @@ class RowWriter:
             columns=self.columns,
             rows=self._path,
             splits=_concatenate_arrays(self._splits, np.int8),
+            split_cells=(list(self._split_ids), _concatenate_arrays(self._split_indices, np.int32)),
             label_indices=indices,
             labels={name: int(count) for name, count in zip(self._label_ids, counts, strict=True)},
             flags=dict(self._flag_counts),

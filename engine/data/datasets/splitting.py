@@ -49,6 +49,24 @@ def draw_splits(
     return splits, rare
 
 
+def split_by_time(times: NDArray[np.float64], validation: float, test: float) -> NDArray[np.int8]:
+    """Split of each row, int8 [rows]: the oldest for training, the newest for the test.
+
+    `validation` and `test` are fractions of the rows, as near as equal times, which stay together,
+    allow. The oldest rows are always for training.
+    """
+    newest_first = np.sort(times)[::-1]
+    edges = np.flatnonzero(np.diff(newest_first)) + 1  # numbers of newest rows, between two times
+    splits = np.full(len(times), TRAIN, dtype=np.int8)
+    targets = ((VALIDATION, validation, validation + test), (TEST, test, test))
+    for split, fraction, newest in targets:
+        if fraction and len(edges):
+            count = edges[np.abs(edges - newest * len(times)).argmin()]
+            splits[times > newest_first[count]] = split
+            edges = edges[edges < count]
+    return splits
+
+
 def _split_groups(
     targets: dict[int, NDArray[np.int64]],
     sizes: NDArray[np.int64],

@@ -74,7 +74,8 @@ class CountState(QObject):
         assert request is not None
 
         def work(progress: background.Progress) -> tuple[SourceRows, list[Problem]]:
-            as_imported = replace(request, split=Split(column=request.split.column))
+            by = request.split.by
+            as_imported = replace(request, split=Split(column=request.split.column, by=by))
             counted = survey(as_imported, scratch, progress, progress.cancelled)
             return counted, row_problems(request.mapping, counted, request.cleaning)
 
@@ -98,11 +99,13 @@ class CountState(QObject):
 
     def _compute_split_sizes(self) -> None:
         self._splitting.cancel()
-        self.split_rows = None
+        self.split_rows = self.problem = None
         collected, request = self.collected, self.request
         if collected is not None and request is not None:
             self._splitting.run(
-                lambda: _split_sizes(collected, request.sources, request.split), self._on_split
+                lambda: _split_sizes(collected, request.sources, request.split),
+                self._on_split,
+                self._on_failed,
             )
         self.changed.emit()
 

@@ -18,7 +18,8 @@ from app.widgets.forms.controls import ColumnsBox, ComboBox, SpinBox, pad
 from app.widgets.text.data_texts import split_sizes
 from app.widgets.text.labels import Text, tooltip
 from app.widgets.text.spec_texts import help_of, title_of
-from engine.config.dataset import SPLITS, Mapping, Reading, Split
+from engine.config.dataset import SPLITS, Mapping, Reading, Split, SplitBy
+from engine.data.columns.times import guess_split_by
 from engine.data.formats import FORMATS
 from engine.phrases import join
 
@@ -139,6 +140,7 @@ class FilesSection(Section):
 TYPING_PAUSE_MS = 400  # from the last keystroke to applying a typed encoding
 ENCODINGS = ("utf-8", "utf-16", "cp1252", "latin-1", "cp1251", "shift_jis", "gb18030", "big5")
 AFTER_LABEL = " "
+BY_CHARACTERS = 16  # width of the box
 
 
 class FormatSection(Section):
@@ -304,6 +306,12 @@ class SplitSection(Section):
         self._model = QStringListModel(self)
         self.column = ComboBox()
         self.column.setModel(self._model)
+        contents = (
+            (self.tr("the split of each row"), "name"),
+            (self.tr("a time; the newest rows are the test set"), "time"),
+            (self.tr("a group, kept in one split"), "group"),
+        )
+        self.by = ComboBox("", BY_CHARACTERS, contents)
         self.validation, self.test, self.seed = SpinBox(), SpinBox(), SpinBox()
         for box in (self.validation, self.test):
             box.setRange(0, 95)
@@ -316,6 +324,7 @@ class SplitSection(Section):
         fields = Split.model_fields
         for field, control in (
             ("column", self.column),
+            ("by", self.by),
             ("validation", self.validation),
             ("test", self.test),
             ("seed", self.seed),
@@ -323,7 +332,8 @@ class SplitSection(Section):
             self.add(title_of(field, fields[field]), control, help_of(fields[field]))
         stratify = fields["stratify"]
         self.add_box(title_of("stratify", stratify), self.stratify, help_of(stratify))
-        self.column.activated.connect(lambda _: self._on_changed())
+        for choice in (self.column, self.by):
+            choice.activated.connect(lambda _: self._on_changed())
         for box in (self.validation, self.test, self.seed):
             box.valueChanged.connect(lambda _: self._on_changed())
         self.stratify.clicked.connect(lambda _: self._on_changed())
@@ -337,16 +347,20 @@ class SplitSection(Section):
             names = [one_line(column[:100]) for column in self._columns]
             self._model.setStringList([self.tr("none"), *names])
         self.column.setCurrentIndex(box_index(split.column, self._columns))
+        self.by.setCurrentIndex(self.by.findData(split.by))
         self.validation.setValue(round(split.validation * 100))
         self.test.setValue(round(split.test * 100))
         self.seed.setValue(split.seed)
         self.stratify.setChecked(split.stratify)
         self._is_showing = False
-        random_splits = state.random_splits if split.column is None else ()
-        is_random = any(getattr(split, name) > 0 for name in random_splits)
+        is_named = split.column is not None and split.by == "name"
+        new_splits = () if is_named else state.random_splits
+        has_new = any(getattr(split, name) > 0 for name in new_splits)
+        is_random = has_new and split.by != "time"
         self.show_row(self.column, len(state.sources) == 1)
-        self.show_row(self.validation, "validation" in random_splits)
-        self.show_row(self.test, "test" in random_splits)
+        self.show_row(self.by, split.column is not None)
+        self.show_row(self.validation, "validation" in new_splits)
+        self.show_row(self.test, "test" in new_splits)
         self.show_row(self.seed, is_random)
         self.show_row(self.stratify, is_random and state.roles.label is not None)
         self.setEnabled(bool(self._columns))
@@ -371,12 +385,17 @@ class SplitSection(Section):
         validation = self.validation.value() / 100
         test = min(self.test.value() / 100, 0.99 - validation)
         index = self.column.currentIndex()
+        column = self._columns[index - 1] if index > 0 else None
+        by: SplitBy = self.by.currentData() if column else "name"
+        if column is not None and column != self._state.split.column:
+            by = guess_split_by(self._state.first_cells(column))
         split = Split(
             validation=validation,
             test=max(0.0, round(test, 2)),
             seed=self.seed.value(),
             stratify=self.stratify.isChecked(),
-            column=self._columns[index - 1] if index > 0 else None,
+            column=column,
+            by=by,
         )
         self._state.set_split(split)
         self.show_split()

@@ -183,9 +183,16 @@ class ImportState(QObject):
         if mapping is not None and mapping.text == text:
             self.roles, self.columns_note = Roles.from_mapping(mapping), guess_note(guessed)
 
+    def first_cells(self, column: str) -> list[str]:
+        """The cells of a column in the first rows."""
+        if self.preview is None:
+            return []
+        columns, rows, _ = self.preview.table
+        return [row.cells[columns.index(column)] for row in rows]
+
     def set_split(self, split: Split) -> None:
         if split != self.split:
-            needs_count = split.column != self.split.column
+            needs_count = (split.column, split.by) != (self.split.column, self.split.by)
             self.split = split
             if needs_count:
                 self._recount()
@@ -287,7 +294,7 @@ class ImportState(QObject):
         if self.roles.text is None or not used_columns <= set(preview.columns):
             had_roles = self.roles.text is not None
             self.roles = Roles.from_mapping(preview.mapping)
-            self.split = self.split.model_copy(update={"column": None})
+            self.split = self.split.model_copy(update={"column": None, "by": "name"})
             self.cleaning = NO_CLEANING
             self.findings.chosen_fixes.clear()
             notes = [self._changed_note() if had_roles else "", guess_note(preview.guessed_roles)]

@@ -1,5 +1,7 @@
 """Rows are split randomly and reproducibly."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -13,6 +15,7 @@ from engine.data.datasets.splitting import (
     count_grouped_rows,
     draw_splits,
     group_rows,
+    split_by_time,
 )
 from tests.often import tries
 
@@ -103,3 +106,26 @@ def test_rows_with_equal_keys_form_a_group(keys):
     else:
         assert set(groups.tolist()) == set(range(len(set(keys))))
         assert len(set(zip(groups.tolist(), keys, strict=True))) == len(set(keys))
+
+
+@given(
+    st.lists(st.integers(0, 12), min_size=2, max_size=200).filter(lambda t: len({*t}) > 1),
+    st.floats(0.05, 0.4),
+    st.floats(0, 0.4),
+)
+@tries(100)
+def test_no_row_is_older_than_one_of_an_earlier_split(times, validation, test):
+    days = np.array(times, dtype=np.float64)
+    splits = split_by_time(days, validation, test)
+    parts = [days[splits == split] for split in (TRAIN, VALIDATION, TEST)]
+    assert len(parts[0]) and (len(parts[1]) or len(parts[2]))
+    assert bool(test) or not len(parts[2])
+    filled = [part for part in parts if len(part)]
+    for earlier, later in pairwise(filled):
+        assert earlier.max() < later.min()
+
+
+def test_a_split_by_time_has_its_fractions():
+    splits = split_by_time(np.arange(100)[::-1].astype(np.float64), 0.1, 0.2)
+    assert np.bincount(splits).tolist() == [70, 10, 20]
+    assert splits[:20].tolist() == [TEST] * 20 and splits[29] == VALIDATION

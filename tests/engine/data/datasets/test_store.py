@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pydantic import ValidationError
 
 from engine.config.dataset import SPLITS, DatasetSpec, FileData, Mapping, Reading, Split, StoredData
 from engine.data.datasets.importing import Fingerprint, import_dataset
@@ -148,6 +149,39 @@ def test_a_column_can_assign_the_splits(tmp_path):
     path.write_text("text,label,part\na b,x,train\nc d,y,later\n", encoding="utf-8")
     with pytest.raises(BadFile, match=r"line 3: “later”"):
         store(tmp_path, split=split)
+
+
+TICKETS = [
+    f"a ticket {n % 45},{'xy'[n % 2]},{1 + n % 28:02}.0{1 + n // 28}.2024,customer {n // 4}"
+    for n in range(60)
+]
+
+
+def test_rows_are_split_by_time_or_group_and_leakage_is_said(tmp_path):
+    write_lines(tmp_path / "a.csv", "text,label,sent,customer", *TICKETS)
+    by_time = Split(validation=0.1, test=0.2, column="sent", by="time")
+    spec = store(tmp_path, "time", split=by_time)
+    dataset = open_dataset(tmp_path / "sets" / "time")
+    assert spec.split == by_time and spec.rows == {"train": 42, "validation": 6, "test": 12}
+    sent = [dataset.cells(part)["sent"] for part in ("train", "validation", "test")]
+    days = [[cell.split(".")[1::-1] for cell in cells] for cells in sent]
+    assert max(days[0]) < min(days[1]) and max(days[1]) < min(days[2])
+    assert "sent" not in spec.targets
+    note = "15 validation or test rows have the text of a training row (leakage)"
+    assert any(note in sentence for sentence in spec.notes)
+    by_group = Split(validation=0.2, test=0.2, column="customer", by="group")
+    spec = store(tmp_path, "group", split=by_group)
+    dataset = open_dataset(tmp_path / "sets" / "group")
+    groups = [{*dataset.cells(part)["customer"]} for part in ("train", "validation", "test")]
+    assert [len(group) for group in groups] == [9, 3, 3] and len(set.union(*groups)) == 15
+    assert any("9 groups for training, 3 for validation and 3" in note for note in spec.notes)
+    write_lines(tmp_path / "a.csv", "text,label,sent,customer", *TICKETS, "late,x,,", "later,y,,")
+    with pytest.raises(StudioError, match="2 rows have no time in “sent”"):
+        store(tmp_path, "time", split=by_time)
+    spec = store(tmp_path, "alone", split=by_group)
+    assert any("for training" in note and "17" not in note for note in spec.notes)
+    with pytest.raises(ValidationError, match="needs a column"):
+        Split(by="time")
 
 
 def test_missing_cells_and_rare_labels_are_noted(tmp_path):

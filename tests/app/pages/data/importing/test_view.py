@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QCheckBox, QComboBox, QFileDialog
 
 from app.pages.data.importing.roles import Roles
 from app.pages.data.importing.view import ImportView, PreviewModel
+from app.pages.data.texts import dataset_facts
 from app.pages.data.view import DataPage
 from app.widgets.forms.controls import ColumnsBox
 from engine.data.datasets.store import open_dataset
@@ -209,6 +210,33 @@ def test_roles_and_the_split_are_chosen_and_shown(qtbot, page, set_theme, screen
     choose(qtbot, view.columns.label, "none")
     qtbot.waitUntil(lambda: view.state.roles.label is None)
     assert view.rows.headerData(1, horizontal, role) is None
+
+
+def test_rows_are_split_by_the_time_or_the_group_of_a_column(qtbot, page, write):
+    rows = [f"a film {n},{n % 2},2024-01-{1 + n % 28:02},author {n % 6},{n % 3}" for n in range(60)]
+    view = load(qtbot, page, write("films.csv", "\n".join(["text,label,sent,author,id", *rows])))
+    split, state = view.split, view.state
+    assert not split.by.isVisible()
+    for column, by in (("sent", "time"), ("author", "group"), ("id", "group")):
+        choose(qtbot, split.column, column)
+        split.column.activated.emit(split.column.currentIndex())
+        assert (state.split.column, state.split.by, split.by.currentData()) == (column, by, by)
+        assert split.by.isVisible() and split.validation.isVisible()
+        assert split.seed.isVisible() == split.stratify.isVisible() == (by == "group")
+        qtbot.waitUntil(lambda: "validation" in split.note.text(), timeout=PATIENCE)
+    choose(qtbot, split.by, "a time; the newest rows are the test set")
+    choose(qtbot, split.column, "author")
+    choose(qtbot, split.by, "a time; the newest rows are the test set")
+    qtbot.waitUntil(lambda: state.count.problem is not None, timeout=PATIENCE)
+    assert "No format of dates" in state.count.problem.problem and not view.start.isEnabled()
+    choose(qtbot, split.column, "sent")
+    qtbot.waitUntil(view.start.isEnabled, timeout=PATIENCE)
+    qtbot.mouseClick(view.start, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: page.dataset is not None, timeout=PATIENCE)
+    (entry,) = page._studio.datasets()
+    assert (entry.spec.split.column, entry.spec.split.by) == ("sent", "time")
+    facts = dict(fact[:2] for fact in dataset_facts(entry.spec, entry.folder, ""))
+    assert facts["Split by"] == "By the time in “sent”, newest last: Validation 10 %"
 
 
 def test_each_file_has_a_box_for_its_split(qtbot, page, write):
