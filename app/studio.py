@@ -50,7 +50,7 @@ class Studio(QObject):
             page as it was, {"list": True} for its list, a folder (data, models, explore),
             {"data": folder, "row": index} (data), {"run": id} or {"lineage": key} (runs),
             {"import": True} (data, models), {"get": group} (models), {"model": folder},
-            {"data": folder} or {"preset": "first"} (train).
+            {"data": folder}, {"preset": "first"} or {"preset": "pretraining"} (train).
         rows_edited: RowEdits, taken by the page of the data set if it is open.
         closing: the record must not be queried any more.
     """

@@ -8,6 +8,7 @@ SAMPLE_TEST = 0.1  # fraction of the sample's rows held out for testing
 FIRST_TRAINING: dict[str, Any] = {"epochs": 3.0, "batch_size": 16}
 """Settings of the first training that differ from the recommended ones, so that MiniLM learns the
 sample in about a minute on two cores."""
+FIRST_PRETRAINING: dict[str, Any] = {"epochs": 20.0}  # of the size “tiny”, as long
 
 
 def resources() -> Path:

@@ -186,10 +186,14 @@ class HomePage(Page):
             lambda: self._studio.navigate.emit("train", {"preset": "first"}),
             icon="play",
         )
+        self.pretrain = buttons.plain(
+            self.tr("&Pre-train a tiny BERT"),
+            lambda: self._studio.navigate.emit("train", {"preset": "pretraining"}),
+            icon="book-open",
+        )
+        both = layouts.column(self.begin, self.pretrain, spacing=2 * SPACE)
         card.body.addLayout(
-            layouts.row(
-                Picture("sparkles", 24, disc=True), (texts, 1), self.begin, spacing=5 * SPACE
-            )
+            layouts.row(Picture("sparkles", 24, disc=True), (texts, 1), both, spacing=5 * SPACE)
         )
         return card
 

@@ -9,7 +9,7 @@ from PySide6.QtCore import QObject
 
 from app import background
 from app.library import DataEntry, home_models
-from app.pages.train.choices import Choices, Data, Model, first_goal, likely_goal
+from app.pages.train.choices import Choices, Data, Model, Scratch, first_goal, likely_goal
 from app.pages.train.job import choices_from_job
 from app.pages.train.state import TrainState
 from app.sample import sample_entry
@@ -18,7 +18,7 @@ from app.translation import tr
 from engine.config.job import JobSpec
 from engine.errors import StudioError
 from engine.files.home import Home
-from engine.files.shipped import FIRST_TRAINING, default_base_model
+from engine.files.shipped import FIRST_PRETRAINING, FIRST_TRAINING, default_base_model
 from engine.runs.job_file import read_job
 
 T = TypeVar("T")
@@ -32,17 +32,20 @@ class Requests(QObject):
         self._studio, self._state = studio, state
         self._job = background.LatestJob(self)
 
-    def load_first(self) -> None:
-        """Choose everything for the first fine-tuning; imports the sample if needed."""
+    def load_first(self, pretrains: bool = False) -> None:
+        """Choose everything for the first training; imports the sample if needed."""
         home = self._studio.home
+        sentence = (
+            self.tr("The first pre-training was set up.")
+            if pretrains
+            else self.tr("The first fine-tuning was set up.")
+        )
 
         def done(choices: Choices) -> None:
             self._studio.datasets_changed.emit()  # the lists are read again
-            self._state.load(
-                choices, self.tr("The first fine-tuning was set up."), local_hardware=True
-            )
+            self._state.load(choices, sentence, local_hardware=True)
 
-        self._run(lambda: first_choices(home), done)
+        self._run(lambda: first_choices(home, pretrains), done)
 
     def load_sample(self) -> None:
         """Choose the sample data set; imports it if needed."""
@@ -138,19 +141,25 @@ class Requests(QObject):
         background.run(self, lambda: read_job(file), read, self._studio.notices.show)
 
 
-def first_choices(home: Home) -> Choices:
-    """All choices of the first fine-tuning: MiniLM on the sample, a minute on two cores.
+def first_choices(home: Home, pretrains: bool) -> Choices:
+    """All choices of the first training on the sample, a minute on two cores: MiniLM is fine-tuned,
+    or a tiny network pre-trained with the vocabulary of the starter model.
 
-    Imports the sample if needed. Raises StudioError if MiniLM is not installed.
+    Imports the sample if needed. Raises StudioError if the model is not installed.
     """
-    default = default_base_model(pretrains=False)
+    default = default_base_model(pretrains)
     entry = sample_entry(home)
     model = next((m for m in home_models(home) if m.path == default and m.info is not None), None)
     if model is None:
         raise StudioError(
-            tr("MiniLM was not installed with this program."), tr("Import a model first.")
+            tr("The model “{0}” was not installed with this program.").format(default.name),
+            tr("Import a model first."),
         )
     choices = Choices(
-        goal=first_goal(pretrains=False), data=Data.from_entry(entry), model=Model.from_entry(model)
+        goal=first_goal(pretrains, from_scratch=pretrains),
+        data=Data.from_entry(entry),
+        model=Model.from_entry(model),
+        scratch=Scratch(size="tiny", vocabulary=Model.from_entry(model), warm_init=True),
     )
-    return choices.with_training(choices.training.model_copy(update=FIRST_TRAINING))
+    changed = FIRST_PRETRAINING if pretrains else FIRST_TRAINING
+    return choices.with_training(choices.training.model_copy(update=changed))

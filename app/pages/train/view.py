@@ -115,8 +115,8 @@ class TrainPage(Page):
     def arrive(self, argument: object) -> None:
         """Open with the first fine-tuning, a data set, a model, a task family, or a job."""
         request = argument if isinstance(argument, dict) else {}
-        if request.get("preset") == "first":
-            self.requests.load_first()
+        if (preset := request.get("preset")) in ("first", "pretraining"):
+            self.requests.load_first(pretrains=preset == "pretraining")
             self._open_step(Step.REVIEW)
         elif isinstance(folder := request.get("data"), str | Path):
             self.requests.load_data(Path(folder), request.get("target"))

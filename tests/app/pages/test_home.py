@@ -81,7 +81,8 @@ def test_the_first_step_opens_the_completed_wizard(qtbot, page, visits, monkeypa
     page.show()
     qtbot.waitUntil(page.first_steps.isVisible)
     page.begin.click()
-    assert visits == [("train", {"preset": "first"})]
+    page.pretrain.click()
+    assert visits == [("train", {"preset": preset}) for preset in ("first", "pretraining")]
 
 
 def test_without_the_sample_nothing_is_offered(qtbot, page, monkeypatch, tmp_path):

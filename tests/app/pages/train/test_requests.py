@@ -12,6 +12,7 @@ from app.pages.train.requests import Requests
 from app.pages.train.state import TrainState
 from app.pages.train.summary import summary
 from app.sample import sample_entry
+from engine.config.job import FromScratch
 from engine.files.home import Home
 from tests.app.pages.train.conftest import choose_all
 from tests.app.pages.train.examples import CONTINUE, LABELS, PAIR, SCRATCH, SENTENCE, TAGS
@@ -33,6 +34,11 @@ def test_the_first_preset_imports_the_sample_and_chooses_all(studio, qtbot, incl
         requests.load_first()
     assert state.lists.datasets is not None and len(state.lists.datasets) == 1
     assert state.choices.hardware == state.choices.default_hardware
+    with qtbot.waitSignal(state.changed):
+        requests.load_first(pretrains=True)
+    spec = state.job()
+    assert isinstance(spec.base_model, FromScratch) and spec.base_model.tokenizer == included
+    assert (spec.base_model.model.layers, spec.training.epochs) == (2, 20)
 
 
 def test_the_sample_requested_twice_is_imported_once(studio, qtbot, monkeypatch):
@@ -55,7 +61,7 @@ def test_the_first_preset_without_its_model_is_refused(studio, qtbot):
     requests = Requests(studio, state)
     with qtbot.waitSignal(studio.notices.added, timeout=20_000) as refused:
         requests.load_first()
-    assert "MiniLM was not installed" in refused.args[0].problem
+    assert "was not installed with this program" in refused.args[0].problem
 
 
 def load_data(state: TrainState, requests: Requests, qtbot: QtBot, folder: Path) -> str:
