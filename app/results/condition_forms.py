@@ -43,6 +43,7 @@ class Value:
     name: str
     kind: Literal["text", "number", "choice"] = "text"
     choices: tuple[tuple[Any, str], ...] = ()
+    is_fraction: bool = False  # a number that may be typed in per cent
 
 
 @dataclass(frozen=True)
@@ -141,7 +142,7 @@ def figure_subject(figure: RowFigure) -> Subject:
     return Subject(
         ("figure", figure),
         translated(FIGURE_NAMES[figure]),
-        _ranges(lambda **ends: Between(figure=figure, **ends)),
+        _ranges(lambda **ends: Between(figure=figure, **ends), figure == "probability"),
     )
 
 
@@ -149,7 +150,7 @@ def score_subject(label: str) -> Subject:
     return Subject(
         ("score", label),
         tr("the probability of “{0}”").format(visible(label)),
-        _ranges(lambda **ends: ScoreBetween(label=label, **ends)),
+        _ranges(lambda **ends: ScoreBetween(label=label, **ends), is_fraction=True),
     )
 
 
@@ -209,9 +210,11 @@ def _typed_cell(condition: CellIs | CellContains | CellHasWord | CellMatches) ->
     return 4, condition.pattern
 
 
-def _ranges(make: Callable[..., Condition]) -> tuple[Operator, ...]:
+def _ranges(make: Callable[..., Condition], is_fraction: bool = False) -> tuple[Operator, ...]:
     """Operators of a number; intervals include only the lower end."""
-    low, high = Value(tr("At least"), "number"), Value(tr("Below"), "number")
+    low, high = (
+        Value(name, "number", is_fraction=is_fraction) for name in (tr("At least"), tr("Below"))
+    )
     return (
         Operator(tr("is at least"), lambda least: make(least=least), (low,)),
         Operator(tr("is below"), lambda most: make(most=most), (high,)),

@@ -174,6 +174,7 @@ def _prepare(field: QWidget, value: Value) -> None:
                 field.addItem(text, key)
             _set(field, previous)
         case NumberField():
+            field.is_fraction = value.is_fraction
             field.lineEdit().setPlaceholderText(value.name)
         case QLineEdit():
             field.setMaxLength(TEXT_CHARACTERS)

@@ -108,8 +108,8 @@ class Question(Dialog):
     """A title, a few sentences, inputs and buttons.
 
     The key of the pressed button goes to `on_answer`. Escape and the close button of the window
-    answer with the last, harmless choice. Enter presses the primary choice, or the harmless one if
-    the question is about deleting.
+    answer with the last, harmless choice, and ask first if a text was edited. Enter presses the
+    primary choice, or the harmless one if the question is about deleting.
     """
 
     def __init__(
@@ -153,6 +153,20 @@ class Question(Dialog):
         self.buttons[default].setDefault(True)
         self.buttons[default].setFocus()
         self.finished.connect(self._on_finished)
+
+    def reject(self) -> None:
+        """Ask first if a text was edited."""
+        texts = self.findChildren(QPlainTextEdit)
+        if not any(text.document().isModified() for text in texts):
+            super().reject()
+            return
+        ask(
+            self,
+            tr("Discard what you typed?"),
+            tr("It was not saved."),
+            [Choice("discard", tr("&Discard"), "danger"), Choice("back", tr("Keep &editing"))],
+            lambda key: super(Question, self).reject() if key == "discard" else None,
+        )
 
     def _choose(self, key: str) -> None:
         self._answer = key

@@ -25,13 +25,16 @@ def setting(
     branch: bool = False,
     ticks: Sequence[float] = (),
     offered: bool = False,
+    fraction: bool = False,
 ) -> JsonDict:
     """The `json_schema_extra` of a setting.
 
     `branch`: a run that branches off a checkpoint may change it; `ticks`: common values, shown as
-    buttons; `offered`: the form shows a list of values that depend on other settings.
+    buttons; `offered`: the form shows a list of values that depend on other settings; `fraction`: a
+    part of a whole, which may be typed in per cent.
     """
-    return {"level": level, "branch": branch, "ticks": list(ticks), "offered": offered}
+    where: JsonDict = {"level": level, "branch": branch}
+    return where | {"ticks": list(ticks), "offered": offered, "fraction": fraction}
 
 
 def get_settings(spec: type[BaseModel]) -> dict[str, FieldInfo]:
@@ -67,6 +70,11 @@ def get_ticks(info: FieldInfo) -> list[float]:
 def is_offered(info: FieldInfo) -> bool:
     """True if the values form a list that depends on other settings."""
     return bool(get_extra(info).get("offered", False))
+
+
+def is_fraction(info: FieldInfo) -> bool:
+    """True if the number is a part of a whole, from 0 to 1."""
+    return bool(get_extra(info).get("fraction", False))
 
 
 def get_extra(info: FieldInfo) -> JsonDict:

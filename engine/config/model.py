@@ -27,14 +27,19 @@ Activation = Literal["gelu", "gelu_new", "relu", "silu", "quick_gelu", "tanh", "
 
 
 def config_keys(
-    *names: str, level: Level = "advanced", required: bool = False, if_absent: int | None = None
+    *names: str,
+    level: Level = "advanced",
+    required: bool = False,
+    if_absent: int | None = None,
+    fraction: bool = False,
 ) -> JsonDict:
     """A `setting` with its key in config.json, or several keys with the same value.
 
     `required`: every config has it; `if_absent`: the value that transformers assumes if it is
     missing, unless that is the field's default.
     """
-    return setting(level) | {"published": list(names), "required": required, "absent": if_absent}
+    keys: JsonDict = {"published": list(names), "required": required, "absent": if_absent}
+    return setting(level, fraction=fraction) | keys
 
 
 def override(
@@ -144,13 +149,13 @@ class EncoderSpec(Spec):
         0.1,
         title="Dropout",
         description="Dropout probability after each sub-layer during training.",
-        json_schema_extra=config_keys("hidden_dropout_prob"),
+        json_schema_extra=config_keys("hidden_dropout_prob", fraction=True),
     )
     attention_dropout: Share = Field(
         0.1,
         title="Attention dropout",
         description="Dropout probability of the attention weights during training.",
-        json_schema_extra=config_keys("attention_probs_dropout_prob"),
+        json_schema_extra=config_keys("attention_probs_dropout_prob", fraction=True),
     )
     activation: Activation = Field(
         "gelu",
@@ -177,7 +182,7 @@ class EncoderSpec(Spec):
             "Dropout probability before the output layer that fine-tuning adds; empty = as in the "
             "rest of the model."
         ),
-        json_schema_extra=config_keys("classifier_dropout"),
+        json_schema_extra=config_keys("classifier_dropout", fraction=True),
     )
 
     one_segment: bool = Field(

@@ -1,5 +1,6 @@
 """The interface of a task without torch: its settings and its info."""
 
+import math
 from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, ClassVar, Literal, Protocol
@@ -48,6 +49,7 @@ class Metric:
     """A metric, named as in events without `validation_`.
 
     `short` replaces the title in narrow places if it is not empty. `description` is its help text.
+    `limits` are its lowest and highest possible value.
     """
 
     name: str
@@ -55,6 +57,7 @@ class Metric:
     short: str = ""
     higher_is_better: bool = True
     unit: Literal["share", "number"] = "share"  # shown in per cent, or as a number
+    limits: tuple[float, float] = (0.0, 1.0)
     description: str = field(kw_only=True)
 
     def text(self, value: float) -> str:
@@ -72,11 +75,14 @@ def percent(fraction: float, sign: str = "") -> str:
     return f"{100 * fraction:{sign}.1f} %"
 
 
+FROM_ZERO = (0.0, math.inf)  # limits of losses and errors
+
 LOSS = Metric(
     "loss",
     title="loss",
     higher_is_better=False,
     unit="number",
+    limits=FROM_ZERO,
     description=(
         "What training minimises: the mean cross-entropy of the true labels in nats, or the mean "
         "squared error of a regression. A validation loss that rises while the training loss falls "
@@ -346,7 +352,7 @@ LABEL_SMOOTHING = Field(
         "Share of the target probability that is spread over all classes, so that the model is "
         "less overconfident; 0 in the paper, 0.1 is usual."
     ),
-    json_schema_extra=setting(branch=True),
+    json_schema_extra=setting(branch=True, fraction=True),
 )
 
 

@@ -60,7 +60,7 @@ class TrainingSpec(Spec):
         1.0,
         title="Fraction of the training data",
         description="Train on this part of the training set only; 0.1 is a quick trial on 10 %.",
-        json_schema_extra=setting(branch=True),
+        json_schema_extra=setting(branch=True, fraction=True),
     )
     micro_batch_size: Annotated[int, Field(ge=0, le=65_536)] = Field(
         0,
@@ -84,7 +84,7 @@ class TrainingSpec(Spec):
         0.1,
         title="Warm-up ratio",
         description="Fraction of the steps, rounded up, over which the learning rate rises from 0.",
-        json_schema_extra=setting(branch=True),
+        json_schema_extra=setting(branch=True, fraction=True),
     )
     lr_schedule: Literal["linear", "cosine", "constant"] = Field(
         "linear",
@@ -139,6 +139,7 @@ class TrainingSpec(Spec):
         0.0,
         title="LoRA dropout",
         description="Dropout probability on the input of each adapter during training.",
+        json_schema_extra=setting(fraction=True),
     )
     lora_layers: Literal["query and value", "all"] = Field(
         "query and value",
@@ -175,7 +176,7 @@ class TrainingSpec(Spec):
             "Overrides both dropout probabilities of the model during training; empty = the "
             "model's own."
         ),
-        json_schema_extra=setting(branch=True),
+        json_schema_extra=setting(branch=True, fraction=True),
     )
     beta1: Annotated[float, Field(ge=0, lt=1)] = Field(
         0.9,

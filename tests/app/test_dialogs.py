@@ -40,6 +40,7 @@ from app.widgets.screen import available_area
 from app.window import ask_to_close
 from engine.config.job import FromCheckpoint
 from engine.files.shipped import starter_model
+from tests.app.asking import question
 from tests.app.pages.runs.conftest import MakeRun, make_run  # noqa: F401  # a fixture
 from tests.app.pseudo import horizontal_overflow
 from tests.engine.models.small import folder as small_checkpoint
@@ -185,6 +186,7 @@ DIALOGS: dict[str, Callable[[Stage], None]] = {
 }
 # dialogs that need results, edits or a hub, and the tests that open them
 TESTED_ELSEWHERE = {
+    "app/pages/train/view.py _on_repeated": "app/pages/train/test_view.py",
     "app/results/view.py _on_test": "app/results/test_view.py",
     "app/results/filter_bar.py _ask_name": "app/results/test_view.py",
     "app/results/comparison.py _on_comparable": "app/results/test_view.py",
@@ -346,6 +348,21 @@ def test_typed_notes_are_saved(open_dialog, stage, qtbot, monkeypatch):
     qtbot.keyClicks(focus, "c")
     qtbot.keyClick(focus, Qt.Key.Key_Return, Qt.KeyboardModifier.ControlModifier)
     assert saved == ["a b\nc"]
+
+
+def test_escape_asks_before_typed_notes_are_dropped(open_dialog, stage, qtbot):
+    dialog = open_dialog("app/pages/runs/questions.py ask_notes")
+    focus = dialog.focusWidget()
+    assert focus is not None
+    for key, stays in (("back", True), ("discard", False)):
+        qtbot.keyClicks(focus, "a")
+        qtbot.keyClick(focus, Qt.Key.Key_Escape)
+        assert dialog.isVisible()
+        question(qtbot, "Discard").buttons[key].click()
+        qtbot.waitUntil(lambda stays=stays: dialog.isVisible() == stays)
+    unchanged = open_dialog("app/pages/runs/questions.py ask_notes")
+    qtbot.keyClick(unchanged.focusWidget(), Qt.Key.Key_Escape)
+    assert not unchanged.isVisible(), "nothing would be lost"
 
 
 def test_a_branch_at_the_last_step_cannot_be_started(stage, qtbot):

@@ -68,6 +68,31 @@ class DoubleSpinBox(WheelMixin, QDoubleSpinBox):
     """A decimal field."""
 
 
+class ProbabilityBox(DoubleSpinBox):
+    """A probability in per cent; 80, 80 % and 0.8 are the same. Reports when typing has ended."""
+
+    def __init__(self, name: str = "", value: float = 0.0) -> None:
+        super().__init__(name)
+        self.setDecimals(PROBABILITY_DECIMALS)
+        self.setRange(0, 1)
+        self.setSingleStep(0.05)
+        self.setKeyboardTracking(False)
+        self.setValue(value)
+
+    def textFromValue(self, value: float) -> str:
+        return f"{number_text(round(100 * value, 2))} %"
+
+    def valueFromText(self, text: str) -> float:
+        value = parse_probability(text)
+        return self.value() if value is None else value
+
+    def validate(self, text: str, position: int) -> tuple[QValidator.State, str, int]:
+        state = QValidator.State
+        if text == self.specialValueText() or parse_probability(text) is not None:
+            return state.Acceptable, text, position
+        return state.Intermediate, text, position
+
+
 class ComboBox(WheelMixin, QComboBox):
     """A combo box that elides its current text; the tooltip has all of it.
 
@@ -92,6 +117,12 @@ class ComboBox(WheelMixin, QComboBox):
         option = QStyleOptionComboBox()
         self.initStyleOption(option)
         return self._elided(option)
+
+    def setEditable(self, editable: bool) -> None:
+        """With completions in a list: Qt's own completer replaces what is typed on Enter."""
+        super().setEditable(editable)
+        if editable:
+            self.setCompleter(Completer(self.model(), self))
 
     def _elided(self, option: QStyleOptionComboBox) -> str:
         control, part = QStyle.ComplexControl.CC_ComboBox, QStyle.SubControl.SC_ComboBoxEditField
@@ -145,6 +176,8 @@ class SearchField(QLineEdit):
             self.addAction(resources.icon("search"), QLineEdit.ActionPosition.LeadingPosition)
 
 
+PROBABILITY_DECIMALS = 6
+
 Stepping = Literal["double", "decades"] | float
 
 MARKS = (1.0, 2.0, 3.0, 5.0, 10.0)  # within a decade
@@ -153,7 +186,8 @@ MARKS = (1.0, 2.0, 3.0, 5.0, 10.0)  # within a decade
 class NumberField(WheelMixin, QAbstractSpinBox):
     """A number, typed in any notation (5e-5, 0.00005, 0,00005) or stepped.
 
-    `stepping` is a distance, “double” for powers of two, or “decades” for 1, 2, 3, 5, 10, …
+    `stepping` is a distance, “double” for powers of two, or “decades” for 1, 2, 3, 5, 10, … With
+    `is_fraction`, 80 and 80 % are 0.8.
 
     Signals:
         changed: the text has changed, to a number or not.
@@ -172,6 +206,7 @@ class NumberField(WheelMixin, QAbstractSpinBox):
         super().__init__()
         self._stepping, self.integer = stepping, integer
         self._low, self._high = low, high
+        self.is_fraction = False
         self.setAlignment(Qt.AlignmentFlag.AlignLeft)
         self.setAccelerated(True)
         pad(self)
@@ -180,7 +215,11 @@ class NumberField(WheelMixin, QAbstractSpinBox):
 
     def number(self) -> float | int | None:
         """The typed number, possibly out of range; None if it is not a number."""
-        return parse_number(self.text(), self.integer)
+        return self.parse(self.text())
+
+    def parse(self, text: str) -> float | int | None:
+        """The number in a text as if it were typed; None if it is none."""
+        return parse_probability(text) if self.is_fraction else parse_number(text, self.integer)
 
     def set_number(self, value: float | None) -> None:
         self.lineEdit().setText("" if value is None else number_text(value))
@@ -259,6 +298,16 @@ def parse_number(text: str, integer: bool) -> float | int | None:
     if integer and value.is_integer():
         return int(cleaned) if cleaned.lstrip("+-").isdigit() else int(value)
     return value
+
+
+def parse_probability(text: str) -> float | None:
+    """Parse a probability; None if the text is none. Above 1, or with a sign, it is in per cent."""
+    is_percent = text.strip().endswith("%")
+    value = parse_number(text.strip().removesuffix("%"), integer=False)
+    if value is None:
+        return None
+    fraction = value / 100 if is_percent or value > 1 else value
+    return fraction if 0 <= fraction <= 1 else None
 
 
 def number_text(value: float) -> str:

@@ -16,7 +16,7 @@ from app.widgets import buttons, layouts
 from app.widgets.buttons import Segments
 from app.widgets.forms.controls import ComboBox, NumberField, Stepping, Switch, number_text
 from app.widgets.text.spec_texts import value_text
-from engine.config.fields import get_extra, get_ticks, is_offered
+from engine.config.fields import get_extra, get_ticks, is_fraction, is_offered
 
 
 class Field(QWidget):
@@ -304,6 +304,7 @@ def field_for(info: FieldInfo, title: str) -> Field:
         ticks = get_ticks(info)
         stepping = _stepping(get_extra(info).get("step"), kind is int, low, high, ticks)
         number = NumberField(0, stepping, kind is int, low, high)
+        number.is_fraction = is_fraction(info)
         field, start = NumberChoice(number, ticks, title), max(low, 0) if math.isfinite(low) else 0
     elif kind is str and is_offered(info):
         field, start = ChoiceField(("",), title), ""

@@ -12,7 +12,7 @@ from app import resources
 from app.theme import SPACE, Role
 from app.translation import tr
 from app.widgets import buttons, layouts
-from app.widgets.forms.controls import number_text, parse_number
+from app.widgets.forms.controls import number_text
 from app.widgets.forms.fields import ChoiceField, Field, NumberChoice, OptionalField, SwitchField
 from app.widgets.text.labels import tooltip
 from app.widgets.text.spec_texts import value_text
@@ -82,6 +82,7 @@ class SeveralValues(QWidget):
         """Show these values; if there are none, only the control."""
         if not values:
             self.button.setChecked(False)
+            self._forget()
             return
         _ = self.editor
         if tuple(values) != self.values():
@@ -90,6 +91,13 @@ class SeveralValues(QWidget):
             for value, box in self.boxes.items():
                 box.setChecked(value in values)
         self.button.setChecked(True)
+
+    def _forget(self) -> None:
+        """Drop what was entered, so that it does not come back for another task."""
+        if self.line is not None:
+            self.line.clear()
+        for box in self.boxes.values():
+            box.setChecked(False)
 
     def problem(self) -> str:
         """The reason why these values are invalid, or “”."""
@@ -114,7 +122,7 @@ class SeveralValues(QWidget):
 
     def _parse(self, part: str) -> Any:
         assert isinstance(self._inner, NumberChoice)
-        ends = [parse_number(end, self._inner.number.integer) for end in part.split(UP_TO)]
+        ends = [self._inner.number.parse(end) for end in part.split(UP_TO)]
         if len(ends) == 2 and ends[0] is not None and ends[1] is not None:
             return Range(ends[0], ends[1])
         return part if len(ends) > 1 or ends[0] is None else ends[0]

@@ -8,7 +8,16 @@ from pydantic import Field
 from engine.config.dataset import Mapping as Columns
 from engine.config.fields import setting
 from engine.config.problems import Problem
-from engine.config.task import ACCURACY, LOSS, LabelColumn, Metric, TaskInfo, TaskSpec, target
+from engine.config.task import (
+    ACCURACY,
+    FROM_ZERO,
+    LOSS,
+    LabelColumn,
+    Metric,
+    TaskInfo,
+    TaskSpec,
+    target,
+)
 from engine.config.training import TrainingSpec
 from engine.phrases import phrase
 
@@ -33,6 +42,7 @@ class Pretraining(TaskSpec):
                 title="MLM loss",
                 higher_is_better=False,
                 unit="number",
+                limits=FROM_ZERO,
                 description=(
                     "The mean cross-entropy of the masked tokens, in nats. A model that knows "
                     "nothing has the logarithm of the vocabulary size, about 10 for 30,000 tokens."
@@ -43,6 +53,7 @@ class Pretraining(TaskSpec):
                 title="NSP loss",
                 higher_is_better=False,
                 unit="number",
+                limits=FROM_ZERO,
                 description=(
                     "The mean cross-entropy of next-sentence prediction, in nats; chance is 0.69."
                 ),
@@ -85,13 +96,13 @@ class Pretraining(TaskSpec):
         0.15,
         title="Masking probability",
         description="Fraction of the tokens that are selected for prediction; 0.15 in the paper.",
-        json_schema_extra=setting(branch=True),
+        json_schema_extra=setting(branch=True, fraction=True),
     )
     mask_token_share: Annotated[float, Field(ge=0, le=1)] = Field(
         0.8,
         title="Replaced by [MASK]",
         description="Fraction of the selected tokens that [MASK] replaces; 0.8 in the paper.",
-        json_schema_extra=setting(branch=True),
+        json_schema_extra=setting(branch=True, fraction=True),
     )
     random_token_share: Annotated[float, Field(ge=0, le=1)] = Field(
         0.1,
@@ -100,7 +111,7 @@ class Pretraining(TaskSpec):
             "Fraction of the selected tokens that a random token replaces; 0.1 in the paper. The "
             "rest is kept unchanged."
         ),
-        json_schema_extra=setting(branch=True),
+        json_schema_extra=setting(branch=True, fraction=True),
     )
     whole_word_masking: bool = Field(
         False,
@@ -131,7 +142,7 @@ class Pretraining(TaskSpec):
         description=(
             "Fraction of the pairs whose second segment follows the first; 0.5 in the paper."
         ),
-        json_schema_extra=setting(branch=True),
+        json_schema_extra=setting(branch=True, fraction=True),
     )
     dupe_factor: Annotated[int, Field(ge=1, le=1_000)] = Field(
         1,
@@ -154,7 +165,7 @@ class Pretraining(TaskSpec):
         0.1,
         title="Fraction of steps at the final length",
         description="Fraction of the steps, at the end, with the longer inputs; 0.1 in the paper.",
-        json_schema_extra=setting(branch=True),
+        json_schema_extra=setting(branch=True, fraction=True),
     )
 
     @property

@@ -7,12 +7,20 @@ from pydantic import BaseModel, Field, model_validator
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLabel
 
-from app.widgets.forms.controls import NumberField, number_text, parse_number
+from app.widgets.forms.controls import (
+    NumberField,
+    ProbabilityBox,
+    number_text,
+    parse_number,
+    parse_probability,
+)
 from app.widgets.forms.fields import ChoiceField, NumberChoice, OptionalField, SwitchField
 from app.widgets.forms.form import SpecForm
 from app.widgets.text.spec_texts import problem_text
 from engine.config.families.bert import BertSpec
+from engine.config.fields import get_settings, is_fraction
 from engine.config.problems import Problem
+from engine.config.tasks import TASKS
 from engine.config.training import HardwareSpec, TrainingSpec
 from tests.app.accessible import accessible_name, assert_accessible
 
@@ -61,7 +69,7 @@ def test_paper_values_are_buttons_and_others_are_typed(qtbot, form):
 
 
 def test_problems_are_shown_next_to_the_field(qtbot, form):
-    form.set_value({"batch_size": 0, "warmup_ratio": 2})
+    form.set_value({"batch_size": 0, "warmup_ratio": 200})
     number(form, "seed").number.lineEdit().setText("many")
     assert form.problems() == {
         "batch_size": "Must be at least 1.",
@@ -190,3 +198,43 @@ def test_arrows_step_to_sensible_values(qtbot, field, steps, expected):
     qtbot.addWidget(number)
     number.stepBy(steps)
     assert number.number() == pytest.approx(expected, rel=1e-12)
+
+
+def test_a_fraction_may_be_typed_in_per_cent_in_every_box(qtbot):
+    """80, 80 % and 0.8 are the same; a rate or an epsilon is no part of a whole."""
+    fractions = 0
+    for spec in (TrainingSpec, BertSpec, *TASKS.values()):
+        names = [name for name, info in get_settings(spec).items() if is_fraction(info)]
+        for name in names:
+            form = SpecForm(spec, [name], varies=True)
+            qtbot.addWidget(form)
+            field = form.fields[name]
+            inner = field.inner if isinstance(field, OptionalField) else field
+            assert isinstance(inner, NumberChoice)
+            fractions += 1
+            for text in ("80", "80 %", "80%", "0.8", "0,8"):
+                inner.number.lineEdit().setText(text)
+                assert inner.get() == pytest.approx(0.8), (name, text)
+            several = form.several[name]
+            assert [several._parse(part) for part in ("5 %", "10")] == [0.05, 0.1]
+    assert fractions >= 12
+    assert not any(is_fraction(TrainingSpec.model_fields[name]) for name in ("beta1", "epsilon"))
+
+
+def test_a_probability_box_takes_per_cent_and_fractions(qtbot):
+    box = ProbabilityBox("Unsure below", 0.5)
+    qtbot.addWidget(box)
+    box.setSpecialValueText("off")
+    for text in ("80", "80 %", "0.8"):
+        box.selectAll()
+        qtbot.keyClicks(box, text)
+        qtbot.keyClick(box, Qt.Key.Key_Return)
+        assert (box.value(), box.text()) == (pytest.approx(0.8), "80 %")
+        box.setValue(0)
+        assert box.text() == "off"
+    for text in ("", "x", "101 %", "-1", "150"):
+        assert parse_probability(text) is None
+    assert parse_probability("1") == 1 and parse_probability("1 %") == 0.01
+    box.setValue(0.8)
+    box.stepUp()
+    assert box.text() == "85 %"

@@ -1,6 +1,7 @@
 """The field of class weights."""
 
 import pytest
+from PySide6.QtCore import Qt
 
 from app.widgets.forms.fields import Weights
 from app.widgets.forms.form import SpecForm
@@ -54,3 +55,19 @@ def test_set_values_are_shown(form):
     assert form.value()["class_weights"] == {"a": 1.5, "b": 3.0}
     form.set_value({"class_weights": {}})
     assert form.value()["class_weights"] == {} and not field.rows
+
+
+def test_enter_keeps_a_name_as_it_was_typed(qtbot):
+    """It is neither completed to a longer name nor written like another one."""
+    field = Weights("Class weights")
+    qtbot.addWidget(field)
+    field.set_names(["positive", "pos", "NEG"])
+    field.put({"x": 2.0})
+    field.show()
+    box = field.rows[0].name
+    for text in ("posi", "POSITIVE", "neg"):
+        box.setFocus()
+        box.lineEdit().selectAll()
+        qtbot.keyClicks(box.lineEdit(), text)
+        qtbot.keyClick(box.lineEdit(), Qt.Key.Key_Return)
+        assert field.get() == {text: 2.0}
