@@ -249,7 +249,7 @@ def _repetition(runs: Sequence[ComparedRun], first: JobSpec) -> report.Section:
 
 def _metric_title(name: str) -> str:
     """For example “accuracy” of the validation rows, or “training loss”."""
-    metric = get_metric(name.removeprefix(VALIDATION))
+    metric = get_metric(name)
     if not name.startswith(VALIDATION):
         return phrase("training loss") if name == "loss" else name
     return Phrase(metric.title, {}) if metric is not None else name.removeprefix(VALIDATION)

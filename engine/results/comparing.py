@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from engine.config.tasks import TASKS, get_metric
+from engine.config.tasks import TASKS, get_metric, metric_limits
 from engine.errors import StudioError
 from engine.evaluation.measures import Measure
 from engine.phrases import Phrase, join, phrase
@@ -188,7 +188,8 @@ def compare_seeds(
         [side[seed] for seed in seeds] if paired else list(side.values())
         for side in (first, second)
     )
-    gap = compare_over_seeds(a, b, paired)
+    low, high = metric_limits(name)
+    gap = compare_over_seeds(a, b, paired, (low - high, high - low))
     if np.isnan(gap.p):
         return gap, phrase(
             "No claim over seeds: {first} and {second} run(s) are too few, at least 2 each are "

@@ -24,6 +24,14 @@ class Interval(NamedTuple):
     low: float
     high: float
 
+    def within(self, limits: tuple[float, float]) -> "Interval":
+        """A copy whose ends are possible values of the figure.
+
+        The true value is one, so the interval covers it as often (Mandelkern 2002).
+        """
+        low, high = np.clip([self.low, self.high], *limits).tolist()
+        return Interval(self.value, low, high)
+
 
 UNKNOWN = Interval(float("nan"), float("nan"), float("nan"))
 

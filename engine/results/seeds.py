@@ -71,7 +71,8 @@ def mean_over_seeds(shown: Predictions, scores: Mapping[int, float]) -> str:
     """The mean of the main metric with its interval, in a sentence; empty for one seed."""
     if len(scores) < 2:
         return ""
-    mean, metric = seeds_interval(list(scores.values())), main_metric(shown)
+    metric = main_metric(shown)
+    mean = seeds_interval(list(scores.values()), metric.limits)
     return phrase(
         "Mean of {n} runs (seeds {seeds}): {metric} {mean}, 95 % interval {low} to {high}.",
         n=len(scores),

@@ -146,21 +146,33 @@ def benjamini_hochberg(p: ArrayLike) -> NDArray[np.float64]:
     return adjusted
 
 
-def seeds_interval(values: Sequence[float]) -> Interval:
-    """The mean over seeds with its t interval; NaN bounds for a single run."""
+def seeds_interval(
+    values: Sequence[float], limits: tuple[float, float] = (-math.inf, math.inf)
+) -> Interval:
+    """The mean over seeds with its t interval; NaN bounds for a single run.
+
+    Args:
+        limits: the lowest and highest possible value, which the interval does not exceed.
+    """
     scores = np.asarray(values, dtype=np.float64)
     mean = float(scores.mean()) if len(scores) else math.nan
     if len(scores) < 2:
         return Interval(mean, math.nan, math.nan)
     half = t_critical(len(scores) - 1.0) * float(scores.std(ddof=1)) / math.sqrt(len(scores))
-    return Interval(mean, mean - half, mean + half)
+    return Interval(mean, mean - half, mean + half).within(limits)
 
 
-def compare_over_seeds(first: Sequence[float], second: Sequence[float], paired: bool) -> Difference:
+def compare_over_seeds(
+    first: Sequence[float],
+    second: Sequence[float],
+    paired: bool,
+    limits: tuple[float, float] = (-math.inf, math.inf),
+) -> Difference:
     """The second mean minus the first over seeds, by Student's paired or Welch's t-test.
 
     Args:
         paired: the runs at the same index have the same seed.
+        limits: the lowest and highest possible difference.
     """
     a, b = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
     value = float(b.mean() - a.mean()) if len(a) and len(b) else math.nan
@@ -177,7 +189,8 @@ def compare_over_seeds(first: Sequence[float], second: Sequence[float], paired: 
         return Difference(value, value, value, 1.0 if value == 0 else 0.0)
     half = t_critical(df) * standard_error
     p = min(1.0, 2 * float(t_tail(abs(value) / standard_error, df)))
-    return Difference(value, value - half, value + half, p)
+    ends = Interval(value, value - half, value + half).within(limits)
+    return Difference(*ends, p)
 
 
 def _log_factorials(n: int) -> NDArray[np.float64]:

@@ -440,7 +440,7 @@ def column_names(key: str) -> list[str]:
 
 
 def _measure_names(measure: Measure, title: str) -> list[str]:
-    metric = get_metric(measure.name.removeprefix(VALIDATION))
+    metric = get_metric(measure.name)
     if not measure.name.startswith(VALIDATION) or metric is None:
         return [title.lower(), title, measure.key]
     bare = measure.name.removeprefix(VALIDATION)

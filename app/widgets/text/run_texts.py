@@ -41,7 +41,7 @@ def task_title(kind: str) -> str:
 
 def metric_title(name: str) -> str:
     """Title of a metric within a sentence; an unknown metric keeps its name."""
-    if metric := get_metric(name.removeprefix(VALIDATION)):
+    if metric := get_metric(name):
         is_validation = name.startswith(VALIDATION)
         template = tr("validation {0}") if is_validation else tr("training {0}")
         return template.format(in_language(metric.title))
@@ -56,7 +56,7 @@ def metric_title(name: str) -> str:
 
 def evaluation_title(name: str) -> str:
     """Title of a validation metric without “validation”: “macro F1”."""
-    metric = get_metric(name.removeprefix(VALIDATION))
+    metric = get_metric(name)
     return in_language(metric.title) if metric is not None else name
 
 
@@ -70,7 +70,7 @@ def metric_value(name: str, value: float | None) -> str:
     """Fractions as per cent, others as numbers."""
     if name == TOKENS and value is not None:
         return numbers.count(round(value))
-    metric = get_metric(name.removeprefix(VALIDATION))
+    metric = get_metric(name)
     if value is not None and metric is not None and metric.unit == "share":
         return numbers.percent(value)
     return numbers.decimal(value)
@@ -78,7 +78,7 @@ def metric_value(name: str, value: float | None) -> str:
 
 def score(name: str, value: float) -> str:
     """A best score with its short metric: “69.4 % acc”."""
-    metric = get_metric(name.removeprefix(VALIDATION))
+    metric = get_metric(name)
     title = in_language(metric.short or metric.title) if metric is not None else name
     return f"{metric_value(name, value)} {title}"
 

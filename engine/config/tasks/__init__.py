@@ -1,5 +1,6 @@
 """The table of tasks. Each has a file in `engine.tasks`, `engine.evaluation`, `app.tasks`, too."""
 
+import math
 from collections.abc import Iterator, Mapping
 from importlib import import_module
 from typing import Annotated
@@ -80,12 +81,19 @@ POOLING = next(kind for kind, head in heads() if head.pools)
 
 
 def get_metric(name: str) -> Metric | None:
-    """The metric of this name, from any task."""
+    """The metric of this name, from any task; on validation rows if it begins so."""
+    name = name.removeprefix("validation_")
     metrics = (metric for task in TASKS.values() for metric in task.info.metrics)
     return next((metric for metric in metrics if metric.name == name), None)
 
 
 def metric_text(name: str, value: float, sign: str = "") -> str:
     """A value of a metric, with or without “validation_”, in documents and in the terminal."""
-    metric = get_metric(name.removeprefix("validation_"))
+    metric = get_metric(name)
     return score_text(value, metric is not None and metric.unit == "share", sign)
+
+
+def metric_limits(name: str) -> tuple[float, float]:
+    """The lowest and highest possible value of a metric; infinite if it is unknown."""
+    metric = get_metric(name)
+    return (-math.inf, math.inf) if metric is None else metric.limits

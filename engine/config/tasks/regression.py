@@ -9,6 +9,7 @@ from engine.config.dataset import Mapping as Columns
 from engine.config.export import Output
 from engine.config.fields import setting
 from engine.config.task import (
+    FROM_ZERO,
     LOSS,
     SEQUENCE,
     Head,
@@ -30,6 +31,7 @@ PEARSON = Metric(
     title="Pearson correlation",
     short="Pearson",
     unit="number",
+    limits=(-1.0, 1.0),
     description="How closely predicted and true numbers follow a straight line, from -1 to 1.",
 )
 SPEARMAN = Metric(
@@ -37,6 +39,7 @@ SPEARMAN = Metric(
     title="Spearman correlation",
     short="Spearman",
     unit="number",
+    limits=(-1.0, 1.0),
     description=(
         "How well the order of the predictions agrees with the true order, from -1 to 1; only "
         "ranks count."
@@ -99,6 +102,7 @@ class Regression(ScaledTask):
                 description="The mean distance between predicted and true number, in their unit.",
                 higher_is_better=False,
                 unit="number",
+                limits=FROM_ZERO,
             ),
             LOSS,
         ),

@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from engine.config.tasks import TASKS, get_metric
+from engine.results.comparing import compare_seeds
 from engine.results.curves import label_curve
 from engine.results.fitting import best_threshold
 from engine.results.intervals import Interval
@@ -164,6 +166,36 @@ def test_the_interval_over_seeds_equals_that_of_scipy():
     assert result.value == pytest.approx(np.mean(values))
     single = seeds_interval([0.5])
     assert single.value == 0.5 and np.isnan(single.low)
+
+
+@pytest.mark.parametrize(
+    "runs, mean, coverage", [(2, 0.9, 0.94), (3, 0.9, 0.95), (2, 0.98, 0.91), (5, 0.98, 0.88)]
+)
+def test_an_interval_over_seeds_of_a_fraction_stays_within_0_and_1(runs, mean, coverage):
+    """Seeds differ by 2 points, and each is measured on 200 rows; the true mean is known."""
+    rng, low, high = np.random.default_rng(9), *get_metric("accuracy").limits
+    concentration = mean * (1 - mean) / 0.02**2 - 1
+    true = rng.beta(mean * concentration, (1 - mean) * concentration, (1_000, runs))
+    scores = rng.binomial(ROWS, true) / ROWS
+    plain = [seeds_interval(row.tolist()) for row in scores]
+    bounded = [seeds_interval(row.tolist(), (low, high)) for row in scores]
+    assert max(item.high for item in plain) > 1 >= max(item.high for item in bounded)
+    assert min(item.low for item in bounded) >= 0
+    covered = [[i.low <= mean <= i.high for i in items] for items in (plain, bounded)]
+    assert covered[0] == covered[1], "it covers the mean as often as without limits"
+    assert np.mean(covered[1]) == pytest.approx(coverage, abs=0.01), "as in METHODS"
+
+
+def test_no_metric_has_an_interval_beyond_its_limits():
+    for task in TASKS.values():
+        for metric in task.info.metrics:
+            low, high = metric.limits
+            assert (metric.unit == "share") <= ((low, high) == (0, 1)), metric.name
+            near = [high - 0.01, high] if np.isfinite(high) else [low, low + 1]
+            ends = seeds_interval(near, metric.limits)
+            assert low <= ends.low <= ends.value <= ends.high <= high, metric.name
+            claim = compare_seeds(metric.name, {1: near[0], 2: near[1]}, {1: low, 2: low + 0.01})[0]
+            assert low - high <= claim.low <= claim.high <= high - low, metric.name
 
 
 def test_the_interval_of_a_proportion_is_that_of_wilson():

@@ -31,6 +31,7 @@ from app.widgets.forms.controls import ComboBox, Switch
 from app.widgets.page import Card
 from app.widgets.text import numbers, run_texts
 from app.widgets.text.labels import OneLine, Text
+from engine.config.tasks import metric_limits
 from engine.results.significance import t_critical
 from engine.runs.pace import Pace
 
@@ -225,7 +226,8 @@ def chart_lines(
     groups: dict[tuple[int, int], list[tuple[RunRow, Floats, Floats]]] = {}
     for item in result:
         groups.setdefault((colours[item[0].id], dashes[item[0].id]), []).append(item)
-    return [_mean_line(members, style, *key) for key, members in groups.items()]
+    limits = metric_limits(curves.name)
+    return [_mean_line(members, style, limits, *key) for key, members in groups.items()]
 
 
 def _indices(rows: Sequence[RunRow], key: str) -> dict[str, int]:
@@ -238,7 +240,11 @@ def _indices(rows: Sequence[RunRow], key: str) -> dict[str, int]:
 
 
 def _mean_line(
-    members: Sequence[tuple[RunRow, Floats, Floats]], style: CurveStyle, color: int, dash: int
+    members: Sequence[tuple[RunRow, Floats, Floats]],
+    style: CurveStyle,
+    limits: tuple[float, float],
+    color: int,
+    dash: int,
 ) -> Line:
     """Mean over the range that all curves cover, with its 95 % interval (Student's t)."""
     first = max(float(x[0]) for _, x, _ in members)
@@ -253,7 +259,8 @@ def _mean_line(
     if n < 2:
         return Line(name, grid, mean, color, dash=dash)
     half = t_critical(n - 1) * values.std(axis=0, ddof=1) / np.sqrt(n)
-    return Line(name, grid, mean, color, dash=dash, low=mean - half, high=mean + half)
+    low, high = (np.clip(end, *limits) for end in (mean - half, mean + half))
+    return Line(name, grid, mean, color, dash=dash, low=low, high=high)
 
 
 def _group_name(row: RunRow, style: CurveStyle, runs: int) -> str:

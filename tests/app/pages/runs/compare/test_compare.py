@@ -81,7 +81,7 @@ def test_curves_have_groups_colours_and_axes(runs):
     expected = scipy.stats.t.interval(0.95, 1, loc=mean, scale=error)
     assert low.low is not None and low.high is not None
     np.testing.assert_allclose(low.y, mean)
-    np.testing.assert_allclose([low.low, low.high], expected, rtol=1e-6)
+    np.testing.assert_allclose([low.low, low.high], np.maximum(expected, 0), rtol=1e-6)
     assert high.color != low.color
     style = CurveStyle("training.learning_rate", "training.seed")
     lines = chart_lines(runs, curves(runs), "step", 1, style)
