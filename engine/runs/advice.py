@@ -123,14 +123,22 @@ def rate_too_high(m: Measurements) -> Advice | None:
     if not diverged and not (is_high and (_is_no_better(m) or _has_hardly_moved(m))):
         return None
     lower = standard if is_high and standard is not None else rate / RATE_FACTOR
-    problem = (
-        phrase("The training loss rises again: the learning rate {rate:g} is too high.", rate=rate)
-        if diverged
-        else phrase(
-            "Hardly anything is learned: the learning rate {rate:g} is too high.", rate=rate
+    if diverged:
+        problem = phrase(
+            "The training loss rises again, from {lowest:.3g} to {last:.3g}: the learning rate "
+            "{rate:g} may be too high.",
+            lowest=min(parts),
+            last=parts[-1],
+            rate=rate,
         )
-    )
-    return Advice("rate too high", problem, *_try_rate(lower))
+    else:
+        problem = phrase(
+            "Hardly anything is learned, and the learning rate {rate:g} is {times:.2g} times the "
+            "recommended one: it may be too high.",
+            rate=rate,
+            times=rate / lower,
+        )
+    return Advice("rate may be too high", problem, *_try_rate(lower))
 
 
 def no_better_than_majority(m: Measurements) -> Advice | None:
@@ -179,16 +187,17 @@ def overfits(m: Measurements) -> Advice | None:
         return None
     epochs = m.epoch(best_step)
     problem = phrase(
-        "Over-fits since epoch {epoch}: the validation loss was {lowest:.3g} and is {last:.3g}.",
+        "Probably overfits since epoch {epoch}: the validation loss was {lowest:.3g} and is "
+        "{last:.3g}.",
         epoch=m.epoch(lowest[0]),
         lowest=lowest[1],
         last=later[-1],
     )
     if epochs < m.job.training.epochs and not m.job.training.steps:
         advice = phrase("The best checkpoint is kept. Try {n} epoch(s), or add rows.", n=epochs)
-        return Advice("over-fits", problem, advice, {"epochs": float(epochs)})
+        return Advice("overfits", problem, advice, {"epochs": float(epochs)})
     advice = phrase("The best checkpoint is kept. Try {n:,} step(s), or add rows.", n=best_step)
-    return Advice("over-fits", problem, advice, {"steps": best_step})
+    return Advice("overfits", problem, advice, {"steps": best_step})
 
 
 def absent_labels(m: Measurements) -> Advice | None:
@@ -233,7 +242,7 @@ RULES: tuple[Callable[[Measurements], Advice | None], ...] = (
     absent_labels,
     most_are_truncated,
 )
-LEARNED_NOTHING = {"rate too high", "no better than always the same", "has hardly learned"}
+LEARNED_NOTHING = {"rate may be too high", "no better than always the same", "has hardly learned"}
 
 
 def advise(measurements: Measurements) -> list[Advice]:

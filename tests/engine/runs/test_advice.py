@@ -1,5 +1,6 @@
 """Each kind of advice is given when it applies, and none for a good run."""
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -79,9 +80,12 @@ RISING = by_epoch(0.5, 0.45, 0.6, 0.9)
 FALLEN = by_epoch(0.7, 0.8, 0.76, 0.7)
 SPANS = {"best_metric": "validation_f1", "majority": "O", "majority_score": 0.95}
 CASES: dict[str, tuple[Measurements, str, Mapping[str, Any]]] = {
-    "rate too high": (
+    "rate may be too high": (
         measurements(job(learning_rate=0.01), FLAT, scores=MAJORITY),
-        "Hardly anything is learned: the learning rate 0.01 is too high.",
+        (
+            "Hardly anything is learned, and the learning rate 0.01 is 20 times the recommended "
+            "one: it may be too high."
+        ),
         {"learning_rate": 5e-4},
     ),
     "no better than always the same": (
@@ -94,9 +98,9 @@ CASES: dict[str, tuple[Measurements, str, Mapping[str, Any]]] = {
         "Hardly anything is learned: the training loss was 0.689 and is 0.681.",
         {"epochs": 8},
     ),
-    "over-fits": (
+    "overfits": (
         measurements(losses=RISING, scores=FALLEN),
-        "Over-fits since epoch 2: the validation loss was 0.45 and is 0.9.",
+        "Probably overfits since epoch 2: the validation loss was 0.45 and is 0.9.",
         {"epochs": 2},
     ),
     "labels are missing in validation": (
@@ -196,3 +200,20 @@ def test_advice_is_given_once_during_training_and_completely_at_the_end():
         "no better than always the same"
     ]
     assert Advisor(spec).on_event(Ended(outcome="finished")) == [], "it has measured nothing"
+
+
+CAUSES = re.compile(r"\b(is|are) (?!.*may be)(too (high|low|few|small|large))")
+
+
+def test_a_cause_is_given_as_a_guess_with_its_evidence():
+    """The curves show what happened, not why: a small model and a high rate look alike."""
+    diverged = measurements(job(learning_rate=6e-4), TURNING)
+    (advice,) = advise(diverged)
+    assert advice.problem == (
+        "The training loss rises again, from 0.25 to 0.605: the learning rate 0.0006 may be too "
+        "high."
+    )
+    for case, *_ in (*CASES.values(), (diverged,)):
+        for item in advise(case):
+            assert not CAUSES.search(item.problem), item.problem
+            assert re.search(r"\d|“", item.problem), "no evidence"
