@@ -12,7 +12,7 @@ from typing import Any
 from engine.cli.progress import ProgressLine
 from engine.config.changes import as_text
 from engine.config.job import JobSpec
-from engine.config.tasks import metric_text
+from engine.config.tasks import metric_limits, metric_text
 from engine.desktop.awake import awake_while_training
 from engine.errors import StudioError
 from engine.files.atomic_write import write_file
@@ -139,12 +139,15 @@ def _next_runs(folder: Path, names: list[str]) -> list[str]:
     question = searching.next_question(runs, higher)
     if question is None:
         return []
-    from engine.search.tpe import suggest
+    from engine.search.tpe import OPTUNA, suggest
 
     values = suggest(question)
     job, group = runs[0].job, runs[0].job.group
     if values is None or group is None:
         return []
+    if (note := searching.version_note(runs, OPTUNA)) is not None:
+        echo_error(note)
+    group = group.model_copy(update={"optuna": OPTUNA})
     number = max(run.job.group.setting for run in runs if run.job.group is not None) + 1
     jobs = groups.expand_combination(job, group, number, values)
     new = _create_runs(folder, jobs, len(group.seeds))
@@ -207,7 +210,8 @@ def summarise(name: str, runs: list[RunFolder]) -> dict[str, Any]:
         for metric in dict.fromkeys(metric for scores in ended for metric in scores):
             figure = groups.aggregate([scores[metric] for scores in ended if metric in scores])
             if figure is not None:
-                ends = seeds_interval([scores[metric] for scores in ended if metric in scores])
+                values = [scores[metric] for scores in ended if metric in scores]
+                ends = seeds_interval(values, metric_limits(metric))
                 has_interval = figure.deviation is not None
                 metrics[metric] = asdict(figure) | {"interval": ends[1:] if has_interval else None}
         values = members[0]["values"]

@@ -74,6 +74,7 @@ class RunGroup(Spec):
     search: SearchSpec | None = Field(None, description="The search that this run is a part of.")
     setting: int = Field(0, ge=0, description="Index of the combination in the search.")
     seeds: tuple[int, ...] = Field((), description="The seeds of every combination of the search.")
+    optuna: str = Field("", description="Version of Optuna that chose the combination, if it did.")
 
 
 class JobSpec(Spec):

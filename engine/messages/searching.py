@@ -30,6 +30,7 @@ class Suggested(Answer):
     values: dict[str, JsonValue] | None = Field(
         None, description="The next combination; None if all were tried."
     )
+    optuna: str = Field("", description="The version of Optuna that chose it.")
 
 
 class Suggest(Question):

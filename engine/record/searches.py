@@ -110,8 +110,11 @@ class Searches:
         job, group = runs[0].job, runs[0].job.group
         assert group is not None
         number = 1 + max(run.job.group.setting for run in runs if run.job.group is not None)
+        group = group.model_copy(update={"optuna": answer.optuna})
         ids = self._add(expand_combination(job, group, number, answer.values))
-        return [RunUpdate("run_added", (run_id,)) for run_id in ids]
+        note = searching.version_note(runs, answer.optuna)
+        notes = [RunUpdate("noted", ("", note))] if note is not None else []
+        return notes + [RunUpdate("run_added", (run_id,)) for run_id in ids]
 
     def _prune(self, run_id: str, points: Sequence[Measured]) -> list[RunUpdate]:
         """Stop a run if the others of its search were better at the same evaluation."""

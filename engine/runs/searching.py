@@ -222,6 +222,23 @@ def next_question(runs: Sequence[SearchRun], higher_is_better: bool) -> Suggest 
     )
 
 
+def version_note(runs: Sequence[SearchRun], optuna: str) -> Phrase | None:
+    """A sentence about a search that goes on with another version of Optuna than its last run.
+
+    Other versions draw other combinations from the same trials.
+    """
+    versions = [run.job.group.optuna for run in runs if run.job.group and run.job.group.optuna]
+    if not versions or versions[-1] == optuna:
+        return None
+    return phrase(
+        "The search “{name}” was under Optuna {old} and continues under {new}, so its next "
+        "combinations may differ from those that {old} would have chosen.",
+        name=_group(runs).name,
+        old=versions[-1],
+        new=optuna,
+    )
+
+
 def _group(runs: Sequence[SearchRun]) -> RunGroup:
     group = runs[0].job.group
     assert group is not None

@@ -16,6 +16,7 @@ from engine.messages.searching import Suggest, Trial
 from engine.runs.searching import Combination, is_possible
 from engine.search.study import distribution, intermediate, outcome, study, to_optuna, to_value
 
+OPTUNA = optuna.__version__
 MAX_DRAWS = 20  # attempts, before an untried combination is chosen at random
 
 

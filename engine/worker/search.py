@@ -9,9 +9,9 @@ from engine.worker.questions import Emit
 
 
 def _suggest(question: Suggest, _: Emit) -> Answer:
-    from engine.search.tpe import suggest
+    from engine.search.tpe import OPTUNA, suggest
 
-    return Suggested(values=suggest(question))
+    return Suggested(values=suggest(question), optuna=OPTUNA)
 
 
 def _importance(question: MeasureImportance, _: Emit) -> Answer:

@@ -22,6 +22,7 @@ from engine.runs.searching import (
     next_question,
     prune_handler,
     search_run,
+    version_note,
 )
 from tests.engine.runs import fake_worker
 
@@ -126,6 +127,18 @@ def test_tpe_requests_one_combination_after_another_within_its_budget():
     assert jobs[2].training.batch_size == 32 and jobs[2].group is not None
     assert next_question(search_runs(jobs, 0.8, 0.7, 0.9), True) is None
     assert next_question(search_runs(jobs[:2], 0.8, 0.7), True) is not None
+
+
+def test_a_search_says_that_it_continues_under_another_optuna():
+    jobs = expand(search_job(RATES, SIZES, method="tpe"))
+    group, values = jobs[0].group, {RATES.path: 3e-5, SIZES.path: 16}
+    assert group is not None and group.optuna == "", "the first combination is drawn without it"
+    assert version_note(search_runs(jobs, 0.8), "5.0.0") is None
+    later = group.model_copy(update={"optuna": "4.5.0"})
+    runs = search_runs((*jobs, *expand_combination(jobs[0], later, 1, values)), 0.8, 0.7)
+    assert version_note(runs, "4.5.0") is None
+    note = str(version_note(runs, "5.0.0"))
+    assert "was under Optuna 4.5.0 and continues under 5.0.0" in note
 
 
 def test_a_search_ends_by_time_by_patience_and_by_failures():
