@@ -40,6 +40,7 @@ class ModelEntry:
     metric: str = ""  # metric that selects the run's best checkpoint
     score: float | None = None  # its value; None if not evaluated
     saved: datetime | None = None
+    base: Path | None = None  # the checkpoint that its run began with
 
 
 @dataclass(frozen=True)

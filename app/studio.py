@@ -18,6 +18,7 @@ from app.notices import Notices
 from app.running import Running
 from app.settings import Settings
 from app.translation import tr
+from engine.config.job import FromCheckpoint
 from engine.files.home import Home
 from engine.messages.question import Answer, Question, Refused, Working
 from engine.record.checkpoints import Checkpoint, all_checkpoints
@@ -164,8 +165,11 @@ def _model_entry(run: Run, checkpoint: Checkpoint, score: float | None) -> Model
     entry = library.describe_model(
         run.name, checkpoint.folder, "run", run.id, checkpoint.step, checkpoint.best
     )
+    job = run.readable_job()
+    base = job.base_model.path if job and isinstance(job.base_model, FromCheckpoint) else None
+    data = job.data.name if job is not None else ""
     return replace(
-        entry, data=run.data_name(), metric=run.best_metric, score=score, saved=checkpoint.saved
+        entry, data=data, metric=run.best_metric, score=score, saved=checkpoint.saved, base=base
     )
 
 

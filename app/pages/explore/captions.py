@@ -1,10 +1,8 @@
 """Captions of Explore's figures: model, text, masks and date."""
 
-from collections.abc import Sequence
-
 from PySide6.QtCore import QDate, Qt
 
-from app.pages.explore.model_input import TextInput
+from app.pages.explore.model_input import TextInput, head_list
 from app.pages.explore.set_work import ChosenTexts
 from app.pages.explore.state import ExploreState
 from app.translation import tr
@@ -33,11 +31,6 @@ def source(explore: ExploreState, side: int = 0) -> str:
 def head_means_caption(texts: ChosenTexts) -> str:
     text = tr("They are replaced by their mean over %Ln text(s) of {0}.", texts.count)
     return text.format(texts.name)
-
-
-def head_list(heads: Sequence[tuple[int, int]]) -> str:
-    """Format heads as “layer.head”, counted from 1: 2.2, 3.1."""
-    return ", ".join(f"{layer + 1}.{head + 1}" for layer, head in heads)
 
 
 def masked_words(text_input: TextInput) -> list[str]:

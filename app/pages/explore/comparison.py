@@ -6,8 +6,9 @@ from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QWidget
 
 from app.library import ModelEntry
-from app.pages.explore.captions import head_list, head_means_caption, quote
+from app.pages.explore.captions import head_means_caption, quote
 from app.pages.explore.choice_box import ChoiceBox
+from app.pages.explore.model_input import head_list
 from app.pages.explore.set_work import ChosenTexts, SetWork, StartWorker
 from app.pages.explore.state import ExploreState
 from app.pages.explore.strip import StripArea
@@ -124,9 +125,11 @@ class Comparison(QWidget):
         self._show()
 
     def other_model(self) -> ModelEntry | None:
-        """The first usable model other than the first side's."""
-        first = self._explore.first.checkpoint
-        return next((m for m in self._models if m.info is not None and m.path != first), None)
+        """The model that the first one was trained from, or the first other one that is usable."""
+        first = self._explore.first.model
+        path, base = (first.path, first.base) if first is not None else (None, None)
+        others = [m for m in self._models if m.info is not None and m.path != path]
+        return next((m for m in others if m.path == base), next(iter(others), None))
 
     def begin(self) -> None:
         """Compare with another model, which can then be changed."""
@@ -157,7 +160,7 @@ class Comparison(QWidget):
         if first.heads_off and (means_text := self._means.status()):
             message = means_text
         elif first.heads_off:
-            text = self.tr("Without heads {0}, compared with {1}.")
+            text = self.tr("Heads {0} ablated, compared with {1}.")
             message = text.format(head_list(first.heads_off), second.model.name)
             if self._explore.means_texts is not None:
                 message = f"{message} {head_means_caption(self._explore.means_texts)}"

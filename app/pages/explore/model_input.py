@@ -100,7 +100,11 @@ class ModelInput(QObject):
 
     @property
     def model_name(self) -> str:
-        return self.model.name if self.model else ""
+        """The name of the model, with the heads that are ablated in it."""
+        name = self.model.name if self.model else ""
+        if not self.heads_off:
+            return name
+        return self.tr("{0} (ablated: {1})").format(name, head_list(self.heads_off))
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -372,6 +376,11 @@ def edit_input(old: TextInput, text: str, pair: str | None) -> TextInput:
         for segment, masks in enumerate(old.masks)
     )
     return TextInput(new[0], new[1] if len(new) > 1 else None, (first, second))
+
+
+def head_list(heads: Sequence[tuple[int, int]]) -> str:
+    """Format heads as “layer.head”, counted from 1: 2.2, 3.1."""
+    return ", ".join(f"{layer + 1}.{head + 1}" for layer, head in heads)
 
 
 def clean_text(text: str) -> str:

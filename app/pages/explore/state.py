@@ -7,6 +7,7 @@ indices refer to the first input.
 
 from dataclasses import replace
 from pathlib import Path
+from typing import TypeVar
 
 from PySide6.QtCore import QObject, Signal
 
@@ -16,6 +17,7 @@ from app.pages.explore.set_work import ChosenTexts
 from app.timers import debounced
 from engine.phrases import join
 
+T = TypeVar("T")
 TYPING_PAUSE_MS = 150  # from the last key until a question is asked
 
 
@@ -75,7 +77,6 @@ class ExploreState(QObject):
         self._target_anchor: TokenAnchor | None = None
         self._maxima: dict[tuple[str, TextInput], float] = {}
         self._is_updating = False  # both inputs are being set
-        self._compares_heads = False  # the second model is the first with all heads
         self._pause = debounced(self, TYPING_PAUSE_MS, self._settle)
         for side in self.both:
             side.tokens_changed.connect(self._on_tokens)
@@ -90,6 +91,28 @@ class ExploreState(QObject):
     @property
     def is_compared(self) -> bool:
         return self.second.model is not None
+
+    @property
+    def is_ablated(self) -> bool:
+        """True if the first model is compared with itself with all heads."""
+        is_same = self.first.checkpoint == self.second.checkpoint and self.pinned is None
+        return is_same and bool(self.first.heads_off)
+
+    @property
+    def side_titles(self) -> tuple[str, str]:
+        """What the two models are, in headings."""
+        if self.is_ablated:
+            return self.tr("Ablated"), self.tr("Intact")
+        return self.tr("First model"), self.tr("Second model")
+
+    @property
+    def difference_title(self) -> str:
+        """Which of the two is subtracted from the other."""
+        return self.tr("Ablated − intact") if self.is_ablated else self.tr("Second − first")
+
+    def in_order(self, first: T, second: T) -> tuple[T, T]:
+        """Results of the two sides, of which the first is subtracted from the second."""
+        return (second, first) if self.is_ablated else (first, second)
 
     @property
     def is_settled(self) -> bool:
@@ -124,9 +147,9 @@ class ExploreState(QObject):
         self._picked_anchor = self._target_anchor = None
         self.pick(-1)
         self.pick_target(-1)
-        self._switch_all_on()
-        if self._compares_heads:
+        if self.is_ablated:
             self.compare(None)
+        self._switch_all_on()
         self.is_browsing_snapshots = False
         self._maxima.clear()
         self.first.choose_model(model)
@@ -136,12 +159,13 @@ class ExploreState(QObject):
 
         Tokens and selection stay, and so do the results until there are new ones.
         """
+        is_ablated = self.is_ablated
         self.first.step_to(model)
-        if self._compares_heads:
+        if is_ablated:
             self.second.step_to(self._with_all_heads(model))
         self.is_browsing_snapshots = True
         self.model_changed.emit()
-        if self._compares_heads:
+        if is_ablated:
             self.sides_changed.emit()
         self._emit_if_settled()
 
@@ -160,7 +184,6 @@ class ExploreState(QObject):
         """Compare with a second model or a pinned input; None ends the comparison."""
         if (model, pinned) == (self.second.model, self.pinned):
             return
-        self._compares_heads = False
         if model is None:
             self._switch_all_on()
         self.pinned = pinned if model is not None else None
@@ -176,18 +199,17 @@ class ExploreState(QObject):
         Without another comparison, it is compared with the same model with all heads.
         """
         off = set(self.first.heads_off) ^ {(layer, head)}
-        if not off and self._compares_heads:
+        if not off and self.is_ablated:
             self.compare(None)  # which switches it on
         else:
             self.first.heads_off = tuple(sorted(off))
             if self.first.model is not None and not self.is_compared:
                 self.compare(self._with_all_heads(self.first.model))
-                self._compares_heads = True
             self.heads_off_changed.emit()
         self._emit_if_settled()
 
     def _with_all_heads(self, model: ModelEntry) -> ModelEntry:
-        return replace(model, name=self.tr("{0} (all heads)").format(model.name))
+        return replace(model, name=self.tr("{0} (intact)").format(model.name))
 
     def replace_heads(self, means: Path | None, texts: ChosenTexts | None) -> None:
         """Replace heads that are off by their means over these texts; None: by zero."""

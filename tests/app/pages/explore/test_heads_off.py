@@ -41,9 +41,22 @@ def test_predictions_change_when_a_head_is_switched_off(
     after, before = (explorer.compute(questions[side]) for side in (0, 1))
     probabilities = [answer.predictions[0].ranked[0].probability for answer in (after, before)]
     assert probabilities[0] != pytest.approx(probabilities[1], abs=1e-9)
-    assert (
-        "Without heads 2.2, compared with tiny (all heads)." in page.comparison.status.full_text()
+    assert "Heads 2.2 ablated, compared with tiny (intact)." in page.comparison.status.full_text()
+    # the later questions ask for the probabilities of the other side's predictions
+    for question in explorer.of_kind("fill_mask")[-4:]:
+        explorer.compute(question)
+    view = page.bench.docks["words"].panel.predictions
+    label = before.predictions[0].ranked[0].label
+    bar = next(bar for bar in view.cards[0].bars.shown if bar.label == label)
+    intact, ablated = bar.probability, bar.second
+    assert intact == before.predictions[0].ranked[0].probability
+    assert ablated - intact != 0 and bar.difference[0] == ("+" if ablated > intact else "−")
+    names = (
+        "Upper bars: tiny (intact). Lower bars: tiny (ablated: 2.2). Last column: ablated − inta"
     )
+    assert names in view.models.text()
+    assert page.state.in_order("ablated", "intact") == ("intact", "ablated")
+    assert grid_titles(page) == ["Ablated", "Intact"]
     assert "Heads switched off: 2.2." in source(page.state)
     assert "switched off" not in source(page.state, 1)
     assert_accessible(page.bench.docks["attention"].panel)
@@ -58,6 +71,11 @@ def test_predictions_change_when_a_head_is_switched_off(
     assert page.means.replacement == "zero" and "Computing" not in status_text(page)
     page.state.switch_head(0, 0)
     assert_heads_are_switched_on(page, qtbot, wait, classifier)
+
+
+def grid_titles(page) -> list[str]:
+    group = page.bench.docks["attention"].panel.overview.models.group
+    return [button.text() for button in group.buttons()]
 
 
 def status_text(page) -> str:

@@ -404,9 +404,7 @@ class HeadGridView(QWidget):
         self._state, self._maps = state, state.maps
         self.grid, self.legend = HeadGrid(state), Legend(state.maps)
         self.status = OneLine("", "small")
-        self.models = buttons.Segments(
-            [self.tr("First model"), self.tr("Second model")], self.tr("Model")
-        )
+        self.models = buttons.Segments(list(state.explore.side_titles), self.tr("Model"))
         self.measure, self.help = self._make_measure_box()
         self.area = scroll_area(self.grid)
         self.area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAsNeeded)
@@ -458,6 +456,8 @@ class HeadGridView(QWidget):
 
     def _on_sides(self) -> None:
         set_shown(self.models, self._state.explore.is_compared)
+        for index, title in enumerate(self._state.explore.side_titles):
+            self.models.group.button(index).setText(title)
         self.models.choose(int(self._maps.side.index))
 
     def _on_head(self) -> None:

@@ -189,10 +189,10 @@ class PredictionsView(Panel):
             return self.tr("The second model has no predictions to compare with these.")
         if first.answer is None or second.answer is None:
             return ""
-        changes = differences(first.answer, second.answer)
+        changes = differences(*first.explore.in_order(first.answer, second.answer))
         if not changes:
             return self.tr("The predictions of these two tasks cannot be compared.")
-        return self.tr("Second minus first: {0}.").format(", ".join(changes))
+        return f"{first.explore.difference_title}: {', '.join(changes)}."
 
 
 class PredictionPane(QWidget):

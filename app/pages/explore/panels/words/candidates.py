@@ -83,15 +83,16 @@ class CandidatesView(QWidget):
     # ── the user's words ─────────────────────────────────────────────────────────────────────
 
     def _user_rows(self) -> tuple[list[str], list[list[str]]]:
-        compared = self.state.explore.is_compared
+        explore, compared = self.state.explore, self.state.explore.is_compared
         header = [self.tr("Word"), self.tr("Probability"), self.tr("Log-probability")]
         if compared:
-            header += [self.tr("Second model"), self.tr("Difference")]
+            header += [explore.side_titles[1], explore.difference_title]
         rows = []
         for candidate, other in self._ranked():
             row = [display(candidate), probability_text(candidate), log_probability_text(candidate)]
             if compared:
-                row += [probability_text(other), difference(candidate, other)]
+                change = difference(*explore.in_order(candidate, other))
+                row += [probability_text(other), change]
             rows.append(row)
         return header, rows
 
@@ -177,7 +178,8 @@ class CandidatesView(QWidget):
             "Joint probability in place of “{0}”: the product over a word’s tokens, which are "
             "predicted from left to right; the tokens after the predicted one are masked."
         ).format(word)
-        header = ("list", "word", "tokens", "log-probability", "log-probability, second model")
+        titles = [f"log-probability, {title.lower()}" for title in explore.side_titles]
+        header = ("list", "word", "tokens", *titles)
         return bars_figure(
             columns,
             "candidates",
@@ -221,9 +223,9 @@ def log_probability_text(candidate: Candidate) -> str:
     return "–" if candidate.problem else decimal(candidate.log_probability, 2)
 
 
-def difference(candidate: Candidate, other: Candidate | None) -> str:
-    """Second log-probability minus the first."""
-    if candidate.problem or other is None or other.problem:
+def difference(before: Candidate | None, after: Candidate | None) -> str:
+    """Change of the log-probability."""
+    if before is None or after is None or before.problem or after.problem:
         return "–"
-    change = other.log_probability - candidate.log_probability
+    change = after.log_probability - before.log_probability
     return f"{sign(change)}{decimal(abs(change), 2)}"

@@ -58,36 +58,38 @@ class PredictionsView(QWidget):
             if index < len(positions):
                 position = positions[index]
                 card.set_picked(position.token == explore.picked)
-                card.show_position(position, self._other(position), explore.first.mask, maximum)
+                card.show_position(position, explore.first.mask, explore.is_compared)
+                card.bars.show_bars(self._bars(position), maximum, explore.is_compared)
         self.note.setText(self._note(positions))
         self.models.setVisible(explore.is_compared)
         self.models.setText(self._models())
 
-    def _other(self, position: MaskedPosition) -> MaskedPosition | None:
-        """The second model's predictions at a position; empty until known."""
+    def _bars(self, position: MaskedPosition) -> list[Bar]:
+        """The bars of a position; the other model has none until its predictions are known."""
         if not self.state.explore.is_compared:
-            return None
-        return self.state.counterpart(position) or MaskedPosition(-1, (), None)
+            return prediction_bars(position)
+        other = self.state.counterpart(position) or MaskedPosition(-1, (), None)
+        return paired_bars(*self.state.explore.in_order(position, other))
 
     def _scale(self, positions: tuple[MaskedPosition, ...]) -> float:
         """Probability of a full bar, the same for all cards and all steps of a training."""
         shown = [
             value
             for position in positions
-            for bar in prediction_bars(position, self._other(position))
+            for bar in self._bars(position)
             for value in (bar.probability, bar.second)
             if value is not None
         ]
         return 1.0 if self.state.explore.is_browsing_snapshots else scale_end(shown)
 
     def _models(self) -> str:
-        first, second = (side.model_name for side in self.state.explore.both)
+        explore = self.state.explore
+        names = explore.in_order(explore.first.model_name, explore.second.model_name)
         text = self.tr(
-            "Upper bars: {0}. Lower bars: {1}. Last column: second minus first, in "
-            "percentage points. –: the model does not have this token, or tokenises this "
-            "word differently."
+            "Upper bars: {0}. Lower bars: {1}. Last column: {2}, in percentage points. –: the "
+            "model does not have this token, or tokenises this word differently."
         )
-        return text.format(first, second)
+        return text.format(*names, explore.difference_title.lower())
 
     def _note(self, positions: tuple[MaskedPosition, ...]) -> str:
         if not positions:
@@ -147,7 +149,7 @@ class PredictionsView(QWidget):
         for position in positions:
             typed = position.actual.label if position.actual else ""
             title = f"{position.token + 1} {typed or explore.first.mask}"
-            bars = prediction_bars(position, self._other(position))
+            bars = self._bars(position)
             columns.append((token_text(title), bars))
             for bar in bars:
                 second = [bar.second] if explore.is_compared else []
@@ -163,7 +165,8 @@ class PredictionsView(QWidget):
             "Probability of the top predictions at each masked position, bars from 0 to {0}."
         ).format(numbers.percent(maximum, 0))
         if explore.is_compared:
-            header.append(self.tr("probability, second model"))
+            titles = explore.in_order(*explore.side_titles)
+            header[-1:] = [f"{header[-1]}, {title.lower()}" for title in titles]
             caption += f" {self._models()}"
         header.append(self.tr("precision"))
         return bars_figure(
@@ -189,9 +192,8 @@ class PositionCard(Card):
         for widget in (self.head, self.verdict, self.bars):
             self.body.addWidget(widget)
 
-    def show_position(
-        self, position: MaskedPosition, other: MaskedPosition | None, mask: str, maximum: float
-    ) -> None:
+    def show_position(self, position: MaskedPosition, mask: str, is_compared: bool) -> None:
+        """Show the heading of a position; its bars are separate."""
         actual = position.actual
         if actual is None:
             self.head.setText(mask)
@@ -200,8 +202,7 @@ class PositionCard(Card):
             self.head.setText(f"“{token_text(actual.label)}”")
             self.verdict.setText(self._verdict(position))
         names = self.tr("Predictions"), self.tr("Predictions of two models")
-        self.bars.setAccessibleName(names[other is not None])
-        self.bars.show_bars(prediction_bars(position, other), maximum, other is not None)
+        self.bars.setAccessibleName(names[is_compared])
 
     def _verdict(self, position: MaskedPosition) -> str:
         assert position.actual is not None
@@ -212,17 +213,17 @@ class PositionCard(Card):
         return text.format(position.token + 1, numbers.count(position.rank), probability)
 
 
-def paired_bars(position: MaskedPosition, other: MaskedPosition) -> list[Bar]:
+def paired_bars(before: MaskedPosition, after: MaskedPosition) -> list[Bar]:
     """The top predictions of both models by the larger probability, and the actual token."""
+    pair = before, after
     probabilities = [
-        {item.label: item.probability for item in (*p.requested, *p.predictions)}
-        for p in (position, other)
+        {item.label: item.probability for item in (*p.requested, *p.predictions)} for p in pair
     ]
-    for known, actual in zip(probabilities, (position.actual, other.actual), strict=True):
-        if actual is not None:
-            known[actual.label] = actual.probability
-    best = {item.label: 0.0 for p in (position, other) for item in p.predictions[:TOP_K]}
-    typed = position.actual.label if position.actual is not None else None
+    for known, position in zip(probabilities, pair, strict=True):
+        if position.actual is not None:
+            known[position.actual.label] = position.actual.probability
+    best = {item.label: 0.0 for p in pair for item in p.predictions[:TOP_K]}
+    typed = next((p.actual.label for p in pair if p.actual is not None), None)
     if typed is not None:
         best[typed] = 0.0
     order = sorted(best, key=lambda label: -max(known.get(label, 0.0) for known in probabilities))
@@ -231,13 +232,8 @@ def paired_bars(position: MaskedPosition, other: MaskedPosition) -> list[Bar]:
     return [Bar(name, first.get(name), name == typed, second=second.get(name)) for name in top]
 
 
-def prediction_bars(position: MaskedPosition, other: MaskedPosition | None) -> list[Bar]:
-    """The rows of a card; the actual token is emphasised, at its rank or below the others.
-
-    `other` is the same position of a second model, None if not comparing.
-    """
-    if other is not None:
-        return paired_bars(position, other)
+def prediction_bars(position: MaskedPosition) -> list[Bar]:
+    """The rows of a card; the actual token is emphasised, at its rank or below the others."""
     bars = [
         Bar(item.label, item.probability, rank == position.rank)
         for rank, item in enumerate(position.predictions[:TOP_K], start=1)

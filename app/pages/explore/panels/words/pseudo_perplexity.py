@@ -108,10 +108,9 @@ class PseudoPerplexityView(QWidget):
         if not scoring.scores:
             return self.tr("Running the model …") if scoring.is_running else self.tr("Not computed")
         name = self.tr("Perplexity") if is_causal(scoring) else self.tr("Pseudo-perplexity")
-        model = scoring.side.model
         text = f"{name} {decimal(scoring.perplexity, 2)}"
-        if self.state.explore.is_compared and model is not None:
-            text = f"{model.name}: {text}"
+        if self.state.explore.is_compared:
+            text = f"{scoring.side.model_name}: {text}"
         if not scoring.is_complete:
             done = numbers.count(len(scoring.scores))
             text += self.tr(" over {0} of {1} tokens so far").format(
@@ -141,7 +140,7 @@ class PseudoPerplexityView(QWidget):
             self.tr("Log-probability"),
         ]
         if compared:
-            header += [self.tr("Second model"), self.tr("Difference")]
+            header += [explore.side_titles[1], explore.difference_title]
         rows = []
         for score, other in self._pairs():
             row = [
@@ -154,7 +153,8 @@ class PseudoPerplexityView(QWidget):
             if compared and other is None:
                 row += ["–", "–"]
             elif other is not None:
-                change = other.log_probability - score.log_probability
+                before, after = explore.in_order(score, other)
+                change = after.log_probability - before.log_probability
                 row += [
                     percentage(math.exp(other.log_probability)),
                     f"{sign(change)}{decimal(abs(change), 2)}",
@@ -203,7 +203,8 @@ class PseudoPerplexityView(QWidget):
             for s, o in pairs
         ]
         if explore.is_compared:
-            header += ["log-probability, second model", "rank, second model"]
+            second = explore.side_titles[1].lower()
+            header += [f"log-probability, {second}", f"rank, {second}"]
         return Figure(
             name="pseudo-perplexity",
             title=self._summary(scoring),

@@ -298,7 +298,7 @@ def test_classes_have_a_figure_words_and_a_comparison(page, home, explorer, wait
     assert [side.views["text_classification"].verdict.full_text() for side in panel.sides] == [
         "good · 75.0 %", "bad · 60.0 %",
     ]  # fmt: skip
-    assert panel.difference.text() == ("Second minus first: good -35.0 points, bad +35.0 points.")
+    assert panel.difference.text() == "Second − first: good -35.0 points, bad +35.0 points."
     assert_accessible(panel)
     page.state.compare(None)
     wait(panel.sides[1].isHidden)
