@@ -6,6 +6,7 @@ from app.tasks.prediction_view import PredictionInput, PredictionView
 from app.translation import marked, tr
 from app.widgets.charts.bars import Bar, ProbabilityBars
 from app.widgets.results.confusion import CoOccurrencePicture
+from app.widgets.results.coverage import CoveragePicture
 from app.widgets.results.group_table import LengthPicture
 from app.widgets.results.label_table import LabelTablePicture
 from app.widgets.results.reliability import ReliabilityPicture
@@ -50,6 +51,7 @@ class MultiLabelPart(TaskPart):
         ThresholdPicture,
         CoOccurrencePicture,
         ReliabilityPicture,
+        CoveragePicture,
         LengthPicture,
     )
     purpose = marked("Any number of labels per text or pair: topics, tones, what a text mentions.")

@@ -12,6 +12,7 @@ from app.timers import debounced
 from app.translation import marked, tr
 from app.widgets import layouts
 from app.widgets.charts.bars import Bar, ProbabilityBars, percentage
+from app.widgets.results.coverage import CoveragePicture
 from app.widgets.results.group_table import LengthPicture, MarginPicture, PositionPicture
 from app.widgets.text.labels import Text
 from engine.messages.explore.prediction import Predicted
@@ -82,7 +83,7 @@ class ChoicesView(PredictionView):
 class MultipleChoicePart(TaskPart):
     kind = "multiple_choice"
     view = ChoicesView
-    pictures = (PositionPicture, MarginPicture, LengthPicture)
+    pictures = (PositionPicture, MarginPicture, CoveragePicture, LengthPicture)
     purpose = marked("A text and several choices: which one fits? Also for quiz questions.")
     scene = Scene("[CLS] she sang [SEP] a song [SEP]", 4, 0, marked("score"), "a song, not a tree")
 

@@ -11,6 +11,7 @@ from app.tasks.prediction_view import WIDE, PredictionInput, PredictionView, Rea
 from app.theme import Role
 from app.translation import marked, tr
 from app.widgets.charts.bars import Bar, ProbabilityBars, percentage
+from app.widgets.results.coverage import CoveragePicture
 from app.widgets.results.group_table import FirstWordPicture, LengthPicture
 from app.widgets.results.no_answer import NoAnswerPicture
 from engine.messages.explore.prediction import Predicted
@@ -103,7 +104,7 @@ def utf16_length(text: str) -> int:
 class QuestionAnsweringPart(TaskPart):
     kind = "question_answering"
     view = AnswerView
-    pictures = (FirstWordPicture, NoAnswerPicture, LengthPicture)
+    pictures = (FirstWordPicture, NoAnswerPicture, CoveragePicture, LengthPicture)
     purpose = marked(
         "A question and a passage: find the answer in the passage, or that there is none."
     )

@@ -8,6 +8,7 @@ from app.tasks.prediction_view import PredictionInput, PredictionView
 from app.translation import marked, tr
 from app.widgets.charts.bars import Bar, ProbabilityBars, percentage
 from app.widgets.results.confusion import ConfusionPicture
+from app.widgets.results.coverage import CoveragePicture
 from app.widgets.results.group_table import LengthPicture
 from app.widgets.results.label_table import LabelTablePicture
 from app.widgets.results.reliability import ReliabilityPicture
@@ -47,6 +48,7 @@ class TextClassificationPart(TaskPart):
         LabelTablePicture,
         ThresholdPicture,
         ReliabilityPicture,
+        CoveragePicture,
         LengthPicture,
     )
     purpose = marked("One label per text: sentiment, topic, intent.")

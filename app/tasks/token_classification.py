@@ -13,6 +13,7 @@ from app.theme import CHART, Role
 from app.translation import marked, tr
 from app.widgets.charts.bars import Bar, ProbabilityBars, percentage
 from app.widgets.results.confusion import TypeConfusionPicture
+from app.widgets.results.coverage import CoveragePicture
 from app.widgets.results.group_table import LengthPicture, SpanErrorsPicture
 from app.widgets.results.label_table import TypeTablePicture
 from app.widgets.text.labels import font
@@ -120,7 +121,13 @@ def _label_format(role: Role) -> QTextCharFormat:
 class TokenClassificationPart(TaskPart):
     kind = "token_classification"
     view = TagsView
-    pictures = (SpanErrorsPicture, TypeConfusionPicture, TypeTablePicture, LengthPicture)
+    pictures = (
+        SpanErrorsPicture,
+        TypeConfusionPicture,
+        TypeTablePicture,
+        CoveragePicture,
+        LengthPicture,
+    )
     purpose = marked(
         "A tag for each word: names of people and places (NER), parts of speech (POS)."
     )

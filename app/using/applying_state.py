@@ -7,6 +7,7 @@ from PySide6.QtCore import QCoreApplication, QObject, Signal
 from app import background
 from app.explorer import OneTimeWorker
 from app.studio import Studio
+from engine.checkpoints.prediction_settings import prediction_settings
 from engine.config.dataset import Mapping, Reading, Split
 from engine.config.tasks import TASKS, get_head
 from engine.data.datasets.importing import import_dataset
@@ -20,6 +21,14 @@ DATASET = "dataset"  # instead of a suffix: import the result as a data set
 FORMATS = (".csv", ".tsv", ".jsonl", ".parquet", ".xlsx", DATASET)
 VECTOR_FORMATS = (".parquet", ".npy", ".jsonl", ".csv", ".tsv", ".xlsx")
 INPUTS = ("text", "pair", "negative", "beginning", "endings")  # roles that a model can read
+
+
+def stored_threshold(checkpoint: Path) -> float:
+    """The threshold of “unsure” that was chosen for a model; 0 without one."""
+    try:
+        return prediction_settings(checkpoint).unsure_below
+    except StudioError:
+        return 0.0  # applying the model explains the problem
 
 
 class ApplyingState(QObject):
@@ -36,7 +45,7 @@ class ApplyingState(QObject):
         self.mapping: Mapping | None = None
         self.format = self.formats[0]
         self.folder = Path.home()
-        self.threshold = 0.0
+        self.threshold = stored_threshold(checkpoint)
         self.preview: FirstPredicted | None = None
         self.problem: Refused | None = None
         self.working: Working | None = None

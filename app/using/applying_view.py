@@ -12,7 +12,7 @@ from app.translation import tr, translated
 from app.using.applying_state import DATASET, ApplyingState
 from app.widgets import buttons, layouts
 from app.widgets.dialogs import choose_file, choose_folder, footer
-from app.widgets.forms.controls import ColumnsBox, ComboBox, DoubleSpinBox
+from app.widgets.forms.controls import ColumnsBox, ComboBox, ProbabilityBox
 from app.widgets.opening import open_path
 from app.widgets.progress import StageProgress, StagesDialog
 from app.widgets.screen import resize_within
@@ -28,7 +28,6 @@ SIZE = QSize(860, 620)  # px
 MAX_COLUMN_WIDTH = 320  # px
 MAX_CELL_CHARACTERS = 200
 BOX_CHARACTERS = 16  # width of a box
-THRESHOLD_STEP = 0.05
 MAX_NAME_CHARACTERS = 100  # of a column in a list
 
 
@@ -92,11 +91,8 @@ class OptionsView(QWidget):
         title = title_of("endings", Mapping.model_fields["endings"])
         self.endings = ColumnsBox(title, BOX_CHARACTERS)
         self.endings.changed.connect(lambda: state.choose_endings(self.endings.chosen()))
-        self.threshold = DoubleSpinBox(self.tr("Mark as unsure below"))
-        self.threshold.setRange(0, 1)
-        self.threshold.setSingleStep(THRESHOLD_STEP)
+        self.threshold = ProbabilityBox(self.tr("Mark as unsure below"), state.threshold)
         self.threshold.setSpecialValueText(self.tr("off"))
-        self.threshold.setKeyboardTracking(False)
         self.threshold.valueChanged.connect(state.set_threshold)
         self.format = ComboBox(self.tr("Output format"))
         for suffix in state.formats:

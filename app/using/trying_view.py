@@ -10,6 +10,7 @@ from app.timers import debounced
 from app.using.trying_state import TryingState
 from app.widgets import layouts
 from app.widgets.screen import set_shown
+from app.widgets.text import numbers
 from app.widgets.text.labels import Text, height_of_lines
 from app.widgets.text.word_effects import WordRow, tint_effects
 from engine.config.tasks import TASKS, get_head
@@ -88,7 +89,8 @@ class TryingView(QWidget):
         self.prediction.setVisible(shown or self.prediction.needs_choices)
         self.status.setText(self._status())
         self.status.setVisible(bool(self.status.text()))
-        self.status.set_style("bad" if state.problem else "muted")
+        is_unsure = bool(self.status.text()) and shown
+        self.status.set_style("bad" if state.problem else "warn" if is_unsure else "muted")
         has_words = bool(state.words)
         self.words_title.setText(self._title())
         self.words_title.setVisible(has_words)
@@ -102,8 +104,14 @@ class TryingView(QWidget):
             return str(self._state.problem.phrase)
         if self._state.needs_pair:
             return self.tr("Type two texts; their similarity is updated while you type.")
-        if self._state.predicted is None and not self._state.text.strip():
+        predicted = self._state.predicted
+        if predicted is None and not self._state.text.strip():
             return self.tr("Type or paste a text; the prediction is updated while you type.")
+        certainty = predicted.certainty if predicted is not None else None
+        if predicted is not None and certainty is not None and certainty < predicted.unsure_below:
+            return self.tr("Unsure: a probability of {0} is below the threshold of {1}.").format(
+                numbers.percent(certainty), numbers.percent(predicted.unsure_below)
+            )
         return ""
 
     def _title(self) -> str:

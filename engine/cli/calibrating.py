@@ -58,6 +58,12 @@ def calibrate(
             min=-1e6, max=1e6, help="How much higher “no answer” must score than the best answer."
         ),
     ] = None,
+    unsure_below: Annotated[
+        float | None,
+        typer.Option(
+            min=0, max=0.999999, help="Mark predictions less probable as unsure; 0: none."
+        ),
+    ] = None,
     reset: Annotated[
         bool, typer.Option("--reset", help="First reset to temperature 1 and thresholds of 0.5.")
     ] = False,
@@ -83,6 +89,8 @@ def calibrate(
     if no_answer_threshold is not None:
         change = {"no_answer_threshold": no_answer_threshold}
         settings = PredictionSettings.model_validate(settings.model_dump() | change)
+    if unsure_below is not None:
+        settings = settings.model_copy(update={"unsure_below": unsure_below})
     if best_f1 or fit_temperature:
         rows = _load_rows(model, folder, predictions, part)
         if best_f1:
@@ -154,4 +162,6 @@ def _describe(settings: PredictionSettings) -> list[str]:
     lines += [f"threshold of {label}: {value:.4g}" for label, value in settings.thresholds.items()]
     if settings.no_answer_threshold is not None:
         lines.append(f"no-answer threshold {settings.no_answer_threshold:.4g}")
+    if settings.unsure_below:
+        lines.append(f"unsure below {settings.unsure_below:.4g}")
     return lines

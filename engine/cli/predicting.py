@@ -35,8 +35,8 @@ def predict(
             min=0,
             max=1,
             help=(
-                "Add a column “unsure”: probability below this; of "
-                "several labels or tags the least certain one counts."
+                "Add a column “unsure”: probability below this; of several labels or tags the least "
+                "certain one counts. By default the threshold stored with the model."
             ),
         ),
     ] = None,
@@ -88,6 +88,8 @@ def predict(
     predictor = Predictor(model, max_length, batch_size, precision == "exact")
     options.print_loading_notes(predictor.loading)
     options.print_precision(predictor.computed, precision)
+    if threshold is None:
+        threshold = predictor.learner.prediction.unsure_below or None
     question = Apply(
         checkpoint=model.absolute(),
         given=given,

@@ -20,6 +20,7 @@ class PredictionSettings(Spec):
         no_answer_threshold: how much higher “no answer” must score than the best answer to be
             predicted; None: as in the job.
         activation: of the number that a regression outputs, as of a cross-encoder.
+        unsure_below: predictions less probable than this are marked as unsure; 0: none.
     """
 
     temperature: float = Field(1.0, ge=0.05, le=20)
@@ -27,6 +28,7 @@ class PredictionSettings(Spec):
     thresholds: dict[str, Threshold] = Field(default_factory=dict)
     no_answer_threshold: float | None = Field(None, ge=-1e6, le=1e6)
     activation: Literal["identity", "sigmoid"] = "identity"
+    unsure_below: float = Field(0.0, ge=0, lt=1)
 
     @property
     def is_default(self) -> bool:
@@ -41,6 +43,7 @@ class PredictionSettings(Spec):
             thresholds={label: _rescale(value, factor) for label, value in self.thresholds.items()},
             no_answer_threshold=self.no_answer_threshold,
             activation=self.activation,
+            unsure_below=self.unsure_below,
         )
 
     def get_threshold(self, label: str, labels: tuple[str, ...], is_multi_label: bool) -> float:

@@ -29,7 +29,8 @@ def predict(checkpoint: Checkpoint, question: Predict) -> Predicted:
         )
     inputs = encode_question(checkpoint, question)
     prediction = learner.predict(checkpoint, inputs, question)
-    return prediction.model_copy(update={"to": question.number})
+    below = learner.prediction.unsure_below
+    return prediction.model_copy(update={"to": question.number, "unsure_below": below})
 
 
 @torch.inference_mode()

@@ -531,10 +531,14 @@ def ranked_labels(
         LabelProbability(label=names[n], probability=float(probabilities[n])) for n in order
     )
     prediction = Prediction(first=0, last=len(inputs.records) - 1, ranked=ranked)
+    certainty = ranked[0].probability
+    if get_head(kind).is_multi_label:
+        certainty = min(max(item.probability, 1 - item.probability) for item in ranked)
     return Predicted(
         task=kind,
         tokens=inputs.records,
         truncated=inputs.truncated,
         predictions=(prediction,),
         predicted=tuple(names[index] for index in order if index in predicted),
+        certainty=certainty,
     )

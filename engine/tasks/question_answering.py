@@ -185,6 +185,7 @@ class QuestionAnsweringLearner(learner.Learner):
             spans=tuple(SpanPrediction.model_validate(span) for span in record["candidates"]),
             value=record["no_answer"],
             answered=bool(record["answer"]),
+            certainty=record["probability"],
         )
 
     def baselines(self) -> tuple[learner.Baseline, ...]:

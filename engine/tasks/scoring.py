@@ -1,6 +1,7 @@
 """Evaluate checkpoints and baselines on rows, and store their predictions."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
@@ -157,8 +158,10 @@ def score_rows(
     collector = predictor.collect(rows, progress)
     learner = predictor.learner
     report = collector.report() if learner.can_evaluate(rows) else None
+    predicted = collector.row_predictions()
+    settings = {**predicted.settings, "unsure_below": learner.prediction.unsure_below}
     predictions = build_predictions(
-        collector.row_predictions(),
+        replace(predicted, settings=settings),
         rows.lines,
         cells,
         origin._replace(precision=PRECISIONS[predictor.computed]),

@@ -412,6 +412,7 @@ class TokenClassificationLearner(Learner):
                 )
                 for span in spans
             ),
+            certainty=min((probabilities[n] if n else 0.0 for n in first_tokens), default=None),
         )
 
     def baselines(self) -> tuple[Baseline, ...]:

@@ -24,6 +24,7 @@ from app.widgets.text.labels import font
 
 REFINE_MS = 150  # after the last zoom, until the chart is drawn in full quality
 MAX_DESCRIBED = 12  # lines in the accessible description
+POINT = 5.0  # px, radius of the point on a threshold
 HOVER_DISTANCE = 24.0  # px
 MAX_CLICK_DISTANCE = 6  # px; a longer move is a drag
 
@@ -111,6 +112,7 @@ class ZoneChart(ChartView):
         self.current = 0
         self.marked_zone = -1  # index of the framed zone
         self.threshold: float | None = None  # None: there are zones instead
+        self.point: float | None = None  # y of the point on the line of the threshold
 
     def show_chart(self, chart: Chart) -> None:
         super().show_chart(chart)
@@ -122,8 +124,9 @@ class ZoneChart(ChartView):
         self.marked_zone = index
         self.update()
 
-    def set_threshold(self, value: float | None) -> None:
-        self.threshold = value
+    def set_threshold(self, value: float | None, point: float | None = None) -> None:
+        """Move the line to `value`, and the point on it."""
+        self.threshold, self.point = value, point
         self.update()
 
     def _describe_zone(self) -> None:
@@ -183,6 +186,10 @@ class ZoneChart(ChartView):
         if self.threshold is not None:
             painter.setPen(QPen(colour(Role.ACCENT if self.hasFocus() else Role.TEXT), 2))
             _paint_vertical(painter, frame, frame.x_at(self.threshold))
+            if self.point is not None:
+                painter.setBrush(painter.pen().color())
+                y = float(frame.y(np.array([self.point]))[0])
+                painter.drawEllipse(QPointF(frame.x_at(self.threshold), y), POINT, POINT)
 
 
 class ZoomChart(ChartView):

@@ -49,6 +49,10 @@ class Predicted(PreciseAnswer):
     )
     spans: tuple[SpanPrediction, ...] = ()
     answered: bool = True
+    certainty: float | None = Field(
+        None, description="The probability of the prediction, the smallest of several."
+    )
+    unsure_below: float = Field(0.0, description="The prediction is unsure below this certainty.")
 
 
 class Predict(PreciseQuestion):

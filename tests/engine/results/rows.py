@@ -58,7 +58,14 @@ def tag_rows(rows: Sequence[tuple[str, str, str]], tags: Sequence[str] = ()) -> 
     `tags` are labels of the model besides those that occur.
     """
     details = [
-        json.dumps({"words": words.split(), "gold": gold.split(), "predicted": predicted.split()})
+        json.dumps(
+            {
+                "words": words.split(),
+                "gold": gold.split(),
+                "predicted": predicted.split(),
+                "probabilities": [0.9] * len(words.split()),
+            }
+        )
         for words, gold, predicted in rows
     ]
     record = {
@@ -118,6 +125,7 @@ def answer_rows(
         "row": range(len(rows)),
         "gold": [" | ".join(gold) for _, gold, _ in rows],
         "predicted": answers,
+        "probability": [0.5] * len(rows),
         "score": [item.f1 for item in scored],
         "details": [
             json.dumps(

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from PySide6.QtCore import QRectF, Qt
+from PySide6.QtCore import QPoint, QRectF, Qt
 from PySide6.QtGui import QImage, QPainter
 from PySide6.QtTest import QTest
 
@@ -15,6 +15,7 @@ from app.widgets.charts import figure
 from app.widgets.charts.chart import Axis, Chart, Line, Zone
 from app.widgets.charts.painting import Frame, paint
 from app.widgets.charts.view import ZoneChart
+from app.widgets.results.coverage import CoveragePicture
 from app.widgets.results.group_table import (
     LOSS,
     FrequencyPicture,
@@ -330,3 +331,40 @@ def test_axis_labels_never_overlap(qtbot, size):
         assert not any(area.intersects(other) for other in upright[number + 1 :])
     (title,) = [(text, rect) for text, rect, rotated in painter.texts if rotated]
     assert title[1].width() <= size[1] and title[0][:5] == y.title[:5]
+
+
+def test_the_point_of_the_coverage_curve_sets_when_a_prediction_is_unsure(qtbot):
+    """Certainties 0.9, 0.8, 0.7 and 0.6, of which that of 0.7 is wrong."""
+    scores = [[0.1, 0.9], [0.2, 0.8], [0.3, 0.7], [0.4, 0.6]]
+    predictions = class_rows(
+        ["good", "good", "bad", "good"], ["good"] * 4, scores=scores, text=list("abcd")
+    )
+    picture, chosen = CoveragePicture(), []
+    qtbot.addWidget(picture)
+    picture.resize(400, 400)
+    picture.show()
+    picture.show_measured(CoveragePicture.measure(predictions))
+    assert (picture.view.threshold, picture.view.point, picture.threshold) == (1, 0.75, 0)
+    assert picture.note.text().startswith("All rows are answered: accuracy 75.0 %.")
+    assert not picture.use.isEnabled() and not picture.unsure.isEnabled()
+    QTest.keyClick(picture.view, Qt.Key.Key_Left)  # at least to the next point
+    assert picture.view.point == pytest.approx(2 / 3) and picture.threshold == pytest.approx(0.65)
+    place = QPoint(round(picture.view.frame().x_at(0.52)), 60)
+    qtbot.mousePress(picture.view, Qt.MouseButton.LeftButton, pos=place)
+    assert (picture.view.threshold, picture.view.point) == (0.5, 1.0)
+    assert picture.note.text().startswith(
+        "Unsure below 75.0 %: 50.0 % of the rows are answered, with accuracy 100.0 %; all rows "
+        "have 75.0 %."
+    )
+    assert "Unsure below 75.0 %" in picture.view.accessibleDescription()
+    picture.chosen.connect(chosen.append)
+    picture.unsure.click()
+    assert mask(predictions, chosen[0]).tolist() == [False, False, True, True]
+    decisions = record_decisions(picture)
+    picture.use.click()
+    assert decisions[-1].unsure_below == pytest.approx(0.75)
+    used = predictions.info.model_copy(update={"settings": {"unsure_below": 0.75}})
+    picture.show_measured(CoveragePicture.measure(Predictions(used, predictions.table)))
+    assert picture.view.threshold == 0.5 and picture.reset.isVisible()
+    picture.reset.click()
+    assert decisions[-1] == PredictionSettings()
