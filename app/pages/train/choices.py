@@ -353,6 +353,21 @@ class Choices:
         added = {f"{part}.{name}" if name else part: several for name, several in values.items()}
         return replace(self, varied=others | added)
 
+    def without_search(self, goal: Goal) -> "Choices":
+        """A copy in which no field has several values, and the plan is the default one.
+
+        Training settings of `goal` that had several are the recommended ones again.
+        """
+        varied, changed = self.varied_in("training"), self.overrides.get(goal, {})
+        kept = {name: value for name, value in changed.items() if name not in varied}
+        return replace(self, overrides={**self.overrides, goal: kept}, varied={}, plan=DEFAULT_PLAN)
+
+    def with_search(self, other: "Choices") -> "Choices":
+        """A copy with the several values and the plan of `other`."""
+        goal = other.current_goal
+        overrides = {**self.overrides, goal: other.overrides.get(goal, {})}
+        return replace(self, overrides=overrides, varied=other.varied, plan=other.plan)
+
     def with_task(self, task: TaskSpec) -> "Choices":
         return replace(self, tasks={**self.tasks, task.kind: task})
 

@@ -99,7 +99,8 @@ class Requests(QObject):
                 self.tr("The model no longer exists."), self.tr("Choose another one.")
             )
             return
-        choices = replace(self._state.choices, model=Model.from_entry(entry))
+        self._state.choose_model(entry)
+        choices = self._state.choices
         if not choices.from_scratch:
             self._state.adjust(choices, None)
             return

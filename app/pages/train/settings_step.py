@@ -8,7 +8,7 @@ from pydantic import BaseModel, create_model
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QWidget
 
-from app.pages.train.choices import Choices, Step
+from app.pages.train.choices import Choices, Goal, Step
 from app.pages.train.state import TrainState
 from app.pages.train.summary import list_advanced_changes
 from app.theme import SPACE
@@ -55,6 +55,7 @@ class SettingsStep(QWidget):
         super().__init__()
         self._state = state
         self._is_updating = False
+        self._shown_goal: Goal | None = None
         self.mode = buttons.Segments(
             [self.tr("&Simple"), self.tr("&Advanced")], self.tr("Settings")
         )
@@ -174,10 +175,12 @@ class SettingsStep(QWidget):
         """Show the choices in every form with valid content; others are being typed in."""
         self._is_updating = True
         choices = self._state.choices
+        is_new = choices.goal != self._shown_goal  # what was typed for another task is dropped
+        self._shown_goal = choices.goal
         self._recommend(choices)
         self._offer_metrics(choices.task)
         for form in (self.fine_tuning, self.pre_training, self.more):
-            _fill(form, choices.training, choices.varied_in("training"))
+            _fill(form, choices.training, choices.varied_in("training"), is_new)
         task_form = self._task_form()
         for form in self.tasks.values():
             set_shown(form, form is task_form)
@@ -185,14 +188,14 @@ class SettingsStep(QWidget):
             weights = task_form.fields.get("class_weights")
             if isinstance(weights, Weights):
                 weights.set_names(choices.label_names)
-            _fill(task_form, choices.task, choices.varied_in("task"))
+            _fill(task_form, choices.task, choices.varied_in("task"), is_new)
         if choices.is_pretraining and task_form is not None:
             causal = choices.is_causal
             task_form.hide_fields(set(task_form.fields) - set(CAUSAL_FIELDS) if causal else ())
-        _fill(self.features, choices.features, choices.varied_in("features"))
+        _fill(self.features, choices.features, choices.varied_in("features"), is_new)
         self.features.hide_fields(_unused_fields(choices.features))
         set_shown(self.features_card, not self._pretrains())
-        _fill(self.hardware, choices.hardware, choices.varied_in("hardware"))
+        _fill(self.hardware, choices.hardware, choices.varied_in("hardware"), is_new)
         set_shown(self.fine_tuning, not self._pretrains())
         set_shown(self.pre_training, self._pretrains())
         set_shown(self.task_card, task_form is not None)
@@ -206,6 +209,8 @@ class SettingsStep(QWidget):
         set_shown(self.changes, bool(changes))
         set_shown(self.reset, bool(changes))
         self._is_updating = False
+        if is_new:
+            self._state.set_invalid(Step.SETTINGS, "")
 
     def _offer_metrics(self, task: TaskSpec) -> None:
         """Offer the metrics that can select the best checkpoint."""
@@ -259,10 +264,13 @@ def _first_values(form: SpecForm) -> dict[str, Any]:
     return form.value() | {name: varied_values(values)[0] for name, values in form.varied().items()}
 
 
-def _fill(form: SpecForm, spec: BaseModel, varied: Mapping[str, tuple[Any, ...]]) -> None:
+def _fill(
+    form: SpecForm, spec: BaseModel, varied: Mapping[str, tuple[Any, ...]], is_new: bool
+) -> None:
+    """Show a spec in a form that is valid, or if it is a new one."""
     shown = {name: getattr(spec, name) for name in form.fields}
-    if form.is_valid() and form.value() != shown:
-        form.set_value(shown)
     several = {name: values for name, values in varied.items() if name in form.several}
-    if form.is_valid() and form.varied() != several:
+    if (is_new or form.is_valid()) and form.varied() != several:
         form.set_varied(several)
+    if (is_new or form.is_valid()) and form.value() != shown:
+        form.set_value(shown)

@@ -26,6 +26,7 @@ from engine.data.datasets.deriving import derive
 from engine.errors import StudioError
 from engine.files.home import Home, free_folder
 from engine.files.shipped import default_base_model
+from engine.record.same_jobs import SameJob, find_same
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,20 @@ class Adjustment:
 
     sentence: str
     undo: Callable[[Choices], Choices]
+
+
+def left_search(before: Choices, after: Choices) -> str:
+    """The name of the task or data set whose several values are left in other choices; “” if none.
+
+    A new version of a data set is no other data set.
+    """
+    if not any(before.varied.values()) or after.varied != before.varied:
+        return ""
+    if before.goal is not None and after.goal != before.goal:
+        return before.goal.title
+    if before.data is not None and after.data is not None and before.data.name != after.data.name:
+        return before.data.name
+    return ""
 
 
 class TrainState(QObject):
@@ -45,10 +60,12 @@ class TrainState(QObject):
     Signals:
         changed: the choices, their obstacles or the adjustment changed.
         started: the id of the run that was handed to the dispatcher.
+        repeated: the SameJob that did what is to be started.
     """
 
     changed = Signal()
     started = Signal(str)
+    repeated = Signal(object)
 
     def __init__(self, studio: Studio, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -59,6 +76,8 @@ class TrainState(QObject):
         self._validation = validate(self.choices)
         self._invalid: dict[Step, str] = {}
         self.adjustment: Adjustment | None = None  # the last change made for the user
+        self._last_model: Model | None = None  # of the last job that was started
+        self._looking = background.LatestJob(self)
         self.lists = Lists(studio, self)
         self.versions = VersionMaker(studio, self)
         self.versions.ended.connect(self.changed)
@@ -80,7 +99,19 @@ class TrainState(QObject):
         self.preview.show(self._preview_request())
 
     def adjust(self, choices: Choices, adjustment: Adjustment | None) -> None:
-        """Set choices that were partly made for the user; None: the user made all of them."""
+        """Set choices that were partly made for the user; None: the user made all of them.
+
+        A search over several values belongs to its task and data set, and ends with them.
+        """
+        before = self.choices
+        if name := left_search(before, choices):
+            sentence = self.tr("The several values to try were dropped: they were for “{0}”.")
+            dropped = Adjustment(sentence.format(name), lambda current: current.with_search(before))
+            adjustment = dropped if adjustment is None else dropped.append_to(adjustment)
+            choices = choices.without_search(before.current_goal)
+        self._adjust(choices, adjustment)
+
+    def _adjust(self, choices: Choices, adjustment: Adjustment | None) -> None:
         self.adjustment = adjustment
         if choices == self.choices:
             self.changed.emit()
@@ -125,11 +156,12 @@ class TrainState(QObject):
         Args:
             local_hardware: use the hardware of the settings instead of that of `choices`.
         """
+        self._last_model = None
         before = self.choices
         untouched = before == self._blank(before.model)  # the first model is chosen for the user
         hardware = self._hardware if local_hardware else choices.hardware
         choices = replace(choices, hardware=hardware, default_hardware=self._hardware)
-        self.adjust(
+        self._adjust(
             choices.with_lengths_from(before),
             None if untouched else Adjustment(sentence, lambda _: before),
         )
@@ -151,6 +183,7 @@ class TrainState(QObject):
         self.adjust(self.choices.with_data(Data.from_entry(entry)), None)
 
     def choose_model(self, entry: ModelEntry) -> None:
+        self._last_model = None
         self.set(replace(self.choices, model=Model.from_entry(entry)))
 
     def choose_settings(
@@ -264,21 +297,50 @@ class TrainState(QObject):
         """The job of the current choices; None if a step is not complete."""
         return self._validation.job if self.first_obstacle() is None else None
 
-    def start(self) -> bool:
-        """Hand the job to the dispatcher; `started` has its id. False if it was refused."""
+    def ask_to_start(self) -> None:
+        """Start the job, or emit `repeated` if its runs exist already."""
+        job, record = self.job(), self._studio.record
+        if job is None or self._looking.is_busy:
+            return
+
+        def look() -> SameJob | None:
+            with record.read() as session:
+                return find_same(session, job)
+
+        def done(same: SameJob | None) -> None:
+            if same is None:
+                self.start()
+            elif job == self.job():
+                self.repeated.emit(same)
+
+        self._looking.run(look, done, self._studio.notices.show)
+
+    def start(self, seed: int | None = None) -> None:
+        """Hand the job to the dispatcher, with this seed if given; `started` has its id."""
         job = self.job()
         if job is None:
-            return False
+            return
+        if seed is not None:
+            training = job.training.model_copy(update={"seed": seed})
+            job = job.model_copy(update={"training": training})
         self.estimate.stop()
         try:
             run = self._studio.dispatcher.start(job)
         except StudioError as error:
             self._studio.notices.show(error)
             self.changed.emit()  # the estimate was stopped
-            return False
+            return
+        self._last_model = None if self.choices.from_scratch else self.choices.model
         self.adjust(replace(self.choices, name=""), None)
         self.started.emit(run)
-        return True
+
+    @property
+    def last_model(self) -> str:
+        """The name of the base model if it is still that of the last job, not chosen since."""
+        model = self.choices.model
+        if model is None or self._last_model is None or self.choices.from_scratch:
+            return ""
+        return model.name if model.path == self._last_model.path else ""
 
 
 class Lists(QObject):

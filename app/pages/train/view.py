@@ -1,6 +1,7 @@
 """The wizard: five steps, a bar above them, and a line with the missing input."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
@@ -28,12 +29,16 @@ from app.pages.train.task_step import TaskStep
 from app.studio import Studio
 from app.theme import SPACE, Role
 from app.timers import debounced
+from app.translation import tr
 from app.widgets import buttons, layouts
+from app.widgets.dialogs import Choice, ask
 from app.widgets.page import Page, Picture, clear, rule, scrolling
 from app.widgets.screen import set_shown
+from app.widgets.text import numbers, run_texts
 from app.widgets.text.labels import Text, font, plain_menu_text, tooltip, visible
 from engine.config.job import JobSpec
 from engine.config.tasks import TASKS
+from engine.record.same_jobs import SameJob
 
 DISC_SIZE = 24  # px
 MEASURE_PAUSE_MS = 300  # after the last change, before the job under review is measured
@@ -75,7 +80,16 @@ class TrainPage(Page):
         for page in pages:
             self.steps.addWidget(page)
         self.adjusted = AdjustmentLine(self.state)
-        layouts.extend(self.body, self.bar, rule(), self.adjusted, (self.steps, 1), self._footer())
+        self.last_model = LastModelLine(self.state, lambda: self._open_step(Step.BASE_MODEL))
+        layouts.extend(
+            self.body,
+            self.bar,
+            rule(),
+            self.adjusted,
+            self.last_model,
+            (self.steps, 1),
+            self._footer(),
+        )
         self._measure_timer = debounced(self, MEASURE_PAUSE_MS, self._measure)
         self._scroll_timer = debounced(self, 0, self._scroll)
         self.state.changed.connect(self._show)
@@ -83,7 +97,8 @@ class TrainPage(Page):
             signal.connect(self._measure_timer.start)
         for part in (self.state.lists, self.state.preview, self.state.estimate):
             part.changed.connect(self._show)
-        self.state.started.connect(lambda run: studio.navigate.emit("runs", {"run": run}))
+        self.state.started.connect(self._on_started)
+        self.state.repeated.connect(self._on_repeated)
         self._show()
 
     @property
@@ -165,10 +180,35 @@ class TrainPage(Page):
         if self.state.obstacle(self.step):
             return
         if self.step is Step.REVIEW:
-            if self.state.start():
-                self._open_step(Step.TASK)  # another Enter must not start the same job again
+            self.state.ask_to_start()
         else:
             self._open_step(Step(self.step + 1))
+
+    def _on_started(self, run: str) -> None:
+        self._open_step(Step.TASK)  # another Enter must not start the same job again
+        self._studio.navigate.emit("runs", {"run": run})
+
+    def _on_repeated(self, same: SameJob) -> None:
+        """Ask before a job is started that was started before."""
+        seed = tr("Start with &seed {0}").format(same.free_seed)
+
+        def answered(key: str) -> None:
+            if key == "open":
+                self._studio.navigate.emit("runs", {"run": same.run_id})
+            elif key == "seed":
+                self.state.start(same.free_seed)
+
+        ask(
+            self,
+            self.tr("This job exists already"),
+            same_job_text(same),
+            [
+                Choice("open", self.tr("&Open it"), "primary"),
+                Choice("seed", seed),
+                Choice("cancel", self.tr("Cancel")),
+            ],
+            answered,
+        )
 
     def _open_step(self, step: Step) -> None:
         if step is Step.SETTINGS:
@@ -273,6 +313,42 @@ class AdjustmentLine(QWidget):
         adjustment = self._state.adjustment
         self.sentence.setText(adjustment.sentence if adjustment else "")
         set_shown(self, adjustment is not None)
+
+
+class LastModelLine(QWidget):
+    """Says that the base model is that of the last job; hidden if it was chosen since."""
+
+    def __init__(self, state: TrainState, choose: Callable[[], object]) -> None:
+        super().__init__()
+        self._state = state
+        self.sentence = Text("")
+        self.choose = buttons.quiet(self.tr("Choose &another"), choose)
+        layouts.row(
+            Picture("info", 16, Role.ACCENT),
+            (self.sentence, 1),
+            self.choose,
+            parent=self,
+            spacing=2 * SPACE,
+        )
+        state.changed.connect(self._show)
+        self._show()
+
+    def _show(self) -> None:
+        name = self._state.last_model
+        self.sentence.setText(self.tr("The base model “{0}” is from your last job.").format(name))
+        set_shown(self, bool(name))
+
+
+def same_job_text(same: SameJob) -> str:
+    """What became of the same job, in a sentence, and what another seed is for."""
+    text = tr("The same job is in the queue or running.")
+    if same.ended is not None:
+        when = numbers.ago((datetime.now(UTC) - same.ended).total_seconds())
+        text = tr("The same job finished {0}.").format(when)
+        if same.score is not None:
+            score = run_texts.score(same.metric, same.score)
+            text = tr("The same job finished {0} with {1}.").format(when, score)
+    return f"{text} " + tr("With the same seed it would give the same result again.")
 
 
 class FixButtons(QWidget):

@@ -21,7 +21,7 @@ from engine.runs.groups import expand
 from tests.app.accessible import assert_accessible
 from tests.app.conftest import StubWorker
 from tests.app.pages.train.conftest import MakeData, choose_all, write_model
-from tests.app.pages.train.examples import SCRATCH, SENTENCE
+from tests.app.pages.train.examples import PAIR, SCRATCH, SENTENCE, TAGS
 
 
 @pytest.fixture
@@ -183,3 +183,36 @@ def test_the_estimate_covers_all_runs():
         device="cpu", runs=6,
     )  # fmt: skip
     assert verdict_sentence(estimate) == "Fits in memory. Takes about 2 h 0 min. (6 runs together)"
+
+
+def test_several_values_end_with_their_task_or_data_set_and_come_back_by_undo(qtbot, wizard):
+    step, state = wizard.settings, wizard.state
+    rate = step.fine_tuning.several["learning_rate"]
+    click(qtbot, rate)
+    rate.line.setText("1e-5, 3e-5")
+    searched = state.choices
+    more = next(entry for entry in state.lists.datasets or () if entry.name == "more films")
+    for change in (
+        lambda: state.choose_goal(PAIR),
+        lambda: state.adjust_goal(state.choices, TAGS, "The task suits the data."),
+        lambda: state.choose_data(more),
+    ):
+        state.load(searched, "")
+        assert rate.is_open and compose_job(state.choices).search is not None
+        change()
+        assert not state.choices.varied and not rate.is_open and not rate.line.text()
+        assert state.choices.training.learning_rate == state.choices.defaults.learning_rate
+        assert "several values to try were dropped: they were for “" in state.adjustment.sentence
+        state.set(replace(state.choices, name="later"))
+        state.undo_adjustment()
+        assert state.choices.varied == searched.varied and state.choices.name == "later"
+    state.load(searched, "")
+    state.choose_goal(PAIR)
+    state.choose_goal(SENTENCE)
+    assert state.choices.training.learning_rate == state.choices.defaults.learning_rate
+    # what was typed but is invalid does not block another task
+    click(qtbot, rate)
+    rate.line.setText("fast")
+    assert state.obstacle(Step.SETTINGS)
+    state.choose_goal(SCRATCH)
+    assert not state.obstacle(Step.SETTINGS) and not rate.is_open

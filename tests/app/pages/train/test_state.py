@@ -1,10 +1,13 @@
 """Choices, what follows from them, and the start."""
 
+from datetime import UTC, datetime, timedelta
+
 from app import library
 from app.pages.train.choices import Step
 from app.pages.train.state import TrainState
+from app.pages.train.view import same_job_text
 from engine.config.dataset import StoredData
-from engine.record.runs import all_runs
+from engine.record.runs import all_runs, find_run
 from tests.app.pages.train.conftest import choose_all, write_model
 from tests.app.pages.train.examples import CONTINUE, SENTENCE
 
@@ -122,3 +125,39 @@ def test_data_chosen_while_a_version_is_created_is_kept(state, qtbot, make_data,
         state.choose_data(entries[sentences])
     assert state.choices.data is not None and state.choices.data.source.folder == sentences
     assert state.adjustment is None
+
+
+def test_a_job_that_was_started_before_is_asked_about(state, studio, qtbot):
+    choose_all(state, qtbot)
+    with qtbot.waitSignal(state.started) as started:
+        state.ask_to_start()
+    (run,) = started.args
+    assert state.last_model == "little", "it is said that the base model is that of the last job"
+    state.set_name("another name")
+    with qtbot.waitSignal(state.repeated) as repeated:
+        state.ask_to_start()
+    (same,) = repeated.args
+    seed = state.choices.training.seed
+    assert (same.run_id, same.free_seed) == (run, seed + 1)
+    assert "in the queue or running" in same_job_text(same)
+    with studio.record.session() as session:
+        record = find_run(session, run)
+        record.state, record.ended = "finished", datetime.now(UTC) - timedelta(days=1, hours=1)
+        record.best_metric, record.best_score = "validation_accuracy", 0.912
+    with qtbot.waitSignal(state.repeated) as repeated:
+        state.ask_to_start()
+    assert same_job_text(repeated.args[0]).startswith(
+        "The same job finished 1 day(s) ago with 91.2 % acc."
+    )
+    with qtbot.waitSignal(state.started):
+        state.start(same.free_seed)
+    with qtbot.waitSignal(state.repeated) as repeated:
+        state.ask_to_start()
+    assert repeated.args[0].free_seed == seed + 2, "the next seed that was not tried"
+    with studio.record.session() as session:
+        for record in all_runs(session):
+            record.state = "failed"
+    with qtbot.waitSignal(state.started):
+        state.ask_to_start()  # failed runs may be tried again
+    state.choose_model(state.lists.model_at(state.choices.model.path))
+    assert state.last_model == ""

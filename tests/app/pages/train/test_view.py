@@ -15,6 +15,7 @@ from app.pages.train.obstacles import CHECKS, Check, Obstacle
 from app.pages.train.pickers import Pick, PickList
 from app.pages.train.view import TrainPage
 from app.widgets.card_list import ITEM
+from app.widgets.dialogs import Question
 from app.widgets.text.labels import Text
 from engine.config.job import JobSpec
 from engine.record.runs import find_run
@@ -171,6 +172,7 @@ def test_enter_starts_a_job_once_and_shows_each_step_once(page, studio, qtbot, m
     page.next.setFocus()
     try:
         qtbot.keyClick(page.focusWidget(), Qt.Key.Key_Return)
+        qtbot.waitUntil(lambda: page.step is Step.TASK)  # once no such run was found
     finally:
         sys.setprofile(None)
     assert validated == list(CHECKS)
@@ -179,6 +181,25 @@ def test_enter_starts_a_job_once_and_shows_each_step_once(page, studio, qtbot, m
         qtbot.keyClick(page.focusWidget(), Qt.Key.Key_Return)
     assert len(started) == 1
     assert page.step < Step.REVIEW and page.state.choices.data is not None
+
+
+def test_the_same_job_is_asked_about_and_opened(page, studio, qtbot):
+    go_to_review(qtbot, page)
+    with qtbot.waitSignal(studio.navigate) as first:
+        press(qtbot, page.next)
+    assert page.last_model.isVisible()
+    assert page.last_model.sentence.text() == "The base model “little” is from your last job."
+    press(qtbot, page.last_model.choose)
+    assert page.step is Step.BASE_MODEL
+    page._open_step(Step.REVIEW)
+    qtbot.waitUntil(lambda: page.next.isEnabled() and page.state.job() is not None)
+    with qtbot.waitSignal(page.state.repeated):
+        press(qtbot, page.next)
+    question = page.window().findChild(Question)
+    assert question.buttons["seed"].text() == "Start with &seed 43"
+    with qtbot.waitSignal(studio.navigate) as second:
+        question.buttons["open"].click()
+    assert second.args == first.args, "the run that exists is opened"
 
 
 def test_a_dropped_job_file_opens_in_the_wizard(page, studio, qtbot, tmp_path):
