@@ -30,6 +30,7 @@ class ResultsSource:
             StudioError without a checkpoint. For rows of a file, the data are replaced.
         has_data: True if it has a data set with parts; else there are only files.
         make_baselines: makes the job that fits simple models for the rows of some predictions.
+        run: the run that trained the model; None for other models.
     """
 
     folder: Path
@@ -37,6 +38,7 @@ class ResultsSource:
     make_evaluation: Callable[[SplitName], Evaluate]
     has_data: bool = True
     make_baselines: Callable[[PredictionInfo], FitBaselines] | None = None
+    run: RunFolder | None = None
 
 
 class Evaluator(QObject):
@@ -138,4 +140,5 @@ def results_of_run(run: RunFolder, step: int | None = None) -> ResultsSource:
         find_checkpoint,
         lambda part: evaluation_question(run, part, step),
         make_baselines=make_baselines,
+        run=run,
     )

@@ -4,27 +4,37 @@ import math
 from collections.abc import Mapping
 from functools import partial
 
+from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QWidget
 
 from app.results.state import ResultsState
 from app.theme import SPACE
-from app.translation import in_language
-from app.widgets import layouts
+from app.translation import in_language, translated
+from app.widgets import buttons, layouts
 from app.widgets.results.intervals import format_ends
+from app.widgets.screen import set_shown
 from app.widgets.text import numbers
 from app.widgets.text.data_texts import split_title
 from app.widgets.text.labels import OneLine, Text, tooltip
-from engine.config.task import Metric
+from engine.config.task import F1_MACRO, Metric
 from engine.config.tasks import TASKS
 from engine.results.intervals import Interval
+from engine.results.masked_tokens import token_scores, unigram_scores
 from engine.results.measures import main_metric, main_score
+from engine.results.neglected import Remedy, macro_f1, neglect
 from engine.results.predictions import Predictions
 from engine.results.significance import seeds_interval
 
 
 class Headline(QWidget):
-    """A line with the score, one about its rows, and one with the mean over seeds if there are
-    several."""
+    """A line with the scores, one about their rows, one about neglected classes with a job that may
+    help, one about a baseline without further rows, and one with the mean over several seeds.
+
+    Signals:
+        remedy_requested: the Remedy whose job is to be opened.
+    """
+
+    remedy_requested = Signal(object)
 
     def __init__(self, state: ResultsState) -> None:
         super().__init__()
@@ -32,9 +42,22 @@ class Headline(QWidget):
         self._times_tested = 0
         self.score = OneLine("", "title")
         self.about = Text("", "muted")
+        self.neglected = Text("", "warn", selectable=True)
+        self.remedy = buttons.plain(self.tr("Train again"), self._on_remedy, "graduation-cap")
+        self._remedy: Remedy | None = None
+        self.baseline = Text("", "muted", selectable=True)
         self.seeds = Text("", "muted", selectable=True)
         self.seeds.hide()
-        layouts.column(self.score, self.about, self.seeds, parent=self, spacing=SPACE)
+        classes = layouts.row((self.neglected, 10), self.remedy, layouts.STRETCH, spacing=2 * SPACE)
+        layouts.column(
+            self.score,
+            self.about,
+            classes,
+            self.baseline,
+            self.seeds,
+            parent=self,
+            spacing=SPACE,
+        )
         state.opened.connect(self._show)
         state.opened.connect(self.seeds.hide)
         self._show()
@@ -47,7 +70,7 @@ class Headline(QWidget):
     def show_seeds(self, metric: Metric, scores: Mapping[int, float]) -> None:
         """Show the mean over seeds with its interval; hidden for a single run."""
         self.seeds.setVisible(len(scores) > 1)
-        mean = seeds_interval(list(scores.values()))
+        mean = seeds_interval(list(scores.values()), metric.limits)
         value = partial(value_text, metric)
         self.seeds.setText(
             self.tr("Mean of {0} runs (seeds {1}): {2} · 95 % interval {3}").format(
@@ -60,12 +83,29 @@ class Headline(QWidget):
             else ""
         )
 
+    def offer(self, remedy: Remedy | None) -> None:
+        """Offer a job that may help neglected classes; None: none is known."""
+        self._remedy = remedy
+        self.remedy.setVisible(remedy is not None)
+        if remedy is not None:
+            buttons.set_text(self.remedy, translated(remedy.title))
+
+    def _on_remedy(self) -> None:
+        self.remedy_requested.emit(self._remedy)
+
     def _show(self) -> None:
         predictions = self._state.predictions
+        self.offer(None)
+        set_shown(self.neglected, False)
+        set_shown(self.baseline, False)
         if predictions is None:
             return
         if predictions.is_labelled:
-            self.score.setText(score_text(main_metric(predictions), main_score(predictions)))
+            self.score.setText(" · ".join(_scores(predictions)))
+            neglected = translated(neglect(predictions))
+            self.neglected.setText(neglected)
+            set_shown(self.neglected, bool(neglected))
+            self._show_baseline(predictions)
         else:
             self.score.setText(self.tr("These rows have no labels"))
         self.about.setText(" · ".join(self._about(predictions)))
@@ -80,6 +120,29 @@ class Headline(QWidget):
                 )
             )
         )
+
+    def _show_baseline(self, predictions: Predictions) -> None:
+        """Compare masked tokens with the prediction by their frequency alone."""
+        is_pretraining = TASKS[predictions.info.task].info.is_pretraining
+        set_shown(self.baseline, is_pretraining)
+        if not is_pretraining:
+            return
+        ours, theirs = token_scores(predictions), unigram_scores(predictions)
+        text = self.tr(
+            "Perplexity {0}, accuracy {1}. Unigram baseline (token frequencies alone): perplexity "
+            "{2}, accuracy {3}, on the same %Ln masked token(s).",
+            "",
+            len(predictions),
+        )
+        values = (
+            form(value)
+            for scores in (ours, theirs)
+            for form, value in (
+                (perplexity_text, scores.perplexity),
+                (numbers.percent, scores.accuracy),
+            )
+        )
+        self.baseline.setText(text.format(*values))
 
     def _about(self, predictions: Predictions) -> list[str]:
         info, score = predictions.info, main_score(predictions)
@@ -112,6 +175,20 @@ def other_metrics(predictions: Predictions) -> list[str]:
         for metric in TASKS[predictions.info.task].info.metrics
         if metric is not main and metric.name in scores
     ]
+
+
+def _scores(predictions: Predictions) -> list[str]:
+    """The main metric, and macro F1 if that is another one of its task."""
+    main, macro = main_metric(predictions), macro_f1(predictions)
+    texts = [score_text(main, main_score(predictions))]
+    if not math.isnan(macro.value) and main is not F1_MACRO:
+        texts.append(score_text(F1_MACRO, macro))
+    return texts
+
+
+def perplexity_text(value: float) -> str:
+    """One decimal below 1,000, else none."""
+    return numbers.decimal(value, 1) if value < 1_000 else numbers.large_count(round(value))
 
 
 def score_text(metric: Metric, score: Interval) -> str:

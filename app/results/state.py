@@ -14,7 +14,9 @@ from engine.config.tasks import TASKS
 from engine.files.table_files import write_table
 from engine.results import conditions
 from engine.results.conditions import Condition, Conditions
+from engine.results.masked_tokens import unigram_scores
 from engine.results.measures import main_score
+from engine.results.neglected import neglect
 from engine.results.predictions import Predictions, read_predictions
 from engine.results.row_figures import details
 from engine.results.row_lists import Indices, mistakes_first, plain_table, rows_with, sort_rows
@@ -210,6 +212,9 @@ def load_predictions(path: Path) -> Predictions:
     combined = Predictions(predictions.info, predictions.table.combine_chunks())
     mistakes_first(combined)
     main_score(combined)
+    neglect(combined)
+    if TASKS[combined.info.task].info.is_pretraining:
+        unigram_scores(combined)
     if TASKS[combined.info.task].info.has_partial_scores:
         details(combined)  # cached for the details of selected rows
     return combined

@@ -47,6 +47,7 @@ from engine.results.comparing import (
 )
 from engine.results.labels import doubtful_label
 from engine.results.measures import main_metric
+from engine.results.neglected import Remedy, remedy
 from engine.results.predictions import Predictions, read_predictions
 from engine.results.seeds import scores_like
 from engine.results.store import (
@@ -98,6 +99,9 @@ class ResultsView(QWidget):
     def _connect(self) -> None:
         self.choice.activated.connect(lambda index: self.state.open(self.results[index].file))
         self.state.opened.connect(self._on_opened)
+        self.headline.remedy_requested.connect(
+            lambda remedy: self._studio.navigate.emit("train", {"job": remedy.job})
+        )
         self.state.exported.connect(self._on_exported)
         self.rows.explored.connect(self._on_explored)
         self.rows.dataset_requested.connect(self._show_in_dataset)
@@ -207,6 +211,7 @@ class ResultsView(QWidget):
         if error is None:
             self.stack.setCurrentIndex(CONTENT)
             self._find_seeds()
+            self._find_remedy()
             other, self._other = self._other, None
             if other is not None:
                 self.comparison.compare_with(other)
@@ -234,6 +239,17 @@ class ResultsView(QWidget):
             show_scores,
             self._studio.notices.show,
         )
+
+    def _find_remedy(self) -> None:
+        shown, run = self.state.predictions, self._source.run
+        if shown is None or run is None:
+            return
+
+        def offer(found: Remedy | None) -> None:
+            if self.state.predictions is shown:
+                self.headline.offer(found)
+
+        background.run(self, lambda: remedy(shown, run.job()), offer, self._studio.notices.show)
 
     # ── evaluation ───────────────────────────────────────────────────────────────────────────
 
@@ -396,6 +412,9 @@ def settings_text(settings: PredictionSettings) -> str:
     ]
     if len(thresholds) > MAX_NAMED:
         parts.append(tr("%n more threshold(s)", len(thresholds) - MAX_NAMED))
+    if settings.unsure_below:
+        threshold = numbers.percent(settings.unsure_below)
+        parts.append(tr("“unsure” below a probability of {0}").format(threshold))
     if settings.no_answer_threshold is not None:
         threshold = numbers.decimal(settings.no_answer_threshold, 2)
         parts.append(tr("a no-answer threshold of {0}").format(threshold))

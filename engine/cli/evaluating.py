@@ -20,10 +20,12 @@ from engine.errors import StudioError
 from engine.files.home import Home
 from engine.files.table_files import TABLE_WRITERS, check_suffix, write_table
 from engine.messages.evaluating import Evaluate, FitBaselines
+from engine.phrases import phrase
 from engine.results import store
 from engine.results.comparing import baseline_advice, compare_with_baseline
 from engine.results.intervals import Interval
 from engine.results.measures import interval, measures
+from engine.results.neglected import neglect, never_predicted, weights_setting
 from engine.results.predictions import PredictionInfo, Predictions, read_predictions
 from engine.results.row_lists import plain_table
 from engine.results.seeds import mean_over_seeds, scores_by_seed
@@ -263,6 +265,7 @@ def _print_report(
         report = scored.report.to_json() if scored.report else {}
         report |= {
             "intervals": {name: list(figure) for name, figure in intervals.items()},
+            "never_predicted": never_predicted(scored.predictions),
             "seeds": seeds,
             "baselines": [item._asdict() for item in comparisons],
             "test_looks": evaluations,
@@ -273,6 +276,9 @@ def _print_report(
     echo(*(scored.report.lines() if scored.report else ()))
     for name, figure in intervals.items():
         echo(f"{name} {_format_interval(name, figure)}")
+    if neglected := neglect(scored.predictions):
+        setting = weights_setting(scored.predictions.info.task)
+        echo(f"{neglected} " + phrase("Class weights may help: --set {setting}.", setting=setting))
     if mean_text := mean_over_seeds(scored.predictions, seeds):
         echo(mean_text)
     for item in comparisons:

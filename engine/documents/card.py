@@ -16,7 +16,7 @@ from engine.config.dataset import SplitName
 from engine.config.export import Form, Precision
 from engine.config.job import FromCheckpoint, JobSpec
 from engine.config.prediction import PredictionSettings
-from engine.config.task import TaskSpec
+from engine.config.task import F1_MACRO, TaskSpec
 from engine.config.tasks import TASKS, get_head
 from engine.documents.code import onnx_code, transformers_code
 from engine.messages.reports import CheckpointInfo
@@ -24,6 +24,7 @@ from engine.phrases import Phrase, join, phrase
 from engine.results.comparing import BaselineComparison, baseline_advice, compare_with_baseline
 from engine.results.intervals import Interval
 from engine.results.measures import main_metric, main_score
+from engine.results.neglected import macro_f1, neglect
 from engine.results.predictions import Predictions, read_predictions
 from engine.results.seeds import mean_over_seeds, scores_by_seed
 from engine.results.store import baselines_in, logged_evaluations, predictions_file
@@ -168,6 +169,7 @@ def _scores(run: RunFolder | None, results: dict[SplitName, Predictions]) -> str
             f"{part.capitalize()} rows of {_cell(result.info.source)} ({len(result):,}):",
             _table(("", main_metric(result).title, INTERVAL), score_rows(result, comparisons)),
             baseline_advice(comparisons),
+            classes_note(result),
             mean_over_seeds(result, scores_by_seed(run, result)),
             other_metrics(result),
             precision_note(result),
@@ -201,6 +203,16 @@ def format_ends(score: Interval, text: Callable[[float], str]) -> str:
     if math.isnan(score.low):
         return ""
     return phrase("{low} to {high}", low=text(score.low), high=text(score.high))
+
+
+def classes_note(predictions: Predictions) -> str:
+    """Macro F1 with its interval, and neglected classes; empty for tasks without classes."""
+    macro = macro_f1(predictions)
+    if math.isnan(macro.value):
+        return ""
+    ends = format_ends(macro, F1_MACRO.text)
+    score = phrase("Macro F1 {value} ({ends}).", value=F1_MACRO.text(macro.value), ends=ends)
+    return join(" ", filter(None, (score, neglect(predictions))))
 
 
 def precision_note(predictions: Predictions) -> str:

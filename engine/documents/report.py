@@ -19,6 +19,7 @@ from engine.documents.card import (
     INTERVAL,
     about_rows,
     baseline_comparisons,
+    classes_note,
     evaluations_note,
     limits,
     other_metrics,
@@ -182,6 +183,7 @@ def _part(run: RunFolder, part: SplitName, predictions: Predictions) -> Iterator
     rows = tuple(score_rows(predictions, comparisons))
     sentences = (
         counted,
+        classes_note(predictions),
         other_metrics(predictions),
         baseline_advice(comparisons) or phrase("No baselines were fitted for these rows."),
         mean_over_seeds(predictions, scores_by_seed(run, predictions)),

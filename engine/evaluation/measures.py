@@ -40,8 +40,12 @@ class ScoredRows(Protocol):
         """Task-specific data of each row."""
 
     @property
-    def span_counts(self) -> NDArray[np.int64] | None:
-        """Right, predicted and gold spans of each row, [N, 3]; None if tags name no spans."""
+    def are_spans(self) -> bool:
+        """True if tags name spans, not classes of words."""
+
+    @property
+    def span_counts(self) -> NDArray[np.int64]:
+        """Right, predicted and gold spans of each row by type, or words by tag, [N, 3, C]."""
 
     def figure(self, name: RowFigure) -> Floats:
         """A number of each row, [N]."""

@@ -17,8 +17,10 @@ from engine.data.columns.tags import Span, spans_from_tags
 from engine.evaluation.measures import (
     Measure,
     ScoredRows,
-    f1_or_0,
     label_scores,
+    macro_f1,
+    mean,
+    micro_f1,
     ratio,
     ratio_of_sums,
     sums_measure,
@@ -47,6 +49,7 @@ class TagReport(Report):
     precision: float = Field(description="Fraction of the predicted spans that are right.")
     recall: float = Field(description="Fraction of the true spans that were predicted.")
     f1: float = Field(description="Of all spans of all types (micro).")
+    f1_macro: float = Field(description="Mean F1 of the types that occur, gold or predicted.")
     types: tuple[SpanFigures, ...] = Field(description="Sorted by type.")
     are_spans: bool = Field(True, description="True if the tags name spans, not classes of words.")
     loss: float = Field(0.0, description="Mean cross entropy of the words that were seen, in nats.")
@@ -55,8 +58,16 @@ class TagReport(Report):
 
     def metrics(self) -> dict[str, float]:
         span_metrics = {"f1": self.f1, "precision": self.precision, "recall": self.recall}
-        common_metrics = {"accuracy": self.accuracy, "loss": self.loss, "examples": self.sentences}
+        common_metrics = {
+            "f1_macro": self.f1_macro,
+            "accuracy": self.accuracy,
+            "loss": self.loss,
+            "examples": self.sentences,
+        }
         return (span_metrics if self.are_spans else {}) | common_metrics
+
+    def never_predicted(self) -> tuple[str, ...]:
+        return tuple(item.type for item in self.types if item.support and not item.found)
 
     def lines(self) -> list[str]:
         lines = [f"{self.sentences} sentences, {self.tokens} words, loss {self.loss:.4f}"]
@@ -68,10 +79,11 @@ class TagReport(Report):
             lines.append(f"{support} spans; {predicted} found; {correct} correct")
             lines.append(
                 f"accuracy {self.accuracy:.2%}, precision {self.precision:.2%}, "
-                f"recall {self.recall:.2%}, F1 {100 * self.f1:.2f}"
+                f"recall {self.recall:.2%}, F1 {100 * self.f1:.2f}, macro F1 "
+                f"{100 * self.f1_macro:.2f}"
             )
         else:
-            lines.append(f"accuracy {self.accuracy:.2%}")
+            lines.append(f"accuracy {self.accuracy:.2%}, macro F1 {100 * self.f1_macro:.2f}")
         lines += [
             f"{item.type or 'spans'}: precision {item.precision:.2%}, recall {item.recall:.2%}, "
             f"F1 {100 * item.f1:.2f}, {item.support} {'spans' if self.are_spans else 'words'}"
@@ -107,21 +119,23 @@ def report(
         support.update(span.type for span in ours)
         predicted_counts.update(span.type for span in theirs)
         right.update(span.type for span in ours & theirs)
+    types = tuple(
+        SpanFigures(
+            type=type_,
+            **_figures(right[type_], predicted_counts[type_], support[type_]),
+            support=support[type_],
+            found=predicted_counts[type_],
+            correct=right[type_],
+        )
+        for type_ in sorted(support | predicted_counts)
+    )
     return TagReport(
         sentences=len(true),
         tokens=tokens,
         accuracy=float(ratio(same, tokens)),
         **_figures(right.total(), predicted_counts.total(), support.total()),
-        types=tuple(
-            SpanFigures(
-                type=type_,
-                **_figures(right[type_], predicted_counts[type_], support[type_]),
-                support=support[type_],
-                found=predicted_counts[type_],
-                correct=right[type_],
-            )
-            for type_ in sorted(support | predicted_counts)
-        ),
+        f1_macro=mean(np.array([item.f1 for item in types], dtype=np.float64)),
+        types=types,
         are_spans=are_spans,
     )
 
@@ -149,7 +163,7 @@ def _figures(right: int, predicted: int, support: int) -> dict[str, Any]:
 
 
 def measures(rows: ScoredRows) -> tuple[Measure, ...]:
-    """F1 of the spans, if tags name spans, and accuracy of the words."""
+    """F1 of the spans, if tags name spans, accuracy of the words, and macro F1 of the types."""
     words = [
         (sum(a == b for a, b in zip(row["gold"], row["predicted"], strict=True)), len(row["gold"]))
         if row.get("gold")
@@ -158,5 +172,9 @@ def measures(rows: ScoredRows) -> tuple[Measure, ...]:
     ]
     usable = np.array([count > 0 for _, count in words], dtype=bool)
     accuracy = sums_measure("accuracy", np.reshape(words, (-1, 2)), usable, ratio_of_sums)
-    spans = rows.span_counts
-    return (accuracy,) if spans is None else (sums_measure("f1", spans, usable, f1_or_0), accuracy)
+    counts = rows.span_counts  # [N, 3, C]
+    types = counts.shape[2]
+    parts = counts.reshape(len(counts), 3 * types)
+    micro = sums_measure("f1", parts, usable, lambda sums: micro_f1(sums, types))
+    macro = Measure("f1_macro", micro.kinds, micro.parts, lambda sums: macro_f1(sums, types))
+    return (micro, macro, accuracy) if rows.are_spans else (accuracy, macro)

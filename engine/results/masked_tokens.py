@@ -1,6 +1,7 @@
 """Rows of pre-training, one per sampled masked token, and their unigram baseline."""
 
 from datetime import UTC, datetime
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -8,7 +9,7 @@ from numpy.typing import NDArray
 
 from engine.phrases import phrase
 from engine.results.predictions import RECORD, Predictions
-from engine.results.row_figures import parse_numbers
+from engine.results.row_figures import cached_per_table, figure, parse_numbers
 
 TEXT = "text"  # column of the text around the masked token
 POSITION = "position"  # column of its index in the input
@@ -21,6 +22,24 @@ def occurrences(predictions: Predictions) -> NDArray[np.float64]:
 
 
 SMOOTHING = 0.5  # added to each count
+
+
+class TokenScores(NamedTuple):
+    """Scores of the masked tokens; the perplexity is exp of the mean loss."""
+
+    accuracy: float
+    perplexity: float
+
+
+def token_scores(predictions: Predictions) -> TokenScores:
+    loss, score = (figure(predictions, name).mean(dtype=np.float64) for name in ("loss", "score"))
+    return TokenScores(float(score), float(np.exp(loss)))
+
+
+@cached_per_table
+def unigram_scores(predictions: Predictions) -> TokenScores:
+    """The scores of the unigram baseline on the same masked tokens."""
+    return token_scores(unigram(predictions))
 
 
 def unigram(predictions: Predictions) -> Predictions:

@@ -11,14 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.config.task import Metric, RowFigure
-from engine.config.tasks import TASKS
+from engine.config.tasks import TASKS, metric_limits
 from engine.evaluation.measures import Measure, Side, ratio_of_sums
 from engine.results.intervals import UNKNOWN, Interval, bootstrap_counts, mean_interval
 from engine.results.labels import codes, labelled, labels, members
 from engine.results.predictions import Predictions
 from engine.results.row_figures import Floats, cached_per_table, details, figure
 from engine.results.span_figures import row_parts
-from engine.results.spans import tags_name_spans
+from engine.results.spans import span_table, tags_name_spans
 
 
 class _Rows:
@@ -44,8 +44,14 @@ class _Rows:
         return details(self._predictions)
 
     @property
-    def span_counts(self) -> NDArray[np.int64] | None:
-        return row_parts(self._predictions) if tags_name_spans(self._predictions) else None
+    def are_spans(self) -> bool:
+        return tags_name_spans(self._predictions)
+
+    @property
+    def span_counts(self) -> NDArray[np.int64]:
+        types = range(len(span_table(self._predictions).types))
+        parts = [row_parts(self._predictions, type_) for type_ in types]
+        return np.stack(parts, axis=2) if parts else np.zeros((len(self._predictions), 3, 0), int)
 
     def figure(self, name: RowFigure) -> Floats:
         return figure(self._predictions, name)
@@ -78,7 +84,8 @@ def interval(measure: Measure, seed: int = 0) -> Interval:
     used, times = np.unique(kinds, return_counts=True)
     if measure.compute is ratio_of_sums and (measure.parts[used, 1] == 1).all():
         return mean_interval(np.repeat(measure.parts[used, 0], times), seed=seed)
-    return bootstrap_counts(measure.parts[used], times, measure.compute, seed)
+    result = bootstrap_counts(measure.parts[used], times, measure.compute, seed)
+    return result.within(metric_limits(measure.name))
 
 
 def difference(first: Measure, second: Measure) -> Interval:

@@ -12,6 +12,7 @@ from engine.config.fields import setting
 from engine.config.task import (
     ACCURACY,
     F1,
+    F1_MACRO,
     LABEL_SMOOTHING,
     LOSS,
     TOKENS,
@@ -35,6 +36,7 @@ class TokenClassification(LabelledTask):
         head=Head(TOKENS, tensors=(Output(name="logits", of="token", meaning="one"),)),
         metrics=(
             F1,
+            F1_MACRO,
             Metric(
                 "precision",
                 title="precision",

@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QApplication, QFileDialog, QLineEdit, QListWidget,
 from pytestqt.qtbot import QtBot
 
 from app.results.comparison import ResultFile
-from app.results.evaluating import ResultsSource
+from app.results.evaluating import ResultsSource, results_of_run
 from app.results.rows_model import row_columns
 from app.results.rows_view import row_lines
 from app.results.view import ResultsView, explore_inputs
@@ -30,9 +30,11 @@ from engine.results.masked_tokens import unigram
 from engine.results.predictions import Predictions
 from engine.results.slices import Slice, read_slices, save_slice
 from engine.results.store import log_evaluation, predictions_file
+from engine.runs.folder import RunFolder
 from tests.app.accessible import assert_accessible
 from tests.app.asking import question
 from tests.engine.results.rows import class_rows, masked_tokens, new_info, tag_rows
+from tests.tasks.jobs import JOBS
 
 ShowResults = Callable[..., ResultsView]
 GOLD = ["good", "good", "bad", "bad", "bad"]
@@ -89,7 +91,7 @@ def texts(view: ResultsView) -> list[str]:
 
 def test_confident_mistakes_come_first_and_rows_are_selected_and_saved(show, qtbot, tmp_path):
     view = show()
-    assert view.headline.score.full_text() == "Accuracy 40.0 %"
+    assert view.headline.score.full_text() == "Accuracy 40.0 % · Macro F1 40.0 %"
     assert "95 % interval" in view.headline.about.text()
     assert "5 row(s) of “Reviews”, validation" in view.headline.about.text()
     assert_accessible(view)
@@ -198,6 +200,10 @@ def test_a_masked_token_opens_in_the_words_panel(studio, qtbot, tmp_path):
     qtbot.waitUntil(lambda: view.rows.model.rowCount() == 40)
     assert view.headline.score.full_text() == "Loss 4.850"
     assert "Accuracy 50.0 % · Top-5 accuracy 50.0 %" in view.headline.about.text()
+    assert view.headline.baseline.text() == (
+        "Perplexity 127.7, accuracy 50.0 %. Unigram baseline (token frequencies alone): perplexity "
+        "107.4, accuracy 50.0 %, on the same 40 masked token(s)."
+    )
     qtbot.waitUntil(lambda: len(view.pictures.pictures["frequency"].measured.lines) == 2)
     table = view.pictures.pictures["frequency"].table
     table.setCurrentIndex(table.model().index(0, 0))
@@ -262,14 +268,35 @@ def test_test_rows_are_scored_after_a_question_and_counted(show, studio, qtbot, 
     assert worker.questions == []
     view.test_action.trigger()
     question(qtbot).buttons["score"].click()
-    qtbot.waitUntil(lambda: view.headline.score.full_text() == "Accuracy 100.0 %")
+    qtbot.waitUntil(
+        lambda: view.headline.score.full_text() == "Accuracy 100.0 % · Macro F1 100.0 %"
+    )
     assert "scored 1 time(s)" in view.headline.about.text()
     assert view.choice.currentText() == "Test"
     view.test_action.trigger()  # without a second question
     qtbot.waitUntil(lambda: "scored 2 time(s)" in view.headline.about.text())
     view.choice.setCurrentIndex(0)
     view.choice.activated.emit(0)
-    qtbot.waitUntil(lambda: view.headline.score.full_text() == "Accuracy 40.0 %")
+    qtbot.waitUntil(lambda: view.headline.score.full_text() == "Accuracy 40.0 % · Macro F1 40.0 %")
+
+
+def test_neglected_classes_are_named_with_a_job_that_weighs_them(studio, qtbot, tmp_path):
+    """One press leads from a class that is never predicted to the wizard."""
+    job = JOBS["text_classification"](tmp_path)
+    run = RunFolder.create(tmp_path / "run", job)
+    class_rows(["bad"] * 9 + ["good"], ["bad"] * 10, text=["x"] * 10).write(
+        predictions_file(run.results, "validation")
+    )
+    view, requests = open_results(studio, qtbot, results_of_run(run)), []
+    studio.navigate.connect(lambda page, argument: requests.append((page, argument)))
+    qtbot.waitUntil(view.headline.remedy.isVisible)
+    assert view.headline.score.full_text() == "Accuracy 90.0 % · Macro F1 47.4 %"
+    assert view.headline.neglected.text() == "Never predicted: “good”."
+    assert view.headline.remedy.text() == "Train again with class weights"
+    view.headline.remedy.click()
+    ((page, argument),) = requests
+    assert page == "train" and argument["job"].task.balanced
+    assert argument["job"].training == job.training
 
 
 def test_rows_of_a_file_are_scored(show, studio, qtbot, monkeypatch):
@@ -295,7 +322,7 @@ def test_a_refusal_of_the_worker_keeps_the_shown_results(show, studio, qtbot, mo
     qtbot.waitUntil(lambda: bool(notices))
     assert notices[0].problem == "The file has no text."
     assert view.menu_button.isEnabled()
-    assert view.headline.score.full_text() == "Accuracy 40.0 %"
+    assert view.headline.score.full_text() == "Accuracy 40.0 % · Macro F1 40.0 %"
 
 
 def test_a_saved_slice_is_available_to_other_results(show, studio, qtbot):

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
+from seqeval import metrics as seqeval
 from sklearn import metrics
 
 from engine.config.tasks import TASKS
@@ -121,12 +122,14 @@ def test_large_numbers_keep_their_correlation():
 def test_metrics_of_tags():
     rows = [("a b c", "B-x I-x O", "B-x O O"), ("a", "B-y", "B-y"), ("a b", "O O", "B-x O")]
     predictions = tag_rows(rows)
-    theirs = tag_report(*([row[side].split() for row in rows] for side in (1, 2)))
+    sides = [[row[side].split() for row in rows] for side in (1, 2)]
+    theirs = tag_report(*sides)
+    assert theirs.f1_macro == seqeval.f1_score(*sides, average="macro", zero_division=0)
     assert metric_values(predictions) == pytest.approx(
-        {"f1": theirs.f1, "accuracy": theirs.accuracy}
+        {"f1": theirs.f1, "f1_macro": theirs.f1_macro, "accuracy": theirs.accuracy}
     )
     words = tag_rows([("a b", "DET NOUN", "DET VERB")])
-    assert metric_values(words) == {"accuracy": 0.5}
+    assert metric_values(words) == pytest.approx({"accuracy": 0.5, "f1_macro": 1 / 3})
 
 
 def test_metrics_of_answers():

@@ -160,10 +160,14 @@ class RunHeader(QWidget):
     def _best_text(self, row: RunRow) -> str:
         if row.best_score is None:
             return ""
-        name = run_texts.metric_title(row.best_metric)
         value = run_texts.metric_value(row.best_metric, row.best_score)
-        template = self.tr("Best {0} {1} (step {2})")
-        return template.format(name, value, numbers.count(row.best_step))
+        scores = f"{run_texts.metric_title(row.best_metric)} {value}"
+        if self.state.further is not None:
+            name, number = self.state.further
+            value = run_texts.metric_value(name, number)
+            scores += f", {run_texts.evaluation_title(name)} {value}"
+        template = self.tr("Best {0} (step {1})")
+        return template.format(scores, numbers.count(row.best_step))
 
     def _waiting_text(self, row: RunRow) -> str:
         if row.state == "queued":

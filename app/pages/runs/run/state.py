@@ -10,10 +10,11 @@ from app.pages.runs.state import RunsState
 from app.studio import Studio
 from app.translation import translated
 from engine.messages.events import Measured
-from engine.record.metrics import Points, curves
+from engine.record.metrics import Points, curves, get_values_by_run
 from engine.record.opening import Record
 from engine.runs.folder import RunFolder
 
+FURTHER = ("validation_f1_macro", "validation_accuracy")
 SILENCE_MS = 30_000  # time without an event before a worker may be force-stopped
 
 
@@ -40,6 +41,9 @@ class RunState(QObject):
         super().__init__(parent)
         self._studio, self.runs, self.run_id = studio, runs, run_id
         self.row: RunRow | None = runs.rows.get(run_id)
+        self.further: tuple[str, float] | None = None  # a metric at the best step, to go with it
+        self._further_step = -1  # the best step at which it was read
+        self._further = background.LatestJob(self)
         self.log = ""
         self._unread: list[Measured] | None = []  # None after the curves were read
         self._silence = QElapsedTimer()
@@ -67,15 +71,26 @@ class RunState(QObject):
         if row is None:
             self.removed.emit()
         else:
-            self.row = row
-            self.changed.emit()
+            self._set_row(row)
             self.read_log()
 
     def _on_row(self, row: RunRow) -> None:
         if row.id == self.run_id:
-            self.row = row
             self._silence.restart()
-            self.changed.emit()
+            self._set_row(row)
+
+    def _set_row(self, row: RunRow) -> None:
+        """Show a row; another best step has other metrics, which are read off the GUI thread."""
+        self.row = row
+        self.changed.emit()
+        if row.best_score is not None and row.best_step != self._further_step:
+            self._further_step = row.best_step
+            record = self._studio.record
+            self._further.run(lambda: read_further(record, row), self._on_further)
+
+    def _on_further(self, metrics: tuple[str, float] | None) -> None:
+        self.further = metrics
+        self.changed.emit()
 
     def _on_removed(self, run_id: str) -> None:
         if run_id == self.run_id:
@@ -121,6 +136,16 @@ class RunState(QObject):
 
 LOG_CHARACTERS = 60_000
 MAX_LINE = 2_000  # characters; longer lines block a text widget for seconds
+
+
+def read_further(record: Record, row: RunRow) -> tuple[str, float] | None:
+    """The first of the FURTHER metrics at the best step of a run; None if it has none."""
+    with record.read() as session:
+        for name in FURTHER:
+            values = get_values_by_run(session, name, "at best", [row.id])
+            if name != row.best_metric and row.id in values:
+                return name, values[row.id]
+    return None
 
 
 def read_curves(record: Record, run_id: str) -> dict[str, Points]:

@@ -51,6 +51,7 @@ def make_events(
         values = {"loss": loss, "tokens_per_second": 1000, "tokens": 900 * step}
         if step % save_every == 0:
             values["validation_accuracy"] = 1 - 1 / step
+            values["validation_f1_macro"] = 1 - 2 / step
         points = (measured(name, step, value) for name, value in values.items())
         events += [point.model_copy(update={"at": at}) for point in points]
         if step % save_every == 0:

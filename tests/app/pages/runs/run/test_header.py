@@ -18,7 +18,9 @@ def test_a_finished_run_shows_curves_and_others_their_origin(make_page, studio, 
     view = open_run(page, run_id, qtbot)
     assert view.header.name.full_text() == "done"
     assert "Step 20 of 20" in view.header.status.full_text()
-    assert "Best validation accuracy 95.0 % (step 20)" in view.header.status.full_text()
+    qtbot.waitUntil(lambda: view.state.further is not None)
+    best = "Best validation accuracy 95.0 %, macro F1 90.0 % (step 20)"
+    assert best in view.header.status.full_text()
     loss = view.charts.loss.series("training")
     assert loss.values.tolist() == [2 / step for step in range(1, 21)]
     assert len(view.charts.validation.series("accuracy")) == 4

@@ -1,0 +1,109 @@
+"""Classes that the main metric hides: macro F1, never predicted classes, and a job against both.
+
+Classes are labels, or the types of spans.
+"""
+
+from typing import Any, NamedTuple
+
+from engine.config.job import JobSpec
+from engine.config.task import F1_MACRO, LabelledTask
+from engine.config.tasks import TASKS
+from engine.phrases import Phrase, phrase
+from engine.results.intervals import UNKNOWN, Interval
+from engine.results.labels import labelled, labels, members
+from engine.results.measures import interval, main_metric, main_score, measures
+from engine.results.predictions import Predictions
+from engine.results.row_figures import cached_per_table
+from engine.results.span_figures import row_parts
+from engine.results.spans import span_table
+
+MAX_GAP = 0.1  # of macro F1 below a fraction as main metric, before some classes count as neglected
+MAX_WEIGHT = 20.0
+MAX_NAMED = 5
+
+
+class Remedy(NamedTuple):
+    """A job that may help neglected classes, and what it does."""
+
+    title: Phrase
+    job: JobSpec
+
+
+@cached_per_table
+def macro_f1(predictions: Predictions) -> Interval:
+    """The mean F1 of all classes, with its interval; unknown without labels or classes."""
+    named = {measure.name: measure for measure in measures(predictions)}
+    if not predictions.is_labelled or F1_MACRO.name not in named:
+        return UNKNOWN
+    return interval(named[F1_MACRO.name])
+
+
+@cached_per_table
+def class_rows(predictions: Predictions) -> dict[str, tuple[int, int]]:
+    """How many rows, or spans, have each class, and for how many it was predicted."""
+    head = TASKS[predictions.info.task].info.head
+    if head is None or not head.has_labels or not predictions.is_labelled:
+        return {}
+    if head.reads_tokens:
+        types = enumerate(span_table(predictions).types)
+        counts = {name: row_parts(predictions, index).sum(axis=0) for index, name in types}
+        return {name: (int(gold), int(found)) for name, (_, found, gold) in counts.items()}
+    rows = labelled(predictions)
+    gold, found = (members(predictions, side)[rows].sum(axis=0) for side in ("gold", "predicted"))
+    return dict(
+        zip(labels(predictions), zip(gold.tolist(), found.tolist(), strict=True), strict=True)
+    )
+
+
+def never_predicted(predictions: Predictions) -> tuple[str, ...]:
+    """The classes of some row that were predicted for none."""
+    return tuple(
+        name for name, (gold, found) in class_rows(predictions).items() if gold > found == 0
+    )
+
+
+def neglect(predictions: Predictions) -> str:
+    """A sentence about classes that fare badly; empty if none do."""
+    missing = never_predicted(predictions)
+    if missing:
+        names = ", ".join(f"“{name[:60]}”" for name in missing[:MAX_NAMED])
+        rest = len(missing) - MAX_NAMED
+        more = phrase(" and {count:,} more", count=rest) if rest > 0 else ""
+        return phrase("Never predicted: {names}{more}.", names=names, more=more)
+    metric, macro = main_metric(predictions), macro_f1(predictions).value
+    if metric.unit == "share" and macro < main_score(predictions).value - MAX_GAP:
+        return phrase("Some classes are predicted far worse than others.")
+    return ""
+
+
+def weights_setting(task: str) -> str:
+    """The setting of a job that weighs classes, with an example."""
+    if "balanced" in TASKS[task].model_fields:
+        return "task.balanced=true"
+    return 'task.class_weights={"TYPE": 3}'
+
+
+def remedy(predictions: Predictions, job: JobSpec) -> Remedy | None:
+    """The job again with class weights, or, if it has them, for longer.
+
+    None if no class is neglected.
+    """
+    if not isinstance(job.task, LabelledTask) or not neglect(predictions):
+        return None
+    if job.task.class_weights or getattr(job.task, "balanced", False):
+        field = "steps" if job.training.steps else "epochs"
+        number = 2 * getattr(job.training, field)
+        training = job.training.model_copy(update={field: number})
+        title = phrase("Train again for {n:g} epochs", n=number)
+        if field == "steps":
+            title = phrase("Train again for {n:,} steps", n=number)
+        return Remedy(title, job.model_copy(update={"training": training}))
+    update: dict[str, Any] = {"balanced": True}
+    if not hasattr(job.task, "balanced"):
+        counts = {name: gold for name, (gold, _) in class_rows(predictions).items() if gold}
+        most = max(counts.values())
+        weights = {name: min(most / gold, MAX_WEIGHT) for name, gold in counts.items()}
+        update = {"class_weights": {name: round(w, 1) for name, w in weights.items() if w > 1}}
+    task = job.task.model_copy(update=update)
+    title = phrase("Train again with class weights")
+    return Remedy(title, job.model_copy(update={"task": task}))

@@ -1,0 +1,76 @@
+"""Classes that a good accuracy hides are named, with a job that weighs them."""
+
+import numpy as np
+import pytest
+from sklearn import metrics
+
+from engine.config.tasks import TASKS
+from engine.documents.card import classes_note
+from engine.results.masked_tokens import token_scores, unigram_scores
+from engine.results.neglected import macro_f1, neglect, never_predicted, remedy, weights_setting
+from tests.engine.results.rows import class_rows, label_rows, masked_tokens, tag_rows
+from tests.tasks.jobs import JOBS
+
+LABELS = ("a", "b", "c")
+GOLD = ["a"] * 20 + ["b"] * 4 + ["c"]
+SAID = ["a"] * 20 + ["b"] * 2 + ["a"] * 3  # never “c”
+RARE = {
+    "text_classification": class_rows(GOLD, SAID, LABELS),
+    "pair_classification": class_rows(GOLD, SAID, LABELS, task="pair_classification"),
+    "multi_label": label_rows([[x] for x in GOLD], [[x] for x in SAID], LABELS),
+    "token_classification": tag_rows(
+        [("w", f"B-{gold}", f"B-{said}") for gold, said in zip(GOLD, SAID, strict=True)]
+    ),
+}
+
+
+def test_every_task_with_classes_names_those_it_never_predicts_and_a_remedy(tmp_path):
+    with_classes = {
+        kind for kind, task in TASKS.items() if task.info.head and task.info.head.has_labels
+    }
+    assert set(RARE) == with_classes
+    expected = metrics.f1_score(GOLD, SAID, average="macro", zero_division=0)
+    for kind, predictions in RARE.items():
+        macro = macro_f1(predictions)
+        assert macro.value == pytest.approx(expected), kind
+        assert 0 <= macro.low < macro.value < macro.high <= 1, kind
+        assert never_predicted(predictions) == ("c",), kind
+        assert neglect(predictions) == "Never predicted: “c”.", kind
+        note = classes_note(predictions)
+        assert note.startswith(f"Macro F1 {100 * expected:.1f} % (") and note.endswith("“c”."), kind
+        folder = tmp_path / kind
+        folder.mkdir()
+        job = JOBS[kind](folder).model_copy(update={"task": TASKS[kind](kind=kind)})
+        found = remedy(predictions, job)
+        assert found is not None and found.title == "Train again with class weights", kind
+        task = found.job.task
+        setting = weights_setting(kind).partition("=")[0].removeprefix("task.")
+        assert getattr(task, setting) and not getattr(job.task, setting), kind
+        assert found.job == job.model_copy(update={"task": task}), "nothing else is changed"
+        longer = remedy(predictions, found.job)
+        field = "steps" if job.training.steps else "epochs"
+        assert longer is not None and longer.job.task == task
+        assert getattr(longer.job.training, field) == 2 * getattr(job.training, field), kind
+    weights = remedy(RARE["token_classification"], JOBS["token_classification"](tmp_path))
+    assert weights is not None and weights.job.task.class_weights == {"b": 5.0, "c": 20.0}
+
+
+def test_a_gap_is_named_and_a_good_result_is_not(tmp_path):
+    gold = ["a"] * 96 + ["b"] * 4
+    uneven = class_rows(gold, ["a"] * 97 + ["b"] * 1 + ["a"] * 2, LABELS)
+    assert neglect(uneven) == "Some classes are predicted far worse than others."
+    good = class_rows(gold, gold, LABELS)
+    assert neglect(good) == "" and remedy(good, JOBS["text_classification"](tmp_path)) is None
+    unlabelled = class_rows([None] * 3, ["a"] * 3, LABELS)
+    assert neglect(unlabelled) == "" and np.isnan(macro_f1(unlabelled).value)
+    assert classes_note(masked_tokens()) == ""
+
+
+def test_masked_tokens_are_compared_with_their_frequencies_alone():
+    predictions = masked_tokens()
+    loss = predictions.numbers("loss")
+    ours, theirs = token_scores(predictions), unigram_scores(predictions)
+    assert ours == pytest.approx((0.5, np.exp(loss.mean())), rel=1e-6)
+    counts = np.array([2500, 3] * 20)
+    p = (counts + 0.5) / (10_000 + 0.5 * 100)
+    assert theirs == pytest.approx((0.5, np.exp(-np.log(p).mean())), rel=1e-6)
