@@ -35,8 +35,8 @@ def predict(
             min=0,
             max=1,
             help=(
-                "Add a column “unsure”: probability below this; of several labels or tags the least "
-                "certain one counts. By default the threshold stored with the model."
+                "Add a column “unsure”: probability below this; of several labels or tags the "
+                "least certain one counts. By default the threshold stored with the model."
             ),
         ),
     ] = None,

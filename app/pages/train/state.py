@@ -105,11 +105,20 @@ class TrainState(QObject):
         """
         before = self.choices
         if name := left_search(before, choices):
-            sentence = self.tr("The several values to try were dropped: they were for “{0}”.")
-            dropped = Adjustment(sentence.format(name), lambda current: current.with_search(before))
-            adjustment = dropped if adjustment is None else dropped.append_to(adjustment)
+            adjustment = self._drop_search(before, name, adjustment)
             choices = choices.without_search(before.current_goal)
         self._adjust(choices, adjustment)
+
+    def _drop_search(self, before: Choices, name: str, adjustment: Adjustment | None) -> Adjustment:
+        """The adjustment that drops the search of `before`, after another one if there is one."""
+        sentence = self.tr("The several values to try were dropped: they were for “{0}”.")
+        sentence = sentence.format(name)
+        if adjustment is None:
+            return Adjustment(sentence, lambda current: current.with_search(before))
+        first = adjustment
+        return Adjustment(
+            f"{first.sentence} {sentence}", lambda current: first.undo(current.with_search(before))
+        )
 
     def _adjust(self, choices: Choices, adjustment: Adjustment | None) -> None:
         self.adjustment = adjustment
