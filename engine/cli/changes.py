@@ -73,13 +73,8 @@ def changes(
             }
         )
         return
-    for step in _lineage(new, old):
-        summary = phrase(
-            "Version {version} was made from version {made_from}.",
-            version=step["version"],
-            made_from=step["made_from"],
-        )
-        echo(" ".join([summary, *step["changes"]]))
+    for step in facts["lineage"]:
+        echo(" ".join([_origin(step), *step["changes"]]))
     echo(
         f"{facts['changed']:,} rows changed, {facts['added']:,} added, {facts['removed']:,} removed"
     )
@@ -91,14 +86,16 @@ def changes(
 
 
 def _open_older(new: Dataset, since: int | None) -> Dataset:
-    number = new.spec.made_from if since is None else since
+    folder = new.folder.absolute().parent
+    older = [n for n in versions_in(folder) if n < new.spec.version]
+    number = since or new.spec.made_from or max(older, default=None)
     if number is None:
         raise StudioError(
             "Version {n} was imported from files, not made from a version.",
-            "Choose the version to compare it with: --since 1.",
+            "There is no older version to compare it with.",
             n=_number(new),
         )
-    folder = new.folder.absolute().parent / str(number)
+    folder = folder / str(number)
     if not folder.is_dir():
         available = ", ".join(map(str, versions_in(folder.parent)))
         raise StudioError(
@@ -116,16 +113,25 @@ def _number(dataset: Dataset) -> str:
 
 
 def _lineage(new: Dataset, old: Dataset) -> list[dict[str, Any]]:
-    versions: list[dict[str, Any]] = []
-    spec, folder = new.spec, new.folder.absolute().parent
-    while spec.made_from is not None and spec.version != old.spec.version:
-        step = {"version": spec.version, "made_from": spec.made_from}
-        versions.append(step | {"changes": list(spec.changes)})
-        before = folder / str(spec.made_from)
-        if not before.is_dir():
-            break
-        spec = open_dataset(before).spec
-    return versions[::-1]
+    """What changed in each version after the older one, up to the newer one."""
+    folder = new.folder.absolute().parent
+    numbers = [n for n in versions_in(folder) if old.spec.version < n < new.spec.version]
+    specs = [open_dataset(folder / str(n)).spec for n in numbers]
+    specs += [new.spec] if old.spec.version < new.spec.version else []
+    return [
+        {"version": spec.version, "made_from": spec.made_from, "changes": list(spec.changes)}
+        for spec in specs
+    ]
+
+
+def _origin(step: dict[str, Any]) -> str:
+    if step["made_from"] is None:
+        return phrase("Version {version} was imported.", version=step["version"])
+    return phrase(
+        "Version {version} was made from version {made_from}.",
+        version=step["version"],
+        made_from=step["made_from"],
+    )
 
 
 def _cells(old: Dataset, new: Dataset, rows: list[RowDifference]) -> list[dict[str, Any]]:

@@ -121,7 +121,7 @@ def relabel(
     The result is a new version; the original is unchanged. Row numbers start at 0.
     """
     old = require_dataset(data)
-    edits = read_corrections(file, old, label, part, encoding).edits(old.spec)
+    edits = read_corrections(file, old, label, part, encoding).edits()
     write = partial(derive, old.folder, edits=edits)
     version = make_version(old, write)
     changed = differences(old, version)

@@ -245,7 +245,8 @@ class DatasetSpec(Target):
         None, ge=1, description="The version that it was derived from; None: imported from files."
     )
     changes: tuple[PhraseField, ...] = Field(
-        (), description="What is different from `made_from`, a phrase for each change."
+        (),
+        description="What is different from `made_from`, or from the version imported before.",
     )
     sources: dict[Source, tuple[Path, ...]] = Field(
         description="The files it was imported from: those with all rows, or those of each split."

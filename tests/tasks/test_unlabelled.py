@@ -49,6 +49,8 @@ def test_rows_without_a_label_are_kept_and_not_learned(name, tmp_path):
     assert len(dataset) == len(first) and sum(spec.rows.values()) == len(first)
     assert sum(spec.unlabelled.values()) == len(rows)
     assert not dataset_problems(spec, task)
+    lost = [f"{len(rows)} labels removed."] if spec.mapping.label_columns else []
+    assert list(spec.changes) == lost
     if not columns:  # an empty cell is a label, or there are none
         assert not len(dataset.unlabelled(task)) and dataset.for_task(task) is dataset
         is_open = any(map(spec.empty.get, open_targets(spec.mapping, task)))
@@ -74,6 +76,7 @@ def test_rows_without_a_label_are_kept_and_not_learned(name, tmp_path):
     derive(dataset.folder, tmp_path / "films" / "3", 3, edits=Edits(cells=labels))
     third = open_dataset(tmp_path / "films" / "3")
     assert third.unlabelled(task).tolist() == rows[:1]
+    assert third.spec.changes == (f"{len(rows) - 1} rows labelled.",)
     assert [third.column(name).to_pylist()[1:] for name in columns] == [
         first.column(name).to_pylist()[1:] for name in columns
     ]

@@ -18,6 +18,7 @@ from engine.phrases import join
 
 DELIMITERS = {",": ",", ";": ";", "|": "|", "\t": "Tab"}
 MAX_CHANGES = 10
+MAX_LINE_CHANGES = 2  # on the card
 MAX_FILES = 4  # named on the card
 RANDOM_SPLITS: tuple[SplitName, ...] = ("validation", "test")  # splits drawn at random
 
@@ -44,8 +45,12 @@ def dataset_entry(data: DataEntry, source: str) -> Entry:
 
 
 def summary_line(spec: DatasetSpec) -> str:
-    """Version, classes, splits and source on one line."""
-    parts = [tr("version {0}").format(spec.version), targets_text(spec)]
+    """Version and what changed in it, classes, splits and source on one line."""
+    version = tr("version {0}").format(spec.version)
+    if spec.changes:
+        changes = join(" ", spec.changes[:MAX_LINE_CHANGES])
+        version = tr("{0}: {1}").format(version, translated(changes).rstrip("."))
+    parts = [version, targets_text(spec)]
     if spec.mapping.pair is not None:
         parts.append(tr("text pairs"))
     files = list_files(spec.sources)
@@ -102,11 +107,10 @@ def _source(spec: DatasetSpec) -> str:
 
 def _lineage(spec: DatasetSpec) -> list[Fact]:
     """Parent of a version, and the differences."""
-    if spec.made_from is None:
-        return []
-    parent = tr("version {0}").format(spec.made_from)
+    facts: list[Fact] = []
+    if spec.made_from is not None:
+        facts.append((tr("Made from"), tr("version {0}").format(spec.made_from)))
     changes = join("\n", spec.changes[:MAX_CHANGES])
-    facts: list[Fact] = [(tr("Made from"), parent)]
     return [*facts, (tr("Changes"), translated(changes))] if changes else facts
 
 

@@ -65,7 +65,6 @@ def apply_fixes(
             for fix in fixes
             for row, split in zip(fix.moved.tolist(), fix.moved_to.tolist(), strict=True)
         },
-        changes=tuple(fix.change for fix in fixes),
     )
     cleaning = Cleaning(spellings={old: new for fix in fixes for old, new in fix.spellings.items()})
     return derive(folder, target, version, cleaning, edits, progress, cancelled)

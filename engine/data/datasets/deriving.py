@@ -6,14 +6,17 @@ from collections.abc import Mapping as Table
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from engine.config.dataset import SPLITS, Cleaning, DatasetSpec, Split, SplitName
 from engine.data.columns.tags import are_spans
 from engine.data.columns.words import split_words
 from engine.data.datasets.collecting import NO_CLEANING
+from engine.data.datasets.history import row_changes
 from engine.data.datasets.importing import label_notes, write_version
 from engine.data.datasets.row_writer import CELL_NOTES, RowWriter
 from engine.data.datasets.store import READ_ROWS, Dataset, open_dataset
@@ -21,6 +24,7 @@ from engine.data.formats.batches import Batch, rows_to_batch, to_texts
 from engine.data.formats.rows import Remarks
 from engine.errors import StudioError
 from engine.files.atomic_write import atomic_folder
+from engine.files.regular_file import check_regular
 from engine.phrases import Phrase
 from engine.progress import Cancelled, ProgressCallback, no_progress
 
@@ -33,8 +37,6 @@ class Edits:
     cells: Table[int, Table[str, str]] = field(default_factory=dict)
     """New cells, by row and column."""
     splits: Table[int, SplitName] = field(default_factory=dict)
-    changes: tuple[str, ...] = ()
-    """Sentences for the history of the version, instead of the counted changes."""
 
 
 def derive(
@@ -57,20 +59,21 @@ def derive(
     """
     old, edits = open_dataset(folder), edits or Edits()
     columns, mapping = old.spec.columns, old.spec.mapping
-    remarks, changes = Remarks(), Remarks()
+    remarks, kept = Remarks(), [np.zeros(0, dtype=np.int64)]
     tags = Counter[str]()  # in BIO, or classes of words
     path = next((path for paths in old.spec.sources.values() for path in paths), folder)
     with atomic_folder(target) as partial:
         file = partial / "rows.parquet"
         with RowWriter(file, columns, mapping, Split(), cleaning) as writer:
-            writer.begin(path, remarks, changes)
-            for first, batch, splits in _batches(old, edits):
-                progress(first, len(old))
+            writer.begin(path, remarks, Remarks())
+            for rows, batch, splits in _batches(old, edits):
+                progress(int(rows[0]), len(old))
                 if cancelled is not None and cancelled():
                     raise Cancelled
-                mask = writer.filled_rows(batch, changes)
+                mask = writer.filled_rows(batch, Remarks())
                 if mask is not None:
-                    batch, splits = batch.filter(mask), splits[mask]
+                    rows, batch, splits = rows[mask], batch.filter(mask), splits[mask]
+                kept.append(rows)
                 writer.append(batch, splits)
                 if mapping.tags is not None:
                     for cell in to_texts(batch.cells[columns.index(mapping.tags)]):
@@ -94,7 +97,9 @@ def derive(
         update = {
             "version": version,
             "made_from": old.spec.version,
-            "changes": edits.changes or changes.sentences(),
+            "changes": row_changes(
+                old, np.concatenate(kept), collected.splits, _column_reader(collected.rows)
+            ),
             "notes": tuple(notes),
             "cleaning": Cleaning(
                 no_label=old_cleaning.no_label,
@@ -107,17 +112,24 @@ def derive(
         )
 
 
+def _column_reader(rows: Path) -> Callable[[str], Any]:
+    """Read a column of the rows in a file."""
+    return lambda name: pq.read_table(check_regular(rows), columns=[name]).column(0)
+
+
 def _mentions(note: str, phrases: tuple[str, ...]) -> bool:
     """True if a note contains one of these phrases."""
     args = note.args.values() if isinstance(note, Phrase) else ()
     return note in phrases or any(isinstance(arg, str) and _mentions(arg, phrases) for arg in args)
 
 
-def _batches(dataset: Dataset, edits: Edits) -> Iterator[tuple[int, Batch, NDArray[np.int8]]]:
-    """Edited rows in batches: index of the first, the rows, and their splits."""
+def _batches(
+    dataset: Dataset, edits: Edits
+) -> Iterator[tuple[NDArray[np.int64], Batch, NDArray[np.int8]]]:
+    """Edited rows in batches: indices, int64 [rows], the rows, and their splits, int8 [rows]."""
     columns, flags = dataset.spec.columns, {*dataset.spec.mapping.flags}
     for first in range(0, len(dataset), READ_ROWS):
-        lines, rows, splits = [], [], []
+        indices, lines, rows, splits = [], [], [], []
         for index, row in enumerate(dataset.page(first, READ_ROWS), start=first):
             if index in edits.dropped:
                 continue
@@ -126,11 +138,16 @@ def _batches(dataset: Dataset, edits: Edits) -> Iterator[tuple[int, Batch, NDArr
             blank = {name for name in flags if not (cells[name] or "").strip()}
             if blank and blank != flags and not flags.isdisjoint(edited):
                 cells |= dict.fromkeys(blank, "0")  # it had no label before
+            indices.append(index)
             lines.append(row["_line"])
             rows.append(tuple(cells[name] for name in columns))
             splits.append(SPLITS.index(edits.splits.get(index, row["_split"])))
         if rows:
-            yield first, rows_to_batch(lines, rows), np.array(splits, dtype=np.int8)
+            yield (
+                np.array(indices, dtype=np.int64),
+                rows_to_batch(lines, rows),
+                np.array(splits, dtype=np.int8),
+            )
 
 
 def _span_counts(tags: Counter[str]) -> Counter[str]:

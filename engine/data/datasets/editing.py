@@ -1,6 +1,5 @@
 """Pending row edits, stored in a file until they become a version."""
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Self
@@ -17,7 +16,6 @@ from engine.data.datasets.store import Dataset
 from engine.errors import StudioError
 from engine.files.atomic_write import disk_errors_for, write_file
 from engine.files.regular_file import read_regular
-from engine.phrases import phrase
 
 SAMPLE_ROWS = 500
 
@@ -50,37 +48,14 @@ class PendingEdits(Spec):
     fingerprint: str = Field(description="Fingerprint of the version whose rows are edited.")
     rows: dict[int, RowEdit] = Field(default_factory=dict)
 
-    def edits(self, spec: DatasetSpec) -> Edits:
-        """Edits for `derive`, with a sentence for each kind of change."""
+    def edits(self) -> Edits:
+        """Edits for `derive`."""
         edited = {n: e for n, e in self.rows.items() if not e.deleted}
         return Edits(
             dropped=frozenset(n for n, e in self.rows.items() if e.deleted),
             cells={n: e.cells for n, e in edited.items() if e.cells},
             splits={n: e.split for n, e in edited.items() if e.split is not None},
-            changes=self._sentences(spec),
         )
-
-    def _sentences(self, spec: DatasetSpec) -> tuple[str, ...]:
-        columns = Counter[str]()
-        moved, deleted = Counter[str](), 0
-        for edit in self.rows.values():
-            if edit.deleted:
-                deleted += 1
-                continue
-            columns.update(edit.cells.keys())
-            moved.update([] if edit.split is None else [edit.split])
-        sentences = [
-            phrase("“{column}” edited in {n} row(s).", column=name[:60], n=columns[name])
-            for name in spec.columns
-            if columns[name]
-        ]
-        sentences += [
-            phrase("{n} row(s) moved to the {split} set.", n=count, split=split)
-            for split, count in sorted(moved.items())
-        ]
-        if deleted:
-            sentences.append(phrase("{n} row(s) deleted.", n=deleted))
-        return tuple(sentences)
 
     def write(self, path: Path) -> None:
         """Write the edits atomically; without edits, delete the file."""

@@ -4,7 +4,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory, gettempdir
 from typing import Any
@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
+from pydantic import ValidationError
 
 from engine.checkpoints.elsewhere import DATA_PREFIX, SNAPSHOTS
 from engine.checkpoints.source import CARD, card_licence
@@ -42,6 +43,7 @@ from engine.data.columns.placeholders import find_placeholders
 from engine.data.columns.spellings import Spellings, find_spellings, match_labels
 from engine.data.columns.times import parse_times
 from engine.data.datasets.collecting import NO_CLEANING, FileImport, Sources, collect, list_files
+from engine.data.datasets.history import import_changes
 from engine.data.datasets.row_writer import SourceRows
 from engine.data.datasets.splitting import (
     count_grouped_rows,
@@ -52,7 +54,8 @@ from engine.data.datasets.splitting import (
 from engine.data.formats.archives import file_on_disk
 from engine.errors import StudioError
 from engine.files.atomic_write import atomic_folder, disk_errors_for
-from engine.files.regular_file import check_regular
+from engine.files.home import versions_in
+from engine.files.regular_file import check_regular, read_regular
 from engine.phrases import join, phrase
 from engine.progress import Cancelled, ProgressCallback
 
@@ -110,7 +113,18 @@ def import_dataset(
             rows={},
             fingerprint="",
         )
-        return write_version(folder, spec, collected, splits, cancelled)
+        older = _older_version(target, version)
+        return write_version(folder, spec, collected, splits, cancelled, older)
+
+
+def _older_version(folder: Path, version: int) -> DatasetSpec | None:
+    """The newest readable version before `version` in the same data set."""
+    for number in reversed(versions_in(folder.parent) if version > 1 else []):
+        with suppress(OSError, ValidationError):
+            if number < version:
+                content = read_regular(folder.parent / str(number) / SPEC)
+                return DatasetSpec.model_validate_json(content)
+    return None
 
 
 @contextmanager
@@ -199,8 +213,11 @@ def write_version(
     collected: SourceRows,
     splits: NDArray[np.int8],
     cancelled: Callable[[], bool] | None = None,
+    older: DatasetSpec | None = None,
 ) -> DatasetSpec:
-    """Write the rows with their splits, and `spec` completed with their counts."""
+    """Write the rows with their splits, and `spec` completed with their counts, and with what
+    changed since an `older` version that was imported.
+    """
     fingerprint = Fingerprint(collected.columns, spec.mapping)
     likely = label_columns(collected.columns, collected.first_rows, spec.mapping)
     targets = _TargetCounts([name for name in likely if name != spec.split.column], spec.mapping)
@@ -235,6 +252,9 @@ def write_version(
             "fingerprint": fingerprint.hexdigest(),
         }
     )
+    if older is not None:
+        changes = import_changes(older, updated)
+        updated = updated.model_copy(update={"changes": changes})
     (folder / SPEC).write_text(updated.model_dump_json(indent=1), encoding="utf-8")
     return updated
 

@@ -224,7 +224,7 @@ class EditsState(QObject):
             return
         self.write()
         folder, number = self._data.folder, self.next_number
-        target, edits = folder.parent / str(number), self.pending().edits(self.spec)
+        target, edits = folder.parent / str(number), self.pending().edits()
 
         def work() -> Path:
             derive(folder, target, number, edits=edits)

@@ -385,7 +385,7 @@ def test_chosen_fixes_create_a_second_version(importing, duplicates):
     assert folder.name == "2"
     spec = open_dataset(folder).spec
     assert (spec.version, spec.made_from) == (2, 1) and sum(spec.rows.values()) == 41
-    assert spec.changes == ("1 exact duplicate dropped; the first of each is kept.",)
+    assert spec.changes == ("1 row removed.",)
     assert sum(open_dataset(folder.parent / "1").spec.rows.values()) == 42, "version 1 is kept"
 
 
