@@ -10,11 +10,12 @@ from PySide6.QtCore import QObject, Signal
 
 from app import background
 from app.results.state import ResultsState
-from app.studio import RowEdits, Studio
+from app.row_edits import Cells, edit_rows
+from app.studio import Studio
 from engine.config.dataset import SPLITS, DatasetSpec
 from engine.data.columns.label_sets import count_label_sets, join_labels, parse_label_sets
 from engine.data.columns.numbers import is_scale
-from engine.data.datasets.editing import PendingEdits, edits_file, read_edits, set_cells
+from engine.data.datasets.editing import PendingEdits, edits_file, read_edits
 from engine.data.datasets.store import open_dataset
 from engine.results.predictions import Predictions
 
@@ -139,26 +140,15 @@ class Corrections(QObject):
         cells = self.stored.cells(labels)
         self._edit({int(self.stored.indices[row]): cells for row in rows})
 
-    def _edit(self, cells: dict[int, dict[str, str]]) -> None:
+    def _edit(self, cells: Cells) -> None:
         stored = self.stored
         assert stored is not None
-        change = RowEdits(stored.folder, cells)
-        self._studio.rows_edited.emit(change)  # the page of the data set takes it if it is open
-        file = edits_file(self._studio.home.edits, stored.folder, stored.spec)
 
-        def work() -> dict[int, dict[str, str]]:
-            if change.undone is not None:
-                return change.undone
-            edits = read_edits(file, stored.spec.fingerprint)
-            after, undone = set_cells(edits, open_dataset(stored.folder), cells)
-            after.write(file)
-            return undone
-
-        def done(undone: dict[int, dict[str, str]]) -> None:
+        def done(undone: Cells) -> None:
             self.read()
             self.corrected.emit(len(cells), lambda: self._edit(undone))
 
-        background.run(self, work, done, self._studio.notices.show)
+        edit_rows(self, self._studio, stored.folder, stored.spec, cells, done)
 
 
 def find_rows(studio: Studio, predictions: Predictions) -> StoredRows | None:

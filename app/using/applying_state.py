@@ -1,26 +1,42 @@
-"""State of applying a model to a file: choices, progress, outcome. No widgets."""
+"""State of applying a model to a file or a data set: choices, progress, outcome. No widgets."""
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any, Literal
 
 from PySide6.QtCore import QCoreApplication, QObject, Signal
 
 from app import background
 from app.explorer import OneTimeWorker
+from app.row_edits import Cells, edit_rows
 from app.studio import Studio
 from engine.checkpoints.prediction_settings import prediction_settings
-from engine.config.dataset import Mapping, Reading, Split
-from engine.config.tasks import TASKS, get_head
+from engine.config.dataset import SPLITS, Mapping, Reading, Source, Split, StoredData
+from engine.config.tasks import TASKS, get_head, parse_task
 from engine.data.datasets.importing import import_dataset
+from engine.data.datasets.relabelling import read_corrections
+from engine.data.datasets.store import Dataset, open_dataset
 from engine.data.formats.reading import Recognition, recognise
 from engine.errors import StudioError
 from engine.files.home import folder_name, free_folder
-from engine.messages.applying import Applied, Apply, FileInput, FirstPredicted, PredictFirst
+from engine.messages.applying import (
+    Applied,
+    Apply,
+    FileInput,
+    FirstPredicted,
+    PredictFirst,
+    StoredInput,
+)
 from engine.messages.question import Answer, Refused, Working
 
 DATASET = "dataset"  # instead of a suffix: import the result as a data set
+EDITS = "edits"  # instead of a suffix: the predictions become labels of the stored rows
 FORMATS = (".csv", ".tsv", ".jsonl", ".parquet", ".xlsx", DATASET)
 VECTOR_FORMATS = (".parquet", ".npy", ".jsonl", ".csv", ".tsv", ".xlsx")
 INPUTS = ("text", "pair", "negative", "beginning", "endings")  # roles that a model can read
+
+
+StoredRows = Source | Literal["unlabelled"] | tuple[int, ...]
 
 
 def stored_threshold(checkpoint: Path) -> float:
@@ -41,6 +57,9 @@ class ApplyingState(QObject):
         self._studio, self._checkpoint = studio, checkpoint
         self.name, self.task = name, task
         self.file: Path | None = None
+        self.stored: Dataset | None = None  # whose rows are read instead of a file
+        self.rows: StoredRows = "all"
+        self._counts: dict[StoredRows, int] = {}  # rows by choice
         self.recognised: Recognition | None = None
         self.mapping: Mapping | None = None
         self.format = self.formats[0]
@@ -50,7 +69,8 @@ class ApplyingState(QObject):
         self.problem: Refused | None = None
         self.working: Working | None = None
         self.applied: Applied | None = None
-        self.dataset: Path | None = None  # data set version made from the result
+        self.dataset: Path | None = None  # version that has the result
+        self.review: tuple[int, ...] = ()  # its rows that are unsure
         self.is_loading = False  # the file is being read, or its first rows predicted
         self._question = 0
         self._reading: background.Job | None = None
@@ -70,8 +90,32 @@ class ApplyingState(QObject):
     @property
     def formats(self) -> tuple[str, ...]:
         """Suffixes of possible output files, the default first."""
-        head = TASKS[self.task].info.head
-        return VECTOR_FORMATS if head is not None and head.pools else FORMATS
+        head = get_head(self.task)
+        if self.stored is None or self.stored.spec.mapping.label is None:
+            return VECTOR_FORMATS if head.pools else FORMATS
+        labels = head.labels_inputs or (head.predicts_numbers and not head.pools)
+        return (*FORMATS, EDITS) if labels else FORMATS
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns of the file or of the data set."""
+        if self.stored is not None:
+            return self.stored.spec.columns
+        return self.recognised.columns if self.recognised else ()
+
+    @property
+    def source_name(self) -> str:
+        """Name of the file without suffix, or of the data set; “” before one is chosen."""
+        if self.stored is not None:
+            return self.stored.spec.name
+        return "" if self.file is None else self.file.stem
+
+    def row_choices(self) -> dict[StoredRows, int]:
+        """The choices of stored rows that are not empty, with their numbers of rows."""
+        counts = dict(self._counts)
+        if isinstance(self.rows, tuple):
+            counts[self.rows] = len(self.rows)
+        return {rows: count for rows, count in counts.items() if count}
 
     @property
     def roles(self) -> tuple[str, ...]:
@@ -81,25 +125,56 @@ class ApplyingState(QObject):
 
     @property
     def target(self) -> Path | None:
-        """Path of the result; a temporary one for a data set."""
-        if self.file is None:
+        """Path of the result; a temporary one for a data set or edits."""
+        if not self.source_name:
             return None
-        if self.format == DATASET:
-            return self._studio.home.cache / "applied" / f"{folder_name(self.file.stem)}.jsonl"
-        return self.folder / f"{self.file.stem}-predicted{self.format}"
+        if self.format in (DATASET, EDITS):
+            return self._studio.home.cache / "applied" / f"{folder_name(self.source_name)}.jsonl"
+        name = self.source_name if self.stored is None else folder_name(self.source_name)
+        return self.folder / f"{name}-predicted{self.format}"
 
     def open(self, file: Path) -> None:
         """Recognise a file outside the GUI thread and predict its first rows."""
         self.file, self.folder = file, file.parent
-        self.recognised = self.mapping = None
+        self._read(lambda: recognise(file), self._on_recognised)
+
+    def open_rows(self, version: Path, rows: StoredRows = "all") -> None:
+        """Open a stored version outside the GUI thread and predict the first of its rows."""
+        self.file, self.rows = None, rows
+        task = parse_task(self.task)
+
+        def read() -> tuple[Dataset, dict[StoredRows, int]]:
+            stored = open_dataset(version)
+            choices: tuple[StoredRows, ...] = ("all", "unlabelled", *SPLITS)
+            return stored, {choice: len(stored.select(choice, task)) for choice in choices}
+
+        self._read(read, self._on_stored)
+
+    def choose_rows(self, rows: StoredRows) -> None:
+        self.rows = rows
+        if rows == "unlabelled" and EDITS in self.formats:
+            self.format = EDITS
+        self._preview()
+
+    def _read(self, work: Callable[[], Any], on_done: Callable[[Any], None]) -> None:
+        self.recognised = self.mapping = self.stored = None
         self.preview = self.problem = self.applied = None
         self.is_loading = True
         if self._reading is not None:
             self._reading.cancel()
-        self._reading = background.run(
-            self, lambda: recognise(file), self._on_recognised, self._on_unreadable
-        )
+        self._reading = background.run(self, work, on_done, self._on_unreadable)
         self.changed.emit()
+
+    def _on_stored(self, read: tuple[Dataset, dict[StoredRows, int]]) -> None:
+        self._reading, (stored, self._counts) = None, read
+        self.stored = stored
+        fields = stored.spec.mapping.model_dump(include=set(INPUTS))
+        self.mapping = Mapping.model_validate(
+            {role: column for role, column in fields.items() if column and role in self.roles}
+        )
+        if self.format not in self.formats:
+            self.format = self.formats[0]
+        self.choose_rows(self.rows)
 
     def assign(self, role: str, column: str | None) -> None:
         if self.recognised is None:
@@ -134,6 +209,8 @@ class ApplyingState(QObject):
         self._preview()
 
     def _on_recognised(self, recognised: Recognition) -> None:
+        if self.format not in self.formats:
+            self.format = self.formats[0]
         self._reading, self.recognised = None, recognised
         guessed = recognised.mapping.model_dump(include=set(INPUTS)) if recognised.mapping else {}
         self._set_inputs({role: column for role, column in guessed.items() if role in self.roles})
@@ -149,12 +226,19 @@ class ApplyingState(QObject):
 
     def question(self, resume: bool = False) -> Apply | None:
         """Question for the worker; None while the file or its text column is unknown."""
-        if not (self.file and self.recognised and self.mapping and self.target):
+        if not (self.mapping and self.target):
             return None
-        source = FileInput(path=self.file, reading=self.recognised.reading, mapping=self.mapping)
+        if self.stored is not None:
+            data = StoredData(folder=self.stored.folder, fingerprint=self.stored.spec.fingerprint)
+            given: FileInput | StoredInput = StoredInput(data=data, rows=self.rows)
+        elif self.file and self.recognised:
+            reading = self.recognised.reading
+            given = FileInput(path=self.file, reading=reading, mapping=self.mapping)
+        else:
+            return None
         return Apply(
             checkpoint=self._checkpoint,
-            given=source,
+            given=given,
             out=self.target,
             threshold=self.threshold if self.threshold and self.has_probabilities else None,
             resume=resume,
@@ -228,12 +312,15 @@ class ApplyingState(QObject):
         if self.format == DATASET:
             self._import(answer)
             return
+        if self.format == EDITS:
+            self._label(answer)
+            return
         self.working, self.applied = None, answer
         self.changed.emit()
 
     def _import(self, answer: Applied) -> None:
-        assert self.file is not None and self.mapping is not None
-        name = self.tr("{0}, predicted").format(self.file.stem)
+        assert self.mapping is not None
+        name = self.tr("{0}, predicted").format(self.source_name)
         folder = free_folder(self._studio.home.datasets, name) / "1"
         read = TASKS[self.task].info.reads
         output = next((role for role in ("tags", "answers") if role in read), "label")
@@ -247,18 +334,44 @@ class ApplyingState(QObject):
             return folder
 
         def done(version: Path) -> None:
-            self.working, self.applied, self.dataset = None, answer, version
+            self.review = answer.positions
             self._studio.datasets_changed.emit()
-            self.changed.emit()
-
-        def failed(error: BaseException) -> None:
-            self.working = None
-            if not isinstance(error, StudioError):
-                self.changed.emit()
-                raise error
-            self.problem = Refused(problem=error.problem, advice=error.advice)
-            self.changed.emit()
+            self._finish(answer, version)
 
         self.working = Working(stage=self.tr("Importing the data set"))
-        background.run(self, work, done, failed)
+        background.run(self, work, done, self._on_failed)
+        self.changed.emit()
+
+    def _label(self, answer: Applied) -> None:
+        """Make the predictions labels of the stored rows, as edits that are not saved yet."""
+        stored = self.stored
+        assert stored is not None
+
+        def work() -> Cells:
+            edits = read_corrections(answer.out, stored, answer.prediction)
+            answer.out.unlink()
+            return {row: dict(edit.cells) for row, edit in edits.rows.items()}
+
+        def done(cells: Cells) -> None:
+            self.review = tuple(int(row[0]) for row in answer.least)  # the first column has them
+            edit_rows(
+                *(self, self._studio, stored.folder, stored.spec, cells),
+                lambda _: self._finish(answer, stored.folder),
+                self._on_failed,
+            )
+
+        self.working = Working(stage=self.tr("Labelling the rows"))
+        background.run(self, work, done, self._on_failed)
+        self.changed.emit()
+
+    def _finish(self, answer: Applied, version: Path) -> None:
+        self.working, self.applied, self.dataset = None, answer, version
+        self.changed.emit()
+
+    def _on_failed(self, error: BaseException) -> None:
+        self.working = None
+        if not isinstance(error, StudioError):
+            self.changed.emit()
+            raise error
+        self.problem = Refused(problem=error.problem, advice=error.advice)
         self.changed.emit()

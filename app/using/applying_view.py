@@ -1,28 +1,40 @@
-"""Dialog that applies a model to a file."""
+"""Dialog that applies a model to a file or to rows of a data set."""
 
+from collections.abc import Iterator
+from functools import partial
 from operator import itemgetter
+from pathlib import Path
+from typing import Any
 
-from PySide6.QtCore import QSize
-from PySide6.QtGui import QFont
-from PySide6.QtWidgets import QComboBox, QGridLayout, QWidget
+from PySide6.QtCore import QSize, Signal
+from PySide6.QtGui import QAction, QFont
+from PySide6.QtWidgets import QComboBox, QGridLayout, QListWidget, QMenu, QWidget
 
+from app import background
+from app.library import DataEntry
 from app.studio import Studio
 from app.theme import SPACE, Role, colour
 from app.translation import tr, translated
-from app.using.applying_state import DATASET, ApplyingState
+from app.using.applying_state import DATASET, EDITS, ApplyingState, StoredRows
 from app.widgets import buttons, layouts
-from app.widgets.dialogs import choose_file, choose_folder, footer
+from app.widgets.context_menu import context_menu, menu_action
+from app.widgets.dialogs import Choice, choose_file, choose_folder, confirm, footer
 from app.widgets.forms.controls import ColumnsBox, ComboBox, ProbabilityBox
+from app.widgets.label_bars import LabelBarsView
 from app.widgets.opening import open_path
+from app.widgets.page import scrolling
 from app.widgets.progress import StageProgress, StagesDialog
 from app.widgets.screen import resize_within
+from app.widgets.table_menu import selected_rows
 from app.widgets.tables import Column, ColumnsModel, make_table
 from app.widgets.text import numbers
+from app.widgets.text.data_texts import split_title
 from app.widgets.text.labels import OneLine, Text, one_line
 from app.widgets.text.spec_texts import title_of
 from engine.config.dataset import Mapping
+from engine.config.tasks import get_head
 from engine.data.formats.sources import data_suffixes
-from engine.messages.applying import FirstPredicted
+from engine.messages.applying import Applied, FirstPredicted
 
 SIZE = QSize(860, 620)  # px
 MAX_COLUMN_WIDTH = 320  # px
@@ -35,10 +47,10 @@ class ApplyingDialog(StagesDialog):
     """A non-modal dialog in three stages: options with a preview, progress and result."""
 
     def __init__(self, studio: Studio, state: ApplyingState, owner: QWidget) -> None:
-        super().__init__(tr("Apply “{0}” to a file").format(state.name), owner)
+        super().__init__(tr("Apply “{0}”").format(state.name), owner)
         self._studio, self.state = studio, state
         state.setParent(self)
-        self.choices, self.outcome = OptionsView(state), Outcome(state)
+        self.choices, self.outcome = OptionsView(studio, state), Outcome(studio, state)
         self.progress = StageProgress(
             self.tr("Progress of the predictions"),
             self.tr(
@@ -49,7 +61,7 @@ class ApplyingDialog(StagesDialog):
         self.add_parts(self.choices, self.outcome)
         self.parts.addWidget(self.progress)
         self.progress.close_button.clicked.connect(state.cancel)
-        self.outcome.open.clicked.connect(self._on_open)
+        self.outcome.shown_elsewhere.connect(self.accept)
         state.changed.connect(self._show)
         resize_within(self, SIZE)
         self._show()
@@ -70,23 +82,20 @@ class ApplyingDialog(StagesDialog):
             self.choices.show_state()
             self.parts.setCurrentWidget(self.choices)
 
-    def _on_open(self) -> None:
-        state = self.state
-        if state.dataset is not None:
-            self._studio.navigate.emit("data", state.dataset)
-            self.accept()
-        elif state.applied is not None:
-            open_path(state.applied.out.parent)
-
 
 class OptionsView(QWidget):
-    """Controls for file, columns and output, and the first rows."""
+    """Controls for rows, columns and output, and the first rows."""
 
-    def __init__(self, state: ApplyingState) -> None:
+    def __init__(self, studio: Studio, state: ApplyingState) -> None:
         super().__init__()
-        self._state = state
+        self._studio, self._state = studio, state
         self.file = OneLine()
         self.choose_file = buttons.plain(self.tr("Choose a &file…"), self._on_file, "file-text")
+        self.choose_dataset = buttons.plain(
+            self.tr("Choose a data &set…"), self._on_dataset, "database"
+        )
+        self.rows = ComboBox(self.tr("Rows of the data set"))
+        self.rows.activated.connect(lambda _: state.choose_rows(self.rows.currentData()))
         self.boxes = {role: self._column_box(role) for role in state.roles if role != "endings"}
         title = title_of("endings", Mapping.model_fields["endings"])
         self.endings = ColumnsBox(title, BOX_CHARACTERS)
@@ -95,8 +104,6 @@ class OptionsView(QWidget):
         self.threshold.setSpecialValueText(self.tr("off"))
         self.threshold.valueChanged.connect(state.set_threshold)
         self.format = ComboBox(self.tr("Output format"))
-        for suffix in state.formats:
-            self.format.addItem(self._format_texts()[suffix], suffix)
         self.format.activated.connect(lambda _: state.set_format(self.format.currentData()))
         self.target = OneLine()
         self.choose_folder = buttons.plain(self.tr("F&older…"), self._on_folder, "folder-open")
@@ -137,8 +144,10 @@ class OptionsView(QWidget):
         result = layouts.row(spacing=2 * SPACE)
         for part in (self.format, self.target, self.choose_folder):
             result.addWidget(part, 1 if part is self.target else 0)
-        file = layouts.row((self.file, 1), self.choose_file, spacing=2 * SPACE)
-        rows = [(self.tr("File"), file), (self.tr("Columns"), columns)]
+        given = layouts.row(
+            (self.file, 1), self.rows, self.choose_file, self.choose_dataset, spacing=2 * SPACE
+        )
+        rows = [(self.tr("Rows"), given), (self.tr("Columns"), columns)]
         if self._state.has_probabilities:
             unsure = layouts.row(
                 self.threshold,
@@ -161,22 +170,38 @@ class OptionsView(QWidget):
             ".npy": self.tr("NumPy (.npy, vectors only)"),
             ".xlsx": "Excel",
             DATASET: self.tr("New data set, for correction"),
+            EDITS: self.tr("Labels of these rows, as edits to review"),
         }
+
+    def _rows_text(self, rows: StoredRows, count: int) -> str:
+        match rows:
+            case "all":
+                title = self.tr("All rows")
+            case "unlabelled":
+                title = self.tr("Rows without a label")
+            case tuple():
+                title = self.tr("Selected rows")
+            case _:
+                title = split_title(rows)
+        return f"{title} ({numbers.count(count)})"
 
     # ── display ──────────────────────────────────────────────────────────────────────────────
 
     def show_state(self) -> None:
         state = self._state
-        self.file.setText(str(state.file) if state.file else self.tr("No file chosen"))
-        columns = state.recognised.columns if state.recognised else ()
+        self.file.setText(self._source_text())
+        self._show_rows()
+        self._show_formats()
+        columns = state.columns
         for role, box in self.boxes.items():
             self._fill(box, columns)
             chosen = getattr(state.mapping, role) if state.mapping else None
             box.setCurrentIndex(max(0, box.findData(chosen)))
-            box.setEnabled(bool(columns))
+            box.setEnabled(bool(columns) and state.stored is None)
         self.endings.show_columns(columns, state.mapping.endings if state.mapping else ())
         self.target.setText(self._target_text())
-        self.choose_folder.setVisible(state.format != DATASET)
+        self.endings.setEnabled(state.stored is None)
+        self.choose_folder.setVisible(state.format not in (DATASET, EDITS))
         self.status.setText(self._status())
         self.status.set_style("bad" if state.problem else "muted")
         if not state.is_loading:
@@ -192,6 +217,30 @@ class OptionsView(QWidget):
         buttons.set_text(self.start, text)
         self.start.setEnabled(state.preview is not None and not state.is_loading)
 
+    def _source_text(self) -> str:
+        stored = self._state.stored
+        if stored is not None:
+            template = self.tr("“{0}”, version {1}")
+            return template.format(stored.spec.name, stored.spec.version)
+        return str(self._state.file) if self._state.file else self.tr("Nothing chosen")
+
+    def _show_rows(self) -> None:
+        choices = self._state.row_choices()
+        self.rows.clear()
+        for rows, count in choices.items():
+            self.rows.addItem(self._rows_text(rows, count), rows)
+        if self._state.rows in choices:
+            self.rows.setCurrentIndex(list(choices).index(self._state.rows))
+        self.rows.setVisible(self._state.stored is not None)
+
+    def _show_formats(self) -> None:
+        formats = self._state.formats
+        if [self.format.itemData(n) for n in range(self.format.count())] != list(formats):
+            self.format.clear()
+            for suffix in formats:
+                self.format.addItem(self._format_texts()[suffix], suffix)
+        self.format.setCurrentIndex(formats.index(self._state.format))
+
     def _fill(self, box: QComboBox, columns: tuple[str, ...]) -> None:
         if [box.itemData(n) for n in range(1, box.count())] == list(columns) and box.count():
             return
@@ -202,7 +251,7 @@ class OptionsView(QWidget):
 
     def _target_text(self) -> str:
         state = self._state
-        if state.format == DATASET or state.target is None:
+        if state.format in (DATASET, EDITS) or state.target is None:
             return ""
         return self.tr("{0} in {1}").format(state.target.name, state.target.parent)
 
@@ -210,15 +259,15 @@ class OptionsView(QWidget):
         state = self._state
         if state.problem is not None:
             return str(state.problem.phrase)
-        if state.file is None:
-            return self.tr("Choose a file with texts, or drop one on the model’s page.")
+        if state.file is None and state.stored is None and not state.is_loading:
+            return self.tr("Choose a file with texts, or a data set.")
         if state.is_loading:
             return self.tr("Predicting the first rows …")
         if state.mapping is None:
             return self.tr("Choose the column with the text.")
         if state.preview is not None and state.preview.cached:
             return self.tr(
-                "%Ln row(s) of this file have already been predicted; “Resume” predicts the rest.",
+                "%Ln row(s) have already been predicted; “Resume” predicts the rest.",
                 "",
                 state.preview.cached,
             )
@@ -228,6 +277,28 @@ class OptionsView(QWidget):
         suffixes = " ".join(f"*{suffix}" for suffix in data_suffixes())
         filters = [self.tr("Files with texts ({0})").format(suffixes), self.tr("All files (*)")]
         choose_file(self, self.tr("Choose an input file"), self._state.open, filters)
+
+    def _on_dataset(self) -> None:
+        background.run(self, self._studio.datasets, self._ask_for_dataset)
+
+    def _ask_for_dataset(self, entries: list[DataEntry]) -> None:
+        readable = [entry for entry in entries if entry.spec is not None]
+        choices = QListWidget()
+        choices.setAccessibleName(self.tr("Data sets"))
+        for entry in readable:
+            template = self.tr("{0} · version {1}")
+            choices.addItem(one_line(template.format(entry.name, entry.version)))
+        choices.setCurrentRow(0)
+
+        def chosen() -> None:
+            if choices.currentRow() >= 0:
+                self._state.open_rows(readable[choices.currentRow()].folder)
+
+        text = "" if readable else self.tr("There are no data sets yet. Import one first.")
+        choice = Choice("choose", self.tr("Choose"), "primary")
+        asked = confirm(self, self.tr("Choose a data set"), text, choice, chosen, [choices])
+        choices.itemActivated.connect(lambda _: asked.buttons["choose"].click())
+        choices.setFocus()
 
     def _on_folder(self) -> None:
         state = self._state
@@ -256,50 +327,126 @@ def _preview_column(index: int, name: str, is_predicted: bool) -> Column[tuple[s
 
 
 class Outcome(QWidget):
-    def __init__(self, state: ApplyingState) -> None:
+    """Where the result is, how often each label was predicted, and the least certain rows.
+
+    Signals:
+        shown_elsewhere: a page shows the rows.
+    """
+
+    shown_elsewhere = Signal()
+
+    def __init__(self, studio: Studio, state: ApplyingState) -> None:
         super().__init__()
-        self._state = state
+        self._studio, self._state = studio, state
         self.summary = Text("", "good", selectable=True)
         self.unsure = Text("", selectable=True)
         self.notes = Text("", "muted", selectable=True)
+        self.bars = LabelBarsView()
+        self.bars.setSelectionMode(LabelBarsView.SelectionMode.NoSelection)
+        self.predictions = layouts.page(
+            Text(self.tr("Predictions"), "heading"), scrolling(self.bars), spacing=SPACE
+        )
+        self.model = ColumnsModel[tuple[str, ...]](parent=self)
+        self.table = make_table(self.tr("Least certain predictions"), self.model)
+        context_menu(self.table).add(self._row_actions)
+        self.least = layouts.page(
+            Text(self.tr("Least certain predictions"), "heading"), (self.table, 1), spacing=SPACE
+        )
         self.close_button = buttons.plain(self.tr("&Close"))
         self.back = buttons.plain(self.tr("&Back"), state.discard_result, "arrow-left")
-        self.open = buttons.primary(self.tr("Open the &folder"), icon="folder-open")
+        self.folder = buttons.plain(
+            self.tr("Show in &folder"), lambda: open_path(self._out.parent), "folder-open"
+        )
+        self.review = buttons.plain(self.tr("&Review the unsure rows"), self._on_review, "pencil")
+        self.open = buttons.primary(self.tr("&Open file"), self._on_open, "file-text")
+        parts = layouts.row((self.predictions, 2), (self.least, 3), spacing=5 * SPACE)
         layouts.column(
             self.summary,
             self.unsure,
             self.notes,
-            layouts.STRETCH,
-            footer(self.close_button, self.back, self.open),
+            (parts, 1),
+            footer(self.close_button, self.back, self.folder, self.review, self.open),
             parent=self,
             spacing=2 * SPACE,
         )
 
+    @property
+    def _out(self) -> Path:
+        assert self._state.applied is not None  # as while this is shown
+        return self._state.applied.out
+
     def show_state(self) -> None:
-        state = self._state
-        assert state.applied is not None
-        rows = self.tr("%Ln row(s)", "", state.applied.rows)
-        if state.dataset is None:
-            self.summary.setText(self.tr("{0} written to {1}.").format(rows, state.applied.out))
-            text = self.tr("Open the &folder")
-        else:
-            self.summary.setText(
-                self.tr("{0} written to the data set “{1}”.").format(
-                    rows, state.dataset.parent.name
-                )
-            )
-            text = self.tr("Open the &data set")
+        state, applied = self._state, self._state.applied
+        assert applied is not None
+        self.summary.setText(self._summary_text(applied))
+        is_file = state.dataset is None
+        text = self.tr("&Open file") if is_file else self.tr("&Open the data set")
         buttons.set_text(self.open, text)
-        unsure = state.applied.unsure
+        self.folder.setVisible(is_file)
+        self.review.setVisible(not is_file and bool(state.review))
+        unsure = applied.unsure
         self.unsure.setVisible(unsure is not None)
         if unsure is not None:
             below = numbers.percent(state.threshold, 0)
             self.unsure.setText(
                 self.tr("%Ln of them have a probability below {0}.", "", unsure).format(below)
             )
-        self.notes.setText("\n".join(map(translated, state.applied.notes)))
-        self.notes.setVisible(bool(state.applied.notes))
+        self.notes.setText("\n".join(map(translated, applied.notes)))
+        self.notes.setVisible(bool(applied.notes))
+        names = {"answer": self.tr("Answer"), "no answer": self.tr("No answer")}
+        if not get_head(state.task).finds_spans:
+            names = {}
+        counts = {names.get(name, name): count for name, count in applied.counts.items()}
+        several = applied.rows if get_head(state.task).is_multi_label else 0
+        self.bars.show_labels(counts, several, applied.is_binned)
+        self.predictions.setVisible(bool(counts))
+        columns = (_preview_column(n, name, False) for n, name in enumerate(applied.columns))
+        self.model.show_rows(applied.least, list(columns))
+        self.table.resizeColumnsToContents()
+        for column in range(self.model.columnCount()):
+            width = min(self.table.columnWidth(column), MAX_COLUMN_WIDTH)
+            self.table.setColumnWidth(column, width)
+        self.least.setVisible(bool(applied.least))
         self.open.setFocus()
+
+    def _summary_text(self, applied: Applied) -> str:
+        state, rows = self._state, self.tr("%Ln row(s)", "", applied.rows)
+        if state.dataset is None:
+            return self.tr("{0} written to {1}.").format(rows, applied.out)
+        name = state.dataset.parent.name
+        if state.format == EDITS:
+            template = self.tr("{0} labelled in “{1}”, as edits that can be undone there.")
+        else:
+            template = self.tr("{0} written to the data set “{1}”.")
+        return template.format(rows, name)
+
+    def _row_actions(self, menu: QMenu) -> Iterator[QAction]:
+        rows, stored = selected_rows(self.table), self._state.stored
+        if rows and stored is not None:
+            number = int(self.model.row(rows[0].row())[0])  # of the row in the data set
+            request = {"data": stored.folder, "row": number}
+            yield menu_action(
+                menu,
+                self.tr("Show in &data set"),
+                partial(self._studio.navigate.emit, "data", request),
+                "database",
+            )
+
+    def _on_review(self) -> None:
+        title = self.tr("Unsure predictions of “{0}”").format(self._state.name)
+        self._close_and_show(
+            {"data": self._state.dataset, "rows": self._state.review, "title": title}
+        )
+
+    def _on_open(self) -> None:
+        if self._state.dataset is None:
+            open_path(self._out)
+        else:
+            self._close_and_show({"data": self._state.dataset})
+
+    def _close_and_show(self, request: dict[str, Any]) -> None:
+        self._studio.navigate.emit("data", request)
+        self.shown_elsewhere.emit()
 
 
 def open_dialog(studio: Studio, owner: QWidget, state: ApplyingState) -> ApplyingDialog:

@@ -55,9 +55,9 @@ class UseTab(QWidget):
         self._pending_file: Path | None = None  # dropped before the model was known
         self.placeholder = Text("", "muted")
         self.apply_button = buttons.primary(
-            self.tr("Apply to a &file…"), lambda: self.apply_to(None), "file-text"
+            self.tr("&Apply…"), lambda: self.apply_to(None), "file-text"
         )
-        self.code_button = buttons.plain(self.tr("Depl&oy…"), self._on_code, "file-text")
+        self.code_button = buttons.plain(self.tr("Deplo&y…"), self._on_code, "file-text")
         self.report_saver = ReportSaver(studio, self)
         self.report_saver.changed.connect(self._show_saving)
         self.report_button = buttons.plain("", self._on_report, "save")
@@ -65,7 +65,10 @@ class UseTab(QWidget):
             self.apply_button,
             (
                 Text(
-                    self.tr("Predict all rows of a file; you can also drop a file here."), "muted"
+                    self.tr(
+                        "Predict the rows of a file or a data set; you can also drop a file here."
+                    ),
+                    "muted",
                 ),
                 1,
             ),

@@ -13,7 +13,9 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from engine.applying.chunks import Chunks, given_file, stored_rows
+from engine.applying.summary import Predicted, least_certain, take_rows
 from engine.config.dataset import Mapping as ColumnMapping
+from engine.config.tasks import get_head
 from engine.data.datasets.relabelling import ROW
 from engine.data.datasets.rows import Rows
 from engine.data.datasets.store import Dataset, open_dataset
@@ -46,6 +48,7 @@ from engine.tasks.predicting import Predictor
 
 CHUNK_ROWS = 4_096  # rows of a chunk
 MAX_CHARACTERS = 500  # per cell of the preview
+MAX_LEAST = 200  # least certain rows of an answer
 
 Emit = Callable[[Working], object]
 
@@ -98,7 +101,7 @@ def predict_first(question: PredictFirst, predictor: Predictor) -> FirstPredicte
     return FirstPredicted(
         to=question.number,
         columns=tuple(shown.column_names),
-        rows=tuple(tuple(map(_preview_cell, row.values())) for row in iter_records([shown])),
+        rows=_preview_rows(shown),
         predicted=shown.num_columns - len(first.cells),
         cached=stored_rows(apply_question),
     )
@@ -156,23 +159,37 @@ def iter_blocks(table: TableReader, rows: int, skipped: int = 0) -> Iterator[Row
 
 def _finish(request: Apply, chunks: Chunks, predictor: Predictor) -> Applied:
     schema, unsure = chunks.schema, 0
+    names = outer_names(schema)
+    inner, outer = next(pair for pair in names.items() if pair[0].startswith(PREDICTED))
+    predicted = Predicted(get_head(predictor.learner.task.kind))
+    certainties = []
 
     def tables() -> Iterator[pa.Table]:
         nonlocal unsure
         for chunk in chunks:
+            predicted.add(chunk[inner])
+            certainties.append(chunk[CERTAINTY])
             if request.threshold is not None:
                 below = pc.less(chunk[CERTAINTY], pa.scalar(request.threshold, pa.float64()))
                 unsure += below.to_pylist().count(True)
             yield format_chunk(chunk, request.threshold)
 
     write(request.out, output_schema(schema, request.threshold), tables(), request.raw)
-    names = outer_names(schema)
+    limit = MAX_LEAST if request.threshold is None else min(unsure, MAX_LEAST)
+    positions = least_certain(certainties, limit)
+    least = format_chunk(take_rows(chunks, positions), None)
+    distribution = predicted.distribution()
     answer = Applied(
         to=request.number,
         out=request.out,
         rows=chunks.rows,
-        prediction=next(outer for inner, outer in names.items() if inner.startswith(PREDICTED)),
+        prediction=outer,
+        counts=distribution.counts,
+        is_binned=distribution.is_binned,
         unsure=None if request.threshold is None else unsure,
+        columns=tuple(least.column_names),
+        least=_preview_rows(least),
+        positions=tuple(positions),
         computed=predictor.computed,
         notes=predictor.notes(),
     )
@@ -200,6 +217,10 @@ def _check_target(request: Apply) -> None:
             "Choose another name for the result.",
             name=request.out.name,
         )
+
+
+def _preview_rows(table: pa.Table) -> tuple[tuple[str, ...], ...]:
+    return tuple(tuple(map(_preview_cell, row.values())) for row in iter_records([table]))
 
 
 def _preview_cell(value: object) -> str:

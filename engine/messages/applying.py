@@ -16,7 +16,12 @@ class Applied(Answer):
 
     Args:
         prediction: name of the column with the predictions.
+        counts: rows by predicted label, of tags spans by type; bins in their order if
+            `is_binned`; empty for vectors.
         unsure: number of rows below the threshold; None without a threshold.
+        columns, least: the least certain rows as they were written, the least certain first: those
+            below the threshold if there is one.
+        positions: of these rows among all.
         computed: precision; float32 is exact.
         notes: remarks about the rows.
     """
@@ -25,7 +30,12 @@ class Applied(Answer):
     out: Path
     rows: int
     prediction: str
+    counts: dict[str, int] = Field(default_factory=dict)
+    is_binned: bool = False
     unsure: int | None = None
+    columns: tuple[str, ...] = ()
+    least: tuple[tuple[str, ...], ...] = ()
+    positions: tuple[int, ...] = ()
     computed: str = "float32"
     notes: tuple[PhraseField, ...] = ()
 

@@ -49,7 +49,7 @@ class DataPage(QWidget):
         self.state = DataState(studio, self)
         self.dataset: DatasetView | None = None
         self._requested: Path | None = None  # opened once the list is read
-        self._requested_row: int | None = None  # shown in it
+        self._requested_rows: dict[str, Any] = {}  # to show in it
         self._return_to: Path | None = None  # opened after the current version is deleted
         self._models: list[ModelEntry] = []
         self._reading_models = background.LatestJob(self)
@@ -81,13 +81,14 @@ class DataPage(QWidget):
         studio.models_changed.connect(self._read_models)
 
     def arrive(self, argument: object = None) -> None:
-        """Open a version by folder, or at a row by {"data": folder, "row": index}, the list for
-        {"list": True}, a file dialog for {"import": True}; None changes nothing."""
+        """Open a version by folder, at a row by {"data": folder, "row": index}, with a list of rows
+        by {"data": folder, "rows": indices, "title": text}; the list for {"list": True}, a file
+        dialog for {"import": True}; None changes nothing."""
         self.state.read_list()
         self._read_models()
         request: dict[str, Any] = argument if isinstance(argument, dict) else {"data": argument}
         if isinstance(folder := request.get("data"), Path):
-            self._requested, self._requested_row = folder, request.get("row")
+            self._requested, self._requested_rows = folder, request
         elif request.get("import"):
             self.choose_files()
         elif request.get("list"):
@@ -238,13 +239,7 @@ class DataPage(QWidget):
         assert self.dataset is not None
         title = self.tr("Rows deleted in version {0}").format(self.dataset.state.folder.name)
         self.open_dataset(parent)
-        view = self.dataset
-
-        def show() -> None:
-            if view.state.problem is None:
-                view.show_listed(rows, title)
-
-        view.state.opened.connect(show)
+        self.dataset.show_rows(rows, title)
 
     def _close_dataset(self) -> None:
         if self.dataset is not None:
@@ -274,8 +269,11 @@ class DataPage(QWidget):
             folder, self._requested = self._requested, None
             if self.place() != folder:
                 self.open_dataset(folder)
-            if self._requested_row is not None and self.dataset is not None:
-                self.dataset.show_row(self._requested_row)
+            request, self._requested_rows = self._requested_rows, {}
+            if self.dataset is not None and "row" in request:
+                self.dataset.show_row(request["row"])
+            elif self.dataset is not None and "rows" in request:
+                self.dataset.show_rows(request["rows"], request["title"])
 
     def _show_source(self) -> None:
         if self.dataset is not None:

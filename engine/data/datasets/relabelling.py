@@ -145,7 +145,7 @@ def _label_parser(dataset: Dataset) -> CellParser:
 
 
 def _class_parser(labels: dict[str, int]) -> CellParser:
-    """Accept the labels of the version; scores may have any value."""
+    """Accept the labels of the version, any if it has none; scores may have any value."""
     sets, are_numbers = count_label_sets(labels), is_scale(labels)
     known = [name for name in (labels if sets is None else sets) if name]
 
@@ -156,7 +156,7 @@ def _class_parser(labels: dict[str, int]) -> CellParser:
             advice = phrase("Write a number.")
         else:
             names = (cell,) if sets is None else parse_label_sets([cell], known)[0]
-            if set(names) <= set(known):
+            if not known or set(names) <= set(known):  # the first labels of a data set
                 return cell
             shown = ", ".join(name[:60] for name in known[:MAX_QUOTED_LABELS])
             more = ", …" if len(known) > MAX_QUOTED_LABELS else ""

@@ -144,7 +144,7 @@ def test_a_stopped_prediction_can_be_resumed(
     assert one_time_workers[-1].cancelled
     emit_first_rows(5)
     assert dialog.choices.start.text() == "&Resume"
-    assert "5 row(s) of this file have already been predicted" in dialog.choices.status.text()
+    assert "5 row(s) have already been predicted" in dialog.choices.status.text()
     state.start()
     assert one_time_workers[-1].question.resume
     one_time_workers[-1].refused(Refused(problem="The disk is full.", advice="Free some space."))

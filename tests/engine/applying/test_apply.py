@@ -2,6 +2,7 @@
 
 import csv
 import json
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from engine.applying import apply as applying
 from engine.applying.apply import apply, build_chunk, certainty, predict_first
 from engine.applying.chunks import chunk_folder, stored_rows
 from engine.config.dataset import Mapping
+from engine.config.tasks import get_head
 from engine.data.datasets.rows import Rows
 from engine.data.formats.reading import read
 from engine.errors import StudioError
@@ -237,3 +239,39 @@ def test_certainty_is_that_of_the_least_certain_part():
     assert certainty({"labels": "a", "p(a)": 0.9, "p(b)": 0.3}) == 0.7
     assert certainty({"number": 3.0}) is None
     assert certainty({"tags": [], "probabilities": []}) is None
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_result_counts_the_predictions_and_lists_the_least_certain_rows(
+    tuned, tmp_path, small_chunks, kind
+):
+    model = tuned(kind)
+    answer = apply(make_request(model, tmp_path / "out.jsonl"), Predictor(model.checkpoint))
+    content = [json.loads(line) for line in answer.out.read_text().splitlines()]
+    predicted, head = [row[answer.prediction] for row in content], get_head(kind)
+    match kind:
+        case "text_classification" | "pair_classification":
+            assert answer.counts == Counter(predicted)
+        case "multi_label":
+            assert sum(answer.counts.values()) == sum(len(p.split("|")) for p in predicted if p)
+        case "regression":
+            assert answer.is_binned and sum(answer.counts.values()) == len(content)
+        case "question_answering":
+            assert set(answer.counts) <= {"answer", "no answer"}
+        case "sentence_similarity":
+            assert not answer.counts
+    assert list(answer.columns) == list(content[0])
+    if not (head.predicts_numbers or head.pools):
+        assert len(answer.least) == len(content) and sorted(answer.positions) == [
+            *range(len(content))
+        ]
+    if "probability" in answer.columns:
+        column = answer.columns.index("probability")
+        shown = [float(row[column]) for row in answer.least]
+        assert shown == sorted(row["probability"] for row in content)
+        below = make_request(model, tmp_path / "out.jsonl", threshold=shown[5])
+        unsure = apply(below, Predictor(model.checkpoint))
+        assert (
+            len(unsure.least) == unsure.unsure
+            and unsure.positions == answer.positions[: unsure.unsure]
+        )

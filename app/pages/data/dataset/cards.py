@@ -8,7 +8,6 @@ from PySide6.QtWidgets import QWidget
 from app import background
 from app.library import ModelEntry
 from app.pages.data.dataset.histogram import LengthHistogram, NumberHistogram
-from app.pages.data.dataset.labels import LabelBarsView, balance_text
 from app.pages.data.dataset.state import DatasetState
 from app.pages.data.texts import dataset_facts
 from app.theme import SPACE
@@ -16,6 +15,7 @@ from app.widgets import buttons, layouts
 from app.widgets.buttons import Segments
 from app.widgets.facts import Facts
 from app.widgets.forms.checkpoint_box import CheckpointBox
+from app.widgets.label_bars import LabelBarsView, balance_text
 from app.widgets.page import Card
 from app.widgets.progress import ProgressLine
 from app.widgets.text import numbers

@@ -1,14 +1,14 @@
 """Page of one data set: rows on the left, description on the right."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import Qt, QTimer, Signal
-from PySide6.QtGui import QKeySequence, QShortcut
-from PySide6.QtWidgets import QSplitter, QStackedLayout, QTableView, QWidget
+from PySide6.QtGui import QAction, QKeySequence, QShortcut
+from PySide6.QtWidgets import QMenu, QSplitter, QStackedLayout, QTableView, QWidget
 
 from app.library import ModelEntry
 from app.pages.data.cells import size_columns
@@ -23,16 +23,19 @@ from app.studio import Studio
 from app.theme import SPACE
 from app.timers import debounced
 from app.translation import in_language, translated
+from app.using import applying_view
+from app.using.applying_state import ApplyingState
 from app.widgets import buttons, dialogs, layouts
 from app.widgets.buttons import Segments
+from app.widgets.context_menu import context_menu, menu_action
 from app.widgets.dialogs import Choice
-from app.widgets.forms.controls import SearchField
+from app.widgets.forms.controls import ComboBox, SearchField
 from app.widgets.help import HelpButton, set_help
 from app.widgets.page import EmptyState, Page, scrolling
 from app.widgets.tables import apply_style
 from app.widgets.text import numbers
 from app.widgets.text.data_texts import split_title
-from app.widgets.text.labels import Text, TextView, tooltip
+from app.widgets.text.labels import Text, TextView, one_line, tooltip
 from engine.config.dataset import SPLITS
 from engine.data.checks import CHECKS
 from engine.data.checks.check import Finding, Fix
@@ -88,6 +91,7 @@ class DatasetView(Page):
         self._finding: Finding | None = None  # finding whose rows are shown
         self._is_listing = False  # a fixed list of rows is shown
         self._orders: tuple[Order, ...] = ()  # of the shown rows
+        self._models: list[ModelEntry] = []  # fine-tuned
         self._row_to_show: int | None = None  # selected once it is listed
         self._add_rows()
         self._add_side()
@@ -107,6 +111,7 @@ class DatasetView(Page):
 
     def set_models(self, models: Sequence[ModelEntry]) -> None:
         """Set the models whose tokenizers can count tokens."""
+        self._models = [m for m in models if m.info is not None and m.info.task is not None]
         self.lengths.set_models(list(models))
         self.editing.card.set_models(models)
 
@@ -144,6 +149,7 @@ class DatasetView(Page):
         set_help(widget, "editing")
         self.table = QTableView(widget)
         apply_style(self.table, self.tr("Rows of the data set"))
+        context_menu(self.table).add(self._row_actions)
         self.table.verticalHeader().hide()
         self._make_sortable()
         self.editing = EditingPart(self._studio, self.state, self.table, self)
@@ -367,6 +373,18 @@ class DatasetView(Page):
         if review.old_version is not None:
             self.deleted_requested.emit(review.old_version, review.deleted_rows)
 
+    def show_rows(self, rows: Sequence[int] | NDArray[np.int64], title: str) -> None:
+        """Show these rows under a title, once the version is opened."""
+
+        def show() -> None:
+            if self.state.problem is None:
+                self.show_listed(np.array(rows, dtype=np.int64), title)
+
+        if self.state.dataset is not None:
+            show()
+        else:
+            self.state.opened.connect(show, Qt.ConnectionType.SingleShotConnection)
+
     def show_listed(self, rows: NDArray[np.int64], title: str) -> None:
         """Show these rows until others are requested."""
         self._is_listing = True
@@ -409,6 +427,30 @@ class DatasetView(Page):
             Choice("fix", self.tr("Create new version"), "primary"),
             lambda: self.checks_state.fix(fix),
         )
+
+    def _row_actions(self, menu: QMenu) -> Iterator[QAction]:
+        rows = self.editing.selected() if self.table.model() is not None else []
+        if rows:
+            why_not = "" if self._models else self.tr("There is no fine-tuned model yet.")
+            text = self.tr("A&pply a model to %Ln row(s)…", "", len(rows))
+            ask = partial(self._ask_for_model, rows)
+            yield menu_action(menu, text, ask, "microscope", why_not)
+
+    def _ask_for_model(self, rows: list[int]) -> None:
+        models = self._models
+        box = ComboBox(self.tr("Model"))
+        box.addItems([one_line(model.name) for model in models])
+
+        def chosen() -> None:
+            model = models[box.currentIndex()]
+            assert model.info is not None and model.info.task is not None  # as in `set_models`
+            state = ApplyingState(self._studio, model.path, model.name, model.info.task)
+            self.applying = applying_view.open_dialog(self._studio, self, state)
+            state.open_rows(self.state.folder, tuple(rows))
+
+        text = self.tr("The first predictions are shown before all rows are predicted.")
+        choice = Choice("apply", self.tr("Continue"), "primary")
+        dialogs.confirm(self, self.tr("Apply a model"), text, choice, chosen, [box])
 
     def _show_all(self) -> None:
         self.search.clear()

@@ -10,8 +10,8 @@ from app import theme
 from app.pages.data.dataset.cards import LabelsCard
 from app.pages.data.dataset.editing.keys import LabelKeys
 from app.pages.data.dataset.histogram import LengthHistogram, length_bars
-from app.pages.data.dataset.labels import LabelBarsView, balance_text
 from app.pages.data.dataset.lengths import Lengths
+from app.widgets.label_bars import LabelBarsView, balance_text
 
 
 def test_the_balance_of_labels_is_described(qtbot):

@@ -12,11 +12,11 @@ from PySide6.QtWidgets import QApplication
 from app.pages.data.dataset import state
 from app.pages.data.dataset.checks.card import ChecksCard
 from app.pages.data.dataset.editing.keys import LabelKeys
-from app.pages.data.dataset.labels import LabelsModel
 from app.pages.data.dataset.table import RowsModel
 from app.pages.data.dataset.view import DatasetView
 from app.pages.data.texts import summary_line
 from app.pages.data.view import DataPage
+from app.widgets.label_bars import LabelsModel
 from engine.config.dataset import Split
 from engine.data.datasets.importing import import_dataset
 from engine.data.datasets.store import Dataset

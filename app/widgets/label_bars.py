@@ -13,11 +13,11 @@ from PySide6.QtWidgets import (
     QTableView,
 )
 
-from app.pages.data.cells import one_line
 from app.theme import SPACE, Role, colour
 from app.translation import tr
 from app.widgets.tables import Column, ColumnsModel, Index, apply_style
 from app.widgets.text import numbers
+from app.widgets.text.labels import one_line
 
 FRACTION_ROLE = int(Qt.ItemDataRole.UserRole)  # relative to the most frequent label, 0 to 1
 MAX_BARS = 10  # without scrolling
@@ -25,10 +25,14 @@ BALANCED_RATIO = 1.5  # max. ratio of the most frequent to the rarest label
 
 
 class LabelsModel(ColumnsModel[tuple[str, int]]):
-    """Labels by decreasing count: name and number of rows."""
+    """Labels by decreasing count, or bins in their order: name and number of rows."""
 
     def __init__(
-        self, labels: dict[str, int], rows: int = 0, parent: QObject | None = None
+        self,
+        labels: dict[str, int],
+        rows: int = 0,
+        parent: QObject | None = None,
+        is_binned: bool = False,
     ) -> None:
         """`rows` is the total for fractions; 0 if each row has one label."""
         super().__init__(parent=parent)
@@ -47,7 +51,8 @@ class LabelsModel(ColumnsModel[tuple[str, int]]):
                 roles={FRACTION_ROLE: lambda row: row[1] / maximum},
             ),
         )
-        self.show_rows(sorted(sorted(labels.items()), key=itemgetter(1), reverse=True))
+        by_count = sorted(sorted(labels.items()), key=itemgetter(1), reverse=True)
+        self.show_rows(list(labels.items()) if is_binned else by_count)
 
 
 class LabelBarsView(QTableView):
@@ -67,9 +72,9 @@ class LabelBarsView(QTableView):
         self._bars = _BarDelegate(self)
         self.setItemDelegateForColumn(1, self._bars)
 
-    def show_labels(self, labels: dict[str, int], rows: int = 0) -> None:
+    def show_labels(self, labels: dict[str, int], rows: int = 0, is_binned: bool = False) -> None:
         """Show counts; `rows` is the total if a row may have several labels."""
-        model = LabelsModel(labels, rows, self)
+        model = LabelsModel(labels, rows, self, is_binned)
         self.setModel(model)
         header = self.horizontalHeader()
         header.setSectionResizeMode(0, QHeaderView.ResizeMode.Fixed)

@@ -1,0 +1,138 @@
+"""A model is applied to rows of a data set: predictions become edits, the unsure are reviewed."""
+
+import csv
+
+import pytest
+from PySide6.QtGui import QDesktopServices
+
+from app.library import describe_model
+from app.pages.data.view import DataPage
+from app.using.applying_state import EDITS
+from app.widgets.context_menu import context_menu
+from engine.config.dataset import Mapping, Reading, Split
+from engine.data.datasets.editing import edits_file, read_edits
+from engine.data.datasets.importing import import_dataset
+from engine.data.datasets.store import open_dataset
+from tests.app.accessible import assert_accessible
+from tests.app.asking import question
+
+PATIENCE = 90_000  # ms; a worker loads torch first
+
+
+@pytest.fixture
+def dataset(studio):
+    """Ten rows with a label and twenty without one."""
+    file = studio.home.cache / "films.csv"
+    rows = [f"a lovely film {n},{'good' if n % 2 else 'bad'}" for n in range(10)]
+    rows += [f"a dull film {n}," for n in range(20)]
+    file.write_text("\n".join(["text,label", *rows]) + "\n", encoding="utf-8")
+    folder = studio.home.datasets / "films" / "1"
+    mapping = Mapping(text="text", label="label")
+    import_dataset("films", {"train": file}, Reading(format="csv"), mapping, Split(), folder)
+    return open_dataset(folder)
+
+
+@pytest.mark.usefixtures("in_threads")
+def test_unlabelled_rows_are_labelled_as_edits_and_a_part_is_written_to_a_file(
+    qtbot, tab, tuned, studio, dataset, tmp_path, monkeypatch
+):
+    tab.show_model(tuned("text_classification").checkpoint, "films")
+    qtbot.waitUntil(lambda: tab.try_view is not None)
+    tab.apply_to(None)
+    dialog, state = tab.dialog, tab.dialog.state
+    dialog.choices.choose_dataset.click()
+    asked = question(qtbot, "Choose a data set")
+    asked.buttons["choose"].click()
+    qtbot.waitUntil(lambda: state.preview is not None, timeout=PATIENCE)
+    rows = dialog.choices.rows
+    assert [rows.itemText(n) for n in range(rows.count())] == [
+        "All rows (30)",
+        "Rows without a label (20)",
+        "Training (27)",
+        "Validation (3)",
+    ]
+    state.set_threshold(0.99)
+    rows.setCurrentIndex(1)
+    rows.activated.emit(1)
+    assert state.format == EDITS, "the labels of these rows are missing"
+    qtbot.waitUntil(lambda: state.preview is not None and not state.is_loading, timeout=PATIENCE)
+    assert_accessible(dialog)
+    dialog.choices.start.click()
+    qtbot.waitUntil(lambda: state.applied is not None, timeout=PATIENCE)
+    outcome = dialog.outcome
+    assert "20 row(s) labelled in “films”, as edits" in outcome.summary.text()
+    file = edits_file(studio.home.edits, dataset.folder, dataset.spec)
+    edits = read_edits(file, dataset.spec.fingerprint).rows
+    assert set(edits) == set(range(10, 30))
+    assert {edit.cells["label"] for edit in edits.values()} <= {"good", "bad"}
+    assert sum(state.applied.counts.values()) == 20
+    assert outcome.bars.isVisibleTo(outcome) and outcome.model.rowCount() == state.applied.unsure
+    assert_accessible(dialog)
+    requests = []
+    studio.navigate.connect(lambda key, argument: requests.append((key, argument)))
+    outcome.table.setCurrentIndex(outcome.model.index(0, 0))
+    actions = context_menu(outcome.table).build().actions()
+    next(a for a in actions if a.text() == "Show in &data set").trigger()
+    unsure = [int(cells[0]) for cells in state.applied.least]
+    assert requests.pop() == ("data", {"data": dataset.folder, "row": unsure[0]})
+    write_to_a_file(qtbot, dialog, tmp_path, monkeypatch)
+    state.review, state.dataset = tuple(unsure), dataset.folder
+    outcome.show_state()
+    outcome.review.click()
+    assert requests[0][1]["rows"] == tuple(unsure)
+    review_unsure_rows(qtbot, studio, requests[0][1])
+
+
+def review_unsure_rows(qtbot, studio, request):
+    page = DataPage(studio)
+    qtbot.addWidget(page)
+    page.show()
+    page.arrive(request)
+    qtbot.waitUntil(lambda: page.dataset is not None and page.dataset.table.model() is not None)
+    view = page.dataset
+    qtbot.waitUntil(lambda: view.state.indices.tolist() == list(request["rows"]))
+    assert view.finding_text.text() == "Unsure predictions of “films”"
+    assert len(view.editing.state.rows) == 20, "the predictions are shown as edits"
+
+
+def write_to_a_file(qtbot, dialog, folder, monkeypatch):
+    opened, state = [], dialog.state
+    monkeypatch.setattr(QDesktopServices, "openUrl", lambda url: opened.append(url.toLocalFile()))
+    state.discard_result()
+    state.set_folder(folder)
+    state.set_format(".csv")
+    state.choose_rows((3, 1))
+    state.set_format(".csv")
+    qtbot.waitUntil(lambda: state.preview is not None and not state.is_loading, timeout=PATIENCE)
+    dialog.choices.start.click()
+    qtbot.waitUntil(lambda: state.applied is not None, timeout=PATIENCE)
+    with open(folder / "films-predicted.csv", encoding="utf-8", newline="") as file:
+        written = list(csv.DictReader(file))
+    assert [row["row"] for row in written] == ["3", "1"]
+    dialog.outcome.open.click()
+    dialog.outcome.folder.click()
+    assert opened == [str(folder / "films-predicted.csv"), str(folder)]
+
+
+def test_selected_rows_of_the_data_page_are_passed_to_a_chosen_model(
+    qtbot, studio, dataset, tuned, monkeypatch
+):
+    monkeypatch.setattr(studio.explorer, "ask", lambda _: 1)
+    model = describe_model("films", tuned("text_classification").checkpoint, "imported")
+    page = DataPage(studio)
+    qtbot.addWidget(page)
+    page.show()
+    page.arrive({"data": dataset.folder, "row": 4})
+    qtbot.waitUntil(lambda: page.dataset is not None and page.dataset.table.model() is not None)
+    view = page.dataset
+    qtbot.waitUntil(lambda: view.table.currentIndex().row() == 4)
+    page._reading_models.cancel()
+    view.set_models([model])
+    apply = "Apply a model to 1 row(s)…"
+    actions = {a.text().replace("&", ""): a for a in context_menu(view.table).build().actions()}
+    actions[apply].trigger()
+    question(qtbot, "Apply a model").buttons["apply"].click()
+    state = view.applying.state
+    qtbot.waitUntil(lambda: state.stored is not None)
+    assert state.question().given.rows == (4,) and state.name == "films"
+    view.applying.close()
