@@ -156,6 +156,8 @@ class MainWindow(QMainWindow):
         for entry in self.entries.values():
             self._add_shortcut(entry.keys, partial(self.go, entry.key))
         self._add_shortcut("Ctrl+K", self.open_palette)
+        open_file = partial(self.go, "data", {"import": True})
+        self._add_shortcut(QKeySequence.StandardKey.Open, open_file)
         studio.history.locate, studio.history.show = self._locate, self._return_to
         self._add_shortcut(QKeySequence.StandardKey.Back, self.go_back)
         self._add_shortcut(QKeySequence.StandardKey.Forward, studio.history.forward)

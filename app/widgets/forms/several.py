@@ -167,6 +167,7 @@ class SeveralValues(QWidget):
         self.field.setVisible(not opened)
         if opened and self.line is not None:
             self.line.setFocus()
+            self.line.selectAll()
         self.changed.emit()
 
     def _begin(self) -> None:

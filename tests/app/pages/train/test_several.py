@@ -49,6 +49,7 @@ def test_typed_values_and_ranges_make_a_job_with_a_search(qtbot, wizard):
     rate = step.fine_tuning.several["learning_rate"]
     click(qtbot, rate)
     assert rate.line is not None and rate.line.text().startswith("5e-4, 5e-5")
+    assert rate.line.selectedText() == rate.line.text(), "typing replaces them"
     assert rate.field.isHidden() and not rate.editor.isHidden()
     rate.line.setText("1e-5, 3e-5; 1e-4")
     assert "number" in state.obstacle(Step.SETTINGS)
