@@ -3,7 +3,8 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from PySide6.QtCore import QItemSelectionModel, QObject, Qt
+import numpy as np
+from PySide6.QtCore import QItemSelectionModel, QModelIndex, QObject, Qt
 from PySide6.QtGui import QKeyEvent, QKeySequence
 from PySide6.QtWidgets import QAbstractItemView, QFrame, QLayout, QTableView, QVBoxLayout, QWidget
 
@@ -49,6 +50,7 @@ class EditingPart(QObject):
         self.curve = LearningCurveCard(studio)
         self.card.train_requested.connect(lambda: self._train(studio))
         self.keys.pressed.connect(self._on_label)
+        self.state.restored.connect(self._go_to)
         KeyFilter(table, self._on_key)
 
     def add_around(self, column: QVBoxLayout, table: QLayout, details: QWidget) -> None:
@@ -117,12 +119,22 @@ class EditingPart(QObject):
 
     def _select_next(self) -> None:
         """Select the next row, to label one after another."""
-        table = self._table
-        current = table.currentIndex()
-        below = current.siblingAtRow(current.row() + 1)
-        if table.hasFocus() and below.isValid():
+        current = self._table.currentIndex()
+        if self._table.hasFocus():
+            self._select(current.siblingAtRow(current.row() + 1))
+
+    def _go_to(self, row: int) -> None:
+        """Return to the row whose edit was undone, if it is listed."""
+        places = np.flatnonzero(self._data.indices == row)
+        if len(places):
+            column = max(0, self._table.currentIndex().column())
+            self._select(self._table.model().index(int(places[0]), column))
+
+    def _select(self, index: QModelIndex) -> None:
+        if index.isValid():
             flags = QItemSelectionModel.SelectionFlag
-            table.selectionModel().setCurrentIndex(below, flags.ClearAndSelect | flags.Rows)
+            selection = self._table.selectionModel()
+            selection.setCurrentIndex(index, flags.ClearAndSelect | flags.Rows)
 
     def _on_key(self, event: QKeyEvent) -> bool:
         rows = self.selected()

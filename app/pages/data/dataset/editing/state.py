@@ -47,11 +47,13 @@ class EditsState(QObject):
         changed: `rows` changed.
         saving: True when a version is being created, False at the end.
         saved: folder of the version created from the edits.
+        restored: index of the first row whose edit was undone.
     """
 
     changed = Signal()
     saving = Signal(bool)
     saved = Signal(Path)
+    restored = Signal(int)
 
     def __init__(self, studio: Studio, data: DatasetState) -> None:
         super().__init__(data)
@@ -294,3 +296,4 @@ class _Edit(QUndoCommand):
 
     def undo(self) -> None:
         self._state.apply(self._before)
+        self._state.restored.emit(min(self._before))

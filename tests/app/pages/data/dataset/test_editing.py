@@ -53,7 +53,10 @@ def test_labels_and_texts_are_edited_undone_kept_and_become_the_next_version(qtb
     qtbot.keyClick(view.table, Qt.Key.Key_1)  # it has this label already
     assert view.editing.bar.count.text()[:2] == "1 "
     qtbot.keyClick(view.table, Qt.Key.Key_Minus)
-    assert label(view, 2) == ""
+    assert label(view, 2) == "" and view.table.currentIndex().row() == 3
+    view.editing.state.stack.undo()
+    assert view.table.currentIndex().row() == 2, "the cursor returns with the edit"
+    qtbot.keyClick(view.table, Qt.Key.Key_Minus)
     assert view.editing.bar.save.text() == "Sa&ve as version 2"
     assert_accessible(view)
     QApplication.processEvents()
@@ -65,6 +68,7 @@ def test_labels_and_texts_are_edited_undone_kept_and_become_the_next_version(qtb
     qtbot.mouseClick(view.editing.bar.undo, Qt.MouseButton.LeftButton)
     assert [label(view, row) for row in (0, 3, 6)] == ["0"] * 3
     assert view.editing.bar.count.text() == "No changes"
+    assert view.table.currentIndex().row() == 0 and view.editing.selected() == [0]
     qtbot.mouseClick(view.editing.bar.redo, Qt.MouseButton.LeftButton)
     assert view.editing.bar.count.text()[:2] == "3 "
     qtbot.mouseClick(view.editing.bar.discard, Qt.MouseButton.LeftButton)
