@@ -17,6 +17,7 @@ MAX_SCALE_DIFFERENCE = 0.25  # between the scores of one text, as a fraction of 
 MAX_QUOTED_SPELLINGS = 4
 MAX_SEPARATE = 20  # labels with a separate finding; the others share a finding
 MIN_TRAINING_ROWS = 10  # below, a label is rare
+ROUNDING = 1e-9  # relative distance of numbers that only differ by rounding
 OUTLYING, USUAL_QUANTILE = 20, 0.95  # 4 of a million log-normal numbers are as far
 OTHER = "other"
 
@@ -155,8 +156,11 @@ def find_outliers(data: CheckInput) -> list[Finding]:
         return []
     rows = np.flatnonzero(labels.indices >= 0)
     values = np.array([parse_number(name) for name in labels.names], np.float64)
-    distances = np.abs(values - np.median(values[labels.indices[rows]]))[labels.indices[rows]]
+    middle = np.median(values[labels.indices[rows]])
+    distances = np.abs(values - middle)[labels.indices[rows]]
     usual = np.quantile(distances, USUAL_QUANTILE, method="lower")
+    if usual <= ROUNDING * abs(middle):  # nearly all are equal
+        usual = abs(middle)
     far = rows[distances > OUTLYING * usual] if usual else no_rows()
     if not len(far):
         return []

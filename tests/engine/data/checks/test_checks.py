@@ -127,6 +127,16 @@ def test_each_check_finds_its_case_and_its_fixes_reduce_it(tmp_path, check):
     assert open_dataset(dataset.folder).spec == dataset.spec, "the old version is unchanged"
 
 
+@pytest.mark.parametrize("equal, wild", [("5.5", "5000"), ("0.30000000000000004", "-99")])
+def test_a_wild_number_is_found_among_numbers_that_are_nearly_all_equal(tmp_path, equal, wild):
+    """Few other numbers of the same size are no outliers, and neither is rounding."""
+    usual = [("a house", equal, "train")] * 600 + [("a hut", equal[:3], "train")] * 400
+    others = [("one more", str(1 + n / 100), "train") for n in range(28)]
+    dataset = store(tmp_path, [*usual, *others, ("a tent", wild, "train")])
+    found = select("outlying_numbers", run_checks(dataset))
+    assert [finding.rows.tolist() for finding in found] == [[1028]]
+
+
 def test_findings_name_rows_and_counts(tmp_path):
     dataset = store(tmp_path, clean_rows() + CASES["label_conflicts"])
     (finding,) = select("label_conflicts", run_checks(dataset))
