@@ -43,7 +43,7 @@ class Headline(QWidget):
         self.score = OneLine("", "title")
         self.about = Text("", "muted")
         self.neglected = Text("", "warn", selectable=True)
-        self.remedy = buttons.plain(self.tr("Train again"), self._on_remedy, "graduation-cap")
+        self.remedy = buttons.plain("", self._on_remedy, "graduation-cap")
         self._remedy: Remedy | None = None
         self.baseline = Text("", "muted", selectable=True)
         self.seeds = Text("", "muted", selectable=True)
@@ -87,8 +87,11 @@ class Headline(QWidget):
         """Offer a job that may help neglected classes; None: none is known."""
         self._remedy = remedy
         self.remedy.setVisible(remedy is not None)
-        if remedy is not None:
-            buttons.set_text(self.remedy, translated(remedy.title))
+        weigh, longer = (
+            self.tr("Train again with class wei&ghts"),
+            self.tr("Train a&gain for twice as long"),
+        )
+        buttons.set_text(self.remedy, weigh if remedy is None or remedy.adds_weights else longer)
 
     def _on_remedy(self) -> None:
         self.remedy_requested.emit(self._remedy)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from engine.config.job import JobSpec
 from engine.config.task import F1_MACRO, LabelledTask
 from engine.config.tasks import TASKS
-from engine.phrases import Phrase, phrase
+from engine.phrases import phrase
 from engine.results.intervals import UNKNOWN, Interval
 from engine.results.labels import labelled, labels, members
 from engine.results.measures import interval, main_metric, main_score, measures
@@ -23,9 +23,9 @@ MAX_NAMED = 5
 
 
 class Remedy(NamedTuple):
-    """A job that may help neglected classes, and what it does."""
+    """A job that may help neglected classes: with class weights, or with them for twice as long."""
 
-    title: Phrase
+    adds_weights: bool
     job: JobSpec
 
 
@@ -94,10 +94,7 @@ def remedy(predictions: Predictions, job: JobSpec) -> Remedy | None:
         field = "steps" if job.training.steps else "epochs"
         number = 2 * getattr(job.training, field)
         training = job.training.model_copy(update={field: number})
-        title = phrase("Train again for {n:g} epochs", n=number)
-        if field == "steps":
-            title = phrase("Train again for {n:,} steps", n=number)
-        return Remedy(title, job.model_copy(update={"training": training}))
+        return Remedy(False, job.model_copy(update={"training": training}))
     update: dict[str, Any] = {"balanced": True}
     if not hasattr(job.task, "balanced"):
         counts = {name: gold for name, (gold, _) in class_rows(predictions).items() if gold}
@@ -105,5 +102,4 @@ def remedy(predictions: Predictions, job: JobSpec) -> Remedy | None:
         weights = {name: min(most / gold, MAX_WEIGHT) for name, gold in counts.items()}
         update = {"class_weights": {name: round(w, 1) for name, w in weights.items() if w > 1}}
     task = job.task.model_copy(update=update)
-    title = phrase("Train again with class weights")
-    return Remedy(title, job.model_copy(update={"task": task}))
+    return Remedy(True, job.model_copy(update={"task": task}))

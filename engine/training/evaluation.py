@@ -23,6 +23,7 @@ from engine.tasks.row_predictions import Origin, build_predictions
 from engine.tasks.token_rows import MAPPING
 from engine.training.context import TrainingProgress
 from engine.training.device.sharding import is_sharded
+from engine.training.sentences import record_sentences
 from engine.training.training_run import TrainingRun
 
 MAX_NAMED_LABELS = 10
@@ -104,6 +105,7 @@ def _evaluate_validation(run: TrainingRun) -> tuple[dict[str, float], Predicted 
         lockstep=is_sharded(run.network),
     )
     if isinstance(metrics, PretrainingMetrics):
+        record_sentences(run)
         return metrics.compute(), metrics if metrics.rows is not None else None
     assert isinstance(metrics, PredictionCollector)
     report = metrics.report()

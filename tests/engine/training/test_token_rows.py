@@ -10,6 +10,7 @@ from engine.results.masked_tokens import occurrences, unigram
 from engine.results.measures import interval, measures
 from engine.results.predictions import Predictions, read_predictions
 from engine.results.row_figures import details
+from engine.results.sentences import FILE, Filled, Guess, Sentence, append_filled, read_filled
 from engine.results.store import best_checkpoint, evaluation_question, predictions_file
 from engine.runs.folder import RunFolder
 from engine.tasks import token_rows
@@ -125,3 +126,45 @@ def test_a_causal_model_stores_no_masked_tokens(tmp_path):
     job = job.model_copy(update={"task": job.task.model_copy(update={"objective": "clm"})})
     run = small.trained(tmp_path / "run", job)
     assert not predictions_file(run.results, "validation").exists()
+
+
+def test_the_same_sentences_are_filled_at_every_evaluation_as_by_transformers(run):
+    filled = read_filled(run.results)
+    assert [item.step for item in filled] == [4, 8]
+    first, last = ([(s.before, s.truth, s.after) for s in item.sentences] for item in filled)
+    assert first == last and len(set(first)) == 3, "three fixed sentences"
+    at_best = next(i for i in filled if run.checkpoint(i.step) == best_checkpoint(run))
+    network = BertForMaskedLM.from_pretrained(best_checkpoint(run)).eval()
+    tokenizer = Tokenizer.from_folder(best_checkpoint(run))
+    dataset = open_dataset(run.dataset)
+    for sentence in at_best.sentences:
+        texts = f"{sentence.before} {sentence.truth} {sentence.after}".split()
+        assert " ".join(texts[1:-1]) in " ".join(
+            " ".join(dataset.cells("validation")["text"]).split()
+        )
+        ids = [tokenizer.encode(part).ids[1:-1] for part in (sentence.before, sentence.after)]
+        tokens = [tokenizer.cls, *ids[0], tokenizer.mask, *ids[1], tokenizer.sep]
+        with torch.inference_mode():
+            logits = network(torch.tensor([tokens])).logits[0, 1 + len(ids[0])]
+        probabilities = logits.softmax(0)
+        best = probabilities.topk(3)
+        assert [g.token for g in sentence.guesses] == [
+            tokenizer.token(int(t)) for t in best.indices
+        ]
+        assert [g.probability for g in sentence.guesses] == pytest.approx(
+            best.values.tolist(), abs=1e-5
+        )
+        order = probabilities.argsort(descending=True).tolist()
+        assert order[sentence.rank - 1] == tokenizer.id(sentence.truth)
+
+
+def test_damaged_and_repeated_lines_of_sentences_are_read(tmp_path):
+    assert read_filled(tmp_path) == []
+    for step, token in ((5, "a"), (10, "b"), (5, "c")):
+        guesses = (Guess(token=token, probability=0.5),)
+        sentence = Sentence(before="x", after="y", truth="z", rank=1, guesses=guesses)
+        append_filled(tmp_path, Filled(step=step, sentences=(sentence,)))
+    with open(tmp_path / FILE, "ab") as file:
+        file.write(b'{"step": 15, "sent')
+    tokens = [(item.step, item.sentences[0].guesses[0].token) for item in read_filled(tmp_path)]
+    assert tokens == [(5, "c"), (10, "b")]

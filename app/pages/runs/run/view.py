@@ -19,6 +19,7 @@ from app.pages.runs.run.machine_tab import MachineTab
 from app.pages.runs.run.reproducibility_tab import ReproducibilityState, ReproducibilityTab
 from app.pages.runs.run.rows_tab import RowsTab
 from app.pages.runs.run.seeds_tab import SeedsTab
+from app.pages.runs.run.sentences_tab import SentencesTab
 from app.pages.runs.run.state import RunState
 from app.results.comparison import ResultFile
 from app.results.evaluating import results_of_run
@@ -66,6 +67,7 @@ class RunView(QWidget):
             lambda: ResultsView(studio, results_of_run(state.folder)), after_its_page=True
         )
         self.rows = LazyWidget(lambda: RowsTab(state))
+        self.sentences = LazyWidget(lambda: SentencesTab(state))
         self.machine = LazyWidget(lambda: MachineTab(state, studio.notices))
         self.log = LazyWidget(lambda: LogTab(state))
         self.details = DetailsTab(state)
@@ -80,6 +82,7 @@ class RunView(QWidget):
         tabs.addTab(self.results, self.tr("Re&sults"))
         tabs.addTab(self.charts, self.tr("C&urves"))
         tabs.addTab(self.rows, self.tr("Ro&ws"))
+        tabs.addTab(self.sentences, self.tr("Senten&ces"))
         tabs.addTab(self.checkpoints, self.tr("Chec&kpoints"))
         tabs.addTab(self.use, self.tr("Use &it"))
         tabs.addTab(self.batch, self.tr("&Batch"))
@@ -135,6 +138,8 @@ class RunView(QWidget):
             return
         self._show_results(row)
         self.banner.show_run(row)
+        is_pretraining = row.job is not None and row.job.task.info.is_pretraining
+        self.tabs.setTabVisible(self.tabs.indexOf(self.sentences), is_pretraining)
         if self.use.is_built:
             self.use.widget.show_model(row.checkpoint, row.name)
         seeds = self.tabs.indexOf(self.seeds)

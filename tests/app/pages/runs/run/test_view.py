@@ -50,7 +50,7 @@ def test_results_come_first_and_each_tab_has_its_alt_keys(make_page, make_run, s
     qtbot.waitUntil(lambda: view.results.widget.rows.model.rowCount() == 2)
     assert view.results.widget.headline.score.full_text() == "Accuracy 50.0 % · Macro F1 33.3 %"
     view.results.widget.comparison.show()
-    assert view.tabs.count() == 11
+    assert view.tabs.count() == 12
     for tab in range(view.tabs.count()):
         view.tabs.setCurrentIndex(tab)
         if view.tabs.isTabVisible(tab):
