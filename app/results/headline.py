@@ -48,7 +48,7 @@ class Headline(QWidget):
         self.baseline = Text("", "muted", selectable=True)
         self.seeds = Text("", "muted", selectable=True)
         self.seeds.hide()
-        classes = layouts.row((self.neglected, 10), self.remedy, layouts.STRETCH, spacing=2 * SPACE)
+        classes = layouts.row((self.neglected, 10), self.remedy, layouts.STRETCH, spacing=3 * SPACE)
         layouts.column(
             self.score,
             self.about,
@@ -107,6 +107,8 @@ class Headline(QWidget):
             self.score.setText(" · ".join(_scores(predictions)))
             neglected = translated(neglect(predictions))
             self.neglected.setText(neglected)
+            width = self.neglected.fontMetrics().horizontalAdvance(neglected)
+            self.neglected.setMaximumWidth(width + SPACE)  # the button is next to the text
             set_shown(self.neglected, bool(neglected))
             self._show_baseline(predictions)
         else:

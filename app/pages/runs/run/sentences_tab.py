@@ -2,6 +2,7 @@
 
 from functools import partial
 
+from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QWidget
 
 from app import background
@@ -35,7 +36,8 @@ class SentencesTab(PollingWidget):
         self.table = make_table(self.tr("Predictions at each evaluation"), self.model)
         self._content = QWidget()
         layouts.column(self.sentences, (self.table, 1), parent=self._content, spacing=2 * SPACE)
-        layouts.tab(self, self.note, (self._content, 1), layouts.STRETCH, spacing=2 * SPACE)
+        top = Qt.AlignmentFlag.AlignTop
+        layouts.tab(self, (self.note, 0, top), (self._content, 1), spacing=2 * SPACE)
         self._content.hide()
 
     def poll(self) -> None:
