@@ -136,7 +136,7 @@ def test_runs_are_compared_by_a_report_axes_curves_settings_and_figures(
     qtbot.waitUntil(lambda: not comparison.report_saver.is_busy, timeout=20_000)
     html = path.read_text(encoding="utf-8")
     assert "<h1>Comparison of 4 run" in html and "Learning rate" in html
-    assert html.count("<img") == len({"loss", "validation_accuracy"})
+    assert html.count("<img") == len({"loss", "validation_accuracy", "validation_f1_macro"})
     # every figure has its table and a point opens its run
     comparison.tabs.setCurrentWidget(comparison.parallel)
     comparison.tabs.setCurrentWidget(comparison.scatter)
