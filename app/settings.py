@@ -31,6 +31,7 @@ class Preferences(RunPreferences):
     kept apart."""
 
     theme: Literal["light", "dark", "system"] = "system"
+    text_size: int = Field(100, ge=80, le=200)  # per cent
     language: str = Field("", max_length=20)  # code of a known language; empty: the system's
     device: Literal["auto", "cpu", "cuda", "mps"] = "auto"
     threads: int = Field(0, ge=0, le=1024)  # 0: the fastest number

@@ -6,16 +6,26 @@ differ by a CIEDE2000 of 10 or more for normal vision, protanopia, deuteranopia 
 (Machado et al. 2009; `tests/app/colour_vision.py` computes it); the closest have different dashes.
 """
 
+import re
 from collections.abc import Callable
 from enum import StrEnum
-from functools import cache
+from functools import cache, partial
 from typing import Literal, Self
 
-from PySide6.QtCore import QEvent, QFile, QObject, Qt
+from PySide6.QtCore import QEvent, QFile, QObject, QSize, Qt
 from PySide6.QtGui import QColor, QFont, QGuiApplication, QPalette, QPen
-from PySide6.QtWidgets import QApplication, QWidget
+from PySide6.QtWidgets import (
+    QAbstractButton,
+    QAbstractItemView,
+    QApplication,
+    QHeaderView,
+    QTabBar,
+    QWidget,
+)
 
 SPACE = 4  # px; all distances are multiples of it
+PIXELS = re.compile(r"\b(\d{2,}|[3-9])px")  # lengths of a style sheet; lines of 1 and 2 px stay
+WIDE = Qt.Orientation.Horizontal
 
 Choice = Literal["light", "dark", "system"]
 
@@ -126,7 +136,7 @@ def _luminance(color: QColor) -> float:
         part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4
         for part in color.getRgbF()[:3]  # type: ignore[index]
     )
-    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+    return float(0.2126 * red + 0.7152 * green + 0.0722 * blue)
 
 
 def readable_on(background: QColor, text: QColor) -> QColor:
@@ -177,7 +187,7 @@ def system_is_dark() -> bool:
 
 
 def apply(app: QApplication, choice: Choice) -> None:
-    before, hints = _style_sheet(is_dark()), app.styleHints()
+    hints = app.styleHints()
     schemes = {
         "light": Qt.ColorScheme.Light,
         "dark": Qt.ColorScheme.Dark,
@@ -185,7 +195,7 @@ def apply(app: QApplication, choice: Choice) -> None:
     }
     hints.setColorScheme(schemes[choice])  # title bars, and what the desktop draws itself
     dark = choice == "dark" or (choice == "system" and system_is_dark())
-    styled = [window for window in app.topLevelWidgets() if window.styleSheet() == before]
+    styled = _styled_windows(app)
     # removing and setting a style sheet is five times as fast as replacing it
     for window in styled:
         window.setStyleSheet("")
@@ -194,6 +204,11 @@ def apply(app: QApplication, choice: Choice) -> None:
     app.setPalette(_palette(dark))
     for window in styled:
         set_style(window)
+
+
+def _styled_windows(app: QApplication) -> list[QWidget]:
+    sheet = _style_sheet(is_dark())
+    return [window for window in app.topLevelWidgets() if window.styleSheet() == sheet]
 
 
 def set_style(window: QWidget) -> None:
@@ -224,12 +239,101 @@ class ThemeController(QObject):
             apply(self._app, "system")
 
 
+# ── text size ────────────────────────────────────────────────────────────────────────────────
+
+TEXT_SIZES = (80, 90, 100, 110, 125, 150, 175, 200)  # per cent of the size of the desktop
+STANDARD = "standard text size"  # property of the application, in points
+UNLIMITED = 16_777_215  # px; Qt's maximum size of a widget without one
+
+
 def set_font(app: QApplication, family: str) -> None:
     """Set the font family in the size of the desktop, at least 10 pt."""
     size = max(app.font().pointSizeF(), 10.0)
+    app.setProperty(STANDARD, size)
     font = QFont(family)
     font.setPointSizeF(size)
     app.setFont(font)
+
+
+def text_scale() -> float:
+    """The text size relative to that of the desktop."""
+    app = QApplication.instance()
+    standard = app.property(STANDARD) if app is not None else None
+    return float(QApplication.font().pointSizeF() / standard) if standard else 1.0
+
+
+def px(length: float) -> int:
+    """A length in px at the standard text size as the length at the present one."""
+    return round(length * text_scale())
+
+
+def set_text_size(app: QApplication, percent: int) -> None:
+    """Change the size of all texts, and of what has a size in px that follows them."""
+    old, new = text_scale(), percent / 100
+    if abs(new - old) < 1e-6:
+        return
+    styled = _styled_windows(app)
+    for window in styled:
+        window.setStyleSheet("")  # its sizes are those of the old text
+    sizes = {widget: widget.font().pointSizeF() for widget in _outside_in(app)}
+    font = QFont(app.font())
+    font.setPointSizeF(app.property(STANDARD) * percent / 100)
+    app.setFont(font)
+    for window in app.topLevelWidgets():
+        window.setFont(font)
+    for widget in _outside_in(app):
+        size = sizes.get(widget, 0.0)
+        if abs(widget.font().pointSizeF() - size) < 1e-6:
+            own = QFont()  # inherited, which Qt does not do within docks
+            if widget.testAttribute(Qt.WidgetAttribute.WA_SetFont):
+                own = widget.font()
+                own.setPointSizeF(size * new / old)
+            widget.setFont(own)
+        _resize(widget, partial(_follow, widget, old, new))
+    for window in styled:
+        set_style(window)
+
+
+def _outside_in(app: QApplication) -> dict[QWidget, None]:
+    """All widgets, each after those around it."""
+    windows = app.topLevelWidgets()
+    inner = (widget for window in windows for widget in window.findChildren(QWidget))
+    return dict.fromkeys((*windows, *inner))
+
+
+def _follow(widget: QWidget, old: float, new: float, name: str, length: int) -> int:
+    """A length of a widget at a new scale; without rounding errors after several changes."""
+    standard: float | None = widget.property(name)
+    if standard is None or round(standard * old) != length:
+        standard = length / old  # it was set since the last change
+    widget.setProperty(name, standard)
+    return round(standard * new)
+
+
+def _resize(widget: QWidget, scaled: Callable[[str, int], int]) -> None:
+    """Scale the limits of a widget, its icons, and the sections of a header."""
+
+    def size(name: str, sides: QSize) -> QSize:
+        parts = zip(("width", "height"), sides.toTuple(), strict=True)
+        return QSize(
+            *(side if side >= UNLIMITED else scaled(f"{name} {part}", side) for part, side in parts)
+        )
+
+    if isinstance(widget, QAbstractButton | QAbstractItemView | QTabBar):
+        widget.setIconSize(size("icon", widget.iconSize()))
+    if isinstance(widget, QHeaderView):
+        widget.setDefaultSectionSize(scaled("section", widget.defaultSectionSize()))
+        for section in range(widget.count() if widget.orientation() == WIDE else 0):
+            if widget.sectionResizeMode(section) == QHeaderView.ResizeMode.Interactive:
+                length = scaled(f"section {section}", widget.sectionSize(section))
+                widget.resizeSection(section, length)
+    if widget.isWindow():
+        return
+    smallest = size("least", widget.minimumSize())
+    largest = size("most", widget.maximumSize())
+    widget.setMinimumSize(0, 0)  # never above the maximum meanwhile
+    widget.setMaximumSize(largest)
+    widget.setMinimumSize(smallest)
 
 
 def is_theme_change(event: QEvent) -> bool:
@@ -274,11 +378,13 @@ def _palette(dark: bool) -> QPalette:
 
 
 def _style_sheet(dark: bool) -> str:
-    """`styles:studio.qss` with its @roles replaced; `app.resources.load` names the search path."""
+    """`styles:studio.qss` with its @roles replaced, and lengths in the present text size;
+    `app.resources.load` names the search path."""
     file = QFile("styles:studio.qss")
     if not file.open(QFile.OpenModeFlag.ReadOnly | QFile.OpenModeFlag.Text):
         return ""
     sheet = bytes(file.readAll().data()).decode("utf-8")
     for role in sorted(Role, key=len, reverse=True):
         sheet = sheet.replace(f"@{role};", f"{role.dark if dark else role.light};")
-    return sheet.replace("@theme/", "dark/" if dark else "light/")
+    sheet = sheet.replace("@theme/", "dark/" if dark else "light/")
+    return PIXELS.sub(lambda length: f"{px(int(length[1]))}px", sheet)

@@ -30,7 +30,7 @@ from app.running_texts import run_activity
 from app.settings import Settings
 from app.shell.garbage import collect_and_freeze
 from app.studio import Studio
-from app.theme import set_style
+from app.theme import TEXT_SIZES, set_style
 from app.translation import in_language, marked, tr, translated
 from app.widgets import dialogs, layouts
 from app.widgets.banners import BannerArea
@@ -163,6 +163,10 @@ class MainWindow(QMainWindow):
         self._add_shortcut(QKeySequence.StandardKey.Forward, studio.history.forward)
         self._add_shortcut("F1", self.show_help_for_focus)
         self._add_shortcut(QKeySequence.StandardKey.Quit, self.close)
+        for keys in ("Ctrl++", "Ctrl+="):
+            self._add_shortcut(keys, partial(self._step_text_size, 1))
+        self._add_shortcut("Ctrl+-", partial(self._step_text_size, -1))
+        self._add_shortcut("Ctrl+0", partial(studio.settings.set, "text_size", 100))
         studio.navigate.connect(self.go)
         studio.running.changed.connect(self._on_running)
         studio.explorer.busy_changed.connect(self.status.show_explorer)
@@ -170,6 +174,14 @@ class MainWindow(QMainWindow):
         studio.settings.remember(self, "window")
         move_onto_screen(self)
         self._show_first_page()
+
+    def _step_text_size(self, step: int) -> None:
+        """Choose the next larger or smaller text size, if there is one."""
+        settings = self.studio.settings
+        now = settings.preferences.text_size
+        others = [size for size in TEXT_SIZES if (size - now) * step > 0]
+        if others:
+            settings.set("text_size", min(others, key=lambda size: abs(size - now)))
 
     def begin(self) -> None:
         """Start background activity once the window is on the screen."""

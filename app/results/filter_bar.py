@@ -11,7 +11,7 @@ from app import background
 from app.notices import Notices
 from app.results.condition_forms import Form, Operator, Subject, Value, as_form, subjects
 from app.results.state import ResultsState
-from app.theme import SPACE
+from app.theme import SPACE, px
 from app.translation import translated
 from app.widgets import buttons, layouts
 from app.widgets.dialogs import Choice, ask_for_name
@@ -59,7 +59,7 @@ class ConditionEditor(QWidget):
         row.add(self.operator)
         for fields in self._fields.values():
             for field in fields:
-                field.setMinimumWidth(FIELD_WIDTH)
+                field.setMinimumWidth(px(FIELD_WIDTH))
                 field.setAccessibleName(field.accessibleName() or self.tr("Value"))
                 if isinstance(field, NumberField):
                     field.set_number(None)

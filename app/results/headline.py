@@ -16,6 +16,7 @@ from app.widgets.screen import set_shown
 from app.widgets.text import numbers
 from app.widgets.text.data_texts import split_title
 from app.widgets.text.labels import OneLine, Text, tooltip
+from app.widgets.text.run_texts import metric_value
 from engine.config.task import F1_MACRO, Metric
 from engine.config.tasks import TASKS
 from engine.results.intervals import Interval
@@ -203,4 +204,4 @@ def score_text(metric: Metric, score: Interval) -> str:
 
 
 def value_text(metric: Metric, value: float) -> str:
-    return numbers.percent(value) if metric.unit == "share" else numbers.decimal(value, 3)
+    return metric_value(metric.name, value)

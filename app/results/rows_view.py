@@ -19,7 +19,7 @@ from app.results.corrections import Corrections
 from app.results.filter_bar import FilterBar
 from app.results.rows_model import RowColumn, format_value, row_columns, tags_tokens
 from app.results.state import ResultsState
-from app.theme import SPACE
+from app.theme import SPACE, px
 from app.timers import debounced
 from app.translation import tr
 from app.widgets import buttons, layouts
@@ -40,7 +40,7 @@ from engine.results.spans import RowSpans, row_spans
 
 SEARCH_PAUSE_MS = 250  # from the last key until rows are searched
 MAX_DETAIL_CHARACTERS = 20_000
-TEXT_WIDTH, SHORT_WIDTH = 90 * SPACE, 24 * SPACE
+TEXT_WIDTH, SHORT_WIDTH, TAGS_WIDTH = 90 * SPACE, 24 * SPACE, 50 * SPACE
 DETAIL_HEIGHT, TAGS_HEIGHT = 24 * SPACE, 26 * SPACE
 MIN_TAGS_HEIGHT = 20 * SPACE  # px: a line of words with both names
 MIN_TABLE_HEIGHT, MIN_DETAIL_HEIGHT = 36 * SPACE, 11 * SPACE  # px: three rows, and two lines
@@ -80,10 +80,10 @@ class RowsView(QWidget):
                 spacing=SPACE,
             )
         )
-        self.tags_area.setMinimumHeight(MIN_TAGS_HEIGHT)
+        self.tags_area.setMinimumHeight(px(MIN_TAGS_HEIGHT))
         self.table.setItemDelegate(ChipDelegate(self.table))
-        self.table.setMinimumHeight(MIN_TABLE_HEIGHT)
-        self.row_text.setMinimumHeight(MIN_DETAIL_HEIGHT)
+        self.table.setMinimumHeight(px(MIN_TABLE_HEIGHT))
+        self.row_text.setMinimumHeight(px(MIN_DETAIL_HEIGHT))
         parts = QSplitter(Qt.Orientation.Vertical)
         parts.addWidget(self.table)
         parts.addWidget(self.tags_area)
@@ -152,9 +152,12 @@ class RowsView(QWidget):
         self.model.show_rows(self._state.rows.tolist(), self.columns)
         texts = predictions.info.mapping.texts if predictions is not None else ()
         for index, column in enumerate(self.columns):
-            width = TEXT_WIDTH if column.key in {CELL + name for name in texts} else SHORT_WIDTH
+            is_text = column.key in {CELL + name for name in texts}
+            width = px(TEXT_WIDTH if is_text else SHORT_WIDTH)
             if column.key in LABEL_COLUMNS and predictions is not None:
-                width = self._label_width(predictions.info.labels) or SHORT_WIDTH
+                has_tags = tags_tokens(predictions)
+                labels = predictions.info.labels
+                width = px(TAGS_WIDTH) if has_tags else self._label_width(labels) or px(SHORT_WIDTH)
             hint = header.sectionSizeHint(index)
             self.table.setColumnWidth(index, hint if column.is_number else max(width, hint))
         self._select_first()

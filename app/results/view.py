@@ -20,7 +20,7 @@ from app.results.pictures import PicturesView
 from app.results.rows_view import RowsView
 from app.results.state import ResultsState
 from app.studio import Studio
-from app.theme import SPACE
+from app.theme import SPACE, px
 from app.translation import tr, translated
 from app.widgets import buttons, layouts
 from app.widgets.dialogs import Choice, choose_file, confirm
@@ -133,7 +133,7 @@ class ResultsView(QWidget):
         head = layouts.row((self.headline, 1), *at_top, spacing=3 * SPACE)
         splitter = layouts.splitter(self.pictures, self.rows, sizes=[PICTURES_WIDTH, 10_000])
         splitter.setHandleWidth(4 * SPACE)
-        splitter.setMinimumHeight(MIN_HEIGHT)
+        splitter.setMinimumHeight(px(MIN_HEIGHT))
         # the surrounding area must not use its preferred height
         splitter.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Ignored)
         content = layouts.page(

@@ -83,11 +83,15 @@ def _run(home: Home) -> int:
         controller = app.findChild(theme.ThemeController)
         assert controller is not None
         controller.choose(preferences.theme)
-        studio.settings.changed.connect(
-            lambda name: (
-                controller.choose(studio.settings.preferences.theme) if name == "theme" else None
-            )
-        )
+        theme.set_text_size(app, preferences.text_size)
+
+        def show(name: str) -> None:
+            if name == "theme":
+                controller.choose(studio.settings.preferences.theme)
+            elif name == "text_size":
+                theme.set_text_size(app, studio.settings.preferences.text_size)
+
+        studio.settings.changed.connect(show)
         return _show(app, home, studio)
     finally:
         studio.close()

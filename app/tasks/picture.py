@@ -7,7 +7,7 @@ from PySide6.QtGui import QPainter, QPaintEvent, QPen, QPolygonF
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app import theme
-from app.theme import Role
+from app.theme import Role, px
 from app.translation import in_language, tr
 
 CHIP = 26  # px, height of a word
@@ -39,7 +39,7 @@ class TaskPicture(QWidget):
         self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
 
     def sizeHint(self) -> QSize:
-        return QSize(320, 2 * CHIP + BLOCK + 2 * ARROW + 2 * GAP)
+        return QSize(px(320), px(2 * CHIP + BLOCK + 2 * ARROW + 2 * GAP))
 
     def minimumSizeHint(self) -> QSize:
         return QSize(240, self.sizeHint().height())
@@ -47,28 +47,38 @@ class TaskPicture(QWidget):
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        words = self._word_boxes(painter)
+        scale = self._scale(painter)
+        painter.scale(scale, scale)
+        words = self._word_boxes(painter, self.width() / scale, self.height() / scale)
         block = QRectF(words[0].left(), words[0].top() - ARROW - BLOCK, 0, BLOCK)
         block.setRight(words[-1].right())
         for box in words:
             _arrow(painter, box.center().x(), box.top() - 2, block.bottom() + 3, Role.BORDER)
         self._paint_words(painter, words)
         self._paint_block(painter, block)
-        self._paint_answer(painter, words[self._scene.head_index].center().x(), block)
+        head_x = words[self._scene.head_index].center().x()
+        self._paint_answer(painter, head_x, block, self.width() / scale)
         painter.end()
 
-    def _word_boxes(self, painter: QPainter) -> list[QRectF]:
-        """The boxes of the words, centred, and shrunk to fit."""
-        metrics = painter.fontMetrics()
-        widths = [metrics.horizontalAdvance(word) + 12.0 for word in self._words]
-        total = sum(widths) + GAP * (len(widths) - 1)
-        scale = min(1.0, (self.width() - 2) / total)
-        x = (self.width() - total * scale) / 2
-        y = self.height() - CHIP - 1.0
+    def _scale(self, painter: QPainter) -> float:
+        """The scale of the picture, which is drawn at the standard text size and fits the width."""
+        font = painter.font()
+        font.setPointSizeF(font.pointSizeF() / theme.text_scale())
+        painter.setFont(font)
+        widths = self._widths(painter)
+        return min(theme.text_scale(), (self.width() - 2) / (sum(widths) + GAP * len(widths)))
+
+    def _widths(self, painter: QPainter) -> list[float]:
+        return [painter.fontMetrics().horizontalAdvance(word) + 12.0 for word in self._words]
+
+    def _word_boxes(self, painter: QPainter, width: float, height: float) -> list[QRectF]:
+        """The boxes of the words, centred."""
+        widths = self._widths(painter)
+        x = (width - sum(widths) - GAP * (len(widths) - 1)) / 2
         boxes = []
-        for width in widths:
-            boxes.append(QRectF(x, y, width * scale, CHIP))
-            x += (width + GAP) * scale
+        for word_width in widths:
+            boxes.append(QRectF(x, height - CHIP - 1.0, word_width, CHIP))
+            x += word_width + GAP
         return boxes
 
     def _paint_words(self, painter: QPainter, boxes: list[QRectF]) -> None:
@@ -92,11 +102,11 @@ class TaskPicture(QWidget):
         text = tr("new BERT") if self._from_scratch else "BERT"
         painter.drawText(block, Qt.AlignmentFlag.AlignCenter, text)
 
-    def _paint_answer(self, painter: QPainter, x: float, block: QRectF) -> None:
+    def _paint_answer(self, painter: QPainter, x: float, block: QRectF, right: float) -> None:
         """The head above the token that it reads, and its output."""
         metrics = painter.fontMetrics()
         width = metrics.horizontalAdvance(self._head) + 18.0
-        left = min(max(1.0, x - width / 2), self.width() - width - 1)
+        left = min(max(1.0, x - width / 2), right - width - 1)
         head = QRectF(left, block.top() - ARROW - CHIP, width, CHIP)
         _arrow(painter, x, block.top() - 2, head.bottom() + 3, Role.ACCENT)
         painter.setPen(QPen(theme.colour(Role.ACCENT), 1.5))
@@ -105,7 +115,7 @@ class TaskPicture(QWidget):
         painter.setPen(theme.colour(Role.ON_ACCENT))
         painter.drawText(head, Qt.AlignmentFlag.AlignCenter, self._head)
         answer_width = metrics.horizontalAdvance(self._scene.answer) + 16.0
-        fits = head.right() + 26 + answer_width < self.width()
+        fits = head.right() + 26 + answer_width < right
         output_left = head.right() + 26 if fits else head.left() - 26 - answer_width
         output = QRectF(output_left, head.top(), answer_width, CHIP)
         start, end = (

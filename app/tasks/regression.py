@@ -8,7 +8,7 @@ from app import theme
 from app.tasks.part import TaskPart
 from app.tasks.picture import Scene
 from app.tasks.prediction_view import PredictionInput, PredictionView
-from app.theme import SPACE, Role
+from app.theme import SPACE, Role, px
 from app.translation import marked, tr
 from app.widgets.forms.controls import number_text
 from app.widgets.results.group_table import LengthPicture
@@ -69,7 +69,7 @@ class Gauge(QWidget):
 
     def sizeHint(self) -> QSize:
         text = QFontMetricsF(font("small")).height()
-        return QSize(60 * SPACE, round(MARK + TRACK + 2 * SPACE + text))
+        return QSize(px(60 * SPACE), round(MARK + TRACK + 2 * SPACE + text))
 
     def minimumSizeHint(self) -> QSize:
         return QSize(30 * SPACE, self.sizeHint().height())

@@ -68,9 +68,7 @@ class TagsView(PredictionView):
 class TaggedText(ReadOnlyText):
     """A text with spans marked by underline, colour and name."""
 
-    def __init__(self, name: str) -> None:
-        super().__init__(name)
-        self._shown: tuple[str, tuple[SpanPrediction, ...], list[str]] = ("", (), [])
+    _shown: tuple[str, tuple[SpanPrediction, ...], list[str]] = ("", (), [])
 
     def show_text(self, text: str, spans: tuple[SpanPrediction, ...], types: list[str]) -> None:
         """Show `text` with spans marked; the index in `types` gives the colour."""
@@ -80,7 +78,7 @@ class TaggedText(ReadOnlyText):
 
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
-        if theme.is_theme_change(event):
+        if theme.is_theme_change(event) or event.type() == QEvent.Type.FontChange:
             self._write()
 
     def _write(self) -> None:

@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QComboBox, QGridLayout, QListWidget, QMenu, QWidge
 from app import background
 from app.library import DataEntry
 from app.studio import Studio
-from app.theme import SPACE, Role, colour
+from app.theme import SPACE, Role, colour, px
 from app.translation import tr, translated
 from app.using.applying_state import DATASET, EDITS, ApplyingState, StoredRows
 from app.widgets import buttons, layouts
@@ -211,7 +211,7 @@ class OptionsView(QWidget):
             self.table.resizeColumnsToContents()
             for column in range(self.model.columnCount()):
                 if self.table.columnWidth(column) > MAX_COLUMN_WIDTH:
-                    self.table.setColumnWidth(column, MAX_COLUMN_WIDTH)
+                    self.table.setColumnWidth(column, px(MAX_COLUMN_WIDTH))
         cached = state.preview.cached if state.preview else 0
         text = self.tr("&Resume") if cached else self.tr("&Apply")
         buttons.set_text(self.start, text)

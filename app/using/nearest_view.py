@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from PySide6.QtWidgets import QHeaderView, QProgressBar, QWidget
 
-from app.theme import SPACE
+from app.theme import SPACE, px
 from app.translation import translated
 from app.using.nearest_state import NearestState
 from app.widgets import buttons, layouts
@@ -37,7 +37,7 @@ class NearestView(QWidget):
         self.status = Text("", "muted")
         self.model = ColumnsModel(self._columns(), self)
         self.table = make_table(self.tr("Nearest rows"), self.model)
-        self.table.setMinimumHeight(MIN_TABLE_HEIGHT)
+        self.table.setMinimumHeight(px(MIN_TABLE_HEIGHT))
         header = self.table.horizontalHeader()
         header.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
         header.setSectionResizeMode(2, QHeaderView.ResizeMode.Stretch)

@@ -7,7 +7,6 @@ one figure at a time in the GUI thread.
 from base64 import b64encode
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,13 +17,12 @@ from PySide6.QtGui import QPainter, QPdfWriter, QPyTextObject, QTextDocument, QT
 from app.tasks import task_part
 from app.translation import Translator, in_language, tr, translated
 from app.widgets.charts import figure
-from app.widgets.charts.chart import Axis, Chart, Line
+from app.widgets.charts.chart import Axis, Chart, Line, percent_text, tick_text
 from app.widgets.charts.figure import Figure
 from app.widgets.charts.painting import chart_figure
 from app.widgets.charts.series import StepSeries
 from app.widgets.results.picture import ResultPicture
-from app.widgets.text import numbers
-from app.widgets.text.run_texts import VALIDATION, metric_heading
+from app.widgets.text.run_texts import VALIDATION, is_share, metric_heading
 from engine.config.dataset import SplitName
 from engine.desktop.preferences import RunPreferences
 from engine.documents.comparison import CURVES, comparison_report
@@ -241,7 +239,7 @@ def _curves(run: RunFolder) -> Iterator[PlacedFigure]:
         for index, metric in enumerate(run.job().task.info.metrics)
         if metric.unit == "share"
     ]
-    scale = Axis(tr("Score"), (0.0, 1.0), text=partial(numbers.percent, places=0))
+    scale = Axis(tr("Score"), (0.0, 1.0), text=percent_text)
     if (chart := _chart(lines, scale)) is not None:
         title = tr("Validation metrics")
         yield PlacedFigure(
@@ -261,7 +259,8 @@ def _comparison_curves(runs: Sequence[ComparedRun]) -> Iterator[PlacedFigure]:
             for index, (run, series) in enumerate(zip(runs, all_curves, strict=True))
         ]
         title = metric_heading(name)
-        if (chart := _chart(lines, Axis(title))) is not None:
+        scale = Axis(title, text=percent_text if is_share(name) else tick_text)
+        if (chart := _chart(lines, scale)) is not None:
             caption = tr("Smoothed over {0} points.").format(SMOOTHING) if smoothing > 1 else ""
             file_name = f"compare-{name}".replace("_", "-")
             yield PlacedFigure(CURVES, chart_figure(file_name, title, caption, chart))

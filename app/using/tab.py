@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QTabWidget, QWidget
 
 from app import background
 from app.studio import Studio
-from app.theme import SPACE
+from app.theme import SPACE, px
 from app.translation import tr
 from app.using import applying_view
 from app.using.applying_state import ApplyingState
@@ -79,7 +79,7 @@ class UseTab(QWidget):
         )
         set_help(self, "using")
         inner = QWidget()
-        inner.setMaximumWidth(MAX_CONTENT_WIDTH)
+        inner.setMaximumWidth(px(MAX_CONTENT_WIDTH))
         self._column = layouts.column(parent=inner, margins=(0, 0, 2 * SPACE, 0))
         self.area = scrolling(inner)
         self.area.setAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop)

@@ -10,12 +10,15 @@ from PySide6.QtGui import QFont, QFontMetrics, QKeyEvent
 from PySide6.QtWidgets import QButtonGroup, QPushButton, QToolButton, QWidget
 
 from app import resources
-from app.theme import Role
+from app.theme import Role, px
 from app.widgets import layouts
 from app.widgets.keys import horizontal_step
 from app.widgets.text.labels import tooltip
 
-TEXT_ICON_SIZE = QSize(22, 16)  # icon size with 6 px before the text
+
+def text_icon_size() -> QSize:
+    """Size of the icon of a button with 6 px before its text."""
+    return QSize(px(22), px(16))
 
 
 def _button(text: str, kind: str, icon: str, act: Callable[[], object] | None) -> QPushButton:
@@ -35,7 +38,7 @@ def _apply_style(
             kind, Role.TEXT
         )
         button.setIcon(resources.icon(icon, role))
-        button.setIconSize(TEXT_ICON_SIZE)
+        button.setIconSize(text_icon_size())
     if act is not None:
         button.clicked.connect(lambda _=False: act())
 
@@ -85,7 +88,7 @@ def icon_button(
 def style_icon_button(button: QToolButton, name: str, text: str) -> None:
     """Give a button the style and accessible name of an icon button."""
     button.setIcon(resources.icon(name, Role.MUTED, Role.ACCENT))
-    button.setIconSize(QSize(16, 16))
+    button.setIconSize(QSize(px(16), px(16)))
     button.setToolTip(tooltip(text))
     button.setAccessibleName(text)
     button.setFocusPolicy(Qt.FocusPolicy.StrongFocus)

@@ -19,7 +19,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from app.theme import SPACE, set_style
+from app.theme import SPACE, px, set_style
 from app.translation import tr
 from app.widgets import buttons, layouts
 from app.widgets.screen import EDGE, FitArea, resize_within
@@ -145,7 +145,7 @@ class Question(Dialog):
             self.buttons[choice.key] = button
         area = FitArea(content)
         content.setMinimumWidth(max(MIN_WIDTH, column.minimumSize().width()))
-        content.setMaximumWidth(MAX_WIDTH)
+        content.setMaximumWidth(px(MAX_WIDTH))
         layouts.column(
             (area, 1), row, parent=self, spacing=5 * SPACE, margins=(EDGE, EDGE, EDGE, 5 * SPACE)
         )

@@ -7,7 +7,7 @@ from PySide6.QtGui import QFont, QFontMetricsF, QKeyEvent, QPainter, QPen
 from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem
 
 from app.resources import icon
-from app.theme import SPACE, Role, colour
+from app.theme import SPACE, Role, colour, px
 from app.widgets.card_list import ITEM, CardItem, CardList
 from app.widgets.drawing import write
 from app.widgets.keys import is_press
@@ -91,7 +91,7 @@ class _CardDelegate(QStyledItemDelegate):
 
     def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
         lines = QFontMetricsF(_title_font(option.font)).height() + option.fontMetrics.height()
-        return QSize(60 * SPACE, round(lines) + SPACE + 2 * self.PADDING + self.GAP)
+        return QSize(px(60 * SPACE), round(lines) + SPACE + 2 * self.PADDING + self.GAP)
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         entry = index.data(ITEM)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QWidget
 
-from app.theme import SPACE
+from app.theme import SPACE, px
 from app.widgets import layouts
 from app.widgets.text.labels import Text, TextStyle
 
@@ -31,7 +31,7 @@ class Facts(QWidget):
             label = Text(name, "muted", wraps=False)
             shown = Text(value, style[0] if style else "body", selectable=True)
             shown.setAccessibleName(f"{name}: {value}"[:300])
-            shown.setMinimumWidth(20 * SPACE)
+            shown.setMinimumWidth(px(20 * SPACE))
             self._grid.addWidget(label, row, 0, Qt.AlignmentFlag.AlignTop)
             self._grid.addWidget(shown, row, 1)
             self.values[name] = shown

@@ -7,7 +7,7 @@ from PySide6.QtGui import QDesktopServices, QPalette, QShowEvent
 from PySide6.QtWidgets import QListWidget, QListWidgetItem, QTextBrowser, QToolButton, QWidget
 
 from app import theme
-from app.theme import SPACE, Role
+from app.theme import SPACE, Role, px
 from app.timers import debounced
 from app.translation import tr
 from app.widgets import buttons, layouts
@@ -84,7 +84,7 @@ class HelpView(QWidget):
         self.page.document().setDocumentMargin(4 * SPACE)
         self.page.anchorClicked.connect(self._on_link)
         left = QWidget()
-        left.setFixedWidth(58 * SPACE)
+        left.setFixedWidth(px(58 * SPACE))
         layouts.column(self.search, self.empty, (self.titles, 1), parent=left, spacing=2 * SPACE)
         layouts.row(left, (self.page, 1), parent=self, spacing=3 * SPACE)
         self._list(concepts())
@@ -112,7 +112,7 @@ class HelpView(QWidget):
 
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
-        if theme.is_theme_change(event) and self._key:
+        if (theme.is_theme_change(event) or event.type() == QEvent.Type.FontChange) and self._key:
             self._show(concept(self._key))
 
     def _list(self, pages: "tuple[Concept, ...] | list[Concept]") -> None:

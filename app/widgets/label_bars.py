@@ -13,7 +13,7 @@ from PySide6.QtWidgets import (
     QTableView,
 )
 
-from app.theme import SPACE, Role, colour
+from app.theme import SPACE, Role, colour, px
 from app.translation import tr
 from app.widgets.tables import Column, ColumnsModel, Index, apply_style
 from app.widgets.text import numbers
@@ -101,7 +101,7 @@ class _BarDelegate(QStyledItemDelegate):
     text_width = 0.0  # px of the widest count, so that all bars have one scale
 
     def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
-        return QSize(20 * SPACE, option.fontMetrics.height() + 2 * SPACE)
+        return QSize(px(20 * SPACE), option.fontMetrics.height() + 2 * SPACE)
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         text = str(index.data())

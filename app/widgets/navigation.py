@@ -7,7 +7,7 @@ from PySide6.QtGui import QFocusEvent, QFont, QKeyEvent, QPainter, QPaintEvent, 
 from PySide6.QtWidgets import QAbstractButton, QButtonGroup, QStackedWidget, QWidget
 
 from app import resources, theme
-from app.theme import SPACE, Role
+from app.theme import SPACE, Role, px
 from app.widgets import layouts
 from app.widgets.dialogs import focus_chain
 from app.widgets.drawing import fill, write
@@ -33,7 +33,7 @@ class NavigationButton(QAbstractButton):
         self._by_keyboard = False
 
     def sizeHint(self) -> QSize:
-        return QSize(WIDTH, HEIGHT)
+        return QSize(px(WIDTH), px(HEIGHT))
 
     def event(self, event: QEvent) -> bool:
         if event.type() in (QEvent.Type.HoverEnter, QEvent.Type.HoverLeave):
@@ -59,13 +59,15 @@ class NavigationButton(QAbstractButton):
             painter.setBrush(Qt.BrushStyle.NoBrush)
         painter.drawRoundedRect(area.adjusted(1, 1, -1, -1), 8, 8)
         if shown:
-            fill(painter, QRectF(0, 16, 3, HEIGHT - 32), theme.colour(Role.ACCENT), 1.5)
+            bar = QRectF(0, px(16), 3, self.height() - 2 * px(16))
+            fill(painter, bar, theme.colour(Role.ACCENT), 1.5)
         role = Role.ACCENT if shown else Role.MUTED
-        square = QRect((self.width() - 20) // 2, 11, 20, 20)
+        side = px(20)
+        square = QRect((self.width() - side) // 2, px(11), side, side)
         resources.icon(self._icon, role).paint(painter, square)
         small = font("small")
         small.setWeight(QFont.Weight.DemiBold if shown else QFont.Weight.Medium)
-        label = QRectF(2, 34, self.width() - 4, 20)
+        label = QRectF(2, px(34), self.width() - 4, px(20))
         role = Role.TEXT if shown else Role.MUTED
         write(painter, label, self.text(), small, role, Qt.AlignmentFlag.AlignCenter)
 
@@ -85,7 +87,7 @@ class Navigation(QWidget):
         lower: int,
     ) -> None:
         super().__init__()
-        self.setFixedWidth(WIDTH)
+        self.setFixedWidth(px(WIDTH))
         self.setAccessibleName(self.tr("Pages"))
         self._group = QButtonGroup(self)
         self.buttons: dict[str, NavigationButton] = {}

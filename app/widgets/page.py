@@ -25,7 +25,7 @@ from PySide6.QtWidgets import (
 )
 
 from app import resources, theme
-from app.theme import SPACE, Role
+from app.theme import SPACE, Role, px
 from app.timers import repeated
 from app.widgets import buttons, layouts
 from app.widgets.drawing import fill
@@ -69,7 +69,7 @@ class Page(QWidget):
             column.addLayout(self.body, 1)
             return
         inner = QWidget()
-        inner.setMaximumWidth(max_width + 2 * MARGIN)
+        inner.setMaximumWidth(px(max_width) + 2 * MARGIN)
         layouts.column(
             self.head,
             (self.body, 1),
@@ -203,8 +203,7 @@ class Picture(QWidget):
         super().__init__()
         self._name, self._role, self._disc = name, role, disc
         self._icon = resources.icon(name, role)
-        self._side = side
-        total = side * 2 if disc else side
+        total = px(side * 2 if disc else side)
         self.setFixedSize(total, total)
 
     def paintEvent(self, event: QPaintEvent) -> None:
@@ -212,7 +211,7 @@ class Picture(QWidget):
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         if self._disc:
             fill(painter, self.rect(), theme.colour(Role.ACCENT_SOFT), 10)
-        offset = (self.width() - self._side) // 2
+        offset = self.width() // 4 if self._disc else 0
         square = self.rect().adjusted(offset, offset, -offset, -offset)
         self._icon.paint(painter, square)
 
@@ -237,7 +236,7 @@ class EmptyState(QWidget):
         self.text = Text(text, "muted")
         for label in (self.title, self.text):
             label.setAlignment(Qt.AlignmentFlag.AlignHCenter)
-            label.setMaximumWidth(440)
+            label.setMaximumWidth(px(440))
             # a label that is aligned by a layout loses its second line
             column.addLayout(layouts.row(layouts.STRETCH, (label, 8), layouts.STRETCH, spacing=0))
         present = [button for button in (action, second) if button is not None]

@@ -7,7 +7,7 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QFrame, QProgressBar, QPushButton
 
 from app.notices import shorten
-from app.theme import SPACE
+from app.theme import SPACE, px
 from app.timers import debounced
 from app.widgets import buttons, layouts
 from app.widgets.page import Picture
@@ -40,7 +40,7 @@ class StatusBar(QFrame):
     def __init__(self) -> None:
         super().__init__()
         self.setProperty("look", "strip")
-        self.setFixedHeight(36)
+        self.setFixedHeight(px(36))
         self.setAccessibleName(self.tr("Status"))
         self.idle = Text(self.tr("No runs in progress"), "small", wraps=False)
         self.runs: list[tuple[QPushButton, QProgressBar]] = []
@@ -55,7 +55,7 @@ class StatusBar(QFrame):
             button = buttons.quiet(self.tr("Show the run"), icon="activity")
             bar = QProgressBar()
             bar.setTextVisible(False)
-            bar.setFixedWidth(96)
+            bar.setFixedWidth(px(96))
             button.hide()
             bar.hide()
             row.addWidget(button)

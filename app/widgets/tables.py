@@ -21,6 +21,7 @@ from PySide6.QtGui import QAction, QColor, QFont, QKeyEvent, QKeySequence
 from PySide6.QtWidgets import QAbstractButton, QAbstractItemView, QHeaderView, QMenu, QTableView
 
 from app.resources import mono_font
+from app.theme import px
 from app.translation import tr
 from app.widgets.context_menu import context_menu
 from app.widgets.text.labels import tooltip
@@ -35,6 +36,7 @@ NOWHERE = QModelIndex()  # parent of all rows of a flat model
 # Alignment of cells, as numbers: converting a flag takes Qt five times as long.
 AT_LEFT = int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
 AT_RIGHT = int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+ROW_HEIGHT = 30  # px
 MEASURED_ROWS = 30  # besides visible ones, for column widths; Qt's 1,000 block the GUI thread
 
 
@@ -217,6 +219,7 @@ def apply_style(table: QTableView, name: str) -> None:
     table.setTabKeyNavigation(False)
     table.setWordWrap(False)
     table.setShowGrid(False)
+    table.verticalHeader().setDefaultSectionSize(px(ROW_HEIGHT))
     table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
     table.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
     table.setHorizontalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
@@ -289,7 +292,7 @@ class NumbersTable(QTableView):
         first = self._numeric_from if numeric_from is None else numeric_from
         current = self.currentIndex().row()
         columns: list[Column[Sequence[str]]] = [
-            Column(title, itemgetter(n), font=mono_font(), align_right=n >= first)
+            Column(title, itemgetter(n), font=lambda _: mono_font(), align_right=n >= first)
             for n, title in enumerate(header)
         ]
         self.rows.show_rows([tuple(row) for row in rows], columns)

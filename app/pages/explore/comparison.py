@@ -12,7 +12,7 @@ from app.pages.explore.model_input import head_list
 from app.pages.explore.set_work import ChosenTexts, SetWork, StartWorker
 from app.pages.explore.state import ExploreState
 from app.pages.explore.strip import StripArea
-from app.theme import SPACE
+from app.theme import SPACE, px
 from app.translation import tr, translated
 from app.widgets import buttons, layouts
 from app.widgets.forms.checkpoint_box import CheckpointBox
@@ -102,7 +102,7 @@ class Comparison(QWidget):
         self._models: list[ModelEntry] = []
         self.picker = CheckpointBox()
         self.picker.setAccessibleName(self.tr("Second model"))
-        self.picker.setMinimumWidth(45 * SPACE)
+        self.picker.setMinimumWidth(px(45 * SPACE))
         self.end = buttons.icon_button(
             "x", self.tr("Stop comparing"), lambda: explore.compare(None)
         )

@@ -11,7 +11,7 @@ from PySide6.QtGui import QHelpEvent, QKeyEvent, QMouseEvent, QPainter, QPaintEv
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from app.pages.explore.paper import draw_upright
-from app.theme import SPACE, Palette, Role, colour, shade
+from app.theme import SPACE, Palette, Role, colour, px, shade
 from app.translation import tr
 from app.widgets.keys import arrow_step, clamp
 from app.widgets.text.labels import font, tooltip
@@ -40,7 +40,7 @@ class HeadHeatmap(QWidget):
         self.setAccessibleName(name)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
-        self.setMinimumSize(44 * SPACE, 36 * SPACE)
+        self.setMinimumSize(px(44 * SPACE), px(36 * SPACE))
 
     def show_values(self, values: np.ndarray | None, is_signed: bool = False) -> None:
         """Show float [L, H]; if `is_signed`, 0 is the middle of the colours."""
@@ -55,7 +55,7 @@ class HeadHeatmap(QWidget):
             self.update()
 
     def sizeHint(self) -> QSize:
-        return QSize(80 * SPACE, 72 * SPACE)
+        return QSize(px(80 * SPACE), px(72 * SPACE))
 
     def cell(self, layer: int, head: int) -> QRectF:
         return cell_rect(self._area(), self.values.shape, layer, head)

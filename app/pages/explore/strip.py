@@ -17,7 +17,7 @@ from PySide6.QtWidgets import QScrollArea, QSizePolicy, QWidget
 
 from app.pages.explore.state import ExploreState
 from app.resources import mono_font
-from app.theme import SEGMENTS, SPACE, Role, colour, is_theme_change
+from app.theme import SEGMENTS, SPACE, Role, colour, is_theme_change, px
 from app.widgets.keys import is_press
 from app.widgets.text.chips import (
     AS_STORED,
@@ -89,7 +89,7 @@ class Strip(QWidget):
         return QSize(width, self.heightForWidth(width))
 
     def minimumSizeHint(self) -> QSize:
-        return QSize(40 * SPACE, self.row_height())
+        return QSize(px(40 * SPACE), self.row_height())
 
     def row_height(self) -> int:
         return round(QFontMetricsF(mono_font()).height() + 2 * SPACE + ROW_GAP)

@@ -21,7 +21,7 @@ from app.pages.explore.strip import MAX_ROWS, StripArea
 from app.pages.explore.workbench import Workbench
 from app.resources import icon
 from app.studio import Studio
-from app.theme import SPACE, Role
+from app.theme import SPACE, Role, px
 from app.timers import debounced
 from app.translation import translated
 from app.widgets import buttons, layouts
@@ -97,7 +97,7 @@ class ExplorePage(Page):
     def _lay_out_header(self) -> None:
         label = Text(self.tr("&Model"), "muted", wraps=False)
         label.setBuddy(self.picker)
-        self.picker.setMinimumWidth(45 * SPACE)
+        self.picker.setMinimumWidth(px(45 * SPACE))
         self.compare = buttons.plain(self.tr("C&ompare"), self.comparison.begin, "columns-2")
         self.toggles = {
             dock.description.id: self._make_toggle(dock.description)

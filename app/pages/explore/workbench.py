@@ -15,7 +15,7 @@ from PySide6.QtWidgets import QMainWindow, QMenu, QSizePolicy, QTabBar, QTabWidg
 from app.pages.explore.dock import AREAS, PanelDock
 from app.pages.explore.panel import MakePanel, PanelArea, PanelDescription
 from app.settings import Settings
-from app.theme import SPACE
+from app.theme import SPACE, px
 from app.timers import debounced
 from app.widgets.text.labels import plain_menu_text
 
@@ -60,7 +60,7 @@ class Workbench(QMainWindow):
             self.setCorner(corner, area)
         self._middle = _Middle()
         self.setCentralWidget(self._middle)
-        self.setMinimumSize(60 * SPACE, 40 * SPACE)
+        self.setMinimumSize(px(60 * SPACE), px(40 * SPACE))
         self._tidying = debounced(self, 0, self._tidy)
         QShortcut(QKeySequence("F6"), self, self._focus_next)
 
@@ -354,7 +354,7 @@ class _Middle(QWidget):
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
 
     def sizeHint(self) -> QSize:
-        return QSize(MAX_WIDTH, 0)
+        return QSize(px(MAX_WIDTH), 0)
 
 
 def _add(menu: QMenu, text: str, act: Callable[[], object]) -> QAction:

@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QWidget
 from app import background
 from app.machine import Machine, memory_text, read_machine
 from app.studio import Studio
-from app.theme import SPACE
+from app.theme import SPACE, px
 from app.timers import debounced, repeated
 from app.widgets import buttons, layouts
 from app.widgets.charts.sparkline import Sparkline
@@ -297,13 +297,13 @@ class RunRow(Card):
         self.figure = Text("", wraps=False)
         self.figure_name = Text("", "small", wraps=False)
         self.loss = Sparkline()
-        self.loss.setFixedSize(140, 32)
+        self.loss.setFixedSize(px(140), px(32))
         self.age = Text("", "small", wraps=False)
-        self.age.setMinimumWidth(96)
+        self.age.setMinimumWidth(px(96))
         self.age.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         self._picture: Picture | None = None
         self._state = ""
-        self.figure_name.setMinimumWidth(152)
+        self.figure_name.setMinimumWidth(px(152))
         texts = layouts.column(self.name, self.details, spacing=2)
         figures = layouts.column(self.figure, self.figure_name, spacing=2)
         self._row = layouts.row((texts, 1), figures, self.loss, self.age, spacing=4 * SPACE)

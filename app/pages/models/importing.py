@@ -136,7 +136,7 @@ class Section(Card):
         self.toggle.setText(title)
         self.toggle.setAccessibleName(title)
         self.toggle.setAccessibleDescription(help_text)
-        self.toggle.setIconSize(buttons.TEXT_ICON_SIZE)
+        self.toggle.setIconSize(buttons.text_icon_size())
         self.toggle.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
         self.toggle.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.toggle.setCheckable(True)

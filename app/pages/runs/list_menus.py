@@ -121,7 +121,7 @@ class _MenuButton(QToolButton):
         super().__init__()
         self.setText(text)
         self.setIcon(resources.icon(icon, Role.ACCENT))
-        self.setIconSize(buttons.TEXT_ICON_SIZE)
+        self.setIconSize(buttons.text_icon_size())
         self.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
         self.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)

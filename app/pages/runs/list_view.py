@@ -18,13 +18,13 @@ from app.pages.runs.questions import ask_for_columns, ask_name
 from app.pages.runs.rows import Measure, RunRow
 from app.pages.runs.state import RunsState
 from app.pages.runs.table import ROW_ROLE, RunsTable
-from app.theme import SPACE
+from app.theme import SPACE, px
 from app.widgets import buttons, layouts
 from app.widgets.page import EmptyState
 from app.widgets.progress import ProgressLine
 from app.widgets.tables import make_table
 from app.widgets.text import numbers
-from app.widgets.text.labels import Text
+from app.widgets.text.labels import OneLine
 
 
 class RunsList(QWidget):
@@ -87,14 +87,14 @@ class RunsList(QWidget):
         table.setMouseTracking(True)
         rows = table.verticalHeader()
         rows.setSectionResizeMode(rows.ResizeMode.Fixed)
-        rows.setDefaultSectionSize(ROW_HEIGHT)
+        rows.setDefaultSectionSize(px(ROW_HEIGHT))
         return table
 
     def _content(self) -> QWidget:
         self.filter = FilterLine(self.model.rows)
         self.filter.filtered.connect(self._on_filtered)
         self.search = self.filter.field
-        self.count_label = Text("", "muted", wraps=False)
+        self.count_label = OneLine("", "muted")
         self.group_menu = ColumnsButton(
             self.tr("&Group by"),
             "layers",
@@ -113,8 +113,7 @@ class RunsList(QWidget):
         first = layouts.row((self.filter, 1), *at_top, spacing=2 * SPACE)
         second = layouts.row(
             self._filters(),
-            self.count_label,
-            layouts.STRETCH,
+            (self.count_label, 1),
             self.group_menu,
             self.compare,
             spacing=2 * SPACE,

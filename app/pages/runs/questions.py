@@ -17,7 +17,7 @@ from app.pages.runs.arranging import waiting_runs
 from app.pages.runs.columns import DEFAULT_COLUMNS, ColumnInfo, all_columns, known_columns
 from app.pages.runs.rows import RunRow
 from app.pages.runs.state import RunsState
-from app.theme import SPACE
+from app.theme import SPACE, px
 from app.translation import tr
 from app.widgets import buttons, layouts
 from app.widgets.dialogs import (
@@ -186,7 +186,7 @@ class OrderedList(QListWidget):
         self.setAccessibleDescription(tr("Ctrl+Up and Ctrl+Down move an item."))
         self.setDragDropMode(QAbstractItemView.DragDropMode.InternalMove)
         self.setDefaultDropAction(Qt.DropAction.MoveAction)
-        self.setMinimumHeight(LIST_HEIGHT)
+        self.setMinimumHeight(px(LIST_HEIGHT))
         for item in items:
             self.addItem(item)
         self.setCurrentRow(0)
@@ -257,7 +257,7 @@ class ColumnChoice(QWidget):
         self.search.textChanged.connect(self._filter)
         self.all = QListWidget()
         self.all.setAccessibleName(tr("All columns"))
-        self.all.setMinimumHeight(LIST_HEIGHT)
+        self.all.setMinimumHeight(px(LIST_HEIGHT))
         self.chosen = OrderedList(tr("Shown columns"), map(_column_item, known_columns(chosen)))
         for info in known_columns(all_columns()):
             item = _column_item(info)

@@ -2,10 +2,12 @@
 
 from collections.abc import Mapping
 from functools import partial
+from typing import Any
 
 from PySide6.QtWidgets import QLineEdit
 
 from app.settings import Settings
+from app.theme import px
 from app.translation import tr
 from app.widgets.forms.controls import ComboBox, SpinBox, Switch, pad
 
@@ -24,7 +26,7 @@ def spin_box(settings: Settings, key: str, low: int, high: int) -> SpinBox:
     box = SpinBox()
     box.setRange(low, high)
     box.setValue(getattr(settings.preferences, key))
-    box.setMinimumWidth(WIDTH)
+    box.setMinimumWidth(px(WIDTH))
     pad(box)
     box.valueChanged.connect(partial(settings.set, key))
     return box
@@ -34,16 +36,16 @@ def text_line(settings: Settings, key: str) -> QLineEdit:
     """A line of text, saved when it is left."""
     line = QLineEdit(getattr(settings.preferences, key))
     line.setMaxLength(500)
-    line.setMinimumWidth(LINE_WIDTH)
+    line.setMinimumWidth(px(LINE_WIDTH))
     line.setPlaceholderText(tr("None"))
     line.editingFinished.connect(lambda: settings.set(key, line.text().strip()))
     return line
 
 
-def combo_box(settings: Settings, key: str, titles: Mapping[str, str]) -> ComboBox:
+def combo_box(settings: Settings, key: str, titles: Mapping[Any, str]) -> ComboBox:
     """A box with a title for each value."""
     box = ComboBox()
-    box.setMinimumWidth(WIDTH)
+    box.setMinimumWidth(px(WIDTH))
     for value, title in titles.items():
         box.addItem(title, value)
     box.setCurrentIndex(max(0, box.findData(getattr(settings.preferences, key))))

@@ -9,12 +9,13 @@ from app.pages.settings.about import About
 from app.pages.settings.controls import LINE_WIDTH, combo_box, spin_box, switch, text_line
 from app.pages.settings.elsewhere import ExternalModels
 from app.studio import Studio
-from app.theme import SPACE
+from app.theme import SPACE, TEXT_SIZES, px
 from app.widgets import buttons, layouts
 from app.widgets.buttons import Segments
 from app.widgets.forms.controls import Switch
 from app.widgets.opening import open_path
 from app.widgets.page import Card, Page
+from app.widgets.text import numbers
 from app.widgets.text.labels import OneLine, Text
 from app.widgets.text.spec_texts import value_text
 from engine.desktop.on_end import split_command
@@ -36,6 +37,8 @@ class SettingsPage(Page):
         )
         self.theme_choice.choose(THEMES.index(settings.preferences.theme))
         self.theme_choice.chosen.connect(lambda index: settings.set("theme", THEMES[index]))
+        sizes = {size: numbers.percent(size / 100, 0) for size in TEXT_SIZES}
+        self.text_size = combo_box(settings, "text_size", sizes)
         devices = {device: value_text(device) for device in DEVICES}
         self.device = combo_box(settings, "device", devices)
         self.explorer_device = combo_box(settings, "explorer_device", devices)
@@ -133,9 +136,11 @@ class SettingsPage(Page):
         background.run(self, lambda: read_machine(root), self.about.show_machine)
 
     def _appearance(self) -> list[tuple[str, QWidget, str]]:
-        """Theme, and language if there are several."""
+        """Theme, text size, and language if there are several."""
         note = self.tr("“System” follows the theme of your desktop.")
         rows: list[tuple[str, QWidget, str]] = [(self.tr("Theme"), self.theme_choice, note)]
+        note = self.tr("Also by Ctrl and + or −; Ctrl+0 is 100 %.")
+        rows.append((self.tr("Text size"), self.text_size, note))
         if len(translation.LANGUAGES) > 1:
             names = {language.code: language.name for language in translation.LANGUAGES}
             titles = {"": self.tr("System language"), **names}
@@ -165,6 +170,8 @@ class SettingsPage(Page):
         preferences = self._studio.settings.preferences
         if name == "theme":
             self.theme_choice.choose(THEMES.index(preferences.theme))
+        elif name == "text_size":
+            self.text_size.setCurrentIndex(self.text_size.findData(preferences.text_size))
         elif name == "ask_on_close":
             self.ask_on_close.setChecked(preferences.ask_on_close)
 
@@ -191,7 +198,7 @@ class RunSettings(QObject):
         self.live = combo_box(settings, "live_curves", titles)
         self.on_end = QLineEdit(settings.preferences.on_end)
         self.on_end.setMaxLength(4_000)
-        self.on_end.setMinimumWidth(LINE_WIDTH)
+        self.on_end.setMinimumWidth(px(LINE_WIDTH))
         self.on_end.setPlaceholderText(self.tr("None"))
         self.on_end.editingFinished.connect(self._on_command)
 

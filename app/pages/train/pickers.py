@@ -19,7 +19,7 @@ from PySide6.QtWidgets import (
 from app import theme
 from app.pages.train.choices import BASE_MODEL, DATA, data_value, model_value
 from app.pages.train.state import TrainState
-from app.theme import SPACE, Role
+from app.theme import SPACE, Role, px
 from app.translation import tr
 from app.widgets import buttons, layouts
 from app.widgets.card_list import ITEM, CardItem, CardList
@@ -116,7 +116,7 @@ class _CardDelegate(QStyledItemDelegate):
         pick: Pick = index.data(ITEM)
         if pick.remark and pick.facts:
             lines += QFontMetricsF(font()).height() + SPACE / 2
-        return QSize(60 * SPACE, round(lines) + SPACE + 2 * self.PADDING + self.GAP)
+        return QSize(px(60 * SPACE), round(lines) + SPACE + 2 * self.PADDING + self.GAP)
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         pick: Pick = index.data(ITEM)

@@ -15,7 +15,7 @@ from app.pages.train.job import suggested_name
 from app.pages.train.state import TrainState
 from app.pages.train.summary import command, list_changes, summary
 from app.resources import icon, mono_font
-from app.theme import SPACE, Role
+from app.theme import SPACE, Role, px
 from app.translation import tr
 from app.widgets import buttons, dialogs, layouts
 from app.widgets.forms.form import SpecForm
@@ -86,7 +86,7 @@ class ReviewStep(QWidget):
         )
         self.cluster = self._line(card, self.tr("Cluster command"), self.tr("Copy cluster command"))
         self.file = TextView(self.tr("Job file"), wraps=False)
-        self.file.setMinimumHeight(FILE_HEIGHT)
+        self.file.setMinimumHeight(px(FILE_HEIGHT))
         self.file.hide()
         self.toggle = buttons.quiet(self.tr("Show &job file"), self._on_toggle, "chevron-right")
         copy_file = self._copier(self.file.toPlainText)

@@ -9,7 +9,7 @@ from PySide6.QtGui import QFont, QFontMetricsF, QPainter, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app.resources import mono_font
-from app.theme import SIDES, SPACE, Palette, Role, colour, print_color
+from app.theme import SIDES, SPACE, Palette, Role, colour, print_color, px
 from app.widgets.charts.figure import Figure, Table, print_font
 from app.widgets.drawing import fill
 from app.widgets.text import numbers
@@ -89,7 +89,7 @@ class ProbabilityBars(QWidget):
         return f"{text} {percentage(bar.second)} {bar.difference}" if self.is_paired else text
 
     def sizeHint(self) -> QSize:
-        return QSize(60 * SPACE, bars_height(self.shown, self.maximum, self.is_paired))
+        return QSize(px(60 * SPACE), bars_height(self.shown, self.maximum, self.is_paired))
 
     def minimumSizeHint(self) -> QSize:
         return QSize(40 * SPACE, self.sizeHint().height())

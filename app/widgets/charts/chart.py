@@ -37,6 +37,11 @@ def tick_text(value: float) -> str:
     return QLocale().toString(value, "g", 4)
 
 
+def percent_text(value: float) -> str:
+    """Short text of a proportion: 97.5 %."""
+    return f"{QLocale().toString(round(100 * value, 6), 'g', 4)} %"
+
+
 @dataclass(frozen=True)
 class Axis:
     """One axis. `limits` default to the range of the data; on a logarithmic axis they are values,

@@ -7,7 +7,7 @@ from PySide6.QtGui import QFontMetricsF, QPainter, QPaintEvent, QPen, QResizeEve
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app.notices import shorten
-from app.theme import SPACE, Role
+from app.theme import SPACE, Role, px
 from app.widgets.drawing import flow, write
 from app.widgets.text.labels import font, visible
 
@@ -79,7 +79,7 @@ class Legend(QWidget):
         self._arrange()
 
     def sizeHint(self) -> QSize:
-        return QSize(100, self.height())
+        return QSize(px(100), self.height())
 
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)

@@ -13,10 +13,20 @@ from PySide6.QtWidgets import QWidget
 
 from app import theme
 from app.notices import Notices
-from app.theme import SPACE, chart_pen
+from app.theme import SPACE, chart_pen, px
 from app.timers import debounced
 from app.widgets import layouts
-from app.widgets.charts.chart import Axis, Chart, Line, Marker, describe_series, value_range, widen
+from app.widgets.charts.chart import (
+    Axis,
+    Chart,
+    Line,
+    Marker,
+    describe_series,
+    percent_text,
+    tick_text,
+    value_range,
+    widen,
+)
 from app.widgets.charts.figure import Figure
 from app.widgets.charts.figure_menu import FigureButton
 from app.widgets.charts.legend import Legend
@@ -58,7 +68,7 @@ class LiveChart(QWidget):
         self._unsmoothed: set[str] = set()
         self.markers: tuple[Marker, ...] = ()
         self._smoothing, self._window = 1, 0
-        self._log = self._clip = False
+        self._log = self._clip = self._is_percent = False
         self._step = math.nan
         self._file = ""
         self._plot: LivePlot | None = None
@@ -78,7 +88,7 @@ class LiveChart(QWidget):
             parent=self,
             spacing=SPACE,
         )
-        self.setMinimumHeight(140)
+        self.setMinimumHeight(px(140))
         self._redraw = debounced(self, DRAW_DELAY_MS, self._draw)
         _make_plot_soon(self)
 
@@ -148,6 +158,12 @@ class LiveChart(QWidget):
         self._log = log
         self._draw()
 
+    def set_percent(self, on: bool) -> None:
+        """Write the values, which are proportions, in per cent."""
+        if on != self._is_percent:
+            self._is_percent = on
+            self._draw()
+
     def set_clip(self, clip: bool) -> None:
         """Show the range of the middle 98 % of the values, so that outliers do not flatten it."""
         self._clip = clip
@@ -199,7 +215,8 @@ class LiveChart(QWidget):
                 line = replace(line, y=series.smooth(self._smoothing))
             lines.append(line)
         x = Axis(self.tr("Step"), self._steps_shown(), integer=True)
-        y = Axis(self._unit, self._values_shown(x), log=self._log)
+        text = percent_text if self._is_percent else tick_text
+        y = Axis(self._unit, self._values_shown(x), log=self._log, text=text)
         return Chart(x, y, tuple(lines), self.markers, value_text=self._value_text)
 
     def _steps_shown(self) -> tuple[float, float] | None:
@@ -247,7 +264,7 @@ class LiveChart(QWidget):
 
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
-        if theme.is_theme_change(event):
+        if theme.is_theme_change(event) or event.type() == QEvent.Type.FontChange:
             self._name_series()
             if self._plot is not None:
                 self._plot.apply_style()
@@ -317,6 +334,8 @@ class LiveChart(QWidget):
         return text.format(self._value_text(value), numbers.count(round(point_step)))
 
     def _value_text(self, value: float) -> str:
+        if self._is_percent:
+            return numbers.percent(value)
         return numbers.decimal(value, self._decimals)
 
     def _describe(self) -> None:

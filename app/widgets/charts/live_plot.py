@@ -9,7 +9,7 @@ from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtWidgets import QWidget
 
 from app import theme
-from app.theme import Role
+from app.theme import Role, px
 from app.widgets.charts.chart import TICKS, Axis, Chart, Line, Span
 from app.widgets.charts.painting import line_pen, marker_pen
 from app.widgets.text.labels import font
@@ -41,8 +41,6 @@ class LivePlot(pyqtgraph.PlotWidget):  # type: ignore[misc]  # it has no types
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.NoContextMenu)
         self.getViewBox().setMouseMode(pyqtgraph.ViewBox.RectMode)
         self.disableAutoRange()
-        self.getAxis("left").setWidth(LEFT_AXIS)
-        self.getAxis("bottom").setHeight(BOTTOM_AXIS)
         parent.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.chart = Chart(Axis(), Axis())
         self.is_zoomed = False  # by the user, so that new points must not move the view
@@ -90,7 +88,8 @@ class LivePlot(pyqtgraph.PlotWidget):  # type: ignore[misc]  # it has no types
 
         def style(chart: Chart) -> object:
             lines = [(_key(line), line.color) for line in chart.lines]
-            return lines, chart.markers, chart.x.title, chart.x.integer, chart.y.title, chart.y.log
+            x, y = chart.x, chart.y
+            return lines, chart.markers, x.title, x.integer, y.title, y.log, y.text
 
         return style(chart) != style(self.chart)
 
@@ -116,6 +115,8 @@ class LivePlot(pyqtgraph.PlotWidget):  # type: ignore[misc]  # it has no types
         self.setBackground(None)
         self.viewport().setAutoFillBackground(False)
         self.setStyleSheet("background: transparent")
+        self.getAxis("left").setWidth(px(LEFT_AXIS))
+        self.getAxis("bottom").setHeight(px(BOTTOM_AXIS))
         small = font("small")
         for side, shown in (("left", self.chart.y), ("bottom", self.chart.x)):
             axis = self.getAxis(side)
@@ -165,7 +166,7 @@ class LivePlot(pyqtgraph.PlotWidget):  # type: ignore[misc]  # it has no types
             self._dots.setData([x for x, _ in finite], list(np.log10(values) if log else values))
 
     def sizeHint(self) -> QSize:
-        return QSize(360, 180)
+        return QSize(px(360), px(180))
 
     def mouseDoubleClickEvent(self, event: object) -> None:
         self.reset_requested.emit()

@@ -7,7 +7,7 @@ from PySide6.QtGui import QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QWidget
 
 from app import theme
-from app.theme import Role
+from app.theme import Role, px
 
 
 def paint_sparkline(painter: QPainter, rect: QRectF, values: Sequence[float | None]) -> None:
@@ -49,7 +49,7 @@ class Sparkline(QWidget):
     def __init__(self, values: Sequence[float | None] = ()) -> None:
         super().__init__()
         self._values = list(values)
-        self.setMinimumSize(64, 20)
+        self.setMinimumSize(px(64), px(20))
 
     def set_values(self, values: Sequence[float | None]) -> None:
         self._values = list(values)

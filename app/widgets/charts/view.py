@@ -14,7 +14,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
-from app.theme import SPACE, Role, colour
+from app.theme import SPACE, Role, colour, px
 from app.timers import debounced
 from app.widgets.charts.chart import Chart, Span, describe_series, tick_text
 from app.widgets.charts.painting import Frame, paint
@@ -50,10 +50,10 @@ class ChartView(QWidget):
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
 
     def sizeHint(self) -> QSize:
-        return QSize(80 * SPACE, 60 * SPACE)
+        return QSize(px(80 * SPACE), px(60 * SPACE))
 
     def minimumSizeHint(self) -> QSize:
-        return QSize(50 * SPACE, 30 * SPACE)
+        return QSize(px(50 * SPACE), px(30 * SPACE))
 
     def show_chart(self, chart: Chart) -> None:
         self.chart, self.span = chart, chart.span()
@@ -215,10 +215,10 @@ class ZoomChart(ChartView):
         self._refine = debounced(self, REFINE_MS, self._paint_fine)
 
     def sizeHint(self) -> QSize:
-        return QSize(120 * SPACE, 70 * SPACE)
+        return QSize(px(120 * SPACE), px(70 * SPACE))
 
     def minimumSizeHint(self) -> QSize:
-        return QSize(60 * SPACE, 40 * SPACE)
+        return QSize(px(60 * SPACE), px(40 * SPACE))
 
     def show_chart(self, chart: Chart) -> None:
         """Show a chart; a zoom stays while the x axis is the same."""

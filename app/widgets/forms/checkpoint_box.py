@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QListView, QStyle, QStyledItemDelegate, QStyleOpti
 
 from app import resources, theme
 from app.library import ModelEntry
-from app.theme import SPACE, Role
+from app.theme import SPACE, Role, px
 from app.timers import debounced
 from app.translation import tr
 from app.widgets.drawing import write
@@ -77,7 +77,7 @@ class _RowDelegate(QStyledItemDelegate):
 
     def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
         lines = QFontMetrics(font("strong")).height() + QFontMetrics(font("small")).height()
-        return QSize(200, lines + 5 * SPACE)
+        return QSize(px(200), lines + 5 * SPACE)
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         entry = index.data(ENTRY)
@@ -120,7 +120,7 @@ class CheckpointBox(ComboBox):
         view = QListView()
         view.setAccessibleName(self.tr("Models"))
         view.setItemDelegate(_RowDelegate(self._entries, view))
-        view.setMinimumWidth(360)
+        view.setMinimumWidth(px(360))
         self.setView(view)
         self._is_stepping = False  # by keys or wheel, over models in between
         self._pick_timer = debounced(self, PICK_DELAY_MS, self._emit_picked)

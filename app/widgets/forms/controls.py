@@ -39,7 +39,7 @@ from PySide6.QtWidgets import (
 )
 
 from app import resources, theme
-from app.theme import Role
+from app.theme import Role, px
 from app.widgets.text.labels import one_line
 
 
@@ -336,7 +336,7 @@ class Switch(QAbstractButton):
         self.setFixedSize(self.sizeHint())
 
     def sizeHint(self) -> QSize:
-        return TRACK + QSize(2 * RING, 2 * RING)
+        return TRACK + QSize(px(2 * RING), px(2 * RING))
 
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)

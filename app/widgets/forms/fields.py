@@ -11,7 +11,7 @@ from pydantic.fields import FieldInfo
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QCheckBox, QComboBox, QLineEdit, QWidget
 
-from app.theme import SPACE
+from app.theme import SPACE, px
 from app.widgets import buttons, layouts
 from app.widgets.buttons import Segments
 from app.widgets.forms.controls import ComboBox, NumberField, Stepping, Switch, number_text
@@ -109,7 +109,7 @@ class _Row(QWidget):
         self.name = ComboBox(self.tr("Label: {0}").format(title))
         self.name.setEditable(True)
         self.name.setInsertPolicy(QComboBox.InsertPolicy.NoInsert)
-        self.name.setMinimumWidth(55 * SPACE)
+        self.name.setMinimumWidth(px(55 * SPACE))
         self.set_names(names)
         self.name.setCurrentText(name)
         self.number = NumberField(number, 0.5, False, 0.0)
@@ -244,7 +244,7 @@ class ChoiceField(Field):
         self._values = list(values)
         self.combo.addItems([value_text(value) for value in values])
         self.combo.currentIndexChanged.connect(lambda _: self.changed.emit())
-        self.combo.setMinimumWidth(160)
+        self.combo.setMinimumWidth(px(160))
 
     def offer(self, values: Sequence[object], texts: Sequence[str]) -> None:
         """Offer values with their texts; keep the current one if it is among them."""
@@ -275,7 +275,7 @@ class TextField(Field):
     def __init__(self) -> None:
         self.line = QLineEdit()
         super().__init__(self.line)
-        self.line.setMinimumWidth(240)
+        self.line.setMinimumWidth(px(240))
         self.line.textChanged.connect(lambda _: self.changed.emit())
 
     def get(self) -> object:

@@ -12,7 +12,7 @@ from pydantic.fields import FieldInfo
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
-from app.theme import SPACE
+from app.theme import SPACE, px
 from app.widgets import layouts
 from app.widgets.forms.fields import Field, NumberChoice, field_for
 from app.widgets.forms.several import SeveralValues, can_vary, varied_values
@@ -156,7 +156,7 @@ class SpecForm(QWidget):
         field.setToolTip(tooltip(description))
         row = self._grid.rowCount()
         label = Text(title, "strong")
-        label.setFixedWidth(LABEL_WIDTH)
+        label.setFixedWidth(px(LABEL_WIDTH))
         label.setContentsMargins(0, 6, 0, 0)
         self._grid.addWidget(label, row, 0, Qt.AlignmentFlag.AlignTop)
         right = layouts.column(spacing=SPACE)

@@ -9,7 +9,7 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QCheckBox, QLineEdit, QWidget
 
 from app import resources
-from app.theme import SPACE, Role
+from app.theme import SPACE, Role, px
 from app.translation import tr
 from app.widgets import buttons, layouts
 from app.widgets.forms.controls import number_text
@@ -136,7 +136,7 @@ class SeveralValues(QWidget):
         if isinstance(self._inner, NumberChoice):
             self.line = QLineEdit()
             self.line.setMaxLength(MAX_CHARACTERS)
-            self.line.setMinimumWidth(LINE_WIDTH)
+            self.line.setMinimumWidth(px(LINE_WIDTH))
             self.line.setAccessibleName(tr("Values of {0}").format(self._title))
             self.line.setPlaceholderText(tr("Values separated by commas, or 1e-5..1e-3"))
             self.line.textChanged.connect(lambda _: self._on_edited())

@@ -30,6 +30,7 @@ from app.theme import (
     blend,
     colour,
     print_color,
+    px,
     readable_on,
 )
 from app.translation import marked, tr
@@ -139,10 +140,10 @@ class Matrix(QWidget):
         self.setAccessibleName(self.tr("Confusion matrix: true label by row, predicted by column"))
 
     def sizeHint(self) -> QSize:
-        return QSize(80 * SPACE, 70 * SPACE)
+        return QSize(px(80 * SPACE), px(70 * SPACE))
 
     def minimumSizeHint(self) -> QSize:
-        return QSize(50 * SPACE, 36 * SPACE)
+        return QSize(px(50 * SPACE), px(36 * SPACE))
 
     def show_confusion(self, confused: Confusion) -> None:
         self.confusion, self.shown = confused, shown_labels(confused)

@@ -10,7 +10,7 @@ from PySide6.QtCore import QRectF, QSize, Qt
 from PySide6.QtGui import QPainter
 from PySide6.QtWidgets import QHeaderView, QStyledItemDelegate, QStyleOptionViewItem
 
-from app.theme import SPACE, Role, colour
+from app.theme import SPACE, Role, colour, px
 from app.translation import in_language, marked, translated
 from app.widgets import layouts
 from app.widgets.charts.figure import Figure, Table
@@ -199,7 +199,7 @@ class CountBarDelegate(QStyledItemDelegate):
     """Paints a count over a bar."""
 
     def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
-        return QSize(16 * SPACE, option.fontMetrics.height() + 2 * SPACE)
+        return QSize(px(16 * SPACE), option.fontMetrics.height() + 2 * SPACE)
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         box = QRectF(option.rect).adjusted(SPACE, 4, -SPACE, -4)

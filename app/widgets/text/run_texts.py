@@ -66,14 +66,19 @@ def metric_heading(name: str) -> str:
     return title[:1].upper() + title[1:]
 
 
+def is_share(name: str) -> bool:
+    """True if the metric is a proportion, which is shown in per cent."""
+    metric = get_metric(name)
+    return metric is not None and metric.unit == "share"
+
+
 def metric_value(name: str, value: float | None) -> str:
     """Fractions as per cent, others as numbers."""
     if name == TOKENS and value is not None:
         return numbers.count(round(value))
-    metric = get_metric(name)
-    if value is not None and metric is not None and metric.unit == "share":
-        return numbers.percent(value)
-    return numbers.decimal(value)
+    return (
+        numbers.percent(value) if value is not None and is_share(name) else numbers.decimal(value)
+    )
 
 
 def score(name: str, value: float) -> str:

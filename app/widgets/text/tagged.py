@@ -13,7 +13,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from app.theme import CHART, SPACE, Role, colour
+from app.theme import CHART, SPACE, Role, colour, px
 from app.widgets.drawing import fill, flow, write
 from app.widgets.tables import Index
 from app.widgets.text.labels import font, one_line
@@ -111,7 +111,7 @@ class TaggedWords(QWidget):
         return QSize(width, self.heightForWidth(width))
 
     def minimumSizeHint(self) -> QSize:
-        return QSize(40 * SPACE, 0)
+        return QSize(px(40 * SPACE), 0)
 
     def heightForWidth(self, width: int) -> int:
         boxes = self._boxes(width)
@@ -175,11 +175,11 @@ def _lines(boxes: Sequence[QRectF]) -> list[QRectF]:
 
 
 class ChipDelegate(QStyledItemDelegate):
-    """Paints the spans of a cell, from the role CHIPS; other cells as usual."""
+    """Paints the spans of a cell, from the role CHIPS, “–” for none; other cells as usual."""
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         shown = index.data(CHIPS)
-        if not shown:
+        if shown is None:
             super().paint(painter, option, index)
             return
         cell = QStyleOptionViewItem(option)
@@ -192,6 +192,8 @@ class ChipDelegate(QStyledItemDelegate):
         painter.setClipRect(option.rect)
         metrics, names = QFontMetricsF(option.font), QFontMetricsF(font("small"))
         box = QRectF(option.rect).adjusted(2 * SPACE, SPACE, -SPACE, -SPACE)
+        if not shown:
+            write(painter, box, "–", option.font, Role.MUTED)
         for chip in shown:
             text = one_line(chip.text, 80)
             width = metrics.horizontalAdvance(text) + names.horizontalAdvance(chip.type)

@@ -7,7 +7,7 @@ from PySide6.QtGui import QFontMetricsF, QPainter, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app import theme
-from app.theme import SPACE, Role
+from app.theme import SPACE, Role, px
 from app.widgets.drawing import fill, flow, write
 from app.widgets.text.labels import font, one_line, tooltip
 
@@ -41,7 +41,7 @@ class Tags(QWidget):
         return QSize(80 * SPACE, self.heightForWidth(max(self.width(), 80 * SPACE)))
 
     def minimumSizeHint(self) -> QSize:
-        return QSize(30 * SPACE, 0)
+        return QSize(px(30 * SPACE), 0)
 
     def heightForWidth(self, width: int) -> int:
         boxes = self._boxes(width)

@@ -18,7 +18,7 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from app.resources import mono_font
-from app.theme import SEGMENTS, SPACE, Role, colour
+from app.theme import SEGMENTS, SPACE, Role, colour, px
 from app.widgets.drawing import write
 from app.widgets.text.chips import AS_STORED, PADDING, ROW_GAP, chip_widths, flow_chips, token_text
 from engine.messages.explore.text import Token
@@ -72,7 +72,7 @@ class TokenRow(QWidget):
         return QSize(width, self.heightForWidth(width))
 
     def minimumSizeHint(self) -> QSize:
-        return QSize(40 * SPACE, self._line_height())
+        return QSize(px(40 * SPACE), self._line_height())
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)

@@ -17,7 +17,7 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app.resources import mono_font
-from app.theme import PICKED, SPACE, Palette, Role, colour
+from app.theme import PICKED, SPACE, Palette, Role, colour, px
 from app.widgets.drawing import fill, flow, write
 from app.widgets.keys import clamp, horizontal_step
 from app.widgets.text.chips import AS_STORED
@@ -102,7 +102,7 @@ class WordRow(QWidget):
         return QSize(80 * SPACE, self.heightForWidth(max(self.width(), 80 * SPACE)))
 
     def minimumSizeHint(self) -> QSize:
-        return QSize(40 * SPACE, 0)
+        return QSize(px(40 * SPACE), 0)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)

@@ -198,7 +198,7 @@ def test_a_masked_token_opens_in_the_words_panel(studio, qtbot, tmp_path):
     unigram(predictions).write(tmp_path / "results" / "unigram-validation.parquet")
     view, requests = open_results(studio, qtbot, results_source(tmp_path)), []
     qtbot.waitUntil(lambda: view.rows.model.rowCount() == 40)
-    assert view.headline.score.full_text() == "Loss 4.850"
+    assert view.headline.score.full_text() == "Loss 4.8500"
     assert "Accuracy 50.0 % · Top-5 accuracy 50.0 %" in view.headline.about.text()
     assert view.headline.baseline.text() == (
         "Perplexity 127.7, accuracy 50.0 %. Unigram baseline (token frequencies alone): perplexity "

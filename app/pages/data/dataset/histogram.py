@@ -9,7 +9,7 @@ from PySide6.QtCore import QSize
 from PySide6.QtWidgets import QSizePolicy
 
 from app.pages.data.dataset.lengths import Lengths
-from app.theme import SPACE, Role
+from app.theme import SPACE, Role, px
 from app.widgets.charts.chart import Axis, Bars, Chart, Marker
 from app.widgets.charts.figure_menu import offer_chart
 from app.widgets.charts.view import ChartView
@@ -28,7 +28,7 @@ class _Histogram(ChartView):
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
 
     def sizeHint(self) -> QSize:
-        return QSize(60 * SPACE, 36 * SPACE)
+        return QSize(px(60 * SPACE), px(36 * SPACE))
 
 
 class LengthHistogram(_Histogram):

@@ -20,7 +20,7 @@ from app.pages.data.dataset.state import DatasetState, Order, Query
 from app.pages.data.dataset.table import LEAD_COLUMNS, RowsModel
 from app.pages.data.texts import summary_line
 from app.studio import Studio
-from app.theme import SPACE
+from app.theme import SPACE, px
 from app.timers import debounced
 from app.translation import in_language, translated
 from app.using import applying_view
@@ -207,7 +207,7 @@ class DatasetView(Page):
     def _add_side(self) -> None:
         inner = QWidget()
         area = scrolling(inner)
-        area.setMinimumWidth(SIDE_WIDTH)
+        area.setMinimumWidth(px(SIDE_WIDTH))
         area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.splitter.addWidget(area)
         self.checks = ChecksCard(self.checks_state, inner)
@@ -270,8 +270,8 @@ class DatasetView(Page):
     def _size_columns(self) -> None:
         """Resize columns; texts share the remaining width."""
         mapping = self.state.spec.mapping
-        self.table.setColumnWidth(0, 18 * SPACE)
-        self.table.setColumnWidth(1, 22 * SPACE)
+        self.table.setColumnWidth(0, px(18 * SPACE))
+        self.table.setColumnWidth(1, px(22 * SPACE))
         has_suggestions = self.model.columnCount() > self.model.suggestion_column
         used_width = 40 * SPACE + (SUGGESTION_WIDTH if has_suggestions else 0)
         texts = (mapping.text, mapping.pair, mapping.tags)

@@ -7,7 +7,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QCheckBox, QWidget
 
 from app.pages.data.importing.findings import FindingsState
-from app.theme import SPACE
+from app.theme import SPACE, px
 from app.translation import in_language, translated
 from app.widgets import layouts
 from app.widgets.forms.controls import ComboBox
@@ -58,7 +58,7 @@ class FindingsView(QWidget):
         if len(titles) > 1:
             choice = ComboBox(f"{title}: {self.tr('fix')}")
             choice.addItems(titles)
-            choice.setFixedWidth(FIX_WIDTH)
+            choice.setFixedWidth(px(FIX_WIDTH))
             choice.activated.connect(partial(self._choose, row))
             self._grid.addWidget(choice, row, 2, Qt.AlignmentFlag.AlignTop)
         elif titles:

@@ -8,7 +8,7 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QPushButton, QWidget
 
 from app.pages.data.importing.checks import Problem
-from app.theme import SPACE, Role
+from app.theme import SPACE, Role, px
 from app.widgets import buttons, layouts
 from app.widgets.page import Picture, clear, scrolling
 from app.widgets.text.labels import Text, TextStyle, plain_menu_text
@@ -39,7 +39,7 @@ class ProblemList(QWidget):
         self._area = scrolling(self._inner)
         self._area.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self._area.setAccessibleName(self.tr("Problems and notes"))
-        self._area.setMaximumHeight(MAX_HEIGHT)
+        self._area.setMaximumHeight(px(MAX_HEIGHT))
         layouts.column(self._area, parent=self)
         self._area.hide()
 

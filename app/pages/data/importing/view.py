@@ -23,7 +23,7 @@ from app.pages.data.importing.sections import (
     SplitSection,
 )
 from app.pages.data.importing.state import ImportState
-from app.theme import SPACE, Role, colour
+from app.theme import SPACE, Role, colour, px
 from app.translation import translated
 from app.widgets import buttons, layouts
 from app.widgets.forms.checkpoint_box import CheckpointBox
@@ -149,7 +149,7 @@ class ImportView(Page):
         self.tokenizer = CheckpointBox()
         self.tokenizer.setAccessibleName(self.tr("Model whose tokenizer is used"))
         self.tokenizer.picked.connect(lambda entry: self.state.examples.set_model(entry.path))
-        self.tokenizer.setMaximumWidth(64 * SPACE)
+        self.tokenizer.setMaximumWidth(px(64 * SPACE))
         head.addWidget(self.tokenizer)
         self.examples, self.findings = ExamplesView(), FindingsView(self.state.findings)
         self.examples.multilingual.clicked.connect(self.models_requested)
@@ -161,7 +161,7 @@ class ImportView(Page):
     def _add_side(self, middle: QHBoxLayout) -> None:
         inner = QWidget()
         self.side = scrolling(inner)
-        self.side.setFixedWidth(SIDE_WIDTH)
+        self.side.setFixedWidth(px(SIDE_WIDTH))
         self.side.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         middle.addWidget(self.side)
         column = layouts.column(parent=inner, spacing=6 * SPACE, margins=(0, 0, 3 * SPACE, 0))
@@ -412,7 +412,7 @@ class ExamplesView(QWidget):
     def _add_row(self) -> None:
         row = len(self.rows)
         widgets = (Text("", "small", wraps=False), TokenRow(EXAMPLE_LENGTH), Text("", "small"))
-        widgets[2].setFixedWidth(30 * SPACE)
+        widgets[2].setFixedWidth(px(30 * SPACE))
         for column, widget in enumerate(widgets):
             self._grid.addWidget(widget, row, column, Qt.AlignmentFlag.AlignTop)
         self.rows.append(widgets)

@@ -10,7 +10,7 @@ from app.pages.explore.over_training.series import PictureSeries
 from app.pages.explore.over_training.state import SnapshotBrowser, Snapshots
 from app.pages.explore.state import ExploreState
 from app.resources import icon
-from app.theme import SIDES, SPACE, Role, colour
+from app.theme import SIDES, SPACE, Role, colour, px
 from app.widgets import buttons, layouts
 from app.widgets.dialogs import choose_folder
 from app.widgets.help import HelpButton
@@ -36,7 +36,7 @@ class TrainingBar(QWidget):
         self.slider = SnapshotSlider()
         self.play = buttons.icon_button("play", self.tr("Play"), self._on_play)
         self.status = Text("", "small", wraps=False)
-        self.status.setMinimumWidth(40 * SPACE)
+        self.status.setMinimumWidth(px(40 * SPACE))
         self.compare_button = buttons.plain(
             self.tr("Compare &with this step"), self.state.compare, "columns-2"
         )
@@ -135,7 +135,7 @@ class SnapshotSlider(QSlider):
         self._compared_index = -1  # of the compared snapshot
         self.setAccessibleName(self.tr("Training step"))
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-        self.setFixedHeight(HEIGHT)
+        self.setFixedHeight(px(HEIGHT))
         self.setPageStep(4)
 
     def show_snapshots(self, snapshots: Snapshots | None, compared: int) -> None:
@@ -145,7 +145,7 @@ class SnapshotSlider(QSlider):
             self.update()
 
     def sizeHint(self) -> QSize:
-        return QSize(60 * SPACE, HEIGHT)
+        return QSize(px(60 * SPACE), px(HEIGHT))
 
     def to_x(self, position: float) -> float:
         """x in px of a snapshot index, which may be fractional."""

@@ -114,8 +114,8 @@ class VocabularyModel(ColumnsModel[int]):
         self._vocabulary = vocabulary
         self._special = set(vocabulary.special) | set(vocabulary.added)
         self.columns = (
-            Column(self.tr("ID"), str, align_right=True, font=mono_font()),
-            Column(self.tr("Token"), self._token, font=mono_font()),
+            Column(self.tr("ID"), str, align_right=True, font=lambda _: mono_font()),
+            Column(self.tr("Token"), self._token, font=lambda _: mono_font()),
             Column(self.tr("Kind"), self._kind),
         )
         self.show_only(None)

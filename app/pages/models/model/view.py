@@ -25,7 +25,7 @@ from app.pages.models.texts import model_facts, origin_text
 from app.results.evaluating import ResultsSource, results_of_run
 from app.results.view import ResultsView
 from app.studio import Studio
-from app.theme import SPACE, Role, colour
+from app.theme import SPACE, Role, colour, px
 from app.timers import debounced
 from app.using.tab import UseTab
 from app.widgets import buttons, layouts
@@ -184,7 +184,7 @@ class OverviewTab(QWidget):
         super().__init__(parent)
         inner = QWidget()
         area = scrolling(inner)
-        area.setFixedWidth(FACTS_WIDTH + 3 * SPACE)
+        area.setFixedWidth(px(FACTS_WIDTH + 3 * SPACE))
         area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         card = Card(self.tr("Details"))
         layouts.column(card, layouts.STRETCH, parent=inner, margins=(0, 0, 3 * SPACE, 0))
@@ -214,7 +214,7 @@ class PartsView(QTreeView):
         header.setStretchLastSection(False)
         header.setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
         header.setSectionResizeMode(1, QHeaderView.ResizeMode.ResizeToContents)
-        header.resizeSection(2, 44 * SPACE)
+        header.resizeSection(2, px(44 * SPACE))
         header.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
         self.expand(model.index(0, 0))
         if model.rowCount() > 1:
@@ -247,7 +247,7 @@ class VocabularyTab(QWidget):
         super().__init__(parent)
         self._model: VocabularyModel | None = None
         self.search = SearchField(self.tr("Find a token or an ID"))
-        self.search.setMaximumWidth(100 * SPACE)
+        self.search.setMaximumWidth(px(100 * SPACE))
         self.count = Text("", "muted")
         self.table = QTableView()
         apply_style(self.table, self.tr("Tokens of the vocabulary"))

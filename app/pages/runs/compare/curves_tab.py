@@ -17,10 +17,10 @@ from app.pages.runs.compare.state import (
     x_values,
 )
 from app.pages.runs.rows import RunRow
-from app.theme import SPACE, colour
+from app.theme import SPACE, colour, px
 from app.translation import tr
 from app.widgets import buttons, layouts
-from app.widgets.charts.chart import Axis, Chart, Floats, Line
+from app.widgets.charts.chart import Axis, Chart, Floats, Line, percent_text, tick_text
 from app.widgets.charts.figure import Figure
 from app.widgets.charts.figure_menu import FigureButton
 from app.widgets.charts.legend import Legend
@@ -174,7 +174,11 @@ class CurvesTab(QWidget):
         x_title = tr("Minutes") if axis == "time" else self.axis_box.currentText()
         chart = Chart(
             Axis(x_title, integer=axis == "step"),
-            Axis(heading, log=self.log.isChecked()),
+            Axis(
+                heading,
+                log=self.log.isChecked(),
+                text=percent_text if run_texts.is_share(name) else tick_text,
+            ),
             tuple(lines),
             value_text=lambda value: run_texts.metric_value(name, value),
         )
@@ -274,5 +278,5 @@ def _group_name(row: RunRow, style: CurveStyle, runs: int) -> str:
 def _choice(name: str) -> QComboBox:
     box = ComboBox(name)
     box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
-    box.setMaximumWidth(64 * SPACE)
+    box.setMaximumWidth(px(64 * SPACE))
     return box

@@ -14,7 +14,7 @@ from app import theme
 from app.pages.runs.columns import column_info, known_columns
 from app.pages.runs.job_fields import is_number
 from app.pages.runs.rows import RunRow
-from app.theme import CHART, SPACE, Palette, Role, print_color
+from app.theme import CHART, SPACE, Palette, Role, print_color, px
 from app.translation import tr
 from app.widgets.charts.chart import tick_text, ticks
 from app.widgets.charts.figure import Figure, Table, print_font
@@ -181,10 +181,10 @@ class ParallelView(QWidget):
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
 
     def sizeHint(self) -> QSize:
-        return QSize(140 * SPACE, 80 * SPACE)
+        return QSize(px(140 * SPACE), px(80 * SPACE))
 
     def minimumSizeHint(self) -> QSize:
-        return QSize(80 * SPACE, 50 * SPACE)
+        return QSize(px(80 * SPACE), px(50 * SPACE))
 
     def show_axes(self, rows: Sequence[RunRow], keys: Sequence[str]) -> None:
         """Show an axis for each of these columns; brushes of remaining axes stay."""

@@ -15,7 +15,7 @@ from app.pages.runs.compare.state import (
 )
 from app.pages.runs.list_menus import ColumnsButton
 from app.pages.runs.rows import RunRow
-from app.theme import SPACE
+from app.theme import SPACE, px
 from app.translation import tr
 from app.widgets import layouts
 from app.widgets.charts.figure_menu import FigureButton
@@ -107,7 +107,7 @@ class ScatterTab(QWidget):
         self.figure_button.offer_on(self.view)
         row = layouts.row(spacing=2 * SPACE)
         for box in (self.y_box, self.x_box, self.colour_box):
-            box.setMaximumWidth(60 * SPACE)
+            box.setMaximumWidth(px(60 * SPACE))
             box.activated.connect(self._show)
             layouts.extend(row, Text(box.accessibleName(), "muted", wraps=False), box)
         layouts.extend(row, layouts.STRETCH, self.figure_button)

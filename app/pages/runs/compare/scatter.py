@@ -12,7 +12,7 @@ from app.pages.runs.columns import column_info, known_columns
 from app.pages.runs.compare.parallel import values_table
 from app.pages.runs.job_fields import is_number
 from app.pages.runs.rows import RunRow
-from app.theme import SPACE, Role
+from app.theme import SPACE, Role, px
 from app.translation import tr
 from app.widgets.charts.chart import Axis, Chart, Points, value_range, widen
 from app.widgets.charts.figure import Figure
@@ -73,10 +73,10 @@ class ScatterView(ChartView):
         self.current = -1
 
     def sizeHint(self) -> QSize:
-        return QSize(120 * SPACE, 80 * SPACE)
+        return QSize(px(120 * SPACE), px(80 * SPACE))
 
     def minimumSizeHint(self) -> QSize:
-        return QSize(60 * SPACE, 50 * SPACE)
+        return QSize(px(60 * SPACE), px(50 * SPACE))
 
     def show_scatter(self, scatter: Scatter) -> None:
         self.scatter, self.current = scatter, -1

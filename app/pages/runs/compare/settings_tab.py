@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QWidget
 from app.pages.runs.compare.state import SEPARATOR, CompareState, differing_paths, distinct_names
 from app.pages.runs.job_fields import job_titles
 from app.pages.runs.rows import RunRow
-from app.theme import SPACE
+from app.theme import SPACE, px
 from app.translation import in_language, tr
 from app.widgets import buttons, layouts
 from app.widgets.forms.controls import SearchField, Switch
@@ -77,9 +77,9 @@ class SettingsTab(QWidget):
         layouts.tab(self, row, self.summary, (self.table, 1), spacing=2 * SPACE)
         state.changed.connect(self._show)
         self._show()
-        self.table.setColumnWidth(0, FIRST_WIDTH)
+        self.table.setColumnWidth(0, px(FIRST_WIDTH))
         for column in range(1, self.model.columnCount()):
-            self.table.setColumnWidth(column, WIDTH)
+            self.table.setColumnWidth(column, px(WIDTH))
 
     def copy(self) -> None:
         header = (tr("Setting"), *(row.name for row in self._state.rows))

@@ -6,7 +6,7 @@ from PySide6.QtWidgets import QListWidget, QListWidgetItem, QScrollArea, QWidget
 
 from app.pages.runs.lineage.picture import LineagePicture, layout_graph
 from app.pages.runs.lineage.state import MAX_SHOWN, LineageState, kind_text
-from app.theme import SPACE
+from app.theme import SPACE, px
 from app.translation import tr, translated
 from app.widgets import buttons, layouts
 from app.widgets.charts.figure_menu import FigureButton
@@ -84,7 +84,7 @@ class LineageView(QWidget):
             spacing=2 * SPACE,
             margins=(2 * SPACE, 0, 0, 0),
         )
-        side.setMinimumWidth(SIDE_WIDTH - 20 * SPACE)
+        side.setMinimumWidth(px(SIDE_WIDTH - 20 * SPACE))
         return side
 
     def _show(self) -> None:

@@ -20,7 +20,7 @@ from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QStackedWidget, QToolTip
 from app.explorer import Explorer
 from app.pages.runs.run.state import RunState
 from app.resources import mono_font
-from app.theme import SEGMENTS, SPACE, Role, colour, is_theme_change
+from app.theme import SEGMENTS, SPACE, Role, colour, is_theme_change, px
 from app.timers import debounced
 from app.translation import tr, translated
 from app.widgets import buttons, layouts
@@ -335,7 +335,7 @@ class BatchTokens(QWidget):
         return QSize(width, self.heightForWidth(width))
 
     def minimumSizeHint(self) -> QSize:
-        return QSize(40 * SPACE, round(self._line_height()))
+        return QSize(px(40 * SPACE), round(self._line_height()))
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)

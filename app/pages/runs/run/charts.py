@@ -53,6 +53,7 @@ class Charts(QWidget):
         self._searching: background.Job | None = None
         self._alert_pause = debounced(self, ALERT_DELAY_MS, self._find_alerts)
         self._not_finite = list[tuple[int, str]]()
+        self._has_numbers = False  # among the validation metrics, which are no proportions
         self._queue: list[tuple[str, Points]] = []
         self._is_read = False
         self.options = ChartOptions(settings)
@@ -198,6 +199,8 @@ class Charts(QWidget):
             case "gradient_norm":
                 return self.gradient, title
             case _ if name.startswith(run_texts.VALIDATION):
+                self._has_numbers |= not run_texts.is_share(name)
+                self.validation.set_percent(not self._has_numbers)
                 return self.validation, run_texts.evaluation_title(name)
         return None
 

@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from PySide6.QtCore import QObject, Qt, Signal
-from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QWidget
+from PySide6.QtWidgets import QLineEdit, QWidget
 
 from app import background, resources, trash
 from app.exporting import view as exporting
 from app.exporting.state import ExportState
 from app.pages.runs.run.state import RunState
 from app.studio import Studio
-from app.theme import SPACE, Role
+from app.theme import SPACE, Role, px
 from app.translation import tr, translated
 from app.widgets import buttons, layouts
 from app.widgets.dialogs import Choice, confirm
@@ -24,6 +24,7 @@ from app.widgets.page import labelled
 from app.widgets.tables import Column, ColumnsModel, make_table
 from app.widgets.text import numbers, run_texts
 from app.widgets.text.labels import Text
+from app.widgets.text.wrapping import WrapArea
 from engine.config.changes import changes
 from engine.config.fields import branch_fields
 from engine.config.job import RUN_NAME_LENGTH, JobSpec
@@ -239,7 +240,7 @@ class CheckpointsTab(QWidget):
         self._state = state
         self.model = ColumnsModel(checkpoint_columns(), self)
         self.table = make_table(self.tr("Checkpoints"), self.model, fitted=[REASON])
-        self.table.verticalHeader().setDefaultSectionSize(ROW_HEIGHT)
+        self.table.verticalHeader().setDefaultSectionSize(px(ROW_HEIGHT))
         self.table.doubleClicked.connect(lambda _: self.explore.click())
         self.table.selectionModel().selectionChanged.connect(self._enable)
         self.hint = Text(
@@ -255,7 +256,7 @@ class CheckpointsTab(QWidget):
         state.checkpoints_read.connect(self.show_checkpoints)
         self.show_checkpoints([])
 
-    def _buttons_row(self) -> QHBoxLayout:
+    def _buttons_row(self) -> WrapArea:
         state, runs = self._state, self._state.run.runs
 
         def for_chosen(act: Callable[[Checkpoint], object]) -> Callable[[], None]:
@@ -284,7 +285,10 @@ class CheckpointsTab(QWidget):
         )
         use = self.explore, self.fine_tune, self.branch, self.export
         self._buttons = (*use, self.folder, self.delete)
-        return layouts.row(*self._buttons, layouts.STRETCH, spacing=2 * SPACE)
+        row = WrapArea(gap=2 * SPACE)
+        for button in self._buttons:
+            row.add(button)
+        return row
 
     # ── list ─────────────────────────────────────────────────────────────────────────────────
 
@@ -365,7 +369,7 @@ def ask_to_branch(owner: QWidget, state: CheckpointsState, step: int) -> None:
         values=job.training.model_dump(),
         others=job.training.model_dump(),
     )
-    form.setMinimumWidth(FORM_WIDTH)  # tick values are cut off below this width
+    form.setMinimumWidth(px(FORM_WIDTH))  # tick values are cut off below this width
     text = Text("", "strong")
 
     def branch_job() -> JobSpec:

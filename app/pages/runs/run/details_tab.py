@@ -5,7 +5,7 @@ from PySide6.QtWidgets import QPlainTextEdit, QWidget
 
 from app.pages.runs.rows import RunRow
 from app.pages.runs.run.state import RunState
-from app.theme import SPACE
+from app.theme import SPACE, px
 from app.timers import debounced
 from app.widgets import buttons, layouts
 from app.widgets.facts import Facts
@@ -33,7 +33,7 @@ class DetailsTab(QWidget):
         self.notes.setAccessibleName(self.tr("Notes"))
         self.notes.setPlaceholderText(self.tr("Your own notes about this run"))
         self.notes.setTabChangesFocus(True)
-        self.notes.setFixedHeight(96)
+        self.notes.setFixedHeight(px(96))
         self._pause = debounced(self, SAVE_NOTES_MS, self.save_notes)
         self.notes.textChanged.connect(self._pause.start)
         self.job = TextView(self.tr("Settings (JSON)"), wraps=False)

@@ -78,7 +78,7 @@ class LabelKeys(QWidget):
         button = buttons.plain(plain_menu_text(text))
         if key != label:
             button.setIcon(QIcon(_KeyIconEngine(key)))
-            button.setIconSize(buttons.TEXT_ICON_SIZE)
+            button.setIconSize(buttons.text_icon_size())
         button.setAccessibleName(
             self.tr("Label selected rows “{0}” (key {1})").format(title[:100], key)
         )

@@ -8,7 +8,7 @@ import numpy as np
 from app import background
 from app.library import DataEntry
 from app.studio import Studio
-from app.theme import SPACE
+from app.theme import SPACE, px
 from app.widgets.charts.chart import Axis, Chart, Line, value_range, widen
 from app.widgets.charts.figure_menu import offer_chart
 from app.widgets.charts.view import ChartView
@@ -63,7 +63,7 @@ class LearningCurveCard(Card):
         self._studio = studio
         self.body.addWidget(Text(self.tr("Score over labelled rows"), "heading"))
         self.chart = ChartView(self.tr("Score over labelled rows"))
-        self.chart.setFixedHeight(HEIGHT)
+        self.chart.setFixedHeight(px(HEIGHT))
         offer_chart(self.chart)
         self.summary = Text("", "muted")
         self.body.addWidget(self.chart)

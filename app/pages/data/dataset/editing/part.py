@@ -18,7 +18,7 @@ from app.pages.data.dataset.editing.tags import TagView
 from app.pages.data.dataset.state import DatasetState
 from app.pages.data.dataset.table import LEAD_COLUMNS, SPLIT_COLUMN, RowsModel
 from app.studio import Studio
-from app.theme import SPACE, Role
+from app.theme import SPACE, Role, px
 from app.widgets import buttons, layouts
 from app.widgets.page import Picture, scrolling
 from app.widgets.text.labels import Text
@@ -43,7 +43,7 @@ class EditingPart(QObject):
         self.keys = LabelKeys(parent)
         self.words = TagView()
         self.words_area = scrolling(self.words)
-        self.words_area.setFixedHeight(WORDS_HEIGHT)
+        self.words_area.setFixedHeight(px(WORDS_HEIGHT))
         self.words_area.hide()
         self.review = ReviewState(studio, data, self.state)
         self.card = ReviewCard(self.review)
@@ -176,7 +176,7 @@ class EditingPart(QObject):
             header.moveSection(
                 header.visualIndex(columns.index(label) + LEAD_COLUMNS), LEAD_COLUMNS
             )
-        self._table.setColumnWidth(last, SUGGESTION_WIDTH)
+        self._table.setColumnWidth(last, px(SUGGESTION_WIDTH))
         self._table.setCurrentIndex(model.index(0, 0))
         self._table.selectRow(0)
         self._table.setFocus()

@@ -34,7 +34,7 @@ from app.pages.explore.panels.attention.maps import MAX_POOLED_SIDE, mosaic, pic
 from app.pages.explore.panels.attention.matrix import ZOOM, ZOOMS, Legend, paint_scale
 from app.pages.explore.panels.attention.state import MEASURES, AttentionState
 from app.pages.explore.paper import CENTER, LEFT, RIGHT
-from app.theme import PICKED, SPACE, Role, colour, is_theme_change, print_color
+from app.theme import PICKED, SPACE, Role, colour, is_theme_change, print_color, px
 from app.translation import in_language, tr
 from app.widgets import buttons, layouts
 from app.widgets.charts.figure import Figure, Table, print_font
@@ -425,7 +425,7 @@ class HeadGridView(QWidget):
                 )
             )
         )
-        self.setMinimumWidth(50 * SPACE)
+        self.setMinimumWidth(px(50 * SPACE))
         self.models.chosen.connect(lambda index: state.show_side(bool(index)))
         state.explore.heads_off_changed.connect(self._update_status)
         self.grid.hovered.connect(self._update_status)

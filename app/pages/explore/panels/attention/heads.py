@@ -322,7 +322,7 @@ class HeadsModel(ColumnsModel[Head]):
             self._follow_column()
 
     def _columns(self) -> list[Column[Head]]:
-        column, state = partial(Column[Head], font=mono_font()), self._state
+        column, state = partial(Column[Head], font=lambda _: mono_font()), self._state
         fractions = self._values.get("offset_share")
         head_column = column(
             self.tr("Head"),

@@ -47,6 +47,7 @@ from app.theme import (
     colour,
     is_dark,
     is_theme_change,
+    px,
 )
 from app.timers import debounced
 from app.widgets.keys import clamp, horizontal_step, is_press, vertical_step
@@ -103,7 +104,7 @@ class LinesView(QWidget):
 
     def sizeHint(self) -> QSize:
         height = self.row_height() * max(1, len(self._state.tokens))
-        return QSize(90 * SPACE, round(height))
+        return QSize(px(90 * SPACE), round(height))
 
     def minimumSizeHint(self) -> QSize:
         return QSize(50 * SPACE, self.sizeHint().height())

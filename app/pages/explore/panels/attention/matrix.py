@@ -34,7 +34,7 @@ from app.pages.explore.panels.attention.maps import (
 from app.pages.explore.panels.attention.state import AttentionState, describe_head
 from app.pages.explore.paper import LEFT, RIGHT, draw_upright
 from app.resources import mono_font
-from app.theme import PICKED, SPACE, Palette, Role, colour, is_theme_change, print_color
+from app.theme import PICKED, SPACE, Palette, Role, colour, is_theme_change, print_color, px
 from app.widgets.keys import arrow_step, clamp, is_press
 from app.widgets.text.labels import font
 from app.widgets.text.numbers import decimal
@@ -85,10 +85,10 @@ class Matrix(QWidget):
         state.hovered_changed.connect(self.update)
 
     def sizeHint(self) -> QSize:
-        return QSize(90 * SPACE, 90 * SPACE)
+        return QSize(px(90 * SPACE), px(90 * SPACE))
 
     def minimumSizeHint(self) -> QSize:
-        return QSize(40 * SPACE, 24 * SPACE)
+        return QSize(px(40 * SPACE), px(24 * SPACE))
 
     # ── layout ───────────────────────────────────────────────────────────────────────────────
 

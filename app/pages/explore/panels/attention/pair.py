@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app.pages.explore.captions import source
 from app.pages.explore.panels.attention.state import AttentionState
-from app.theme import SIGNS, SPACE, Palette, Role, colour, print_color
+from app.theme import SIGNS, SPACE, Palette, Role, colour, print_color, px
 from app.translation import tr
 from app.widgets import layouts
 from app.widgets.charts.figure import Figure, Table, print_font
@@ -52,10 +52,10 @@ class ElementsView(QWidget):
         self.update()
 
     def sizeHint(self) -> QSize:
-        return QSize(120 * SPACE, 3 * (BAND + NAME_HEIGHT) + 2 * SPACE)
+        return QSize(px(120 * SPACE), 3 * (BAND + NAME_HEIGHT) + 2 * SPACE)
 
     def minimumSizeHint(self) -> QSize:
-        return QSize(40 * SPACE, 3 * (MIN_BAND + NAME_HEIGHT))
+        return QSize(px(40 * SPACE), 3 * (MIN_BAND + NAME_HEIGHT))
 
     def band(self) -> float:
         return max(MIN_BAND, min(BAND, self.height() / 3 - NAME_HEIGHT))

@@ -38,7 +38,7 @@ from app.pages.explore.panels.attention.pair import PairView, pair_figure
 from app.pages.explore.panels.attention.state import AttentionState, Block, Link, describe_hovered
 from app.pages.explore.paper import LEFT, RIGHT, draw_upright
 from app.resources import mono_font
-from app.theme import SPACE, Role, print_color
+from app.theme import SPACE, Role, print_color, px
 from app.translation import in_language, tr
 from app.widgets import buttons, layouts
 from app.widgets.charts.figure import Figure, Table, print_font
@@ -285,7 +285,7 @@ class LinkFilters(QObject):
         self._state = state
         self.threshold = QSlider(Qt.Orientation.Horizontal)
         self.threshold.setRange(1, 100 // THRESHOLD_STEP)
-        self.threshold.setFixedWidth(30 * SPACE)
+        self.threshold.setFixedWidth(px(30 * SPACE))
         self.threshold.setAccessibleName(self.tr("Attention threshold (cumulative mass)"))
         self.threshold_label, self.note = Text("", wraps=False), OneLine("", "small")
         self.block = ComboBox(self.tr("Filter links by text"))

@@ -12,7 +12,7 @@ from app.pages.explore.live_query import LiveQuery
 from app.pages.explore.model_input import ModelInput, TextInput, clean_text
 from app.pages.explore.panels.attribution.state import Choice
 from app.pages.explore.word_effects import WordEffectsState
-from app.theme import SPACE
+from app.theme import SPACE, px
 from app.translation import translated
 from app.widgets import buttons, layouts
 from app.widgets.tables import NumbersTable
@@ -251,7 +251,7 @@ class EditsView(QWidget):
         self.typed = QLineEdit()
         self.typed.setPlaceholderText(self.tr("Replace with …"))
         self.typed.setAccessibleName(self.tr("Replacement for the selected word"))
-        self.typed.setMinimumWidth(24 * SPACE)
+        self.typed.setMinimumWidth(px(24 * SPACE))
         self.typed.returnPressed.connect(self._on_typed)
         self.clear = buttons.icon_button("trash-2", self.tr("Remove all edits"), state.clear)
         self.table = NumbersTable(self.tr("Edits"), 1)

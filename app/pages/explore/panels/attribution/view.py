@@ -18,7 +18,7 @@ from app.pages.explore.panels.attribution.state import ENDS, Choice, has_target
 from app.pages.explore.state import TYPING_PAUSE_MS, ExploreState
 from app.pages.explore.word_effects import WordEffectsState
 from app.resources import mono_font
-from app.theme import SPACE, print_color
+from app.theme import SPACE, print_color, px
 from app.timers import debounced
 from app.translation import in_language, marked, tr
 from app.widgets import layouts
@@ -122,14 +122,14 @@ class Controls(WrapArea):
             [(key, in_language(title)) for key, title in BASELINES.items()],
         )
         for box in (self.target, self.against, self.method, self.baseline):
-            box.setMaximumWidth(47 * SPACE)
+            box.setMaximumWidth(px(47 * SPACE))
         self.token, self.other = QLineEdit(), QLineEdit()
         self.token.setAccessibleName(self.tr("Token to explain"))
         self.token.setPlaceholderText(self.tr("top prediction"))
         self.other.setAccessibleName(self.tr("Token to compare with"))
         self.other.setPlaceholderText(self.tr("rather than …"))
         for line in (self.token, self.other):
-            line.setFixedWidth(30 * SPACE)
+            line.setFixedWidth(px(30 * SPACE))
         target_label = Text(self.tr("Ex&plain"), "strong", wraps=False)
         target_label.setBuddy(self.target)
         self.add(target_label, self.target, self.token)

@@ -20,7 +20,7 @@ from app.pages.explore.panels.difference.state import (
     DifferenceState,
 )
 from app.pages.explore.set_bar import SetBar
-from app.theme import SPACE, print_color
+from app.theme import SPACE, print_color, px
 from app.translation import tr
 from app.widgets import layouts
 from app.widgets.charts.bars import Bar, bars_figure
@@ -97,7 +97,7 @@ class DifferenceView(Panel):
         middle = layouts.column(
             layouts.row((similarity, 1), self.cka_button), (self.layers, 1), spacing=SPACE
         )
-        self.layers.setMinimumWidth(46 * SPACE)  # fits “Embeddings”
+        self.layers.setMinimumWidth(px(46 * SPACE))  # fits “Embeddings”
         changed = Text(self.tr("Predictions that changed most"), "strong", wraps=False)
         right = layouts.column(
             layouts.row((changed, 1), self.texts_button),

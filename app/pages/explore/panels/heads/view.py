@@ -18,7 +18,7 @@ from app.pages.explore.panel import MakePanel, Panel, PanelContext, PanelDescrip
 from app.pages.explore.panels.heads.state import DEFAULT_MAX_FALL, OFFSET, SHARE, HeadsState, Method
 from app.pages.explore.set_bar import SetBar
 from app.resources import mono_font
-from app.theme import SPACE, print_color
+from app.theme import SPACE, print_color, px
 from app.translation import tr
 from app.widgets import buttons, layouts
 from app.widgets.charts.figure import Figure, Table, print_font
@@ -89,7 +89,7 @@ class HeadsView(Panel):
         self.figure_button.offer_on(self.grid)
         self.rows = HeadsModel(state)
         self.table = make_table(self.tr("Heads over texts"), self.rows)
-        self.table.setMinimumHeight(24 * SPACE)
+        self.table.setMinimumHeight(px(24 * SPACE))
         header = self.table.horizontalHeader()
         header.setSectionsClickable(True)
         header.setMinimumSectionSize(14 * SPACE)
@@ -241,14 +241,14 @@ class HeadsModel(ColumnsModel[Head]):
         pattern = Column[Head](
             self.tr("Pattern"),
             lambda head: state.pattern(*head),
-            font=mono_font(),
+            font=lambda _: mono_font(),
             sort_key=lambda head: state.value(SHARE, *head),
             descending_first=True,
         )
         name = Column[Head](
             self.tr("Head"),
             lambda head: f"{head[0] + 1}.{head[1] + 1}",
-            font=mono_font(),
+            font=lambda _: mono_font(),
             sort_key=lambda head: head,
         )
         return [name, pattern, *map(self._value_column, self._keys)]
@@ -259,7 +259,7 @@ class HeadsModel(ColumnsModel[Head]):
             state.name(key),
             lambda head: state.cell(key, *head),
             tooltip=lambda head: state.describe(key, *head),
-            font=mono_font(),
+            font=lambda _: mono_font(),
             align_right=True,
             meaning=state.meaning(key),
             sort_key=lambda head: state.value(key, *head),

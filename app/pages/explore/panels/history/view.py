@@ -11,7 +11,7 @@ from app.pages.explore.captions import masked_words
 from app.pages.explore.model_input import TextInput
 from app.pages.explore.panel import MakePanel, Panel, PanelContext, PanelDescription
 from app.pages.explore.panels.history.state import Entry, History
-from app.theme import SPACE, Role
+from app.theme import SPACE, Role, px
 from app.translation import tr
 from app.widgets import buttons, layouts
 from app.widgets.forms.controls import SearchField
@@ -209,7 +209,7 @@ class EntryDelegate(QStyledItemDelegate):
 
     def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
         lines = QFontMetrics(font()).height() + QFontMetrics(font("small")).height()
-        return QSize(40 * SPACE, lines + 4 * SPACE)
+        return QSize(px(40 * SPACE), lines + 4 * SPACE)
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         entry = self._entries.row(index.row())

@@ -20,7 +20,7 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from app import theme
-from app.theme import SPACE, Role
+from app.theme import SPACE, Role, px
 from app.translation import tr
 from app.widgets.charts.painting import paint_shape
 from app.widgets.text.labels import font, tooltip, visible
@@ -57,7 +57,7 @@ class PointsView(QWidget):
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setMouseTracking(True)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
-        self.setMinimumSize(60 * SPACE, 40 * SPACE)
+        self.setMinimumSize(px(60 * SPACE), px(40 * SPACE))
 
     def show_points(
         self,
@@ -74,7 +74,7 @@ class PointsView(QWidget):
         self.update()
 
     def sizeHint(self) -> QSize:
-        return QSize(100 * SPACE, 72 * SPACE)
+        return QSize(px(100 * SPACE), px(72 * SPACE))
 
     def pixels(self) -> np.ndarray:
         """Pixel position of each point, float [N, 2]."""

@@ -15,7 +15,7 @@ from app.pages.explore.panel import MakePanel, Panel, PanelContext, PanelDescrip
 from app.pages.explore.panels.templates.state import Measure, TemplatesState
 from app.pages.explore.paper import paint_matrix
 from app.pages.explore.state import TYPING_PAUSE_MS
-from app.theme import SPACE, print_color, shade
+from app.theme import SPACE, print_color, px, shade
 from app.timers import debounced
 from app.translation import tr, translated
 from app.widgets import layouts
@@ -53,7 +53,7 @@ class TemplatesView(Panel):
         self._state = state
         self.templates = QPlainTextEdit("\n".join(state.templates))
         self.templates.setTabChangesFocus(True)
-        self.templates.setMinimumHeight(12 * SPACE)
+        self.templates.setMinimumHeight(px(12 * SPACE))
         self.templates.setPlaceholderText(
             self.tr("[TARGET] works as a [FILLER]. – one template per line")
         )

@@ -17,7 +17,7 @@ from app.pages.explore.paper import RIGHT, draw_elided
 from app.pages.explore.set_bar import SetBar
 from app.pages.explore.state import TYPING_PAUSE_MS
 from app.resources import mono_font
-from app.theme import SPACE, Role, print_color
+from app.theme import SPACE, Role, print_color, px
 from app.timers import debounced
 from app.translation import tr
 from app.widgets import layouts
@@ -61,14 +61,14 @@ class TextsView(Panel):
         self._state = state
         self.source = ChoiceBox(self.tr("Source of the texts"))
         self.part = ChoiceBox(self.tr("Split of the data set"))
-        self.source.setMaximumWidth(60 * SPACE)
+        self.source.setMaximumWidth(px(60 * SPACE))
         self.typed = QPlainTextEdit()
         self.typed.setAccessibleName(self.tr("Typed texts"))
         self.typed.setPlaceholderText(
             self.tr("One text per line; after a tab, its label or the second text of a pair")
         )
         self.typed.setTabChangesFocus(True)
-        self.typed.setMinimumWidth(50 * SPACE)
+        self.typed.setMinimumWidth(px(50 * SPACE))
         self.bar = SetBar(
             state.work,
             state.explore,
@@ -81,7 +81,7 @@ class TextsView(Panel):
         self.table = make_table(self.tr("Texts"), self.rows)
         self.figure_button.offer_on(self.table)
         self.table.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
-        self.table.setMinimumHeight(24 * SPACE)
+        self.table.setMinimumHeight(px(24 * SPACE))
         self.table.setSortingEnabled(True)
         header = self.table.horizontalHeader()
         header.setSectionsClickable(True)
@@ -337,7 +337,7 @@ def _number_column(
     return Column(
         title,
         shown,
-        font=mono_font(),
+        font=lambda _: mono_font(),
         align_right=True,
         meaning=meaning,
         sort_key=number,

@@ -12,7 +12,7 @@ from app.pages.explore.panel import MakePanel, Panel, PanelContext, PanelDescrip
 from app.pages.explore.panels.tokens.state import MAX_NAMED, TokensState, first_distinct
 from app.pages.explore.panels.tokens.table import TokenTable, make_figure
 from app.resources import mono_font
-from app.theme import SPACE
+from app.theme import SPACE, px
 from app.translation import tr
 from app.widgets import layouts
 from app.widgets.charts.figure_menu import FigureButton
@@ -157,8 +157,8 @@ class TokensView(Panel):
 
     def _steps(self) -> QWidget:
         area = scrolling(self.flow)
-        area.setMinimumWidth(56 * SPACE)
-        area.setMinimumHeight(MIN_HEIGHT)
+        area.setMinimumWidth(px(56 * SPACE))
+        area.setMinimumHeight(px(MIN_HEIGHT))
         return area
 
     def _side(self, number: int) -> QWidget:
@@ -173,8 +173,8 @@ class TokensView(Panel):
         part = layouts.page(
             head, (self.tables[number], 1), spacing=SPACE, margins=(2 * SPACE, 0, 0, 0)
         )
-        part.setMinimumWidth(60 * SPACE)
-        part.setMinimumHeight(MIN_HEIGHT)
+        part.setMinimumWidth(px(60 * SPACE))
+        part.setMinimumHeight(px(MIN_HEIGHT))
         return part
 
 

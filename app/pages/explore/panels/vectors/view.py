@@ -15,7 +15,7 @@ from app.pages.explore.panels.vectors.state import VectorsState, format_mention
 from app.pages.explore.paper import paint_matrix
 from app.pages.explore.set_bar import SetBar
 from app.pages.explore.state import TYPING_PAUSE_MS
-from app.theme import SPACE, Role, print_color
+from app.theme import SPACE, Role, print_color, px
 from app.timers import debounced
 from app.translation import tr
 from app.widgets import layouts
@@ -53,7 +53,7 @@ class VectorsView(Panel):
         self.texts.setAccessibleName(self.tr("Other texts"))
         self.texts.setPlaceholderText(self.tr("Other texts with this word, one per line"))
         self.texts.setTabChangesFocus(True)
-        self.texts.setMinimumHeight(12 * SPACE)
+        self.texts.setMinimumHeight(px(12 * SPACE))
         self.title, self.note = OneLine("", "strong"), Text("", "small")
         self.figure_button = FigureButton(partial(make_figure, state), notices)
         self.matrix = NumbersTable(self.tr("Cosines"), 1)

@@ -6,7 +6,7 @@ from PySide6.QtWidgets import QFrame, QScrollArea, QWidget
 from app.pages.explore.captions import source
 from app.pages.explore.panel import ResultStack
 from app.pages.explore.panels.words.state import MAX_POSITIONS, TOP_K, MaskedPosition, WordsState
-from app.theme import SPACE
+from app.theme import SPACE, px
 from app.widgets import layouts
 from app.widgets.charts.bars import Bar, ProbabilityBars, bars_figure, percentage, scale_end
 from app.widgets.charts.figure import Figure, Table
@@ -183,8 +183,8 @@ class PredictionsView(QWidget):
 class PositionCard(Card):
     def __init__(self) -> None:
         super().__init__("", padding=4 * SPACE)
-        self.setMinimumWidth(MIN_WIDTH)
-        self.setMaximumWidth(MAX_WIDTH)
+        self.setMinimumWidth(px(MIN_WIDTH))
+        self.setMaximumWidth(px(MAX_WIDTH))
         self.head = OneLine("", "strong")
         self.verdict = OneLine("", "muted")
         self.bars = ProbabilityBars(self.tr("Predictions"))

@@ -10,7 +10,7 @@ from app.pages.explore.panels.words.lens import LensView
 from app.pages.explore.panels.words.predictions import PredictionsView
 from app.pages.explore.panels.words.pseudo_perplexity import PseudoPerplexityView
 from app.pages.explore.panels.words.state import WordsState, can_predict
-from app.theme import SPACE
+from app.theme import SPACE, px
 from app.translation import tr
 from app.widgets import buttons, layouts
 from app.widgets.charts.bars import percentage
@@ -136,7 +136,7 @@ class NextSentence(QWidget):
             gauge.setAccessibleName(self.tr("Probability that the second text follows the first"))
             gauge.setRange(0, 1_000)
             gauge.setTextVisible(False)
-            gauge.setFixedWidth(40 * SPACE)
+            gauge.setFixedWidth(px(40 * SPACE))
             grid.addWidget(gauge, row, 0, Qt.AlignmentFlag.AlignVCenter)
             grid.addWidget(label, row, 1)
         grid.addWidget(HelpButton("next-sentence"), 0, 2)
