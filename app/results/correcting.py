@@ -6,6 +6,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QListWidget, QListWidgetItem, QWidget
 
 from app.results.corrections import StoredRows
+from app.theme import px
 from app.translation import tr
 from app.widgets.dialogs import Choice, confirm
 from app.widgets.forms.controls import ComboBox
@@ -47,7 +48,7 @@ def ask_for_label(
 def _checklist(labels: Sequence[str], chosen: Sequence[str]) -> QListWidget:
     boxes = QListWidget()
     boxes.setAccessibleName(tr("Labels"))
-    boxes.setMaximumHeight(MAX_LIST_HEIGHT)
+    boxes.setMaximumHeight(px(MAX_LIST_HEIGHT))
     for label in labels:
         item = QListWidgetItem(one_line(label), boxes)
         item.setData(Qt.ItemDataRole.UserRole, label)
