@@ -1,6 +1,7 @@
 """Conversion between config.json and the spec of a network, for each family."""
 
 import re
+from pathlib import Path
 from typing import Any, get_args
 
 from pydantic import ValidationError
@@ -22,6 +23,12 @@ TIED_KEY = "tie_word_embeddings"  # False: the MLM decoder has separate weights
 # transformers has no such class and pools [CLS] regardless; hence this entry of our own.
 POOLED_FROM, LAST = "pooled_from", "last"
 POOLING = "classifier_pooling"  # of ModernBERT; also in base models, which have no such head
+SHOWN_BY = {  # entries of config.json, or files → family
+    "num_hidden_groups": "albert",
+    "n_layers": "distilbert",
+    "merges.txt": "roberta",
+    "sentencepiece.bpe.model": "xlm-roberta",
+}
 ACTIVATIONS = {  # synonyms
     "gelu_python": "gelu",
     "gelu_accurate": "gelu_new",
@@ -55,6 +62,20 @@ def get_family(config: dict[str, Any]) -> Family:
     *others, last = (family.title for family in FAMILIES.values())
     supported = phrase("{others} and {last}", others=", ".join(others), last=last)
     raise refusal(name, safe_name(name), supported)
+
+
+def with_family(config: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """The config of a folder with its model_type, which transformers before 2.3 did not write.
+
+    Other entries and the vocabulary show the family then; BERT shows nothing.
+    """
+    if config.get("model_type") or first_architecture(config):
+        return config
+    shown = (
+        family for name, family in SHOWN_BY.items() if name in config or (folder / name).exists()
+    )
+    family = next(shown, None)
+    return config if family is None else {**config, "model_type": family}
 
 
 def parse_spec(config: dict[str, Any], file: str = CONFIG) -> EncoderSpec:

@@ -1,10 +1,10 @@
 """The task of a fine-tuned checkpoint, according to its config.json."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from engine.config.task import SEQUENCE, Head, TaskSpec
-from engine.config.tasks import TASKS, added_layers, heads, parse_task
+from engine.config.tasks import TASKS, added_layers, get_head, heads, parse_task
 
 TASK = "bert_studio_task"  # in config.json: the task that a model of ours was fine-tuned for
 PROBE_FIELDS = (
@@ -45,6 +45,13 @@ def head_kind(config: dict[str, Any], outputs: int) -> str:
     exact = (kind for kind, head in sequence_heads.items() if head.outputs == outputs)
     labelled = (kind for kind, head in sequence_heads.items() if head.has_labels)
     return next(exact, None) or next(labelled)
+
+
+def kind_among(kinds: Sequence[str], config: dict[str, Any], outputs: int) -> str:
+    """The task of a head whose tensors have the names of these tasks."""
+    kind = kinds[0] if len(kinds) == 1 else head_kind(config, outputs)
+    fitting = [k for number in (outputs, 0) for k in kinds if get_head(k).outputs == number]
+    return kind if kind in kinds or not fitting else fitting[0]
 
 
 def label_names(config: Mapping[str, Any], outputs: int) -> tuple[str, ...]:

@@ -7,16 +7,18 @@ tensor.
 
 import json
 import math
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from engine.checkpoints.config import TIED_KEY, get_family
-from engine.checkpoints.heads import PROBE_OUTPUT, head_kind, label_names, stored_task
+from engine.checkpoints.config import TIED_KEY, get_family, with_family
+from engine.checkpoints.heads import PROBE_OUTPUT, head_kind, kind_among, label_names, stored_task
 from engine.checkpoints.other_forms import folder_form
 from engine.checkpoints.pickles import pickled_header
 from engine.checkpoints.sentence_layout import (
     ENCODER_CONFIGS,
     MODULES,
+    bounded,
     encoder_folder,
     read_sentence,
 )
@@ -29,7 +31,7 @@ from engine.files.snapshot_folder import shared_folder
 from engine.messages.reports import CheckpointInfo
 from engine.phrases import phrase
 from engine.tokenizers.declared import stated_length
-from engine.tokenizers.folder import GOOGLE_CONFIG, TOKENIZER_JSON, read_folder
+from engine.tokenizers.folder import GOOGLE_CONFIG, read_folder
 
 MAX_CONFIG = 4_000_000  # bytes; there may be many labels
 MAX_HEADER = 32_000_000  # bytes
@@ -98,8 +100,12 @@ def _read(folder: Path) -> CheckpointInfo:
     layout = read_sentence(shared)
     inner = shared if layout is None else layout.encoder
     files, stored = _weights(folder / inner.relative_to(shared))
+    for path in layout.layers.values() if layout is not None else ():
+        files_of_layer, tensors_of_layer = _weights(folder / path.relative_to(shared))
+        files += files_of_layer
+        stored |= {f"{path.name}/{name}": tensor for name, tensor in tensors_of_layer.items()}
     folder = inner
-    config = _object(folder, _config_name(folder))
+    config = with_family(_object(folder, _config_name(folder)), folder)
     family = get_family(config)
     config = family.normalize(config) if family.normalize else config
     tensors = {family.current_name(name): tensor for name, tensor in stored.items()}
@@ -113,13 +119,17 @@ def _read(folder: Path) -> CheckpointInfo:
     kind, outputs = _head(family, config, tensors) if layout is None else (POOLING, 0)
     decoder, bias = family.decoder
     own_decoder = config.get(TIED_KEY) is False and decoder in tensors
-    tied = (bias,) if own_decoder else (decoder, bias)
+    unused = (bias,) if own_decoder else (decoder, bias)
+    first = family.names.get("encoder.pooler.dense.", "")
+    if kind and family.own_pooler and family.pooler(get_head(kind)) != first:
+        unused = (*unused, f"{first}weight", f"{first}bias")
     counted = [
         math.prod(shape)
         for name, (_, shape) in tensors.items()
-        if name not in tied and not name.endswith(BUFFERS)
+        if name not in unused and not name.endswith(BUFFERS)
     ]
-    length = stated_length(_tokenizer_config(folder)) if layout is None else layout.spec.max_length
+    sentence = None if layout is None else bounded(layout.spec, positions)
+    length = stated_length(_tokenizer_config(folder)) if sentence is None else sentence.max_length
     dtypes = [dtype for dtype, _ in tensors.values() if dtype in DTYPES.values()]
     return CheckpointInfo(
         family=family.name,
@@ -133,7 +143,7 @@ def _read(folder: Path) -> CheckpointInfo:
         causal=config.get("is_decoder") is True,
         dtype=max(set(dtypes), key=dtypes.count) if dtypes else "float32",
         bytes=sum(file.stat().st_size for file in files),
-        sentence=None if layout is None else layout.spec,
+        sentence=sentence,
     )
 
 
@@ -148,8 +158,9 @@ def _lowercase(folder: Path, family: Family) -> bool:
     if any(entries.get("do_lower_case") is True for entries in declared):
         return True
     tokenizer = _tokenizer_config(folder)
-    if "do_lower_case" not in tokenizer and family.lowercase and _has(folder, TOKENIZER_JSON):
-        return read_folder(folder).lowercase
+    if "do_lower_case" not in tokenizer and family.lowercase:
+        with suppress(BadCheckpoint):  # without a vocabulary
+            return read_folder(folder).lowercase
     return bool(tokenizer.get("do_lower_case", family.lowercase))
 
 
@@ -177,8 +188,7 @@ def _head(family: Family, config: dict[str, Any], tensors: Tensors) -> tuple[str
         return head_kind(config, outputs), outputs
     for (weight, _), kinds in family.all_task_names().items():
         if weight in tensors and (shape := tensors[weight][1]):
-            kind = kinds[0] if len(kinds) == 1 else head_kind(config, shape[0])
-            return kind, shape[0]
+            return kind_among(kinds, config, shape[0]), shape[0]
     return None, 0
 
 

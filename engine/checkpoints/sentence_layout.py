@@ -153,6 +153,13 @@ def sentence_notes(folder: Path, spec: SentenceSpec) -> list[str]:
                 name=spec.similarity,
             )
         )
+    if "cls" in spec.pooling and not spec.pools_prompt and spec.prompt:
+        notes.append(
+            phrase(
+                "The prompt is not pooled, so the vector of the first token behind it is taken, "
+                "as in sentence-transformers 6; before 6 it was the vector of [CLS]."
+            )
+        )
     if (folder / SETFIT).exists():
         notes.append(
             phrase(
@@ -162,6 +169,15 @@ def sentence_notes(folder: Path, spec: SentenceSpec) -> list[str]:
             )
         )
     return notes
+
+
+def bounded(spec: SentenceSpec, positions: int) -> SentenceSpec:
+    """The pooling with at most as many tokens as the encoder has positions.
+
+    sentence-transformers states two too many for a RoBERTa, whose rows begin after the padding id.
+    """
+    length = min(spec.max_length or positions, positions)
+    return spec.model_copy(update={"max_length": length if spec.max_length else None})
 
 
 def write_sentence(folder: Path, spec: SentenceSpec, hidden_size: int) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from engine.checkpoints.config import CONFIG, parse_spec
+from engine.checkpoints.config import CONFIG, parse_spec, with_family
 from engine.checkpoints.heads import TASK, label_names
 from engine.checkpoints.other_forms import folder_form
 from engine.checkpoints.prediction_settings import (
@@ -28,6 +28,7 @@ from engine.checkpoints.prediction_settings import (
     with_settings,
 )
 from engine.checkpoints.sentence_layout import (
+    bounded,
     read_sentence,
     sentence_notes,
     write_cross_encoder,
@@ -176,7 +177,8 @@ def load(
         with verify_in_parallel(folder, [*weights.files]), verify_in_parallel(source, names):
             tokenizer = tokenizer or _load_tokenizer(source, spec)
             spec = match_segments(spec, tokenizer)
-            pooling = None if layout is None else _count_prompt(layout.spec, tokenizer)
+            pooling = None if layout is None else bounded(layout.spec, spec.max_positions)
+            pooling = None if pooling is None else _count_prompt(pooling, tokenizer)
             plan = StateDictMapper(weights, spec, config, file, pooling).map(heads, labels)
             network = _build_network(folder, spec, plan, weights)
     count = plan.heads.outputs if plan.heads.task and plan.heads.task.has_labels else 0
@@ -373,7 +375,7 @@ def read_config(folder: Path) -> tuple[str, dict[str, Any]]:
     """Name and content of the config file of a folder."""
     for name in (CONFIG, GOOGLE_CONFIG):
         if (config := json_object(folder, name)) is not None:
-            return name, config
+            return name, with_family(config, folder)
     raise folder_form(folder) or BadCheckpoint(
         "{folder} has neither {config} nor {google_config}, so it is not a checkpoint folder.",
         "Choose the folder that contains the files of a model.",

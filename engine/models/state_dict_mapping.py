@@ -13,7 +13,7 @@ from torch import Tensor
 
 from engine.checkpoints.config import CONFIG, TIED_KEY, first_architecture
 from engine.checkpoints.fit import nsp_head_error
-from engine.checkpoints.heads import PROBE_OUTPUT, head_kind, label_names
+from engine.checkpoints.heads import PROBE_OUTPUT, TASK, head_kind, kind_among, label_names
 from engine.config.families import FAMILIES
 from engine.config.model import EncoderSpec
 from engine.config.sentence import SentenceSpec
@@ -199,6 +199,15 @@ class StateDictMapper:
                 outputs=head.outputs or 1,
             )
             return NO_HEADS.kind, 0
+        states = (TASK, "problem_type")
+        is_open = not first_architecture(self._config) and not any(map(self._config.get, states))
+        if is_open and len(tasks[names]) > 1:
+            self.note(
+                "{file} does not say whether its classifier is for texts or for tokens; it was "
+                "loaded for {task}.",
+                file=self._file,
+                task=TASKS[kind].info.title,
+            )
         named = len(self._config.get("id2label") or ()) or count
         if head.has_labels and named < count == self._config.get("num_labels"):
             self.note(
@@ -221,8 +230,7 @@ class StateDictMapper:
 
     def _task_kind(self, names: tuple[str, str], count: int) -> str:
         """Task of a head with these names; config.json decides between several."""
-        kinds = self._family.all_task_names()[names]
-        return kinds[0] if len(kinds) == 1 else head_kind(self._config, count)
+        return kind_among(self._family.all_task_names()[names], self._config, count)
 
     def _is_same_head(self, requested: Heads, labels: tuple[str, ...]) -> bool:
         """True if the file has the requested task head, or none."""

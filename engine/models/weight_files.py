@@ -24,7 +24,6 @@ from engine.errors import BadCheckpoint
 from engine.files.regular_file import check_regular, open_regular
 from engine.files.untrusted import AGAIN, check_content, json_object, plain_file, safe_name
 from engine.models.pickled import read_pickled
-from engine.phrases import phrase
 
 MAX_HEADER = 32_000_000  # bytes, as in engine.checkpoints.info
 MAX_TENSORS = 50_000  # a thousand layers have 16,000
@@ -187,14 +186,6 @@ def _open_tf1(folder: Path, index: str, note: str) -> WeightFiles:
     bundle = open_bundle(folder, index)
     google = {published: name for name in bundle.entries if (published := published_name(name))}
     entries = {published: bundle.entries[name] for published, name in google.items()}
-    notes = [note] if note else []
-    if "classifier.weight" in google:
-        notes.append(
-            phrase(
-                "The file does not say whether its classifier is for texts or for tokens; it "
-                "was loaded as a text classifier."
-            )
-        )
 
     def read(name: str) -> Tensor:
         entry = entries[name]
@@ -212,7 +203,7 @@ def _open_tf1(folder: Path, index: str, note: str) -> WeightFiles:
         {name: entry.dtype for name, entry in entries.items()},
         read,
         [name for name in bundle.entries if published_name(name) is None],
-        notes,
+        [note] if note else [],
     )
 
 

@@ -79,7 +79,9 @@ def class_notes(folder: Path, vocabulary: Vocabulary) -> list[str]:
     Its classes replace settings of the file by their defaults, unless the config states them.
     """
     declared = read_declared(shared_folder(folder))
-    if declared.is_generic or not (shared_folder(folder) / TOKENIZER_JSON).exists():
+    if not (shared_folder(folder) / TOKENIZER_JSON).exists():
+        return _case_notes(vocabulary, declared)
+    if declared.is_generic:
         return []
     settings = vocabulary.class_config()
     differing = {
@@ -96,6 +98,18 @@ def class_notes(folder: Path, vocabulary: Vocabulary) -> list[str]:
             "tokenizer.json is followed ({settings}); transformers takes the defaults of the class "
             "for what tokenizer_config.json does not state.",
             settings=", ".join(f"{name}: {json.dumps(value)}" for name, value in differing.items()),
+        )
+    ]
+
+
+def _case_notes(vocabulary: Vocabulary, declared: Settings) -> list[str]:
+    is_open = isinstance(vocabulary, wordpiece.WordPiece) and "do_lower_case" not in declared.config
+    if not is_open or vocabulary.lowercase:
+        return []
+    return [
+        phrase(
+            "No file says whether the case is kept; it is, because the vocabulary has capital "
+            "letters. transformers 4 lowers it."
         )
     ]
 

@@ -16,6 +16,7 @@ from engine.models.checkpoint import load
 from engine.models.heads import Heads
 from engine.tasks.predicting import Predictor
 from engine.tokenizers.tokenizer import Tokenizer
+from tests.engine.models.family_folders import published_folder
 from tests.engine.models.small import LABELS, WORDS
 from tests.engine.models.small import folder as small_folder
 
@@ -104,3 +105,62 @@ def test_a_missing_local_base_of_modernbert_is_the_global_one():
     stated = config | {"global_rope_theta": 500.0, "local_rope_theta": None}
     assert parse_spec(stated).rotary_base == parse_spec(stated).global_rotary_base == 500
     assert parse_spec(config | {"global_rope_theta": 500.0}).rotary_base == 10_000
+
+
+def forget(folder: Path, *names: str) -> None:
+    """Remove entries of config.json."""
+    config = json.loads((folder / "config.json").read_text())
+    kept = {name: value for name, value in config.items() if name not in names}
+    (folder / "config.json").write_text(json.dumps(kept))
+
+
+@pytest.mark.parametrize("suffix", ["ForMaskedLM", "Model"])
+@pytest.mark.parametrize("family", ["albert", "distilbert", "roberta", "bert"])
+def test_a_family_that_config_json_does_not_state_is_shown_by_other_files(family, suffix, tmp_path):
+    """As transformers wrote it before 2.3; a RoBERTa without a head was read as a BERT."""
+    folder, _ = published_folder(family, suffix, tmp_path / "model")
+    before, info = load(folder), checkpoint_info(folder)
+    forget(folder, "model_type", "architectures")
+    after = load(folder)
+    assert after.spec == before.spec and checkpoint_info(folder) == info
+    for ours, theirs in zip(after.network.parameters(), before.network.parameters(), strict=True):
+        assert torch.equal(ours, theirs)
+
+
+@pytest.mark.parametrize("family, suffix, kind", [
+    ("bert", "ForTokenClassification", "text_classification"),
+    ("bert", "ForSequenceClassification", "text_classification"),
+    ("roberta", "ForTokenClassification", "token_classification"),
+    ("roberta", "ForMultipleChoice", "multiple_choice"),
+])  # fmt: skip
+def test_a_head_whose_kind_no_file_states_is_named(family, suffix, kind, tmp_path):
+    folder, _ = published_folder(family, suffix, tmp_path / "model")
+    said = "does not say whether its classifier is for texts or for tokens"
+    assert not any(said in note for note in load(folder).report.notes)
+    forget(folder, "architectures")
+    loaded = load(folder)
+    assert any(said in note for note in loaded.report.notes)
+    assert loaded.network.heads.kind == kind == checkpoint_info(folder).task
+
+
+def test_the_case_of_a_vocabulary_alone_is_that_of_its_letters(tmp_path):
+    for name, words in (("cased", (*WORDS, "A")), ("uncased", WORDS)):
+        folder = small_folder(tmp_path / name)
+        for path in folder.iterdir():
+            if "token" in path.name or path.name == "manifest.json":
+                path.unlink()
+        (folder / "vocab.txt").write_text("".join(f"{word}\n" for word in words))
+        loaded = load(folder)
+        assert loaded.tokenizer.lowercase == checkpoint_info(folder).lowercase == (name != "cased")
+        assert any("capital letters" in note for note in loaded.report.notes) == (name == "cased")
+
+
+def test_tensors_that_no_head_reads_are_not_counted(tmp_path):
+    """transformers before 3 saved a pooler with the classifier of a RoBERTa."""
+    folder, _ = published_folder("roberta", "ForSequenceClassification", tmp_path / "model")
+    size = load(folder).spec.hidden_size
+    tensors = load_file(folder / "model.safetensors")
+    tensors["roberta.pooler.dense.weight"] = torch.zeros(size, size)
+    tensors["roberta.pooler.dense.bias"] = torch.zeros(size)
+    save_file(tensors, folder / "model.safetensors", {"format": "pt"})
+    assert checkpoint_info(folder).parameters == load(folder).info.parameters

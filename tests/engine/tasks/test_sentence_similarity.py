@@ -201,6 +201,28 @@ def test_prompts_are_read_or_refused_by_name(prompts, name, expected, tmp_path, 
         assert checkpoint.load(folder).network.heads.sentence.prompt == expected
 
 
+@pytest.mark.parametrize("name", ["two layers", "layer norm, truncated"])
+def test_the_summary_counts_the_layers_behind_the_pooling(name, tmp_path, tokenizer):
+    folder = new_encoder(tmp_path / "ours", tokenizer, POOLINGS[name])
+    assert checkpoint_info(folder).parameters == checkpoint.load(folder).info.parameters
+
+
+def test_more_tokens_than_positions_are_never_read(tmp_path, tokenizer):
+    """sentence-transformers states two positions too many for a RoBERTa."""
+    folder = new_encoder(tmp_path / "ours", tokenizer, SentenceSpec())
+    (folder / "sentence_bert_config.json").write_text('{"max_seq_length": 66}')
+    (folder / MANIFEST).unlink()
+    loaded = checkpoint.load(folder)
+    assert loaded.network.heads.sentence.max_length == loaded.max_length == 64
+    assert checkpoint_info(folder).sentence == loaded.network.heads.sentence
+
+
+def test_a_prompt_before_cls_is_named(tmp_path, tokenizer):
+    spec = POOLINGS["prompt that is not pooled"]
+    (note,) = checkpoint.load(new_encoder(tmp_path / "ours", tokenizer, spec)).report.notes
+    assert "before 6 it was the vector of [CLS]" in note
+
+
 def test_the_classifier_of_setfit_is_named(tmp_path, tokenizer):
     folder = new_encoder(tmp_path / "ours", tokenizer, SentenceSpec())
     (folder / "model_head.pkl").write_bytes(b"never read")

@@ -8,7 +8,7 @@ from PySide6.QtCore import QObject, Signal
 from app import background
 from app.library import ModelEntry
 from app.pages.models.model.table import find_tokens
-from engine.checkpoints.config import CONFIG, parse_spec
+from engine.checkpoints.config import CONFIG, parse_spec, with_family
 from engine.checkpoints.outline import Block, outline
 from engine.config.model import EncoderSpec
 from engine.errors import BadCheckpoint, StudioError
@@ -102,7 +102,7 @@ def read_spec(folder: Path) -> EncoderSpec | None:
     for name in (CONFIG, GOOGLE_CONFIG):
         try:
             if (config := json_object(folder, name)) is not None:
-                return parse_spec(config, name)
+                return parse_spec(with_family(config, folder), name)
         except BadCheckpoint:
             return None
     return None
