@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from engine.cli.options import AsJson, StoredPath, choice_option, with_options
+from engine.cli.options import AsJson, StoredPath, Target, choice_option, with_options
 from engine.cli.progress import ProgressLine
 from engine.cli.rows import (
     CLEANING,
@@ -17,7 +17,8 @@ from engine.cli.rows import (
     parse_cleaning,
     raise_problems,
     recognise_files,
-    stored_target,
+    refuse_file_options,
+    refuse_target,
 )
 from engine.cli.stored import find_version, make_version, print_version, require_dataset
 from engine.config.dataset import SPLITS, Split
@@ -52,6 +53,7 @@ def check(
             help="A data file or a folder of them, or a stored data set by name or folder."
         ),
     ],
+    target: Target = None,
     as_json: AsJson = False,
     **extra: Any,
 ) -> None:
@@ -67,9 +69,12 @@ def check(
     try:
         folder = find_version(file)
         if folder is None:
+            refuse_target(target)
             facts, problems = _check_file(file, extra)
         else:
-            facts, problems = _check_stored(open_dataset(folder), extra)
+            refuse_file_options(extra)
+            dataset = open_dataset(folder).with_target(target)
+            facts, problems = _check_stored(dataset, extra["task"])
     except StudioError as error:
         problems = [error]
     if as_json:
@@ -172,12 +177,9 @@ def _finding_facts(finding: Finding, lines: tuple[int, ...]) -> dict[str, Any]:
     }
 
 
-def _check_stored(
-    dataset: Dataset, extra: dict[str, Any]
-) -> tuple[dict[str, Any], list[StudioError]]:
-    """`_check_file` for a stored version. Raises StudioError for options that need a file."""
-    dataset = dataset.with_target(stored_target(extra))
-    spec, kind = dataset.spec, extra["task"]
+def _check_stored(dataset: Dataset, kind: str | None) -> tuple[dict[str, Any], list[StudioError]]:
+    """`_check_file` for a stored version."""
+    spec = dataset.spec
     lines = dataset.column("_line").to_numpy()
     findings = _run_checks(dataset)
     task = TASKS[kind](kind=kind) if kind else likely_task(spec.mapping, spec.labels)

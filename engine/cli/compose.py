@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from engine.cli import searching
 from engine.cli.naming import find_checkpoint
-from engine.cli.options import FieldOptions, choice_option, get_flag, with_options
+from engine.cli.options import FieldOptions, Target, choice_option, get_flag, with_options
 from engine.cli.recommending import apply_recommended
 from engine.cli.rows import (
     CLEANING,
@@ -18,7 +18,8 @@ from engine.cli.rows import (
     parse_cleaning,
     raise_problems,
     recognise_files,
-    stored_target,
+    refuse_file_options,
+    refuse_target,
 )
 from engine.cli.stored import find_version, require_dataset
 from engine.config.dataset import FileData, StoredData
@@ -93,12 +94,13 @@ def compose(
     validation: Annotated[
         Path | None, typer.Option(help="A second file with the validation rows.")
     ] = None,
+    target: Target = None,
     name: Annotated[str | None, typer.Option(help="Name of the run.")] = None,
     assignments: Assignments = [],  # noqa: B006 (Typer copies it)
     **extra: Any,
 ) -> None:
     """Compose a job and print it as JSON: bert-studio job --data FILE > JOB.json."""
-    source, task = _source_and_task(data, validation, extra)
+    source, task = _source_and_task(data, validation, target, extra)
     raw: dict[str, Any] = {
         "name": name or f"{data.stem} · {TASKS[task].info.title}"[:RUN_NAME_LENGTH],
         "task": {"kind": task},
@@ -186,7 +188,7 @@ def _base_model(folder: Path | None, task: str, extra: dict[str, Any]) -> dict[s
 
 
 def _source_and_task(
-    data: Path, validation: Path | None, extra: dict[str, Any]
+    data: Path, validation: Path | None, target: str | None, extra: dict[str, Any]
 ) -> tuple[FileData | StoredData, str]:
     """Read the data, and choose the requested task or the most likely one for the columns.
 
@@ -197,19 +199,20 @@ def _source_and_task(
     task: str | None = extra["task"]
     if find_version(data) is not None or (data.is_dir() and not data_files([data])):
         dataset = require_dataset(data)
-        label = stored_target(extra)
-        spec = dataset.with_target(label).spec
+        refuse_file_options(extra)
+        spec = dataset.with_target(target).spec
         kind = task or likely_task(spec.mapping, spec.labels).kind
         problems = dataset_problems(spec, TASKS[kind](kind=kind))
-        other = suitable_target(spec, TASKS[kind](kind=kind)) if problems and not label else None
+        other = suitable_target(spec, TASKS[kind](kind=kind)) if problems and not target else None
         if other is not None:
-            advice = phrase("Add --label “{other}”, which suits this task.", other=other[:60])
+            advice = phrase("Add --target “{other}”, which suits this task.", other=other[:60])
             problems = [StudioError(problems[0].problem, advice)]
         notes = unlabelled_notes(spec, TASKS[kind](kind=kind))
         source: FileData | StoredData = StoredData(
-            folder=dataset.folder.absolute(), fingerprint=spec.fingerprint, target=label
+            folder=dataset.folder.absolute(), fingerprint=spec.fingerprint, target=target
         )
     else:
+        refuse_target(target)
         source = _file_data(data, validation, extra)
         assert source.mapping is not None and source.reading is not None
         files = split_files(source.path, source.validation).sources

@@ -9,7 +9,7 @@ import pyarrow as pa
 import typer
 
 from engine.cli.naming import find_checkpoint
-from engine.cli.options import AsJson, Encoding, StoredPath, print_loading_notes
+from engine.cli.options import AsJson, Encoding, StoredPath, Target, print_loading_notes
 from engine.cli.progress import ProgressLine
 from engine.cli.stored import make_version, print_version, require_dataset
 from engine.config.dataset import SPLITS, SplitName
@@ -44,6 +44,7 @@ def label_errors(
             help="Fine-tune the model itself on five folds; resumes after a cancellation.",
         ),
     ] = False,
+    target: Target = None,
     as_json: AsJson = False,
 ) -> None:
     """List the rows whose label is probably wrong, the least credible first.
@@ -55,7 +56,7 @@ def label_errors(
     from engine.training.fold_runs import fold_scorer
 
     check_suffix(out, TABLE_WRITERS)
-    dataset, base = require_dataset(data), (model or minilm()).absolute()
+    dataset, base = require_dataset(data).with_target(target), (model or minilm()).absolute()
     with ProgressLine(sys.stderr) as line:
 
         def report(stage: str, done: int, total: int) -> None:
@@ -113,6 +114,7 @@ def relabel(
         SplitName | None,
         typer.Option(help="Row numbers are relative to this split, as in an export from Results."),
     ] = None,
+    target: Target = None,
     encoding: Encoding = None,
     as_json: AsJson = False,
 ) -> None:
@@ -120,7 +122,7 @@ def relabel(
 
     The result is a new version; the original is unchanged. Row numbers start at 0.
     """
-    old = require_dataset(data)
+    old = require_dataset(data).with_target(target)
     edits = read_corrections(file, old, label, part, encoding).edits()
     write = partial(derive, old.folder, edits=edits)
     version = make_version(old, write)

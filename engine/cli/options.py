@@ -26,6 +26,13 @@ StoredPath = Annotated[Path, typer.Argument(help="A stored data set by name or f
 Stored = Annotated[
     Path | None, typer.Option(help="A stored data set by name or folder, instead of a file.")
 ]
+Target = Annotated[
+    str | None,
+    typer.Option(
+        "--target",
+        help="Of a stored data set, the column of labels; default: that chosen at its import.",
+    ),
+]
 
 
 Model = Annotated[

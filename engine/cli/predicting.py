@@ -60,10 +60,7 @@ def predict(
             help="Of a stored data set, only the rows without a label; `relabel` reads the result.",
         ),
     ] = False,
-    label: Annotated[
-        str | None,
-        typer.Option(help="Of a stored data set, the column of labels; default: as imported."),
-    ] = None,
+    target: options.Target = None,
     resume: Annotated[
         bool,
         typer.Option(
@@ -84,7 +81,7 @@ def predict(
     from engine.applying.chunks import chunk_folder
     from engine.tasks.predicting import Predictor
 
-    given = _given(file, part, unlabelled, label, extra)
+    given = _given(file, part, unlabelled, target, extra)
     predictor = Predictor(model, max_length, batch_size, precision == "exact")
     options.print_loading_notes(predictor.loading)
     options.print_precision(predictor.computed, precision)
@@ -118,7 +115,7 @@ def _given(
     data: Path,
     part: SplitName | None,
     unlabelled: bool,
-    label: str | None,
+    target: str | None,
     extra: dict[str, Any],
 ) -> FileInput | StoredInput:
     """The rows of a file, or of a stored data set.
@@ -128,9 +125,9 @@ def _given(
     folder = None if data.is_file() else find_version(data)
     chosen, options_for_files = INPUT_COLUMNS.select(extra), READING.select(extra)
     if folder is None:
-        if part or unlabelled or label:
+        if part or unlabelled or target:
             raise StudioError(
-                "{name} is not a stored data set, which --part, --unlabelled and --label need.",
+                "{name} is not a stored data set, which --part, --unlabelled and --target need.",
                 "Import the file first, or leave out these options.",
                 name=data.name,
             )
@@ -145,7 +142,7 @@ def _given(
         )
     if part is not None and unlabelled:
         raise StudioError("--part and --unlabelled cannot be combined.", "Leave one of them out.")
-    source = StoredData(folder=folder.absolute(), target=label)
+    source = StoredData(folder=folder.absolute(), target=target)
     return StoredInput(data=source, rows="unlabelled" if unlabelled else part or "all")
 
 

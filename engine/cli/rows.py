@@ -142,19 +142,19 @@ def parse_cleaning(extra: dict[str, Any]) -> Cleaning:
     return Cleaning(**{path.removeprefix("cleaning."): names for path, names in chosen.items()})
 
 
-def stored_target(extra: dict[str, Any]) -> str | None:
-    """The column of labels that was chosen for a stored data set with --label.
-
-    Raises StudioError for other options that say how a file is read.
-    """
-    chosen = COLUMNS.select(extra) | READING.select(extra) | CLEANING.select(extra)
-    label: str | None = chosen.pop("label", None)
-    if chosen:
+def refuse_file_options(extra: dict[str, Any]) -> None:
+    """Raise StudioError for options that say how a file is read."""
+    if COLUMNS.select(extra) | READING.select(extra) | CLEANING.select(extra):
         raise StudioError(
             "The columns and the format of a stored data set are fixed.",
-            "Leave out the options that say how a file is read; only --label can be chosen.",
+            "Leave out the options that say how a file is read; --target chooses among its labels.",
         )
-    return label
+
+
+def refuse_target(target: str | None) -> None:
+    """Raise StudioError if a column of labels is chosen as that of a stored data set."""
+    if target is not None:
+        raise StudioError("--target is for stored data sets.", "For a file, use --label.")
 
 
 def require_mapping(file: Path, recognition: Recognition, chosen: dict[str, Any]) -> Mapping:

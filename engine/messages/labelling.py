@@ -46,6 +46,7 @@ class FindLabelErrors(Question):
     answered_by: ClassVar[type[Answer]] = LabelErrorsFound
     kind: Literal["find label errors"] = "find label errors"
     data: Path
+    target: str | None = Field(None, description="The column of labels; None: as imported.")
     checkpoint: Path | None = None
     fine_tune_in: Path | None = None
 
@@ -60,5 +61,6 @@ class SuggestLabels(Question):
     answered_by: ClassVar[type[Answer]] = LabelsSuggested
     kind: Literal["suggest labels"] = "suggest labels"
     data: Path
+    target: str | None = Field(None, description="The column of labels; None: as imported.")
     checkpoint: Path
     order: Literal["uncertain", "diverse"] = "uncertain"

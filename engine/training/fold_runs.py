@@ -61,7 +61,9 @@ def fold_scorer(dataset: Dataset, base_model: Path, cache: Path, report: Report)
 def _folder(cache: Path, dataset: Dataset, base_model: Path) -> Path:
     files = weight_files(base_model)
     fingerprints = [(f.name, f.stat().st_size, f.stat().st_mtime_ns) for f in files]
-    key = json.dumps([dataset.spec.fingerprint, str(base_model), fingerprints])
+    key = json.dumps(
+        [dataset.spec.fingerprint, dataset.spec.mapping.label, str(base_model), fingerprints]
+    )
     return cache / hashlib.sha256(key.encode()).hexdigest()[:32]
 
 
@@ -126,8 +128,9 @@ def _derive_data(
     dataset: Dataset, folder: Path, rows: NDArray[np.int64], held_out: set[int]
 ) -> Dataset:
     """Derive a data set with these rows only; held-out rows are for validation."""
+    target = dataset.spec.mapping.label
     if folder.exists():
-        return open_dataset(folder)
+        return open_dataset(folder).with_target(target)
     edits = Edits(
         dropped=set(range(len(dataset))) - set(rows.tolist()),
         splits={
@@ -137,7 +140,7 @@ def _derive_data(
     )
     folder.parent.mkdir(parents=True, exist_ok=True)
     derive(dataset.folder, folder, 1, edits=edits)
-    return open_dataset(folder)
+    return open_dataset(folder).with_target(target)
 
 
 def _job(data: Dataset, base_model: Path, training: TrainingSpec | None) -> JobSpec:
@@ -155,7 +158,7 @@ def _job(data: Dataset, base_model: Path, training: TrainingSpec | None) -> JobS
         name="fold",
         task=task,
         base_model=FromCheckpoint(path=base_model),
-        data=StoredData(folder=data.folder),
+        data=StoredData(folder=data.folder, target=data.spec.mapping.label),
         training=training,
     )
 

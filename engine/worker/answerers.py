@@ -263,7 +263,10 @@ def _batch_preview() -> "BatchPreview":
 def _find_label_errors(question: FindLabelErrors, context: WorkerContext) -> Answer:
     from engine.tasks.suggesting import find_label_errors
 
-    data, emit = open_dataset(question.data), partial(_emit, context, question)
+    data, emit = (
+        open_dataset(question.data).with_target(question.target),
+        partial(_emit, context, question),
+    )
     base, folds = question.checkpoint, question.fine_tune_in
     if base is None or folds is None:
         loaded = None if base is None else context.models.take(base)
@@ -279,7 +282,7 @@ def _suggest_labels(question: SuggestLabels, context: WorkerContext) -> Answer:
     from engine.tasks.suggesting import suggest_labels
 
     suggested = suggest_labels(
-        open_dataset(question.data),
+        open_dataset(question.data).with_target(question.target),
         context.models.take(question.checkpoint),
         question.order,
         partial(_emit, context, question),

@@ -185,8 +185,10 @@ class TrainState(QObject):
 
     def choose_target(self, column: str) -> None:
         """Choose the column of the data set to learn."""
-        if self.choices.data is not None:
-            self.adjust(self.choices.with_data(self.choices.data.with_target(column)), None)
+        folder = self.choices.data.folder if self.choices.data else None
+        entry = None if folder is None else self.lists.dataset_at(folder)
+        if entry is not None:
+            self.adjust(self.choices.with_data(Data.from_entry(entry, column)), None)
 
     def choose_data(self, entry: DataEntry) -> None:
         self.adjust(self.choices.with_data(Data.from_entry(entry)), None)

@@ -369,8 +369,8 @@ class Dataset:
         mapping, cells = self.spec.mapping, self.spec.labels
         if label in mapping.flags:
             return label, YES
-        if count_label_sets(cells) is None:
-            return mapping.label, (label,)
+        if not label or count_label_sets(cells) is None:
+            return mapping.label, (label, *(() if label else self.spec.placeholders))
         sets = zip(cells, parse_label_sets(cells), strict=True)
         return mapping.label, tuple(cell for cell, labels in sets if label in labels)
 

@@ -43,6 +43,15 @@ def test_the_unlabelled_rows_are_predicted_and_come_back_as_labels(tuned, home, 
     assert again.read_text() == out.read_text()
     output("relabel", "films", out, "--label", "predicted_label")
     assert not len(open_dataset(home.datasets / "films" / "2").unlabelled())
+    table = films.parent / "urgency.csv"
+    table.write_text("row,urgency\n0,low\n1,low\n")
+    output("relabel", "films", table, "--target", "urgency")
+    third = open_dataset(home.datasets / "films" / "3")
+    assert third.spec.changes == (
+        "“urgency”: 1 row labelled.",
+        "“urgency”: 1 row relabelled: “high” → “low” (1).",
+    )
+    assert third.spec.mapping.label == "label" and list(third.spec.targets) == ["urgency"]
 
 
 def test_commands_say_what_has_no_label_and_take_either_column(home, output, json_output, films):
@@ -54,11 +63,11 @@ def test_commands_say_what_has_no_label_and_take_either_column(home, output, jso
     assert sum(stored["unlabelled"].values()) == 24
     checked = json_output("check", "films")
     assert checked["targets"] == ["urgency"] and sum(checked["unlabelled"].values()) == 24
-    other = json_output("check", "films", "--label", "urgency")
+    other = json_output("check", "films", "--target", "urgency")
     assert sum(other["unlabelled"].values()) == 32 and other["targets"] == ["label"]
     first, second = (
         json.loads(output("job", "--data", "films", *options))["data"]
-        for options in ((), ("--label", "urgency"))
+        for options in ((), ("--target", "urgency"))
     )
     assert (first["target"], second["target"]) == (None, "urgency")
     assert first["fingerprint"] == second["fingerprint"]

@@ -15,6 +15,7 @@ from app.widgets import buttons, layouts
 from app.widgets.buttons import Segments
 from app.widgets.facts import Facts
 from app.widgets.forms.checkpoint_box import CheckpointBox
+from app.widgets.forms.target_box import TargetBox
 from app.widgets.label_bars import LabelBarsView, balance_text
 from app.widgets.page import Card
 from app.widgets.progress import ProgressLine
@@ -40,6 +41,7 @@ class LabelsCard(Card):
         super().__init__("", parent)
         self.choice: str | None = None
         self.title = Text(self.tr("Labels"), "heading")
+        self.target = TargetBox()
         self.balance = Text("", "muted")
         self.bars = LabelBarsView()
         self.show_all = buttons.quiet(self.tr("Sh&ow all labels"), self.bars.clearSelection)
@@ -48,8 +50,8 @@ class LabelsCard(Card):
         self.scale.hide()
         self.spellings = Text("", "warn")
         self.spellings.hide()
-        parts = (self.title, self.balance, self.spellings, self.bars, self.scale, self.show_all)
-        layouts.extend(self.body, *parts)
+        layouts.extend(self.body, self.title, self.target, self.balance, self.spellings)
+        layouts.extend(self.body, self.bars, self.scale, self.show_all)
         self.bars.chosen.connect(self._on_chosen)
 
     def show_spans(self, spans: dict[str, int], column: str) -> None:
@@ -69,6 +71,8 @@ class LabelsCard(Card):
     def show_spec(self, spec: DatasetSpec) -> None:
         """Show the labels in the form that suits the data set."""
         mapping, rows = spec.mapping, sum(spec.rows.values())
+        self.target.show_spec(spec)
+        self.scale.hide()
         if mapping.tags is not None:
             self.show_spans(spec.spans, mapping.tags)
         elif mapping.flags:

@@ -66,6 +66,7 @@ class DatasetState(QObject):
         sorting: row groups read to sort by a column, and their total.
         page_read: index of a page, and its rows as tuples of cells.
         measured: `lengths`, their progress or their problem changed.
+        target_chosen: another column is the label of `spec`.
     """
 
     opened = Signal()
@@ -73,6 +74,7 @@ class DatasetState(QObject):
     sorting = Signal(int, int)
     page_read = Signal(int, object)
     measured = Signal()
+    target_chosen = Signal()
 
     def __init__(self, studio: Studio, folder: Path, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -124,6 +126,12 @@ class DatasetState(QObject):
         self._discard_pages()
         self._searching.cancel()
         self._measuring.cancel()
+
+    def choose_target(self, column: str) -> None:
+        """Use another column of labels."""
+        if self.dataset is not None and column != self.spec.mapping.label:
+            self.dataset = self.dataset.with_target(column)
+            self.target_chosen.emit()
 
     # ── rows ─────────────────────────────────────────────────────────────────────────────────
 

@@ -76,9 +76,7 @@ class DatasetView(Page):
             partial(studio.navigate.emit, "runs", {"lineage": data_key(folder)}),
         )
         self.delete = buttons.plain(self.tr("De&lete…"), self.delete_requested.emit, "trash-2")
-        self.train = buttons.primary(
-            "", partial(studio.navigate.emit, "train", {"data": folder}), "play"
-        )
+        self.train = buttons.primary("", self._on_train, "play")
         layouts.extend(
             self.action_row, self.lineage, self.changes, self.undo, self.delete, self.train
         )
@@ -229,6 +227,8 @@ class DatasetView(Page):
             margins=(0, 0, 3 * SPACE, 0),
         )
         self.labels.chosen.connect(lambda _: self._search())
+        self.labels.target.picked.connect(self.state.choose_target)
+        self.state.target_chosen.connect(self._on_target)
 
     # ── state ────────────────────────────────────────────────────────────────────────────────
 
@@ -254,6 +254,16 @@ class DatasetView(Page):
         self.state.page_read.connect(lambda *_: self._show_row())  # once it is read
         self.splitter.show()
         QTimer.singleShot(0, self, self._show_table)  # once it has its geometry
+
+    def _on_target(self) -> None:
+        self.labels.bars.clearSelection()
+        self.labels.show_spec(self.state.spec)
+        self.editing.show_target()
+
+    def _on_train(self) -> None:
+        target = self.state.spec.mapping.label
+        request = {"data": self.state.folder, "target": target}
+        self._studio.navigate.emit("train", request)
 
     def _show_table(self) -> None:
         self.table.setModel(self.model)

@@ -60,7 +60,7 @@ class EditingPart(QObject):
 
     def start(self, model: RowsModel) -> None:
         """Make the table editable; its model shows the edits."""
-        table, spec = self._table, self._data.spec
+        table, mapping = self._table, self._data.spec.mapping
         if not self.state.can_edit:
             return
         model.show_edits(self.state, self.review)
@@ -69,32 +69,39 @@ class EditingPart(QObject):
             QAbstractItemView.EditTrigger.DoubleClicked
             | QAbstractItemView.EditTrigger.EditKeyPressed
         )
-        mapping = spec.mapping
-        texts = {*mapping.texts, mapping.beginning, mapping.negative, *mapping.endings}
-        labels = self.state.labels
-        completions = () if spec.mapping.flags or spec.mapping.tags else labels
-        for index, column in enumerate(self._data.columns, start=LEAD_COLUMNS):
-            is_text = column in texts or column not in spec.mapping.columns
-            delegate = TextDelegate(table) if is_text else LabelDelegate(completions, table)
-            table.setItemDelegateForColumn(index, delegate)
         table.setItemDelegateForColumn(SPLIT_COLUMN, SplitDelegate(table))
         table.selectionModel().currentRowChanged.connect(lambda *_: self._show_words())
         # a reset clears the current row without a signal
         model.modelReset.connect(self._show_words)
         self.state.changed.connect(self._show_words)
-        none = self.tr("outside (O)") if spec.mapping.tags is not None else self.tr("no label")
-        has_none = spec.mapping.tags is not None or spec.mapping.label is not None
-        self.keys.show_labels(labels, none if has_none else "")
-        if spec.mapping.tags is not None:
+        self.show_target()
+        if mapping.tags is not None:
             self.keys.watch(self.words)
             self.words_area.show()
             self._details.hide()
         self.keys.watch(table)
         self._data.rows_changed.connect(self._on_rows_changed)
         self.curve.read(self._data.folder.parent)
-        self.card.show_spec(spec, labels, self.state.has_sets)
         self.state.open()
         self.state.changed.connect(self.card.show_state)
+
+    def show_target(self) -> None:
+        """Show the labels of the column to label: keys, completions and reviews."""
+        if not self.state.can_edit:
+            return
+        table, spec = self._table, self._data.spec
+        mapping, labels = spec.mapping, self.state.labels
+        texts = {*mapping.texts, mapping.beginning, mapping.negative, *mapping.endings}
+        completions = () if mapping.flags or mapping.tags else labels
+        for index, column in enumerate(self._data.columns, start=LEAD_COLUMNS):
+            is_text = column in texts or column not in mapping.columns
+            delegate = TextDelegate(table) if is_text else LabelDelegate(completions, table)
+            table.setItemDelegateForColumn(index, delegate)
+        none = self.tr("outside (O)") if mapping.tags is not None else self.tr("no label")
+        has_none = mapping.tags is not None or mapping.label is not None
+        self.keys.show_labels(labels, none if has_none else "")
+        self.review.clear()
+        self.card.show_spec(spec, labels, self.state.has_sets)
 
     def close(self) -> None:
         """Save pending edits to their file and cancel jobs."""
@@ -185,7 +192,8 @@ class EditingPart(QObject):
         """Save the labels as a version, and open the wizard with its labelled rows."""
 
         def saved(folder: Path) -> None:
-            studio.navigate.emit("train", {"data": folder})
+            target = self._data.spec.mapping.label
+            studio.navigate.emit("train", {"data": folder, "target": target})
 
         self.state.saved.connect(saved, Qt.ConnectionType.SingleShotConnection)
         self.state.save()

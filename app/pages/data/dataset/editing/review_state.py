@@ -68,12 +68,22 @@ class ReviewState(QObject):
         """
         folder, cache = self._data.folder, self._studio.home.cache
         folds = cache / "folds" if fine_tune else None
-        question = FindLabelErrors(data=folder, checkpoint=checkpoint, fine_tune_in=folds)
+        question = FindLabelErrors(
+            data=folder,
+            target=self._edits.spec.mapping.label,
+            checkpoint=checkpoint,
+            fine_tune_in=folds,
+        )
         self._ask(question, "errors")
 
     def suggest_labels(self, checkpoint: Path, order: Literal["uncertain", "diverse"]) -> None:
         """Let a fine-tuned model suggest labels for unlabelled rows."""
-        question = SuggestLabels(data=self._data.folder, checkpoint=checkpoint, order=order)
+        question = SuggestLabels(
+            data=self._data.folder,
+            target=self._edits.spec.mapping.label,
+            checkpoint=checkpoint,
+            order=order,
+        )
         self._ask(question, "labels")
 
     @property

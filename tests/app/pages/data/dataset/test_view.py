@@ -118,7 +118,7 @@ def test_text_without_labels_offers_to_pre_train(qtbot, page, studio, write):
     assert view.train.text() == "Pre-&train on this…"
     with qtbot.waitSignal(studio.navigate) as signal:
         qtbot.mouseClick(view.train, Qt.MouseButton.LeftButton)
-    assert signal.args == ["train", {"data": view.state.folder}]
+    assert signal.args == ["train", {"data": view.state.folder, "target": None}]
     assert not view.labels.bars.isVisible()
 
 
