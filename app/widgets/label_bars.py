@@ -20,12 +20,13 @@ from app.widgets.text import numbers
 from app.widgets.text.labels import one_line
 
 FRACTION_ROLE = int(Qt.ItemDataRole.UserRole)  # relative to the most frequent label, 0 to 1
+LABELLED_ROLE = FRACTION_ROLE + 1
 MAX_BARS = 10  # without scrolling
 BALANCED_RATIO = 1.5  # max. ratio of the most frequent to the rarest label
 
 
 class LabelsModel(ColumnsModel[tuple[str, int]]):
-    """Labels by decreasing count, or bins in their order: name and number of rows."""
+    """Label counts, descending, or bins in their order: name and rows. No label comes last."""
 
     def __init__(
         self,
@@ -48,11 +49,15 @@ class LabelsModel(ColumnsModel[tuple[str, int]]):
             Column(
                 self.tr("Rows"),
                 lambda row: f"{numbers.count(row[1])}  {numbers.percent(row[1] / total)}",
-                roles={FRACTION_ROLE: lambda row: row[1] / maximum},
+                roles={
+                    FRACTION_ROLE: lambda row: row[1] / maximum,
+                    LABELLED_ROLE: lambda row: bool(row[0]),
+                },
             ),
         )
         by_count = sorted(sorted(labels.items()), key=itemgetter(1), reverse=True)
-        self.show_rows(list(labels.items()) if is_binned else by_count)
+        ordered = sorted(by_count, key=lambda row: not row[0])
+        self.show_rows(list(labels.items()) if is_binned else ordered)
 
 
 class LabelBarsView(QTableView):
@@ -114,7 +119,7 @@ class _BarDelegate(QStyledItemDelegate):
             area.left(), area.top(), max(area.width() * index.data(FRACTION_ROLE), 2), area.height()
         )
         painter.setPen(Qt.PenStyle.NoPen)
-        painter.setBrush(colour(Role.CHART_1))
+        painter.setBrush(colour(Role.CHART_1 if index.data(LABELLED_ROLE) else Role.EDGE))
         painter.drawRoundedRect(bar, 2, 2)
         painter.setPen(colour(Role.MUTED))
         painter.setFont(option.font)

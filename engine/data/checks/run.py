@@ -1,6 +1,7 @@
 """Run all checks on a version of a data set, or on files before they are imported."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -59,6 +60,11 @@ def _findings(data: CheckInput) -> list[Finding]:
     for check in CHECKS.values():
         findings += check.find(data)
         data.progress.advance(CHECK_WORK * data.rows)
+    if data.split.by != "name":  # a single row that moves would break the order or a group
+        findings = [
+            replace(finding, fixes=tuple(fix for fix in finding.fixes if not len(fix.moved)))
+            for finding in findings
+        ]
     return sorted(findings, key=lambda finding: SEVERITIES.index(finding.severity))
 
 

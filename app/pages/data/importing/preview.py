@@ -10,6 +10,7 @@ from app import background
 from engine.config.dataset import Mapping, Reading
 from engine.data.columns.facts import ColumnFacts, describe_columns
 from engine.data.columns.mapping import guess_mapping
+from engine.data.columns.placeholders import find_placeholders
 from engine.data.coverage import scripts_note, unknown_note
 from engine.data.formats.reading import FirstRows, preview, read
 from engine.data.formats.rows import Row
@@ -69,8 +70,11 @@ def preview_file(path: Path, reading: Reading) -> FilePreview:
 
 
 def make_examples(file: FilePreview, mapping: Mapping, tokenizer: Tokenizer) -> list[Example]:
-    """Tokenize the first rows; keep their labels."""
-    examples = []
+    """Tokenize the first rows; keep their labels, “” for those that mean none."""
+    examples, none = [], list[str]()
+    if mapping.label in file.table.columns:
+        column = file.table.columns.index(mapping.label)
+        none = find_placeholders({row.cells[column].strip() for row in file.table.rows})
     for row in file.first_rows:
         cells = dict(zip(file.columns, row.cells, strict=True))
         text, pair = cells[mapping.text], None if mapping.pair is None else cells[mapping.pair]
@@ -78,6 +82,7 @@ def make_examples(file: FilePreview, mapping: Mapping, tokenizer: Tokenizer) -> 
             text[:EXAMPLE_CHARACTERS], pair and pair[:EXAMPLE_CHARACTERS], EXAMPLE_LENGTH
         )
         label = None if mapping.label is None else cells[mapping.label].strip()[:MAX_LABEL]
+        label = "" if label in none else label
         examples.append(Example(row.line, encoding.tokens, encoding.truncated, label))
     return examples
 

@@ -307,9 +307,9 @@ class SplitSection(Section):
         self.column = ComboBox()
         self.column.setModel(self._model)
         contents = (
-            (self.tr("the split of each row"), "name"),
-            (self.tr("a time; the newest rows are the test set"), "time"),
-            (self.tr("a group, kept in one split"), "group"),
+            (self.tr("split names"), "name"),
+            (self.tr("times"), "time"),
+            (self.tr("groups"), "group"),
         )
         self.by = ComboBox("", BY_CHARACTERS, contents)
         self.validation, self.test, self.seed = SpinBox(), SpinBox(), SpinBox()

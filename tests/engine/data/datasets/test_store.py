@@ -18,6 +18,7 @@ import pytest
 from pydantic import ValidationError
 
 from engine.config.dataset import SPLITS, DatasetSpec, FileData, Mapping, Reading, Split, StoredData
+from engine.data.checks.run import run_checks
 from engine.data.datasets.importing import Fingerprint, import_dataset
 from engine.data.datasets.store import Dataset, open_dataset, resolve
 from engine.errors import BadFile, MissingColumn, StudioError
@@ -169,6 +170,8 @@ def test_rows_are_split_by_time_or_group_and_leakage_is_said(tmp_path):
     assert "sent" not in spec.targets
     note = "15 validation or test rows have the text of a training row (leakage)"
     assert any(note in sentence for sentence in spec.notes)
+    (leak,) = (f for f in run_checks(dataset) if f.check == "leaked_rows")
+    assert [fix.name for fix in leak.fixes] == ["drop"], "a move would break the order"
     by_group = Split(validation=0.2, test=0.2, column="customer", by="group")
     spec = store(tmp_path, "group", split=by_group)
     dataset = open_dataset(tmp_path / "sets" / "group")

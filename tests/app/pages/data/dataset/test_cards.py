@@ -26,7 +26,8 @@ def test_the_balance_of_labels_is_described(qtbot):
     bars = LabelBarsView()
     qtbot.addWidget(bars)
     bars.show_labels({"": 80, "0": 23, "1": 17})
-    text = bars.model().index(0, 0).data()
+    assert [bars.model().index(row, 0).data() for row in range(2)] == ["0", "1"]
+    text = bars.model().index(2, 0).data()
     assert text == "No label"
     assert bars.columnWidth(0) > QFontMetricsF(bars.font()).horizontalAdvance(text)
 
