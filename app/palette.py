@@ -1,6 +1,6 @@
 """Command palette: one line that finds pages, data sets, models, runs and actions.
 
-Pages and actions are listed immediately, names after they are read.
+Pages and what their buttons do are listed immediately, names after they are read.
 """
 
 from collections.abc import Callable, Sequence
@@ -30,7 +30,6 @@ from app.widgets.help_topics import topics
 from app.widgets.tables import AT_RIGHT, Column, ColumnsModel, Index
 from app.widgets.text import numbers
 from app.widgets.text.labels import Text, font, one_line, visible
-from engine.config.tasks import FIRST_TASK, PRETRAINING
 from engine.record.runs import all_runs
 
 MAX_RESULTS = 60
@@ -214,25 +213,11 @@ def window_commands(
     quit_window: Callable[[], object],
     show_help: Callable[[str], object],
 ) -> list[Command]:
-    """Pages of the window, global actions, and pages of help."""
+    """Pages of the window, themes, and pages of help."""
     page, action = tr("Page"), tr("Action")
     navigate = studio.navigate.emit
     commands = [
         Command(title, page, icon, partial(navigate, key, None), k) for key, title, icon, k in pages
-    ]
-    available = {key for key, *_ in pages}
-    actions: list[tuple[str, str, str, object]] = [
-        ("train", tr("Fine-tune a model"), "graduation-cap", {"task": FIRST_TASK}),
-        ("train", tr("Pre-train from text"), "book-open", {"task": PRETRAINING}),
-        ("data", tr("Add a data set"), "file-plus", {"import": True}),
-        ("models", tr("Import a model"), "import", {"import": True}),
-        ("explore", tr("Predict with a model"), "microscope", {"panel": "predictions"}),
-        ("explore", tr("Compare two models"), "columns-2", {"compare": True}),
-    ]
-    commands += [
-        Command(title, action, icon, partial(navigate, key, argument))
-        for key, title, icon, argument in actions
-        if key in available
     ]
     themes = [
         (tr("Light theme"), "sun", "light"),

@@ -20,10 +20,11 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QCheckBox, QMainWindow, QWidget
 
 from app import background
+from app.deeds import page_commands
 from app.history import Place
 from app.machine import Machine, read_machine
 from app.notices import one_line
-from app.palette import Palette, named_commands, window_commands
+from app.palette import Command, Palette, named_commands, window_commands
 from app.preloader import Preloader, Task, chart_tasks, module_tasks
 from app.running import RunningRun
 from app.running_texts import run_activity
@@ -66,7 +67,8 @@ class PageEntry:
     A page is a QWidget. Optional methods: `arrive(argument)` is called whenever it is shown,
     `place()` returns the argument that leads back to what it shows, `accept_drop(paths) -> bool`
     for files dropped on the window, `create_rest()` while idle, to create the parts that are not
-    needed at first.
+    needed at first; `commands()` are for the palette from any page, `named_commands()` those for
+    runs and models, called outside the GUI thread.
     """
 
     key: str
@@ -244,10 +246,20 @@ class MainWindow(QMainWindow):
             return
         titles = [(e.key, self._title(e), e.icon, e.keys) for e in self.entries.values()]
         commands = window_commands(self.studio, titles, self.close, self.show_help)
-        self._palette = Palette(commands, self)
+        self._palette = Palette([*commands, *self._deeds()], self)
         self._palette.finished.connect(self._on_palette_closed)
-        background.run(self._palette, lambda: named_commands(self.studio), self._palette.add)
+        readers = [getattr(page, "named_commands", None) for page in self.pages.values()]
+        for read in (partial(named_commands, self.studio), *filter(None, readers)):
+            background.run(self._palette, read, self._palette.add)
         self._palette.open()
+
+    def _deeds(self) -> list[Command]:
+        """What can be done on the pages, the current one first, without repetitions."""
+        shown = self.entries[self.current]
+        found = list(page_commands(self.pages[shown.key], self._title(shown), shown.icon))
+        for page in self.pages.values():
+            found += getattr(page, "commands", list)()
+        return list({(c.title, c.kind, c.hint): c for c in reversed(found)}.values())[::-1]
 
     def show_help(self, key: str) -> None:
         open_help(key, self)
@@ -280,6 +292,8 @@ class MainWindow(QMainWindow):
         page = self.entries[key].make(self.studio)
         self.pages[key] = page
         self.stack.addWidget(page)
+        if self._palette is not None:
+            self._palette.add(getattr(page, "commands", list)())
         return page
 
     def _modules(self) -> Iterator[Task]:

@@ -152,7 +152,7 @@ class ResultsView(QWidget):
             )
             text = self.tr("The checkpoint predicts the validation rows, which takes a moment.")
         else:
-            self.score = buttons.primary(self.tr("Evalua&te on a file…"), self._ask_for_file)
+            self.score = buttons.primary(self.tr("Evalua&te on a file…"), self.ask_for_file)
             text = self.tr("Choose a file with labels, and see what the model gets right.")
         return EmptyState("scan-search", self.tr("No results yet"), text, self.score)
 
@@ -161,7 +161,7 @@ class ResultsView(QWidget):
         menu = self._menu = QMenu(button)
         self.test_action = self._action("", self._on_test)
         self.test_action.setVisible(self._source.has_data)
-        self.file_action = self._action(self.tr("Evaluate on a &file…"), self._ask_for_file)
+        self.file_action = self._action(self.tr("Evaluate on a &file…"), self.ask_for_file)
         compare = self.tr("&Compare with…")
         self.compare_action = self._action(compare, self.comparison.ask_for_other)
         menu.addActions([self.test_action, self.file_action])
@@ -270,7 +270,8 @@ class ResultsView(QWidget):
             score,
         )
 
-    def _ask_for_file(self) -> None:
+    def ask_for_file(self) -> None:
+        """Ask for a file with labels, and evaluate the model on it."""
         score = partial(self.evaluating.score_file, self._source)
         choose_file(self.window(), self.tr("Evaluate on a file"), score)
 

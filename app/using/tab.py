@@ -52,7 +52,7 @@ class UseTab(QWidget):
         self.try_view: TryingView | None = None
         self.nearest_view: NearestView | None = None
         self.run: RunFolder | None = None  # None: the checkpoint is not of a run
-        self._pending_file: Path | None = None  # dropped before the model was known
+        self._pending: tuple[Path | None] | None = None  # to apply to once the model is known
         self.placeholder = Text("", "muted")
         self.apply_button = buttons.primary(
             self.tr("&Apply…"), lambda: self.apply_to(None), "file-text"
@@ -116,7 +116,7 @@ class UseTab(QWidget):
     def apply_to(self, file: Path | None) -> None:
         """Open the dialog for a file, or let the user choose one."""
         if self.checkpoint is None or self.info is None or self.info.task is None:
-            self._pending_file = file
+            self._pending = (file,)
             return
         state = ApplyingState(self._studio, self.checkpoint, self.name, self.info.task)
         self.dialog = applying_view.open_dialog(self._studio, self, state)
@@ -148,8 +148,8 @@ class UseTab(QWidget):
         if checkpoint == self.checkpoint:
             self.run = run
             self._show(info)
-            if self._pending_file is not None and self.apply_button.isEnabled():
-                file, self._pending_file = self._pending_file, None
+            if self._pending is not None and self.apply_button.isEnabled():
+                (file,), self._pending = self._pending, None
                 self.apply_to(file)
 
     def _show(self, info: CheckpointInfo | None) -> None:

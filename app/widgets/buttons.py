@@ -13,7 +13,7 @@ from app import resources
 from app.theme import Role, px
 from app.widgets import layouts
 from app.widgets.keys import horizontal_step
-from app.widgets.text.labels import tooltip
+from app.widgets.text.labels import tooltip, without_key
 
 
 def text_icon_size() -> QSize:
@@ -31,7 +31,7 @@ def _apply_style(
     button: QPushButton, text: str, kind: str, icon: str, act: Callable[[], object] | None
 ) -> None:
     button.setProperty("kind", kind)
-    button.setAccessibleName(_without_key(text))
+    button.setAccessibleName(without_key(text))
     button.setAutoDefault(False)
     if icon:
         role = {"primary": Role.ON_ACCENT, "quiet": Role.ACCENT, "danger": Role.BAD}.get(
@@ -46,11 +46,7 @@ def _apply_style(
 def set_text(button: QPushButton, text: str) -> None:
     """Change the text and the accessible name of a button."""
     button.setText(text)
-    button.setAccessibleName(_without_key(text))
-
-
-def _without_key(text: str) -> str:
-    return text.replace("&&", "\0").replace("&", "").replace("\0", "&")
+    button.setAccessibleName(without_key(text))
 
 
 def primary(text: str, act: Callable[[], object] | None = None, icon: str = "") -> QPushButton:
@@ -98,7 +94,7 @@ class _Segment(QPushButton):
     """A button as wide as its text in bold, which the style sheet uses when it is chosen."""
 
     def sizeHint(self) -> QSize:
-        hint, bold, text = super().sizeHint(), self.font(), _without_key(self.text())
+        hint, bold, text = super().sizeHint(), self.font(), without_key(self.text())
         bold.setWeight(QFont.Weight.DemiBold)
         more = QFontMetrics(bold).horizontalAdvance(text) - self.fontMetrics().horizontalAdvance(
             text

@@ -11,6 +11,7 @@ from PySide6.QtGui import QGuiApplication, QKeySequence, QShortcut
 from PySide6.QtWidgets import QFileDialog, QStackedLayout, QStackedWidget, QWidget
 
 from app import background, drops
+from app.deeds import list_commands
 from app.library import DataEntry, ModelEntry
 from app.pages.data.dataset.editing.state import EditsState
 from app.pages.data.dataset.view import DatasetView
@@ -19,6 +20,7 @@ from app.pages.data.importing.state import ImportState
 from app.pages.data.importing.view import ImportView
 from app.pages.data.state import DATA, SPEC, DataState
 from app.pages.data.texts import dataset_entry
+from app.palette import Command
 from app.studio import Studio
 from app.translation import translated
 from app.uses import Uses
@@ -93,6 +95,12 @@ class DataPage(QWidget):
             self.choose_files()
         elif request.get("list"):
             self.show_list()
+
+    def commands(self) -> Sequence[Command]:
+        """The buttons above the list, for the palette."""
+        parts = self.list.sample, self.list.hub_button, self.list.folder_button
+        buttons = (*parts, self.list.import_button)
+        return [*list_commands(buttons, self._studio, "data", self.tr("Data"), "database")]
 
     def place(self) -> object:
         """The open version or the list."""

@@ -1,5 +1,6 @@
 """The Explore page: model and text at the top, the strip of tokens, and the panels below."""
 
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from app.pages.explore.panels import DEFAULT_PANEL, PANELS
 from app.pages.explore.state import ExploreState
 from app.pages.explore.strip import MAX_ROWS, StripArea
 from app.pages.explore.workbench import Workbench
+from app.palette import Command
 from app.resources import icon
 from app.studio import Studio
 from app.theme import SPACE, Role, px
@@ -212,6 +214,18 @@ class ExplorePage(Page):
             self._was_opened = True
             self.text.moveCursor(QTextCursor.MoveOperation.End)
             self.text.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    def commands(self) -> Sequence[Command]:
+        """Panels, and the comparison, for the palette."""
+        go, kind = partial(self._studio.navigate.emit, "explore"), self.tr("Explore")
+        commands = [
+            Command(
+                dock.description.title, kind, dock.description.icon, partial(go, {"panel": key})
+            )
+            for key, dock in self.bench.docks.items()
+        ]
+        compare = partial(go, {"compare": True})
+        return [*commands, Command(self.tr("Compare two models"), kind, "columns-2", compare)]
 
     def place(self) -> object:
         """The shown model and texts."""

@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QWidget
 
 from app import background
 from app.machine import Machine, memory_text, read_machine
+from app.palette import Command
 from app.studio import Studio
 from app.theme import SPACE, px
 from app.timers import debounced, repeated
@@ -111,6 +112,7 @@ class HomePage(Page):
         self.state = HomeState(studio, self)
         cards_row = layouts.row(spacing=4 * SPACE)
         self.cards: list[Card] = []
+        self._commands: list[Command] = []
         for page, argument, icon, title, text in (
             (
                 "train",
@@ -143,8 +145,10 @@ class HomePage(Page):
             ),
         ):
             card = _start_card(icon, title, text)
-            card.pressed.connect(partial(studio.navigate.emit, page, argument))
+            go = partial(studio.navigate.emit, page, argument)
+            card.pressed.connect(go)
             self.cards.append(card)
+            self._commands.append(Command(title, self.tr("Action"), icon, go))
             cards_row.addWidget(card, 1)
         self.first_steps = self._first_steps_card()
         self.runs = RecentRuns()
@@ -166,6 +170,10 @@ class HomePage(Page):
     def hideEvent(self, event: QHideEvent) -> None:
         super().hideEvent(event)
         self.state.watch(False)
+
+    def commands(self) -> Sequence[Command]:
+        """The cards, for the palette."""
+        return self._commands
 
     def _first_steps_card(self) -> Card:
         card = Card(padding=5 * SPACE)

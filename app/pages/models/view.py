@@ -1,20 +1,24 @@
 """Models page: the list, the shelf, an import, or one model."""
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QLineEdit, QStackedLayout, QStackedWidget, QWidget
 
+from app.deeds import list_commands
 from app.exporting import view as exporting
 from app.hub import HubRequest, ask_consent, file_list
 from app.library import ModelEntry
 from app.pages.models.getting.state import GettingState
 from app.pages.models.getting.view import GettingPage
 from app.pages.models.importing import ImportPage
-from app.pages.models.model.view import ModelView
+from app.pages.models.model.view import MODEL_ACTIONS, ModelView
 from app.pages.models.state import ModelsState, model_folder
 from app.pages.models.texts import model_entry
+from app.palette import Command
 from app.studio import Studio
 from app.theme import SPACE
 from app.uses import Uses
@@ -24,7 +28,7 @@ from app.widgets.entries import Entry, EntryList
 from app.widgets.forms.controls import SearchField, Switch
 from app.widgets.page import EmptyState, Page
 from app.widgets.text import numbers
-from app.widgets.text.labels import Text
+from app.widgets.text.labels import Text, without_key
 from engine.messages.hub import PlanPush, Push, Pushed, PushPlanned
 from engine.messages.question import Answer
 
@@ -40,6 +44,7 @@ class ModelsPage(QWidget):
         self.state = ModelsState(studio, self)
         self.model: ModelView | None = None
         self._pending: Path | None = None  # to open once the list is read
+        self._deed = ""  # key of MODEL_ACTIONS, to do then
         self.stack = QStackedWidget()
         layouts.column(self.stack, parent=self)
         self.list = ModelList(self)
@@ -61,17 +66,41 @@ class ModelsPage(QWidget):
         self.state.listed.connect(self._on_listed)
 
     def arrive(self, argument: object = None) -> None:
-        """Open a model by its folder, the import dialog for {"import": True}, the shelf for {"get":
-        group}, “” for all groups, the list for {"list": True}; None changes nothing."""
+        """Open a model by its folder, also to act by {"model": folder, "do": key}, the list for
+        {"list": True}, the import dialog for {"import": True}, the shelf for {"get": group}, “” for
+        all groups; None changes nothing."""
         self.state.read_list()
-        if isinstance(argument, Path):
-            self._pending = None if self.place() == argument else argument
+        request: dict[str, Any] = argument if isinstance(argument, dict) else {}
+        self._deed = str(request.get("do", ""))
+        path = argument if isinstance(argument, Path) else request.get("model")
+        if isinstance(path, Path):
+            self._pending = None if self.place() == path and not self._deed else path
         elif isinstance(argument, dict) and argument.get("list"):
             self.show_list()
         elif isinstance(argument, dict) and argument.get("import"):
             self.choose_folder()
         elif isinstance(argument, dict) and "get" in argument:
             self.show_getting(argument["get"])
+
+    def commands(self) -> Sequence[Command]:
+        """The buttons above the list, for the palette."""
+        buttons = self.list.import_button, self.list.get_button
+        return [*list_commands(buttons, self._studio, "models", self.tr("Models"), "boxes")]
+
+    def named_commands(self) -> Sequence[Command]:
+        """What can be done with each model; reads files."""
+        return [
+            Command(
+                f"{without_key(text())} · {model.name}",
+                self.tr("Model"),
+                icon,
+                partial(self._studio.navigate.emit, "models", {"model": model.path, "do": key}),
+            )
+            for model in self._studio.models()
+            if model.info is not None
+            for key, (text, icon, needs_task) in MODEL_ACTIONS.items()
+            if model.info.task is not None or not needs_task
+        ]
 
     def place(self) -> object:
         """The open model, or the list."""
@@ -149,6 +178,9 @@ class ModelsPage(QWidget):
         self.stack.addWidget(view)
         self.stack.setCurrentWidget(view)
         view.tabs.setFocus()
+        deed, self._deed = self._deed, ""
+        if deed:
+            view.do(deed)
 
     def _close_model(self) -> None:
         if self.model is not None:

@@ -1,30 +1,38 @@
 """The page of all runs, which opens the page of a run, a comparison, or a lineage."""
 
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QStackedWidget, QWidget
 
+from app import background
+from app.deeds import list_commands
+from app.pages.runs.actions import run_action, run_actions
 from app.pages.runs.compare.state import MAX_RUNS, CompareState
 from app.pages.runs.compare.view import CompareView
 from app.pages.runs.lineage.state import LineageState
 from app.pages.runs.lineage.view import LineageView
 from app.pages.runs.list_view import RunsList
-from app.pages.runs.rows import RunRow
+from app.pages.runs.rows import RunRow, read_row, read_rows
 from app.pages.runs.run.state import RunState
 from app.pages.runs.run.view import RunView
 from app.pages.runs.state import RunsState
+from app.palette import Command
 from app.results.comparison import ResultFile
 from app.studio import Studio
 from app.widgets import buttons, layouts
 from app.widgets.dialogs import choose_file
 from app.widgets.page import MARGIN, Page
+from app.widgets.text.labels import without_key
 from engine.results.several import RunScore
 from engine.runs.bundle import is_bundle
 from engine.runs.groups import SUMMARY
 from engine.runs.lineage import run_key
+
+MAX_COMMANDED = 30  # newest runs whose actions the palette finds
+NOT_COMMANDED = {"open", "compare"}  # the run itself is found; two are compared
 
 
 class RunsPage(QWidget):
@@ -47,13 +55,13 @@ class RunsPage(QWidget):
         self._list_page = Page(
             self.tr("Runs"), self.tr("Your training runs: finished, running and queued.")
         )
-        layouts.extend(
-            self._list_page.action_row,
+        self._list_buttons = (
             buttons.plain(self.tr("Open a &file of runs…"), self._ask_for_file, "import"),
             buttons.plain(
                 self.tr("&New run…"), lambda: studio.navigate.emit("train", None), "plus"
             ),
         )
+        layouts.extend(self._list_page.action_row, *self._list_buttons)
         self._stack = QStackedWidget()
         self._stack.addWidget(self._list_page)
         self.run: RunView | None = None
@@ -77,6 +85,9 @@ class RunsPage(QWidget):
             case {"lineage": str(key)}:
                 if self.lineage is None or self.place() != argument:
                     self.show_lineage(key)
+            case {"run": str(run_id), "do": str(key)}:
+                self.open(run_id)
+                self._do(run_id, key)
             case str(run_id) | {"run": str(run_id)} if run_id:
                 self.open(run_id)
             case {"compare": tuple(ids)}:
@@ -85,6 +96,36 @@ class RunsPage(QWidget):
                 self.show_all()
         if self._stack.currentIndex() == 0:
             self.list.table.setFocus()
+
+    def commands(self) -> Sequence[Command]:
+        """The buttons above the table, for the palette."""
+        return [
+            *list_commands(self._list_buttons, self._studio, "runs", self.tr("Runs"), "activity")
+        ]
+
+    def named_commands(self) -> Sequence[Command]:
+        """What can be done with each of the newest runs; reads the record."""
+        return [
+            Command(
+                f"{without_key(action.text([row]))} · {row.name}",
+                self.tr("Run"),
+                action.icon,
+                partial(self._studio.navigate.emit, "runs", {"run": row.id, "do": action.key}),
+            )
+            for row in read_rows(self._studio.record)[:MAX_COMMANDED]
+            for action in run_actions()
+            if action is not None and action.key not in NOT_COMMANDED and not action.why_not(row)
+        ]
+
+    def _do(self, run_id: str, key: str) -> None:
+        """Apply an action to a run, once its row is read."""
+        record = self._studio.record
+
+        def act(row: RunRow | None) -> None:
+            if row is not None and not run_action(key).why_not(row):
+                run_action(key).apply(self, self.state, [row])
+
+        background.run(self, lambda: read_row(record, run_id, []), act, self._studio.notices.show)
 
     def place(self) -> object:
         """The argument of `arrive` that leads back to the shown view."""

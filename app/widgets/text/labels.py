@@ -187,6 +187,11 @@ def tooltip(text: str) -> str:
     return f"<qt>{shown}</qt>"
 
 
+def without_key(text: str) -> str:
+    """The text of a button or menu entry without the mark of its key."""
+    return text.replace("&&", "\0").replace("&", "").replace("\0", "&")
+
+
 def plain_menu_text(text: str) -> str:
     """`text` for a button, menu or tab, in which “&” would mark a key."""
     return visible(text).replace("\n", " ").replace("&", "&&")

@@ -1,6 +1,6 @@
 """Page of one model: properties and parts, vocabulary, tokenizer, card."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -27,6 +27,7 @@ from app.results.view import ResultsView
 from app.studio import Studio
 from app.theme import SPACE, Role, colour, px
 from app.timers import debounced
+from app.translation import tr
 from app.using.tab import UseTab
 from app.widgets import buttons, layouts
 from app.widgets.facts import Facts
@@ -47,6 +48,15 @@ from engine.tokenizers.tokenizer import Tokenizer
 FACTS_WIDTH = 80 * SPACE  # width of the properties
 WIDEST_NUMBER = "999,999,999"  # its width is reserved next to a bar
 TYPING_PAUSE_MS = 150  # from the last keystroke to the search
+
+
+# by key: the text, the icon, and if the model must be fine-tuned
+MODEL_ACTIONS: dict[str, tuple[Callable[[], str], str, bool]] = {
+    "apply": (lambda: tr("&Apply…"), "file-text", True),
+    "evaluate": (lambda: tr("Evalua&te on a file…"), "scan-search", True),
+    "export": (lambda: tr("Ex&port…"), "upload", False),
+    "tune": (lambda: tr("Fine-t&une…"), "sliders-horizontal", False),
+}
 
 
 class ModelView(Page):
@@ -99,6 +109,20 @@ class ModelView(Page):
         self.state.read.connect(self._on_read)
         self.state.start()
 
+    def do(self, key: str) -> None:
+        """Do one of MODEL_ACTIONS."""
+        match key:
+            case "apply" if self.use is not None:
+                self.tabs.setCurrentWidget(self.use)
+                self.use.widget.apply_to(None)
+            case "evaluate" if self.results is not None:
+                self.tabs.setCurrentWidget(self.results)
+                self.results.widget.ask_for_file()
+            case "export":
+                self.export.click()
+            case "tune":
+                self.tune.click()
+
     def _use_tab(self, studio: Studio) -> UseTab:
         tab = UseTab(studio)
         tab.show_model(self.state.model.path, self.state.model.name)
@@ -120,14 +144,13 @@ class ModelView(Page):
             partial(studio.navigate.emit, "runs", {"lineage": key}),
         )
         self.delete = buttons.plain(self.tr("De&lete…"), self.delete_requested.emit, "trash-2")
-        self.export = buttons.plain(self.tr("Ex&port…"), self.export_requested.emit, "upload")
+        text, icon, _ = MODEL_ACTIONS["export"]
+        self.export = buttons.plain(text(), self.export_requested.emit, icon)
         self.send = buttons.plain(self.tr("Se&nd…"), self.send_requested.emit, "arrow-right")
         self.send.setAccessibleDescription(self.tr("Send the model to the Hugging Face Hub"))
-        self.tune = buttons.plain(
-            self.tr("Fine-t&une…"),
-            partial(studio.navigate.emit, "train", {"model": model.path}),
-            "sliders-horizontal",
-        )
+        text, icon, _ = MODEL_ACTIONS["tune"]
+        tune = partial(studio.navigate.emit, "train", {"model": model.path})
+        self.tune = buttons.plain(text(), tune, icon)
         self.explore = buttons.primary(
             self.tr("Open in E&xplore"),
             partial(studio.navigate.emit, "explore", model.path),
