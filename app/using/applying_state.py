@@ -54,7 +54,7 @@ class ApplyingState(QObject):
         self, studio: Studio, checkpoint: Path, name: str, task: str, parent: QObject | None = None
     ) -> None:
         super().__init__(parent)
-        self._studio, self._checkpoint = studio, checkpoint
+        self._studio, self.checkpoint = studio, checkpoint
         self.name, self.task = name, task
         self.file: Path | None = None
         self.stored: Dataset | None = None  # whose rows are read instead of a file
@@ -237,7 +237,7 @@ class ApplyingState(QObject):
         else:
             return None
         return Apply(
-            checkpoint=self._checkpoint,
+            checkpoint=self.checkpoint,
             given=given,
             out=self.target,
             threshold=self.threshold if self.threshold and self.has_probabilities else None,

@@ -16,6 +16,7 @@ from app.studio import Studio
 from app.theme import SPACE, Role, colour, px
 from app.translation import tr, translated
 from app.using.applying_state import DATASET, EDITS, ApplyingState, StoredRows
+from app.using.nightly import NightlyDialog
 from app.widgets import buttons, layouts
 from app.widgets.context_menu import context_menu, menu_action
 from app.widgets.dialogs import Choice, choose_file, choose_folder, confirm, footer
@@ -357,6 +358,7 @@ class Outcome(QWidget):
         self.folder = buttons.plain(
             self.tr("Show in &folder"), lambda: open_path(self._out.parent), "folder-open"
         )
+        self.nightly = buttons.plain(self.tr("Every &night…"), self._on_nightly, "moon")
         self.review = buttons.plain(self.tr("&Review the unsure rows"), self._on_review, "pencil")
         self.open = buttons.primary(self.tr("&Open file"), self._on_open, "file-text")
         parts = layouts.row((self.predictions, 2), (self.least, 3), spacing=5 * SPACE)
@@ -365,7 +367,10 @@ class Outcome(QWidget):
             self.unsure,
             self.notes,
             (parts, 1),
-            footer(self.close_button, self.back, self.folder, self.review, self.open),
+            footer(
+                *(self.close_button, self.back, self.nightly),
+                *(self.folder, self.review, self.open),
+            ),
             parent=self,
             spacing=2 * SPACE,
         )
@@ -383,6 +388,7 @@ class Outcome(QWidget):
         text = self.tr("&Open file") if is_file else self.tr("&Open the data set")
         buttons.set_text(self.open, text)
         self.folder.setVisible(is_file)
+        self.nightly.setVisible(is_file and state.file is not None)
         self.review.setVisible(not is_file and bool(state.review))
         unsure = applied.unsure
         self.unsure.setVisible(unsure is not None)
@@ -431,6 +437,16 @@ class Outcome(QWidget):
                 partial(self._studio.navigate.emit, "data", request),
                 "database",
             )
+
+    def _on_nightly(self) -> None:
+        """Offer to do the same every night."""
+        state = self._state
+        dialog = NightlyDialog(
+            *(state.checkpoint, state.name, state.task, self), state.file, state.mapping
+        )
+        dialog.threshold.setValue(state.threshold)
+        dialog.format.setCurrentIndex(max(0, dialog.format.findData(self._out.suffix)))
+        dialog.show()
 
     def _on_review(self) -> None:
         title = self.tr("Unsure predictions of “{0}”").format(self._state.name)

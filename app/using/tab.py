@@ -5,7 +5,6 @@ from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QTabWidget, QWidget
 
 from app import background
@@ -14,8 +13,10 @@ from app.theme import SPACE, px
 from app.translation import tr
 from app.using import applying_view
 from app.using.applying_state import ApplyingState
+from app.using.code_tab import CodeTab
 from app.using.nearest_state import NearestState
 from app.using.nearest_view import NearestView
+from app.using.nightly import NightlyDialog
 from app.using.report import WRITERS, gather
 from app.using.report_saver import ReportSaver, update_report_button
 from app.using.trying_state import TryingState
@@ -24,7 +25,7 @@ from app.widgets import buttons, layouts
 from app.widgets.dialogs import Dialog, ask_for_file, footer
 from app.widgets.help import HelpButton, set_help
 from app.widgets.page import clear, scrolling
-from app.widgets.text.labels import Text, TextView
+from app.widgets.text.labels import Text
 from engine.checkpoints.info import checkpoint_info, fine_tuned_task
 from engine.checkpoints.prediction_settings import prediction_settings
 from engine.documents.card import model_card
@@ -55,9 +56,10 @@ class UseTab(QWidget):
         self._pending: tuple[Path | None] | None = None  # to apply to once the model is known
         self.placeholder = Text("", "muted")
         self.apply_button = buttons.primary(
-            self.tr("&Apply…"), lambda: self.apply_to(None), "file-text"
+            self.tr("Appl&y…"), lambda: self.apply_to(None), "file-text"
         )
-        self.code_button = buttons.plain(self.tr("Deplo&y…"), self._on_code, "file-text")
+        self.code_button = buttons.plain(self.tr("Depl&oy…"), self._on_code, "file-text")
+        self.nightly_button = buttons.plain(self.tr("Every ni&ght…"), self._on_nightly, "moon")
         self.report_saver = ReportSaver(studio, self)
         self.report_saver.changed.connect(self._show_saving)
         self.report_button = buttons.plain("", self._on_report, "save")
@@ -73,6 +75,7 @@ class UseTab(QWidget):
                 1,
             ),
             self.report_button,
+            self.nightly_button,
             self.code_button,
             HelpButton("using"),
             spacing=2 * SPACE,
@@ -123,6 +126,11 @@ class UseTab(QWidget):
         if file is not None:
             state.open(file)
 
+    def _on_nightly(self) -> None:
+        if self.checkpoint is not None and self.info is not None and self.info.task is not None:
+            self.nightly_dialog = NightlyDialog(self.checkpoint, self.name, self.info.task, self)
+            self.nightly_dialog.show()
+
     def _on_code(self) -> None:
         if self.checkpoint is not None and self.info is not None and self.info.task is not None:
             self.code_dialog = CodeDialog(self.checkpoint, self)
@@ -159,6 +167,7 @@ class UseTab(QWidget):
         task = info.task if info else None
         self.apply_button.setEnabled(task is not None)
         self.code_button.setEnabled(task is not None)
+        self.nightly_button.setEnabled(task is not None)
         self._show_saving()
         self.placeholder.setVisible(task is None)
         self.area.setVisible(task is not None)
@@ -238,21 +247,3 @@ class CodeDialog(Dialog):
     def _on_failed(self, error: BaseException) -> None:
         self.card.text.setPlainText(str(error))
         self.tabs.setCurrentWidget(self.card)
-
-
-class CodeTab(QWidget):
-    def __init__(self, name: str, note: str) -> None:
-        super().__init__()
-        self.text = TextView(name)
-        self.copy = buttons.plain(self.tr("C&opy"), self._on_copy, "copy")
-        layouts.column(
-            Text(note, "muted"),
-            (self.text, 1),
-            (self.copy, 0, Qt.AlignmentFlag.AlignLeft),
-            parent=self,
-            spacing=2 * SPACE,
-            margins=(0, 3 * SPACE, 0, 0),
-        )
-
-    def _on_copy(self) -> None:
-        QGuiApplication.clipboard().setText(self.text.toPlainText())

@@ -183,3 +183,22 @@ def test_the_code_and_the_card_can_be_copied(qtbot, tab, tuned):
     copied = QGuiApplication.clipboard().text()
     assert repr(str(model.checkpoint)) in copied and "AutoModel" in copied
     dialog.close()
+
+
+def test_the_command_for_every_night_follows_the_choices(qtbot, tab, tuned, tmp_path):
+    model = tuned("text_classification")
+    open_tab(qtbot, tab, model)
+    qtbot.mouseClick(tab.nightly_button, Qt.MouseButton.LeftButton)
+    dialog = tab.nightly_dialog
+    assert_accessible(dialog)
+    dialog._set_file(tmp_path / "new.csv")
+    dialog.threshold.setValue(0.8)
+    dialog.time.setTime(dialog.time.time().addSecs(3600))
+    line = dialog.cron.text.toPlainText()
+    assert line.startswith("0 3 * * * ") and "--threshold 0.8" in line
+    assert str(model.checkpoint) in line and str(tmp_path / "new-predicted.csv") in line
+    assert "Register-ScheduledTask" in dialog.windows.text.toPlainText()
+    assert "3: an error of BERT Studio" in dialog.codes.text()
+    qtbot.mouseClick(dialog.cron.copy, Qt.MouseButton.LeftButton)
+    assert QGuiApplication.clipboard().text() == line
+    dialog.close()

@@ -1,0 +1,53 @@
+"""The commands for every night run as they are shown."""
+
+import csv
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import engine.cli as cli
+from engine.config.dataset import Mapping
+from engine.documents.nightly import CODE, EXIT_CODES, Nightly, cron_line, scheduled_task
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="cron")
+def test_the_line_for_cron_writes_the_predictions_and_its_exit_code_says_what_happened(
+    tuned, tmp_path
+):
+    file = tmp_path / "100 % new's.csv"
+    file.write_text("id,body\n1,a lovely film\n2,a dull film\n", encoding="utf-8")
+    model, out = tuned("text_classification").checkpoint, tmp_path / "100 % new's-predicted.csv"
+    nightly = Nightly(model, file, out, 0.8, 3, 30, Mapping(text="body"))
+    line = cron_line(nightly)
+    assert line.startswith("30 3 * * * ") and "\n" not in line
+    assert "%" not in line.replace("\\%", ""), "cron ends the command at a bare %"
+    command = line.removeprefix("30 3 * * * ").replace("\\%", "%")
+    assert subprocess.run(["sh", "-c", command]).returncode == 0
+    with open(out, encoding="utf-8", newline="") as written:
+        rows = list(csv.DictReader(written))
+    assert [row["id"] for row in rows] == ["1", "2"] and {"label", "unsure"} <= rows[0].keys()
+    log = out.with_suffix(".log")
+    assert "2 rows written to" in log.read_text()
+    file.unlink()
+    assert subprocess.run(["sh", "-c", command]).returncode == cli.WRONG_INPUT
+    assert file.name in log.read_text().splitlines()[-1]
+
+
+def test_the_task_of_windows_has_the_same_command(monkeypatch):
+    monkeypatch.setattr(sys, "frozen", True, raising=False)
+    monkeypatch.setattr(sys, "executable", r"C:\Program Files\BERT Studio\bert-studio.exe")
+    nightly = Nightly(Path("C:/it's/model"), Path("D:/new texts.csv"), Path("D:/out.xlsx"))
+    program, *arguments = nightly.command()
+    assert arguments[:2] == ["predict", str(nightly.data)]
+    text = scheduled_task(nightly, "BERT Studio: it's")
+    assert "-TaskName 'BERT Studio: it''s'" in text and "-Daily -At 02:00" in text
+    assert f"-Execute '{program}'" in text and f"-WorkingDirectory '{CODE}'" in text
+    quoted = text.split("-Argument '")[1].split("' -WorkingDirectory")[0].replace("''", "'")
+    assert quoted == subprocess.list2cmdline(arguments)
+
+
+def test_every_exit_code_is_explained():
+    codes = {0, cli.WRONG_INPUT, cli.WRONG_USAGE, cli.BUG, cli.CANCELLED}
+    assert set(EXIT_CODES) == codes
