@@ -78,7 +78,7 @@ def save_report(qtbot: Any, tab: UseTab, path: Path) -> None:
     dialog.close()
     assert not tab.report_button.isEnabled() and "Saving" in tab.report_button.text()
     qtbot.waitUntil(lambda: not tab.report_saver.is_busy, timeout=20_000)
-    assert tab.report_button.isEnabled() and "Save the" in tab.report_button.text()
+    assert tab.report_button.isEnabled() and "the report" in tab.report_button.text()
 
 
 def test_the_report_has_every_picture_of_the_task_and_the_curves(qtbot, tab, model, tmp_path):
