@@ -81,7 +81,7 @@ def seeds_columns(rows: Sequence[RunRow] = ()) -> list[Column[RunRow]]:
 
 
 class SeedsTab(QWidget):
-    """The table, a sentence about all runs, and the importance of the searched fields."""
+    """The table, a sentence about all runs, their comparison, and the importance of fields."""
 
     def __init__(self, state: RunState) -> None:
         super().__init__()
@@ -89,10 +89,15 @@ class SeedsTab(QWidget):
         self.summary = Text("", "strong")
         self.importance = Text("", "muted")
         self.measure = buttons.plain(self.tr("&Importance of each field"), self._measure, "gauge")
+        self.compare = buttons.plain(
+            self.tr("Co&mpare"),
+            lambda: self._runs.compare_requested.emit(list(self.model.rows)),
+            "chart-line",
+        )
         self.model = ColumnsModel(seeds_columns(), self)
         self.table = make_table(self.tr("Related runs"), self.model, fitted=(FEATURES, MEAN))
         self.table.activated.connect(self._on_activated)
-        head = layouts.row((self.summary, 1), self.measure)
+        head = layouts.row((self.summary, 1), self.measure, self.compare)
         layouts.tab(self, head, self.importance, (self.table, 1))
         for signal in (state.changed, self._runs.listed, self._runs.changed, self._runs.removed):
             signal.connect(self._show)
@@ -116,6 +121,7 @@ class SeedsTab(QWidget):
             has_seeds = len(group.seeds) > 1
         self.table.setColumnHidden(FEATURES, not is_sweep and not by_search)
         self.measure.setVisible(by_search)
+        self.compare.setEnabled(len(rows) > 1)
         self.importance.setVisible(by_search and bool(self.importance.text()))
         for column in (SEED, MEAN):
             self.table.setColumnHidden(column, not has_seeds)
