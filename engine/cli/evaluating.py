@@ -10,7 +10,15 @@ import typer
 from engine.cli import options
 from engine.cli.naming import find_checkpoint, find_run
 from engine.cli.results import find_slices, slice_lines
-from engine.cli.rows import CLEANING, COLUMNS, READING, FileRows, parse_cleaning, read_table
+from engine.cli.rows import (
+    CLEANING,
+    COLUMNS,
+    READING,
+    FileRows,
+    parse_cleaning,
+    read_table,
+    refuse_target,
+)
 from engine.cli.stored import require_dataset
 from engine.config.dataset import SplitName, StoredData
 from engine.config.task import TaskSpec
@@ -61,6 +69,7 @@ def evaluate(
         ),
     ] = None,
     data: options.Stored = None,
+    target: options.Target = None,
     part: Annotated[
         SplitName, typer.Option(help="Part of --run or --data to score.")
     ] = "validation",
@@ -108,6 +117,8 @@ def evaluate(
             "It is not clear which rows are to be scored.",
             "Use one of these: a file, --data or --run.",
         )
+    if data is None:
+        refuse_target(target)
     settings = {"batch_size": batch_size, "exact": precision == "exact"}
     settings |= {"max_length": max_length} if max_length is not None else {}
     if file is not None:
@@ -128,7 +139,7 @@ def evaluate(
                 "The columns of a data set were chosen when it was imported.",
                 "Leave out the options of format and columns, and --skip-empty.",
             )
-        selection = _select_rows(run, data, model, part)
+        selection = _select_rows(run, data, target, model, part)
         question = selection.question.model_copy(update=settings)
         scored, evaluations = _score(selection._replace(question=question))
         compared = _fit_baselines(selection, scored.predictions.info) if baseline else []
@@ -161,7 +172,11 @@ def _require_model(model: Path | None) -> Path:
 
 
 def _select_rows(
-    run: Path | None, data: Path | None, model: Path | None, part: SplitName
+    run: Path | None,
+    data: Path | None,
+    target: str | None,
+    model: Path | None,
+    part: SplitName,
 ) -> Request:
     if run is not None:
         if model is not None:
@@ -173,7 +188,7 @@ def _select_rows(
         fit = store.baselines_question(folder, part, ())
         return Request(store.evaluation_question(folder, part), fit, is_run=True)
     assert data is not None
-    stored = StoredData(folder=require_dataset(data).folder.absolute())
+    stored = StoredData(folder=require_dataset(data).folder.absolute(), target=target)
     checkpoint = _require_model(model).absolute()
     into = store.results_folder(checkpoint, Home())
     question = Evaluate(
@@ -226,13 +241,10 @@ def _score_file(
 
 def _labelled_rows(table: FileRows, task: TaskSpec) -> list[int]:
     """Rows with a label for a task. Raises StudioError if there are none."""
-    columns = [table.cells[name] for name in task.label_columns(table.mapping)]
-    none = {"", *(find_placeholders(set(columns[0])) if len(columns) == 1 else ())}
-    rows = [
-        row
-        for row in range(len(table.rows))
-        if not columns or any(cells[row].strip() not in none for cells in columns)
-    ]
+    rows = table.rows.labelled(task.labelled_by)
+    if table.rows.labels is not None and "label" in task.labelled_by:
+        none = find_placeholders(set(table.rows.labels))
+        rows = [row for row in rows if table.rows.labels[row].strip() not in none]
     if not rows:
         raise StudioError(
             "None of these rows has a label.",

@@ -302,10 +302,15 @@ class TaskSpec(Spec):
         """True if a data set with these columns is most likely meant for this task."""
         return target(columns) in cls.info.reads
 
+    @property
+    def labelled_by(self) -> tuple[Role, ...]:
+        """Roles that are all empty in a row without a label; none if every row counts."""
+        return self.info.labelled_by
+
     def label_columns(self, columns: Columns) -> tuple[str, ...]:
-        """The columns that are all empty in a row without a label; none if every row counts."""
+        """The columns of these roles."""
         used = dict(columns.by_field())
-        return tuple(name for role in self.info.labelled_by for name in used.get(role, ()))
+        return tuple(name for role in self.labelled_by for name in used.get(role, ()))
 
     def problems(self, columns: Columns, labels: LabelColumn | None) -> Iterator[StudioError]:
         """All reasons why a data set does not fit this task; `labels` None: not counted yet."""

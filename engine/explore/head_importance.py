@@ -28,7 +28,7 @@ from engine.explore.over_texts import (
     group_size,
     write_array,
 )
-from engine.explore.text_scores import learner_for_rows
+from engine.explore.text_scores import labelled_texts, learner_for_rows, no_labels_error
 from engine.messages.explore.text_set import AverageHeads, HeadsWeighed, WeighHeads
 from engine.messages.question import Answer, Working
 from engine.models.attention import Attention, Layout
@@ -52,7 +52,9 @@ def weigh(
 
     Raises StudioError as `score_heads` does.
     """
-    total = len(load_rows(question.texts))
+    texts = labelled_texts(checkpoint, question.texts)
+    question = question.model_copy(update={"texts": texts})
+    total = len(load_rows(texts))
     parts: list[Arrays] = []
 
     def answer(arrays: Arrays, done: int) -> HeadsWeighed:
@@ -121,10 +123,7 @@ def check_loss(checkpoint: Checkpoint, learner: Learner | None, rows: Rows) -> N
             "Choose a fine-tuned model, or one that was pre-trained with MLM.",
         )
     if learner is not None and not learner.can_evaluate(rows):
-        raise StudioError(
-            "The texts have no labels, so the model has no loss.",
-            "Choose a data set with labels, or type the label of each text after a tab.",
-        )
+        raise no_labels_error()
 
 
 # ── some texts ───────────────────────────────────────────────────────────────────────────────

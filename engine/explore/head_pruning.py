@@ -17,7 +17,7 @@ from engine.errors import StudioError
 from engine.explore.ablation import Head, ablate_heads
 from engine.explore.head_importance import build_batch, check_loss, score_heads
 from engine.explore.over_texts import REPORT_SECONDS, ArrayStore
-from engine.explore.text_scores import BATCH, learner_for_rows
+from engine.explore.text_scores import BATCH, labelled_texts, learner_for_rows
 from engine.files.atomic_write import atomic_folder
 from engine.messages.explore.text_set import (
     HeadsPruned,
@@ -63,6 +63,8 @@ class _Pruning:
                 "Pruned heads have no output, so their mean cannot replace them.",
                 "Replace the heads that are off by zero.",
             )
+        texts = labelled_texts(checkpoint, question.texts)
+        question = question.model_copy(update={"texts": texts})
         self.checkpoint, self.question, self._emit = checkpoint, question, emit
         self.rows = load_rows(question.texts)
         self.learner = learner_for_rows(checkpoint, self.rows)

@@ -11,10 +11,10 @@ import torch
 
 from engine.data.datasets.rows import Rows
 from engine.data.datasets.text_sets import load_rows, typed_pairs
-from engine.errors import MissingColumn
+from engine.errors import MissingColumn, StudioError
 from engine.explore.over_texts import Arrays, ArrayStore, compute_texts, group_size
 from engine.explore.token_scores import score as score_tokens
-from engine.messages.explore.text_set import LossKind, ScoreTexts, TextScore, TextsScored
+from engine.messages.explore.text_set import LossKind, ScoreTexts, TextScore, TextSet, TextsScored
 from engine.messages.explore.token_scores import ScoreTokens
 from engine.messages.question import Answer
 from engine.models.checkpoint import Checkpoint
@@ -84,6 +84,29 @@ def learner_for_rows(checkpoint: Checkpoint, rows: Rows) -> Learner | None:
     return None if head is not None and head.pools and rows.pairs is None else learner
 
 
+def labelled_texts(checkpoint: Checkpoint, texts: TextSet) -> TextSet:
+    """The texts that have a label for the checkpoint's task.
+
+    Raises StudioError if there are none.
+    """
+    rows = load_rows(texts)
+    learner = learner_for_rows(checkpoint, rows)
+    labelled = rows.labelled(() if learner is None else learner.task.labelled_by)
+    if not labelled:
+        raise no_labels_error()
+    if len(labelled) == len(rows):
+        return texts
+    indices = range(len(rows)) if texts.rows is None else texts.rows
+    return texts.model_copy(update={"rows": tuple(indices[row] for row in labelled)})
+
+
+def no_labels_error() -> StudioError:
+    return StudioError(
+        "The texts have no labels, so the model has no loss.",
+        "Choose a data set with labels, or type the label of each text after a tab.",
+    )
+
+
 def loss_kind(checkpoint: Checkpoint, learner: Learner | None) -> LossKind:
     """Definition of the loss of a text."""
     if learner is not None:
@@ -93,17 +116,15 @@ def loss_kind(checkpoint: Checkpoint, learner: Learner | None) -> LossKind:
 
 def predict_by_task(serving: Serving, learner: Learner, rows: Rows) -> Arrays:
     """Predictions of the task head; rows without a label have no loss."""
-    labels = rows.labels
-    has_label = [labels is None or bool(labels[n].strip()) for n in range(len(rows))]
-    if not learner.can_evaluate(rows) or not any(has_label):
+    labelled = rows.labelled(learner.task.labelled_by)
+    if not learner.can_evaluate(rows) or not labelled:
         return _row_predictions(serving, rows.without_targets())
-    if all(has_label):
+    if len(labelled) == len(rows):
         try:
             return _row_predictions(serving, rows)
         except MissingColumn:  # labels of another kind of task
             return _row_predictions(serving, rows.without_targets())
     scores = _row_predictions(serving, rows.without_targets())
-    labelled = [index for index, is_labelled in enumerate(has_label) if is_labelled]
     for name, values in _row_predictions(serving, rows.take(labelled)).items():
         scores[name] = scores[name].astype(np.result_type(scores[name], values))
         scores[name][labelled] = values

@@ -16,6 +16,7 @@ from engine.config.task import (
     Head,
     LabelColumn,
     Metric,
+    Role,
     TaskInfo,
     TaskSpec,
     target,
@@ -135,8 +136,9 @@ class SentenceSimilarity(ScaledTask):
     def without_labels(self) -> TaskSpec:
         return self.model_copy(update={"objective": "auto"})
 
-    def label_columns(self, columns: Columns) -> tuple[str, ...]:
-        return super().label_columns(columns) if self.objective in ("auto", "cosine") else ()
+    @property
+    def labelled_by(self) -> tuple[Role, ...]:
+        return super().labelled_by if self.objective in ("auto", "cosine") else ()
 
     def problems(self, columns: Columns, labels: LabelColumn | None) -> Iterator[StudioError]:
         if columns.pair is None:

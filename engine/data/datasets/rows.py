@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.config.dataset import Mapping
+from engine.data.columns.label_sets import allows_blanks
 from engine.data.columns.words import split_words
 
 
@@ -41,6 +42,19 @@ class Rows:
     def is_labelled(self) -> bool:
         """True if the rows have targets."""
         return any(x is not None for x in (self.labels, self.flags, self.tags, self.answers))
+
+    def labelled(self, roles: Sequence[str]) -> list[int]:
+        """Rows in which a cell of these roles is filled; all if the rows have no such roles."""
+        by_role = {"label": self.labels, "tags": self.tags}
+        columns = [cells for role, cells in by_role.items() if role in roles and cells is not None]
+        if "flags" in roles:
+            flags = (self.flags or {}).items()
+            columns += [cells for name, cells in flags if not allows_blanks(cells, name)]
+        return [
+            row
+            for row in range(len(self))
+            if not columns or any(cells[row].strip() for cells in columns)
+        ]
 
     def all_texts(self) -> Sequence[str]:
         """All texts, second texts, and endings with their beginnings."""

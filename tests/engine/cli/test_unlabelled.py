@@ -73,7 +73,7 @@ def test_commands_say_what_has_no_label_and_take_either_column(home, output, jso
     assert first["fingerprint"] == second["fingerprint"]
 
 
-def test_one_import_trains_on_either_target(home, output, films):
+def test_one_import_trains_on_either_target(home, output, json_output, refusal, films):
     output("import", films)
     dataset = open_dataset(home.datasets / "films" / "1")
     job = small.classifying(films.parent, steps=1)
@@ -87,6 +87,14 @@ def test_one_import_trains_on_either_target(home, output, films):
         view = dataset.with_target(target).for_task(job.task)
         assert predictions.table["row"].to_pylist() == view.rows("validation").numbers
         assert None not in predictions.table["gold"].to_pylist()
+        options = () if target is None else ("--target", target)
+        model = run.checkpoint(1)
+        report = json_output("evaluate", "--data", "films", "--model", model, *options)
+        assert 0 <= report["accuracy"] <= 1
+    assert "--target is for stored" in refusal("job", "--data", films, "--target", "urgency")
+    assert "--target chooses" in refusal("job", "--data", "films", "--label", "urgency")
+    message = refusal("job", "--data", "films", "--target", "text")
+    assert "“text” is not a column of labels" in message and "label, urgency" in message
 
 
 def test_labels_that_mean_none_can_be_chosen(home, json_output, films):

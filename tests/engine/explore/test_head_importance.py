@@ -20,8 +20,15 @@ from engine.explore.head_importance import (
     score_heads,
     weigh,
 )
+from engine.explore.head_pruning import prune
 from engine.explore.text_scores import learner_for_rows
-from engine.messages.explore.text_set import AverageHeads, TextSet, TypedText, WeighHeads
+from engine.messages.explore.text_set import (
+    AverageHeads,
+    PruneHeads,
+    TextSet,
+    TypedText,
+    WeighHeads,
+)
 from engine.models.checkpoint import load
 from engine.models.heads import Heads
 from engine.serving.serving import Serving
@@ -72,6 +79,16 @@ def test_importance_and_ablated_loss_match_transformers(classifier, tmp_path):
     assert values[0, ..., 1] == pytest.approx((off - full) / len(TEXTS), abs=CLOSE)
     low, high = values[1:]
     assert (low <= values[0]).all() and (values[0] <= high).all() and (low < high).all()
+
+
+def test_texts_without_a_label_are_left_out(classifier, tmp_path):
+    checkpoint, labelled = load(classifier), query(classifier)
+    more = (*labelled.texts.typed, TypedText(text="a text without a label"))
+    question = WeighHeads(checkpoint=classifier, texts=TextSet(typed=more))
+    answers = [weigh(checkpoint, item, tmp_path, lambda _: None) for item in (labelled, question)]
+    assert [answer.total for answer in answers] == [4, 4]
+    assert answers[0].loss == answers[1].loss
+    assert prune(checkpoint, PruneHeads(checkpoint=classifier, texts=question.texts), print)
 
 
 def test_reusing_lower_layers_changes_no_loss(known, tmp_path):
