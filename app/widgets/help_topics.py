@@ -28,7 +28,9 @@ from engine.files.shipped import resources
 
 FIRST = "start"  # the first page
 SETTING, METRIC = "setting-", "metric-"  # prefixes of keys
-NO_MATCH = 4  # rank of a page that a search does not find
+CONCEPT_RANKS = (0, 1, 2, 5)  # words begin the title, are in it, in the line, in the text
+STUB_RANKS = (3, 3, 4, 6)  # of settings and metrics
+NO_MATCH = 7  # rank of a page that a search does not find
 SECTIONS: tuple[tuple[str, tuple[type[BaseModel], ...]], ...] = (
     (marked("Training"), (TrainingSpec,)),
     (marked("Feature extraction"), (Features,)),
@@ -89,20 +91,24 @@ def topics() -> tuple[Concept, ...]:
 
 
 def find_pages(typed: str) -> list[Concept]:
-    """Pages that contain every typed word; those with all of them in the title come first."""
+    """Pages that contain every typed word: the page with this title, concepts whose title or line
+    has the words, settings and metrics that have them, then pages whose text has them."""
     words = typed.casefold().split()
     ranked = [(_rank(words, page), index, page) for index, page in enumerate(topics())]
     return [page for rank, _, page in sorted(ranked, key=lambda item: item[:2]) if rank < NO_MATCH]
 
 
 def _rank(words: list[str], page: Concept) -> int:
-    """0 if the title begins with the words, …, 3 if only the text contains them."""
     title, line, text = (part.casefold() for part in (page.title, page.line, page.text))
-    if title.startswith(" ".join(words)):
+    typed = " ".join(words)
+    if title == typed:
         return 0
+    ranks = STUB_RANKS if page.key.startswith((SETTING, METRIC)) else CONCEPT_RANKS
+    if title.startswith(typed):
+        return ranks[0]
     texts = (title, f"{title} {line}", f"{title} {line} {text}")
-    ranks = (n for n, part in enumerate(texts, 1) if all(word in part for word in words))
-    return next(ranks, NO_MATCH)
+    found = (n for n, part in enumerate(texts, 1) if all(word in part for word in words))
+    return next((ranks[n] for n in found), NO_MATCH)
 
 
 def _parse(key: str, page: str) -> Concept:

@@ -16,6 +16,7 @@ from pathlib import Path
 from pydantic_core import from_json
 from sqlalchemy.orm import Session
 
+from engine.config.changes import Change, as_text, changes
 from engine.config.job import RUN_NAME_LENGTH, JobSpec
 from engine.desktop.awake import Awake
 from engine.desktop.preferences import RunPreferencesFile
@@ -44,6 +45,7 @@ from engine.record.runs import (
     run_ids,
     run_names,
     runs_in,
+    runs_named,
 )
 from engine.record.searches import MARK, Searches
 from engine.record.workers import QueueRunner, Workers
@@ -57,6 +59,7 @@ from engine.runs.lock import hold
 log = logging.getLogger("studio")
 
 NUMBERED = re.compile(r" \(\d+\)$")  # suffix of a numbered name
+MAX_NAMED_CHANGES = 3
 FEATURES_FOLDER = "features"  # in the cache of the home, a folder for each layer sweep
 
 
@@ -263,12 +266,12 @@ class RunManager:
     def add(self, job: JobSpec, after: str = "") -> list[str]:
         """Create and queue the runs of `job`; returns their ids.
 
-        A duplicate name gets a number. `after`: the id of a run that must have finished before they
-        start; “” for none. Fast, and safe in another thread than the managing one, as its own
-        transaction; all or none.
+        A duplicate name gets the settings that differ, or a number. `after`: the id of a run that
+        must have finished before they start; “” for none. Fast, and safe in another thread than the
+        managing one, as its own transaction; all or none.
         """
         with self._record.read() as session:
-            renamed = _number_name(job, run_names(session))
+            renamed = _rename(job, session)
         return self._add(expand(renamed, self._home.cache / FEATURES_FOLDER), after)
 
     def _add(self, jobs: Sequence[JobSpec], after: str = "") -> list[str]:
@@ -459,7 +462,7 @@ class RunManager:
         """Create a run from a checkpoint of another one. Slow; safe in any thread."""
         with self._record.read() as session:
             source = self._find(session, run_id).run_folder()
-            renamed = _number_name(job, run_names(session))
+            renamed = _rename(job, session)
         return branch(source, step, renamed, free_folder(self._home.runs, renamed.name))
 
     def detach(self) -> None:
@@ -480,15 +483,31 @@ class RunManager:
         return run
 
 
-def _number_name(job: JobSpec, used: set[str]) -> JobSpec:
-    """Append a number to the name of the job if one of its runs has the name of another."""
-    base = NUMBERED.sub("", job.name)
-    for number in itertools.count(2):
+def _rename(job: JobSpec, session: Session) -> JobSpec:
+    """Give the job a free name if one of its runs has the name of another.
+
+    The settings that differ from that run are appended, as “Topics · Learning rate 3e-5”; a number
+    if there are none, or if that name is used, too.
+    """
+    used, base = run_names(session), NUMBERED.sub("", job.name)
+    namesakes = (run.readable_job() for run in runs_named(session, job.name))
+    differences = (_label(changes(other, job)) for other in namesakes if other is not None)
+    suffixes = (f" · {label}" for label in differences if label)
+    numbers = (f" ({number})" for number in itertools.count(2))
+    for suffix in itertools.chain(suffixes, numbers):
         if used.isdisjoint(member.name for member in expand(job)):
             break
-        suffix = f" ({number})"
+        suffix = suffix[: RUN_NAME_LENGTH // 2]
         job = job.model_copy(update={"name": base[: RUN_NAME_LENGTH - len(suffix)] + suffix})
     return job
+
+
+def _label(changed: Sequence[Change]) -> str:
+    """The settings that differ, for a name; empty if a data set or a task differs, or many do."""
+    changed = [change for change in changed if change.path != "training.seeds"]
+    settings = [change for change in changed if change.path.startswith("training.")]
+    is_short = len(settings) == len(changed) <= MAX_NAMED_CHANGES
+    return " · ".join(f"{item.title} {as_text(item.new)}" for item in settings) if is_short else ""
 
 
 def _describe_repair(record: Record) -> Phrase | None:

@@ -196,6 +196,10 @@ def run_names(session: Session) -> set[str]:
     return set(session.scalars(select(Run.name)))
 
 
+def runs_named(session: Session, name: str) -> Sequence[Run]:
+    return session.scalars(select(Run).where(Run.name == name)).all()
+
+
 class Annotations(TypedDict, total=False):
     """User annotations of a run."""
 

@@ -93,14 +93,21 @@ def _task_and_state(task: str, state: str) -> str:
 
 
 def sort_rows(rows: Sequence[RunRow], key: str, descending: bool) -> list[RunRow]:
-    """Sort by a column; runs without a value come last in either direction."""
+    """Sort by a column; runs without a value come last in either direction.
+
+    By start, waiting runs are in queue order in either direction: the next one first.
+    """
     info = column_info(key)
     if info is None:
         return list(rows)
     pairs = [(info.sort_key(row), row) for row in rows]
     keyed = [pair for pair in pairs if pair[0] is not None]
     keyed.sort(key=lambda pair: pair[0], reverse=descending)
-    return [row for _, row in keyed] + [row for order, row in pairs if order is None]
+    result = [row for _, row in keyed] + [row for order, row in pairs if order is None]
+    if key == Column.STARTED and descending:
+        queue = sorted((row for row in result if row.is_waiting), key=queue_key)
+        result = queue + [row for row in result if not row.is_waiting]
+    return result
 
 
 def group_rows(rows: Sequence[RunRow], keys: Sequence[str]) -> list[GroupRow]:
@@ -176,7 +183,6 @@ def order_after_drop(
     moved: Sequence[str],
     above: Item | None,
     below: Item | None,
-    ascending: bool,
 ) -> list[str] | None:
     """The order of the queue after a drop of rows between two others.
 
@@ -184,18 +190,16 @@ def order_after_drop(
         queue: the ids of all waiting runs, the next one first.
         moved: the dropped ids; they keep their order.
         above, below: the rows at the drop position; None at an end of the table.
-        ascending: True if the table shows the next run first.
 
     Returns:
         None if neither neighbour is waiting, or nothing changes.
     """
     dropped = [run for run in queue if run in set(moved)]
     rest = [run for run in queue if run not in set(moved)]
-    before, after = (above, below) if ascending else (below, above)
-    if isinstance(after, RunRow) and after.id in rest:
-        index = rest.index(after.id)
-    elif isinstance(before, RunRow) and before.id in rest:
-        index = rest.index(before.id) + 1
+    if isinstance(below, RunRow) and below.id in rest:
+        index = rest.index(below.id)
+    elif isinstance(above, RunRow) and above.id in rest:
+        index = rest.index(above.id) + 1
     else:
         return None
     order = [*rest[:index], *dropped, *rest[index:]]

@@ -328,7 +328,7 @@ class RunsTable(QAbstractTableModel):
     # ── the queue ────────────────────────────────────────────────────────────────────────────
 
     def shows_queue(self) -> bool:
-        """True if waiting runs appear in queue order, or in its reverse."""
+        """True if waiting runs appear in queue order."""
         return self.sort_key == Column.STARTED and not self.group_keys
 
     def supportedDropActions(self) -> Qt.DropAction:
@@ -367,7 +367,7 @@ class RunsTable(QAbstractTableModel):
         queue = [item.id for item in waiting_runs(self._rows.values())]
         above = self._items[row - 1] if row else None
         below = self._items[row] if row < len(self._items) else None
-        return order_after_drop(queue, run_ids, above, below, not self.descending)
+        return order_after_drop(queue, run_ids, above, below)
 
     def setData(self, index: Index, value: Any, role: int = Qt.ItemDataRole.EditRole) -> bool:
         name = str(value).strip()

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from PySide6.QtCore import QSignalBlocker, Qt
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QLineEdit, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QPushButton, QWidget
 
 from app import background
 from app.pages.train.choices import BASE_MODEL, DATA, SearchPlan
@@ -36,7 +36,7 @@ FILE_HEIGHT = 240  # px
 
 
 class ReviewStep(QWidget):
-    """Name, summary and estimate on the left; the job file and the commands on the right."""
+    """Name and summary, values and estimate beside them, and the command line, which is folded."""
 
     def __init__(self, state: TrainState) -> None:
         super().__init__()
@@ -53,67 +53,71 @@ class ReviewStep(QWidget):
         layouts.extend(card.body, self.changes_title, self.changes, self._warnings)
         self.search = SearchBox(state)
         self.estimate = EstimateBox(state)
+        right = layouts.column(self.search, self.estimate, layouts.STRETCH, spacing=4 * SPACE)
+        left = layouts.column(card, layouts.STRETCH)
         inner = layouts.page(
-            card,
-            self.search,
-            self.estimate,
+            layouts.row((left, 1), (right, 1), spacing=4 * SPACE),
+            self._command_line(),
             layouts.STRETCH,
             spacing=4 * SPACE,
             margins=(0, 0, 2 * SPACE, 0),
         )
-        layouts.row(
-            (scrolling(inner), 1), (self._command_line(), 1), parent=self, spacing=3 * SPACE
-        )
+        layouts.row(scrolling(inner), parent=self)
         state.changed.connect(self._show)
         state.estimate.changed.connect(self._show)
         state.preview.changed.connect(self._show)
         self._show()
 
-    def _command_line(self) -> QWidget:
-        card = Card(self.tr("Run it from the command line"))
-        card.body.addWidget(
-            Text(self.tr("Train with this job file on a server or in a script:"), "muted")
+    def _command_line(self) -> Card:
+        """One line with the command to copy; unfolded also those for a cluster and the job file."""
+        card, self.more_commands = Card(padding=3 * SPACE), QWidget()
+        more = layouts.column(parent=self.more_commands, spacing=3 * SPACE)
+        self.unfold = buttons.quiet(self.tr("Command &line"), icon="chevron-right")
+        self.unfold.clicked.connect(lambda: _fold(self.unfold, self.more_commands))
+        self.command = QLineEdit()
+        layouts.extend(
+            card.body,
+            layouts.row(
+                self.unfold,
+                (self._line(self.command, self.tr("Command"), self.tr("Copy command")), 1),
+                spacing=2 * SPACE,
+            ),
+            self.more_commands,
         )
-        self.command = self._line(card, self.tr("Command"), self.tr("Copy command"))
-        card.body.addWidget(
+        self.more_commands.hide()
+        layouts.extend(
+            more,
+            Text(self.tr("Train with this job file on a server or in a script."), "muted"),
             Text(
                 self.tr(
                     "Print the torchrun / Slurm commands for a cluster. Drop the run folder on this"
                     " window afterwards to see the run here."
                 ),
                 "muted",
-            )
+            ),
         )
-        self.cluster = self._line(card, self.tr("Cluster command"), self.tr("Copy cluster command"))
+        self.cluster = QLineEdit()
+        copy_cluster = self.tr("Copy cluster command")
+        more.addLayout(self._line(self.cluster, self.tr("Cluster command"), copy_cluster))
         self.file = TextView(self.tr("Job file"), wraps=False)
         self.file.setMinimumHeight(px(FILE_HEIGHT))
         self.file.hide()
-        self.toggle = buttons.quiet(self.tr("Show &job file"), self._on_toggle, "chevron-right")
+        self.toggle = buttons.quiet(self.tr("&Job file"), icon="chevron-right")
+        self.toggle.clicked.connect(lambda: _fold(self.toggle, self.file))
         copy_file = self._copier(self.file.toPlainText)
         self.copy_job = buttons.plain(self.tr("&Copy job file"), copy_file, "copy")
         save = buttons.plain(self.tr("&Save job file…"), self._on_save, "save")
         row = layouts.row(self.copy_job, save, layouts.STRETCH, spacing=2 * SPACE)
-        layouts.extend(card.body, (self.toggle, 0, Qt.AlignmentFlag.AlignLeft), self.file, row)
-        return scrolling(layouts.page(card, layouts.STRETCH))
+        layouts.extend(more, (self.toggle, 0, Qt.AlignmentFlag.AlignLeft), self.file, row)
+        return card
 
-    def _on_toggle(self) -> None:
-        shown = self.file.isHidden()
-        self.file.setVisible(shown)
-        text = self.tr("Hide &job file") if shown else self.tr("Show &job file")
-        buttons.set_text(self.toggle, text)
-        self.toggle.setIcon(icon("chevron-down" if shown else "chevron-right", Role.ACCENT))
-
-    def _line(self, card: Card, name: str, copy: str) -> QLineEdit:
+    def _line(self, line: QLineEdit, name: str, copy: str) -> QHBoxLayout:
         """A read-only command with a copy button."""
-        line = QLineEdit()
         line.setReadOnly(True)
         line.setFont(mono_font())
         line.setAccessibleName(name)
-        row = layouts.row(
-            (line, 1), buttons.icon_button("copy", copy, self._copier(line.text)), spacing=2 * SPACE
-        )
-        card.body.addLayout(row)
-        return line
+        copies = buttons.icon_button("copy", copy, self._copier(line.text))
+        return layouts.row((line, 1), copies, spacing=2 * SPACE)
 
     def _show_commands(self, file: Path | None) -> None:
         """Show the commands for a job file; None empties them."""
@@ -181,6 +185,13 @@ class ReviewStep(QWidget):
             lambda: write_file(path, content, shared=True),
             lambda _: self._show_commands(path),
         )
+
+
+def _fold(button: QPushButton, part: QWidget) -> None:
+    """Show or hide a part below its button."""
+    shown = part.isHidden()
+    part.setVisible(shown)
+    button.setIcon(icon("chevron-down" if shown else "chevron-right", Role.ACCENT))
 
 
 PLACEHOLDER = SearchField(path="training.epochs", values=(1, 2))  # the form checks the plan only

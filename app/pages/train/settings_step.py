@@ -14,7 +14,7 @@ from app.pages.train.summary import list_advanced_changes
 from app.theme import SPACE
 from app.translation import in_language, translated
 from app.widgets import buttons, layouts
-from app.widgets.forms.controls import Switch
+from app.widgets.forms.controls import SearchField, Switch
 from app.widgets.forms.fields import ChoiceField, Weights
 from app.widgets.forms.form import LABEL_WIDTH, SpecForm
 from app.widgets.forms.several import varied_values
@@ -61,6 +61,9 @@ class SettingsStep(QWidget):
         )
         self.mode.choose(0)
         self.mode.chosen.connect(lambda _: self._show())
+        self.search = SearchField(self.tr("Search settings"), has_icon=True)
+        self.search.textChanged.connect(lambda _: self._search())
+        self.nothing = Text(self.tr("No setting has these words."), "muted")
         self.fine_tuning = _form(TrainingSpec, fields_at(TrainingSpec, "simple"))
         self.pre_training = _form(PRETRAINING, fields_at(TrainingSpec, "simple"))
         self.more = _form(TrainingSpec, fields_at(TrainingSpec, "advanced"))
@@ -73,7 +76,8 @@ class SettingsStep(QWidget):
         self.length = Text("", "muted")
         self.advanced = QWidget()
         layouts.column(
-            self.mode,
+            layouts.row(self.mode, (self.search, 1), spacing=4 * SPACE),
+            self.nothing,
             self._simple_card(),
             self._advanced_cards(),
             layouts.STRETCH,
@@ -86,7 +90,7 @@ class SettingsStep(QWidget):
         self._show()
 
     def _simple_card(self) -> Card:
-        card = Card(self.tr("Training"))
+        card = self.simple_card = Card(self.tr("Training"))
         layouts.extend(card.body, self.fine_tuning, self.pre_training)
         self.quick_trial = Switch(self.tr("Quick trial"))
         self.quick_trial.toggled.connect(self._on_quick)
@@ -112,11 +116,13 @@ class SettingsStep(QWidget):
         self.task_card = Card(self.tr("Task"))
         self.features_card = Card(self.tr("Fine-tune, or train a classifier on frozen features"))
         self.features_card.body.addWidget(self.features)
-        more = Card(self.tr("More training settings"))
-        more.body.addWidget(self.more)
-        hardware = Card(self.tr("Hardware"))
-        hardware.body.addWidget(self.hardware)
-        for card in (self.task_card, self.features_card, more, hardware):
+        self.more_card, self.hardware_card = (
+            Card(self.tr("More training settings")),
+            Card(self.tr("Hardware")),
+        )
+        self.more_card.body.addWidget(self.more)
+        self.hardware_card.body.addWidget(self.hardware)
+        for card in (self.task_card, self.features_card, self.more_card, self.hardware_card):
             column.addWidget(card)
         return self.advanced
 
@@ -194,12 +200,11 @@ class SettingsStep(QWidget):
             task_form.hide_fields(set(task_form.fields) - set(CAUSAL_FIELDS) if causal else ())
         _fill(self.features, choices.features, choices.varied_in("features"), is_new)
         self.features.hide_fields(_unused_fields(choices.features))
-        set_shown(self.features_card, not self._pretrains())
         _fill(self.hardware, choices.hardware, choices.varied_in("hardware"), is_new)
         set_shown(self.fine_tuning, not self._pretrains())
         set_shown(self.pre_training, self._pretrains())
-        set_shown(self.task_card, task_form is not None)
         set_shown(self.advanced, self.mode.choice() == 1)
+        self._search()
         self.quick_trial.setChecked(choices.quick_trial)
         self.length.setText(self._length_text())
         changes = list_advanced_changes(choices)
@@ -211,6 +216,23 @@ class SettingsStep(QWidget):
         self._is_updating = False
         if is_new:
             self._state.set_invalid(Step.SETTINGS, "")
+
+    def _search(self) -> None:
+        """Show the cards with the settings that are searched in Advanced; all without a search."""
+        is_advanced, task_form = self.mode.choice() == 1, self._task_form()
+        set_shown(self.search, is_advanced)
+        words = self.search.text().split() if is_advanced else []
+        parts = {
+            self.simple_card: self._simple_form(),
+            self.task_card: task_form,
+            self.features_card: None if self._pretrains() else self.features,
+            self.more_card: self.more,
+            self.hardware_card: self.hardware,
+        }
+        found = {card for card, form in parts.items() if form is not None and form.search(words)}
+        for card in parts:
+            set_shown(card, card in found)
+        set_shown(self.nothing, not found)
 
     def _offer_metrics(self, task: TaskSpec) -> None:
         """Offer the metrics that can select the best checkpoint."""

@@ -59,6 +59,8 @@ class SpecForm(QWidget):
         self._reasons: dict[str, Text] = {}  # for recommended values
         self._labels: dict[str, list[QWidget]] = {}  # title and help of each field
         self._hidden: set[str] = set()
+        self._searched: tuple[str, ...] = ()  # words
+        self._texts: dict[str, str] = {}  # title and help of each field, to search in
         self._grid = layouts.grid(parent=self, h_spacing=6 * SPACE, v_spacing=5 * SPACE, stretch=1)
         for name in fields or model.model_fields:
             self._add(name, model.model_fields[name])
@@ -106,8 +108,21 @@ class SpecForm(QWidget):
     def hide_fields(self, names: Collection[str]) -> None:
         """Show all fields but these, which do not apply now; they keep their values."""
         self._hidden = set(names)
+        self._show_fields()
+
+    def search(self, words: Sequence[str]) -> bool:
+        """Show only the fields whose title or help has all words; True if there is any."""
+        self._searched = tuple(word.casefold() for word in words)
+        self._show_fields()
+        return any(map(self._is_shown, self.fields))
+
+    def _is_shown(self, name: str) -> bool:
+        text = self._texts[name]
+        return name not in self._hidden and all(word in text for word in self._searched)
+
+    def _show_fields(self) -> None:
         for name, field in self.fields.items():
-            shown, several = name not in self._hidden, self.several.get(name)
+            shown, several = self._is_shown(name), self.several.get(name)
             for part in (several or field, *self._labels[name]):
                 set_shown(part, shown)
             if several is not None:
@@ -149,6 +164,7 @@ class SpecForm(QWidget):
 
     def _add(self, name: str, info: FieldInfo) -> None:
         title, description = title_of(name, info), help_of(info)
+        self._texts[name] = f"{title}\n{description}".casefold()
         field = field_for(info, title)
         field.changed.connect(self._on_changed)
         self.fields[name] = field
@@ -183,7 +199,7 @@ class SpecForm(QWidget):
             self._right[name].insertWidget(index, labels[name])
         if name in labels:
             labels[name].setText(text)
-            set_shown(labels[name], bool(text) and name not in self._hidden)
+            set_shown(labels[name], bool(text) and self._is_shown(name))
 
     def _on_changed(self) -> None:
         if not self._is_updating:

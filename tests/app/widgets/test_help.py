@@ -10,7 +10,16 @@ from PySide6.QtWidgets import QVBoxLayout, QWidget
 from app.palette import score, window_commands
 from app.widgets.forms.form import SpecForm
 from app.widgets.help import HelpButton, HelpView, HelpWindow, help_for
-from app.widgets.help_topics import METRIC, SECTIONS, concept, concepts, setting_key, topics
+from app.widgets.help_topics import (
+    METRIC,
+    SECTIONS,
+    SETTING,
+    concept,
+    concepts,
+    find_pages,
+    setting_key,
+    topics,
+)
 from app.window import LOWER_PAGES, PAGES
 from engine.config.fields import get_settings
 from engine.config.tasks import TASKS
@@ -139,6 +148,18 @@ def test_the_search_and_the_palette_find_common_topics(qtbot, studio):
     view.search.clear()
     qtbot.keyClicks(view.search, "qqq")
     assert view.titles.count() == 0 and not view.empty.isHidden()
+
+
+def test_concepts_come_before_settings_and_metrics():
+    """Except for the page whose title was typed."""
+    for page in concepts():
+        assert find_pages(page.title)[0].title == page.title
+        word = page.title.casefold().split()[0]
+        found = [other for other in find_pages(word) if other.title.casefold() != word]
+        stubs = [other.key.startswith((SETTING, METRIC)) for other in found]
+        ours = [other.key for other in found].index(page.key) if page in found else 0
+        assert not any(stubs[:ours]), word
+    assert find_pages("learning rate")[0].key == "setting-TrainingSpec.learning_rate"
 
 
 def test_the_help_of_a_control_is_that_of_its_setting(qtbot):

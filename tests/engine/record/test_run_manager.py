@@ -51,6 +51,11 @@ def test_runs_with_the_same_name_get_distinct_names_and_folders(window):
         "a/b (2) · seed 42",
         "a/b (2) · seed 43",
     ]
+    changed = {"learning_rate": 3e-5, "seed": 2}
+    training = job.training.model_copy(update=changed)
+    other = [window.add(job.model_copy(update={"training": training})) for _ in range(2)]
+    named = "a/b · Learning rate 3e-5 · Random seed 2"
+    assert sorted(window.run(run_id).name for run_id in other) == sorted([named, "a/b (4)"])
     longest = fake_worker.job("x" * RUN_NAME_LENGTH)
     names = [window.run(window.add(longest)).name for _ in range(2)]
     assert names[1].endswith("x (2)") and len(names[1]) == RUN_NAME_LENGTH

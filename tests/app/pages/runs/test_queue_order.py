@@ -38,20 +38,18 @@ def row(studio, make_run) -> RunRow:
 
 
 def test_the_queue_follows_a_drop_between_two_rows(row):
-    for moved, above, below, rising, order in [
-        ("c", "", "a", True, "cab"),
-        ("a", "c", "", True, "bca"),
-        ("a", "c", "", False, "bac"),  # the last one is on top
-        ("ab", "c", "", True, "cab"),
-        ("a", "b", "c", True, "bac"),
-        ("c", "b", "a", False, "acb"),
-        ("a", "a", "b", True, None),  # unchanged
-        ("b", "x", "c", False, "acb"),  # x is not waiting
-        ("b", "x", "", True, None),
+    for moved, above, below, order in [
+        ("c", "", "a", "cab"),
+        ("a", "c", "", "bca"),
+        ("ab", "c", "", "cab"),
+        ("a", "b", "c", "bac"),
+        ("a", "a", "b", None),  # unchanged
+        ("b", "c", "x", "acb"),  # x is not waiting
+        ("b", "x", "", None),
     ]:
         rows = {name: replace(row, id=name, state="queued") for name in "abc"}
         rows["x"] = replace(row, id="x", state="finished")
-        result = order_after_drop("abc", list(moved), rows.get(above), rows.get(below), rising)
+        result = order_after_drop("abc", list(moved), rows.get(above), rows.get(below))
         assert result == (None if order is None else list(order))
 
 
@@ -118,11 +116,11 @@ def test_a_run_is_dragged_to_another_position_in_the_queue(make_page, studio, wa
     page = make_page()
     qtbot.waitUntil(page.isActiveWindow, timeout=1000 * END_TIMEOUT)
     model, table = page.list.model, page.list.table
-    last = model.index(model.find_row(waiting[0]), 0)
-    log = drag(page, waiting[3], table.visualRect(last).bottomLeft() + QPoint(40, -1))
+    first = model.index(model.find_row(waiting[0]), 0)
+    log = drag(page, waiting[3], table.visualRect(first).bottomLeft() + QPoint(40, -1))
 
     def is_moved() -> None:
-        assert names(page) == ["third", "second", "first", "fourth", "done"], log.events
+        assert names(page) == ["first", "fourth", "second", "third", "done"], log.events
 
     qtbot.waitUntil(is_moved, timeout=1000 * END_TIMEOUT)
 
@@ -131,7 +129,7 @@ def test_a_drop_in_the_table_changes_the_queue(make_page, studio, waiting, qtbot
     studio.dispatcher.begin()
     page = make_page()
     model = page.list.model
-    assert names(page) == ["fourth", "third", "second", "first", "done"], "the next one is below"
+    assert names(page) == ["first", "second", "third", "fourth", "done"], "the next one is on top"
     queued = [model.index(model.find_row(run_id), 0) for run_id in (waiting[3], waiting[1])]
     done = model.index(model.find_row("run0"), 0)
     data, move = model.mimeData([*queued, done]), Qt.DropAction.MoveAction
@@ -140,7 +138,7 @@ def test_a_drop_in_the_table_changes_the_queue(make_page, studio, waiting, qtbot
     row = model.find_row(waiting[0])
     assert model.canDropMimeData(data, move, row + 1, 0, NOWHERE)
     model.dropMimeData(data, move, row + 1, 0, NOWHERE)
-    qtbot.waitUntil(lambda: names(page) == ["third", "first", "fourth", "second", "done"])
+    qtbot.waitUntil(lambda: names(page) == ["first", "second", "fourth", "third", "done"])
 
 
 def test_only_queued_runs_in_queue_order_can_be_dragged(make_page, waiting, qtbot):

@@ -35,7 +35,9 @@ def test_the_job_file_is_shown_copied_and_saved(page, qtbot, tmp_path):
     page.state.set(with_training(page.state.choices, learning_rate=1e-4))
     assert review.changes.shown() == ["Learning rate 1e-4 (default 5e-4)"]
     assert not review.changes.isHidden()
-    assert review.file.isHidden()
+    assert review.command.isVisible() and not review.cluster.isVisible()
+    press(qtbot, review.unfold)
+    assert review.cluster.isVisible() and review.file.isHidden()
     press(qtbot, review.toggle)
     assert review.file.isVisible()
     assert JobSpec.model_validate_json(review.file.toPlainText()) == page.state.job()

@@ -21,7 +21,7 @@ from engine.config.fields import branch_fields, fields_at, get_settings
 from engine.config.tasks import TASKS
 from engine.config.training import HardwareSpec, TrainingSpec
 from tests.app.pages.train.conftest import go_to_review, pick, press
-from tests.app.pages.train.examples import SCRATCH
+from tests.app.pages.train.examples import SCRATCH, with_training
 
 
 @pytest.fixture
@@ -151,6 +151,37 @@ def test_simple_offers_recommended_values_and_advanced_lists_its_changes(page, q
     page._open_step(Step.REVIEW)
     page._open_step(Step.SETTINGS)
     qtbot.waitUntil(lambda: bar.value() == 0)
+
+
+def test_advanced_settings_are_found_by_their_words(page, qtbot):
+    go_to_review(qtbot, page)
+    press(qtbot, page.back)
+    step = page.settings
+    assert step.search.isHidden(), "Simple shows a few"
+    step.mode.choose(1)
+    step.mode.chosen.emit(1)
+    before = len(shown_fields(step))
+    qtbot.keyClicks(step.search, "learning RATE peak")
+    assert shown_fields(step) == ["learning_rate"] and step.hardware_card.isHidden()
+    step.search.setText("gradient clipping")
+    assert "max_grad_norm" in shown_fields(step) and step.simple_card.isHidden()
+    page.state.set(with_training(page.state.choices, epochs=2))
+    assert "epochs" not in shown_fields(step), "a change keeps the search"
+    step.search.setText("qqq")
+    assert shown_fields(step) == [] and not step.nothing.isHidden()
+    step.search.clear()
+    assert len(shown_fields(step)) == before and step.nothing.isHidden()
+    step.search.setText("qqq")
+    step.mode.choose(0)
+    step.mode.chosen.emit(0)
+    assert "epochs" in shown_fields(step), "Simple is not searched"
+
+
+def shown_fields(step: SettingsStep) -> list[str]:
+    forms = step.findChildren(SpecForm)
+    return [
+        name for form in forms for name, field in form.fields.items() if field.isVisibleTo(step)
+    ]
 
 
 def test_pretraining_has_its_own_values_and_hides_mask_settings_for_clm(page, qtbot):
