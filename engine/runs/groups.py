@@ -106,9 +106,10 @@ def _format_value(job: JobSpec, path: str, value: JsonValue) -> str:
 
 
 def value_label(value: dict[str, JsonValue]) -> str:
-    """Short name of a base model or data set among the searched values."""
+    """Short name of a base model, or of a data set and its label column, among searched values."""
     path = Path(str(value.get("path") or value.get("folder") or ""))
-    return f"{path.parent.name} {path.name}" if path.name.isdecimal() else path.name
+    name = f"{path.parent.name} {path.name}" if path.name.isdecimal() else path.name
+    return f"{name} {value['target']}" if value.get("target") else name
 
 
 def _with_probe_settings(job: JobSpec) -> JobSpec:

@@ -159,9 +159,9 @@ def model_value(path: Path) -> dict[str, Any]:
     return FromCheckpoint(path=path).model_dump(mode="json")
 
 
-def data_value(folder: Path) -> dict[str, Any]:
-    """Return the value of a stored data set in a search over data sets."""
-    return StoredData(folder=folder).model_dump(mode="json")
+def data_value(folder: Path, target: str | None = None) -> dict[str, Any]:
+    """Return the value of a stored data set in a search over data sets and their label columns."""
+    return StoredData(folder=folder, target=target).model_dump(mode="json")
 
 
 DEFAULT_PLAN = SearchPlan()

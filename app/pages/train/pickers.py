@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from PySide6.QtCore import QItemSelectionModel, QPointF, QRectF, QSize, Qt, Signal
@@ -264,7 +263,9 @@ def more_models(state: TrainState) -> MoreValues:
 
 
 def more_data(state: TrainState) -> MoreValues:
-    return MoreValues(state, DATA, tr("Train on several data sets"), lambda: _other_data(state))
+    return MoreValues(
+        state, DATA, tr("Train on several data sets or label columns"), lambda: _other_data(state)
+    )
 
 
 def _other_models(state: TrainState) -> list[Candidate]:
@@ -279,17 +280,21 @@ def _other_models(state: TrainState) -> list[Candidate]:
 
 
 def _other_data(state: TrainState) -> list[Candidate]:
-    """The stored data sets that suit the task, without the chosen one."""
+    """The stored data sets and label columns that suit the task, without the chosen ones."""
     data = state.choices.data
-    if data is None or not isinstance(data.source, StoredData):
+    if data is None or data.spec is None or not isinstance(data.source, StoredData):
         return []
-    chosen: Path = data.source.folder
+    chosen = data.source.folder, data.spec.mapping.label
     return [
-        Candidate(f"{entry.name} {entry.version}", data_value(entry.folder))
+        Candidate(
+            f"{entry.name} {entry.version}" + (f" · {target}" if target else ""),
+            data_value(entry.folder, target),
+        )
         for entry in state.lists.datasets or ()
-        if entry.spec is not None
-        and entry.folder != chosen
-        and not dataset_problems(entry.spec, state.choices.task)
+        if (spec := entry.spec) is not None
+        for target in (None, *spec.targets)
+        if (entry.folder, target or spec.mapping.label) != chosen
+        and not dataset_problems(spec.with_target(target) if target else spec, state.choices.task)
     ]
 
 

@@ -101,17 +101,22 @@ def make_text(row: int) -> str:
 def make_data(home: Home, tmp_path: Path) -> MakeData:
     """`make_data("name", pair=…, label=…)` imports a data set and returns the folder of version 1.
 
-    The first `holes` rows have no text, and the last `unlabelled` ones no label.
+    The first `holes` rows have no text, and the last `unlabelled` ones no label. With `kinds`,
+    another column has labels.
     """
 
-    def make(name: str, pair=False, label=True, rows=60, holes=0, unlabelled=0) -> Path:
+    def make(
+        name: str, pair=False, label=True, rows=60, holes=0, unlabelled=0, kinds=False
+    ) -> Path:
         columns = ["text", *(["other"] if pair else []), *(["label"] if label else [])]
+        columns += ["kind"] if kinds else []
         lines = ["\t".join(columns)]
         for row in range(rows):
             cells = ["" if row < holes else make_text(row)]
             cells += [make_text(row + 1)] if pair else []
             name_ = "" if row >= rows - unlabelled else ("good", "bad", "dull")[row % 3]
             cells += [name_] if label else []
+            cells += ["new" if row % 2 else "old"] if kinds else []
             lines.append("\t".join(cells))
         file = tmp_path / "source.tsv"
         file.write_text("\n".join(lines), encoding="utf-8")

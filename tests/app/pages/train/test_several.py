@@ -163,6 +163,24 @@ def test_further_models_and_data_sets_are_part_of_the_search(qtbot, wizard):
     assert len(expand(compose_job(state.choices))) == 2
 
 
+def test_one_start_trains_on_several_label_columns(qtbot, wizard, make_data):
+    make_data("tickets", kinds=True)
+    state, more = wizard.state, wizard.data.more
+    with qtbot.waitSignal(state.lists.changed):
+        state.lists.read()
+    state.choose_data(next(d for d in state.lists.datasets if d.name == "tickets"))
+    more._fill()
+    other = next(action for action in more.menu.actions() if action.text().endswith("1 · kind"))
+    other.trigger()
+    jobs = expand(compose_job(state.choices))
+    assert [job.data.target for job in jobs] == [None, "kind"]
+    assert [job.name.rpartition(" ")[2] for job in jobs] == ["1", "kind"]
+    state.choose_target("kind")
+    more._fill()
+    names = [action.text() for action in more.menu.actions()]
+    assert "tickets 1" in names and "tickets 1 · kind" not in names
+
+
 def test_the_review_shows_the_number_of_runs_and_the_search_plan(qtbot, wizard):
     state, box = wizard.state, wizard.review.search
     assert box.isHidden()
