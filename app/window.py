@@ -375,6 +375,8 @@ class MainWindow(QMainWindow):
         self.studio.notices.error(
             self.tr("BERT Studio does not recognise {0}.").format(names),
             self.tr("Drop a data file, a model folder, a run folder or a job file."),
+            action=self.tr("Import a data set"),
+            act=partial(self.go, "data", {"import": True}),
         )
 
     def _accepts(self, key: str, paths: list[Path]) -> bool:

@@ -308,6 +308,8 @@ class ResultsView(QWidget):
             self._studio.notices.error(
                 self.tr("The checkpoint that made these predictions no longer exists."),
                 self.tr("Evaluate another checkpoint of the run, or open its best one."),
+                action=self.tr("Evaluate the validation rows") if self._source.has_data else "",
+                act=partial(self.evaluating.score_part, self._source, "validation"),
             )
         return checkpoint
 

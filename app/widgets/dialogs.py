@@ -19,6 +19,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from app.settings import application_settings
 from app.theme import SPACE, px, set_style
 from app.translation import tr
 from app.widgets import buttons, layouts
@@ -27,6 +28,7 @@ from app.widgets.text.labels import Text, visible
 
 FIELDS = (QLineEdit, QPlainTextEdit, QComboBox, QAbstractSpinBox)
 MIN_WIDTH, MAX_WIDTH = 420, 640  # px of a question
+OPENED, SAVED = "folder.opened", "folder.saved"  # settings keys of the last folders
 
 
 class Dialog(QDialog):
@@ -244,42 +246,72 @@ def footer(*parts: QWidget) -> QHBoxLayout:
 def choose_file(
     owner: QWidget, title: str, on_chosen: Callable[[Path], object], filters: Sequence[str] = ()
 ) -> None:
-    """Ask for an existing file without blocking."""
-    dialog = QFileDialog(owner, title)
+    """Ask for an existing file without blocking, in the folder of the last one."""
+    dialog = QFileDialog(owner, title, _last_folder(OPENED))
     dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
     if filters:
         dialog.setNameFilters(filters)
-    _open(dialog, on_chosen)
+    _open(dialog, on_chosen, OPENED)
+
+
+def choose_files(
+    owner: QWidget,
+    title: str,
+    on_chosen: Callable[[list[Path]], object],
+    filters: Sequence[str] = (),
+) -> None:
+    """Ask for existing files without blocking, in the folder of the last ones."""
+    dialog = QFileDialog(owner, title, _last_folder(OPENED))
+    dialog.setFileMode(QFileDialog.FileMode.ExistingFiles)
+    dialog.setNameFilters(filters)
+    dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+    dialog.filesSelected.connect(lambda files: _remember(OPENED, Path(files[0])))
+    dialog.filesSelected.connect(lambda files: on_chosen([Path(file) for file in files]))
+    dialog.open()
 
 
 def choose_folder(
     owner: QWidget, title: str, on_chosen: Callable[[Path], object], start: Path | None = None
 ) -> None:
-    """Ask for a folder without blocking, beginning at `start`; files are shown as well."""
-    dialog = QFileDialog(owner, title, "" if start is None else str(start))
+    """Ask for a folder without blocking, beginning at `start`, else beside the last one; files are
+    shown as well."""
+    dialog = QFileDialog(owner, title, _last_folder(OPENED) if start is None else str(start))
     dialog.setFileMode(QFileDialog.FileMode.Directory)
     dialog.setOption(QFileDialog.Option.ShowDirsOnly, False)
-    _open(dialog, on_chosen)
+    _open(dialog, on_chosen, OPENED)
 
 
-def _open(dialog: QFileDialog, on_chosen: Callable[[Path], object]) -> None:
+def _last_folder(key: str) -> str:
+    """The folder that the last dialog of this kind chose in; “” for the first one."""
+    settings = application_settings()
+    return "" if settings is None else str(settings.get_state(key, ""))
+
+
+def _remember(key: str, chosen: Path) -> None:
+    if (settings := application_settings()) is not None:
+        settings.set_state(key, str(chosen.parent))
+
+
+def _open(dialog: QFileDialog, on_chosen: Callable[[Path], object], key: str) -> None:
     dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-    dialog.fileSelected.connect(lambda path: on_chosen(Path(path)))
+    dialog.fileSelected.connect(lambda name: _remember(key, Path(name)))
+    dialog.fileSelected.connect(lambda name: on_chosen(Path(name)))
     dialog.open()
 
 
 def ask_for_file(
     owner: QWidget, title: str, name: str, suffixes: Sequence[str], save: Callable[[Path], object]
 ) -> None:
-    """Ask for a file to save without blocking, and pass it to `save`.
+    """Ask for a file to save, in the folder of the last one, without blocking; `save` gets it.
 
     `suffixes` such as “.csv” are offered, the default first; the chosen one is added to the name.
     """
-    dialog = QFileDialog(owner.window(), title, name)
+    folder = _last_folder(SAVED)
+    dialog = QFileDialog(owner.window(), title, str(Path(folder) / name) if folder else name)
     dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
     dialog.setDefaultSuffix(suffixes[0].removeprefix("."))
     dialog.setNameFilters([f"{end.removeprefix('.').upper()} (*{end})" for end in suffixes])
     dialog.filterSelected.connect(
         lambda chosen: dialog.setDefaultSuffix(chosen.rpartition("*.")[2].removesuffix(")"))
     )
-    _open(dialog, save)
+    _open(dialog, save, SAVED)

@@ -16,6 +16,11 @@ def open_path(path: Path) -> None:
     QDesktopServices.openUrl(QUrl.fromLocalFile(str(path)))
 
 
+def open_address(address: str) -> None:
+    """Open an address in the browser of the desktop."""
+    QDesktopServices.openUrl(QUrl(address))
+
+
 def notify_saved(notices: Notices, path: Path) -> None:
     """Show a notice that a file was written, with a button that shows its folder."""
     text = tr("Saved as {0}.").format(path)

@@ -10,7 +10,15 @@ from typing import Any
 import pytest
 from PySide6.QtCore import QRect, Qt
 from PySide6.QtGui import QScreen
-from PySide6.QtWidgets import QApplication, QLabel, QLineEdit, QMainWindow, QPushButton, QWidget
+from PySide6.QtWidgets import (
+    QApplication,
+    QFileDialog,
+    QLabel,
+    QLineEdit,
+    QMainWindow,
+    QPushButton,
+    QWidget,
+)
 from pytestqt.qtbot import QtBot
 
 from app import palette
@@ -34,6 +42,7 @@ from app.running import RunningRun
 from app.sample import sample_entry
 from app.studio import Studio
 from app.uses import Uses
+from app.widgets import dialogs as file_dialogs
 from app.widgets.dialogs import FIELDS, Dialog, Question
 from app.widgets.help import open_help
 from app.widgets.screen import available_area
@@ -188,6 +197,10 @@ DIALOGS: dict[str, Callable[[Stage], None]] = {
 TESTED_ELSEWHERE = {
     "app/pages/train/view.py _on_repeated": "app/pages/train/test_view.py",
     "app/results/view.py _on_test": "app/results/test_view.py",
+    "app/results/correcting.py ask_for_label": "app/results/test_corrections.py",
+    "app/pages/data/dataset/view.py _ask_for_model": "app/using/test_applying_rows.py",
+    "app/using/applying_view.py _ask_for_dataset": "app/using/test_applying_rows.py",
+    "app/using/nightly.py NightlyDialog": "app/using/test_tab.py",
     "app/results/filter_bar.py _ask_name": "app/results/test_view.py",
     "app/results/comparison.py _on_comparable": "app/results/test_view.py",
     "app/widgets/results/slices.py _ask_name": "app/results/test_view.py",
@@ -387,3 +400,35 @@ def test_deleting_a_run_names_its_dependents(
     text = " ".join(label.text() for label in dialog.findChildren(QLabel))
     assert "can no longer begin: “Later”." in text and "trash" in text
     dialog.reject()
+
+
+def test_file_dialogs_begin_in_the_folder_of_the_last_one(qtbot, settings, tmp_path, monkeypatch):
+    monkeypatch.setattr(file_dialogs, "application_settings", lambda: settings)
+    owner, chosen = QWidget(), []
+    qtbot.addWidget(owner)
+    owner.show()
+    for name in ("texts", "results"):
+        (tmp_path / name).mkdir()
+
+    def answer(file: Path) -> Path:
+        """Answer the open dialog; returns the folder in which it began."""
+        dialog = owner.findChild(QFileDialog)
+        folder = Path(dialog.directory().absolutePath())
+        dialog.fileSelected.emit(str(file))
+        dialog.filesSelected.emit([str(file)])
+        dialog.deleteLater()
+        dialog.setParent(None)
+        return folder
+
+    file_dialogs.choose_file(owner, "Open", chosen.append)
+    answer(tmp_path / "texts" / "a.csv")
+    file_dialogs.ask_for_file(owner, "Save", "a.csv", [".csv"], chosen.append)
+    answer(tmp_path / "results" / "a.csv")
+    file_dialogs.choose_files(owner, "Open", chosen.append)
+    assert answer(tmp_path / "texts" / "b.csv") == tmp_path / "texts"
+    file_dialogs.ask_for_file(owner, "Save", "b.csv", [".csv"], chosen.append)
+    dialog = owner.findChild(QFileDialog)
+    assert dialog.selectedFiles() == [str(tmp_path / "results" / "b.csv")]
+    dialog.close()
+    texts = tmp_path / "texts"
+    assert chosen == [texts / "a.csv", tmp_path / "results" / "a.csv", [texts / "b.csv"]]

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import QMimeData, Qt
 from PySide6.QtGui import QGuiApplication, QKeySequence, QShortcut
-from PySide6.QtWidgets import QFileDialog, QStackedLayout, QStackedWidget, QWidget
+from PySide6.QtWidgets import QStackedLayout, QStackedWidget, QWidget
 
 from app import background, drops
 from app.deeds import list_commands
@@ -131,14 +131,8 @@ class DataPage(QWidget):
         return True
 
     def choose_files(self) -> None:
-        dialog = QFileDialog(self, self.tr("Import a data set"))
-        dialog.setFileMode(QFileDialog.FileMode.ExistingFiles)
-        dialog.setNameFilters(
-            [self.tr("Data files ({0})").format(file_patterns()), self.tr("All files (*)")]
-        )
-        dialog.filesSelected.connect(lambda files: self.import_from([Path(f) for f in files]))
-        dialog.finished.connect(dialog.deleteLater)
-        dialog.open()
+        filters = [self.tr("Data files ({0})").format(file_patterns()), self.tr("All files (*)")]
+        dialogs.choose_files(self, self.tr("Import a data set"), self.import_from, filters)
 
     def choose_folder(self) -> None:
         """Choose a folder of texts or of data files."""

@@ -26,6 +26,7 @@ from app.widgets import buttons, dialogs, layouts
 from app.widgets.dialogs import Choice
 from app.widgets.entries import Entry, EntryList
 from app.widgets.forms.controls import SearchField, Switch
+from app.widgets.opening import open_address
 from app.widgets.page import EmptyState, Page
 from app.widgets.text import numbers
 from app.widgets.text.labels import Text, without_key
@@ -199,6 +200,8 @@ class ModelsPage(QWidget):
                 self._studio.notices.error(
                     self.tr("The model at {0} no longer exists.").format(path),
                     self.tr("Choose another model from the list."),
+                    action=self.tr("Show all models"),
+                    act=self.show_list,
                 )
         elif self.model is not None and self.state.model_at(self.model.state.model.path) is None:
             self.show_list()
@@ -342,7 +345,9 @@ class ModelSender(HubRequest):
         def pushed(answer: Answer) -> None:
             if isinstance(answer, Pushed):
                 self._studio.notices.info(
-                    self.tr("The model is now at {0}.").format(answer.address)
+                    self.tr("The model is now at {0}.").format(answer.address),
+                    self.tr("Open in the browser"),
+                    lambda: open_address(answer.address),
                 )
 
         self.begin(

@@ -76,6 +76,8 @@ class Requests(QObject):
             self._studio.notices.error(
                 self.tr("The data set no longer exists."),
                 self.tr("Choose another one, or import it again."),
+                action=self.tr("Import a data set"),
+                act=lambda: self._studio.navigate.emit("data", {"import": True}),
             )
             return
         data = Data.from_entry(entry, target)
@@ -96,7 +98,10 @@ class Requests(QObject):
         entry = self._state.lists.model_at(path)
         if entry is None:
             self._studio.notices.error(
-                self.tr("The model no longer exists."), self.tr("Choose another one.")
+                self.tr("The model no longer exists."),
+                self.tr("Choose another one."),
+                action=self.tr("Get a model"),
+                act=lambda: self._studio.navigate.emit("models", {"get": ""}),
             )
             return
         self._state.choose_model(entry)

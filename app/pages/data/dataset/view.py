@@ -426,7 +426,11 @@ class DatasetView(Page):
     def _ask_to_fix(self, fix: Fix) -> None:
         """Explain a fix, and create the version after confirmation."""
         if self.editing.state.rows:
-            self._studio.notices.info(self.tr("Save or discard your changes to the rows first."))
+            self._studio.notices.info(
+                self.tr("Save or discard your changes to the rows first."),
+                self.tr("Save as a new version"),
+                self.editing.state.save,
+            )
             return
         template = self.tr("Version {0} will be created; this version stays unchanged.")
         note = template.format(self.checks_state.new_version)

@@ -13,6 +13,7 @@ from app.pages.explore.over_training.state import SnapshotBrowser
 from app.timers import repeated
 from app.widgets.charts.figure import Figure, png
 from app.widgets.charts.figure_menu import FigureButton, write_picture
+from app.widgets.opening import open_path
 from app.widgets.text import numbers
 
 POLL_MS = 50
@@ -106,7 +107,11 @@ class PictureSeries(QObject):
             return
         self._polling.stop()
         text = self.tr("Saved {0} pictures in {1}.")
-        self._notices.info(text.format(numbers.count(self._written_count), self._folder))
+        self._notices.info(
+            text.format(numbers.count(self._written_count), self._folder),
+            self.tr("Show in folder"),
+            partial(open_path, self._folder),
+        )
         self._state.show(self._start_index)
         self.changed.emit()
 

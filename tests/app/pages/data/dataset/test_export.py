@@ -1,0 +1,45 @@
+"""The rows of a data set leave the program with their edits: copied, or as a file."""
+
+import csv
+
+import pyarrow.parquet as pq
+import pytest
+from PySide6.QtGui import QGuiApplication
+
+from app.widgets.table_menu import copy_rows, export_table
+from tests.app.pages.data.dataset.test_view import PATIENCE, open_view
+
+
+@pytest.fixture
+def view(qtbot, page, reviews):
+    view = open_view(qtbot, page, reviews)
+    qtbot.waitUntil(lambda: view.table.selectionModel() is not None, timeout=PATIENCE)
+    return view
+
+
+def test_rows_are_written_with_their_edits_and_without_deleted_ones(qtbot, view, tmp_path):
+    edits = view.editing.state
+    edits.set_cells([1], "label", ["new"])
+    edits.delete([2])
+    edits.move([3], "test")
+    for suffix in (".csv", ".parquet"):
+        export_table(view.table, tmp_path / f"all{suffix}")
+    qtbot.waitUntil((tmp_path / "all.parquet").is_file, timeout=PATIENCE)
+    qtbot.waitUntil((tmp_path / "all.csv").is_file, timeout=PATIENCE)
+    with open(tmp_path / "all.csv", encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert list(rows[0]) == ["Line", "Split", "sentence", "label"] and len(rows) == 119
+    assert rows[1]["label"] == "new" and rows[2]["Split"] == "test"
+    assert rows[2]["sentence"].endswith("good 3") or rows[2]["sentence"].endswith("bad 3")
+    assert pq.read_table(tmp_path / "all.parquet")["Line"].to_pylist()[:3] == [2, 3, 5]
+
+
+def test_found_rows_are_copied_though_they_were_never_scrolled_to(qtbot, view):
+    view.search.setText("bad 1")
+    qtbot.waitUntil(lambda: 0 < view.model.rowCount() < 120, timeout=PATIENCE)
+    count = view.model.rowCount()
+    view.table.selectAll()
+    copy_rows(view.table)
+    lines = lambda: QGuiApplication.clipboard().text().splitlines()  # noqa: E731
+    qtbot.waitUntil(lambda: len(lines()) == count + 1, timeout=PATIENCE)
+    assert all("bad 1" in line for line in lines()[1:])
