@@ -105,11 +105,12 @@ def _print_facts(facts: dict[str, Any]) -> None:
         if finding["lines"]:
             more = ", …" if finding["rows"] > len(finding["lines"]) else ""
             echo(f"  lines {', '.join(map(str, finding['lines']))}{more}")
-        if "version" in facts and finding["fixes"]:
+        if finding["fixes"]:
             options = (
                 f"{finding['check']} {name} ({title})" for name, title in finding["fixes"].items()
             )
-            echo(f"  fixes: {', '.join(options)}")
+            when = "fixes" if "version" in facts else "fixes after `import`"
+            echo(f"  {when}: {', '.join(options)}")
 
 
 check_command = with_options(

@@ -23,6 +23,7 @@ from engine.cli.stored import find_version, version_facts
 from engine.config.dataset import Split, SplitBy
 from engine.config.tasks import TASKS
 from engine.config.validation import describe_validation
+from engine.data.checks.signs import sign_note
 from engine.data.columns.fit import likely_task, unlabelled_notes
 from engine.data.datasets.importing import import_dataset
 from engine.data.datasets.store import open_dataset
@@ -110,7 +111,8 @@ def import_data(
         shutil.rmtree(fetched.folder, ignore_errors=True)
     kind = extra["task"]
     task = TASKS[kind](kind=kind) if kind else likely_task(spec.mapping, spec.labels)
-    for note in dict.fromkeys((*files.notes, *spec.notes, *unlabelled_notes(spec, task))):
+    notes = (*files.notes, *spec.notes, sign_note(spec.labels), *unlabelled_notes(spec, task))
+    for note in filter(None, dict.fromkeys(notes)):
         echo_error(f"note: {note}")
     if as_json:
         echo_json(version_facts(open_dataset(target)) | {"name": dataset_name})

@@ -164,11 +164,13 @@ def require_mapping(file: Path, recognition: Recognition, chosen: dict[str, Any]
     """
     mapping = choose_mapping(recognition, chosen)
     if mapping is None:
-        raise StudioError(
-            "Could not tell which column of {file} contains the text.",
-            "Choose it with --text; the columns are {columns}.",
-            file=file.name,
+        advice = phrase(
+            "Choose it with --text; the columns are {columns}. Lists of objects are no texts: "
+            "write each text in a column of its own.",
             columns=", ".join(recognition.columns[:20]),
+        )
+        raise StudioError(
+            "Could not tell which column of {file} contains the text.", advice, file=file.name
         )
     return mapping
 

@@ -263,8 +263,8 @@ class LabelColumn(Protocol):
         """The numbers in the other cells."""
 
     @property
-    def comma_problem(self) -> StudioError | None:
-        """The problem of commas that are ambiguous in numbers."""
+    def spelling_problem(self) -> StudioError | None:
+        """The problem of numbers with ambiguous commas, or with units."""
 
     def unknown_labels(self, known: tuple[str, ...]) -> list[str]:
         """The labels that are not `known`, in any notation."""

@@ -64,7 +64,9 @@ class ScaledTask(TaskSpec):
         """Yield the problems of labels that are not numbers, or all the same, with advice."""
         if labels is None or not labels.cells:
             return
-        if wrong := labels.not_numbers:
+        if labels.spelling_problem is not None:
+            yield labels.spelling_problem
+        elif wrong := labels.not_numbers:
             problem = phrase(
                 "{rows:,} of {every:,} rows have no number as their label, such as “{label}”.",
                 rows=sum(wrong.values()),
@@ -72,8 +74,6 @@ class ScaledTask(TaskSpec):
                 label=shorten(next(iter(wrong))),
             )
             yield StudioError(problem, type_advice)
-        elif labels.comma_problem is not None:
-            yield labels.comma_problem
         elif len(labels.numbers) == 1:
             problem = phrase(
                 "The number is {label} in every row, so there is nothing to learn.",

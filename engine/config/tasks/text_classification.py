@@ -94,7 +94,7 @@ class ClassTask(LabelledTask):
                 count=len(classes),
             )
         elif len(classes) > MAX_CLASSES or (len(classes) > 20 and len(classes) > rows / 2):
-            yield StudioError(
+            yield labels.spelling_problem or StudioError(
                 "There are {count:,} labels in {rows:,} rows, too many to be classes.",
                 "Choose another label column.",
                 count=len(classes),

@@ -17,16 +17,16 @@ from engine.phrases import phrase
 
 CONTEXTS = (
     *("sent1", "ctxa", "context", "ctx", "premise", "prompt", "questionprompt", "startphrase"),
-    *("questionstem", "stem", "question", "article", "passage", "text"),
+    *("questionstem", "stem", "question", "article", "passage", "text", "goal", "sentence"),
 )
 BEGINNINGS = ("sent2", "ctxb")
-PASSAGES = ("article", "passage", "context", "story", "paragraph", "document")
+PASSAGES = ("premise", "article", "passage", "context", "story", "paragraph", "document")
 QUESTIONS = ("question", "questiontext", "query")
-ENDING = re.compile(r"(ending|choice|option|answer|alternative|solution|sol)(\d{1,2}|[a-j])")
-LISTS = ("endings", "choices", "options", "candidateanswers", "answers", "alternatives")
+ENDING = re.compile(r"(ending|choice|option|op|answer|alternative|solution|sol)(\d{1,2}|[a-j])")
+LISTS = ("endings", "choices", "choice", "options", "candidateanswers", "answers", "alternatives")
 LABELS = (
     *("label", "gold", "goldlabel", "correct", "correctansweridx", "answeridx", "answerindex"),
-    *("answer", "answerkey", "target"),
+    *("answer", "answerkey", "target", "cop", "correctanswerid", "correctindex", "correctoption"),
 )
 MIN_UNNAMED_CHOICES = 3  # endings of a table without column names
 MAX_LENGTH_RATIO = 3.0  # between the text lengths of its columns
@@ -172,11 +172,12 @@ def _list_column(names: dict[str, str], cells: Columns[str, tuple[str, ...]]) ->
 
 
 def _from_numbers(columns: tuple[str, ...], cells: Columns[str, tuple[str, ...]]) -> Mapping | None:
-    """Guess the columns of a table without names: context, endings, correct number."""
+    """Guess the columns of a table without names: context, endings, correct number or letter."""
     labels = {cell.strip() for cell in cells.get(columns[-1], ())} if columns else set[str]()
-    if not labels or not all(NUMBER.fullmatch(label) for label in labels):
+    letters = [ord(label) - ord("A") for label in labels if len(label) == 1 and label.isupper()]
+    if not labels or not (len(letters) == len(labels) or all(map(NUMBER.fullmatch, labels))):
         return None
-    numbers = sorted(map(int, labels))
+    numbers = sorted(letters or map(int, labels))
     count = numbers[-1] - numbers[0] + 1
     if numbers[0] > 1 or not MIN_UNNAMED_CHOICES <= count == len(numbers) <= len(columns) - 2:
         return None

@@ -15,7 +15,7 @@ from engine.config.tasks import TASKS
 from engine.data.columns.label_sets import count_label_sets
 from engine.data.columns.mapping import find_answer_column, flag_columns, label_columns
 from engine.data.columns.names import plain_name
-from engine.data.columns.numbers import comma_problem, is_scale, parse_number
+from engine.data.columns.numbers import comma_problem, is_scale, parse_number, unit_problem
 from engine.data.columns.spellings import match_labels
 from engine.errors import MissingColumn, StudioError
 from engine.phrases import join, phrase
@@ -48,8 +48,8 @@ class CountedLabels:
         return frozenset(number for number in parsed if number is not None)
 
     @cached_property
-    def comma_problem(self) -> StudioError | None:
-        return comma_problem(self.cells)
+    def spelling_problem(self) -> StudioError | None:
+        return comma_problem(self.cells) or unit_problem(self.cells)
 
     def unknown_labels(self, known: tuple[str, ...]) -> list[str]:
         _, unknown = match_labels((label for label in self.sets or self.cells if label), known)

@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import islice
 
 from engine.data.columns.lists import parse_texts
@@ -10,9 +10,29 @@ from engine.data.columns.numbers import row_name
 from engine.errors import StudioError
 
 SEPARATORS = ("|", ";", ",", "#")  # doccano writes “#”
-YES = ("1", "1.0", "true", "yes")
-NO = ("0", "0.0", "false", "no")
+YES_WORDS = (
+    "true",
+    "t",
+    "yes",
+    "y",
+    "ja",
+    "oui",
+    "sí",
+    "si",
+    "sì",
+    "sim",
+    "да",
+    "tak",
+    "是",
+    "はい",
+)
+YES = ("1", "1.0", "1.", *YES_WORDS)  # NumPy prints “1.”
+NO_WORDS = ("false", "f", "no", "n", "nein", "nee", "non", "não", "нет", "nie", "否", "いいえ")
+NO = ("0", "0.0", "0.", *NO_WORDS)
 MARKS = ("x", "✓", "✔", "☑", "☒", "*")  # yes in a column whose other cells are empty
+OTHER_SEPARATORS = ("/", "&", "+", "\n", "><", "、", "，", "；", " - ", " and ", " ")
+"""Signs that separate labels only by choice of a fix: “R&D” and “very good” are one label."""
+MIN_KNOWN = 0.9  # of the parts of labels occur alone
 SAMPLE_CELLS = 5_000
 MAX_LABEL_CHARACTERS = 60  # in a set
 
@@ -21,16 +41,36 @@ def parse_label_sets(cells: Iterable[str], known: Sequence[str] = ()) -> list[tu
     """The distinct labels in each cell, in order; none in an empty cell.
 
     They are in a list, or one separator separates the labels of all cells (`find_separator`). A
-    cell that is one of the `known` labels is not split.
+    cell that is one of the `known` labels is not split. The labels of lists of yes or no
+    (`are_yes_no_lists`) are the positions of yes, from 0.
     """
     texts = list(cells)
     lists = [(cell.strip(),) if cell.strip() in known else parse_texts(cell) for cell in texts]
+    if are_yes_no_lists(lists):
+        lists = [None if bits is None else _positions(bits) for bits in lists]
     rest = [cell for cell, labels in zip(texts, lists, strict=True) if labels is None]
     sep = find_separator(rest)
     return [
         _unique(([cell] if sep is None else cell.split(sep)) if labels is None else labels)
         for cell, labels in zip(texts, lists, strict=True)
     ]
+
+
+def are_yes_no_lists(lists: Iterable[Sequence[str] | None]) -> bool:
+    """True for lists of one length with only yes or no, such as [0, 1, 1, 0]: labels never repeat.
+
+    [1, 0] is one only next to a list that repeats an item.
+    """
+    given = [bits for bits in lists if bits]
+    return (
+        any(len({*bits}) < len(bits) for bits in given)
+        and len({*map(len, given)}) == 1
+        and all(parse_yes_no(bit) is not None for bits in given for bit in bits)
+    )
+
+
+def _positions(bits: Sequence[str]) -> tuple[str, ...]:
+    return tuple(str(index) for index, bit in enumerate(bits) if parse_yes_no(bit))
 
 
 def find_separator(cells: Sequence[str]) -> str | None:
@@ -43,6 +83,24 @@ def find_separator(cells: Sequence[str]) -> str | None:
     if separator == "#" and not all(all(map(str.strip, cell.split("#"))) for cell in cells if cell):
         return None
     return separator
+
+
+def other_separator(labels: Collection[str]) -> str | None:
+    """The first of `OTHER_SEPARATORS` whose parts nearly all occur alone in other labels."""
+    alone = {label.strip() for label in labels}
+
+    def separates(sign: str) -> bool:
+        parts = [part for label in alone if sign in label for part in split_labels(label, sign)]
+        return bool(parts) and sum(part in alone for part in parts) >= MIN_KNOWN * len(parts)
+
+    if len(labels) > SAMPLE_CELLS or find_separator([*labels]) is not None:
+        return None
+    return next(filter(separates, OTHER_SEPARATORS), None)
+
+
+def split_labels(label: str, sign: str) -> tuple[str, ...]:
+    text = label.strip("<>") if sign == "><" else label
+    return tuple(dict.fromkeys(part.strip() for part in text.split(sign) if part.strip()))
 
 
 def _unique(labels: Iterable[str]) -> tuple[str, ...]:
@@ -118,8 +176,13 @@ def is_mark(cell: str, name: str) -> bool:
 
     SurveyMonkey writes “Ducks” in the column “Which? – Ducks”.
     """
+    return cell.strip().casefold() in MARKS or is_option(cell, name)
+
+
+def is_option(cell: str, name: str) -> bool:
+    """True if a cell is the option that the name of its column ends with."""
     folded = cell.strip().casefold()
-    return folded in MARKS or (bool(folded) and name.casefold().endswith(f"– {folded}"))
+    return bool(folded) and name.casefold().endswith(f"– {folded}")
 
 
 def parse_flag(cell: str, name: str) -> bool | None:
@@ -128,9 +191,9 @@ def parse_flag(cell: str, name: str) -> bool | None:
 
 
 def allows_blanks(cells: Iterable[str], name: str) -> bool:
-    """True if an empty cell of a column means no: others are marked, or all are empty."""
-    filled = [cell for cell in cells if cell.strip()]
-    return not filled or any(is_mark(cell, name) for cell in filled)
+    """True if an empty cell of a column means no: others are marked, all are “Y”, or all empty."""
+    filled = {cell.strip().casefold() for cell in cells if cell.strip()}
+    return filled <= {*YES_WORDS} or any(is_mark(cell, name) for cell in filled)
 
 
 def parse_yes_no(cell: str) -> bool | None:

@@ -23,6 +23,7 @@ TOKEN = re.compile(
     |(?P<sign>[\[\](){},:=]))\s*""",
     re.VERBOSE | re.DOTALL | re.IGNORECASE,
 )
+LIST_KEYS, ITEM_KEYS = ("choices", "text"), ("text", "name")
 CONSTANTS = {"True": True, "False": False, "None": None}
 CLOSING = {"[": "]", "(": ")", "{": "}"}
 SHORTENED = re.compile(r"\[['\"\d].*\s\.\.\.\s.*\]", re.DOTALL)
@@ -43,11 +44,25 @@ def parse_list(cell: str) -> list[Any] | dict[str, Any] | None:
 
 
 def parse_texts(cell: str) -> tuple[str, ...] | None:
-    """Parse a list of texts or numbers; None for any other cell."""
+    """Parse a list of texts, numbers, yes or no, or objects with a text or a name, else None.
+
+    The list may be in an object: {"choices": […]} of Label Studio, {"text": […], "label": […]} of
+    ARC.
+    """
     items = parse_list(cell)
-    if not isinstance(items, list) or not all(isinstance(item, str) for item in items):
-        return None
-    return tuple(items)
+    if isinstance(items, dict) and all(isinstance(value, list) for value in items.values()):
+        items = next((items[key] for key in LIST_KEYS if key in items), None)
+    if isinstance(items, list) and len(items) > 1 and all(isinstance(x, bool) for x in items):
+        items = [str(item).lower() for item in items]
+    texts = [_item_text(item) for item in items] if isinstance(items, list) else [None]
+    found = [text for text in texts if text is not None]
+    return tuple(found) if len(found) == len(texts) else None
+
+
+def _item_text(item: Any) -> str | None:
+    if isinstance(item, dict):
+        item = next((item[key] for key in ITEM_KEYS if key in item), None)
+    return item if isinstance(item, str) else None
 
 
 def is_shortened(cell: str) -> bool:

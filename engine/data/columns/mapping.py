@@ -1,6 +1,7 @@
 """Guess the role of each column, by name, else by content."""
 
 import re
+from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -9,7 +10,15 @@ from operator import itemgetter
 from engine.config.dataset import Mapping
 from engine.data.columns.answers import AnswerMismatch, parse_answers, respell_answers
 from engine.data.columns.choices import guess_choices
-from engine.data.columns.label_sets import allows_blanks, is_mark, parse_flag
+from engine.data.columns.label_sets import (
+    allows_blanks,
+    count_label_sets,
+    is_mark,
+    is_option,
+    other_separator,
+    parse_flag,
+)
+from engine.data.columns.lists import parse_texts
 from engine.data.columns.names import plain_name
 from engine.data.columns.numbers import parse_number
 from engine.data.columns.tags import are_spans
@@ -29,6 +38,11 @@ PAIRS = (
     ("question", "sentence"),
     ("question", "passage"),
     ("question", "context"),
+    ("question", "paragraph"),
+    ("question", "document"),
+    ("question", "article"),
+    ("question", "story"),
+    ("context", "hypothesis"),
     ("query", "passage"),
     ("query", "document"),
     ("text", "pair"),
@@ -65,6 +79,7 @@ TAGS = (
 MIN_FLAGS = 3  # fewer yes/no columns are labels only by name
 MAX_LABEL_CHARACTERS = 60  # per cell
 MAX_LABELS = 250
+MAX_SET = 300  # characters of a cell with several labels
 STRUCTURED = re.compile(r"\{|\[[\[{]")  # the start of an object, or of a list of them
 MAX_DIGITS = 0.3  # fraction of the characters of a text; “Mon Apr 06 22:19:45 2009” has more
 
@@ -76,13 +91,14 @@ class _Statistics:
     name: str
     mean_length: float  # characters of a cell
     distinct_cells: int
+    labels: int  # distinct labels, of which a cell may hold several
     values: int  # distinct cells that are not empty
     rows: int
     with_space: float  # fraction of cells with a space
     max_length: int
     is_scale: bool  # all cells are numbers, and some have a fraction
     digit_share: float  # of all characters
-    is_structured: bool  # all cells are objects, or lists of lists or objects
+    is_structured: bool  # all cells are objects, or lists of lists or objects without names
 
     @property
     def is_text(self) -> bool:
@@ -92,9 +108,9 @@ class _Statistics:
 
     @property
     def is_label(self) -> bool:
-        is_few = self.distinct_cells <= max(2, min(MAX_LABELS, self.rows // 3))
-        is_short = 0 < self.max_length <= MAX_LABEL_CHARACTERS and not self.is_structured
-        return is_few and is_short and self.rows > self.distinct_cells
+        is_few = self.labels <= max(2, min(MAX_LABELS, self.rows // 3))
+        is_short = 0 < self.max_length <= MAX_LABEL_CHARACTERS or self.labels < self.distinct_cells
+        return is_few and is_short and not self.is_structured and self.rows > self.labels
 
 
 def guess_mapping(
@@ -107,14 +123,19 @@ def guess_mapping(
     if not columns:
         return None, ()
     text_column = text if text in columns else None
-    names = {plain_name(column): column for column in reversed(columns)}
     statistics = _column_statistics(columns, rows)
+    plain = [item.name for item in statistics if not item.is_structured]
+    names = {plain_name(column): column for column in reversed(plain)}
     first, second = next((pair for pair in PAIRS if names.keys() >= {*pair}), ("", ""))
     text, pair = names.get(first), names.get(second)
     if text is None:
         named = [names[name] for name in TEXTS if name in names]
         tagged = (name for name in named if _find_tags(columns, names, rows, name))
         text = next(tagged, next(iter(named), None))
+        if text is not None and text == names.get("title"):
+            (length,) = (item.mean_length for item in statistics if item.name == text)
+            is_short = any(item.is_text and item.mean_length > 3 * length for item in statistics)
+            text = None if is_short else text
     if text_column not in (None, text):
         text, pair = text_column, None
     if text and pair is not None and (answers := _find_answers(names, pair, columns, rows)):
@@ -141,7 +162,14 @@ def guess_mapping(
     if label is not None and not named:
         flags = flag_columns(columns, rows, Mapping(text=text, pair=pair))
         others = (item for item in statistics if item.name in likely and item.values > 1)
-        if len(flags) >= MIN_FLAGS and all(item.name in flags for item in others):
+        cells = [{row[columns.index(name)] for row in rows} for name in flags]
+        are_options = all(
+            any(is_option(cell, name) for cell in column)
+            for name, column in zip(flags, cells, strict=True)
+        )
+        if len(flags) >= (2 if are_options else MIN_FLAGS) and all(
+            item.name in flags for item in others
+        ):
             return Mapping(text=text, pair=pair, flags=flags), (*guessed, "flags")
         guessed.append("label")
     guess = Mapping(text=text, pair=pair, label=label, negative=negative)
@@ -246,6 +274,13 @@ def _column_statistics(
     for index, name in enumerate(columns):
         cells = [row[index] for row in rows]
         count, characters = max(len(cells), 1), sum(map(len, cells))
+        labels = {*cells}
+        if max(map(len, cells), default=0) <= MAX_SET:
+            other = other_separator(labels)
+            sets = count_label_sets(Counter(cells))
+            labels = (
+                {*sets} if sets else {cell for cell in labels if not other or other not in cell}
+            )
         numbers = [number for number in map(parse_number, cells) if number is not None]
         fractions = [number for number in numbers if not number.is_integer()]
         statistics.append(
@@ -253,13 +288,15 @@ def _column_statistics(
                 name=name,
                 mean_length=characters / count,
                 distinct_cells=len(set(cells)),
+                labels=len(labels),
                 values=len({cell for cell in cells if cell.strip()}),
                 rows=len(cells),
                 with_space=sum(" " in cell.strip() for cell in cells) / count,
                 max_length=max(map(len, cells), default=0),
                 is_scale=len(numbers) == sum(map(bool, map(str.strip, cells))) and bool(fractions),
                 is_structured=any(map(STRUCTURED.match, cells))
-                and all(STRUCTURED.match(cell) or cell in ("", "[]") for cell in cells),
+                and all(STRUCTURED.match(cell) or cell in ("", "[]") for cell in cells)
+                and not all(parse_texts(cell) is not None for cell in cells if cell),
                 digit_share=sum(map(str.isdigit, "".join(cells))) / max(characters, 1),
             )
         )
@@ -294,8 +331,10 @@ def _guess_texts(statistics: list[_Statistics]) -> tuple[str | None, str | None]
         return texts[0].name, texts[1].name
     if texts:
         return max(texts, key=lambda item: item.mean_length).name, None
-    others = [item for item in statistics if not (item.is_label or item.is_structured)]
-    others = [item for item in others if item.mean_length > 0]
-    if len(statistics) == 1:
+    if len(statistics) == 1 and not statistics[0].is_structured:
         return statistics[0].name, None
+    if any(item.is_structured for item in statistics):
+        return None, None
+    others = [item for item in statistics if not item.is_label]
+    others = [item for item in others if item.mean_length > 0]
     return (max(others, key=lambda item: item.mean_length).name, None) if others else (None, None)

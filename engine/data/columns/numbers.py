@@ -1,6 +1,7 @@
 """Numbers in cells: 3.5, -2, 1e-3, and 3,5 with a decimal comma."""
 
 import re
+import unicodedata
 from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import islice
 
@@ -11,7 +12,19 @@ from engine.errors import StudioError
 from engine.phrases import phrase
 
 NUMBER = re.compile(r"[+-]?(\d+[.,]?\d*|[.,]\d+)(e[+-]?\d+)?", re.ASCII | re.IGNORECASE)
+MEASURE = re.compile(  # a number with its unit
+    r"""(?P<before>(?:[A-Z]{3}\ )?[$€£¥₹]?\ ?)
+    (?P<number>\d{1,3}:\d\d:\d\d
+      |[+\-−]?\d{1,3}(?:(?P<sign>[\s.,'’٬])\d{3}(?:(?P=sign)\d{3})*)(?:[.,٫]\d+)?
+      |[+\-−]?\d+(?:[.,٫]\d+)?)
+    (?P<after>\s?(?:%|[$€£¥₹°]?[^\W\d_]*\.?|/\s?\d+|out\ of\ \d+))""",
+    re.VERBOSE,
+)
 THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(,\d{3})+", re.ASCII)
+SPELLING_ADVICE = phrase(
+    "Write all numbers with a decimal point and without units and thousands separators, or import"
+    " the file and choose a reading among its findings."
+)
 MAX_NUMBER = 3e38  # limit of float32
 MAX_NUMBER_CLASSES = 20  # distinct numbers that may still be classes
 MIN_ROWS_PER_CLASS = 10  # if all labels are integers
@@ -72,24 +85,73 @@ def comma_problem(
     commas = [(index, cell) for index, cell in enumerate(cells) if "," in cell]
     points = ((index, cell) for index, cell in enumerate(cells) if "." in cell)
     other = next(points, None)
-    advice = phrase(
-        "Write all numbers with a decimal point and without thousands separators, or import the"
-        " file and choose a reading among its findings."
-    )
     if commas and other is not None:
         return StudioError(
             "The comma in numbers is ambiguous: {comma}, but {point}.",
-            advice,
+            SPELLING_ADVICE,
             comma=quote(*commas[0]),
             point=quote(*other),
         )
     if commas and all(THOUSANDS.fullmatch(cell.strip()) for _, cell in commas):
         return StudioError(
             "The comma in {comma} may be a decimal comma or separate thousands.",
-            advice,
+            SPELLING_ADVICE,
             comma=quote(*commas[0]),
         )
     return None
+
+
+def unit_problem(cells: Collection[str]) -> StudioError | None:
+    """The problem of labels that are numbers only without their unit or other signs."""
+    plain = plain_numbers(cells)
+    if plain is None:
+        return None
+    return StudioError(
+        "The labels are numbers with a unit or other signs, such as “{cell}”.",
+        SPELLING_ADVICE,
+        cell=next(cell for cell in plain if cell != plain[cell])[:60],
+    )
+
+
+def may_be_thousands(cells: Collection[str]) -> bool:
+    """True if every point may separate thousands: “1.368”."""
+    points = [cell for cell in cells if "." in cell]
+    commas = [cell.strip().replace(".", ",") for cell in points]
+    return bool(points) and all(map(THOUSANDS.fullmatch, commas))
+
+
+def plain_numbers(cells: Collection[str]) -> dict[str, str] | None:
+    """Plain spellings of numbers with a unit or other signs: “4.5 stars”, “80 %”, “1’368.5”, “3/5”.
+
+    None if all are plain, or one is no number, or they have several units. Durations such as
+    1:02:03 become seconds.
+    """
+    sample = islice(cells, 0, None, 1 + len(cells) // SAMPLE_LABELS)
+    if all(parse_number(cell) is not None for cell in sample if cell.strip()) or are_ids(cells):
+        return None
+    plain, units = dict[str, str](), set[tuple[str, str]]()
+    for cell in filter(str.strip, cells):
+        part = MEASURE.fullmatch(cell.strip())
+        number = "" if part is None else _plain(part["number"])
+        if part is None or parse_number(number) is None:
+            return None
+        units.add((part["before"].strip(), part["after"].strip().rstrip("s")))
+        plain[cell] = number
+    return plain if len(units) == 1 else None
+
+
+def _plain(number: str) -> str:
+    """A number with ASCII digits and a decimal point."""
+    digits = "".join(str(unicodedata.digit(sign, sign)) for sign in number)
+    digits = re.sub(r"[\s'’٬]", "", digits.replace("−", "-").replace("٫", "."))
+    if ":" in digits:
+        hours, minutes, seconds = map(int, digits.split(":"))
+        return str(3600 * hours + 60 * minutes + seconds)
+    if digits.count(".") > 1 or digits.find(".") < digits.find(","):
+        digits = digits.replace(".", "")
+    if digits.count(",") > 1 or "." in digits:
+        return digits.replace(",", "")
+    return digits.replace(",", ".")
 
 
 def row_name(index: int, lines: Sequence[int] | None) -> str:

@@ -29,7 +29,13 @@ from engine.config.dataset import (
 from engine.config.task import TaskSpec
 from engine.config.validation import describe_validation
 from engine.data.columns.fit import likely_task
-from engine.data.columns.label_sets import YES, allows_blanks, count_label_sets, parse_label_sets
+from engine.data.columns.label_sets import (
+    MARKS,
+    YES,
+    allows_blanks,
+    count_label_sets,
+    parse_label_sets,
+)
 from engine.data.datasets.importing import DATA, SPEC, Fingerprint, import_dataset
 from engine.data.datasets.row_writer import GROUP_ROWS, UNASSIGNED
 from engine.data.datasets.rows import Rows, StoredColumn
@@ -368,7 +374,7 @@ class Dataset:
     def _label_cells(self, label: str) -> tuple[str | None, tuple[str, ...]]:
         mapping, cells = self.spec.mapping, self.spec.labels
         if label in mapping.flags:
-            return label, YES
+            return label, (*YES, *MARKS, label.rpartition("– ")[2].casefold())
         if not label or count_label_sets(cells) is None:
             return mapping.label, (label, *(() if label else self.spec.placeholders))
         sets = zip(cells, parse_label_sets(cells), strict=True)

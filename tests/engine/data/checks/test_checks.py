@@ -187,7 +187,27 @@ def test_answers_are_spelled_as_in_the_passage_or_dropped(tmp_path):
         (
             ["2,23", "2", "23"] * 10,
             "“2,23” is read as 2 labels: 2 · 23. Text classification reads it as one.",
-            {"one: One label: “2,23” as “2 + 23”": "2 + 23"},
+            {"one: One label: “2,23” as “2 · 23”": "2 · 23"},
+        ),
+        (
+            [f"{n}.{100 + n}" for n in range(1, 31)],
+            "“1.101” is read as the number 1.101.",
+            {"thousands: Thousands: “1.101” as “1101”": "1101"},
+        ),
+        (
+            ["4.5 stars", "1 star", "5 stars"] * 10,
+            "“4.5 stars” is read as a label, not as a number.",
+            {"numbers: Numbers: “4.5 stars” as “4.5”": "4.5"},
+        ),
+        (
+            ["joy & fear", "joy", "fear"] * 10,
+            "“joy & fear” is read as one label.",
+            {'several: Several labels: “joy & fear” as “["joy", "fear"]”': '["joy", "fear"]'},
+        ),
+        (
+            ["[0, 1, 1]", "[0, 0, 1]"] * 15,
+            "“[0, 1, 1]” is read as yes or no for each label, named by its position from 0: 1 · 2.",
+            {},
         ),
     ],
 )

@@ -58,6 +58,33 @@ def test_lists_of_endings_are_recognised(tmp_path):
 
 
 @pytest.mark.parametrize(
+    "row, text, endings",
+    [
+        (  # ARC, OpenBookQA, CommonsenseQA
+            {"question": "Why?", "choices": {"text": ["a", "b"], "label": ["A", "B"]}},
+            "question",
+            ("a", "b"),
+        ),
+        (
+            {"stem": "Why?", "choices": [{"label": x, "text": x + "!"} for x in "AB"]},
+            "stem",
+            ("A!", "B!"),
+        ),
+        ({"goal": "Go.", "sol1": "a", "sol2": "b"}, "goal", ("a", "b")),  # PIQA
+        ({"question": "Why?", "opa": "a", "opb": "b"}, "question", ("a", "b")),  # MedMCQA
+        ({"sentence": "It _.", "option1": "a", "option2": "b"}, "sentence", ("a", "b")),
+    ],
+)
+def test_published_forms_of_choices_are_read(tmp_path, row, text, endings):
+    path = tmp_path / "x.jsonl"
+    path.write_text((json.dumps(row | {"answer": "B"}) + "\n") * 2)
+    mapping = recognise(path).mapping
+    rows = read_table(path, {}, {}).rows
+    assert mapping is not None and mapping.text == text and rows.endings is not None
+    assert parse_endings(rows.endings) == [endings] * 2
+
+
+@pytest.mark.parametrize(
     "labels, correct",
     [
         (["0", "1", "1"], [0, 1, 1]),
@@ -82,7 +109,7 @@ def test_the_label_base_is_inferred_from_other_rows():
         ("Question A.X answer_B answer_A label", "", "Question - answer_A answer_B"),
         ("article question option1 option2 label", "", "article question option1 option2"),
         ("context question answer0 answer1 label", "", "context question answer0 answer1"),
-        ("premise choice1 choice2 question label", "", "premise - choice1 choice2"),
+        ("premise choice1 choice2 question label", "", "premise question choice1 choice2"),
         ("ctx ending10 ending9 ending8 label", "", "ctx - ending8 ending9 ending10"),
         ("a b c d e f", "i|a b|c d|e f|g h|1 j|a b|c d|e f|g h|2 k|a b|c d|e f|g h|3", None),
         ("id title body summary label", "1|a b|c d|e f|0 2|a b|c d|e f|1", None),  # no endings
@@ -103,6 +130,12 @@ def test_choice_columns_are_guessed(names, rows, expected):
     else:
         assert mapping is not None and mapping.label == columns[-1]
         assert " ".join((mapping.text, mapping.beginning or "-", *mapping.endings)) == expected
+
+
+def test_letters_are_labels_of_choices_without_column_names():  # MMLU
+    rows = [("Why is it?", "a b", "c d", "e f", letter) for letter in "BAC"]
+    mapping = guess_choices(tuple("12345"), rows)
+    assert mapping == Mapping(text="1", endings=("2", "3", "4"), label="5")
 
 
 def test_choices_without_column_names_are_recognised():
@@ -127,7 +160,7 @@ def test_a_label_that_names_no_ending_is_refused_with_its_line(label):
     [
         (("a text",), "in line 9 are not a list of texts"),
         (("[true, 2]",), "not a list of texts"),
-        (('{"text": ["a", "b"]}',), "not a list of texts"),
+        (('{"body": ["a", "b"]}',), "not a list of texts"),
         (('["a"]',), "nly 1 choice in line 9"),
         (("[]",), "nly 0 choices"),
         (('["a", ""]',), "Choice 2 of 2 is empty in line 9"),

@@ -50,6 +50,22 @@ NUMBERS = [str(1_000 + n) for n in range(30)]
             },
             ("3", "4", "2"),
         ),
+        (  # several labels of many combinations
+            {
+                "text": LONG,
+                "reasons": [f"{'ab'[n % 2]};{'cd'[n % 3 % 2]}{n % 4}" for n in range(30)],
+            },
+            ("text", None, "reasons"),
+        ),
+        (  # a short title
+            {"title": [f"No. {n}" for n in range(30)], "plot": LONG, "genre": FEW},
+            ("plot", None, "genre"),
+        ),
+        (  # of HotpotQA
+            {"question": LONG, "context": ['[["a b", ["c d e f"]]]'] * 30, "type": FEW},
+            ("question", None, "type"),
+        ),
+        ({"messages": ['[{"role": "user", "content": "a b c"}]'] * 30}, None),
         (  # columns of objects are neither
             {"1": LONG, "2": [f'[{{"a b": "{n} and more"}}]' for n in range(30)], "3": ["{}"] * 30},
             ("1", None, None),
@@ -59,7 +75,8 @@ NUMBERS = [str(1_000 + n) for n in range(30)]
 def test_columns_are_guessed(columns, mapping):
     rows = list(zip(*columns.values(), strict=True))
     guess, _ = guess_mapping(tuple(columns), rows)
-    assert guess == Mapping(text=mapping[0], pair=mapping[1], label=mapping[2])
+    expected = mapping and Mapping(text=mapping[0], pair=mapping[1], label=mapping[2])
+    assert guess == expected
 
 
 def test_a_guess_is_noted():

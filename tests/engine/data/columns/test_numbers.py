@@ -5,7 +5,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.data.columns.numbers import are_ids, is_scale, parse_number, parse_numbers, scale_bins
+from engine.data.columns.numbers import (
+    are_ids,
+    is_scale,
+    parse_number,
+    parse_numbers,
+    plain_numbers,
+    scale_bins,
+    unit_problem,
+)
 from engine.errors import StudioError
 from tests.often import tries
 
@@ -80,3 +88,35 @@ def test_bins_are_ordered_and_hold_about_a_tenth_of_the_rows(counts, step):
     assert (np.diff(bins[order]) >= 0).all()
     rows = np.bincount(bins, weights=list(labels.values()), minlength=10)
     assert rows.max() <= sum(labels.values()) / 10 + max(labels.values())
+
+
+@pytest.mark.parametrize(
+    "cells, plain",
+    [
+        (["4.5 stars", "1 star"], ["4.5", "1"]),
+        (["3/5", "4.5/5"], ["3", "4.5"]),
+        (["80%", "7 %"], ["80", "7"]),
+        (["12,5 kg", "3 kg"], ["12.5", "3"]),
+        (["$1,368.50", "$9.99"], ["1368.50", "9.99"]),
+        (["1.368,50 €", "9,99 €"], ["1368.50", "9.99"]),
+        (["1’368.5", "187"], ["1368.5", "187"]),
+        (["1\u202f368", "187"], ["1368", "187"]),
+        (["−0.5", "+1"], ["-0.5", "+1"]),
+        (["٣٫٥", "٤"], ["3.5", "4"]),
+        (["1.368.000", "2.000.500"], ["1368000", "2000500"]),
+        (["1:02:03", "0:00:09"], ["3723", "9"]),
+        (["3.5", "2"], None),
+        (["3 kg", "3 lb"], None),
+        (["2024.03.01", "2024.03.02"], None),
+        (["1st", "2nd"], None),
+        (["C1", "C2"], None),
+        (["18-24", "25-34"], None),
+        (["1,2,3", "4,5"], None),
+        (["good", "3 kg"], None),
+        ([], None),
+    ],
+)
+def test_numbers_with_units_and_signs_have_a_plain_spelling(cells, plain):
+    found = plain_numbers(cells)
+    assert (None if found is None else [found[cell] for cell in cells]) == plain
+    assert (unit_problem(cells) is None) == (plain is None)
