@@ -20,7 +20,7 @@ from app.widgets.text.run_texts import metric_value
 from engine.config.task import F1_MACRO, Metric
 from engine.config.tasks import TASKS
 from engine.results.intervals import Interval
-from engine.results.masked_tokens import token_scores, unigram_scores
+from engine.results.masked_tokens import baseline_note
 from engine.results.measures import main_metric, main_score
 from engine.results.neglected import Remedy, macro_f1, neglect
 from engine.results.predictions import Predictions
@@ -89,8 +89,8 @@ class Headline(QWidget):
         self._remedy = remedy
         self.remedy.setVisible(remedy is not None)
         weigh, longer = (
-            self.tr("Train again with class wei&ghts"),
-            self.tr("Train a&gain for twice as long"),
+            self.tr("Tr&y again with class weights"),
+            self.tr("Tr&y again for twice as long"),
         )
         buttons.set_text(self.remedy, weigh if remedy is None or remedy.adds_weights else longer)
 
@@ -111,7 +111,9 @@ class Headline(QWidget):
             width = self.neglected.fontMetrics().horizontalAdvance(neglected)
             self.neglected.setMaximumWidth(width + SPACE)  # the button is next to the text
             set_shown(self.neglected, bool(neglected))
-            self._show_baseline(predictions)
+            baseline = translated(baseline_note(predictions))
+            self.baseline.setText(baseline)
+            set_shown(self.baseline, bool(baseline))
         else:
             self.score.setText(self.tr("These rows have no labels"))
         self.about.setText(" · ".join(self._about(predictions)))
@@ -126,29 +128,6 @@ class Headline(QWidget):
                 )
             )
         )
-
-    def _show_baseline(self, predictions: Predictions) -> None:
-        """Compare masked tokens with the prediction by their frequency alone."""
-        is_pretraining = TASKS[predictions.info.task].info.is_pretraining
-        set_shown(self.baseline, is_pretraining)
-        if not is_pretraining:
-            return
-        ours, theirs = token_scores(predictions), unigram_scores(predictions)
-        text = self.tr(
-            "Perplexity {0}, accuracy {1}. Unigram baseline (token frequencies alone): perplexity "
-            "{2}, accuracy {3}, on the same %Ln masked token(s).",
-            "",
-            len(predictions),
-        )
-        values = (
-            form(value)
-            for scores in (ours, theirs)
-            for form, value in (
-                (perplexity_text, scores.perplexity),
-                (numbers.percent, scores.accuracy),
-            )
-        )
-        self.baseline.setText(text.format(*values))
 
     def _about(self, predictions: Predictions) -> list[str]:
         info, score = predictions.info, main_score(predictions)
@@ -190,11 +169,6 @@ def _scores(predictions: Predictions) -> list[str]:
     if not math.isnan(macro.value) and main is not F1_MACRO:
         texts.append(score_text(F1_MACRO, macro))
     return texts
-
-
-def perplexity_text(value: float) -> str:
-    """One decimal below 1,000, else none."""
-    return numbers.decimal(value, 1) if value < 1_000 else numbers.large_count(round(value))
 
 
 def score_text(metric: Metric, score: Interval) -> str:

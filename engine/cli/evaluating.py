@@ -32,6 +32,7 @@ from engine.phrases import phrase
 from engine.results import store
 from engine.results.comparing import baseline_advice, compare_with_baseline
 from engine.results.intervals import Interval
+from engine.results.masked_tokens import baseline_note
 from engine.results.measures import interval, measures
 from engine.results.neglected import neglect, never_predicted, weights_setting
 from engine.results.predictions import PredictionInfo, Predictions, read_predictions
@@ -288,6 +289,8 @@ def _print_report(
     echo(*(scored.report.lines() if scored.report else ()))
     for name, figure in intervals.items():
         echo(f"{name} {_format_interval(name, figure)}")
+    if note := baseline_note(scored.predictions):
+        echo(note)
     if neglected := neglect(scored.predictions):
         setting = weights_setting(scored.predictions.info.task)
         echo(f"{neglected} " + phrase("Class weights may help: --set {setting}.", setting=setting))

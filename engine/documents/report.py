@@ -35,6 +35,7 @@ from engine.messages.reports import CheckpointInfo
 from engine.phrases import Phrase, phrase
 from engine.results.comparing import baseline_advice
 from engine.results.intervals import Interval
+from engine.results.masked_tokens import baseline_note
 from engine.results.measures import main_metric
 from engine.results.predictions import CELL, Predictions
 from engine.results.row_figures import figure, holds_numbers
@@ -184,6 +185,7 @@ def _part(run: RunFolder, part: SplitName, predictions: Predictions) -> Iterator
     sentences = (
         counted,
         classes_note(predictions),
+        baseline_note(predictions),
         other_metrics(predictions),
         baseline_advice(comparisons) or phrase("No baselines were fitted for these rows."),
         mean_over_seeds(predictions, scores_by_seed(run, predictions)),

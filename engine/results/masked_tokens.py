@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from engine.config.tasks import TASKS
 from engine.phrases import phrase
 from engine.results.predictions import RECORD, Predictions
 from engine.results.row_figures import cached_per_table, figure, parse_numbers
@@ -40,6 +41,23 @@ def token_scores(predictions: Predictions) -> TokenScores:
 def unigram_scores(predictions: Predictions) -> TokenScores:
     """The scores of the unigram baseline on the same masked tokens."""
     return token_scores(unigram(predictions))
+
+
+def baseline_note(predictions: Predictions) -> str:
+    """The scores next to those of the unigram baseline, in a sentence; empty for other tasks."""
+    if not TASKS[predictions.info.task].info.is_pretraining:
+        return ""
+    ours, theirs = token_scores(predictions), unigram_scores(predictions)
+    return phrase(
+        "Perplexity {perplexity:,.1f}, accuracy {accuracy:.1%}. Unigram baseline (token "
+        "frequencies alone): perplexity {unigram:,.1f}, accuracy {frequent:.1%}, on the same {n:,} "
+        "masked token(s).",
+        perplexity=ours.perplexity,
+        accuracy=ours.accuracy,
+        unigram=theirs.perplexity,
+        frequent=theirs.accuracy,
+        n=len(predictions),
+    )
 
 
 def unigram(predictions: Predictions) -> Predictions:

@@ -292,7 +292,7 @@ def test_neglected_classes_are_named_with_a_job_that_weighs_them(studio, qtbot, 
     qtbot.waitUntil(view.headline.remedy.isVisible)
     assert view.headline.score.full_text() == "Accuracy 90.0 % · Macro F1 47.4 %"
     assert view.headline.neglected.text() == "Never predicted: “good”."
-    assert view.headline.remedy.text() == "Train again with class wei&ghts"
+    assert view.headline.remedy.text() == "Tr&y again with class weights"
     view.headline.remedy.click()
     ((page, argument),) = requests
     assert page == "train" and argument["job"].task.balanced

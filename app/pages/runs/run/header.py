@@ -26,9 +26,10 @@ from app.translation import translated
 from app.widgets import buttons, layouts
 from app.widgets.page import Card, Picture
 from app.widgets.text import numbers, run_texts
-from app.widgets.text.labels import OneLine, Text, TextView, tooltip, visible
+from app.widgets.text.labels import OneLine, Text, TextView, one_line, tooltip, visible
 from app.widgets.text.spec_texts import value_text
 
+MAX_NAMED, MAX_NAME = 3, 30  # classes, and characters of each
 CLOCK_MS = 1000  # between updates of the time
 # actions that the menu leaves out: they are buttons, or the page is already open
 NOT_IN_MENU = ("open", "stop", "resume", "explore", "fine_tune", "retrain")
@@ -162,12 +163,19 @@ class RunHeader(QWidget):
             return ""
         value = run_texts.metric_value(row.best_metric, row.best_score)
         scores = f"{run_texts.metric_title(row.best_metric)} {value}"
-        if self.state.further is not None:
-            name, number = self.state.further
+        further = self.state.further
+        if further.metric is not None:
+            name, number = further.metric
             value = run_texts.metric_value(name, number)
             scores += f", {run_texts.evaluation_title(name)} {value}"
         template = self.tr("Best {0} (step {1})")
-        return template.format(scores, numbers.count(row.best_step))
+        text = template.format(scores, numbers.count(row.best_step))
+        if further.missing:
+            named = (one_line(name, MAX_NAME) for name in further.missing[:MAX_NAMED])
+            names = ", ".join(f"“{name}”" for name in named)
+            missing = self.tr("%Ln class(es) never predicted: {0}", "", len(further.missing))
+            text += f" · {missing.format(names)}"
+        return text
 
     def _waiting_text(self, row: RunRow) -> str:
         if row.state == "queued":

@@ -1,6 +1,7 @@
 """One run: row, curves and log, kept up to date. No widgets."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from PySide6.QtCore import QElapsedTimer, QObject, Signal
 
@@ -9,6 +10,7 @@ from app.pages.runs.rows import RunRow, read_row
 from app.pages.runs.state import RunsState
 from app.studio import Studio
 from app.translation import translated
+from engine.errors import StudioError
 from engine.messages.events import Measured
 from engine.record.metrics import Points, curves, get_values_by_run
 from engine.record.opening import Record
@@ -41,7 +43,7 @@ class RunState(QObject):
         super().__init__(parent)
         self._studio, self.runs, self.run_id = studio, runs, run_id
         self.row: RunRow | None = runs.rows.get(run_id)
-        self.further: tuple[str, float] | None = None  # a metric at the best step, to go with it
+        self.further = Further()  # to go with the best score
         self._further_step = -1  # the best step at which it was read
         self._further = background.LatestJob(self)
         self.log = ""
@@ -88,8 +90,8 @@ class RunState(QObject):
             record = self._studio.record
             self._further.run(lambda: read_further(record, row), self._on_further)
 
-    def _on_further(self, metrics: tuple[str, float] | None) -> None:
-        self.further = metrics
+    def _on_further(self, further: "Further") -> None:
+        self.further = further
         self.changed.emit()
 
     def _on_removed(self, run_id: str) -> None:
@@ -138,14 +140,33 @@ LOG_CHARACTERS = 60_000
 MAX_LINE = 2_000  # characters; longer lines block a text widget for seconds
 
 
-def read_further(record: Record, row: RunRow) -> tuple[str, float] | None:
-    """The first of the FURTHER metrics at the best step of a run; None if it has none."""
+@dataclass(frozen=True)
+class Further:
+    """At the best step: one more metric with its value, and the classes that are not predicted."""
+
+    metric: tuple[str, float] | None = None
+    missing: tuple[str, ...] = ()
+
+
+def read_further(record: Record, row: RunRow) -> Further:
+    """The first of the FURTHER metrics that a run has, and the classes it never predicts."""
+    # slow to import, so not when the window opens
+    from engine.results.neglected import never_predicted
+    from engine.results.predictions import read_predictions
+    from engine.results.store import predictions_file
+
+    metric = None
     with record.read() as session:
         for name in FURTHER:
             values = get_values_by_run(session, name, "at best", [row.id])
-            if name != row.best_metric and row.id in values:
-                return name, values[row.id]
-    return None
+            if metric is None and name != row.best_metric and row.id in values:
+                metric = name, values[row.id]
+    try:
+        file = predictions_file(RunFolder(row.folder).results, "validation")
+        missing = never_predicted(read_predictions(file))
+    except (OSError, StudioError):  # missing, or just being replaced
+        missing = ()
+    return Further(metric, missing)
 
 
 def read_curves(record: Record, run_id: str) -> dict[str, Points]:

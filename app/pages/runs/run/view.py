@@ -82,7 +82,7 @@ class RunView(QWidget):
         tabs.addTab(self.results, self.tr("Re&sults"))
         tabs.addTab(self.charts, self.tr("C&urves"))
         tabs.addTab(self.rows, self.tr("Ro&ws"))
-        tabs.addTab(self.sentences, self.tr("Senten&ces"))
+        tabs.addTab(self.sentences, self.tr("Sentences o&ver time"))
         tabs.addTab(self.checkpoints, self.tr("Chec&kpoints"))
         tabs.addTab(self.use, self.tr("Use &it"))
         tabs.addTab(self.batch, self.tr("&Batch"))

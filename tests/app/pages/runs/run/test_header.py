@@ -8,7 +8,10 @@ from PySide6.QtGui import QGuiApplication
 from app.pages.runs.columns import COLUMNS, Column
 from engine.config.dataset import StoredData
 from engine.messages.events import Branched
-from tests.app.pages.runs.pages import change_run, open_run
+from engine.results.store import predictions_file
+from engine.runs.folder import RunFolder
+from tests.app.pages.runs.pages import change_run, open_run, read_run
+from tests.engine.results.rows import class_rows
 from tests.engine.runs import fake_worker
 
 
@@ -18,9 +21,16 @@ def test_a_finished_run_shows_curves_and_others_their_origin(make_page, studio, 
     view = open_run(page, run_id, qtbot)
     assert view.header.name.full_text() == "done"
     assert "Step 20 of 20" in view.header.status.full_text()
-    qtbot.waitUntil(lambda: view.state.further is not None)
+    qtbot.waitUntil(lambda: view.state.further.metric is not None)
     best = "Best validation accuracy 95.0 %, macro F1 90.0 % (step 20)"
-    assert best in view.header.status.full_text()
+    assert view.header.status.full_text().endswith(best)
+    neglecting = make_run("neglecting")
+    results = RunFolder(read_run(studio, neglecting).folder).results
+    class_rows(["bad", "good"], ["bad", "bad"]).write(predictions_file(results, "validation"))
+    view = open_run(page, neglecting, qtbot)
+    missing = f"{best} · 1 class(es) never predicted: “good”"
+    qtbot.waitUntil(lambda: view.header.status.full_text().endswith(missing))
+    view = open_run(page, run_id, qtbot)
     loss = view.charts.loss.series("training")
     assert loss.values.tolist() == [2 / step for step in range(1, 21)]
     assert len(view.charts.validation.series("accuracy")) == 4

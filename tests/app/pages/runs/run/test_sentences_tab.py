@@ -22,7 +22,7 @@ def test_predictions_of_the_sentences_are_listed_by_step(make_page, make_run, st
     results = RunFolder(read_run(studio, run).folder).results
     view = open_run(page, run, qtbot)
     tab = view.tabs.indexOf(view.sentences)
-    assert view.tabs.isTabVisible(tab) and view.tabs.tabText(tab) == "Senten&ces"
+    assert view.tabs.isTabVisible(tab) and view.tabs.tabText(tab) == "Sentences o&ver time"
     view.tabs.setCurrentIndex(tab)
     shown = view.sentences.widget
     assert "after the first evaluation" in shown.note.text()
