@@ -12,7 +12,7 @@ import pytest
 from app import library
 from engine.config.dataset import FileData, Mapping, Reading, Split
 from engine.config.families.bert import bert
-from engine.config.job import FromScratch, JobSpec
+from engine.config.job import FromCheckpoint, FromScratch, JobSpec
 from engine.config.tasks.text_classification import TextClassification
 from engine.data.datasets.importing import import_dataset
 from engine.messages import now
@@ -112,6 +112,14 @@ def test_the_best_and_last_checkpoints_of_a_run_are_offered(qtbot, studio):
     refill(studio.record, studio.home)
     models = [(m.name, m.step, m.best, m.run) for m in studio.models()]
     assert models == [("My run", 20, True, "run-1"), ("My run", 30, False, "run-1")]
+    later = job.model_copy(update={"base_model": FromCheckpoint(path=folder.checkpoint(20))})
+    tuned = RunFolder.create(studio.home.runs / "run-2", later)
+    tuned.append(Started(at=now(), pid=1))
+    make_model(tuned.checkpoint(5))
+    tuned.append(Saved(step=5, folder="checkpoints/step-00000005", best=True))
+    refill(studio.record, studio.home)
+    bases = {model.run: model.base for model in studio.models()}
+    assert bases == {"run-1": None, "run-2": folder.checkpoint(20)}
 
 
 def test_a_saved_checkpoint_is_announced(qtbot, studio):

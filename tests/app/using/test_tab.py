@@ -10,6 +10,8 @@ from PySide6.QtGui import QGuiApplication
 from app.using.applying_state import DATASET
 from app.using.applying_view import ApplyingDialog
 from app.using.tab import UseTab
+from engine.checkpoints.prediction_settings import FILE, save_settings
+from engine.config.prediction import PredictionSettings
 from engine.data.datasets.store import open_dataset
 from engine.messages.applying import FirstPredicted
 from engine.messages.question import Refused, Working
@@ -42,6 +44,14 @@ def predict_while_typing(qtbot, tab):
     assert [word.text for word in trying.words.shown] == ["a", "lovely", "warm", "film"]
     assert "lovely" in trying.words.accessibleDescription()
     assert "Effect of each word on" in trying.words_title.text()
+    sure = trying._state.predicted
+    trying._state.predicted = sure.model_copy(update={"certainty": 0.62, "unsure_below": 0.8})
+    trying.show_state()
+    unsure = "Unsure: a probability of 62.0 % is below the threshold of 80.0 %."
+    assert trying.status.text() == unsure and trying.prediction.isVisible()
+    trying._state.predicted = sure
+    trying.show_state()
+    assert not trying.status.isVisible()
     trying.text.clear()
     qtbot.waitUntil(lambda: not trying.words.shown and not trying.prediction.isVisible())
     assert_accessible(tab)
@@ -50,16 +60,22 @@ def predict_while_typing(qtbot, tab):
 def predict_a_file(qtbot, tab, tmp_path):
     file = tmp_path / "new.csv"
     file.write_text("id,text\n" + "".join(f"{n},a lovely film\n" for n in range(30)))
+    save_settings(tab.checkpoint, PredictionSettings(unsure_below=0.99))
     tab.apply_to(file)
+    (tab.checkpoint / FILE).unlink()
     dialog: ApplyingDialog = tab.dialog
     state = dialog.state
+    assert dialog.choices.threshold.text() == "99 %", "the threshold chosen for the model"
     qtbot.waitUntil(lambda: state.preview is not None, timeout=PATIENCE)
     table = dialog.choices.model
     assert table.rowCount() == 10
     headers = [table.headerData(n, Qt.Orientation.Horizontal) for n in range(table.columnCount())]
-    assert headers == ["id", "text", "label", "probability", "p(bad)", "p(good)"]
-    dialog.choices.threshold.setValue(0.99)
-    qtbot.waitUntil(lambda: state.preview and "unsure" in state.preview.columns, timeout=PATIENCE)
+    assert headers == ["id", "text", "label", "probability", "p(bad)", "p(good)", "unsure"]
+    dialog.choices.threshold.selectAll()
+    qtbot.keyClicks(dialog.choices.threshold, "98")
+    qtbot.keyClick(dialog.choices.threshold, Qt.Key.Key_Tab)
+    assert state.threshold == 0.98 and dialog.choices.threshold.text() == "98 %"
+    qtbot.waitUntil(lambda: state.preview and not state.is_loading, timeout=PATIENCE)
     assert_accessible(dialog)
     qtbot.mouseClick(dialog.choices.start, Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: state.applied is not None, timeout=PATIENCE)

@@ -1,5 +1,6 @@
 """Thresholds and temperatures are stored with a model, applied to predictions and fitted."""
 
+import csv
 import json
 import math
 import shutil
@@ -8,6 +9,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import f1_score
 
+from engine.applying.apply import certainty
 from engine.checkpoints.info import checkpoint_info
 from engine.checkpoints.prediction_settings import (
     FILE,
@@ -17,6 +19,7 @@ from engine.checkpoints.prediction_settings import (
 )
 from engine.cli import main
 from engine.config.prediction import PredictionSettings
+from engine.config.tasks import TASKS
 from engine.data.datasets.rows import Rows
 from engine.documents.card import model_card
 from engine.errors import BadCheckpoint
@@ -222,3 +225,46 @@ def test_calibrate_sets_fits_prints_and_resets(tuned_models, capsys):
     assert main(["calibrate", answers, "--no-answer-threshold", "2.5"]) == 0
     stored = prediction_settings(tuned_models["question_answering"].checkpoint)
     assert stored.no_answer_threshold == 2.5
+    assert "unsure below 0.8" in calibrate("--unsure-below", "0.8")
+
+
+UNSURE_INPUTS: dict[str, tuple[Rows, dict[str, object]]] = {
+    "text_classification": (Rows([TEXT]), {}),
+    "pair_classification": (Rows([TEXT], [PAIR]), {"pair": PAIR}),
+    "multi_label": (Rows([TEXT]), {}),
+    "token_classification": (Rows(["Ada saw Paris"]), {"text": "Ada saw Paris"}),
+    "question_answering": (Rows([TEXT], [PAIR]), {"pair": PAIR}),
+    "multiple_choice": (Rows([TEXT], endings=[(PAIR, TEXT)]), {"endings": (PAIR, TEXT)}),
+}
+
+
+def test_a_typed_text_is_as_certain_as_a_row_of_a_file(tuned, tmp_path):
+    """So that the threshold marks both, for every task with probabilities."""
+    heads = {kind: task.info.head for kind, task in TASKS.items() if task.info.head is not None}
+    with_probabilities = {
+        kind for kind, head in heads.items() if not (head.predicts_numbers or head.pools)
+    }
+    assert set(UNSURE_INPUTS) == with_probabilities
+    for kind, (rows, typed) in UNSURE_INPUTS.items():
+        model = copy_model(tuned(kind), tmp_path / kind).checkpoint
+        save_settings(model, PredictionSettings(unsure_below=0.75))
+        (record,) = Predictor(model).predict(rows)
+        question = Predict.model_validate({"checkpoint": model, "text": TEXT, **typed})
+        answer = predict(load(model), question)
+        assert answer.certainty == pytest.approx(certainty(record), abs=1e-5), kind
+        assert answer.unsure_below == 0.75, kind
+
+
+def test_predict_marks_unsure_rows_by_the_stored_threshold(tuned_models, tmp_path):
+    model = tuned_models["text_classification"].checkpoint
+    save_settings(model, PredictionSettings(unsure_below=0.999))
+    file, out = tmp_path / "new.csv", tmp_path / "out.csv"
+    file.write_text("text\n" + f"{TEXT}\n" * 3)
+    arguments = ["predict", str(file), "--model", str(model), "--out", str(out)]
+    assert main(arguments) == 0
+    rows = list(csv.DictReader(out.read_text().splitlines()))
+    expected = [str(float(row["probability"]) < 0.999).lower() for row in rows]
+    assert [row["unsure"] for row in rows] == expected
+    out.unlink()
+    assert main([*arguments, "--threshold", "0"]) == 0, "another threshold takes its place"
+    assert {row["unsure"] for row in csv.DictReader(out.read_text().splitlines())} == {"false"}

@@ -4,6 +4,7 @@ import os
 import shutil
 import signal
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -258,6 +259,14 @@ def assert_second_model(ready, classifier, workshop, wait):
     assert ready.comparison.picker.isVisible()
     assert "the same tokens" in ready.comparison.status.full_text()
     assert ready.comparison.strip_area.isHidden()
+    # the model that the first one was trained from is preselected
+    first = ready.state.first.model
+    others = [replace(first, name=name, path=first.path.with_name(name)) for name in ("x", "base")]
+    ready.state.first.model = replace(first, base=others[1].path)
+    ready.comparison.set_models([*others, first])
+    assert ready.comparison.other_model() == others[1]
+    ready.state.first.model = first
+    assert ready.comparison.other_model() == others[0]
     ready.comparison.set_models([])
     assert ready.comparison.picker.chosen().path == classifier, "shown although no longer listed"
     ready.comparison.end.click()
