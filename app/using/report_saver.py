@@ -80,6 +80,6 @@ class ReportSaver(QObject):
 
 def update_report_button(button: QPushButton, saving: ReportSaver) -> None:
     """Show on a button that saves reports whether one is being saved."""
-    text = tr("Saving the report…") if saving.is_busy else tr("Save the repor&t…")
+    text = tr("Saving the report…") if saving.is_busy else tr("Sa&ve the report…")
     buttons.set_text(button, text)
     button.setEnabled(not saving.is_busy)
