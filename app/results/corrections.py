@@ -175,4 +175,6 @@ def find_rows(studio: Studio, predictions: Predictions) -> StoredRows | None:
         rows = np.array([first.get(line, 0) for line in lines.tolist()], dtype=np.int64)
     file = edits_file(studio.home.edits, entry.folder, entry.spec)
     edits = read_edits(file, info.fingerprint)
-    return StoredRows(entry.folder, entry.spec, part[rows], edits)
+    spec, label = entry.spec, info.mapping.label
+    spec = spec.with_target(label) if label in spec.targets else spec
+    return StoredRows(entry.folder, spec, part[rows], edits)

@@ -10,9 +10,11 @@ from app import background
 from app.explorer import OneTimeWorker
 from app.row_edits import Cells, edit_rows
 from app.studio import Studio
+from engine.checkpoints.info import checkpoint_info
 from engine.checkpoints.prediction_settings import prediction_settings
 from engine.config.dataset import SPLITS, Mapping, Reading, Source, Split, StoredData
 from engine.config.tasks import TASKS, get_head, parse_task
+from engine.data.columns.fit import matching_target
 from engine.data.datasets.importing import import_dataset
 from engine.data.datasets.relabelling import read_corrections
 from engine.data.datasets.store import Dataset, open_dataset
@@ -145,6 +147,8 @@ class ApplyingState(QObject):
 
         def read() -> tuple[Dataset, dict[StoredRows, int]]:
             stored = open_dataset(version)
+            labels = checkpoint_info(self.checkpoint).labels
+            stored = stored.with_target(matching_target(stored.spec, labels))
             choices: tuple[StoredRows, ...] = ("all", "unlabelled", *SPLITS)
             return stored, {choice: len(stored.select(choice, task)) for choice in choices}
 
@@ -229,7 +233,8 @@ class ApplyingState(QObject):
         if not (self.mapping and self.target):
             return None
         if self.stored is not None:
-            data = StoredData(folder=self.stored.folder, fingerprint=self.stored.spec.fingerprint)
+            spec, label = self.stored.spec, self.stored.spec.mapping.label
+            data = StoredData(folder=self.stored.folder, fingerprint=spec.fingerprint, target=label)
             given: FileInput | StoredInput = StoredInput(data=data, rows=self.rows)
         elif self.file and self.recognised:
             reading = self.recognised.reading

@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 import typer
 
-from engine.cli.options import AsJson, ModelFolder, Stored, print_loading_notes, with_options
+from engine.cli.options import (
+    AsJson,
+    ModelFolder,
+    Stored,
+    Target,
+    print_loading_notes,
+    with_options,
+)
 from engine.cli.progress import ProgressLine
 from engine.cli.rows import COLUMNS, READING, recognise_file, require_mapping, single_file
 from engine.cli.stored import require_dataset
@@ -47,6 +54,7 @@ def heads(
         typer.Option(help="A file with a column of texts, and of labels if a loss is needed."),
     ] = None,
     data: Stored = None,
+    target: Target = None,
     part: Annotated[SplitName, typer.Option(help="Part of --data.")] = "validation",
     method: Annotated[
         Method,
@@ -97,7 +105,8 @@ def heads(
     from engine.models import checkpoint
 
     _check(method, replacement, max_fall, save, out)
-    with _text_set(texts, data, part, READING.select(extra), TEXT_COLUMNS.select(extra)) as chosen:
+    files = READING.select(extra), TEXT_COLUMNS.select(extra)
+    with _text_set(texts, data, target, part, *files) as chosen:
         loaded = checkpoint.load(model)
         print_loading_notes(loaded.report)
         fields: dict[str, Any] = {
@@ -154,6 +163,7 @@ def _check(
 def _text_set(
     file: Path | None,
     data: Path | None,
+    target: str | None,
     part: SplitName,
     options: dict[str, Any],
     chosen: dict[str, Any],
@@ -170,11 +180,12 @@ def _text_set(
             "Use either a file with --texts or a data set with --data.",
         )
     if data is not None:
-        dataset = require_dataset(data)
+        dataset = require_dataset(data).with_target(target)
         if not dataset.spec.rows.get(part, 0):
             raise StudioError("The data set has no rows in this split.", "Choose another --part.")
         _print_limit(dataset.spec.rows[part])
-        yield text_set.TextSet(data=StoredData(folder=dataset.folder.absolute()), part=part)
+        stored = StoredData(folder=dataset.folder.absolute(), target=target)
+        yield text_set.TextSet(data=stored, part=part)
         return
     assert file is not None
     file = single_file(file)

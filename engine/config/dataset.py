@@ -342,4 +342,9 @@ class FileData(Spec):
         return self.path.name
 
 
+def moved(data: "StoredData | FileData", folder: Path) -> StoredData:
+    """The same data in another folder, with the same column to learn."""
+    return StoredData(folder=folder, target=data.target if isinstance(data, StoredData) else None)
+
+
 DataSource = Annotated[StoredData | FileData, Field(discriminator="kind")]

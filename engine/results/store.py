@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from pydantic import AwareDatetime, Field, ValidationError
 
 from engine.config import Spec
-from engine.config.dataset import SPLITS, SplitName, StoredData
+from engine.config.dataset import SPLITS, SplitName, moved
 from engine.config.tasks.pretraining import Pretraining
 from engine.errors import StudioError
 from engine.files.atomic_write import disk_errors_for
@@ -140,7 +140,7 @@ def evaluation_question(run: RunFolder, part: SplitName, step: int | None = None
     step = best if step is None else step
     checkpoint = run_checkpoint(run, step)
     assert step is not None
-    data = StoredData(folder=run.dataset) if run.dataset.is_dir() else job.data
+    data = moved(job.data, run.dataset) if run.dataset.is_dir() else job.data
     return Evaluate(
         checkpoint=checkpoint,
         data=data,
@@ -180,7 +180,7 @@ def baselines_question(run: RunFolder, part: SplitName, labels: tuple[str, ...])
     """
     job = run.job()
     return FitBaselines(
-        data=StoredData(folder=run.dataset) if run.dataset.is_dir() else job.data,
+        data=moved(job.data, run.dataset) if run.dataset.is_dir() else job.data,
         part=part,
         into=run.results,
         task=job.task.kind,

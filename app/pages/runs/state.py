@@ -18,7 +18,7 @@ from app.studio import Studio
 from app.timers import debounced
 from app.translation import tr
 from app.widgets.opening import notify_saved
-from engine.config.dataset import StoredData
+from engine.config.dataset import StoredData, moved
 from engine.config.job import JobSpec
 from engine.data.checks.fixing import FixName, apply_fixes_by_name
 from engine.errors import StudioError
@@ -374,7 +374,7 @@ class RunsState(QObject):
         def done(fixed: Path) -> None:
             self._fixing = None
             self.studio.datasets_changed.emit()
-            data = StoredData(folder=fixed)
+            data = moved(job.data, fixed)
             self.studio.navigate.emit("train", {"job": job.model_copy(update={"data": data})})
 
         def failed(error: BaseException) -> None:
@@ -386,7 +386,7 @@ class RunsState(QObject):
     def train_on(self, row: RunRow, data: Path) -> None:
         """Open the wizard with the job of a run and another version of its data set."""
         if row.job is not None:
-            job = row.job.model_copy(update={"data": StoredData(folder=data)})
+            job = row.job.model_copy(update={"data": moved(row.job.data, data)})
             self.studio.navigate.emit("train", {"job": job})
 
     # ── imported runs ────────────────────────────────────────────────────────────────────────

@@ -250,6 +250,18 @@ def suitable_target(spec: DatasetSpec, task: TaskSpec) -> str | None:
     return next(suits, None)
 
 
+def matching_target(spec: DatasetSpec, labels: Sequence[str]) -> str | None:
+    """The column of labels with most of these labels of a model, by default that of the import."""
+    counts = {name: target.labels for name, target in spec.targets.items()}
+    own = {} if spec.mapping.label is None else {spec.mapping.label: spec.labels}
+    known = {
+        name: len({*labels} & (count_label_sets(cells) or cells).keys())
+        for name, cells in (own | counts).items()
+    }
+    best = max(known, key=known.__getitem__, default=None)
+    return best if best in spec.targets and known[best] else None
+
+
 def labelled_spec(spec: DatasetSpec, task: TaskSpec) -> DatasetSpec:
     """The version with only the rows that have a label for a task."""
     unlabelled = unlabelled_rows(spec, task)

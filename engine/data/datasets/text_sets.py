@@ -20,7 +20,7 @@ def load_rows(texts: TextSet) -> Rows:
             labels=[row.label for row in typed] if any(row.label for row in typed) else None,
         )
     else:
-        rows = open_dataset(texts.data.folder).rows(texts.part)
+        rows = open_dataset(texts.data.folder).with_target(texts.data.target).rows(texts.part)
     count = min(len(rows), MAX_TEXTS)
     indices = range(count) if texts.rows is None else texts.rows
     if any(not 0 <= index < len(rows) for index in indices):

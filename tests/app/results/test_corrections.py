@@ -145,3 +145,13 @@ def test_tags_are_corrected_in_the_data_set(studio):
     dataset = store(studio, text, Mapping(text="text", tags="tags"), "names")
     stored = find_rows(studio, predictions_of(dataset, ["O", "O"], ["O", "O"]))
     assert stored is not None and not stored.can_correct
+
+
+def test_a_correction_is_of_the_column_that_the_model_learned(studio):
+    rows = "".join(f"text {n},{'ab'[n % 2]},{('low', 'high')[n % 2]}\n" for n in range(6))
+    dataset = store(studio, f"text,label,urgency\n{rows}", Mapping(text="text", label="label"))
+    mapping = dataset.with_target("urgency").spec.mapping
+    made = predictions_of(dataset, ["low", "high"] * 3, ["low"] * 6, mapping=mapping)
+    stored = find_rows(studio, made)
+    assert stored is not None and stored.labels == ("high", "low")
+    assert stored.cells(["high"]) == {"urgency": "high"}

@@ -21,13 +21,13 @@ PATIENCE = 90_000  # ms; a worker loads torch first
 
 @pytest.fixture
 def dataset(studio):
-    """Ten rows with a label and twenty without one."""
+    """Ten rows with a label that the model knows, and twenty without one."""
     file = studio.home.cache / "films.csv"
-    rows = [f"a lovely film {n},{'good' if n % 2 else 'bad'}" for n in range(10)]
-    rows += [f"a dull film {n}," for n in range(20)]
-    file.write_text("\n".join(["text,label", *rows]) + "\n", encoding="utf-8")
+    rows = [f"a lovely film {n},{'xy'[n % 2]},{'good' if n % 2 else 'bad'}" for n in range(10)]
+    rows += [f"a dull film {n},z," for n in range(20)]
+    file.write_text("\n".join(["text,genre,label", *rows]) + "\n", encoding="utf-8")
     folder = studio.home.datasets / "films" / "1"
-    mapping = Mapping(text="text", label="label")
+    mapping = Mapping(text="text", label="genre")  # not what the model learned
     import_dataset("films", {"train": file}, Reading(format="csv"), mapping, Split(), folder)
     return open_dataset(folder)
 

@@ -5,11 +5,19 @@ from pathlib import Path
 
 import pytest
 
-from engine.config.dataset import Mapping
+from engine.config.dataset import FileData, Mapping, StoredData, moved
 from engine.config.tasks import TASKS
-from engine.data.columns.fit import dataset_problems, likely_task, mapping_for, suitable_target
+from engine.data.columns.fit import (
+    dataset_problems,
+    likely_task,
+    mapping_for,
+    matching_target,
+    suitable_target,
+)
+from engine.data.datasets.text_sets import load_rows
 from engine.data.formats.reading import read, recognise
 from engine.files.shipped import sample_data
+from engine.messages.explore.text_set import TextSet
 from tests.engine.data.importing import import_files, write_lines
 
 SICK = ("pair_ID", "sentence_A", "sentence_B", "relatedness_score", "entailment_judgment")
@@ -103,3 +111,20 @@ def test_uneven_choices_are_a_problem_before_training(tmp_path):
     assert dataset.spec.uneven_choices == 1
     (problem,) = dataset_problems(dataset.spec, TASKS["multiple_choice"](kind="multiple_choice"))
     assert problem.problem == "1 row(s) have another number of choices than the first row."
+
+
+def test_the_labels_of_a_model_name_their_column(tmp_path):
+    rows = [f"film {n},{'ab'[n % 2]},{('low', 'high')[n % 2]},{n % 37 / 10}" for n in range(90)]
+    file = write_lines(tmp_path / "films.csv", "text,label,urgency,score", *rows)
+    dataset = import_files(file, tmp_path / "films" / "1")
+    for labels, column in (
+        (("high", "low", "none"), "urgency"),
+        (("a", "b"), None),
+        (("x",), None),
+        ((), None),
+    ):
+        assert matching_target(dataset.spec, labels) == column
+    texts = TextSet(data=StoredData(folder=dataset.folder, target="urgency"), part="validation")
+    assert {*load_rows(texts).labels} == {"high", "low"}
+    assert moved(texts.data, tmp_path) == StoredData(folder=tmp_path, target="urgency")
+    assert moved(FileData(path=file), tmp_path) == StoredData(folder=tmp_path)

@@ -13,6 +13,7 @@ from app.pages.explore.state import ExploreState
 from app.pages.explore.text_set_state import TypedRow, show_row
 from engine.config.dataset import SPLITS, SplitName, StoredData
 from engine.config.tasks import TASKS
+from engine.data.columns.fit import matching_target
 from engine.data.datasets.rows import Rows
 from engine.data.datasets.text_sets import load_rows, typed_pairs
 from engine.errors import StudioError
@@ -174,11 +175,17 @@ class TextsState(QObject):
 
     def _text_set(self) -> TextSet | None:
         if self.source is not None:
-            return TextSet(data=StoredData(folder=self.source.folder), part=self.part)
+            data = StoredData(folder=self.source.folder, target=self._target())
+            return TextSet(data=data, part=self.part)
         lines = [line.strip() for line in self._typed.splitlines() if line.strip()]
         self._line_count = len(lines)
         typed = tuple(_parse_line(line, self._reads_pairs) for line in lines[:MAX_TYPED])
         return TextSet(typed=typed) if typed else None
+
+    def _target(self) -> str | None:
+        """The label column of the data set with the labels of the model."""
+        spec = self.source.spec if self.source is not None else None
+        return None if spec is None else matching_target(spec, self.explore.first.labels)
 
     @property
     def _reads_pairs(self) -> bool:
@@ -205,8 +212,10 @@ class TextsState(QObject):
 
     def _on_model(self) -> None:
         self._clear_scores()
-        if self.source is None and self._typed:
-            self._read()  # the text after a tab depends on the task
+        data = self.texts.data if self.texts is not None else None
+        is_other = data is not None and data.target != self._target()
+        if is_other or (self.source is None and self._typed):
+            self._read()  # the label column, or the text after a tab, depends on the task
         self.changed.emit()
 
     def _on_chosen(self) -> None:
