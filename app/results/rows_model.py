@@ -94,10 +94,10 @@ def _with_corrections(column: RowColumn, corrected: Callable[[int], str | None])
 
     def text(row: int) -> str | None:
         label, shown = corrected(row), column.text(row)
-        return shown if label is None else f"{shown} → {visible(label)}"
+        return shown if label in (None, shown) else f"{shown} → {visible(str(label))}"
 
     def color(row: int) -> QColor | None:
-        return None if corrected(row) is None else colour(Role.ACCENT)
+        return None if corrected(row) in (None, column.text(row)) else colour(Role.ACCENT)
 
     return replace(column, text=text, color=color)
 

@@ -6,9 +6,9 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
-from PySide6.QtCore import QSize, Signal
+from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtGui import QAction, QFont
-from PySide6.QtWidgets import QComboBox, QGridLayout, QListWidget, QMenu, QWidget
+from PySide6.QtWidgets import QComboBox, QGridLayout, QLayout, QListWidget, QMenu, QWidget
 
 from app import background
 from app.library import DataEntry
@@ -23,7 +23,6 @@ from app.widgets.dialogs import Choice, choose_file, choose_folder, confirm, foo
 from app.widgets.forms.controls import ColumnsBox, ComboBox, ProbabilityBox
 from app.widgets.label_bars import LabelBarsView
 from app.widgets.opening import open_path
-from app.widgets.page import scrolling
 from app.widgets.progress import StageProgress, StagesDialog
 from app.widgets.screen import resize_within
 from app.widgets.table_menu import selected_rows
@@ -40,7 +39,7 @@ from engine.messages.applying import Applied, FirstPredicted
 SIZE = QSize(860, 620)  # px
 MAX_COLUMN_WIDTH = 320  # px
 MAX_CELL_CHARACTERS = 200
-BOX_CHARACTERS = 16  # width of a box
+BOX_CHARACTERS, FORMAT_CHARACTERS = 16, 32  # widths of boxes
 MAX_NAME_CHARACTERS = 100  # of a column in a list
 
 
@@ -95,7 +94,7 @@ class OptionsView(QWidget):
         self.choose_dataset = buttons.plain(
             self.tr("Choose a data &set…"), self._on_dataset, "database"
         )
-        self.rows = ComboBox(self.tr("Rows of the data set"))
+        self.rows = ComboBox(self.tr("Rows of the data set"), FORMAT_CHARACTERS)
         self.rows.activated.connect(lambda _: state.choose_rows(self.rows.currentData()))
         self.boxes = {role: self._column_box(role) for role in state.roles if role != "endings"}
         title = title_of("endings", Mapping.model_fields["endings"])
@@ -104,7 +103,7 @@ class OptionsView(QWidget):
         self.threshold = ProbabilityBox(self.tr("Mark as unsure below"), state.threshold)
         self.threshold.setSpecialValueText(self.tr("off"))
         self.threshold.valueChanged.connect(state.set_threshold)
-        self.format = ComboBox(self.tr("Output format"))
+        self.format = ComboBox(self.tr("Output format"), FORMAT_CHARACTERS)
         self.format.activated.connect(lambda _: state.set_format(self.format.currentData()))
         self.target = OneLine()
         self.choose_folder = buttons.plain(self.tr("F&older…"), self._on_folder, "folder-open")
@@ -145,10 +144,13 @@ class OptionsView(QWidget):
         result = layouts.row(spacing=2 * SPACE)
         for part in (self.format, self.target, self.choose_folder):
             result.addWidget(part, 1 if part is self.target else 0)
-        given = layouts.row(
-            (self.file, 1), self.rows, self.choose_file, self.choose_dataset, spacing=2 * SPACE
+        source = layouts.row(
+            (self.file, 1), self.choose_file, self.choose_dataset, spacing=2 * SPACE
         )
-        rows = [(self.tr("Rows"), given), (self.tr("Columns"), columns)]
+        given = layouts.column(
+            source, (self.rows, 0, Qt.AlignmentFlag.AlignLeft), spacing=2 * SPACE
+        )
+        rows: list[tuple[str, QLayout]] = [(self.tr("Rows"), given), (self.tr("Columns"), columns)]
         if self._state.has_probabilities:
             unsure = layouts.row(
                 self.threshold,
@@ -345,7 +347,7 @@ class Outcome(QWidget):
         self.bars = LabelBarsView()
         self.bars.setSelectionMode(LabelBarsView.SelectionMode.NoSelection)
         self.predictions = layouts.page(
-            Text(self.tr("Predictions"), "heading"), scrolling(self.bars), spacing=SPACE
+            Text(self.tr("Predictions"), "heading"), self.bars, layouts.STRETCH, spacing=SPACE
         )
         self.model = ColumnsModel[tuple[str, ...]](parent=self)
         self.table = make_table(self.tr("Least certain predictions"), self.model)
