@@ -313,7 +313,9 @@ class StoredData(Spec):
     folder: Path
     fingerprint: str = Field("", description="Empty: not checked.")
     target: str | None = Field(
-        None, description="The column to learn; None: the one chosen at the import."
+        None,
+        title="Label column",
+        description="The column to learn; None: the one chosen at the import.",
     )
 
     @property

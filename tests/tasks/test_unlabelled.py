@@ -57,6 +57,7 @@ def test_rows_without_a_label_are_kept_and_not_learned(name, tmp_path):
         assert unlabelled_notes(spec, task) == ([task.info.empty_label] if is_open else [])
         return
     assert dataset.unlabelled(task).tolist() == rows == dataset.select("unlabelled", task).tolist()
+    assert dataset.find(label="").tolist() == rows
     (note,) = unlabelled_notes(spec, task)
     assert f"{len(rows):,} of {len(first):,} rows (33." in note
     view = dataset.for_task(task)

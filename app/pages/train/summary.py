@@ -15,6 +15,7 @@ from app.widgets.text.spec_texts import short_title_of, value_text
 from engine.config.features import LAYER_SWEEP, Features
 from engine.config.fields import fields_at
 from engine.config.training import HardwareSpec, TrainingSpec
+from engine.data.columns.fit import unlabelled_rows
 from engine.data.coverage import unknown_note
 from engine.data.lengths import Lengths
 from engine.messages.estimating import Estimated
@@ -64,7 +65,12 @@ def _trained_text(choices: Choices) -> str:
 def _training_text(choices: Choices) -> str:
     return " ".join(
         part
-        for part in (_length_text(choices), _evaluation_text(choices), _seeds_text(choices))
+        for part in (
+            _length_text(choices),
+            _unlabelled_text(choices),
+            _evaluation_text(choices),
+            _seeds_text(choices),
+        )
         if part
     )
 
@@ -93,6 +99,15 @@ def _length_text(choices: Choices) -> str:
         share=value_text(round(100 * fraction, 1)),
         rows=numbers.count(round(fraction * spec.rows.get("train", 0))) if spec else "",
     )
+
+
+def _unlabelled_text(choices: Choices) -> str:
+    spec = choices.data.spec if choices.data else None
+    rows = sum(unlabelled_rows(spec, choices.task).values()) if spec else 0
+    if not spec or not rows:
+        return ""
+    template = tr("%Ln row(s) without a label ({0}) are left out.", rows)
+    return template.format(numbers.percent(rows / sum(spec.rows.values())))
 
 
 def _epochs(epochs: float) -> str:

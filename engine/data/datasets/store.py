@@ -333,11 +333,15 @@ class Dataset:
         label: str | None = None,
         cancelled: Callable[[], bool] | None = None,
     ) -> NDArray[np.int64]:
-        """Find rows with `text` in some cell (ignoring case), in a split, with a label.
+        """Find rows with `text` in some cell (ignoring case), in a split, with a label; “” finds
+        rows without one.
 
         Raises Cancelled soon after `cancelled()` is true.
         """
         chosen = np.ones(len(self), dtype=bool) if split is None else self._split_mask(split)
+        if label == "":
+            chosen = chosen & np.isin(np.arange(len(self)), self.unlabelled())
+            label = None
         for group in range(self.group_count) if text or label is not None else ():
             if cancelled is not None and cancelled():
                 raise Cancelled
@@ -375,8 +379,8 @@ class Dataset:
         mapping, cells = self.spec.mapping, self.spec.labels
         if label in mapping.flags:
             return label, (*YES, *MARKS, label.rpartition("– ")[2].casefold())
-        if not label or count_label_sets(cells) is None:
-            return mapping.label, (label, *(() if label else self.spec.placeholders))
+        if count_label_sets(cells) is None:
+            return mapping.label, (label,)
         sets = zip(cells, parse_label_sets(cells), strict=True)
         return mapping.label, tuple(cell for cell, labels in sets if label in labels)
 

@@ -22,6 +22,7 @@ from app.widgets.progress import ProgressLine
 from app.widgets.text import numbers
 from app.widgets.text.labels import Text
 from engine.config.dataset import DatasetSpec
+from engine.data.columns.fit import unlabelled_rows
 from engine.data.columns.label_sets import count_label_sets
 from engine.data.columns.numbers import is_scale
 from engine.data.datasets.importing import label_notes
@@ -54,7 +55,7 @@ class LabelsCard(Card):
         layouts.extend(self.body, self.bars, self.scale, self.show_all)
         self.bars.chosen.connect(self._on_chosen)
 
-    def show_spans(self, spans: dict[str, int], column: str) -> None:
+    def show_spans(self, spans: dict[str, int], column: str, unlabelled: int) -> None:
         """Show how many spans of each type, or words with each tag, `column` has."""
         self.title.setText(self.tr("%Ln type(s) of tags", "", len(spans)))
         self.balance.setText(
@@ -63,6 +64,9 @@ class LabelsCard(Card):
                 "spans."
             ).format(column[:100])
         )
+        if unlabelled:
+            note = self.tr("%Ln row(s) have no tags.", "", unlabelled)
+            self.balance.setText(f"{self.balance.text()} {note}")
         self.bars.setSelectionMode(LabelBarsView.SelectionMode.NoSelection)
         self.bars.setVisible(bool(spans))
         self.bars.show_labels(spans)
@@ -71,12 +75,13 @@ class LabelsCard(Card):
     def show_spec(self, spec: DatasetSpec) -> None:
         """Show the labels in the form that suits the data set."""
         mapping, rows = spec.mapping, sum(spec.rows.values())
+        unlabelled = sum(unlabelled_rows(spec).values())
         self.target.show_spec(spec)
         self.scale.hide()
         if mapping.tags is not None:
-            self.show_spans(spec.spans, mapping.tags)
+            self.show_spans(spec.spans, mapping.tags, unlabelled)
         elif mapping.flags:
-            self.show_multi_label(spec.labels, rows)
+            self.show_multi_label(spec.labels, rows, unlabelled)
         elif mapping.answers is not None:
             self.show_answers(spec.empty.get(mapping.answers, 0), spec.missing_answers)
         elif mapping.endings:
@@ -98,15 +103,15 @@ class LabelsCard(Card):
         self.title.setText(self.tr("Numbers"))
         self.balance.setText(self.scale.accessibleDescription())
 
-    def show_multi_label(self, labels: dict[str, int], rows: int) -> None:
-        """Show label counts of rows that may have any number of labels."""
+    def show_multi_label(self, labels: dict[str, int], rows: int, unlabelled: int = 0) -> None:
+        """Show label counts of rows that may have any number of labels, or none yet."""
         self.bars.setVisible(bool(labels))
         self.title.setText(self.tr("%Ln label(s)", "", len(labels)))
-        mean = numbers.decimal(sum(labels.values()) / max(rows, 1), 1)
+        mean = numbers.decimal(sum(labels.values()) / max(rows - unlabelled, 1), 1)
         self.balance.setText(
             self.tr("Each row has any number of labels, {0} on average.").format(mean)
         )
-        self.bars.show_labels(labels, rows)
+        self.bars.show_labels(labels | ({"": unlabelled} if unlabelled else {}), rows)
         self.show_spellings(labels)
 
     def show_answers(self, empty: int, missing_answers: int) -> None:

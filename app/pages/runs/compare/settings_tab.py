@@ -44,7 +44,7 @@ def settings_columns(rows: Sequence[RunRow]) -> list[Column[str]]:
 def setting_title(path: str) -> str:
     titles = {"task.kind": tr("Task"), "base_model.path": tr("Base model")}
     titles |= {"data.folder": tr("Data set"), "data.path": tr("Data file")}
-    titles |= {"data.fingerprint": tr("Data fingerprint")}
+    titles |= {"data.fingerprint": tr("Data fingerprint"), "data.target": tr("Label column")}
     return in_language(job_titles()[path]) if path in job_titles() else titles.get(path, path)
 
 

@@ -93,6 +93,7 @@ class DetailsTab(QWidget):
         if row.job is not None:
             data = row.job.data
             if isinstance(data, StoredData):
+                lines.append((self.tr("Label column"), data.target or ""))
                 lines.append((self.tr("Data fingerprint"), data.fingerprint[:16] or "–"))
                 lines.append((self.tr("Data folder"), str(data.folder)))
             else:

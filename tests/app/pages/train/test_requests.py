@@ -98,6 +98,7 @@ def test_rows_without_a_label_are_no_obstacle(state, requests, qtbot, make_data,
     rows = state.choices.spec.rows["train"]
     requests.load_model(model)
     assert f"over {rows} rows" in summary(state.choices)
+    assert "15 row(s) without a label (25.0 %) are left out." in summary(state.choices)
 
 
 def test_home_and_a_model_change_the_task_with_a_message(state, requests, qtbot, model):

@@ -12,6 +12,8 @@ from app.pages.data.dataset.editing.keys import LabelKeys
 from app.pages.data.dataset.histogram import LengthHistogram, length_bars
 from app.pages.data.dataset.lengths import Lengths
 from app.widgets.label_bars import LabelBarsView, balance_text
+from engine.config.dataset import Mapping
+from tests.engine.data.importing import import_files, write_lines
 
 
 def test_the_balance_of_labels_is_described(qtbot):
@@ -58,6 +60,27 @@ def test_answers_missing_from_their_passage_are_counted(qtbot):
     ):
         card.show_answers(unanswered, missing)
         assert card.balance.text() == text
+
+
+def test_rows_without_tags_or_flags_are_counted_apart(qtbot, tmp_path):
+    flags = [f"film {n},{'' if n < 4 else n % 2},{'' if n < 4 else 1}" for n in range(20)]
+    tags = [f"film {n},{'' if n < 5 else 'B-a O'}" for n in range(20)]
+    shown = []
+    for name, mapping, lines in (
+        ("flags", Mapping(text="text", flags=("rude", "long")), ["text,rude,long", *flags]),
+        ("tags", Mapping(text="text", tags="tags"), ["text,tags", *tags]),
+    ):
+        file = write_lines(tmp_path / f"{name}.csv", *lines)
+        dataset = import_files(file, tmp_path / name / "1", mapping=mapping)
+        card = LabelsCard()
+        qtbot.addWidget(card)
+        card.show_spec(dataset.spec)
+        shown.append(card)
+        assert len(dataset.find(label="")) == sum(dataset.spec.unlabelled.values())
+    model = shown[0].bars.model()
+    assert [model.index(row, 0).data() for row in range(3)] == ["long", "rude", "No label"]
+    assert "1.5 on average" in shown[0].balance.text()
+    assert shown[1].balance.text().endswith("5 row(s) have no tags.")
 
 
 def test_lengths_are_counted_and_the_histogram_holds_every_row(qtbot):
