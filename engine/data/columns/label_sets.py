@@ -180,9 +180,9 @@ def is_mark(cell: str, name: str) -> bool:
 
 
 def is_option(cell: str, name: str) -> bool:
-    """True if a cell is the option that the name of its column ends with."""
+    """True if a cell is the option that its column is named by, perhaps after a question."""
     folded = cell.strip().casefold()
-    return bool(folded) and name.casefold().endswith(f"– {folded}")
+    return bool(folded) and f"– {name.casefold()}".endswith(f"– {folded}")
 
 
 def parse_flag(cell: str, name: str) -> bool | None:

@@ -126,8 +126,8 @@ def guess_mapping(
     statistics = _column_statistics(columns, rows)
     plain = [item.name for item in statistics if not item.is_structured]
     names = {plain_name(column): column for column in reversed(plain)}
-    first, second = next((pair for pair in PAIRS if names.keys() >= {*pair}), ("", ""))
-    text, pair = names.get(first), names.get(second)
+    known = next((pair for pair in PAIRS if names.keys() >= {*pair}), ())
+    text, pair = (names[name] for name in known) if known else (None, None)
     if text is None:
         named = [names[name] for name in TEXTS if name in names]
         tagged = (name for name in named if _find_tags(columns, names, rows, name))

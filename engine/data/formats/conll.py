@@ -29,6 +29,8 @@ NOT_A_WORD = re.compile(r"\d+[-.]\d+")
 EMPTY = "_"  # an empty cell, as in CoNLL-U
 LAYOUT_ROWS = 2_000  # to name the columns
 MIN_AGREEMENT = 0.95  # of rows with the same number of cells, and of cells with valid tags
+MIN_TAGGED, MIN_WORDS = 20, 3  # words of a file, and of a sentence, whose tags have no marks
+MAX_TAGS = 0.25  # distinct ones, of the words
 NO_BREAK_SPACE = "\u00a0"
 ADVICE = phrase(
     "Each line needs a word and its tag, and each sentence must end with an empty line."
@@ -190,7 +192,15 @@ def guess_conll(lines: list[str], suffix: str, _is_complete: bool) -> Reading | 
     if layout.width < 2 or len(same_width) < MIN_AGREEMENT * len(rows):
         return None
     frequent = [_frequent_values(column) for column in zip(*same_width, strict=True)][1:]
-    return reading if layout.is_conll_2012 or any(map(are_spans, frequent)) else None
+    gaps = sum(not line.strip() for line in lines)
+    are_few = len(frequent[-1]) <= MAX_TAGS * len(rows) and MIN_WORDS * gaps <= len(rows)
+    are_tags = are_few and len(rows) >= MIN_TAGGED and all(map(are_words, same_width))
+    return reading if layout.is_conll_2012 or any(map(are_spans, frequent)) or are_tags else None
+
+
+def are_words(cells: list[str]) -> bool:
+    """True for words without spaces, none of which is empty."""
+    return all(cells) and not any(" " in cell for cell in cells)
 
 
 def _frequent_values(column: tuple[str, ...]) -> set[str]:

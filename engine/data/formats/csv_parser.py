@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 DELIMITERS = "\t,;|"
 AFTER_LABEL = " "  # special delimiter: the first space ends the label
+FASTTEXT = "__label__"
 SEPARATOR_LINE = re.compile(rf'"?sep=([{DELIMITERS}])"?\r?\n?', re.IGNORECASE)
 """Excel's separator declaration in the first line."""
 QUOTES_ADVICE = phrase(
@@ -150,14 +151,17 @@ def remark_breaks(cells: Sequence[str], start: int, end: int, remarks: Remarks) 
 
 
 def _parse_labelled(lines: Iterable[str], remarks: Remarks) -> Iterator[Row]:
-    """Parse “LABEL text” and “LABEL:detail text”."""
+    """Parse “LABEL text”, “LABEL:detail text”, and the several labels of fastText."""
     for number, line in enumerate(lines, start=1):
         line = line.rstrip("\r\n")
         if not line.strip():
             remarks.count(EMPTY_LINE, number)
             continue
         label, _, text = line.partition(" ")
-        name, colon, detail = label.partition(":")
+        while label.startswith(FASTTEXT) and text.startswith(FASTTEXT):
+            other, _, text = text.partition(" ")
+            label += f"|{other}"
+        name, colon, detail = ("", "", "") if label.startswith(FASTTEXT) else label.partition(":")
         yield Row(number, (name, detail, text) if colon else (label, text))
 
 

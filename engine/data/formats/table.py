@@ -8,11 +8,13 @@ from itertools import islice, takewhile, zip_longest
 
 from engine.config.dataset import Reading
 from engine.data.columns.choices import guess_choices
+from engine.data.columns.label_sets import parse_flag
 from engine.data.columns.mapping import LABELS, PAIRS, TEXTS
 from engine.data.columns.names import plain_name
 from engine.data.formats.csv_parser import (
     AFTER_LABEL,
     DELIMITERS,
+    FASTTEXT,
     SEPARATOR_LINE,
     csv_reader,
     fit_rows,
@@ -22,7 +24,7 @@ from engine.data.formats.csv_parser import (
 )
 from engine.data.formats.lines import Lines
 from engine.data.formats.rows import Content, Format, Remarks, Row, numbered_columns, unique_names
-from engine.data.formats.survey_header import SURVEY_ROWS, survey_header
+from engine.data.formats.survey_header import HEADER_SAMPLE, survey_header
 from engine.phrases import phrase
 
 KNOWN_NAMES = {*TEXTS, *LABELS}
@@ -30,6 +32,9 @@ ABOVE_HEADER = phrase("Row above the header skipped")
 SAMPLE_ROWS = 200  # to find titles above the header
 MIN_AGREEMENT = 0.9  # of the rows must have the same number of cells
 NUMBERED_NAME = re.compile(r"([^\W\d](?:.*\D)?)(\d{1,5})")
+RARE_DELIMITERS = "@^~"  # only between a text and its label
+LABEL_NAME = re.compile(r"[\w+-][\w+ -]{0,30}")
+MIN_LABELLED = 10  # lines
 LABELLED = re.compile(r"(__label__\S+|[A-Z]+:[A-Za-z]+|[A-Z]{2,}):? +\S")
 
 
@@ -47,7 +52,7 @@ def open_table(lines: Lines, reading: Reading, remarks: Remarks) -> Content:
     skipped = 0
     if reading.header:
         is_title = _is_title(first.cells)
-        top = [first, *islice(look_ahead, SAMPLE_ROWS if is_title else SURVEY_ROWS)]
+        top = [first, *islice(look_ahead, SAMPLE_ROWS if is_title else HEADER_SAMPLE)]
         titles = count_titles([row.cells for row in top]) if is_title else 0
         for title in top[:titles]:
             remarks.count(ABOVE_HEADER, title.line)
@@ -128,6 +133,8 @@ def guess_table(lines: list[str], suffix: str, is_complete: bool) -> Reading | N
     has_suffix = suffix in TABLE_SUFFIXES
     if not has_suffix and _are_labelled(lines):
         return Reading(format=TSV.name, delimiter=AFTER_LABEL, quoted=False, header=False)
+    if not has_suffix and (reading := _guess_two_columns(lines)) is not None:
+        return reading
     separator = SEPARATOR_LINE.fullmatch(lines[0]) if lines else None
     lines = lines[1:] if separator else lines
     delimiter = separator[1] if separator else _guess_delimiter(lines, suffix, is_complete)
@@ -154,8 +161,29 @@ def _are_labelled(lines: list[str]) -> bool:
     filled = [line for line in lines if line.strip()]
     labels = [match[1] for match in map(LABELLED.match, filled) if match]
     is_few = len(set(labels)) <= max(2, min(200, len(filled) // 3))
-    is_regular = len({":" in label for label in labels}) == 1
+    is_regular = len({":" in label and FASTTEXT not in label for label in labels}) == 1
     return len(filled) >= 4 and len(labels) == len(filled) and is_few and is_regular
+
+
+def _guess_two_columns(lines: list[str]) -> Reading | None:
+    """Recognise texts with a label before or after a sign, such as “I am glad;joy”."""
+    for delimiter in (*DELIMITERS, *RARE_DELIMITERS):
+        rows, _ = _parse_sample(lines, delimiter, False, True)
+        if len(rows) < MIN_LABELLED or any(len(row) != 2 for row in rows):
+            continue
+        body = rows[1:]
+        for labels, texts in (zip(*body, strict=True), [*zip(*body, strict=True)][::-1]):
+            names, words = {*labels}, sum(" " in text.strip() for text in texts)
+            is_few = 1 < len(names) <= max(2, min(200, len(body) // 3))
+            is_prose = delimiter == "," and any(text[:1] == " " for text in texts)
+            are_names = all(LABEL_NAME.fullmatch(name.strip()) for name in names)
+            if is_few and are_names and not is_prose and 2 * words > len(body):
+                is_tab = delimiter == TSV.delimiter
+                format_, header = TSV if is_tab else CSV, has_header(rows)
+                return Reading(
+                    format=format_.name, delimiter=delimiter, quoted=False, header=header
+                )
+    return None
 
 
 def _parse_sample(
@@ -243,6 +271,8 @@ def has_header(rows: list[list[str]]) -> bool:
     index = [str(n) for n in range(len(body))]  # as programs number rows
     if len(first) > 1 and not first[0] and len(index) > 1 and columns[0] == index:
         return all(first[1:])
+    if sum(map(_is_option, first, columns)) > 1:
+        return True
     names = {plain_name(cell) for cell in first}
     if names & KNOWN_NAMES or any(names >= {*pair} for pair in PAIRS):
         return not any(
@@ -264,6 +294,11 @@ def has_header(rows: list[list[str]]) -> bool:
         is_few = len(set(column)) <= len(column) / 3
         votes += is_few and not _is_number(cell) and len(column) > 5
     return votes > 0
+
+
+def _is_option(cell: str, column: list[str]) -> bool:
+    """True if a column has its name or nothing in each row, as Typeform writes options."""
+    return {*column} == {cell, ""} and parse_flag(cell, "") is None
 
 
 def _are_numbered(names: list[str]) -> bool:

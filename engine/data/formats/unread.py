@@ -56,6 +56,42 @@ UNREAD: tuple[tuple[str, str, str], ...] = (
         rf"{NAME}\nFile,Line,Begin Offset,End Offset,Type\b",
         phrase("Put each text and its spans in one object of JSON Lines."),
     ),
+    (
+        phrase("a tweet archive of X"),
+        rf"{NAME}\n\s*window\.YTD\.",
+        phrase("Delete everything before the first “[”, and save the file as .json."),
+    ),
+    (
+        phrase("a database dump in SQL"),
+        rf"{NAME}\.sql\n|{NAME}\n(?:--.*\n|\s)*(?:CREATE TABLE|INSERT INTO)\b",
+        phrase("Export the table as CSV from the database."),
+    ),
+    (
+        phrase("an ARFF file of Weka"),
+        rf"{NAME}\.arff\n",
+        phrase("Save it as CSV in Weka."),
+    ),
+    (
+        phrase("program code"),
+        rf"{NAME}\.(?:py|r|js|ts|java|c|cpp|cs|php|rb|go|rs|sh)\n",
+        phrase("Save its data as JSON or CSV. To train on code, name the file .txt."),
+    ),
+    (
+        phrase("a mailbox"),
+        rf"{NAME}\.mbox\n|{NAME}\nFrom \S+ [A-Z][a-z]{{2}} [A-Z][a-z]{{2}} ",
+        phrase("Export the mails as CSV."),
+    ),
+    (
+        phrase("a LaTeX document or a bibliography"),
+        rf"{NAME}\.(?:tex|bib)\n",
+        phrase("Convert it to plain text first, for example with pandoc."),
+    ),
+    (phrase("a rich text document"), rf"{NAME}\n\{{\\rtf", AS_TEXT),
+    (
+        phrase("an XML document"),
+        rf"{NAME}\n\s*<\?xml\b(?![\s\S]*(?:<xmi:XMI|cas\.ecore))",
+        phrase("Write its texts and labels to a table, such as CSV, first."),
+    ),
     (phrase("an OpenDocument text"), rf"{NAME}\.odt\n", AS_TEXT),
     (phrase("a Word document of an older form"), rf"{NAME}\.doc\n\ufffd", AS_TEXT),
     (phrase("a PowerPoint presentation"), rf"{NAME}\.pptx?\n", AS_TEXT),

@@ -19,7 +19,7 @@ from engine.data.formats.archives import file_on_disk, locate, unpacked
 from engine.data.formats.lines import Lines
 from engine.data.formats.rows import Content, Format, Remarks, Row, numbered_columns, unique_names
 from engine.data.formats.sheet_size import Facts, Sizes, sheet_sizes
-from engine.data.formats.survey_header import SURVEY_ROWS, survey_header
+from engine.data.formats.survey_header import HEADER_SAMPLE, survey_header
 from engine.data.formats.table import ABOVE_HEADER, has_header
 from engine.errors import BadFile
 from engine.files.regular_file import open_regular
@@ -61,7 +61,7 @@ def open_workbook(lines: Lines, reading: Reading, remarks: Remarks) -> Content:
     header = _find_header(rows, remarks)
     if header is None:
         return Content((), iter(()))
-    top = [header, *islice(rows, SURVEY_ROWS - 1)]
+    top = [header, *islice(rows, HEADER_SAMPLE - 1)]
     if (survey := survey_header([row.cells for row in top])) is not None:
         header = Row(header.line, survey.names)
         remarks.add_note(survey.note(header.line))

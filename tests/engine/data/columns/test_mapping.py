@@ -57,6 +57,8 @@ NUMBERS = [str(1_000 + n) for n in range(30)]
             },
             ("text", None, "reasons"),
         ),
+        ({"#": NUMBERS, "text": LONG, "label": FEW}, ("text", None, "label")),
+        ({"#": NUMBERS, "x": LONG, "?": FEW}, ("x", None, "?")),
         (  # a short title
             {"title": [f"No. {n}" for n in range(30)], "plot": LONG, "genre": FEW},
             ("plot", None, "genre"),

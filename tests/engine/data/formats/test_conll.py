@@ -250,6 +250,10 @@ def test_sentences_are_read_lazily(tmp_path):
         ("", ".iob", True),
         ("one\n\ntwo\n", ".txt", False),
         ("x O\ny B-a\n\n" * 30 + "z oops\n", ".txt", True),
+        ("x\tPER\ny\tO\nz\tO\n\n" * 10, ".txt", True),
+        ("x N\ny V\nz N\n\n" * 10, ".txt", True),
+        ("x N\ny V\n\n" * 10, ".txt", False),
+        ("".join(f"line {n}\nof {n}\na{n} poem\n\n" for n in range(10)), ".txt", False),
     ],
 )
 def test_tagged_words_are_recognised(content, suffix, is_conll):

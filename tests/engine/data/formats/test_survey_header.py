@@ -7,6 +7,7 @@ import pytest
 import xlsxwriter
 
 from engine.data.formats.reading import read, recognise
+from engine.data.formats.survey_header import survey_header
 
 ANSWERS = [
     [f"2025-03-{n + 1:02} 10:00:00", f"R_{n}", f"a long answer, number {n}", ("No", "Yes")[n % 2]]
@@ -78,3 +79,48 @@ def test_only_answers_are_rows(tmp_path, write, export):
     assert [list(row.cells) for row in table] == answers
     assert f"Lines 1 to {len(header)} are the header, as exported by {export}" in table.notes[-1]
     assert write is not write_excel or "“Answers” was read" in table.notes[0]
+
+
+@pytest.mark.parametrize("write", [write_csv, write_tsv, write_excel])
+@pytest.mark.parametrize(
+    "header, cell, names, flags",
+    [
+        (
+            [["Q1", "Q1_1", "Q1_2"], ["Why?", "Nike", "Puma"]],
+            lambda n, column: str((n >> column) % 2),
+            ["Q1 – Why?", "Q1_1 – Nike", "Q1_2 – Puma"],
+            0,
+        ),
+        (  # of Typeform, in one row
+            [["Why?", "Nike", "Puma"]],
+            lambda n, column: ("Nike", "Puma")[column] if (n >> column) % 2 else "",
+            ["Why?", "Nike", "Puma"],
+            2,
+        ),
+    ],
+)
+def test_options_above_their_answers_are_the_header(tmp_path, write, header, cell, names, flags):
+    answers = [[f"a long answer, number {n}", cell(n, 0), cell(n, 1)] for n in range(20)]
+    file = write(tmp_path / "survey", [*header, *answers])
+    recognised = recognise(file)
+    assert recognised.mapping is not None and recognised.mapping.text == names[0]
+    assert len(recognised.mapping.flags) == flags
+    table = read(file, recognised.reading)
+    assert list(table.columns) == names
+    assert [list(row.cells) for row in table] == answers
+    notes = " ".join(table.notes)
+    assert ("Lines 1 to 2 are the header." in notes) == (len(header) > 1)
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [["text", "a", "b"], ["of it", "1", "2"], *[["more", "1", "2"]] * 9],
+        [["text", "a", "b"], ["of it", "x", "2"], *[["more", "1", "2"]] * 9],
+        [["text", "a", "b"], ["of it", "x", ""], *[["more", "1", "2"]] * 9],
+        [["text", "2019", "2020"], ["of it", "x", "y"], *[["more", "1", "2"]] * 9],
+        [["text", "a", "b"], ["of it", "x", "y"], ["more", "1", "2"]],
+    ],
+)
+def test_a_row_of_answers_is_no_header(rows):
+    assert survey_header(rows) is None

@@ -199,3 +199,34 @@ def test_titles_are_counted_only_above_a_header_and_a_table():
     assert count_titles([["My reviews"], ["review", ""], *rows]) == 0, "no header"
     prose = [["It was fine"], ["so be it"]]
     assert count_titles([*prose, header, *([row[0]] for row in rows)]) == 0, "no table"
+
+
+@pytest.mark.parametrize("sign", [";", "|", "@", "^", "\t", ","])
+@pytest.mark.parametrize("is_first", [True, False])
+@pytest.mark.parametrize("header", [[], [("text", "label")]])
+def test_a_sign_between_a_text_and_its_label_is_found(tmp_path, sign, is_first, header):
+    rows = [*header, *((f"it is number {n}.", "joy" if n % 3 else "fear") for n in range(20))]
+    file = tmp_path / "emotions.txt"
+    file.write_text("".join(f"{sign.join(row[::-1] if is_first else row)}\n" for row in rows))
+    recognised = recognise(file)
+    assert (recognised.reading.delimiter, recognised.reading.header) == (sign, bool(header))
+    assert recognised.mapping is not None and recognised.mapping.label is not None
+    found = read(file, recognised.reading)
+    texts = [row.cells[found.columns.index(recognised.mapping.text)] for row in found]
+    assert texts == [text for text, _ in rows[len(header) :]]
+
+
+def test_lines_of_text_with_signs_are_no_table(tmp_path):
+    file = tmp_path / "texts.txt"
+    words = ("yes", "no", "well")
+    file.write_text("".join(f"{words[n % 3]}, it is @user{n} and more\n" for n in range(20)))
+    assert recognise(file).reading.format == "text"
+
+
+def test_every_label_of_fasttext_is_read(tmp_path):
+    file = tmp_path / "labels.txt"
+    line = "__label__joy __label__a:b it is __label__ number"
+    file.write_text(f"{line} 1\n__label__joy it is 2\n" * 5)
+    rows = [row.cells for row in read(file, recognise(file).reading)]
+    assert rows[0] == ("__label__joy|__label__a:b", "it is __label__ number 1")
+    assert rows[1] == ("__label__joy", "it is 2")

@@ -34,6 +34,17 @@ EXAMPLES: dict[str, list[tuple[str, str | bytes]]] = {
     "a list of spans of Amazon Comprehend": [
         ("a.csv", "File,Line,Begin Offset,End Offset,Type\na.txt,0,0,5,PER\n")
     ],
+    "a tweet archive of X": [("a.js", 'window.YTD.tweets.part0 = [ {"tweet": {}} ]')],
+    "a database dump in SQL": [
+        ("a.sql", "INSERT INTO a VALUES ('b');\n"),
+        ("a.txt", "-- dump\n\nCREATE TABLE a (b text);\n"),
+    ],
+    "an ARFF file of Weka": [("a.arff", "@relation a\n@attribute b string\n@data\n'c'\n")],
+    "program code": [("a.py", 'TRAIN_DATA = [("a", {"entities": []})]\n')],
+    "a mailbox": [("a.txt", "From a@b Mon Mar 01 10:00:00 2024\nSubject: a\n\nb\n")],
+    "a LaTeX document or a bibliography": [("a.tex", "\\section{a}\n"), ("a.bib", "@book{a}\n")],
+    "a rich text document": [("a.txt", "{\\rtf1\\ansi a}")],
+    "an XML document": [("a.xml", f"{XML}<sentences><text>a</text></sentences>")],
     "an OpenDocument text": [("a.odt", b"PK\x03\x04")],
     "a Word document of an older form": [("a.doc", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1")],
     "a PowerPoint presentation": [("a.pptx", b"PK\x03\x04")],
