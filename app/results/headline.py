@@ -166,8 +166,8 @@ def _scores(predictions: Predictions) -> list[str]:
     """The main metric, and macro F1 if that is another one of its task."""
     main, macro = main_metric(predictions), macro_f1(predictions)
     texts = [score_text(main, main_score(predictions))]
-    if not math.isnan(macro.value) and main is not F1_MACRO:
-        texts.append(score_text(F1_MACRO, macro))
+    if macro is not None and main is not F1_MACRO:
+        texts.append(score_text(F1_MACRO, Interval(macro.value(), math.nan, math.nan)))
     return texts
 
 

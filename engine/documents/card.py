@@ -23,7 +23,7 @@ from engine.messages.reports import CheckpointInfo
 from engine.phrases import Phrase, join, phrase
 from engine.results.comparing import BaselineComparison, baseline_advice, compare_with_baseline
 from engine.results.intervals import Interval
-from engine.results.measures import main_metric, main_score
+from engine.results.measures import interval, main_metric, main_score
 from engine.results.neglected import macro_f1, neglect
 from engine.results.predictions import Predictions, read_predictions
 from engine.results.seeds import mean_over_seeds, scores_by_seed
@@ -207,9 +207,10 @@ def format_ends(score: Interval, text: Callable[[float], str]) -> str:
 
 def classes_note(predictions: Predictions) -> str:
     """Macro F1 with its interval, and neglected classes; empty for tasks without classes."""
-    macro = macro_f1(predictions)
-    if math.isnan(macro.value):
+    measure = macro_f1(predictions)
+    if measure is None:
         return ""
+    macro = interval(measure)
     ends = format_ends(macro, F1_MACRO.text)
     score = phrase("Macro F1 {value} ({ends}).", value=F1_MACRO.text(macro.value), ends=ends)
     return join(" ", filter(None, (score, neglect(predictions))))

@@ -67,6 +67,11 @@ class Measure:
     compute: Callable[[Sums], NDArray[np.float64]]  # [B, K] → [B]
     higher_is_better: bool = True
 
+    def value(self) -> float:
+        """The metric over all rows with gold; NaN without any."""
+        used, times = np.unique(self.kinds[self.kinds >= 0], return_counts=True)
+        return float(self.compute((times @ self.parts[used])[None])[0]) if len(used) else np.nan
+
     def over(self, rows: NDArray[np.int64]) -> "Measure":
         """The same metric over some of the rows, by their indices."""
         return Measure(self.name, self.kinds[rows], self.parts, self.compute, self.higher_is_better)

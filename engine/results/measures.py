@@ -63,6 +63,7 @@ class _Rows:
         return members(self._predictions, side)
 
 
+@cached_per_table
 def measures(predictions: Predictions) -> tuple[Measure, ...]:
     """The metrics of the task that are computed from rows, first the one of the best checkpoint.
 

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 from engine.config.job import JobSpec
 from engine.config.task import F1_MACRO, LabelledTask
 from engine.config.tasks import TASKS
+from engine.evaluation.measures import Measure
 from engine.phrases import phrase
-from engine.results.intervals import UNKNOWN, Interval
 from engine.results.labels import labelled, labels, members
-from engine.results.measures import interval, main_metric, main_score, measures
+from engine.results.measures import main_metric, main_score, measures
 from engine.results.predictions import Predictions
 from engine.results.row_figures import cached_per_table
 from engine.results.span_figures import row_parts
@@ -30,12 +30,10 @@ class Remedy(NamedTuple):
 
 
 @cached_per_table
-def macro_f1(predictions: Predictions) -> Interval:
-    """The mean F1 of all classes, with its interval; unknown without labels or classes."""
-    named = {measure.name: measure for measure in measures(predictions)}
-    if not predictions.is_labelled or F1_MACRO.name not in named:
-        return UNKNOWN
-    return interval(named[F1_MACRO.name])
+def macro_f1(predictions: Predictions) -> Measure | None:
+    """The mean F1 of all classes; None without labels or classes."""
+    found = (item for item in measures(predictions) if item.name == F1_MACRO.name)
+    return next(found, None) if predictions.is_labelled else None
 
 
 @cached_per_table
@@ -70,8 +68,10 @@ def neglect(predictions: Predictions) -> str:
         rest = len(missing) - MAX_NAMED
         more = phrase(" and {count:,} more", count=rest) if rest > 0 else ""
         return phrase("Never predicted: {names}{more}.", names=names, more=more)
-    metric, macro = main_metric(predictions), macro_f1(predictions).value
-    if metric.unit == "share" and macro < main_score(predictions).value - MAX_GAP:
+    metric, macro = main_metric(predictions), macro_f1(predictions)
+    if macro is None or metric.unit != "share":
+        return ""
+    if macro.value() < main_score(predictions).value - MAX_GAP:
         return phrase("Some classes are predicted far worse than others.")
     return ""
 

@@ -9,9 +9,11 @@ from typing import Any
 
 import pytest
 
+from engine.checkpoints.prediction_settings import save_settings
 from engine.cli import main
 from engine.cli.results import find_slices, slice_lines
 from engine.config.dataset import FileData, Split
+from engine.config.prediction import PredictionSettings
 from engine.data.datasets.store import open_dataset
 from engine.documents.card import model_card
 from engine.documents.report import run_report
@@ -56,6 +58,19 @@ def test_a_run_is_scored_with_intervals_and_baselines(run, evaluate):
     assert tfidf["score"][0] <= 1 and report["test_looks"] == 0
     assert report["examples"] == len(predictions)
     assert [stored.info.part for stored in store.stored_predictions(run.results)] == ["validation"]
+
+
+def test_neglected_classes_are_printed_with_a_setting_that_may_help(run, evaluate, tmp_path):
+    copied = RunFolder(shutil.copytree(run.path, tmp_path / "run"))
+    save_settings(store.best_checkpoint(copied), PredictionSettings(threshold=1 - 1e-9))
+    printed = evaluate("--run", copied.path)
+    label = copied.job().task.labels or ("bad", "good")
+    assert (
+        f"Never predicted: “{label[-1]}”. Class weights may help: --set task.balanced=true."
+        in printed.splitlines()
+    )
+    assert json.loads(evaluate("--run", copied.path, "--json"))["never_predicted"] == [label[-1]]
+    assert "f1_macro " in printed
 
 
 def test_evaluation_report_and_card_have_the_mean_over_seeds(run, evaluate, tmp_path):
