@@ -223,7 +223,7 @@ def next_question(runs: Sequence[SearchRun], higher_is_better: bool) -> Suggest 
 
 
 def version_note(runs: Sequence[SearchRun], optuna: str) -> Phrase | None:
-    """A sentence about a search that goes on with another version of Optuna than its last run.
+    """A sentence about a search that continues with another version of Optuna than its last run.
 
     Other versions draw other combinations from the same trials.
     """
