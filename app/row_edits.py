@@ -10,6 +10,7 @@ from app.studio import RowEdits, Studio
 from engine.config.dataset import DatasetSpec
 from engine.data.datasets.editing import edits_file, read_edits, set_cells
 from engine.data.datasets.store import open_dataset
+from engine.errors import StudioError
 
 Cells = dict[int, dict[str, str]]  # by row index and column
 
@@ -32,6 +33,12 @@ def edit_rows(
     file = edits_file(studio.home.edits, folder, spec)
 
     def work() -> Cells:
+        if change.is_refused:
+            raise StudioError(
+                "“{name}” is being saved as a new version.",
+                "Correct the label in that version.",
+                name=spec.name,
+            )
         if change.undone is not None:
             return change.undone
         edits = read_edits(file, spec.fingerprint)

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from engine.cli.naming import MAX_LISTED
 from engine.errors import StudioError
 from engine.files.home import Home
 from engine.record.opening import Record, open_record
@@ -79,9 +80,16 @@ def _find_folder(path: Path, home: Home, record: Record | None) -> Path:
             return candidate
     if record is not None:
         with record.read() as session:
-            match = next((run for run in all_runs(session) if run.name == str(path)), None)
-        if match is not None:
-            return match.folder
+            matches = [run.folder for run in all_runs(session) if run.name == str(path)]
+        if len(matches) > 1:
+            raise StudioError(
+                "Several runs are called {name}.",
+                "Use the folder of one of them: {folders}.",
+                name=path.name[-200:],
+                folders=", ".join(map(str, matches[:MAX_LISTED])),
+            )
+        if matches:
+            return matches[0]
     raise StudioError(
         "There is no run {given}.",
         "Use the folder of a run, or its name in the window.",

@@ -33,12 +33,17 @@ WARNED_DRIVE = "drive"  # settings key of the last warning
 
 @dataclass
 class RowEdits:
-    """New cells of rows of a version, by row and column; `undone` has the cells before the edit,
-    once it is made."""
+    """New cells of rows of a version, by row and column.
+
+    Args:
+        undone: the cells before the edit, once it is made.
+        is_refused: the version is being saved, so that the edit would be lost.
+    """
 
     folder: Path
     cells: dict[int, dict[str, str]]
     undone: dict[int, dict[str, str]] | None = None
+    is_refused: bool = False
 
 
 class Studio(QObject):

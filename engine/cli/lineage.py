@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from engine.cli import naming
 from engine.cli.stored import find_version
 from engine.errors import StudioError
 from engine.files.home import Home
@@ -53,15 +54,24 @@ def lineage(
 
 
 def _find_key(graph: Lineage, home: Home, item: Path) -> str:
-    """The key of an item. Raises StudioError if the home has none of that name."""
+    """The key of an item. Raises StudioError if the home has none of that name, or several."""
     folder = item.absolute()
     paths = [folder, home.runs / item, home.models / item]
     keys = [key(path) for path in paths for key in (data_key, model_key, export_key)]
     keys += [run_key(path.name) for path in paths if path.is_dir()]
     if (version := find_version(item)) is not None:
         keys.insert(0, data_key(version.absolute()))
-    keys += [node.key for node in graph.nodes.values() if node.title == str(item)]
     match = next((key for key in keys if key in graph.nodes), None)
+    named = [node for node in graph.nodes.values() if node.title == str(item)]
+    if match is None and len(named) > 1:
+        raise StudioError(
+            "Several items are called {name}.",
+            "Use the folder of one of them: {folders}.",
+            name=str(item)[-200:],
+            folders=", ".join(str(node.path) for node in named[: naming.MAX_LISTED]),
+        )
+    if match is None and named:
+        match = named[0].key
     if match is None:
         raise StudioError(
             "There is no run, data set, model or export {item} in {home}.",

@@ -109,6 +109,10 @@ def test_an_open_data_set_takes_the_correction_into_its_own_undo(studio, qtbot, 
     opened.editing.state.write()
     view.corrections.read()
     qtbot.waitUntil(lambda: gold_cell(view) == "good")
+    opened.editing.state.is_saving = True  # edits would be lost with the version
+    view.corrections.correct([5], ["neutral"])
+    qtbot.waitUntil(lambda: any("being saved" in n.problem for n in studio.notices.shown))
+    opened.editing.state.is_saving = False
 
 
 def test_rows_of_a_file_outside_the_library_say_why_they_cannot_be_corrected(

@@ -86,3 +86,9 @@ def test_a_path_comes_before_a_name(runs, tmp_path, monkeypatch):
 
 def test_a_command_works_on_a_run_by_name(runs, output):
     assert "reproducible" in output("reproducibility", "reviews again")
+
+
+def test_lineage_refuses_a_title_of_several_runs(runs, refusal):
+    error = refusal("lineage", "Twins")
+    assert "Several items are called Twins." in error
+    assert all(str(runs[name].path) in error for name in ("other", "twin"))

@@ -66,8 +66,8 @@ def test_each_panel_is_in_the_menu_and_its_figures_name_their_source(page, explo
         buttons = bench.docks[key].panel.findChildren(FigureButton)
         assert bool(buttons) == (key != "history")
         if buttons and description.is_offered(page.state) and not description.works_on_texts:
-            wait(lambda buttons=buttons: any(button._make() for button in buttons))
-        for figure in filter(None, (button._make() for button in buttons)):
+            wait(lambda buttons=buttons: any(button.figure() for button in buttons))
+        for figure in filter(None, (button.figure() for button in buttons)):
             assert figure.caption.endswith(source(page.state)), key
 
 

@@ -3,9 +3,11 @@
 import shutil
 
 import pytest
+from PySide6.QtWidgets import QTableView, QTreeView
 
 from app.palette import Command
 from app.using.applying_view import ApplyingDialog
+from app.widgets.context_menu import context_menu
 from app.window import MainWindow
 
 PATIENCE = 30_000  # ms
@@ -62,3 +64,12 @@ def test_deeds_of_every_page_are_found_from_any_page(qtbot, studio, window, tune
     find(window, "rename reviews")[0].act()
     assert requests[-1] == ("runs", {"run": run, "do": "rename"}) and window.current == "runs"
     window._palette.close()
+
+
+def test_every_table_of_the_window_copies_rows_and_exports(window):
+    views = [*window.findChildren(QTableView), *window.findChildren(QTreeView)]
+    assert len(views) > 5
+    for view in views:
+        texts = [action.text() for action in context_menu(view).build().actions()]
+        assert any("Copy" in text for text in texts), view.accessibleName()
+        assert any("Export" in text for text in texts), view.accessibleName()

@@ -158,7 +158,10 @@ class EditsState(QObject):
 
     def _on_rows_edited(self, change: RowEdits) -> None:
         """Take edits of this version that were made on another page."""
-        if change.folder == self._data.folder and self._can_write and not self.is_saving:
+        if change.folder != self._data.folder or not self._can_write:
+            return
+        change.is_refused = self.is_saving
+        if not self.is_saving:
             after, change.undone = set_cells(self.pending(), self.dataset, change.cells)
             edits = {row: after.rows.get(row, NOT_EDITED) for row in change.cells}
             self._do(edits, self.tr("Correct labels"))
