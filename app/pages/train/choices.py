@@ -104,6 +104,11 @@ class Data:
         """The folder of a stored version; None for plain files."""
         return self.source.folder if isinstance(self.source, StoredData) else None
 
+    @property
+    def target(self) -> str | None:
+        """The column to learn; None: that of the import."""
+        return self.source.target if isinstance(self.source, StoredData) else None
+
     def with_target(self, target: str) -> "Data":
         """A copy with another column to learn."""
         spec, source = self.spec, self.source

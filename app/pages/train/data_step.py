@@ -81,7 +81,8 @@ class DataStep(QWidget):
         is_empty = entries is not None and not entries and self._state.choices.data is None
         self._views.setCurrentIndex(1 if is_empty else 0)
         chosen = self._state.choices.data
-        self.target.show_spec(chosen.spec if chosen else None)
+        entry = self._state.lists.dataset_at(chosen.folder) if chosen and chosen.folder else None
+        self.target.show_spec(entry.spec if entry else None, chosen.target if chosen else None)
         folder = chosen.folder if chosen else None
         self.list.show_picks([self._pick(entry) for entry in entries or ()], folder)
 

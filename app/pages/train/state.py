@@ -183,8 +183,8 @@ class TrainState(QObject):
         choices = replace(before, goal=goal, model=None if is_default else before.model)
         self.adjust(self._with_default_model(choices), None)
 
-    def choose_target(self, column: str) -> None:
-        """Choose the column of the data set to learn."""
+    def choose_target(self, column: str | None) -> None:
+        """Choose the column of the data set to learn; None: that of the import."""
         folder = self.choices.data.folder if self.choices.data else None
         entry = None if folder is None else self.lists.dataset_at(folder)
         if entry is not None:

@@ -14,9 +14,13 @@ CHARACTERS = 14  # width of the box
 
 
 class TargetBox(QWidget):
-    """The label column, hidden unless the data set has others. `picked`: the column chosen."""
+    """The column of labels, hidden unless a data set has several.
 
-    picked = Signal(str)
+    Signals:
+        picked: another column, or None for that of the import.
+    """
+
+    picked = Signal(object)
 
     def __init__(self) -> None:
         super().__init__()
@@ -27,14 +31,16 @@ class TargetBox(QWidget):
         self.box.activated.connect(lambda _: self.picked.emit(self.box.currentData()))
         self.hide()
 
-    def show_spec(self, spec: DatasetSpec | None) -> None:
-        """Show the columns to choose from, in the order of the file."""
-        targets = () if spec is None else spec.targets
-        current = None if spec is None else spec.mapping.label
-        names = [n for n in spec.columns if n == current or n in targets] if spec else []
-        if names != [self.box.itemData(index) for index in range(self.box.count())]:
+    def show_spec(self, spec: DatasetSpec | None, target: str | None = None) -> None:
+        """Show the label of the import and the other columns in the order of the file."""
+        mapping, items = spec.mapping if spec else None, list[tuple[str, str | None]]()
+        if spec is not None and mapping is not None and spec.targets:
+            own = self.tr("yes/no columns") if mapping.flags else self.tr("none")
+            items = [(mapping.label or own, None)]
+            items += [(name, name) for name in spec.columns if name in spec.targets]
+        if items != [(self.box.itemText(n), self.box.itemData(n)) for n in range(self.box.count())]:
             self.box.clear()
-            for name in names:
-                self.box.addItem(name[:100], name)
-        self.box.setCurrentIndex(self.box.findData(current))
-        set_shown(self, bool(targets))
+            for text, column in items:
+                self.box.addItem(text[:100], column)
+        self.box.setCurrentIndex([column for _, column in items].index(target) if items else -1)
+        set_shown(self, bool(items))

@@ -280,7 +280,9 @@ class Dataset:
 
     def _split_cells(self, name: str, split: SplitName) -> list[str]:
         column = self.column(name).filter(pa.array(self._split_mask(split)))
-        cells = column.fill_null(pa.scalar("")) if column.null_count else column
+        cells: Any = column.fill_null(pa.scalar("")) if column.null_count else column
+        if name == self.spec.mapping.label:  # an import trims only its own label column
+            cells = pc.utf8_trim_whitespace(cells)
         texts: list[str] = cells.to_numpy(zero_copy_only=False).tolist()
         return texts
 
@@ -370,7 +372,10 @@ class Dataset:
             hits &= match_rows(
                 table.column(label_column),
                 lambda part: pc.is_in(
-                    pc.utf8_lower(pc.utf8_trim_whitespace(part)) if is_flag else part, label_cells
+                    pc.utf8_lower(pc.utf8_trim_whitespace(part))
+                    if is_flag
+                    else pc.utf8_trim_whitespace(part),
+                    label_cells,
                 ),
             )
         return hits

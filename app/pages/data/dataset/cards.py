@@ -76,7 +76,6 @@ class LabelsCard(Card):
         """Show the labels in the form that suits the data set."""
         mapping, rows = spec.mapping, sum(spec.rows.values())
         unlabelled = sum(unlabelled_rows(spec).values())
-        self.target.show_spec(spec)
         self.scale.hide()
         if mapping.tags is not None:
             self.show_spans(spec.spans, mapping.tags, unlabelled)

@@ -81,6 +81,8 @@ class DatasetState(QObject):
         self._studio = studio
         self.folder = folder
         self.dataset: Dataset | None = None
+        self.stored: Dataset | None = None  # with the label column of the import
+        self.target: str | None = None  # another label column of `dataset`
         self.problem: StudioError | None = None
         self.query: Query | None = Query()  # None: a fixed list of rows
         self.indices: Rows = np.zeros(0, dtype=np.int64)
@@ -127,10 +129,10 @@ class DatasetState(QObject):
         self._searching.cancel()
         self._measuring.cancel()
 
-    def choose_target(self, column: str) -> None:
-        """Use another column of labels."""
-        if self.dataset is not None and column != self.spec.mapping.label:
-            self.dataset = self.dataset.with_target(column)
+    def choose_target(self, column: str | None) -> None:
+        """Use another column of labels; None: that of the import."""
+        if self.stored is not None and column != self.target:
+            self.target, self.dataset = column, self.stored.with_target(column)
             self.target_chosen.emit()
 
     # ── rows ─────────────────────────────────────────────────────────────────────────────────
@@ -226,7 +228,7 @@ class DatasetState(QObject):
         self._unreadable.clear()
 
     def _on_opened(self, dataset: Dataset) -> None:
-        self.dataset = dataset
+        self.dataset = self.stored = dataset
         columns = (*dataset.spec.mapping.columns, *dataset.spec.columns)
         self.columns = tuple(dict.fromkeys(columns))[:MAX_COLUMNS]
         rows = np.arange(len(dataset), dtype=np.int64)

@@ -246,7 +246,7 @@ class DatasetView(Page):
         buttons.set_text(self.train, text)
         self.train.show()
         self._show_parent()
-        self.labels.show_spec(spec)
+        self._show_labels()
         self.details.show_spec(spec, self.state.folder, "")
         for index, split in enumerate(SPLITS, start=1):
             self.splits.group.button(index).setVisible(bool(spec.rows.get(split)))
@@ -255,14 +255,18 @@ class DatasetView(Page):
         self.splitter.show()
         QTimer.singleShot(0, self, self._show_table)  # once it has its geometry
 
+    def _show_labels(self) -> None:
+        stored = self.state.stored
+        self.labels.target.show_spec(stored.spec if stored else None, self.state.target)
+        self.labels.show_spec(self.state.spec)
+
     def _on_target(self) -> None:
         self.labels.bars.clearSelection()
-        self.labels.show_spec(self.state.spec)
+        self._show_labels()
         self.editing.show_target()
 
     def _on_train(self) -> None:
-        target = self.state.spec.mapping.label
-        request = {"data": self.state.folder, "target": target}
+        request = {"data": self.state.folder, "target": self.state.target}
         self._studio.navigate.emit("train", request)
 
     def _show_table(self) -> None:

@@ -49,13 +49,14 @@ def test_rows_are_skipped_and_the_others_keep_split_and_line(tmp_path):
 
 
 def test_another_column_is_learned_without_another_import(tmp_path):
-    rows = [f"a film {n},{('good', 'bad')[n % 2]},{n % 37 / 10}" for n in range(80)]
+    rows = [f"a film {n},{('good', 'bad')[n % 2]},{n % 37 / 10} " for n in range(80)]
     old = store(tmp_path, "films.csv", ["text,label,score", *rows])
     assert old.mapping.label == "label" and suitable_target(old, Regression()) == "score"
     dataset = open_dataset(tmp_path / "x" / "1")
     view = dataset.with_target("score")
     assert likely_task(view.spec.mapping, view.spec.labels).kind == "regression"
-    assert view.rows("train").labels == dataset.cells("train")["score"]
+    scores = [cell.strip() for cell in dataset.cells("train")["score"]]
+    assert view.rows("train").labels == scores and len(view.find(label="0.1")) == 3
     assert view.spec.with_target("label") == old and view.spec.fingerprint == old.fingerprint
     with pytest.raises(StudioError, match="“title” is not a column of labels") as refused:
         dataset.with_target("title")

@@ -192,7 +192,7 @@ class EditingPart(QObject):
         """Save the labels as a version, and open the wizard with its labelled rows."""
 
         def saved(folder: Path) -> None:
-            target = self._data.spec.mapping.label
+            target = self._data.target
             studio.navigate.emit("train", {"data": folder, "target": target})
 
         self.state.saved.connect(saved, Qt.ConnectionType.SingleShotConnection)

@@ -11,8 +11,9 @@ from app.pages.data.dataset.cards import LabelsCard
 from app.pages.data.dataset.editing.keys import LabelKeys
 from app.pages.data.dataset.histogram import LengthHistogram, length_bars
 from app.pages.data.dataset.lengths import Lengths
+from app.widgets.forms.target_box import TargetBox
 from app.widgets.label_bars import LabelBarsView, balance_text
-from engine.config.dataset import Mapping
+from engine.config.dataset import DatasetSpec, Mapping, Reading, Split, Target
 from tests.engine.data.importing import import_files, write_lines
 
 
@@ -81,6 +82,32 @@ def test_rows_without_tags_or_flags_are_counted_apart(qtbot, tmp_path):
     assert [model.index(row, 0).data() for row in range(3)] == ["long", "rude", "No label"]
     assert "1.5 on average" in shown[0].balance.text()
     assert shown[1].balance.text().endswith("5 row(s) have no tags.")
+
+
+def test_label_columns_are_offered_with_that_of_the_import_first(qtbot):
+    outer, box, picked = QWidget(), TargetBox(), []
+    QVBoxLayout(outer).addWidget(box)
+    qtbot.addWidget(outer)
+    box.picked.connect(picked.append)
+    targets = {name: Target(labels={"a": 1, "b": 1}) for name in ("team", "kind")}
+    spec = {"name": "x", "version": 1, "sources": {}, "reading": Reading(), "split": Split()}
+    spec |= {"rows": {}, "fingerprint": "", "labels": {}, "targets": targets}
+    columns = ("text", "kind", "label", "rude", "long", "team")
+    for mapping, own in (
+        (Mapping(text="text", label="label"), "label"),
+        (Mapping(text="text", flags=("rude", "long")), "yes/no columns"),
+        (Mapping(text="text"), "none"),
+    ):
+        dataset = DatasetSpec(mapping=mapping, columns=columns, **spec)
+        box.show_spec(dataset, "team")
+        names = [box.box.itemText(index) for index in range(box.box.count())]
+        assert names == [own, "kind", "team"] and box.box.currentText() == "team"
+        for index in (0, 1):
+            box.box.setCurrentIndex(index)
+            box.box.activated.emit(index)
+    assert picked == [None, "kind"] * 3 and not box.isHidden()
+    box.show_spec(dataset.model_copy(update={"targets": {}}))
+    assert box.isHidden()
 
 
 def test_lengths_are_counted_and_the_histogram_holds_every_row(qtbot):

@@ -139,7 +139,7 @@ def test_rows_without_a_label_are_labelled_and_used(qtbot, page, one_time_worker
     page._studio.navigate.connect(lambda *args: requests.append(args))
     qtbot.mouseClick(card.train, Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: bool(requests), timeout=PATIENCE)
-    assert requests == [("train", {"data": view.state.folder.parent / "2", "target": "label"})]
+    assert requests == [("train", {"data": view.state.folder.parent / "2", "target": None})]
 
 
 def test_changes_since_the_previous_version_are_listed(qtbot, page, view):
