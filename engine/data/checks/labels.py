@@ -7,8 +7,9 @@ import numpy as np
 from engine.data.checks.check import Finding, Fix, drop_fix, no_rows, quote_labels
 from engine.data.checks.check_input import CheckInput, Labels
 from engine.data.checks.groups import RowIndices, sort_by_group, sorted_unique
+from engine.data.columns.label_sets import join_labels
 from engine.data.columns.numbers import is_scale, parse_number
-from engine.data.columns.placeholders import UNKNOWN, has_unknown_class
+from engine.data.columns.placeholders import find_codes
 from engine.data.columns.spellings import Spellings, find_spellings
 from engine.data.datasets.splitting import TRAIN, VALIDATION
 from engine.phrases import join, phrase
@@ -41,7 +42,10 @@ def find_conflicts(data: CheckInput) -> list[Finding]:
     )
     change = phrase("{n:,} row(s) dropped whose text has different labels.", n=len(rows))
     drop = drop_fix(np.sort(rows), change)
-    fixes = (drop,) if data.classes is None else (_majority_fix(data, labels, rows), drop)
+    fixes: tuple[Fix, ...] = (drop,)
+    if data.classes is not None:
+        majority, several = (make(data, labels, rows) for make in (_majority_fix, _several_fix))
+        fixes = (majority, several, drop)
     rows = sort_by_group(groups, rows)
     return [Finding("label_conflicts", "problem", len(rows), sentence, rows, fixes)]
 
@@ -100,6 +104,25 @@ def _majority_fix(data: CheckInput, labels: Labels, rows: RowIndices) -> Fix:
         ),
         dropped=np.sort(rows[dropped]),
         cells=changed,
+    )
+
+
+def _several_fix(data: CheckInput, labels: Labels, rows: RowIndices) -> Fix:
+    """Keep the first row of each text, with the labels of all of its rows."""
+    sets: dict[int, dict[str, int]] = {}
+    first: dict[int, int] = {}
+    for row in np.sort(rows).tolist():
+        group = int(data.text_groups[row])
+        sets.setdefault(group, {})[labels.names[labels.indices[row]]] = row
+        first.setdefault(group, row)
+    column = data.mapping.label
+    assert column is not None
+    return Fix(
+        "several",
+        phrase("Several labels per text"),
+        phrase("{n:,} text(s) with a row for each label have all labels in one row.", n=len(first)),
+        dropped=np.setdiff1d(rows, [*first.values()]),
+        cells={row: {column: join_labels([*sets[group]])} for group, row in first.items()},
     )
 
 
@@ -180,19 +203,27 @@ def find_outliers(data: CheckInput) -> list[Finding]:
 
 
 def find_placeholders(data: CheckInput) -> list[Finding]:
-    """Rows with the label -1, which often means that a row has none."""
-    labels = data.classes
-    if labels is None or not has_unknown_class(labels.names):
+    """Rows with a label such as -1, which often means that a row has none."""
+    labels = data.labels
+    if labels is None or data.mapping.label is None or data.mapping.endings:
         return []
-    rows = np.flatnonzero(labels.indices == labels.names.index(UNKNOWN))
+    counts = labels.counts()
+    codes = find_codes(counts)
+    if is_scale(counts):
+        codes = [code for code in codes if counts[code] > 1]
+    if not codes:
+        return []
+    rows = np.flatnonzero(np.isin(labels.indices, [labels.names.index(code) for code in codes]))
     sentence = phrase(
         "{n:,} row(s) with {names} as the label, which often means that there is none: the model"
-        " would learn it as a class.",
+        " would learn it as a label.",
         n=len(rows),
-        names=quote_labels([UNKNOWN]),
+        names=quote_labels(codes),
     )
-    change = phrase("{n:,} row(s) with {name} have no label now.", n=len(rows), name=UNKNOWN)
-    fix = Fix("unlabel", phrase("Read as no label"), change, spellings={UNKNOWN: ""})
+    change = phrase(
+        "{n:,} row(s) with {names} have no label now.", n=len(rows), names=join(", ", codes)
+    )
+    fix = Fix("unlabel", phrase("Read as no label"), change, spellings=dict.fromkeys(codes, ""))
     return [Finding("placeholder_labels", "problem", len(rows), sentence, rows, (fix,))]
 
 
@@ -202,8 +233,8 @@ def find_rare(data: CheckInput) -> list[Finding]:
     if labels is None:
         return []
     counts = labels.counts(data.splits == TRAIN)
-    if has_unknown_class(labels.names):
-        del counts[UNKNOWN]
+    for code in find_codes(labels.names):
+        del counts[code]
     rare = [name for name, count in counts.items() if count < MIN_TRAINING_ROWS]
     if not rare:
         return []
@@ -241,8 +272,8 @@ def find_absent(data: CheckInput) -> list[Finding]:
         return []
     train_counts = labels.counts(data.splits == TRAIN)
     validation_counts = labels.counts(data.splits == VALIDATION)
-    if has_unknown_class(labels.names):
-        del train_counts[UNKNOWN]
+    for code in find_codes(labels.names):
+        del train_counts[code]
     absent = [name for name, count in train_counts.items() if count and not validation_counts[name]]
     if not absent:
         return []

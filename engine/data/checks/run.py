@@ -22,7 +22,7 @@ from engine.progress import CancellableProgress, ProgressCallback, no_progress
 MAX_REPORTED_LINES = 20  # per finding
 NEAR_WORK, CHECK_WORK = 1.0, 0.1
 """Cost of comparing texts, and of each check, relative to reading the rows."""
-RULES_VERSION = 6  # increment it if a check changes its findings for the same rows
+RULES_VERSION = 7  # increment it if a check changes its findings for the same rows
 MAX_CACHE_BYTES = 1 << 30
 FINDINGS = TypeAdapter(list[Finding])
 

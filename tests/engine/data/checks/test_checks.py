@@ -141,9 +141,14 @@ def test_findings_name_rows_and_counts(tmp_path):
     dataset = store(tmp_path, clean_rows() + CASES["label_conflicts"])
     (finding,) = select("label_conflicts", run_checks(dataset))
     assert finding.count == 5 and finding.rows.tolist() == [60, 61, 62, 63, 64]
-    majority, drop = finding.fixes
+    majority, several, drop = finding.fixes
     assert majority.cells == {62: {"label": "good"}} and majority.dropped.tolist() == [63, 64]
     assert drop.dropped.tolist() == [60, 61, 62, 63, 64]
+    assert several.dropped.tolist() == [61, 62, 64]
+    assert {row: set(cells["label"].split("|")) for row, cells in several.cells.items()} == {
+        60: {"good", "bad"},
+        63: {"good", "bad"},
+    }
 
 
 def test_answers_are_spelled_as_in_the_passage_or_dropped(tmp_path):

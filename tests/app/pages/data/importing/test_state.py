@@ -372,9 +372,9 @@ def test_chosen_fixes_create_a_second_version(importing, duplicates):
     assert state.findings.findings is None, "another split may have other findings"
     importing.wait(lambda s: s.findings.findings is not None)
     conflict, duplicate = state.findings.listed
-    assert [fix.name for fix in conflict.fixes] == ["majority", "drop"]
+    assert [fix.name for fix in conflict.fixes] == ["majority", "several", "drop"]
     state.findings.choose(conflict, conflict.fixes[0])
-    state.findings.choose(conflict, conflict.fixes[1])
+    state.findings.choose(conflict, conflict.fixes[-1])
     state.findings.choose(duplicate, duplicate.fixes[0])
     assert state.findings.chosen_fixes == {
         ("label_conflicts", "drop"),
