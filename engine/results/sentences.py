@@ -1,10 +1,13 @@
 """The same masked sentences at every evaluation of pre-training, and what was predicted in them."""
 
+from contextlib import suppress
 from pathlib import Path
 
 from pydantic import ValidationError
 
 from engine.config import Spec
+from engine.files.atomic_write import disk_errors_for, write_file
+from engine.files.regular_file import read_regular
 
 FILE = "sentences.jsonl"  # in the folder of results, a line for each evaluation
 
@@ -42,26 +45,25 @@ class Filled(Spec):
 
 
 def append_filled(results: Path, filled: Filled) -> None:
-    """Add an evaluation to the folder of results of a run. Raises OSError on a disk error."""
-    results.mkdir(exist_ok=True)
-    with open(results / FILE, "ab") as file:
-        file.write(filled.model_dump_json().encode("utf-8") + b"\n")
+    """Add an evaluation to the folder of results of a run, in place of those at its or later steps.
+
+    Those are of an attempt that was resumed before them. Raises DiskFull or OSError.
+    """
+    earlier = [item for item in read_filled(results) if item.step < filled.step]
+    lines = (item.model_dump_json().encode("utf-8") + b"\n" for item in (*earlier, filled))
+    with disk_errors_for(results):
+        results.mkdir(exist_ok=True)
+        write_file(results / FILE, b"".join(lines))
 
 
 def read_filled(results: Path) -> list[Filled]:
-    """All evaluations, by step. Of a repeated step, as after a resume, the last one counts.
-
-    Lines that are damaged, or incomplete while they are written, are left out.
-    """
-    steps: dict[int, Filled] = {}
+    """All evaluations, by step; those that are damaged are left out."""
     try:
-        lines = (results / FILE).read_bytes().splitlines()
-    except FileNotFoundError:
+        lines = read_regular(results / FILE).splitlines()
+    except OSError:
         return []
+    filled = []
     for line in lines:
-        try:
-            filled = Filled.model_validate_json(line)
-        except ValidationError:
-            continue
-        steps[filled.step] = filled
-    return [steps[step] for step in sorted(steps)]
+        with suppress(ValidationError):
+            filled.append(Filled.model_validate_json(line))
+    return filled

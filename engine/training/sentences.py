@@ -9,8 +9,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from engine.errors import StudioError
 from engine.models.network import Network
-from engine.phrases import phrase
 from engine.results.sentences import Filled, Guess, Sentence, append_filled
 from engine.system.errors import explain_error
 from engine.tasks.learner import Examples, special_ids
@@ -48,12 +48,12 @@ def record_sentences(run: TrainingRun) -> None:
         append_filled(
             run.context.folder.results, Filled(step=run.progress.step, sentences=sentences)
         )
-    except OSError as error:
+    except (OSError, StudioError) as error:
         explained = explain_error(error)
         run.context.note(
             "The predictions for the masked sentences at step {step} could not be saved: {error}",
             step=run.progress.step,
-            error=explained.problem if explained else phrase("{error}.", error=str(error)),
+            error=explained.problem if explained else str(error),
         )
 
 

@@ -158,13 +158,23 @@ def test_the_same_sentences_are_filled_at_every_evaluation_as_by_transformers(ru
         assert order[sentence.rank - 1] == tokenizer.id(sentence.truth)
 
 
+def test_a_run_ends_though_its_sentences_cannot_be_saved(tmp_path, monkeypatch):
+    def fail(results, filled):
+        raise OSError(5, "Input/output error", str(results / FILE))
+
+    monkeypatch.setattr("engine.training.sentences.append_filled", fail)
+    job = small.pretraining(tmp_path, steps=2, evaluate_every=2)
+    run = small.trained(tmp_path / "run", job)
+    assert any("at step 2 could not be saved" in note for note in small.notes(run))
+
+
 def test_damaged_and_repeated_lines_of_sentences_are_read(tmp_path):
     assert read_filled(tmp_path) == []
-    for step, token in ((5, "a"), (10, "b"), (5, "c")):
+    for step, token in ((5, "a"), (15, "b"), (5, "c"), (10, "d")):
         guesses = (Guess(token=token, probability=0.5),)
         sentence = Sentence(before="x", after="y", truth="z", rank=1, guesses=guesses)
         append_filled(tmp_path, Filled(step=step, sentences=(sentence,)))
     with open(tmp_path / FILE, "ab") as file:
         file.write(b'{"step": 15, "sent')
     tokens = [(item.step, item.sentences[0].guesses[0].token) for item in read_filled(tmp_path)]
-    assert tokens == [(5, "c"), (10, "b")]
+    assert tokens == [(5, "c"), (10, "d")], "step 15 was before a resume"
