@@ -221,13 +221,14 @@ def fix(
     fix_name: Annotated[
         str, typer.Argument(metavar="FIX", help="The fix, by its name in the output of `check`.")
     ],
+    target: Target = None,
     as_json: AsJson = False,
 ) -> None:
     """Fix what `check` found in a stored data set: drop rows, move them, merge labels, and more.
 
     The result is a new version; the original is unchanged.
     """
-    dataset = require_dataset(data)
+    dataset = require_dataset(data).with_target(target)
     if check_name not in CHECKS:
         raise StudioError(
             "There is no check “{name}”.",
@@ -255,6 +256,7 @@ def fix(
             fix=fix_name[:60],
         )
     changed = make_version(
-        dataset, lambda target, version: apply_fixes(chosen, dataset.folder, target, version)
+        dataset,
+        lambda folder, version: apply_fixes(chosen, dataset.folder, folder, version, label=target),
     )
     print_version(changed, as_json)

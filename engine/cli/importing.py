@@ -31,7 +31,7 @@ from engine.data.formats.sources import format_titles
 from engine.errors import StudioError
 from engine.files.home import Home, folder_name, free_folder, next_version
 from engine.hub.fetched import PREFIX, Fetched
-from engine.phrases import phrase
+from engine.phrases import join, phrase
 from engine.system.terminal import echo, echo_error, echo_json
 
 SPLIT = Split.model_fields
@@ -114,6 +114,9 @@ def import_data(
     notes = (*files.notes, *spec.notes, sign_note(spec.labels), *unlabelled_notes(spec, task))
     for note in filter(None, dict.fromkeys(notes)):
         echo_error(f"note: {note}")
+    if spec.targets:
+        names = join(", ", [name[:60] for name in spec.targets])
+        echo_error(f"note: {phrase('Other label columns, for --target: {names}.', names=names)}")
     if as_json:
         echo_json(version_facts(open_dataset(target)) | {"name": dataset_name})
         return

@@ -16,6 +16,7 @@ from engine.config.recommended import (
     recommend,
     with_probe_rate,
 )
+from engine.config.task import TaskSpec
 from engine.config.training import TrainingSpec
 from engine.data.coverage import unknown_note
 from engine.data.datasets.store import open_dataset
@@ -62,7 +63,7 @@ def recommend_for(job: JobSpec) -> Recommendation:
         network, vocabulary = base.model, base.tokenizer
     elif base.path.is_dir():
         network, vocabulary = checkpoint_info(base.path), base.path
-    rows, typical = _rows_and_length(job.data, vocabulary)
+    rows, typical = _rows_and_length(job.data, vocabulary, job.task)
     return recommend(
         Situation(
             task=type(job.task).info,
@@ -75,11 +76,13 @@ def recommend_for(job: JobSpec) -> Recommendation:
     )
 
 
-def _rows_and_length(source: DataSource, vocabulary: Path | None) -> tuple[int, int]:
+def _rows_and_length(
+    source: DataSource, vocabulary: Path | None, task: TaskSpec
+) -> tuple[int, int]:
     """Training rows, and the 99th percentile of input lengths in tokens; 0 if unknown."""
     tokenizer = Tokenizer.from_folder(vocabulary) if vocabulary is not None else None
     if isinstance(source, StoredData):
-        dataset = open_dataset(source.folder)
+        dataset = open_dataset(source.folder).with_target(source.target).for_task(task)
         rows = dataset.spec.rows.get("train", 0)
         lengths = lengths_in_dataset(dataset, tokenizer) if tokenizer else None
     else:

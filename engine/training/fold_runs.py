@@ -61,9 +61,7 @@ def fold_scorer(dataset: Dataset, base_model: Path, cache: Path, report: Report)
 def _folder(cache: Path, dataset: Dataset, base_model: Path) -> Path:
     files = weight_files(base_model)
     fingerprints = [(f.name, f.stat().st_size, f.stat().st_mtime_ns) for f in files]
-    key = json.dumps(
-        [dataset.spec.fingerprint, dataset.spec.mapping.label, str(base_model), fingerprints]
-    )
+    key = json.dumps([dataset.identity, str(base_model), fingerprints])
     return cache / hashlib.sha256(key.encode()).hexdigest()[:32]
 
 

@@ -369,7 +369,7 @@ class RunsState(QObject):
         """Create a fixed version of the data set, then open the wizard with it."""
         if self._fixing is not None or not isinstance(job.data, StoredData):
             return
-        folder = job.data.folder
+        folder, label = job.data.folder, job.data.target
 
         def done(fixed: Path) -> None:
             self._fixing = None
@@ -381,7 +381,7 @@ class RunsState(QObject):
             self._fixing = None
             self.studio.notices.show(error)
 
-        self._fixing = background.run(self, lambda: _apply_fix(folder, fix), done, failed)
+        self._fixing = background.run(self, lambda: _apply_fix(folder, fix, label), done, failed)
 
     def train_on(self, row: RunRow, data: Path) -> None:
         """Open the wizard with the job of a run and another version of its data set."""
@@ -421,14 +421,14 @@ class RunsState(QObject):
             self._on_changed(run_id)
 
 
-def _apply_fix(folder: Path, fix: FixName) -> Path:
+def _apply_fix(folder: Path, fix: FixName, label: str | None) -> Path:
     """Create the next version of a data set with a fix applied.
 
     Raises StudioError if the data set no longer exists or the fix leaves too few rows.
     """
     version = next_version(folder.parent)
     target = free_folder(folder.parent, str(version))
-    if apply_fixes_by_name([fix], folder, target, version) is None:
+    if apply_fixes_by_name([fix], folder, target, version, label=label) is None:
         raise StudioError(
             tr("The data set has too few rows for this fix."),
             tr("Add rows with the labels that the advice names."),

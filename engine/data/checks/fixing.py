@@ -28,18 +28,19 @@ def apply_fixes_by_name(
     version: int,
     progress: ProgressCallback = no_progress,
     cancelled: Callable[[], bool] | None = None,
+    label: str | None = None,
 ) -> DatasetSpec | None:
     """Check the version in `folder` and write a new one to `target` with the named fixes applied.
 
     Returns None, without writing, if no finding has these fixes. Raises as `derive` does.
     """
-    findings = run_checks(open_dataset(folder), progress, cancelled)
+    findings = run_checks(open_dataset(folder).with_target(label), progress, cancelled)
     fixes = [
         fix for finding in findings for fix in finding.fixes if (finding.check, fix.name) in names
     ]
     if not fixes:
         return None
-    return apply_fixes(fixes, folder, target, version, progress, cancelled)
+    return apply_fixes(fixes, folder, target, version, progress, cancelled, label)
 
 
 def apply_fixes(
@@ -49,24 +50,33 @@ def apply_fixes(
     version: int,
     progress: ProgressCallback = no_progress,
     cancelled: Callable[[], bool] | None = None,
+    label: str | None = None,
 ) -> DatasetSpec:
     """Write the version in `folder` to `target` with the fixes applied.
 
-    If two fixes change the same label or the same words of a text, the later one wins.
+    `label` is the column of labels that was checked; None: that of the import. If two fixes change
+    the same label or the same words of a text, the later one wins.
 
     Raises as `derive` does.
     """
-    dataset = open_dataset(folder)
+    dataset = open_dataset(folder).with_target(label)
+    spellings = {old: new for fix in fixes for old, new in fix.spellings.items()}
+    cells = _merge_cells(fixes, dataset)
+    if label is not None and spellings:
+        for row, cell in enumerate(dataset.column(label).to_pylist()):
+            if (name := (cell or "").strip()) in spellings:
+                cells.setdefault(row, {})[label] = spellings[name]
+        spellings = {}  # an import respells only its own label column
     edits = Edits(
         dropped=frozenset(row for fix in fixes for row in fix.dropped.tolist()),
-        cells=_merge_cells(fixes, dataset),
+        cells=cells,
         splits={
             row: SPLITS[split]
             for fix in fixes
             for row, split in zip(fix.moved.tolist(), fix.moved_to.tolist(), strict=True)
         },
     )
-    cleaning = Cleaning(spellings={old: new for fix in fixes for old, new in fix.spellings.items()})
+    cleaning = Cleaning(spellings=spellings)
     return derive(folder, target, version, cleaning, edits, progress, cancelled)
 
 

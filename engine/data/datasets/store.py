@@ -1,5 +1,6 @@
 """Stored data sets: immutable versions with `spec.json` and `data.parquet` in a folder."""
 
+import hashlib
 import random
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -93,7 +94,7 @@ class Dataset:
     def __init__(self, folder: Path, spec: DatasetSpec) -> None:
         self.folder, self.spec = folder, spec
         self.stored = spec  # with all rows, unlike `spec` of a view
-        self._view = ""  # which rows are left out
+        self._view = ""  # its column of labels, and which rows are left out
         self._lock = threading.Lock()
         self._groups: dict[int, pa.Table] = {}
         self._cached_bytes = 0
@@ -130,8 +131,10 @@ class Dataset:
 
     @property
     def identity(self) -> str:
-        """Changes with the rows of the splits, unlike the fingerprint of the version."""
-        return f"{self.spec.fingerprint}{self._view}"
+        """The fingerprint; of a view, another one, as it has other labels or rows."""
+        if not self._view:
+            return self.spec.fingerprint
+        return hashlib.sha256(f"{self.spec.fingerprint}{self._view}".encode()).hexdigest()
 
     def unlabelled(self, task: TaskSpec | None = None) -> NDArray[np.int64]:
         """Rows without a label for a task, by default the likely one; int64 [N], ascending."""
@@ -189,6 +192,7 @@ class Dataset:
                 column=column[:60],
             )
         view = copy(self)
+        view._view = f"@{column}"
         view.spec = view.stored = spec.with_target(column)
         return view
 
@@ -205,7 +209,7 @@ class Dataset:
         view = copy(self)
         view._splits = self._splits.copy()
         view._splits[rows] = UNASSIGNED
-        view._view = f"+{','.join(task.label_columns(self.spec.mapping))}"
+        view._view = f"{self._view}+{','.join(task.label_columns(self.spec.mapping))}"
         counts = {name: int(self._mask(view._splits, name).sum()) for name in SPLITS}
         view.spec = self.spec.model_copy(update={"rows": counts, "unlabelled": {}})
         return view

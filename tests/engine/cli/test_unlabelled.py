@@ -105,3 +105,21 @@ def test_labels_that_mean_none_can_be_chosen(home, json_output, films):
     facts = json_output("check", films)
     assert "placeholder_labels" in {finding["check"] for finding in facts["findings"]}
     assert json_output("check", films, "--no-label=-1")["unlabelled"] == 24
+
+
+def test_fixes_change_the_labels_of_the_chosen_column(home, output, json_output, films):
+    lines = films.read_text().splitlines()
+    odd = [line.replace(",low", ",Low") if n % 9 == 0 else line for n, line in enumerate(lines)]
+    films.write_text("\n".join(odd) + "\n")
+    output("import", films)
+    by_column = {
+        target: {f["check"] for f in json_output("check", "films", *options)["findings"]}
+        for target, options in (("label", ()), ("urgency", ("--target", "urgency")))
+    }
+    assert "label_spellings" in by_column["urgency"] - by_column["label"]
+    output("fix", "films", "label_spellings", "merge", "--target", "urgency")
+    first, second = (open_dataset(home.datasets / "films" / name) for name in "12")
+    assert second.spec.targets["urgency"].labels.keys() == {"", "high", "low"}
+    assert first.column("label").equals(second.column("label"))
+    (change,) = second.spec.changes
+    assert change.startswith("“urgency”: ") and "“Low” → “low”" in change

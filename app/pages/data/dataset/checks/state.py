@@ -36,6 +36,7 @@ class ChecksState(QObject):
         self._examining = background.LatestJob(self)
         self._fixing = background.LatestJob(self)
         data.opened.connect(self._on_opened)
+        data.target_chosen.connect(self._on_target)
 
     @property
     def is_examining(self) -> bool:
@@ -75,6 +76,12 @@ class ChecksState(QObject):
         """Start the checks after the rows are shown; at the same time, they would slow the page."""
         QTimer.singleShot(DELAY_MS, self, self._start_automatically)
 
+    def _on_target(self) -> None:
+        """Check the labels of another column."""
+        self._examining.cancel()
+        self.findings = None
+        self._start_automatically()
+
     def _start_automatically(self) -> None:
         if self._data.dataset is not None and self.findings is None:
             self._start(may_check=len(self._data.dataset) <= MAX_AUTOMATIC_ROWS)
@@ -110,11 +117,11 @@ class ChecksState(QObject):
         """Create the next version with a fix; `fixed` emits its folder."""
         if self.is_fixing or not self.can_fix:
             return
-        folder, number = self._data.folder, self.new_version
+        folder, number, label = self._data.folder, self.new_version, self._data.target
 
         def work(progress: background.Progress) -> Path:
             target = free_folder(folder.parent, str(number))
-            apply_fixes([fix], folder, target, number, progress, progress.cancelled)
+            apply_fixes([fix], folder, target, number, progress, progress.cancelled, label)
             return target
 
         def done(version: Path) -> None:
@@ -135,9 +142,9 @@ def _get_findings(
     dataset: Dataset, cache: Path, progress: background.Progress, may_check: bool
 ) -> list[Finding] | None:
     """Return cached findings, or run the checks if `may_check`; otherwise None."""
-    cached = read_findings(cache, dataset.spec.fingerprint)
+    cached = read_findings(cache, dataset.identity)
     if cached is not None or not may_check:
         return cached
     findings = run_checks(dataset, progress, progress.cancelled)
-    cache_findings(cache, dataset.spec.fingerprint, findings)
+    cache_findings(cache, dataset.identity, findings)
     return findings
