@@ -135,7 +135,7 @@ class TrainPage(Page):
             self._open_step(Step.REVIEW)
         elif isinstance(folder := request.get("data"), str | Path):
             self.requests.load_data(Path(folder), request.get("target"))
-            self._open_step(Step.TASK if self.state.choices.goal is None else Step.DATA)
+            self._open_step(Step.DATA)
         elif isinstance(path := request.get("model"), str | Path):
             self.requests.load_model(Path(path))
             self._open_step(Step.TASK)

@@ -285,7 +285,8 @@ def test_a_task_set_by_a_data_set_is_visible_and_undone(page, qtbot, make_data, 
     assert page.adjusted.isHidden()
     page.arrive({"data": make_data("bare", label=False)})
     qtbot.waitUntil(lambda: page.state.choices.goal == CONTINUE)
-    assert page.step is Step.TASK
+    assert page.step is Step.DATA and "suits “bare”" in page.adjusted.sentence.text()
+    press(qtbot, page.bar.steps[Step.TASK])
     card = page.task.cards[CONTINUE]
     assert card.isChecked() and card.visibleRegion().boundingRect().height() > 40
     assert not page.adjusted.isHidden()
