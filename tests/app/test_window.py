@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QMimeData, QPoint, QPointF, QRect, Qt, QTimer, QUrl
-from PySide6.QtGui import QCursor, QDragEnterEvent, QDropEvent, QScreen
+from PySide6.QtGui import QCursor, QDragEnterEvent, QDropEvent, QScreen, QShortcut
 from PySide6.QtWidgets import QApplication, QLabel, QLineEdit, QPushButton, QVBoxLayout, QWidget
 
 from app import window as window_module
 from app.notices import Notices
+from app.pages.runs.actions import run_actions
 from app.running import RunningRun
 from app.studio import Studio
 from app.widgets.dialogs import Question
@@ -94,6 +95,12 @@ def test_pages_open_by_shortcut_and_by_arrows_and_space(qtbot, window):
     assert window.navigation.buttons["data"].hasFocus()
     qtbot.keyClick(window.navigation.buttons["data"], Qt.Key.Key_Space)
     assert window.current == "data"
+
+
+def test_keys_of_the_window_are_not_those_of_a_page(window):
+    keys = {shortcut.key().toString() for shortcut in window.findChildren(QShortcut)}
+    assert {"Ctrl+O", "Ctrl+K", "F1"} <= keys, "with two owners, a key does nothing"
+    assert not keys & {action.keys for action in run_actions() if action}
 
 
 def test_a_page_is_created_when_first_shown_and_restored_at_the_next_start(window, qtbot):

@@ -78,7 +78,7 @@ def run_actions() -> Sequence[RunAction | None]:
         RunAction("archive", archive_text, "box", "Ctrl+E", _no_archive, _archive, True),
         RunAction("export", _text(export), "upload", "Ctrl+Shift+E", _no_export, ask_export, True),
         RunAction("lineage", _text(tr("Li&neage")), "git-branch", "Ctrl+L", _always, _lineage),
-        RunAction("folder", _text(folder), "folder-open", "Ctrl+O", _always, _open_folder),
+        RunAction("folder", _text(folder), "folder-open", "Ctrl+Shift+O", _always, _open_folder),
         None,
         RunAction("delete", _text(tr("De&lete…")), "trash-2", "Del", _no_delete, ask_delete, True),
     )

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from PySide6.QtCore import Signal
-from PySide6.QtGui import QGuiApplication
+from PySide6.QtGui import QGuiApplication, QShowEvent
 from PySide6.QtWidgets import QMenu, QProgressBar, QVBoxLayout, QWidget
 
 from app import resources
@@ -54,6 +54,11 @@ class RunHeader(QWidget):
         self._clock = repeated(self, CLOCK_MS, self._show_progress)
         self._clock.start()
         state.changed.connect(self._show)
+        self._show()
+
+    def showEvent(self, event: QShowEvent) -> None:
+        """Also look for a newer version of the data set."""
+        super().showEvent(event)
         self._show()
 
     # ── parts ────────────────────────────────────────────────────────────────────────────────

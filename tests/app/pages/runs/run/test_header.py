@@ -72,6 +72,9 @@ def test_a_finished_run_shows_curves_and_others_their_origin(make_page, studio, 
     view = open_run(page, make_run("first", job=job), qtbot)
     assert view.header.retrain.isHidden()
     (films / "3").mkdir()
+    page.hide()
+    page.show()
+    assert view.header.retrain.isVisible(), "also after the Data page"
     other = open_run(page, make_run("second", job=job), qtbot)
     assert other.header.retrain.isVisible()
     assert other.header.retrain.accessibleName() == "Train again on version 3…"
