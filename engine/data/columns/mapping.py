@@ -278,9 +278,8 @@ def _column_statistics(
         if max(map(len, cells), default=0) <= MAX_SET:
             other = other_separator(labels)
             sets = count_label_sets(Counter(cells))
-            labels = (
-                {*sets} if sets else {cell for cell in labels if not other or other not in cell}
-            )
+            single = {cell for cell in labels if not other or other not in cell}
+            labels = min(labels, single, {*(sets or labels)}, key=len)
         numbers = [number for number in map(parse_number, cells) if number is not None]
         fractions = [number for number in numbers if not number.is_integer()]
         statistics.append(

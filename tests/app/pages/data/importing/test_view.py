@@ -398,11 +398,11 @@ def test_one_of_several_fixes_is_chosen_in_a_box(qtbot, page, write):
     qtbot.waitUntil(lambda: bool(state.listed), timeout=PATIENCE)
     index = [finding.check for finding in state.listed].index("label_conflicts")
     box, choice = view.findings.boxes[index]
-    assert choice is not None and choice.count() == 2
+    assert choice is not None and choice.count() == 3
     box.click()
     assert state.chosen_fixes == {("label_conflicts", "majority")}
-    choice.setCurrentIndex(1)
-    choice.activated.emit(1)
+    choice.setCurrentIndex(2)
+    choice.activated.emit(2)
     assert state.chosen_fixes == {("label_conflicts", "drop")}
 
 
