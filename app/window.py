@@ -216,12 +216,12 @@ class MainWindow(QMainWindow):
         page = self.pages.get(self.current)
         if page is None:
             return None
-        place = getattr(page, "place", None)
-        return Place(self.current, None if place is None else place(), read_marks(page))
+        return Place(self.current, _argument(page), read_marks(page))
 
     def _return_to(self, place: Place) -> None:
         self._show_page(place.key, place.argument)
-        Restorer(self.pages[place.key], place.marks)
+        page = self.pages[place.key]
+        Restorer(page, place.marks, lambda: _argument(page) == place.argument)
 
     def _show_page(self, key: str, argument: object) -> None:
         try:
@@ -398,6 +398,12 @@ class MainWindow(QMainWindow):
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self._overlay.resize(self.size())
+
+
+def _argument(page: QWidget) -> object:
+    """The argument of `arrive` that leads back to what a page shows; None as it is."""
+    place = getattr(page, "place", None)
+    return None if place is None else place()
 
 
 def ask_to_close(

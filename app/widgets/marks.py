@@ -1,7 +1,8 @@
 """Tabs, searches, current rows and scroll positions of a page, to return to them later."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 from PySide6.QtCore import QObject
 from PySide6.QtWidgets import (
@@ -19,11 +20,22 @@ from app.widgets.forms.controls import SearchField
 
 KINDS = (QTabWidget, SearchField, QAbstractItemView, QScrollArea)  # in the order of restoring
 RETRY_MS, MAX_TRIES = 50, 100  # while rows are being read
-MAX_CELLS = 4  # that identify a row
+MAX_CELLS = 8  # that identify a row
 MAX_MOVE = 200  # rows by which a row is looked for before and after its former position
 UNREAD = "…"  # a cell that is being read
 
 Marks = dict[str, object]
+
+
+class RowMark(NamedTuple):
+    """The current row of a list, -1 for none, its first texts, and what is scrolled to in px."""
+
+    row: int
+    column: int
+    cells: tuple[str, ...]
+    rows: int  # number of them
+    x: int
+    y: int
 
 
 def read_marks(page: QWidget) -> Marks:
@@ -32,24 +44,59 @@ def read_marks(page: QWidget) -> Marks:
 
 
 class Restorer(QObject):
-    """Restores marks as the parts of a page and their rows appear, for at most five seconds."""
+    """Restores marks as the parts of a page and their rows appear, for at most five seconds.
 
-    def __init__(self, page: QWidget, marks: Marks) -> None:
+    `is_there` is True once the page shows what the marks are of.
+    """
+
+    def __init__(self, page: QWidget, marks: Marks, is_there: Callable[[], bool]) -> None:
         super().__init__(page)
-        self._page, self._left = page, dict(marks)
+        self._page, self._left, self._is_there = page, dict(marks), is_there
         self._tries = 0
+        self._searches = False  # a restored search will change the rows of lists
         self._timer = repeated(self, RETRY_MS, self._restore)
         self._timer.start()
         self._restore()
 
     def _restore(self) -> None:
         self._tries += 1
-        for name, widget in _parts(self._page):
-            if name in self._left and _restore(widget, self._left[name]):
+        for name, widget in list(_parts(self._page)) if self._is_there() else ():
+            if name in self._left and self._restore_part(widget, self._left[name]):
                 del self._left[name]
         if not self._left or self._tries > MAX_TRIES or not self._page.isVisible():
             self._timer.stop()
             self.deleteLater()
+
+    def _restore_part(self, widget: QWidget, mark: object) -> bool:
+        """Restore a mark; False if the content is not there yet."""
+        match widget, mark:
+            case QTabWidget(), int(index):
+                widget.setCurrentIndex(index)
+                return widget.currentIndex() == index
+            case QLineEdit(), str(text) if widget.text() != text:
+                self._searches = True
+                widget.setText(text)
+            case QAbstractItemView(), RowMark():
+                return self._restore_row(widget, mark)
+            case QAbstractScrollArea(), (int(x), int(y)):
+                _scroll(widget, x, y)
+                return widget.verticalScrollBar().value() == y
+        return True
+
+    def _restore_row(self, view: QAbstractItemView, mark: RowMark) -> bool:
+        model = view.model()
+        if model is None or (self._searches and model.rowCount() != mark.rows):
+            return False
+        row = _find_row(view, mark)
+        if row < 0 <= mark.row:
+            return False
+        if row >= 0:
+            cell = model.index(row, mark.column)
+            if view.currentIndex() != cell:
+                view.setCurrentIndex(cell)
+            view.scrollTo(cell)  # which lays out the rows
+        _scroll(view, mark.x, mark.y)
+        return True
 
 
 def _parts(page: QWidget) -> Iterator[tuple[str, QWidget]]:
@@ -72,50 +119,28 @@ def _read(widget: QWidget) -> object:
     scrolled = widget.horizontalScrollBar().value(), widget.verticalScrollBar().value()
     if not isinstance(widget, QAbstractItemView):
         return scrolled
-    current = widget.currentIndex()
-    return current.row(), current.column(), _cells(widget, current.row()), *scrolled
+    cell, model = widget.currentIndex(), widget.model()
+    count = 0 if model is None else model.rowCount()
+    return RowMark(cell.row(), cell.column(), _cells(widget, cell.row()), count, *scrolled)
 
 
 def _cells(view: QAbstractItemView, row: int) -> tuple[str, ...]:
     """The first texts of a row, which identify it after others were added or removed."""
-    indices = (view.model().index(row, column) for column in range(MAX_CELLS))
-    return tuple(str(index.data() or "") for index in indices if index.isValid())
+    model = view.model()
+    columns = range(0 if model is None or row < 0 else min(model.columnCount(), MAX_CELLS))
+    return tuple(str(model.index(row, column).data() or "") for column in columns)
 
 
-def _find_row(view: QAbstractItemView, row: int, cells: tuple[str, ...]) -> int:
-    """The row with these cells, the nearest first; -1 while there is none."""
-    rows = range(view.model().rowCount())
-    nearest = sorted(rows[max(0, row - MAX_MOVE) : row + MAX_MOVE], key=lambda n: abs(n - row))
+def _find_row(view: QAbstractItemView, mark: RowMark) -> int:
+    """The row of a mark, the nearest with its cells; -1 while there is none."""
+    rows, row = range(view.model().rowCount()), mark.row
     if row in rows and UNREAD in _cells(view, row):
         return row
-    return next((n for n in nearest if _cells(view, n) == cells), -1)
+    near = rows[max(0, row - MAX_MOVE) : row + MAX_MOVE] if row >= 0 else ()
+    nearest = sorted(near, key=lambda n: abs(n - row))
+    return next((n for n in nearest if _cells(view, n) == mark.cells), -1)
 
 
-def _restore(widget: QWidget, mark: object) -> bool:
-    """Restore a mark; False if the content is not there yet."""
-    match widget, mark:
-        case QTabWidget(), int(index):
-            widget.setCurrentIndex(index)
-            return widget.currentIndex() == index
-        case QLineEdit(), str(text):
-            if widget.text() != text:
-                widget.setText(text)
-            return True
-        case QAbstractItemView(), (int(row), int(column), tuple(cells), int(x), int(y)):
-            if row >= 0:
-                found = -1 if widget.model() is None else _find_row(widget, row, cells)
-                if found < 0:
-                    return False
-                cell = widget.model().index(found, column)
-                if widget.currentIndex() != cell:
-                    widget.setCurrentIndex(cell)
-            return _scroll(widget, x, y)
-        case QAbstractScrollArea(), (int(x), int(y)):
-            return _scroll(widget, x, y)
-    return True
-
-
-def _scroll(area: QAbstractScrollArea, x: int, y: int) -> bool:
-    for bar, value in ((area.horizontalScrollBar(), x), (area.verticalScrollBar(), y)):
-        bar.setValue(value)
-    return area.verticalScrollBar().value() == y
+def _scroll(area: QAbstractScrollArea, x: int, y: int) -> None:
+    area.horizontalScrollBar().setValue(x)
+    area.verticalScrollBar().setValue(y)

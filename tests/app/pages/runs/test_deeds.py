@@ -31,7 +31,18 @@ def window(qtbot, studio, monkeypatch) -> MainWindow:
     return window
 
 
+def check_menus(window: MainWindow) -> None:
+    """Every table copies its rows and is exported."""
+    views = [*window.findChildren(QTableView), *window.findChildren(QTreeView)]
+    assert len(views) > 5
+    for view in views:
+        texts = [action.text() for action in context_menu(view).build().actions()]
+        assert any("Copy" in text for text in texts), view.accessibleName()
+        assert any("Export" in text for text in texts), view.accessibleName()
+
+
 def test_deeds_of_every_page_are_found_from_any_page(qtbot, studio, window, tuned, make_run):
+    check_menus(window)
     model = studio.home.models / "films"
     shutil.copytree(tuned("text_classification").checkpoint, model)
     run = make_run("reviews", step=4, outcome="stopped")
@@ -64,12 +75,3 @@ def test_deeds_of_every_page_are_found_from_any_page(qtbot, studio, window, tune
     find(window, "rename reviews")[0].act()
     assert requests[-1] == ("runs", {"run": run, "do": "rename"}) and window.current == "runs"
     window._palette.close()
-
-
-def test_every_table_of_the_window_copies_rows_and_exports(window):
-    views = [*window.findChildren(QTableView), *window.findChildren(QTreeView)]
-    assert len(views) > 5
-    for view in views:
-        texts = [action.text() for action in context_menu(view).build().actions()]
-        assert any("Copy" in text for text in texts), view.accessibleName()
-        assert any("Export" in text for text in texts), view.accessibleName()
