@@ -126,9 +126,10 @@ def _read(widget: QWidget) -> object:
 
 def _cells(view: QAbstractItemView, row: int) -> tuple[str, ...]:
     """The first texts of a row, which identify it after others were added or removed."""
-    model = view.model()
-    columns = range(0 if model is None or row < 0 else min(model.columnCount(), MAX_CELLS))
-    return tuple(str(model.index(row, column).data() or "") for column in columns)
+    if row < 0 or view.model() is None:
+        return ()
+    indices = (view.model().index(row, column) for column in range(MAX_CELLS))
+    return tuple(str(index.data() or "") for index in indices if index.isValid())
 
 
 def _find_row(view: QAbstractItemView, mark: RowMark) -> int:
