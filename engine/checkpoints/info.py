@@ -22,6 +22,7 @@ from engine.checkpoints.sentence_layout import (
     encoder_folder,
     read_sentence,
 )
+from engine.config.families import FAMILIES
 from engine.config.families.family import Family
 from engine.config.task import TaskSpec
 from engine.config.tasks import POOLING, get_head
@@ -108,7 +109,8 @@ def _read(folder: Path) -> CheckpointInfo:
     config = with_family(_object(folder, _config_name(folder)), folder)
     family = get_family(config)
     config = family.normalize(config) if family.normalize else config
-    tensors = {family.current_name(name): tensor for name, tensor in stored.items()}
+    names = family.current_names(stored, FAMILIES)
+    tensors = {names[name]: tensor for name, tensor in stored.items()}
     sizes = {ours: _number(folder, config, theirs) for theirs, ours in family.sizes.items()}
     positions = _number(folder, config, family.get_entry("max_positions"))
     if family.positions_after_padding:

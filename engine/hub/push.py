@@ -11,7 +11,7 @@ from huggingface_hub.errors import HfHubHTTPError
 from huggingface_hub.utils import validate_repo_id
 
 from engine.checkpoints.info import checkpoint_info
-from engine.checkpoints.needed import DOCUMENTS, select_files
+from engine.checkpoints.needed import select_files
 from engine.checkpoints.source import CARD
 from engine.documents.card import model_card
 from engine.errors import StudioError
@@ -42,7 +42,7 @@ def plan(checkpoint: Path, model: str, private: bool) -> PushPlanned:
     checkpoint_info(checkpoint)
     card = model_card(checkpoint, "hf")
     available = [file.name for file in checkpoint.iterdir() if file.is_file()]
-    names = [name for name in select_files(available, checkpoint.name) if name not in DOCUMENTS]
+    names = [name for name in select_files(available, checkpoint.name) if name != CARD]
     files = [
         HubFile(name=name, bytes=(checkpoint / name).stat().st_size)
         for name in names

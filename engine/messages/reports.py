@@ -69,6 +69,7 @@ class CheckpointInfo(Message):
     heads: int
     intermediate_size: int
     max_positions: int
+    max_length: int = Field(description="Usual maximum of tokens of an input.")
     vocab_size: int
     parameters: int
     task_heads: tuple[str, ...] = Field(
@@ -76,7 +77,6 @@ class CheckpointInfo(Message):
     )
     labels: tuple[str, ...] = ()
     lowercase: bool = True
-    max_length: int = Field(0, description="Usual maximum of tokens; at most `max_positions`.")
     sentence: SentenceSpec | None = Field(None, description="Its pooling of a text.")
     causal: bool = Field(False, description="Left-to-right: no token attends to a later one.")
     dtype: str = "float32"

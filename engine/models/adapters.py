@@ -12,6 +12,7 @@ from torch import Tensor
 
 from engine.checkpoints.heads import TASK
 from engine.checkpoints.sentence_layout import encoder_folder
+from engine.config.families import FAMILIES
 from engine.config.families.family import Family
 from engine.config.task import SEQUENCE, SPANS, TOKENS
 from engine.errors import BadCheckpoint
@@ -59,7 +60,7 @@ class Adapter:
             yield self._merge(base, own, family)
 
     def _merge(self, base: WeightFiles, own: WeightFiles, family: Family) -> WeightFiles:
-        names = {family.current_name(name): name for name in base.shapes}
+        names = {ours: name for name, ours in family.current_names(base.shapes, FAMILIES).items()}
         shapes, dtypes = dict(base.shapes), dict(base.dtypes)
         replaced: dict[str, str] = {}
         factors: dict[str, tuple[str, str, float]] = {}

@@ -64,9 +64,9 @@ class StateDictMapper:
         self._decoder, self._decoder_bias = self._family.decoder
         self._notes: list[str] = []
         self._names: dict[str, str] = {}  # normalised name → name in the file
-        for name in weights.shapes:
+        for name, current in self._family.current_names(weights.shapes, FAMILIES).items():
             if not is_buffer(name):
-                self._names.setdefault(self._family.current_name(name), name)
+                self._names.setdefault(current, name)
         detection_head = self._family.detection_head
         if detection_head and any(name.startswith(detection_head) for name in self._names):
             for name in self._mlm_head():  # untrained copy next to a detection head
@@ -200,7 +200,9 @@ class StateDictMapper:
             )
             return NO_HEADS.kind, 0
         states = (TASK, "problem_type")
-        is_open = not first_architecture(self._config) and not any(map(self._config.get, states))
+        layered = tuple(head.architecture for _, head in added_layers())
+        is_stated = first_architecture(self._config).endswith(layered)
+        is_open = not is_stated and not any(map(self._config.get, states))
         if is_open and len(tasks[names]) > 1:
             self.note(
                 "{file} does not say whether its classifier is for texts or for tokens; it was "

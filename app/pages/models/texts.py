@@ -125,6 +125,8 @@ def model_facts(model: ModelEntry) -> list[tuple[str, str] | tuple[str, str, Tex
         (tr("Case"), tr("uncased") if info.lowercase else tr("cased")),
         (tr("Output heads"), "\n".join(heads) if heads else tr("none (encoder only)")),
     ]
+    if info.sentence is None and info.max_length < info.max_positions:
+        facts.append((tr("Max. length"), tr("%Ln token(s)", info.max_length)))
     if info.sentence is not None:
         facts += _sentence_facts(info.sentence, info.hidden_size)
     if info.causal:

@@ -7,7 +7,7 @@ Tensor names map from our names to the published ones; {} stands for a layer's i
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Container, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -160,6 +160,23 @@ class Family:
     def tensor_prefix(self) -> str:
         """The prefix of its tensor names."""
         return f"{self.prefix or self.name}."
+
+    def current_names(self, stored: Iterable[str], others: Container[str] = ()) -> dict[str, str]:
+        """The normalised name of each tensor in a file, without what its program called the model.
+
+        That is what is before the token embeddings, such as “backbone.”, if there is one encoder
+        and it is not called after one of the families `others`.
+        """
+        names = {name: self.current_name(name) for name in stored}
+        token = self.published_name("encoder.embeddings.token.weight")
+        inner = token.removeprefix(self.tensor_prefix)
+        found = [name for name in names if name.endswith(f".{inner}")]
+        if len(found) != 1 or token in names.values():
+            return names
+        called = found[0].removesuffix(inner).removesuffix(self.tensor_prefix)
+        if any(part in others for part in called.split(".")):
+            return names
+        return {name: self.current_name(name.removeprefix(called)) for name in names}
 
     def current_name(self, stored: str) -> str:
         """Normalise the name of a tensor in a file: wrappers, missing prefix, gamma and beta."""

@@ -227,6 +227,7 @@ def entries() -> list[ModelEntry]:
         heads=4,
         intermediate_size=1024,
         max_positions=512,
+        max_length=512,
         vocab_size=9,
         parameters=11_100_000,
     )

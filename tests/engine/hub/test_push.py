@@ -21,6 +21,7 @@ def checkpoint(tmp_path: Path) -> Path:
     folder = small.folder(tmp_path / "model")
     (folder / "optimizer.pt").write_bytes(b"not for others")
     (folder / "source.json").write_text("{}")
+    (folder / "LICENSE").write_text("MIT License")
     return folder
 
 
@@ -28,7 +29,7 @@ def test_a_dry_run_sends_nothing_and_a_push_sends_what_it_listed(hub, checkpoint
     token.save_token(TOKEN)
     planned, updates = plan(checkpoint, NAME, private=True), list[Working]()
     names = [file.name for file in planned.files]
-    assert {"config.json", "model.safetensors", "README.md"} <= set(names)
+    assert {"config.json", "model.safetensors", "README.md", "LICENSE"} <= set(names)
     assert not {"optimizer.pt", "source.json"} & set(names)
     assert planned.card == model_card(checkpoint, "hf") and planned.private
     assert not hub.requests

@@ -17,6 +17,7 @@ from engine.models.checkpoint import import_checkpoint, load
 from engine.models.heads import Heads
 from engine.tasks.predicting import Predictor
 from tests.engine.export.conftest import in_process
+from tests.engine.fine_tuned import copy_model
 from tests.engine.models.small import SPEC
 from tests.engine.models.small import folder as small_folder
 
@@ -123,6 +124,19 @@ def test_the_stated_length_is_the_usual_maximum(tmp_path):
     for length in (10**30, 512, 0, None, "many"):
         other = stating(tmp_path / str(length), CLASSES, TOKENIZER, {"model_max_length": length})
         assert load(other).max_length == checkpoint_info(other).max_length == SPEC.max_positions
+
+
+def test_a_trained_model_names_the_licence_of_its_base(tmp_path, tuned, in_process):
+    base = small_folder(tmp_path / "base")
+    (base / "README.md").write_text(FRONT.format("license: mit"))
+    (base / "LICENSE").write_text("MIT License")
+    model = copy_model(tuned("text_classification"), tmp_path)
+    job = json.loads(model.run.spec_file.read_text())
+    job["base_model"] = {"kind": "checkpoint", "path": str(base)}
+    model.run.spec_file.write_text(json.dumps(job))
+    exported = export(Export(checkpoint=model.checkpoint, into=tmp_path / "to", form="hf")).folder
+    assert "| licence of the base model | mit |" in (exported / "README.md").read_text()
+    assert (exported / "LICENSE").read_text() == "MIT License"
 
 
 FRONT = "---\nlanguage: en\n{}\ntags:\n- x\n---\n# Model\n"

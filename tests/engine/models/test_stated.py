@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
@@ -14,13 +15,22 @@ from engine.data.datasets.rows import Rows
 from engine.errors import BadCheckpoint, StudioError
 from engine.models.checkpoint import load
 from engine.models.heads import Heads
+from engine.tasks import checkpoint_learner
 from engine.tasks.predicting import Predictor
 from engine.tokenizers.tokenizer import Tokenizer
 from tests.engine.models.family_folders import published_folder
 from tests.engine.models.small import LABELS, WORDS
 from tests.engine.models.small import folder as small_folder
 
-WRAPPERS = ("module.", "model.", "_orig_mod.", "module._orig_mod.", "_orig_mod.model.")
+WRAPPERS = (
+    "backbone.",
+    "net.encoder.",
+    "module.",
+    "model.",
+    "_orig_mod.",
+    "module._orig_mod.",
+    "_orig_mod.model.",
+)
 
 
 def change_config(folder: Path, **entries: object) -> None:
@@ -50,6 +60,33 @@ def test_a_compiled_part_inside_a_model_is_found(tmp_path):
     folder = small_folder(tmp_path / "model", Heads(outputs=3))
     rename(folder, lambda name: name.replace("bert.encoder.", "bert.encoder._orig_mod."))
     assert not load(folder).report.missing
+
+
+def test_an_encoder_with_another_name_is_found_and_its_head_is_named(tmp_path):
+    folder = small_folder(tmp_path / "model", Heads(outputs=3))
+    before = load(folder).network
+    change_config(folder, architectures=["BertModel"], bert_studio_task=None, problem_type=None)
+    rename(folder, lambda name: name.replace("bert.", "backbone.").replace("classifier", "fc"))
+    loaded = load(folder)
+    assert not loaded.network.heads.outputs and checkpoint_info(folder).task is None
+    assert set(loaded.report.unexpected) == {"fc.weight", "fc.bias"}
+    for ours, theirs in zip(
+        loaded.network.encoder.parameters(), before.encoder.parameters(), strict=True
+    ):
+        assert torch.equal(ours, theirs)
+    rename(folder, lambda name: name.replace("fc", "classifier"))
+    assert "does not say whether its classifier" in load(folder).report.notes[0]
+
+
+def test_two_encoders_are_refused(tmp_path):
+    folder = small_folder(tmp_path / "model")
+    tensors = load_file(folder / "model.safetensors")
+    both = {
+        f"{side}.{name}": t.clone() for name, t in tensors.items() for side in ("query", "text")
+    }
+    save_file(both, folder / "model.safetensors", {"format": "pt"})
+    with pytest.raises(BadCheckpoint, match="no layers of BERT"):
+        load(folder)
 
 
 @pytest.mark.parametrize("ending", [" \n", "\t\n", "\r\n", "  \r\n"])
@@ -164,3 +201,19 @@ def test_tensors_that_no_head_reads_are_not_counted(tmp_path):
     tensors["roberta.pooler.dense.bias"] = torch.zeros(size)
     save_file(tensors, folder / "model.safetensors", {"format": "pt"})
     assert checkpoint_info(folder).parameters == load(folder).info.parameters
+
+
+def test_a_vocabulary_without_a_mask_is_used_for_tasks(tmp_path):
+    folder = small_folder(tmp_path / "model", Heads(outputs=3))
+    for path in folder.iterdir():
+        if "token" in path.name or path.name == "manifest.json":
+            path.unlink()
+    words = ("[unused]" if word == "[MASK]" else word for word in WORDS)
+    (folder / "vocab.txt").write_text("".join(f"{word}\n" for word in words))
+    loaded = load(folder)
+    learner = checkpoint_learner(loaded)
+    batch = learner.dummy_batch(2, 9, loaded.tokenizer, np.random.default_rng(0))  # of a training
+    assert all(torch.isfinite(loss) for loss in learner.losses(loaded.network, batch).values())
+    assert Predictor(folder).predict(Rows(["a b"]))[0]["label"] in loaded.labels
+    with pytest.raises(StudioError, match=r"has no \[MASK\]"):
+        _ = loaded.tokenizer.mask

@@ -68,7 +68,7 @@ def test_every_task_head_has_a_name():
     }.items():
         labels = ("a", "b", "c") if "3" in text else ()
         info = CheckpointInfo(
-            layers=1, hidden_size=4, heads=1, intermediate_size=8, max_positions=8,
+            layers=1, hidden_size=4, heads=1, intermediate_size=8, max_positions=8, max_length=8,
             vocab_size=9, parameters=9, task_heads=("pooler", head), labels=labels,
         )  # fmt: skip
         assert head_titles(info) == [text]
@@ -153,6 +153,10 @@ def test_the_page_of_a_model_shows_facts_parts_and_pooling(qtbot, page, little):
     assert (facts["Dense layers"], facts["Vector size"]) == ("8", "8")
     assert facts["Normalized"] == "yes, to length 1" and facts["Max. length"].startswith("128 ")
     assert facts["Prompt"] == "query: "
+    (model.path / "README.md").write_text("---\nlicense: mit\n---\n")
+    short = model.info.model_copy(update={"max_length": 7})
+    facts = {name: value for name, value, *_ in model_facts(replace(model, info=short))}
+    assert facts["Licence"] == "mit" and facts["Max. length"].startswith("7 ")
     assert "Pooling" not in {name for name, *_ in model_facts(model)}
     assert set(pooling_names()) == set(POOLING_MODES)
 

@@ -26,6 +26,7 @@ INFO = CheckpointInfo(
     heads=2,
     intermediate_size=512,
     max_positions=256,
+    max_length=256,
     vocab_size=1000,
     parameters=500_000,
     task_heads=("mlm",),
