@@ -1,0 +1,1 @@
+"""Checkpoint folders that libraries write, read as they say or refused by name."""
