@@ -10,7 +10,6 @@ from PySide6.QtGui import (
     QMouseEvent,
     QPainter,
     QPaintEvent,
-    QResizeEvent,
     QShowEvent,
 )
 from PySide6.QtWidgets import (
@@ -206,7 +205,12 @@ class Picture(QWidget):
         total = px(side * 2 if disc else side)
         self.setFixedSize(total, total)
 
+    def sizeHint(self) -> QSize:
+        return self.maximumSize()
+
     def paintEvent(self, event: QPaintEvent) -> None:
+        if self.height() < self.width():
+            return  # there is no space for it
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         if self._disc:
@@ -231,7 +235,7 @@ class EmptyState(QWidget):
         column = layouts.column(layouts.STRETCH, parent=self, spacing=3 * SPACE, margins=None)
         self.picture = Picture(icon, 28, disc=True)
         column.addWidget(self.picture, 0, Qt.AlignmentFlag.AlignHCenter)
-        self._above = self.picture.sizeHint().height() + 3 * SPACE  # px above the title
+        self.picture.setMinimumHeight(0)  # the first to shrink
         self.title = Text(title, "heading")
         self.text = Text(text, "muted")
         for label in (self.title, self.text):
@@ -242,16 +246,6 @@ class EmptyState(QWidget):
         present = [button for button in (action, second) if button is not None]
         row = layouts.row(layouts.STRETCH, *present, layouts.STRETCH, spacing=2 * SPACE)
         layouts.extend(column, SPACE, row, layouts.STRETCH)
-
-    def minimumSizeHint(self) -> QSize:
-        """The size without the picture, which is hidden if there is no space."""
-        hint = super().minimumSizeHint()
-        return QSize(hint.width(), hint.height() - (0 if self.picture.isHidden() else self._above))
-
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
-        space = self.height() - self.minimumSizeHint().height()
-        self.picture.setVisible(space >= self._above)
 
 
 class Stack(QWidget):

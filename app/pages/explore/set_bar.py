@@ -1,21 +1,25 @@
-"""Top line of panels that work on many texts: which texts, start button, progress."""
+"""Panels that work on many texts: their top line, and what is shown before the first results."""
 
 from collections.abc import Callable
 
 from PySide6.QtWidgets import QWidget
 
-from app.pages.explore.set_work import ChosenTexts, SetWork
+from app.pages.explore.set_work import SAMPLE_ROWS, ChosenTexts, SetWork, sample_texts
 from app.pages.explore.state import ExploreState
 from app.theme import SPACE
 from app.translation import translated
 from app.widgets import buttons, layouts
+from app.widgets.page import EmptyState, Stack
 from app.widgets.progress import ProgressLine
 from app.widgets.text.labels import OneLine, Text
 from app.widgets.text.numbers import count
 
 
 class SetBar(QWidget):
-    """Button and progress. The button calls `start`; `obstacle` returns why it is disabled."""
+    """Button and progress. The button calls `start`; `obstacle` returns why it is disabled.
+
+    If no texts are chosen, it chooses sample texts.
+    """
 
     def __init__(
         self,
@@ -25,13 +29,15 @@ class SetBar(QWidget):
         start: Callable[[], object],
         obstacle: Callable[[], str] = lambda: "",
         all_texts: Callable[[], ChosenTexts | None] | None = None,
+        prepare: Callable[[], object] = lambda: None,
     ) -> None:
-        """`all_texts` returns the texts, if not the chosen ones."""
+        """`all_texts` returns the texts, if not the chosen ones; `prepare` is called first."""
         super().__init__()
+        self._explore, self._start, self._prepare = explore, start, prepare
         self._texts = all_texts or (lambda: explore.chosen)
         self._work, self._text, self._obstacle = work, text, obstacle
         self.summary = OneLine("", "muted")
-        self.run = buttons.primary(text, start, "play")
+        self.run = buttons.primary(text, self._on_press, "play")
         self.progress = ProgressLine(text.replace("&", ""))
         self.progress.cancelled.connect(work.cancel)
         self.problem = Text("", "warn")
@@ -42,10 +48,17 @@ class SetBar(QWidget):
         explore.model_changed.connect(self.show_state)
         self.show_state()
 
+    def _on_press(self) -> None:
+        if self._texts() is None:
+            self._explore.choose_texts(sample_texts())
+        self._prepare()
+        self._start()
+
     def show_state(self) -> None:
         work, chosen = self._work, self._texts()
         obstacle = self._obstacle() if chosen is not None else ""
-        self.run.setEnabled(chosen is not None and not obstacle and not work.is_running)
+        has_model = self._explore.first.checkpoint is not None
+        self.run.setEnabled(has_model and not obstacle and not work.is_running)
         self.run.setVisible(not work.is_running)
         buttons.set_text(self.run, self.tr("Conti&nue") if work.is_interrupted else self._text)
         self.summary.setVisible(not work.is_running)
@@ -62,7 +75,9 @@ class SetBar(QWidget):
     def _summary(self) -> str:
         chosen = self._texts()
         if chosen is None:
-            return self.tr("Type texts or choose a data set in the Texts panel.")
+            return self.tr(
+                "%Ln text(s) of the sample, or your own from the Texts panel", "", SAMPLE_ROWS
+            )
         text = self.tr("%Ln text(s) of {0}", "", chosen.count).format(chosen.name)
         if self._work.is_interrupted:
             done = self.tr("{0} of {1} done").format(
@@ -70,3 +85,16 @@ class SetBar(QWidget):
             )
             return f"{text} · {done}"
         return text
+
+
+class Results(Stack):
+    """The results of a panel; before there are any, what they show."""
+
+    def __init__(self, content: QWidget, icon: str, title: str, text: str) -> None:
+        super().__init__()
+        self.empty = EmptyState(icon, title, text)
+        self.addWidget(self.empty)
+        self.addWidget(content)
+
+    def show_results(self, has_results: bool) -> None:
+        self.setCurrentIndex(1 if has_results else 0)

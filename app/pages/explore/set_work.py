@@ -1,13 +1,21 @@
 """Work on many texts: which ones, and the process that computes."""
 
+import csv
+import io
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import islice
 
 from PySide6.QtCore import QCoreApplication, QObject, Signal
 
 from app.explorer import OneTimeWorker
-from engine.messages.explore.text_set import SetAnswer, SetQuestion, TextSet
+from app.translation import tr
+from engine.files.regular_file import read_regular
+from engine.files.shipped import sample_data
+from engine.messages.explore.text_set import SetAnswer, SetQuestion, TextSet, TypedText
 from engine.messages.question import Answer, Refused, Working
+
+SAMPLE_ROWS = 40
 
 
 @dataclass(frozen=True)
@@ -17,6 +25,13 @@ class ChosenTexts:
     texts: TextSet
     name: str
     count: int
+
+
+def sample_texts() -> ChosenTexts:
+    """Labelled passages of the sample data set, for a panel whose texts are not chosen yet."""
+    rows = csv.DictReader(io.StringIO(read_regular(sample_data()).decode("utf-8")))
+    typed = [TypedText(text=row["text"], label=row["topic"]) for row in islice(rows, SAMPLE_ROWS)]
+    return ChosenTexts(TextSet(typed=tuple(typed)), tr("the sample"), len(typed))
 
 
 StartWorker = Callable[..., OneTimeWorker]  # as `Studio.one_time_worker`

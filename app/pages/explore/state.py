@@ -39,6 +39,7 @@ class ExploreState(QObject):
         problem_changed: why there are no tokens, or “”.
         model_requested: a panel asks for the model in this folder.
         input_requested: a panel asks to show this TextInput.
+        comparison_requested: a panel asks for a second model.
         chosen_changed: another set of texts.
         page_hidden: unsaved input should be saved.
     """
@@ -57,6 +58,7 @@ class ExploreState(QObject):
     problem_changed = Signal(str)
     model_requested = Signal(object)
     input_requested = Signal(object)
+    comparison_requested = Signal()
     chosen_changed = Signal()
     page_hidden = Signal()
 

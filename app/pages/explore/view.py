@@ -168,6 +168,7 @@ class ExplorePage(Page):
         explore.sides_changed.connect(self._on_sides)
         explore.model_requested.connect(self.choose)
         explore.input_requested.connect(self.show_input)
+        explore.comparison_requested.connect(self.comparison.begin)
         studio.models_changed.connect(self.read_models)
         explore.chosen_changed.connect(self._start_standby)
         for dock in self.bench.docks.values():

@@ -12,7 +12,7 @@ from app.pages.explore.captions import source
 from app.pages.explore.panels.attention.state import AttentionState
 from app.theme import SIGNS, SPACE, Palette, Role, colour, print_color, px
 from app.translation import tr
-from app.widgets import layouts
+from app.widgets import buttons, layouts
 from app.widgets.charts.figure import Figure, Table, print_font
 from app.widgets.keys import clamp, horizontal_step
 from app.widgets.page import EmptyState, Stack
@@ -155,15 +155,24 @@ class PairView(QWidget):
         self.elements = ElementsView(self.readout)
         parts = self.title, self.readout, self.elements, self.sum, layouts.STRETCH
         page = layouts.page(*parts, spacing=SPACE)
-        self.empty = EmptyState("scan-search", self.tr("Select a pair of tokens"), "")
+        self.example = buttons.primary(self.tr("Select a &pair"), self._on_example)
+        self.empty = EmptyState("scan-search", self.tr("Select a pair of tokens"), "", self.example)
         self.stack = Stack(page, self.empty)
         layouts.column(self.stack, parent=self)
         state.pair_changed.connect(self.show_state)
         state.head_changed.connect(self.show_state)
         self.show_state()
 
+    def _on_example(self) -> None:
+        """Select the first two words."""
+        explore = self._state.explore
+        words = [n for n, token in enumerate(self._state.maps.side.tokens) if not token.special]
+        explore.pick(words[0])
+        explore.pick_target(words[1 % len(words)])
+
     def show_state(self) -> None:
         shown = self._state.query_key
+        self.example.setVisible(self._state.maps.has_heads)
         self.stack.setCurrentIndex(1 if shown is None else 0)
         if shown is None:
             self.empty.text.setText(

@@ -37,13 +37,17 @@ class DifferenceState(TextSetState):
     def obstacle(self) -> str:
         """The reason why nothing can be compared, or “”."""
         first, second = self.explore.both
-        if not self.explore.is_compared:
-            return self.tr("Choose a second model with Compare, above.")
         if first.heads_off:
             return self.tr("Switch all heads on: whole models are compared here.")
-        if self.explore.pinned is not None or second.checkpoint == first.checkpoint:
+        is_same = self.explore.pinned is not None or second.checkpoint == first.checkpoint
+        if self.explore.is_compared and is_same:
             return self.tr("Choose another model: these are two texts with the same model.")
         return ""
+
+    def request_other(self) -> None:
+        """Ask the page for a second model, if there is none."""
+        if not self.explore.is_compared:
+            self.explore.comparison_requested.emit()
 
     def compare(self) -> None:
         """Run both models over the texts, or continue."""

@@ -19,7 +19,7 @@ from app.pages.explore.panels.difference.state import (
     MIN_VECTORS,
     DifferenceState,
 )
-from app.pages.explore.set_bar import SetBar
+from app.pages.explore.set_bar import Results, SetBar
 from app.theme import SPACE, print_color, px
 from app.translation import tr
 from app.widgets import layouts
@@ -56,7 +56,12 @@ class DifferenceView(Panel):
         super().__init__()
         self._state, self._explore = state, state.explore
         self.bar = SetBar(
-            state.work, state.explore, self.tr("Compar&e"), state.compare, lambda: state.obstacle
+            state.work,
+            state.explore,
+            self.tr("Compar&e"),
+            state.compare,
+            lambda: state.obstacle,
+            prepare=state.request_other,
         )
         self.column = ChoiceBox(
             self.tr("Difference of"), [(key, state.name(key)) for key in COLUMNS]
@@ -106,9 +111,19 @@ class DifferenceView(Panel):
             layouts.STRETCH,
             spacing=SPACE,
         )
-        below = layouts.row((left, 6), (middle, 3), (right, 9), spacing=4 * SPACE)
+        self.results = Results(
+            layouts.page(layouts.row((left, 6), (middle, 3), (right, 9), spacing=4 * SPACE)),
+            "columns-2",
+            self.tr("What two models do differently"),
+            self.tr("Head by head, layer by layer, and the texts whose predictions changed most."),
+        )
         layouts.column(
-            self.bar, (below, 1), self.note, parent=self, spacing=SPACE, margins=(0, SPACE, 0, 0)
+            self.bar,
+            (self.results, 1),
+            self.note,
+            parent=self,
+            spacing=SPACE,
+            margins=(0, SPACE, 0, 0),
         )
 
     def _on_activated(self, index: QModelIndex) -> None:
@@ -116,6 +131,7 @@ class DifferenceView(Panel):
 
     def show_state(self) -> None:
         state = self._state
+        self.results.show_results(state.answer is not None)
         self.grid.show_values(state.values, state.is_signed)
         self.grid.setEnabled(state.values is not None)
         self.column.setEnabled(state.values is not None)
@@ -168,7 +184,7 @@ class DifferenceView(Panel):
         state = self._state
         answer = state.answer
         if answer is None:
-            return self.tr("Press Compare to see where B, the second model, differs from A.")
+            return ""
         parts = []
         if answer.comparable:
             parts.append(f"{state.describe(layer, head)}. {state.meaning(state.column)}.")

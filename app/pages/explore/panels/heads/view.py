@@ -16,7 +16,7 @@ from app.pages.explore.comparison import replacement_box
 from app.pages.explore.head_heatmap import HeadHeatmap, grid_size, paint_grid
 from app.pages.explore.panel import MakePanel, Panel, PanelContext, PanelDescription
 from app.pages.explore.panels.heads.state import DEFAULT_MAX_FALL, OFFSET, SHARE, HeadsState, Method
-from app.pages.explore.set_bar import SetBar
+from app.pages.explore.set_bar import Results, SetBar
 from app.resources import mono_font
 from app.theme import SPACE, print_color, px
 from app.translation import tr
@@ -96,9 +96,19 @@ class HeadsView(Panel):
         self.table.setSortingEnabled(True)
         self.note = Text("", "small")
         left = layouts.column(self.title, (self.grid, 1), spacing=SPACE)
-        below = layouts.row((left, 2), (self.table, 3), spacing=4 * SPACE)
+        self.results = Results(
+            layouts.page(layouts.row((left, 2), (self.table, 3), spacing=4 * SPACE)),
+            "layers",
+            self.tr("A grid of all heads, and a table to sort them by"),
+            self.tr("What each attends to, or how much the loss depends on it, over many texts."),
+        )
         layouts.column(
-            self.bar, (below, 1), self.note, parent=self, spacing=SPACE, margins=(0, SPACE, 0, 0)
+            self.bar,
+            (self.results, 1),
+            self.note,
+            parent=self,
+            spacing=SPACE,
+            margins=(0, SPACE, 0, 0),
         )
         self._is_following = False
         self.grid.picked.connect(self._explore.pick_head)
@@ -118,6 +128,7 @@ class HeadsView(Panel):
         self.fall.setVisible(state.method == "prune")
         self.save.setVisible(state.method == "prune" and state.pruned is not None)
         self.save.setEnabled(state.can_save)
+        self.results.show_results(state.answer is not None)
         self._is_following = True
         has_new_columns = self.rows.refresh()
         self._is_following = False
@@ -175,7 +186,7 @@ class HeadsView(Panel):
         if answer is None or chosen is None:
             if state.work.is_running:
                 return self.tr("Loading the model …")
-            return self.tr("Press Count to see what each head attends to in these texts.")
+            return ""
         parts = [f"{state.describe(state.column, layer, head)}."]
         parts.append(f"{state.meaning(state.column)}.")
         if isinstance(answer, HeadsPruned):

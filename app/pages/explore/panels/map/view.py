@@ -11,7 +11,7 @@ from app.pages.explore.choice_box import ChoiceBox
 from app.pages.explore.panel import MakePanel, Panel, PanelContext, PanelDescription
 from app.pages.explore.panels.map.points import EXPORT_SIZE, PointsView, paint_points
 from app.pages.explore.panels.map.state import MapState
-from app.pages.explore.set_bar import SetBar
+from app.pages.explore.set_bar import Results, SetBar
 from app.theme import SPACE, Role, print_color
 from app.translation import tr
 from app.widgets import layouts
@@ -94,11 +94,16 @@ class MapView(Panel):
             (self.layers, 1),
             spacing=SPACE,
         )
-        below = layouts.row((self.points, 5), (right, 4), spacing=4 * SPACE)
+        self.results = Results(
+            layouts.page(layouts.row((self.points, 5), (right, 4), spacing=4 * SPACE)),
+            "boxes",
+            self.tr("Texts as points: close ones are similar to the model"),
+            self.tr("Coloured by label, with the separation of the labels after each layer."),
+        )
         layouts.column(
             self.bar,
             boxes,
-            (below, 1),
+            (self.results, 1),
             self.note,
             parent=self,
             spacing=SPACE,
@@ -113,6 +118,7 @@ class MapView(Panel):
         self.pooling.choose(state.pooling)
         self.method.choose(state.method)
         self.colouring.choose(state.colouring)
+        self.results.show_results(state.answer is not None)
         self.points.show_points(state.points, state.categories(), state.legend(), state.selected)
         self.layers.blockSignals(True)
         self.layers.show_rows(*self._layer_rows())
@@ -163,10 +169,7 @@ class MapView(Panel):
         state = self._state
         answer = state.answer
         if answer is None:
-            return self.tr(
-                "Place the texts on a map to see which the model finds similar, and whether labels "
-                "are separated."
-            )
+            return ""
         parts = [f"{', '.join(axis_names(answer))}."]
         if answer.placed is not None and len(answer.placed) < len(state.points):
             parts.append(

@@ -57,7 +57,7 @@ class TextsState(QObject):
         self.scores: list[TextScore] = []  # of the first rows, while more arrive
         self.loss = "task"
         self.selected: tuple[int, ...] = ()
-        self._typed = ""
+        self.typed = ""  # one text per line
         self._reading: background.Job | None = None
         self._listing: background.Job | None = None
         self.work.answer_received.connect(self._on_answer_received)
@@ -124,8 +124,8 @@ class TextsState(QObject):
 
     def set_typed(self, typed: str) -> None:
         """Set the texts, one per line; a tab separates the second text or the label."""
-        if typed != self._typed:
-            self._typed = typed
+        if typed != self.typed:
+            self.typed = typed
             if self.source is None:
                 self._read()
 
@@ -177,7 +177,7 @@ class TextsState(QObject):
         if self.source is not None:
             data = StoredData(folder=self.source.folder, target=self._target())
             return TextSet(data=data, part=self.part)
-        lines = [line.strip() for line in self._typed.splitlines() if line.strip()]
+        lines = [line.strip() for line in self.typed.splitlines() if line.strip()]
         self._line_count = len(lines)
         typed = tuple(_parse_line(line, self._reads_pairs) for line in lines[:MAX_TYPED])
         return TextSet(typed=typed) if typed else None
@@ -214,13 +214,15 @@ class TextsState(QObject):
         self._clear_scores()
         data = self.texts.data if self.texts is not None else None
         is_other = data is not None and data.target != self._target()
-        if is_other or (self.source is None and self._typed):
+        if is_other or (self.source is None and self.typed):
             self._read()  # the label column, or the text after a tab, depends on the task
         self.changed.emit()
 
     def _on_chosen(self) -> None:
         """Follow a selection made in another panel, such as a lasso."""
         chosen, texts = self.explore.chosen, self.texts
+        if chosen is not None and texts is None and chosen.texts.typed and not self.typed:
+            self._show_typed(chosen.texts)
         if chosen is None or texts is None:
             return
         rows = chosen.texts.rows or ()
@@ -228,6 +230,13 @@ class TextsState(QObject):
         if is_of_these and rows != self.selected:
             self.selected = rows
             self.changed.emit()
+
+    def _show_typed(self, texts: TextSet) -> None:
+        """Show texts that another panel has chosen as if they were typed here."""
+        self.source, self.texts = None, texts
+        self.typed = "\n".join(f"{text.text}\t{text.label}" for text in texts.typed)
+        self.rows, self.labels = _load_rows(texts)
+        self.changed.emit()
 
     def _clear_scores(self) -> None:
         self.scores = []

@@ -14,7 +14,7 @@ from app.pages.explore.choice_box import ChoiceBox
 from app.pages.explore.panel import MakePanel, Panel, PanelContext, PanelDescription
 from app.pages.explore.panels.texts.state import MAX_TYPED, TextsState
 from app.pages.explore.paper import RIGHT, draw_elided
-from app.pages.explore.set_bar import SetBar
+from app.pages.explore.set_bar import Results, SetBar
 from app.pages.explore.state import TYPING_PAUSE_MS
 from app.resources import mono_font
 from app.theme import SPACE, Role, print_color, px
@@ -109,7 +109,13 @@ class TextsView(Panel):
         for index, widget in enumerate((label, self.source, self.part)):
             line.insertWidget(index, widget)
         line.addWidget(self.figure_button)
-        below = layouts.row((self.typed, 2), (self.table, 5), spacing=4 * SPACE)
+        self.results = Results(
+            self.table,
+            "scroll-text",
+            self.tr("Texts with their predictions and losses"),
+            self.tr("The hardest texts first; the rows you select are used by the other panels."),
+        )
+        below = layouts.row((self.typed, 2), (self.results, 5), spacing=4 * SPACE)
         layouts.column(
             self.bar, (below, 1), self.note, parent=self, spacing=SPACE, margins=(0, SPACE, 0, 0)
         )
@@ -155,6 +161,9 @@ class TextsView(Panel):
         self.part.choose(state.part)
         self.part.setVisible(len(parts) > 0)
         self.typed.setVisible(state.source is None)
+        if not self.typed.hasFocus() and self.typed.toPlainText() != state.typed:
+            self.typed.setPlainText(state.typed)
+        self.results.show_results(bool(state.rows))
         self._show_rows()
         self.bar.show_state()
         self.note.setText(self._note())
@@ -231,7 +240,7 @@ class TextsView(Panel):
         if state.is_reading:
             return self.tr("Reading …")
         if not state.rows:
-            return self.tr("Type or paste texts, or choose a data set.")
+            return ""
         parts = self._statistics()
         if state.is_truncated:
             limit = MAX_TYPED if state.source is None else MAX_TEXTS

@@ -18,16 +18,24 @@ from app.pages.explore.state import TYPING_PAUSE_MS
 from app.theme import SPACE, Role, print_color, px
 from app.timers import debounced
 from app.translation import tr
-from app.widgets import layouts
+from app.widgets import buttons, layouts
 from app.widgets.charts.bars import Bar, bars_figure
 from app.widgets.charts.figure import Figure, Table
 from app.widgets.charts.figure_menu import FigureButton
+from app.widgets.page import EmptyState, Stack
 from app.widgets.tables import NumbersTable
 from app.widgets.text.chips import token_text
 from app.widgets.text.labels import OneLine, Text
 from app.widgets.text.numbers import count, decimal, size
 
 DIGITS = 3
+EXAMPLE = (  # a word with two meanings, and texts with it
+    "state",
+    "The state of New York borders on Canada.",
+    "The state of Texas is larger than France.",
+    "The patient was in a state of shock.",
+    "Water in a liquid state flows.",
+)
 NAME_WIDTH, CELL_WIDTH, ROW_HEIGHT = 340, 52, 24  # px
 
 
@@ -73,6 +81,12 @@ class VectorsView(Panel):
         for table in (self.near_tokens, self.near_words):
             self.figure_button.offer_on(table)
         words_page = layouts.page(self.bar, (self.near_words, 1), spacing=SPACE)
+        self.empty = EmptyState(
+            "boxes",
+            self.tr("A word in several texts"),
+            self.tr("How similar its vectors are after each layer, and what is nearest to them."),
+            buttons.primary(self.tr("&Try an example"), self._on_example, "play"),
+        )
         self.pages = QStackedWidget()
         for page in (self.matrix, self.near_tokens, words_page):
             self.pages.addWidget(page)
@@ -85,7 +99,8 @@ class VectorsView(Panel):
         line = layouts.row(label, (self.word, 1), spacing=SPACE)
         left = layouts.column(line, (self.texts, 2), (self.layers, 3), spacing=SPACE)
         head = layouts.row((self.title, 1), self.view_choice, self.figure_button, spacing=2 * SPACE)
-        right = layouts.column(head, (self.pages, 1), self.note, spacing=SPACE)
+        self.results = Stack(self.empty, self.pages)
+        right = layouts.column(head, (self.results, 1), self.note, spacing=SPACE)
         layouts.row((left, 4), (right, 5), parent=self, spacing=6 * SPACE, margins=(0, SPACE, 0, 0))
         self.layers.row_picked.connect(state.set_layer)
         self.view_choice.chosen.connect(state.show)
@@ -101,9 +116,17 @@ class VectorsView(Panel):
         self._state.set_word(self.word.text())
         self._state.set_texts(self.texts.toPlainText())
 
+    def _on_example(self) -> None:
+        word, *texts = EXAMPLE
+        self.word.setText(word)
+        self.texts.setPlainText("\n".join(texts))
+        self._on_typed()
+
     def show_state(self) -> None:
         state = self._state
         answer, shown = state.answer, state.shown_layer
+        self.results.setCurrentIndex(0 if answer is None else 1)
+        self.layers.setVisible(answer is not None)
         self.layers.show_rows(*self._layer_rows())
         if answer is not None and self.layers.currentIndex().row() != state.layer:
             self.layers.blockSignals(True)

@@ -45,6 +45,7 @@ class CandidatesView(QWidget):
             "eye-off",
             self.tr("Mask a word to score your own candidates"),
             self.tr("Double-click a word above. Words of several tokens are scored as a whole."),
+            buttons.primary(self.tr("Mas&k a word"), state.mask_example, "eye-off"),
         )
         self.stack = Stack(self._tables(), self.empty)
         layouts.column(self.stack, parent=self)

@@ -13,7 +13,7 @@ from app.pages.explore.paper import CENTER, RIGHT, draw_elided
 from app.resources import mono_font
 from app.theme import PICKED, SPACE, Palette, Role, colour, print_color
 from app.translation import tr
-from app.widgets import layouts
+from app.widgets import buttons, layouts
 from app.widgets.charts.bars import percentage
 from app.widgets.charts.figure import Figure, Table, print_font
 from app.widgets.keys import arrow_step, clamp
@@ -156,6 +156,7 @@ class LensView(QWidget):
             "layers",
             self.tr("Mask or select a word to see the predictions after each layer"),
             self.tr("Double-click a word above to mask it, click to select it."),
+            buttons.primary(self.tr("Mas&k a word"), state.mask_example, "eye-off"),
         )
         self.stack = ResultStack(page, self.empty)
         layouts.column(self.stack, parent=self)

@@ -7,7 +7,7 @@ from app.pages.explore.captions import source
 from app.pages.explore.panel import ResultStack
 from app.pages.explore.panels.words.state import MAX_POSITIONS, TOP_K, MaskedPosition, WordsState
 from app.theme import SPACE, px
-from app.widgets import layouts
+from app.widgets import buttons, layouts
 from app.widgets.charts.bars import Bar, ProbabilityBars, bars_figure, percentage, scale_end
 from app.widgets.charts.figure import Figure, Table
 from app.widgets.page import Card, EmptyState
@@ -30,7 +30,10 @@ class PredictionsView(QWidget):
         self._row = layouts.row(layouts.STRETCH, spacing=3 * SPACE, margins=(0, 0, 0, 2 * SPACE))
         self.page = self._cards_page()
         self.empty = EmptyState(
-            "eye-off", self.tr("Mask a word to see what the model predicts"), ""
+            "eye-off",
+            self.tr("Mask a word to see what the model predicts"),
+            "",
+            buttons.primary(self.tr("Mas&k a word"), state.mask_example, "eye-off"),
         )
         self.stack = ResultStack(self.page, self.empty)
         layouts.column((self.stack, 1), parent=self)

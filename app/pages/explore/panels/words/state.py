@@ -74,6 +74,14 @@ class WordsState(QObject):
             scoring.changed.connect(self.changed)
         explore.picked_changed.connect(self._on_picked)
 
+    def mask_example(self) -> None:
+        """Mask the selected word, else one in the middle of the text."""
+        first = self.explore.first
+        words = [n for n, token in enumerate(first.tokens) if not token.special]
+        chosen = self.explore.picked if self.explore.picked in words else -1
+        if words:
+            self.explore.toggle_mask(chosen if chosen >= 0 else words[len(words) // 2])
+
     # ── state ────────────────────────────────────────────────────────────────────────────────
 
     def positions(self, side: int = 0) -> tuple[MaskedPosition, ...]:
