@@ -1,7 +1,6 @@
 """Actions of pages as commands of the palette: their buttons, and the menus of these."""
 
 from collections.abc import Iterable, Iterator
-from functools import partial
 
 from PySide6.QtWidgets import QAbstractButton, QMenu, QPushButton, QToolButton, QWidget
 
@@ -42,5 +41,4 @@ def _menu_commands(menu: QMenu, hint: str, kind: str, icon: str) -> Iterator[Com
     menu.aboutToShow.emit()  # which enables its entries
     for action in menu.actions():
         if action.isEnabled() and action.isVisible() and action.text():
-            act = partial(action.trigger)
-            yield Command(without_key(action.text()), kind, icon, act, hint)
+            yield Command(without_key(action.text()), kind, icon, action.trigger, hint)

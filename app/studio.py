@@ -54,9 +54,10 @@ class Studio(QObject):
         models_changed: a model was added or removed, or a run saved a checkpoint.
         navigate: show the page with this key and pass the argument to its `arrive`: None for the
             page as it was, {"list": True} for its list, a folder (data, models, explore),
-            {"data": folder, "row": index} (data), {"run": id} or {"lineage": key} (runs),
-            {"import": True} (data, models), {"get": group} (models), {"model": folder},
-            {"data": folder}, {"preset": "first"} or {"preset": "pretraining"} (train).
+            {"data": folder, "row": index} or {"data": folder, "rows": indices, "title": text}
+            (data), {"run": id} or {"lineage": key} (runs), {"import": True} (data, models),
+            {"get": group} (models), {"model": folder}, {"data": folder}, {"preset": "first"} or
+            {"preset": "pretraining"} (train); with "do": key, also act on a run or a model.
         rows_edited: RowEdits, taken by the page of the data set if it is open.
         closing: the record must not be queried any more.
     """

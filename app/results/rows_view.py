@@ -246,7 +246,7 @@ class RowsView(QWidget):
 
     def selected_rows(self) -> list[int]:
         """Indices of the selected rows, or of the current one, in the table of predictions."""
-        return [self.model.row(index.row()) for index in selected_rows(self.table)]
+        return [self.model.row(position) for position in selected_rows(self.table)]
 
     def _on_corrected(self) -> None:
         if self.model.rowCount():

@@ -431,7 +431,7 @@ class Outcome(QWidget):
     def _row_actions(self, menu: QMenu) -> Iterator[QAction]:
         rows, stored = selected_rows(self.table), self._state.stored
         if rows and stored is not None:
-            number = int(self.model.row(rows[0].row())[0])  # of the row in the data set
+            number = int(self.model.row(rows[0])[0])  # of the row in the data set
             request = {"data": stored.folder, "row": number}
             yield menu_action(
                 menu,

@@ -49,6 +49,7 @@ class LabelsModel(ColumnsModel[tuple[str, int]]):
             Column(
                 self.tr("Rows"),
                 lambda row: f"{numbers.count(row[1])}  {numbers.percent(row[1] / total)}",
+                value=itemgetter(1),
                 roles={
                     FRACTION_ROLE: lambda row: row[1] / maximum,
                     LABELLED_ROLE: lambda row: bool(row[0]),

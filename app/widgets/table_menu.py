@@ -6,6 +6,7 @@ function runs outside the GUI thread. The cells of other models are read in the 
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -62,19 +63,20 @@ def export_table(view: QAbstractItemView, path: Path) -> None:
     background.run(view, work, done, partial(_show_error, view))
 
 
-def selected_rows(view: QAbstractItemView) -> list[QModelIndex]:
-    """First cells of the selected rows in their order, else that of the current row."""
-    current, selection = view.currentIndex(), view.selectionModel()
+def selected_rows(view: QAbstractItemView) -> list[int]:
+    """Positions of the selected rows in their order, else that of the current row.
+
+    Of a tree, positions in its rows depth first.
+    """
+    selection, current = view.selectionModel(), view.currentIndex()
     if selection is None:
         return []
-    rows = {index.siblingAtColumn(0) for index in selection.selectedIndexes()}
-    if not rows and current.isValid():
-        rows = {current.siblingAtColumn(0)}
-    chosen = {(index.internalId(), index.row()) for index in rows}
-    if all(not index.parent().isValid() for index in rows):
-        return sorted(rows, key=QModelIndex.row)
-    every = _all_rows(view.model())
-    return [index for index in every if (index.internalId(), index.row()) in chosen]
+    if isinstance(view, QTableView):  # a million rows are one range
+        ranges = [range(part.top(), part.bottom() + 1) for part in selection.selection().toList()]
+        rows = sorted(set(chain.from_iterable(ranges)))
+        return rows or ([current.row()] if current.isValid() else [])
+    chosen = selection.selectedRows() or [current.siblingAtColumn(0)]
+    return [n for n, index in enumerate(_all_rows(view.model())) if index in chosen]
 
 
 def unique_names(titles: Iterable[str]) -> list[str]:
@@ -122,15 +124,15 @@ def _show_error(view: QAbstractItemView, error: BaseException) -> None:
     notices.show(error)
 
 
-def _reader(view: QAbstractItemView, rows: Sequence[QModelIndex] | None) -> Read:
+def _reader(view: QAbstractItemView, rows: Sequence[int] | None) -> Read:
     """A function that reads rows, or all of them, as they are now, in the shown columns."""
     model, columns = view.model(), _shown_columns(view)
     reader = getattr(model, "reader", None)
     if reader is not None:
-        positions = range(model.rowCount()) if rows is None else [row.row() for row in rows]
-        read: Read = reader(positions, columns)
+        read: Read = reader(range(model.rowCount()) if rows is None else rows, columns)
         return read
-    table = _read_cells(model, list(_all_rows(model)) if rows is None else rows, columns)
+    indices = list(_all_rows(model))
+    table = _read_cells(model, indices if rows is None else [indices[n] for n in rows], columns)
     return lambda: (table.schema, [table])
 
 
@@ -138,7 +140,7 @@ def _shown_columns(view: QAbstractItemView) -> list[int]:
     """Columns in the order in which the user arranged them."""
     assert isinstance(view, QTableView | QTreeView)
     header = view.horizontalHeader() if isinstance(view, QTableView) else view.header()
-    shown = (n for n in range(view.model().columnCount()) if not view.isColumnHidden(n))
+    shown = (n for n in range(header.count()) if not view.isColumnHidden(n))
     return sorted(shown, key=header.visualIndex)
 
 

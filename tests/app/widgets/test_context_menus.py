@@ -29,9 +29,12 @@ PINNED = "list_columns.py"  # its second view passes the event to the table belo
 
 
 def sources() -> Iterator[tuple[Path, set[str], set[str]]]:
-    """Each file, the names it calls, and the classes it derives from."""
+    """Each file with a table or a figure, the names it calls, and the classes it derives from."""
     for file in APP.rglob("*.py"):
-        nodes = list(ast.walk(ast.parse(file.read_text(encoding="utf-8"))))
+        text = file.read_text(encoding="utf-8")
+        if not any(word in text for word in {*TABLES, *CHARTS, "ChoosingTable"}):
+            continue
+        nodes = list(ast.walk(ast.parse(text)))
         calls = [node.func for node in nodes if isinstance(node, ast.Call)]
         bases = [base for node in nodes if isinstance(node, ast.ClassDef) for base in node.bases]
         yield file, {name(call) for call in calls}, {name(base) for base in bases}

@@ -21,6 +21,7 @@ from app.studio import Studio
 from app.theme import SPACE, Role, px
 from app.widgets import buttons, layouts
 from app.widgets.page import Picture, scrolling
+from app.widgets.table_menu import selected_rows
 from app.widgets.text.labels import Text
 from engine.data.columns.words import split_words
 from engine.data.datasets.editing import with_tag
@@ -110,8 +111,10 @@ class EditingPart(QObject):
 
     def selected(self) -> list[int]:
         """Indices of the selected rows."""
-        model = self._table.selectionModel()
-        return [int(self._data.indices[index.row()]) for index in model.selectedRows()]
+        if not self._table.selectionModel().hasSelection():
+            return []
+        rows: list[int] = self._data.indices[selected_rows(self._table)].tolist()
+        return rows
 
     def _on_label(self, label: str) -> None:
         rows = self.selected()

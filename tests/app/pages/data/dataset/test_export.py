@@ -6,7 +6,8 @@ import pyarrow.parquet as pq
 import pytest
 from PySide6.QtGui import QGuiApplication
 
-from app.widgets.table_menu import copy_rows, export_table
+from app.widgets.table_menu import copy_rows, export_table, selected_rows
+from app.widgets.tables import Column, ColumnsModel, make_table
 from tests.app.pages.data.dataset.test_view import PATIENCE, open_view
 
 
@@ -43,3 +44,11 @@ def test_found_rows_are_copied_though_they_were_never_scrolled_to(qtbot, view):
     lines = lambda: QGuiApplication.clipboard().text().splitlines()  # noqa: E731
     qtbot.waitUntil(lambda: len(lines()) == count + 1, timeout=PATIENCE)
     assert all("bad 1" in line for line in lines()[1:])
+
+
+def test_all_of_a_million_selected_rows_are_counted_at_once(qtbot):
+    table = make_table("Numbers", ColumnsModel([Column("n", str), Column("m", str)]))
+    qtbot.addWidget(table)
+    table.model().show_rows(range(1_000_000))
+    table.selectAll()
+    assert len(selected_rows(table)) == 1_000_000  # the watchdog fails what takes too long
