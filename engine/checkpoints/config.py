@@ -1,7 +1,7 @@
 """Conversion between config.json and the spec of a network, for each family."""
 
 import re
-from pathlib import Path
+from collections.abc import Iterable
 from typing import Any, get_args
 
 from pydantic import ValidationError
@@ -64,17 +64,15 @@ def get_family(config: dict[str, Any]) -> Family:
     raise refusal(name, safe_name(name), supported)
 
 
-def with_family(config: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """The config of a folder with its model_type, which transformers before 2.3 did not write.
+def with_family(config: dict[str, Any], files: Iterable[str]) -> dict[str, Any]:
+    """The config with its model_type, which transformers before 2.3 did not write.
 
-    Other entries and the vocabulary show the family then; BERT shows nothing.
+    Other entries and the names of the `files` with it show the family then; BERT shows nothing.
     """
     if config.get("model_type") or first_architecture(config):
         return config
-    shown = (
-        family for name, family in SHOWN_BY.items() if name in config or (folder / name).exists()
-    )
-    family = next(shown, None)
+    shown = {*config, *files}
+    family = next((family for name, family in SHOWN_BY.items() if name in shown), None)
     return config if family is None else {**config, "model_type": family}
 
 

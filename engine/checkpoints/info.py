@@ -7,6 +7,7 @@ tensor.
 
 import json
 import math
+import os
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -106,7 +107,7 @@ def _read(folder: Path) -> CheckpointInfo:
         files += files_of_layer
         stored |= {f"{path.name}/{name}": tensor for name, tensor in tensors_of_layer.items()}
     folder = inner
-    config = with_family(_object(folder, _config_name(folder)), folder)
+    config = with_family(_object(folder, _config_name(folder)), os.listdir(folder))
     family = get_family(config)
     config = family.normalize(config) if family.normalize else config
     names = family.current_names(stored, FAMILIES)

@@ -19,7 +19,7 @@ from huggingface_hub import get_session, hf_hub_url
 from huggingface_hub.hf_api import DatasetInfo, ModelInfo, RepoSibling
 from huggingface_hub.utils import build_hf_headers, hf_raise_for_status
 
-from engine.checkpoints.config import get_family, parse_spec
+from engine.checkpoints.config import get_family, parse_spec, with_family
 from engine.checkpoints.needed import CONFIGS, is_pickled, select_files
 from engine.checkpoints.source import write_source
 from engine.errors import BadCheckpoint, StudioError
@@ -71,7 +71,8 @@ def plan(model: str, revision: str, folder: Path, rate: float | None = None) -> 
         for file in planned.files
         if is_pickled(file.name)
     ]
-    cost = estimate_cost(parse_spec(*_fetch_config(planned)), rate)
+    config, file = _fetch_config(planned)
+    cost = estimate_cost(parse_spec(with_family(config, sizes), file), rate)
     return planned.model_copy(update={"notes": tuple(notes[:1]), "cost": cost})
 
 

@@ -5,6 +5,7 @@ declaration is verified. Missing weights are always reported.
 """
 
 import json
+import os
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -375,7 +376,7 @@ def read_config(folder: Path) -> tuple[str, dict[str, Any]]:
     """Name and content of the config file of a folder."""
     for name in (CONFIG, GOOGLE_CONFIG):
         if (config := json_object(folder, name)) is not None:
-            return name, with_family(config, folder)
+            return name, with_family(config, os.listdir(folder))
     raise folder_form(folder) or BadCheckpoint(
         "{folder} has neither {config} nor {google_config}, so it is not a checkpoint folder.",
         "Choose the folder that contains the files of a model.",

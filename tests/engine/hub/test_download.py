@@ -284,6 +284,15 @@ def test_a_full_disk_is_reported_before_the_download(hub, repo, tmp_path):
     assert not hub.requests
 
 
+def test_files_show_the_family_that_an_old_config_does_not_state(hub, tmp_path):
+    config = {"dim": 8, "n_layers": 1, "n_heads": 1, "hidden_dim": 8, "vocab_size": 9}
+    others = dict.fromkeys(("vocab.txt", "pytorch_model.bin"), b"not fetched")
+    hub.repos["somebody/old"] = Repo(
+        {"config.json": json.dumps(config).encode(), **others}, config={}
+    )
+    assert plan("somebody/old", "", tmp_path).cost is not None
+
+
 def test_a_search_describes_its_results(hub, repo, files):
     hub.repos["somebody/tiny-gpt"] = Repo(files, config={"model_type": "gpt2"}, gated=True)
     library = logging.getLogger("huggingface_hub")

@@ -132,14 +132,15 @@ def test_notes_say_what_config_json_leaves_open(outputs, stated, note, tmp_path)
 
 
 @pytest.mark.parametrize("outputs", [1, 3])
-def test_prompts_are_kept_by_copies(outputs, tmp_path):
+def test_prompts_are_kept_by_copies(outputs, tmp_path, in_process):
     folder = cross_encoder(tmp_path / "model", STATED["since 4"] if outputs == 1 else {}, outputs)
     prompts = {"query": "a b ", "passage": ""}
     model = reference(folder, prompts=prompts)
     model.save_pretrained(str(tmp_path / "theirs"))
     import_checkpoint(tmp_path / "theirs", tmp_path / "imported")
     import_checkpoint(tmp_path / "imported", tmp_path / "again")
-    again = reference(tmp_path / "again")
+    exported = export(Export(checkpoint=tmp_path / "again", into=tmp_path / "to", form="hf"))
+    again = reference(exported.folder)
     assert again.prompts == prompts and again.default_prompt_name is None
     for name in (None, "query"):
         np.testing.assert_allclose(

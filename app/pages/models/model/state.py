@@ -1,5 +1,6 @@
 """Configuration, tokenizer and card of one model. No widgets, no torch."""
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -102,7 +103,7 @@ def read_spec(folder: Path) -> EncoderSpec | None:
     for name in (CONFIG, GOOGLE_CONFIG):
         try:
             if (config := json_object(folder, name)) is not None:
-                return parse_spec(with_family(config, folder), name)
+                return parse_spec(with_family(config, os.listdir(folder)), name)
         except BadCheckpoint:
             return None
     return None
