@@ -1,6 +1,7 @@
 """Dialog that applies a model to a file or to rows of a data set."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from operator import itemgetter
 from pathlib import Path
@@ -31,8 +32,10 @@ from app.widgets.text import numbers
 from app.widgets.text.data_texts import split_title
 from app.widgets.text.labels import OneLine, Text, one_line
 from app.widgets.text.spec_texts import title_of
+from app.widgets.text.tagged import CHIPS, Chip, ChipDelegate, chips, word_spans
 from engine.config.dataset import Mapping
 from engine.config.tasks import get_head
+from engine.data.columns.words import split_words
 from engine.data.formats.sources import data_suffixes
 from engine.messages.applying import Applied, FirstPredicted
 
@@ -112,6 +115,7 @@ class OptionsView(QWidget):
         self.table = make_table(
             self.tr("First rows with their predictions"), self.model, numbered=True
         )
+        self.table.setItemDelegate(ChipDelegate(self.table))
         self.close_button = buttons.plain(self.tr("&Cancel"))
         self.start = buttons.primary(self.tr("&Apply"), state.start, "play")
         self.start.setDefault(True)
@@ -313,7 +317,24 @@ def preview_columns(preview: FirstPredicted | None) -> list[Column[tuple[str, ..
     if preview is None:
         return []
     from_file = len(preview.columns) - preview.predicted
-    return [_preview_column(n, name, n >= from_file) for n, name in enumerate(preview.columns)]
+    columns = [_preview_column(n, name, n >= from_file) for n, name in enumerate(preview.columns)]
+    names = [name.removeprefix("predicted_") for name in preview.columns]
+    places = {name: n for n, name in enumerate(names) if n >= from_file}
+    if {"words", "tags"} <= places.keys():
+        spans = _spans(preview, places["words"], places["tags"])
+        columns[places["tags"]] = replace(columns[places["tags"]], roles={CHIPS: spans})
+    return columns
+
+
+def _spans(
+    preview: FirstPredicted, words: int, tags: int
+) -> Callable[[tuple[str, ...]], tuple[Chip, ...]]:
+    """A function from a row to its predicted spans; types have the same colour in all rows."""
+    found = {
+        row: (split_words(row[words]), word_spans(split_words(row[tags]))) for row in preview.rows
+    }
+    types = sorted({span.type for _, spans in found.values() for span in spans})
+    return lambda row: chips(*found[row], types)
 
 
 def _preview_column(index: int, name: str, is_predicted: bool) -> Column[tuple[str, ...]]:

@@ -6,6 +6,7 @@ from PySide6.QtWidgets import QStyleOptionViewItem
 
 from app.results.rows_model import row_columns
 from app.theme import CHART, colour
+from app.using.applying_view import preview_columns
 from app.widgets.tables import ColumnsModel, make_table
 from app.widgets.text.tagged import (
     CHIPS,
@@ -17,6 +18,7 @@ from app.widgets.text.tagged import (
     word_spans,
 )
 from engine.data.columns.tags import Span
+from engine.messages.applying import FirstPredicted
 from tests.engine.results.rows import tag_rows
 
 WORDS = ("Ann", "Lee", "saw", "Rome")
@@ -70,6 +72,22 @@ def test_tags_of_any_kind_become_spans():
     assert tag_types(["NOUN", "VERB"]) == ["NOUN", "VERB"]
     many = tuple(f"T{n}" for n in range(9))
     assert chips(["a"], [Span("T8", 0, 1)], many) == (Chip("a", "T8", 8 % len(CHART)),)
+
+
+def test_the_preview_of_an_application_shows_spans():
+    rows = (
+        ("Ann Lee in Rome", "Ann Lee in Rome", "B-PER I-PER O B-LOC"),
+        ("in Rome", '["in", "Rome"]', '["O", "B-LOC"]'),
+    )
+    preview = FirstPredicted(columns=("text", "words", "tags"), rows=rows, predicted=2)
+    columns = preview_columns(preview)
+    shown = [columns[2].cell(row, CHIPS) for row in rows]
+    assert [[chip[:2] for chip in spans] for spans in shown] == [
+        [("Ann Lee", "PER"), ("Rome", "LOC")],
+        [("Rome", "LOC")],
+    ]
+    assert shown[0][1].color == shown[1][0].color != shown[0][0].color
+    assert columns[1].cell(rows[0], CHIPS) is None
 
 
 def test_cells_of_results_are_painted_as_spans(qtbot):

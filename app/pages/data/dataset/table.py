@@ -25,7 +25,9 @@ from app.widgets.tables import AT_RIGHT, NOWHERE, Index
 from app.widgets.text import numbers
 from app.widgets.text.data_texts import split_title
 from app.widgets.text.labels import font, tooltip, visible
+from app.widgets.text.tagged import CHIPS, Chip, chips, word_spans
 from engine.config.dataset import SPLITS
+from engine.data.columns.words import split_words
 from engine.data.datasets.differences import RowDifference
 from engine.data.datasets.editing import RowEdit
 from engine.files.table_files import BATCH_ROWS
@@ -92,7 +94,22 @@ class RowsModel(QAbstractTableModel):
                 return mono_font()
             case Qt.ItemDataRole.TextAlignmentRole if index.column() == 0:
                 return AT_RIGHT
+            case _ if role == CHIPS:
+                return self._chips(index)
         return None
+
+    def _chips(self, index: Index) -> tuple[Chip, ...] | None:
+        """The spans in a cell of tags; None for other cells, and if words are missing."""
+        spec = self._state.spec
+        words_column, tags = self.find_section(spec.mapping.text), spec.mapping.tags
+        if tags is None or index.column() != self.find_section(tags):
+            return None
+        words = split_words(self._cell(self.index(index.row(), words_column)))
+        found = split_words(self._cell(index))
+        if len(words) != len(found):
+            return None
+        types = [name for name in spec.spans if name != "O"]
+        return chips(words, word_spans(found), types)
 
     def reader(self, positions: Sequence[int], columns: Sequence[int]) -> Read:
         """A function that reads rows with their edits, for copies and exports.

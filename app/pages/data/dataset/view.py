@@ -35,8 +35,9 @@ from app.widgets.page import EmptyState, Page, scrolling
 from app.widgets.tables import apply_style
 from app.widgets.text import numbers
 from app.widgets.text.data_texts import split_title
-from app.widgets.text.labels import Text, TextView, one_line, tooltip
-from engine.config.dataset import SPLITS
+from app.widgets.text.labels import Text, TextView, one_line, tooltip, visible
+from app.widgets.text.tagged import ChipDelegate
+from engine.config.dataset import SPLITS, Mapping
 from engine.data.checks import CHECKS
 from engine.data.checks.check import Finding, Fix
 from engine.data.columns.fit import likely_task
@@ -147,6 +148,7 @@ class DatasetView(Page):
         set_help(widget, "editing")
         self.table = QTableView(widget)
         apply_style(self.table, self.tr("Rows of the data set"))
+        self.table.setItemDelegate(ChipDelegate(self.table))
         context_menu(self.table).add(self._row_actions)
         self.table.verticalHeader().hide()
         self._make_sortable()
@@ -478,11 +480,20 @@ class DatasetView(Page):
         self.search.setFocus()
 
     def _show_row(self) -> None:
-        """Show the current row, with cells truncated as in the table."""
+        """Show the current row: its texts, then its other cells; truncated as in the table."""
         current = self.table.currentIndex()
         if not current.isValid() or self.state.is_searching:
             return
         cells = self.model.row_cells(current.row())
-        text = "\n".join(f"{name}: {cell}" for name, cell in cells if cell)[:MAX_ROW_CHARACTERS]
+        text = row_in_full(cells, self.state.spec.mapping)[:MAX_ROW_CHARACTERS]
         if text != self.row_text.toPlainText():
             self.row_text.setPlainText(text)
+
+
+def row_in_full(cells: Sequence[tuple[str, str]], mapping: Mapping) -> str:
+    """The texts of a row in lines of their own, and its other cells in one line at the end."""
+    texts = [visible(name[:100]) for name in mapping.texts]
+    filled = {name: cell for name, cell in cells if cell}
+    shown = [filled.pop(name) for name in texts if name in filled]
+    rest = " · ".join(f"{name}: {cell}" for name, cell in filled.items())
+    return "\n\n".join(filter(None, ("\n".join(shown), rest)))

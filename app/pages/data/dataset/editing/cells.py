@@ -18,6 +18,7 @@ from app.theme import SPACE
 from app.widgets.forms.controls import ComboBox, Completer
 from app.widgets.tables import Index
 from app.widgets.text.data_texts import split_title
+from app.widgets.text.tagged import ChipDelegate
 from engine.config.dataset import SPLITS
 
 TEXT_HEIGHT = 30 * SPACE
@@ -66,8 +67,8 @@ class TextDelegate(QStyledItemDelegate):
         return super().eventFilter(editor, event)
 
 
-class LabelDelegate(QStyledItemDelegate):
-    """Edits a short cell on one line, with existing labels as completions."""
+class LabelDelegate(ChipDelegate):
+    """Edits a short cell on one line, with existing labels as completions; shows tags as spans."""
 
     def __init__(self, labels: tuple[str, ...], parent: QObject | None = None) -> None:
         super().__init__(parent)

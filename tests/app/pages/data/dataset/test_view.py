@@ -17,6 +17,7 @@ from app.pages.data.dataset.view import DatasetView
 from app.pages.data.texts import summary_line
 from app.pages.data.view import DataPage
 from app.widgets.label_bars import LabelsModel
+from app.widgets.text.tagged import CHIPS, ChipDelegate
 from engine.config.dataset import Split
 from engine.data.datasets.importing import import_dataset
 from engine.data.datasets.store import Dataset
@@ -110,7 +111,9 @@ def test_a_long_row_is_shown_in_full_and_counted_as_truncated(qtbot, page, write
     qtbot.waitUntil(lambda: view.state.lengths is not None, timeout=PATIENCE)
     assert view.lengths.truncated.text().startswith("25.0 % of the rows (1)")
     view.table.selectRow(0)
-    qtbot.waitUntil(lambda: long.strip() in view.row_text.toPlainText())
+    shown = view.row_text.toPlainText
+    qtbot.waitUntil(lambda: shown().startswith(long.strip()))
+    assert shown().endswith("\n\nlabel: 1"), "the text comes first, without its column"
 
 
 def test_text_without_labels_offers_to_pre_train(qtbot, page, studio, write):
@@ -258,6 +261,10 @@ def test_tags_are_counted_by_type(qtbot, page, tagged, screen):
     view = open_view(qtbot, page, tagged)
     assert row_texts(view)[0] == "Ada Lovelace saw Paris"
     assert view.model.index(0, 3).data() == "B-person I-person O B-place"
+    spans = view.model.index(0, 3).data(CHIPS)
+    assert [span[:2] for span in spans] == [("Ada Lovelace", "person"), ("Paris", "place")]
+    assert spans[0].color != spans[1].color and view.model.index(0, 2).data(CHIPS) is None
+    assert isinstance(view.table.itemDelegateForColumn(3), ChipDelegate)
     assert "2 type(s) of tags" in view.labels.title.text()
     assert view.labels.bars.model().rows == [("person", 40), ("place", 40)]
     assert "“tags”" in view.labels.balance.text()
