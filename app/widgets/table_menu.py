@@ -31,12 +31,12 @@ TOP = QModelIndex()
 def table_actions(view: QAbstractItemView, menu: QMenu) -> Iterator[QAction]:
     """The actions of a table or tree, for its context menu."""
     rows = selected_rows(view)
-    copy = menu_action(menu, tr("&Copy %Ln row(s)", len(rows)), partial(copy_rows, view), "copy")
+    copy = menu_action(menu, tr("Cop&y %Ln row(s)", len(rows)), partial(copy_rows, view), "copy")
     copy.setShortcut(QKeySequence(QKeySequence.StandardKey.Copy))
     copy.setEnabled(bool(rows))
-    cell = menu_action(menu, tr("Copy c&ell"), partial(_copy_cell, view))
+    cell = menu_action(menu, tr("Copy cell"), partial(_copy_cell, view))
     cell.setEnabled(view.currentIndex().isValid())
-    export = menu_action(menu, tr("Export &table…"), partial(_ask_file, view), "save")
+    export = menu_action(menu, tr("Export ta&ble…"), partial(_ask_file, view), "save")
     export.setEnabled(view.model() is not None and view.model().rowCount() > 0)
     yield from (copy, cell, export)
 

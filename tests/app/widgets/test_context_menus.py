@@ -111,7 +111,7 @@ def test_copying_takes_the_selected_rows_as_a_table_and_never_runs_in_a_spreadsh
     qtbot.keyClick(table, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)
     copied(qtbot, "1\tWord\n3\tc\n")
     menu = context_menu(table).build()
-    next(a for a in menu.actions() if "c&ell" in a.text()).trigger()
+    next(a for a in menu.actions() if a.text() == "Copy cell").trigger()
     assert QGuiApplication.clipboard().text() == "3"
 
 
@@ -135,7 +135,7 @@ def test_the_menu_key_opens_the_menu_and_trees_are_copied_with_inner_rows(qtbot,
     key = QContextMenuEvent(QContextMenuEvent.Reason.Keyboard, QPoint(5, 5), QPoint(5, 5))
     QApplication.sendEvent(table.viewport(), key)
     menus = [w for w in QApplication.topLevelWidgets() if isinstance(w, QMenu) and w.isVisible()]
-    assert next(action.text() for action in menus[0].actions()) == "&Copy 1 row(s)"
+    assert next(action.text() for action in menus[0].actions()) == "Cop&y 1 row(s)"
     menus[0].close()
     model = QStandardItemModel()
     model.setHorizontalHeaderLabels(["Part", "Size"])

@@ -452,7 +452,7 @@ class DatasetView(Page):
         rows = self.editing.selected() if self.table.model() is not None else []
         if rows:
             why_not = "" if self._models else self.tr("There is no fine-tuned model yet.")
-            text = self.tr("A&pply a model to %Ln row(s)…", "", len(rows))
+            text = self.tr("&Apply a model to %Ln row(s)…", "", len(rows))
             ask = partial(self._ask_for_model, rows)
             yield menu_action(menu, text, ask, "microscope", why_not)
 
