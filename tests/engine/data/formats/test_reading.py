@@ -200,7 +200,7 @@ MAPPING = Mapping(text="text", label="label")
         (Mapping(text="words", label="label"), {"a": 3, "b": 3}, "“words”"),
         (MAPPING, {"a": 6}, "only one class"),
         (MAPPING, {}, "no rows"),
-        (MAPPING, {"": 2, "a": 3, "b": 3}, "2 of 8 rows"),
+        (MAPPING, {"": 2, "a": 3, "b": 3}, None),
         (MAPPING, {f"no {n}": 1 for n in range(500)}, "too many"),
         (MAPPING, {str(n): 1 for n in range(500)}, "on a scale"),
     ],
