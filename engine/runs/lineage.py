@@ -19,7 +19,7 @@ from engine.files.home import Home, subfolders
 from engine.files.regular_file import read_regular
 from engine.files.shipped import included_models
 from engine.messages.events import Branched
-from engine.phrases import phrase
+from engine.phrases import join, phrase
 from engine.runs.exports import ExportNote, read_exports
 from engine.runs.folder import RunFolder, checkpoint_step
 
@@ -28,6 +28,7 @@ Parsed = TypeVar("Parsed")
 DATA: TypeAdapter[DataSource] = TypeAdapter(DataSource)
 BASE_MODEL: TypeAdapter[BaseModelSource] = TypeAdapter(BaseModelSource)
 DATASET_SPEC = "spec.json"
+MAX_CHANGES = 2  # of a version, on its edge
 
 
 @dataclass(frozen=True)
@@ -218,7 +219,7 @@ def _add_data(lineage: Lineage, folder: Path) -> str:
         previous = spec.made_from if spec is not None else None
         next_folder = next_folder.parent / str(previous) if previous is not None else None
         if next_folder is not None and spec is not None:
-            lineage.connect(data_key(next_folder), key, spec.changes[0] if spec.changes else "")
+            lineage.connect(data_key(next_folder), key, join(" ", spec.changes[:MAX_CHANGES]))
     return data_key(folder)
 
 

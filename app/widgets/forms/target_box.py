@@ -24,7 +24,7 @@ class TargetBox(QWidget):
 
     def __init__(self) -> None:
         super().__init__()
-        title = Text(self.tr("&Label column"), "muted")
+        title = Text(self.tr("Label &column"), "muted")
         self.box = ComboBox(self.tr("Label column"), CHARACTERS)
         title.setBuddy(self.box)
         layouts.row(title, self.box, layouts.STRETCH, parent=self, spacing=2 * SPACE)

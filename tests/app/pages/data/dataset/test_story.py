@@ -3,11 +3,14 @@
 import pytest
 from PySide6.QtCore import Qt
 
+from app.pages.data.dataset.editing.keys import LabelKeys
 from app.pages.data.texts import dataset_facts, summary_line
 from app.pages.train.choices import Step
 from app.pages.train.view import TrainPage
 from engine.data.datasets.store import open_dataset
 from engine.files.shipped import minilm
+from tests.app.accessible import assert_accessible
+from tests.app.alt_keys import assert_distinct_keys
 from tests.app.pages.data.dataset.test_view import open_view
 from tests.app.pages.train.examples import SENTENCE
 
@@ -54,6 +57,8 @@ def test_either_label_column_is_shown_labelled_and_trained(qtbot, page, write):
     assert facts["Without a label"] == "20 (33.3 %)"
     assert "33.3 % without a label" in summary_line(view.state.spec)
     assert [target.box.itemText(n) for n in range(target.box.count())] == ["label", "urgency"]
+    assert_accessible(view)
+    assert_distinct_keys(view, LabelKeys)
     target.box.setCurrentIndex(1)
     target.box.activated.emit(1)
     assert view.state.spec.mapping.label == "urgency" and target.box.currentText() == "urgency"
@@ -77,6 +82,8 @@ def test_either_label_column_is_shown_labelled_and_trained(qtbot, page, write):
         "low",
     )
     box = wizard.data.target.box
+    assert_accessible(wizard)
+    assert_distinct_keys(wizard)
     assert not wizard.data.target.isHidden() and box.currentText() == "urgency"
     box.setCurrentIndex(0)
     box.activated.emit(0)
