@@ -108,7 +108,7 @@ class NightlyDialog(Dialog):
             self._checkpoint,
             file,
             file.with_name(f"{file.stem}-predicted{self.format.currentData()}"),
-            self.threshold.value() if self.threshold.isEnabled() else 0.0,
+            self.threshold.value() if self.threshold.isEnabled() else None,
             time.hour(),
             time.minute(),
             self._mapping,

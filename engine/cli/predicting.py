@@ -36,7 +36,8 @@ def predict(
             max=1,
             help=(
                 "Add a column “unsure”: probability below this; of several labels or tags the "
-                "least certain one counts. By default the threshold stored with the model."
+                "least certain one counts; 0: no column. By default the threshold stored with the "
+                "model."
             ),
         ),
     ] = None,
@@ -86,12 +87,12 @@ def predict(
     options.print_loading_notes(predictor.loading)
     options.print_precision(predictor.computed, precision)
     if threshold is None:
-        threshold = predictor.learner.prediction.unsure_below or None
+        threshold = predictor.learner.prediction.unsure_below
     question = Apply(
         checkpoint=model.absolute(),
         given=given,
         out=out.absolute(),
-        threshold=threshold,
+        threshold=threshold or None,
         raw=raw,
         max_length=max_length,
         batch_size=batch_size,

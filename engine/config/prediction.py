@@ -35,7 +35,10 @@ class PredictionSettings(Spec):
         return self == PredictionSettings()
 
     def at_temperature(self, temperature: float) -> "PredictionSettings":
-        """A copy with another temperature, and thresholds that predict the same rows."""
+        """A copy with another temperature, and thresholds that predict the same rows.
+
+        `unsure_below` stays: the user chose it as a probability.
+        """
         factor = self.temperature / temperature
         return PredictionSettings(
             temperature=temperature,

@@ -30,7 +30,7 @@ def transformers_code(
     """Code for transformers, with the folder of a checkpoint or of an export to it.
 
     Sentence encoders use sentence-transformers. The code applies the thresholds and the temperature
-    of `settings`.
+    of `settings`; of tags and spans it does not print if they are unsure.
     """
     head = get_head(task.kind)
     if head.pools:
@@ -52,7 +52,7 @@ def onnx_code(
 ) -> str:
     """Code for onnxruntime and tokenizers, without torch, with the folder of an ONNX export.
 
-    The code applies the thresholds and the temperature of `settings`.
+    The code applies `settings` as `transformers_code` does.
     """
     architecture = get_head(task.kind).architecture
     lines = [
@@ -79,13 +79,22 @@ def _divisor(settings: PredictionSettings) -> str:
 
 def _print_lines(task: TaskSpec, settings: PredictionSettings) -> list[str]:
     """Print `probs`, the probabilities by label, and the predictions by the thresholds."""
-    lines = ["print(probs)"]
+    lines, certainty = ["print(probs)"], "max(probs.values())"
     if get_head(task.kind).is_multi_label:
         threshold = f"{settings.thresholds!r}.get(name, 0.5)" if settings.thresholds else "0.5"
         lines.append(f"print([name for name, p in probs.items() if p >= {threshold}])")
+        certainty = "min(max(p, 1 - p) for p in probs.values())"
     elif settings.threshold != DEFAULTS.threshold:
-        lines.append(f"print(list(probs)[list(probs.values())[-1] >= {settings.threshold!r}])")
-    return lines
+        label = f"list(probs)[list(probs.values())[-1] >= {settings.threshold!r}]"
+        lines += [f"label = {label}", "print(label)"]
+        certainty = "probs[label]"
+    return [*lines, *_unsure_lines(certainty, settings)]
+
+
+def _unsure_lines(certainty: str, settings: PredictionSettings) -> list[str]:
+    """Print if a prediction is less certain than the threshold; nothing without one."""
+    below = settings.unsure_below
+    return [f"print('unsure' if {certainty} < {below!r} else 'sure')"] if below else []
 
 
 def _sequence(task: TaskSpec, example: Example, settings: PredictionSettings) -> list[str]:
@@ -171,7 +180,9 @@ def _choices(_: TaskSpec, example: Example, settings: PredictionSettings) -> lis
         "with torch.inference_mode():",
         "    logits = model(**{name: value[None] for name, value in inputs.items()}).logits[0]",
         *_scale_lines(settings),
-        "print(dict(zip(choices, logits.softmax(-1).tolist())))",
+        "probs = logits.softmax(-1).tolist()",
+        "print(dict(zip(choices, probs)))",
+        *_unsure_lines("max(probs)", settings),
     ]
 
 
@@ -251,7 +262,9 @@ def _onnx_choices(_: TaskSpec, example: Example, settings: PredictionSettings) -
         "inputs = {i.name: numpy.array([inputs[i.name]]) for i in session.get_inputs()}",
         f"logits = session.run(None, inputs)[0][0]{_divisor(settings)}",
         "probs = numpy.exp(logits - logits.max())",
-        "print(dict(zip(choices, (probs / probs.sum()).tolist())))",
+        "probs = (probs / probs.sum()).tolist()",
+        "print(dict(zip(choices, probs)))",
+        *_unsure_lines("max(probs)", settings),
     ]
 
 

@@ -24,14 +24,15 @@ class Nightly(NamedTuple):
     """What is predicted at `hour`:`minute` every day: all rows of `data`, into `out`.
 
     Args:
-        threshold: predictions less probable than this are marked as unsure; 0: none.
+        threshold: predictions less probable than this are marked as unsure; 0: none; None: the
+            threshold stored with the model, if any.
         mapping: the text columns; None: recognised.
     """
 
     model: Path
     data: Path
     out: Path
-    threshold: float = 0.0
+    threshold: float | None = None
     hour: int = 2
     minute: int = 0
     mapping: Mapping | None = None
@@ -40,7 +41,7 @@ class Nightly(NamedTuple):
         """Program and arguments; a checkout runs them in CODE."""
         program = [] if getattr(sys, "frozen", False) else ["-m", "app"]
         options = ["--model", str(self.model), "--out", str(self.out)]
-        if self.threshold:
+        if self.threshold is not None:
             options += ["--threshold", f"{self.threshold:.4g}"]
         for role in INPUT_ROLES if self.mapping else ():
             if column := getattr(self.mapping, role):

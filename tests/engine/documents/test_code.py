@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from engine.applying.apply import certainty
 from engine.checkpoints.info import fine_tuned_task
 from engine.checkpoints.prediction_settings import save_settings
 from engine.config.prediction import PredictionSettings
@@ -45,8 +46,11 @@ OVERLONG = Example(
 )
 
 SETTINGS = {  # temperatures at which probabilities of two classes are near 0.5
-    "text_classification": PredictionSettings(temperature=20, threshold=0.01),
-    "multi_label": PredictionSettings(temperature=20, thresholds={"acting": 0.99}),
+    "text_classification": PredictionSettings(temperature=20, threshold=0.01, unsure_below=0.9),
+    "multi_label": PredictionSettings(
+        temperature=20, thresholds={"acting": 0.99}, unsure_below=0.9
+    ),
+    "multiple_choice": PredictionSettings(temperature=20, unsure_below=0.9),
     "question_answering": PredictionSettings(no_answer_threshold=1000),  # always answered
 }
 
@@ -178,13 +182,27 @@ def test_the_code_uses_thresholds_and_temperature(models, outputs, kind, library
     if kind == "question_answering":
         assert printed == prediction["answer"] != ""
         return
-    probabilities, chosen = printed.splitlines()
+    probabilities, *chosen, unsure = printed.splitlines()
     values = [value for part, value in prediction.items() if part.startswith("p(")]
     assert list(ast.literal_eval(probabilities).values()) == pytest.approx(values, abs=1e-4)
+    assert unsure == "unsure"
+    task = task_in(load(model.checkpoint))
+    known = {"probs": ast.literal_eval(probabilities), "label": chosen[0] if chosen else ""}
+    if kind == "multiple_choice":
+        known["probs"] = list(known["probs"].values())
+    for change, word in ((-1e-3, "sure"), (1e-3, "unsure")):
+        settings = SETTINGS[kind].model_copy(
+            update={"unsure_below": certainty(prediction) + change}
+        )
+        code = {"transformers": transformers_code, "onnxruntime": onnx_code}[library]
+        *_, last = code(task, "here", EXAMPLE, settings).splitlines()
+        with redirect_stdout(io.StringIO()) as stated:
+            exec(last, known)
+        assert stated.getvalue().strip() == word
     if kind == "text_classification":
-        assert chosen == prediction["label"]
-    else:
-        assert "|".join(ast.literal_eval(chosen)) == prediction["labels"]
+        assert chosen == [prediction["label"]]
+    elif kind == "multi_label":
+        assert "|".join(ast.literal_eval(chosen[0])) == prediction["labels"]
 
 
 def test_an_answer_is_withheld_by_the_threshold_of_the_job_or_the_model():

@@ -40,6 +40,8 @@ def test_the_task_of_windows_has_the_same_command(monkeypatch):
     monkeypatch.setattr(sys, "executable", r"C:\Program Files\BERT Studio\bert-studio.exe")
     nightly = Nightly(Path("C:/it's/model"), Path("D:/new texts.csv"), Path("D:/out.xlsx"))
     program, *arguments = nightly.command()
+    assert "--threshold" not in arguments, "the one stored with the model"
+    assert nightly._replace(threshold=0.0).command()[-2:] == ["--threshold", "0"], "none"
     assert arguments[:2] == ["predict", str(nightly.data)]
     text = scheduled_task(nightly, "BERT Studio: it's")
     assert "-TaskName 'BERT Studio: it''s'" in text and "-Daily -At 02:00" in text
