@@ -125,11 +125,13 @@ class Comparison(QWidget):
         self._show()
 
     def other_model(self) -> ModelEntry | None:
-        """The model that the first one was trained from, or the first other one that is usable."""
+        """The model that the first one was trained from, else one that was trained from it, else
+        the first other one that is usable."""
         first = self._explore.first.model
         path, base = (first.path, first.base) if first is not None else (None, None)
         others = [m for m in self._models if m.info is not None and m.path != path]
-        return next((m for m in others if m.path == base), next(iter(others), None))
+        others.sort(key=lambda model: (model.path != base, path is None or model.base != path))
+        return next(iter(others), None)
 
     def begin(self) -> None:
         """Compare with another model, which can then be changed."""

@@ -267,6 +267,9 @@ def assert_second_model(ready, classifier, workshop, wait):
     assert ready.comparison.other_model() == others[1]
     ready.state.first.model = first
     assert ready.comparison.other_model() == others[0]
+    others[1] = replace(others[1], base=ready.state.first.checkpoint)
+    ready.comparison.set_models(others)
+    assert ready.comparison.other_model() == others[1], "what it was trained into"
     ready.comparison.set_models([])
     assert ready.comparison.picker.chosen().path == classifier, "shown although no longer listed"
     ready.comparison.end.click()
