@@ -20,7 +20,7 @@ from engine.data.datasets.relabelling import read_corrections
 from engine.data.datasets.store import Dataset, open_dataset
 from engine.data.formats.reading import Recognition, recognise
 from engine.errors import StudioError
-from engine.files.home import folder_name, free_folder
+from engine.files.home import folder_name, free_folder, newest_version
 from engine.messages.applying import (
     Applied,
     Apply,
@@ -30,6 +30,7 @@ from engine.messages.applying import (
     StoredInput,
 )
 from engine.messages.question import Answer, Refused, Working
+from engine.runs.folder import RunFolder
 
 DATASET = "dataset"  # instead of a suffix: import the result as a data set
 EDITS = "edits"  # instead of a suffix: the predictions become labels of the stored rows
@@ -143,16 +144,31 @@ class ApplyingState(QObject):
     def open_rows(self, version: Path, rows: StoredRows = "all") -> None:
         """Open a stored version outside the GUI thread and predict the first of its rows."""
         self.file, self.rows = None, rows
-        task = parse_task(self.task)
+        self._read(lambda: self._open(version), self._on_stored)
 
-        def read() -> tuple[Dataset, dict[StoredRows, int]]:
-            stored = open_dataset(version)
-            labels = checkpoint_info(self.checkpoint).labels
-            stored = stored.with_target(matching_target(stored.spec, labels))
-            choices: tuple[StoredRows, ...] = ("all", "unlabelled", *SPLITS)
-            return stored, {choice: len(stored.select(choice, task)) for choice in choices}
+    def propose_rows(self, run: RunFolder) -> None:
+        """Open the rows without a label of the data set that a run has learned, if it has some."""
 
-        self._read(read, self._on_stored)
+        def read() -> tuple[Dataset, dict[StoredRows, int]] | None:
+            data = run.job().data
+            parent = data.folder.parent if isinstance(data, StoredData) else None
+            version = newest_version(parent) if parent is not None else 0
+            opened = self._open(parent / str(version)) if parent is not None and version else None
+            return opened if opened is not None and opened[1]["unlabelled"] else None
+
+        def done(opened: tuple[Dataset, dict[StoredRows, int]] | None) -> None:
+            if opened is not None and self.file is None and self.stored is None:
+                self.rows = "unlabelled"
+                self._on_stored(opened)
+
+        background.run(self, read, done, lambda _: None)  # nothing is chosen then
+
+    def _open(self, version: Path) -> tuple[Dataset, dict[StoredRows, int]]:
+        task, stored = parse_task(self.task), open_dataset(version)
+        labels = checkpoint_info(self.checkpoint).labels
+        stored = stored.with_target(matching_target(stored.spec, labels))
+        choices: tuple[StoredRows, ...] = ("all", "unlabelled", *SPLITS)
+        return stored, {choice: len(stored.select(choice, task)) for choice in choices}
 
     def choose_rows(self, rows: StoredRows) -> None:
         self.rows = rows

@@ -117,7 +117,7 @@ class UseTab(QWidget):
         background.run(self, read, lambda result: self._on_read(checkpoint, *result))
 
     def apply_to(self, file: Path | None) -> None:
-        """Open the dialog for a file, or let the user choose one."""
+        """Open the dialog for a file, or for rows without a label of the data set of the run."""
         if self.checkpoint is None or self.info is None or self.info.task is None:
             self._pending = (file,)
             return
@@ -125,6 +125,8 @@ class UseTab(QWidget):
         self.dialog = applying_view.open_dialog(self._studio, self, state)
         if file is not None:
             state.open(file)
+        elif self.run is not None:
+            state.propose_rows(self.run)
 
     def _on_nightly(self) -> None:
         if self.checkpoint is not None and self.info is not None and self.info.task is not None:

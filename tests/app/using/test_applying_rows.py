@@ -1,18 +1,21 @@
 """A model is applied to rows of a data set: predictions become edits, the unsure are reviewed."""
 
 import csv
+from types import SimpleNamespace
 
 import pytest
 from PySide6.QtGui import QDesktopServices
 
+from app import background
 from app.library import describe_model
 from app.pages.data.view import DataPage
-from app.using.applying_state import EDITS
+from app.using.applying_state import EDITS, ApplyingState
 from app.widgets.context_menu import context_menu
-from engine.config.dataset import Mapping, Reading, Split
+from engine.config.dataset import FileData, Mapping, Reading, Split, StoredData
 from engine.data.datasets.editing import edits_file, read_edits
 from engine.data.datasets.importing import import_dataset
 from engine.data.datasets.store import open_dataset
+from engine.runs.folder import RunFolder
 from tests.app.accessible import assert_accessible
 from tests.app.asking import question
 
@@ -136,3 +139,21 @@ def test_selected_rows_of_the_data_page_are_passed_to_a_chosen_model(
     qtbot.waitUntil(lambda: state.stored is not None)
     assert state.question().given.rows == (4,) and state.name == "films"
     view.applying.close()
+
+
+def test_the_rows_without_a_label_that_a_run_left_out_are_proposed(
+    qtbot, studio, dataset, tuned, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(studio.explorer, "ask", lambda _: 1)
+    run, sources = RunFolder(tmp_path), [FileData(path=tmp_path), StoredData(folder=dataset.folder)]
+    monkeypatch.setattr(RunFolder, "job", lambda _: SimpleNamespace(data=sources[0]))
+    checkpoint = tuned("text_classification").checkpoint
+    state = ApplyingState(studio, checkpoint, "films", "text_classification")
+    state.propose_rows(run)
+    background.finish()
+    assert state.stored is None and not state.is_loading
+    del sources[0]
+    state.propose_rows(run)
+    qtbot.waitUntil(lambda: state.stored is not None)
+    assert (state.rows, state.format) == ("unlabelled", EDITS)
+    assert state.question().given.rows == "unlabelled"
