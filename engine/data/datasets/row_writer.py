@@ -225,8 +225,10 @@ class RowWriter:
         mask = np.ones(len(batch), dtype=bool)
         for name, index in self._required.items():
             cells: Any = batch.cells[index]
-            if index == self._label and self._no_label:
-                cells = pc.if_else(pc.is_in(cells, value_set=pa.array(self._no_label)), "", cells)
+            none = (UNKNOWN_FLAG,) if name in self._flags else ()
+            none = self._no_label if index == self._label else none
+            if none:
+                cells = pc.if_else(pc.is_in(cells, value_set=pa.array(none)), "", cells)
             empty = blank_rows(cells)
             empty = empty[mask[empty]]
             if len(empty):

@@ -5,13 +5,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine.config.dataset import Mapping, Split
+from engine.config.dataset import Cleaning, Mapping, Split
 from engine.config.tasks.multi_label import MultiLabel
 from engine.config.tasks.regression import Regression
 from engine.data.columns.fit import likely_task
 from engine.data.columns.numbers import parse_numbers
+from engine.data.datasets.importing import import_dataset
 from engine.data.datasets.store import Dataset, open_dataset
 from engine.data.formats.reading import recognise
+from engine.errors import BadFile
 from tests.engine.data.importing import import_files, write_lines
 
 
@@ -79,3 +81,21 @@ def test_variant_spellings_of_set_labels_and_span_types_are_reported(tmp_path):
     file.write_text("Ada\tB-person\nsaw\tO\nParis\tB-Person\n\n" * 9 + "Bo\tB-person\nis\tO\n")
     spec = import_files(file, tmp_path / "names").spec
     assert any("“person” and “Person” may be the same" in note for note in spec.notes)
+
+
+def test_yes_no_rows_with_minus_one_are_unlabelled_and_can_be_left_out(tmp_path):
+    rows = [f"a thing {n},{'-1,-1' if n < 8 else f'{n % 2},1'}" for n in range(40)]
+    file = write_table(tmp_path, "text,rude,long", rows)
+    mapping = Mapping(text="text", flags=("rude", "long"))
+    dataset = import_file(tmp_path, file, mapping)
+    assert dataset.unlabelled().tolist() == [*range(8)]
+    assert dataset.spec.labels == {"long": 32, "rude": 16}
+    assert any("“-1” in a yes/no column read as no label" in note for note in dataset.spec.notes)
+    cleaning = Cleaning(skip_empty=mapping.flags)
+    reading = dataset.spec.reading
+    into = tmp_path / "2"
+    left = import_dataset("x", {"all": file}, reading, mapping, Split(), into, cleaning=cleaning)
+    assert sum(left.rows.values()) == 32 and not left.unlabelled
+    partly = write_table(tmp_path, "text,rude,long", [*rows, "a last thing,1,"])
+    with pytest.raises(BadFile, match="line 42: “” in the column “long” is neither"):
+        import_files(partly, tmp_path / "3", mapping=mapping)
