@@ -6,14 +6,17 @@ from PySide6.QtWidgets import QAbstractButton, QMenu, QPushButton, QToolButton, 
 
 from app.palette import Command
 from app.studio import Studio
+from app.widgets.help import HelpButton
 from app.widgets.text.labels import without_key
 
 
 def page_commands(page: QWidget, kind: str, icon: str) -> Iterator[Command]:
     """The enabled buttons that a page shows, and the entries of their menus."""
     for button in page.findChildren(QAbstractButton):
-        if not isinstance(button, QPushButton | QToolButton) or button.isCheckable():
+        is_action = isinstance(button, QPushButton | QToolButton) and not button.isCheckable()
+        if not is_action or isinstance(button, HelpButton):  # help is found by its topics
             continue
+        assert isinstance(button, QPushButton | QToolButton)
         if not button.isEnabled() or not button.isVisibleTo(page):
             continue
         menu = button.menu()
