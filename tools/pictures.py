@@ -51,6 +51,10 @@ SIZE = "1280x800"
 THEMES = ("light", "dark")
 FINISHED, STOPPED, FAILED, LIVE = "Topics", "A slower rate", "Reviews", "Words of passages"
 TEXT = "He was elected [MASK] of the United States in 1860."
+PASSAGE = (  # for the classifier of topics
+    "The first steam locomotives pulled coal from the mines to the ports; passengers followed when "
+    "the rails reached the cities."
+)
 STATES = (  # a word with two meanings
     "The state of New York borders on Canada.",
     "The state of Texas is larger than France.",
@@ -124,8 +128,10 @@ def wizard(step: int) -> Callable[[Stage], None]:
 
 def explore(panel: str, fine_tuned: bool = False) -> Callable[[Stage], None]:
     def arrange(stage: Stage) -> None:
-        model = stage.best_checkpoint() if fine_tuned else starter_model()
-        page = stage.show("explore", {"model": model, "text": TEXT})
+        model, text = starter_model(), TEXT
+        if fine_tuned:
+            model, text = stage.best_checkpoint(), PASSAGE
+        page = stage.show("explore", {"model": model, "text": text})
         explore = page.state  # type: ignore[attr-defined]
         until(
             lambda: explore.first.checkpoint == model and explore.is_settled,
@@ -343,7 +349,7 @@ def trying(stage: Stage) -> None:
     tab = page.run.use.widget
     page.run.tabs.setCurrentWidget(page.run.use)
     until(lambda: tab.try_view is not None, 60, "the model of the run")
-    tab.try_view.text.setPlainText(TEXT)
+    tab.try_view.text.setPlainText(PASSAGE)
     until(lambda: tab.try_view.words.shown, 60, "the words that decided")
 
 

@@ -13,7 +13,7 @@ from engine.checkpoints.prediction_settings import prediction_settings
 from engine.config.changes import as_text, non_defaults
 from engine.config.dataset import SplitName
 from engine.config.job import FromCheckpoint, JobSpec
-from engine.config.task import score_text
+from engine.config.task import percent, score_text
 from engine.desktop.preferences import RunPreferences
 from engine.documents.card import (
     INTERVAL,
@@ -270,7 +270,7 @@ def _mistake(predictions: Predictions, index: int, texts: Sequence[str]) -> tupl
     return (
         f"{row['row']:,}",
         *map(_truncate, cells),
-        "" if probability is None else f"{probability:.3f}",
+        "" if probability is None else percent(probability),
     )
 
 

@@ -72,7 +72,7 @@ def row_scores(predictions: Predictions) -> RowScores:
             np.abs(row_figures.figure(predictions, "residual")), phrase("mean error"), False
         )
     is_partial = TASKS[predictions.info.task].info.has_partial_scores
-    name = phrase("mean F1 of the rows") if is_partial else phrase("share that is right")
+    name = phrase("mean F1 of the rows") if is_partial else phrase("fraction of correct rows")
     return RowScores(row_figures.figure(predictions, "score"), name, True)
 
 

@@ -226,9 +226,9 @@ def value_range(
 
 
 def widen(low: float, high: float, fraction: float = 0.05) -> tuple[float, float]:
-    """Add a margin to both ends of a range."""
+    """Add a margin to both ends of a range; below 0 only if there are values below."""
     margin = fraction * (high - low)
-    return low - margin, high + margin
+    return (max(0.0, low - margin) if low >= 0 else low - margin), high + margin
 
 
 def peaks(x: Floats, y: Floats, factor: int) -> tuple[Floats, Floats]:

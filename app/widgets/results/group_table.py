@@ -183,11 +183,13 @@ class GroupPicture(ResultPicture):
         rows = [
             (str(name), *group.score, group.count, loss) for group, name, loss in measured.lines
         ]
+        name = translated(measured.score_name)
+        template = self.tr("Score: {0}, in per cent, with the 95 % interval.")
         return table_figure(
             drawn,
             self.key,
             in_language(self.title),
-            translated(measured.score_name),
+            template.format(name) if name and measured.is_share else name,
             lambda: Table(("where", "score", "low", "high", "rows", "loss"), rows),
         )
 

@@ -148,7 +148,7 @@ def test_mistakes_are_limited_with_the_most_confident_first(model):
     report, _ = run_report(model.run)
     rows = sections(report)["validation-mistakes"].rows
     assert [row[0] for row in rows] == ["1", "0"]
-    assert rows[0][1] == f"{long[:MAX_CELL_CHARACTERS]}…" and rows[0][-1] == "0.900"
+    assert rows[0][1] == f"{long[:MAX_CELL_CHARACTERS]}…" and rows[0][-1] == "90.0 %"
 
 
 def test_evaluations_on_test_rows_are_counted(model):

@@ -5,7 +5,17 @@ import pyqtgraph
 import pytest
 from PySide6.QtCore import Qt
 
-from app.widgets.charts.chart import Axis, Chart, Line, describe_series, log_ticks, peaks, ticks
+from app.widgets.charts.chart import (
+    Axis,
+    Chart,
+    Line,
+    describe_series,
+    log_ticks,
+    peaks,
+    percent_text,
+    tick_text,
+    ticks,
+)
 from app.widgets.charts.view import ZoomChart
 
 
@@ -92,3 +102,28 @@ def test_long_curves_are_drawn_from_few_points(qtbot, monkeypatch):
         view.grab()
     assert len(point_counts) >= 6 * len(lines)
     assert max(point_counts) <= 6 * 900  # per curve, for 900 columns of pixels
+
+
+def test_every_tick_is_a_round_number_with_a_short_text():
+    rng = np.random.default_rng(0)
+    for _ in range(500):
+        low = float(rng.choice([0.0, 0.95, 1e-9, -3.0]))
+        high = low + float(10 ** rng.uniform(-6, 5))
+        marks = ticks(low, high)
+        assert 2 <= len(marks) <= 8 and low - 1e-6 * (high - low) <= marks[0]
+        assert marks[-1] <= high + 1e-6 * (high - low)
+        step = marks[1] - marks[0]
+        digit = step / 10.0 ** np.floor(np.log10(step) + 1e-6)
+        assert min(abs(digit - n) for n in (1, 2, 5)) < 1e-3
+        assert all(abs(mark / step - round(mark / step)) < 1e-3 for mark in marks)
+    assert [percent_text(n) for n in (0.0, 0.2, 0.975, 1.0)] == ["0 %", "20 %", "97.5 %", "100 %"]
+    assert [tick_text(n) for n in (0.0, 0.25, 12_000.0)] == ["0", "0.25", "12,000"]
+
+
+def test_an_axis_of_values_from_zero_begins_at_zero():
+    x = np.arange(5.0)
+    for values in ([0, 2e-8, 1e-8, 0, 0], [0.0, 0.5, 1.0, 0.5, 0.2]):
+        chart = Chart(Axis(), Axis(), (Line("a", x, np.array(values)),))
+        assert chart.span().low == 0 and chart.span().high > max(values)
+    below = Chart(Axis(), Axis(), (Line("a", x, -x),))
+    assert below.span().low < -4
