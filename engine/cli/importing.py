@@ -77,7 +77,8 @@ def import_data(
     fetched = _fetch(data)
     if fetched is not None:
         data = fetched.main_file
-    files = recognise_files(data, extra, validation, test)
+    chosen = extra | {"split_column": split_column}
+    files = recognise_files(data, chosen, validation, test)
     split = _make_split(
         validation=validation_fraction,
         test=test_fraction,

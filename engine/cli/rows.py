@@ -86,6 +86,12 @@ def recognise_files(
         names = join(", ", [name[:60] for name in unused[:MAX_LISTED]])
         more = ", …" if len(unused) > MAX_LISTED else ""
         notes = (*notes, phrase("Columns not used: {names}{more}.", names=names, more=more))
+    if recognition.split_column in unused and not extra.get("split_column"):
+        note = phrase(
+            "“{name}” has the split of each row: `import --split-column` keeps these splits.",
+            name=str(recognition.split_column)[:60],
+        )
+        notes = (*notes, note)
     if files.left_out:
         names = join(", ", [file.name for file in files.left_out[:MAX_LISTED]])
         notes = (*notes, phrase("Not read: {names}.", names=names))

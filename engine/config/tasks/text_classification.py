@@ -32,6 +32,7 @@ CLASSIFIER = Head(
     problem_type="single_label_classification",
 )
 METRICS = (ACCURACY, F1_MACRO, LOSS)
+MIN_NUMBERS = 4  # for each label that is none
 
 
 class ClassTask(LabelledTask):
@@ -94,13 +95,29 @@ class ClassTask(LabelledTask):
                 count=len(classes),
             )
         elif len(classes) > MAX_CLASSES or (len(classes) > 20 and len(classes) > rows / 2):
-            yield labels.spelling_problem or StudioError(
-                "There are {count:,} labels in {rows:,} rows, too many to be classes.",
-                "Choose another label column.",
-                count=len(classes),
-                rows=rows,
+            yield (
+                labels.spelling_problem
+                or self._mixed_problem(labels)
+                or StudioError(
+                    "There are {count:,} labels in {rows:,} rows, too many to be classes.",
+                    "Choose another label column.",
+                    count=len(classes),
+                    rows=rows,
+                )
             )
         yield from self.check_labels(labels)
+
+    def _mixed_problem(self, labels: LabelColumn) -> StudioError | None:
+        """The problem of a few labels that are no numbers among many."""
+        others = labels.not_numbers
+        if not others or MIN_NUMBERS * len(others) > len(labels.cells):
+            return None
+        return StudioError(
+            "Most labels are numbers, but {n:,} label(s) are not, such as “{cell}”.",
+            "Correct them in the file, or name those that mean “no label” at the import.",
+            n=len(others),
+            cell=shorten(next(iter(others))),
+        )
 
 
 class TextClassification(ClassTask):

@@ -15,6 +15,7 @@ from engine.data.checks.check_input import CheckInput
 from engine.data.columns.words import split_words
 from engine.phrases import phrase
 
+NO_TEXT = ("nan", "NaN", "null", "NULL", "N/A", "#N/A", "<NA>", "[deleted]", "[removed]")
 MAX_WORDS = 510  # BERT reads 512 tokens, two of them special; a word is at least one
 MAX_LOST_FRACTION = 0.1  # of all words; if more is truncated, the file was probably misread
 LATER_BYTES = "\u0080-\u00bf€‚ƒ„…†‡ˆ‰Š‹ŒŽ‘’“”•–—˜™š›œžŸ"  # bytes 80 to BF, as cp1252 and as Latin-1
@@ -41,7 +42,7 @@ MIN_MAIN_FRACTION = 0.95  # of the rows must have the main script
 
 def find_lengths(data: CheckInput) -> list[Finding]:
     """Empty texts, and texts longer than BERT reads."""
-    return [*_find_empty(data), *_find_long(data)]
+    return [*_find_empty(data), *_find_missing(data), *_find_long(data)]
 
 
 def _find_empty(data: CheckInput) -> list[Finding]:
@@ -56,6 +57,21 @@ def _find_empty(data: CheckInput) -> list[Finding]:
     change = phrase("{n:,} row(s) without text dropped.", n=len(rows))
     fix = drop_fix(rows, change, "drop-empty")
     return [Finding("text_lengths", "problem", len(rows), sentence, rows, (fix,))]
+
+
+def _find_missing(data: CheckInput) -> list[Finding]:
+    """Texts such as “nan” and “[deleted]”, which programs and forums write for none."""
+    names: Any = pa.array(NO_TEXT)
+    rows = np.flatnonzero(_match_any_text(data, lambda cells: pc.is_in(cells, names)))
+    if not len(rows) or data.mapping.endings:
+        return []
+    sentence = phrase(
+        "{n:,} row(s) with a text such as “nan” or “[deleted]”, which means that there is none.",
+        n=len(rows),
+    )
+    change = phrase("{n:,} row(s) with a text that means none dropped.", n=len(rows))
+    fix = drop_fix(rows, change, "drop-missing")
+    return [Finding("text_lengths", "warning", len(rows), sentence, rows, (fix,))]
 
 
 def _find_long(data: CheckInput) -> list[Finding]:

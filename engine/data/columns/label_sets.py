@@ -90,8 +90,10 @@ def other_separator(labels: Collection[str]) -> str | None:
     alone = {label.strip() for label in labels}
 
     def separates(sign: str) -> bool:
-        parts = [part for label in alone if sign in label for part in split_labels(label, sign)]
-        return bool(parts) and sum(part in alone for part in parts) >= MIN_KNOWN * len(parts)
+        sets = [split_labels(label, sign) for label in alone if sign in label]
+        parts = [part for labels in sets for part in labels]
+        is_between = bool(sets) and all(len(labels) > 1 for labels in sets)
+        return is_between and sum(part in alone for part in parts) >= MIN_KNOWN * len(parts)
 
     if len(labels) > SAMPLE_CELLS or find_separator([*labels]) is not None:
         return None

@@ -21,7 +21,7 @@ from engine.data.columns.label_sets import (
 from engine.data.columns.lists import parse_texts
 from engine.data.columns.names import plain_name
 from engine.data.columns.numbers import parse_number
-from engine.data.columns.tags import are_spans
+from engine.data.columns.tags import are_spans, split_tags
 from engine.data.columns.words import split_words
 from engine.phrases import phrase
 
@@ -74,7 +74,7 @@ LABEL_WORDS = (  # words of longer column names
 ANSWERS = ("answers", "answer", "answertext", "answerspan")  # with a question and a passage
 TAGS = (
     *("tags", "nertags", "nertag", "ner", "bio", "biotag", "iob", "iobtag", "upos", "postags"),
-    *("postag", "pos", "labels", "label", "tag", "entity", "entities"),
+    *("postag", "pos", "labels", "label", "tag", "entity", "entities", "wordlabels"),
 )
 MIN_FLAGS = 3  # fewer yes/no columns are labels only by name
 MAX_LABEL_CHARACTERS = 60  # per cell
@@ -230,7 +230,8 @@ def _find_labels(
     """Columns named like labels, and those that look like labels."""
     candidates = [column for column in columns if column not in mapping.texts]
     plain = {plain_name(column): column for column in reversed(candidates)}
-    named = [plain[name] for name in LABELS if name in plain]
+    structured = {item.name for item in statistics if item.is_structured}
+    named = [plain[name] for name in LABELS if name in plain and plain[name] not in structured]
     labels = [item for item in statistics if item.is_label and item.name not in mapping.texts]
     for name in [item.name for item in labels if item.name not in named]:
         words = re.findall(r"[A-Z]?[a-z]+|[A-Z]+", name)  # entailment_label, ClassName
@@ -315,7 +316,7 @@ def _find_tags(
         return None
     fitting = []
     for name in candidates:
-        tags = [split_words(row[columns.index(name)]) for row in rows]
+        tags = [split_tags(row[columns.index(name)]) for row in rows]
         counts = list(zip(map(len, tags), words, strict=True))
         if any(map(len, tags)) and all(tag_count in (0, count) for tag_count, count in counts):
             fitting += [(not are_spans(chain.from_iterable(tags)), name)]

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from engine.config.dataset import Reading
 from engine.data.columns.lists import is_shortened
-from engine.data.columns.tags import Scheme, UnknownTag, recognise_scheme, to_bio
+from engine.data.columns.tags import Scheme, UnknownTag, recognise_scheme, split_tags, to_bio
 from engine.data.columns.words import join_words, split_words
 from engine.data.formats.batches import Batch
 from engine.data.formats.reading import get_format, read
@@ -64,7 +64,7 @@ class TagColumn:
                     problem = phrase("the list was shortened with “...” when it was written.")
                     advice = phrase("Write the file again as JSON or Parquet.")
                     raise BadFile(path, problem, advice, line=row.line)
-                yield split_words(row.cells[tags])
+                yield split_tags(row.cells[tags])
 
         try:
             self.scheme: Scheme | None = recognise_scheme(sentences())
@@ -102,7 +102,7 @@ class TagColumn:
 
         Raises BadFile unless there are as many tags as words, or none.
         """
-        words, tags = split_words(cells[self._text]), split_words(cells[self._tags])
+        words, tags = split_words(cells[self._text]), split_tags(cells[self._tags])
         if not cells[self._tags].strip():
             return "", []  # unlabelled
         if len(words) != len(tags):
@@ -121,7 +121,8 @@ class TagColumn:
                 tag=tags[token][:1],
             )
             remarks.count(remark, self._line(line, token))
-        return (cells[self._tags] if converted == tags else join_words(converted)), converted
+        is_same = converted == split_words(cells[self._tags])
+        return (cells[self._tags] if is_same else join_words(converted)), converted
 
     def _line(self, first: int, token: int) -> int:
         """Line of a token (from 0) of the row that starts in line `first`."""

@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Literal, NamedTuple
 
+from engine.data.columns.words import split_words
 from engine.errors import StudioError
 from engine.phrases import phrase
 
@@ -144,6 +145,13 @@ def are_spans(tags: Iterable[str]) -> bool:
     """True if tags look like span tags; otherwise each is a class of a word."""
     unique = set(tags)
     return all(map(_is_tag, unique)) and any(tag[1:2] == "-" for tag in unique)
+
+
+def split_tags(cell: str) -> list[str]:
+    """Split a cell into its tags, at spaces or, if these are tags of spans, at commas."""
+    tags = split_words(cell)
+    parts = [part.strip() for part in cell.split(",")] if len(tags) == 1 else []
+    return parts if len(parts) > 1 and are_spans(parts) else tags
 
 
 def tag_type(tag: str) -> str:

@@ -70,6 +70,13 @@ def recognise_encoding(path: Path) -> EncodingGuess:
         _check_control_characters(path, content[:SAMPLE_BYTES].decode("utf-8", errors="ignore"))
         return EncodingGuess("utf-8")
     _check_control_characters(path, start.decode("latin-1"))
+    if mixed := _count_utf8(content):
+        note = phrase(
+            "The file mixes encodings: {n:,} line(s) are UTF-8, and others are not. It was read as"
+            " cp1252; save it in one encoding.",
+            n=mixed,
+        )
+        return EncodingGuess("cp1252", note)
     name = _guess_single_byte(content)
     return EncodingGuess(
         name,
@@ -155,6 +162,21 @@ def _is_mostly_utf8(content: bytes) -> bool:
     broken = text.count("\N{REPLACEMENT CHARACTER}")
     valid = sum(map(len, re.findall(r"[^\x00-\x7f]+", text))) - broken
     return valid > 10 * broken
+
+
+def _count_utf8(content: bytes) -> int:
+    """Number of lines in UTF-8 if they are a fifth of those with special letters; else 0."""
+    lines = [line for line in content.split(b"\n") if not line.isascii()]
+    valid = sum(_is_valid(line, "utf-8") for line in lines)
+    return valid if 5 * valid > len(lines) and _is_valid(content, "cp1252") else 0
+
+
+def _is_valid(content: bytes, encoding: str) -> bool:
+    try:
+        content.decode(encoding)
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _check_control_characters(path: Path, text: str) -> None:

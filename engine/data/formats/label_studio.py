@@ -65,6 +65,10 @@ def read(item: Any) -> list[AnnotatedText] | str:
 
 def _text_key(data: dict[str, Any]) -> str:
     texts = [key for key, value in data.items() if isinstance(value, str)]
+    if not texts and any(isinstance(value, list) for value in data.values()):
+        raise BadObject(
+            phrase("its “data” has a list, such as the turns of a dialogue, instead of a text.")
+        )
     if not texts:
         raise BadObject(phrase("there is no text in the “data” of this task."))
     return "text" if "text" in texts else max(texts, key=lambda key: len(data[key]))

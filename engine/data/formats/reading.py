@@ -19,11 +19,12 @@ from engine.data.formats.columnar import ARROW, PARQUET
 from engine.data.formats.encodings import first_bytes, recognise_encoding
 from engine.data.formats.folder import FOLDER, TextFolder, check_texts, has_annotations
 from engine.data.formats.json_document import DOCUMENT, may_have_lists
+from engine.data.formats.jsonl import JSONL
 from engine.data.formats.lines import MAX_LINE_CHARACTERS, Lines
 from engine.data.formats.plain import PLAIN
 from engine.data.formats.rows import Content, Format, Remarks, Row
 from engine.data.formats.sources import check_no_splits
-from engine.data.formats.spans import read_cells
+from engine.data.formats.spans import note_spans, read_cells
 from engine.data.formats.table import CSV, TSV
 from engine.data.formats.unread import check_unread
 from engine.data.formats.word_rows import join_sentences
@@ -52,6 +53,7 @@ class Recognition(NamedTuple):
     mapping: Mapping | None
     notes: tuple[str, ...]
     guessed: tuple[str, ...]  # which of text, label and flags are guesses
+    split_column: str | None = None  # whose cells are names of splits
 
 
 class FirstRows(NamedTuple):
@@ -113,6 +115,8 @@ def read(
     content = format_.open(lines, reading, remarks)
     if format_ in TABLES:
         content = read_cells(format_.open, content, lines, reading, remarks)
+    if "tags" not in content.columns and format_ in (DOCUMENT, JSONL):
+        content = note_spans(content, remarks)
     return TableReader(join_sentences(content, remarks), remarks)
 
 
@@ -156,7 +160,13 @@ def recognise(
             for role in guessed
             if role == "text" or target_role in ("label", "flags")  # answers are found by name
         )
-    return Recognition(reading, table.columns, mapping, notes, guessed)
+    cells = zip(table.columns, zip(*rows, strict=True), strict=False)
+    splits = (
+        name
+        for name, column in cells
+        if len(names := {*column}) > 1 and all(map(split_from_name, names))
+    )
+    return Recognition(reading, table.columns, mapping, notes, guessed, next(splits, None))
 
 
 def recognise_reading(path: Path, encoding: str | None = None) -> tuple[Reading, tuple[str, ...]]:

@@ -161,6 +161,9 @@ def _spans(value: Any) -> list[tuple[TextSpan, str | None]] | None:
             case dict():
                 ends = next(((item[a], item[b]) for a, b in ENDS if {a, b} <= item.keys()), ())
                 label = next((item[key] for key in LABELS if key in item), None)
+                match item.get("labels"):  # of Label Studio
+                    case [str(only)] if label is None:
+                        label = only
                 given = next((item[key] for key in WORDS if isinstance(item.get(key), str)), None)
                 match (*ends, label):
                     case (int(start), int(end), str(name)):
@@ -190,6 +193,7 @@ def read_cells(
     items = [_object(content.columns, row) for row in sample]
     tool = next((tool for tool in TOOLS if tool.recognise(items)), None)
     if tool is None:
+        _note_spans(content.columns, items, remarks)
         return content
     ahead = lines.without_progress()
 
@@ -201,6 +205,27 @@ def read_cells(
         return read_values(tool, lines.path, values, seen)
 
     return annotated_content(entries, lines, remarks)
+
+
+def note_spans(content: Content, remarks: Remarks) -> Content:
+    """The content of a file of objects, with the note of `_note_spans`."""
+    sample, content = look_ahead(content, SAMPLE_OBJECTS)
+    _note_spans(content.columns, [_object(content.columns, row) for row in sample], remarks)
+    return content
+
+
+def _note_spans(columns: tuple[str, ...], items: list[Object], remarks: Remarks) -> None:
+    """Note columns of spans that are not those of the texts."""
+    for name in columns if items and all(map(_text_key, items)) else ():
+        found = [_spans(item[name]) if item[name] else [] for item in items]
+        if any(found) and None not in found:
+            remarks.add_note(
+                phrase(
+                    "“{name}” has spans that do not fit the words of the text, and are not read:"
+                    " they must count characters, with the end behind the last one.",
+                    name=name[:60],
+                )
+            )
 
 
 def _object(columns: tuple[str, ...], row: Row) -> Object:

@@ -31,7 +31,7 @@ class InvalidJson(ValueError):
 
 def reject_constant(name: str) -> NoReturn:
     """`parse_constant` hook: NaN and infinities are not JSON."""
-    raise InvalidJson(phrase("{name} is not valid JSON.", name=name))
+    raise InvalidJson(phrase("{name} is not valid JSON; write null for no value.", name=name))
 
 
 def unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

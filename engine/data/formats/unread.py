@@ -77,8 +77,8 @@ UNREAD: tuple[tuple[str, str, str], ...] = (
         phrase("Save its data as JSON or CSV. To train on code, name the file .txt."),
     ),
     (
-        phrase("a mailbox"),
-        rf"{NAME}\.mbox\n|{NAME}\nFrom \S+ [A-Z][a-z]{{2}} [A-Z][a-z]{{2}} ",
+        phrase("a mail or a mailbox"),
+        rf"{NAME}\.(?:mbox|eml|msg)\n|{NAME}\nFrom \S+ [A-Z][a-z]{{2}} [A-Z][a-z]{{2}} ",
         phrase("Export the mails as CSV."),
     ),
     (

@@ -79,17 +79,17 @@ def join_sentences(content: Content, remarks: Remarks) -> Content:
     return Content(columns, joined())
 
 
-def look_ahead(content: Content) -> tuple[list[Row], Content]:
+def look_ahead(content: Content, count: int = SAMPLE_ROWS) -> tuple[list[Row], Content]:
     """The first rows, and the content with them; its batches stay batches."""
     if content.batches is None:
         rows = content.rows or iter(())
-        sample = list(islice(rows, SAMPLE_ROWS))
+        sample = list(islice(rows, count))
         return sample, Content(content.columns, chain(sample, rows))
     first, sample = [], list[Row]()
     for batch in content.batches:
         first.append(batch)
-        sample += [Row(*row) for row in batch.slice(0, SAMPLE_ROWS - len(sample)).rows()]
-        if len(sample) == SAMPLE_ROWS:
+        sample += [Row(*row) for row in batch.slice(0, count - len(sample)).rows()]
+        if len(sample) == count:
             break
     return sample, Content(content.columns, None, chain(first, content.batches))
 

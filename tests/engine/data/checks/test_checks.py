@@ -210,6 +210,11 @@ def test_answers_are_spelled_as_in_the_passage_or_dropped(tmp_path):
             {'several: Several labels: “joy & fear” as “["joy", "fear"]”': '["joy", "fear"]'},
         ),
         (
+            ["c#|java", "java", "c#"] * 10,
+            "“c#|java” is read as 2 labels: c# · java. Text classification reads it as one.",
+            {"one: One label: “c#|java” as “c# · java”": "c# · java"},
+        ),
+        (
             ["[0, 1, 1]", "[0, 0, 1]"] * 15,
             "“[0, 1, 1]” is read as yes or no for each label, named by its position from 0: 1 · 2.",
             {},

@@ -67,6 +67,7 @@ NUMBERS = [str(1_000 + n) for n in range(30)]
             {"question": LONG, "context": ['[["a b", ["c d e f"]]]'] * 30, "type": FEW},
             ("question", None, "type"),
         ),
+        ({"text": LONG, "labels": ['[{"label": "a", "score": 0.5}]'] * 30}, ("text", None, None)),
         ({"messages": ['[{"role": "user", "content": "a b c"}]'] * 30}, None),
         (  # columns of objects are neither
             {"1": LONG, "2": [f'[{{"a b": "{n} and more"}}]' for n in range(30)], "3": ["{}"] * 30},

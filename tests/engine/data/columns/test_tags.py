@@ -14,6 +14,7 @@ from engine.data.columns.tags import (
     UnknownTag,
     recognise_scheme,
     spans_from_tags,
+    split_tags,
     tags_from_spans,
     to_bio,
 )
@@ -153,3 +154,19 @@ def test_an_unknown_tag_is_reported_with_its_position(tag):
     assert len(str(caught.value)) < 250
     with pytest.raises(UnknownTag, match="not a valid span tag"):
         spans_from_tags([tag])
+
+
+@pytest.mark.parametrize(
+    "cell, tags",
+    [
+        ("O B-x", ["O", "B-x"]),
+        ("O,B-x,I-x", ["O", "B-x", "I-x"]),
+        ("['O', 'B-x']", ["O", "B-x"]),
+        ("O", ["O"]),
+        (",", [","]),
+        ("NN,VB", ["NN,VB"]),
+        ("", []),
+    ],
+)
+def test_tags_are_separated_by_spaces_or_commas(cell, tags):
+    assert split_tags(cell) == tags

@@ -1,5 +1,6 @@
 """Exports of annotation tools are read as texts with tags or labels."""
 
+import csv
 import json
 from itertools import accumulate
 from pathlib import Path
@@ -398,7 +399,27 @@ def test_annotations_in_cells_of_a_table_are_read(tmp_path, rows, file, shown):
     ],
 )
 def test_positions_that_are_not_of_characters_are_no_spans(tmp_path, item):
-    assert recognise(write_json(tmp_path / "a.json", [item])).reading.format == "json"
+    file = write_json(tmp_path / "a.json", [item])
+    reading = recognise(file).reading
+    notes = " ".join(read(file, reading).notes)
+    assert reading.format == "json" and ("that do not fit the words" in notes) == ("text" in item)
+
+
+def test_a_list_of_labels_of_a_span_in_a_cell_is_read(tmp_path):
+    """Label Studio writes it, of whose columns people often keep these two."""
+    spans = [{"start": 0, "end": 5, "text": "Peter", "labels": ["PER"]}]
+    file = tmp_path / "a.csv"
+    with open(file, "w", newline="") as opened:
+        csv.writer(opened).writerows([["text", "label"], ["Peter lives", json.dumps(spans)]])
+    assert [row.cells for row in read(file, recognise(file).reading)] == [
+        ("Peter lives", "B-PER O")
+    ]
+
+
+def test_a_dialogue_of_label_studio_is_named(tmp_path):
+    item = task("", []) | {"data": {"dialogue": [{"author": "a", "text": "b"}]}}
+    with pytest.raises(BadFile, match="such as the turns of a dialogue"):
+        recognise(write_json(tmp_path / "a.json", [item]))
 
 
 RASA_ROWS = [

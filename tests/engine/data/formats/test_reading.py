@@ -17,7 +17,7 @@ from engine.config.tasks.text_classification import TextClassification
 from engine.data.columns.fit import task_problems
 from engine.data.datasets.importing import import_dataset
 from engine.data.datasets.store import open_dataset
-from engine.data.formats.reading import preview, read, recognise
+from engine.data.formats.reading import preview, read, recognise, recognise_reading
 from engine.errors import BadFile, MissingColumn
 from engine.progress import Cancelled
 from tests.often import tries
@@ -202,6 +202,8 @@ MAPPING = Mapping(text="text", label="label")
         (MAPPING, {}, "no rows"),
         (MAPPING, {"": 2, "a": 3, "b": 3}, None),
         (MAPPING, {f"no {n}": 1 for n in range(500)}, "too many"),
+        (MAPPING, {f"{n} kg": 1 for n in range(500)}, "with a unit or other signs"),
+        (MAPPING, {"inf": 3} | {f"{n}.5": 1 for n in range(90)}, "1 label is not, such as “inf”"),
         (MAPPING, {str(n): 1 for n in range(500)}, "on a scale"),
     ],
 )
@@ -249,3 +251,24 @@ def test_triplets_are_recognised_by_their_names(tmp_path):
     rows = [f"{('positive', 'negative')[n % 2]},anchor number {n} is here" for n in range(20)]
     file.write_text("\n".join(rows), encoding="utf-8")
     assert not recognise(file).reading.header, "a label in the first row is no header"
+
+
+def test_a_file_of_two_encodings_is_noted(tmp_path):
+    file = tmp_path / "a.csv"
+    rows = [f"Café number {n},{'ab'[n % 2]}\n" for n in range(20)]
+    file.write_bytes(
+        b"text,label\n" + b"".join(r.encode(("utf-8", "cp1252")[n % 2]) for n, r in enumerate(rows))
+    )
+    reading, notes = recognise_reading(file)
+    assert reading.encoding == "cp1252"
+    assert "mixes encodings: 10 lines are UTF-8" in " ".join(notes)
+
+
+def test_a_column_of_splits_is_found(tmp_path):
+    file = tmp_path / "a.csv"
+    splits = ("train", "dev", "test")
+    file.write_text(
+        "text,label,part\n"
+        + "".join(f"it is {n},{'ab'[n % 2]},{splits[n % 3]}\n" for n in range(20))
+    )
+    assert recognise(file).split_column == "part"

@@ -41,7 +41,11 @@ EXAMPLES: dict[str, list[tuple[str, str | bytes]]] = {
     ],
     "an ARFF file of Weka": [("a.arff", "@relation a\n@attribute b string\n@data\n'c'\n")],
     "program code": [("a.py", 'TRAIN_DATA = [("a", {"entities": []})]\n')],
-    "a mailbox": [("a.txt", "From a@b Mon Mar 01 10:00:00 2024\nSubject: a\n\nb\n")],
+    "a mail or a mailbox": [
+        ("a.eml", "From: a@b\nSubject: a\n\nb\n"),
+        ("a.msg", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"),
+        ("a.txt", "From a@b Mon Mar 01 10:00:00 2024\nSubject: a\n\nb\n"),
+    ],
     "a LaTeX document or a bibliography": [("a.tex", "\\section{a}\n"), ("a.bib", "@book{a}\n")],
     "a rich text document": [("a.txt", "{\\rtf1\\ansi a}")],
     "an XML document": [("a.xml", f"{XML}<sentences><text>a</text></sentences>")],
