@@ -67,6 +67,9 @@ NAMES: dict[str, Callable[[], str]] = {
     "tpe": lambda: tr("TPE (Optuna)"),
     "triplets": lambda: tr("Triplets (with a negative text)"),
     "constant": lambda: tr("Constant"),
+    "name": lambda: tr("split names"),
+    "time": lambda: tr("times"),
+    "group": lambda: tr("groups"),
 }
 
 

@@ -294,7 +294,7 @@ class Cell(QAbstractTableModel):
     """One cell whose text is painted in one line."""
 
     def rowCount(self, parent: Index = NOWHERE) -> int:
-        return 1
+        return 0 if parent.isValid() else 1
 
     def columnCount(self, parent: Index = NOWHERE) -> int:
         return 1

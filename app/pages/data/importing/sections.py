@@ -1,6 +1,6 @@
 """Controls of an import, in groups: files, format, columns, split and name."""
 
-from typing import Any, get_origin
+from typing import Any, get_args, get_origin
 
 from PySide6.QtCore import QStringListModel
 from PySide6.QtGui import QStandardItemModel
@@ -17,7 +17,7 @@ from app.widgets import layouts
 from app.widgets.forms.controls import ColumnsBox, ComboBox, SpinBox, pad
 from app.widgets.text.data_texts import split_sizes
 from app.widgets.text.labels import Text, tooltip
-from app.widgets.text.spec_texts import help_of, title_of
+from app.widgets.text.spec_texts import help_of, title_of, value_text
 from engine.config.dataset import SPLITS, Mapping, Reading, Split, SplitBy
 from engine.data.columns.times import guess_split_by
 from engine.data.formats import FORMATS
@@ -306,11 +306,7 @@ class SplitSection(Section):
         self._model = QStringListModel(self)
         self.column = ComboBox()
         self.column.setModel(self._model)
-        contents = (
-            (self.tr("split names"), "name"),
-            (self.tr("times"), "time"),
-            (self.tr("groups"), "group"),
-        )
+        contents = ((value_text(by), by) for by in get_args(SplitBy))
         self.by = ComboBox("", BY_CHARACTERS, contents)
         self.validation, self.test, self.seed = SpinBox(), SpinBox(), SpinBox()
         for box in (self.validation, self.test):
