@@ -1,5 +1,6 @@
 """Times in cells, for splits by time: numbers, ISO 8601 and common formats of dates."""
 
+import re
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -13,6 +14,7 @@ from engine.data.columns.numbers import parse_number
 from engine.errors import StudioError
 
 Parser = Callable[[str], float]
+HALF_OF_DAY = re.compile(r"[ap]\.?m\b", re.IGNORECASE)
 YEAR_DIGITS = 4  # shorter numbers are ids
 CLOCKS = ("", " %H:%M", " %H:%M:%S", " %I:%M %p", " %I:%M:%S %p", "T%H:%M:%S")
 ORDERED = ("%d.%m.%Y", "%d.%m.%y", "%Y/%m/%d", "%Y.%m.%d", "%Y-%m")
@@ -98,6 +100,8 @@ def _iso(text: str) -> float:
 
 def _mail(text: str) -> float:
     """Parse a date of RFC 2822, such as those of mails."""
+    if HALF_OF_DAY.search(text):
+        raise ValueError  # it would be ignored
     return _seconds(parsedate_to_datetime(text))
 
 

@@ -23,6 +23,7 @@ ASCENDING = (
     ["Mon Apr 06 22:19:45 UTC 2009", "Tue Apr 07 01:00:00 UTC 2009"],
     ["Thu, 29 Feb 2024 12:00:00 +0100", "Thu, 29 Feb 2024 12:00:00 +0000"],
     ["03/03/2024", "04/04/2024"],
+    ["1 May 2024 11:00 AM", "1 May 2024 10:00 PM"],
 )
 
 
@@ -37,6 +38,7 @@ def test_times_ascend(cells):
         (["03/04/2024", "05/04/2024"], "“03/04/2024” and all other dates"),
         (["2024-02-29", "yesterday"], "“yesterday” does not fit"),
         (["one", "two"], "“one” does not fit"),
+        (["1 May 2024 10:00 PM", "Wed, 1 May 2024 11:00 AM"], "“Wed, 1 May 2024 11:00 AM” does"),
         (["2024-02-29", "2024-02-30"], "“2024-02-30” does not fit"),
     ],
 )
