@@ -175,6 +175,9 @@ class RunHeader(QWidget):
             scores += f", {run_texts.evaluation_title(name)} {value}"
         template = self.tr("Best {0} (step {1})")
         text = template.format(scores, numbers.count(row.best_step))
+        if further.unigram is not None:
+            accuracy = numbers.percent(further.unigram)
+            text += " · " + self.tr("unigram baseline: accuracy {0}").format(accuracy)
         if further.missing:
             named = (one_line(name, MAX_NAME) for name in further.missing[:MAX_NAMED])
             names = ", ".join(f"“{name}”" for name in named)

@@ -10,6 +10,7 @@ from app.pages.runs.rows import RunRow, read_row
 from app.pages.runs.state import RunsState
 from app.studio import Studio
 from app.translation import translated
+from engine.config.tasks import TASKS
 from engine.errors import StudioError
 from engine.messages.events import Measured
 from engine.record.metrics import Points, curves, get_values_by_run
@@ -142,15 +143,23 @@ MAX_LINE = 2_000  # characters; longer lines block a text widget for seconds
 
 @dataclass(frozen=True)
 class Further:
-    """At the best step: one more metric with its value, and the classes that are not predicted."""
+    """At the best step: one more metric with its value, and what it has to be compared with.
+
+    Args:
+        metric: its name and value.
+        unigram: the accuracy of the unigram baseline of a pre-training.
+        missing: the classes that are not predicted.
+    """
 
     metric: tuple[str, float] | None = None
+    unigram: float | None = None
     missing: tuple[str, ...] = ()
 
 
 def read_further(record: Record, row: RunRow) -> Further:
-    """The first of the FURTHER metrics that a run has, and the classes it never predicts."""
+    """Read the first of the FURTHER metrics that a run has, and the rest from its predictions."""
     # slow to import, so not when the window opens
+    from engine.results.masked_tokens import unigram_scores
     from engine.results.neglected import never_predicted
     from engine.results.predictions import read_predictions
     from engine.results.store import predictions_file
@@ -163,10 +172,12 @@ def read_further(record: Record, row: RunRow) -> Further:
                 metric = name, values[row.id]
     try:
         file = predictions_file(RunFolder(row.folder).results, "validation")
-        missing = never_predicted(read_predictions(file))
+        predictions = read_predictions(file)
     except (OSError, StudioError):  # missing, or just being replaced
-        missing = ()
-    return Further(metric, missing)
+        return Further(metric)
+    if TASKS[predictions.info.task].info.is_pretraining:
+        return Further(metric, unigram_scores(predictions).accuracy)
+    return Further(metric, missing=never_predicted(predictions))
 
 
 def read_curves(record: Record, run_id: str) -> dict[str, Points]:

@@ -2,10 +2,12 @@
 
 from engine.config.tasks.pretraining import Pretraining
 from engine.results.sentences import Filled, Guess, Sentence, append_filled
+from engine.results.store import predictions_file
 from engine.runs.folder import RunFolder
 from tests.app.accessible import assert_accessible
 from tests.app.alt_keys import assert_distinct_keys
 from tests.app.pages.runs.pages import open_run, read_run
+from tests.engine.results.rows import masked_tokens
 from tests.engine.runs import fake_worker
 
 
@@ -20,7 +22,10 @@ def test_predictions_of_the_sentences_are_listed_by_step(make_page, make_run, st
     job = fake_worker.job("words").model_copy(update={"task": Pretraining()})
     run = make_run("words", job=job, step=7, outcome="stopped")
     results = RunFolder(read_run(studio, run).folder).results
+    masked_tokens().write(predictions_file(results, "validation"))
     view = open_run(page, run, qtbot)
+    baseline = " · unigram baseline: accuracy 50.0 %"
+    qtbot.waitUntil(lambda: view.header.status.full_text().endswith(baseline))
     tab = view.tabs.indexOf(view.sentences)
     assert view.tabs.isTabVisible(tab) and view.tabs.tabText(tab) == "Sentences o&ver time"
     view.tabs.setCurrentIndex(tab)
