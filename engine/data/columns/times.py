@@ -15,6 +15,7 @@ from engine.errors import StudioError
 
 Parser = Callable[[str], float]
 HALF_OF_DAY = re.compile(r"[ap]\.?m\b", re.IGNORECASE)
+LEADING_ZERO = re.compile(r"0\d+")
 YEAR_DIGITS = 4  # shorter numbers are ids
 CLOCKS = ("", " %H:%M", " %H:%M:%S", " %I:%M %p", " %I:%M:%S %p", "T%H:%M:%S")
 ORDERED = ("%d.%m.%Y", "%d.%m.%y", "%Y/%m/%d", "%Y.%m.%d", "%Y-%m")
@@ -89,7 +90,7 @@ def _odd_one(texts: Sequence[str]) -> str:
 
 def _number(text: str) -> float:
     number = parse_number(text)
-    if number is None:
+    if number is None or LEADING_ZERO.fullmatch(text):  # 010524 may be a day
         raise ValueError
     return number
 

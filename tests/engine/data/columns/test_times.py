@@ -38,6 +38,7 @@ def test_times_ascend(cells):
         (["03/04/2024", "05/04/2024"], "“03/04/2024” and all other dates"),
         (["2024-02-29", "yesterday"], "“yesterday” does not fit"),
         (["one", "two"], "“one” does not fit"),
+        (["311223", "010124"], "“010124” does not fit"),
         (["1 May 2024 10:00 PM", "Wed, 1 May 2024 11:00 AM"], "“Wed, 1 May 2024 11:00 AM” does"),
         (["2024-02-29", "2024-02-30"], "“2024-02-30” does not fit"),
     ],
