@@ -15,7 +15,7 @@ from app.widgets.charts.view import ChartView
 from app.widgets.page import Card
 from app.widgets.text import numbers, run_texts
 from app.widgets.text.labels import Text
-from engine.config.dataset import StoredData
+from engine.config.dataset import DatasetSpec, StoredData
 from engine.data.columns.fit import unlabelled_rows
 from engine.record.opening import Record
 from engine.record.runs import all_runs
@@ -31,13 +31,16 @@ class ScoredRun(NamedTuple):
     metric: str
 
 
-def read_scores(record: Record, versions: list[DataEntry]) -> list[ScoredRun]:
+def read_scores(
+    record: Record, versions: list[DataEntry], target: str | None = None
+) -> list[ScoredRun]:
     """Finished runs on these versions of a data set, by number of labelled rows.
 
-    Only runs with the most common metric are returned.
+    Only runs with the most common metric are returned, of those that learned this column of labels;
+    None: that of the import.
     """
     labelled = {
-        entry.folder: sum(entry.spec.rows.values()) - sum(unlabelled_rows(entry.spec).values())
+        entry.folder: _count_labelled(entry.spec, target)
         for entry in versions
         if entry.spec is not None
     }
@@ -48,11 +51,18 @@ def read_scores(record: Record, versions: list[DataEntry]) -> list[ScoredRun]:
             data = job.data if job is not None else None
             if not isinstance(data, StoredData) or data.folder not in labelled:
                 continue
+            if data.target != target:
+                continue
             if run.state == "finished" and run.best_score is not None:
                 scores.append(ScoredRun(labelled[data.folder], run.best_score, run.best_metric))
     metrics = [score.metric for score in scores]
     common = max(metrics, key=metrics.count, default="")
     return sorted(score for score in scores if score.metric == common)
+
+
+def _count_labelled(spec: DatasetSpec, target: str | None) -> int:
+    chosen = spec.with_target(target) if target in spec.targets else spec
+    return sum(spec.rows.values()) - sum(unlabelled_rows(chosen).values())
 
 
 class LearningCurveCard(Card):
@@ -70,13 +80,13 @@ class LearningCurveCard(Card):
         self.body.addWidget(self.summary)
         self.hide()
 
-    def read(self, dataset: Path) -> None:
-        """Read the runs on all versions of a data set."""
+    def read(self, dataset: Path, target: str | None) -> None:
+        """Read the runs on all versions of a data set that learned a column."""
         studio = self._studio
 
         def work() -> list[ScoredRun]:
             entries = [entry for entry in studio.datasets() if entry.folder.parent == dataset]
-            return read_scores(studio.record, entries)
+            return read_scores(studio.record, entries, target)
 
         background.run(self, work, self._show)
 

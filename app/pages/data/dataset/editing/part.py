@@ -82,7 +82,6 @@ class EditingPart(QObject):
             self._details.hide()
         self.keys.watch(table)
         self._data.rows_changed.connect(self._on_rows_changed)
-        self.curve.read(self._data.folder.parent)
         self.state.open()
         self.state.changed.connect(self.card.show_state)
 
@@ -102,6 +101,7 @@ class EditingPart(QObject):
         has_none = mapping.tags is not None or mapping.label is not None
         self.keys.show_labels(labels, none if has_none else "")
         self.review.clear()
+        self.curve.read(self._data.folder.parent, self._data.target)
         self.card.show_spec(spec, labels, self.state.has_sets)
 
     def close(self) -> None:

@@ -10,8 +10,10 @@ __all__ = ["make_run"]
 
 
 def test_scores_are_drawn_over_labelled_rows(qtbot, page, write, make_run):
-    rows = [f"film {n},{('', 'good', 'bad')[n % 3]}" for n in range(30)]
-    view = open_view(qtbot, page, write("films.csv", "text,label\n" + "\n".join(rows) + "\n"))
+    rows = [
+        f"film {n},{('', 'good', 'bad')[n % 3]},{('', 'sad', 'dry')[n // 10]}" for n in range(30)
+    ]
+    view = open_view(qtbot, page, write("films.csv", "text,label,tone\n" + "\n".join(rows) + "\n"))
     qtbot.waitUntil(view.editing.keys.isVisible, timeout=PATIENCE)
     view.editing.state.set_label([0, 3, 6], "good")
     view.editing.state.save()
@@ -23,8 +25,12 @@ def test_scores_are_drawn_over_labelled_rows(qtbot, page, write, make_run):
         outcome = "stopped" if name == "half" else "finished"
         make_run(name, step=step, outcome=outcome, job=job)
     make_run("another data set")
+    data = StoredData(folder=films / "2", target="tone")
+    make_run("other", step=9, job=fake_worker.job("other").model_copy(update={"data": data}))
     scores = read_scores(page._studio.record, page._studio.datasets())
     assert [score.labelled_rows for score in scores] == [20, 23]
+    (other,) = read_scores(page._studio.record, page._studio.datasets(), "tone")
+    assert other.labelled_rows == 20, "of another column"
     assert len({score.metric for score in scores}) == 1
     page.show_list()
     page.open_dataset(films / "2")
