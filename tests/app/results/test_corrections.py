@@ -159,3 +159,14 @@ def test_a_correction_is_of_the_column_that_the_model_learned(studio):
     stored = find_rows(studio, made)
     assert stored is not None and stored.labels == ("high", "low")
     assert stored.cells(["high"]) == {"urgency": "high"}
+
+
+def test_the_corrected_column_is_the_one_that_the_model_has_learned(studio):
+    text = "text,label,genre\na,good,x\nb,bad,y\nc,good,x\n"
+    dataset = store(studio, text, Mapping(text="text", label="label"), "two")
+    assert "genre" in dataset.spec.targets
+    learned = Mapping(text="text", label="genre")
+    gold = ["x", "y", "x"]
+    stored = find_rows(studio, predictions_of(dataset, gold, gold, mapping=learned))
+    assert stored is not None and stored.cells(["y"]) == {"genre": "y"}
+    assert stored.labels == ("x", "y")
