@@ -190,15 +190,15 @@ def dataset_question(stage: Stage) -> None:
     page._on_delete()
 
 
-def model_page(call: str) -> Callable[[Stage], object]:
-    """An imported model, which has more actions than the starter."""
+def model_page(act: Callable[[Any], object]) -> Callable[[Stage], object]:
+    """An action on the page of an imported model, which has more of them than the starter."""
 
     def arrange(stage: Stage) -> None:
         folder = stage.home.models / "mine"
         if not folder.exists():
             shutil.copytree(starter_model(), folder)
         page: Any = stage.show("models", folder)
-        getattr(page, call)()
+        act(page)
 
     return arrange
 
@@ -255,8 +255,8 @@ EXTRA_SCENES: dict[str, Callable[[Stage], object]] = {
     "model-vocabulary": model_tab(1),
     "model-tokenizer": model_tab(2),
     "model-card": model_tab(3),
-    "model-delete": model_page("_on_delete"),
-    "model-export": model_page("_on_export"),
+    "model-delete": model_page(lambda page: page._on_delete()),
+    "model-export": model_page(lambda page: page.model.export.click()),
     "model-import-refused": refused_import,
     "data-delete": dataset_question,
     "help": lambda stage: stage.window.show_help("attention"),
