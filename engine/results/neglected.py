@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from engine.config.job import JobSpec
 from engine.config.task import F1_MACRO, LabelledTask
 from engine.config.tasks import TASKS
+from engine.data.columns.tags import tag_type
 from engine.evaluation.measures import Measure
 from engine.phrases import phrase
 from engine.results.labels import labelled, labels, members
@@ -15,7 +16,7 @@ from engine.results.measures import main_metric, main_score, measures
 from engine.results.predictions import Predictions
 from engine.results.row_figures import cached_per_table
 from engine.results.span_figures import row_parts
-from engine.results.spans import span_table
+from engine.results.spans import span_table, tags_name_spans
 
 MAX_GAP = 0.1  # of macro F1 below a fraction as main metric, before some classes count as neglected
 MAX_WEIGHT = 20.0
@@ -38,19 +39,23 @@ def macro_f1(predictions: Predictions) -> Measure | None:
 
 @cached_per_table
 def class_rows(predictions: Predictions) -> dict[str, tuple[int, int]]:
-    """How many rows, or spans, have each class, and for how many it was predicted."""
+    """How many rows, or spans, have each class of the model, and for how many it was predicted."""
     head = TASKS[predictions.info.task].info.head
     if head is None or not head.has_labels or not predictions.is_labelled:
         return {}
+    known = set(predictions.info.labels)
     if head.reads_tokens:
+        if tags_name_spans(predictions):
+            known = set(map(tag_type, known))
         types = enumerate(span_table(predictions).types)
         counts = {name: row_parts(predictions, index).sum(axis=0) for index, name in types}
-        return {name: (int(gold), int(found)) for name, (_, found, gold) in counts.items()}
+        return {n: (int(gold), int(found)) for n, (_, found, gold) in counts.items() if n in known}
     rows = labelled(predictions)
-    gold, found = (members(predictions, side)[rows].sum(axis=0) for side in ("gold", "predicted"))
-    return dict(
-        zip(labels(predictions), zip(gold.tolist(), found.tolist(), strict=True), strict=True)
+    gold, found = (
+        members(predictions, side)[rows].sum(axis=0).tolist() for side in ("gold", "predicted")
     )
+    rows_by_class = zip(labels(predictions), gold, found, strict=True)
+    return {name: (of_gold, said) for name, of_gold, said in rows_by_class if name in known}
 
 
 def never_predicted(predictions: Predictions) -> tuple[str, ...]:

@@ -1,5 +1,7 @@
 """Classes that a good accuracy hides are named, with a job that weighs them."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn import metrics
@@ -23,6 +25,7 @@ RARE = {
         [("w", f"B-{gold}", f"B-{said}") for gold, said in zip(GOLD, SAID, strict=True)]
     ),
 }
+KNOWN = dict.fromkeys(RARE, LABELS[:2]) | {"token_classification": ("B-a", "B-b")}
 
 
 def test_every_task_with_classes_names_those_it_never_predicts_and_a_remedy(tmp_path):
@@ -53,6 +56,8 @@ def test_every_task_with_classes_names_those_it_never_predicts_and_a_remedy(tmp_
         field = "steps" if job.training.steps else "epochs"
         assert longer is not None and longer.job.task == task and not longer.adds_weights
         assert getattr(longer.job.training, field) == 2 * getattr(job.training, field), kind
+        new = replace(predictions, info=predictions.info.model_copy(update={"labels": KNOWN[kind]}))
+        assert never_predicted(new) == (), "no class of the model is"
     weights = remedy(RARE["token_classification"], JOBS["token_classification"](tmp_path))
     assert weights is not None and weights.job.task.class_weights == {"b": 5.0, "c": 20.0}
 
