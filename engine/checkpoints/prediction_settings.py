@@ -43,7 +43,12 @@ def with_settings(folder: Path, config: dict[str, Any]) -> dict[str, Any]:
     chosen, layout = json_object(folder, FILE), json_object(folder, PROMPTS) or {}
     names = (ACTIVATION, *(["prompts"] if layout.get("model_type") == CROSS_ENCODER_TYPE else []))
     stated = {name: layout[name] for name in names if layout.get(name)}  # since version 6
-    config = {**config, CROSS_ENCODER: stated} if stated else config
+    if stated:
+        before = config.get(CROSS_ENCODER)
+        config = {
+            **config,
+            CROSS_ENCODER: {**(before if isinstance(before, dict) else {}), **stated},
+        }
     return config if chosen is None else {**config, PREDICTION: chosen}
 
 

@@ -7,14 +7,15 @@ from pathlib import Path
 
 from engine.errors import BadCheckpoint
 from engine.files.regular_file import read_regular
-from engine.files.untrusted import plain_file
+from engine.files.untrusted import plain_file, safe_name
 from engine.messages.hub import Source
 
 SOURCE = "source.json"
 CARD = "README.md"
+NOTICE = "NOTICE"
 LICENCES = (
     *("LICENSE", "LICENSE.txt", "LICENSE.md", "license.txt", "LICENCE", "LICENCE.txt", "COPYING"),
-    "NOTICE",
+    NOTICE,
 )
 MAX_BYTES = 1_000_000
 FRONT_MATTER = re.compile(r"\A---[ \t]*\r?\n(.*?)\r?\n---", re.DOTALL)
@@ -22,7 +23,6 @@ LICENCE = re.compile(  # one name, or several: in brackets or in lines
     r"^license(_name)?:([^\n#]*(?:\n[ \t]*-[ \t][^\n#]*)*)", re.MULTILINE
 )
 NAME = re.compile(r"\w[\w.+-]{0,59}")
-MAX_TITLE = 60  # characters of the first line of a licence file
 
 
 def write_source(folder: Path, source: Source) -> None:
@@ -42,8 +42,9 @@ def read_source(folder: Path) -> Source | None:
 def read_licence(folder: Path) -> str:
     """Licence of the model in `folder`: its name, else the first line of its licence file; empty if
     none is stated."""
-    lines = (line.strip() for name in LICENCES for line in _text(folder / name).splitlines())
-    return named_licence(folder) or next(filter(None, lines), "")[:MAX_TITLE]
+    texts = (_text(folder / name) for name in LICENCES if name != NOTICE)
+    lines = (line.strip() for text in texts for line in text.splitlines())
+    return named_licence(folder) or safe_name(next(filter(None, lines), ""))
 
 
 def named_licence(folder: Path) -> str:
@@ -55,11 +56,9 @@ def named_licence(folder: Path) -> str:
 def card_licence(card: Path) -> str:
     """Licence that the front matter of a card names; empty for none."""
     front = FRONT_MATTER.match(_text(card))
-    found = {
-        match[1]: NAME.findall(match[2]) for match in LICENCE.finditer(front[1] if front else "")
-    }
-    named = ", ".join(found.get(None, ()))
-    return ", ".join(found.get("_name", ())) or named if named == "other" else named
+    found = dict(LICENCE.findall(front[1] if front else ""))
+    named = ", ".join(NAME.findall(found.get("", "")))
+    return safe_name(found.get("_name", "").strip(" \"'\r")) or named if named == "other" else named
 
 
 def _text(file: Path) -> str:

@@ -144,7 +144,7 @@ LICENCES = [
     ("README.md", FRONT.format("license: apache-2.0"), "apache-2.0"),
     ("README.md", FRONT.format("license:\n- mit\n- bsd"), "mit, bsd"),
     ("README.md", FRONT.format('license: "cc-by-4.0"'), "cc-by-4.0"),
-    ("README.md", FRONT.format("license: other\nlicense_name: my-licence"), "my-licence"),
+    ("README.md", FRONT.format("license: other\nlicense_name: 'My own licence'"), "My own licence"),
     ("README.md", FRONT.format("license: [mit, bsd]"), "mit, bsd"),
     ("README.md", "# Model\nlicense: mit\n", ""),
     ("LICENSE", "\n      Apache License\n  Version 2.0\n", "Apache License"),

@@ -12,6 +12,7 @@ from sentence_transformers import CrossEncoder
 from torch import nn
 from transformers import pipeline
 
+from engine.checkpoints.prediction_settings import prediction_settings
 from engine.data.datasets.rows import Rows
 from engine.documents.code import Example, onnx_code, transformers_code
 from engine.errors import BadCheckpoint
@@ -146,6 +147,15 @@ def test_prompts_are_kept_by_copies(outputs, tmp_path, in_process):
         np.testing.assert_allclose(
             *(one.predict(PAIRS, prompt_name=name) for one in (model, again)), atol=1e-5
         )
+
+
+def test_prompts_alone_leave_the_activation_of_config_json(tmp_path):
+    folder = cross_encoder(tmp_path / "model", STATED["since 4"])
+    entries = {"model_type": "CrossEncoder", "prompts": {"query": "a "}}
+    (folder / "config_sentence_transformers.json").write_text(json.dumps(entries))
+    import_checkpoint(folder, tmp_path / "imported")
+    assert our_numbers(tmp_path / "imported") == our_numbers(folder)
+    assert max(our_numbers(folder)) < 1 and prediction_settings(folder).activation == "sigmoid"
 
 
 def test_a_default_prompt_is_refused(tmp_path):
