@@ -50,7 +50,11 @@ def copy_rows(view: QAbstractItemView) -> None:
 
 def export_table(view: QAbstractItemView, path: Path) -> None:
     """Write all rows of a table as shown, in the format of the suffix."""
-    read = _reader(view, None)
+    write_rows(view, _reader(view, None), path)
+
+
+def write_rows(view: QAbstractItemView, read: Read, path: Path) -> None:
+    """Write rows outside the GUI thread, in the format of the suffix; a notice says it is done."""
 
     def work() -> None:
         schema, tables = read()

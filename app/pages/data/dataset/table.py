@@ -4,7 +4,9 @@ from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 from PySide6.QtCore import QAbstractTableModel, QObject, Qt
 from PySide6.QtGui import QFont
 
@@ -112,12 +114,20 @@ class RowsModel(QAbstractTableModel):
         return chips(words, word_spans(found), types)
 
     def reader(self, positions: Sequence[int], columns: Sequence[int]) -> Read:
-        """A function that reads rows with their edits, for copies and exports.
+        """A function that reads listed rows with their edits, for copies and exports.
 
         Rows deleted by an edit are left out; columns that the table has no room for follow.
         """
+        return self._read_later(self._state.indices[list(positions)], columns)
+
+    def read_all(self) -> Read:
+        """A function that reads all rows of the version with their edits, as `reader` does."""
+        rows = np.arange(sum(self._state.spec.rows.values()))
+        return self._read_later(rows, range(self.suggestion_column))
+
+    def _read_later(self, indices: NDArray[np.int64], columns: Sequence[int]) -> Read:
         state, edits = self._state, dict(self._edits.rows) if self._edits is not None else {}
-        dataset, indices = state.dataset, state.indices[list(positions)]
+        dataset = state.dataset
         assert dataset is not None
         chosen = [self._keys[n] for n in columns if n < self.suggestion_column]
         names = [*chosen, *(name for name in state.spec.columns if name not in state.columns)]

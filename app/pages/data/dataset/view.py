@@ -32,6 +32,7 @@ from app.widgets.dialogs import Choice
 from app.widgets.forms.controls import ComboBox, SearchField
 from app.widgets.help import HelpButton, set_help
 from app.widgets.page import EmptyState, Page, scrolling
+from app.widgets.table_menu import write_rows
 from app.widgets.tables import apply_style
 from app.widgets.text import numbers
 from app.widgets.text.data_texts import split_title
@@ -41,6 +42,8 @@ from engine.config.dataset import SPLITS, Mapping
 from engine.data.checks import CHECKS
 from engine.data.checks.check import Finding, Fix
 from engine.data.columns.fit import likely_task
+from engine.files.home import folder_name
+from engine.files.table_files import TABLE_WRITERS
 from engine.runs.lineage import data_key
 
 SEARCH_PAUSE_MS = 250  # from the last keystroke to the search
@@ -76,12 +79,14 @@ class DatasetView(Page):
             self.tr("Lineage: sources and results"),
             partial(studio.navigate.emit, "runs", {"lineage": data_key(folder)}),
         )
+        self.export = buttons.plain(self.tr("Exp&ort…"), self._on_export, "save")
         self.delete = buttons.plain(self.tr("De&lete…"), self.delete_requested.emit, "trash-2")
         self.train = buttons.primary("", self._on_train, "play")
         layouts.extend(
-            self.action_row, self.lineage, self.changes, self.undo, self.delete, self.train
+            self.action_row,
+            *(self.lineage, self.changes, self.undo, self.export, self.delete, self.train),
         )
-        for button in (self.changes, self.undo, self.train):
+        for button in (self.changes, self.undo, self.export, self.train):
             button.hide()
         self.set_title(folder.parent.name, self.tr("Opening…"))
         self.splitter = QSplitter()
@@ -118,6 +123,12 @@ class DatasetView(Page):
         """Show the state of the source, as returned by `source_state`; “” while unknown."""
         if self.state.dataset is not None:
             self.details.show_spec(self.state.spec, self.state.folder, state)
+
+    def _on_export(self) -> None:
+        """Write all rows, with their edits, to a file that the user chooses."""
+        write = partial(write_rows, self.table, self.model.read_all())
+        name = f"{folder_name(self.state.spec.name)}.csv"
+        dialogs.ask_for_file(self, self.tr("Export all rows"), name, list(TABLE_WRITERS), write)
 
     # ── parts, each added to the page before it is filled, which is faster ───────────────────
 
@@ -246,6 +257,7 @@ class DatasetView(Page):
         can_fine_tune = not likely_task(spec.mapping).info.is_pretraining
         text = self.tr("Fine-&tune on this…") if can_fine_tune else self.tr("Pre-&train on this…")
         buttons.set_text(self.train, text)
+        self.export.show()
         self.train.show()
         self._show_parent()
         self._show_labels()

@@ -6,6 +6,7 @@ import pyarrow.parquet as pq
 import pytest
 from PySide6.QtGui import QGuiApplication
 
+from app.widgets import dialogs
 from app.widgets.table_menu import copy_rows, export_table, selected_rows
 from app.widgets.tables import Column, ColumnsModel, make_table
 from tests.app.pages.data.dataset.test_view import PATIENCE, open_view
@@ -52,3 +53,14 @@ def test_all_of_a_million_selected_rows_are_counted_at_once(qtbot):
     table.model().show_rows(range(1_000_000))
     table.selectAll()
     assert len(selected_rows(table)) == 1_000_000  # the watchdog fails what takes too long
+
+
+def test_all_rows_leave_whatever_is_listed(qtbot, view, tmp_path, monkeypatch):
+    file = tmp_path / "whole.csv"
+    monkeypatch.setattr(dialogs, "ask_for_file", lambda *asked: asked[-1](file))
+    view.editing.state.set_cells([1], "label", ["new"])
+    view.search.setText("bad 1")
+    qtbot.waitUntil(lambda: 0 < view.model.rowCount() < 120, timeout=PATIENCE)
+    view.export.click()
+    qtbot.waitUntil(file.is_file, timeout=PATIENCE)
+    assert len(file.read_text("utf-8").splitlines()) == 121 and ",new" in file.read_text("utf-8")
