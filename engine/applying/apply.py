@@ -200,9 +200,9 @@ def _finish(request: Apply, chunks: Chunks, predictor: Predictor) -> Applied:
 def _no_rows_error(request: Apply) -> StudioError:
     if isinstance(request.given, StoredInput):
         return StudioError(
-            "Every row has a label."
+            phrase("Every row has a label.")
             if request.given.rows == "unlabelled"
-            else "The data set has no such rows.",
+            else phrase("The data set has no such rows."),
             "Choose other rows of the data set.",
         )
     return BadFile(

@@ -10,7 +10,7 @@ from engine.config.task import F1_MACRO, LabelledTask
 from engine.config.tasks import TASKS
 from engine.data.columns.tags import tag_type
 from engine.evaluation.measures import Measure
-from engine.phrases import phrase
+from engine.phrases import join, phrase
 from engine.results.labels import labelled, labels, members
 from engine.results.measures import main_metric, main_score, measures
 from engine.results.predictions import Predictions
@@ -38,41 +38,63 @@ def macro_f1(predictions: Predictions) -> Measure | None:
 
 
 @cached_per_table
-def class_rows(predictions: Predictions) -> dict[str, tuple[int, int]]:
-    """How many rows, or spans, have each class of the model, and for how many it was predicted."""
+def _class_rows(predictions: Predictions) -> dict[str, tuple[int, int]]:
     head = TASKS[predictions.info.task].info.head
     if head is None or not head.has_labels or not predictions.is_labelled:
         return {}
-    known = set(predictions.info.labels)
     if head.reads_tokens:
-        if tags_name_spans(predictions):
-            known = set(map(tag_type, known))
         types = enumerate(span_table(predictions).types)
         counts = {name: row_parts(predictions, index).sum(axis=0) for index, name in types}
-        return {n: (int(gold), int(found)) for n, (_, found, gold) in counts.items() if n in known}
+        return {name: (int(gold), int(found)) for name, (_, found, gold) in counts.items()}
     rows = labelled(predictions)
     gold, found = (
         members(predictions, side)[rows].sum(axis=0).tolist() for side in ("gold", "predicted")
     )
-    rows_by_class = zip(labels(predictions), gold, found, strict=True)
-    return {name: (of_gold, said) for name, of_gold, said in rows_by_class if name in known}
+    return dict(zip(labels(predictions), zip(gold, found, strict=True), strict=True))
+
+
+def _known_classes(predictions: Predictions) -> set[str]:
+    known, head = set(predictions.info.labels), TASKS[predictions.info.task].info.head
+    names_spans = head is not None and head.reads_tokens and tags_name_spans(predictions)
+    return set(map(tag_type, known)) if names_spans else known
+
+
+def class_rows(predictions: Predictions) -> dict[str, tuple[int, int]]:
+    """How many rows, or spans, have each class of the model, and for how many it was predicted."""
+    known, rows = _known_classes(predictions), _class_rows(predictions)
+    return {name: counts for name, counts in rows.items() if name in known}
+
+
+def unknown_classes(predictions: Predictions) -> tuple[str, ...]:
+    """The classes of some row that the model does not know; their rows count as misclassified."""
+    known, rows = _known_classes(predictions), _class_rows(predictions).items()
+    return tuple(name for name, (gold, _) in rows if gold and name not in known)
 
 
 def never_predicted(predictions: Predictions) -> tuple[str, ...]:
-    """The classes of some row that were predicted for none."""
+    """The classes of the model that some row has and that were predicted for none."""
     return tuple(
         name for name, (gold, found) in class_rows(predictions).items() if gold > found == 0
     )
 
 
 def neglect(predictions: Predictions) -> str:
-    """A sentence about classes that fare badly; empty if none do."""
-    missing = never_predicted(predictions)
-    if missing:
-        names = ", ".join(f"“{name[:60]}”" for name in missing[:MAX_NAMED])
-        rest = len(missing) - MAX_NAMED
-        more = phrase(" and {count:,} more", count=rest) if rest > 0 else ""
-        return phrase("Never predicted: {names}{more}.", names=names, more=more)
+    """Sentences about classes that fare badly; empty if none do."""
+    unknown = unknown_classes(predictions)
+    sentence = phrase("Unknown to the model: {names}.", names=_names(unknown))
+    sentences = (sentence if unknown else "", _neglect_of_known(predictions))
+    return join(" ", filter(None, sentences))
+
+
+def _names(classes: tuple[str, ...]) -> str:
+    names = ", ".join(f"“{name[:60]}”" for name in classes[:MAX_NAMED])
+    rest = len(classes) - MAX_NAMED
+    return phrase("{names} and {count:,} more", names=names, count=rest) if rest > 0 else names
+
+
+def _neglect_of_known(predictions: Predictions) -> str:
+    if missing := never_predicted(predictions):
+        return phrase("Never predicted: {names}.", names=_names(missing))
     metric, macro = main_metric(predictions), macro_f1(predictions)
     if macro is None or metric.unit != "share":
         return ""
@@ -93,7 +115,7 @@ def remedy(predictions: Predictions, job: JobSpec) -> Remedy | None:
 
     None if no class is neglected.
     """
-    if not isinstance(job.task, LabelledTask) or not neglect(predictions):
+    if not isinstance(job.task, LabelledTask) or not _neglect_of_known(predictions):
         return None
     if job.task.class_weights or getattr(job.task, "balanced", False):
         field = "steps" if job.training.steps else "epochs"

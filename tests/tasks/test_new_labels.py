@@ -11,6 +11,7 @@ from engine.errors import StudioError
 from engine.models.checkpoint import save
 from engine.results.labels import labels
 from engine.results.measures import interval, measures
+from engine.results.neglected import neglect, never_predicted, unknown_classes
 from engine.tasks.predicting import Predictor
 from engine.tasks.row_predictions import Origin
 from engine.tasks.scoring import score_rows
@@ -71,6 +72,9 @@ def test_rows_of_new_classes_count_as_misclassified(kind, tmp_path):
             assert stored[name] == pytest.approx(value, abs=1e-6), name
     if rows.tags is None:
         assert new in labels(made)
+    assert unknown_classes(made) == ((new.removeprefix("S-"),))
+    assert neglect(made).startswith(f"Unknown to the model: “{new.removeprefix('S-')}”.")
+    assert new not in never_predicted(made)
     with pytest.raises(StudioError, match="knows"):  # the wrong column, or model
         Predictor(tmp_path / "model").evaluate(with_new_label(rows, every=True))
 

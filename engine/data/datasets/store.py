@@ -188,7 +188,7 @@ class Dataset:
                 "“{column}” is not a column of labels of this data set.",
                 phrase("Choose one of {names}.", names=", ".join(name[:60] for name in names))
                 if (names := [*filter(None, (spec.mapping.label,)), *spec.targets])
-                else "Import the file again, and choose its columns.",
+                else phrase("Import the file again, and choose its columns."),
                 column=column[:60],
             )
         view = copy(self)
