@@ -219,10 +219,12 @@ class OptionsView(QWidget):
             for column in range(self.model.columnCount()):
                 if self.table.columnWidth(column) > MAX_COLUMN_WIDTH:
                     self.table.setColumnWidth(column, px(MAX_COLUMN_WIDTH))
+            bar = self.table.horizontalScrollBar()
+            bar.setValue(bar.maximum())  # to the predictions
         cached = state.preview.cached if state.preview else 0
         text = self.tr("&Resume") if cached else self.tr("&Apply")
         buttons.set_text(self.start, text)
-        self.start.setEnabled(state.preview is not None and not state.is_loading)
+        self.start.setEnabled(state.preview is not None)  # also while a changed one is computed
 
     def _source_text(self) -> str:
         stored = self._state.stored

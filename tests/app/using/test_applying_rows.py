@@ -55,6 +55,7 @@ def test_unlabelled_rows_are_labelled_as_edits_and_a_part_is_written_to_a_file(
         "Validation (3)",
     ]
     state.set_threshold(0.99)
+    assert dialog.choices.start.isEnabled(), "a click that ends the typing of a number counts"
     rows.setCurrentIndex(1)
     rows.activated.emit(1)
     assert state.format == EDITS, "the labels of these rows are missing"
