@@ -34,7 +34,7 @@ from engine.results.comparing import baseline_advice, compare_with_baseline
 from engine.results.intervals import Interval
 from engine.results.masked_tokens import baseline_note
 from engine.results.measures import interval, measures
-from engine.results.neglected import neglect, never_predicted, weights_setting
+from engine.results.neglected import neglect, never_predicted, unknown_classes, weights_setting
 from engine.results.predictions import PredictionInfo, Predictions, read_predictions
 from engine.results.row_lists import plain_table
 from engine.results.seeds import mean_over_seeds, scores_by_seed
@@ -279,6 +279,7 @@ def _print_report(
         report |= {
             "intervals": {name: list(figure) for name, figure in intervals.items()},
             "never_predicted": never_predicted(scored.predictions),
+            "unknown_classes": unknown_classes(scored.predictions),
             "seeds": seeds,
             "baselines": [item._asdict() for item in comparisons],
             "test_looks": evaluations,

@@ -218,6 +218,7 @@ def test_a_file_with_a_new_class_is_scored_and_the_class_is_listed(run, capsys, 
     assert "1 label unknown to the model, counted as misclassified: “neutral”." in printed.err
     report = json.loads(printed.out)
     assert report["correct"] <= 11 and report["examples"] == 12
+    assert report["unknown_classes"] == ["neutral"]
     assert [item["label"] for item in report["classes"]] == ["bad", "good", "neutral"]
     file.write_text("text,label\na,other\nb,another\n", encoding="utf-8")
     assert main(["evaluate", str(file), "--model", str(run.path)]) == 1
