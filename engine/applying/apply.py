@@ -82,7 +82,7 @@ def apply(request: Apply, predictor: Predictor, emit: Emit = lambda _: None) -> 
     if not chunks.rows:
         raise _no_rows_error(request)
     emit(Working(to=request.number, stage=phrase("Writing the result")))
-    return _finish(request, chunks, predictor)
+    return _finish(request, chunks, predictor, given.notes())
 
 
 def predict_first(question: PredictFirst, predictor: Predictor) -> FirstPredicted:
@@ -108,10 +108,14 @@ def predict_first(question: PredictFirst, predictor: Predictor) -> FirstPredicte
 
 
 class _Given(NamedTuple):
-    """The rows to predict; `blocks` yields so many at a time, after some that are skipped."""
+    """The rows to predict; `blocks` yields so many at a time, after some that are skipped.
+
+    `notes` are those of the file, complete after its last row.
+    """
 
     mapping: ColumnMapping
     blocks: Callable[[int, int], Iterator[RowBlock]]
+    notes: Callable[[], tuple[str, ...]] = tuple
 
 
 def _open(
@@ -123,7 +127,7 @@ def _open(
     given = request.given
     if isinstance(given, FileInput):
         table = read(given.path, given.reading, progress, head_only=head_only)
-        return _Given(given.mapping, partial(iter_blocks, table))
+        return _Given(given.mapping, partial(iter_blocks, table), lambda: table.notes)
     dataset = open_dataset(given.data.folder).with_target(given.data.target)
     indices = dataset.select(given.rows, predictor.learner.task)
     return _Given(dataset.spec.mapping, partial(_stored_blocks, dataset, indices, progress))
@@ -157,7 +161,9 @@ def iter_blocks(table: TableReader, rows: int, skipped: int = 0) -> Iterator[Row
         yield RowBlock(cells, [row.line for row in block])
 
 
-def _finish(request: Apply, chunks: Chunks, predictor: Predictor) -> Applied:
+def _finish(
+    request: Apply, chunks: Chunks, predictor: Predictor, notes: tuple[str, ...]
+) -> Applied:
     schema, unsure = chunks.schema, 0
     names = outer_names(schema)
     inner, outer = next(pair for pair in names.items() if pair[0].startswith(PREDICTED))
@@ -191,7 +197,7 @@ def _finish(request: Apply, chunks: Chunks, predictor: Predictor) -> Applied:
         least=_preview_rows(least),
         positions=tuple(positions),
         computed=predictor.computed,
-        notes=predictor.notes(),
+        notes=(*notes, *predictor.notes()),
     )
     chunks.remove()
     return answer

@@ -18,7 +18,14 @@ from engine.cli.options import (
     with_options,
 )
 from engine.cli.progress import ProgressLine
-from engine.cli.rows import COLUMNS, READING, recognise_file, require_mapping, single_file
+from engine.cli.rows import (
+    COLUMNS,
+    READING,
+    list_notes,
+    recognise_file,
+    require_mapping,
+    single_file,
+)
 from engine.cli.stored import require_dataset
 from engine.config.dataset import FileData, Split, SplitName, StoredData
 from engine.errors import StudioError
@@ -190,6 +197,8 @@ def _text_set(
     assert file is not None
     file = single_file(file)
     recognition = recognise_file(file, options, chosen)
+    for note in list_notes(recognition, chosen):
+        echo_error(f"note: {note}")
     source = FileData(
         path=file.absolute(),
         reading=recognition.reading,

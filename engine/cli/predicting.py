@@ -8,7 +8,14 @@ import typer
 
 from engine.cli import options
 from engine.cli.progress import ProgressLine
-from engine.cli.rows import INPUT_COLUMNS, READING, recognise_file, require_mapping, single_file
+from engine.cli.rows import (
+    INPUT_COLUMNS,
+    READING,
+    list_notes,
+    recognise_file,
+    require_mapping,
+    single_file,
+)
 from engine.cli.stored import find_version
 from engine.config.dataset import SplitName, StoredData
 from engine.errors import StudioError
@@ -135,6 +142,8 @@ def _given(
         file = single_file(data)
         recognition = recognise_file(file, options_for_files, chosen)
         mapping = require_mapping(file, recognition, chosen)
+        for note in list_notes(recognition, chosen, reads_labels=False):
+            echo_error(f"note: {note}")
         return FileInput(path=file.absolute(), reading=recognition.reading, mapping=mapping)
     if chosen or options_for_files:
         raise StudioError(

@@ -181,9 +181,11 @@ def require_mapping(file: Path, recognition: Recognition, chosen: dict[str, Any]
     return mapping
 
 
-def list_notes(recognition: Recognition, chosen: dict[str, Any]) -> tuple[str, ...]:
-    """Notes from the recognition of a file, and the guessed columns."""
-    names_labels = not chosen.keys().isdisjoint(TARGETS)
+def list_notes(
+    recognition: Recognition, chosen: dict[str, Any], reads_labels: bool = True
+) -> tuple[str, ...]:
+    """Notes from the recognition of a file, and the guessed columns of those that are read."""
+    names_labels = not reads_labels or not chosen.keys().isdisjoint(TARGETS)
     is_chosen = {"text": "text" in chosen, "label": names_labels, "flags": names_labels}
     guessed = guess_note([role for role in recognition.guessed if not is_chosen[role]])
     return (*recognition.notes, guessed) if guessed else recognition.notes
@@ -206,14 +208,18 @@ class FileRows(NamedTuple):
 
 
 def read_table(
-    file: Path, options: dict[str, Any], chosen: dict[str, Any], non_empty: tuple[str, ...] = ()
+    file: Path,
+    options: dict[str, Any],
+    chosen: dict[str, Any],
+    non_empty: tuple[str, ...] = (),
+    reads_labels: bool = True,
 ) -> FileRows:
     """Read all rows of a file by the chosen or recognised columns; tags are converted to BIO.
 
     `options` are those of `READING`, `chosen` those of `COLUMNS`.
 
-    Rows with an empty cell in one of the columns `non_empty` are left out. Their number, and notes
-    about the tags, are printed on stderr.
+    Rows with an empty cell in one of the columns `non_empty` are left out. Their number, guesses
+    and notes on the file and its tags are printed on stderr.
 
     Raises StudioError if there is no text column, a column is missing, or the tags are malformed.
     """
@@ -244,7 +250,7 @@ def read_table(
         raise BadFile(file, phrase("There are no rows in it."), phrase("Choose a file with rows."))
     if skipped:
         echo_error(str(phrase("note: {n:,} row(s) with an empty cell skipped.", n=skipped)))
-    for note in (tags.note, *remarks.sentences()) if tags else ():
-        if note:
-            echo_error(f"note: {note}")
+    notes = (*list_notes(recognition, chosen, reads_labels), *table.notes, *remarks.sentences())
+    for note in filter(None, (*notes, tags.note if tags else "")):
+        echo_error(f"note: {note}")
     return FileRows(Rows.from_columns(mapping, cells, lines), cells, mapping)

@@ -194,14 +194,14 @@ def _rows(
     if (file is None) == (data is None):
         raise StudioError("It is not clear which rows are meant.", "Use either a file or --data.")
     if file is not None:
-        read = read_table(file, options, chosen)
-        return Texts(read.rows.texts, dict(read.cells), read.rows.lines)
+        read = read_table(file, options, chosen, reads_labels=False)
+        return Texts(read.rows.plain_texts, dict(read.cells), read.rows.lines)
     assert data is not None
     dataset = require_dataset(data)
     rows = dataset.rows(part)
     if not len(rows):
         raise StudioError("The data set has no rows in this split.", "Choose another --part.")
-    return Texts(rows.texts, dict(dataset.cells(part)), rows.lines)
+    return Texts(rows.plain_texts, dict(dataset.cells(part)), rows.lines)
 
 
 vectors_command = with_options(vectors, [*READING.parameters(), *TEXT_COLUMN.parameters()])

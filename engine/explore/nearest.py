@@ -33,7 +33,7 @@ def encode_rows(
     def progress(done: int, total: int) -> None:
         emit(Working(to=question.number, stage=stage, done=done, total=total))
 
-    vectors = sentence_vectors(model, rows.texts, progress=progress)
+    vectors = sentence_vectors(model, rows.plain_texts, progress=progress)
     question.file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     save_array(question.file, vectors)
     return RowsEncoded(to=question.number, rows=len(rows))
@@ -49,12 +49,12 @@ def find_nearest(model: Checkpoint, question: FindNearest) -> NearestRows:
     query = sentence_vectors(model, [question.text])[0]  # [D]
     if vectors.shape != (len(rows), len(query)) or vectors.dtype != np.float32:
         raise _no_vectors_error()
-    neighbours = nearest(query, vectors, question.top)
+    neighbours, texts = nearest(query, vectors, question.top), rows.plain_texts
     return NearestRows(
         to=question.number,
         rows=len(rows),
         nearest=tuple(
-            NearRow(number=n + 1, text=rows.texts[n][:MAX_TEXT_CHARACTERS], cosine=float(cosine))
+            NearRow(number=n + 1, text=texts[n][:MAX_TEXT_CHARACTERS], cosine=float(cosine))
             for n, cosine in zip(neighbours.indices.tolist(), neighbours.cosines, strict=True)
         ),
     )

@@ -273,7 +273,7 @@ class TokenClassificationLearner(Learner):
         folder: Path,
         progress: ProgressCallback,
     ) -> Sentences:
-        cells = rows.texts
+        cells = rows.texts if rows.words is None else rows.words
         if rows.tags is None and rows.words is None:
             cells = [join_words(parse_words(text)) for text in rows.texts]
         tokenized, first_tokens, starts = tokenize_words(

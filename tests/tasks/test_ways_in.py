@@ -13,7 +13,7 @@ import xlsxwriter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.config.dataset import Split
+from engine.config.dataset import Mapping, Split
 from engine.config.tasks.token_classification import TokenClassification
 from engine.data.columns.choices import parse_endings
 from engine.data.columns.label_sets import parse_label_sets
@@ -83,6 +83,19 @@ def test_tags_of_a_text_are_the_same_typed_in_a_file_and_as_a_list(tagger):
         )
         found += len(spans)
     assert found > len(TEXTS)
+
+
+def test_a_list_of_words_in_a_file_is_their_text_and_keeps_its_words(tagger):
+    words = ["Dr.", "Keller", "(London)"]
+    mapping = Mapping(text="tokens")
+    rows = Rows.from_columns(mapping, {"tokens": [json.dumps(words), "typed text.", "[]"]})
+    assert list(rows.texts) == ["Dr. Keller (London)", "typed text.", ""]
+    of_list, of_text, _ = Predictor(Serving(tagger)).predict(rows)
+    assert of_list["words"] == words and of_text["words"] == ["typed", "text", "."]
+    tagged = Rows.from_columns(
+        Mapping(text="tokens", tags="tags"), {"tokens": [json.dumps(words)], "tags": ["O O O"]}
+    )
+    assert list(tagged.plain_texts) == ["Dr. Keller (London)"]
 
 
 def test_words_of_a_tagged_file_stay_as_they_are(tagger):
@@ -162,6 +175,8 @@ def parse(kind: str, rows: Rows) -> tuple[list[object], list[object]]:
             targets = parse_label_sets(labels)
         case "tags":
             inputs, targets = map(split_words, rows.texts), map(split_words, rows.tags or ())
+        case "words":
+            inputs = [tuple(text.split(" ")) for text in rows.texts]
         case "choices":
             inputs = parse_endings(rows.endings or [])
     return [*map(as_tuple, inputs)], [*map(as_tuple, targets)]
@@ -186,6 +201,8 @@ def tables(draw: st.DrawFn, kind: str) -> Table:
             case "tags":
                 tags = [("O", "B-PER", "B-LOC")[(n + m) % 3] for m in range(len(sentence))]
                 rows.append({"tokens": sentence, "ner_tags": tags})
+            case "words":
+                rows.append({"tokens": sentence, "intent": name})
             case "choices":
                 rows.append({"question": text, "choices": [*names], "answer": str(n % 4)})
             case _:
@@ -193,7 +210,7 @@ def tables(draw: st.DrawFn, kind: str) -> Table:
     return rows
 
 
-@pytest.mark.parametrize("kind", ["classes", "numbers", "sets", "tags", "choices"])
+@pytest.mark.parametrize("kind", ["classes", "numbers", "sets", "tags", "words", "choices"])
 @given(data=st.data())
 @tries(12)
 def test_a_table_means_the_same_in_every_format(tmp_path_factory, kind, data):

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from engine.data.columns.lists import parse_texts
 
+LIST_STARTS = ('["', "['")
 SEPARATOR = re.compile(r"[ \t\r\n]+")  # a word may contain a no-break space
 OPENING = "([{<\"'“‘«„‚¿¡"  # characters split off before a word
 IDEOGRAPH = re.compile("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
@@ -29,6 +30,13 @@ def parse_words(text: str) -> list[str]:
     """Split an unlabelled text into words: a list of them, or natural text (see `word_spans`)."""
     words = parse_texts(text.strip()) if text.lstrip().startswith("[") else None
     return [text[a:b] for a, b in word_spans(text)] if words is None else list(words)
+
+
+def join_list(cell: str) -> str:
+    """The natural text of a list of words such as ["I", "fly"]; any other cell as it is."""
+    is_list = cell.startswith(LIST_STARTS) or cell == "[]"
+    words = parse_texts(cell) if is_list else None
+    return cell if words is None else " ".join(words)
 
 
 def join_words(words: Sequence[str]) -> str:

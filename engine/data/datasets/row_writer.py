@@ -20,6 +20,7 @@ from engine.data.columns.label_sets import allows_blanks, parse_flag
 from engine.data.columns.lists import parse_texts
 from engine.data.columns.names import split_from_name
 from engine.data.columns.plain_texts import grouping_columns, plain_cells
+from engine.data.columns.words import LIST_STARTS, join_list
 from engine.data.formats.batches import Batch, blank_rows, string_buffers
 from engine.data.formats.rows import Remarks
 from engine.errors import BadFile
@@ -118,6 +119,8 @@ class RowWriter:
         self._choice_list = columns.index(mapping.endings[0]) if len(mapping.endings) == 1 else None
         self._choices: int | None = None  # number in the first row
         self._uneven_choices = 0
+        names = filter(None, (mapping.text, mapping.pair, mapping.negative))
+        self._joined = {} if mapping.tags else {name: columns.index(name) for name in names}
         self._texts = [columns.index(name) for name in grouping_columns(mapping)]
         self._text_keys: list[NDArray[np.int64]] = []
         self._splits: list[NDArray[np.int8]] = []
@@ -193,6 +196,8 @@ class RowWriter:
         batch = _concatenate([batch for batch, _ in self._new])
         if self._label is not None:
             batch.cells[self._label] = self._take_labels(batch, changes)
+        for name, index in self._joined.items():
+            batch.cells[index] = _join_lists(name, batch.cells[index], batch.lines, changes)
         self._note_empty(batch, remarks)
         self._note_missing_answers(batch, remarks)
         if self._choice_list is not None:
@@ -225,7 +230,7 @@ class RowWriter:
         mask = np.ones(len(batch), dtype=bool)
         for name, index in self._required.items():
             cells: Any = batch.cells[index]
-            none = (UNKNOWN_FLAG,) if name in self._flags else ()
+            none: tuple[str, ...] = (UNKNOWN_FLAG,) if name in self._flags else ()
             none = self._no_label if index == self._label else none
             if none:
                 cells = pc.if_else(pc.is_in(cells, value_set=pa.array(none)), "", cells)
@@ -391,6 +396,23 @@ class RowWriter:
             text_keys=_concatenate_arrays(self._text_keys, np.int64),
             passages_are_keys=self._answer_columns is not None,
         )
+
+
+def _join_lists(
+    name: str, cells: "pa.Array[Any]", lines: NDArray[np.int64], changes: Remarks
+) -> "pa.Array[Any]":
+    """Cells of a text column, with lists of words as natural texts."""
+    starts: list[Any] = [pc.starts_with(cells, start) for start in LIST_STARTS]
+    is_list: Any = pc.or_(*starts)
+    if not pc.any(is_list).as_py():
+        return cells
+    given = [cell or "" for cell in cells.to_pylist()]
+    joined = [*map(join_list, given)]
+    rows = [n for n, (old, new) in enumerate(zip(given, joined, strict=True)) if old != new]
+    if rows:
+        remark = phrase("List of words in “{name}” joined by spaces", name=name[:60])
+        changes.count(remark, int(lines[rows[0]]), len(rows))
+    return pa.array(joined, type=pa.string())
 
 
 def _blank_unknown(

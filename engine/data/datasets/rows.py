@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from engine.config.dataset import Mapping
 from engine.data.columns.label_sets import allows_blanks
-from engine.data.columns.words import split_words
+from engine.data.columns.words import join_list, join_words, parse_words, split_words
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Rows:
     beginnings: Sequence[str] | None = None
     negatives: Sequence[str] | None = None
     endings: list[tuple[str, ...]] | None = None  # of each row
-    words: Sequence[str] | None = None  # the texts, if they are lists of words without tags
+    words: Sequence[str] | None = None  # of the texts, if these are lists of words without tags
     lines: list[int] | None = field(default=None, compare=False)  # of the source, from 1
     numbers: list[int] | None = field(default=None, compare=False)  # index in the stored split
 
@@ -56,11 +56,16 @@ class Rows:
             if not columns or any(cells[row].strip() for cells in columns)
         ]
 
+    @property
+    def plain_texts(self) -> Sequence[str]:
+        """The texts, those of tagged words joined by spaces."""
+        if self.tags is None:
+            return self.texts
+        return [" ".join(split_words(cell)) for cell in self.texts]
+
     def all_texts(self) -> Sequence[str]:
         """All texts, second texts, and endings with their beginnings."""
-        texts = self.texts
-        if self.tags is not None:  # not as lists of words
-            texts = [" ".join(split_words(cell)) for cell in texts]
+        texts = self.plain_texts
         if self.pairs is None and self.endings is None and self.negatives is None:
             return texts
         endings = [ending for row in self.endings or () for ending in row]
@@ -86,21 +91,29 @@ class Rows:
     def from_columns(
         cls, mapping: Mapping, cells: Columns[str, Sequence[str]], lines: list[int] | None = None
     ) -> Self:
-        """Build rows from the mapped columns."""
+        """Build rows from the mapped columns; lists of words without tags become texts."""
 
         def column(name: str | None) -> Sequence[str] | None:
             return None if name is None else cells[name]
 
+        def text(name: str | None) -> Sequence[str] | None:
+            given = column(name)
+            is_read = isinstance(given, list) and mapping.tags is None
+            return [*map(join_list, given)] if is_read and given is not None else given
+
+        given, texts = cells[mapping.text], text(mapping.text) or ()
+        are_lists = isinstance(given, list) and given != texts
         endings = [cells[name] for name in mapping.endings]
         return cls(
-            texts=cells[mapping.text],
-            pairs=column(mapping.pair),
+            texts=texts,
+            pairs=text(mapping.pair),
             labels=column(mapping.label),
             flags={name: cells[name] for name in mapping.flags} or None,
             tags=column(mapping.tags),
             answers=column(mapping.answers),
             beginnings=column(mapping.beginning),
-            negatives=column(mapping.negative),
+            negatives=text(mapping.negative),
+            words=[join_words(parse_words(cell)) for cell in given] if are_lists else None,
             endings=list(zip(*endings, strict=True)) if endings else None,
             lines=lines,
         )

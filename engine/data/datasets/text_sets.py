@@ -1,6 +1,5 @@
 """Rows of a set of texts, typed or stored."""
 
-from engine.data.columns.words import split_words
 from engine.data.datasets.rows import Rows
 from engine.data.datasets.store import open_dataset
 from engine.errors import StudioError
@@ -36,10 +35,7 @@ def load_rows(texts: TextSet) -> Rows:
 
 def typed_pairs(rows: Rows) -> list[tuple[str, str | None]]:
     """Convert rows to typed inputs: a text, and the second text or None."""
-    if rows.tags is None:
-        texts = list(rows.texts)
-    else:
-        texts = [" ".join(split_words(cell)) for cell in rows.texts]
+    texts = list(rows.plain_texts)
     seconds = rows.pairs if rows.pairs is not None else rows.beginnings
     pairs = [None] * len(texts) if seconds is None else [cell or None for cell in seconds]
     return list(zip(texts, pairs, strict=True))

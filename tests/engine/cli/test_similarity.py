@@ -1,5 +1,6 @@
 """The commands for vectors, similarity and nearest rows."""
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -73,3 +74,25 @@ def test_the_nearest_rows_come_first(json_output, file):
 def test_missing_parts_are_reported(command, message, capsys):
     assert main(command) == 1
     assert message in capsys.readouterr().err
+
+
+def test_a_list_of_words_has_the_vector_of_its_text(output, tmp_path):
+    words = [text.split(" ") for text in TEXTS]
+    (tmp_path / "lists.jsonl").write_text(
+        "".join(f'{{"tokens": {json.dumps(w)}}}\n' for w in words)
+    )
+    tags = [{"tokens": w, "ner_tags": ["O"] * len(w)} for w in words]
+    (tmp_path / "tagged.jsonl").write_text("".join(json.dumps(row) + "\n" for row in tags))
+    expected = sentence_vectors(checkpoint.load(minilm()), TEXTS)
+    for name in ("lists", "tagged"):
+        output("vectors", tmp_path / f"{name}.jsonl", "--out", tmp_path / f"{name}.npy")
+        np.testing.assert_allclose(np.load(tmp_path / f"{name}.npy"), expected, atol=1e-6)
+
+
+def test_guesses_and_notes_on_a_file_are_printed(file, capsys):
+    rows = "".join(f"{n},the café was {n % 7} times full,{'ab'[n % 2]}\n" for n in range(20))
+    file.write_bytes(f"1st,2nd,3rd\n{rows}".encode("cp1252"))
+    for command in (["vectors", str(file), "--out", f"{file}.npy"], ["nearest", "a", str(file)]):
+        assert main(command) == 0
+        printed = capsys.readouterr().err
+        assert "read as cp1252" in printed and "We guessed the text column" in printed
