@@ -10,9 +10,11 @@ from PySide6.QtGui import (
     QMouseEvent,
     QPainter,
     QPaintEvent,
+    QResizeEvent,
     QShowEvent,
 )
 from PySide6.QtWidgets import (
+    QBoxLayout,
     QFrame,
     QLayout,
     QPushButton,
@@ -33,6 +35,7 @@ from app.widgets.screen import Flow, set_shown
 from app.widgets.text.labels import Text
 
 MARGIN = 7 * SPACE
+TITLE_WIDTH = 240  # px that a title keeps beside the buttons
 
 
 class Page(QWidget):
@@ -56,7 +59,8 @@ class Page(QWidget):
         self.action_row = layouts.row(spacing=2 * SPACE)
         texts = layouts.column(self.title, self.subtitle, spacing=SPACE)
         set_shown(self.subtitle, bool(subtitle))
-        self.head = layouts.row((texts, 1), self.action_row, spacing=4 * SPACE)
+        self._title_row = layouts.row((texts, 1), spacing=4 * SPACE)
+        self.head = layouts.row((self._title_row, 1), self.action_row, spacing=4 * SPACE)
         self.head.setAlignment(self.action_row, Qt.AlignmentFlag.AlignTop)
         self.body = layouts.column(spacing=4 * SPACE)
         self.body.setAlignment(Qt.AlignmentFlag.AlignTop)  # unless something in it expands
@@ -81,8 +85,19 @@ class Page(QWidget):
     def add_back(self, text: str, act: Callable[[], object]) -> QToolButton:
         """Add a button before the title that goes back."""
         button = buttons.icon_button("arrow-left", text, act)
-        self.head.insertWidget(0, button, 0, Qt.AlignmentFlag.AlignTop)
+        self._title_row.insertWidget(0, button, 0, Qt.AlignmentFlag.AlignTop)
         return button
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Place the buttons below the title if there is no space beside it."""
+        super().resizeEvent(event)
+        needed = px(TITLE_WIDTH) + self.action_row.minimumSize().width() + 2 * MARGIN
+        is_wide = needed <= self.width()
+        way = QBoxLayout.Direction.LeftToRight if is_wide else QBoxLayout.Direction.TopToBottom
+        if self.head.direction() != way:
+            self.head.setDirection(way)
+            side = Qt.AlignmentFlag(0) if is_wide else Qt.AlignmentFlag.AlignLeft
+            self.head.setAlignment(self.action_row, Qt.AlignmentFlag.AlignTop | side)
 
     def set_title(self, title: str, subtitle: str = "") -> None:
         self.title.setText(title)

@@ -9,11 +9,13 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QLabel, QPushButton, QTableView, QWidget
 
 from app import theme
+from app.pages.train.choices import Step
 from app.theme import TEXT_SIZES, px, set_text_size, text_scale
 from app.widgets import buttons, layouts
 from app.widgets.tables import ColumnsModel, make_table
 from app.widgets.text.labels import Text
 from app.window import MainWindow
+from engine.files.shipped import starter_model
 from tests.app.cut import cut_texts
 
 SIZE = 1280, 800
@@ -62,6 +64,24 @@ def test_fonts_limits_icons_and_rows_follow_and_return(parts, resize_text, perce
     assert rows == parts[3].verticalHeader().defaultSectionSize()
     resize_text(100)
     assert measures(parts) == pytest.approx(before, abs=0.6)
+
+
+def test_views_of_a_model_and_of_the_wizard_fit_at_150_per_cent(qtbot, studio, resize_text):
+    resize_text(150)
+    window = MainWindow(studio)
+    qtbot.addWidget(window)
+    window.resize(*SIZE)
+    window.show()
+    window.go("models", starter_model())
+    page = window.pages["models"]
+    qtbot.waitUntil(lambda: page.stack.currentWidget().isVisible())
+    assert list(cut_texts(page)) == []
+    window.go("train", {"preset": "first"})
+    wizard = window.pages["train"]
+    for step in Step:
+        wizard.bar.step_clicked.emit(step)
+        qtbot.wait(20)
+        assert list(cut_texts(wizard)) == [], step
 
 
 def test_keys_choose_the_next_size_and_it_is_kept(qtbot, studio):

@@ -62,7 +62,9 @@ class BaseModelStep(QWidget):
             self._unknown,
             (self.multilingual, 0, Qt.AlignmentFlag.AlignLeft),
         )
-        right = layouts.column(self.about, EstimateBox(state), layouts.STRETCH, spacing=4 * SPACE)
+        right = scrolling(
+            layouts.page(self.about, EstimateBox(state), layouts.STRETCH, spacing=4 * SPACE)
+        )
         layouts.row((self._left, 4), (right, 3), parent=self, spacing=5 * SPACE)
         state.lists.changed.connect(self._show)
         state.changed.connect(self._show)

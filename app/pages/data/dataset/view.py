@@ -47,7 +47,7 @@ from engine.files.table_files import TABLE_WRITERS
 from engine.runs.lineage import data_key
 
 SEARCH_PAUSE_MS = 250  # from the last keystroke to the search
-SIDE_WIDTH = 92 * SPACE  # px
+SIDE_WIDTH, MIN_SIDE_WIDTH = 92 * SPACE, 80 * SPACE  # px
 MAX_ROW_CHARACTERS = 20_000  # of the selected row
 SORT_KEYS = "Ctrl+Shift+S"
 
@@ -218,7 +218,7 @@ class DatasetView(Page):
     def _add_side(self) -> None:
         inner = QWidget()
         area = scrolling(inner)
-        area.setMinimumWidth(px(SIDE_WIDTH))
+        area.setMinimumWidth(max(SIDE_WIDTH, px(MIN_SIDE_WIDTH)))  # its cards wrap
         area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.splitter.addWidget(area)
         self.checks = ChecksCard(self.checks_state, inner)

@@ -5,7 +5,15 @@ from pathlib import Path
 from typing import Any
 
 from PySide6.QtCore import QObject, QSignalBlocker, Qt, Signal
-from PySide6.QtWidgets import QHBoxLayout, QSplitter, QStackedLayout, QTabBar, QVBoxLayout, QWidget
+from PySide6.QtWidgets import (
+    QHBoxLayout,
+    QSizePolicy,
+    QSplitter,
+    QStackedLayout,
+    QTabBar,
+    QVBoxLayout,
+    QWidget,
+)
 
 from app.library import ModelEntry
 from app.pages.data.cells import header_data, one_line, size_columns
@@ -145,12 +153,13 @@ class ImportView(Page):
         self.below.choose(0)
         self.below.chosen.connect(self._show_below)
         head.addWidget(self.below)
-        head.addStretch()
+        head.addStretch(1)
         self.tokenizer = CheckpointBox()
+        self.tokenizer.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         self.tokenizer.setAccessibleName(self.tr("Model whose tokenizer is used"))
         self.tokenizer.picked.connect(lambda entry: self.state.examples.set_model(entry.path))
         self.tokenizer.setMaximumWidth(px(64 * SPACE))
-        head.addWidget(self.tokenizer)
+        head.addWidget(self.tokenizer, 4)
         self.examples, self.findings = ExamplesView(), FindingsView(self.state.findings)
         self.examples.multilingual.clicked.connect(self.models_requested)
         self.below_stack = QStackedLayout()
