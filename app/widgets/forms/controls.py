@@ -69,28 +69,35 @@ class DoubleSpinBox(WheelMixin, QDoubleSpinBox):
 
 
 class ProbabilityBox(DoubleSpinBox):
-    """A probability in per cent; 80, 80 % and 0.8 are the same. Reports when typing has ended."""
+    """A probability in per cent; 80, 80 % and 0.8 are the same."""
 
     def __init__(self, name: str = "", value: float = 0.0) -> None:
         super().__init__(name)
         self.setDecimals(PROBABILITY_DECIMALS)
         self.setRange(0, 1)
         self.setSingleStep(0.05)
-        self.setKeyboardTracking(False)
         self.setValue(value)
+
+    def setValue(self, value: float) -> None:
+        """Leave what is being typed if it is this value, as Qt does not."""
+        if round(value, PROBABILITY_DECIMALS) != self.value() or not self.hasFocus():
+            super().setValue(value)
 
     def textFromValue(self, value: float) -> str:
         return f"{number_text(round(100 * value, 2))} %"
 
     def valueFromText(self, text: str) -> float:
-        value = parse_probability(text)
+        value = self._parse(text)
         return self.value() if value is None else value
 
     def validate(self, text: str, position: int) -> tuple[QValidator.State, str, int]:
         state = QValidator.State
-        if text == self.specialValueText() or parse_probability(text) is not None:
+        if text == self.specialValueText() or self._parse(text) is not None:
             return state.Acceptable, text, position
         return state.Intermediate, text, position
+
+    def _parse(self, text: str) -> float | None:
+        return parse_probability(text, self.maximum())
 
 
 class ComboBox(WheelMixin, QComboBox):
@@ -300,14 +307,17 @@ def parse_number(text: str, integer: bool) -> float | int | None:
     return value
 
 
-def parse_probability(text: str) -> float | None:
-    """Parse a probability; None if the text is none. Above 1, or with a sign, it is in per cent."""
+def parse_probability(text: str, most: float = 1.0) -> float | None:
+    """Parse a probability up to `most`; None if the text is none.
+
+    Above 1, or with a sign, it is in per cent; so is 1 if it would be more than `most`.
+    """
     is_percent = text.strip().endswith("%")
     value = parse_number(text.strip().removesuffix("%"), integer=False)
     if value is None:
         return None
-    fraction = value / 100 if is_percent or value > 1 else value
-    return fraction if 0 <= fraction <= 1 else None
+    fraction = value / 100 if is_percent or value > 1 or value == 1 > most else value
+    return fraction if 0 <= fraction <= most else None
 
 
 def number_text(value: float) -> str:

@@ -235,6 +235,7 @@ def test_a_probability_box_takes_per_cent_and_fractions(qtbot):
     for text in ("", "x", "101 %", "-1", "150"):
         assert parse_probability(text) is None
     assert parse_probability("1") == 1 and parse_probability("1 %") == 0.01
+    assert parse_probability("1", 0.95) == 0.01 and parse_probability("0.97", 0.95) is None
     box.setValue(0.8)
     box.stepUp()
     assert box.text() == "85 %"

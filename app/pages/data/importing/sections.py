@@ -14,7 +14,14 @@ from app.theme import SPACE
 from app.timers import debounced
 from app.translation import in_language, tr
 from app.widgets import layouts
-from app.widgets.forms.controls import ColumnsBox, ComboBox, SpinBox, pad
+from app.widgets.forms.controls import (
+    PROBABILITY_DECIMALS,
+    ColumnsBox,
+    ComboBox,
+    ProbabilityBox,
+    SpinBox,
+    pad,
+)
 from app.widgets.text.data_texts import split_sizes
 from app.widgets.text.labels import Text, tooltip
 from app.widgets.text.spec_texts import help_of, title_of, value_text
@@ -141,6 +148,7 @@ TYPING_PAUSE_MS = 400  # from the last keystroke to applying a typed encoding
 ENCODINGS = ("utf-8", "utf-16", "cp1252", "latin-1", "cp1251", "shift_jis", "gb18030", "big5")
 AFTER_LABEL = " "
 BY_CHARACTERS = 16  # width of the box
+MAX_FRACTION = 0.95  # of a split
 
 
 class FormatSection(Section):
@@ -308,11 +316,9 @@ class SplitSection(Section):
         self.column.setModel(self._model)
         contents = ((value_text(by), by) for by in get_args(SplitBy))
         self.by = ComboBox("", BY_CHARACTERS, contents)
-        self.validation, self.test, self.seed = SpinBox(), SpinBox(), SpinBox()
-        for box in (self.validation, self.test):
-            box.setRange(0, 95)
-            box.setSuffix(" %")
-            box.setSingleStep(5)
+        self.validation, self.test, self.seed = ProbabilityBox(), ProbabilityBox(), SpinBox()
+        for fraction in (self.validation, self.test):
+            fraction.setMaximum(MAX_FRACTION)
         self.seed.setRange(0, 2_000_000_000)
         for box in (self.validation, self.test, self.seed):
             pad(box)
@@ -344,8 +350,8 @@ class SplitSection(Section):
             self._model.setStringList([self.tr("none"), *names])
         self.column.setCurrentIndex(box_index(split.column, self._columns))
         self.by.setCurrentIndex(self.by.findData(split.by))
-        self.validation.setValue(round(split.validation * 100))
-        self.test.setValue(round(split.test * 100))
+        self.validation.setValue(split.validation)
+        self.test.setValue(split.test)
         self.seed.setValue(split.seed)
         self.stratify.setChecked(split.stratify)
         self._is_showing = False
@@ -378,8 +384,8 @@ class SplitSection(Section):
     def _on_changed(self) -> None:
         if self._is_showing:
             return
-        validation = self.validation.value() / 100
-        test = min(self.test.value() / 100, 0.99 - validation)
+        validation = self.validation.value()
+        test = min(self.test.value(), 0.99 - validation)
         index = self.column.currentIndex()
         column = self._columns[index - 1] if index > 0 else None
         by: SplitBy = self.by.currentData() if column else "name"
@@ -387,7 +393,7 @@ class SplitSection(Section):
             by = guess_split_by(self._state.first_cells(column))
         split = Split(
             validation=validation,
-            test=max(0.0, round(test, 2)),
+            test=max(0.0, round(test, PROBABILITY_DECIMALS)),
             seed=self.seed.value(),
             stratify=self.stratify.isChecked(),
             column=column,

@@ -199,9 +199,11 @@ def test_roles_and_the_split_are_chosen_and_shown(qtbot, page, set_theme, screen
     assert page.rect().contains(corner)
     qtbot.waitUntil(lambda: "validation 12" in view.split.note.text())
     view.split.validation.setFocus()
-    view.split.validation.selectAll()
-    qtbot.keyClicks(view.split.validation, "50")
-    qtbot.waitUntil(lambda: "validation 60" in view.split.note.text(), timeout=PATIENCE)
+    for text in ("50", "0.5"):
+        view.split.validation.selectAll()
+        qtbot.keyClicks(view.split.validation, text)
+        assert view.state.split.validation == 0.5 and view.split.validation.text() == text
+        qtbot.waitUntil(lambda: "validation 60" in view.split.note.text(), timeout=PATIENCE)
     view.split.validation.setValue(0)
     qtbot.waitUntil(lambda: "Without a validation set" in view.split.note.text(), timeout=PATIENCE)
     horizontal = Qt.Orientation.Horizontal
