@@ -55,19 +55,25 @@ def adapter(
     counted = {"num_labels": labels} if task in ("SEQ_CLS", "TOKEN_CLS") else {}
     kind = CLASSES[task]
     torch.manual_seed(4)
-    model = getattr(transformers, f"Auto{'Model' + kind.removeprefix('Model')}").from_pretrained(
-        str(base), **counted
-    )
+    family_class = getattr(transformers, f"AutoModel{kind.removeprefix('Model')}")
+    model = family_class.from_pretrained(str(base), **counted)
     if config is None:
         settings = {"r": 4, "lora_alpha": 9, "target_modules": ["query", "value"], **options}
-        config = peft.LoraConfig(task_type=task, init_lora_weights=False, **settings)
+        settings = {"init_lora_weights": False, **settings}
+        config = peft.LoraConfig(task_type=task, **settings)
     adapted = peft.get_peft_model(model, config).eval()
+    for parameter_name, parameter in adapted.named_parameters():  # as if it had been trained
+        if "lora_B" in parameter_name or "trainable_tokens" in parameter_name:
+            torch.nn.init.normal_(parameter, std=0.1)
     adapted.save_pretrained(str(folder / name), **(saving or {}))
     pairs = PAIRS if kind == "ForQuestionAnswering" else None
     if refused:
         return Made(name, refused, TEXTS, pairs, base=base.name)
     inputs, ids = encode_all(splitter, TEXTS, pairs, None)
-    merged = adapted.merge_and_unload()  # adapted, PEFT drops the segments of answers
+    torch.manual_seed(5)
+    again = family_class.from_pretrained(str(base), **counted)
+    read = peft.PeftModel.from_pretrained(again, str(folder / name)).eval()
+    merged = read.merge_and_unload()  # adapted, PEFT drops the segments of answers
     outputs = computed(merged, kind, inputs)
     outputs.pop("pooler_output", None)
     return Made(name, "", TEXTS, pairs, ids, outputs, base=base.name)
@@ -91,6 +97,15 @@ def adapters(folder: Path) -> Iterator[Made]:
     yield adapter(folder, "bias-all", bias="all")
     yield adapter(folder, "saved-modules", modules_to_save=["classifier", "pooler"])
     yield adapter(folder, "bin", saving={"safe_serialization": False})
+    if VERSION >= (0, 15):
+        tokens = {"trainable_token_indices": {"word_embeddings": [5, 6]}}
+        yield adapter(folder, "trainable-tokens", **tokens)
+        yield adapter(folder, "lora-bias", lora_bias=True, refused="not supported: lora_bias")
+        yield adapter(folder, "excluded", exclude_modules=["value"])
+        for start in ("pissa", "olora"):  # these change the base, too
+            named = f"not supported: init_lora_weights {start}"
+            yield adapter(folder, f"start-{start}", init_lora_weights=start, refused=named)
+        yield adapter(folder, "start-gaussian", init_lora_weights="gaussian")
     yield adapter(folder, "dora", use_dora=True, refused="use_dora")
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from engine.checkpoints.heads import TASK
@@ -25,7 +26,15 @@ FILES = ("adapter_model.safetensors", "adapter_model.bin")
 PREFIX = "base_model.model."
 WRAPPERS = re.compile(r"\.(?:base_layer|modules_to_save)(?=\.)")
 HEADS = {"SEQ_CLS": SEQUENCE, "TOKEN_CLS": TOKENS, "QUESTION_ANS": SPANS}
-OTHER_KINDS = ("use_dora", "use_qalora", "fan_in_fan_out", "layer_replication")
+READ = {  # settings that are read, or affect no result; others are refused if they are set
+    *("peft_type", "task_type", "base_model_name_or_path", "revision", "auto_mapping", "bias"),
+    *("r", "lora_alpha", "use_rslora", "alpha_pattern", "rank_pattern", "init_lora_weights"),
+    *("target_modules", "exclude_modules", "layers_to_transform", "layers_pattern"),
+    *("modules_to_save", "trainable_token_indices", "inference_mode", "lora_dropout"),
+    *("eva_config", "megatron_core", "qalora_group_size", "peft_version"),
+}
+KEPT_BASES = (None, True, False, "gaussian", "eva", "orthogonal")  # others change the base
+TOKENS_ADAPTER = ".token_adapter.trainable_tokens_delta"  # rows of the token embeddings
 PARTS = {"A.weight": "B.weight", "embedding_A": "embedding_B"}  # of the two factors
 
 
@@ -64,10 +73,19 @@ class Adapter:
         shapes, dtypes = dict(base.shapes), dict(base.dtypes)
         replaced: dict[str, str] = {}
         factors: dict[str, tuple[str, str, float]] = {}
+        rows: dict[str, tuple[str, list[int]]] = {}
         for name, shape in own.shapes.items():
             plain = WRAPPERS.sub("", name.removeprefix(PREFIX))
             module, is_factor, part = plain.partition(".lora_")
-            if not is_factor:
+            if plain.endswith(TOKENS_ADAPTER):
+                module = plain.removesuffix(TOKENS_ADAPTER)
+                target = names.get(family.current_name(f"{module}.weight"), "")
+                numbers = self._token_rows(module)
+                size, *width = base.shapes.get(target, (0,))
+                if (len(numbers), *width) != shape or not all(0 <= n < size for n in numbers):
+                    raise self._absent_error(module)
+                rows[target] = name, numbers
+            elif not is_factor:
                 target = names.get(family.current_name(plain), plain)
                 replaced[target] = name
                 shapes[target], dtypes[target] = shape, own.dtypes[name]
@@ -76,13 +94,7 @@ class Adapter:
                 other = name.removesuffix(part) + PARTS[part]
                 outer = (own.shapes.get(other, (0,))[0], shape[-1])
                 if base.shapes.get(target) != (outer if part == "A.weight" else outer[::-1]):
-                    raise BadCheckpoint(
-                        "The adapter in {folder} changes {name}, which {base} does not have.",
-                        "Choose the base model that it was trained from.",
-                        folder=safe_name(self.folder.name),
-                        name=safe_name(module),
-                        base=safe_name(self.base.name),
-                    )
+                    raise self._absent_error(module)
                 factors[target] = name, other, self._scale(module, shape[0])
             elif part not in PARTS.values():
                 raise _kind_error(self.folder, f"lora_{part}")
@@ -91,6 +103,9 @@ class Adapter:
             if name in replaced:
                 return own.read(replaced[name])
             tensor = base.read(name)
+            if name in rows:
+                stored, numbers = rows[name]
+                return tensor.float().index_copy(0, torch.tensor(numbers), own.read(stored).float())
             if name not in factors:
                 return tensor
             first, second, scale = factors[name]
@@ -98,6 +113,24 @@ class Adapter:
             return tensor.float() + (change if change.shape == tensor.shape else change.T)
 
         return replace(base, shapes=shapes, dtypes=dtypes, read=read)
+
+    def _absent_error(self, module: str) -> BadCheckpoint:
+        return BadCheckpoint(
+            "The adapter in {folder} changes {name}, which {base} does not have.",
+            "Choose the base model that it was trained from.",
+            folder=safe_name(self.folder.name),
+            name=safe_name(module),
+            base=safe_name(self.base.name),
+        )
+
+    def _token_rows(self, module: str) -> list[int]:
+        """The token ids whose embeddings are replaced."""
+        stated = self.settings.get("trainable_token_indices")
+        if isinstance(stated, dict):
+            stated = next(
+                (ids for key, ids in stated.items() if f".{module}".endswith(f".{key}")), ()
+            )
+        return [n for n in stated if isinstance(n, int)] if isinstance(stated, list) else []
 
     def _scale(self, module: str, rank: int) -> float:
         """The scaling factor of a module: alpha / rank, or alpha / √rank with rsLoRA."""
@@ -131,9 +164,12 @@ def find_adapter(folder: Path, base: Path | None) -> Adapter | None:
             )
         return None
     kind = settings.get("peft_type")
-    other = next((name for name in OTHER_KINDS if settings.get(name)), None)
+    start = settings.get("init_lora_weights")
+    other = next((name for name, value in settings.items() if value and name not in READ), None)
     if kind != "LORA" or other:
-        raise _kind_error(folder, other or str(kind))
+        raise _kind_error(folder, str(other if kind == "LORA" else kind))
+    if start not in KEPT_BASES:
+        raise _kind_error(folder, f"init_lora_weights {start}")
     named = str(settings.get("base_model_name_or_path") or "")
     beside = re.split(r"[\\/]", named.rstrip("\\/"))[-1]
     if base is None and beside.strip("."):

@@ -33,6 +33,10 @@ SETTINGS = {
         },
     ),
     "answers": ("QUESTION_ANS", {"target_modules": ["query"]}),
+    "a few tokens": (
+        "TOKEN_CLS",
+        {"target_modules": ["query"], "trainable_token_indices": {"word_embeddings": [5, 7]}},
+    ),
     "embeddings and biases": (
         "FEATURE_EXTRACTION",
         {"target_modules": ["word_embeddings", "query"], "bias": "lora_only"},
@@ -57,6 +61,9 @@ def write_adapter(folder: Path, name: str, **changes: Any) -> PeftModel:
     adapted = get_peft_model(model, config).eval()
     if "CLS" not in task and task != "QUESTION_ANS":
         torch.nn.init.normal_(adapted.base_model.model.encoder.layer[0].attention.self.query.bias)
+    for part, parameter in adapted.named_parameters():
+        if "trainable_tokens" in part:
+            torch.nn.init.normal_(parameter)
     adapted.save_pretrained(folder / "adapter")
     path = folder / "adapter" / "adapter_config.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | changes))
@@ -104,7 +111,12 @@ def test_the_base_may_be_given_and_is_named_if_it_is_missing(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "changes", [{"peft_type": "IA3"}, {"use_dora": True}, {"alpha_pattern": {"a|b": 1}}], ids=str
+    "changes",
+    [
+        *({"peft_type": "IA3"}, {"use_dora": True}, {"alpha_pattern": {"a|b": 1}}),
+        *({"init_lora_weights": "pissa"}, {"lora_bias": True}, {"of_a_later_version": 1}),
+    ],
+    ids=str,
 )
 def test_other_adapters_are_refused_by_name(changes, tmp_path):
     write_adapter(tmp_path, "queries and values", **changes)
