@@ -140,6 +140,11 @@ def sentence_encoders(folder: Path) -> Iterator[Made]:
     for name in ("float16", "bfloat16"):
         if VERSION >= 4:
             yield bi(folder, name, pooling("mean"), dense(32, 8), dtype=getattr(torch, name))
+    if VERSION >= 6:
+        limited = {"processing_kwargs": {"text": {"max_length": 8}}}
+        yield bi(
+            folder, "limited", pooling("mean"), first=limited, refused="sets processing_kwargs"
+        )
     if VERSION < 6:
         cased = {"do_lower_case": False}
         yield bi(folder, "lowered", pooling("mean"), first={"do_lower_case": True}, tokenizer=cased)

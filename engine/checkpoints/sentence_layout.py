@@ -39,6 +39,7 @@ ENCODER_CONFIGS = (
     "sentence_xlm-roberta_config.json",
     "sentence_xlnet_config.json",
 )
+UNREAD = ("processing_kwargs", "query_length", "document_length", "query_expansion")  # of the first
 TOKENIZER = "tokenizer_config.json"
 SIMILARITY = "similarity_fn_name"
 SIMILARITIES: tuple[Similarity, ...] = get_args(Similarity)
@@ -94,9 +95,10 @@ def read_sentence(folder: Path) -> SentenceFolder | None:
             file=MODULES,
             name=safe_name(unknown),
         )
+    folders = [_module_folder(folder, path) for _, path in listed]
+    _check_first(folders[:1])
     if listed == [("Transformer", "")] and _is_cross_encoder(folder):
         return None
-    folders = [_module_folder(folder, path) for _, path in listed]
     stages = [(kind, path) for kind, path in zip(kinds, folders, strict=True) if kind != "Dropout"]
     order = [kind for kind, _ in stages]
     if order[:2] != ["Transformer", "Pooling"] or {"Transformer", "Pooling"} & {*order[2:]}:
@@ -345,6 +347,20 @@ def _max_length(folder: Path) -> int | None:
         if length := stated_length(config or {}, key):
             return length
     return None
+
+
+def _check_first(folders: list[Path]) -> None:
+    """Raise BadCheckpoint if a setting of the first module changes what it reads."""
+    for folder in folders:
+        for name in ENCODER_CONFIGS:
+            config = (json_object(folder, name) if folder.is_dir() else None) or {}
+            if stated := next((key for key in UNREAD if config.get(key)), ""):
+                raise BadCheckpoint(
+                    "{file} sets {key}, which is not supported.",
+                    "Choose a sentence encoder without it.",
+                    file=name,
+                    key=stated,
+                )
 
 
 def _is_cross_encoder(folder: Path) -> bool:

@@ -217,6 +217,15 @@ def test_more_tokens_than_positions_are_never_read(tmp_path, tokenizer):
     assert checkpoint_info(folder).sentence == loaded.network.heads.sentence
 
 
+def test_unread_settings_of_the_encoder_are_refused_by_name(tmp_path, tokenizer):
+    folder = new_encoder(tmp_path / "ours", tokenizer, SentenceSpec())
+    settings = {"processing_kwargs": {"text": {"max_length": 8}}, "query_length": None}
+    (folder / "sentence_bert_config.json").write_text(json.dumps(settings))
+    for read in (checkpoint_info, checkpoint.load):
+        with pytest.raises(BadCheckpoint, match="sets processing_kwargs"):
+            read(folder)
+
+
 def test_a_prompt_before_cls_is_named(tmp_path, tokenizer):
     spec = POOLINGS["prompt that is not pooled"]
     (note,) = checkpoint.load(new_encoder(tmp_path / "ours", tokenizer, spec)).report.notes
