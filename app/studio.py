@@ -57,7 +57,7 @@ class Studio(QObject):
             {"data": folder, "row": index} or {"data": folder, "rows": indices, "title": text}
             (data), {"run": id} or {"lineage": key} (runs), {"import": True} (data, models),
             {"get": group} (models), {"model": folder}, {"data": folder}, {"preset": "first"} or
-            {"preset": "pretraining"} (train); with "do": key, also act on a run or a model.
+            {"preset": "scratch"} (train); with "do": key, also act on a run or a model.
         rows_edited: RowEdits, taken by the page of the data set if it is open.
         closing: the record must not be queried any more.
     """

@@ -9,7 +9,15 @@ from typing import Any
 
 from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtGui import QAction, QFont
-from PySide6.QtWidgets import QComboBox, QGridLayout, QLayout, QListWidget, QMenu, QWidget
+from PySide6.QtWidgets import (
+    QComboBox,
+    QGridLayout,
+    QLayout,
+    QListWidget,
+    QMenu,
+    QTableView,
+    QWidget,
+)
 
 from app import background
 from app.library import DataEntry
@@ -44,6 +52,15 @@ MAX_COLUMN_WIDTH = 320  # px
 MAX_CELL_CHARACTERS = 200
 BOX_CHARACTERS, FORMAT_CHARACTERS = 16, 32  # widths of boxes
 MAX_NAME_CHARACTERS = 100  # of a column in a list
+
+
+def fit_columns(table: QTableView) -> None:
+    """Give each column the width of its cells, up to a limit; scroll to the predictions."""
+    table.resizeColumnsToContents()
+    for column in range(table.model().columnCount()):
+        table.setColumnWidth(column, min(table.columnWidth(column), px(MAX_COLUMN_WIDTH)))
+    bar = table.horizontalScrollBar()
+    bar.setValue(bar.maximum())
 
 
 class ApplyingDialog(StagesDialog):
@@ -215,12 +232,7 @@ class OptionsView(QWidget):
             self.model.show_rows(
                 () if state.preview is None else state.preview.rows, preview_columns(state.preview)
             )
-            self.table.resizeColumnsToContents()
-            for column in range(self.model.columnCount()):
-                if self.table.columnWidth(column) > MAX_COLUMN_WIDTH:
-                    self.table.setColumnWidth(column, px(MAX_COLUMN_WIDTH))
-            bar = self.table.horizontalScrollBar()
-            bar.setValue(bar.maximum())  # to the predictions
+            fit_columns(self.table)
         cached = state.preview.cached if state.preview else 0
         text = self.tr("&Resume") if cached else self.tr("&Apply")
         buttons.set_text(self.start, text)
@@ -433,10 +445,7 @@ class Outcome(QWidget):
         self.predictions.setVisible(bool(counts))
         columns = (_preview_column(n, name, False) for n, name in enumerate(applied.columns))
         self.model.show_rows(applied.least, list(columns))
-        self.table.resizeColumnsToContents()
-        for column in range(self.model.columnCount()):
-            width = min(self.table.columnWidth(column), MAX_COLUMN_WIDTH)
-            self.table.setColumnWidth(column, width)
+        fit_columns(self.table)
         self.least.setVisible(bool(applied.least))
         self.open.setFocus()
 

@@ -196,7 +196,7 @@ class HomePage(Page):
         )
         self.pretrain = buttons.plain(
             self.tr("&Pre-train a tiny BERT"),
-            lambda: self._studio.navigate.emit("train", {"preset": "pretraining"}),
+            lambda: self._studio.navigate.emit("train", {"preset": "scratch"}),
             icon="book-open",
         )
         both = layouts.column(self.begin, self.pretrain, spacing=2 * SPACE)

@@ -130,8 +130,8 @@ class TrainPage(Page):
     def arrive(self, argument: object) -> None:
         """Open with the first fine-tuning, a data set, a model, a task family, or a job."""
         request = argument if isinstance(argument, dict) else {}
-        if (preset := request.get("preset")) in ("first", "pretraining"):
-            self.requests.load_first(pretrains=preset == "pretraining")
+        if (preset := request.get("preset")) in ("first", "scratch"):
+            self.requests.load_first(pretrains=preset == "scratch")
             self._open_step(Step.REVIEW)
         elif isinstance(folder := request.get("data"), str | Path):
             self.requests.load_data(Path(folder), request.get("target"))

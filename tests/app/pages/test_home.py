@@ -82,7 +82,7 @@ def test_the_first_step_opens_the_completed_wizard(qtbot, page, visits, monkeypa
     qtbot.waitUntil(page.first_steps.isVisible)
     page.begin.click()
     page.pretrain.click()
-    assert visits == [("train", {"preset": preset}) for preset in ("first", "pretraining")]
+    assert visits == [("train", {"preset": preset}) for preset in ("first", "scratch")]
 
 
 def test_without_the_sample_nothing_is_offered(qtbot, page, monkeypatch, tmp_path):

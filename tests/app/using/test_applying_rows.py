@@ -96,6 +96,8 @@ def review_unsure_rows(qtbot, studio, request):
     view = page.dataset
     qtbot.waitUntil(lambda: view.state.indices.tolist() == list(request["rows"]))
     assert view.finding_text.text() == "Unsure predictions of “films”"
+    qtbot.waitUntil(lambda: view.table.currentIndex().row() == 0)  # the keys of labels act on it
+    assert view.table.hasFocus() or not view.isActiveWindow()
     assert len(view.editing.state.rows) == 20, "the predictions are shown as edits"
 
 

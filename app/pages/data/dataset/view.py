@@ -414,7 +414,8 @@ class DatasetView(Page):
             self.state.opened.connect(show, Qt.ConnectionType.SingleShotConnection)
 
     def show_listed(self, rows: NDArray[np.int64], title: str) -> None:
-        """Show these rows until others are requested."""
+        """Show these rows until others are requested, with the first one selected for the keys."""
+        self._row_to_show = int(rows[0]) if len(rows) else None
         self._is_listing = True
         self.finding_text.setText(title)
         self.finding_line.show()
