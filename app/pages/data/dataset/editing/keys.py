@@ -7,7 +7,7 @@ from PySide6.QtGui import QFont, QIcon, QIconEngine, QKeyEvent, QPainter
 from PySide6.QtWidgets import QApplication, QPushButton, QWidget
 
 from app import theme
-from app.pages.data.dataset.editing.state import MAX_KEYS
+from app.pages.data.dataset.editing.state import KEYS, MAX_KEYS
 from app.resources import DrawnIcon
 from app.theme import SPACE, Role
 from app.widgets import buttons, layouts
@@ -21,7 +21,7 @@ MAX_LABEL_CHARACTERS = 18  # on a button
 
 
 class LabelKeys(QWidget):
-    """Buttons for the first nine labels with their keys: 1 to 9, or the label itself.
+    """Buttons for the first labels with their keys: 1 to 9, then q to p, or the label itself.
 
     Key 0 removes the label; if 0 is a label, minus does.
 
@@ -42,7 +42,7 @@ class LabelKeys(QWidget):
         """Show labels; `none` is the text for no label, "" if each row needs one."""
         self.labels = tuple(labels[:MAX_KEYS])
         are_keys = set(self.labels) <= set(DIGITS)
-        self._keys = dict(zip(self.labels if are_keys else DIGITS[1:], self.labels, strict=False))
+        self._keys = dict(zip(self.labels if are_keys else KEYS, self.labels, strict=False))
         no_label = MINUS if "0" in self._keys else "0"
         clear(self._rows)
         row = WrapArea(gap=2 * SPACE)
@@ -60,7 +60,7 @@ class LabelKeys(QWidget):
 
     def find_label(self, key: int) -> str | None:
         """Label of a key, "" for none; None if the key has no function."""
-        return self._keys.get(chr(key)) if key < FIRST_SPECIAL_KEY else None
+        return self._keys.get(chr(key).lower()) if key < FIRST_SPECIAL_KEY else None
 
     def _on_key(self, event: QKeyEvent) -> bool:
         modifiers = event.modifiers() & ~Qt.KeyboardModifier.KeypadModifier

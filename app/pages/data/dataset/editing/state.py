@@ -34,7 +34,8 @@ from engine.errors import StudioError
 from engine.files.home import next_version
 
 WRITE_PAUSE_MS = 400  # from an edit to the write
-MAX_KEYS = 9  # labels with a key
+KEYS = "123456789qwertyuiop"  # of the most frequent labels
+MAX_KEYS = len(KEYS)
 NOT_EDITED = RowEdit()
 
 Rows = Mapping[int, RowEdit]

@@ -6,9 +6,17 @@ import pytest
 from PySide6.QtCore import QItemSelectionModel, QPoint, Qt
 from PySide6.QtGui import QStandardItemModel
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QLineEdit, QPlainTextEdit, QTableView
+from PySide6.QtWidgets import (
+    QApplication,
+    QLineEdit,
+    QPlainTextEdit,
+    QPushButton,
+    QTableView,
+    QWidget,
+)
 
 from app.pages.data.dataset.editing.cells import LabelDelegate
+from app.pages.data.dataset.editing.keys import LabelKeys
 from app.pages.data.dataset.table import LEAD_COLUMNS
 from app.pages.data.dataset.view import DatasetView
 from app.pages.data.view import DataPage
@@ -197,3 +205,21 @@ def test_enter_keeps_a_typed_label_or_takes_the_chosen_completion(qtbot, keys, l
     for key in (*keys, Qt.Key.Key_Return):
         QTest.keyClick(popup, key)
     qtbot.waitUntil(lambda: model.index(0, 0).data() == label)
+
+
+def test_more_than_nine_labels_have_keys(qtbot):
+    window = QWidget()
+    qtbot.addWidget(window)
+    keys = LabelKeys(window)
+    labels = [f"code {n}" for n in range(1, 25)]
+    keys.show_labels(labels, "no label")
+    for key, label in (
+        (Qt.Key.Key_9, labels[8]),
+        (Qt.Key.Key_Q, labels[9]),
+        (Qt.Key.Key_E, labels[11]),
+        (Qt.Key.Key_P, labels[18]),
+        (Qt.Key.Key_0, ""),
+        (Qt.Key.Key_A, None),
+    ):
+        assert keys.find_label(key) == label
+    assert len(keys.findChildren(QPushButton)) == 20
