@@ -159,7 +159,8 @@ def score_rows(
     learner = predictor.learner
     report = collector.report() if learner.can_evaluate(rows) else None
     predicted = collector.row_predictions()
-    settings = {**predicted.settings, "unsure_below": learner.prediction.unsure_below}
+    below = learner.prediction.unsure_below
+    settings = predicted.settings | ({"unsure_below": below} if below else {})
     predictions = build_predictions(
         replace(predicted, settings=settings),
         rows.lines,
