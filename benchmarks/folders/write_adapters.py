@@ -32,13 +32,14 @@ CLASSES = {
     "TOKEN_CLS": "ForTokenClassification",
     "QUESTION_ANS": "ForQuestionAnswering",
     "FEATURE_EXTRACTION": "Model",
+    None: "ForMaskedLM",
 }
 
 
 def adapter(
     folder: Path,
     name: str,
-    task: str = "SEQ_CLS",
+    task: str | None = "SEQ_CLS",
     family: str = "Bert",
     labels: int = 3,
     refused: str = "",
@@ -46,14 +47,18 @@ def adapter(
     saving: dict[str, Any] | None = None,
     **options: Any,
 ) -> Made:
+    kind = CLASSES[task]
     scratch = folder / f".{name}"
     scratch.mkdir()
     splitter = tokenizer_for(family, scratch)
     shutil.rmtree(scratch)
     base = folder / f"{name}-base"
-    save(model_for(family, "Model", config_for(family, len(splitter) + 3)), splitter, base)
+    save(
+        model_for(family, kind if task is None else "Model", config_for(family, len(splitter) + 3)),
+        splitter,
+        base,
+    )
     counted = {"num_labels": labels} if task in ("SEQ_CLS", "TOKEN_CLS") else {}
-    kind = CLASSES[task]
     torch.manual_seed(4)
     family_class = getattr(transformers, f"AutoModel{kind.removeprefix('Model')}")
     model = family_class.from_pretrained(str(base), **counted)

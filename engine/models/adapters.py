@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from engine.checkpoints.config import first_architecture
 from engine.checkpoints.heads import TASK
 from engine.checkpoints.sentence_layout import encoder_folder
 from engine.config.families import FAMILIES
@@ -50,10 +51,18 @@ class Adapter:
     def notes(self) -> list[str]:
         return [phrase("The adapter was merged with {base}.", base=self.base.name)]
 
-    def change_config(self, config: dict[str, Any], family: Family) -> dict[str, Any]:
-        """The config of the base with the head of the adapter."""
+    def change_config(
+        self, config: dict[str, Any], family: Family, merged: WeightFiles
+    ) -> dict[str, Any]:
+        """The config of the base with the head of the adapter; as many labels stay."""
         head = HEADS.get(str(self.settings.get("task_type")))
         if head is None:
+            return config
+        names = {ours: name for name, ours in family.current_names(merged.shapes).items()}
+        rows = [merged.shapes[names[w]][0] for w, _ in family.all_task_names() if w in names]
+        if first_architecture(config).endswith(head) and rows[:1] == [
+            len(config.get("id2label", ()))
+        ]:
             return config
         replaced = ("id2label", "label2id", "num_labels", "problem_type", TASK)
         kept = {name: value for name, value in config.items() if name not in replaced}

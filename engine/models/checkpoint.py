@@ -170,7 +170,7 @@ def load(
         stored = stack.enter_context(open_weight_files(folder, dense))
         if adapter is not None:
             stored = stack.enter_context(adapter.merged(stored, family))
-            config = adapter.change_config(config, family)
+            config = adapter.change_config(config, family, stored)
         weights = split_fused(stored, family.fused)
         names = [file, *TOKENIZER_FILES]
         if any(plain_file(encoder_dir, name) for name in TOKENIZER_FILES):

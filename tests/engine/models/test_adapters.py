@@ -16,7 +16,7 @@ from engine.checkpoints.info import checkpoint_info
 from engine.errors import BadCheckpoint
 from engine.models.checkpoint import import_checkpoint, load
 from engine.models.heads import Heads
-from tests.engine.models.small import SPEC, batch
+from tests.engine.models.small import LABELS, SPEC, batch
 from tests.engine.models.small import folder as small_folder
 
 pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning")  # of peft 0.21
@@ -98,6 +98,24 @@ def test_a_merged_adapter_computes_what_peft_computes(name, as_pickle, tmp_path)
             np.testing.assert_allclose(result[keep], expected[keep], atol=1e-5)
     assert "merged with base" in load(folder).report.notes[0]
     assert checkpoint_info(tmp_path / "imported").task == network.heads.kind or not network.task
+
+
+@pytest.mark.parametrize("count, labels", [(3, LABELS), (2, ("LABEL_0", "LABEL_1"))])
+def test_labels_of_a_fine_tuned_base_stay_if_the_adapter_has_as_many(count, labels, tmp_path):
+    base = small_folder(tmp_path / "base", Heads(outputs=3), DRY)
+    names = {"num_labels": count, "ignore_mismatched_sizes": True} if count != len(LABELS) else {}
+    model = CLASSES["SEQ_CLS"].from_pretrained(base, **names)
+    config = LoraConfig(task_type="SEQ_CLS", target_modules=["query"], init_lora_weights=False)
+    adapted = get_peft_model(model, config).eval()
+    adapted.save_pretrained(tmp_path / "adapter")
+    loaded = load(tmp_path / "adapter")
+    assert loaded.labels == labels
+    tokens, segments, mask = batch()
+    with torch.no_grad():
+        expected = adapted(input_ids=tokens, token_type_ids=segments, attention_mask=mask.long())
+        np.testing.assert_allclose(
+            loaded.network.logits(tokens, segments, mask), expected.logits, atol=1e-5
+        )
 
 
 def test_the_base_may_be_given_and_is_named_if_it_is_missing(tmp_path):
