@@ -6,8 +6,10 @@ from PySide6.QtWidgets import QPushButton
 from app.pages.explore.panels import PANELS
 from app.pages.explore.set_bar import SetBar
 from app.pages.explore.set_work import SAMPLE_ROWS, sample_texts
+from app.theme import set_text_size
 from app.widgets.page import EmptyState
 from engine.models.heads import Heads
+from tests.app.cut import cut_texts
 from tests.app.pages.explore.conftest import make_model
 
 TEXT = "the cat sat on the mat"
@@ -66,3 +68,16 @@ def test_sample_texts_are_shown_as_typed_ones(page, wait):
     assert view.rows.rowCount() == SAMPLE_ROWS and not empty_states(view)
     view.typed.setPlainText("one\ntwo")
     wait(lambda: page.state.chosen is not None and page.state.chosen.count == 2)
+
+
+def test_no_panel_cuts_texts_at_150_per_cent(page, qapp, qtbot):
+    try:
+        set_text_size(qapp, 150)
+        page.resize(1280 - 126, 800 - 54)
+        for panel_id in (panel().id for panel in PANELS):
+            page.bench.set_offered(panel_id, True)
+            page.bench.show_panel(panel_id)
+            qtbot.wait(20)
+            assert list(cut_texts(page)) == [], panel_id
+    finally:
+        set_text_size(qapp, 100)
