@@ -17,7 +17,7 @@ from app.results.corrections import Corrections
 from app.results.evaluating import Evaluator, ResultsSource
 from app.results.headline import Headline, value_text
 from app.results.pictures import PicturesView
-from app.results.rows_view import RowsView
+from app.results.rows_view import MIN_TAGS_HEIGHT, RowsView
 from app.results.state import ResultsState
 from app.studio import Studio
 from app.theme import SPACE, px
@@ -134,6 +134,7 @@ class ResultsView(QWidget):
         splitter = layouts.splitter(self.pictures, self.rows, sizes=[PICTURES_WIDTH, 10_000])
         splitter.setHandleWidth(4 * SPACE)
         splitter.setMinimumHeight(px(MIN_HEIGHT))
+        self._parts = splitter
         # the surrounding area must not use its preferred height
         splitter.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Ignored)
         content = layouts.page(
@@ -207,6 +208,8 @@ class ResultsView(QWidget):
         self.show_results()
 
     def _on_opened(self) -> None:
+        has_tags = not self.rows.tags_area.isHidden()
+        self._parts.setMinimumHeight(px(MIN_HEIGHT + MIN_TAGS_HEIGHT * has_tags))
         error = self.state.problem
         if error is None:
             self.stack.setCurrentIndex(CONTENT)

@@ -15,7 +15,7 @@ from app.widgets.keys import vertical_step
 from app.widgets.text.labels import font, tooltip
 
 WIDTH = 84
-HEIGHT = 60
+HEIGHT, MIN_HEIGHT = 60, 44  # px; lower if the window is not high enough
 
 
 class NavigationButton(QAbstractButton):
@@ -26,7 +26,9 @@ class NavigationButton(QAbstractButton):
         self._icon = icon
         self.setText(title)
         self.setCheckable(True)
-        self.setFixedSize(self.sizeHint())
+        self.setFixedWidth(px(WIDTH))
+        self.setMinimumHeight(px(MIN_HEIGHT))
+        self.setMaximumHeight(px(HEIGHT))
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setAccessibleName(title)
         self.setToolTip(tooltip(f"{title} ({keys})"))
@@ -59,15 +61,16 @@ class NavigationButton(QAbstractButton):
             painter.setBrush(Qt.BrushStyle.NoBrush)
         painter.drawRoundedRect(area.adjusted(1, 1, -1, -1), 8, 8)
         if shown:
-            bar = QRectF(0, px(16), 3, self.height() - 2 * px(16))
+            inset = self.height() * 4 // 15
+            bar = QRectF(0, inset, 3, self.height() - 2 * inset)
             fill(painter, bar, theme.colour(Role.ACCENT), 1.5)
         role = Role.ACCENT if shown else Role.MUTED
-        side = px(20)
-        square = QRect((self.width() - side) // 2, px(11), side, side)
+        side, top = px(20), (self.height() - px(HEIGHT)) // 2
+        square = QRect((self.width() - side) // 2, top + px(11), side, side)
         resources.icon(self._icon, role).paint(painter, square)
         small = font("small")
         small.setWeight(QFont.Weight.DemiBold if shown else QFont.Weight.Medium)
-        label = QRectF(2, px(34), self.width() - 4, px(20))
+        label = QRectF(2, top + px(34), self.width() - 4, px(20))
         role = Role.TEXT if shown else Role.MUTED
         write(painter, label, self.text(), small, role, Qt.AlignmentFlag.AlignCenter)
 
