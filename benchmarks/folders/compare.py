@@ -112,12 +112,13 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--only", default="", help="writers whose name begins with this")
     options = parser.parse_args(arguments)
     work = options.work.absolute()
+    work.mkdir(parents=True, exist_ok=True)
     print(table_head("writer", *KINDS))
     totals, problems = Counter[str](), []
     for name, writer in WRITERS.items():
         if not name.startswith(options.only):
             continue
-        with tempfile.TemporaryDirectory(dir=work if work.is_dir() else None) as scratch:
+        with tempfile.TemporaryDirectory(dir=work) as scratch:
             try:
                 outcomes = list(compare(write(name, writer, work, Path(scratch) / "folders")))
             except (RuntimeError, subprocess.CalledProcessError) as error:
@@ -177,7 +178,11 @@ def compare(folder: Path) -> Iterator[tuple[str, str]]:
     """The name and the outcome of each folder: one of KINDS, or what is wrong."""
     for row in json.loads((folder / "made.json").read_text("utf-8")):
         arrays = dict(np.load(folder / f"{row['folder']}.npz"))
-        yield row["folder"], outcome(folder, row, arrays)
+        try:
+            result = outcome(folder, row, arrays)
+        except Exception as error:  # noqa: BLE001  # of the program
+            result = f"{type(error).__name__}: {error}"
+        yield row["folder"], result
     for problem in json.loads((folder / "failed.json").read_text("utf-8")):
         yield "not written", problem
 

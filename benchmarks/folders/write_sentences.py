@@ -148,6 +148,8 @@ def sentence_encoders(folder: Path) -> Iterator[Made]:
     if VERSION < 6:
         cased = {"do_lower_case": False}
         yield bi(folder, "lowered", pooling("mean"), first={"do_lower_case": True}, tokenizer=cased)
+        lower = {"do_lower_case": True}
+        yield bi(folder, "lowered-roberta", pooling("mean"), family="Roberta", first=lower)
         pickled = {"safe_serialization": False}
         yield bi(folder, "bin", pooling("mean"), dense(32, 8), saving=pickled)
 

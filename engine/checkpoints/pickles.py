@@ -46,6 +46,7 @@ DAMAGE_ERRORS = (  # raised by zipfile for damaged archives
     *(zipfile.BadZipFile, ValueError, EOFError, OSError, RuntimeError),
     *(OverflowError, LookupError, struct.error),
 )
+NESTED = ("state_dict", "model_state_dict", "model", "module", "net")  # of the weights
 LEGACY_PICKLES = 5  # pickles of a legacy file: magic number, version, system, tensors, keys
 TENSORS_PICKLE = 3
 
@@ -74,11 +75,16 @@ def pickled_header(path: Path) -> dict[str, tuple[str, list[int]]]:
         pickles = check_pickles(path, file)
     try:
         loaded = _Header(io.BytesIO(pickles[min(TENSORS_PICKLE, len(pickles) - 1)])).load()
-        loaded = loaded.get("state_dict", loaded)
-        named = {str(name): value for name, value in loaded.items()}
+        named = {str(name): value for name, value in inner_dict(loaded).items()}
     except (pickle.UnpicklingError, TypeError, AttributeError, *DAMAGE_ERRORS) as error:
         raise damaged_error(path) from error
     return {name: value for name, value in named.items() if isinstance(value, tuple)}
+
+
+def inner_dict(loaded: dict[str, Any]) -> dict[str, Any]:
+    """The dictionary of tensors in that of a training program, which may also hold its state."""
+    inner = (loaded[name] for name in NESTED if isinstance(loaded.get(name), dict))
+    return next(inner, loaded)
 
 
 class _Header(pickle.Unpickler):

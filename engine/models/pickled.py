@@ -10,7 +10,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from engine.checkpoints.pickles import check_pickles, damaged_error
+from engine.checkpoints.pickles import check_pickles, damaged_error, inner_dict
 from engine.errors import BadCheckpoint
 from engine.files.regular_file import open_regular
 from engine.files.untrusted import AGAIN, safe_name
@@ -29,11 +29,10 @@ def read_pickled(path: Path) -> dict[str, Tensor]:
         loaded = torch.load(content, map_location="cpu", weights_only=True)
     except Exception as error:  # torch raises a dozen types for damaged files
         raise damaged_error(path) from error
-    if isinstance(loaded, dict) and isinstance(loaded.get("state_dict"), dict):
-        loaded = loaded["state_dict"]
     if not isinstance(loaded, dict):
         raise BadCheckpoint("{path} contains no named tensors.", AGAIN, path=path.name)
-    tensors = {str(name): value for name, value in loaded.items() if isinstance(value, Tensor)}
+    named = inner_dict(loaded).items()
+    tensors = {str(name): value for name, value in named if isinstance(value, Tensor)}
     for name, tensor in tensors.items():
         _check_size(path, name, tensor)
     return tensors

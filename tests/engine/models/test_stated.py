@@ -11,6 +11,7 @@ from transformers import ModernBertConfig
 
 from engine.checkpoints.config import parse_spec
 from engine.checkpoints.info import checkpoint_info
+from engine.checkpoints.pickles import NESTED
 from engine.data.datasets.rows import Rows
 from engine.errors import BadCheckpoint, StudioError
 from engine.models.checkpoint import load
@@ -60,6 +61,22 @@ def test_a_compiled_part_inside_a_model_is_found(tmp_path):
     folder = small_folder(tmp_path / "model", Heads(outputs=3))
     rename(folder, lambda name: name.replace("bert.encoder.", "bert.encoder._orig_mod."))
     assert not load(folder).report.missing
+
+
+@pytest.mark.parametrize("name", NESTED)
+def test_weights_in_the_state_of_a_training_are_found(name, tmp_path):
+    folder = small_folder(tmp_path / "model", Heads(outputs=3))
+    before, info = load(folder), checkpoint_info(folder)
+    state = {name: load_file(folder / "model.safetensors"), "epoch": 3, "best": 0.5}
+    (folder / "model.safetensors").unlink()
+    (folder / "manifest.json").unlink(missing_ok=True)
+    torch.save(state, folder / "pytorch_model.bin")
+    for ours, theirs in zip(
+        load(folder).network.parameters(), before.network.parameters(), strict=True
+    ):
+        assert torch.equal(ours, theirs)
+    left_out = {"bytes"}
+    assert checkpoint_info(folder).model_dump(exclude=left_out) == info.model_dump(exclude=left_out)
 
 
 def test_an_encoder_with_another_name_is_found_and_its_head_is_named(tmp_path):
