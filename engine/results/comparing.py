@@ -192,7 +192,7 @@ def compare_seeds(
     gap = compare_over_seeds(a, b, paired, (low - high, high - low))
     if np.isnan(gap.p):
         return gap, phrase(
-            "No claim over seeds: {first} and {second} run(s) are too few, at least 2 each are "
+            "No claim over seeds: {first} and {second} runs are too few, at least 2 each are "
             "needed.",
             first=len(first),
             second=len(second),

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ValidationError
 
 from engine.config.phrases import PhraseField
 from engine.errors import BadFile, StudioError
-from engine.phrases import Phrase, apply_plural, from_json, join, phrase, render, to_json
+from engine.phrases import PLURAL, Phrase, apply_plural, from_json, join, phrase, render, to_json
 from tools.texts import FILLED_ARGUMENTS
 
 GERMAN = {
@@ -165,6 +165,23 @@ def test_every_error_and_every_event_can_be_translated(package):
         and not (name in FILLED_ARGUMENTS and isinstance(node, ast.Constant))
     ]
     assert not bare, "wrap these in phrase(…):\n" + "\n".join(bare)
+
+
+def test_a_template_with_an_ending_has_its_number():
+    """“{n} row(s)” is “1 row” only if the number is named n."""
+    bare = [
+        f"{file.relative_to(ROOT)}:{call.lineno}"
+        for package in ("engine", "app")
+        for file in sorted((ROOT / package).rglob("*.py"))
+        if PLURAL.search(code := file.read_text(encoding="utf-8"))
+        for call in ast.walk(ast.parse(code))
+        if isinstance(call, ast.Call) and _name(call.func) in FILLED_ARGUMENTS
+        if any(
+            isinstance(part, ast.Constant) and PLURAL.search(str(part.value)) for part in call.args
+        )
+        and not any(keyword.arg in ("n", None) for keyword in call.keywords)
+    ]
+    assert not bare, "name the number n"
 
 
 def _name(function: ast.expr) -> str:

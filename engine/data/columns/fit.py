@@ -99,8 +99,8 @@ def task_problems(
         incomplete.append(StudioError(message, advice))
     if uneven_choices and "endings" in task.info.reads:
         message = phrase(
-            "{rows:,} row(s) have another number of choices than the first row.",
-            rows=uneven_choices,
+            "{n:,} row(s) have another number of choices than the first row.",
+            n=uneven_choices,
         )
         advice = phrase("All rows need the same number: correct or remove those that differ.")
         incomplete.append(StudioError(message, advice))

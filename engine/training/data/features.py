@@ -89,9 +89,9 @@ def attach_features(context: RunContext, setup: TrainingSetup, machine: Machine)
         training = phrase("Running the frozen layers on the training set")
         validation = phrase("Running the frozen layers on the validation set")
         note = phrase(
-            "The output of the lowest {count} layer(s) is cached in {folder} until the run has "
+            "The output of the lowest {n} layer(s) is cached in {folder} until the run has "
             "finished. If deleted, it is computed again.",
-            count=frozen_layers,
+            n=frozen_layers,
             folder=folder,
         )
     sets = [(phase.examples, training, phase.order.examples) for phase in data.phases]

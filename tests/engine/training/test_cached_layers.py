@@ -106,7 +106,7 @@ def test_unused_rows_are_not_computed_and_the_folder_is_reported(tmp_path, monke
     job = small.classifying(tmp_path, train_fraction=0.25, epochs=1, **CACHED)
     run = small.trained(tmp_path / "run", job)
     assert sum(counts) == 22 + 10, "a quarter of 86 training examples, and all 10 of validation"
-    assert any("lowest 1 layer(s) is cached in" in note for note in small.notes(run))
+    assert any("lowest 1 layer is cached in" in note for note in small.notes(run))
 
 
 def test_the_disk_space_is_estimated(tmp_path, monkeypatch):

@@ -110,7 +110,7 @@ def test_uneven_choices_are_a_problem_before_training(tmp_path):
     )
     assert dataset.spec.uneven_choices == 1
     (problem,) = dataset_problems(dataset.spec, TASKS["multiple_choice"](kind="multiple_choice"))
-    assert problem.problem == "1 row(s) have another number of choices than the first row."
+    assert problem.problem == "1 row has another number of choices than the first row."
 
 
 def test_the_labels_of_a_model_name_their_column(tmp_path):
