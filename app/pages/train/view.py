@@ -27,7 +27,7 @@ from app.pages.train.state import TrainState
 from app.pages.train.summary import list_advanced_changes
 from app.pages.train.task_step import TaskStep
 from app.studio import Studio
-from app.theme import SPACE, Role
+from app.theme import SPACE, Role, px
 from app.timers import debounced
 from app.translation import tr
 from app.widgets import buttons, layouts
@@ -454,7 +454,7 @@ class _StepButton(QAbstractButton):
 
     def sizeHint(self) -> QSize:
         width = QFontMetricsF(font("strong")).horizontalAdvance(self.text())
-        return QSize(round(DISC_SIZE + 7 * SPACE + max(width, 24 * SPACE)), 11 * SPACE)
+        return QSize(round(DISC_SIZE + 7 * SPACE + max(width, 24 * SPACE)), px(11 * SPACE))
 
     def minimumSizeHint(self) -> QSize:
         return self.sizeHint()
@@ -466,7 +466,9 @@ class _StepButton(QAbstractButton):
         self._paint_disc(painter, disc)
         left = disc.right() + 2 * SPACE
         strong, small = QFontMetricsF(font("strong")), QFontMetricsF(font("small"))
-        text_width = self.width() - left - (2 * SPACE if self._last else 12 * SPACE)
+        room = self.width() - left - 2 * SPACE
+        line = 0 if self._last else 10 * SPACE  # to the next step, if there is space for it
+        text_width = max(room - line, min(room, strong.horizontalAdvance(self.text()) + 1))
         height = strong.height() + (small.height() if self._choice else 0)
         top = (self.height() - height) / 2
         painter.setFont(font("strong"))

@@ -9,7 +9,7 @@ from PySide6.QtGui import QFont, QFontMetricsF, QPainter, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app.resources import mono_font
-from app.theme import SIDES, SPACE, Palette, Role, colour, print_color, px
+from app.theme import SIDES, SPACE, Palette, Role, colour, print_color, px, text_scale
 from app.widgets.charts.figure import Figure, Table, print_font
 from app.widgets.drawing import fill
 from app.widgets.text import numbers
@@ -89,7 +89,8 @@ class ProbabilityBars(QWidget):
         return f"{text} {percentage(bar.second)} {bar.difference}" if self.is_paired else text
 
     def sizeHint(self) -> QSize:
-        return QSize(px(60 * SPACE), bars_height(self.shown, self.maximum, self.is_paired))
+        height = bars_height(self.shown, self.maximum, self.is_paired, text_scale())
+        return QSize(px(60 * SPACE), height)
 
     def minimumSizeHint(self) -> QSize:
         return QSize(40 * SPACE, self.sizeHint().height())
@@ -98,14 +99,20 @@ class ProbabilityBars(QWidget):
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         fonts = mono_font(), font("small")
-        paint_bars(painter, self.shown, self.width(), self.maximum, self.is_paired, colour, fonts)
+        painter.scale(text_scale(), text_scale())
+        for font_ in fonts:
+            font_.setPointSizeF(font_.pointSizeF() / text_scale())
+        width = self.width() / text_scale()
+        paint_bars(painter, self.shown, width, self.maximum, self.is_paired, colour, fonts)
 
 
-def bars_height(bars: Sequence[Bar], maximum: float | None, is_paired: bool) -> int:
+def bars_height(
+    bars: Sequence[Bar], maximum: float | None, is_paired: bool, scale: float = 1.0
+) -> int:
     """Height in px that `paint_bars` needs."""
     row = 2 * LINE + 6 if is_paired else ROW
     gaps = 2 * SPACE * sum(bar.apart for bar in bars)
-    return len(bars) * row + gaps + (AXIS if maximum is not None else 0)
+    return round(scale * (len(bars) * row + gaps + (AXIS if maximum is not None else 0)))
 
 
 def paint_bars(
