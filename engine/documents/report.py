@@ -14,6 +14,7 @@ from engine.config.changes import as_text, non_defaults
 from engine.config.dataset import SplitName
 from engine.config.job import FromCheckpoint, JobSpec
 from engine.config.task import percent, score_text
+from engine.config.tasks import TASKS
 from engine.desktop.preferences import RunPreferences
 from engine.documents.card import (
     INTERVAL,
@@ -42,6 +43,7 @@ from engine.results.row_figures import figure, holds_numbers
 from engine.results.row_lists import mistakes_first
 from engine.results.seeds import mean_over_seeds, scores_by_seed
 from engine.results.slices import MIN_ROWS, worst_slices
+from engine.results.spans import list_spans
 from engine.results.store import best_checkpoint
 from engine.runs.folder import RunFolder, checkpoint_step
 from engine.runs.reproducibility import Reproducibility, read_reproducibility
@@ -263,9 +265,13 @@ def _text_columns(predictions: Predictions) -> tuple[str, ...]:
 
 
 def _mistake(predictions: Predictions, index: int, texts: Sequence[str]) -> tuple[str, ...]:
-    """Row number, texts, gold, prediction and probability."""
+    """Row number, texts, true and predicted label, or their spans, and probability."""
     (row,) = predictions.table.slice(index, 1).to_pylist()
-    cells = (*(row[CELL + name] for name in texts), row["gold"], row["predicted"])
+    head = TASKS[predictions.info.task].info.head
+    labels = row["gold"], row["predicted"]
+    if head is not None and head.tags_tokens:
+        labels = list_spans(predictions, index)
+    cells = (*(row[CELL + name] for name in texts), *labels)
     probability = row["probability"]
     return (
         f"{row['row']:,}",

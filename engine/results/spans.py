@@ -123,6 +123,22 @@ def row_spans(predictions: Predictions, index: int) -> RowSpans:
     return RowSpans(tuple(row.get("words") or ()), tuple(_span_pairs(predictions, row)))
 
 
+def list_spans(predictions: Predictions, index: int) -> tuple[str, str]:
+    """The true and the predicted spans of a row in words: “Ann Lee (PER), Rome (LOC)”; “–” for
+    none."""
+    words, pairs = row_spans(predictions, index)
+    sides = ([pair.gold for pair in pairs], [pair.predicted for pair in pairs])
+    gold, predicted = (
+        ", ".join(
+            f"{' '.join(words[span.start : span.end])} ({span.type})"
+            for span in side
+            if span is not None
+        )
+        for side in sides
+    )
+    return gold or "–", predicted or "–"
+
+
 def _span_pairs(predictions: Predictions, row: dict[str, list[str]]) -> list[SpanPair]:
     are_named = tags_name_spans(predictions)
     return pair_spans(

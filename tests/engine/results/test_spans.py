@@ -10,7 +10,7 @@ from engine.data.columns.tags import Span
 from engine.results.conditions import mask
 from engine.results.measures import interval, measures
 from engine.results.span_figures import kind_conditions, kind_counts, type_confusion, type_figures
-from engine.results.spans import SpanPair, pair_spans, row_spans, span_table
+from engine.results.spans import SpanPair, list_spans, pair_spans, row_spans, span_table
 from tests.engine.results.rows import tag_rows
 from tests.often import tries
 
@@ -91,3 +91,13 @@ def test_rows_without_gold_have_no_errors():
     predictions = tag_rows([("a b", "", "B-a O")])
     assert not len(span_table(predictions).rows)
     assert [pair.kind for pair in row_spans(predictions, 0).pairs] == ["spurious"]
+
+
+def test_spans_of_a_row_are_listed_in_words():
+    rows = [
+        ("Ann Lee saw Rome", "B-PER I-PER O B-LOC", "B-PER O O O"),
+        ("nothing here", "O O", "O O"),
+    ]
+    predictions = tag_rows(rows, ["B-PER", "I-PER", "B-LOC"])
+    assert list_spans(predictions, 0) == ("Ann Lee (PER), Rome (LOC)", "Ann (PER)")
+    assert list_spans(predictions, 1) == ("–", "–")
