@@ -226,7 +226,8 @@ class OptionsView(QWidget):
         self.target.setText(self._target_text())
         self.endings.setEnabled(state.stored is None)
         self.choose_folder.setVisible(state.format not in (DATASET, EDITS))
-        self.status.setText(self._status())
+        notes = state.recognised.notes if state.recognised else ()
+        self.status.setText("\n".join((self._status(), *map(translated, notes))))
         self.status.set_style("bad" if state.problem else "muted")
         if not state.is_loading:
             self.model.show_rows(

@@ -102,6 +102,9 @@ def test_choice_columns_are_toggled_in_an_open_menu(qtbot, tab, tuned, studio, m
     qtbot.waitUntil(lambda: state.mapping is not None)
     chosen = box.chosen()
     assert chosen == ("ending0", "ending1") and box.currentText() == "ending0, ending1"
+    state.recognised = state.recognised._replace(notes=("It was read as cp1252.",))
+    state.changed.emit()
+    assert dialog.choices.status.text().endswith("\nIt was read as cp1252.")
     qtbot.keyClick(box, Qt.Key.Key_Space)
     qtbot.waitUntil(box.menu.isVisible)
     for action in box.menu.actions():
