@@ -44,6 +44,8 @@ def find(data: CheckInput) -> list[Finding]:
     elif count_label_sets(counts) is None:
         several = {cell: json.dumps(parts, ensure_ascii=False) for cell, parts in _parts(labels)}
         fix = _fix("several", labels, several, lambda new: phrase("Several labels: {new}", new=new))
+        if all(parse_number(cell) is not None for cell in filter(str.strip, labels.names)):
+            return [_finding(labels, "note", sentence, (_decimal_fix(labels), fix))]
     elif parse_texts(_example(counts)) is not None:
         fix = None
     else:
@@ -113,11 +115,12 @@ def _number_finding(labels: Labels, sentence: str) -> Finding:
         severity, sentence = "problem", problem.problem
     numbers = {cell: cell.replace(",", "") for cell in labels.names}
     thousands = _fix("thousands", labels, numbers, _thousands)
+    return _finding(labels, severity, sentence, (thousands, _decimal_fix(labels)))
+
+
+def _decimal_fix(labels: Labels) -> Fix:
     numbers = {cell: _decimal(cell) for cell in labels.names}
-    decimals = _fix(
-        "decimals", labels, numbers, lambda new: phrase("Decimal comma: {new}", new=new)
-    )
-    return _finding(labels, severity, sentence, (thousands, decimals))
+    return _fix("decimals", labels, numbers, lambda new: phrase("Decimal comma: {new}", new=new))
 
 
 def _thousands(new: str) -> str:

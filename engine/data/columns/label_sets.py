@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import islice
 
 from engine.data.columns.lists import parse_texts
-from engine.data.columns.numbers import row_name
+from engine.data.columns.numbers import are_ids, parse_number, row_name
 from engine.errors import StudioError
 
 SEPARATORS = ("|", ";", ",", "#")  # doccano writes “#”
@@ -120,7 +120,7 @@ def count_label_sets(cells: Mapping[str, int]) -> dict[str, int] | None:
 
     Cells hold several labels if all are lists, or if most labels that occur together also occur in
     other cells. Parts that never occur alone, always as many and each in one position, are one
-    label: “Austin, TX”.
+    label: “Austin, TX”; and so are numbers with a decimal comma.
     """
     sample = list(islice(cells, 0, None, 1 + len(cells) // SAMPLE_CELLS))
     if not _hold_several(sample):
@@ -139,6 +139,8 @@ def _hold_several(cells: Sequence[str]) -> bool:
         return False
     if filled and all(parse_texts(cell) is not None for cell in filled):
         return True
+    if all(parse_number(cell) is not None for cell in filled) and not are_ids(filled):
+        return False  # with decimal commas
     co_occurring = [label for labels in sets if len(labels) > 1 for label in labels]
     repeated = sum(occurrences[label] > 1 for label in co_occurring)
     if not co_occurring or repeated < len(co_occurring) / 2:

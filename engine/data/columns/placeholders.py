@@ -41,6 +41,7 @@ def find_codes(labels: Collection[str]) -> list[str]:
         code
         for code, number in codes.items()
         if len(names) > 1
+        and not any(label.startswith("+") for label in labels)
         and all(number >= 0 for number in others)
         and (number < 0 or (is_far and number > MIN_GAP * max(others)))
     ]

@@ -205,6 +205,14 @@ def test_answers_are_spelled_as_in_the_passage_or_dropped(tmp_path):
             {"numbers: Numbers: “4.5 stars” as “4.5”": "4.5"},
         ),
         (
+            ["1,3", "1,7", "2,0", "3", "2,3", "1"] * 5,
+            "“1,3” is read as one label.",
+            {
+                "decimals: Decimal comma: “1,3” as “1.3”": "1.3",
+                'several: Several labels: “1,3” as “["1", "3"]”': '["1", "3"]',
+            },
+        ),
+        (
             ["joy & fear", "joy", "fear"] * 10,
             "“joy & fear” is read as one label.",
             {'several: Several labels: “joy & fear” as “["joy", "fear"]”': '["joy", "fear"]'},

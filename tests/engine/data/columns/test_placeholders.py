@@ -35,6 +35,7 @@ def test_placeholders_are_found(labels, placeholders):
         ([str(n) for n in range(100)], []),
         (["pos", "neg", "99"], []),
         (["1", "-1"], []),
+        (["+1", "0", "-1"], []),
     ],
 )
 def test_codes_of_missing_labels_are_found(labels, codes):
