@@ -216,6 +216,16 @@ def classes_note(predictions: Predictions) -> str:
     return join(" ", filter(None, (score, neglect(predictions))))
 
 
+def score_note(predictions: Predictions) -> str:
+    """The main metric with its interval, in a sentence."""
+    metric, score = main_metric(predictions), main_score(predictions)
+    title, value = Phrase(metric.title, {}), metric.text(score.value)
+    ends = format_ends(score, metric.text)
+    if not ends:
+        return phrase("Score: {metric} {value}.", metric=title, value=value)
+    return phrase("Score: {metric} {value} ({ends}).", metric=title, value=value, ends=ends)
+
+
 def precision_note(predictions: Predictions) -> str:
     """The precision of the evaluation, in a sentence; empty if unknown."""
     if not predictions.info.precision:
@@ -227,12 +237,15 @@ def precision_note(predictions: Predictions) -> str:
 
 
 def other_metrics(predictions: Predictions) -> str:
-    """All metrics but the main one, in a sentence; empty for none."""
-    main, values = main_metric(predictions), finite_metrics(predictions)
+    """The metrics that are stated nowhere else, in a sentence; empty for none."""
+    values = finite_metrics(predictions)
+    stated = {main_metric(predictions).name}
+    if macro_f1(predictions) is not None:
+        stated.add(F1_MACRO.name)  # in `classes_note`
     shown = (
         join(" ", (Phrase(metric.title, {}), metric.text(values[metric.name])))
         for metric in TASKS[predictions.info.task].info.metrics
-        if metric.name in values and metric.name != main.name
+        if metric.name in values and metric.name not in stated
     )
     metrics = join(", ", shown)
     return phrase("Other metrics: {metrics}.", metrics=metrics) if metrics else ""

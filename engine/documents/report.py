@@ -25,6 +25,7 @@ from engine.documents.card import (
     limits,
     other_metrics,
     precision_note,
+    score_note,
     score_rows,
     settings_rows,
     stored_results,
@@ -185,10 +186,11 @@ def _part(run: RunFolder, part: SplitName, predictions: Predictions) -> Iterator
     comparisons = baseline_comparisons(run, part, predictions)
     rows = tuple(score_rows(predictions, comparisons))
     sentences = (
-        counted,
+        score_note(predictions),
         classes_note(predictions),
         baseline_note(predictions),
         other_metrics(predictions),
+        counted,
         baseline_advice(comparisons) or phrase("No baselines were fitted for these rows."),
         mean_over_seeds(predictions, scores_by_seed(run, predictions)),
         precision_note(predictions),

@@ -77,10 +77,12 @@ def test_the_report_agrees_with_the_run_folder(model):
         f"{100 * score.low:.1f} % to {100 * score.high:.1f} %",
     )
     metrics = predictions.info.metrics
-    assert by_key["validation"].sentences[1].startswith("Macro F1 ")
-    assert by_key["validation"].sentences[2] == (
-        f"Other metrics: macro F1 {100 * metrics['f1_macro']:.1f} %, loss {metrics['loss']:.4f}."
+    sentences = by_key["validation"].sentences
+    assert sentences[0] == "Score: accuracy {:.1f} % ({:.1f} % to {:.1f} %).".format(
+        *(100 * number for number in score)
     )
+    assert sentences[1].startswith(f"Macro F1 {100 * metrics['f1_macro']:.1f} % (")
+    assert f"Other metrics: loss {metrics['loss']:.4f}." in sentences
     assert any(
         f"in {predictions.info.precision};" in item for item in by_key["validation"].sentences
     )
