@@ -98,7 +98,8 @@ class _Statistics:
     max_length: int
     is_scale: bool  # all cells are numbers, and some have a fraction
     digit_share: float  # of all characters
-    is_structured: bool  # all cells are objects, or lists of lists or objects without names
+    is_structured: bool  # all cells are objects, or lists of lists or objects
+    are_names: bool  # all of these have a text or a name, as those of several labels
 
     @property
     def is_text(self) -> bool:
@@ -110,7 +111,8 @@ class _Statistics:
     def is_label(self) -> bool:
         is_few = self.labels <= max(2, min(MAX_LABELS, self.rows // 3))
         is_short = 0 < self.max_length <= MAX_LABEL_CHARACTERS or self.labels < self.distinct_cells
-        return is_few and is_short and not self.is_structured and self.rows > self.labels
+        is_read = self.are_names or not self.is_structured
+        return is_few and is_short and is_read and self.rows > self.labels
 
 
 def guess_mapping(
@@ -124,12 +126,12 @@ def guess_mapping(
         return None, ()
     text_column = text if text in columns else None
     statistics = _column_statistics(columns, rows)
-    plain = [item.name for item in statistics if not item.is_structured]
-    names = {plain_name(column): column for column in reversed(plain)}
-    known = next((pair for pair in PAIRS if names.keys() >= {*pair}), ())
+    names = {plain_name(column): column for column in reversed(columns)}
+    structured = {plain_name(item.name) for item in statistics if item.is_structured}
+    known = next((p for p in PAIRS if names.keys() - structured >= {*p}), ())
     text, pair = (names[name] for name in known) if known else (None, None)
     if text is None:
-        named = [names[name] for name in TEXTS if name in names]
+        named = [names[name] for name in TEXTS if name in names.keys() - structured]
         tagged = (name for name in named if _find_tags(columns, names, rows, name))
         text = next(tagged, next(iter(named), None))
         if text is not None and text == names.get("title"):
@@ -230,7 +232,7 @@ def _find_labels(
     """Columns named like labels, and those that look like labels."""
     candidates = [column for column in columns if column not in mapping.texts]
     plain = {plain_name(column): column for column in reversed(candidates)}
-    structured = {item.name for item in statistics if item.is_structured}
+    structured = {item.name for item in statistics if item.is_structured and not item.are_names}
     named = [plain[name] for name in LABELS if name in plain and plain[name] not in structured]
     labels = [item for item in statistics if item.is_label and item.name not in mapping.texts]
     for name in [item.name for item in labels if item.name not in named]:
@@ -295,8 +297,9 @@ def _column_statistics(
                 max_length=max(map(len, cells), default=0),
                 is_scale=len(numbers) == sum(map(bool, map(str.strip, cells))) and bool(fractions),
                 is_structured=any(map(STRUCTURED.match, cells))
-                and all(STRUCTURED.match(cell) or cell in ("", "[]") for cell in cells)
-                and not all(parse_texts(cell) is not None for cell in cells if cell),
+                and all(STRUCTURED.match(cell) or cell in ("", "[]") for cell in cells),
+                are_names=any(map(STRUCTURED.match, cells))
+                and all(parse_texts(cell) is not None for cell in cells if cell),
                 digit_share=sum(map(str.isdigit, "".join(cells))) / max(characters, 1),
             )
         )

@@ -194,6 +194,7 @@ def guess_conll(lines: list[str], suffix: str, _is_complete: bool) -> Reading | 
     frequent = [_frequent_values(column) for column in zip(*same_width, strict=True)][1:]
     gaps = sum(not line.strip() for line in lines)
     are_few = len(frequent[-1]) <= MAX_TAGS * len(rows) and MIN_WORDS * gaps <= len(rows)
+    are_few = are_few and not are_spans({row[layout.word_column] for row in same_width})
     are_few = are_few and (layout.has_tabs or all(map(str.isupper, frequent[-1])))
     are_tags = are_few and len(rows) >= MIN_TAGGED and all(map(are_words, same_width))
     return reading if layout.is_conll_2012 or any(map(are_spans, frequent)) or are_tags else None

@@ -1,5 +1,7 @@
 """Columns are recognised by name, else by content."""
 
+import json
+
 import pytest
 
 from engine.config.dataset import Mapping
@@ -68,6 +70,7 @@ NUMBERS = [str(1_000 + n) for n in range(30)]
             ("question", None, "type"),
         ),
         ({"text": LONG, "labels": ['[{"label": "a", "score": 0.5}]'] * 30}, ("text", None, None)),
+        ({"id": NUMBERS, "data": ['[{"text": "a b"}, {"text": "c d"}]'] * 30}, None),
         ({"messages": ['[{"role": "user", "content": "a b c"}]'] * 30}, None),
         (  # columns of objects are neither
             {"1": LONG, "2": [f'[{{"a b": "{n} and more"}}]' for n in range(30)], "3": ["{}"] * 30},
@@ -80,6 +83,14 @@ def test_columns_are_guessed(columns, mapping):
     guess, _ = guess_mapping(tuple(columns), rows)
     expected = mapping and Mapping(text=mapping[0], pair=mapping[1], label=mapping[2])
     assert guess == expected
+
+
+def test_answers_of_every_form_are_found():
+    forms = ({"text": ["number"], "answer_start": [17]}, [{"text": "number", "answer_start": 17}])
+    for cell in (*map(json.dumps, forms), str(forms[0]), "number"):
+        rows = [("Which?", text, cell) for text in LONG]
+        mapping, _ = guess_mapping(("question", "context", "answers"), rows)
+        assert mapping == Mapping(text="question", pair="context", answers="answers")
 
 
 def test_a_guess_is_noted():

@@ -253,6 +253,7 @@ def test_sentences_are_read_lazily(tmp_path):
         ("x\tPER\ny\tO\nz\tO\n\n" * 10, ".txt", True),
         ("x N\ny V\nz N\n\n" * 10, ".txt", True),
         ("x N\ny V\n\n" * 10, ".txt", False),
+        ("B-a\tw=x\nO\tw=y\nO\tw=z\n\n" * 10, ".txt", False),
         ("it was good.\nit was bad.\nit was fair.\n\n" * 10, ".txt", False),
         ("".join(f"line {n}\nof {n}\na{n} poem\n\n" for n in range(10)), ".txt", False),
     ],
