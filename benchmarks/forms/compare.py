@@ -113,6 +113,11 @@ def meaning(kind: str, rows: Rows) -> list[list[Any]] | str:
             return [texts, [round(float(label), 9) for label in labels]]
         case "sets":
             return [texts, [list(labels) for labels in parse_label_sets(labels)]]
+        case "flags":
+            sets = parse_label_sets(labels)
+            return [texts, [[float(str(n) in one) for n in range(3)] for one in sets]]
+        case "words":
+            return [[text.split(" ") for text in texts], labels]
         case "pairs":
             return [texts, [*(rows.pairs or ())], labels]
         case "tags":

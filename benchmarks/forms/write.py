@@ -55,6 +55,8 @@ ROWS: dict[str, dict[str, list[Any]]] = {
         "label": ["yes", "no"] * 6,
     },
     "sets": {"text": TEXTS, "labels": SETS},
+    "flags": {"text": TEXTS, "labels": [[float(x in labels) for x in "abc"] for labels in SETS]},
+    "words": {"tokens": SENTENCES, "intent": ["ask", "tell"] * 3},
     "tags": {"tokens": SENTENCES, "ner_tags": MARKS},
     "questions": {
         "id": [f"q{n}" for n in range(12)],
