@@ -1,9 +1,12 @@
 """Tags in colour: spans over words, and spans in the cell of a table."""
 
+from types import SimpleNamespace
+
 from PySide6.QtCore import QRect
 from PySide6.QtGui import QImage, QPainter
 from PySide6.QtWidgets import QStyleOptionViewItem
 
+from app.pages.data.importing.view import PreviewModel
 from app.results.rows_model import row_columns
 from app.theme import CHART, colour
 from app.using.applying_view import preview_columns
@@ -18,6 +21,8 @@ from app.widgets.text.tagged import (
     word_spans,
 )
 from engine.data.columns.tags import Span
+from engine.data.formats.reading import FirstRows
+from engine.data.formats.rows import Row
 from engine.messages.applying import FirstPredicted
 from tests.engine.results.rows import tag_rows
 
@@ -110,3 +115,15 @@ def test_cells_of_results_are_painted_as_spans(qtbot):
     painter.end()
     tint = picture.pixelColor(12, 6)
     assert tint != colour(CHART[gold[0].color]) and tint.name() != "#ffffff"
+
+
+def test_the_first_rows_of_an_import_show_spans(qtbot):
+    rows = [Row(1, ("Ann Lee saw Rome", "B-PER I-PER O B-LOC")), Row(2, ("in Rome", "O"))]
+    model = PreviewModel()
+    model.show_preview(FirstRows(("text", "tags"), rows, ()))
+    assert model.index(0, 1).data(CHIPS) is None, "the role is not known yet"
+    model.show_roles(SimpleNamespace(columns={"text": "text", "tags": "tags"}))
+    spans = model.index(0, 1).data(CHIPS)
+    assert [span[:2] for span in spans] == [("Ann Lee", "PER"), ("Rome", "LOC")]
+    assert spans[0].color != spans[1].color and model.index(0, 0).data(CHIPS) is None
+    assert model.index(1, 1).data(CHIPS) is None, "a tag is missing"

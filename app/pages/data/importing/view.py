@@ -40,7 +40,9 @@ from app.widgets.progress import ProgressLine
 from app.widgets.tables import Column, ColumnsModel, make_table
 from app.widgets.text import numbers
 from app.widgets.text.labels import Text, plain_menu_text, tooltip
+from app.widgets.text.tagged import CHIPS, Chip, ChipDelegate, chips, tag_types, word_spans
 from app.widgets.text.token_row import TokenRow
+from engine.data.columns.words import split_words
 from engine.data.formats.reading import FirstRows
 from engine.data.formats.rows import Row
 
@@ -128,6 +130,7 @@ class ImportView(Page):
         column.addLayout(self.table_stack, 1)
         self.rows = PreviewModel(self)
         self.table = make_table(self.tr("First rows"), self.rows, numbered=True)
+        self.table.setItemDelegate(ChipDelegate(self.table))
         self.table_stack.addWidget(self.table)
         self.columns_table = ColumnsTable(self.state)
         self.columns_table.assigned.connect(self._show_roles)
@@ -294,7 +297,8 @@ class ImportView(Page):
     def _size_columns(self) -> None:
         preview, roles = self.state.preview, self.state.roles
         if preview is not None:
-            size_columns(self.table, preview.table.columns, (roles.text, roles.pair), 0, 0)
+            tags = next((name for name, role in roles.columns.items() if role == "tags"), None)
+            size_columns(self.table, preview.table.columns, (roles.text, roles.pair, tags), 0, 0)
 
     def _show_examples(self) -> None:
         state = self.state
@@ -446,6 +450,7 @@ class PreviewModel(ColumnsModel[Row]):
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent=parent, row_title=lambda row: str(self.rows[row].line))
         self._roles: dict[str, str] = {}
+        self._types: list[str] = []  # of tags, in the order of their colours
 
     def show_preview(self, preview: FirstRows) -> None:
         columns = [self._column(index, name) for index, name in enumerate(preview.columns)]
@@ -461,10 +466,26 @@ class PreviewModel(ColumnsModel[Row]):
             value=cell,
             tooltip=cell,
             color=lambda _: None if name in self._roles else colour(Role.MUTED),
+            roles={
+                CHIPS: lambda row: self._chips(row) if self._roles.get(name) == "tags" else None
+            },
         )
+
+    def _chips(self, row: Row) -> tuple[Chip, ...] | None:
+        """The spans of a row; None if it has not as many tags as words."""
+        words, tags = self._words_and_tags(row)
+        return chips(words, word_spans(tags), self._types) if len(words) == len(tags) else None
+
+    def _words_and_tags(self, row: Row) -> list[list[str]]:
+        places = {self._roles.get(column.title): n for n, column in enumerate(self.columns)}
+        indices = (places.get(role, len(row.cells)) for role in ("text", "tags"))
+        return [split_words(row.cells[n]) if n < len(row.cells) else [] for n in indices]
 
     def show_roles(self, roles: Roles) -> None:
         self._roles = roles.columns
+        has_tags = "tags" in self._roles.values()
+        tags = (self._words_and_tags(row)[1] for row in (self.rows if has_tags else ()))
+        self._types = tag_types(sorted({tag for found in tags for tag in found if tag != "O"}))
         last = self.columnCount() - 1
         if last >= 0:
             self.headerDataChanged.emit(Qt.Orientation.Horizontal, 0, last)
