@@ -17,6 +17,7 @@ from engine.cli.rows import (
     READING,
     parse_cleaning,
     raise_problems,
+    reading_notes,
     recognise_files,
     refuse_file_options,
     refuse_target,
@@ -30,7 +31,6 @@ from engine.config.search import METHODS
 from engine.config.tasks import TASKS
 from engine.config.training import HardwareSpec, TrainingSpec
 from engine.config.validation import describe_validation
-from engine.data.checks.signs import sign_note
 from engine.data.columns.fit import (
     dataset_problems,
     likely_task,
@@ -221,7 +221,8 @@ def _source_and_task(
         )
         kind = task or likely_task(source.mapping, rows.flags or rows.labels).kind
         problems = survey_problems(rows, source.mapping, TASKS[kind](kind=kind))
-        notes = [*rows.notes, sign_note(rows.labels), *label_notes(rows.labels or rows.spans)]
+        notes = [*rows.notes, *reading_notes(rows.labels)]
+        notes += label_notes(rows.labels or rows.spans)
         notes += survey_notes(rows, source.mapping, TASKS[kind](kind=kind))
     for note in filter(None, notes):
         echo_error(f"note: {note}")

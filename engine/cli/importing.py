@@ -17,13 +17,13 @@ from engine.cli.rows import (
     COLUMNS,
     READING,
     parse_cleaning,
+    reading_notes,
     recognise_files,
 )
 from engine.cli.stored import find_version, version_facts
 from engine.config.dataset import Split, SplitBy
 from engine.config.tasks import TASKS
 from engine.config.validation import describe_validation
-from engine.data.checks.signs import sign_note
 from engine.data.columns.fit import likely_task, unlabelled_notes
 from engine.data.datasets.importing import import_dataset
 from engine.data.datasets.store import open_dataset
@@ -112,8 +112,8 @@ def import_data(
         shutil.rmtree(fetched.folder, ignore_errors=True)
     kind = extra["task"]
     task = TASKS[kind](kind=kind) if kind else likely_task(spec.mapping, spec.labels)
-    notes = (*files.notes, *spec.notes, sign_note(spec.labels), *unlabelled_notes(spec, task))
-    for note in filter(None, dict.fromkeys(notes)):
+    notes = (*files.notes, *spec.notes, *reading_notes(spec.labels), *unlabelled_notes(spec, task))
+    for note in dict.fromkeys(notes):
         echo_error(f"note: {note}")
     if spec.targets:
         names = join(", ", [name[:60] for name in spec.targets])

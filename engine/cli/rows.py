@@ -1,5 +1,6 @@
 """Read the rows of a file for the headless commands."""
 
+from collections.abc import Mapping as Counts
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,6 +13,7 @@ from engine.config.fields import get_settings
 from engine.config.task import TARGETS
 from engine.config.tasks import TASKS
 from engine.config.validation import describe_validation
+from engine.data.checks.signs import sign_note
 from engine.data.columns.mapping import guess_note
 from engine.data.columns.tag_column import TagColumn
 from engine.data.datasets.rows import Rows
@@ -189,6 +191,15 @@ def list_notes(
     is_chosen = {"text": "text" in chosen, "label": names_labels, "flags": names_labels}
     guessed = guess_note([role for role in recognition.guessed if not is_chosen[role]])
     return (*recognition.notes, guessed) if guessed else recognition.notes
+
+
+def reading_notes(labels: Counts[str, int]) -> list[str]:
+    """How signs in labels are read, and how another reading is chosen; none without signs."""
+    note = sign_note(labels)
+    choice = phrase(
+        "Of imported data, `check` lists other readings of such labels, and `fix` chooses one."
+    )
+    return [note, choice] if note else []
 
 
 def raise_problems(problems: Sequence[StudioError]) -> None:

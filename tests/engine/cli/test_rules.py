@@ -215,7 +215,7 @@ def test_xml_read_as_text_is_reported(json_output, capsys, tmp_path):
         (["yes", "no"], None),
     ],
 )
-def test_the_reading_of_a_sign_in_labels_is_said(json_output, tmp_path, cells, note):
+def test_the_reading_of_a_sign_in_labels_is_said(json_output, capsys, tmp_path, cells, note):
     file = tmp_path / "labels.jsonl"
     rows = [{"text": f"a text {n}", "label": cells[n % len(cells)]} for n in range(40)]
     file.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
@@ -223,6 +223,10 @@ def test_the_reading_of_a_sign_in_labels_is_said(json_output, tmp_path, cells, n
     signs = [item["sentence"] for item in findings if item["check"] == "label_signs"]
     assert len(signs) == (note is not None)
     assert note is None or signs[0].startswith(note)
+    main(["job", "--data", str(file)])
+    printed = capsys.readouterr().err
+    assert note is None or note in printed
+    assert ("`check` lists other readings" in printed) == (note is not None)
 
 
 def test_the_format_of_a_file_is_chosen_by_options(json_output, refusal, tmp_path):
