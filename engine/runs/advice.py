@@ -28,7 +28,7 @@ FEW_EVALUATIONS = 2
 MIN_GAIN = 0.01  # of accuracy, above that of the majority label
 MIN_SCORE = 0.1  # of F1 or a correlation, below which hardly anything was learned
 MIN_CHANGE = 0.03  # as a fraction of the training loss
-MAX_RISE = 0.15  # fraction of the lowest validation loss, or of the lowest training loss
+MAX_RISE = 0.15  # fraction of the lowest validation loss, or of the first training loss
 MAX_DROP = 0.02  # of the score, since the best
 LOSS_PARTS = 5  # parts of the training loss whose means are compared
 MIN_LOSSES = 50  # losses, before these means are reliable
@@ -118,7 +118,8 @@ def rate_too_high(m: Measurements) -> Advice | None:
     rate, standard = m.job.training.learning_rate, _recommended_rate(m)
     parts = [m.mean_loss(n / LOSS_PARTS, (n + 1) / LOSS_PARTS) for n in range(LOSS_PARTS)]
     is_low = standard is not None and rate * RATE_RATIO < standard
-    diverged = len(m.loss) >= MIN_LOSSES and not is_low and parts[-1] > (1 + MAX_RISE) * min(parts)
+    rises = parts[-1] - min(parts) > MAX_RISE * parts[0]
+    diverged = len(m.loss) >= MIN_LOSSES and not is_low and rises
     is_high = standard is not None and rate > RATE_RATIO * standard
     if not diverged and not (is_high and (_is_no_better(m) or _has_hardly_moved(m))):
         return None

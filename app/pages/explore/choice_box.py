@@ -7,8 +7,6 @@ from PySide6.QtWidgets import QComboBox
 
 from app.widgets.forms.controls import ComboBox
 
-MAX_VISIBLE_ENTRIES = 20
-
 
 class ChoiceBox(ComboBox):
     """A combo box as wide as its entries; the keys are of any type.
@@ -22,7 +20,6 @@ class ChoiceBox(ComboBox):
     def __init__(self, name: str, entries: Iterable[tuple[object, str]] = ()) -> None:
         super().__init__()
         self.setAccessibleName(name)
-        self.setMaxVisibleItems(MAX_VISIBLE_ENTRIES)
         self.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
         self.activated.connect(lambda _: self.chosen.emit(self.currentData()))
         self.show_entries(entries)

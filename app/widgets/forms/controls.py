@@ -100,6 +100,9 @@ class ProbabilityBox(DoubleSpinBox):
         return parse_probability(text, self.maximum())
 
 
+MAX_VISIBLE_ITEMS = 20  # of a popup, before it scrolls
+
+
 class ComboBox(WheelMixin, QComboBox):
     """A combo box that elides its current text; the tooltip has all of it.
 
@@ -114,6 +117,7 @@ class ComboBox(WheelMixin, QComboBox):
         super().__init__(name)
         for text, value in items:
             self.addItem(text, value)
+        self.setMaxVisibleItems(MAX_VISIBLE_ITEMS)
         if characters:
             policy = QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon
             self.setSizeAdjustPolicy(policy)

@@ -73,7 +73,11 @@ def test_a_popup_shows_all_its_items(qtbot, qapp, theme_name):
         layouts.column(*boxes, parent=window)
         qtbot.addWidget(window)
         window.show()
+        window.activateWindow()
         for box in boxes:
+            box.view()  # created without the focus, which has another border
+            box.setFocus()
+            qtbot.waitUntil(box.hasFocus)
             box.showPopup()
             view = box.view()
             qtbot.waitUntil(view.isVisible)

@@ -127,6 +127,11 @@ def test_applicable_advice_is_given_with_a_run_to_try_it(name):
     assert changed.training == case.job.training.model_copy(update=dict(change))
 
 
+def test_noise_of_a_loss_close_to_zero_is_no_rise():
+    learned = [(s, max(0.9 - s / 40, 0.05) + (0.02 if s > 80 else 0)) for s in range(1, STEPS + 1)]
+    assert advise(measurements(job(learning_rate=6e-4), learned)) == []
+
+
 def test_advice_refers_to_an_existing_fix(tmp_path):
     rows = [f"film {n},{'mixed' if n % 9 else 'none'},train" for n in range(40)]
     rows += [f"play {n},mixed,validation" for n in range(5)]

@@ -68,7 +68,6 @@ class Section(QWidget):
             policy = QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon
             control.setSizeAdjustPolicy(policy)
             control.setMinimumContentsLength(6)
-            control.setMaxVisibleItems(16)
         return label
 
     def add_box(self, name: str, box: QCheckBox, help_text: str = "") -> None:
