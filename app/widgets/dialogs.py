@@ -306,7 +306,7 @@ def ask_for_file(
 
     `suffixes` such as “.csv” are offered, the default first; the chosen one is added to the name.
     """
-    folder = _last_folder(SAVED)
+    folder = _last_folder(SAVED) or _last_folder(OPENED)
     dialog = QFileDialog(owner.window(), title, str(Path(folder) / name) if folder else name)
     dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
     dialog.setDefaultSuffix(suffixes[0].removeprefix("."))

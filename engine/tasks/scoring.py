@@ -160,7 +160,7 @@ def score_rows(
     report = collector.report() if learner.can_evaluate(rows) else None
     predicted = collector.row_predictions()
     below = learner.prediction.unsure_below
-    settings = predicted.settings | ({"unsure_below": below} if below else {})
+    settings = {**predicted.settings, **({"unsure_below": below} if below else {})}
     predictions = build_predictions(
         replace(predicted, settings=settings),
         rows.lines,

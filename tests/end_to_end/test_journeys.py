@@ -3,15 +3,19 @@
 A click, a key and a typed text are one action each. The journeys themselves run with --long.
 """
 
+import csv
 import random
 from collections.abc import Callable
+from itertools import cycle, islice
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+import xlsxwriter
 
 from benchmarks import harness
 from engine.files.home import Home
+from engine.files.shipped import sample_data
 
 ACTIONS = ("click", "dclick", "rclick", "drag", "scroll", "type", "key")
 PREFERENCES = {"theme": "light", "ask_on_close": False}
@@ -24,6 +28,7 @@ class Journey(NamedTuple):
     steps: str
     prepare: Callable[[Path], object] = lambda _: None
     before: str = ""  # steps that are not counted
+    written: tuple[str, ...] = ()  # files in the folder at the end
 
 
 def write_people(folder: Path) -> None:
@@ -37,17 +42,107 @@ def write_people(folder: Path) -> None:
     (folder / "people.conll").write_text("\n \n".join(sentences), encoding="utf-8")
 
 
-JOURNEYS = {
-    "names, two learning rates and three seeds": Journey(
-        20,
-        """
+def read_sample(rows: int, topics: tuple[str, ...]) -> list[tuple[str, str]]:
+    """Passages of some topics, each with a number, so that none is repeated; and their topic."""
+    with sample_data().open(encoding="utf-8", newline="") as file:
+        found = [row for row in csv.DictReader(file) if row["topic"] in topics]
+    repeated = islice(cycle(found), rows)
+    return [(f"{row['text']} ({n})", row["topic"]) for n, row in enumerate(repeated)]
+
+
+def write_survey(folder: Path) -> None:
+    """A workbook of 40 columns: a codebook, and answers that two coders coded, 60 % of them not."""
+    rng, topics = random.Random(7), ("music", "war", "places")
+    questions = [f"q{n}" for n in range(1, 36)]
+    with xlsxwriter.Workbook(folder / "survey.xlsx") as workbook:
+        codebook, answers = map(workbook.add_worksheet, ("Codebook", "Answers"))
+        for n, topic in enumerate(("code", *topics)):
+            codebook.write_row(n, 0, [topic, f"what is {topic}"])
+        answers.write_row(0, 0, ["id", "country", *questions, "answer", "coder A", "coder B"])
+        for n, (text, topic) in enumerate(read_sample(300, topics)):
+            is_coded, other = rng.random() > 0.6, rng.choice(topics)
+            codes = [topic, other if rng.random() < 0.05 else topic] if is_coded else ["", "-"]
+            numbers = [rng.randint(1, 5) for _ in questions]
+            answers.write_row(n + 1, 0, [n, rng.choice(("DE", "FR")), *numbers, text, *codes])
+
+
+def write_tickets(folder: Path) -> None:
+    """Tickets with a category, often empty, and an urgency."""
+    rng = random.Random(5)
+    with (folder / "tickets.csv").open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["id", "created", "body", "category", "urgency"])
+        for n, (text, topic) in enumerate(read_sample(120, ("music", "war", "computing"))):
+            category = "" if rng.random() < 0.3 else topic
+            urgency = rng.choice(("low", "high"))
+            writer.writerow([n, f"2026-{1 + n // 20:02d}-01", text, category, urgency])
+
+
+IMPORT = """
         key ctrl+o
         window "Import a data set"
-        type "{folder}/people.conll"
+        type "{folder}/FILE"
         key Return
         window "BERT Studio"
         click "push button:Import"
         click "push button:Fine-tune on this…"
+"""
+JOURNEYS = {
+    "a survey: coded by a model, reviewed, exported and reported": Journey(
+        16,
+        IMPORT.replace("FILE", "survey.xlsx")
+        + """
+        click "Step 5*"
+        click "push button:Start*"
+        expect "State: finished" 300
+        click "page tab:Use it"
+        click "push button:Save the report…"
+        window "Save the report"
+        key Return
+        window "BERT Studio"
+        click "push button:Apply…"
+        window Apply
+        expect "Rows without a label*" 60
+        type "80"
+        click "push button:Apply"
+        click "push button:Review the unsure rows"
+        window "BERT Studio"
+        expect "Unsure predictions of*" 60
+        click "push button:Export…"
+        window "Export all rows"
+        key Return
+        window "BERT Studio"
+        wait 2
+        shot exported.png
+        quit
+        """,
+        write_survey,
+        written=("survey-MiniLM-report.html", "survey.csv"),
+    ),
+    "tickets: two targets, a threshold, the command for the night": Journey(
+        12,
+        IMPORT.replace("FILE", "tickets.csv")
+        + """
+        click "Train on several*"
+        click "check menu item:tickets 1 · urgency"
+        click "Step 5*"
+        click "push button:Start*"
+        expect "State: finished" 300
+        click "page tab:Use it"
+        click "push button:Every night…"
+        window night
+        type "80"
+        expect "*--threshold 0.8*" 30
+        screen night.png
+        window "BERT Studio"
+        quit
+        """,
+        write_tickets,
+    ),
+    "names, two learning rates and three seeds": Journey(
+        20,
+        IMPORT.replace("FILE", "people.conll")
+        + """
         click "Step 4*"
         click "Several values: Learning rate"
         type "1e-4, 3e-4"
@@ -55,7 +150,6 @@ JOURNEYS = {
         click "Step 5*"
         click "push button:Start*"
         expect "people · *" 60
-        gone "label:running" 120
         rclick 400,400
         key c
         rclick 1000,400
@@ -78,23 +172,27 @@ JOURNEYS = {
         """
         click "push button:Pre-train a tiny BERT"
         click "push button:Start*"
-        expect "label:running" 120
+        expect "State: running" 120
         key ctrl+6
-        expect "Explore" 60
+        expect "[MASK]" 60
         dclick 246,99
         click "page tab:Attention"
-        click 250,620
-        click "push button:Compare"
+        wait 2
+        click 250,440
+        key alt+o
         click "page tab:Difference"
-        click "push button:Use*"
-        expect "label:Similarity by layer" 120
+        click "push button:Compare"
+        expect "table:Texts that changed most" 120
         shot changed.png
         quit
         """,
         before="""
         click "push button:Fine-tune MiniLM on the sample"
+        click "Step 3*"
+        click "Starter*"
+        click "Step 5*"
         click "push button:Start*"
-        expect "label:finished" 300
+        expect "State: finished" 300
         key ctrl+1
         """,
     ),
@@ -120,3 +218,4 @@ def test_a_journey_leads_to_its_end(name, tmp_path):
     steps = f'window "BERT Studio" 60{journey.before}{journey.steps}'
     steps = steps.replace("{folder}", str(tmp_path))
     assert harness.drive(steps, home.root, tmp_path, PREFERENCES) == ""
+    assert not [name for name in journey.written if not (tmp_path / name).is_file()]
