@@ -123,8 +123,7 @@ JOURNEYS = {
         12,
         IMPORT.replace("FILE", "tickets.csv")
         + """
-        click "Train on several*"
-        click "check menu item:tickets 1 · urgency"
+        click "check box:tickets 1 · urgency"
         click "Step 5*"
         click "push button:Start*"
         expect "State: finished" 300
@@ -174,7 +173,9 @@ JOURNEYS = {
         click "push button:Start*"
         expect "State: running" 120
         key ctrl+6
-        expect "[MASK]" 60
+        expect "page tab:Attention" 60
+        wait 5
+        shot lesson.png
         dclick 246,99
         click "page tab:Attention"
         wait 2

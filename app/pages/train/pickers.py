@@ -4,10 +4,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from PySide6.QtCore import QItemSelectionModel, QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtCore import QItemSelectionModel, QPointF, QRectF, QSignalBlocker, QSize, Qt, Signal
 from PySide6.QtGui import QFont, QFontMetricsF, QKeyEvent, QPainter, QPen
 from PySide6.QtWidgets import (
     QAbstractItemView,
+    QCheckBox,
     QStyle,
     QStyledItemDelegate,
     QStyleOptionViewItem,
@@ -207,8 +208,11 @@ class Candidate(NamedTuple):
     value: dict[str, Any]
 
 
+MAX_BOXES = 3  # candidates without a menu
+
+
 class MoreValues(QWidget):
-    """The further values on one line, and a button with a menu of all candidates."""
+    """Further values: a check box for each of a few candidates, or a menu of all of them."""
 
     def __init__(
         self,
@@ -225,7 +229,9 @@ class MoreValues(QWidget):
         self.menu.aboutToShow.connect(self._fill)
         self.button.setMenu(self.menu)
         self.button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
-        layouts.row((self.note, 1), self.button, parent=self, spacing=2 * SPACE)
+        self.boxes: dict[str, QCheckBox] = {}
+        line = layouts.row((self.note, 1), self.button, spacing=2 * SPACE)
+        self._column = layouts.column(line, parent=self, spacing=SPACE)
         state.changed.connect(self._show)
         state.lists.changed.connect(self._show)
         self._show()
@@ -253,8 +259,23 @@ class MoreValues(QWidget):
         chosen = self._chosen()
         names = [item.name for item in candidates if item.value in chosen]
         set_shown(self, bool(candidates))
+        is_short = len(candidates) <= MAX_BOXES
         text = tr("Also trained with: {0}").format(", ".join(names))
-        self.note.setText(text if names else tr("Train with several…"))
+        self.note.setText(text if names and not is_short else self.button.accessibleName())
+        self.button.setVisible(not is_short)
+        self._show_boxes(candidates if is_short else [], names)
+
+    def _show_boxes(self, candidates: Sequence[Candidate], chosen: Sequence[str]) -> None:
+        if list(self.boxes) != [item.name for item in candidates]:
+            for box in self.boxes.values():
+                box.deleteLater()
+            self.boxes = {item.name: QCheckBox(plain_menu_text(item.name)) for item in candidates}
+            for item, box in zip(candidates, self.boxes.values(), strict=True):
+                self._column.addWidget(box)
+                box.toggled.connect(lambda on, value=item.value: self.set_selected(value, on))
+        for name, box in self.boxes.items():
+            with QSignalBlocker(box):
+                box.setChecked(name in chosen)
 
 
 def more_models(state: TrainState) -> MoreValues:

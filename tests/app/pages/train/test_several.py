@@ -148,23 +148,23 @@ def test_every_control_has_help_and_each_number_or_choice_can_have_several_value
 def test_further_models_and_data_sets_are_part_of_the_search(qtbot, wizard):
     state = wizard.state
     for step in (wizard.base_model, wizard.data):
-        step.more._fill()
-        (other,) = step.more.menu.actions()
-        other.trigger()
-        assert other.text() in step.more.note.text()
+        (box,) = step.more.boxes.values()
+        box.click()
+        assert box.isChecked() and step.more.button.isHidden()
     search = compose_job(state.choices).search
     assert search is not None and [field.path for field in search.fields] == ["base_model", "data"]
     jobs = expand(compose_job(state.choices))
     assert len({str(j.base_model) for j in jobs}) == len({str(j.data) for j in jobs}) == 2
     model = state.choices.model
     assert model is not None and jobs[0].base_model == FromCheckpoint(path=model.path)
-    wizard.base_model.more._fill()
-    wizard.base_model.more.menu.actions()[0].trigger()
-    assert len(expand(compose_job(state.choices))) == 2
+    (box,) = wizard.base_model.more.boxes.values()
+    box.click()
+    assert not box.isChecked() and len(expand(compose_job(state.choices))) == 2
 
 
 def test_one_start_trains_on_several_label_columns(qtbot, wizard, make_data):
     make_data("tickets", kinds=True)
+    make_data("further films")  # so many that there is a menu
     state, more = wizard.state, wizard.data.more
     with qtbot.waitSignal(state.lists.changed):
         state.lists.read()
@@ -172,6 +172,7 @@ def test_one_start_trains_on_several_label_columns(qtbot, wizard, make_data):
     more._fill()
     other = next(action for action in more.menu.actions() if action.text().endswith("1 · kind"))
     other.trigger()
+    assert other.text() in more.note.text() and not more.boxes
     jobs = expand(compose_job(state.choices))
     assert [job.data.target for job in jobs] == [None, "kind"]
     assert [job.name.rpartition(" ")[2] for job in jobs] == ["1", "kind"]
