@@ -80,6 +80,7 @@ class NightlyDialog(Dialog):
         )
         self.time.timeChanged.connect(self._show)
         self.threshold.valueChanged.connect(self._show)
+        self.threshold.setFocus()  # the rest can be as it is
         self.format.activated.connect(self._show)
         self.resize(*SIZE)
         self._show()
