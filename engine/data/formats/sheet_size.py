@@ -30,6 +30,11 @@ ERRORS = re.compile(rb'<c r="([A-Z]{1,3}\d+)"[^>]* t="e"')
 STYLED = re.compile(rb'<c r="([A-Z]{1,3})\d+" s="(\d+)"')
 PERCENT_FORMATS = {"9", "10"}
 SHEETS = "xl/worksheets/"
+RECORD = struct.Struct("<HH")  # kind and bytes
+FORMULA, BEGIN, SHEET = 0x0006, 0x0809, b"\x10\x00"
+BIFF_BEGIN = b"\x09\x08\x10\x00\x00\x06\x05\x00"  # of a workbook
+SUMMARY = "\x05SummaryInformation".encode("utf-16-le")
+EMPTY_RESULT = b"\x03\x00\x00\x00\x00\x00\xff\xff"
 RELATIONS, BOOK = "xl/_rels/workbook.xml.rels", "xl/workbook.xml"
 STYLES = "xl/styles.xml"
 
@@ -260,6 +265,31 @@ class _OpenDocumentSheets:
                 self._last_row = self._row
         elif element == "table:table":
             self.sizes[self._name] = self._last_row * self._last_column
+
+
+def uncalculated_cells(content: bytes) -> list[str]:
+    """The first formula of each sheet of an .xls file if none of the sheet has a value, else “”.
+
+    Reads the records of BIFF8 (MS-XLS, 2.1.4) in one piece. Programs that calculate write a
+    summary, too; in their files, a formula without a value is an empty text.
+    """
+    cells: list[str] = []
+    are_empty: list[bool] = []
+    position = -1 if SUMMARY in content else content.find(BIFF_BEGIN)
+    while 0 <= position < len(content) - RECORD.size:
+        kind, size = RECORD.unpack_from(content, position)
+        position += RECORD.size
+        if kind == BEGIN and content[position + 2 : position + 4] == SHEET:
+            cells.append("")
+            are_empty.append(True)
+        elif kind == FORMULA and cells and size >= 14:
+            row, column = struct.unpack_from("<HH", content, position)
+            cells[-1] = cells[-1] or f"{_column_letters(column + 1)}{row + 1}"
+            are_empty[-1] &= content[position + 6 : position + 14] == EMPTY_RESULT
+        elif not kind:
+            break
+        position += size
+    return [cell if is_empty else "" for cell, is_empty in zip(cells, are_empty, strict=True)]
 
 
 def _column_letters(number: int) -> str:

@@ -18,7 +18,7 @@ from engine.config.dataset import Reading
 from engine.data.formats.archives import file_on_disk, locate, unpacked
 from engine.data.formats.lines import Lines
 from engine.data.formats.rows import Content, Format, Remarks, Row, numbered_columns, unique_names
-from engine.data.formats.sheet_size import Facts, Sizes, sheet_sizes
+from engine.data.formats.sheet_size import Facts, Sizes, sheet_sizes, uncalculated_cells
 from engine.data.formats.survey_header import HEADER_SAMPLE, survey_header
 from engine.data.formats.table import ABOVE_HEADER, has_header
 from engine.errors import BadFile
@@ -164,8 +164,7 @@ def _workbook(path: Path) -> Iterator[tuple[CalamineWorkbook, Sizes]]:
     with unpacked(path) as local_path, open_regular(local_path) as file:
         start = file.read(1 << 16)
         file.seek(0)
-        if start.startswith(OLE):
-            _check_ole(path, file)
+        formulas = _check_ole(path, file) if start.startswith(OLE) else []
         sizes = sheet_sizes(path, file) if start.startswith(ZIP) else Sizes({})
         if sizes.is_open_document:
             for name, cells in sizes.cells.items():
@@ -173,7 +172,9 @@ def _workbook(path: Path) -> Iterator[tuple[CalamineWorkbook, Sizes]]:
                     raise _too_large_error(path, name, cells)
         file.seek(0)
         with _convert_errors(path), CalamineWorkbook.from_filelike(file) as book:
-            yield book, sizes
+            sheets = zip(book.sheet_names, formulas, strict=False)
+            facts = {name: Facts(cell) for name, cell in sheets if cell}
+            yield book, sizes._replace(facts=sizes.facts | facts)
 
 
 @contextmanager
@@ -220,7 +221,8 @@ def _encrypted_error(path: Path) -> BadFile:
     )
 
 
-def _check_ole(path: Path, file: Any) -> None:
+def _check_ole(path: Path, file: Any) -> list[str]:
+    """The formulas of `uncalculated_cells`. Raises BadFile for other documents."""
     content = file.read(1 << 26)
     file.seek(0)
     if ENCRYPTED in content:
@@ -231,6 +233,7 @@ def _check_ole(path: Path, file: Any) -> None:
             phrase("this is a Word document, not a table."),
             phrase("Save it as plain text first."),
         )
+    return uncalculated_cells(content)
 
 
 def _rows(lines: Lines, name: str, remarks: Remarks) -> Iterator[Row]:

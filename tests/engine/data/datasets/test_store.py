@@ -439,3 +439,15 @@ def test_search_ignores_case_and_takes_text_literally(reviews):
     assert set(matches) == set(odd) & set(dev) & set(reviews.find("good"))
     with pytest.raises(Cancelled):
         reviews.find("good", cancelled=lambda: True)
+
+
+@pytest.mark.parametrize("cells", [("x", ""), ("✓", ""), ("Cats", ""), ("ja", "nein"), ("1", "0")])
+def test_rows_with_a_yes_in_any_spelling_are_found(tmp_path, cells):
+    file = tmp_path / "rows.csv"
+    rows = "".join(f"it is number {n},{cells[n % 2]},{n % 3 % 2}\n" for n in range(12))
+    file.write_text(f"text,Which? – Cats,Which? – Ducks\n{rows}", encoding="utf-8")
+    mapping = Mapping(text="text", flags=("Which? – Cats", "Which? – Ducks"))
+    reading = Reading(format="csv")
+    import_dataset("x", {"all": file}, reading, mapping, Split(validation=0), tmp_path / "v")
+    found = open_dataset(tmp_path / "v").find(label="Which? – Cats")
+    assert found.tolist() == [0, 2, 4, 6, 8, 10]

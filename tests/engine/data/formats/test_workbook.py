@@ -254,3 +254,33 @@ def test_empty_and_foreign_workbooks_are_refused(tmp_path):
         archive.writestr("word/document.xml", "<document/>")
     with pytest.raises(BadFile, match="it has no text"):  # a document, by its content
         recognise(tmp_path / "w.xlsx")
+
+
+def test_escaped_characters_of_excel_are_read(tmp_path):
+    """Excel writes a carriage return as _x000D_."""
+    plain, path = tmp_path / "plain.xlsx", tmp_path / "rows.xlsx"
+    with xlsxwriter.Workbook(plain) as book:
+        book.add_worksheet().write_column("A1", ["text", "one.two", "three"])
+    with zipfile.ZipFile(plain) as source, zipfile.ZipFile(path, "w") as target:
+        for name in source.namelist():
+            target.writestr(name, source.read(name).replace(b"one.two", b"one_x000D_&#10;two"))
+    assert [row.cells[0] for row in read(path, recognise(path).reading)] == ["one\r\ntwo", "three"]
+
+
+def test_formulas_of_an_old_workbook_without_values_are_refused(tmp_path):
+    book = xlwt.Workbook()
+    for name, cell in (("S", xlwt.Formula('IF(LEN(A2)<12,"good","bad")')), ("T", "good")):
+        sheet = book.add_sheet(name)
+        for row, value in enumerate(("text", "a fine day", "a foul one")):
+            sheet.write(row, 0, value)
+            sheet.write(row, 1, cell if row else "label")
+    path = tmp_path / "f.xls"
+    book.save(str(path))
+    with pytest.raises(BadFile, match=r"never calculated, as in B2.*spreadsheet program"):
+        recognise(path)
+    assert cells(path / "T") == [("a fine day", "good"), ("a foul one", "good")]
+    content = path.read_bytes()
+    path.write_bytes(content.replace(b"\x03\x00\x00\x00\x00\x00\xff\xff", bytes(8), 1))
+    assert len(cells(path / "S")) == 2, "another formula has a value"
+    path.write_bytes(content + "\x05SummaryInformation".encode("utf-16-le"))
+    assert len(cells(path / "S")) == 2, "the formulas were calculated"
