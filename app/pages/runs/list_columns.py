@@ -12,10 +12,10 @@ from app import theme
 from app.pages.runs.columns import DEFAULT_COLUMNS, Column, column_info
 from app.pages.runs.list_menus import Layout
 from app.pages.runs.table import RunsTable
-from app.theme import Role
+from app.theme import Role, px, text_scale
 from app.translation import tr
 
-MIN_WIDTH = 44  # px
+MIN_WIDTH = 44  # px at a text size of 100 %, as all widths of layouts
 MIN_SCALE = 0.9  # relative to the default width; narrower columns are hardly readable
 # hidden one by one if there is too little space
 HIDEABLE = (Column.LOSS, Column.TIME, Column.STARTED)
@@ -38,6 +38,7 @@ class ListColumns(QObject):
         super().__init__(table)
         self._table, self._model = table, model
         self._widths: dict[str, int] = {}
+        self._scale = text_scale()  # since which the user may have resized columns
         self._is_fitting = False
         self.pinned = 0
         self.pinned_view = PinnedColumns(table)
@@ -47,7 +48,6 @@ class ListColumns(QObject):
         header.setTextElideMode(Qt.TextElideMode.ElideRight)
         header.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
         header.setSectionResizeMode(QHeaderView.ResizeMode.Interactive)
-        header.setMinimumSectionSize(MIN_WIDTH)
         header.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         header.customContextMenuRequested.connect(self._on_menu)
         header.sectionResized.connect(self._on_resized)
@@ -100,14 +100,15 @@ class ListColumns(QObject):
         header, keys = self._table.horizontalHeader(), self._model.keys
         visible = [n for n in range(len(keys)) if not self._table.isColumnHidden(n)]
         defaults = {n: _default_width(keys[n]) for n in visible if keys[n] not in self._widths}
-        fixed_widths = {n: self._widths[keys[n]] for n in visible if keys[n] in self._widths}
+        fixed_widths = {n: px(self._widths[keys[n]]) for n in visible if keys[n] in self._widths}
         available = self._table.viewport().width() - sum(fixed_widths.values())
-        minimum = sum(max(MIN_WIDTH, round(0.7 * width)) for width in defaults.values())
+        minimum = sum(max(px(MIN_WIDTH), round(0.7 * width)) for width in defaults.values())
         factor = max(available, minimum) / max(1, sum(defaults.values()))
         with QSignalBlocker(header):
+            header.setMinimumSectionSize(px(MIN_WIDTH))
             scaled = {n: int(w * factor) for n, w in defaults.items()}
             for column, width in {**scaled, **fixed_widths}.items():
-                header.resizeSection(column, max(MIN_WIDTH, width))
+                header.resizeSection(column, max(px(MIN_WIDTH), width))
         self.pinned_view.pin(self.pinned)
 
     def _hide_columns(self) -> None:
@@ -175,9 +176,16 @@ class ListColumns(QObject):
     def _on_resized(self, column: int, _: int, width: int) -> None:
         if self._is_fitting:
             return
-        self._widths[self._model.keys[column]] = width
+        if self._scale != text_scale():  # resized with all texts, not by the user
+            QTimer.singleShot(0, self, self._follow_text_size)
+            return
+        self._widths[self._model.keys[column]] = round(width / self._scale)
         self.pinned_view.pin(self.pinned)
         self.changed.emit()
+
+    def _follow_text_size(self) -> None:
+        self._scale = text_scale()
+        self.fit()
 
     def _apply_order(self) -> None:
         header, keys = self._table.horizontalHeader(), self._model.keys
@@ -187,7 +195,7 @@ class ListColumns(QObject):
 
 def _default_width(key: str) -> int:
     info = column_info(key)
-    return info.width if info is not None else MIN_WIDTH
+    return px(info.width if info is not None else MIN_WIDTH)
 
 
 class PinnedColumns(QObject):

@@ -30,7 +30,7 @@ class Layout:
 
     columns: tuple[str, ...] = tuple(map(str, DEFAULT_COLUMNS))
     pinned: int = 0  # number of pinned columns
-    widths: Mapping[str, int] = field(default_factory=dict)  # px
+    widths: Mapping[str, int] = field(default_factory=dict)  # px at a text size of 100 %
     sort: str = Column.STARTED.value
     descending: bool = True
     groups: tuple[str, ...] = ()

@@ -109,15 +109,10 @@ class RunsList(QWidget):
             self.tr("Co&mpare"), lambda: self.actions_.do("compare"), "chart-line"
         )
         columns = buttons.quiet(self.tr("Co&lumns…"), self.choose_columns, "columns-2")
-        at_top = ((widget, 0, Qt.AlignmentFlag.AlignTop) for widget in (columns, self.view_menu))
+        tools = (columns, self.view_menu, self.group_menu, self.compare)
+        at_top = ((widget, 0, Qt.AlignmentFlag.AlignTop) for widget in tools)
         first = layouts.row((self.filter, 1), *at_top, spacing=2 * SPACE)
-        second = layouts.row(
-            self._filters(),
-            (self.count_label, 1),
-            self.group_menu,
-            self.compare,
-            spacing=2 * SPACE,
-        )
+        second = layouts.row(self._filters(), (self.count_label, 1), spacing=2 * SPACE)
         return layouts.page(first, second, (self.table, 1), spacing=3 * SPACE)
 
     def _filters(self) -> buttons.Segments:

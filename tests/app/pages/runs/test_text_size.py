@@ -1,7 +1,8 @@
-"""No tab of a run cuts texts at a text size of 150 %."""
+"""The table and tabs of runs at other text sizes."""
 
 import pytest
 
+from app.pages.runs.columns import Column
 from app.theme import set_text_size
 from tests.app.cut import cut_texts
 from tests.app.pages.runs.pages import open_run
@@ -19,5 +20,29 @@ def test_no_tab_of_a_run_cuts_texts(qtbot, qapp, make_page, make_run, percent):
                 view.tabs.setCurrentIndex(tab)
                 qtbot.wait(20)
                 assert list(cut_texts(page)) == [], view.tabs.tabText(tab)
+    finally:
+        set_text_size(qapp, 100)
+
+
+def test_columns_of_runs_follow_the_text_size_without_widths_of_the_user(
+    qtbot, qapp, make_page, make_run
+):
+    make_run("one")
+    page = make_page()
+    page.resize(1280 - 126, 700)
+    table, column = page.list.table, page.list.model.column(Column.NAME)
+    try:
+        for percent in (150, 200, 100):
+            set_text_size(qapp, percent)
+            qtbot.wait(20)
+            assert not page.list.columns.layout("", 0).widths, percent
+            assert list(cut_texts(page)) == [], percent
+        table.setColumnWidth(column, 200)
+        set_text_size(qapp, 150)
+        qtbot.wait(20)
+        assert table.columnWidth(column) == 300
+        assert page.list.columns.layout("", 0).widths == {"name": 200}
+        table.setColumnWidth(column, 330)
+        assert make_page().list.table.columnWidth(column) == 330
     finally:
         set_text_size(qapp, 100)
