@@ -44,7 +44,7 @@ def ask_consent(owner: QWidget, settings: Settings, act: Callable[[], object]) -
             "set one. Your data and models stay here unless you send one. You are asked only once "
             "and can change this in Settings."
         ).format(host()),
-        [Choice("contact", tr("&Contact it"), "primary"), Choice("cancel", tr("Cancel"))],
+        [Choice("contact", tr("&Contact the hub"), "primary"), Choice("cancel", tr("Cancel"))],
         answered,
     )
 

@@ -176,8 +176,8 @@ class ComparisonCard(QWidget):
         self.about.setText(about.format(name, translated(rows.matching.sentence)))
         better, worse = int(rows.better.sum()), int(rows.worse.sum())
         texts = (
-            (self.tr("%Ln row(s) wrong before, right now", "", better), self.better, better),
-            (self.tr("%Ln row(s) right before, wrong now", "", worse), self.worse, worse),
+            (self.tr("%Ln row(s) wrong before, correct now", "", better), self.better, better),
+            (self.tr("%Ln row(s) correct before, wrong now", "", worse), self.worse, worse),
         )
         if not rows.is_binary:
             texts = (

@@ -119,7 +119,7 @@ def as_form(condition: Condition) -> Form | None:
 
 def outcome_subject() -> Subject:
     operators = (
-        Operator(tr("is right"), lambda: Outcome(right=True)),
+        Operator(tr("is correct"), lambda: Outcome(right=True)),
         Operator(tr("is wrong"), lambda: Outcome(right=False)),
     )
     return Subject(("outcome",), tr("the prediction"), operators)

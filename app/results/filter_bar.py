@@ -45,7 +45,7 @@ class ConditionEditor(QWidget):
         super().__init__()
         self._predictions: Predictions | None = None
         self._subjects: list[Subject] = []
-        self.subject = _box(self.tr("What the condition is about"))
+        self.subject = _box(self.tr("Subject of the condition"))
         self.operator = _box(self.tr("Operator"))
         self.values: list[QWidget] = []  # inputs of the operator
         self._fields: dict[str, tuple[QWidget, ...]] = {
@@ -66,7 +66,7 @@ class ConditionEditor(QWidget):
                 row.add(field)
         row.add(
             buttons.icon_button("check", self.tr("Apply the condition"), self.apply),
-            buttons.icon_button("x", self.tr("Keep the filter unchanged"), self.cancelled.emit),
+            buttons.icon_button("x", self.tr("Cancel the change"), self.cancelled.emit),
         )
         layouts.column(row, self.problem, parent=self, spacing=SPACE)
         self.subject.currentIndexChanged.connect(lambda _: self._show_operators(0))
@@ -345,7 +345,10 @@ class FilterBar(QWidget):
             self,
             (
                 self.tr("Save as a slice"),
-                self.tr("Its score is listed under Slices, for every result on the same data."),
+                self.tr(
+                    "The score of the slice is listed under Slices, for every result on the "
+                    "same data."
+                ),
             ),
             translated(self._state.sentence()),
             SLICE_NAME_CHARACTERS,

@@ -154,7 +154,7 @@ class ResultsView(QWidget):
             text = self.tr("The checkpoint predicts the validation rows, which takes a moment.")
         else:
             self.score = buttons.primary(self.tr("Evalua&te on a file…"), self.ask_for_file)
-            text = self.tr("Choose a file with labels, and see what the model gets right.")
+            text = self.tr("Choose a file with labels to score the model.")
         return EmptyState("scan-search", self.tr("No results yet"), text, self.score)
 
     def _make_menu(self) -> QPushButton:

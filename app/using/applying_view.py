@@ -433,7 +433,7 @@ class Outcome(QWidget):
         if unsure is not None:
             below = numbers.percent(state.threshold, 0)
             self.unsure.setText(
-                self.tr("%Ln of them have a probability below {0}.", "", unsure).format(below)
+                self.tr("%Ln unsure row(s) (probability below {0}).", "", unsure).format(below)
             )
         self.notes.setText("\n".join(map(translated, applied.notes)))
         self.notes.setVisible(bool(applied.notes))

@@ -79,8 +79,7 @@ class TryingState(QObject):
     def _ask_effects(self, start: int = 0) -> None:
         if get_head(self.task).reads_tokens:
             self.no_words_reason = self.tr(
-                "No words are shown: this model scores every token, so there is no single score "
-                "that a word could change."
+                "No effects of words: this model scores every token, not the text as a whole."
             )
             return
         self._effects_id = self._explorer.ask(

@@ -127,6 +127,6 @@ class TryingView(QWidget):
         if self._state.remaining:
             return self.tr("%Ln word(s) left …", "", self._state.remaining)
         return self.tr(
-            "By how much the logit falls when the word is replaced by [MASK]: above 0 the word "
-            "supports the prediction, below 0 it opposes it."
+            "Fall of the logit when the word is replaced by [MASK]: above 0, the word "
+            "supports the prediction; below 0, it opposes it."
         )

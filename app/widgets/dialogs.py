@@ -164,8 +164,8 @@ class Question(Dialog):
             return
         ask(
             self,
-            tr("Discard what you typed?"),
-            tr("It was not saved."),
+            tr("Discard your input?"),
+            tr("The input was not saved."),
             [Choice("discard", tr("&Discard"), "danger"), Choice("back", tr("Keep &editing"))],
             lambda key: super(Question, self).reject() if key == "discard" else None,
         )

@@ -135,7 +135,7 @@ def balance_text(labels: dict[str, int]) -> str:
     labels = {label: count for label, count in labels.items() if label and count}
     counts = list(labels.values())
     if len(counts) < 2:
-        return tr("There is only one label, so there is nothing to learn.")
+        return tr("Only one class: nothing to learn.")
     maximum, minimum, total = max(counts), min(counts), sum(counts)
     if maximum / minimum <= BALANCED_RATIO:
         return tr("Balanced: all labels are about equally frequent.")

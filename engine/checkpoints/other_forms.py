@@ -36,7 +36,7 @@ class Form:
 FORMS = (
     Form(
         phrase("a LoRA adapter (PEFT), the difference to a base model"),
-        phrase("Import it, with its base model in a folder beside it."),
+        phrase("Import it, with its base model in a folder next to it."),
         files=("adapter_config.json", "adapter_model.safetensors", "adapter_model.bin"),
     ),
     Form(
@@ -108,7 +108,7 @@ FORMS = (
         modules=("Router", "Asym"),
     ),
     Form(
-        phrase("a static model (model2vec), which looks words up and has no network"),
+        phrase("a static model (model2vec), a table of word vectors without a network"),
         phrase("Choose a BERT, or another encoder with layers."),
         modules=("StaticEmbedding", "WordEmbeddings", "BoW", "WordWeights"),
     ),

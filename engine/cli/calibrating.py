@@ -61,7 +61,9 @@ def calibrate(
     unsure_below: Annotated[
         float | None,
         typer.Option(
-            min=0, max=0.999999, help="Mark predictions less probable as unsure; 0: none."
+            min=0,
+            max=0.999999,
+            help="Mark predictions with a lower probability as unsure; 0: none.",
         ),
     ] = None,
     reset: Annotated[

@@ -73,5 +73,5 @@ def _environment() -> dict[str, str]:
         "tokenizers": package_version("tokenizers"),
         "Python": platform.python_version(),
         "System": platform.platform(),
-        "Processor": f"{cores.cpu_and_cores()}, {torch.backends.cpu.get_cpu_capability()}",
+        "CPU": f"{cores.cpu_and_cores()}, {torch.backends.cpu.get_cpu_capability()}",
     }

@@ -89,7 +89,7 @@ def evaluate(
     ] = None,
     slices: Annotated[
         bool,
-        typer.Option("--slices", help="Find the rows in which the model is worse than elsewhere."),
+        typer.Option("--slices", help="Find slices in which the model is significantly worse."),
     ] = False,
     as_json: options.AsJson = False,
     max_length: Annotated[

@@ -67,9 +67,9 @@ def heads(
         Method,
         typer.Option(
             help=(
-                "patterns: what each head attends to. importance: by the gradient of the loss. "
-                "each: also the loss without each head (slow). pruning: a tenth of the heads is "
-                "pruned in each round until the score falls (slow)."
+                "patterns: attention patterns. importance: by the gradient of the loss. "
+                "each: also the loss without each head (slow). pruning: a tenth of the "
+                "heads is pruned in each round until the score falls (slow)."
             )
         ),
     ] = "patterns",
@@ -104,7 +104,7 @@ def heads(
     as_json: AsJson = False,
     **extra: Any,
 ) -> None:
-    """Measure what every attention head does in many texts, and which heads the model needs.
+    """Measure attention patterns or importance per head, averaged over many texts.
 
     Layers and heads are counted from 1. At most 5,000 texts are read, the first ones. Results for a
     stored data set are cached.

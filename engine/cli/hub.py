@@ -61,7 +61,10 @@ def import_model(
     name: Annotated[str, typer.Option(help="Name of the model. Default: that of the folder.")] = "",
     base: Annotated[
         Path | None,
-        typer.Option(help="Base model of a LoRA adapter. Default: its name, beside the folder."),
+        typer.Option(
+            help="Base model of a LoRA adapter. Default: the folder of its name next to the "
+            "adapter."
+        ),
     ] = None,
 ) -> None:
     """Import a model folder or archive among your models, as on the Models page.

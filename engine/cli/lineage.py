@@ -43,12 +43,12 @@ def lineage(
         echo_json(_to_json(graph, [key, *before, *after], key))
         return
     echo(_line(graph.nodes[key]))
-    echo("", "Made from it:" if after else "Nothing was made from it.")
+    echo("", "Derived items:" if after else "No derived items.")
     for other in after[:MAX_LISTED]:
         echo(f"  {_line(graph.nodes[other])}")
     if len(after) > MAX_LISTED:
         echo(f"  and {len(after) - MAX_LISTED:,} more")
-    echo("", "Needed to reproduce it:")
+    echo("", "Requirements to reproduce:")
     for line in format_requirements(list_requirements(graph, key)):
         echo(f"  {line}")
 

@@ -42,7 +42,7 @@ def slices(
     ] = MIN_ROWS,
     as_json: AsJson = False,
 ) -> None:
-    """Find the slices of the rows in which the model is worse than elsewhere."""
+    "Find slices in which the model is significantly worse."
     worst = find_slices(load_predictions(result, part), min_rows)
     if as_json:
         echo_json(worst)

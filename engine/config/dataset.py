@@ -246,7 +246,7 @@ class DatasetSpec(Target):
     )
     changes: tuple[PhraseField, ...] = Field(
         (),
-        description="What is different from `made_from`, or from the version imported before.",
+        description="Changes since `made_from`, or since the version imported before.",
     )
     sources: dict[Source, tuple[Path, ...]] = Field(
         description="The files it was imported from: those with all rows, or those of each split."
@@ -289,7 +289,7 @@ class DatasetSpec(Target):
         ),
     )
     notes: tuple[PhraseField, ...] = Field(
-        (), description="What was noticed while reading, in whole sentences."
+        (), description="Notes on the reading, in whole sentences."
     )
     fingerprint: str = Field(description="SHA-256 over the rows, their splits and the mapping.")
 

@@ -67,8 +67,8 @@ class Features(Spec):
         "mean",
         title="Pooling",
         description=(
-            "How the vectors of all tokens become one for the whole text: their mean, or that of "
-            "the first token, [CLS]."
+            "Pooling of the token vectors into one for the text: their mean, or that "
+            "of the first token, [CLS]."
         ),
     )
     learning_rate: Annotated[float, Field(gt=0, le=10)] = Field(

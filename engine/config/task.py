@@ -94,8 +94,9 @@ ACCURACY = Metric(
     title="accuracy",
     short="acc",
     description=(
-        "The fraction of predictions that are right: of rows, of the tags of words, or of masked "
-        "tokens. With imbalanced labels, compare it with always predicting the most frequent one."
+        "The fraction of predictions that are correct: of rows, of the tags of "
+        "words, or of masked tokens. With imbalanced labels, compare it with "
+        "always predicting the most frequent one."
     ),
 )
 F1 = Metric(
@@ -119,8 +120,8 @@ EXACT_MATCH = Metric(
     title="exact match",
     short="EM",
     description=(
-        "The fraction of rows whose prediction is right as a whole: every label of the row, or the "
-        "whole answer without case, punctuation and articles."
+        "The fraction of rows whose prediction is correct as a whole: every label "
+        "of the row, or the whole answer without case, punctuation and articles."
     ),
 )
 
@@ -354,8 +355,8 @@ LABEL_SMOOTHING = Field(
     lt=1,
     title="Label smoothing",
     description=(
-        "Share of the target probability that is spread over all classes, so that the model is "
-        "less overconfident; 0 in the paper, 0.1 is usual."
+        "Fraction of the target probability that is spread over all classes, so "
+        "that the model is less overconfident; 0 in the paper, 0.1 is usual."
     ),
     json_schema_extra=setting(branch=True, fraction=True),
 )

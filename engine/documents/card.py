@@ -283,7 +283,7 @@ def limits(
             )
         )
     if info.labels:
-        notes.append(phrase("It always predicts one of its labels, even if no label fits."))
+        notes.append(phrase("Always predicts one of the labels, even if none fits."))
     return notes
 
 

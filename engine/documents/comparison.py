@@ -179,7 +179,7 @@ def _score_section(part: SplitName, scores: Sequence[RunScore]) -> report.Sectio
     """The score of each run with its interval, and its difference to the first."""
     header = (
         *(phrase("Run"), phrase("Metric"), phrase("Score"), phrase("95 % interval")),
-        *(phrase("Difference"), phrase("Its 95 % interval"), phrase("McNemar p")),
+        *(phrase("Difference"), phrase("Interval of the difference"), phrase("McNemar p")),
         *(phrase("Better"), phrase("Worse")),
     )
     rows = tuple(_score_row(score) for score in scores)
@@ -244,7 +244,7 @@ def _repetition(runs: Sequence[ComparedRun], first: JobSpec) -> report.Section:
     )
     command = "bert-studio train spec.json --into NEW_RUN"
     code = f"{command}\n\n{first.model_dump_json(indent=1)}"
-    return report.Section("repeat", phrase("How to repeat them"), (sentence,), code=code)
+    return report.Section("repeat", phrase("Reproduction"), (sentence,), code=code)
 
 
 def _metric_title(name: str) -> str:

@@ -154,7 +154,7 @@ def _training_section(run: RunFolder, job: JobSpec, info: CheckpointInfo, step: 
             (phrase("steps"), f"{prepared.steps:,}"),
             (phrase("device"), prepared.device),
         ]
-    return Section(TRAINED, phrase("What was trained"), rows=tuple(rows))
+    return Section(TRAINED, phrase("Model and training"), rows=tuple(rows))
 
 
 def base_model_name(job: JobSpec) -> str:
@@ -217,7 +217,7 @@ def _slices(part: SplitName, predictions: Predictions) -> Section:
             tried=worst.tried,
         )
         return Section(key, title, (text,))
-    header = (phrase("Where"), phrase("Rows"), phrase("Score"), phrase("Elsewhere"), "p")
+    header = (phrase("Where"), phrase("Rows"), phrase("Score"), phrase("Other rows"), "p")
     is_share = not holds_numbers(predictions.info)
     rows = tuple(
         (
@@ -240,9 +240,7 @@ def _mistakes(part: SplitName, predictions: Predictions) -> Section:
         title, errors = phrase("Largest errors"), np.abs(figure(predictions, "residual"))
         is_wrong = errors > 0
         gold = phrase("True number")
-        sentence = phrase(
-            "The rows that are furthest from their true number, of {n:,} row(s).", n=count
-        )
+        sentence = phrase("Rows with the largest residuals, of {n:,} row(s).", n=count)
     else:
         title, is_wrong = phrase("Most confident mistakes"), figure(predictions, "score") < 1
         wrong, gold = int(is_wrong.sum()), phrase("True label")
@@ -303,7 +301,7 @@ def _repetition(history: Reproducibility) -> Section:
         rows.append((phrase("SHA-256 of the weights"), history.weights))
     return Section(
         "repeat",
-        phrase("How to repeat it"),
+        phrase("Reproduction"),
         tuple(sentences),
         rows=tuple(rows),
         code="bert-studio train spec.json --into NEW_RUN",

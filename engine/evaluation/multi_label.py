@@ -43,7 +43,7 @@ class MultiLabelReport(Report):
 
     examples: int
     exact_match: float = Field(
-        description="Share of the examples whose set of labels is right as a whole."
+        description="Fraction of the examples whose set of labels is correct as a whole."
     )
     f1_micro: float = Field(description="F1 of all pairs of example and label.")
     f1_macro: float = Field(

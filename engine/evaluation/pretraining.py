@@ -11,12 +11,14 @@ from engine.evaluation.report import Report
 class PretrainingReport(Report):
     """All metrics of one evaluation; 0 if undefined."""
 
-    tokens: int = Field(description="How many tokens were predicted.")
-    pairs: int = Field(description="How many pairs of segments; 0 without NSP.")
+    tokens: int = Field(description="Number of predicted tokens.")
+    pairs: int = Field(description="Number of pairs of segments; 0 without NSP.")
     loss_mlm: float = Field(description="Mean cross entropy of the tokens, in nats.")
     loss_nsp: float = Field(description="Mean cross entropy of the pairs, in nats.")
-    accuracy: float = Field(description="Share of the tokens whose top prediction is right.")
-    top5: float = Field(description="Share of the tokens that are among the five top predictions.")
+    accuracy: float = Field(description="Fraction of the tokens whose top prediction is correct.")
+    top5: float = Field(
+        description="Fraction of the tokens that are among the five top predictions."
+    )
     nsp_accuracy: float
 
     @property

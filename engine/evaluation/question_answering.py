@@ -29,7 +29,7 @@ class QuestionFigures(Spec):
     """The metrics of some questions; 0 if there are none."""
 
     questions: int
-    exact_match: float = Field(description="Share of the predictions that are a true answer.")
+    exact_match: float = Field(description="Fraction of the predictions that are a true answer.")
     f1: float = Field(description="Mean overlap with the true answer that fits best.")
 
 

@@ -16,8 +16,8 @@ class RegressionReport(Report):
     """
 
     examples: int
-    pearson: float = Field(description="How straight a line the pairs lie on, from -1 to 1.")
-    spearman: float = Field(description="How much alike the two orders are, from -1 to 1.")
+    pearson: float = Field(description="Linear correlation, from -1 to 1.")
+    spearman: float = Field(description="Rank correlation, from -1 to 1.")
     mean_squared_error: float = Field(description="In the unit of the numbers, squared.")
     mean_absolute_error: float = Field(description="In the unit of the numbers.")
 

@@ -22,8 +22,8 @@ class CosineReport(Report):
     """The cosine of pairs against their gold numbers; 0 without rows."""
 
     examples: int
-    spearman: float = Field(description="How much alike the two orders are, from -1 to 1.")
-    pearson: float = Field(description="How straight a line the pairs lie on, from -1 to 1.")
+    spearman: float = Field(description="Rank correlation, from -1 to 1.")
+    pearson: float = Field(description="Linear correlation, from -1 to 1.")
     loss: float = Field(description="Mean squared error of the cosine.")
 
     def lines(self) -> list[str]:
@@ -37,10 +37,12 @@ class SearchReport(Report):
     """Search for the second text of each pair among all second texts; 0 without rows."""
 
     examples: int
-    accuracy: float = Field(description="Share of first texts whose nearest text belongs to them.")
+    accuracy: float = Field(
+        description="Fraction of first texts whose nearest text belongs to them."
+    )
     mrr: float = Field(description="Mean of 1 / rank, up to rank ten.")
-    recall_at_10: float = Field(description="Share of right texts among the ten nearest.")
-    loss: float = Field(description="Mean cross-entropy of the right text.")
+    recall_at_10: float = Field(description="Fraction of correct texts among the ten nearest.")
+    loss: float = Field(description="Mean cross-entropy of the correct text.")
 
     def lines(self) -> list[str]:
         return [
@@ -54,7 +56,7 @@ class TripletReport(Report):
     """The order of triplets; 0 without rows."""
 
     examples: int
-    accuracy: float = Field(description="Share of rows whose second text is nearer, by cosine.")
+    accuracy: float = Field(description="Fraction of rows whose second text is nearer, by cosine.")
     loss: float = Field(description="Mean triplet loss.")
 
     def lines(self) -> list[str]:

@@ -45,11 +45,11 @@ class TagReport(Report):
 
     sentences: int
     tokens: int
-    accuracy: float = Field(description="Fraction of tokens with the right tag, O included.")
-    precision: float = Field(description="Fraction of the predicted spans that are right.")
+    accuracy: float = Field(description="Fraction of tokens with the correct tag, O included.")
+    precision: float = Field(description="Fraction of the predicted spans that are correct.")
     recall: float = Field(description="Fraction of the true spans that were predicted.")
     f1: float = Field(description="Of all spans of all types (micro).")
-    f1_macro: float = Field(description="Mean F1 of the types that occur, gold or predicted.")
+    f1_macro: float = Field(description="Mean F1 of the types that occur, true or predicted.")
     types: tuple[SpanFigures, ...] = Field(description="Sorted by type.")
     are_spans: bool = Field(True, description="True if the tags name spans, not classes of words.")
     loss: float = Field(0.0, description="Mean cross entropy of the words that were seen, in nats.")

@@ -201,7 +201,7 @@ def _token_target(checkpoint: Checkpoint, question: AboutTarget) -> Target:
         inputs.masked[0] if question.position is None and inputs.masked else question.position
     )
     if position is None or position not in inputs.masked:
-        raise StudioError("Nothing is masked, so no token is predicted.", "Mask a word first.")
+        raise StudioError("No token is masked, so none is predicted.", "Mask a word first.")
     logits = _mlm_logits(checkpoint, inputs.tokens, inputs.segments, position)[0]  # [V]
     best = int(logits[: checkpoint.tokenizer.size].argmax())
     output = _vocabulary_id(checkpoint, question.label) if question.label else best

@@ -98,7 +98,7 @@ def _read_file(path: Path) -> Rows:
     recognised = recognise(path)
     if (mapping := recognised.mapping) is None:
         raise StudioError(
-            "Cannot tell which column of {path} contains the text.",
+            "Could not tell which column of {path} contains the text.",
             "Add a header with the columns “text” and, for pairs, “pair”.",
             path=path.name,
         )

@@ -133,7 +133,7 @@ def explain_error(error: BaseException, model: str, repo: HubKind = "model") -> 
             )
         case GatedRepoError():
             return StudioError(
-                "{name} is gated: its owners want to know who uses it.",
+                "{name} is gated: its owners ask for an agreement.",
                 "Agree to their conditions on its page on the hub, then set your token under "
                 "Settings.",
                 details,
@@ -182,8 +182,8 @@ def _http_error(status: int, name: str, details: str) -> StudioError:
             )
         case 403:
             return StudioError(
-                "Your token has no right to do this with {name}.",
-                "Make a token with this right on the hub, and set it under Settings.",
+                "Your token lacks the permission for this on {name}.",
+                "Create a token with this permission on the hub, and set it under Settings.",
                 details,
                 name=name,
             )
@@ -196,7 +196,7 @@ def _http_error(status: int, name: str, details: str) -> StudioError:
             )
         case 429:
             return StudioError(
-                "The hub asks to wait: too many requests came from here.",
+                "The hub limits requests, and too many came from this address.",
                 "Try again in a few minutes; with a token it allows more.",
                 details,
             )

@@ -213,8 +213,8 @@ def _fetch(
         part.unlink()
         if again:
             raise StudioError(
-                "{file} of {model} arrived twice with a wrong checksum.",
-                "Something between here and the hub changes it. Try another network.",
+                "{file} of {model} has a wrong checksum after two downloads.",
+                "The network may alter files. Try another one.",
                 file=safe_name(file.name),
                 model=safe_name(planned.name),
             )

@@ -35,8 +35,8 @@ def plan(checkpoint: Path, model: str, private: bool) -> PushPlanned:
         validate_repo_id(model)
     if "/" not in model:
         raise StudioError(
-            "“{name}” does not say whose model it is.",
-            "Write the name of your account before it: owner/model.",
+            "“{name}” names no owner.",
+            "Write the name of your account first: owner/model.",
             name=safe_name(model),
         )
     checkpoint_info(checkpoint)
@@ -69,8 +69,8 @@ def push(checkpoint: Path, model: str, private: bool, emit: Emit) -> Pushed:
         except HfHubHTTPError as error:
             if error.response.status_code == 401:
                 raise StudioError(
-                    "The hub does not know who sends this.",
-                    "Set a token with the right to write under Settings.",
+                    "The hub needs a token to receive a model.",
+                    "Set a token with write permission under Settings.",
                     str(error),
                 ) from error
             raise

@@ -118,7 +118,7 @@ SHELF = (
     # ── English, from small to large ─────────────────────────────────────────────────────────
     ShelfEntry(
         "google/bert_uncased_L-2_H-128_A-2", "BERT tiny", "english", ("en",), "apache-2.0", 17.7,
-        phrase("trying things out: minutes where others take hours"),
+        phrase("quick trials: minutes instead of hours"),
         sizes={**_small(128, 2, 30522), "heads": 2},
     ),
     ShelfEntry(
@@ -128,12 +128,12 @@ SHELF = (
     ),
     ShelfEntry(
         "distilbert/distilbert-base-uncased", "DistilBERT", "english", ("en",), "apache-2.0", 268,
-        phrase("most tasks: nearly BERT, in half the time"),
+        phrase("most tasks: close to BERT, in half the time"),
         "distilbert", {"layers": 6}, pooled=False,
     ),
     ShelfEntry(
         "google-bert/bert-base-uncased", "BERT base, uncased", "english", ("en",), "apache-2.0",
-        440, phrase("the model that others are compared with"),
+        440, phrase("the standard baseline"),
     ),
     ShelfEntry(
         "google-bert/bert-base-cased", "BERT base, cased", "english", ("en",), "apache-2.0", 436,
@@ -141,7 +141,7 @@ SHELF = (
     ),
     ShelfEntry(
         "google-bert/bert-large-uncased", "BERT large, uncased", "english", ("en",), "apache-2.0",
-        1344, phrase("a little better than base, three times as slow"), sizes=LARGE,
+        1344, phrase("slightly better than base, at a third of the speed"), sizes=LARGE,
     ),
     ShelfEntry(
         "distilbert/distilroberta-base", "DistilRoBERTa", "english", ("en",), "apache-2.0", 331,

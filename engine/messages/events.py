@@ -63,14 +63,14 @@ class Prepared(Event):
     majority: str = Field(
         "", description="The most frequent label of the training examples; empty: there are none."
     )
-    majority_score: float = Field(0.0, description="Share of `majority` in validation.")
+    majority_score: float = Field(0.0, description="Fraction of `majority` in validation.")
     absent: tuple[str, ...] = Field(
         (), description="Labels of training examples that no validation example has."
     )
-    truncated: float = Field(0.0, description="Share of the training inputs that are truncated.")
+    truncated: float = Field(0.0, description="Fraction of the training inputs that are truncated.")
     environment: dict[str, str] = Field({}, description="Other influences on the weights.")
     differences: tuple[PhraseField, ...] = Field(
-        (), description="What has changed since the checkpoint that it resumes from."
+        (), description="Changes since the checkpoint that it resumes from."
     )
 
 

@@ -93,10 +93,10 @@ class Comparison(Message):
 
     output: str
     rows: int = Field(description="Number of outputs: one per input, or per token.")
-    difference: float = Field(description="The largest difference, as a share of `scale`.")
+    difference: float = Field(description="The largest difference, as a fraction of `scale`.")
     scale: float = Field(description="The largest output of the model; at least 1.")
     bound: float | None = Field(description="Maximum difference; None: predictions count.")
-    agreement: float | None = Field(None, description="Share of equal predictions, if any.")
+    agreement: float | None = Field(None, description="Fraction of equal predictions, if any.")
     least_agreement: float = 0
     chance: float | None = Field(None, description="The largest difference of a probability.")
 
@@ -142,7 +142,7 @@ class ExportReport(Message):
     parameters: int
     labels: tuple[str, ...]
     notes: tuple[PhraseField, ...] = Field(
-        (), description="Parts of the checkpoint that were ignored when it was loaded."
+        (), description="Parts of the checkpoint that were ignored on loading."
     )
     pruned_heads: int = Field(0, description="Pruned attention heads, which a graph leaves out.")
     weights_equal: bool | None = Field(

@@ -186,8 +186,8 @@ def find_adapter(folder: Path, base: Path | None) -> Adapter | None:
     if base is None or not base.is_dir():
         raise BadCheckpoint(
             "{folder} is a LoRA adapter (PEFT): it has only the difference to the model {base}.",
-            "Put that model into the folder {beside} beside it, or use bert-studio import-model "
-            "with --base.",
+            "Put that model into the folder {beside} next to it, or use bert-studio "
+            "import-model with --base.",
             folder=safe_name(folder.name),
             base=safe_name(named),
             beside=safe_name(beside),

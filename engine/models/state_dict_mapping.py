@@ -318,7 +318,7 @@ class StateDictMapper:
         if required:
             raise BadCheckpoint(
                 "{count} encoder tensors are missing in the file, for example {missing}.",
-                "It is incomplete or does not belong to this {file}. {again}",
+                "The file is incomplete or does not belong to this {file}. {again}",
                 count=len(required),
                 missing=required[0],
                 file=self._file,

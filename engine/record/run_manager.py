@@ -230,7 +230,7 @@ class RunManager:
             if (run_row := find_run(session, run.id)) is not None and run_row.state == "queued":
                 run_row.state = "on hold"
                 run_row.problem = phrase(
-                    "It was to start after “{run}”, which has not finished.",
+                    "Set to start after “{run}”, which has not finished.",
                     run=predecessor.name if predecessor is not None else before_id,
                 )
                 run_row.advice = phrase("Release it to start it without that run.")
@@ -369,8 +369,8 @@ class RunManager:
                 seen.add(before.id)
                 if before.id in run_ids:
                     raise StudioError(
-                        "“{run}” would wait for itself.",
-                        "Choose a run that does not wait for it.",
+                        "“{run}” cannot start after itself.",
+                        "Choose a run that is not set to start after this one.",
                         run=before.name,
                     )
                 before = find_run(session, before.run_folder().waits_for())

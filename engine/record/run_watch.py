@@ -182,8 +182,8 @@ class RunWatch:
                 run.state = "not responding"
                 run.problem = phrase("The training process is not responding.")
                 run.advice = phrase(
-                    "It did nothing for {seconds} seconds. Wait, or force it to stop: the steps"
-                    " since the last checkpoint are then repeated.",
+                    "No activity for {seconds} seconds. Wait, or use “Force stop”: the steps "
+                    "since the last checkpoint are then repeated.",
                     seconds=round(SILENCE),
                 )
         return True

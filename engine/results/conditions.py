@@ -70,7 +70,7 @@ class Outcome(Spec):
     @property
     def sentence(self) -> Phrase:
         return (
-            phrase("the prediction is right") if self.right else phrase("the prediction is wrong")
+            phrase("the prediction is correct") if self.right else phrase("the prediction is wrong")
         )
 
 

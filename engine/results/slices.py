@@ -78,11 +78,12 @@ class WorstSlice:
 
     @property
     def sentence(self) -> Phrase:
-        """For example “12 of 31 rows right where gold is “bad”, 71 % elsewhere”."""
+        """For example “12 of 31 rows correct where true label is “bad”, 71 % elsewhere”."""
         condition = sentence(self.group.conditions)
         if self.is_fraction:
             return phrase(
-                "{right:,} of {count:,} rows right where {condition}, {elsewhere:.0f} % elsewhere",
+                "{right:,} of {count:,} rows correct where {condition}, {elsewhere:.0f} % "
+                "elsewhere",
                 right=round(self.group.score.value * self.group.count),
                 count=self.group.count,
                 condition=condition,

@@ -115,7 +115,7 @@ class MultipleChoiceLearner(Learner):
 
     def describe_targets(self, batch: Batch, tokenizer: Tokenizer) -> list[str]:
         return [
-            phrase("right choice") if index == right else phrase("wrong choice")
+            phrase("correct choice") if index == right else phrase("wrong choice")
             for right in batch.targets.tolist()
             for index in range(batch.inputs_per_example)
         ]

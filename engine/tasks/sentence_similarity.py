@@ -197,7 +197,7 @@ class SentenceSimilarityLearner(Learner):
 
     def predict(self, checkpoint: Checkpoint, inputs: Inputs, question: Predict) -> Predicted:
         if not (question.pair or "").strip():
-            raise StudioError("This model says how similar two texts are.", "Type a second text.")
+            raise StudioError("This model compares two texts.", "Type a second text.")
         first, second = text_vectors(checkpoint, [question.text, question.pair or ""])
         return Predicted(
             task=self.task.kind,

@@ -154,7 +154,7 @@ JOURNEYS = {
         rclick 1000,400
         key c
         click "page tab:Reproducibility"
-        expect "label:Is this run reproducible?"
+        expect "label:Reproducibility"
         click "page tab:Search"
         expect "6 of at most 6 runs finished*" 300
         click "push button:Compare"
@@ -183,7 +183,7 @@ JOURNEYS = {
         key alt+o
         click "page tab:Difference"
         click "push button:Compare"
-        expect "table:Texts that changed most" 120
+        expect "table:Texts whose predictions changed most" 120
         shot changed.png
         quit
         """,

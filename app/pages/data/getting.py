@@ -63,9 +63,9 @@ class DataDownload(HubRequest):
             self._owner,
             self.tr("Get a data set from the hub"),
             self.tr(
-                "Type its name on the Hugging Face Hub, such as stanfordnlp/sst2. Add a subset as "
-                "owner/name/subset, a revision as owner/name@revision. Only data files are "
-                "downloaded, never code."
+                "Enter the name on the Hugging Face Hub, such as stanfordnlp/sst2. Add a "
+                "subset as owner/name/subset, a revision as owner/name@revision. Only data "
+                "files are downloaded, never code."
             ),
             Choice("list", self.tr("&Continue"), "primary"),
             proceed,
@@ -83,7 +83,7 @@ class DataDownload(HubRequest):
             answered,
             title,
             self.tr("Progress of the download"),
-            self.tr("If you stop, the next download resumes from there."),
+            self.tr("If you stop, the next download resumes."),
         )
 
     def _on_planned(self, answer: Answer) -> None:
@@ -99,7 +99,7 @@ class DataDownload(HubRequest):
         self.question = dialogs.confirm(
             self._owner,
             self.tr("Which subset of {0}?").format(plan.name),
-            self.tr("It has %Ln subset(s), each a separate data set.", "", len(plan.subsets)),
+            self.tr("%Ln subset(s), each a separate data set.", "", len(plan.subsets)),
             Choice("choose", self.tr("&Continue"), "primary"),
             lambda: self.plan(f"{plan.name}/{subset.currentText()}@{plan.revision}"),
             [subset],

@@ -19,7 +19,7 @@ def source(explore: ExploreState, side: int = 0) -> str:
     if masked := masked_words(shown.input):
         parts.append(tr("Masked: {0}.").format(", ".join(f"“{word}”" for word in masked)))
     if shown.heads_off:
-        parts.append(tr("Heads switched off: {0}.").format(head_list(shown.heads_off)))
+        parts.append(tr("Ablated heads: {0}.").format(head_list(shown.heads_off)))
         if explore.means_texts is not None and shown.head_means is not None:
             parts.append(head_means_caption(explore.means_texts))
     if shown.is_truncated:
@@ -29,7 +29,7 @@ def source(explore: ExploreState, side: int = 0) -> str:
 
 
 def head_means_caption(texts: ChosenTexts) -> str:
-    text = tr("They are replaced by their mean over %Ln text(s) of {0}.", texts.count)
+    text = tr("Ablation: mean over %Ln text(s) of {0}.", texts.count)
     return text.format(texts.name)
 
 

@@ -85,8 +85,8 @@ class HeadMeans(QObject):
 
 
 def replacement_box() -> ChoiceBox:
-    entries = (("zero", tr("replaced by zero")), ("mean", tr("replaced by the mean")))
-    return ChoiceBox(tr("Replacement for heads that are off"), entries)
+    entries = (("zero", tr("Ablation: zero")), ("mean", tr("Ablation: mean")))
+    return ChoiceBox(tr("Ablation of heads"), entries)
 
 
 class Comparison(QWidget):
@@ -143,7 +143,7 @@ class Comparison(QWidget):
         self.replacement.setVisible(bool(self._explore.first.heads_off))
         self.replacement.choose(self._means.replacement)
         self.replacement.setEnabled(is_possible)
-        reason = self.tr("The mean is computed over texts: choose some in the Texts panel.")
+        reason = self.tr("Mean ablation needs texts: choose some in the Texts panel.")
         self.replacement.setToolTip("" if is_possible else tooltip(reason))
 
     def _show(self) -> None:
@@ -162,7 +162,7 @@ class Comparison(QWidget):
         if first.heads_off and (means_text := self._means.status()):
             message = means_text
         elif first.heads_off:
-            text = self.tr("Heads {0} ablated, compared with {1}.")
+            text = self.tr("Heads {0} ablated; compared with {1}.")
             message = text.format(head_list(first.heads_off), second.model.name)
             if self._explore.means_texts is not None:
                 message = f"{message} {head_means_caption(self._explore.means_texts)}"

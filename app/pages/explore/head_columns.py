@@ -16,7 +16,7 @@ MEASURES: tuple[HeadMeasure, ...] = (
     HeadMeasure("entropy", marked("Entropy"), marked("−Σ α ln α in nats; 0: all on one token")),
     HeadMeasure(
         "uniformity",
-        marked("Entropy share"),
+        marked("Normalised entropy"),
         marked("Entropy divided by its maximum, ln of the token count; 1: uniform"),
     ),
     HeadMeasure(
@@ -39,6 +39,6 @@ MEASURES: tuple[HeadMeasure, ...] = (
     HeadMeasure(
         "offset_share",
         marked("At one offset"),
-        marked("Share of the tokens whose largest weight is at the most frequent offset"),
+        marked("Fraction of the tokens whose largest weight is at the most frequent offset"),
     ),
 )

@@ -155,7 +155,7 @@ def _sentence_facts(sentence: SentenceSpec, hidden_size: int) -> list[tuple[str,
     facts = [
         (tr("Pooling"), ", ".join(names[mode] for mode in sentence.pooling)),
         (tr("Dense layers"), dense),
-        (tr("Normalized"), tr("yes, to length 1") if sentence.normalize else tr("no")),
+        (tr("Normalised"), tr("yes, to length 1") if sentence.normalize else tr("no")),
         (tr("Vector size"), numbers.count(sentence.size(hidden_size))),
         (tr("Max. length"), "" if max_length is None else tr("%Ln token(s)", max_length)),
         (tr("Prompt"), visible(sentence.prompt[:MAX_PROMPT_CHARACTERS])),

@@ -261,7 +261,7 @@ class ModelList(Page):
             has_icon=True,
         )
         self.search.textChanged.connect(self._filter)
-        self.no_results = Text(self.tr("No results."), "muted")
+        self.no_results = Text(self.tr("No matching models."), "muted")
         self._content = QWidget()
         layouts.column(
             self.search, self.no_results, (self.list, 1), parent=self._content, spacing=3 * SPACE

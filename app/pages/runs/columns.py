@@ -155,7 +155,7 @@ def _start_tooltip(row: RunRow) -> str:
         return text
     if row.started is None:
         text = tr("In the queue since {0}").format(text)
-    drag = tr("While the table is sorted by Started, you can drag waiting runs to reorder them.")
+    drag = tr("While the table is sorted by Started, drag queued runs to reorder the queue.")
     return f"{text}\n{drag}"
 
 
@@ -238,7 +238,7 @@ COLUMNS = {
     Column.STARTED: ColumnInfo(
         lambda: tr("Started"),
         76,
-        lambda row: tr("waiting") if _is_new(row) else numbers.day(row.started or row.created),
+        lambda row: tr("queued") if _is_new(row) else numbers.day(row.started or row.created),
         _start_order,
         _start_tooltip,
         value=lambda row: (row.started or row.created).astimezone().strftime("%Y-%m-%d %H:%M"),

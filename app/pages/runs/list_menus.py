@@ -157,7 +157,7 @@ class ColumnsButton(_MenuButton):
         menu = self.menu()
         menu.clear()
         if self._with_nothing:
-            menu.addAction(tr("&Nothing")).triggered.connect(lambda: self.chosen.emit(()))
+            menu.addAction(tr("&None")).triggered.connect(lambda: self.chosen.emit(()))
             menu.addSeparator()
         for info in known_columns(self._offered()):
             action = menu.addAction(plain_menu_text(info.title()))

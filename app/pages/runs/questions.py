@@ -146,7 +146,7 @@ def ask_delete(owner: QWidget, runs: RunsState, rows: Sequence[RunRow]) -> None:
     )
     if names := _find_dependents(runs, rows):
         template = tr(
-            "These unfinished runs start from its checkpoints and can no longer begin: {0}."
+            "These unfinished runs start from its checkpoints and can no longer start: {0}."
         )
         text = f"{text} {template.format(', '.join(names))}"
     confirm(
@@ -241,7 +241,10 @@ def ask_after(owner: QWidget, runs: RunsState, rows: Sequence[RunRow]) -> None:
     confirm(
         owner,
         tr("Start {0} after…").format(_runs_text(rows)),
-        tr("It starts when that run has finished. If that run fails, it is put on hold."),
+        tr(
+            "Starts when the selected run has finished. If the selected run fails, "
+            "this one is put on hold."
+        ),
         Choice("save", tr("&Save"), "primary"),
         lambda: runs.dispatcher.start_after(ids, str(box.currentData())),
         [box],

@@ -431,7 +431,7 @@ def _apply_fix(folder: Path, fix: FixName, label: str | None) -> Path:
     if apply_fixes_by_name([fix], folder, target, version, label=label) is None:
         raise StudioError(
             tr("The data set has too few rows for this fix."),
-            tr("Add rows with the labels that the advice names."),
+            tr("Add rows with the labels named in the advice."),
         )
     return target
 

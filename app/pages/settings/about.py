@@ -126,7 +126,7 @@ def precision_sentence(speeds: Speeds | None) -> str:
     if speeds is None:
         return ""
     if not speeds.times:
-        return tr("Trains in fp32: this processor has no bf16 instructions.")
+        return tr("Trains in fp32: this CPU has no bf16 instructions.")
     template = tr("Trains in fp32: here {0} matrix multiplication is {1} × as fast as fp32.")
     if speeds.fastest != "fp32":
         template = tr(

@@ -55,8 +55,8 @@ class ExternalModels(QWidget):
                 self.tr("Folder of models"),
                 folder_buttons,
                 self.tr(
-                    "Its models are listed and used in place, not copied. So are models that other "
-                    "programs downloaded from the hub."
+                    "The models in it are listed and used in place, not copied; so are models "
+                    "that other programs downloaded from the hub."
                 ),
             ),
         ]

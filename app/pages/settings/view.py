@@ -111,7 +111,7 @@ class SettingsPage(Page):
             ],
         )
         self.external_models = ExternalModels(studio)
-        models_card = self._add(self.tr("Models from elsewhere"), self.external_models.rows())
+        models_card = self._add(self.tr("Models from other sources"), self.external_models.rows())
         models_card.body.addWidget(self.external_models.folder)
         home_card = self._add(
             self.tr("Home folder"),
@@ -139,7 +139,7 @@ class SettingsPage(Page):
         """Theme, text size, and language if there are several."""
         note = self.tr("“System” follows the theme of your desktop.")
         rows: list[tuple[str, QWidget, str]] = [(self.tr("Theme"), self.theme_choice, note)]
-        note = self.tr("Also by Ctrl and + or −; Ctrl+0 is 100 %.")
+        note = self.tr("Shortcuts: Ctrl and + or −; Ctrl+0 for 100 %.")
         rows.append((self.tr("Text size"), self.text_size, note))
         if len(translation.LANGUAGES) > 1:
             names = {language.code: language.name for language in translation.LANGUAGES}

@@ -63,7 +63,7 @@ class SettingsStep(QWidget):
         self.mode.chosen.connect(lambda _: self._show())
         self.search = SearchField(self.tr("Search settings"), has_icon=True)
         self.search.textChanged.connect(lambda _: self._search())
-        self.nothing = Text(self.tr("No setting has these words."), "muted")
+        self.nothing = Text(self.tr("No matching settings."), "muted")
         self.fine_tuning = _form(TrainingSpec, fields_at(TrainingSpec, "simple"))
         self.pre_training = _form(PRETRAINING, fields_at(TrainingSpec, "simple"))
         self.more = _form(TrainingSpec, fields_at(TrainingSpec, "advanced"))

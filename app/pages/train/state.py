@@ -111,7 +111,7 @@ class TrainState(QObject):
 
     def _drop_search(self, before: Choices, name: str, adjustment: Adjustment | None) -> Adjustment:
         """The adjustment that drops the search of `before`, after another one if there is one."""
-        sentence = self.tr("The several values to try were dropped: they were for “{0}”.")
+        sentence = self.tr("The search values were dropped: they were for “{0}”.")
         sentence = sentence.format(name)
         if adjustment is None:
             return Adjustment(sentence, lambda current: current.with_search(before))

@@ -206,9 +206,7 @@ def _data_warnings(choices: Choices) -> list[str]:
     if rare:
         shown = ", ".join(f"“{label}”" for label in rare[:3]) + (", …" if rare[3:] else "")
         result.append(
-            tr("Few rows have the label {labels}, so expect poor predictions for it.").format(
-                labels=shown
-            )
+            tr("Few rows with the label {labels}: expect poor predictions.").format(labels=shown)
         )
     return result
 

@@ -115,7 +115,7 @@ class TrainPage(Page):
 
     def _footer(self) -> QHBoxLayout:
         self.reason = Text("", "muted")
-        self.reason.setAccessibleName(self.tr("What is missing"))
+        self.reason.setAccessibleName(self.tr("Missing"))
         self.fixes = FixButtons(self.state)
         self.back = buttons.plain(self.tr("&Back"), self._on_back, "arrow-left")
         self.next = buttons.primary(self.tr("&Next"), self._on_next)
@@ -348,7 +348,7 @@ def same_job_text(same: SameJob) -> str:
         if same.score is not None:
             score = run_texts.score(same.metric, same.score)
             text = tr("The same job finished {0} with {1}.").format(when, score)
-    return f"{text} " + tr("With the same seed it would give the same result again.")
+    return f"{text} " + tr("The same seed gives the same result.")
 
 
 class FixButtons(QWidget):

@@ -184,7 +184,7 @@ class GroupPicture(ResultPicture):
             (str(name), *group.score, group.count, loss) for group, name, loss in measured.lines
         ]
         name = translated(measured.score_name)
-        template = self.tr("Score: {0}, in per cent, with the 95 % interval.")
+        template = self.tr("Score: {0} in %, with the 95 % interval.")
         return table_figure(
             drawn,
             self.key,

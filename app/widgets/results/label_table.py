@@ -57,9 +57,9 @@ class LabelTablePicture(ResultPicture):
         self.table.verticalHeader().setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
         self.note = Text(
             self.tr(
-                "In per cent, with 95 % intervals. A cell under Precision lists the rows wrongly "
-                "predicted as this label, a cell under Recall the missed rows, and other cells all "
-                "rows with this label."
+                "In %, with 95 % intervals. A cell under Precision lists the rows wrongly "
+                "predicted as this label, a cell under Recall the missed rows, and other "
+                "cells all rows with this label."
             ),
             "small",
         )
@@ -88,7 +88,7 @@ class LabelTablePicture(ResultPicture):
             self.model,
             "per-label",
             tr("Precision, recall and F1 per label"),
-            tr("In per cent, with the 95 % interval."),
+            tr("In %, with the 95 % interval."),
             lambda: Table(header, rows),
         )
 

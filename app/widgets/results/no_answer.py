@@ -83,8 +83,8 @@ class NoAnswerPicture(ChartPicture):
             return self.tr("Every question has an answer, so there is no threshold.")
         f1, exact = curve.at(self.threshold)
         return self.tr(
-            "A question gets no answer if that scores more than {0} above the best answer: F1 {1}, "
-            "exact match {2}. The model uses {3}."
+            "“No answer” if its score exceeds the best answer by more than {0}: F1 "
+            "{1}, exact match {2}. The model uses {3}."
         ).format(
             numbers.decimal(self.threshold, 2),
             numbers.percent(f1),

@@ -104,7 +104,7 @@ class ReliabilityPicture(ChartPicture):
         self.show_chart(chart, self._note(bins), hint)
 
     def _sentence(self, item: Bin) -> str:
-        return self.tr("Probability {0}: %Ln row(s), {1} right", "", item.count).format(
+        return self.tr("Probability {0}: %Ln row(s), {1} correct", "", item.count).format(
             f"{numbers.percent(item.low, 0)} – {numbers.percent(item.high, 0)}",
             numbers.percent(item.accuracy.value),
         )
@@ -117,15 +117,11 @@ class ReliabilityPicture(ChartPicture):
             return self.tr("No row has a probability and a label.")
         text = self.tr("Expected calibration error (ECE) {0}.").format(numbers.percent(error))
         if error < GOOD_ECE:
-            text += " " + self.tr("The probabilities can be trusted.")
+            text += " " + self.tr("Well calibrated.")
         elif excess > 0:
-            text += " " + self.tr(
-                "The model is overconfident: it is right less often than it says."
-            )
+            text += " " + self.tr("Overconfident: accuracy is below the predicted probability.")
         else:
-            text += " " + self.tr(
-                "The model is underconfident: it is right more often than it says."
-            )
+            text += " " + self.tr("Underconfident: accuracy is above the predicted probability.")
         return f"{text} {self._scaling()}".rstrip()
 
     def _scaling(self) -> str:

@@ -118,7 +118,7 @@ class SlicesPicture(GroupPicture):
         if not measured.found.slices:
             return self.tr(
                 "No significantly worse slice ({1} slices of at least {0} rows tested). "
-                "Filter the rows and keep them as a slice to see its score here."
+                "Filter the rows and save them as a slice to see its score here."
             ).format(MIN_ROWS, count)
         worst = translated(measured.found.slices[0].sentence)
         return self.tr("Worst of {0} slices: {1}.").format(count, worst)

@@ -185,9 +185,7 @@ class ThresholdPicture(ChartPicture):
         )
         used = self._used()
         if used is not None and abs(used - HALF) > TOLERANCE:
-            text += " " + self.tr("The model predicts it at {0} or more.").format(
-                numbers.percent(used)
-            )
+            text += " " + self.tr("Threshold in use: {0}.").format(numbers.percent(used))
         return f"{area} {text}".strip()
 
     def _on_moved(self, x: float) -> None:

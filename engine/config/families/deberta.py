@@ -54,7 +54,7 @@ class DebertaSpec(WithSegments):
     convolution: Annotated[int, Field(ge=0, le=99)] = Field(
         0,
         title="Convolution size",
-        description="Tokens that a convolution beside the first layer reads; 0 = none.",
+        description="Tokens that a convolution parallel to the first layer reads; 0 = none.",
         json_schema_extra=config_keys("conv_kernel_size", level="elsewhere"),
     )
     convolution_activation: Activation = Field(

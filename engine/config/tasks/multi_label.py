@@ -52,8 +52,8 @@ class MultiLabel(LabelledTask):
                 "average_precision",
                 title="average precision",
                 description=(
-                    "How well each label ranks the rows that have it, averaged over the labels; it "
-                    "needs no threshold."
+                    "The quality of the ranking of rows by each label, averaged over the "
+                    "labels; needs no threshold."
                 ),
             ),
             LOSS,

@@ -49,7 +49,7 @@ class MultipleChoice(TaskSpec):
             )
         if columns.label is None:
             yield StudioError(
-                "Multiple choice needs to know which choice is right.",
-                "Choose the column that holds the number, the letter or the text of the right "
-                "choice.",
+                "Multiple choice needs the correct choice of each row.",
+                "Choose the column that holds the number, the letter or the text of the "
+                "correct choice.",
             )

@@ -33,6 +33,6 @@ class PairClassification(ClassTask):
         if columns.pair is None:
             yield StudioError(
                 "Every row has one text, and a pair needs two.",
-                "Choose “Text classification”, or import it with a second text.",
+                "Choose “Text classification”, or import the data with a second text.",
             )
         yield from self.class_problems(columns, labels)

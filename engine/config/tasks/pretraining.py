@@ -70,8 +70,8 @@ class Pretraining(TaskSpec):
                 "nsp_accuracy",
                 title="NSP accuracy",
                 description=(
-                    "How often next-sentence prediction is right; always predicting IsNext gives "
-                    "the IsNext ratio."
+                    "How often next-sentence prediction is correct; always predicting IsNext "
+                    "gives the IsNext ratio."
                 ),
             ),
         ),

@@ -32,7 +32,7 @@ PEARSON = Metric(
     short="Pearson",
     unit="number",
     limits=(-1.0, 1.0),
-    description="How closely predicted and true numbers follow a straight line, from -1 to 1.",
+    description="The linear correlation of predicted and true numbers, from -1 to 1.",
 )
 SPEARMAN = Metric(
     "spearman",
@@ -41,8 +41,8 @@ SPEARMAN = Metric(
     unit="number",
     limits=(-1.0, 1.0),
     description=(
-        "How well the order of the predictions agrees with the true order, from -1 to 1; only "
-        "ranks count."
+        "The agreement of the order of the predictions with the true order, from "
+        "-1 to 1; only ranks count."
     ),
 )
 

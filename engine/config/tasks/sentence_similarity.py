@@ -77,21 +77,18 @@ class SentenceSimilarity(ScaledTask):
         "auto",
         title="Loss",
         description=(
-            "What the rows say. Cosine: a number for each pair. In-batch negatives (multiple "
-            "negatives ranking): pairs that belong together; the other second texts of the batch "
-            "do not. Triplets: the second text is nearer than the negative one. auto: cosine where "
-            "there is a label column, triplets where there is a negative text, else in-batch "
-            "negatives."
+            "Form of the training rows. Cosine: a number for each pair. In-batch "
+            "negatives (multiple negatives ranking): pairs that belong together; the "
+            "other second texts of the batch do not. Triplets: the second text is "
+            "nearer than the negative one. auto: cosine if there is a label column, "
+            "triplets if there is a negative text, else in-batch negatives."
         ),
         json_schema_extra=setting("simple"),
     )
     pooling: Literal["auto", "mean", "cls", "max"] = Field(
         "auto",
         title="Pooling",
-        description=(
-            "How the vectors of the tokens become one. auto: as the base model does it, and the "
-            "mean where it says nothing."
-        ),
+        description=("Pooling of the token vectors. auto: as in the base model, else the mean."),
         json_schema_extra=setting(),
     )
     scale: Annotated[float, Field(gt=0, le=1_000, allow_inf_nan=False)] = Field(
@@ -113,9 +110,9 @@ class SentenceSimilarity(ScaledTask):
         None,
         title="Range",
         description=(
-            "The numbers that stand for a cosine of 0 and of 1. Empty: 0 and 1 where all numbers "
-            "of the training set lie between -1 and 1; otherwise from 0, or the lowest if that is "
-            "negative, to the highest."
+            "The numbers for a cosine of 0 and of 1. Empty: 0 and 1 if all numbers of "
+            "the training set are between -1 and 1; otherwise from 0, or the lowest if "
+            "that is negative, to the highest."
         ),
         json_schema_extra=setting("elsewhere"),
     )

@@ -66,7 +66,7 @@ class ClassTask(LabelledTask):
         if columns.endings:
             yield StudioError(
                 "Every row has several choices.",
-                "Choose “Multiple choice”, or import it without them.",
+                "Choose “Multiple choice”, or import the data without choices.",
             )
         if columns.label is None:
             yield StudioError(
@@ -84,7 +84,7 @@ class ClassTask(LabelledTask):
         classes = [label for label in labels.cells if label]
         if len(classes) == 1:
             yield StudioError(
-                "There is only one class, “{label}”.",
+                "Only one class, “{label}”.",
                 "Choose another label column, or a file with at least two classes.",
                 label=shorten(classes[0]),
             )
@@ -144,7 +144,7 @@ class TextClassification(ClassTask):
         if columns.pair is not None:
             yield StudioError(
                 "Every row has two texts.",
-                "Choose “Sentence-pair classification”, or import it with one text only.",
+                "Choose “Sentence-pair classification”, or import the data with one text only.",
             )
         yield from self.class_problems(columns, labels)
 

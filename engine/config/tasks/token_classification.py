@@ -41,15 +41,16 @@ class TokenClassification(LabelledTask):
                 "precision",
                 title="precision",
                 description=(
-                    "The fraction of the predicted entities that are right in type, start and end."
+                    "The fraction of the predicted entities that are correct in type, start "
+                    "and end."
                 ),
             ),
             Metric(
                 "recall",
                 title="recall",
                 description=(
-                    "The fraction of the true entities that are found with the right type, start "
-                    "and end."
+                    "The fraction of the true entities that are found with the correct type, "
+                    "start and end."
                 ),
             ),
             ACCURACY,

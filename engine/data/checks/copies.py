@@ -24,8 +24,8 @@ def find_leaked(data: CheckInput) -> list[Finding]:
     """Validation and test rows whose text is in the training set."""
     leak = _find_leak(data, data.split_groups, data.has_text)
     sentence = phrase(
-        "{n:,} validation or test row(s) with a text of the training set: scores on them measure"
-        " memory.",
+        "{n:,} validation or test row(s) with a text of the training set "
+        "(leakage): scores on them are too high.",
         n=len(leak.evaluation_rows),
     )
     return _leak_findings("leaked_rows", "problem", sentence, data, data.split_groups, leak)
@@ -37,8 +37,8 @@ def find_nearly_leaked(data: CheckInput) -> list[Finding]:
     candidates[_find_leak(data, data.split_groups, data.has_text).evaluation_rows] = False
     leak = _find_leak(data, data.near_groups, candidates)
     sentence = phrase(
-        "{n:,} validation or test row(s) with nearly the text of a training row: scores on them are"
-        " too high.",
+        "{n:,} validation or test row(s) that are near-duplicates of training "
+        "rows: scores on them are too high.",
         n=len(leak.evaluation_rows),
     )
     return _leak_findings("nearly_leaked_rows", "warning", sentence, data, data.near_groups, leak)
@@ -73,13 +73,13 @@ def _drop_fix(data: CheckInput, leak: Leak) -> list[Fix]:
         "{n:,} training row(s) dropped whose text is also in the validation or test set.",
         n=len(leak.training_rows),
     )
-    return [Fix("drop", phrase("Drop them from training"), change, dropped=leak.training_rows)]
+    return [Fix("drop", phrase("Drop from training"), change, dropped=leak.training_rows)]
 
 
 def _move_fix(leak: Leak) -> Fix:
     return Fix(
         "move",
-        phrase("Move them to training"),
+        phrase("Move to training"),
         phrase(
             "{n:,} validation or test row(s) moved to the training set, where their texts are.",
             n=len(leak.evaluation_rows),
@@ -103,11 +103,11 @@ def _redraw_fix(data: CheckInput, groups: RowIndices) -> list[Fix]:
     if not len(moved) or not (splits == VALIDATION).any():
         return []
     change = phrase(
-        "Split again at random with equal and nearly equal texts in one split; {n:,} row(s) are in"
-        " another split now.",
+        "Split again at random, with duplicates and near-duplicates in one split; "
+        "{n:,} row(s) moved.",
         n=len(moved),
     )
-    title = phrase("Split again, copies together")
+    title = phrase("Split again, duplicates together")
     return [Fix("split", title, change, moved=moved, moved_to=splits[moved])]
 
 
@@ -129,7 +129,7 @@ def find_exact(data: CheckInput) -> list[Finding]:
         n=count,
     )
     change = phrase("{n:,} exact duplicate(s) dropped; the first of each is kept.", n=count)
-    fix = Fix("drop", phrase("Drop the copies"), change, dropped=copies)
+    fix = Fix("drop", phrase("Drop the duplicates"), change, dropped=copies)
     rows = sort_by_group(groups, rows)
     return [Finding("exact_duplicates", "warning", count, sentence, rows, (fix,))]
 
@@ -147,10 +147,11 @@ def find_near(data: CheckInput) -> list[Finding]:
     rows = rows[np.isin(groups[rows], groups[copies])]
     dropped = rows[np.isin(texts[rows], texts[copies])]
     sentence = phrase(
-        "{n:,} text(s) with most 5-grams of words in common with an earlier text of their split.",
+        "{n:,} near-duplicate(s): most 5-grams of words in common with an earlier "
+        "text of the split.",
         n=count,
     )
-    change = phrase("{n:,} row(s) with nearly equal texts dropped.", n=len(dropped))
+    change = phrase("{n:,} near-duplicate(s) dropped.", n=len(dropped))
     fix = Fix("drop", phrase("Drop all but the first"), change, dropped=dropped)
     rows = sort_by_group(data.near_groups, rows)
     return [Finding("near_duplicates", "note", count, sentence, rows, (fix,))]

@@ -81,9 +81,10 @@ def _word_finding(
     rows = np.flatnonzero(has_word & (labels.indices == label))
     recall = len(rows) / max(int((labels.indices == label).sum()), 1)
     sentence = phrase(
-        "The word “{word}” alone predicts the label “{label}”: {precision:.0%} of the texts with"
-        " it have this label, and {recall:.0%} of its texts have the word. This is leakage if the"
-        " word was added with the label, and a clue if it is what people write.",
+        "The word “{word}” alone predicts the label “{label}”: {precision:.0%} of "
+        "the texts with it have this label, and {recall:.0%} of its texts have the "
+        "word. Leakage if the word was added with the label; otherwise a "
+        "legitimate feature.",
         word=data.vocabulary[word][:40],
         label=labels.names[label][:40],
         precision=precision,
@@ -130,8 +131,9 @@ def _column_findings(data: CheckInput, labels: Labels, rows: NDArray[np.int64]) 
         )
         if score >= MIN_COLUMN_SCORE:
             sentence = phrase(
-                "The column “{name}” alone predicts the label: it is right in {score:.0%} of the"
-                " rows that the most frequent label gets wrong. Do not use it as a text.",
+                "The column “{name}” alone predicts the label: it is correct in "
+                "{score:.0%} of the rows that the majority baseline misclassifies. Do not "
+                "use it as a text.",
                 name=name[:60],
                 score=score,
             )

@@ -189,14 +189,14 @@ def find_outliers(data: CheckInput) -> list[Finding]:
         return []
     shown = dict.fromkeys(labels.names[index] for index in labels.indices[far])
     sentence = phrase(
-        "{n:,} number(s) more than {times} times as far from the median as {usual:.0%} of the rows"
-        " ({shown}): the loss depends on these few.",
+        "{n:,} outlier(s), more than {times} × as far from the median as "
+        "{usual:.0%} of the rows ({shown}): the loss depends on these few.",
         n=len(far),
         times=OUTLYING,
         usual=USUAL_QUANTILE,
         shown=quote_labels(list(shown)),
     )
-    change = phrase("{n:,} row(s) dropped whose number is far from all others.", n=len(far))
+    change = phrase("{n:,} row(s) with an outlier dropped.", n=len(far))
     return [
         Finding("outlying_numbers", "warning", len(far), sentence, far, (drop_fix(far, change),))
     ]
@@ -278,8 +278,7 @@ def find_absent(data: CheckInput) -> list[Finding]:
     if not absent:
         return []
     sentence = phrase(
-        "{n:,} label(s) of the training set are in no row of the validation set ({names}): scores"
-        " say nothing about such rows.",
+        "{n:,} label(s) without validation rows ({names}): scores do not measure them.",
         n=len(absent),
         names=quote_labels(absent),
     )

@@ -51,9 +51,7 @@ def _find_empty(data: CheckInput) -> list[Finding]:
     )
     if not len(rows):
         return []
-    sentence = phrase(
-        "{n:,} row(s) with an empty text: nothing can be learned from it.", n=len(rows)
-    )
+    sentence = phrase("{n:,} row(s) with an empty text: nothing to learn.", n=len(rows))
     change = phrase("{n:,} row(s) without text dropped.", n=len(rows))
     fix = drop_fix(rows, change, "drop-empty")
     return [Finding("text_lengths", "problem", len(rows), sentence, rows, (fix,))]
@@ -86,16 +84,15 @@ def _find_long(data: CheckInput) -> list[Finding]:
     lost = float((words[rows] - MAX_WORDS).sum() / words.sum())
     if lost > MAX_LOST_FRACTION:
         sentence = phrase(
-            "{n:,} row(s) with more than {words} words, so BERT never reads {percent:.0f} % of all"
-            " words. Perhaps the file does not mark where these rows end.",
+            "{n:,} row(s) with more than {words} words: {percent:.0f} % of all words "
+            "are truncated. Perhaps the file does not mark where these rows end.",
             n=len(rows),
             words=MAX_WORDS,
             percent=100 * lost,
         )
     else:
         sentence = phrase(
-            "{n:,} row(s) with more than {words} words: BERT reads 512 tokens, and the rest is"
-            " truncated.",
+            "{n:,} row(s) with more than {words} words, truncated to 512 tokens.",
             n=len(rows),
             words=MAX_WORDS,
         )
@@ -213,8 +210,8 @@ def _find_mixed_words(data: CheckInput) -> list[Finding]:
     if not len(rows):
         return []
     sentence = phrase(
-        "{n:,} row(s) with words that mix Latin with Cyrillic or Greek letters: they look right,"
-        " but the tokenizer does not know them.",
+        "{n:,} row(s) with words that mix Latin with Cyrillic or Greek letters "
+        "(homoglyphs), unknown to the tokenizer.",
         n=len(rows),
     )
     return [_script_finding("warning", sentence, rows, "drop-mixed")]

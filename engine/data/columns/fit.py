@@ -120,7 +120,7 @@ def dataset_problems(spec: DatasetSpec, task: TaskSpec) -> list[StudioError]:
     problems += unseen_label_problems(spec.unseen, task)
     if not train:
         problems.append(
-            StudioError("It has no training rows.", "Import it again with another split.")
+            StudioError("There are no training rows.", "Import it again with another split.")
         )
     return problems
 

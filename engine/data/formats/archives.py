@@ -97,7 +97,7 @@ def locate(path: Path) -> Location:
             raise BadFile(
                 file,
                 phrase("there is no “{name}” in it.", name=rest[:100]),
-                phrase("It has: {names}.", names=_list_names(names)),
+                phrase("The archive has: {names}.", names=_list_names(names)),
             )
         member = max(matches, key=len)
         return Location(file, member, rest[len(member) + 1 :])

@@ -87,7 +87,7 @@ def _find_list(document: object, name: str, file: Path) -> object:
     raise BadFile(
         file,
         phrase("there is no list “{name}” in it.", name=name[:100]),
-        phrase("It has: {names}.", names=", ".join(names))
+        phrase("The archive has: {names}.", names=", ".join(names))
         if names
         else phrase("Choose the file itself."),
     )

@@ -36,7 +36,7 @@ def read(item: Any) -> list[AnnotatedText] | str:
     if spans:
         entry.spans = [get_span(span, "start", "end", "tag") for span in spans]
     elif not classes and not item.get("seen_by", True):
-        return phrase("Text that no person has seen skipped")
+        return phrase("Text without a human annotation skipped")
     if classes:
         names = (get_text(one, "classname") for one in classes if isinstance(one, dict))
         entry.labels["label"] = list(dict.fromkeys(names))

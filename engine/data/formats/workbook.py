@@ -280,7 +280,9 @@ def _note_facts(path: Path, name: str, facts: Facts, remarks: Remarks) -> None:
     if facts.percents:
         columns = ", ".join(facts.percents[:MAX_LISTED_SHEETS])
         remarks.add_note(
-            phrase("Per cents were read as fractions: 0.5 for 50 %, in {columns}.", columns=columns)
+            phrase(
+                "Percentages were read as fractions: 0.5 for 50 %, in {columns}.", columns=columns
+            )
         )
 
 

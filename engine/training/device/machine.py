@@ -61,9 +61,9 @@ class Machine:
     def remarks(self, hardware: HardwareSpec) -> Iterator[str]:
         """Yield warnings about settings that are slow or unsupported here."""
         if self.precision_name == "bf16" and _emulates_bf16(self.device):
-            yield phrase("This processor does not support bf16 natively: fp32 would be faster.")
+            yield phrase("This CPU does not support bf16 natively: fp32 would be faster.")
         if self.precision_name == "fp16" and self.device.type == "cpu":
-            yield phrase("fp16 is for GPUs and slow on a processor: fp32 would be faster.")
+            yield phrase("fp16 is for GPUs and slow on a CPU: fp32 would be faster.")
         if hardware.cores and not cores.supports_affinity():
             yield phrase("This system does not support choosing cores: the run uses all of them.")
 

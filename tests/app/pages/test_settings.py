@@ -81,7 +81,7 @@ def test_about_names_the_automatic_precision_and_the_fastest_threads():
     times = "matrix multiplication is"
     for speeds, sentence in (
         (None, ""),
-        (Speeds("a CPU"), "Trains in fp32: this processor has no bf16 instructions."),
+        (Speeds("a CPU"), "Trains in fp32: this CPU has no bf16 instructions."),
         (
             Speeds("a CPU", fp32=1e11, bf16=8e11),
             f"Trains in bf16 {condition} bf16 {times} 8.0 × as fast as fp32.",

@@ -389,7 +389,7 @@ def test_the_worst_slice_is_found_and_described(qtbot):
     qtbot.addWidget(picture)
     picture.show_measured(SlicesPicture.measure(predictions))
     assert picture.model.index(0, 0).data() == "“source” is “old”"
-    assert "10 of 40 rows right where “source” is “old”" in picture.note.text()
+    assert "10 of 40 rows correct where “source” is “old”" in picture.note.text()
 
 
 def test_a_slice_without_rows_is_drawn(show, studio, qtbot):

@@ -93,7 +93,7 @@ def test_the_report_has_every_picture_of_the_task_and_the_curves(qtbot, tab, mod
     assert all(b"<svg" in drawing and b"<script" not in drawing for _, drawing in images)
     report, _ = run_report(model.run)
     assert report.title in page and report.sections[0].rows[0][1] in page
-    assert page.index("Score of the validation rows") < page.index("What was trained")
+    assert page.index("Score of the validation rows") < page.index("Model and training")
 
 
 def test_a_pdf_has_drawings_and_tables_of_text_with_the_score_first(

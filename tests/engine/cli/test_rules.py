@@ -21,7 +21,7 @@ CASES = {
         "text_classification",
         "99 labels in 99 rows, too many",
     ),
-    "one label": (["text,label", *["a film,good"] * 9], "", "There is only one class, “good”"),
+    "one label": (["text,label", *["a film,good"] * 9], "", "Only one class, “good”"),
     "no choices": (["text,label", *VALID], "multiple_choice", "needs the choices of each row"),
     "no second text": (["text,label", *VALID], "pair_classification", "a pair needs two"),
     "no numbers": (

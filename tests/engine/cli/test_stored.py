@@ -39,7 +39,7 @@ def test_a_stored_data_set_is_checked_by_name_or_folder(output, json_output, fil
     assert list(by_check["leaked_rows"]["fixes"]) == ["drop", "move"]
     assert by_check["leaked_rows"]["lines"][:2] == [61, 62]
     printed = output("check", "films")
-    assert "fixes: leaked_rows drop (Drop them from training)" in printed
+    assert "fixes: leaked_rows drop (Drop from training)" in printed
 
 
 def test_model_and_data_set_of_a_job_are_set_by_folder_and_name(output, refusal, films):

@@ -73,7 +73,7 @@ def test_scores_have_intervals_and_verdicts(sections, runs):
     main = next(metric for metric in compared.metrics if metric.name == "accuracy")
     assert rows["first"]["Difference"] == ""
     assert rows["quick"]["Difference"] == f"{100 * main.difference.value:+.1f} %"
-    assert rows["quick"]["Its 95 % interval"] == (
+    assert rows["quick"]["Interval of the difference"] == (
         f"{100 * main.difference.low:+.1f} % to {100 * main.difference.high:+.1f} %"
     )
     assert int(rows["quick"]["Worse"]) == int(compared.worse.sum())

@@ -303,7 +303,7 @@ def test_unknown_classes_and_missing_heads_are_refused(classes, target, problem)
 
 
 def test_explaining_a_token_needs_a_mask_and_a_known_token(tiny):
-    with pytest.raises(StudioError, match="Nothing is masked"):
+    with pytest.raises(StudioError, match="No token is masked"):
         attribute(tiny, query(head="mlm"))
     with pytest.raises(StudioError, match="no token “xyz”"):
         attribute(tiny, query(head="mlm", masked=(1,), label="xyz"))

@@ -172,7 +172,7 @@ def test_wrong_bytes_are_fetched_once_more_and_then_refused(hub, repo, files, tm
     if wrong == 1:
         assert download_files(planned, tmp_path)["config.json"] == files["config.json"]
         return
-    with pytest.raises(StudioError, match=r"config\.json of .* arrived twice with a wrong"):
+    with pytest.raises(StudioError, match=r"config\.json of .* has a wrong checksum after two"):
         download_files(planned, tmp_path)
     assert not [file for file in tmp_path.rglob("*") if file.is_file()]
 
@@ -198,9 +198,9 @@ def test_requests_to_a_busy_hub_are_repeated(hub, repo, files, tmp_path, status)
 
 MESSAGES = {
     401: "does not accept your token",
-    403: "no right",
+    403: "lacks the permission",
     404: "no such file",
-    429: "asks to wait",
+    429: "limits requests",
     503: r"internal error \(HTTP 503\)",
 }
 

@@ -74,10 +74,10 @@ def test_a_private_push_to_a_public_model_is_refused(hub, checkpoint):
 
 
 def test_a_model_that_cannot_be_sent_is_reported(hub, checkpoint, tmp_path):
-    with pytest.raises(StudioError, match="does not know who sends this") as refusal:
+    with pytest.raises(StudioError, match="needs a token to receive") as refusal:
         push(checkpoint, NAME, private=True, emit=lambda _: None)
     assert "token" in refusal.value.advice
-    for name, message in (("tiny", "whose model it is"), ("a b/c", "not the name of a model")):
+    for name, message in (("tiny", "names no owner"), ("a b/c", "not the name of a model")):
         with pytest.raises(StudioError, match=message):
             plan(checkpoint, name, private=True)
     (tmp_path / "empty").mkdir()

@@ -54,7 +54,7 @@ def test_a_run_is_put_on_hold_if_its_predecessor_fails(window):
     window.manager.start_after([second], first)
     window.manager.stop(first)
     second_run = window.until(second, "on hold")
-    assert second_run.problem == "It was to start after “long”, which has not finished."
+    assert second_run.problem == "Set to start after “long”, which has not finished."
     window.until(third, "finished")
 
 
@@ -62,9 +62,9 @@ def test_circular_waits_are_refused(window):
     window.until_waiting(window.add(fake_worker.job("long")))
     a, b = (window.add(fake_worker.job(name)) for name in "ab")
     window.manager.start_after([a], b)
-    with pytest.raises(StudioError, match="would wait for itself"):
+    with pytest.raises(StudioError, match="cannot start after itself"):
         window.manager.start_after([b], a)
-    with pytest.raises(StudioError, match="would wait for itself"):
+    with pytest.raises(StudioError, match="cannot start after itself"):
         window.manager.start_after([a], a)
     window.manager.start_after([a], "")
     window.manager.start_after([b], a)

@@ -45,7 +45,7 @@ CASES: list[tuple[Condition, list[int], str]] = [
     (LabelIs(side="gold", label="bad", holds=False), [0, 2], "true label is not “bad”"),
     (LabelIs(side="predicted", label="odd", holds=False), [0, 1, 2, 3], "predicted is not “odd”"),
     (LabelIs(side="gold", label="odd"), [], "true label is “odd”"),
-    (Outcome(right=True), [0, 3], "the prediction is right"),
+    (Outcome(right=True), [0, 3], "the prediction is correct"),
     (Outcome(right=False), [1], "the prediction is wrong"),
     (Between(figure="probability", least=0.75), [0, 1], "probability is at least 0.75"),
     (Between(figure="words", most=4), [0, 1, 2], "length in words is below 4"),

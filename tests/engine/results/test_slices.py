@@ -53,7 +53,7 @@ def test_planted_slices_are_found_and_described():
         ).pvalue
         assert single <= item.p * (1 + 1e-6) < 0.05
         assert item.sentence == (
-            f"{right[rows].sum():,} of {rows.sum():,} rows right where {item.group.name}, "
+            f"{right[rows].sum():,} of {rows.sum():,} rows correct where {item.group.name}, "
             f"{100 * right[~rows].mean():.0f} % elsewhere"
         )
 

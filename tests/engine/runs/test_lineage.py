@@ -172,9 +172,9 @@ def test_requirements_have_checksums_versions_and_changes(full):
 def test_the_command_prints_the_lineage(full, capsys):
     assert main(["lineage", "first"]) == 0
     printed = capsys.readouterr().out
-    assert printed.startswith(f"first (run): {full.runs / 'first'}\n\nMade from it:\n")
+    assert printed.startswith(f"first (run): {full.runs / 'first'}\n\nDerived items:\n")
     assert "  branch (run): " in printed and "  exported (onnx, int8): " in printed
-    listed = printed.partition("\nNeeded to reproduce it:\n")[2]
+    listed = printed.partition("\nRequirements to reproduce:\n")[2]
     assert (
         listed.startswith("  Model “MiniLM”\n") and "\n  Data set “reviews”, version 1\n" in listed
     )

@@ -107,9 +107,7 @@ class LabelsCard(Card):
         self.bars.setVisible(bool(labels))
         self.title.setText(self.tr("%Ln label(s)", "", len(labels)))
         mean = numbers.decimal(sum(labels.values()) / max(rows - unlabelled, 1), 1)
-        self.balance.setText(
-            self.tr("Each row has any number of labels, {0} on average.").format(mean)
-        )
+        self.balance.setText(self.tr("Labels per row: {0} on average.").format(mean))
         self.bars.show_labels(labels | ({"": unlabelled} if unlabelled else {}), rows)
         self.show_spellings(labels)
 
@@ -132,7 +130,7 @@ class LabelsCard(Card):
         self.show_labels(labels)
         self.title.setText(self.tr("Correct choice"))
         self.balance.setText(
-            self.tr("How often each choice is the correct one.")
+            self.tr("Rows by correct choice.")
             if labels
             else self.tr("The rows have choices, but no label says which is correct.")
         )
@@ -214,9 +212,9 @@ class LengthsCard(Card):
         self.summary.setText(self.histogram.accessibleDescription())
         rows = lengths.count_longer(limit)
         self.truncated.setText(
-            self.tr(
-                "{0} of the rows ({1}) are longer than {2} tokens and would be truncated."
-            ).format(numbers.percent(rows / lengths.rows), numbers.count(rows), limit)
+            self.tr("{0} of the rows ({1}) would be truncated to {2} tokens.").format(
+                numbers.percent(rows / lengths.rows), numbers.count(rows), limit
+            )
             if rows
             else self.tr("No row is longer than {0} tokens.").format(limit)
         )

@@ -61,7 +61,7 @@ class LengthHistogram(_Histogram):
                 (marker,) if max_length < end else (),
             )
         )
-        sentence = self.tr("Half of the rows have at most {0} tokens; the longest has {1}.")
+        sentence = self.tr("Median {0} tokens; maximum {1}.")
         self.setAccessibleDescription(
             sentence.format(numbers.count(lengths.median()), numbers.count(lengths.maximum))
         )
@@ -106,7 +106,7 @@ class NumberHistogram(_Histogram):
             )
         )
         median = float(values[np.searchsorted(np.cumsum(rows), rows.sum() / 2)])
-        sentence = self.tr("Numbers from {0} to {1}; the median is {2}.")
+        sentence = self.tr("Range {0} to {1}; median {2}.")
         self.setAccessibleDescription(
             sentence.format(number_text(low), number_text(high), number_text(median))
         )

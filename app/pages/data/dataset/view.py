@@ -196,7 +196,7 @@ class DatasetView(Page):
         self._sort_shortcut.activated.connect(
             lambda: self._on_header(self.table.currentIndex().column())
         )
-        text = self.tr("Click a column header to sort by it, or press {0} in the column.")
+        text = self.tr("Click a column header to sort, or press {0} in the column.")
         keys = self._sort_shortcut.key().toString(QKeySequence.SequenceFormat.NativeText)
         self.table.setAccessibleDescription(text.format(keys))
 
@@ -377,7 +377,7 @@ class DatasetView(Page):
         for button in (self.changes, self.undo):
             button.setVisible(parent is not None)
         if parent is not None:
-            since = self.tr("Show what changed since version {0}").format(parent.name)
+            since = self.tr("Show changes since version {0}").format(parent.name)
             back = self.tr("Undo this version: go back to version {0}").format(parent.name)
             for button, name in ((self.changes, since), (self.undo, back)):
                 button.setToolTip(tooltip(name))

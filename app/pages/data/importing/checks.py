@@ -96,7 +96,7 @@ def row_problems(mapping: Mapping, counted: SourceRows, cleaning: Cleaning) -> l
         Problem(
             note,
             is_blocking=False,
-            cleaning_title=tr("Leave them out"),
+            cleaning_title=tr("Skip these rows"),
             cleaning=cleaning.model_copy(update={"skip_empty": (*cleaning.skip_empty, *columns)}),
             is_done=True,
         )

@@ -375,8 +375,7 @@ class SplitSection(Section):
         sizes = split_sizes(rows)
         if not rows["validation"]:
             sizes += "\n" + self.tr(
-                "Without a validation set, training cannot measure how well the model does on new"
-                " text."
+                "Without a validation set, performance on new text is not measured during training."
             )
         self.show_note(sizes)
 

@@ -120,7 +120,7 @@ class ImportView(Page):
         head.addWidget(self.count, 1, Qt.AlignmentFlag.AlignRight)
         self.check = buttons.quiet(self.tr("C&heck rows"), self.state.findings.examine)
         self.check.setToolTip(
-            tooltip(self.tr("Looks for duplicates, leaked rows, conflicting labels and more."))
+            tooltip(self.tr("Finds duplicates, leakage, conflicting labels and more."))
         )
         self.cancel_check = buttons.quiet(self.tr("Cancel"), self.state.findings.cancel)
         self.cancel_check.setAccessibleName(self.tr("Cancel checking rows"))

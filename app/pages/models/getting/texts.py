@@ -119,7 +119,7 @@ def cost_facts(machine: MachineFacts | None, cost: Cost) -> list[Fact]:
         text = template.format(numbers.size(needed), numbers.size(free), machine.gpu)
         facts.append((name, text, "body" if verdict(needed, free) == "fits" else "warn"))
     if cost.seconds is not None:
-        text = tr("about {0} on the processor") if machine.gpu else tr("about {0}")
+        text = tr("about {0} on the CPU") if machine.gpu else tr("about {0}")
         facts.append((tr("1,000 short texts"), text.format(_time(cost.seconds))))
     return facts
 
@@ -136,7 +136,7 @@ def result_facts(model: HubModel) -> list[Fact]:
         (tr("Downloads"), tr("{0} in the last month").format(numbers.count(model.downloads))),
     ]
     if model.gated:
-        facts.append((tr("Access"), tr("gated: its owners want to know who uses it"), "warn"))
+        facts.append((tr("Access"), tr("gated: the owners ask who uses the model"), "warn"))
     if model.private:
         facts.append((tr("Access"), tr("private")))
     if not model.is_loadable:

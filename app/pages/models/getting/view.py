@@ -135,7 +135,7 @@ class GettingPage(Page):
     def _results_note(self) -> str:
         if self.state.results is not None:
             return self.tr("%Ln model(s) found on the hub.", "", len(self.state.results))
-        return self.tr("Nothing on the shelf matches. Search the hub for these words.")
+        return self.tr("No matching models in this list. Search the hub for these words.")
 
     def _show_details(self) -> None:
         entry = next((item for item in self.state.entries if item.name == self._chosen), None)

@@ -108,7 +108,7 @@ class CurvesTab(QWidget):
 
     def _fill_columns(self) -> None:
         self.colour_box.addItem(tr("Run"), "")
-        self.dash_box.addItem(tr("Nothing"), "")
+        self.dash_box.addItem(tr("None"), "")
         for info in known_columns(differing_columns(self._state.rows)):
             for box in (self.colour_box, self.dash_box):
                 box.addItem(info.title(), info.key)

@@ -135,7 +135,7 @@ class ScatterTab(QWidget):
         box.clear()
         for key in keys:
             info = column_info(key)
-            box.addItem(info.title() if info is not None else tr("Nothing"), key)
+            box.addItem(info.title() if info is not None else tr("None"), key)
         options = [key for key in (current, *default) if key is not None and box.findData(key) >= 0]
         box.setCurrentIndex(box.findData(options[0]) if options else 0)
 

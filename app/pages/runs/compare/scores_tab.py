@@ -51,7 +51,7 @@ def score_columns() -> list[Column[RunScore]]:
         tr("Score"): score,
         tr("95 % interval"): lambda row: interval_text(metric(row), row.score),
         tr("Difference"): difference,
-        tr("Its 95 % interval"): lambda row: (
+        tr("Interval of the difference"): lambda row: (
             "" if row.difference is None else interval_text(metric(row), row.difference)
         ),
         tr("McNemar p"): compared(lambda row: "" if row.p is None else f"{row.p:.2g}"),

@@ -67,12 +67,12 @@ class LineageView(QWidget):
         row = layouts.row(self.open, self.centre, layouts.STRETCH, spacing=2 * SPACE)
         self.results_title = Text("", "strong")
         self.results = QListWidget()
-        self.results.setAccessibleName(tr("Made from it"))
+        self.results.setAccessibleName(tr("Derived items"))
         self.results.itemActivated.connect(lambda item: self.state.centre(str(item.data(KEY))))
-        self.needed = TextView(tr("Needed to reproduce it"))
+        self.needed = TextView(tr("Requirements to reproduce"))
         self.copy = buttons.plain(tr("&Copy"), self._on_copy, "copy")
         self.copy.setAccessibleName(tr("Copy the requirements"))
-        needed_head = layouts.row((Text(tr("Needed to reproduce it"), "strong"), 1), self.copy)
+        needed_head = layouts.row((Text(tr("Requirements to reproduce"), "strong"), 1), self.copy)
         side = layouts.page(
             self.name,
             self.kind,
@@ -114,8 +114,8 @@ class LineageView(QWidget):
         self.centre.setEnabled(node.key != self.state.focus)
         edges = {edge.target: edge for edge in self.state.lineage.targets(node.key)}
         after = self.state.lineage.descendants(node.key)
-        title = tr("Made from it: {0}").format(numbers.count(len(after)))
-        self.results_title.setText(title if after else tr("Nothing was made from it"))
+        title = tr("Derived items: {0}").format(numbers.count(len(after)))
+        self.results_title.setText(title if after else tr("No derived items"))
         self.results.clear()
         self.results.setVisible(bool(after))
         for key in after[:MAX_LISTED]:

@@ -164,7 +164,7 @@ class ReproducibilityTab(QWidget):
         state.run.changed.connect(self._on_changed)
 
     def _verdict_card(self) -> Card:
-        card = Card(self.tr("Is this run reproducible?"))
+        card = Card(self.tr("Reproducibility"))
         top = layouts.row(spacing=2 * SPACE)
         for picture in (self.good_icon, self.warn_icon):
             picture.hide()
@@ -299,7 +299,7 @@ def session_text(number: int, session: RunSession) -> str:
 def environment_names() -> dict[str, str]:
     """Titles of the parts of an environment; others keep their names."""
     return {
-        "cpu": tr("Processor"),
+        "cpu": tr("CPU"),
         "instructions": tr("Instruction set"),
         "device": tr("Device"),
         "threads": tr("Threads"),

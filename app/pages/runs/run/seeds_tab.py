@@ -208,8 +208,9 @@ def importance_text(result: ImportanceMeasured, title: Callable[[str], str]) -> 
         for item in result.fields
     )
     template = tr(
-        "Share of the score’s variance (fANOVA, 90 % range over resampled combinations): {0}. "
-        "From {1} combinations; the forest explains {2} of the variance of unseen combinations."
+        "Fraction of the score’s variance (fANOVA, 90 % range over resampled "
+        "combinations): {0}. From {1} combinations; the forest explains {2} of the "
+        "variance of unseen combinations."
     )
     return template.format(parts, result.trials, numbers.percent(result.explained, 0))
 

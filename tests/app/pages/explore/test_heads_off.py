@@ -41,7 +41,7 @@ def test_predictions_change_when_a_head_is_switched_off(
     after, before = (explorer.compute(questions[side]) for side in (0, 1))
     probabilities = [answer.predictions[0].ranked[0].probability for answer in (after, before)]
     assert probabilities[0] != pytest.approx(probabilities[1], abs=1e-9)
-    assert "Heads 2.2 ablated, compared with tiny (intact)." in page.comparison.status.full_text()
+    assert "Heads 2.2 ablated; compared with tiny (intact)." in page.comparison.status.full_text()
     # the later questions ask for the probabilities of the other side's predictions
     for question in explorer.of_kind("fill_mask")[-4:]:
         explorer.compute(question)
@@ -57,7 +57,7 @@ def test_predictions_change_when_a_head_is_switched_off(
     assert names in view.models.text()
     assert page.state.in_order("ablated", "intact") == ("intact", "ablated")
     assert grid_titles(page) == ["Ablated", "Intact"]
-    assert "Heads switched off: 2.2." in source(page.state)
+    assert "Ablated heads: 2.2." in source(page.state)
     assert "switched off" not in source(page.state, 1)
     assert_accessible(page.bench.docks["attention"].panel)
     page.state.switch_head(1, 1)
@@ -94,7 +94,7 @@ def assert_head_is_replaced_by_mean(page, wait, explorer):
     box.setFocus()
     QTest.keyClick(box, Qt.Key.Key_Down)
     wait(lambda: page.state.first.ablation["head_means"] is not None)
-    text = "They are replaced by their mean over 2 text(s) of the typed list."
+    text = "Ablation: mean over 2 text(s) of the typed list."
     assert text in page.comparison.status.full_text() and text in source(page.state)
     assert text not in source(page.state, 1)
     page.bench.show_panel("words")
@@ -104,7 +104,7 @@ def assert_head_is_replaced_by_mean(page, wait, explorer):
     mean, zero = (explorer.compute(q).predictions[0].ranked[0] for q in (question, other))
     assert question.head_means is not None and mean.probability != zero.probability
     QTest.keyClick(box, Qt.Key.Key_Up)
-    assert page.state.first.ablation["head_means"] is None and "are replaced by" not in status_text(
+    assert page.state.first.ablation["head_means"] is None and "Ablation: mean" not in status_text(
         page
     )
     QTest.keyClick(box, Qt.Key.Key_Down)

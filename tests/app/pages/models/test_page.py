@@ -151,7 +151,7 @@ def test_the_page_of_a_model_shows_facts_parts_and_pooling(qtbot, page, little):
     facts = {name: value for name, value, *_ in model_facts(replace(model, info=info))}
     assert facts["Pooling"] == "[CLS], mean of the tokens"
     assert (facts["Dense layers"], facts["Vector size"]) == ("8", "8")
-    assert facts["Normalized"] == "yes, to length 1" and facts["Max. length"].startswith("128 ")
+    assert facts["Normalised"] == "yes, to length 1" and facts["Max. length"].startswith("128 ")
     assert facts["Prompt"] == "query: "
     (model.path / "README.md").write_text("---\nlicense: mit\n---\n")
     short = model.info.model_copy(update={"max_length": 7})

@@ -58,7 +58,7 @@ def test_columns_that_a_task_lacks_are_reported():
         (LABELS, {}, {}, "a column with the labels"),
         (LABELS, {"label": "label"}, {"": 5}, "No row has a label"),
         (CHOICES, {"label": "label"}, {"0": 5, "1": 5}, "needs the choices"),
-        (CHOICES, {"endings": ("a", "b")}, {}, "which choice is right"),
+        (CHOICES, {"endings": ("a", "b")}, {}, "correct choice of each row"),
         (
             PAIR,
             {"pair": "other", "label": "label"},

@@ -222,7 +222,7 @@ def test_several_values_end_with_their_task_or_data_set_and_come_back_by_undo(qt
         change()
         assert not state.choices.varied and not rate.is_open and not rate.line.text()
         assert state.choices.training.learning_rate == state.choices.defaults.learning_rate
-        assert "several values to try were dropped: they were for “" in state.adjustment.sentence
+        assert "search values were dropped: they were for “" in state.adjustment.sentence
         state.set(replace(state.choices, name="later"))
         state.undo_adjustment()
         assert state.choices.varied == searched.varied and state.choices.name == "later"

@@ -160,7 +160,7 @@ def test_a_bar_of_the_reliability_diagram_selects_its_rows_by_keyboard(qtbot):
     picture.chosen.connect(chosen.append)
     QTest.keyClick(picture.view, Qt.Key.Key_Return)
     assert mask(EXAMPLES["text_classification"], chosen[0]).tolist() == [False, False, True, False]
-    assert "1 row(s), 0.0 % right" in picture.view.accessibleDescription()
+    assert "1 row(s), 0.0 % correct" in picture.view.accessibleDescription()
     assert "ECE" in picture.note.text()
 
 
@@ -231,7 +231,7 @@ def test_a_threshold_is_applied_to_predictions_and_reset(qtbot):
     predictions = Predictions(example.info.model_copy(update={"settings": settings}), example.table)
     picture.show_measured(ThresholdPicture.measure(predictions))
     assert picture.label.currentText() == "bad" and picture.threshold == pytest.approx(0.25)
-    assert "predicts it at 25.0 % or more" in picture.note.text()
+    assert "Threshold in use: 25.0 %" in picture.note.text()
     picture.reset.click()
     assert decisions[-1] == PredictionSettings()
 

@@ -358,7 +358,7 @@ def test_a_new_random_split_keeps_copies_together(tmp_path):
     file = write_lines(tmp_path / "rows.csv", "text,label", *lines)
     (finding,) = select("nearly_leaked_rows", run_checks(import_files(file, tmp_path / "x" / "1")))
     fix = finding.fixes[-1]
-    assert fix.title == "Split again, copies together"
+    assert fix.title == "Split again, duplicates together"
     spec = apply_fixes([fix], tmp_path / "x" / "1", tmp_path / "x" / "2", 2)
     assert not select("nearly_leaked_rows", run_checks(open_dataset(tmp_path / "x" / "2")))
     assert spec.rows["validation"] == 8
@@ -374,7 +374,8 @@ def test_a_fix_that_leaves_no_training_rows_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "count, severity, message", [(550, "note", "the rest is"), (6_000, "warning", "84 % of all")]
+    "count, severity, message",
+    [(550, "note", "truncated to 512 tokens"), (6_000, "warning", "84 % of all")],
 )
 def test_a_row_with_most_of_the_words_is_a_warning(tmp_path, count, severity, message):
     rows = [(f"A film number {n} of many that are long.", "good", "train") for n in range(60)]

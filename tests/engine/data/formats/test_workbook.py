@@ -181,7 +181,7 @@ def test_cells_that_are_shown_otherwise_are_noted(tmp_path):
     notes = table.notes
     assert notes == (
         "Errors such as #N/A in cells, as in D2, are empty.",
-        "Per cents were read as fractions: 0.5 for 50 %, in B.",
+        "Percentages were read as fractions: 0.5 for 50 %, in B.",
     )
     shown = (
         'office:value-type="string"><text:p>a fine day</text:p>',

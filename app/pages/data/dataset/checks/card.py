@@ -83,7 +83,7 @@ class ChecksCard(Card):
         if state.is_examining:
             return ""
         if state.findings is None:
-            return self.tr("Looks for duplicates, leaked rows, conflicting labels and more.")
+            return self.tr("Finds duplicates, leakage, conflicting labels and more.")
         if not state.findings:
             return self.tr("No problems found.")
         return ""

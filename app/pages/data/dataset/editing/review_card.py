@@ -76,7 +76,7 @@ class ReviewCard(Card):
         self.introduction.setText(
             self.tr("%Ln row(s) have no label.", "", unlabelled)
             if unlabelled
-            else self.tr("The label of a row is scored by models that were trained without it.")
+            else self.tr("Each label is scored by models trained without its row.")
         )
         self.setVisible(self._can_find or self._can_suggest)
         self.show_state()
@@ -115,8 +115,8 @@ class ReviewCard(Card):
         if state.kind == "errors":
             self.result.setText(
                 self.tr(
-                    "About {0} of {1} labels are probably wrong. The {2} least credible labels "
-                    "are listed, the least credible first."
+                    "About {0} of {1} labels are probably wrong. The {2} least credible are "
+                    "listed, the worst first."
                 ).format(
                     numbers.count(state.likely_errors),
                     numbers.count(state.row_count),

@@ -368,8 +368,8 @@ class HeadsTable(QWidget):
         self.table.setSortingEnabled(True)
         self.note = Text("", "small")
         self.pairs = SearchField(
-            self.tr("Pairs to add up: it → cat, sat → cat (or it > cat)"),
-            self.tr("Pairs to add up"),
+            self.tr("Pairs to sum: it → cat, sat → cat (or it > cat)"),
+            self.tr("Pairs to sum"),
         )
         self.pairs.textChanged.connect(self._on_pairs)
         layouts.column(self.pairs, (self.table, 1), self.note, parent=self, spacing=SPACE)

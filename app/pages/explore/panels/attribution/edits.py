@@ -281,9 +281,9 @@ class EditsView(QWidget):
 
     def show_state(self) -> None:
         state, word = self._state, self._state.word
-        title = self.tr("What if? Select a word to edit it")
+        title = self.tr("Counterfactual edits: select a word")
         if word is not None:
-            title = self.tr("What if “{0}” were another word?").format(
+            title = self.tr("Counterfactual edits of “{0}”").format(
                 token_text(state.source_text(word))[:40]
             )
         self.title.setText(title)

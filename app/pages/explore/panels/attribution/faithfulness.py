@@ -88,7 +88,7 @@ class FaithfulnessView(QWidget):
         self.run = buttons.plain(self.tr("Check &faithfulness"), self._on_run, "gauge")
         self.comprehensiveness, self.sufficiency = (Text("", selectable=True) for _ in range(2))
         self.note = Text("", "small")
-        title = Text(self.tr("Do these words matter?"), "strong", wraps=False)
+        title = Text(self.tr("Faithfulness of the attributions"), "strong", wraps=False)
         head = layouts.row(title, layouts.STRETCH, self.run)
         self._results = self.comprehensiveness, self.sufficiency
         layouts.column(head, *self._results, self.note, layouts.STRETCH, parent=self, spacing=SPACE)

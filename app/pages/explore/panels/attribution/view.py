@@ -308,7 +308,7 @@ class OneSide(QWidget):
         if answer is None or question is None:
             return self.tr("Running the model …")
         if not answer.words:
-            return self.tr("There are no words to attribute it to.")
+            return self.tr("There are no words to attribute the prediction to.")
         if answer.next is not None:
             return self.tr("{0} of {1} computed …").format(count(answer.done), count(answer.points))
         text = note(answer, question)
@@ -354,20 +354,20 @@ def note(answer: Attributed, question: Attribute) -> str:
     match question.method:
         case "occlusion":
             return tr(
-                "By how much the logit, or the number, falls when the word is replaced by [MASK]: "
+                "Fall of the logit, or of the number, when the word is replaced by [MASK]: "
                 "above 0, the word supports it; below 0, it opposes it."
             )
         case "rollout":
             return tr(
-                "Attention rollout: the share of each token that attention passes on, if half of "
-                "every vector comes from the residual connection. Not an explanation: it has no "
-                "sign and is the same for every class. Special tokens: {0}."
+                "Attention rollout: the fraction of each token that attention passes on, "
+                "if half of every vector comes from the residual connection. Not an "
+                "explanation: no sign, and the same for every class. Special tokens: {0}."
             ).format(others)
         case "input_x_gradient":
             return tr(
-                "Token embedding × gradient, summed over the tokens of a word: above 0, the word "
-                "supports the logit; below 0, it opposes it. Special and masked tokens: "
-                "{0}. It holds for very small changes only."
+                "Token embedding × gradient, summed over the tokens of a word: above 0, "
+                "the word supports the logit; below 0, it opposes it. Special and masked "
+                "tokens: {0}. Valid for very small changes only."
             ).format(others)
         case "integrated_gradients":
             return _path_note(answer)

@@ -71,9 +71,9 @@ class DifferenceView(Panel):
         self.grid.describe = state.describe
         self.figure_button.offer_on(self.grid)
         self.cka_button = FigureButton(partial(make_cka_figure, state), notices)
-        self.layers = NumbersTable(self.tr("Similarity by layer"), 1)
+        self.layers = NumbersTable(self.tr("Representational similarity by layer"), 1)
         self.cka_button.offer_on(self.layers)
-        self.texts = NumbersTable(self.tr("Texts that changed most"), 1)
+        self.texts = NumbersTable(self.tr("Texts whose predictions changed most"), 1)
         self.texts_button = FigureButton(partial(make_texts_figure, state), notices)
         self.texts_button.offer_on(self.texts)
         self.no_predictions = Text(
@@ -98,7 +98,7 @@ class DifferenceView(Panel):
     def _lay_out(self) -> None:
         head = layouts.row((self.column, 1), self.figure_button, spacing=2 * SPACE)
         left = layouts.column(head, (self.grid, 1), spacing=SPACE)
-        similarity = Text(self.tr("Similarity by layer"), "strong", wraps=False)
+        similarity = Text(self.tr("Representational similarity by layer"), "strong", wraps=False)
         middle = layouts.column(
             layouts.row((similarity, 1), self.cka_button), (self.layers, 1), spacing=SPACE
         )
@@ -114,8 +114,8 @@ class DifferenceView(Panel):
         self.results = Results(
             layouts.page(layouts.row((left, 6), (middle, 3), (right, 9), spacing=4 * SPACE)),
             "columns-2",
-            self.tr("What two models do differently"),
-            self.tr("Head by head, layer by layer, and the texts whose predictions changed most."),
+            self.tr("Differences between two models"),
+            self.tr("By head, by layer, and the texts whose predictions changed most."),
         )
         layouts.column(
             self.bar,
@@ -203,7 +203,7 @@ class DifferenceView(Panel):
                 parts.append(self.tr("CKA of {0} tokens.").format(number))
             if answer.vectors < MIN_VECTORS:
                 parts.append(
-                    self.tr("With fewer than {0} it is uncertain: choose more texts.").format(
+                    self.tr("CKA is uncertain with fewer than {0}: choose more texts.").format(
                         count(MIN_VECTORS)
                     )
                 )
@@ -277,7 +277,7 @@ def make_cka_figure(state: DifferenceState) -> Figure | None:
     return bars_figure(
         [(tr("Layer A – B: linear CKA, 0 to 1"), bars)],
         "cka",
-        tr("Similarity of two models by layer"),
+        tr("Representational similarity of two models by layer"),
         f"{text} {_models(state)} {source(state.explore)}",
         Table(("layer of A", "layer of B", "cka"), rows),
         cka,

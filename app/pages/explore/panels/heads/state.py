@@ -148,7 +148,7 @@ class HeadsState(TextSetState):
         pruned, model = self.pruned, self.explore.first.model
         if not self.can_save or pruned is None or model is None:
             return
-        name = self.tr("{0} without {1} heads").format(model.name, len(pruned.pruned))
+        name = self.tr("{0} with {1} heads pruned").format(model.name, len(pruned.pruned))
         self.is_saving = True
         self._start_worker(
             RemoveHeads(
@@ -170,7 +170,7 @@ class HeadsState(TextSetState):
     def name(self, key: str) -> str:
         names = {measure.key: in_language(measure.name) for measure in MEASURES} | {
             IMPORTANCE: self.tr("Importance"),
-            LOSS_OFF: self.tr("Loss without it"),
+            LOSS_OFF: self.tr("Loss when ablated"),
             PRUNED: self.tr("Pruned in round"),
             TO_HEAD: self.tr("Word → its head"),
             FROM_HEAD: self.tr("Head → its word"),
@@ -179,9 +179,9 @@ class HeadsState(TextSetState):
 
     def meaning(self, key: str) -> str:
         importance = self.tr("Mean of |∂L/∂ξ|, ξ being the factor of the head: a first estimate")
-        loss_off = self.tr("Increase of the mean loss when the head is switched off")
+        loss_off = self.tr("Increase of the mean loss when the head is ablated (zero)")
         if self._replaced_by == "mean":
-            loss_off = self.tr("Increase of the mean loss when the head is replaced by its mean")
+            loss_off = self.tr("Increase of the mean loss when the head is ablated (mean)")
         meanings = {measure.key: in_language(measure.meaning) for measure in MEASURES} | {
             IMPORTANCE: importance,
             LOSS_OFF: loss_off,
@@ -190,11 +190,13 @@ class HeadsState(TextSetState):
         if key in meanings:
             return meanings[key]
         if key == TO_HEAD:
-            text = self.tr("Share of words whose largest weight is on their head in the file")
+            text = self.tr("Fraction of words whose largest weight is on their head in the file")
         elif key == FROM_HEAD:
-            text = self.tr("Share of words that get the largest weight of their head in the file")
+            text = self.tr(
+                "Fraction of words that get the largest weight of their head in the file"
+            )
         else:
-            return self.tr("Attention to this tag divided by the share of tokens that have it")
+            return self.tr("Attention to this tag divided by the fraction of tokens that have it")
         fixed = self.counted.fixed if self.counted is not None else None
         if fixed is None:
             return text
@@ -258,7 +260,7 @@ class HeadsState(TextSetState):
         heads = 0
         for number, step in enumerate(rounds, start=1):
             heads += len(step.heads)
-            text = self.tr("Round {0}, {1} heads fewer: {2}.")
+            text = self.tr("Round {0}, {1} heads pruned: {2}.")
             line = text.format(number, heads, metric_value(metric, step.figure))
             parts = [parts[0], *parts[1:][-MAX_NOTE_ROUNDS + 1 :], line]
         if pruned.is_final:

@@ -58,11 +58,11 @@ class HeadsView(Panel):
         self.bar = SetBar(state.work, state.explore, self.tr("Co&unt"), state.count)
         self.figure_button = FigureButton(partial(make_figure, state), notices)
         self.method = ChoiceBox(
-            self.tr("What to compute for each head"),
+            self.tr("Measure per head"),
             [
-                ("patterns", self.tr("What it attends to")),
+                ("patterns", self.tr("Attention patterns")),
                 ("importance", self.tr("Importance (gradient)")),
-                ("each", self.tr("Importance, each head off (slow)")),
+                ("each", self.tr("Importance by ablation (slow)")),
                 ("prune", self.tr("Pruning (slow)")),
             ],
         )
@@ -99,8 +99,11 @@ class HeadsView(Panel):
         self.results = Results(
             layouts.page(layouts.row((left, 2), (self.table, 3), spacing=4 * SPACE)),
             "layers",
-            self.tr("A grid of all heads, and a table to sort them by"),
-            self.tr("What each attends to, or how much the loss depends on it, over many texts."),
+            self.tr("Attention patterns per head"),
+            self.tr(
+                "Averaged over many texts, with 95 % intervals; or importance for the "
+                "loss, and pruning."
+            ),
         )
         layouts.column(
             self.bar,

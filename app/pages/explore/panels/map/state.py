@@ -78,7 +78,7 @@ class MapState(TextSetState):
         if self.colouring == "prediction":
             return answer.predictions
         pairs = zip(answer.labels, answer.predictions, strict=True)
-        right, wrong = self.tr("right"), self.tr("wrong")
+        right, wrong = self.tr("correct"), self.tr("wrong")
         return tuple("" if not a or not b else right if a == b else wrong for a, b in pairs)
 
     def legend(self) -> list[str]:

@@ -49,7 +49,7 @@ class MapView(Panel):
             [
                 ("mean", self.tr("Mean of tokens")),
                 ("cls", self.tr("First token, [CLS]")),
-                ("pooled", self.tr("Pooled")),
+                ("pooled", self.tr("Pooler")),
             ],
         )
         self.method = ChoiceBox(
@@ -66,7 +66,7 @@ class MapView(Panel):
         self.points = PointsView(self.tr("Map of texts"))
         self.points.describe = self._hover_text
         self.figure_button.offer_on(self.points)
-        self.layers = NumbersTable(self.tr("Label separation by layer"), 1)
+        self.layers = NumbersTable(self.tr("Label separability by layer"), 1)
         self.note = Text("", "small")
         self._lay_out()
         self.layer_box.chosen.connect(lambda layer: state.set(layer=layer))
@@ -90,15 +90,15 @@ class MapView(Panel):
             spacing=2 * SPACE,
         )
         right = layouts.column(
-            Text(self.tr("Are the labels separated?"), "strong", wraps=False),
+            Text(self.tr("Label separability by layer"), "strong", wraps=False),
             (self.layers, 1),
             spacing=SPACE,
         )
         self.results = Results(
             layouts.page(layouts.row((self.points, 5), (right, 4), spacing=4 * SPACE)),
             "boxes",
-            self.tr("Texts as points: close ones are similar to the model"),
-            self.tr("Coloured by label, with the separation of the labels after each layer."),
+            self.tr("Texts as points: similar vectors are close"),
+            self.tr("Coloured by label, with label separability by layer."),
         )
         layouts.column(
             self.bar,
@@ -174,7 +174,8 @@ class MapView(Panel):
         if answer.placed is not None and len(answer.placed) < len(state.points):
             parts.append(
                 self.tr(
-                    "t-SNE placed {0} texts; the others lie between their nearest neighbours."
+                    "t-SNE placed {0} texts; the others are placed between their nearest "
+                    "neighbours."
                 ).format(count(len(answer.placed)))
             )
         if state.selected:
@@ -182,7 +183,7 @@ class MapView(Panel):
                 self.tr("Other panels use the %Ln text(s) in the lasso.", "", len(state.selected))
             )
         else:
-            parts.append(self.tr("Draw around points to work on only these texts."))
+            parts.append(self.tr("Draw around points to use only these texts."))
         return " ".join(parts)
 
 
@@ -242,7 +243,7 @@ def vectors_name(state: MapState) -> str:
     if state.pooling == "cls":
         return tr("Vectors of the first token")
     if state.pooling == "pooled":
-        return tr("Pooled vectors")
+        return tr("Vectors of the pooler")
     return tr("Means of the vectors of all tokens")
 
 

@@ -258,7 +258,7 @@ class EffectsView(QWidget):
         self.words = WordRow(self.tr("Words and their effects"))
         self.note = Text("", "muted")
         head = layouts.row(
-            Text(self.tr("Words that decided for"), "strong", wraps=False),
+            Text(self.tr("Attributions for"), "strong", wraps=False),
             self.choice,
             layouts.STRETCH,
             spacing=2 * SPACE,
@@ -279,7 +279,7 @@ class EffectsView(QWidget):
         state = self._state
         self.choice.show_entries(
             [
-                (None, self.tr("Nothing (not computed)")),
+                (None, self.tr("None (not computed)")),
                 ("", self.tr("The prediction")),
                 *((label, visible(label)) for label in state.side.labels),
             ]
@@ -298,11 +298,11 @@ class EffectsView(QWidget):
             return self.tr("%Ln word(s) left …", "", answer.points - answer.done)
         if not answer.explained.label:
             return self.tr(
-                "By how much the number falls when the word is replaced by [MASK]: above 0, "
-                "the word raises it; below 0, it lowers it."
+                "Fall of the number when the word is replaced by [MASK]: above 0, the word "
+                "raises it; below 0, it lowers it."
             )
         return self.tr(
-            "By how much the logit of “{0}” falls when the word is replaced by [MASK]: above 0, "
+            "Fall of the logit of “{0}” when the word is replaced by [MASK]: above 0, "
             "the word supports it; below 0, it opposes it."
         ).format(answer.explained.label)
 

@@ -113,7 +113,7 @@ class TextsView(Panel):
             self.table,
             "scroll-text",
             self.tr("Texts with their predictions and losses"),
-            self.tr("The hardest texts first; the rows you select are used by the other panels."),
+            self.tr("Hardest first; other panels use the selected rows."),
         )
         below = layouts.row((self.typed, 2), (self.results, 5), spacing=4 * SPACE)
         layouts.column(
@@ -250,7 +250,9 @@ class TextsView(Panel):
                 self.tr("Other panels use the %Ln selected text(s).", "", len(state.selected))
             )
         else:
-            parts.append(self.tr("Enter shows a text above; select rows to work on only these."))
+            parts.append(
+                self.tr("Press Enter to show a text above; select rows to use only these.")
+            )
         return " ".join(parts)
 
     def _statistics(self) -> list[str]:
@@ -274,7 +276,7 @@ class TextsView(Panel):
             ]
         right = [score.right for score in state.scores if score.right is not None]
         if right:
-            parts.append(self.tr("{0} are right.").format(percent(sum(right) / len(right))))
+            parts.append(self.tr("{0} correct.").format(percent(sum(right) / len(right))))
         return parts
 
 

@@ -83,8 +83,8 @@ class VectorsView(Panel):
         words_page = layouts.page(self.bar, (self.near_words, 1), spacing=SPACE)
         self.empty = EmptyState(
             "boxes",
-            self.tr("A word in several texts"),
-            self.tr("How similar its vectors are after each layer, and what is nearest to them."),
+            self.tr("Vectors of a word in several texts"),
+            self.tr("Similarity of its vectors by layer, and nearest neighbours."),
             buttons.primary(self.tr("&Try an example"), self._on_example, "play"),
         )
         self.pages = QStackedWidget()
@@ -244,9 +244,9 @@ class VectorsView(Panel):
             parts.append(self.tr("Without the word: %Ln text(s).", "", len(answer.missing)))
         parts.append(
             self.tr(
-                "Random: the mean of 1,000 pairs of tokens of different texts, since all vectors "
-                "of a layer point the same way to some degree. Corrected: mean minus random. "
-                "Static: the rows of the token embedding."
+                "Random: the mean of 1,000 pairs of tokens of different texts "
+                "(anisotropy). Corrected: mean minus random. Static: the rows of the token "
+                "embedding."
             )
         )
         return " ".join(parts)
@@ -341,7 +341,7 @@ def _make_nearest_figure(state: VectorsState) -> Figure | None:
         Bar(name, cosine, text=f"{cosine:.2f}")
         for name, cosine in zip(names, cosines.tolist(), strict=True)
     ]
-    text = tr("Cosines with the vector of {0}, the mean of its tokens, at layer {1}.")
+    text = tr("Cosines with the vector of {0} (mean of its tokens) at layer {1}.")
     caption = text.format(word, state.layer)
     if state.view == "words" and state.source is not None:
         scope = tr("Among the words of {0}.").format(state.source.name)

@@ -108,7 +108,7 @@ class CandidatesView(QWidget):
         if query.problem:
             return query.problem
         if not self.state.user_words:
-            return self.tr("Type words to see how likely each one is here.")
+            return self.tr("Type words to see the probability of each.")
         if query.is_waiting:
             return self.tr("Running the model …")
         return self.tr(
@@ -148,9 +148,7 @@ class CandidatesView(QWidget):
         if query.is_waiting:
             return self.tr("Searching …")
         if query.answer is None:
-            return self.tr(
-                "Beam search over all masks of this word. It takes a moment, so it runs on request."
-            )
+            return self.tr("Beam search over all masks of this word, on request.")
         return self.tr("Beam search with 20 beams.")
 
     def figure(self) -> Figure | None:

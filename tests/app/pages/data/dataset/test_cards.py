@@ -21,9 +21,9 @@ def test_the_balance_of_labels_is_described(qtbot):
     for labels, start in (
         ({"a": 10, "b": 11}, "Balanced"),
         ({"a": 90, "b": 10}, "Imbalanced: “a” is 9.0 × as frequent"),
-        ({"a": 90}, "There is only one label"),
+        ({"a": 90}, "Only one class"),
         ({"": 80, "a": 10, "b": 11}, "Balanced"),
-        ({"": 80, "a": 11}, "There is only one label"),
+        ({"": 80, "a": 11}, "Only one class"),
     ):
         assert balance_text(labels).startswith(start)
     bars = LabelBarsView()

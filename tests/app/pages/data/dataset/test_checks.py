@@ -60,7 +60,7 @@ def test_findings_show_their_rows_are_cached_and_fixed(qtbot, page, messy, monke
 
     # a fix creates a version that can be undone
     before = view.state.folder
-    find_button(view, "Exact duplicates: Drop the copies").click()
+    find_button(view, "Exact duplicates: Drop the duplicates").click()
     (question,) = page.findChildren(Question)
     message = " ".join(text.text() for text in question.findChildren(Text))
     assert "2 exact duplicate(s) dropped" in message

@@ -153,7 +153,7 @@ def test_changes_since_the_previous_version_are_listed(qtbot, page, view):
     new = page.dataset
     qtbot.waitUntil(new.changes.isVisible, timeout=PATIENCE)
     qtbot.waitUntil(new.editing.keys.isVisible, timeout=PATIENCE)
-    assert new.changes.accessibleName() == "Show what changed since version 1"
+    assert new.changes.accessibleName() == "Show changes since version 1"
     assert_accessible(new)
     qtbot.mouseClick(new.changes, Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: new.model.rowCount() == 2, timeout=PATIENCE)

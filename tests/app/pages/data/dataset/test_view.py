@@ -247,7 +247,7 @@ def test_the_page_is_accessible_in_both_themes(qtbot, page, set_theme, screen, r
     view = open_view(qtbot, page, reviews)
     qtbot.waitUntil(lambda: view.state.lengths is not None, timeout=PATIENCE)
     assert_accessible(page)
-    assert "Half of the rows" in view.lengths.histogram.accessibleDescription()
+    assert "Median" in view.lengths.histogram.accessibleDescription()
     qtbot.waitUntil(lambda: view.checks_state.findings is not None, timeout=PATIENCE)
     view.editing.state.set_label([0], "1")
     qtbot.waitUntil(view.editing.bar.isVisible)
@@ -280,7 +280,7 @@ def test_numbers_are_shown_as_a_histogram(qtbot, page, write, screen):
     view = open_view(qtbot, page, write("scores.csv", "text,score\n" + rows))
     assert view.labels.title.text() == "Numbers"
     assert view.labels.bars.isHidden() and view.labels.scale.isVisible()
-    assert view.labels.balance.text().startswith("Numbers from 0 to 10; the median is")
+    assert view.labels.balance.text().startswith("Range 0 to 10; median")
     assert view.labels.scale.chart.series[0].y.sum() == 101
     assert "numbers from 0 to 10" in summary_line(view.state.spec)
     assert sum(view.state.spec.rows.values()) == 101 and view.state.spec.rows["validation"] == 10

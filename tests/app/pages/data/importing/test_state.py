@@ -145,7 +145,7 @@ def test_a_single_class_can_be_imported_with_a_warning(importing, write):
     state = importing.open(write("same.csv", "text,label\n" + "a good film,1\n" * 40))
     state.set_roles(Roles("text", None, "label"))
     importing.wait_for_count()
-    assert any("only one class, “1”" in text for text in importing.messages())
+    assert any("Only one class, “1”" in text for text in importing.messages())
     assert not state.obstacle()
 
 

@@ -381,7 +381,7 @@ def test_fixes_are_checked_together_and_unchecked_one_by_one(qtbot, page, duplic
     assert view.below.group.button(1).text() == f"Findings ({len(state.listed)})"
     assert_accessible(view)
     boxes = {box.accessibleName(): box for box, _ in view.findings.boxes}
-    drop, broken = boxes["Exact duplicates: Drop the copies"], view.findings.boxes[-1][0]
+    drop, broken = boxes["Exact duplicates: Drop the duplicates"], view.findings.boxes[-1][0]
     positions = [box.y() for box, _ in view.findings.boxes]
     for box in (drop, broken):
         box.click()

@@ -53,7 +53,7 @@ def test_a_fine_tuned_model_is_compared_with_its_origin(
     assert view.texts.isVisible() and not view.no_predictions.isVisible()
     changes = [float(row[-1]) for row in view.texts.rows.rows]
     assert changes == sorted(changes, reverse=True)
-    assert "With fewer than 2,000 it is uncertain" in view.note.text()
+    assert "CKA is uncertain with fewer than 2,000" in view.note.text()
     view.column.setFocus()
     QTest.keyClick(view.column, Qt.Key.Key_Down)  # 5
     assert view._state.is_signed and (view.grid.values < 0).any()

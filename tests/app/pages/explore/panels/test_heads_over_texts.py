@@ -94,13 +94,13 @@ def test_labelled_texts_rank_heads_by_loss_and_by_pruning(
     wait(lambda: "loss off" in view._state.keys and not view._state.work.is_running)
     assert view._state.keys == ("loss off", "importance", *before), "both are kept"
     assert view.grid.is_signed and view.rows.column_index("loss off") == 2, "visible at first"
-    assert view.title.full_text() == "Loss without it"
+    assert view.title.full_text() == "Loss when ablated"
     section = view.rows.column_index("loss off")
     column = [float(view.rows.data(view.rows.index(n, section))) for n in range(6)]
     assert column == sorted(column, reverse=True)
     assert "mean loss" in view.note.text() and "(95 %:" in view.note.text()
     figure = make_figure(view._state)
-    assert "switched off" in figure.caption and len(figure.table().header) == 3 + 3 * len(
+    assert "ablated (zero)" in figure.caption and len(figure.table().header) == 3 + 3 * len(
         view._state.keys
     )
     # each head is replaced by its mean
@@ -109,10 +109,10 @@ def test_labelled_texts_rank_heads_by_loss_and_by_pruning(
     view.replacement.setFocus()
     QTest.keyClick(view.replacement, Qt.Key.Key_Down)
     assert state.replacement == "mean"
-    assert "switched off" in make_figure(state).caption
+    assert "ablated (zero)" in make_figure(state).caption
     qtbot.mouseClick(view.bar.run, Qt.MouseButton.LeftButton)
     wait(lambda: not np.array_equal(state.interval("loss off"), zero))
-    assert "when the head is replaced by its mean" in make_figure(state).caption
+    assert "ablated (mean)" in make_figure(state).caption
     # heads are pruned and the model is saved without them
     view.method.setFocus()
     QTest.keyClick(view.method, Qt.Key.Key_End)  # 1
@@ -131,7 +131,7 @@ def test_labelled_texts_rank_heads_by_loss_and_by_pruning(
     assert_accessible(view)
     qtbot.mouseClick(view.save, Qt.MouseButton.LeftButton)  # 4
     wait(lambda: not state.is_saving)
-    saved = home.models / "zz-classes-without-5-heads"
+    saved = home.models / "zz-classes-with-5-heads-pruned"
     wait((saved / "model.safetensors").is_file)
     wait(lambda: saved in [model.path for model in view.page.comparison._models])
     view.fall.setValue(0)

@@ -47,7 +47,7 @@ def test_texts_are_projected_compared_and_selected(view, workers, wait, qtbot):
     assert "t-SNE, axis 1" in view.note.text()
     assert view.points.legend == ["label 0", "label 1"]
     view._state.colour_by("error")
-    assert set(view.points.categories) <= {"right", "wrong"}
+    assert set(view.points.categories) <= {"correct", "wrong"}
     figure = make_figure(view._state)
     assert figure.caption.endswith(source(view.page.state)) and len(figure.table().rows) == 6
     assert b"axis 2" in figures.svg(figure)

@@ -245,14 +245,14 @@ def test_classes_have_a_figure_words_and_a_comparison(page, home, explorer, wait
     assert view.choice.currentText() == "label 1"
     attributed = explorer.compute(question)
     assert view.words.shown == tuple(tint_effects(attributed.words)) != ()
-    assert "the logit of “label 1” falls" in view.note.text()
+    assert "Fall of the logit of “label 1”" in view.note.text()
     assert_accessible(page)
     screen(page, "explore words that decided")
     view.choice.setFocus()
     QTest.keyClick(view.choice, Qt.Key.Key_Down)
     wait(lambda: explorer.of_kind("attribute")[-1].label == "label 2")
     QTest.keyClick(view.choice, Qt.Key.Key_Home)
-    assert view.choice.shown_text() == "Nothing (not computed)"
+    assert view.choice.shown_text() == "None (not computed)"
     assert page.state.label is None
     assert view.words.shown == ()
     count = len(explorer.of_kind("attribute"))

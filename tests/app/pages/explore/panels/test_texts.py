@@ -71,7 +71,7 @@ def test_texts_of_a_data_set_are_sorted_by_their_loss(stored, page, view, wait, 
     for column_index in (LABEL, PREDICTION):
         assert header.sectionSize(column_index) >= header.sectionSizeHint(column_index)
         assert header.sectionResizeMode(column_index) == QHeaderView.ResizeMode.Interactive
-    assert "Mean loss of 4 text(s)" in view.note.text() and "% are right" in view.note.text()
+    assert "Mean loss of 4 text(s)" in view.note.text() and "% correct" in view.note.text()
     hardest = column(view, TEXT)[0]
     view.table.setFocus()
     view.table.selectRow(0)

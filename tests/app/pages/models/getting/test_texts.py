@@ -30,5 +30,5 @@ def test_a_model_must_fit_the_gpu_used_for_training(qtbot, studio):
     facts = {fact[0]: fact[1:] for fact in texts.shelf_facts(state, entry)}
     assert facts["Fine-tuning"][0].endswith("4.0 GB free on A GPU")
     assert facts["Fine-tuning"][1] == "warn" and facts["Exploring"][1] == "body"
-    assert facts["1,000 short texts"][0].endswith("on the processor")
+    assert facts["1,000 short texts"][0].endswith("on the CPU")
     assert machine_facts(MACHINE, [gpu(None)]).training_free == MACHINE.memory_free

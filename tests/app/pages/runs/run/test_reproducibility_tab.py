@@ -41,7 +41,7 @@ def test_reproducibility_is_shown_and_the_files_are_verified(make_page, studio, 
     qtbot.waitUntil(lambda: "step-00000005: The manifest" in tab.files.text())
     qtbot.mouseClick(tab.copy, Qt.MouseButton.LeftButton)
     copied = QGuiApplication.clipboard().text()
-    assert "Processor: A fast one" in copied
+    assert "CPU: A fast one" in copied
     assert "Attention of unpadded batches: variable-length kernels" in copied
 
 
