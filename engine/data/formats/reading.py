@@ -1,7 +1,7 @@
 """Recognise, open and preview data files."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
@@ -160,13 +160,16 @@ def recognise(
             for role in guessed
             if role == "text" or target_role in ("label", "flags")  # answers are found by name
         )
-    cells = zip(table.columns, zip(*rows, strict=True), strict=False)
-    splits = (
-        name
-        for name, column in cells
-        if len(names := {*column}) > 1 and all(map(split_from_name, names))
-    )
-    return Recognition(reading, table.columns, mapping, notes, guessed, next(splits, None))
+    split_column = find_split_column(table.columns, rows)
+    return Recognition(reading, table.columns, mapping, notes, guessed, split_column)
+
+
+def find_split_column(columns: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str | None:
+    """The first column whose cells are names of at least two splits."""
+    cells = zip(columns, zip(*rows, strict=True), strict=False)
+    names = ((name, {*column}) for name, column in cells)
+    found = (name for name, cell in names if len(cell) > 1 and all(map(split_from_name, cell)))
+    return next(found, None)
 
 
 def recognise_reading(path: Path, encoding: str | None = None) -> tuple[Reading, tuple[str, ...]]:

@@ -12,7 +12,7 @@ from engine.data.columns.facts import ColumnFacts, describe_columns
 from engine.data.columns.mapping import guess_mapping
 from engine.data.columns.placeholders import find_placeholders
 from engine.data.coverage import scripts_note, unknown_note
-from engine.data.formats.reading import FirstRows, preview, read
+from engine.data.formats.reading import FirstRows, find_split_column, preview, read
 from engine.data.formats.rows import Row
 from engine.messages.explore.text import Token
 from engine.tokenizers.tokenizer import Tokenizer
@@ -41,6 +41,7 @@ class FilePreview(NamedTuple):
     mapping: Mapping | None
     guessed_roles: tuple[str, ...]
     facts: tuple[ColumnFacts, ...] = ()
+    split_column: str | None = None  # whose cells are names of splits
 
 
 class Example(NamedTuple):
@@ -62,11 +63,12 @@ def preview_file(path: Path, reading: Reading) -> FilePreview:
         characters += sum(map(len, row.cells))
         if characters > MAPPING_CHARACTERS and len(rows) >= EXAMPLES:
             break
-    mapping, guessed = guess_mapping(table.columns, [row.cells for row in rows])
-    first_rows, columns = rows[:EXAMPLES], table.columns
-    facts = describe_columns(columns, [row.cells for row in rows])
+    first_rows, columns, cells = rows[:EXAMPLES], table.columns, [row.cells for row in rows]
+    mapping, guessed = guess_mapping(columns, cells)
+    facts = describe_columns(columns, cells)
+    split_column = find_split_column(columns, cells)
     shown = preview(path, reading)
-    return FilePreview(reading, columns, shown, first_rows, mapping, guessed, facts)
+    return FilePreview(reading, columns, shown, first_rows, mapping, guessed, facts, split_column)
 
 
 def make_examples(file: FilePreview, mapping: Mapping, tokenizer: Tokenizer) -> list[Example]:

@@ -377,6 +377,10 @@ class SplitSection(Section):
             sizes += "\n" + self.tr(
                 "Without a validation set, performance on new text is not measured during training."
             )
+        found = self._state.preview.split_column if self._state.preview else None
+        if found and self._state.split.column is None and len(self._state.sources) == 1:
+            note = self.tr("“{0}” has the split of each row: choose it as the column.")
+            sizes += "\n" + note.format(one_line(found[:60]))
         self.show_note(sizes)
 
     def _on_changed(self) -> None:

@@ -241,6 +241,17 @@ def test_rows_are_split_by_the_time_or_the_group_of_a_column(qtbot, page, write)
     assert facts["Split by"] == "By the time in “sent”, newest last: Validation 10 %"
 
 
+def test_a_column_of_splits_is_named_until_it_is_chosen(qtbot, page, write):
+    names = ("train", "dev", "test")
+    rows = "".join(f"a film of note {n},{'ab'[n % 2]},{names[n % 3]}\n" for n in range(30))
+    view = load(qtbot, page, write("rows.csv", "text,label,part\n" + rows))
+    qtbot.waitUntil(lambda: "“part” has the split of each row" in view.split.note.text())
+    choose(qtbot, view.split.column, "part")
+    view.split.column.activated.emit(view.split.column.currentIndex())
+    assert view.state.split.by == "name"
+    qtbot.waitUntil(lambda: "has the split" not in view.split.note.text())
+
+
 def test_each_file_has_a_box_for_its_split(qtbot, page, write):
     rows = "text,label\n" + "".join(f"a film {n},{n % 2}\n" for n in range(9))
     view = load(qtbot, page, write("train.csv", rows), write("test.csv", rows))
