@@ -100,7 +100,7 @@ class _CardDelegate(QStyledItemDelegate):
         card = QRectF(option.rect).adjusted(1, 1, -1, -1 - self.GAP)
         self._paint_card(painter, option, card, self._list.chosen_key == entry.key)
         inner = card.adjusted(self.PADDING, self.PADDING, -self.PADDING, -self.PADDING)
-        side = self.ICON_SIZE
+        side = px(self.ICON_SIZE)
         picture = QRectF(inner.left(), inner.center().y() - side / 2, side, side)
         icon(entry.icon, Role.ACCENT).paint(painter, picture.toRect())
         inner.setLeft(picture.right() + self.PADDING)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QLabel, QPushButton, QTableView, QWidget
+from PySide6.QtWidgets import QLabel, QPushButton, QStyle, QTableView, QWidget
 
 from app import theme
 from app.pages.train.choices import Step
@@ -48,7 +48,8 @@ def measures(parts: Parts) -> list[float]:
     button, _, _, table, _ = parts
     sizes = [part.font().pointSizeF() for part in parts]
     rows = table.verticalHeader().defaultSectionSize()
-    return [*sizes, button.width(), button.iconSize().width(), rows]
+    icons = table.style().pixelMetric(QStyle.PixelMetric.PM_SmallIconSize, None, table)
+    return [*sizes, button.width(), button.iconSize().width(), rows, icons]
 
 
 @pytest.mark.parametrize("percent", [80, 150, 200])

@@ -17,7 +17,7 @@ from app.pages.runs.arranging import GroupRow
 from app.pages.runs.columns import Column
 from app.pages.runs.rows import RunRow
 from app.pages.runs.table import ROW_ROLE, RunsTable
-from app.theme import SPACE, Role
+from app.theme import SPACE, Role, px
 from app.translation import tr
 from app.widgets.charts.sparkline import paint_sparkline
 from app.widgets.tables import Index
@@ -25,7 +25,7 @@ from app.widgets.text import run_texts
 from app.widgets.text.labels import font
 
 ROW_HEIGHT = 40  # px
-ICON_SIZE = 16  # px
+ICON_SIZE = 16  # px, at a text size of 100 %
 BAR_HEIGHT = 6  # px, of progress bars
 
 
@@ -42,7 +42,7 @@ class RunDelegate(QStyledItemDelegate):
         self._table, self._get_losses = table, get_losses
 
     def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
-        return QSize(super().sizeHint(option, index).width(), ROW_HEIGHT)
+        return QSize(super().sizeHint(option, index).width(), px(ROW_HEIGHT))
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         row, key = index.data(ROW_ROLE), self._table.keys[index.column()]
@@ -112,9 +112,10 @@ def paint_state(painter: QPainter, box: QRectF, state: str, text: str) -> None:
 
 def _paint_icon(painter: QPainter, box: QRectF, icon: QIcon) -> QRectF:
     """Paint an icon on the left and return the remaining space."""
-    square = QRectF(box.left(), box.center().y() - ICON_SIZE / 2, ICON_SIZE, ICON_SIZE)
+    side = px(ICON_SIZE)
+    square = QRectF(box.left(), box.center().y() - side / 2, side, side)
     icon.paint(painter, square.toRect())
-    return box.adjusted(ICON_SIZE + 1.5 * SPACE, 0, 0, 0)
+    return box.adjusted(side + 1.5 * SPACE, 0, 0, 0)
 
 
 def _paint_text(
@@ -135,7 +136,7 @@ def _paint_loss(painter: QPainter, box: QRectF, losses: Sequence[float], text: s
     width = painter.fontMetrics().horizontalAdvance("00.000")
     painter.setPen(theme.colour(Role.MUTED))
     painter.drawText(box, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight, text)
-    curve = QRectF(box.left(), box.top() + 9, box.width() - width - 8, ROW_HEIGHT - 19)
+    curve = box.adjusted(0, 9, -width - 8, -10)
     if curve.width() > 16:
         paint_sparkline(painter, curve, losses)
 
@@ -174,9 +175,8 @@ class StateBadge(QWidget):
 
     def sizeHint(self) -> QSize:
         width = self.fontMetrics().horizontalAdvance(run_texts.state_text(self._state))
-        return QSize(
-            ICON_SIZE + 2 * SPACE + width + 2, max(ICON_SIZE, self.fontMetrics().height()) + 4
-        )
+        side = px(ICON_SIZE)
+        return QSize(side + 2 * SPACE + width + 2, max(side, self.fontMetrics().height()) + 4)
 
     def minimumSizeHint(self) -> QSize:
         return self.sizeHint()
