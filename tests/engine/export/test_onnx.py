@@ -179,8 +179,9 @@ def test_the_code_of_an_export_predicts_as_the_engine_does(
     probabilities, *chosen = printed.splitlines()
     values = [value for part, value in prediction.items() if part.startswith("p(")]
     assert list(ast.literal_eval(probabilities).values()) == pytest.approx(values, abs=1e-4)
-    positive = LABELS[values[-1] >= settings.threshold]  # a threshold is for two labels only
-    assert chosen == ([] if settings == DEFAULTS else [positive])
+    index = int(values[-1] >= settings.threshold)  # a threshold is for two labels only
+    certainty = "unsure" if values[index] < settings.unsure_below else "sure"
+    assert chosen == ([] if settings == DEFAULTS else [LABELS[index], certainty])
 
 
 def test_int8_is_smaller_and_reports_its_error(export, tmp_path, in_process, reuse_graph):
