@@ -31,7 +31,7 @@ Object = dict[str, Any]
 def open_document(lines: Lines, _reading: Reading, remarks: Remarks) -> Content:
     """Columns in order of first appearance, and rows, numbered from 1.
 
-    The rows are a list of objects, which may be under a key of an object, or objects by id; or
+    The rows are a list of objects, which may be under one or two keys, or objects by id; or
     columns as lists, or objects with an index; or a list of texts or of lists of equal length. If a
     document has a list for each split, the path names one below the file: `data.json/train`.
 
@@ -128,7 +128,9 @@ def table_items(value: object) -> list[Object] | None:
         ]
     if all(isinstance(column, dict) for column in columns):
         return _columnar_items(value, dict.fromkeys(key for column in columns for key in column))
-    return None
+    nested = [inner for inner in columns if isinstance(inner, dict)]  # of an answer of a server
+    lists = [rows for inner in nested for rows in map(_objects, inner.values()) if rows is not None]
+    return lists[0] if len(lists) == 1 else None
 
 
 def _objects(value: object) -> list[Object] | None:

@@ -87,3 +87,15 @@ def test_a_document_may_be_one_line_of_any_length(tmp_path, monkeypatch):
     for value in (ROWS * 20, [{"text": "a b", "label": spans}] * 20):
         file = write(tmp_path / "one.json", value)
         assert len([*read(file, recognise(file).reading)]) == len(value)
+
+
+def test_the_only_list_of_an_answer_of_a_server_is_read(tmp_path):
+    rows = [{"_id": "1", "_source": {"text": "a b", "tag": "x"}}] * 2  # of Elasticsearch
+    answer = {"took": 3, "hits": {"total": {"value": 2}, "hits": rows}}
+    file = write(tmp_path / "hits.json", answer, indent=1)
+    guess = recognise(file)
+    assert guess.columns == ("_id", "_source.text", "_source.tag")
+    assert [row.cells for row in read(file, guess.reading)] == [("1", "a b", "x")] * 2
+    file = write(tmp_path / "two.json", answer | {"more": {"rows": rows}}, indent=1)
+    with pytest.raises(BadFile, match="not a table"):
+        recognise(file)

@@ -198,7 +198,7 @@ MAPPING = Mapping(text="text", label="label")
         (MAPPING, {"a": 3, "b": 3}, None),
         (Mapping(text="text"), None, "needs a label"),
         (Mapping(text="words", label="label"), {"a": 3, "b": 3}, "“words”"),
-        (MAPPING, {"a": 6}, "only one class"),
+        (MAPPING, {"a": 6}, "Only one class"),
         (MAPPING, {}, "no rows"),
         (MAPPING, {"": 2, "a": 3, "b": 3}, None),
         (MAPPING, {f"no {n}": 1 for n in range(500)}, "too many"),
