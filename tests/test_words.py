@@ -60,6 +60,37 @@ AVOIDED = {  # term of the glossary → words that texts must not use instead
     "Open in Explore": "look inside",
 }
 
+REFUSED = (  # pattern, a text that it refuses, a similar text that is fine
+    (
+        r"(?<!\{)\b(?:goes on|lies|told|whatever|whoever|beside|anew|likewise|nobody)\b",
+        "The base model lies beside it.",
+        "The base model is next to the adapter.",
+    ),
+    (r"(?<!\{)\bgold\b(?![`},])", "Gold label", "True label “{gold}”"),
+    (r"\bper cents?\b|\d%(?!\})", "In per cent, such as 5%", "Percentages, such as 5 %"),
+    (
+        r"\b(?:is|are|gets?) right\b|\bright (?:now\b|choice|class)|\{\d\} right",
+        "{0} are right",
+        "causal (left to right)",
+    ),
+    (
+        r"\bnearly (?:equal|in the|the)\b|\bnear duplicate",
+        "nearly in the training set",
+        "near-duplicates",
+    ),
+    (r"\b(?:the|this|a) processor\b", "on the processor", "on the CPU"),
+    (r"\bshares? of\b", "Share of the rows", "Layers share their weights"),
+    (r"times the (?:usual|running)", "9 times the usual", "9 × the running median"),
+    (r"^(?:leave|drop|move) them\b", "Leave them out", "Skip these rows"),
+    (r"\bheads? (?:that are |are )?(?:switched )?off\b", "2 heads switched off", "2 heads ablated"),
+    (
+        r"worse than elsewhere|which (?:rows|texts) are meant",
+        "which rows are meant",
+        "as it was meant",
+    ),
+)
+SENTENCES = re.compile(r"(?:What|Whether|How|Why|Are|Is|Do|Does) (?!not |would you like|is this\?)")
+
 
 def terms() -> list[str]:
     lines = GLOSSARY.read_text(encoding="utf-8").splitlines()
@@ -92,6 +123,27 @@ def test_texts_use_the_terms_of_the_glossary():
         for m in pattern.finditer(TITLE.sub("", text))
     ]
     assert not uses, "\n".join(uses)
+
+
+def test_texts_and_documents_use_the_words_of_the_field():
+    documents = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
+    found = [*user_texts(), *((file.name, file.read_text("utf-8")) for file in documents)]
+    for refused, wrong, fine in REFUSED:
+        pattern = re.compile(refused, re.IGNORECASE)
+        assert pattern.search(wrong) and not pattern.search(fine), refused
+        uses = [
+            f"{location}: “{m[0]}” in: {text[max(0, m.start() - 40) : m.end() + 40]}"
+            for location, text in found
+            for m in pattern.finditer(TITLE.sub("", text))
+        ]
+        assert not uses, "\n".join(uses)
+
+
+def test_texts_of_the_window_are_no_questions_or_subordinate_clauses():
+    assert SENTENCES.match("Is this run reproducible?") and SENTENCES.match("What every head does")
+    assert not SENTENCES.match("Whole-word masking") and not SENTENCES.match("Delete “{0}”?")
+    app = [text.source for text in texts.collect() if text.context == "app"]
+    assert not [text for text in app if SENTENCES.match(text)]
 
 
 def test_texts_of_every_kind_are_collected():

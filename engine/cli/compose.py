@@ -139,7 +139,7 @@ job_command = with_options(
     [
         choice_option("task", TASKS, None, phrase("The task to train. Default: inferred. One of:")),
         choice_option(
-            "search", METHODS, None, phrase("How several values are combined. Default: grid.")
+            "search", METHODS, None, phrase("Search method for several values. Default: grid.")
         ),
         choice_option("size", PRESETS, None, phrase("Train a model of this size from scratch.")),
         *(

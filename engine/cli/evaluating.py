@@ -115,7 +115,7 @@ def evaluate(
         check_suffix(predictions, TABLE_WRITERS)
     if sum(source is not None for source in (file, run, data)) != 1:
         raise StudioError(
-            "It is not clear which rows are to be scored.",
+            "It is not clear which rows to score.",
             "Use one of these: a file, --data or --run.",
         )
     if data is None:
@@ -167,7 +167,7 @@ evaluate_command = options.with_options(
 def _require_model(model: Path | None) -> Path:
     if model is None:
         raise StudioError(
-            "It is not clear which model is to be evaluated.", "Choose its folder with --model."
+            "It is not clear which model to evaluate.", "Choose its folder with --model."
         )
     return model
 

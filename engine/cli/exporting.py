@@ -34,7 +34,9 @@ def export(
     precision: Annotated[
         Precision,
         typer.Option(
-            help=phrase("How weights are stored: float16 and bfloat16 with hf, int8 with onnx.")
+            help=phrase(
+                "Number format of the weights: float16 and bfloat16 with hf, int8 with onnx."
+            )
         ),
     ] = "float32",
 ) -> None:

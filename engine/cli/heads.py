@@ -75,7 +75,7 @@ def heads(
     ] = "patterns",
     replacement: Annotated[
         text_set.Replacement,
-        typer.Option(help="With --method each: the replacement for the output of a head."),
+        typer.Option(help="With --method each: ablation by zero or by the mean."),
     ] = "zero",
     max_fall: Annotated[
         float | None,
@@ -152,7 +152,7 @@ def _check(
         check_suffix(out, TABLE_WRITERS)
     if replacement != "zero" and method != "each":
         raise StudioError(
-            "--replacement is for heads that are switched off one by one.",
+            "--replacement is for heads that are ablated one by one.",
             "Add --method each, or leave it out.",
         )
     if max_fall is not None and method != "pruning":
@@ -183,7 +183,7 @@ def _text_set(
 
     if (file is None) == (data is None):
         raise StudioError(
-            "It is not clear which texts are meant.",
+            "It is not clear which texts to use.",
             "Use either a file with --texts or a data set with --data.",
         )
     if data is not None:

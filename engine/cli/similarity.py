@@ -192,7 +192,7 @@ def _rows(
 ) -> Texts:
     """Read the rows. Raises StudioError unless exactly one of `file` and `data` is given."""
     if (file is None) == (data is None):
-        raise StudioError("It is not clear which rows are meant.", "Use either a file or --data.")
+        raise StudioError("It is not clear which rows to use.", "Use either a file or --data.")
     if file is not None:
         read = read_table(file, options, chosen, reads_labels=False)
         return Texts(read.rows.plain_texts, dict(read.cells), read.rows.lines)

@@ -24,7 +24,7 @@ class Reading(Spec):
     """The format of a file."""
 
     format: Annotated[str, Field(max_length=60)] = Field(
-        "csv", title="File format", description="How the rows are written in the file."
+        "csv", title="File format", description="The format of the rows in the file."
     )
     encoding: str = Field(
         "utf-8",
@@ -169,9 +169,9 @@ class Split(Spec):
         "name",
         title="The column has",
         description=(
-            "What the split column has. name: the split of each row. time: the oldest rows are for "
-            "training, the newest for the test. group: all rows of a group, such as an author, are "
-            "in one split."
+            "Contents of the split column. name: the split of each row. time: the "
+            "oldest rows are for training, the newest for the test. group: all rows of "
+            "a group, such as an author, are in one split."
         ),
     )
 

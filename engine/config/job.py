@@ -35,7 +35,7 @@ class FromScratch(Spec):
     lowercase: bool = Field(
         True,
         title="Lowercase (uncased)",
-        description="Whether a new vocabulary ignores case and accents.",
+        description="A new vocabulary ignores case and accents.",
         json_schema_extra=setting("elsewhere"),
     )
     warm_init: bool = Field(

@@ -63,7 +63,7 @@ def ablate_heads(
     for layer, head in heads:
         if not (0 <= layer < spec.layers and 0 <= head < spec.heads):
             raise StudioError(
-                "There is no layer {layer}, head {head} to switch off.",
+                "There is no layer {layer}, head {head} to ablate.",
                 "The model has {layers} layers of {heads} heads.",
                 layer=layer + 1,
                 head=head + 1,
@@ -142,7 +142,7 @@ def _read_means(network: Network, question: AblationQuestion) -> Tensor:
     if means.shape != shape:
         raise StudioError(
             "The means of the heads are no longer available.",
-            "Switch all heads on, and choose the mean again.",
+            "Restore all heads, and choose the mean again.",
         )
     return torch.from_numpy(means)
 

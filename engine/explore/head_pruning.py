@@ -61,7 +61,7 @@ class _Pruning:
         if question.head_means is not None:
             raise StudioError(
                 "Pruned heads have no output, so their mean cannot replace them.",
-                "Replace the heads that are off by zero.",
+                "Choose the ablation by zero.",
             )
         texts = labelled_texts(checkpoint, question.texts)
         question = question.model_copy(update={"texts": texts})

@@ -89,7 +89,7 @@ def _check_importable(folder: RunFolder, runs: Path) -> None:
             name, phrase("This version does not understand {n:,} of its events.", n=unknown)
         )
     if folder.has_worker():
-        raise StudioError("{name} is training right now.", "Wait until it has finished.", name=name)
+        raise StudioError("{name} is training.", "Wait until it has finished.", name=name)
     for other in runs.iterdir():
         if other.samefile(folder.path) or _are_same(folder, RunFolder(other)):
             raise StudioError(

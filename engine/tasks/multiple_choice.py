@@ -188,7 +188,7 @@ def row_endings(rows: Rows) -> list[tuple[str, ...]]:
     """Endings of each row. Raises StudioError if no column is mapped to them."""
     if rows.endings is None:
         raise StudioError(
-            "It is not known which columns hold the choices.",
+            "It is not clear which columns hold the choices.",
             "Choose them, or use --endings A,B,C,D on the command line.",
         )
     return parse_endings(rows.endings, rows.lines)

@@ -98,7 +98,7 @@ class DataDownload(HubRequest):
         subset.addItems(list(plan.subsets))
         self.question = dialogs.confirm(
             self._owner,
-            self.tr("Which subset of {0}?").format(plan.name),
+            self.tr("Choose a subset of {0}").format(plan.name),
             self.tr("%Ln subset(s), each a separate data set.", "", len(plan.subsets)),
             Choice("choose", self.tr("&Continue"), "primary"),
             lambda: self.plan(f"{plan.name}/{subset.currentText()}@{plan.revision}"),

@@ -48,7 +48,7 @@ class AblationQuestion(Question):
     """
 
     heads_off: tuple[tuple[int, int], ...] = Field(
-        (), description="Layers and heads, from 0, that are switched off."
+        (), description="Layers and heads, from 0, that are ablated."
     )
     head_means: Path | None = Field(
         None, description="File with float32 [L, D], the means in their place; None: zero."

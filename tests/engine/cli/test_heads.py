@@ -137,7 +137,7 @@ def test_results_for_a_stored_data_set_are_cached(run, workspace, home):
         (("--save", "new"), "Only a model whose heads were pruned can be saved."),
         (("--replacement", "mean"), "Add --method each"),
         (("--max-fall", "0.1"), "--max-fall is for pruning."),
-        (("--data", "x"), "It is not clear which texts are meant."),
+        (("--data", "x"), "It is not clear which texts to use."),
         (("--out", "x.txt"), ".csv, .tsv"),
     ],
 )

@@ -67,7 +67,7 @@ def test_the_nearest_rows_come_first(json_output, file):
     "command, message",
     [
         (["similarity", "one"], "Add a second text"),
-        (["nearest", "a"], "It is not clear which rows are meant."),
+        (["nearest", "a"], "It is not clear which rows to use."),
         (["vectors", "x.csv", "--out", "x.txt"], ".npy, .parquet, .jsonl"),
     ],
 )

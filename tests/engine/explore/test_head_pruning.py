@@ -170,7 +170,7 @@ def test_a_cancelled_pruning_is_resumed(classifier, full_pruning, tmp_path, monk
 
 def test_unprunable_models_are_refused(classifier, tmp_path):
     question = query(classifier, head_means=tmp_path / "means.npy")
-    with pytest.raises(StudioError, match="Replace the heads that are off by zero"):
+    with pytest.raises(StudioError, match="Choose the ablation by zero"):
         prune(load(classifier), question, print)
     unlabelled = PruneHeads(checkpoint=classifier, texts=TextSet(typed=(TypedText(text="a"),)))
     with pytest.raises(StudioError, match="no labels"):

@@ -67,7 +67,7 @@ def test_a_data_set_is_fetched_and_imported_with_its_splits(qtbot, page, hub, st
     consent = question(qtbot, "Contact")
     assert not hub.requests
     consent.buttons["contact"].click()
-    subset = question(qtbot, "Which subset")
+    subset = question(qtbot, "Choose a subset")
     box = subset.findChild(QComboBox)
     assert [box.itemText(n) for n in range(box.count())] == ["film", "news"]
     box.setCurrentIndex(1)

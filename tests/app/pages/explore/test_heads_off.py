@@ -58,7 +58,7 @@ def test_predictions_change_when_a_head_is_switched_off(
     assert page.state.in_order("ablated", "intact") == ("intact", "ablated")
     assert grid_titles(page) == ["Ablated", "Intact"]
     assert "Ablated heads: 2.2." in source(page.state)
-    assert "switched off" not in source(page.state, 1)
+    assert "Ablated" not in source(page.state, 1)
     assert_accessible(page.bench.docks["attention"].panel)
     page.state.switch_head(1, 1)
     assert_head_is_replaced_by_mean(page, wait, explorer)

@@ -409,7 +409,7 @@ class HeadGridView(QWidget):
         self.area = scroll_area(self.grid)
         self.area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAsNeeded)
         self.switch = buttons.icon_button(
-            "eye-off", self.tr("Switch the current head off or on (Alt+click)"), self._on_switch
+            "eye-off", self.tr("Ablate or restore the current head (Alt+click)"), self._on_switch
         )
         self.list = buttons.icon_button(
             "layers", self.tr("Show the table of all heads"), checkable=True
@@ -420,8 +420,8 @@ class HeadGridView(QWidget):
         self.grid.setToolTip(
             tooltip(
                 self.tr(
-                    "Click: add or remove a head. Double-click: show this head only. "
-                    "Alt+click: switch it off. Ctrl+wheel: zoom."
+                    "Click: add or remove a head. Double-click: show only this head. "
+                    "Alt+click: ablate or restore the head. Ctrl+wheel: zoom."
                 )
             )
         )

@@ -38,7 +38,7 @@ class DifferenceState(TextSetState):
         """The reason why nothing can be compared, or “”."""
         first, second = self.explore.both
         if first.heads_off:
-            return self.tr("Switch all heads on: whole models are compared here.")
+            return self.tr("Restore all heads: whole models are compared here.")
         is_same = self.explore.pinned is not None or second.checkpoint == first.checkpoint
         if self.explore.is_compared and is_same:
             return self.tr("Choose another model: these are two texts with the same model.")

@@ -98,7 +98,7 @@ class DifferenceView(Panel):
     def _lay_out(self) -> None:
         head = layouts.row((self.column, 1), self.figure_button, spacing=2 * SPACE)
         left = layouts.column(head, (self.grid, 1), spacing=SPACE)
-        similarity = Text(self.tr("Representational similarity by layer"), "strong", wraps=False)
+        similarity = Text(self.tr("Representational similarity by layer"), "strong")
         middle = layouts.column(
             layouts.row((similarity, 1), self.cka_button), (self.layers, 1), spacing=SPACE
         )
