@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
-from PySide6.QtCore import QSize, Qt, QTimer, Signal
+from PySide6.QtCore import QEvent, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import (
     QHideEvent,
     QKeyEvent,
@@ -89,8 +89,16 @@ class Page(QWidget):
         return button
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Place the buttons below the title if there is no space beside it."""
         super().resizeEvent(event)
+        self._place_buttons()
+
+    def event(self, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.LayoutRequest:  # a button was shown or has a longer text
+            self._place_buttons()
+        return super().event(event)
+
+    def _place_buttons(self) -> None:
+        """Place the buttons below the title if there is no space beside it."""
         needed = px(TITLE_WIDTH) + self.action_row.minimumSize().width() + 2 * MARGIN
         is_wide = needed <= self.width()
         way = QBoxLayout.Direction.LeftToRight if is_wide else QBoxLayout.Direction.TopToBottom

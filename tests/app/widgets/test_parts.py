@@ -9,6 +9,7 @@ import pytest
 from PySide6.QtCore import QAbstractTableModel, Qt
 from PySide6.QtGui import QFont, QFontMetrics, QGuiApplication, QTextLayout
 from PySide6.QtWidgets import (
+    QBoxLayout,
     QFrame,
     QPlainTextEdit,
     QStyle,
@@ -167,6 +168,25 @@ def test_a_card_is_pressed_by_mouse_and_keyboard(qtbot):
         with qtbot.waitSignal(card.pressed):
             press()
     assert_accessible(card)
+
+
+def test_buttons_shown_later_move_below_the_title_if_there_is_no_space(qtbot):
+    page = Page("Reviews", "Nothing here")
+    actions = [buttons.plain(f"A long action {n}") for n in range(4)]
+    for button in actions:
+        page.action_row.addWidget(button)
+        button.hide()
+    qtbot.addWidget(page)
+    page.resize(600, 400)
+    page.show()
+    assert page.head.direction() == QBoxLayout.Direction.LeftToRight
+    for button in actions:
+        button.show()
+    qtbot.waitUntil(lambda: page.head.direction() == QBoxLayout.Direction.TopToBottom)
+    actions[0].hide()
+    actions[1].hide()
+    actions[2].hide()
+    qtbot.waitUntil(lambda: page.head.direction() == QBoxLayout.Direction.LeftToRight)
 
 
 def test_an_empty_page_offers_the_next_action(qtbot):
