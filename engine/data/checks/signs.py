@@ -84,10 +84,10 @@ def sign_note(labels: Mapping[str, int]) -> str:
 def _example(labels: Mapping[str, int]) -> str:
     """The first label with a sign that can be read in two ways; “” without one."""
     if (plain := plain_numbers(labels)) is not None:
-        return next(cell for cell in labels if cell.strip() != plain[cell])
+        return next((cell for cell, number in plain.items() if cell.strip() != number), "")
     lists = {cell: parse_texts(cell) for cell in labels}
     if are_yes_no_lists(lists.values()):
-        return next(cell for cell, bits in lists.items() if bits and len(labels) > 1)
+        return next((cell for cell, bits in lists.items() if bits), "")
     signs = [*SEPARATORS, *filter(None, [other_separator(labels)])]
     signs += ["."] if is_scale(labels) and may_be_thousands(labels) else []
     found = [cell for cell in labels if any(sign in cell for sign in signs)]
@@ -105,7 +105,7 @@ def _parts(labels: Labels) -> list[tuple[str, tuple[str, ...]]]:
 def _number_finding(labels: Labels, sentence: str) -> Finding:
     """A comma or a point in numbers: a problem if a comma may separate thousands."""
     problem = comma_problem(labels.names)
-    if may_be_thousands(labels.names):
+    if problem is None and may_be_thousands(labels.names):
         numbers = {cell: cell.replace(".", "") for cell in labels.names}
         fix = _fix("thousands", labels, numbers, _thousands)
         return _finding(labels, "note", sentence, (fix,))
@@ -119,16 +119,16 @@ def _number_finding(labels: Labels, sentence: str) -> Finding:
 
 
 def _decimal_fix(labels: Labels) -> Fix:
-    numbers = {cell: _decimal(cell) for cell in labels.names}
+    has_thousands = may_be_thousands(labels.names)
+    numbers = {
+        cell: cell.replace(".", "").replace(",", ".") if has_thousands or "," in cell else cell
+        for cell in labels.names
+    }
     return _fix("decimals", labels, numbers, lambda new: phrase("Decimal comma: {new}", new=new))
 
 
 def _thousands(new: str) -> str:
     return phrase("Thousands: {new}", new=new)
-
-
-def _decimal(cell: str) -> str:
-    return cell.replace(".", "").replace(",", ".") if "," in cell else cell
 
 
 def _fix(name: str, labels: Labels, spellings: Mapping[str, str], title: Change) -> Fix:

@@ -12,6 +12,7 @@ from engine.data.checks.check import SEVERITIES, Finding
 from engine.data.checks.fixing import apply_fixes, apply_fixes_by_name, merge_texts
 from engine.data.checks.giveaways import without_word
 from engine.data.checks.run import cache_findings, read_findings, run_checks
+from engine.data.checks.signs import sign_note
 from engine.data.datasets.store import Dataset, open_dataset
 from engine.errors import StudioError
 from engine.progress import Cancelled
@@ -198,6 +199,14 @@ def test_answers_are_spelled_as_in_the_passage_or_dropped(tmp_path):
             [f"{n}.{100 + n}" for n in range(1, 31)],
             "“1.101” is read as the number 1.101.",
             {"thousands: Thousands: “1.101” as “1101”": "1101"},
+        ),
+        (
+            ["2,5", *(f"{n}.{100 + n}" for n in range(1, 31))],
+            "The comma in numbers is ambiguous: “2,5”, but “1.101”.",
+            {
+                "thousands: Thousands: “2,5” as “25”": "25",
+                "decimals: Decimal comma: “2,5” as “2.5”": "2.5",
+            },
         ),
         (
             ["4.5 stars", "1 star", "5 stars"] * 10,
@@ -405,3 +414,9 @@ def test_signs_among_signs_are_labels(labels, tmp_path):
     rows = [(f"text {n} of {n % 7}", label, "train") for n, label in enumerate(labels * 20)]
     checks = {finding.check for finding in run_checks(store(tmp_path / "d", rows))}
     assert "placeholder_labels" not in checks
+
+
+@pytest.mark.parametrize("cell", ["4.5 stars", "[0, 1, 1]", "a & b", "1.234", "a;b", ""])
+def test_the_reading_of_any_labels_can_be_said(cell):
+    for labels in ({cell: 3}, {cell: 3, "": 2}, {cell: 3, "": 2, "a": 1, "b": 2, "7": 1}):
+        assert isinstance(sign_note(labels), str)
