@@ -398,7 +398,7 @@ def test_deleting_a_run_names_its_dependents(
     questions.ask_delete(stage.window, stage.runs, [stage.row])
     dialog = stage.window.findChildren(Question)[0]
     text = " ".join(label.text() for label in dialog.findChildren(QLabel))
-    assert "can no longer begin: “Later”." in text and "trash" in text
+    assert "can no longer start: “Later”." in text and "trash" in text
     dialog.reject()
 
 
