@@ -5,6 +5,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from engine.config.dataset import Mapping, Split
 from engine.data.checks import CHECKS
@@ -13,10 +15,13 @@ from engine.data.checks.fixing import apply_fixes, apply_fixes_by_name, merge_te
 from engine.data.checks.giveaways import without_word
 from engine.data.checks.run import cache_findings, read_findings, run_checks
 from engine.data.checks.signs import sign_note
+from engine.data.columns.numbers import parse_number, plain_numbers
+from engine.data.columns.placeholders import find_codes, find_placeholders
 from engine.data.datasets.store import Dataset, open_dataset
 from engine.errors import StudioError
 from engine.progress import Cancelled
 from tests.engine.data.importing import import_files, write_lines
+from tests.often import tries
 
 LONG = "the quick brown fox jumps over the lazy dog near the old river bank on a summer day {n}"
 Rows = list[tuple[str, str, str]]  # text, label, split
@@ -416,7 +421,14 @@ def test_signs_among_signs_are_labels(labels, tmp_path):
     assert "placeholder_labels" not in checks
 
 
-@pytest.mark.parametrize("cell", ["4.5 stars", "[0, 1, 1]", "a & b", "1.234", "a;b", ""])
-def test_the_reading_of_any_labels_can_be_said(cell):
-    for labels in ({cell: 3}, {cell: 3, "": 2}, {cell: 3, "": 2, "a": 1, "b": 2, "7": 1}):
-        assert isinstance(sign_note(labels), str)
+LABELS = st.sampled_from(["4.5 stars", "[0, 1, 1]", "a & b", "1.234", "1,5", "a;b", "", "a"])
+SIGNS = st.text("0159.,;:/&+- []%kga'\"{}|#−", max_size=8)
+
+
+@given(st.dictionaries(LABELS | SIGNS, st.integers(1, 3), max_size=8))
+@tries(200)
+def test_the_reading_of_any_labels_can_be_said(labels):
+    assert isinstance(sign_note(labels), str)
+    assert {*find_codes(labels), *find_placeholders(labels)} <= labels.keys()
+    plain = plain_numbers(labels) or {}
+    assert all(parse_number(number) is not None for number in plain.values())
