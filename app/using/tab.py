@@ -65,15 +65,7 @@ class UseTab(QWidget):
         self.report_button = buttons.plain("", self._on_report, "save")
         head = layouts.row(
             self.apply_button,
-            (
-                Text(
-                    self.tr(
-                        "Predict the rows of a file or a data set; you can also drop a file here."
-                    ),
-                    "muted",
-                ),
-                1,
-            ),
+            layouts.STRETCH,
             self.report_button,
             self.nightly_button,
             self.code_button,
@@ -86,8 +78,10 @@ class UseTab(QWidget):
         self._column = layouts.column(parent=inner, margins=(0, 0, 2 * SPACE, 0))
         self.area = scrolling(inner)
         self.area.setAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop)
+        hint = self.tr("Predict the rows of a file or a data set; you can also drop a file here.")
         column = layouts.column(
             head,
+            Text(hint, "muted"),
             self.placeholder,
             (self.area, 1),
             parent=self,

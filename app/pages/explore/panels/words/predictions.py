@@ -5,7 +5,13 @@ from PySide6.QtWidgets import QFrame, QScrollArea, QWidget
 
 from app.pages.explore.captions import source
 from app.pages.explore.panel import ResultStack
-from app.pages.explore.panels.words.state import MAX_POSITIONS, TOP_K, MaskedPosition, WordsState
+from app.pages.explore.panels.words.state import (
+    MAX_POSITIONS,
+    TOP_K,
+    MaskedPosition,
+    WordsState,
+    can_predict,
+)
 from app.theme import SPACE, px
 from app.widgets import buttons, layouts
 from app.widgets.charts.bars import Bar, ProbabilityBars, bars_figure, percentage, scale_end
@@ -61,15 +67,20 @@ class PredictionsView(QWidget):
             if index < len(positions):
                 position = positions[index]
                 card.set_picked(position.token == explore.picked)
-                card.show_position(position, explore.first.mask, explore.is_compared)
-                card.bars.show_bars(self._bars(position), maximum, explore.is_compared)
+                card.show_position(position, explore.first.mask, self._is_paired)
+                card.bars.show_bars(self._bars(position), maximum, self._is_paired)
         self.note.setText(self._note(positions))
         self.models.setVisible(explore.is_compared)
         self.models.setText(self._models())
 
+    @property
+    def _is_paired(self) -> bool:
+        """True if a second model predicts, too."""
+        return self.state.explore.is_compared and can_predict(self.state.explore.second)
+
     def _bars(self, position: MaskedPosition) -> list[Bar]:
         """The bars of a position; the other model has none until its predictions are known."""
-        if not self.state.explore.is_compared:
+        if not self._is_paired:
             return prediction_bars(position)
         other = self.state.counterpart(position) or MaskedPosition(-1, (), None)
         return paired_bars(*self.state.explore.in_order(position, other))
@@ -87,6 +98,9 @@ class PredictionsView(QWidget):
 
     def _models(self) -> str:
         explore = self.state.explore
+        if not self._is_paired:
+            text = self.tr("{0} has no MLM head: the predictions are those of {1}.")
+            return text.format(explore.second.model_name, explore.first.model_name)
         names = explore.in_order(explore.first.model_name, explore.second.model_name)
         text = self.tr(
             "Upper bars: {0}. Lower bars: {1}. Last column: {2}, in percentage points. –: the "
@@ -155,7 +169,7 @@ class PredictionsView(QWidget):
             bars = self._bars(position)
             columns.append((token_text(title), bars))
             for bar in bars:
-                second = [bar.second] if explore.is_compared else []
+                second = [bar.second] if self._is_paired else []
                 row = [position.token + 1, typed, bar.label, bar.probability, *second]
                 rows.append([*row, PRECISIONS["float32"]])
         header = [
@@ -167,7 +181,7 @@ class PredictionsView(QWidget):
         caption = self.tr(
             "Probability of the top predictions at each masked position, bars from 0 to {0}."
         ).format(numbers.percent(maximum, 0))
-        if explore.is_compared:
+        if self._is_paired:
             titles = explore.in_order(*explore.side_titles)
             header[-1:] = [f"{header[-1]}, {title.lower()}" for title in titles]
             caption += f" {self._models()}"
@@ -179,7 +193,7 @@ class PredictionsView(QWidget):
             f"{caption} {source(explore)}",
             Table(tuple(header), rows),
             maximum=maximum,
-            is_paired=explore.is_compared,
+            is_paired=self._is_paired,
         )
 
 

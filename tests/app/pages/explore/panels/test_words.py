@@ -262,6 +262,20 @@ def test_the_next_sentence_is_predicted_for_two_texts(view, explore, explorer, o
     assert view.next_sentences.gauges[0].value() == round(1_000 * answer.probability)
 
 
+def test_beside_a_model_without_an_mlm_head_the_predictions_are_those_of_the_first(
+    view, explore, explorer, classifier, wait
+):
+    explore.compare(describe_model("classes", classifier, "imported"))
+    wait(lambda: explore.is_settled)
+    explore.toggle_mask(2)
+    explorer.compute(explorer.of_kind("fill_mask")[-1])
+    text = "classes has no MLM head: the predictions are those of tiny."
+    assert view.predictions.models.text() == text
+    card = view.predictions.cards[0]
+    assert card.bars.shown and all(bar.second is None for bar in card.bars.shown)
+    assert card.bars.accessibleName() == "Predictions"
+
+
 def test_two_models_are_compared_in_every_part(view, explore, explorer, other, wait):
     explore.compare(other)
     wait(lambda: explore.is_settled)
