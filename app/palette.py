@@ -28,8 +28,8 @@ from app.widgets.dialogs import Dialog
 from app.widgets.drawing import fill, write
 from app.widgets.help_topics import topics
 from app.widgets.tables import AT_RIGHT, Column, ColumnsModel, Index
-from app.widgets.text import numbers
 from app.widgets.text.labels import Text, font, one_line, visible
+from app.widgets.text.run_texts import provenance
 from engine.record.runs import all_runs
 
 MAX_RESULTS = 60
@@ -267,7 +267,7 @@ def named_commands(studio: Studio) -> list[Command]:
             tr("Model"),
             "boxes",
             partial(navigate, "models", model.path),
-            tr("step {0}").format(numbers.count(model.step)) if model.step else "",
+            " · ".join(provenance(model)),
         )
         for model in studio.models()
     ]

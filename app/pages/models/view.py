@@ -30,6 +30,7 @@ from app.widgets.opening import open_address
 from app.widgets.page import EmptyState, Page
 from app.widgets.text import numbers
 from app.widgets.text.labels import Text, without_key
+from app.widgets.text.run_texts import provenance
 from engine.messages.hub import PlanPush, Push, Pushed, PushPlanned
 from engine.messages.question import Answer
 
@@ -96,6 +97,7 @@ class ModelsPage(QWidget):
                 self.tr("Model"),
                 icon,
                 partial(self._studio.navigate.emit, "models", {"model": model.path, "do": key}),
+                " · ".join(provenance(model)),
             )
             for model in self._studio.models()
             if model.info is not None

@@ -16,6 +16,7 @@ from app.pages.models.model.view import ModelView
 from app.pages.models.state import model_folder
 from app.pages.models.texts import head_titles, model_facts, pooling_names
 from app.pages.models.view import ModelsPage
+from app.palette import named_commands
 from app.widgets.text.labels import Text
 from engine.checkpoints.info import checkpoint_info
 from engine.config.families.bert import PRESETS
@@ -55,6 +56,14 @@ def names(page: ModelsPage) -> list[str]:
 
 
 # ── the list ─────────────────────────────────────────────────────────────────────────────────
+
+
+def test_commands_of_models_with_one_name_are_distinguished(page, studio, copy_run):
+    copy_run("votes", 0.7, data="speeches")
+    copy_run("votes", 0.8, data="debates")
+    for commands in (page.named_commands(), named_commands(studio)):
+        hints = [c.hint for c in commands if c.kind == "Model" and "votes" in c.title]
+        assert {hint.split(" · ")[:2] == ["speeches", "step 20"] for hint in hints} == {True, False}
 
 
 def test_every_task_head_has_a_name():
