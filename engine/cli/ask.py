@@ -78,7 +78,7 @@ def fill(
         if len(answer.predictions) > 1:
             echo(f"{mask} {number}:")
         for prediction in position.ranked:
-            echo(f"{prediction.probability:7.2%}  {prediction.label}")
+            echo(f"{100 * prediction.probability:6.2f} %  {prediction.label}")
 
 
 def _print_truncated(truncated: bool, tokens: int) -> None:

@@ -209,7 +209,9 @@ def _run_checks(dataset: Dataset) -> list[Finding]:
     if not sys.stderr.isatty():
         return run_checks(dataset)
     with ProgressLine(sys.stderr) as line:
-        return run_checks(dataset, lambda done, total: line.draw(f"Checking: {done / total:.0%}"))
+        return run_checks(
+            dataset, lambda done, total: line.draw(f"Checking: {100 * done / total:.0f} %")
+        )
 
 
 def fix(

@@ -156,7 +156,8 @@ def evaluate(
     worst = find_slices(scored.predictions) if slices else None
     _print_report(scored, evaluations, seeds, compared, worst, as_json)
     if predictions is not None and not as_json:
-        echo(f"{len(scored.predictions)} rows written to {predictions}")
+        n = len(scored.predictions)
+        echo(phrase("{n:,} row(s) written to {out}", n=n, out=str(predictions)))
 
 
 evaluate_command = options.with_options(
@@ -306,7 +307,7 @@ def _print_report(
     if worst is not None:
         echo(*slice_lines(worst))
     if evaluations:
-        echo(f"The test rows have been scored {evaluations} time{'s' if evaluations > 1 else ''}.")
+        echo(phrase("The test rows were scored {n} time(s).", n=evaluations))
 
 
 def _format_interval(name: str, figure: Interval, sign: str = "") -> str:

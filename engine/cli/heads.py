@@ -134,7 +134,8 @@ def heads(
         return
     echo(*_format_heads(measured, method, top))
     if out is not None:
-        echo(f"{measured.values.shape[1] * measured.values.shape[2]} heads written to {out}")
+        heads = measured.values.shape[1] * measured.values.shape[2]
+        echo(f"{heads:,} heads written to {out}")
 
 
 heads_command = with_options(heads, [*READING.parameters(), *TEXT_COLUMNS.parameters()])
@@ -320,7 +321,7 @@ def _prune(
         def emit(answer: Answer) -> None:
             assert isinstance(answer, text_set.HeadsPruned)
             done = answer.done / max(1, answer.total)
-            line.draw(f"Pruning: round {len(answer.rounds)}, {done:.0%} of all rounds")
+            line.draw(f"Pruning: round {len(answer.rounds)}, {100 * done:.0f} % of all rounds")
 
         pruned = prune(loaded, question, emit)
     if save is not None and pruned.pruned:

@@ -94,7 +94,7 @@ def import_data(
 
         def emit(done: int, total: int) -> None:
             if sys.stderr.isatty():
-                line.draw(f"Importing: {done / max(total, 1):.0%}")
+                line.draw(f"Importing: {100 * done / max(total, 1):.0f} %")
 
         spec = import_dataset(
             dataset_name,

@@ -21,6 +21,7 @@ from engine.config.dataset import SplitName, StoredData
 from engine.errors import StudioError
 from engine.messages.applying import Apply, FileInput, StoredInput
 from engine.messages.question import Working
+from engine.phrases import phrase
 from engine.system.terminal import echo, echo_error
 
 
@@ -115,8 +116,8 @@ def predict(
         raise
     for note in done.notes:
         echo_error(f"note: {note}")
-    unsure = "" if done.unsure is None else f", {done.unsure} of them unsure"
-    echo(f"{done.rows} rows written to {out}{unsure}")
+    unsure = "" if done.unsure is None else f", {done.unsure:,} of them unsure"
+    echo(phrase("{n:,} row(s) written to {out}", n=done.rows, out=str(out)) + unsure)
 
 
 def _given(
@@ -157,7 +158,7 @@ def _given(
 
 
 def _progress_text(working: Working) -> str:
-    percent = f", {working.done / working.total:.0%}" if working.total else ""
+    percent = f", {100 * working.done / working.total:.0f} %" if working.total else ""
     return f"{working.stage}{percent}"
 
 

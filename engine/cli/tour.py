@@ -47,7 +47,7 @@ def tour(
 
     predictor = Predictor(best)
     for text, predicted in zip(PASSAGES, predictor.predict(Rows(list(PASSAGES))), strict=True):
-        echo(f"        {predicted['label']} ({predicted['probability']:.0%})  {text}")
+        echo(f"        {predicted['label']} ({100 * predicted['probability']:.0f} %)  {text}")
 
     echo(f"3 of 4  Fill a mask: {SENTENCE}")
     from engine.explore.attention import weights
@@ -57,7 +57,9 @@ def tour(
 
     starter = checkpoint.load(shipped.starter_model())
     answer = fill_mask(starter, FillMask(checkpoint=shipped.starter_model(), text=SENTENCE, top=5))
-    predictions = ", ".join(f"{x.label} {x.probability:.0%}" for x in answer.predictions[0].ranked)
+    predictions = ", ".join(
+        f"{x.label} {100 * x.probability:.0f} %" for x in answer.predictions[0].ranked
+    )
     echo(f"        {predictions}")
 
     echo("4 of 4  Charts:")

@@ -113,7 +113,7 @@ def test_evaluations_on_test_rows_are_counted_and_their_rows_written(run, evalua
     before = len(store.logged_evaluations(run.results))
     out = tmp_path / "rows.csv"
     printed = evaluate("--run", run.path, "--part", "test", "--predictions", out)
-    assert f"The test rows have been scored {before + 1} time" in printed
+    assert f"The test rows were scored {before + 1} time" in printed
     report = json.loads(evaluate("--run", run.path, "--part", "test", "--json"))
     assert report["test_looks"] == before + 2
     with open(out, newline="", encoding="utf-8") as file:
