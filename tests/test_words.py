@@ -89,7 +89,9 @@ REFUSED = (  # pattern, a text that it refuses, a similar text that is fine
         "as it was meant",
     ),
 )
-SENTENCES = re.compile(r"(?:What|Whether|How|Why|Are|Is|Do|Does) (?!not |would you like|is this\?)")
+SENTENCES = re.compile(
+    r"(?:What|Which|Whether|How|Why|Are|Is|Do|Does) (?!not |would you like|is this\?)"
+)
 
 
 def terms() -> list[str]:
@@ -142,8 +144,10 @@ def test_texts_and_documents_use_the_words_of_the_field():
 def test_texts_of_the_window_are_no_questions_or_subordinate_clauses():
     assert SENTENCES.match("Is this run reproducible?") and SENTENCES.match("What every head does")
     assert not SENTENCES.match("Whole-word masking") and not SENTENCES.match("Delete “{0}”?")
+    help_pages = GLOSSARY.parent.glob("*.md")
+    subtitles = [file.read_text("utf-8").partition("\n\n")[0] for file in help_pages]
     app = [text.source for text in texts.collect() if text.context == "app"]
-    assert not [text for text in app if SENTENCES.match(text)]
+    assert not [text for text in (*app, *subtitles) if SENTENCES.match(text)]
 
 
 def test_texts_of_every_kind_are_collected():
