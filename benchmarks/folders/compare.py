@@ -5,10 +5,14 @@ with them, each in a virtual environment of its own in WORK, made by the first r
 of this interpreter. The program loads each folder, imports it, and loads the import: token ids,
 outputs, predictions and facts must be equal to 1e-5 both times. What a folder leaves open must be
 named in a note, which counts like a refusal.
+
+With --code, the lines of code that the program hands out run on texts longer than the model, in
+two versions of the library, which must print the same.
 """
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -26,18 +30,26 @@ from numpy.typing import NDArray
 from benchmarks import harness
 from benchmarks.harness import print_row, table_head
 from engine.checkpoints.info import checkpoint_info
+from engine.config.tasks.sentence_similarity import SentenceSimilarity
 from engine.data.datasets.rows import Rows
+from engine.documents.code import Example, transformers_code
 from engine.errors import StudioError
 from engine.messages.reports import CheckpointInfo
 from engine.models.checkpoint import Checkpoint, import_checkpoint, load
 from engine.models.outputs import named_outputs
 from engine.serving.serving import Serving
+from engine.tasks import task_in
 from engine.tasks.predicting import Predictor
 from engine.tasks.similarity import sentence_vectors
 
 HERE = Path(__file__).parent
 TOLERANCE = 1e-5  # of the largest number, at least of 1
 KINDS = ("equal", "refused by name", "wrong")
+NUMBER = re.compile(r"-?\d+\.\d+(?:e-?\d+)?")
+CODE_VERSIONS = (
+    ("transformers 4.57.3", "transformers 5.24.0"),
+    ("sentence-transformers 5.2.0", "sentence-transformers 6.2.0"),
+)
 
 
 class Writer(NamedTuple):
@@ -110,9 +122,13 @@ def main(arguments: list[str]) -> None:
     parser = harness.parser("folders", __doc__)
     parser.add_argument("work", type=Path)
     parser.add_argument("--only", default="", help="writers whose name begins with this")
+    parser.add_argument("--code", action="store_true", help="run the example code instead")
     options = parser.parse_args(arguments)
     work = options.work.absolute()
     work.mkdir(parents=True, exist_ok=True)
+    if options.code:
+        with tempfile.TemporaryDirectory(dir=work) as scratch:
+            sys.exit(run_codes(work, Path(scratch)))
     print(table_head("writer", *KINDS))
     totals, problems = Counter[str](), []
     for name, writer in WRITERS.items():
@@ -133,8 +149,70 @@ def main(arguments: list[str]) -> None:
     sys.exit("\n".join(problems) or None)
 
 
+def run_codes(work: Path, scratch: Path) -> str:
+    """Run the example code of each task; returns the lines of what differs or fails."""
+    problems = []
+    print(table_head("versions", "tasks", "equal"))
+    for first, second in CODE_VERSIONS:
+        folder = write(second, WRITERS[second], work, scratch / second)
+        pythons = [environment_of(name, WRITERS[name], work) for name in (first, second)]
+        outcomes = {}
+        for row in json.loads((folder / "made.json").read_text("utf-8")):
+            if row["refused"] or row["base"] or not row["texts"]:
+                continue
+            path = folder / row["folder"]
+            checkpoint = load(path)
+            if not checkpoint.network.heads.outputs and not checkpoint.info.sentence:
+                continue
+            task = SentenceSimilarity() if checkpoint.info.sentence else task_in(checkpoint)
+            if task.kind in outcomes:
+                continue
+            copy = scratch / "codes" / f"{second}-{task.kind}"
+            import_checkpoint(path, copy)
+            code = transformers_code(task, str(copy), _overlong(row["texts"][0]))
+            outcomes[task.kind] = _same_output(code, pythons)
+        equal = sum(not problem for problem in outcomes.values())
+        print_row(f"{first}, {second}", len(outcomes), equal)
+        problems += [
+            f"{second}, {task}: {problem}" for task, problem in outcomes.items() if problem
+        ]
+    return "\n".join(problems)
+
+
+def _overlong(text: str) -> Example:
+    long = f"{text} " * 1_000
+    return Example(long, long, text, long, (long, long))
+
+
+def _same_output(code: str, pythons: list[tuple[Path, dict[str, str]]]) -> str:
+    """What fails or differs in the output of some code, its numbers by more than 1e-4."""
+    printed = []
+    for python, environment in pythons:
+        command = [python, "-W", "ignore", "-c", code]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True)
+        if done.returncode:
+            return done.stderr.strip().splitlines()[-1]
+        printed.append(done.stdout)
+    texts = [NUMBER.sub("#", output) for output in printed]
+    numbers = [np.array([float(found) for found in NUMBER.findall(output)]) for output in printed]
+    if texts[0] != texts[1] or not np.allclose(*numbers, atol=1e-4):
+        return f"{printed[0]!r} and {printed[1]!r}"
+    return "" if printed[0] else "nothing was printed"
+
+
 def write(name: str, writer: Writer, work: Path, folder: Path) -> Path:
-    """Let a library write its folders; its environment is made if it does not exist."""
+    """Let a library write its folders. Raises RuntimeError."""
+    python, environment = environment_of(name, writer, work)
+    script = HERE / f"write_{writer.script}.py"
+    command = [python, "-W", "ignore", script, folder]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    if done.returncode:
+        raise RuntimeError(done.stderr)
+    return folder
+
+
+def environment_of(name: str, writer: Writer, work: Path) -> tuple[Path, dict[str, str]]:
+    """The Python and the variables of a writer; its environment is made if it does not exist."""
     place = work / name.replace(" ", "-")
     python = place / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
     environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
@@ -154,12 +232,7 @@ def write(name: str, writer: Writer, work: Path, folder: Path) -> Path:
         if writer.loose:
             subprocess.run([*pip, "--no-deps", *writer.loose], check=True, env=environment)
         installed.write_text(wanted, encoding="utf-8")
-    script = HERE / f"write_{writer.script}.py"
-    command = [python, "-W", "ignore", script, folder]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True)
-    if done.returncode:
-        raise RuntimeError(done.stderr)
-    return folder
+    return python, environment
 
 
 def _share_torch(place: Path) -> None:
