@@ -101,7 +101,8 @@ def fill(
     tokens = torch.tensor([ids], device=device)
     positions = torch.tensor([place], device=device)
     encoded = network.encode(tokens, torch.zeros_like(tokens), None, positions)
-    probabilities = network.mlm(encoded.last)[0].float().softmax(0).cpu()  # [V]
+    probabilities = network.mlm(encoded.last)[0].float().softmax(0).cpu()
+    probabilities = probabilities[: tokenizer.size]  # a network may have more
     truth = int(gap.ids[gap.position])
     best = probabilities.topk(min(GUESSES, len(probabilities)))
     before, after = gap.ids[: gap.position].tolist(), gap.ids[gap.position + 1 :].tolist()
