@@ -28,13 +28,13 @@ from engine.errors import StudioError
 from engine.files.home import Home
 from engine.files.table_files import TABLE_WRITERS, check_suffix, write_table
 from engine.messages.evaluating import Evaluate, FitBaselines
-from engine.phrases import phrase
+from engine.phrases import join
 from engine.results import store
 from engine.results.comparing import baseline_advice, compare_with_baseline
 from engine.results.intervals import Interval
 from engine.results.masked_tokens import baseline_note
 from engine.results.measures import interval, measures
-from engine.results.neglected import neglect, never_predicted, unknown_classes, weights_setting
+from engine.results.neglected import neglect, never_predicted, unknown_classes, weights_advice
 from engine.results.predictions import PredictionInfo, Predictions, read_predictions
 from engine.results.row_lists import plain_table
 from engine.results.seeds import mean_over_seeds, scores_by_seed
@@ -294,8 +294,7 @@ def _print_report(
     if note := baseline_note(scored.predictions):
         echo(note)
     if neglected := neglect(scored.predictions):
-        setting = weights_setting(scored.predictions.info.task)
-        echo(f"{neglected} " + phrase("Class weights may help: --set {setting}.", setting=setting))
+        echo(join(" ", filter(None, (neglected, weights_advice(scored.predictions)))))
     if mean_text := mean_over_seeds(scored.predictions, seeds):
         echo(mean_text)
     for item in comparisons:

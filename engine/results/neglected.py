@@ -103,11 +103,13 @@ def _neglect_of_known(predictions: Predictions) -> str:
     return ""
 
 
-def weights_setting(task: str) -> str:
-    """The setting of a job that weighs classes, with an example."""
-    if "balanced" in TASKS[task].model_fields:
-        return "task.balanced=true"
-    return 'task.class_weights={"TYPE": 3}'
+def weights_advice(predictions: Predictions) -> str:
+    """The setting of a job that weighs classes; empty if no class of the model is neglected."""
+    if not _neglect_of_known(predictions):
+        return ""
+    is_balanced = "balanced" in TASKS[predictions.info.task].model_fields
+    setting = "task.balanced=true" if is_balanced else 'task.class_weights={"TYPE": 3}'
+    return phrase("Class weights may help: --set {setting}.", setting=setting)
 
 
 def remedy(predictions: Predictions, job: JobSpec) -> Remedy | None:

@@ -10,7 +10,7 @@ from engine.config.tasks import TASKS
 from engine.documents.card import classes_note
 from engine.results.masked_tokens import token_scores, unigram_scores
 from engine.results.measures import interval
-from engine.results.neglected import macro_f1, neglect, never_predicted, remedy, weights_setting
+from engine.results.neglected import macro_f1, neglect, never_predicted, remedy, weights_advice
 from tests.engine.results.rows import class_rows, label_rows, masked_tokens, tag_rows
 from tests.tasks.jobs import JOBS
 
@@ -49,7 +49,7 @@ def test_every_task_with_classes_names_those_it_never_predicts_and_a_remedy(tmp_
         found = remedy(predictions, job)
         assert found is not None and found.adds_weights, kind
         task = found.job.task
-        setting = weights_setting(kind).partition("=")[0].removeprefix("task.")
+        setting = weights_advice(predictions).partition("task.")[2].partition("=")[0]
         assert getattr(task, setting) and not getattr(job.task, setting), kind
         assert found.job == job.model_copy(update={"task": task}), "nothing else is changed"
         longer = remedy(predictions, found.job)
@@ -60,6 +60,12 @@ def test_every_task_with_classes_names_those_it_never_predicts_and_a_remedy(tmp_
         assert never_predicted(new) == (), "no class of the model is"
     weights = remedy(RARE["token_classification"], JOBS["token_classification"](tmp_path))
     assert weights is not None and weights.job.task.class_weights == {"b": 5.0, "c": 20.0}
+
+
+def test_class_weights_are_no_advice_for_a_class_that_the_model_does_not_know():
+    found = class_rows(["a", "b"] * 5 + ["c"] * 10, ["a", "b"] * 10, LABELS)
+    new = replace(found, info=found.info.model_copy(update={"labels": LABELS[:2]}))
+    assert neglect(new) == "Unknown to the model: “c”." and weights_advice(new) == ""
 
 
 def test_a_gap_is_named_and_a_good_result_is_not(tmp_path):
