@@ -55,7 +55,7 @@ class HeadsView(Panel):
         super().__init__()
         self._notices, self._models_changed = notices, models_changed
         self._state, self._explore = state, state.explore
-        self.bar = SetBar(state.work, state.explore, self.tr("Co&unt"), state.count)
+        self.bar = SetBar(state.work, state.explore, self.tr("Comp&ute"), state.count)
         self.figure_button = FigureButton(partial(make_figure, state), notices)
         self.method = ChoiceBox(
             self.tr("Measure per head"),
@@ -75,7 +75,7 @@ class HeadsView(Panel):
         self.fall.setDecimals(1)
         self.fall.setAlignment(Qt.AlignmentFlag.AlignHCenter)
         self.fall.setValue(100 * DEFAULT_MAX_FALL)
-        self.fall.setPrefix(self.tr("until it falls by "))
+        self.fall.setPrefix(self.tr("max. fall "))
         self.fall.setSuffix(self.tr(" points"))
         self.fall.valueChanged.connect(lambda points: state.allow_fall(points / 100))
         self.save = buttons.plain(self.tr("Sa&ve as model"), state.save, "save")
