@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
@@ -263,6 +264,9 @@ class TrainPage(Page):
         self.fixes.show_fixes(self.state.fixes(incomplete) if reason else [])
         self.back.setEnabled(step > Step.TASK)
         self.next.setEnabled(not reason)
+        if self.fixes.has_applied and not reason:
+            self.fixes.has_applied = False
+            self.next.setFocus()  # the pressed button is gone
         if (text := self._next_text(step, blocked=bool(reason))) != self.next.text():
             buttons.set_text(self.next, text)
 
@@ -358,6 +362,7 @@ class FixButtons(QWidget):
         super().__init__()
         self._state = state
         self._shown: list[Fix] = []
+        self.has_applied = False
         self._row = layouts.row(parent=self, spacing=2 * SPACE)
         self.hide()
 
@@ -367,9 +372,13 @@ class FixButtons(QWidget):
         self._shown = fixes
         clear(self._row)
         for fix in fixes:
-            act = lambda fix=fix: self._state.apply(fix)  # noqa: E731
+            act = partial(self._apply, fix)
             self._row.addWidget(buttons.plain(plain_menu_text(fix.title), act))
         set_shown(self, bool(fixes))
+
+    def _apply(self, fix: Fix) -> None:
+        self.has_applied = True
+        self._state.apply(fix)
 
 
 class StepBar(QWidget):

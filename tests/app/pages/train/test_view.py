@@ -100,6 +100,7 @@ def test_next_is_disabled_with_a_reason_until_something_is_chosen(page, studio, 
     press(qtbot, fix)
     assert page.state.choices.goal == SENTENCE
     assert page.next.isEnabled() and page.fixes.isHidden()
+    assert page.window().focusWidget() is page.next, "the pressed button is gone"
     buttons = page.base_model.findChildren(QPushButton)
     with qtbot.waitSignal(studio.navigate) as signal:
         next(button for button in buttons if button.text() == "&Get a model…").click()
