@@ -28,7 +28,7 @@ from engine.errors import StudioError
 from engine.files.home import Home
 from engine.files.table_files import TABLE_WRITERS, check_suffix, write_table
 from engine.messages.evaluating import Evaluate, FitBaselines
-from engine.phrases import join
+from engine.phrases import join, phrase
 from engine.results import store
 from engine.results.comparing import baseline_advice, compare_with_baseline
 from engine.results.intervals import Interval
