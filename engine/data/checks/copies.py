@@ -37,8 +37,8 @@ def find_nearly_leaked(data: CheckInput) -> list[Finding]:
     candidates[_find_leak(data, data.split_groups, data.has_text).evaluation_rows] = False
     leak = _find_leak(data, data.near_groups, candidates)
     sentence = phrase(
-        "{n:,} validation or test row(s) that are near-duplicates of training "
-        "rows: scores on them are too high.",
+        "{n:,} near-duplicate(s) of training rows among the validation or test rows: scores on "
+        "them are too high.",
         n=len(leak.evaluation_rows),
     )
     return _leak_findings("nearly_leaked_rows", "warning", sentence, data, data.near_groups, leak)
