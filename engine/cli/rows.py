@@ -87,7 +87,7 @@ def recognise_files(
     if unused := [name for name in recognition.columns if name not in mapping.columns]:
         names = join(", ", [name[:60] for name in unused[:MAX_LISTED]])
         more = ", …" if len(unused) > MAX_LISTED else ""
-        notes = (*notes, phrase("Columns not used: {names}{more}.", names=names, more=more))
+        notes = (*notes, phrase("Columns kept, not used: {names}{more}.", names=names, more=more))
     if recognition.split_column in unused and not extra.get("split_column"):
         note = phrase(
             "“{name}” has the split of each row: `import --split-column` keeps these splits.",

@@ -12,11 +12,12 @@ MIN_SCRIPT = 0.01  # of the letters
 IDEOGRAPHS = "CJK"  # first word of the names of Chinese characters
 
 
-def scripts(texts: Iterable[str]) -> dict[str, float]:
+def scripts(characters: Counter[str]) -> dict[str, float]:
     """The most frequent scripts and their fractions of all letters, by Unicode names: “Latin”."""
-    letters = Counter(character for text in texts for character in text if character.isalpha())
     counts = Counter[str]()
-    for letter, count in letters.items():
+    for letter, count in characters.items():
+        if not letter.isalpha():
+            continue
         name = unicodedata.name(letter, "").partition(" ")[0]
         counts["Chinese" if name == IDEOGRAPHS else name.capitalize()] += count
     total = max(counts.total(), 1)
@@ -24,9 +25,10 @@ def scripts(texts: Iterable[str]) -> dict[str, float]:
     return {name: share for name, share in shares if share >= MIN_SCRIPT}
 
 
-def scripts_note(texts: Iterable[str]) -> str:
-    """“Scripts: Cyrillic 96 %, Latin 4 %”; “” without letters."""
-    fractions = scripts(texts).items()
+def scripts_note(texts: Iterable[str] | Counter[str]) -> str:
+    """“Scripts: Cyrillic 96 %, Latin 4 %” of texts or counted characters; “” without letters."""
+    characters = texts if isinstance(texts, Counter) else Counter("".join(texts))
+    fractions = scripts(characters).items()
     names = [phrase("{name} {share:.0%}", name=name, share=n) for name, n in fractions]
     return phrase("Scripts: {names}", names=join(", ", names)) if names else ""
 

@@ -1,10 +1,11 @@
 """Predict rows with a fine-tuned model, and evaluate the predictions."""
 
 import unicodedata
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from engine.data.coverage import unknown_note
+from engine.data.coverage import scripts_note, unknown_note
 from engine.data.datasets.rows import Rows
 from engine.errors import StudioError
 from engine.evaluation.report import Report
@@ -56,6 +57,7 @@ class Predictor:
         self._batch = batch
         self._truncated = 0  # inputs of maximum length so far
         self._blank = 0  # rows without text so far
+        self._characters = Counter[str]()  # of texts so far
         self._tokens = self._unknown = 0  # tokens of inputs so far, and those that are [UNK]
 
     def predict(
@@ -63,6 +65,7 @@ class Predictor:
     ) -> list[dict[str, Any]]:
         """Predict a record for each row, in order; that of a row without text has no prediction."""
         records = self.collect(rows.without_targets(), progress).predictions()
+        self._characters.update("".join(rows.texts))
         texts = zip(rows.texts, *filter(None, (rows.pairs, rows.beginnings)), strict=True)
         is_blank = [all(map(_is_blank, row)) for row in texts]
         self._blank += sum(is_blank)
@@ -90,7 +93,7 @@ class Predictor:
         """Notes on the rows so far, such as how many were truncated or have no text."""
         notes = [truncation_note(self._truncated, self._max_length)] if self._truncated else []
         if note := unknown_note(self._unknown / max(self._tokens, 1)):
-            notes.append(note)
+            notes.append(join(" ", [note, f"{scripts_note(self._characters)}."]))
         if new := self.learner.new_labels:
             notes.append(
                 phrase(

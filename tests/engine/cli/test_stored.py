@@ -93,7 +93,7 @@ def test_commands_read_files_with_splits(json_output, output, refusal, home, tmp
     source = write(tmp_path / "reviews", rows)
     checked = json_output("check", str(source))
     assert checked["rows"] == counts and [*checked["files"]] == [*counts]
-    assert "Columns not used: id." in checked["notes"]
+    assert "Columns kept, not used: id." in checked["notes"]
     assert json_output("import", str(source))["rows"] == counts
     assert not open_dataset(home.datasets / "reviews" / "1").spec.unseen
     data = JobSpec.model_validate_json(output("job", "--data", str(source))).data

@@ -1,5 +1,7 @@
 """Scripts of texts, and tokens that a vocabulary does not know."""
 
+from collections import Counter
+
 import pytest
 
 from engine.data.coverage import scripts, scripts_note, unknown_note
@@ -28,7 +30,7 @@ SENTENCES = {
 
 @pytest.mark.parametrize("script", SENTENCES)
 def test_the_script_of_a_text_is_named(script):
-    assert scripts([SENTENCES[script], "12 + 3 !"]) == {script: 1.0}
+    assert scripts(Counter(f"{SENTENCES[script]} 12 + 3 !")) == {script: 1.0}
 
 
 def test_scripts_are_listed_by_their_letters():
@@ -44,7 +46,8 @@ def test_applying_a_model_notes_a_language_that_it_does_not_know(tmp_path):
     predictor.predict(Rows([SENTENCES["Greek"]] * 4))
     (note,) = predictor.notes()
     unknown = 4 * 5 / (40 * 10 + 4 * 7)
-    assert note == unknown_note(unknown) and note.startswith("5 % of the tokens are unknown")
+    assert note.startswith(unknown_note(unknown)) and note.startswith("5 % of the tokens")
+    assert note.endswith(" Scripts: Latin 82 %, Greek 18 %.")
     assert unknown_note(0.02) == ""
 
 

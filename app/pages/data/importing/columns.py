@@ -63,7 +63,7 @@ class ColumnsTable(QWidget):
         role = self._state.roles.columns.get(facts.name)
         if role is not None:
             return title_of(role, Mapping.model_fields[role])
-        return tr("Split") if facts.name == self._state.split.column else tr("Not used")
+        return tr("Split") if facts.name == self._state.split.column else tr("Kept")
 
     def _color(self, facts: ColumnFacts) -> QColor | None:
         return None if facts.name in self._state.roles.columns else colour(Role.MUTED)
@@ -73,7 +73,9 @@ class ColumnsTable(QWidget):
         used = self._state.roles.columns.get(name)
         self.menu.clear()
         for role in (None, *ROLES):
-            title = tr("Not used") if role is None else title_of(role, Mapping.model_fields[role])
+            title = (
+                tr("Kept, not used") if role is None else title_of(role, Mapping.model_fields[role])
+            )
             action = self.menu.addAction(plain_menu_text(title))
             action.setCheckable(True)
             action.setChecked(role == used)

@@ -438,7 +438,7 @@ def test_columns_are_listed_and_get_their_role_from_a_menu(qtbot, page, write):
         "100 %",
         " · ".join(f"a film of note {n}" for n in range(3)),
     ]
-    assert cells()["note"] == ["Not used", "Empty", "0 %", ""]
+    assert cells()["note"] == ["Kept", "Empty", "0 %", ""]
     assert [cells()[name][1] for name in ("id", "liked", "stars")] == ["Number", "Yes/no", "Number"]
     position = [*cells()].index("liked")
     table.setCurrentIndex(model.index(position, 0))
@@ -446,11 +446,11 @@ def test_columns_are_listed_and_get_their_role_from_a_menu(qtbot, page, write):
     menu = view.columns_table.menu
     assert menu.isVisible()
     actions = {action.text(): action for action in menu.actions()}
-    assert actions["Not used"].isChecked()
+    assert actions["Kept, not used"].isChecked()
     actions["Label"].trigger()
     menu.close()
     assert view.columns.label.currentText() == "liked" and cells()["liked"][0] == "Label"
-    assert cells()["stars"][0] == "Not used" and [*cells()][:2] == ["review", "liked"]
+    assert cells()["stars"][0] == "Kept" and [*cells()][:2] == ["review", "liked"]
 
 
 def test_many_rows_are_checked_only_on_request(qtbot, page, monkeypatch, reviews):
