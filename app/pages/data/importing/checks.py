@@ -90,13 +90,13 @@ def row_problems(mapping: Mapping, counted: SourceRows, cleaning: Cleaning) -> l
         incomplete_columns(mapping, task, *count_empty_cells(counted))
     ):
         skip = cleaning.model_copy(update={"skip_empty": (*cleaning.skip_empty, *columns)})
-        title = tr("Skip these rows")
+        title = tr("Skip rows with empty cells")
         problems[index] = replace(problems[index], cleaning_title=title, cleaning=skip)
     problems += [
         Problem(
             note,
             is_blocking=False,
-            cleaning_title=tr("Skip these rows"),
+            cleaning_title=tr("Skip rows without a label"),
             cleaning=cleaning.model_copy(update={"skip_empty": (*cleaning.skip_empty, *columns)}),
             is_done=True,
         )
