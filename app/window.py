@@ -254,7 +254,7 @@ class MainWindow(QMainWindow):
         self._palette.open()
 
     def _deeds(self) -> list[Command]:
-        """What can be done on the pages, the current one first, without repetitions."""
+        """Commands of the pages, the current one first, without repetitions."""
         shown = self.entries[self.current]
         found = list(page_commands(self.pages[shown.key], self._title(shown), shown.icon))
         for page in self.pages.values():

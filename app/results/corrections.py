@@ -1,4 +1,4 @@
-"""Labels corrected where results show them, stored as edits of their data set. No widgets."""
+"""Corrections of labels in results, stored as edits of the data set. No widgets."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -154,7 +154,7 @@ class Corrections(QObject):
 def find_rows(studio: Studio, predictions: Predictions) -> StoredRows | None:
     """The version of the library that predictions are of; None if there is none.
 
-    Rows are matched by their lines in the imported file where these are known.
+    Rows are matched by their lines in the imported file if these are known.
     """
     info = predictions.info
     if info.part == "file" or not info.fingerprint:

@@ -366,7 +366,7 @@ def _preview_column(index: int, name: str, is_predicted: bool) -> Column[tuple[s
 
 
 class Outcome(QWidget):
-    """Where the result is, how often each label was predicted, and the least certain rows.
+    """Location of the result, counts of the predicted labels, and the least certain rows.
 
     Signals:
         shown_elsewhere: a page shows the rows.

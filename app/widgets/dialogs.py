@@ -273,7 +273,7 @@ def choose_files(
 def choose_folder(
     owner: QWidget, title: str, on_chosen: Callable[[Path], object], start: Path | None = None
 ) -> None:
-    """Ask for a folder without blocking, beginning at `start`, else beside the last one; files are
+    """Ask for a folder without blocking, from `start`, else next to the last one; files are
     shown as well."""
     dialog = QFileDialog(owner, title, _last_folder(OPENED) if start is None else str(start))
     dialog.setFileMode(QFileDialog.FileMode.Directory)

@@ -35,7 +35,7 @@ from app.widgets.screen import Flow, set_shown
 from app.widgets.text.labels import Text
 
 MARGIN = 7 * SPACE
-TITLE_WIDTH = 240  # px that a title keeps beside the buttons
+TITLE_WIDTH = 240  # px of a title next to the buttons
 
 
 class Page(QWidget):
@@ -98,7 +98,7 @@ class Page(QWidget):
         return super().event(event)
 
     def _place_buttons(self) -> None:
-        """Place the buttons below the title if there is no space beside it."""
+        """Place the buttons below the title if there is no space next to it."""
         needed = px(TITLE_WIDTH) + self.action_row.minimumSize().width() + 2 * MARGIN
         is_wide = needed <= self.width()
         way = QBoxLayout.Direction.LeftToRight if is_wide else QBoxLayout.Direction.TopToBottom

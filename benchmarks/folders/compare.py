@@ -185,7 +185,7 @@ def _overlong(text: str) -> Example:
 
 
 def _same_output(code: str, pythons: list[tuple[Path, dict[str, str]]]) -> str:
-    """What fails or differs in the output of some code, its numbers by more than 1e-4."""
+    """The error of some code, or the difference of its outputs, of numbers above 1e-4."""
     printed = []
     for python, environment in pythons:
         command = [python, "-W", "ignore", "-c", code]
@@ -301,7 +301,7 @@ def unlike(first: CheckpointInfo, second: CheckpointInfo) -> str:
 
 
 def difference(loaded: Checkpoint, row: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> str:
-    """What differs from the writer's numbers; empty for nothing."""
+    """The difference from the writer's numbers; empty for none."""
     texts, pairs = row["texts"], row["pairs"]
     encoded = [
         loaded.tokenizer.encode(text, pair, loaded.max_length)

@@ -1,4 +1,4 @@
-"""What a writer states of a folder that it made, and the loop over its cases.
+"""Statements of a writer on a folder that it made, and the loop over its cases.
 
 Runs in the environments of the writers, with none of our packages.
 """

@@ -1,4 +1,4 @@
-"""What was predicted: how often each label or number, and the least certain rows."""
+"""Summary of predictions: counts of labels or numbers, and the least certain rows."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence

@@ -113,7 +113,7 @@ def _number(dataset: Dataset) -> str:
 
 
 def _lineage(new: Dataset, old: Dataset) -> list[dict[str, Any]]:
-    """What changed in each version after the older one, up to the newer one."""
+    """Changes of each version after the older one, up to the newer one."""
     folder = new.folder.absolute().parent
     numbers = [n for n in versions_in(folder) if old.spec.version < n < new.spec.version]
     specs = [open_dataset(folder / str(n)).spec for n in numbers]

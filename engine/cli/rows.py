@@ -194,7 +194,7 @@ def list_notes(
 
 
 def reading_notes(labels: Counts[str, int]) -> list[str]:
-    """How signs in labels are read, and how another reading is chosen; none without signs."""
+    """Notes on the reading of signs in labels, with the option for another; none without signs."""
     note = sign_note(labels)
     choice = phrase(
         "Of imported data, `check` lists other readings of such labels, and `fix` chooses one."

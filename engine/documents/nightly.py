@@ -21,7 +21,7 @@ EXIT_CODES = {
 
 
 class Nightly(NamedTuple):
-    """What is predicted at `hour`:`minute` every day: all rows of `data`, into `out`.
+    """Predictions at `hour`:`minute` every day: of all rows of `data`, into `out`.
 
     Args:
         threshold: predictions less probable than this are marked as unsure; 0: none; None: the

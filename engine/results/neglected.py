@@ -60,7 +60,7 @@ def _known_classes(predictions: Predictions) -> set[str]:
 
 
 def class_rows(predictions: Predictions) -> dict[str, tuple[int, int]]:
-    """How many rows, or spans, have each class of the model, and for how many it was predicted."""
+    """Numbers of rows, or spans, with each class of the model, and with it as prediction."""
     known, rows = _known_classes(predictions), _class_rows(predictions)
     return {name: counts for name, counts in rows.items() if name in known}
 

@@ -15,7 +15,7 @@ from engine.results.row_figures import Floats, cached_per_table, details, figure
 
 @cached_per_table
 def certainties(predictions: Predictions) -> Floats:
-    """How certain each prediction is, [N], as `engine.applying.apply.certainty`; NaN if unknown.
+    """Certainty of each prediction, [N], as `engine.applying.apply.certainty`; NaN if unknown.
 
     Its probability; of several labels or tags that of the least certain one.
     """

@@ -102,14 +102,14 @@ class ExploreState(QObject):
 
     @property
     def side_titles(self) -> tuple[str, str]:
-        """What the two models are, in headings."""
+        """Headings of the two models."""
         if self.is_ablated:
             return self.tr("Ablated"), self.tr("Intact")
         return self.tr("First model"), self.tr("Second model")
 
     @property
     def difference_title(self) -> str:
-        """Which of the two is subtracted from the other."""
+        """Names of the two models, the subtracted one last."""
         return self.tr("Ablated − intact") if self.is_ablated else self.tr("Second − first")
 
     def in_order(self, first: T, second: T) -> tuple[T, T]:

@@ -90,7 +90,7 @@ class ModelsPage(QWidget):
         return [*list_commands(buttons, self._studio, "models", self.tr("Models"), "boxes")]
 
     def named_commands(self) -> Sequence[Command]:
-        """What can be done with each model; reads files."""
+        """Commands for each model; reads files."""
         return [
             Command(
                 f"{without_key(text())} · {model.name}",

@@ -104,7 +104,7 @@ class RunsPage(QWidget):
         ]
 
     def named_commands(self) -> Sequence[Command]:
-        """What can be done with each of the newest runs; reads the record."""
+        """Commands for each of the newest runs; reads the record."""
         return [
             Command(
                 f"{without_key(action.text([row]))} · {row.name}",

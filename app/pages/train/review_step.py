@@ -36,7 +36,7 @@ FILE_HEIGHT = 240  # px
 
 
 class ReviewStep(QWidget):
-    """Name and summary, values and estimate beside them, and the command line, which is folded."""
+    """Name and summary, searched values, estimate, and the folded command line."""
 
     def __init__(self, state: TrainState) -> None:
         super().__init__()

@@ -344,7 +344,7 @@ class LastModelLine(QWidget):
 
 
 def same_job_text(same: SameJob) -> str:
-    """What became of the same job, in a sentence, and what another seed is for."""
+    """Outcome of the same job in a sentence, and the purpose of another seed."""
     text = tr("The same job is in the queue or running.")
     if same.ended is not None:
         when = numbers.ago((datetime.now(UTC) - same.ended).total_seconds())

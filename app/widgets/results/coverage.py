@@ -1,4 +1,4 @@
-"""Coverage–accuracy curve: how accurate the rows are that the model answers, and where to stop."""
+"""Coverage–accuracy curve: accuracy of the answered rows, and the threshold of unsure ones."""
 
 from dataclasses import dataclass
 from functools import partial

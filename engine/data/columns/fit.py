@@ -133,7 +133,7 @@ def unlabelled_rows(spec: DatasetSpec, task: TaskSpec | None = None) -> dict[Spl
 
 
 def unlabelled_notes(spec: DatasetSpec, task: TaskSpec) -> list[str]:
-    """What becomes of the rows of a version without a label; nothing if all have one."""
+    """Notes on the rows of a version without a label; none if all have one."""
     unlabelled = sum(unlabelled_rows(spec, task).values())
     return label_gaps(unlabelled, sum(spec.rows.values()), spec.mapping, task, spec.empty)
 
@@ -141,7 +141,7 @@ def unlabelled_notes(spec: DatasetSpec, task: TaskSpec) -> list[str]:
 def label_gaps(
     unlabelled: int, rows: int, mapping: Mapping, task: TaskSpec, empty: Counts[str, int]
 ) -> list[str]:
-    """What becomes of rows without a label; `empty` has the number of empty cells by column."""
+    """Notes on rows without a label; `empty` has the number of empty cells by column."""
     notes = list[str]()
     if unlabelled:
         sentence = phrase(

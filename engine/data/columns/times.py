@@ -55,7 +55,7 @@ def parse_times(cells: Sequence[str]) -> NDArray[np.float64]:
 
 
 def guess_split_by(cells: Sequence[str]) -> SplitBy:
-    """What a column with these cells has for a split: names of splits, times or groups."""
+    """Meaning of a column with these cells for a split: names of splits, times or groups."""
     filled = {cell.strip() for cell in cells} - {""}
     if filled and all(map(split_from_name, filled)):
         return "name"

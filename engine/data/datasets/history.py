@@ -1,4 +1,4 @@
-"""What changed between two versions of a data set, in words, found by comparing them."""
+"""Changes between two versions of a data set in words, found by comparing them."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -114,7 +114,7 @@ def _name_pairs(pairs: Counter[tuple[str, str]]) -> str:
 
 
 def _changed(before: Any, after: Any) -> NDArray[np.bool_]:
-    """True where two columns differ; null is empty, bool [rows]."""
+    """Rows in which two columns differ, bool [rows]; null is empty."""
     differs: Any = pc.not_equal(before.fill_null(""), after.fill_null(""))
     mask: NDArray[np.bool_] = differs.to_numpy()
     return mask
@@ -161,7 +161,7 @@ def _names(columns: tuple[str, ...]) -> str:
 
 
 def split_phrase(split: Split) -> Phrase:
-    """How the rows are split."""
+    """The split of the rows in words."""
     column = (split.column or "")[:MAX_CHARACTERS]
     match split.by, split.column:
         case "name", None:

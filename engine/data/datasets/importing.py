@@ -181,7 +181,7 @@ def count_unlabelled(collected: SourceRows, mapping: Mapping, task: TaskSpec) ->
 
 
 def survey_notes(collected: SourceRows, mapping: Mapping, task: TaskSpec) -> list[str]:
-    """What becomes of rows without a label; nothing if all have one."""
+    """Notes on rows without a label; none if all have one."""
     empty, _ = count_empty_cells(collected)
     unlabelled = count_unlabelled(collected, mapping, task)
     return label_gaps(unlabelled, len(collected.splits), mapping, task, empty)
@@ -479,7 +479,7 @@ def _group_notes(keys: NDArray[np.int64], splits: NDArray[np.int8], split: Split
 
 
 def _shared_texts(collected: SourceRows, splits: NDArray[np.int8]) -> list[str]:
-    """How many evaluation rows have the text of a training row."""
+    """Number of evaluation rows with the text of a training row."""
     keys, is_train = collected.text_keys, splits == SPLITS.index("train")
     shared = int(np.isin(keys[~is_train], keys[is_train]).sum())
     if not shared:

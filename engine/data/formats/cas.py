@@ -89,7 +89,7 @@ def _read_json(lines: Lines) -> Iterator[tuple[str, str, Object]]:
 def _annotations(
     lines: Lines, sofa: str, text: str, structures: Iterable[tuple[str, str, Object]]
 ) -> Iterator[_Annotation]:
-    """What is annotated in a text; offsets become code points. Raises BadFile."""
+    """Annotations of a text; offsets become code points. Raises BadFile."""
     places = [at for at, sign in enumerate(text) for _ in range(1 + (ord(sign) > 0xFFFF))]
     places.append(len(text))
     for identifier, name, values in structures:

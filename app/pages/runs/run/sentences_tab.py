@@ -69,11 +69,11 @@ def sentence_text(number: int, sentence: Sentence) -> str:
 
 
 def predictions_text(sentence: Sentence) -> str:
-    """The predictions in a cell: “of 41.2 %, in 12.0 %, the 3.1 % · true token: rank 1”."""
+    """The predictions in a cell: “of 41.2 %, in 12.0 %, the 3.1 % · original token: rank 1”."""
     guesses = ", ".join(
         f"{token_text(guess.token)} {percentage(guess.probability)}" for guess in sentence.guesses
     )
-    return tr("{0} · true token: rank {1}").format(guesses, numbers.count(sentence.rank))
+    return tr("{0} · original token: rank {1}").format(guesses, numbers.count(sentence.rank))
 
 
 def _columns(sentences: tuple[Sentence, ...]) -> list[Column[Filled]]:

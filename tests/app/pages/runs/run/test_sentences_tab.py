@@ -37,8 +37,8 @@ def test_predictions_of_the_sentences_are_listed_by_step(make_page, make_run, st
     assert shown.sentences.text().startswith("1: the capital […] France – of\n2: ")
     cells = [[shown.model.index(row, column).data() for column in (0, 3)] for row in (0, 1)]
     assert cells == [
-        ["1,200", "of 50.0 % · true token: rank 1,200"],
-        ["5", "the 50.0 %, a 25.0 % · true token: rank 5"],
+        ["1,200", "of 50.0 % · original token: rank 1,200"],
+        ["5", "the 50.0 %, a 25.0 % · original token: rank 5"],
     ]
     assert_accessible(shown)
     assert_distinct_keys(view)
