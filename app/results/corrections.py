@@ -172,7 +172,9 @@ def find_rows(studio: Studio, predictions: Predictions) -> StoredRows | None:
         return None
     if (lines > 0).all() and (stored_lines[rows] != lines).any():  # rows were left out
         first = {line: n for n, line in reversed([*enumerate(stored_lines.tolist())])}
-        rows = np.array([first.get(line, 0) for line in lines.tolist()], dtype=np.int64)
+        if not first.keys() >= {*lines.tolist()}:
+            return None
+        rows = np.array([first[line] for line in lines.tolist()], dtype=np.int64)
     file = edits_file(studio.home.edits, entry.folder, entry.spec)
     edits = read_edits(file, info.fingerprint)
     spec, label = entry.spec, info.mapping.label

@@ -161,7 +161,7 @@ class ApplyingState(QObject):
                 self.rows = "unlabelled"
                 self._on_stored(opened)
 
-        background.run(self, read, done, lambda _: None)  # nothing is chosen then
+        background.run(self, read, done, self._studio.notices.show)
 
     def _open(self, version: Path) -> tuple[Dataset, dict[StoredRows, int]]:
         task, stored = parse_task(self.task), open_dataset(version)

@@ -1,5 +1,6 @@
 """Rows of results are shown in their data set, and corrected there as edits with undo."""
 
+import pyarrow as pa
 import pytest
 
 from app.pages.data.view import DataPage
@@ -34,6 +35,11 @@ def predictions_of(dataset: Dataset, gold, predicted, **changes) -> Predictions:
     made = class_rows(gold, predicted, labels, **part)
     info = {"fingerprint": dataset.spec.fingerprint, "mapping": dataset.spec.mapping, **changes}
     return Predictions(made.info.model_copy(update=info), made.table)
+
+
+def _column(made: Predictions, name: str, values: list[int]) -> tuple[int, str, pa.Array]:
+    index = made.table.column_names.index(name)
+    return index, name, pa.array(values, made.table.schema.field(name).type)
 
 
 @pytest.fixture
@@ -129,6 +135,10 @@ def test_rows_of_a_file_outside_the_library_say_why_they_cannot_be_corrected(
     assert all("the file “new.csv”, which is not in the library" in why for why in closed.values())
     gone = predictions_of(dataset, gold, gold, fingerprint="other")
     assert find_rows(studio, gone) is None
+    made = predictions_of(dataset, gold, gold)
+    assert find_rows(studio, made) is not None
+    table = made.table.set_column(*_column(made, "line", [2, 3, 4, 5, 6, 99]))
+    assert find_rows(studio, Predictions(made.info, table)) is None, "no row is guessed"
 
 
 def test_several_labels_are_chosen_in_a_list(studio, qtbot, tmp_path):
