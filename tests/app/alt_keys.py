@@ -9,7 +9,8 @@ from PySide6.QtWidgets import QAbstractButton, QCheckBox, QLabel, QPushButton, Q
 def assert_distinct_keys(window: QWidget, *exempt: type[QWidget]) -> None:
     """Fail if two visible controls have the same letter, or a button has none.
 
-    Buttons inside one of `exempt`, parts of a choice, and those with a shortcut need none.
+    Buttons inside one of `exempt`, parts of a choice, those with a shortcut and Cancel, which
+    is visible only while work goes on, need none.
     """
     by_letter: dict[str, list[str]] = {}
     for letter, text in mnemonics(window):
@@ -41,7 +42,7 @@ def _without_mnemonic(window: QWidget, exempt: tuple[type[QWidget], ...]) -> Ite
     for kind in (QPushButton, QCheckBox):
         for button in _visible(window, kind):
             needs_none = button.property("segment") or not button.shortcut().isEmpty()
-            if not needs_none and not _is_inside(button, exempt):
+            if not needs_none and button.text() != "Cancel" and not _is_inside(button, exempt):
                 yield button.text()
 
 
