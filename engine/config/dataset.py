@@ -6,6 +6,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from engine.config import Spec
+from engine.config.codebook import Codebook
 from engine.config.fields import setting
 from engine.config.phrases import PhraseField
 from engine.config.problems import broken_rule
@@ -287,6 +288,9 @@ class DatasetSpec(Target):
             "Number of spans of each type, sorted by type; words with each tag where the tags name"
             " no spans."
         ),
+    )
+    codebooks: dict[str, Codebook] = Field(
+        default_factory=dict, description="Codebooks of coded columns, by column."
     )
     notes: tuple[PhraseField, ...] = Field(
         (), description="Notes on the reading, in whole sentences."

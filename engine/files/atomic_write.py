@@ -152,6 +152,17 @@ def write_file(path: Path, content: bytes, shared: bool = False) -> None:
         file.write(content)
 
 
+def append_file(path: Path, content: bytes) -> None:
+    """Append to a file that only the user may read, made if it does not exist.
+
+    The operating system has the content when this returns: ending the program loses nothing.
+    """
+    with disk_errors_for(path):
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with open(path, "ab", opener=_open_private) as file:
+            file.write(content)
+
+
 @contextmanager
 def atomic_file(path: Path, shared: bool = False) -> Iterator[Path]:
     """Yield an empty file to fill; it then replaces `path`, complete and durable.

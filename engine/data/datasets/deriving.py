@@ -12,9 +12,11 @@ import numpy as np
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from engine.config.dataset import SPLITS, Cleaning, DatasetSpec, Split, SplitName
+from engine.config.codebook import Codebook
+from engine.config.dataset import SPLITS, Cleaning, DatasetSpec, Mapping, Split, SplitName
 from engine.data.columns.tags import are_spans
 from engine.data.columns.words import split_words
+from engine.data.datasets.coding import Coding, read_coding, renumber, write_coding
 from engine.data.datasets.collecting import NO_CLEANING
 from engine.data.datasets.history import row_changes
 from engine.data.datasets.importing import label_notes, write_version
@@ -25,7 +27,7 @@ from engine.data.formats.rows import Remarks
 from engine.errors import StudioError
 from engine.files.atomic_write import atomic_folder
 from engine.files.regular_file import check_regular
-from engine.phrases import Phrase
+from engine.phrases import Phrase, phrase
 from engine.progress import Cancelled, ProgressCallback, no_progress
 
 
@@ -37,6 +39,11 @@ class Edits:
     cells: Table[int, Table[str, str]] = field(default_factory=dict)
     """New cells, by row and column."""
     splits: Table[int, SplitName] = field(default_factory=dict)
+    coding: Coding = field(default_factory=dict)
+    codebooks: Table[str, Codebook] = field(default_factory=dict)
+    """New codebooks, by column."""
+    coded_column: str | None = None
+    """A new, empty column that becomes the label column."""
 
 
 def derive(
@@ -58,7 +65,11 @@ def derive(
         Cancelled: soon after `cancelled()` is true.
     """
     old, edits = open_dataset(folder), edits or Edits()
-    columns, mapping = old.spec.columns, old.spec.mapping
+    columns, mapping, changes = old.spec.columns, old.spec.mapping, tuple[Phrase, ...]()
+    if edits.coded_column is not None:
+        columns = (*columns, edits.coded_column)
+        mapping = Mapping(text=mapping.text, pair=mapping.pair, label=edits.coded_column)
+        changes = (phrase("Column “{column}” added for coding.", column=edits.coded_column[:60]),)
     remarks, kept = Remarks(), [np.zeros(0, dtype=np.int64)]
     tags = Counter[str]()  # in BIO, or classes of words
     path = next((path for paths in old.spec.sources.values() for path in paths), folder)
@@ -66,7 +77,7 @@ def derive(
         file = partial / "rows.parquet"
         with RowWriter(file, columns, mapping, Split(), cleaning) as writer:
             writer.begin(path, remarks, Remarks())
-            for rows, batch, splits in _batches(old, edits):
+            for rows, batch, splits in _batches(old, columns, edits):
                 progress(int(rows[0]), len(old))
                 if cancelled is not None and cancelled():
                     raise Cancelled
@@ -97,16 +108,24 @@ def derive(
         update = {
             "version": version,
             "made_from": old.spec.version,
-            "changes": row_changes(
+            "changes": changes
+            + row_changes(
                 old, np.concatenate(kept), collected.splits, _column_reader(collected.rows)
             ),
+            "columns": columns,
+            "mapping": mapping,
             "notes": tuple(notes),
+            "codebooks": {**old.spec.codebooks, **edits.codebooks},
             "cleaning": Cleaning(
                 no_label=old_cleaning.no_label,
                 skip_empty=tuple(dict.fromkeys((*old_cleaning.skip_empty, *cleaning.skip_empty))),
                 spellings=old_cleaning.spellings | cleaning.spellings,
             ),
         }
+        coding = read_coding(folder)
+        for row, new in edits.coding.items():
+            coding[row] = {**coding.get(row, {}), **new}
+        write_coding(partial, renumber(coding, np.concatenate(kept).tolist()))
         return write_version(
             partial, old.spec.model_copy(update=update), collected, collected.splits, cancelled
         )
@@ -124,10 +143,10 @@ def _mentions(note: str, phrases: tuple[str, ...]) -> bool:
 
 
 def _batches(
-    dataset: Dataset, edits: Edits
+    dataset: Dataset, columns: tuple[str, ...], edits: Edits
 ) -> Iterator[tuple[NDArray[np.int64], Batch, NDArray[np.int8]]]:
     """Edited rows in batches: indices, int64 [rows], the rows, and their splits, int8 [rows]."""
-    columns, flags = dataset.spec.columns, {*dataset.spec.mapping.flags}
+    flags = {*dataset.spec.mapping.flags}
     for first in range(0, len(dataset), READ_ROWS):
         indices, lines, rows, splits = [], [], [], []
         for index, row in enumerate(dataset.page(first, READ_ROWS), start=first):
@@ -140,7 +159,7 @@ def _batches(
                 cells |= dict.fromkeys(blank, "0")  # it had no label before
             indices.append(index)
             lines.append(row["_line"])
-            rows.append(tuple(cells[name] for name in columns))
+            rows.append(tuple(cells.get(name, "") for name in columns))
             splits.append(SPLITS.index(edits.splits.get(index, row["_split"])))
         if rows:
             yield (

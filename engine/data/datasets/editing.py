@@ -8,16 +8,19 @@ import numpy as np
 from pydantic import Field, ValidationError
 
 from engine.config import Spec
+from engine.config.codebook import Codebook
 from engine.config.dataset import DatasetSpec, SplitName
 from engine.data.columns.tags import Span, are_spans, spans_from_tags, tags_from_spans
 from engine.data.columns.words import join_words, split_words
+from engine.data.datasets.coding import RowCoding
 from engine.data.datasets.deriving import Edits
 from engine.data.datasets.store import Dataset
 from engine.errors import StudioError
-from engine.files.atomic_write import disk_errors_for, write_file
+from engine.files.atomic_write import append_file, disk_errors_for, write_file
 from engine.files.regular_file import read_regular
 
 SAMPLE_ROWS = 500
+MAX_BYTES = 1 << 30  # of the file
 
 
 class RowEdit(Spec):
@@ -26,10 +29,13 @@ class RowEdit(Spec):
     cells: dict[str, str] = Field(default_factory=dict, description="New cells, by column.")
     split: SplitName | None = None
     deleted: bool = False
+    coding: dict[str, RowCoding] = Field(
+        default_factory=dict, description="How the row was coded, by column."
+    )
 
     @property
     def is_empty(self) -> bool:
-        return not self.cells and self.split is None and not self.deleted
+        return self == _NOT_EDITED
 
     def merge(self, other: Self) -> Self:
         """Merge a later edit into this one."""
@@ -38,8 +44,12 @@ class RowEdit(Spec):
                 "cells": self.cells | other.cells,
                 "split": other.split or self.split,
                 "deleted": other.deleted,
+                "coding": self.coding | other.coding,
             }
         )
+
+
+_NOT_EDITED = RowEdit()
 
 
 class PendingEdits(Spec):
@@ -47,6 +57,13 @@ class PendingEdits(Spec):
 
     fingerprint: str = Field(description="Fingerprint of the version whose rows are edited.")
     rows: dict[int, RowEdit] = Field(default_factory=dict)
+    codebooks: dict[str, Codebook] = Field(
+        default_factory=dict, description="Changed codebooks, by column."
+    )
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.rows and not self.codebooks
 
     def edits(self) -> Edits:
         """Edits for `derive`."""
@@ -55,25 +72,38 @@ class PendingEdits(Spec):
             dropped=frozenset(n for n, e in self.rows.items() if e.deleted),
             cells={n: e.cells for n, e in edited.items() if e.cells},
             splits={n: e.split for n, e in edited.items() if e.split is not None},
+            coding={n: e.coding for n, e in edited.items() if e.coding},
+            codebooks=self.codebooks,
         )
 
     def write(self, path: Path) -> None:
         """Write the edits atomically; without edits, delete the file."""
         with disk_errors_for(path):
-            if not self.rows:
+            if self.is_empty:
                 path.unlink(missing_ok=True)
                 return
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        write_file(path, self.model_dump_json(exclude_defaults=True).encode("utf-8"))
+        write_file(path, self._line())
+
+    def append(self, path: Path) -> None:
+        """Append the edits to those in the file; an empty RowEdit takes back those of its row."""
+        append_file(path, self._line())
+
+    def _line(self) -> bytes:
+        return self.model_dump_json(exclude_defaults=True).encode("utf-8") + b"\n"
 
 
 def read_edits(path: Path, fingerprint: str) -> PendingEdits:
     """Read pending edits; no edits if the file does not exist.
 
+    Later lines of the file replace earlier ones row by row. A last line without an end is one that
+    was not written whole, and is left out.
+
     Raises StudioError if the file is damaged or belongs to other rows.
     """
     try:
-        edits = PendingEdits.model_validate_json(read_regular(path))
+        *lines, _ = read_regular(path, MAX_BYTES).split(b"\n")
+        parts = [PendingEdits.model_validate_json(line) for line in lines]
     except FileNotFoundError:
         return PendingEdits(fingerprint=fingerprint)
     except (OSError, ValidationError) as error:
@@ -83,14 +113,19 @@ def read_edits(path: Path, fingerprint: str) -> PendingEdits:
             name=path.name,
             path=path,
         ) from error
-    if edits.fingerprint != fingerprint:
+    if any(part.fingerprint != fingerprint for part in parts):
         raise StudioError(
             "The unsaved edits in {name} belong to another data set.",
             "Delete this file to edit the data set again: {path}.",
             name=path.name,
             path=path,
         )
-    return edits
+    rows, codebooks = dict[int, RowEdit](), dict[str, Codebook]()
+    for part in parts:
+        rows |= part.rows
+        codebooks |= part.codebooks
+    kept = {row: edit for row, edit in sorted(rows.items()) if not edit.is_empty}
+    return PendingEdits(fingerprint=fingerprint, rows=kept, codebooks=codebooks)
 
 
 def has_span_tags(dataset: Dataset) -> bool:
@@ -105,7 +140,7 @@ def has_span_tags(dataset: Dataset) -> bool:
 
 def edits_file(root: Path, version: Path, spec: DatasetSpec) -> Path:
     """The file in `root` with the pending edits of a version."""
-    return root / f"{version.parent.name}-{version.name}-{spec.fingerprint[:12]}.json"
+    return root / f"{version.parent.name}-{version.name}-{spec.fingerprint[:12]}.jsonl"
 
 
 def set_cells(

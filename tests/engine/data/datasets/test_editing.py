@@ -1,11 +1,15 @@
 """Pending edits of rows, and differences between two versions."""
 
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from pydantic import ValidationError
 
-from engine.config.dataset import Split, SplitName
-from engine.data.datasets.deriving import derive
+from engine.config.codebook import Code, Codebook
+from engine.config.dataset import Mapping, Split, SplitName
+from engine.data.datasets.coding import CODING, RowCoding, read_coding
+from engine.data.datasets.deriving import Edits, derive
 from engine.data.datasets.differences import RowDifference, differences
 from engine.data.datasets.editing import PendingEdits, RowEdit, read_edits, with_tag
 from engine.data.datasets.store import Dataset, open_dataset
@@ -115,7 +119,7 @@ def test_edits_are_saved_and_empty_edits_remove_the_file(tmp_path):
     assert read_edits(file, "a") == edits
     with pytest.raises(StudioError, match="belong to another data set"):
         read_edits(file, "b")
-    file.write_text("{", encoding="utf-8")
+    file.write_text("{\n", encoding="utf-8")
     with pytest.raises(StudioError, match="cannot be read"):
         read_edits(file, "a")
     PendingEdits(fingerprint="a").write(file)
@@ -143,3 +147,74 @@ def test_edits_of_a_row_are_merged():
 def test_words_get_a_tag(cell, first, last, name, expected):
     are_spans = "NOUN" not in cell
     assert with_tag(cell.split(), first, last, name, are_spans) == expected
+
+
+def test_each_edit_is_a_line_of_the_file_and_the_last_one_of_a_row_counts(tmp_path):
+    file = tmp_path / "edits" / "x.jsonl"
+    good, bad = RowEdit(cells={"label": "good"}), RowEdit(cells={"label": "bad"})
+    book = Codebook(codes=(Code(label="good"),))
+    for rows, codebooks in (
+        ({1: good, 2: good}, {}),
+        ({2: bad}, {"label": book}),
+        ({1: RowEdit()}, {}),
+    ):
+        PendingEdits(fingerprint="a", rows=rows, codebooks=codebooks).append(file)
+    expected = PendingEdits(fingerprint="a", rows={2: bad}, codebooks={"label": book})
+    assert read_edits(file, "a") == expected
+    with open(file, "ab") as lines:
+        lines.write(b'{"fingerprint":"a","rows":{"2":')  # the program was ended here
+    assert read_edits(file, "a") == expected
+    read_edits(file, "a").write(file)
+    assert len(file.read_text().splitlines()) == 1 and read_edits(file, "a") == expected
+
+
+def test_coding_and_codebooks_become_part_of_the_version_and_follow_their_rows(films):
+    when = datetime(2026, 5, 4, 3, 2, 1, tzinfo=UTC)
+    coded = RowCoding(coder="Ada", at=when, drawn="random", chance=0.25, control=True, note="why?")
+    flagged, unsure = RowCoding(coder="Ben", flagged=True), RowCoding(skipped=True, unsure=True)
+    book = Codebook(codes=(Code(label="good", definition="praise", examples=("a delight",)),))
+    rows = {
+        1: RowEdit(deleted=True),
+        2: RowEdit(cells={"label": "good"}, coding={"label": coded, "tone": flagged}),
+        7: RowEdit(coding={"label": unsure}),
+    }
+    edits = PendingEdits(fingerprint="", rows=rows, codebooks={"label": book}).edits()
+    derive(films.folder, films.folder.parent / "2", 2, edits=edits)
+    second = open_dataset(films.folder.parent / "2")
+    second.verify()
+    assert second.spec.codebooks == {"label": book}
+    expected = {1: {"label": coded, "tone": flagged}, 6: {"label": unsure}}
+    assert read_coding(second.folder) == expected and read_coding(films.folder) == {}
+    third = apply_edits(second, {0: RowEdit(deleted=True), 5: RowEdit(coding={"label": flagged})})
+    new = {0: expected[1], 4: {"label": flagged}, 5: {"label": unsure}}
+    assert read_coding(third.folder) == new and third.spec.codebooks == {"label": book}
+    (third.folder / CODING).write_bytes(b"no Parquet")
+    with pytest.raises(StudioError, match="The coding of the rows in films 3 cannot be read"):
+        read_coding(third.folder)
+
+
+def test_a_version_gets_an_empty_column_for_coding(films):
+    derive(films.folder, films.folder.parent / "2", 2, edits=Edits(coded_column="tone"))
+    new = open_dataset(films.folder.parent / "2").spec
+    assert new.columns == ("text", "label", "tone") and new.mapping == Mapping(
+        text="text", label="tone"
+    )
+    assert sum(new.unlabelled.values()) == 12 and new.targets["label"].labels == {
+        "bad": 6,
+        "good": 6,
+    }
+    assert new.changes == ("Column “tone” added for coding.",)
+
+
+def test_a_codebook_names_each_label_and_key_once():
+    for codes in (
+        (Code(label="a"), Code(label="a")),
+        (Code(label="a", key="1"), Code(label="b", key="1")),
+    ):
+        with pytest.raises(ValidationError, match="is in the codebook twice"):
+            Codebook(codes=codes)
+    scale = Codebook(
+        kind="number", lowest=-1, highest=1, codes=(Code(label="0", definition="neutral"),)
+    )
+    assert [code.label for code in scale.active] == ["-1", "0", "1"]
+    assert scale.active[1].definition == "neutral"

@@ -11,7 +11,6 @@ from PySide6.QtGui import QUndoCommand, QUndoStack
 from app import background
 from app.pages.data.dataset.state import DatasetState
 from app.studio import RowEdits, Studio
-from app.timers import debounced
 from engine.config.dataset import SPLITS, DatasetSpec, SplitName
 from engine.data.columns.label_sets import (
     count_label_sets,
@@ -33,7 +32,6 @@ from engine.data.datasets.store import Dataset
 from engine.errors import StudioError
 from engine.files.home import next_version
 
-WRITE_PAUSE_MS = 400  # from an edit to the write
 KEYS = "123456789qwertyuiop"  # of the most frequent labels
 MAX_KEYS = len(KEYS)
 NOT_EDITED = RowEdit()
@@ -65,7 +63,6 @@ class EditsState(QObject):
         self.is_saving = False
         self.last_saved: PendingEdits | None = None  # edits of the last version saved
         self._can_write = False  # True once the stored edits were read
-        self._pause = debounced(self, WRITE_PAUSE_MS, self.write)
         studio.rows_edited.connect(self._on_rows_edited)
         program = QCoreApplication.instance()
         if program is not None:
@@ -102,12 +99,12 @@ class EditsState(QObject):
             return
         self._can_write = True
         self.rows = dict(edits.rows)
+        self.write()  # without a line that was not written whole
         if self.rows:
             self.changed.emit()
 
     def write(self) -> None:
-        """Write the edits to their file now."""
-        self._pause.stop()
+        """Write all edits to their file, which has each of them already, in fewer lines."""
         if self._can_write and not self.is_saving:
             try:
                 self.pending().write(self.file)
@@ -166,7 +163,6 @@ class EditsState(QObject):
             after, change.undone = set_cells(self.pending(), self.dataset, change.cells)
             edits = {row: after.rows.get(row, NOT_EDITED) for row in change.cells}
             self._do(edits, self.tr("Correct labels"))
-            self.write()
 
     def restore_label(self, row: int) -> None:
         column = self.spec.mapping.label
@@ -228,7 +224,6 @@ class EditsState(QObject):
         """Create the next version from the edits; `saved` emits its folder."""
         if self.is_saving or not self.rows:
             return
-        self.write()
         folder, number = self._data.folder, self.next_number
         target, edits = folder.parent / str(number), self.pending().edits()
 
@@ -260,7 +255,12 @@ class EditsState(QObject):
     # ── undo ─────────────────────────────────────────────────────────────────────────────────
 
     def apply(self, rows: Rows) -> None:
-        """Replace the edits of rows; called by the commands of the undo stack."""
+        """Replace the edits of rows, also in the file; called by the commands of the undo stack."""
+        if self._can_write:
+            try:
+                PendingEdits(fingerprint=self.spec.fingerprint, rows=dict(rows)).append(self.file)
+            except StudioError as error:
+                self._studio.notices.show(error)
         for row, edit in rows.items():
             if edit.is_empty:
                 self.rows.pop(row, None)
@@ -268,7 +268,6 @@ class EditsState(QObject):
                 self.rows[row] = edit
 
     def _on_command(self, _: int) -> None:
-        self._pause.start()
         self.changed.emit()
 
     def _do(self, after: Rows, text: str) -> None:
