@@ -95,7 +95,7 @@ def read_coding(version: Path) -> dict[int, dict[str, RowCoding]]:
     except (OSError, ValueError, KeyError, pa.ArrowException, ValidationError) as error:
         raise StudioError(
             "The coding of the rows in {name} cannot be read.",
-            "Restore the file {path}, or delete it to go on without notes and flags.",
+            "Restore the file {path}, or delete it to open the rows without notes and flags.",
             name=f"{version.parent.name} {version.name}",
             path=file,
         ) from error
