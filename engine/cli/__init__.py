@@ -43,6 +43,7 @@ COMMANDS = {  # by name, the module and function
     "fix": "engine.cli.check:fix",
     "label-errors": "engine.cli.labels:label_errors",
     "relabel": "engine.cli.labels:relabel",
+    "codebook": "engine.cli.codebooks:codebook",
     "changes": "engine.cli.changes:changes",
     "predict": "engine.cli.predicting:predict_command",
     "evaluate": "engine.cli.evaluating:evaluate_command",
