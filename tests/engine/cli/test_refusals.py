@@ -42,6 +42,7 @@ READING = {
     "label-errors": [["IN", "--out", "NEW.csv"], ["STORED", "--model", "IN", "--out", "NEW.csv"]],
     "relabel": [["IN", "DATA"], ["STORED", "IN"]],
     "codebook": [["IN"], ["STORED", "--from", "IN"]],
+    "agreement": [["IN"]],
     "changes": [["IN"]],
     "predict": [
         ["IN", "--model", "MODEL", "--out", "NEW.csv"],
