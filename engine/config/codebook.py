@@ -11,8 +11,7 @@ from engine.phrases import phrase
 CodingKind = Literal["label", "labels", "number"]
 """What is coded in a row: one label, several labels, or a number on a scale."""
 
-MAX_COLOUR = 8
-Colour = Annotated[int, Field(ge=1, le=MAX_COLOUR)]
+Colour = Annotated[int, Field(ge=1, le=8)]
 
 
 class Code(Spec):

@@ -191,11 +191,11 @@ def sha256(path: Path) -> str:
 
 
 @contextmanager
-def atomic_folder(path: Path) -> Iterator[Path]:
+def atomic_folder(path: Path, has_manifest: bool = True) -> Iterator[Path]:
     """Yield an empty folder to fill; it then replaces `path`, complete and durable.
 
     If the block raises, `path` stays as it was. An existing folder is replaced only after the new
-    one is complete.
+    one is complete. Folders for other programs have no manifest.
     """
     temporary = temporary_path(path)
     try:
@@ -203,7 +203,7 @@ def atomic_folder(path: Path) -> Iterator[Path]:
             path.parent.mkdir(parents=True, exist_ok=True)
             temporary.mkdir(mode=0o700)
             yield temporary
-            _seal(temporary)
+            _seal(temporary, has_manifest)
             old = None
             if path.is_symlink():
                 path.unlink()
@@ -219,22 +219,27 @@ def atomic_folder(path: Path) -> Iterator[Path]:
         shutil.rmtree(temporary, ignore_errors=True)
 
 
-def _seal(folder: Path) -> None:
+def _seal(folder: Path, has_manifest: bool) -> None:
     """Flush every file, then write the manifest and flush it and the folders."""
     files = sorted(p for p in folder.rglob("*") if p.is_file())
-    entries = {}
     for file in files:
         _flush(file)
-        name = file.relative_to(folder).as_posix()
-        entries[name] = {"bytes": file.stat().st_size, "sha256": sha256(file)}
-    manifest = folder / MANIFEST
-    with open(manifest, "x", encoding="utf-8") as out:
-        json.dump({"files": entries}, out, indent=1)
-        out.flush()
-        os.fsync(out.fileno())
+    if has_manifest:
+        _write_manifest(folder, files)
     for inner in sorted((p for p in folder.rglob("*") if p.is_dir()), reverse=True):
         _flush(inner)
     _flush(folder)
+
+
+def _write_manifest(folder: Path, files: list[Path]) -> None:
+    entries = {
+        file.relative_to(folder).as_posix(): {"bytes": file.stat().st_size, "sha256": sha256(file)}
+        for file in files
+    }
+    with open(folder / MANIFEST, "x", encoding="utf-8") as out:
+        json.dump({"files": entries}, out, indent=1)
+        out.flush()
+        os.fsync(out.fileno())
 
 
 def verify(folder: Path) -> None:

@@ -36,8 +36,15 @@ def escape_cell(cell: object) -> object:
     Spreadsheets skip white space before a formula, and some accept full-width signs. A single sign
     and a number are not formulas.
     """
-    if not isinstance(cell, str):
-        return cell
+    return f"'{cell}" if isinstance(cell, str) and _is_formula(cell) else cell
+
+
+def unescape_cell(cell: str) -> str:
+    """Remove the apostrophe of `escape_cell`; a text between two apostrophes keeps them."""
+    is_quoted = cell.count("'") == 2 and cell[-1] == "'"
+    return cell[1:] if cell[:1] == "'" and not is_quoted and _is_formula(cell[1:]) else cell
+
+
+def _is_formula(cell: str) -> bool:
     text = unicodedata.normalize("NFKC", cell[:100]).strip()
-    is_formula = len(text) > 1 and text[0] in "=+-@" and not NUMBER.fullmatch(text)
-    return f"'{cell}" if is_formula else cell
+    return len(text) > 1 and text[0] in "=+-@" and not NUMBER.fullmatch(text)

@@ -47,7 +47,8 @@ class AnnotatedText:
     """A text and its annotations, None if missing.
 
     `labels` are by the name of their question, `words` are word positions of the tool, `extra`
-    other values, and `remarks` phrases without a full stop.
+    other values, and `remarks` phrases without a full stop. A text that was not annotated has no
+    tags, and one that was has at least “O”.
     """
 
     text: str
@@ -57,6 +58,7 @@ class AnnotatedText:
     tags: list[str] | None = None  # of the words, if the tool writes tags without positions
     extra: dict[str, str] = field(default_factory=dict)
     remarks: list[str] = field(default_factory=list)
+    is_annotated: bool = True
 
 
 Entries = Iterator[tuple[int, AnnotatedText]]  # with line numbers
@@ -129,7 +131,8 @@ def annotated_content(
             words, tags, lost = entry.text, join_words(entry.tags or ()), list[str]()
             if has_tags and entry.tags is None:
                 tagged = tag_spans(entry.text, entry.spans or (), entry.words)
-                words, tags = join_words(tagged.words), join_words(tagged.tags)
+                words = join_words(tagged.words)
+                tags = join_words(tagged.tags) if entry.is_annotated else ""
                 lost = tagged.remarks
             for remark in (*entry.remarks, *lost):
                 remarks.count(remark, number)

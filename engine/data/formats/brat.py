@@ -11,17 +11,22 @@ from engine.data.formats.folder import ANNOTATIONS, TextFolder, list_texts, read
 from engine.data.formats.lines import Lines
 from engine.data.formats.rows import Content, Format, Remarks, Row
 from engine.errors import BadFile
+from engine.files.regular_file import open_regular
 from engine.phrases import phrase
 
 SPAN = re.compile(r"T\S*\t(\S+) (\d+ \d+(?:;\d+ \d+)*)\t(.*)")
 LINE = re.compile(r"[^\r\n]+")
 COLUMNS = ("text", "tags", "file")
+CONFIGURATION = "annotation.conf"
+ROW_PER_TEXT = "# Each text is a row of a data set."
+"""First line of a configuration whose texts are not split into lines."""
 
 
 def open_brat(folder: TextFolder, remarks: Remarks) -> Content:
     """A row for each line of each text, with its words and BIO tags.
 
-    Lines that a span crosses are joined. The “line” of a row is the number of its file.
+    Lines that a span crosses are joined, and so are all of a text that was a row. The “line” of a
+    row is the number of its file.
 
     Raises:
         BadFile: with the line of the `.ann` that is invalid or does not match its text.
@@ -32,6 +37,7 @@ def open_brat(folder: TextFolder, remarks: Remarks) -> Content:
 
 
 def _rows(folder: TextFolder, files: list[Path], remarks: Remarks) -> Iterator[Row]:
+    is_whole = _is_row_per_text(folder.path / CONFIGURATION)
     for number, file in folder.enumerate_files(files):
         spans_file = file.with_suffix(ANNOTATIONS)
         if not spans_file.is_file():
@@ -39,7 +45,8 @@ def _rows(folder: TextFolder, files: list[Path], remarks: Remarks) -> Iterator[R
             continue
         text = read_text(file, folder.encoding)
         spans = _spans(spans_file, text, folder.encoding, remarks, number)
-        for start, end in _join_crossed_lines(text, spans):
+        parts = [(0, len(text))] if is_whole else _join_crossed_lines(text, spans)
+        for start, end in parts:
             inner_spans = [
                 TextSpan(span.start - start, span.end - start, span.label)
                 for span in spans
@@ -51,6 +58,13 @@ def _rows(folder: TextFolder, files: list[Path], remarks: Remarks) -> Iterator[R
             if tagged.words:
                 name = file.relative_to(folder.path).as_posix()
                 yield Row(number, (join_words(tagged.words), join_words(tagged.tags), name))
+
+
+def _is_row_per_text(configuration: Path) -> bool:
+    if not configuration.is_file():
+        return False
+    with open_regular(configuration) as file:
+        return file.readline(100).decode("utf-8", "replace").strip() == ROW_PER_TEXT
 
 
 def _join_crossed_lines(text: str, spans: list[TextSpan]) -> Iterator[tuple[int, int]]:

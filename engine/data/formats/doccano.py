@@ -21,7 +21,8 @@ KNOWN_KEYS = {"id", "Comments", "comments", "relations", "meta", "metadata", "an
 
 
 def recognise(items: list[Any]) -> bool:
-    """True for spans as lists or objects with offsets; or lists of labels, without other keys."""
+    """True for spans as lists or objects with offsets; or lists of labels, with comments or
+    without other keys."""
     if not all(
         isinstance(item, dict) and any(isinstance(item.get(key), str) for key in TEXTS)
         for item in items
@@ -38,7 +39,9 @@ def recognise(items: list[Any]) -> bool:
     if all(isinstance(label, list) for label in labels):
         return all(len(label) == 3 and isinstance(label[0], int) for label in labels)
     known_keys = KNOWN_KEYS.union(TEXTS, LABELS)
-    has_known_keys = all(known_keys >= item.keys() and "id" in item for item in items)
+    has_known_keys = all(
+        "id" in item and (known_keys >= item.keys() or "Comments" in item) for item in items
+    )
     return has_known_keys and all(isinstance(label, str) for label in labels)
 
 

@@ -36,7 +36,8 @@ def _is_min(item: dict[str, Any]) -> bool:
 
 
 def read(item: Any) -> list[AnnotatedText] | str:
-    """Read a task with its first annotation that was not cancelled. Raises BadObject."""
+    """Read a task with its first annotation that was not cancelled; one that has no annotation at
+    all is a text without a label. Raises BadObject."""
     if not isinstance(item, dict):
         raise BadObject(phrase("this is not an object."))
     if _is_min(item):
@@ -50,13 +51,13 @@ def read(item: Any) -> list[AnnotatedText] | str:
         for annotation in annotations
         if isinstance(annotation, dict) and not annotation.get("was_cancelled")
     ]
-    if not finished:
+    if annotations and not finished:
         return phrase("Task without an annotation skipped")
     key = _text_key(data)
-    entry = AnnotatedText(get_text(data, key))
+    entry = AnnotatedText(get_text(data, key), is_annotated=bool(finished))
     if len(finished) > 1:
         entry.remarks.append(phrase("Task with several annotations, of which the first was used"))
-    results = get_list(finished[0], "result")
+    results = get_list(finished[0], "result") if finished else []
     for result in results:
         _add_result(entry, result)
     entry.extra = extra_values(data, (key,))

@@ -20,12 +20,12 @@ KNOWN_KEYS = ("text", "label", "answer", "spans", "tokens", "options", "accept",
 
 
 def recognise(items: list[Any]) -> bool:
-    """Recognise texts with an answer, or with Prodigy's hash."""
-    return all(
-        isinstance(item, dict)
-        and isinstance(item.get("text"), str)
-        and (item.get("answer") in ANSWERS or "_task_hash" in item)
-        for item in items
+    """Recognise texts with an answer, or with Prodigy's hash; some may have none yet."""
+    are_texts = all(isinstance(item, dict) and isinstance(item.get("text"), str) for item in items)
+    return (
+        are_texts
+        and all(item.get("answer", ANSWERS[0]) in ANSWERS for item in items)
+        and any("answer" in item or "_task_hash" in item for item in items)
     )
 
 
@@ -39,12 +39,12 @@ def read(item: Any) -> list[AnnotatedText] | str:
     if answer == "ignore" or (answer == "reject" and not is_label):
         return phrase("Text that was not accepted skipped")
     entry = AnnotatedText(get_text(item, "text"))
+    entry.is_annotated = "answer" in item or "spans" in item
     if "spans" in item:
         spans = get_list(item, "spans")
         entry.spans = [get_span(span, "start", "end", "label") for span in spans]
-        tokens = item.get("tokens")
-        if isinstance(tokens, list) and tokens:
-            entry.words = get_words(entry.text, tokens)
+    if isinstance(tokens := item.get("tokens"), list) and tokens:
+        entry.words = get_words(entry.text, tokens)
     if isinstance(item.get("accept"), list):
         entry.labels["label"] = [str(option) for option in item["accept"]]
     elif is_label:

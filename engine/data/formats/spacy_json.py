@@ -8,6 +8,7 @@ from engine.data.formats.annotated import (
     BadObject,
     Object,
     Tool,
+    extra_values,
     get_list,
     get_span,
     get_text,
@@ -18,6 +19,7 @@ from engine.data.formats.annotated import (
 )
 from engine.phrases import phrase
 
+OTHERS = ("_", "user_data")  # values by name
 MIN_SCORE = 0.5  # of a category
 UNKNOWN = "-"  # tag of an unknown token
 
@@ -74,6 +76,9 @@ def _example(text: str, item: Object) -> AnnotatedText:
             for name, score in cats.items()
             if isinstance(score, (int, float)) and score >= MIN_SCORE
         ]
+    for key in OTHERS:
+        if isinstance(others := item.get(key), dict):
+            entry.extra |= extra_values(others, ())
     return entry
 
 

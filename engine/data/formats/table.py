@@ -6,11 +6,14 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import islice, takewhile, zip_longest
 
+import pyarrow.compute as pc
+
 from engine.config.dataset import Reading
 from engine.data.columns.choices import guess_choices
 from engine.data.columns.label_sets import parse_flag
 from engine.data.columns.mapping import LABELS, PAIRS, TEXTS
 from engine.data.columns.names import plain_name
+from engine.data.formats.batches import Batch, rows_to_batch
 from engine.data.formats.csv_parser import (
     AFTER_LABEL,
     DELIMITERS,
@@ -25,9 +28,11 @@ from engine.data.formats.csv_parser import (
 from engine.data.formats.lines import Lines
 from engine.data.formats.rows import Content, Format, Remarks, Row, numbered_columns, unique_names
 from engine.data.formats.survey_header import HEADER_SAMPLE, survey_header
+from engine.files.spreadsheet import unescape_cell
 from engine.phrases import phrase
 
 KNOWN_NAMES = {*TEXTS, *LABELS}
+ESCAPED = phrase("Apostrophe before a text that looks like a formula left out")
 ABOVE_HEADER = phrase("Row above the header skipped")
 SAMPLE_ROWS = 200  # to find titles above the header
 MIN_AGREEMENT = 0.9  # of the rows must have the same number of cells
@@ -64,9 +69,27 @@ def open_table(lines: Lines, reading: Reading, remarks: Remarks) -> Content:
     columns, pad = _columns(first, lines, reading, remarks)
     width = len(columns)
     if supports_blocks(reading) and not lines.head_only:
-        return Content(columns, None, read_batches(lines, reading, width, remarks, pad, skipped))
+        batches = read_batches(lines, reading, width, remarks, pad, skipped)
+        return Content(columns, None, (_unescape_batch(batch, remarks) for batch in batches))
     rows = islice(parse_rows(lines.path, lines, reading, remarks), skipped, None)
-    return Content(columns, fit_rows(rows, width, lines.path, remarks, pad))
+    fitted = fit_rows(rows, width, lines.path, remarks, pad)
+    return Content(columns, (_unescape_row(row, remarks) for row in fitted))
+
+
+def _unescape_row(row: Row, remarks: Remarks) -> Row:
+    if not any(cell.startswith("'") for cell in row.cells):
+        return row
+    cells = tuple(map(unescape_cell, row.cells))
+    if count := sum(a != b for a, b in zip(cells, row.cells, strict=True)):
+        remarks.count(ESCAPED, row.line, count)
+    return Row(row.line, cells)
+
+
+def _unescape_batch(batch: Batch, remarks: Remarks) -> Batch:
+    if not any(pc.any(pc.starts_with(cells, "'")).as_py() for cells in batch.cells):
+        return batch
+    rows = [_unescape_row(Row(*row), remarks) for row in batch.rows()]
+    return rows_to_batch([row.line for row in rows], [row.cells for row in rows])
 
 
 def count_titles(rows: Sequence[Sequence[str]]) -> int:

@@ -306,3 +306,28 @@ def test_an_answer_is_corrected(refusal, json_output, relabel, home, tmp_path):
     file.write_text(json.dumps({"row": row, "new_label": "paris"}) + "\n")
     message = refusal("relabel", "asked", file)
     assert "the passage does not contain its answer “paris”. Copy the answer" in message
+
+
+def test_a_data_set_is_exported_by_the_suffix_or_the_named_format(
+    output, json_output, refusal, films, tmp_path, capsys
+):
+    facts = json_output("export-data", "films", "--to", tmp_path / "films.doccano.jsonl")
+    assert facts["format"] == "doccano" and facts["rows"]["test"] == 1 and facts["note"] == ""
+    assert "1 test rows written to" in output(
+        "export-data",
+        "films",
+        "--to",
+        tmp_path / "parts",
+        "--format",
+        "csv",
+        "--per-split",
+        "--columns",
+        "text,split",
+    )
+    with open(tmp_path / "parts" / "test.csv", encoding="utf-8", newline="") as file:
+        assert [*next(csv.DictReader(file))] == ["text"]
+    assert "--format: csv, excel, parquet" in refusal("export-data", "films", "--to", "films.x")
+    message = refusal("export-data", "films", "--to", "films.conll")
+    assert "has no tags. Choose another format" in message
+    assert "“nothing”" in refusal("export-data", "films", "--to", "a.csv", "--columns", "nothing")
+    assert not Path("films.conll").exists()

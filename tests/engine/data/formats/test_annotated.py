@@ -641,7 +641,7 @@ def test_labels_and_spans_of_a_text_are_both_read(tmp_path):
     assert cells[:2] == (TEXT, "x|y") and cells[3].startswith("B-PER I-PER O")
 
 
-def test_rejected_or_unannotated_entries_are_skipped_and_noted(tmp_path):
+def test_rejected_entries_are_skipped_and_unannotated_ones_have_no_tags(tmp_path):
     items = [PRODIGY[0], PRODIGY[0] | {"answer": "reject"}, PRODIGY[0] | {"answer": "ignore"}]
     path = write_json_lines(tmp_path / "p.jsonl", items)
     table = read(path, recognise(path).reading)
@@ -651,11 +651,12 @@ def test_rejected_or_unannotated_entries_are_skipped_and_noted(tmp_path):
     path = write_json_lines(tmp_path / "b.jsonl", binary)
     assert [r.cells[1] for r in read(path, recognise(path).reading)] == ["x", "not x"]
     tasks = [*LABEL_STUDIO, {"id": 3, "data": {"text": "new"}, "annotations": []}]
+    tasks.append(task("cancelled", [], was_cancelled=True))
     tasks[0]["annotations"].append(tasks[0]["annotations"][0] | {"result": []})
     tasks[1]["annotations"][0]["result"] = [{"type": "relation", "direction": "right"}]
     path = write_json(tmp_path / "l.json", tasks)
     table = read(path, recognise(path).reading)
-    assert [row.cells[:2] for row in table] == [TAGGED, PLAIN]
+    assert [row.cells[:2] for row in table] == [TAGGED, PLAIN, ("new", "")]
     message = " ".join(table.notes)
     for part in ("without an annotation", "several annotations", "type “relation” left out"):
         assert part in message

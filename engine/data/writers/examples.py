@@ -1,0 +1,91 @@
+"""Rows as texts with spans and labels, for formats of annotation tools."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+
+from engine.data.columns.label_sets import parse_flag
+from engine.data.columns.tags import spans_from_tags
+from engine.data.columns.text_spans import TextSpan
+from engine.data.columns.words import split_words
+from engine.data.writers.export import Export, Record
+
+ID = "id"
+
+
+@dataclass(frozen=True)
+class Example:
+    """A text and its annotations, None without such ones."""
+
+    number: int  # of the row, from 0
+    text: str
+    spans: list[TextSpan] | None
+    words: list[tuple[int, int]] | None  # places of the words, if the data set has tags
+    labels: list[str] | None
+    others: dict[str, str]  # cells of the other columns
+
+
+def iter_examples(export: Export, reserved: Sequence[str] = ()) -> Iterator[Example]:
+    """The rows as examples; other columns get names that the format has not `reserved`."""
+    mapping = export.spec.mapping
+    used = {mapping.text, *mapping.label_columns}
+    others = {
+        unreserved(name, reserved): key for name, key in export.columns.items() if key not in used
+    }
+    for record in export.records():
+        text, spans, words = str(record[mapping.text]), None, None
+        if mapping.tags is not None:
+            text, spans, words = _spans(text, str(record[mapping.tags]))
+        yield Example(
+            record["_row"],
+            text,
+            spans,
+            words,
+            _labels(export, record),
+            {name: str(record[key]) for name, key in others.items()},
+        )
+
+
+def unreserved(name: str, reserved: Sequence[str]) -> str:
+    """A name of a column that is not one of a format."""
+    while name in reserved or name.startswith("_"):
+        name = f"{name.lstrip('_')}_2" if name.lstrip("_") in reserved else name.lstrip("_") or "2"
+    return name
+
+
+def label_names(export: Export) -> tuple[str, ...]:
+    """All labels, sorted."""
+    if export.spec.mapping.flags:
+        return export.spec.mapping.flags
+    sets = export.label_sets
+    if sets is None:
+        return export.label_cells
+    return tuple(sorted({label for labels in sets.values() for label in labels}))
+
+
+def has_labels(export: Export) -> bool:
+    """True if the rows have a column of labels, other than tags."""
+    mapping = export.spec.mapping
+    return mapping.label is not None or bool(mapping.flags)
+
+
+def _spans(cell: str, tags: str) -> tuple[str, list[TextSpan] | None, list[tuple[int, int]]]:
+    """The text of words, its spans if it has tags, and the places of its words."""
+    words, marks = split_words(cell), split_words(tags)
+    ends = accumulate(len(word) + 1 for word in words)
+    places = [(end - 1 - len(word), end - 1) for word, end in zip(words, ends, strict=True)]
+    spans = [
+        TextSpan(places[span.start][0], places[span.end - 1][1], span.type)
+        for span in spans_from_tags(marks[: len(words)])
+    ]
+    return " ".join(words), spans if marks else None, places
+
+
+def _labels(export: Export, record: Record) -> list[str] | None:
+    mapping, sets = export.spec.mapping, export.label_sets
+    if mapping.flags:
+        return [name for name in mapping.flags if parse_flag(record[name], name)]
+    cell = str(record[mapping.label]).strip() if mapping.label is not None else ""
+    if not cell:
+        return None
+    return [cell] if sets is None else list(sets.get(cell, ()))
