@@ -1,6 +1,6 @@
 """Corrections of labels in results, stored as edits of the data set. No widgets."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,11 +13,35 @@ from app.results.state import ResultsState
 from app.row_edits import Cells, edit_rows
 from app.studio import Studio
 from engine.config.dataset import SPLITS, DatasetSpec
+from engine.config.task import Role, target
+from engine.config.tasks import TASKS
+from engine.data.columns.answers import AnswerMismatch, parse_answers
+from engine.data.columns.choices import (
+    first_choice_number,
+    parse_choice_labels,
+    parse_endings,
+    write_choice_label,
+)
 from engine.data.columns.label_sets import count_label_sets, join_labels, parse_label_sets
 from engine.data.columns.numbers import is_scale
-from engine.data.datasets.editing import PendingEdits, edits_file, read_edits
+from engine.data.columns.words import split_words
+from engine.data.datasets.editing import (
+    PendingEdits,
+    RowEdit,
+    edits_file,
+    has_span_tags,
+    read_edits,
+)
 from engine.data.datasets.store import open_dataset
+from engine.errors import StudioError
 from engine.results.predictions import Predictions
+
+NOT_EDITED = RowEdit()
+NO_ANSWER = "–"
+PARTS: tuple[Role, ...] = ("endings", "answers", "tags")
+"""Labels that are a part of their row; the others are whole cells, the same for several rows."""
+
+Record = dict[str, str]  # the cells of a row, by column
 
 
 @dataclass(frozen=True)
@@ -27,16 +51,31 @@ class StoredRows:
     Args:
         indices: int64 [rows], index in the version of each row of the predictions.
         edits: its edits that are not saved as a version.
+        has_span_tags: tags mark spans; False if they are classes of words, or there are none.
     """
 
     folder: Path
     spec: DatasetSpec
     indices: NDArray[np.int64]
     edits: PendingEdits
+    has_span_tags: bool = False
+
+    @property
+    def role(self) -> Role | None:
+        """The labels that can be corrected; None if the rows have none."""
+        return target(self.spec.mapping)
+
+    @property
+    def column(self) -> str | None:
+        """The column of the labels; None if there is none, or a column for each."""
+        mapping = self.spec.mapping
+        return mapping.label or mapping.tags or mapping.answers
 
     @property
     def labels(self) -> tuple[str, ...]:
         """Labels to choose from; none if they are numbers."""
+        if self.spec.mapping.tags is not None:
+            return tuple(name for name in self.spec.spans if name != "O")
         if self.spec.mapping.flags:
             return self.spec.mapping.flags
         if is_scale(self.spec.labels):
@@ -48,18 +87,28 @@ class StoredRows:
         """True if a row may have several labels."""
         return bool(self.spec.mapping.flags) or count_label_sets(self.spec.labels) is not None
 
-    @property
-    def can_correct(self) -> bool:
-        """True if labels are whole cells; tags and answers are parts of a text."""
-        return bool(self.spec.mapping.flags) or self.spec.mapping.label is not None
-
-    def cells(self, labels: Sequence[str]) -> dict[str, str]:
-        """The cells of a row with these labels, by column."""
+    def cells(self, labels: Sequence[str]) -> Record:
+        """The cells of a row with these whole labels, by column."""
         mapping = self.spec.mapping
         if mapping.flags:
             return {name: "1" if name in labels else "0" for name in mapping.flags}
-        assert mapping.label is not None  # as in `can_correct`
+        assert mapping.label is not None  # as whole labels have a column
         return {mapping.label: join_labels(labels) if self.has_sets else labels[0]}
+
+    def endings(self, record: Mapping[str, str]) -> tuple[str, ...]:
+        """The choices of a row. Raises StudioError if they are no list of texts."""
+        return parse_endings([tuple(record[name] for name in self.spec.mapping.endings)])[0]
+
+    def choice(self, cell: str, endings: tuple[str, ...]) -> int:
+        """Index of the choice that a label names. Raises StudioError if it names none."""
+        first = first_choice_number([*self.spec.labels], len(endings))
+        return parse_choice_labels([cell], [endings], first)[0]
+
+    def choice_cells(self, index: int, endings: tuple[str, ...]) -> Record:
+        """The label of a choice, written like the others of the data set."""
+        assert self.spec.mapping.label is not None
+        label = write_choice_label(index, endings, [*self.spec.labels])
+        return {self.spec.mapping.label: label}
 
     def parse(self, text: str) -> tuple[str, ...]:
         """The labels in a readable text of the predictions."""
@@ -67,6 +116,21 @@ class StoredRows:
             return (text,)
         known = [*self.labels, *parse_label_sets([text])[0]]
         return tuple(name for name in dict.fromkeys(known) if name in text.split(", "))
+
+    def describe(self, cell: str, record: Mapping[str, str]) -> str:
+        """A label of a row as predictions show it; the cell itself if it does not fit the row."""
+        mapping = self.spec.mapping
+        try:
+            if mapping.endings:
+                return str(self.choice(cell, self.endings(record)))
+            if mapping.answers and mapping.pair:
+                answers = parse_answers(cell, record[mapping.pair])
+                return " | ".join(dict.fromkeys(answer.text for answer in answers)) or NO_ANSWER
+        except (StudioError, AnswerMismatch):
+            return cell
+        if mapping.tags is not None:
+            return " ".join(split_words(cell))
+        return ", ".join(parse_label_sets([cell])[0]) if self.has_sets else cell
 
 
 class Corrections(QObject):
@@ -109,36 +173,63 @@ class Corrections(QObject):
                 "These rows are those of the file “{0}”, which is not in the library. Import it as "
                 "a data set, and evaluate the model on that."
             )
+        elif TASKS[predictions.info.task].info.is_pretraining:
+            return self.tr("Masked tokens are no rows of a data set.")
         else:
             template = self.tr("The version of “{0}” with these rows is not in the library.")
         return template.format(predictions.info.source)
 
     def why_not_correct(self) -> str:
         """Why labels cannot be corrected here; “” if they can."""
-        if self.stored is None or self.stored.can_correct:
+        if self.stored is None or self.stored.role is not None:
             return self.why_not()
-        return self.tr("These labels are parts of a text: correct them in the data set.")
+        return self.tr("These rows have no labels.")
 
     def label(self, row: int) -> str | None:
         """The corrected label of a row of the predictions; None without a correction."""
-        if self.stored is None or self._state.predictions is None:
+        stored, predictions = self.stored, self._state.predictions
+        if stored is None or predictions is None:
             return None
-        edit = self.stored.edits.rows.get(int(self.stored.indices[row]))
-        mapping = self.stored.spec.mapping
+        edit = stored.edits.rows.get(int(stored.indices[row]))
         if edit is None or not edit.cells:
             return None
+        mapping = stored.spec.mapping
         if mapping.flags and (edited := edit.cells.keys() & {*mapping.flags}):
-            gold = self._state.predictions.table["gold"][row].as_py() or ""
+            gold = predictions.table["gold"][row].as_py() or ""
             names = {*gold.split(", ")} - edited
             names |= {name for name in edited if edit.cells[name] == "1"}
             return ", ".join(name for name in mapping.flags if name in names)
-        return edit.cells.get(mapping.label or "")
+        cell = edit.cells.get(stored.column or "")
+        if cell is None:
+            return None
+        shown = {name: predictions.cells(name)[row].as_py() or "" for name in predictions.columns}
+        return stored.describe(cell, shown | edit.cells)
 
-    def correct(self, rows: Sequence[int], labels: Sequence[str]) -> None:
-        """Give rows of the predictions other labels."""
+    def read_rows(
+        self, rows: Sequence[int], on_read: Callable[[StoredRows, list[Record]], None]
+    ) -> None:
+        """Read the cells of rows of the predictions, as edited, and pass them to `on_read`."""
+        stored = self.stored
+        assert stored is not None
+        indices = stored.indices[list(rows)]
+
+        def work() -> list[Record]:
+            records = open_dataset(stored.folder).take(indices, stored.spec.columns)
+            edits = (stored.edits.rows.get(index, NOT_EDITED) for index in indices.tolist())
+            return [
+                {name: cell or "" for name, cell in record.items()} | edit.cells
+                for record, edit in zip(records, edits, strict=True)
+            ]
+
+        background.run(
+            self, work, lambda records: on_read(stored, records), self._studio.notices.show
+        )
+
+    def correct(self, cells: Mapping[int, Mapping[str, str]]) -> None:
+        """Give rows of the predictions other cells, by row and column."""
         assert self.stored is not None
-        cells = self.stored.cells(labels)
-        self._edit({int(self.stored.indices[row]): cells for row in rows})
+        indices = self.stored.indices
+        self._edit({int(indices[row]): dict(new) for row, new in cells.items()})
 
     def _edit(self, cells: Cells) -> None:
         stored = self.stored
@@ -157,7 +248,8 @@ def find_rows(studio: Studio, predictions: Predictions) -> StoredRows | None:
     Rows are matched by their lines in the imported file if these are known.
     """
     info = predictions.info
-    if info.part == "file" or not info.fingerprint:
+    is_file = info.part == "file" or not info.fingerprint
+    if is_file or TASKS[info.task].info.is_pretraining:
         return None
     entries = (e for e in studio.datasets() if e.spec and e.spec.fingerprint == info.fingerprint)
     entry = next(entries, None)
@@ -179,4 +271,4 @@ def find_rows(studio: Studio, predictions: Predictions) -> StoredRows | None:
     edits = read_edits(file, info.fingerprint)
     spec, label = entry.spec, info.mapping.label
     spec = spec.with_target(label) if label in spec.targets else spec
-    return StoredRows(entry.folder, spec, part[rows], edits)
+    return StoredRows(entry.folder, spec, part[rows], edits, has_span_tags(dataset))

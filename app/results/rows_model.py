@@ -11,8 +11,9 @@ from app.translation import tr
 from app.widgets.tables import Column
 from app.widgets.text import numbers
 from app.widgets.text.labels import visible
-from app.widgets.text.tagged import CHIPS, Chip, chips, tag_types
+from app.widgets.text.tagged import CHIPS, Chip, chips, tag_types, word_spans
 from engine.config.tasks import TASKS
+from engine.data.columns.words import split_words
 from engine.results.masked_tokens import OCCURRENCES, POSITION, TEXT
 from engine.results.predictions import CELL, Predictions
 from engine.results.row_figures import holds_numbers
@@ -56,7 +57,7 @@ def row_columns(
     filled = (key for key in titles if table[key].null_count < len(predictions))
     columns = [_column(predictions, key, titles[key], key in measured) for key in filled]
     if tags_tokens(predictions):
-        columns = [_with_chips(predictions, column) for column in columns]
+        columns = [_with_chips(predictions, column, corrected) for column in columns]
     columns = [_with_corrections(c, corrected) if c.key == "gold" else c for c in columns]
     texts = [name for name in predictions.info.mapping.texts if name in predictions.columns]
     others = [name for name in predictions.columns if name not in texts]
@@ -75,14 +76,18 @@ def tags_tokens(predictions: Predictions) -> bool:
     return head is not None and head.tags_tokens
 
 
-def _with_chips(predictions: Predictions, column: RowColumn) -> RowColumn:
-    """The column with its spans, if it has tags."""
+def _with_chips(
+    predictions: Predictions, column: RowColumn, corrected: Callable[[int], str | None]
+) -> RowColumn:
+    """The column with its spans, if it has tags; true ones as corrected."""
     if column.key not in MEASURES:
         return column
     side, types = MEASURES.index(column.key), tag_types(predictions.info.labels)
 
     def spans(row: int) -> tuple[Chip, ...]:
-        found = row_spans(predictions, row)
+        found, tags = row_spans(predictions, row), None if side else corrected(row)
+        if tags is not None:
+            return chips(found.words, word_spans(split_words(tags)), types)
         shown = [pair[side] for pair in found.pairs]
         return chips(found.words, [span for span in shown if span is not None], types)
 

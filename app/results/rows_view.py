@@ -31,8 +31,9 @@ from app.widgets.table_menu import selected_rows
 from app.widgets.tables import ColumnsModel, make_table
 from app.widgets.text import numbers
 from app.widgets.text.labels import Text, TextView, visible
-from app.widgets.text.tagged import ChipDelegate, TaggedWords, tag_types
+from app.widgets.text.tagged import ChipDelegate, TaggedWords, tag_types, word_spans
 from engine.config.tasks import TASKS
+from engine.data.columns.words import split_words
 from engine.files.table_files import TABLE_WRITERS
 from engine.results.answers import best_answers
 from engine.results.predictions import CELL, Predictions
@@ -54,12 +55,12 @@ class RowsView(QWidget):
     Signals:
         explored: index of the row to open in Explore, and the key of the panel to show, or “”.
         dataset_requested: index of the row to show in its data set.
-        correction_requested: indices of the rows to give another label.
+        correction_requested: indices of the rows to give another label, and the current one.
     """
 
     explored = Signal(int, str)
     dataset_requested = Signal(int)
-    correction_requested = Signal(list)
+    correction_requested = Signal(list, int)
 
     def __init__(self, state: ResultsState, corrections: Corrections, notices: Notices) -> None:
         super().__init__()
@@ -130,12 +131,15 @@ class RowsView(QWidget):
         return table
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Open a row by Enter anywhere in the table."""
+        """Open a row by Enter anywhere in the table, and correct its label by F2."""
         is_key = watched is self.table and isinstance(event, QKeyEvent)
         if is_key and event.type() == QEvent.Type.KeyPress:
             assert isinstance(event, QKeyEvent)
             if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
                 self._on_explore()
+                return True
+            if event.key() == Qt.Key.Key_F2:
+                self._on_correct()
                 return True
         return False
 
@@ -202,8 +206,9 @@ class RowsView(QWidget):
             self.row_text.clear()
             return
         if tags_tokens(predictions):
-            found = row_spans(predictions, row)
+            found, corrected = row_spans(predictions, row), self._corrections.label(row)
             gold = [pair.gold for pair in found.pairs if pair.gold is not None]
+            gold = gold if corrected is None else word_spans(split_words(corrected))
             predicted = [pair.predicted for pair in found.pairs if pair.predicted is not None]
             types = tag_types(predictions.info.labels)
             self.tags.show_words(found.words, gold, predicted, types)
@@ -219,8 +224,13 @@ class RowsView(QWidget):
         if row is not None:
             self.explored.emit(row, "")
 
+    def _on_correct(self) -> None:
+        row = self.current_row()
+        if row is not None and not self._corrections.why_not_correct():
+            self.correction_requested.emit(self.selected_rows(), row)
+
     def _row_actions(self, menu: QMenu) -> Iterator[QAction]:
-        row, rows, corrections = self.current_row(), self.selected_rows(), self._corrections
+        row, corrections = self.current_row(), self._corrections
         predictions = self._state.predictions
         if row is None or predictions is None:
             return
@@ -234,7 +244,7 @@ class RowsView(QWidget):
         yield menu_action(
             menu,
             self.tr("Correct &label…"),
-            lambda: self.correction_requested.emit(rows),
+            self._on_correct,
             "pencil",
             corrections.why_not_correct(),
         )

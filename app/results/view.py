@@ -13,7 +13,7 @@ from app import background
 from app.notices import Notices
 from app.results.comparison import ComparisonCard, ResultFile, find_seed_runs
 from app.results.correcting import ask_for_label
-from app.results.corrections import Corrections
+from app.results.corrections import PARTS, Corrections, Record, StoredRows
 from app.results.evaluating import Evaluator, ResultsSource
 from app.results.headline import Headline, value_text
 from app.results.pictures import PicturesView
@@ -352,12 +352,23 @@ class ResultsView(QWidget):
             request = {"data": stored.folder, "row": int(stored.indices[row])}
             self._studio.navigate.emit("data", request)
 
-    def _ask_for_label(self, rows: list[int]) -> None:
+    def _ask_for_label(self, rows: list[int], row: int) -> None:
+        """Ask for the label of some rows; of the current one alone if it is a part of the row."""
         predictions, stored = self.state.predictions, self.corrections.stored
-        if predictions is not None and stored is not None and rows:
-            predicted = predictions.table["predicted"][rows[0]].as_py() or ""
-            correct = partial(self.corrections.correct, rows)
-            ask_for_label(self, stored, len(rows), stored.parse(predicted), correct)
+        if predictions is None or stored is None or not rows:
+            return
+        chosen = [row] if stored.role in PARTS else rows
+
+        def asked(stored: StoredRows, records: list[Record]) -> None:
+            def correct(cells: Record) -> None:
+                self.corrections.correct(dict.fromkeys(chosen, cells))
+
+            try:
+                ask_for_label(self, stored, records, predictions, row, correct)
+            except StudioError as error:
+                self._studio.notices.show(error)
+
+        self.corrections.read_rows(chosen, asked)
 
     def _on_corrected(self, rows: int, undo: Callable[[], None]) -> None:
         stored = self.corrections.stored

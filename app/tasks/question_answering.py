@@ -1,19 +1,17 @@
 """Extractive question answering in the window."""
 
 from PySide6.QtCore import QEvent
-from PySide6.QtGui import QFont, QTextCharFormat, QTextCursor
-from PySide6.QtWidgets import QTextEdit
 
 from app import theme
 from app.tasks.part import TaskPart
 from app.tasks.picture import Scene
 from app.tasks.prediction_view import WIDE, PredictionInput, PredictionView, ReadOnlyText
-from app.theme import Role
 from app.translation import marked, tr
 from app.widgets.charts.bars import Bar, ProbabilityBars, percentage
 from app.widgets.results.coverage import CoveragePicture
 from app.widgets.results.group_table import FirstWordPicture, LengthPicture
 from app.widgets.results.no_answer import NoAnswerPicture
+from app.widgets.text.marked_spans import mark_spans, utf16_length
 from engine.messages.explore.prediction import Predicted
 
 
@@ -59,19 +57,18 @@ class Passage(ReadOnlyText):
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
-        self._marked: tuple[int, int] | None = None
+        self._text = ""
+        self._span: tuple[int, int] | None = None
 
     def show_text(self, text: str, start: int = 0, end: int = 0) -> None:
         """Show `text` with the characters [start, end) marked."""
         if self.toPlainText() != text:
             self.setPlainText(text)
-        self._marked = (
-            (utf16_length(text[:start]), utf16_length(text[:end])) if start < end else None
-        )
+        self._text, self._span = text, (start, end) if start < end else None
         self._mark()
-        if self._marked is not None:
+        if self._span is not None:
             cursor = self.textCursor()
-            cursor.setPosition(self._marked[0])
+            cursor.setPosition(utf16_length(text[:start]))
             self.setTextCursor(cursor)
             self.ensureCursorVisible()
 
@@ -81,24 +78,7 @@ class Passage(ReadOnlyText):
             self._mark()
 
     def _mark(self) -> None:
-        if self._marked is None:
-            self.setExtraSelections([])
-            return
-        selection = QTextEdit.ExtraSelection()
-        cursor = QTextCursor(self.document())
-        cursor.setPosition(self._marked[0])
-        cursor.setPosition(self._marked[1], QTextCursor.MoveMode.KeepAnchor)
-        format_ = QTextCharFormat()
-        format_.setBackground(theme.colour(Role.ACCENT, 0.25))
-        format_.setFontWeight(QFont.Weight.DemiBold)
-        format_.setFontUnderline(True)
-        selection.cursor, selection.format = cursor, format_
-        self.setExtraSelections([selection])
-
-
-def utf16_length(text: str) -> int:
-    """Length of a text in UTF-16 units, as Qt counts."""
-    return len(text.encode("utf-16-le", "surrogatepass")) // 2
+        mark_spans(self, self._text, [self._span] if self._span is not None else [])
 
 
 class QuestionAnsweringPart(TaskPart):

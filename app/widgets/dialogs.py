@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from PySide6.QtCore import QSize, Qt
+from PySide6.QtCore import QSize, Qt, QTimer
 from PySide6.QtGui import QKeyEvent, QShowEvent
 from PySide6.QtWidgets import (
     QAbstractSpinBox,
@@ -51,10 +51,20 @@ class Dialog(QDialog):
         has_size = self.testAttribute(Qt.WidgetAttribute.WA_Resized)
         if layout is not None and layout.hasHeightForWidth() and not has_size:
             size = QSize(size.width(), layout.totalHeightForWidth(size.width()))
+            QTimer.singleShot(0, self, self._grow)
         resize_within(self, size)
         if not _is_field(self.focusWidget()):
             self._focus_first_field()
         super().showEvent(event)  # places the dialog, which needs the size
+
+    def _grow(self) -> None:
+        """Make room for controls that needed another row once they had a width."""
+        layout = self.layout()
+        if layout is not None:
+            for area in self.findChildren(FitArea):
+                area.updateGeometry()  # it does not pass on that its content grew
+            height = layout.totalHeightForWidth(self.width())
+            resize_within(self, QSize(self.width(), max(height, self.height())))
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         enters = event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter)

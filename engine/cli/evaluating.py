@@ -12,8 +12,8 @@ from engine.cli.naming import find_checkpoint, find_run
 from engine.cli.results import find_slices, slice_lines
 from engine.cli.rows import (
     CLEANING,
-    COLUMNS,
     READING,
+    ROW_COLUMNS,
     FileRows,
     parse_cleaning,
     read_table,
@@ -135,7 +135,7 @@ def evaluate(
         )
         seeds: dict[int, float] = {}
     else:
-        if READING.select(extra) or COLUMNS.select(extra) or CLEANING.select(extra):
+        if READING.select(extra) or ROW_COLUMNS.select(extra) or CLEANING.select(extra):
             raise StudioError(
                 "The columns of a data set were chosen when it was imported.",
                 "Leave out the options of format and columns, and --skip-empty.",
@@ -161,7 +161,7 @@ def evaluate(
 
 
 evaluate_command = options.with_options(
-    evaluate, [*READING.parameters(), *COLUMNS.parameters(), *CLEANING.parameters()]
+    evaluate, [*READING.parameters(), *ROW_COLUMNS.parameters(), *CLEANING.parameters()]
 )
 
 
@@ -226,7 +226,7 @@ def _score_file(
     from engine.tasks.scoring import left_out_note, score_rows
 
     required = parse_cleaning(extra).skip_empty
-    table = read_table(file, READING.select(extra), COLUMNS.select(extra), required)
+    table = read_table(file, READING.select(extra), ROW_COLUMNS.select(extra), required)
     predictor = Predictor(
         model, settings.get("max_length"), settings["batch_size"], settings["exact"]
     )

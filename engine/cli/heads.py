@@ -19,8 +19,8 @@ from engine.cli.options import (
 )
 from engine.cli.progress import ProgressLine
 from engine.cli.rows import (
-    COLUMNS,
     READING,
+    ROW_COLUMNS,
     list_notes,
     recognise_file,
     require_mapping,
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 Method = Literal["patterns", "importance", "each", "pruning"]
 SUFFIXES = ("", " low", " high")  # suffixes of column names: the mean, and its 95 % interval
-TEXT_COLUMNS = COLUMNS
+TEXT_COLUMNS = ROW_COLUMNS
 
 
 class Measurements(NamedTuple):

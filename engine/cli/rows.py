@@ -33,6 +33,7 @@ from engine.system.terminal import echo_error
 MAX_LISTED = 10
 READING = FieldOptions("File format", "", Reading, tuple(Reading.model_fields))
 COLUMNS = FieldOptions("Columns", "", Mapping, tuple(get_settings(Mapping)))
+ROW_COLUMNS = COLUMNS._replace(names=tuple(name for name in COLUMNS.names if name != "coders"))
 CLEANING = FieldOptions("Columns", "cleaning", Cleaning, ("skip_empty", "no_label"))
 INPUT_COLUMNS = COLUMNS._replace(names=("text", "pair", "negative", "beginning", "endings"))
 
@@ -92,6 +93,14 @@ def recognise_files(
         note = phrase(
             "“{name}” has the split of each row: `import --split-column` keeps these splits.",
             name=str(recognition.split_column)[:60],
+        )
+        notes = (*notes, note)
+    if recognition.coders and not mapping.coders:
+        note = phrase(
+            "{names} look like labels of several coders of the same rows: "
+            "`import --coders {columns}` reads them so.",
+            names=join(", ", [f"“{name[:60]}”" for name in recognition.coders]),
+            columns=",".join(recognition.coders),
         )
         notes = (*notes, note)
     if files.left_out:
@@ -227,7 +236,7 @@ def read_table(
 ) -> FileRows:
     """Read all rows of a file by the chosen or recognised columns; tags are converted to BIO.
 
-    `options` are those of `READING`, `chosen` those of `COLUMNS`.
+    `options` are those of `READING`, `chosen` those of `ROW_COLUMNS`.
 
     Rows with an empty cell in one of the columns `non_empty` are left out. Their number, guesses
     and notes on the file and its tags are printed on stderr.

@@ -11,7 +11,8 @@ from engine.phrases import phrase
 CodingKind = Literal["label", "labels", "number"]
 """What is coded in a row: one label, several labels, or a number on a scale."""
 
-Colour = Annotated[int, Field(ge=1, le=8)]
+MAX_COLOUR = 8
+Colour = Annotated[int, Field(ge=1, le=MAX_COLOUR)]
 
 
 class Code(Spec):

@@ -1,7 +1,9 @@
 """Data sets: files of text, and how to read them."""
 
+from collections.abc import Collection
+from itertools import chain, count
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -87,6 +89,27 @@ class Mapping(Spec):
         title="Choices",
         description="Columns with the choices, or one column with a list of them.",
     )
+    coders: tuple[str, ...] = Field(
+        (),
+        title="Coders",
+        description=(
+            "Columns with the labels of several coders of the same rows. The label is what they "
+            "agree on; a row on which they disagree has none until someone decides."
+        ),
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _name_agreed_label(cls, values: Any) -> Any:
+        """Name the column of what coders agree on, unless another one has the labels."""
+        if not isinstance(values, dict) or not (coders := values.get("coders")):
+            return values
+        roles = ("tags", "label", "flags", "answers", "endings")
+        role = next(filter(values.get, roles), "label")
+        if role not in roles[:2] or (values.get(role) or coders[0]) not in coders:
+            return values
+        names = chain([role], map(f"{role} {{}}".format, count(2)))
+        return {**values, role: next(name for name in names if name not in coders)}
 
     @model_validator(mode="after")
     def _check_columns_differ(self) -> Self:
@@ -128,9 +151,14 @@ class Mapping(Spec):
             "beginning": self.beginning,
             "negative": self.negative,
         }
-        several = {"flags": self.flags, "endings": self.endings}
+        several = {"flags": self.flags, "endings": self.endings, "coders": self.coders}
         used = [(name, (column,)) for name, column in single.items() if column is not None]
         return [*used, *((name, columns) for name, columns in several.items() if columns)]
+
+    def agreed_column(self, columns: Collection[str]) -> str | None:
+        """The label column that an import adds to these columns: what the coders agree on."""
+        added = {*self.label_columns} - {*columns} if self.coders else set()
+        return next(iter(added), None)
 
     def identity(self) -> str:
         """A string for fingerprints that ignores unused fields."""
@@ -305,7 +333,9 @@ class DatasetSpec(Target):
         if self.mapping.label is not None:
             own = {name: getattr(self, name) for name in Target.model_fields}
             others[self.mapping.label] = Target(**own)
-        mapping = self.mapping.model_copy(update={"label": column, "flags": ()})
+        coders = () if column in self.mapping.coders else self.mapping.coders
+        update = {"label": column, "flags": (), "coders": coders}
+        mapping = self.mapping.model_copy(update=update)
         chosen = dict(self.targets[column])
         return self.model_copy(update={**chosen, "mapping": mapping, "targets": others})
 

@@ -6,6 +6,7 @@
 | [{"text": "1912", "answer_start": 13}] | answers with positions, as in SQuAD |
 | {"text": ["1912"], "answer_start": [13]} | the same, as on the Hugging Face hub |
 | 1912 | one answer, located in the passage |
+| ["1912", "in 1912"] | several, located in the passage |
 """
 
 import json
@@ -108,6 +109,8 @@ def _parse_cell(cell: str) -> list[tuple[str, int]]:
     content = parse_list(cell)
     if content is None:
         return [(cell.strip(), 0)]
+    if isinstance(content, list) and content and all(isinstance(text, str) for text in content):
+        return [(text, 0) for text in content]
     try:
         if isinstance(content, dict):
             pairs = list(zip(content["text"], content["answer_start"], strict=True))

@@ -127,6 +127,19 @@ def first_choice_number(labels: Sequence[str], endings: int) -> int:
     return 1 if str(endings) in stripped and "0" not in stripped else 0
 
 
+def write_choice_label(index: int, endings: tuple[str, ...], labels: Sequence[str]) -> str:
+    """The label of the ending at `index` (from 0), written like the other labels of its column."""
+    stripped = [label.strip() for label in labels if label.strip()]
+    first = first_choice_number(stripped, len(endings))
+    letter = chr(ord("A") + index)
+    if all(map(NUMBER.fullmatch, stripped)):
+        return str(first + index)
+    if all(len(label) == 1 and "A" <= label.upper() <= "Z" for label in stripped):
+        return letter.lower() if all(map(str.islower, stripped)) else letter
+    text = endings[index]  # which could also be the number or the letter of another ending
+    return text if parse_choice_labels([text], [endings], first) == [index] else letter
+
+
 def guess_choices(columns: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> Mapping | None:
     """Guess the columns by name, or by the numbers in the last column; None if neither fits."""
     cells = dict(zip(columns, zip(*rows, strict=True), strict=True)) if rows else {}

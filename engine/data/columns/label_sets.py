@@ -109,9 +109,12 @@ def _unique(labels: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(label.strip() for label in labels if label.strip()))
 
 
-def join_labels(labels: Sequence[str]) -> str:
-    """Join labels in one cell; the inverse of `parse_label_sets`."""
-    plain = not any("|" in label or label.startswith("[") for label in labels)
+def join_labels(labels: Sequence[str], as_list: bool = False) -> str:
+    """Join labels in one cell, perhaps as a list; the inverse of `parse_label_sets`.
+
+    Only a list tells no label from a missing one, and one label in a set from one label.
+    """
+    plain = not as_list and not any("|" in label or label.startswith("[") for label in labels)
     return "|".join(labels) if plain else json.dumps(list(labels), ensure_ascii=False)
 
 

@@ -147,6 +147,13 @@ def are_spans(tags: Iterable[str]) -> bool:
     return all(map(_is_tag, unique)) and any(tag[1:2] == "-" for tag in unique)
 
 
+def count_spans(tags: Counter[str]) -> Counter[str]:
+    """Number of spans of each type in BIO tags, or of words with each tag if they are classes."""
+    if not are_spans(tags):
+        return tags
+    return Counter({tag[2:]: count for tag, count in tags.items() if tag.startswith("B")})
+
+
 def split_tags(cell: str) -> list[str]:
     """Split a cell into its tags, at spaces or, if these are tags of spans, at commas."""
     tags = split_words(cell)

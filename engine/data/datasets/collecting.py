@@ -5,13 +5,16 @@ from collections.abc import Callable, Sequence
 from collections.abc import Mapping as Table
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
 from engine.config.dataset import SPLITS, Cleaning, Mapping, Reading, Source, Split
+from engine.data.columns.coders import agreed_cells
 from engine.data.columns.placeholders import find_placeholders
 from engine.data.columns.tag_column import TagColumn
+from engine.data.columns.tags import count_spans
+from engine.data.columns.words import split_words
 from engine.data.datasets.row_writer import UNASSIGNED, RowWriter, SourceRows
 from engine.data.formats.archives import file_on_disk
 from engine.data.formats.batches import Batch
@@ -83,35 +86,43 @@ def _collect(
     mapping, split, cleaning = request.mapping, request.split, request.cleaning
     opened = _open_sources(request, progress, cancelled)
     columns = opened[0].table.columns
+    agreed = mapping.agreed_column(columns)
     for name in (*mapping.columns, split.column, *cleaning.skip_empty):
-        if name is not None and name not in columns:
+        if name is not None and name not in (*columns, agreed):
             raise MissingColumn(name, list(columns))
     names = _file_names(list_files(request.sources), columns)
-    all_columns = (*columns, SOURCE_FILE) if names else columns
+    all_columns = (*columns, *([SOURCE_FILE] if names else []), *([agreed] if agreed else []))
     notes: list[str] = []
-    spans = Counter[str]()
+    spans, agreed_tags = Counter[str](), Counter[str]()
     with RowWriter(folder / "rows.parquet", all_columns, mapping, split, cleaning) as writer:
         for file in opened:
             indices, matched = _column_indices(columns, file, request)
             remarks, rows = Remarks(), len(writer)
-            tags = _tag_column(columns, file, indices, mapping, cancelled)
+            tags = _tag_columns(columns, file, indices, mapping, cancelled)
             writer.begin(file.path, remarks)
             is_split = file.source in ("validation", "test")
             split_index = SPLITS.index(file.source) if is_split else UNASSIGNED
             extra = (names[file.path],) if names else ()
             for loaded in file.table.batches():
                 batch = _reorder(loaded, indices, extra)
+                if agreed is not None:
+                    batch = Batch(batch.lines, [*batch.cells, _agreed(batch, columns, mapping)])
                 mask = writer.filled_rows(batch, remarks)
                 if mask is not None:
                     loaded, batch = loaded.filter(mask), batch.filter(mask)
-                if tags is not None and mapping.tags is not None:
-                    batch.cells[columns.index(mapping.tags)] = tags.convert(loaded, remarks, spans)
+                for name, column in tags.items():
+                    counts = spans if name == mapping.tags else Counter[str]()
+                    batch.cells[columns.index(name)] = column.convert(loaded, remarks, counts)
+                if agreed is not None and tags:
+                    batch.cells[-1] = _agreed(batch, columns, mapping)
+                    for cell in batch.cells[-1].to_pylist():
+                        agreed_tags.update(split_words(cell or ""))
                 writer.append(batch, split_index)
             writer.count()
             if len(writer) == rows:
                 raise _no_rows_error(file.path, cleaning.skip_empty if remarks.sentences() else ())
             prefix = f"{file.path.name}: " if len(opened) > 1 else ""
-            converted = (tags.note,) if tags is not None and tags.note else ()
+            converted = dict.fromkeys(column.note for column in tags.values() if column.note)
             file_notes = (*matched, *file.table.notes, *converted, *remarks.sentences())
             notes += [prefix + note for note in file_notes]
     digests = {str(file.path.absolute()): source_digest(file.path) for file in opened}
@@ -120,7 +131,7 @@ def _collect(
             raise BadFile(
                 file.path, phrase("the file changed while it was read."), phrase("Import it again.")
             )
-    return writer.finish(digests, notes, spans)
+    return writer.finish(digests, notes, spans + count_spans(agreed_tags))
 
 
 def _file_names(files: list[tuple[Source, Path]], columns: tuple[str, ...]) -> dict[Path, str]:
@@ -247,18 +258,21 @@ def _column_indices(
     return indices, notes
 
 
-def _tag_column(
+def _tag_columns(
     columns: tuple[str, ...],
     file: _OpenSource,
     indices: list[int | None],
     mapping: Mapping,
     cancelled: Callable[[], bool] | None,
-) -> TagColumn | None:
-    if mapping.tags is None:
-        return None
-    text, tags = (indices[columns.index(name)] for name in (mapping.text, mapping.tags))
-    assert text is not None and tags is not None  # `_column_indices` rejects a source without them
-    return TagColumn(file.path, file.reading, text, tags, cancelled)
+) -> dict[str, TagColumn]:
+    """The columns of tags, those of coders included, by name."""
+    names = () if mapping.tags is None else (mapping.tags, *mapping.coders)
+    tag_columns = {}
+    for name in filter(columns.__contains__, names):
+        text, tags = (indices[columns.index(column)] for column in (mapping.text, name))
+        assert text is not None and tags is not None  # `_column_indices` requires them
+        tag_columns[name] = TagColumn(file.path, file.reading, text, tags, cancelled)
+    return tag_columns
 
 
 def _reorder(batch: Batch, indices: list[int | None], extra: tuple[str, ...]) -> Batch:
@@ -271,3 +285,10 @@ def _reorder(batch: Batch, indices: list[int | None], extra: tuple[str, ...]) ->
     return Batch(
         batch.lines, [*cells, *(pa.repeat(pa.scalar(text, pa.string()), rows) for text in extra)]
     )
+
+
+def _agreed(batch: Batch, columns: tuple[str, ...], mapping: Mapping) -> "pa.Array[Any]":
+    """The labels, or the tags, on which the coders of each row agree."""
+    coders = [batch.cells[columns.index(name)].to_pylist() for name in mapping.coders]
+    cells = [[cell or "" for cell in column] for column in coders]
+    return pa.array(agreed_cells(cells, mapping.tags is not None), pa.string())

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from engine.config.codebook import Codebook
 from engine.config.dataset import SPLITS, Cleaning, DatasetSpec, Mapping, Split, SplitName
-from engine.data.columns.tags import are_spans
+from engine.data.columns.tags import count_spans
 from engine.data.columns.words import split_words
 from engine.data.datasets.coding import Coding, read_coding, renumber, write_coding
 from engine.data.datasets.collecting import NO_CLEANING
@@ -89,7 +89,7 @@ def derive(
                 if mapping.tags is not None:
                     for cell in to_texts(batch.cells[columns.index(mapping.tags)]):
                         tags.update(split_words(cell))
-        collected = writer.finish(old.spec.source_sha256, [], _span_counts(tags))
+        collected = writer.finish(old.spec.source_sha256, [], count_spans(tags))
         if not (collected.splits == SPLITS.index("train")).any():
             raise StudioError("No training row is left.", "Complete the rows in the file.")
         old_label_notes = label_notes(old.spec.labels or old.spec.spans)  # recomputed
@@ -167,10 +167,3 @@ def _batches(
                 rows_to_batch(lines, rows),
                 np.array(splits, dtype=np.int8),
             )
-
-
-def _span_counts(tags: Counter[str]) -> Counter[str]:
-    """Number of spans of each type, or of words with each tag if tags are classes."""
-    if not are_spans(tags):
-        return tags
-    return Counter({tag[2:]: count for tag, count in tags.items() if tag.startswith("B")})

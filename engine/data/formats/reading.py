@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from engine.config.dataset import Mapping, Reading
 from engine.config.task import TaskSpec, target
+from engine.data.columns.coders import find_coders
 from engine.data.columns.fit import mapping_for
 from engine.data.columns.mapping import guess_mapping
 from engine.data.columns.names import split_from_name
@@ -54,6 +55,7 @@ class Recognition(NamedTuple):
     notes: tuple[str, ...]
     guessed: tuple[str, ...]  # which of text, label and flags are guesses
     split_column: str | None = None  # whose cells are names of splits
+    coders: tuple[str, ...] = ()  # columns that seem to hold the labels of several coders
 
 
 class FirstRows(NamedTuple):
@@ -161,7 +163,8 @@ def recognise(
             if role == "text" or target_role in ("label", "flags")  # answers are found by name
         )
     split_column = find_split_column(table.columns, rows)
-    return Recognition(reading, table.columns, mapping, notes, guessed, split_column)
+    coders = () if mapping is None else find_coders(table.columns, rows, mapping)
+    return Recognition(reading, table.columns, mapping, notes, guessed, split_column, coders)
 
 
 def find_split_column(columns: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str | None:

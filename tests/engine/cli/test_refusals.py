@@ -41,6 +41,8 @@ READING = {
     "fix": [["IN", "exact_duplicates", "drop"]],
     "label-errors": [["IN", "--out", "NEW.csv"], ["STORED", "--model", "IN", "--out", "NEW.csv"]],
     "relabel": [["IN", "DATA"], ["STORED", "IN"]],
+    "codebook": [["IN"], ["STORED", "--from", "IN"]],
+    "agreement": [["IN"]],
     "changes": [["IN"]],
     "predict": [
         ["IN", "--model", "MODEL", "--out", "NEW.csv"],

@@ -8,6 +8,7 @@ from PySide6.QtCore import QObject, Signal
 
 from app import background
 from engine.config.dataset import Mapping, Reading
+from engine.data.columns.coders import agreed_cells, find_coders
 from engine.data.columns.facts import ColumnFacts, describe_columns
 from engine.data.columns.mapping import guess_mapping
 from engine.data.columns.placeholders import find_placeholders
@@ -42,6 +43,7 @@ class FilePreview(NamedTuple):
     guessed_roles: tuple[str, ...]
     facts: tuple[ColumnFacts, ...] = ()
     split_column: str | None = None  # whose cells are names of splits
+    coders: tuple[str, ...] = ()  # columns that seem to hold the labels of several coders
 
 
 class Example(NamedTuple):
@@ -67,8 +69,11 @@ def preview_file(path: Path, reading: Reading) -> FilePreview:
     mapping, guessed = guess_mapping(columns, cells)
     facts = describe_columns(columns, cells)
     split_column = find_split_column(columns, cells)
-    shown = preview(path, reading)
-    return FilePreview(reading, columns, shown, first_rows, mapping, guessed, facts, split_column)
+    coders = () if mapping is None else find_coders(columns, cells, mapping)
+    return FilePreview(
+        *(reading, columns, preview(path, reading), first_rows, mapping, guessed, facts),
+        *(split_column, coders),
+    )
 
 
 def make_examples(file: FilePreview, mapping: Mapping, tokenizer: Tokenizer) -> list[Example]:
@@ -79,6 +84,9 @@ def make_examples(file: FilePreview, mapping: Mapping, tokenizer: Tokenizer) -> 
         none = find_placeholders({row.cells[column].strip() for row in file.table.rows})
     for row in file.first_rows:
         cells = dict(zip(file.columns, row.cells, strict=True))
+        if (agreed := mapping.agreed_column(file.columns)) is not None:
+            coded = [[cells[name]] for name in mapping.coders]
+            (cells[agreed],) = agreed_cells(coded, mapping.tags is not None)
         text, pair = cells[mapping.text], None if mapping.pair is None else cells[mapping.pair]
         encoding = tokenizer.encode(
             text[:EXAMPLE_CHARACTERS], pair and pair[:EXAMPLE_CHARACTERS], EXAMPLE_LENGTH

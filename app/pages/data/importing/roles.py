@@ -1,6 +1,6 @@
 """Roles of the columns while they are being chosen."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Self
 
 from pydantic import ValidationError
@@ -23,6 +23,7 @@ class Roles:
     beginning: str | None = None
     negative: str | None = None
     endings: tuple[str, ...] = ()
+    coders: tuple[str, ...] = ()
 
     @classmethod
     def from_mapping(cls, mapping: Mapping | None) -> Self:
@@ -52,6 +53,12 @@ class Roles:
             several = isinstance(values[role], tuple)
             values[role] = (*values[role], column) if several else column
         return type(self)(**values)
+
+    def with_coders(self, coders: tuple[str, ...]) -> Self:
+        """Read these columns as the labels of several coders instead of in their other roles."""
+        label = None if self.label in coders else self.label
+        flags = tuple(name for name in self.flags if name not in coders)
+        return replace(self, label=label, flags=flags, coders=coders)
 
     def mapping(self) -> Mapping | None:
         """Convert to a Mapping; None without a text column or if a column has two roles."""

@@ -265,6 +265,10 @@ class ColumnsSection(Section):
                 box.activated.connect(lambda _: self._on_changed())
             self.add(title_of(role, field), box, help_of(field))
         self.text, self.pair, self.label = (self.boxes[role] for role in ALWAYS_SHOWN)
+        self.several = ComboBox()
+        self.several.addItems([self.tr("Coders of one label"), self.tr("Separate labels")])
+        self.several.activated.connect(self._on_several)
+        self.add(self.tr("Similar columns"), self.several)
         self.more = QCheckBox()
         self.more.toggled.connect(lambda _: self._show_rows())
         self.add_box(self.tr("&Other column roles…"), self.more)
@@ -284,8 +288,35 @@ class ColumnsSection(Section):
             box.setCurrentIndex(box_index(getattr(roles, role), self._columns))
         for role, list_box in self.lists.items():
             list_box.show_columns(self._columns, getattr(roles, role))
+        preview = self._state.preview
+        found = preview.coders if preview is not None else ()
+        self.several.setCurrentIndex(0 if roles.coders else 1)
+        self.show_row(self.several, bool(found))
         self._show_rows()
-        self.show_note(self._state.columns_note)
+        self.show_note(join("\n", filter(None, (self._state.columns_note, self._coders_note()))))
+
+    def _coders_note(self) -> str:
+        """Explain the label of several coders."""
+        roles = self._state.roles
+        names = ", ".join(f"“{one_line(name[:40])}”" for name in roles.coders)
+        if not roles.coders:
+            return ""
+        if roles.label is not None:
+            text = self.tr("{0} are read as coders of “{1}”.")
+            return text.format(names, one_line(roles.label[:40]))
+        text = self.tr(
+            "{0} are read as coders of one label: that on which they agree. Rows on which they "
+            "disagree have no label until you decide."
+        )
+        return text.format(names)
+
+    def _on_several(self, index: int) -> None:
+        """Read columns with the same labels as coders of one label, or as labels of their own."""
+        preview = self._state.preview
+        if preview is not None:
+            roles = Roles.from_mapping(preview.mapping)
+            self._state.set_roles(roles.with_coders(() if index else preview.coders))
+        self._show_roles()
 
     def _show_rows(self) -> None:
         roles = self._state.roles

@@ -293,11 +293,12 @@ class ImportState(QObject):
         used_columns = {*self.roles.columns, self.split.column} - {None}
         if self.roles.text is None or not used_columns <= set(preview.columns):
             had_roles = self.roles.text is not None
-            self.roles = Roles.from_mapping(preview.mapping)
+            self.roles = Roles.from_mapping(preview.mapping).with_coders(preview.coders)
             self.split = self.split.model_copy(update={"column": None, "by": "name"})
             self.cleaning = NO_CLEANING
             self.findings.chosen_fixes.clear()
-            notes = [self._changed_note() if had_roles else "", guess_note(preview.guessed_roles)]
+            guessed = [role for role in preview.guessed_roles if getattr(self.roles, role)]
+            notes = [self._changed_note() if had_roles else "", guess_note(guessed)]
             if preview.mapping is None:
                 notes.append(self.tr("No column looks like text. Please choose one."))
             self.columns_note = join("\n", filter(None, notes))

@@ -6,7 +6,12 @@ import pytest
 
 from engine.cli.rows import read_table
 from engine.config.dataset import Mapping
-from engine.data.columns.choices import guess_choices, parse_choice_labels, parse_endings
+from engine.data.columns.choices import (
+    guess_choices,
+    parse_choice_labels,
+    parse_endings,
+    write_choice_label,
+)
 from engine.data.columns.mapping import guess_mapping
 from engine.data.formats.reading import recognise
 from engine.errors import StudioError
@@ -171,3 +176,23 @@ def test_a_label_that_names_no_ending_is_refused_with_its_line(label):
 def test_wrong_endings_are_reported_with_their_line(endings, message):
     with pytest.raises(StudioError, match=message):
         parse_endings([("x", "y"), endings], [8, 9])
+
+
+@pytest.mark.parametrize(
+    "labels, written",
+    [
+        (["0", "2", "1"], ["0", "1", "2"]),
+        (["1", "3"], ["1", "2", "3"]),
+        (["A", "c"], ["A", "B", "C"]),
+        (["a", "b"], ["a", "b", "c"]),
+        (["red"], ["red", "B", "C"]),  # “C” is the third choice, “1” the second
+        ([], ["0", "1", "2"]),
+    ],
+)
+def test_the_label_of_a_choice_is_written_like_the_others_and_read_again(labels, written):
+    endings = ("red", "C", "1") if "red" in labels else ("red", "green", "blue")
+    found = [write_choice_label(n, endings, labels) for n in range(3)]
+    assert found == written
+    rows = [*labels, *found]
+    parsed = parse_choice_labels(rows, [endings] * len(rows))
+    assert parsed[len(labels) :] == [0, 1, 2]

@@ -9,17 +9,18 @@ from PySide6.QtGui import QKeyEvent, QKeySequence
 from PySide6.QtWidgets import QAbstractItemView, QFrame, QLayout, QTableView, QVBoxLayout, QWidget
 
 from app.pages.data.dataset.editing.cells import LabelDelegate, SplitDelegate, TextDelegate
-from app.pages.data.dataset.editing.keys import KeyFilter, LabelKeys
 from app.pages.data.dataset.editing.learning_curve import LearningCurveCard
 from app.pages.data.dataset.editing.review_card import ReviewCard
 from app.pages.data.dataset.editing.review_state import ReviewState
 from app.pages.data.dataset.editing.state import EditsState
-from app.pages.data.dataset.editing.tags import TagView
 from app.pages.data.dataset.state import DatasetState
 from app.pages.data.dataset.table import LEAD_COLUMNS, SPLIT_COLUMN, RowsModel
 from app.studio import Studio
 from app.theme import SPACE, Role, px
 from app.widgets import buttons, layouts
+from app.widgets.forms.answer_editor import AnswerEditor
+from app.widgets.forms.label_keys import KeyFilter, LabelKeys
+from app.widgets.forms.tag_view import TagView
 from app.widgets.page import Picture, scrolling
 from app.widgets.table_menu import selected_rows
 from app.widgets.text.labels import Text
@@ -31,7 +32,7 @@ SUGGESTION_WIDTH = 190  # px, with “label kept” after a short label
 
 
 class EditingPart(QObject):
-    """Makes the table of a data set editable; owns `bar`, `keys` and `words` around it."""
+    """Makes the table of a data set editable; owns `bar`, `keys`, `words` and `answers`."""
 
     def __init__(
         self, studio: Studio, data: DatasetState, table: QTableView, parent: QWidget
@@ -46,6 +47,9 @@ class EditingPart(QObject):
         self.words_area = scrolling(self.words)
         self.words_area.setFixedHeight(px(WORDS_HEIGHT))
         self.words_area.hide()
+        self.answers = AnswerEditor()
+        self.answers.hide()
+        self.answers.edited.connect(self._set_answers)
         self.review = ReviewState(studio, data, self.state)
         self.card = ReviewCard(self.review)
         self.curve = LearningCurveCard(studio)
@@ -55,8 +59,9 @@ class EditingPart(QObject):
         KeyFilter(table, self._on_key)
 
     def add_around(self, column: QVBoxLayout, table: QLayout, details: QWidget) -> None:
-        """Add the bar and the keys above the table, and the words of a row above `details`."""
-        layouts.extend(column, self.bar, self.keys, (table, 1), self.words_area, details)
+        """Add the bar and the keys above the table, and the parts of a row above `details`."""
+        parts = self.words_area, self.answers, details
+        layouts.extend(column, self.bar, self.keys, (table, 1), *parts)
         self._details = details
 
     def start(self, model: RowsModel) -> None:
@@ -71,14 +76,17 @@ class EditingPart(QObject):
             | QAbstractItemView.EditTrigger.EditKeyPressed
         )
         table.setItemDelegateForColumn(SPLIT_COLUMN, SplitDelegate(table))
-        table.selectionModel().currentRowChanged.connect(lambda *_: self._show_words())
+        table.selectionModel().currentRowChanged.connect(lambda *_: self._show_parts())
         # a reset clears the current row without a signal
-        model.modelReset.connect(self._show_words)
-        self.state.changed.connect(self._show_words)
+        model.modelReset.connect(self._show_parts)
+        self.state.changed.connect(self._show_parts)
         self.show_target()
         if mapping.tags is not None:
             self.keys.watch(self.words)
             self.words_area.show()
+            self._details.hide()
+        elif mapping.answers is not None:
+            self.answers.show()
             self._details.hide()
         self.keys.watch(table)
         self._data.rows_changed.connect(self._on_rows_changed)
@@ -211,8 +219,19 @@ class EditingPart(QObject):
         cell = with_tag(tags, *self.words.selection, name or "O", self.state.has_span_tags)
         self.state.set_cells([row], column, [cell])
 
-    def _show_words(self) -> None:
+    def _set_answers(self) -> None:
+        column, row = self._data.spec.mapping.answers, self._current_row()
+        if column is not None and row is not None:
+            self.state.set_cells([row], column, [self.answers.cell])
+
+    def _show_parts(self) -> None:
+        """Show the words or the passage of the current row."""
         mapping, row = self._data.spec.mapping, self._current_row()
+        if mapping.answers is not None and mapping.pair is not None:
+            columns = mapping.text, mapping.pair, mapping.answers
+            empty = ("", "", "")
+            cells = empty if row is None else [self.state.full_cell(row, c) for c in columns]
+            self.answers.show_row(*cells)
         if mapping.tags is None:
             return
         if row is None:

@@ -11,6 +11,7 @@ from PySide6.QtGui import QUndoCommand, QUndoStack
 from app import background
 from app.pages.data.dataset.state import DatasetState
 from app.studio import RowEdits, Studio
+from app.widgets.forms.label_keys import MAX_KEYS
 from engine.config.dataset import SPLITS, DatasetSpec, SplitName
 from engine.data.columns.label_sets import (
     count_label_sets,
@@ -32,8 +33,6 @@ from engine.data.datasets.store import Dataset
 from engine.errors import StudioError
 from engine.files.home import next_version
 
-KEYS = "123456789qwertyuiop"  # of the most frequent labels
-MAX_KEYS = len(KEYS)
 NOT_EDITED = RowEdit()
 
 Rows = Mapping[int, RowEdit]

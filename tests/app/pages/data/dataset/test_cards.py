@@ -8,9 +8,9 @@ from PySide6.QtWidgets import QPushButton, QVBoxLayout, QWidget
 
 from app import theme
 from app.pages.data.dataset.cards import LabelsCard
-from app.pages.data.dataset.editing.keys import LabelKeys
 from app.pages.data.dataset.histogram import LengthHistogram, length_bars
 from app.pages.data.dataset.lengths import Lengths
+from app.widgets.forms.label_keys import LabelKeys
 from app.widgets.forms.target_box import TargetBox
 from app.widgets.label_bars import LabelBarsView, balance_text
 from engine.config.dataset import DatasetSpec, Mapping, Reading, Split, Target

@@ -1,5 +1,6 @@
 """Rows are corrected in place: by keys, by typing, several at once, with undo; then saved."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -16,10 +17,10 @@ from PySide6.QtWidgets import (
 )
 
 from app.pages.data.dataset.editing.cells import LabelDelegate
-from app.pages.data.dataset.editing.keys import LabelKeys
 from app.pages.data.dataset.table import LEAD_COLUMNS
 from app.pages.data.dataset.view import DatasetView
 from app.pages.data.view import DataPage
+from app.widgets.forms.label_keys import LabelKeys
 from engine.data.columns.words import split_words
 from engine.data.datasets.differences import differences
 from engine.data.datasets.store import open_dataset
@@ -187,6 +188,37 @@ def test_the_words_follow_the_selected_row_and_are_tagged(qtbot, page, tagged):
     assert words.tags == ["O", "B-person", "B-person", "I-person"]
     view.editing.state.stack.undo()
     assert words.tags[:2] == ["B-person", "I-person"]
+
+
+def test_the_passage_follows_the_selected_row_and_its_words_become_the_answer(qtbot, page, write):
+    """Also with characters of two UTF-16 units, and line breaks of two characters."""
+    passage = "\U0001f6a2 The ship sank\r\nin 1912."
+    rows = [{"question": f"When {n}?", "context": passage, "answers": ["ship"]} for n in range(12)]
+    file = write("asked.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
+    view = open_view(qtbot, page, file)
+    answers = view.editing.answers
+    qtbot.waitUntil(answers.isVisible, timeout=PATIENCE)
+    view.table.selectRow(3)
+    assert answers.question.text() == "When 3?" and answers.answers == (("ship", 6),)
+    start = passage.index("sank")
+    answers.select(start, start + 9)
+    assert answers.selection() == ("sank\r\nin", start)
+    answers.select(passage.index("1912"), passage.index("1912") + 4)
+    answers.use.click()
+    column = view.state.spec.mapping.answers
+    written = f'[{{"text": "1912", "answer_start": {passage.index("1912")}}}]'
+    assert view.editing.state.rows[3].cells == {column: written}
+    assert answers.given.text() == "Answers: “1912”"
+    answers.select(start, start + 4)
+    qtbot.keyClick(answers.passage, Qt.Key.Key_Return, Qt.KeyboardModifier.ShiftModifier)
+    assert [answer.text for answer in answers.answers] == ["1912", "sank"]
+    assert len(answers.passage.extraSelections()) == 2
+    view.table.selectRow(4)
+    qtbot.keyClick(answers.passage, Qt.Key.Key_Delete)
+    assert view.editing.state.rows[4].cells == {column: ""} and not answers.answers
+    view.editing.state.stack.undo()
+    assert [answer.text for answer in answers.answers] == ["ship"]
+    assert_accessible(view)
 
 
 @pytest.mark.parametrize("keys, label", [((), "pos"), ((Qt.Key.Key_Down,), "positive")])

@@ -3,10 +3,10 @@
 import pytest
 from PySide6.QtCore import Qt
 
-from app.pages.data.dataset.editing.keys import LabelKeys
 from app.pages.data.texts import dataset_facts, summary_line
 from app.pages.train.choices import Step
 from app.pages.train.view import TrainPage
+from app.widgets.forms.label_keys import LabelKeys
 from engine.data.datasets.store import open_dataset
 from engine.files.shipped import minilm
 from tests.app.accessible import assert_accessible

@@ -11,11 +11,11 @@ from PySide6.QtWidgets import QApplication
 
 from app.pages.data.dataset import state
 from app.pages.data.dataset.checks.card import ChecksCard
-from app.pages.data.dataset.editing.keys import LabelKeys
 from app.pages.data.dataset.table import RowsModel
 from app.pages.data.dataset.view import DatasetView
 from app.pages.data.texts import summary_line
 from app.pages.data.view import DataPage
+from app.widgets.forms.label_keys import LabelKeys
 from app.widgets.label_bars import LabelsModel
 from app.widgets.text.tagged import CHIPS, ChipDelegate
 from engine.config.dataset import Split

@@ -404,7 +404,7 @@ def test_an_import_whose_fix_drops_every_row_leaves_nothing(importing, write, st
 
 def test_every_role_can_be_chosen_and_roles_become_a_mapping():
     assert {field.name for field in fields(Roles)} == set(Mapping.model_fields)
-    assert LIST_ROLES == ("flags", "endings")
+    assert LIST_ROLES == ("flags", "endings", "coders")
     assert Roles().mapping() is None
     assert Roles("text", label="text").mapping() is None
     mapping = Mapping(text="a", label="b", endings=("c", "d"))

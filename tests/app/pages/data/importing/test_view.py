@@ -470,3 +470,28 @@ def test_many_rows_are_checked_only_on_request(qtbot, page, monkeypatch, reviews
     assert not view.check.isVisible() and not view.cancel_check.isVisible()
     assert fractions == sorted(fractions) and fractions[-1] > 0.5, "files first, then rows"
     assert view.findings.note.text() == view.state.findings.note() != ""
+
+
+def test_columns_of_coders_are_asked_about_and_imported_as_such(qtbot, page, studio, write, screen):
+    labels = [("good", "good"), ("bad", "bad"), ("good", "bad"), ("bad", ""), ("bad", "bad")]
+    rows = [f"film {n} was seen by many,{a},{b}\n" for n in range(20) for a, b in labels]
+    view = load(qtbot, page, write("films.csv", "review,Anna,Ben\n" + "".join(rows)))
+    columns = view.columns
+    assert columns.several.isVisibleTo(view)
+    assert columns.several.currentText() == "Coders of one label"
+    assert view.state.roles == Roles("review", coders=("Anna", "Ben"))
+    assert "“Anna”, “Ben” are read as coders of one label" in columns.note.text()
+    assert "We guessed" not in columns.note.text()
+    qtbot.waitUntil(lambda: len(view.examples.rows) == 5)
+    shown = [label.text() for _, _, label in view.examples.rows[:4]]
+    assert shown == ["label “good”", "label “bad”", "no label", "label “bad”"]
+    assert_accessible(view)
+    screen(view, "import-coders")
+    choose(qtbot, columns.several, "Separate labels")
+    assert view.state.roles == Roles("review", label="Anna") and columns.several.isVisibleTo(view)
+    choose(qtbot, columns.several, "Coders of one label")
+    qtbot.waitUntil(view.start.isEnabled, timeout=PATIENCE)
+    view.start.click()
+    qtbot.waitUntil(lambda: page.dataset is not None, timeout=PATIENCE)
+    spec = open_dataset(studio.datasets()[0].folder).spec
+    assert spec.mapping.coders == ("Anna", "Ben") and spec.labels == {"": 20, "bad": 60, "good": 20}

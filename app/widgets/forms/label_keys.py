@@ -7,7 +7,6 @@ from PySide6.QtGui import QFont, QIcon, QIconEngine, QKeyEvent, QPainter
 from PySide6.QtWidgets import QApplication, QPushButton, QWidget
 
 from app import theme
-from app.pages.data.dataset.editing.state import KEYS, MAX_KEYS
 from app.resources import DrawnIcon
 from app.theme import SPACE, Role
 from app.widgets import buttons, layouts
@@ -15,6 +14,8 @@ from app.widgets.page import clear
 from app.widgets.text.labels import plain_menu_text, tooltip
 from app.widgets.text.wrapping import WrapArea
 
+KEYS = "123456789qwertyuiop"  # of the most frequent labels
+MAX_KEYS = len(KEYS)
 DIGITS, MINUS = "0123456789", "-"
 FIRST_SPECIAL_KEY = Qt.Key.Key_Escape  # keys before it are characters
 MAX_LABEL_CHARACTERS = 18  # on a button

@@ -1,0 +1,110 @@
+"""`bert-studio codebook`: the meaning of the labels of a stored data set."""
+
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from engine.cli.options import AsJson, StoredPath, Target
+from engine.cli.stored import make_version, print_version, require_dataset
+from engine.config.codebook import Codebook, CodingKind
+from engine.config.dataset import DatasetSpec
+from engine.data.datasets.codebooks import (
+    add_labels,
+    codebook_of,
+    read_codebook,
+    recode,
+    renamed_by_key,
+    write_codebook,
+)
+from engine.data.datasets.deriving import Edits, derive
+from engine.data.datasets.store import Dataset
+from engine.errors import StudioError
+from engine.files.table_files import TABLE_WRITERS, check_suffix
+from engine.system.terminal import echo, echo_json
+
+NEW_COLUMN = "label"
+
+
+def codebook(
+    data: StoredPath,
+    to: Annotated[
+        Path | None, typer.Option(help="Write it to a file: .csv, .tsv, .jsonl, .parquet or .xlsx.")
+    ] = None,
+    from_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--from",
+            help="Read labels, definitions and examples from a table. A data set without labels "
+            "gets an empty column for them.",
+        ),
+    ] = None,
+    kind: Annotated[
+        CodingKind,
+        typer.Option(help="With --from, for a data set without labels: labels of each row."),
+    ] = "label",
+    target: Target = None,
+    as_json: AsJson = False,
+) -> None:
+    """Print the codebook of a stored data set, write it to a table, or read it from one.
+
+    Reading makes a new version. Rows that have codes of the table as labels get its labels.
+    """
+    if to is not None:
+        check_suffix(to, TABLE_WRITERS)
+    dataset = require_dataset(data).with_target(target)
+    if from_file is not None:
+        version = _read(dataset, from_file, kind)
+        dataset = version.with_target(target)
+        print_version(version, as_json)
+    book = codebook_of(dataset.spec)
+    if book is None:
+        raise StudioError(
+            "The rows have no column of labels.", "Read a codebook with --from to label them."
+        )
+    if to is not None:
+        write_codebook(book, to)
+    elif from_file is None:
+        _print(book, dataset.spec, as_json)
+
+
+def _read(old: Dataset, file: Path, kind: CodingKind) -> Dataset:
+    """The next version, with the codebook of a file."""
+    column, present = old.spec.mapping.label, codebook_of(old.spec)
+    if column is None or present is None:
+        name = column or _free_name(old.spec)
+        book = read_codebook(file, Codebook(kind=kind))
+        edits = Edits(codebooks={name: book}, coded_column=None if column else name)
+    else:
+        book, labels = read_codebook(file, present), [code.label for code in present.codes]
+        renamed = renamed_by_key(book, labels)
+        cells = recode(old, column, renamed, several=present.kind == "labels")
+        book = add_labels(book, [label for label in labels if label not in renamed])
+        edits = Edits(
+            codebooks={column: book}, cells={row: {column: cell} for row, cell in cells.items()}
+        )
+    return make_version(old, partial(derive, old.folder, edits=edits))
+
+
+def _free_name(spec: DatasetSpec) -> str:
+    names = [NEW_COLUMN, *(f"{NEW_COLUMN} {n}" for n in range(2, len(spec.columns) + 3))]
+    return next(name for name in names if name not in spec.columns)
+
+
+def _print(book: Codebook, spec: DatasetSpec, as_json: bool) -> None:
+    if as_json:
+        echo_json(book.model_dump())
+        return
+    lines = list[str]()
+    for code in book.codes:
+        rows = spec.labels.get(code.label)
+        count = "" if rows is None else f"  ({rows:,} rows)"
+        key = f"{code.key}  " if code.key else ""
+        lines += [
+            f"{key}{code.label}{count}{'  deprecated' if code.deprecated else ''}",
+            *(f"    {line}" for line in code.definition.splitlines()),
+            *(f"    example: {text}" for text in code.examples),
+            *(f"    not: {text}" for text in code.counterexamples),
+        ]
+    echo(*lines)

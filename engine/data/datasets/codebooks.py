@@ -1,0 +1,271 @@
+"""Codebooks of data sets: from labels, and from and to the tables that people write."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from pydantic import ValidationError
+
+from engine.config.codebook import MAX_COLOUR, Code, Codebook
+from engine.config.dataset import DatasetSpec
+from engine.config.validation import describe_validation
+from engine.data.columns.label_sets import count_label_sets, join_labels, parse_label_sets
+from engine.data.columns.lists import parse_texts
+from engine.data.columns.numbers import is_scale
+from engine.data.datasets.editing import PendingEdits
+from engine.data.datasets.store import Dataset
+from engine.data.formats.reading import read, recognise_reading
+from engine.errors import BadFile
+from engine.files.spreadsheet import escape_cell
+from engine.files.table_files import write_table
+from engine.phrases import phrase
+
+COLUMNS = {
+    "key": ("code", "key", "id", "no", "nr", "number", "value", "abbreviation", "kürzel", "nummer"),
+    "label": (
+        *("label", "name", "category", "class", "tag", "title", "theme", "code name", "topic"),
+        *("kategorie", "bezeichnung", "catégorie", "étiquette", "categoría", "etiqueta"),
+    ),
+    "definition": (
+        *("definition", "description", "meaning", "explanation", "comment", "memo", "code memo"),
+        *("rule", "coding rule", "kodierregel", "beschreibung", "définition", "definición"),
+    ),
+    "examples": (
+        *("example", "typical example", "inclusion", "include", "anchor example", "quote"),
+        *("beispiel", "beispiele", "ankerbeispiel", "ankerbeispiele", "exemple", "ejemplo"),
+    ),
+    "counterexamples": (
+        *("counter example", "counterexample", "non example", "negative example", "exclusion"),
+        *("exclude", "not", "gegenbeispiel", "gegenbeispiele", "contre exemple", "contraejemplo"),
+    ),
+    "colour": ("colour", "color", "farbe"),
+    "deprecated": ("deprecated",),
+}
+"""Names of the columns of a codebook: one without an underscore, a hyphen, a number or a plural."""
+Cells = dict[str, list[str]]  # of a line, by role
+TITLES = ("code", "label", "definition", "example", "counter-example", "colour", "deprecated")
+
+
+def codebook_of(spec: DatasetSpec, column: str | None = None) -> Codebook | None:
+    """The codebook of the label column, with all labels that its rows have; None without one."""
+    column = column or spec.mapping.label
+    if column is None or spec.mapping.endings:
+        return None
+    stored = spec.codebooks.get(column)
+    sets = count_label_sets(spec.labels)
+    if stored is None:
+        if is_scale(spec.labels):
+            return None
+        stored = Codebook(kind="label" if sets is None else "labels")
+    if stored.kind == "number":
+        return stored
+    return add_labels(stored, spec.labels if sets is None else sets)
+
+
+def add_labels(codebook: Codebook, labels: Iterable[str]) -> Codebook:
+    """The codebook with the labels that it does not have yet."""
+    known = {code.label for code in codebook.codes}
+    new = tuple(
+        Code(label=label) for label in dict.fromkeys(labels) if label and label not in known
+    )
+    return codebook.model_copy(update={"codes": codebook.codes + new}) if new else codebook
+
+
+def write_codebook(codebook: Codebook, file: Path) -> None:
+    """Write a line for each label, as CSV, Excel or another table by the suffix of `file`.
+
+    Several examples are lines of one cell. Raises StudioError for another suffix.
+    """
+    lines = [
+        (
+            *(code.key, code.label, code.definition),
+            *("\n".join(code.examples), "\n".join(code.counterexamples)),
+            *("" if code.colour is None else str(code.colour), "yes" if code.deprecated else ""),
+        )
+        for code in codebook.codes
+    ]
+    cells = [list(column) for column in zip(*lines, strict=True)] or [[]] * len(TITLES)
+    arrays = [pa.array(column, pa.string()) for column in cells]
+    table = pa.Table.from_arrays(arrays, names=list(TITLES))
+    write_table(file, table.schema, [table])
+
+
+def read_codebook(file: Path, codebook: Codebook | None = None) -> Codebook:
+    """Read the labels of a table; kind and scale are those of `codebook`.
+
+    The columns are found by their names (`COLUMNS`). A line without a label adds its cells to the
+    label above. If only a column of codes is there, the codes are the labels.
+
+    Raises BadFile, with the line, if no column has labels, or a label or key is there twice.
+    """
+    reading = recognise_reading(file)[0].model_copy(update={"header": True})
+    table = read(file, reading)
+    roles = [_role(name) for name in table.columns]
+    if "label" not in roles and "key" in roles:
+        roles[len(roles) - 1 - roles[::-1].index("key")] = "label"
+    if "label" not in roles:
+        raise BadFile(
+            file,
+            phrase("no column has the labels of a codebook."),
+            phrase(
+                "Name a column “label”; its columns are {columns}.",
+                columns=", ".join(name[:60] for name in table.columns[:20]),
+            ),
+        )
+    lines = dict[int, Cells]()
+    for row in table:
+        cells: Cells = {role: [] for role in COLUMNS}
+        for role, cell in zip(roles, row.cells, strict=True):
+            if role is not None and (text := _unescaped(cell).strip()):
+                cells[role].append(text)
+        if any(cells.values()):
+            lines[row.line] = cells
+    if _are_groups(
+        [cells["label"] for cells in lines.values()], [c["key"] for c in lines.values()]
+    ):
+        for cells in lines.values():
+            group, cells["label"], cells["key"] = cells["label"], cells["key"], []
+            cells["definition"] = [*group, *cells["definition"]]
+    codes = list[Code]()
+    for line, cells in lines.items():
+        codes = _add(codes, cells, file, line)
+    if not codes:
+        raise BadFile(file, phrase("the codebook has no labels."), phrase("Write a line for each."))
+    try:
+        return Codebook.model_validate(
+            {**dict(codebook or Codebook()), "codes": [dict(code) for code in codes]}
+        )
+    except ValidationError as error:
+        raise describe_validation(error, phrase("The codebook {file}", file=file.name)) from error
+
+
+def _are_groups(labels: list[list[str]], keys: list[list[str]]) -> bool:
+    """True if labels repeat and no key does: a column has the groups of the codes in another."""
+    named = [(*label,) for label, key in zip(labels, keys, strict=True) if key]
+    codes = [(*key,) for key in keys if key]
+    return len(codes) == len(keys) and len({*named}) < len(named) and len({*codes}) == len(codes)
+
+
+def _add(codes: list[Code], cells: Cells, file: Path, line: int) -> list[Code]:
+    """Add a line of the table to the labels."""
+    examples, counterexamples = (
+        tuple(text for cell in cells[name] for part in cell.splitlines() if (text := part.strip()))
+        for name in ("examples", "counterexamples")
+    )
+    definition = "\n".join(cells["definition"])
+    label = " – ".join(cells["label"])
+    if not label or (codes and codes[-1].label == label):
+        if not codes:
+            raise BadFile(
+                file, phrase("the line has no label."), phrase("Write one in it."), line=line
+            )
+        last = codes[-1]
+        update = {
+            "definition": "\n".join(filter(None, (last.definition, definition))),
+            "examples": last.examples + examples,
+            "counterexamples": last.counterexamples + counterexamples,
+        }
+        return [*codes[:-1], last.model_copy(update=update)]
+    colour = next((cell for cell in cells["colour"] if cell in _COLOURS), None)
+    code = {
+        "label": label,
+        "key": "".join(cells["key"][:1]),
+        "definition": definition,
+        "examples": examples,
+        "counterexamples": counterexamples,
+        "colour": None if colour is None else int(colour),
+        "deprecated": bool(cells["deprecated"]),
+    }
+    try:
+        return [*codes, Code.model_validate(code)]
+    except ValidationError as error:
+        problem = describe_validation(error, phrase("the label"))
+        raise BadFile(file, problem.problem, problem.advice, line=line) from error
+
+
+_COLOURS = {str(number) for number in range(1, MAX_COLOUR + 1)}
+
+
+def _role(name: str) -> str | None:
+    """The field of a label that a column of this name has."""
+    plain = re.sub(r"[\W\d_]+", " ", name.casefold()).strip()
+    singular = re.sub(r"s\b", "", plain)
+    for role, names in COLUMNS.items():
+        if plain in names or singular in [re.sub(r"s\b", "", given) for given in names]:
+            return role
+    return None
+
+
+def _unescaped(cell: str) -> str:
+    """The text of a cell that was escaped for spreadsheets."""
+    return cell[1:] if cell[:1] == "'" and escape_cell(cell[1:]) == cell else cell
+
+
+def renamed_by_key(codebook: Codebook, labels: Iterable[str]) -> dict[str, str]:
+    """New names of labels that rows have by their keys in the codebook, such as 1 for “price”."""
+    given = {label for label in labels if label}
+    names = {code.key: code.label for code in codebook.codes if code.key}
+    is_coded = bool(given) and given <= names.keys() and not given <= {*names.values()}
+    return {key: names[key] for key in sorted(given)} if is_coded else {}
+
+
+def recode(
+    dataset: Dataset,
+    column: str,
+    renamed: Mapping[str, str],
+    edits: PendingEdits | None = None,
+    several: bool = False,
+) -> dict[int, str]:
+    """New cells of the rows whose labels are renamed, by row; “” removes a label.
+
+    Args:
+        edits: of the version; their cells replace those stored.
+        several: cells hold sets of labels.
+    """
+    encoded: Any = dataset.column(column).combine_chunks().dictionary_encode()
+    names = [(cell or "").strip() for cell in encoded.dictionary.to_pylist()]
+    indices = encoded.indices.fill_null(-1).to_numpy()
+    edited = (
+        {}
+        if edits is None
+        else {row: edit.cells[column] for row, edit in edits.rows.items() if column in edit.cells}
+    )
+    new = dict(zip(names, _recode_cells(names, renamed, several), strict=True))
+    changed = np.array([new[name] != name for name in names] + [False], dtype=bool)
+    rows = {
+        row: new[names[indices[row]]]
+        for row in np.flatnonzero(changed[indices]).tolist()
+        if row not in edited
+    }
+    later = dict(zip(edited, _recode_cells([*edited.values()], renamed, several), strict=True))
+    changed_edits = {row: cell for row, cell in later.items() if cell != edited[row]}
+    return dict(sorted((rows | changed_edits).items()))
+
+
+def _recode_cells(cells: Sequence[str], renamed: Mapping[str, str], several: bool) -> list[str]:
+    if not several:
+        return [renamed.get(cell, cell) for cell in cells]
+    return [
+        join_labels(
+            [*dict.fromkeys(new for label in labels if (new := renamed.get(label, label)))],
+            as_list=parse_texts(cell) is not None,
+        )
+        if renamed.keys() & {*labels}
+        else cell
+        for cell, labels in zip(cells, parse_label_sets(cells), strict=True)
+    ]
+
+
+def free_keys(codes: Sequence[Code], keys: str) -> dict[str, Code]:
+    """The label of each key: its own if it has one character, else the next free of `keys`."""
+    own = {code.key.lower(): code for code in codes if len(code.key) == 1}
+    rest = iter([key for key in keys if key not in own])
+    found = dict(own)
+    for code in codes:
+        if code not in own.values() and (key := next(rest, None)) is not None:
+            found[key] = code
+    order = {code.label: place for place, code in enumerate(codes)}
+    return dict(sorted(found.items(), key=lambda item: order[item[1].label]))

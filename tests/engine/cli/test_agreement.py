@@ -1,0 +1,86 @@
+"""`bert-studio agreement` on data with a column for each coder."""
+
+import csv
+
+import pytest
+
+from engine.cli import main
+from engine.cli.agreement import FIELDS
+from engine.data.datasets.store import open_dataset
+
+
+@pytest.fixture
+def answers(tmp_path, home):
+    file = tmp_path / "answers.csv"
+    rows = [("text", "Anna", "Ben")]
+    for n in range(60):
+        label = ("happy", "sad", "angry")[n % 3]
+        rows.append((f"answer {n} with words of its own", label, "sad" if n % 10 == 0 else label))
+    with open(file, "w", newline="", encoding="utf-8") as out:
+        csv.writer(out).writerows([*rows, ("an answer that Ben did not see", "happy", "")])
+    return file
+
+
+def test_agreement_of_imported_coders(answers, output, json_output, capsys, tmp_path):
+    assert main(["import", str(answers), "--name", "asked"]) == 0
+    assert "`import --coders Anna,Ben` reads them so" in capsys.readouterr().err
+    output("import", answers, "--name", "answers", "--coders", "Anna,Ben")
+    report = json_output("agreement", "answers")
+    assert report["coders"] == ["Anna", "Ben"] and report["kind"] == "classes"
+    assert report["overall"]["rows"] == 60 and report["overall"]["disputed"] == 4
+    assert report["overall"]["agreement"]["value"] == pytest.approx(56 / 60)
+    assert list(report["labels"]) == ["angry", "happy", "sad"] and report["pairs"] == []
+    table, rows = tmp_path / "figures.csv", tmp_path / "rows.csv"
+    text = output("agreement", "answers", "--out", table, "--disputed", rows)
+    assert "Anna, Ben: 60 rows, 4 disputed" in text and "Krippendorff's alpha: 0.9" in text
+    with open(table, encoding="utf-8") as file:
+        lines = list(csv.DictReader(file))
+    assert list(lines[0]) == list(FIELDS) and {line["part"] for line in lines} == {
+        "overall",
+        "label",
+    }
+    with open(rows, encoding="utf-8") as file:
+        disputed = list(csv.DictReader(file))
+    assert [line["row"] for line in disputed] == ["0", "20", "30", "50"]
+    assert disputed[0]["Anna"] == "happy" and disputed[0]["Ben"] == "sad"
+
+
+def test_the_label_is_what_coders_agree_on(answers, output, refusal, home):
+    output("import", answers, "--name", "answers", "--coders", "Anna,Ben")
+    dataset = open_dataset(home.datasets / "answers" / "1")
+    spec = dataset.spec
+    assert spec.mapping.label == "label" and spec.mapping.coders == ("Anna", "Ben")
+    assert spec.columns == ("text", "Anna", "Ben", "label") and [*spec.targets] == ["Anna", "Ben"]
+    labels = dataset.column("label").to_pylist()
+    assert labels[0] == "" and labels[1] == "sad" and labels[60] == "happy"
+    assert sum(spec.unlabelled.values()) == labels.count("") == 4
+    text = output("agreement", "answers", "--order", "sad,happy,angry")
+    assert "Cohen's kappa, quadratic weights" in text
+    assert "does not have all labels" in refusal("agreement", "answers", "--order", "sad,happy")
+    output("import", answers, "--name", "plain", "--label", "Anna")
+    assert "import the data again and choose its coders" in refusal("agreement", "plain")
+    assert "60 rows, 4 disputed" in output("agreement", "plain", "--coders", "Anna,Ben")
+
+
+def test_tags_of_coders_are_converted_to_bio(tmp_path, output, json_output, home):
+    file = tmp_path / "tags.csv"
+    rows = [
+        "O O S-P,S-P O O,O O S-P",
+        "O O O,S-P O O,S-P O O",
+        *["S-P O S-P,S-P O S-P,S-P O O"] * 9,
+    ]
+    lines = ["tokens,tags,tags_A,tags_B", *(f"Ann met Bob,{row}" for row in rows)]
+    file.write_text("\n".join(lines) + "\n")
+    output("import", file, "--name", "tags", "--tags", "tags", "--coders", "tags_A,tags_B")
+    dataset = open_dataset(home.datasets / "tags" / "1")
+    assert dataset.column("tags_B").to_pylist()[1] == "B-P O O"
+    assert dataset.spec.spans == {"P": 19} and dataset.spec.mapping.tags == "tags"
+    report = json_output("agreement", "tags")
+    assert report["kind"] == "spans" and list(report["labels"]) == ["P"]
+    assert report["overall"]["span_f1"]["value"] == pytest.approx(2 * 10 / (20 + 11))
+    named = ["tokens,A,B", *(f"Ann met Bob,{row.partition(',')[2]}" for row in rows)]
+    file.write_text("\n".join(named) + "\n")
+    output("import", file, "--name", "agreed", "--tags", "A", "--coders", "A,B")
+    dataset = open_dataset(home.datasets / "agreed" / "1")
+    assert dataset.spec.mapping.tags == "tags" and dataset.spec.spans == {"P": 1}
+    assert dataset.column("tags").to_pylist() == ["", "B-P O O", *[""] * 9]
