@@ -6,6 +6,7 @@ plain product is used.
 Shapes: N rows, I inputs, O outputs; … any leading dimensions.
 """
 
+import time
 import warnings
 from collections.abc import Callable
 from functools import cache
@@ -26,6 +27,7 @@ MEMORY_BOUND_ROWS = 32  # up to here, reading the weights dominates
 MAX_ERROR: dict[Kind, float] = {"int8": 0.05, "bfloat16": 0.02, "float16": 2e-3, "float32": 1e-5}
 PACKED_FOR = 512  # rows announced to MKL; weights packed for fewer are slow with many
 MANY_ROWS = 384  # from here, plain weights are as fast as oneDNN's blocked ones and need no padding
+CLEARLY_FASTER = 1.3  # of oneDNN than MKL; below, the choice might vary from process to process
 FREE_ROWS = 64  # up to here, every row count has its own shape
 BF16_INSTRUCTIONS = ("amx_bf16", "avx512_bf16")
 
@@ -96,9 +98,29 @@ def padded_rows(rows: int) -> int:
 
 
 def _float32(weight: Tensor, bias: Tensor, plain: Matmul) -> Matmul:
-    """Weights in the layout of MKL, or else oneDNN."""
-    pack = _mkl if torch.backends.mkl.is_available() else _onednn
-    return pack(weight, bias, plain)
+    """Weights in the layout of MKL or oneDNN."""
+    if not torch.backends.mkl.is_available():
+        return _onednn(weight, bias, plain)
+    return _onednn_blocks(weight, bias) if onednn_is_faster() else _mkl(weight, bias, plain)
+
+
+@cache
+def onednn_is_faster() -> bool:
+    """True if oneDNN multiplies float32 clearly faster than MKL, which uses no AVX-512 on AMD."""
+    random = torch.Generator().manual_seed(0)
+    weight, bias = torch.randn((512, 512), generator=random), torch.zeros(512)
+    x = torch.randn((128, 512), generator=random)
+    try:
+        products = {True: _onednn_blocks(weight, bias), False: _mkl(weight, bias, F.linear)}
+        seconds: dict[bool, list[float]] = {True: [], False: []}
+        for _ in range(6):  # the first is for warming up
+            for is_onednn, multiply in products.items():
+                began = time.perf_counter()
+                multiply(x)
+                seconds[is_onednn].append(time.perf_counter() - began)
+    except (AttributeError, NotImplementedError, RuntimeError):
+        return False
+    return min(seconds[False]) >= CLEARLY_FASTER * min(seconds[True])
 
 
 def _mkl(weight: Tensor, bias: Tensor, _: Matmul) -> Matmul:
@@ -115,18 +137,23 @@ def _mkl(weight: Tensor, bias: Tensor, _: Matmul) -> Matmul:
     return multiply
 
 
-def _onednn(weight: Tensor, bias: Tensor, plain: Matmul) -> Matmul:
-    """oneDNN with blocked weights; plain for many rows."""
+def _onednn_blocks(weight: Tensor, bias: Tensor) -> Matmul:
+    """oneDNN with blocked weights."""
     blocks = torch.ops.mkldnn._reorder_linear_weight(weight, None)
 
-    def multiply_blocks(x: Tensor) -> Tensor:
+    def multiply(x: Tensor) -> Tensor:
         y: Tensor = torch.ops.mkldnn._linear_pointwise(x, blocks, bias, "none", [], "")
         return y
 
-    filled = limit_shapes(multiply_blocks)
+    return limit_shapes(multiply)
+
+
+def _onednn(weight: Tensor, bias: Tensor, plain: Matmul) -> Matmul:
+    """Plain weights for many rows, and blocked ones for few."""
+    few = _onednn_blocks(weight, bias)
 
     def multiply(x: Tensor) -> Tensor:
-        return plain(x) if x.numel() >= MANY_ROWS * x.size(-1) else filled(x)
+        return plain(x) if x.numel() >= MANY_ROWS * x.size(-1) else few(x)
 
     return multiply
 

@@ -215,9 +215,11 @@ def test_without_mkl_many_rows_are_not_padded(monkeypatch):
 
 
 @with_mkl
+@pytest.mark.parametrize("is_onednn", [False, True])
 @pytest.mark.parametrize("threads", [1, 2])
 @torch.no_grad()
-def test_mkl_packed_weights_accept_any_rows_and_threads(threads):
+def test_packed_float32_weights_accept_any_rows_and_threads(monkeypatch, threads, is_onednn):
+    monkeypatch.setattr(quantized_matmul, "onednn_is_faster", lambda: is_onednn)
     random = torch.Generator().manual_seed(0)
     weight, bias = torch.randn((200, 136), generator=random), torch.randn(200, generator=random)
     torch.set_num_threads(threads)
@@ -230,8 +232,33 @@ def test_mkl_packed_weights_accept_any_rows_and_threads(threads):
 
 
 @with_mkl
+@pytest.mark.parametrize("seconds", [(2.0, 1.0), (1.2, 1.0), (1.0, 2.0)])
+def test_the_clearly_faster_library_multiplies_float32(monkeypatch, seconds):
+    now, used = [0.0], list[str]()
+
+    def library(name, cost):
+        def multiply(x):
+            now[0] += cost
+            used.append(name)
+            return F.linear(x, torch.ones(8, x.size(-1)))
+
+        return lambda *_: multiply
+
+    monkeypatch.setattr(quantized_matmul.time, "perf_counter", lambda: now[0])
+    monkeypatch.setattr(quantized_matmul, "_mkl", library("mkl", seconds[0]))
+    monkeypatch.setattr(quantized_matmul, "_onednn_blocks", library("onednn", seconds[1]))
+    quantized_matmul.onednn_is_faster.cache_clear()
+    try:
+        matmul("float32", torch.ones(8, 4), torch.zeros(8))(torch.ones(2, 4))
+    finally:
+        quantized_matmul.onednn_is_faster.cache_clear()
+    assert used[-1] == ("onednn" if seconds == (2.0, 1.0) else "mkl")
+
+
+@with_mkl
 @torch.no_grad()
-def test_mkl_uses_packed_weights_only():
+def test_mkl_uses_packed_weights_only(monkeypatch):
+    monkeypatch.setattr(quantized_matmul, "onednn_is_faster", lambda: False)
     weight, bias = torch.ones(8, 16), torch.zeros(8)
     product = matmul("float32", weight, bias)
     weight += 1
