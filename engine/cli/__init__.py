@@ -43,6 +43,7 @@ COMMANDS = {  # by name, the module and function
     "fix": "engine.cli.check:fix",
     "label-errors": "engine.cli.labels:label_errors",
     "relabel": "engine.cli.labels:relabel",
+    "split": "engine.cli.splitting:split",
     "codebook": "engine.cli.codebooks:codebook",
     "agreement": "engine.cli.agreement:agreement_command",
     "changes": "engine.cli.changes:changes",

@@ -8,7 +8,7 @@ import typer
 from engine.checkpoints.info import checkpoint_info
 from engine.checkpoints.prediction_settings import prediction_settings, save_settings
 from engine.cli.naming import find_folder
-from engine.cli.options import AsJson
+from engine.cli.options import AsJson, probability_option
 from engine.cli.results import Part, load_predictions
 from engine.config.prediction import PredictionSettings
 from engine.config.tasks import get_head
@@ -19,6 +19,8 @@ from engine.results.predictions import Predictions, read_predictions
 from engine.results.store import best_checkpoint, predictions_file, results_folder
 from engine.runs.folder import RunFolder
 from engine.system.terminal import echo, echo_json
+
+MOST_CERTAIN = 0.999999
 
 
 def calibrate(
@@ -46,7 +48,8 @@ def calibrate(
         float | None, typer.Option(min=0.05, max=20, help="Divide the logits by this.")
     ] = None,
     threshold: Annotated[
-        float | None, typer.Option(help="Minimum probability to predict --label, between 0 and 1.")
+        float | None,
+        probability_option("Minimum probability to predict --label, such as 60 %.", MOST_CERTAIN),
     ] = None,
     label: Annotated[
         str | None,
@@ -60,10 +63,9 @@ def calibrate(
     ] = None,
     unsure_below: Annotated[
         float | None,
-        typer.Option(
-            min=0,
-            max=0.999999,
-            help="Mark predictions with a lower probability as unsure; 0: none.",
+        probability_option(
+            "Mark predictions with a lower probability as unsure, such as 80 %; 0: none.",
+            MOST_CERTAIN,
         ),
     ] = None,
     reset: Annotated[
@@ -145,10 +147,8 @@ def _with_threshold(
             "This model predicts no label by a threshold.",
             "Thresholds are for two classes and for several labels.",
         )
-    if not 0 < threshold < 1:
-        raise StudioError(
-            "A threshold is a probability between 0 and 1.", "Choose a number such as 0.5."
-        )
+    if threshold == 0:
+        raise StudioError("A threshold is more than 0.", "Choose a probability such as 50 %.")
     chosen = info.labels[-1] if label is None and not several else label
     if chosen not in info.labels:
         raise StudioError(

@@ -1,6 +1,5 @@
 """`bert-studio job`: compose a job from options, most of which are fields of its spec."""
 
-import json
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -248,7 +247,7 @@ def _absolute(path: Path | None) -> Path | None:
 
 
 def assign(raw: dict[str, Any], assignment: str) -> None:
-    """Apply `--set a.b=value`; the value is parsed as JSON if possible.
+    """Apply `--set a.b=value`; the value is parsed as JSON if possible, 10 % of a fraction as 0.1.
 
     Raises StudioError if it is malformed.
     """
@@ -259,11 +258,7 @@ def assign(raw: dict[str, Any], assignment: str) -> None:
             "Write for example --set training.max_grad_norm=0.5.",
             assignment=assignment,
         )
-    try:
-        value = json.loads(text)
-    except ValueError:
-        value = text
-    set_values(raw, {path: value})
+    set_values(raw, {path: searching.parse_value(path, text)})
 
 
 def set_values(raw: dict[str, Any], values: dict[str, Any]) -> None:

@@ -15,6 +15,7 @@ from engine.cli.options import (
     Stored,
     Target,
     print_loading_notes,
+    probability_option,
     with_options,
 )
 from engine.cli.progress import ProgressLine
@@ -79,13 +80,8 @@ def heads(
     ] = "zero",
     max_fall: Annotated[
         float | None,
-        typer.Option(
-            min=0,
-            max=1,
-            help=(
-                "With --method pruning: how far the score may fall. Default: 0.01, which is one "
-                "point."
-            ),
+        probability_option(
+            "With --method pruning: how far the score may fall. Default: 1 %, which is one point."
         ),
     ] = None,
     save: Annotated[

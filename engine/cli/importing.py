@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from pydantic import ValidationError
 
 from engine.checkpoints.elsewhere import datasets_elsewhere, hub_cache
 from engine.cli.hub import print_plan
@@ -20,10 +19,16 @@ from engine.cli.rows import (
     reading_notes,
     recognise_files,
 )
+from engine.cli.splitting import (
+    Seed,
+    SplitColumn,
+    SplitMeaning,
+    TestFraction,
+    ValidationFraction,
+    make_split,
+)
 from engine.cli.stored import find_version, version_facts
-from engine.config.dataset import Split, SplitBy
 from engine.config.tasks import TASKS
-from engine.config.validation import describe_validation
 from engine.data.columns.fit import likely_task, unlabelled_notes
 from engine.data.datasets.importing import import_dataset
 from engine.data.datasets.store import open_dataset
@@ -33,8 +38,6 @@ from engine.files.home import Home, folder_name, free_folder, next_version
 from engine.hub.fetched import PREFIX, Fetched
 from engine.phrases import join, phrase
 from engine.system.terminal import echo, echo_error, echo_json
-
-SPLIT = Split.model_fields
 
 
 def import_data(
@@ -55,13 +58,11 @@ def import_data(
         Path | None, typer.Option(help="A second file with the validation rows.")
     ] = None,
     test: Annotated[Path | None, typer.Option(help="Another file with the test rows.")] = None,
-    validation_fraction: Annotated[
-        float | None, typer.Option(help=SPLIT["validation"].description)
-    ] = None,
-    test_fraction: Annotated[float | None, typer.Option(help=SPLIT["test"].description)] = None,
-    split_column: Annotated[str | None, typer.Option(help=SPLIT["column"].description)] = None,
-    split_by: Annotated[SplitBy | None, typer.Option(help=SPLIT["by"].description)] = None,
-    seed: Annotated[int | None, typer.Option(help=SPLIT["seed"].description)] = None,
+    validation_fraction: ValidationFraction = None,
+    test_fraction: TestFraction = None,
+    split_column: SplitColumn = None,
+    split_by: SplitMeaning = None,
+    seed: Seed = None,
     as_json: AsJson = False,
     **extra: Any,
 ) -> None:
@@ -79,7 +80,7 @@ def import_data(
         data = fetched.main_file
     chosen = extra | {"split_column": split_column}
     files = recognise_files(data, chosen, validation, test)
-    split = _make_split(
+    split = make_split(
         validation=validation_fraction,
         test=test_fraction,
         column=split_column,
@@ -163,13 +164,6 @@ def _fetch(data: Path) -> "Fetched | None":
     with ProgressLine(sys.stderr) as line:
         folder, _ = download.download(planned, downloads, line.draw_bytes(planned.bytes))
     return Fetched.from_plan(planned, folder)
-
-
-def _make_split(**values: float | str | None) -> Split:
-    try:
-        return Split.model_validate({k: v for k, v in values.items() if v is not None})
-    except ValidationError as error:
-        raise describe_validation(error, "The split") from error
 
 
 def _new_version(name: str) -> tuple[Path, int]:

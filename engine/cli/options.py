@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, get_args, get_origin
 
@@ -11,10 +12,14 @@ from pydantic.fields import FieldInfo
 from typer.core import TyperCommand
 
 from engine.cli.naming import find_checkpoint, find_run, find_runs
+from engine.config.fields import is_fraction
+from engine.config.typed_numbers import parse_probability
 from engine.messages.reports import LoadReport
+from engine.phrases import phrase
 from engine.system.terminal import echo_error
 
 OPTIONS, ARGUMENTS = "Options", "Arguments"  # the headings of options defined by hand
+PROBABILITY = "<probability>"  # metavar of options that take 80 %, 80 and 0.8
 MAX_METAVAR_CHARACTERS = 60  # longer lists of choices are in the help text
 
 
@@ -66,6 +71,26 @@ PrecisionOption = Annotated[
 ]
 
 
+def probability_option(help_text: str, most: float = 1.0, flag: str = "") -> Any:
+    """An option for a probability or a fraction up to `most`: 80 %, 80 and 0.8 are the same."""
+    flags = [flag] if flag else []
+    parser = partial(read_probability, most=most)
+    return typer.Option(*flags, help=help_text, parser=parser, metavar=PROBABILITY)
+
+
+def read_probability(text: str, most: float = 1.0) -> float:
+    """The probability in a text, as in the window. Raises typer.BadParameter if it is none."""
+    value = parse_probability(str(text), most)
+    if value is None:
+        problem = phrase(
+            "“{text}” is no probability: write a number from 0 to {most:g}, such as 0.8, or 80 %.",
+            text=text[:60],
+            most=most,
+        )
+        raise typer.BadParameter(problem)
+    return value
+
+
 class FieldOptions(NamedTuple):
     """Fields of a spec as options under one heading of the help.
 
@@ -100,7 +125,11 @@ def field_option(name: str, info: FieldInfo, heading: str) -> inspect.Parameter:
     if bool in get_args(kind):
         flag = f"{flag}/--no{flag[1:]}"
     metavar = "<A,B,…>" if is_multiple(info) else None
-    option = typer.Option(flag, help=info.description, metavar=metavar)
+    option = (
+        probability_option(info.description or "", flag=flag)
+        if is_fraction(info)
+        else typer.Option(flag, help=info.description, metavar=metavar)
+    )
     return _parameter(name, kind, None, option, heading)
 
 

@@ -39,14 +39,10 @@ def predict(
     precision: options.PrecisionOption = "exact",
     threshold: Annotated[
         float | None,
-        typer.Option(
-            min=0,
-            max=1,
-            help=(
-                "Add a column “unsure”: probability below this; of several labels or tags the "
-                "least certain one counts; 0: no column. By default the threshold stored with the "
-                "model."
-            ),
+        options.probability_option(
+            "Add a column “unsure”: probability below this, such as 80 %; of several labels or "
+            "tags the least certain one counts; 0: no column. By default the threshold stored "
+            "with the model."
         ),
     ] = None,
     raw: Annotated[

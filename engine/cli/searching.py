@@ -2,17 +2,23 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any, cast, get_args, get_origin
 
-from pydantic import JsonValue
+from pydantic import BaseModel, JsonValue
 from pydantic.fields import FieldInfo
 
 from engine.cli.options import FieldOptions
 from engine.cli.stored import require_dataset
 from engine.config.dataset import StoredData
+from engine.config.families import FAMILIES
+from engine.config.fields import is_fraction
 from engine.config.job import FromCheckpoint, JobSpec
 from engine.config.search import Method, SearchField, SearchSpec, field_at
+from engine.config.tasks import TASKS
+from engine.config.training import TrainingSpec
+from engine.config.typed_numbers import parse_probability
 from engine.errors import StudioError
 from engine.files.untrusted import check_folder
 
@@ -76,16 +82,16 @@ def _parse_field(job: JobSpec, assignment: str) -> SearchField:
     if info is None:
         raise StudioError("A job has no field “{path}”.", "See an existing job file.", path=path)
     ends = text.split(RANGE)
-    if len(ends) == 2 and (numbers := _parse_bounds(ends)) is not None:
+    if len(ends) == 2 and (numbers := _parse_bounds(path, ends)) is not None:
         low, high = numbers
         return SearchField.from_range(path, low, high, whole=int in _kinds(info))
     return SearchField(path=path, values=tuple(_parse_value(path, info, v) for v in _split(text)))
 
 
-def _parse_bounds(ends: Sequence[str]) -> list[float] | None:
+def _parse_bounds(path: str, ends: Sequence[str]) -> list[float] | None:
     try:
-        return [float(end) for end in ends]
-    except ValueError:
+        return [float(parse_value(path, end)) for end in ends]
+    except (TypeError, ValueError):
         return None
 
 
@@ -100,14 +106,32 @@ def _split(text: str) -> list[Any]:
 def _parse_value(path: str, info: FieldInfo, text: Any) -> JsonValue:
     """One of several values as JSON; data sets and models by name or folder."""
     if not isinstance(text, str):
-        return cast(JsonValue, text)
+        return cast(JsonValue, parse_value(path, json.dumps(text)))
     if path in WHOLE_PARTS:
         return parse_part(path, text)
     kinds = _kinds(info)
     if Path in kinds:
         return str(Path(text.strip()).absolute())
+    return cast(JsonValue, parse_value(path, text))
+
+
+@cache
+def fraction_fields() -> frozenset[str]:
+    """The names of all fields that are a fraction, in any part of a job."""
+    specs: list[type[BaseModel]] = [TrainingSpec, *TASKS.values()]
+    specs += [family.spec for family in FAMILIES.values()]
+    fields = (item for spec in specs for item in spec.model_fields.items())
+    return frozenset(name for name, info in fields if is_fraction(info))
+
+
+def parse_value(path: str, text: str) -> Any:
+    """A value for the field at a path, parsed as JSON if possible; 10 % of a fraction is 0.1."""
+    if path.rpartition(".")[2] in fraction_fields():
+        fraction = parse_probability(text)
+        if fraction is not None:
+            return fraction
     try:
-        return cast(JsonValue, json.loads(text))
+        return json.loads(text)
     except ValueError:
         return text.strip()
 

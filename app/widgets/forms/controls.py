@@ -41,6 +41,7 @@ from PySide6.QtWidgets import (
 from app import resources, theme
 from app.theme import Role, px
 from app.widgets.text.labels import one_line
+from engine.config.typed_numbers import parse_number, parse_probability
 
 
 class WheelMixin:
@@ -293,35 +294,6 @@ def _next_mark(value: float, direction: int, integer: bool) -> float:
         return float(f"{min(m for m in marks if m > value * (1 + 1e-9)):.6g}")
     lower = max(m for m in marks if m < value * (1 - 1e-9))
     return 0.0 if integer and lower < 1 else float(f"{lower:.6g}")
-
-
-def parse_number(text: str, integer: bool) -> float | int | None:
-    """Parse a number, None if the text is none; a comma counts as the decimal point."""
-    cleaned = text.strip().replace("\u202f", "").replace(" ", "").replace("−", "-")
-    if cleaned.count(",") == 1 and "." not in cleaned:
-        cleaned = cleaned.replace(",", ".")
-    try:
-        value = float(cleaned)
-    except ValueError:
-        return None
-    if not math.isfinite(value) or "_" in cleaned:
-        return None
-    if integer and value.is_integer():
-        return int(cleaned) if cleaned.lstrip("+-").isdigit() else int(value)
-    return value
-
-
-def parse_probability(text: str, most: float = 1.0) -> float | None:
-    """Parse a probability up to `most`; None if the text is none.
-
-    Above 1, or with a sign, it is in per cent; so is 1 if it would be more than `most`.
-    """
-    is_percent = text.strip().endswith("%")
-    value = parse_number(text.strip().removesuffix("%"), integer=False)
-    if value is None:
-        return None
-    fraction = value / 100 if is_percent or value > 1 or value == 1 > most else value
-    return fraction if 0 <= fraction <= most else None
 
 
 def number_text(value: float) -> str:

@@ -1,4 +1,4 @@
-"""Derive a version from an older one: drop or edit rows."""
+"""Derive a version from an older one: drop or edit rows, or split them again."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -18,9 +18,14 @@ from engine.data.columns.tags import count_spans
 from engine.data.columns.words import split_words
 from engine.data.datasets.coding import Coding, read_coding, renumber, write_coding
 from engine.data.datasets.collecting import NO_CLEANING
-from engine.data.datasets.history import row_changes
-from engine.data.datasets.importing import label_notes, write_version
-from engine.data.datasets.row_writer import CELL_NOTES, RowWriter
+from engine.data.datasets.history import row_changes, split_again_phrase
+from engine.data.datasets.importing import (
+    is_split_note,
+    label_notes,
+    split_rows,
+    write_version,
+)
+from engine.data.datasets.row_writer import CELL_NOTES, UNASSIGNED, RowWriter
 from engine.data.datasets.store import READ_ROWS, Dataset, open_dataset
 from engine.data.formats.batches import Batch, rows_to_batch, to_texts
 from engine.data.formats.rows import Remarks
@@ -54,14 +59,17 @@ def derive(
     edits: Edits | None = None,
     progress: ProgressCallback = no_progress,
     cancelled: Callable[[], bool] | None = None,
+    split: Split | None = None,
 ) -> DatasetSpec:
-    """Write the version in `folder` to `target`, cleaned and edited.
+    """Write the version in `folder` to `target`, cleaned and edited, or split again by `split`.
 
     Rows keep their order, splits and lines unless edited; the source files are not read. `progress`
     is called with rows.
 
     Raises:
-        StudioError: if the version cannot be read, or no training row is left.
+        StudioError: if the version cannot be read, no training row is left, or a new split is that
+            of the version.
+        BadFile: if the column of a new split does not hold splits.
         Cancelled: soon after `cancelled()` is true.
     """
     old, edits = open_dataset(folder), edits or Edits()
@@ -75,7 +83,7 @@ def derive(
     path = next((path for paths in old.spec.sources.values() for path in paths), folder)
     with atomic_folder(target) as partial:
         file = partial / "rows.parquet"
-        with RowWriter(file, columns, mapping, Split(), cleaning) as writer:
+        with RowWriter(file, columns, mapping, split or Split(), cleaning) as writer:
             writer.begin(path, remarks, Remarks())
             for rows, batch, splits in _batches(old, columns, edits):
                 progress(int(rows[0]), len(old))
@@ -85,12 +93,17 @@ def derive(
                 if mask is not None:
                     rows, batch, splits = rows[mask], batch.filter(mask), splits[mask]
                 kept.append(rows)
-                writer.append(batch, splits)
+                writer.append(batch, splits if split is None else UNASSIGNED)
                 if mapping.tags is not None:
                     for cell in to_texts(batch.cells[columns.index(mapping.tags)]):
                         tags.update(split_words(cell))
         collected = writer.finish(old.spec.source_sha256, [], count_spans(tags))
-        if not (collected.splits == SPLITS.index("train")).any():
+        splits, split_notes = collected.splits, list[str]()
+        if split is not None:
+            changes = (split_again_phrase(split),)
+            splits, split_notes = split_rows(collected, (), split)
+            _check_split(splits, old.splits)
+        if not (splits == SPLITS.index("train")).any():
             raise StudioError("No training row is left.", "Complete the rows in the file.")
         old_label_notes = label_notes(old.spec.labels or old.spec.spans)  # recomputed
         notes = dict.fromkeys(
@@ -98,9 +111,12 @@ def derive(
                 *(
                     n
                     for n in old.spec.notes
-                    if n not in old_label_notes and not _mentions(n, CELL_NOTES)
+                    if n not in old_label_notes
+                    and not _mentions(n, CELL_NOTES)
+                    and not (split is not None and is_split_note(n))
                 ),
                 *remarks.sentences(),
+                *split_notes,
                 *label_notes(collected.labels or collected.spans),
             )
         )
@@ -109,9 +125,7 @@ def derive(
             "version": version,
             "made_from": old.spec.version,
             "changes": changes
-            + row_changes(
-                old, np.concatenate(kept), collected.splits, _column_reader(collected.rows)
-            ),
+            + row_changes(old, np.concatenate(kept), splits, _column_reader(collected.rows)),
             "columns": columns,
             "mapping": mapping,
             "notes": tuple(notes),
@@ -126,8 +140,18 @@ def derive(
         for row, new in edits.coding.items():
             coding[row] = {**coding.get(row, {}), **new}
         write_coding(partial, renumber(coding, np.concatenate(kept).tolist()))
-        return write_version(
-            partial, old.spec.model_copy(update=update), collected, collected.splits, cancelled
+        if split is not None:
+            paths = tuple(path for paths in old.spec.sources.values() for path in paths)
+            update |= {"split": split, "sources": {"all": paths}}
+        spec = old.spec.model_copy(update=update)
+        return write_version(partial, spec, collected, splits, cancelled)
+
+
+def _check_split(splits: NDArray[np.int8], old: NDArray[np.int8]) -> None:
+    """Raise StudioError if no row moves."""
+    if np.array_equal(splits, old):
+        raise StudioError(
+            "Every row is already in this split.", "Choose other fractions, a column or a seed."
         )
 
 

@@ -160,6 +160,26 @@ def _names(columns: tuple[str, ...]) -> str:
     return join(", ", [*named, *none, *(["…"] if len(columns) > MAX_NAMED else [])])
 
 
+def split_again_phrase(split: Split) -> Phrase:
+    """A new split of the same rows in words: “Split again: 80/10/10 by “author”.”"""
+    fractions = (1 - split.validation - split.test, split.validation, split.test)
+    parts = "/".join(f"{100 * fraction:.3g}" for fraction in fractions)
+    column = (split.column or "")[:MAX_CHARACTERS]
+    match split.by, split.column:
+        case "name", None:
+            return phrase(
+                "Split again: {parts} at random (seed {seed}).", parts=parts, seed=split.seed
+            )
+        case "name", _:
+            return phrase("Split again by the column “{column}”.", column=column)
+        case "time", _:
+            return phrase(
+                "Split again: {parts} by the time in “{column}”.", parts=parts, column=column
+            )
+        case _:
+            return phrase("Split again: {parts} by “{column}”.", parts=parts, column=column)
+
+
 def split_phrase(split: Split) -> Phrase:
     """The split of the rows in words."""
     column = (split.column or "")[:MAX_CHARACTERS]

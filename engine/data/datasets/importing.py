@@ -56,7 +56,7 @@ from engine.errors import StudioError
 from engine.files.atomic_write import atomic_folder, disk_errors_for
 from engine.files.home import versions_in
 from engine.files.regular_file import check_regular, read_regular
-from engine.phrases import join, phrase
+from engine.phrases import Phrase, join, phrase
 from engine.progress import Cancelled, ProgressCallback
 
 SPEC, DATA = "spec.json", "data.parquet"
@@ -383,9 +383,9 @@ def _check_storable(path: Path) -> None:
 
 
 def split_rows(
-    collected: SourceRows, sources: Sources, split: Split
+    collected: SourceRows, sources: Collection[Source], split: Split
 ) -> tuple[NDArray[np.int8], list[str]]:
-    """Split of each row, int8 [rows], and notes on the split.
+    """Split of each row, int8 [rows], and notes on the split; `sources` have one of their own.
 
     Rows with equal texts, and questions about the same passage, share a split that is drawn at
     random; rows of a group a split by group. The newest rows are the test set of a split by time.
@@ -429,6 +429,21 @@ def split_rows(
             )
         )
     return splits, notes
+
+
+SPLIT_NOTES = (  # how they begin
+    "One label has a single row",
+    "{rare} labels have a single row",
+    "{rows:,} rows share a passage",
+    "{rows:,} rows have equal texts",
+    "Split by “{column}”",
+    "{n:,} validation or test row(s) have the text",
+)
+
+
+def is_split_note(note: str) -> bool:
+    """True if the note is about a split, so that it does not hold for another one."""
+    return isinstance(note, Phrase) and note.key.startswith(SPLIT_NOTES)
 
 
 def _times(collected: SourceRows, split: Split, free: NDArray[np.int64]) -> NDArray[np.float64]:

@@ -11,8 +11,6 @@ from app.widgets.forms.controls import (
     NumberField,
     ProbabilityBox,
     number_text,
-    parse_number,
-    parse_probability,
 )
 from app.widgets.forms.fields import ChoiceField, NumberChoice, OptionalField, SwitchField
 from app.widgets.forms.form import SpecForm
@@ -22,6 +20,7 @@ from engine.config.fields import get_settings, is_fraction
 from engine.config.problems import Problem
 from engine.config.tasks import TASKS
 from engine.config.training import HardwareSpec, TrainingSpec
+from engine.config.typed_numbers import parse_number, parse_probability
 from tests.app.accessible import accessible_name, assert_accessible
 
 

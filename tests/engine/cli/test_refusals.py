@@ -43,6 +43,7 @@ READING = {
     "relabel": [["IN", "DATA"], ["STORED", "IN"]],
     "codebook": [["IN"], ["STORED", "--from", "IN"]],
     "agreement": [["IN"]],
+    "split": [["IN"]],
     "changes": [["IN"]],
     "predict": [
         ["IN", "--model", "MODEL", "--out", "NEW.csv"],

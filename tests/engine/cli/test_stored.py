@@ -267,6 +267,21 @@ def test_files_are_imported_as_the_data_page_does(output, refusal, json_output, 
     assert "no stored data set" in refusal("evaluate", "--data=songs", "--model=x")
 
 
+def test_a_stored_data_set_is_split_again(output, refusal, json_output, home, tmp_path):
+    small.sentences(tmp_path / "films.csv", 40)
+    output("import", tmp_path / "films.csv", "--validation-fraction", "10 %")
+    (tmp_path / "films.csv").unlink()
+    report = json_output("split", "films", "--test-fraction=25%", "--seed=3")
+    assert report["rows"] == {"train": 26, "validation": 4, "test": 10}, "validation as before"
+    assert report["changes"][0] == "Split again: 65/10/25 at random (seed 3)."
+    assert report["folder"] == str(home.datasets / "films" / "2") and report["made_from"] == 1
+    assert "Split again: 65/10/25" in output("changes", "films")
+    assert "already in this split" in refusal("split", "films", "--test-fraction=25%", "--seed=3")
+    assert "no column “author”" in refusal("split", "films", "--split-column=author")
+    assert "leave no rows" in refusal("split", "films", "--test-fraction=90")
+    assert not (home.datasets / "films" / "3").exists()
+
+
 @pytest.fixture
 def relabel(json_output: Any) -> Any:
     def correct(file: Path, name: str, row: int, new: str) -> Any:

@@ -231,13 +231,21 @@ class LengthsCard(Card):
 
 
 class DetailsCard(Card):
-    """Source of the rows, how they were read, and notes."""
+    """Source of the rows, how they were read, and notes.
+
+    Signals:
+        split_requested: split the rows again.
+    """
+
+    split_requested = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(self.tr("Details"), parent)
         self.facts = Facts(self.tr("Details"))
+        self.split = buttons.quiet(self.tr("Spl&it again…"), self.split_requested.emit)
         self.notes = Text("", "muted", selectable=True)
-        layouts.extend(self.body, self.facts, self.notes)
+        row = layouts.row(self.split, layouts.STRETCH)
+        layouts.extend(self.body, self.facts, row, self.notes)
 
     def show_spec(self, spec: DatasetSpec, folder: Path, source: str) -> None:
         self.facts.show_facts(dataset_facts(spec, folder, source))

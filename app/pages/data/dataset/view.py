@@ -16,6 +16,7 @@ from app.pages.data.dataset.cards import DetailsCard, LabelsCard, LengthsCard
 from app.pages.data.dataset.checks.card import ChecksCard
 from app.pages.data.dataset.checks.state import ChecksState
 from app.pages.data.dataset.editing.part import SUGGESTION_WIDTH, EditingPart
+from app.pages.data.dataset.splitting import ask_for_split
 from app.pages.data.dataset.state import DatasetState, Order, Query
 from app.pages.data.dataset.table import LEAD_COLUMNS, RowsModel
 from app.pages.data.texts import summary_line
@@ -227,6 +228,10 @@ class DatasetView(Page):
         self.labels = LabelsCard(inner)
         self.lengths = LengthsCard(self.state, inner)
         self.details = DetailsCard(inner)
+        self.details.split_requested.connect(self._ask_to_split)
+        self.checks_state.changed.connect(
+            lambda: self.details.split.setEnabled(not self.checks_state.is_fixing)
+        )
         layouts.column(
             self.checks,
             self.labels,
@@ -262,6 +267,7 @@ class DatasetView(Page):
         self._show_parent()
         self._show_labels()
         self.details.show_spec(spec, self.state.folder, "")
+        self.details.split.setVisible(self.checks_state.can_fix)
         for index, split in enumerate(SPLITS, start=1):
             self.splits.group.button(index).setVisible(bool(spec.rows.get(split)))
         self.model = RowsModel(self.state, self)
@@ -442,14 +448,24 @@ class DatasetView(Page):
         else:
             self._row_to_show = None
 
-    def _ask_to_fix(self, fix: Fix) -> None:
-        """Explain a fix, and create the version after confirmation."""
+    def _has_edits(self) -> bool:
+        """True, with a notice, if edits would be missing in a version made now."""
         if self.editing.state.rows:
             self._studio.notices.info(
                 self.tr("Save or discard your changes to the rows first."),
                 self.tr("Save as a new version"),
                 self.editing.state.save,
             )
+        return bool(self.editing.state.rows)
+
+    def _ask_to_split(self) -> None:
+        stored, checks = self.state.stored, self.checks_state
+        if stored is not None and not self._has_edits():
+            ask_for_split(self, stored, checks.new_version, checks.split)
+
+    def _ask_to_fix(self, fix: Fix) -> None:
+        """Explain a fix, and create the version after confirmation."""
+        if self._has_edits():
             return
         template = self.tr("Version {0} will be created; this version stays unchanged.")
         note = template.format(self.checks_state.new_version)

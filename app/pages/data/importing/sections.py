@@ -1,6 +1,6 @@
 """Controls of an import, in groups: files, format, columns, split and name."""
 
-from typing import Any, get_args, get_origin
+from typing import Any, get_origin
 
 from PySide6.QtCore import QStringListModel
 from PySide6.QtGui import QStandardItemModel
@@ -10,109 +10,26 @@ from app.pages.data.cells import one_line
 from app.pages.data.importing.files import MAX_NAME_CHARACTERS, display_names
 from app.pages.data.importing.roles import Roles
 from app.pages.data.importing.state import ImportState
-from app.theme import SPACE
+from app.pages.data.split_fields import Section, SplitFields, box_index
 from app.timers import debounced
 from app.translation import in_language, tr
-from app.widgets import layouts
 from app.widgets.forms.controls import (
-    PROBABILITY_DECIMALS,
     ColumnsBox,
     ComboBox,
-    ProbabilityBox,
-    SpinBox,
-    pad,
 )
 from app.widgets.text.data_texts import split_sizes
-from app.widgets.text.labels import Text, tooltip
-from app.widgets.text.spec_texts import help_of, title_of, value_text
-from engine.config.dataset import SPLITS, Mapping, Reading, Split, SplitBy
-from engine.data.columns.times import guess_split_by
+from app.widgets.text.spec_texts import help_of, title_of
+from engine.config.dataset import SPLITS, Mapping, Reading, Split
 from engine.data.formats import FORMATS
 from engine.phrases import join
-
-
-class Section(QWidget):
-    """One group of controls at the side of the rows."""
-
-    def __init__(self, state: ImportState, title: str, parent: QWidget) -> None:
-        super().__init__(parent)
-        self._state = state
-        self.note = Text("", "small")
-        self.note.hide()
-        self._grid = layouts.grid(h_spacing=3 * SPACE, v_spacing=2 * SPACE, stretch=1)
-        self._grid.setColumnMinimumWidth(0, 28 * SPACE)
-        self._labels: dict[QWidget, Text | None] = {}
-        layouts.column(
-            Text(title, "heading"), self._grid, self.note, parent=self, spacing=2 * SPACE
-        )
-
-    def add(self, name: str, control: QWidget, help_text: str = "") -> None:
-        """Add a row; `name` may be untrusted text and is shown literally."""
-        row = self._grid.rowCount()
-        self._grid.addWidget(self._label(name, control), row, 0)
-        self._grid.addWidget(control, row, 1)
-        self._describe(name, control, help_text)
-
-    def add_below(self, name: str, control: QWidget) -> None:
-        """Add a row whose control has the full width below its label."""
-        row = self._grid.rowCount()
-        self._grid.addWidget(self._label(name, control), row, 0, 1, 2)
-        self._grid.addWidget(control, row + 1, 0, 1, 2)
-        self._describe(name, control, "")
-
-    def _label(self, name: str, control: QWidget) -> Text:
-        label = Text(name, "muted")
-        label.setBuddy(control)
-        self._labels[control] = label
-        if isinstance(control, QComboBox):  # it may be narrower than its longest item
-            policy = QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon
-            control.setSizeAdjustPolicy(policy)
-            control.setMinimumContentsLength(6)
-        return label
-
-    def add_box(self, name: str, box: QCheckBox, help_text: str = "") -> None:
-        """Add a checkbox with its own text."""
-        box.setText(name)
-        self._grid.addWidget(box, self._grid.rowCount(), 0, 1, 2)
-        self._describe(name.replace("&", ""), box, help_text)
-        self._labels[box] = None
-
-    def show_row(self, control: QWidget, visible: bool) -> None:
-        for part in (control, self._labels[control]):
-            if part is not None:
-                part.setVisible(visible)
-
-    def show_note(self, text: str) -> None:
-        self.note.setText(text)
-        self.note.setVisible(bool(text))
-
-    def clear(self) -> None:
-        """Remove all rows."""
-        for row in self._labels.items():
-            for widget in row:
-                if widget is not None:
-                    self._grid.removeWidget(widget)
-                    widget.hide()
-                    widget.deleteLater()
-        self._labels = {}
-
-    def _describe(self, name: str, control: QWidget, help_text: str) -> None:
-        control.setAccessibleName(name)
-        if help_text:
-            control.setAccessibleDescription(help_text)
-            control.setToolTip(tooltip(help_text))
-
-
-def box_index(column: str | None, columns: tuple[str, ...]) -> int:
-    """Index of a column in a box whose first item is “none”."""
-    return 0 if column is None or column not in columns else columns.index(column) + 1
 
 
 class FilesSection(Section):
     """A box with the splits for each file; not needed for a single file."""
 
     def __init__(self, state: ImportState, parent: QWidget) -> None:
-        super().__init__(state, tr("Files"), parent)
+        super().__init__(tr("Files"), parent)
+        self._state = state
         self.boxes: list[QComboBox] = []
 
     def show_files(self) -> None:
@@ -146,15 +63,14 @@ class FilesSection(Section):
 TYPING_PAUSE_MS = 400  # from the last keystroke to applying a typed encoding
 ENCODINGS = ("utf-8", "utf-16", "cp1252", "latin-1", "cp1251", "shift_jis", "gb18030", "big5")
 AFTER_LABEL = " "
-BY_CHARACTERS = 16  # width of the box
-MAX_FRACTION = 0.95  # of a split
 
 
 class FormatSection(Section):
     """Format, encoding, delimiter, quotes and header."""
 
     def __init__(self, state: ImportState, parent: QWidget) -> None:
-        super().__init__(state, tr("File format"), parent)
+        super().__init__(tr("File format"), parent)
+        self._state = state
         self.format = ComboBox()
         for name, info in FORMATS.items():
             self.format.addItem(in_language(info.title), name)
@@ -248,7 +164,8 @@ class ColumnsSection(Section):
     """A box for each role; rare ones are shown if requested or used."""
 
     def __init__(self, state: ImportState, parent: QWidget) -> None:
-        super().__init__(state, tr("Columns"), parent)
+        super().__init__(tr("Columns"), parent)
+        self._state = state
         self._columns: tuple[str, ...] = ()
         self._model = QStringListModel(self)
         self.boxes: dict[str, QComboBox] = {}
@@ -334,68 +251,22 @@ class ColumnsSection(Section):
         self._show_roles()
 
 
-class SplitSection(Section):
-    """Fractions of a random split with its seed, or a column."""
+class SplitSection(SplitFields):
+    """The split of an import, with its sizes."""
 
     def __init__(self, state: ImportState, parent: QWidget) -> None:
-        super().__init__(state, tr("Split"), parent)
-        self._is_showing = False
-        self._columns: tuple[str, ...] = ()
-        self._model = QStringListModel(self)
-        self.column = ComboBox()
-        self.column.setModel(self._model)
-        contents = ((value_text(by), by) for by in get_args(SplitBy))
-        self.by = ComboBox("", BY_CHARACTERS, contents)
-        self.validation, self.test, self.seed = ProbabilityBox(), ProbabilityBox(), SpinBox()
-        for fraction in (self.validation, self.test):
-            fraction.setMaximum(MAX_FRACTION)
-        self.seed.setRange(0, 2_000_000_000)
-        for box in (self.validation, self.test, self.seed):
-            pad(box)
-        self.stratify = QCheckBox()
-        fields = Split.model_fields
-        for field, control in (
-            ("column", self.column),
-            ("by", self.by),
-            ("validation", self.validation),
-            ("test", self.test),
-            ("seed", self.seed),
-        ):
-            self.add(title_of(field, fields[field]), control, help_of(fields[field]))
-        stratify = fields["stratify"]
-        self.add_box(title_of("stratify", stratify), self.stratify, help_of(stratify))
-        for choice in (self.column, self.by):
-            choice.activated.connect(lambda _: self._on_changed())
-        for box in (self.validation, self.test, self.seed):
-            box.valueChanged.connect(lambda _: self._on_changed())
-        self.stratify.clicked.connect(lambda _: self._on_changed())
+        super().__init__(state.first_cells, tr("Split"), parent)
+        self._state = state
+        self.chosen.connect(self._on_chosen)
 
     def show_split(self) -> None:
         """Show the state, and only controls that have an effect."""
-        state, split = self._state, self._state.split
-        self._is_showing = True
-        if self._columns != state.columns:
-            self._columns = state.columns
-            names = [one_line(column[:100]) for column in self._columns]
-            self._model.setStringList([self.tr("none"), *names])
-        self.column.setCurrentIndex(box_index(split.column, self._columns))
-        self.by.setCurrentIndex(self.by.findData(split.by))
-        self.validation.setValue(split.validation)
-        self.test.setValue(split.test)
-        self.seed.setValue(split.seed)
-        self.stratify.setChecked(split.stratify)
-        self._is_showing = False
-        is_named = split.column is not None and split.by == "name"
-        new_splits = () if is_named else state.random_splits
-        has_new = any(getattr(split, name) > 0 for name in new_splits)
-        is_random = has_new and split.by != "time"
-        self.show_row(self.column, len(state.sources) == 1)
-        self.show_row(self.by, split.column is not None)
-        self.show_row(self.validation, "validation" in new_splits)
-        self.show_row(self.test, "test" in new_splits)
-        self.show_row(self.seed, is_random)
-        self.show_row(self.stratify, is_random and state.roles.label is not None)
-        self.setEnabled(bool(self._columns))
+        state = self._state
+        may_have_column, has_label = len(state.sources) == 1, state.roles.label is not None
+        self.show_fields(
+            state.split, state.columns, state.random_splits, may_have_column, has_label
+        )
+        self.setEnabled(bool(state.columns))
 
     def show_sizes(self) -> None:
         """Show the sizes of the splits once all rows are counted."""
@@ -414,24 +285,7 @@ class SplitSection(Section):
             sizes += "\n" + note.format(one_line(found[:60]))
         self.show_note(sizes)
 
-    def _on_changed(self) -> None:
-        if self._is_showing:
-            return
-        validation = self.validation.value()
-        test = min(self.test.value(), 0.99 - validation)
-        index = self.column.currentIndex()
-        column = self._columns[index - 1] if index > 0 else None
-        by: SplitBy = self.by.currentData() if column else "name"
-        if column is not None and column != self._state.split.column:
-            by = guess_split_by(self._state.first_cells(column))
-        split = Split(
-            validation=validation,
-            test=max(0.0, round(test, PROBABILITY_DECIMALS)),
-            seed=self.seed.value(),
-            stratify=self.stratify.isChecked(),
-            column=column,
-            by=by,
-        )
+    def _on_chosen(self, split: Split) -> None:
         self._state.set_split(split)
         self.show_split()
 
@@ -440,7 +294,8 @@ class NameSection(Section):
     """Field for the name; an existing name creates a new version."""
 
     def __init__(self, state: ImportState, parent: QWidget) -> None:
-        super().__init__(state, tr("Name"), parent)
+        super().__init__(tr("Name"), parent)
+        self._state = state
         self.name = QLineEdit()
         self.name.setMaxLength(MAX_NAME_CHARACTERS)
         self.add(self.tr("Name"), self.name)

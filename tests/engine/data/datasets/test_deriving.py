@@ -5,11 +5,12 @@ from typing import Any
 
 import pytest
 
-from engine.config.dataset import Cleaning, DatasetSpec, Split
+from engine.config.dataset import Cleaning, DatasetSpec, Mapping, Reading, Split
 from engine.config.tasks.regression import Regression
 from engine.data.columns.fit import dataset_problems, likely_task, suitable_target
 from engine.data.datasets.collecting import NO_CLEANING
 from engine.data.datasets.deriving import Edits, derive
+from engine.data.datasets.importing import import_dataset
 from engine.data.datasets.store import open_dataset
 from engine.errors import StudioError
 from engine.progress import Cancelled
@@ -61,6 +62,56 @@ def test_another_column_is_learned_without_another_import(tmp_path):
     with pytest.raises(StudioError, match="“title” is not a column of labels") as refused:
         dataset.with_target("title")
     assert refused.value.advice == "Choose one of label, score."
+
+
+WAYS = {  # to split again, and the first change of the version
+    "Split again: 80/10/10 at random (seed 7).": Split(test=0.1, seed=7),
+    "Split again: 80/10/10 by “author”.": Split(test=0.1, column="author", by="group"),
+    "Split again: 70/20/10 by the time in “day”.": Split(
+        validation=0.2, test=0.1, column="day", by="time"
+    ),
+    "Split again by the column “part”.": Split(column="part"),
+}
+
+
+@pytest.mark.parametrize("change", WAYS)
+def test_a_version_is_split_again_without_its_files(tmp_path, change):
+    """As an import with the same split would; notes on the old split do not stay."""
+    lines = ["text,label,author,day,part"]
+    for n in range(60):
+        day, part = f"2026-{1 + n // 28:02}-{1 + n % 28:02}", ("train", "dev", "test")[n % 3]
+        lines.append(f"film {n // 2},{n % 2},author {n % 10},{day},{part}")
+    old = store(tmp_path, "films.csv", lines)
+    assert any("have equal texts" in note for note in old.notes)
+    imported = import_files(tmp_path / "films.csv", tmp_path / "y" / "1", WAYS[change])
+    (tmp_path / "films.csv").unlink()
+    new = derive_version(tmp_path, split=WAYS[change])
+    before, after = (open_dataset(tmp_path / "x" / version) for version in ("1", "2"))
+    after.verify()
+    assert (after.splits == imported.splits).all()
+    assert new.notes == imported.spec.notes and (new.made_from, new.split) == (1, WAYS[change])
+    assert new.changes[0] == change and all("moved to" in moved for moved in new.changes[1:])
+    assert sum(new.rows.values()) == 60 and new.rows["test"] > 0
+    for row in before.page(0, 60):
+        del row["_split"]
+        assert row.items() <= after.page(row["_line"] - 2, 1)[0].items()
+    again = tmp_path / "x" / "3"
+    with pytest.raises(StudioError, match="already in this split"):
+        derive(tmp_path / "x" / "2", again, 3, split=WAYS[change])
+    assert not again.exists()
+
+
+def test_files_of_splits_are_mixed_by_another_split(tmp_path):
+    train = write_lines(tmp_path / "train.csv", "text,label", *(f"a {n},{n % 2}" for n in range(9)))
+    test = write_lines(tmp_path / "test.csv", "text,label", *(f"b {n},{n % 2}" for n in range(9)))
+    reading, mapping = Reading(), Mapping(text="text", label="label")
+    sources = {"train": train, "test": test}
+    import_dataset("x", sources, reading, mapping, Split(), tmp_path / "x" / "1")
+    new = derive_version(tmp_path, split=Split(test=0.5, validation=0.0))
+    assert new.rows == {"train": 9, "validation": 0, "test": 9}
+    assert new.sources == {"all": (train, test)}
+    texts = {row["text"][0] for row in open_dataset(tmp_path / "x" / "2").page(0, 18, "test")}
+    assert texts == {"a", "b"}
 
 
 def test_rows_are_edited_one_by_one(tmp_path):

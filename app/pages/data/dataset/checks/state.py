@@ -1,5 +1,6 @@
-"""Cached findings of one version, and their fixes. No widgets."""
+"""Cached findings of one version, and the next versions with a fix or a split. No widgets."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 from PySide6.QtCore import QObject, QTimer, Signal
@@ -7,9 +8,12 @@ from PySide6.QtCore import QObject, QTimer, Signal
 from app import background
 from app.pages.data.dataset.state import DatasetState
 from app.studio import Studio
+from engine.config.dataset import Split
 from engine.data.checks.check import MAX_AUTOMATIC_ROWS, Finding, Fix
 from engine.data.checks.fixing import apply_fixes
 from engine.data.checks.run import cache_findings, read_findings, run_checks
+from engine.data.datasets.deriving import derive
+from engine.data.datasets.history import split_again_phrase
 from engine.data.datasets.store import Dataset
 from engine.files.home import free_folder, next_version
 
@@ -21,7 +25,7 @@ class ChecksState(QObject):
 
     Signals:
         changed: findings, progress or problem.
-        fixed: the folder of a version created by a fix, and a text about the change.
+        fixed: the folder of a version created by a fix or a split, and a text about the change.
     """
 
     changed = Signal()
@@ -115,19 +119,40 @@ class ChecksState(QObject):
 
     def fix(self, fix: Fix) -> None:
         """Create the next version with a fix; `fixed` emits its folder."""
+        folder, label = self._data.folder, self._data.target
+
+        def write(target: Path, number: int, progress: background.Progress) -> None:
+            apply_fixes([fix], folder, target, number, progress, progress.cancelled, label)
+
+        self._make_version(write, fix.change)
+
+    def split(self, split: Split) -> None:
+        """Create the next version with another split; `fixed` emits its folder."""
+        folder = self._data.folder
+
+        def write(target: Path, number: int, progress: background.Progress) -> None:
+            cancelled = progress.cancelled
+            derive(folder, target, number, progress=progress, cancelled=cancelled, split=split)
+
+        self._make_version(write, split_again_phrase(split))
+
+    def _make_version(
+        self, write: Callable[[Path, int, background.Progress], None], change: str
+    ) -> None:
+        """Create the next version in the folder and with the number that `write` gets."""
         if self.is_fixing or not self.can_fix:
             return
-        folder, number, label = self._data.folder, self.new_version, self._data.target
+        folder, number = self._data.folder, self.new_version
 
         def work(progress: background.Progress) -> Path:
             target = free_folder(folder.parent, str(number))
-            apply_fixes([fix], folder, target, number, progress, progress.cancelled, label)
+            write(target, number, progress)
             return target
 
         def done(version: Path) -> None:
             self.changed.emit()
             self._studio.datasets_changed.emit()
-            self.fixed.emit(version, fix.change)
+            self.fixed.emit(version, change)
 
         self.done_and_total = (0, 0)
         self._fixing.run(work, done, self._on_fix_failed, self._on_progress)

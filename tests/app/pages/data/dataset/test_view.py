@@ -13,6 +13,7 @@ from app.pages.data.dataset import state
 from app.pages.data.dataset.checks.card import ChecksCard
 from app.pages.data.dataset.table import RowsModel
 from app.pages.data.dataset.view import DatasetView
+from app.pages.data.split_fields import SplitFields
 from app.pages.data.texts import summary_line
 from app.pages.data.view import DataPage
 from app.widgets.forms.label_keys import LabelKeys
@@ -20,7 +21,7 @@ from app.widgets.label_bars import LabelsModel
 from app.widgets.text.tagged import CHIPS, ChipDelegate
 from engine.config.dataset import Split
 from engine.data.datasets.importing import import_dataset
-from engine.data.datasets.store import Dataset
+from engine.data.datasets.store import Dataset, open_dataset
 from engine.data.formats.reading import recognise
 from engine.errors import StudioError
 from tests.app.accessible import assert_accessible
@@ -300,3 +301,30 @@ def test_multiple_labels_are_counted_and_filter_the_rows(qtbot, page, write):
     view.labels.bars.selectRow(1)
     qtbot.waitUntil(lambda: len(view.state.indices) == 20, timeout=PATIENCE)
     assert view.count.text() == "20 of 50 rows"
+
+
+def test_a_version_is_split_again_from_its_page_and_the_split_is_undone(qtbot, page, write):
+    rows = [f"film {n},{n % 2},author {n % 10}" for n in range(60)]
+    view = open_view(qtbot, page, write("films.csv", "text,label,author\n" + "\n".join(rows)))
+    folder = view.state.folder
+    first = open_dataset(folder).splits
+    view.details.split.click()
+    asked = question(qtbot, "Split again")
+    fields = asked.findChild(SplitFields)
+    assert fields.test.isVisible() and not fields.by.isVisible()
+    fields.column.setCurrentText("author")
+    fields.column.activated.emit(fields.column.currentIndex())
+    assert fields.by.currentData() == "group", "its cells are neither splits nor times"
+    fields.test.setValue(0.2)
+    assert_accessible(asked)
+    asked.buttons["split"].click()
+    qtbot.waitUntil(lambda: page.dataset.state.folder == folder.parent / "2", timeout=PATIENCE)
+    new = open_dataset(folder.parent / "2")
+    assert new.spec.split == Split(test=0.2, column="author", by="group")
+    assert page._studio.notices.shown[-1].problem == "Version 2: Split again: 70/10/20 by “author”."
+    qtbot.waitUntil(lambda: page.dataset.state.dataset is not None, timeout=PATIENCE)
+    assert page.dataset.undo.isVisibleTo(page), "as of every version made from another"
+    page._studio.notices.shown[-1].act()
+    qtbot.waitUntil(lambda: page.dataset.state.folder == folder, timeout=PATIENCE)
+    assert (open_dataset(folder).splits == first).all()
+    qtbot.waitUntil(lambda: not (folder.parent / "2").exists(), timeout=PATIENCE)
