@@ -247,6 +247,7 @@ class DataPage(QWidget):
         if self.dataset is not None:
             self.dataset.editing.close()
             self.dataset.checks_state.close()
+            self.dataset.agreement.state.close()
             self.dataset.state.close()
             self.stack.removeWidget(self.dataset)
             self.dataset.deleteLater()

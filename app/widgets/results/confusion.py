@@ -130,6 +130,7 @@ class Matrix(QWidget):
     def __init__(self) -> None:
         super().__init__()
         self.confusion: Confusion | None = None
+        self.titles = tr("True label"), tr("Predicted")  # of the rows and of the columns
         self.shown: NDArray[np.int64] = np.empty(0, dtype=np.int64)  # [S] indices of labels
         self.unit = COUNTS
         self.marked_cell: Cell | None = None
@@ -231,6 +232,15 @@ class Matrix(QWidget):
             numbers.percent(float(self.confusion.by_column[gold, predicted])),
         )
 
+    def figure_texts(self) -> tuple[str, str, str]:
+        """Title, caption, and the heading of the first column of the numbers."""
+        captions = (
+            tr("Rows: true label; columns: predicted label."),
+            tr("Rows: true label, each with a sum of 100 %; columns: predicted label."),
+            tr("Rows: true label; columns: predicted label, each with a sum of 100 %."),
+        )
+        return tr("Confusion matrix"), captions[self.unit], tr("true label \\ predicted label")
+
     def _describe(self) -> None:
         if self.confusion is not None and len(self.shown):
             self.setAccessibleDescription(self.sentence(self.current))
@@ -242,7 +252,8 @@ class Matrix(QWidget):
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         left, top, side = layout(self)
         painter.setFont(font("small"))
-        paint(painter, self.confusion, self.shown, self.unit, (left, top, side), colour)
+        origin = (left, top, side)
+        paint(painter, self.confusion, self.shown, self.unit, origin, colour, self.titles)
         painter.setBrush(Qt.BrushStyle.NoBrush)
         if self.marked_cell is not None:
             painter.setPen(QPen(colour(PICKED), 2))
@@ -316,13 +327,14 @@ def paint(
     unit: int,
     origin: tuple[float, float, float],
     palette: Palette,
+    titles: tuple[str, str],
 ) -> None:
     """Paint names and cells, tinted by value: correct ones blue, errors brown."""
     left, top, side = origin
     cells = values(confused, unit)[np.ix_(shown, shown)]
     maximum = max(float(cells.max()), 1e-9)
     metrics = QFontMetricsF(painter.font())
-    _paint_names(painter, confused, shown, origin, palette)
+    _paint_names(painter, confused, shown, origin, palette, titles)
     text_color, muted = palette(Role.TEXT, 1.0), palette(Role.MUTED, 1.0)
     for row in range(len(shown)):
         for column in range(len(shown)):
@@ -348,6 +360,7 @@ def _paint_names(
     shown: NDArray[np.int64],
     origin: tuple[float, float, float],
     palette: Palette,
+    titles: tuple[str, str],
 ) -> None:
     left, top, side = origin
     metrics = QFontMetricsF(painter.font())
@@ -355,11 +368,11 @@ def _paint_names(
     elide = Qt.TextElideMode.ElideMiddle
     centre, right = Qt.AlignmentFlag.AlignCenter, Qt.AlignmentFlag.AlignRight
     painter.setPen(palette(Role.MUTED, 1.0))
-    painter.drawText(QRectF(left, 0, max(length, 80), TITLE), centre, tr("Predicted"))
+    painter.drawText(QRectF(left, 0, max(length, 80), TITLE), centre, titles[1])
     painter.save()
     painter.translate(0, top + length)
     painter.rotate(-90)
-    painter.drawText(QRectF(0, 0, max(length, 60), TITLE), centre, tr("True label"))
+    painter.drawText(QRectF(0, 0, max(length, 60), TITLE), centre, titles[0])
     painter.restore()
     painter.setPen(palette(Role.TEXT, 1.0))
     names = [one_line(confused.labels[label], 60) for label in shown]
@@ -400,23 +413,19 @@ def matrix_figure(matrix: Matrix) -> Figure | None:
 
     def draw(painter: QPainter, _size: QSizeF) -> None:
         painter.setFont(print_font(12))
-        paint(painter, confused, shown, unit, (left, top, side), print_color)
+        paint(painter, confused, shown, unit, (left, top, side), print_color, matrix.titles)
 
     length = round(len(shown) * side)
-    texts = (
-        tr("Rows: true label; columns: predicted label."),
-        tr("Rows: true label, each with a sum of 100 %; columns: predicted label."),
-        tr("Rows: true label; columns: predicted label, each with a sum of 100 %."),
-    )
+    title, caption, corner = matrix.figure_texts()
     return Figure(
         name="confusion-matrix",
-        title=tr("Confusion matrix"),
-        caption=texts[unit],
+        title=title,
+        caption=caption,
         size=QSize(round(left) + length, round(top) + length),
         paint=draw,
         array=values(confused, unit),
         table=lambda: Table(
-            (tr("true label \\ predicted label"), *confused.labels),
+            (corner, *confused.labels),
             [
                 (label, *line.tolist())
                 for label, line in zip(confused.labels, values(confused, unit), strict=True)

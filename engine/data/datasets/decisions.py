@@ -1,12 +1,19 @@
 """Decisions on rows about which the coders of a data set disagree."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from engine.config.dataset import Mapping
 from engine.data.columns.coders import Codings, read_codings
 from engine.data.datasets.store import Dataset
 from engine.errors import MissingColumn, StudioError
-from engine.phrases import phrase
+from engine.phrases import Phrase, join, phrase
+
+if TYPE_CHECKING:
+    from engine.data.datasets.deriving import Edits
+
+MAX_NAMED = 5  # people, or coders, in a sentence
 
 
 def dataset_codings(dataset: Dataset, coders: Sequence[str] = ()) -> Codings:
@@ -29,3 +36,44 @@ def dataset_codings(dataset: Dataset, coders: Sequence[str] = ()) -> Codings:
         )
     mapping = Mapping(text=spec.mapping.text, tags=spec.mapping.tags, coders=chosen)
     return read_codings(dataset.column, mapping, spec.cleaning.no_label, spec.cleaning.spellings)
+
+
+def decision_changes(old: Dataset, edits: "Edits") -> tuple[Phrase, ...]:
+    """Say who decided rows in dispute, and in how many as each coder; nothing without any."""
+    return tuple(_decision_changes(old, edits))
+
+
+def _decision_changes(old: Dataset, edits: "Edits") -> Iterator[Phrase]:
+    columns = old.spec.mapping.label_columns
+    if len(old.spec.mapping.coders) < 2 or len(columns) != 1:
+        return
+    new = {row: cells[columns[0]] for row, cells in edits.cells.items() if cells.get(columns[0])}
+    codings = dataset_codings(old) if new else None
+    if codings is None:
+        return
+    rows = [row for row in sorted(new) if codings.disputed[row]]
+    people, sides = Counter[str](), Counter[str]()
+    for row in rows:
+        entry = edits.coding.get(row, {}).get(columns[0])
+        people[entry.coder if entry is not None else ""] += 1
+        codes = zip(codings.coders, codings.codes[row].tolist(), strict=True)
+        sides.update(name for name, code in codes if code >= 0 and codings.cells[code] == new[row])
+    if not rows:
+        return
+    named = sides.most_common(MAX_NAMED)
+    how = join(", ", [phrase("“{name}” {n:,}", name=name[:40], n=n) for name, n in named])
+    who = join(", ", [name[:40] for name, _ in people.most_common(MAX_NAMED) if name])
+    yield (
+        phrase(
+            "{n:,} row(s) in dispute decided by {who}; with the label of: {how}.",
+            n=len(rows),
+            who=who,
+            how=how or "–",
+        )
+        if who
+        else phrase(
+            "{n:,} row(s) in dispute decided; with the label of: {how}.",
+            n=len(rows),
+            how=how or "–",
+        )
+    )

@@ -18,6 +18,7 @@ from engine.data.columns.tags import count_spans
 from engine.data.columns.words import split_words
 from engine.data.datasets.coding import Coding, read_coding, renumber, write_coding
 from engine.data.datasets.collecting import NO_CLEANING
+from engine.data.datasets.decisions import decision_changes
 from engine.data.datasets.history import row_changes, split_again_phrase
 from engine.data.datasets.importing import (
     is_split_note,
@@ -125,6 +126,7 @@ def derive(
             "version": version,
             "made_from": old.spec.version,
             "changes": changes
+            + decision_changes(old, edits)
             + row_changes(old, np.concatenate(kept), splits, _column_reader(collected.rows)),
             "columns": columns,
             "mapping": mapping,

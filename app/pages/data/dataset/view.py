@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QMenu, QSplitter, QStackedLayout, QTableView, QWid
 
 from app.library import ModelEntry
 from app.pages.data.cells import size_columns
+from app.pages.data.dataset.agreement.part import AgreementPart
 from app.pages.data.dataset.cards import DetailsCard, LabelsCard, LengthsCard
 from app.pages.data.dataset.checks.card import ChecksCard
 from app.pages.data.dataset.checks.state import ChecksState
@@ -232,9 +233,12 @@ class DatasetView(Page):
         self.checks_state.changed.connect(
             lambda: self.details.split.setEnabled(not self.checks_state.is_fixing)
         )
+        self.agreement = AgreementPart(self._studio, self.state, self.editing, self.table)
+        self.agreement.rows_requested.connect(self.show_listed)
         layouts.column(
             self.checks,
             self.labels,
+            self.agreement.card,
             self.editing.card,
             self.editing.curve,
             self.lengths,
@@ -515,6 +519,8 @@ class DatasetView(Page):
             return
         cells = self.model.row_cells(current.row())
         text = row_in_full(cells, self.state.spec.mapping)[:MAX_ROW_CHARACTERS]
+        notes = self.agreement.state.notes(int(self.state.indices[current.row()]))
+        text = "\n\n".join(filter(None, (text, *map(visible, notes))))
         if text != self.row_text.toPlainText():
             self.row_text.setPlainText(text)
 

@@ -132,6 +132,10 @@ class EditingPart(QObject):
             self._set_tag(label)
             return
         self.state.set_label(rows, label)
+        self.continue_after(rows)
+
+    def continue_after(self, rows: list[int]) -> None:
+        """Select the next row after the only one of `rows` was labelled."""
         if len(rows) == 1:
             self._select_next()
 
