@@ -49,6 +49,7 @@ COMMANDS = {  # by name, the module and function
     "changes": "engine.cli.changes:changes",
     "predict": "engine.cli.predicting:predict_command",
     "evaluate": "engine.cli.evaluating:evaluate_command",
+    "estimate": "engine.cli.estimating:estimate_command",
     "calibrate": "engine.cli.calibrating:calibrate",
     "fill": "engine.cli.ask:fill",
     "attention": "engine.cli.ask:attention",

@@ -36,7 +36,7 @@ def t_tail(t: ArrayLike, df: ArrayLike) -> NDArray[np.float64]:
     values, nu = np.broadcast_arrays(
         np.asarray(t, dtype=np.float64), np.asarray(df, dtype=np.float64)
     )
-    nodes, weights = np.polynomial.legendre.leggauss(NODES)
+    nodes, weights = _nodes()
     start = np.arctan(np.abs(values) / np.sqrt(nu))
     end = np.minimum(np.pi / 2, start + TAIL_WIDTH / np.sqrt(np.maximum(nu, 1)))
     angles = start[..., None] + (end - start)[..., None] * (nodes + 1) / 2
@@ -50,6 +50,11 @@ def t_tail(t: ArrayLike, df: ArrayLike) -> NDArray[np.float64]:
         tail = np.exp(scale[..., None] + log_integrand).sum(axis=-1) * (end - start) / 2
     upper: NDArray[np.float64] = np.where(values >= 0, tail, 1 - tail)
     return upper
+
+
+@lru_cache(1)
+def _nodes() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    return np.polynomial.legendre.leggauss(NODES)
 
 
 @lru_cache(1_000)

@@ -50,6 +50,7 @@ READING = {
         ["DATA", "--model", "IN", "--out", "NEW.csv"],
     ],
     "evaluate": [["IN", "--model", "MODEL"], ["DATA", "--model", "IN"]],
+    "estimate": [["IN", "--predicted", "label", "--hand", "text"]],
     "slices": [["IN"]],
     "calibrate": [["IN"]],
     "compare-results": [["IN", "IN"]],

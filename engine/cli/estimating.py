@@ -1,0 +1,169 @@
+"""`bert-studio estimate`: corrected proportions and means over machine-coded rows."""
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import pyarrow as pa
+import typer
+from numpy.typing import NDArray
+
+from engine.cli.options import AsJson, choice_option, with_options
+from engine.cli.rows import READING, recognise_file, single_file
+from engine.cli.stored import find_version
+from engine.config.task import score_text
+from engine.data.columns.periods import PERIODS
+from engine.data.datasets.coding import read_coding
+from engine.data.datasets.store import open_dataset
+from engine.data.formats.reading import read
+from engine.errors import MissingColumn, StudioError
+from engine.files.table_files import TABLE_WRITERS, check_suffix, write_table
+from engine.phrases import phrase
+from engine.results.estimate_table import (
+    EstimateRequest,
+    EstimateRow,
+    estimate_lines,
+    estimate_table,
+    random_rows,
+)
+from engine.results.intervals import Interval
+from engine.system.terminal import echo, echo_error, echo_json
+
+
+def estimate(
+    file: Annotated[
+        Path,
+        typer.Argument(help="A file with machine codes and hand codes, or a stored data set."),
+    ],
+    predicted: Annotated[str, typer.Option(help="Column with the machine codes of all rows.")],
+    hand: Annotated[
+        str, typer.Option(help="Column with the hand codes; other rows have an empty cell.")
+    ],
+    share_of: Annotated[
+        str | None,
+        typer.Option(
+            help="Estimate the proportion of this label. Its machine codes may be "
+            "probabilities. Default: the proportion of each label, or the mean of numbers."
+        ),
+    ] = None,
+    mean: Annotated[bool, typer.Option("--mean", help="Estimate the mean of numbers.")] = False,
+    by: Annotated[
+        str | None,
+        typer.Option(help="An estimate for each period of this column of dates, or each cell."),
+    ] = None,
+    compare: Annotated[
+        str | None,
+        typer.Option(help="Column with groups: estimates of each, and differences."),
+    ] = None,
+    chance: Annotated[
+        str | None,
+        typer.Option(
+            help="Column with the probability of each hand-coded row to be drawn, if they differ."
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Write the table: .csv, .tsv, .jsonl, .parquet or .xlsx."),
+    ] = None,
+    as_json: AsJson = False,
+    **extra: Any,
+) -> None:
+    """Estimate proportions or means that hold although the machine errs, from rows coded by hand.
+
+    Prints 95 % intervals, what the machine codes alone would say, and how many hand-coded rows
+    would halve the interval. All rows are used: those coded by hand correct the others.
+    """
+    if share_of is not None and mean:
+        raise StudioError("A proportion and a mean were asked for.", "Use --share-of or --mean.")
+    if out is not None:
+        check_suffix(out, TABLE_WRITERS)
+    request = EstimateRequest(predicted, hand, share_of, mean, by, extra["period"], compare, chance)
+    cells, is_random = _read(file, request, READING.select(extra))
+    table = estimate_table(cells, request, is_random)
+    lines = estimate_lines(table)
+    if out is not None:
+        rows = pa.Table.from_pylist(lines)
+        write_table(out, rows.schema, [rows])
+    for note in table.notes:
+        echo_error(f"note: {note}")
+    if as_json:
+        echo_json({"estimates": lines, "notes": [str(note) for note in table.notes]})
+        return
+    for row in table.rows:
+        echo(_sentence(row, table.is_share))
+    if out is not None:
+        echo(f"Written to {out}")
+
+
+def _read(
+    path: Path, request: EstimateRequest, options: dict[str, Any]
+) -> tuple[dict[str, Sequence[str]], NDArray[np.bool_] | None]:
+    """The needed columns, and which hand-coded rows are known to be drawn at random.
+
+    Raises MissingColumn.
+    """
+    version = find_version(path)
+    if version is not None:
+        dataset = open_dataset(version)
+        _check(request, dataset.spec.columns)
+        cells: dict[str, Sequence[str]] = {
+            name: [cell or "" for cell in dataset.column(name).to_pylist()]
+            for name in request.columns
+        }
+        return cells, random_rows(read_coding(version), request.hand, len(dataset))
+    file = single_file(path)
+    recognition = recognise_file(file, options, {})
+    _check(request, recognition.columns)
+    table = read(file, recognition.reading)
+    places = {name: table.columns.index(name) for name in request.columns}
+    found: dict[str, list[str]] = {name: [] for name in places}
+    for row in table:
+        for name, place in places.items():
+            found[name].append(row.cells[place])
+    return dict(found), None
+
+
+def _check(request: EstimateRequest, columns: Sequence[str]) -> None:
+    for name in request.columns:
+        if name not in columns:
+            raise MissingColumn(name, list(columns))
+
+
+def _sentence(row: EstimateRow, is_share: bool) -> str:
+    what = phrase("“{label}”", label=row.label) if row.label else phrase("mean")
+    names = [row.period, row.group if row.minus is None else f"{row.group} − {row.minus}"]
+    place = ", ".join(filter(None, names)) or str(phrase("all rows"))
+    found, sign = row.estimate, "+" if row.minus is not None else ""
+    text = phrase(
+        "{place}, {what}: {corrected}; machine codes alone {naive}; {coded:,} of {rows:,} rows "
+        "coded by hand",
+        place=place,
+        what=what,
+        corrected=_format(found.corrected, is_share, sign),
+        naive=score_text(found.naive.value, is_share, sign),
+        coded=found.coded,
+        rows=found.rows,
+    )
+    if found.halving is not None:
+        return str(phrase("{text}, {n:,} would halve the interval", text=text, n=found.halving))
+    if row.minus is not None or math.isnan(found.variance):
+        return str(text)
+    return str(phrase("{text}; coding all rows would not halve the interval", text=text))
+
+
+def _format(figure: Interval, is_share: bool, sign: str) -> str:
+    if math.isnan(figure.low):
+        return str(phrase("unknown"))
+    value, low, high = (score_text(end, is_share, sign) for end in figure)
+    return str(phrase("{value} ({low} to {high})", value=value, low=low, high=high))
+
+
+estimate_command = with_options(
+    estimate,
+    [
+        choice_option("period", PERIODS, "month", "Length of the periods of --by."),
+        *READING.parameters(),
+    ],
+)

@@ -1,0 +1,382 @@
+"""Corrected estimates from the columns of a table: shares or means, by period, between groups."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.data.columns.label_sets import count_label_sets, parse_label_sets
+from engine.data.columns.numbers import parse_number
+from engine.data.columns.periods import Period, are_dates, group_by_period
+from engine.data.datasets.coding import Coding
+from engine.errors import MissingColumn, StudioError
+from engine.phrases import Phrase, phrase
+from engine.results.estimates import (
+    FEW_ROWS,
+    Estimate,
+    Floats,
+    design_based,
+    difference,
+    prediction_powered,
+)
+from engine.results.intervals import Interval
+
+MAX_LABELS = 20  # whose shares are estimated unless one is chosen
+MAX_GROUPS = 500
+MIN_VALUES, MAX_OTHERS = 10, 0.1  # more numbers, with few other cells, are averaged by default
+ALL = ""  # name of the group of all rows
+
+Bools = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class EstimateRequest:
+    """The columns of machine codes and hand codes, and what is estimated of them.
+
+    `share_of` is one label; None: each label, or the mean of numbers. With `by`, there is an
+    estimate for each period of a column of dates, else for each of its cells; with `compare`, for
+    each of its cells, and the differences to the largest group. `chance` is a column with the
+    probability of each row to be coded by hand.
+    """
+
+    predicted: str
+    hand: str
+    share_of: str | None = None
+    is_mean: bool = False
+    by: str | None = None
+    period: Period = "month"
+    compare: str | None = None
+    chance: str | None = None
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        named = (self.predicted, self.hand, self.by, self.compare, self.chance)
+        return tuple(dict.fromkeys(name for name in named if name is not None))
+
+
+class EstimateRow(NamedTuple):
+    """An estimate: of which label, in which period and group; “” for the mean and all rows.
+
+    `minus` is the group that is subtracted in a difference.
+    """
+
+    label: str
+    period: str
+    group: str
+    estimate: Estimate
+    minus: str | None = None
+
+
+def random_rows(coding: Coding, column: str, rows: int) -> Bools | None:
+    """The rows that came up at random when a column was coded, bool [rows]; None without coding."""
+    coded = {row: facts[column] for row, facts in coding.items() if column in facts}
+    drawn = [row for row, facts in coded.items() if facts.control or facts.drawn == "random"]
+    return np.isin(np.arange(rows), drawn) if coded else None
+
+
+class EstimateTable(NamedTuple):
+    """All estimates, and sentences on their conditions and on rows that were left out."""
+
+    rows: tuple[EstimateRow, ...]
+    is_share: bool
+    labels: tuple[str, ...]  # whose shares are estimated; none for a mean
+    notes: tuple[Phrase, ...]
+
+
+def estimate_table(
+    cells: Mapping[str, Sequence[str]], request: EstimateRequest, is_random: Bools | None = None
+) -> EstimateTable:
+    """Estimate from columns of cells.
+
+    `is_random`, bool [rows], marks the hand-coded rows that are known to be drawn at random; if
+    there are some, all others count as machine-coded.
+
+    Raises StudioError if a column is missing, no row is hand-coded, or cells cannot be read.
+    """
+    for name in request.columns:
+        if name not in cells:
+            raise MissingColumn(name, list(cells))
+    if request.predicted == request.hand:
+        raise StudioError(
+            "The machine codes and the hand codes are in the same column.",
+            "Choose a column for each of them.",
+        )
+    codes = _Codes(cells, request, is_random)
+    groups = _Groups(cells, request, codes.notes)
+    rows = [row for label in codes.labels for row in _rows(label, codes, groups)]
+    few = sum(row.estimate.coded < FEW_ROWS for row in rows if row.minus is None)
+    if few:
+        codes.notes.append(
+            phrase(
+                "{n:,} estimate(s) rest on fewer than {rows} hand-coded rows; their intervals may "
+                "be too narrow.",
+                n=few,
+                rows=FEW_ROWS,
+            )
+        )
+    labels = () if codes.is_mean else tuple(codes.labels)
+    return EstimateTable(tuple(rows), not codes.is_mean, labels, tuple(codes.notes))
+
+
+class _Codes:
+    """Hand codes and machine codes as numbers, for each estimated label."""
+
+    def __init__(
+        self,
+        cells: Mapping[str, Sequence[str]],
+        request: EstimateRequest,
+        is_random: Bools | None,
+    ) -> None:
+        self.notes: list[Phrase] = []
+        self._machine = [cell.strip() for cell in cells[request.predicted]]
+        self._hand = [cell.strip() for cell in cells[request.hand]]
+        filled = {*self._machine, *self._hand} - {""}
+        numbers = {cell: parse_number(cell) for cell in filled}
+        others = [cell for cell, number in numbers.items() if number is None]
+        are_numbers = len(filled) > MIN_VALUES and len(others) < MAX_OTHERS * len(filled)
+        self.is_mean = request.is_mean or (request.share_of is None and are_numbers)
+        self._numbers = numbers
+        self._sets: dict[str, tuple[str, ...]] | None = None
+        if not self.is_mean:
+            self._read_labels(request)
+        else:
+            self.labels = [""]
+        self.is_coded = np.array([bool(cell) for cell in self._hand])
+        self.is_read = np.array([bool(cell) for cell in self._machine]) | (self._sets is not None)
+        if self.is_mean:
+            self._leave_out_texts(request)
+        self._leave_out_unread()
+        self._choose_random(is_random)
+        if not self.is_coded.any():
+            raise StudioError(
+                "No row with a prediction has a hand code in “{name}”.",
+                "Code a random sample of the rows by hand first.",
+                name=request.hand[:60],
+            )
+        self.chance = self._read_chance(cells, request)
+
+    def values(self, label: str) -> tuple[Floats, Floats]:
+        """Hand codes and machine codes of all rows, float64 [rows] each."""
+        if self.is_mean:
+            return self._as_numbers(self._hand), self._as_numbers(self._machine)
+        hand = np.array([label in self._labels_of(cell) for cell in self._hand], dtype=np.float64)
+        if self._are_chances:
+            return hand, self._as_numbers(self._machine)
+        has = [label in self._labels_of(cell) for cell in self._machine]
+        return hand, np.array(has, dtype=np.float64)
+
+    def _as_numbers(self, column: Sequence[str]) -> Floats:
+        return np.array([self._numbers.get(cell) or 0.0 for cell in column], dtype=np.float64)
+
+    def _labels_of(self, cell: str) -> tuple[str, ...]:
+        return (cell,) if self._sets is None else self._sets.get(cell, ())
+
+    def _read_labels(self, request: EstimateRequest) -> None:
+        hand, machine = (Counter(filter(None, column)) for column in (self._hand, self._machine))
+        chosen = request.share_of
+        values = [self._numbers[cell] for cell in machine]
+        self._are_chances = (
+            chosen is not None
+            and chosen not in machine
+            and all(value is not None and 0 <= value <= 1 for value in values)
+        )
+        counts = hand if self._are_chances else hand + machine
+        if count_label_sets(counts) is not None:
+            self._sets = dict(zip(counts, parse_label_sets(counts), strict=True))
+        known = sorted({label for cell in counts for label in self._labels_of(cell)})
+        if chosen is not None and chosen not in known:
+            raise StudioError(
+                "No row has the label “{label}”.",
+                "Choose one of {labels}.",
+                label=chosen[:60],
+                labels=", ".join(name[:60] for name in known[:MAX_LABELS]),
+            )
+        if chosen is None and len(known) > MAX_LABELS:
+            raise StudioError(
+                "There are {count:,} labels, too many for an estimate of each.",
+                "Choose the label whose proportion is estimated.",
+                count=len(known),
+            )
+        self.labels = known if chosen is None else [chosen]
+
+    def _leave_out_texts(self, request: EstimateRequest) -> None:
+        """Leave out cells that are no numbers, named in a note."""
+        for name, column, mask in (
+            (request.predicted, self._machine, self.is_read),
+            (request.hand, self._hand, self.is_coded),
+        ):
+            wrong = np.array([bool(c) and self._numbers[c] is None for c in column], dtype=bool)
+            if wrong.any():
+                self.notes.append(
+                    phrase(
+                        "Left out: {n:,} cell(s) of “{name}” without a number, such as “{cell}”.",
+                        n=int(wrong.sum()),
+                        name=name[:60],
+                        cell=column[int(wrong.argmax())][:60],
+                    )
+                )
+            mask &= ~wrong
+
+    def _leave_out_unread(self) -> None:
+        if missing := int((~self.is_read).sum()):
+            self.notes.append(phrase("{n:,} row(s) without a prediction left out.", n=missing))
+        self.is_coded &= self.is_read
+
+    def _choose_random(self, is_random: Bools | None) -> None:
+        """Keep only the hand codes of random rows if there are some; note the condition."""
+        drawn = self.is_coded if is_random is None else self.is_coded & is_random
+        if is_random is None or not drawn.any():
+            self.notes.append(
+                phrase("Valid if the rows coded by hand were drawn at random from all rows.")
+            )
+            return
+        if others := int(self.is_coded.sum() - drawn.sum()):
+            self.notes.append(
+                phrase(
+                    "{n:,} hand-coded row(s) were not drawn at random and count as machine-coded.",
+                    n=others,
+                )
+            )
+        self.is_coded = drawn
+
+    def _read_chance(
+        self, cells: Mapping[str, Sequence[str]], request: EstimateRequest
+    ) -> Floats | None:
+        if request.chance is None:
+            return None
+        column = cells[request.chance]
+        chance = np.array([parse_number(cell) or 0.0 for cell in column])
+        wrong = self.is_coded & ~((chance > 0) & (chance <= 1))
+        if wrong.any():
+            row = int(wrong.argmax())
+            raise StudioError(
+                "“{cell}” in row {row:,} of “{name}” is no probability above 0, at most 1.",
+                "Each hand-coded row needs its probability to be drawn.",
+                cell=column[row][:60],
+                row=row + 1,
+                name=request.chance[:60],
+            )
+        return chance
+
+
+class _Groups:
+    """Names of the periods and groups, and those of each row; “” outside all."""
+
+    def __init__(
+        self, cells: Mapping[str, Sequence[str]], request: EstimateRequest, notes: list[Phrase]
+    ) -> None:
+        count = len(cells[request.predicted])
+        self.period, self.group = (np.full(count, ALL, dtype=object) for _ in range(2))
+        if request.by is not None:
+            self.period = self._read(request.by, cells[request.by], request.period, notes)
+        if request.compare is not None:
+            names = [cell.strip() for cell in cells[request.compare]]
+            self.group = self._named(request.compare, names, notes)
+        self.periods, self.groups = (
+            [*dict.fromkeys(sorted({*names} - {ALL}))] for names in (self.period, self.group)
+        )
+        count = max(1, len(self.periods)) * max(1, len(self.groups))
+        if count > MAX_GROUPS:
+            raise StudioError(
+                "There are {count:,} periods or groups, more than the {most} of a table.",
+                "Choose longer periods, or a column with fewer different cells.",
+                count=count,
+                most=MAX_GROUPS,
+            )
+        if request.compare is not None and len(self.groups) < 2:
+            raise StudioError(
+                "“{name}” has only one group.",
+                "Choose a column with the groups to compare.",
+                name=request.compare[:60],
+            )
+        sizes = Counter(self.group.tolist())
+        self.largest = max(self.groups, key=lambda name: sizes[name], default=ALL)
+
+    def _read(
+        self, name: str, cells: Sequence[str], period: Period, notes: list[Phrase]
+    ) -> NDArray[np.object_]:
+        if not are_dates(cells):
+            return self._named(name, [cell.strip() for cell in cells], notes)
+        names, others = group_by_period(cells, period)
+        if others:
+            counts = Counter(cell.strip() for cell in cells)
+            notes.append(
+                phrase(
+                    "{n:,} row(s) have no date in “{name}”, such as “{cell}”; they count only in "
+                    "the estimate of all rows.",
+                    n=sum(counts[other] for other in others),
+                    name=name[:60],
+                    cell=others[0][:60],
+                )
+            )
+        return self._named(name, names, notes, sum(not cell.strip() for cell in cells))
+
+    def _named(
+        self, column: str, names: list[str], notes: list[Phrase], empty: int | None = None
+    ) -> NDArray[np.object_]:
+        if missing := names.count(ALL) if empty is None else empty:
+            notes.append(
+                phrase(
+                    "{n:,} row(s) with an empty “{name}” count only in the estimate of all rows.",
+                    n=missing,
+                    name=column[:60],
+                )
+            )
+        return np.array(names, dtype=object)
+
+
+def _rows(label: str, codes: _Codes, groups: _Groups) -> Iterator[EstimateRow]:
+    hand, machine = codes.values(label)
+    is_share = not codes.is_mean
+
+    def estimate(period: str, group: str) -> Estimate | None:
+        chosen = codes.is_read.copy()
+        for names, name in ((groups.period, period), (groups.group, group)):
+            if name != ALL:
+                chosen &= names == name
+        coded, others = chosen & codes.is_coded, chosen & ~codes.is_coded
+        parts = hand[coded], machine[coded], machine[others]
+        if not chosen.any():
+            return None
+        if codes.chance is None:
+            return prediction_powered(*parts, is_share)
+        return design_based(*parts, codes.chance[coded], is_share)
+
+    for period in (ALL, *groups.periods):
+        found = {group: estimate(period, group) for group in (ALL, *groups.groups)}
+        for group, result in found.items():
+            if result is not None:
+                yield EstimateRow(label, period, group, result)
+        base = found.get(groups.largest)
+        for group in groups.groups:
+            result = found[group]
+            if group != groups.largest and result is not None and base is not None:
+                gap = difference(result, base, is_share)
+                yield EstimateRow(label, period, group, gap, groups.largest)
+
+
+def estimate_lines(table: EstimateTable) -> list[dict[str, Any]]:
+    """The table for a file, a line for each estimate; None if a figure is unknown."""
+    return [
+        {
+            "label": row.label,
+            "period": row.period,
+            "group": row.group,
+            "minus": row.minus or "",
+            **_ends("", row.estimate.corrected),
+            **_ends("naive_", row.estimate.naive),
+            "rows": row.estimate.rows,
+            "coded": row.estimate.coded,
+            "coded_for_half": row.estimate.halving,
+        }
+        for row in table.rows
+    ]
+
+
+def _ends(prefix: str, figure: Interval) -> dict[str, float | None]:
+    names = ("estimate", "low", "high")
+    values = (None if np.isnan(value) else value for value in figure)
+    return {f"{prefix}{name}": value for name, value in zip(names, values, strict=True)}
