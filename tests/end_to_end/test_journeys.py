@@ -51,7 +51,7 @@ def read_sample(rows: int, topics: tuple[str, ...]) -> list[tuple[str, str]]:
 
 
 def write_survey(folder: Path) -> None:
-    """A workbook of 40 columns: a codebook, and answers that two coders coded, 60 % of them not."""
+    """3,000 answers × 40 columns that two coders coded, 60 % of them not; and a codebook sheet."""
     rng, topics = random.Random(7), ("music", "war", "places")
     questions = [f"q{n}" for n in range(1, 36)]
     with xlsxwriter.Workbook(folder / "survey.xlsx") as workbook:
@@ -59,7 +59,7 @@ def write_survey(folder: Path) -> None:
         for n, topic in enumerate(("code", *topics)):
             codebook.write_row(n, 0, [topic, f"what is {topic}"])
         answers.write_row(0, 0, ["id", "country", *questions, "answer", "coder A", "coder B"])
-        for n, (text, topic) in enumerate(read_sample(300, topics)):
+        for n, (text, topic) in enumerate(read_sample(3_000, topics)):
             is_coded, other = rng.random() > 0.6, rng.choice(topics)
             codes = [topic, other if rng.random() < 0.05 else topic] if is_coded else ["", "-"]
             numbers = [rng.randint(1, 5) for _ in questions]
@@ -67,15 +67,15 @@ def write_survey(folder: Path) -> None:
 
 
 def write_tickets(folder: Path) -> None:
-    """Tickets with a category, often empty, and an urgency."""
+    """20,000 tickets with a category, often empty, and an urgency."""
     rng = random.Random(5)
     with (folder / "tickets.csv").open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(["id", "created", "body", "category", "urgency"])
-        for n, (text, topic) in enumerate(read_sample(120, ("music", "war", "computing"))):
+        for n, (text, topic) in enumerate(read_sample(20_000, ("music", "war", "computing"))):
             category = "" if rng.random() < 0.3 else topic
             urgency = rng.choice(("low", "high"))
-            writer.writerow([n, f"2026-{1 + n // 20:02d}-01", text, category, urgency])
+            writer.writerow([n, f"2026-{1 + n % 12:02d}-01", text, category, urgency])
 
 
 IMPORT = """
@@ -94,7 +94,7 @@ JOURNEYS = {
         + """
         click "Step 5*"
         click "push button:Start*"
-        expect "State: finished" 300
+        expect "State: finished" 7200
         click "page tab:Use it"
         click "push button:Save the report…"
         window "Save the report"
@@ -102,12 +102,13 @@ JOURNEYS = {
         window "BERT Studio"
         click "push button:Apply…"
         window Apply
-        expect "Rows without a label*" 60
+        expect "Rows without a label*" 300
         type "80"
         click "push button:Apply"
+        expect "push button:Review the unsure rows" 1800
         click "push button:Review the unsure rows"
         window "BERT Studio"
-        expect "Unsure predictions of*" 60
+        expect "Unsure predictions of*" 900
         click "push button:Export…"
         window "Export all rows"
         key Return
@@ -126,7 +127,7 @@ JOURNEYS = {
         click "check box:tickets 1 · urgency"
         click "Step 5*"
         click "push button:Start*"
-        expect "State: finished" 300
+        expect "State: finished" 7200
         click "page tab:Use it"
         click "push button:Every night…"
         window night
@@ -156,7 +157,7 @@ JOURNEYS = {
         click "page tab:Reproducibility"
         expect "label:Reproducibility"
         click "page tab:Search"
-        expect "6 of at most 6 runs finished*" 300
+        expect "6 of at most 6 runs finished*" 3600
         click "push button:Compare"
         expect "Compare 6 runs"
         rclick 640,400
@@ -193,7 +194,7 @@ JOURNEYS = {
         click "Starter*"
         click "Step 5*"
         click "push button:Start*"
-        expect "State: finished" 300
+        expect "State: finished" 7200
         key ctrl+1
         """,
     ),
