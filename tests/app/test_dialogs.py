@@ -216,6 +216,10 @@ TESTED_ELSEWHERE = {
     "app/using/tab.py CodeDialog": "app/using/test_tab.py",
     "app/using/applying_view.py ApplyingDialog": "app/using/test_tab.py",
     "app/pages/data/dataset/view.py _ask_to_fix": "app/pages/data/dataset/test_checks.py",
+    "app/pages/data/dataset/agreement/part.py _ask_for_majority": (
+        "app/pages/data/dataset/test_agreement.py"
+    ),
+    "app/pages/data/dataset/splitting.py ask_for_split": "app/pages/data/dataset/test_view.py",
 }
 OPEN_AFTER_ENTER = {"app/widgets/help.py HelpWindow", "app/exporting/view.py ExportDialog",
                     "app/palette.py Palette"}  # fmt: skip
