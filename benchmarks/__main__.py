@@ -14,6 +14,7 @@ class Case(NamedTuple):
 
 CASES = {
     "training": Case("training.compare", "training against transformers and the hardware limit"),
+    "score": Case("score.compare", "time to the score of the full recipe, against transformers"),
     "answers": Case("answers.compare", "inference against transformers and onnxruntime"),
     "starts": Case("starts", "program start, page visits, first training step"),
     "memory": Case("memory", "estimated against measured memory of a run"),

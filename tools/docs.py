@@ -141,7 +141,7 @@ def commands() -> str:
                 options.append(f"`{max(parameter.opts, key=len)}`")
         text += f"- **`{name}{''.join(arguments)}`** {first_sentence(command.help or '')}."
         if name == "job":
-            options = [*options[:6], "and every field of [SETTINGS.md](SETTINGS.md)"]
+            options = [*options[:7], "and every field of [SETTINGS.md](SETTINGS.md)"]
         text += f" {' '.join(options)}\n" if options else "\n"
     return text
 

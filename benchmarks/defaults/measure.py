@@ -97,8 +97,8 @@ def _measure(run: Run, work: Path, models: dict[str, Path]) -> dict[str, Any]:
 
 def _make_job(run: Run, work: Path, models: dict[str, Path]) -> JobSpec:
     data = SETS[run.data]
-    path = _sample_file(data_folder(work), data.train, run.row_count)
-    validation = _sample_file(data_folder(work), data.validation, VALIDATION_ROWS)
+    path = sample_file(data_folder(work), data.train, run.row_count)
+    validation = sample_file(data_folder(work), data.validation, VALIDATION_ROWS)
     recognised = recognise(path)
     fresh = run.way == "from scratch"
     training: dict[str, object] = {
@@ -134,7 +134,7 @@ def _make_job(run: Run, work: Path, models: dict[str, Path]) -> JobSpec:
     )
 
 
-def _sample_file(folder: Path, name: str, count: int) -> Path:
+def sample_file(folder: Path, name: str, count: int) -> Path:
     """A file with `count` random rows, always the same."""
     stem, suffix = name.rsplit(".", 1)
     path = folder / f"{stem}-{count}.{suffix}"

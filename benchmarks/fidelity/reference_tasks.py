@@ -67,7 +67,15 @@ class Classes(ReferenceTask):
         self.model = AutoModelForSequenceClassification.from_pretrained(
             checkpoint, num_labels=len(self.labels)
         )
-        self.examples = [self._example(row, self.labels.index(row["label"])) for row in rows]
+        self.examples = self.read(train)
+
+    def read(self, path: Path) -> list[Example]:
+        """Examples of a file, with the labels of the training rows."""
+        return [self._example(row, self.target(row)) for row in _rows(path)]
+
+    def target(self, row: Row) -> float:
+        """The target of a row."""
+        return self.labels.index(row["label"])
 
     def evaluate(self, path: Path) -> dict[str, float]:
         rows = _rows(path)
@@ -99,7 +107,10 @@ class Scores(Classes):
         self.model = AutoModelForSequenceClassification.from_pretrained(
             checkpoint, num_labels=1, problem_type="regression"
         )
-        self.examples = [self._example(row, float(row["score"])) for row in _rows(train)]
+        self.examples = self.read(train)
+
+    def target(self, row: Row) -> float:
+        return float(row["score"])
 
     def evaluate(self, path: Path) -> dict[str, float]:
         rows = _rows(path)
@@ -162,16 +173,21 @@ Sentence = tuple[list[str], list[str]]  # words and tags
 
 
 class Tags(ReferenceTask):
-    """Cross-entropy over first tokens; the tags are the training rows', sorted."""
+    """Cross-entropy over first tokens; the tags are those of all rows, sorted."""
 
     def start(self, checkpoint: Path, train: Path) -> None:
-        sentences = _sentences(train)
+        files = [train, *(train.parent / name for name in self.setting.evaluated.values())]
+        sentences = [sentence for file in files for sentence in _sentences(file)]
         self.tags = sorted({tag for _, tags in sentences for tag in tags})
         self.model = AutoModelForTokenClassification.from_pretrained(
             checkpoint, num_labels=len(self.tags)
         )
         self._collate = DataCollatorForTokenClassification(self.tokenizer)
-        self.examples = [self._example(words, tags) for words, tags in sentences]
+        self.examples = self.read(train)
+
+    def read(self, path: Path) -> list[Example]:
+        """Examples of a file, with the tags of the training rows."""
+        return [self._example(words, tags) for words, tags in _sentences(path)]
 
     def collate(self, examples: list[Example]) -> dict[str, Tensor]:
         batch: dict[str, Tensor] = self._collate(examples)

@@ -247,7 +247,7 @@ class Bench:
         return result["cpu_seconds" if self._options.clock == "cpu" else "seconds"]
 
 
-def _environment(openmp: str) -> dict[str, str]:
+def openmp_environment(openmp: str) -> dict[str, str]:
     """Waiting policy of GNU OpenMP threads on all sides."""
     from engine.worker import SPINS
 
@@ -263,7 +263,7 @@ def _run(options: argparse.Namespace, module: str, *flags: str) -> dict[str, Any
     """Result of a module of this package in a fresh process, or in this one for a dry run."""
     if options.dry:
         return dry.run(module, flags)
-    env = _environment(options.openmp)
+    env = openmp_environment(options.openmp)
     result: dict[str, Any] = harness.run_json(f"benchmarks.training.{module}", *flags, env=env)
     return result
 

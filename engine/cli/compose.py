@@ -26,6 +26,7 @@ from engine.config.dataset import FileData, StoredData
 from engine.config.families.bert import PRESETS, BertSpec
 from engine.config.fields import get_settings
 from engine.config.job import RUN_NAME_LENGTH, FromScratch, JobSpec
+from engine.config.recommended import Recipe
 from engine.config.search import METHODS
 from engine.config.tasks import TASKS
 from engine.config.training import HardwareSpec, TrainingSpec
@@ -95,6 +96,15 @@ def compose(
     ] = None,
     target: Target = None,
     name: Annotated[str | None, typer.Option(help="Name of the run.")] = None,
+    recipe: Annotated[
+        Recipe,
+        typer.Option(
+            help=(
+                "Values of the settings that are not given: paper trains all weights; quick "
+                "freezes the lower layers and trains for fewer epochs, for models of MiniLM's size."
+            )
+        ),
+    ] = "paper",
     assignments: Assignments = [],  # noqa: B006 (Typer copies it)
     **extra: Any,
 ) -> None:
@@ -127,9 +137,9 @@ def compose(
     )
     if search is not None:
         set_values(raw, {field.path: searching.first_value(field) for field in search.fields})
-    job = apply_recommended(validate_job(raw), raw.get("training", {}), raw.get("features", {}))
-    if search is not None:
-        job = validate_job(job.model_dump() | {"search": search})
+    fixed = raw.get("training", {}), raw.get("features", {})
+    job = apply_recommended(validate_job(raw), *fixed, recipe=recipe)
+    job = validate_job(job.model_dump() | {"search": search})
     echo_json_text(job.model_dump_json(indent=1))
 
 

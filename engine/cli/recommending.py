@@ -6,11 +6,13 @@ from pathlib import Path
 
 from engine.checkpoints.info import checkpoint_info
 from engine.config.dataset import DataSource, StoredData
-from engine.config.features import Features
+from engine.config.features import FINE_TUNED, Features
 from engine.config.job import FromScratch, JobSpec
 from engine.config.recommended import (
+    QUICK_FIELDS,
     RECOMMENDED,
     Network,
+    Recipe,
     Recommendation,
     Situation,
     recommend,
@@ -23,6 +25,7 @@ from engine.data.datasets.store import open_dataset
 from engine.data.formats.reading import read
 from engine.data.formats.sources import split_files
 from engine.data.lengths import lengths_in_dataset, lengths_in_file
+from engine.errors import StudioError
 from engine.system.terminal import echo_error
 from engine.tokenizers.tokenizer import Tokenizer
 
@@ -30,16 +33,23 @@ MAX_COUNTED_ROWS = 20_000  # of a file; more make no difference
 
 
 def apply_recommended(
-    job: JobSpec, fixed: Collection[str], fixed_features: Collection[str] = ()
+    job: JobSpec,
+    fixed: Collection[str],
+    fixed_features: Collection[str] = (),
+    recipe: Recipe = "paper",
 ) -> JobSpec:
     """Apply the recommended settings except those that are `fixed`; explains them on stderr.
 
     `fixed_features` names the fixed settings of the features.
 
-    Raises StudioError if the data or the base model cannot be read.
+    Raises StudioError if the data or the base model cannot be read, or if the recipe is not for
+    this job.
     """
-    result = recommend_for(job)
-    update = {name: getattr(result.training, name) for name in RECOMMENDED if name not in fixed}
+    result = recommend_for(job, recipe)
+    names = RECOMMENDED + (QUICK_FIELDS if recipe == "quick" else ())
+    update = {name: getattr(result.training, name) for name in names if name not in fixed}
+    if "frozen_layers" in fixed and not job.training.frozen_layers:
+        update.pop("cache_frozen_layers", None)  # nothing to cache
     for name, value in update.items():
         if name in result.reasons:
             title = TrainingSpec.model_fields[name].title
@@ -51,29 +61,38 @@ def apply_recommended(
     return job.model_copy(update={"training": training, "features": features})
 
 
-def recommend_for(job: JobSpec) -> Recommendation:
+def recommend_for(job: JobSpec, recipe: Recipe = "paper") -> Recommendation:
     """The wizard's recommended settings for a job.
 
-    Raises StudioError if the data or the base model cannot be read.
+    Raises StudioError if the data or the base model cannot be read, or if the recipe is not for
+    this job.
     """
-    base = job.base_model
+    base, shares_layers = job.base_model, False
     network: Network | None = None  # unknown if the model is on another machine
     vocabulary: Path | None = None
     if isinstance(base, FromScratch):
         network, vocabulary = base.model, base.tokenizer
     elif base.path.is_dir():
-        network, vocabulary = checkpoint_info(base.path), base.path
+        network = info = checkpoint_info(base.path)
+        vocabulary, shares_layers = base.path, info.shares_layers
     rows, typical = _rows_and_length(job.data, vocabulary, job.task)
-    return recommend(
-        Situation(
-            task=type(job.task).info,
-            from_scratch=isinstance(base, FromScratch),
-            network=network,
-            rows=rows,
-            typical_length=typical,
-            lora=bool(job.training.lora_rank),
-        )
+    situation = Situation(
+        task=type(job.task).info,
+        from_scratch=isinstance(base, FromScratch),
+        network=network,
+        rows=rows,
+        typical_length=typical,
+        lora=bool(job.training.lora_rank),
+        recipe=recipe,
+        shares_layers=shares_layers,
     )
+    if recipe == "quick" and (situation.quick is None or job.features.vectors != FINE_TUNED):
+        raise StudioError(
+            "The recipe “quick” is for fine-tuning all weights of models of MiniLM's size: other "
+            "models and ways were not measured with it.",
+            "Leave out --recipe quick.",
+        )
+    return recommend(situation)
 
 
 def _rows_and_length(

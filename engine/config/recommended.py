@@ -6,13 +6,15 @@ situations have the values of the paper, from the task's info.
 
 import math
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol, get_args
 
 from engine.config.features import Features
 from engine.config.task import TaskInfo
 from engine.config.training import TrainingSpec
 from engine.phrases import phrase
 
+Recipe = Literal["paper", "quick"]
+RECIPES: tuple[Recipe, ...] = get_args(Recipe)
 Regime = Literal["fine-tuning", "LoRA", "from scratch", "pre-training", "pre-training from scratch"]
 
 
@@ -50,10 +52,31 @@ EPOCHS: dict[Regime, tuple[Epochs, ...]] = {
     "pre-training": (Epochs(math.inf, 1),),
     "pre-training from scratch": (Epochs(math.inf, 3),),
 }
+
+
+class Quick(NamedTuple):
+    """The recipe “quick” for a size of network: what it changes of “paper” in fine-tuning.
+
+    The figures against “paper” are those of `python -m benchmarks score`, medians and ranges.
+    """
+
+    rate: float
+    epochs: float  # fraction of those of “paper”
+    frozen: float  # fraction of the layers, the lowest, whose output is cached
+    speed: float  # times as fast as “paper”
+    points: tuple[float, float]  # lowest and highest difference of the scores, in points
+    sets: int  # number of data sets
+
+
+QUICK: dict[float, Quick] = {  # by `Rate.max_weights`
+    LARGEST: Quick(3e-4, 0.6, 1 / 3, speed=2.7, points=(-1.0, 2.9), sets=2)
+}
 DEFAULT_ROWS = 1000  # for unknown numbers of rows
+QUICK_EVALUATIONS = 2  # of a run
 PROBE_RATES: dict[str, float] = {"bilstm": 1e-3, "linear": 1e-2}
 BATCH_SIZE, WARMUP = 32, 0.1
 RECOMMENDED = ("learning_rate", "epochs", "batch_size", "warmup_ratio", "max_length")
+QUICK_FIELDS = ("frozen_layers", "cache_frozen_layers", "evaluate_every")  # set by “quick” as well
 MIN_LENGTH = 16  # tokens
 
 
@@ -81,6 +104,8 @@ class Situation:
         rows: number of training rows; 0 if unknown.
         typical_length: the 99th percentile of input lengths, in tokens; 0 if unknown.
         lora: adapters are trained, not all weights.
+        recipe: “quick” has the values of “paper” for what it was not measured with.
+        shares_layers: several layers of the network have the same weights.
     """
 
     task: TaskInfo
@@ -89,6 +114,8 @@ class Situation:
     rows: int = 0
     typical_length: int = 0
     lora: bool = False
+    recipe: Recipe = "paper"
+    shares_layers: bool = False
 
     @property
     def regime(self) -> Regime:
@@ -101,10 +128,17 @@ class Situation:
         return from_scratch or self.task.training
 
     @property
-    def is_in_table(self) -> bool:
-        """True if the table covers networks of this size in this regime."""
+    def rate(self) -> Rate | None:
+        """The entry of the table for networks of this size in this regime; None if it has none."""
         weights = layer_weights(self.network) if self.network is not None else math.inf
-        return rate_for(self.regime, weights) is not None
+        return rate_for(self.regime, weights)
+
+    @property
+    def quick(self) -> Quick | None:
+        """The recipe “quick”; None if it was not measured for such runs."""
+        can_freeze = self.regime == "fine-tuning" and not self.shares_layers
+        row = self.rate if can_freeze else None
+        return QUICK.get(row.max_weights) if row is not None else None
 
 
 @dataclass(frozen=True)
@@ -120,10 +154,13 @@ def recommend(situation: Situation) -> Recommendation:
     length, why_length = _length(situation)
     values: dict[str, float] = {"max_length": length}
     reasons = {"max_length": why_length}
-    if situation.is_in_table:
-        values["learning_rate"], reasons["learning_rate"] = _rate(situation)
-        values["epochs"], reasons["epochs"] = _epochs(situation)
+    quick = situation.quick if situation.recipe == "quick" else None
+    if situation.rate is not None:
+        values["learning_rate"], reasons["learning_rate"] = _rate(situation, situation.rate)
+        values["epochs"], reasons["epochs"] = _epochs(situation, quick.epochs if quick else 1)
         values |= {"batch_size": BATCH_SIZE, "warmup_ratio": WARMUP}
+        if quick is not None:
+            values |= _quick_values(situation, quick, values["epochs"])
     elif situation.network is not None and situation.regime in RATES:
         reasons["learning_rate"] = phrase(
             "As in the paper, for models of the size of BERT-Base and larger."
@@ -169,11 +206,21 @@ def get_regime(task: TaskInfo, from_scratch: bool, lora: bool) -> Regime:
     return "LoRA" if lora else "fine-tuning"
 
 
-def _rate(situation: Situation) -> tuple[float, str]:
+def _quick_values(situation: Situation, quick: Quick, epochs: float) -> dict[str, float]:
+    """Fields that “quick” sets besides the epochs."""
+    assert situation.network is not None
+    steps = math.ceil(situation.rows / BATCH_SIZE) * epochs
+    return {
+        "learning_rate": quick.rate,
+        "frozen_layers": max(1, round(quick.frozen * situation.network.layers)),
+        "cache_frozen_layers": True,
+        "evaluate_every": math.ceil(steps / QUICK_EVALUATIONS),
+    }
+
+
+def _rate(situation: Situation, row: Rate) -> tuple[float, str]:
     network = situation.network
     assert network is not None
-    row = rate_for(situation.regime, layer_weights(network))
-    assert row is not None
     if not row.is_measured:
         return row.rate, phrase(
             "Between the measured rate of smaller models and the usual rate of larger ones."
@@ -185,9 +232,10 @@ def _rate(situation: Situation) -> tuple[float, str]:
     )
 
 
-def _epochs(situation: Situation) -> tuple[int, str]:
+def _epochs(situation: Situation, fraction: float) -> tuple[int, str]:
     rows = situation.rows or DEFAULT_ROWS
-    epochs = next(row.epochs for row in EPOCHS[situation.regime] if rows <= row.max_rows)
+    full = next(row.epochs for row in EPOCHS[situation.regime] if rows <= row.max_rows)
+    epochs = math.ceil(fraction * full)
     if not situation.rows:
         return epochs, ""
     return epochs, phrase(

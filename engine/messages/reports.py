@@ -3,6 +3,7 @@
 from pydantic import AwareDatetime, Field
 
 from engine.config.export import Form, Precision
+from engine.config.families import FAMILIES
 from engine.config.phrases import PhraseField
 from engine.config.sentence import SentenceSpec
 from engine.config.tasks import TASKS
@@ -81,6 +82,11 @@ class CheckpointInfo(Message):
     causal: bool = Field(False, description="Left-to-right: no token attends to a later one.")
     dtype: str = "float32"
     bytes: int = 0
+
+    @property
+    def shares_layers(self) -> bool:
+        """True if several layers have the same weights."""
+        return FAMILIES[self.family].spec.shares_layers
 
     @property
     def task(self) -> str | None:

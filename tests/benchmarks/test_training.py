@@ -135,7 +135,9 @@ def test_the_precision_is_that_chosen_by_the_studio(monkeypatch, device, rates, 
 def test_the_waiting_policy_of_openmp_is_set_for_each_side(monkeypatch):
     monkeypatch.setenv("OMP_WAIT_POLICY", "PASSIVE")
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
-    studio, default, passive = (training._environment(n) for n in ("studio", "default", "passive"))
+    studio, default, passive = (
+        training.openmp_environment(n) for n in ("studio", "default", "passive")
+    )
     assert "OMP_WAIT_POLICY" not in studio and "OMP_NUM_THREADS" not in studio
     assert int(studio["GOMP_SPINCOUNT"]) < int(default["GOMP_SPINCOUNT"])
     assert passive["OMP_WAIT_POLICY"] == "PASSIVE" and "GOMP_SPINCOUNT" not in passive

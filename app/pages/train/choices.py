@@ -12,9 +12,16 @@ from app.tasks import task_part
 from engine.config import Spec
 from engine.config.dataset import DatasetSpec, DataSource, StoredData
 from engine.config.families.bert import PRESETS, BertSpec
-from engine.config.features import Features
+from engine.config.features import FINE_TUNED, Features
 from engine.config.job import FromCheckpoint
-from engine.config.recommended import Recommendation, Situation, recommend
+from engine.config.recommended import (
+    QUICK_FIELDS,
+    Quick,
+    Recipe,
+    Recommendation,
+    Situation,
+    recommend,
+)
 from engine.config.search import Method, Range, SearchField, SearchSpec
 from engine.config.task import TaskSpec
 from engine.config.tasks import TASKS
@@ -23,6 +30,7 @@ from engine.data.columns.fit import CountedLabels, labelled_spec, likely_task
 from engine.messages.reports import CheckpointInfo
 
 CUSTOM_SIZE = "custom"
+RECIPE_FIELDS = ("learning_rate", "epochs", *QUICK_FIELDS)  # the fields in which recipes differ
 QUICK_TRIAL_FRACTION = 0.1  # of the training data
 BASE_MODEL, DATA = "base_model", "data"  # paths of the job that can be varied as a whole
 
@@ -184,6 +192,7 @@ class Choices:
     scratch: Scratch = Scratch()
     tasks: Mapping[str, TaskSpec] = field(default_factory=dict)  # changed settings by task kind
     overrides: Mapping[Goal, Mapping[str, Any]] = field(default_factory=dict)  # set by the user
+    recipe: Recipe = "paper"
     features: Features = NO_PROBE
     hardware: HardwareSpec = DEFAULT_HARDWARE
     default_hardware: HardwareSpec = DEFAULT_HARDWARE  # from the settings of the window
@@ -265,19 +274,30 @@ class Choices:
         return self.task.label_names(spec, CountedLabels(spec.labels if spec else {}))
 
     @cached_property
+    def situation(self) -> Situation:
+        """The inputs of the recommendation."""
+        spec, info = self.spec, self.model.info if self.model else None
+        return Situation(
+            task=type(self.current_goal.task).info,
+            from_scratch=self.from_scratch,
+            network=self.network,
+            rows=spec.rows.get("train", 0) if spec else 0,
+            typical_length=self.typical_length,
+            lora=bool(self.set_by_user.get("lora_rank")),
+            recipe=self.recipe,
+            shares_layers=info is not None and info.shares_layers,
+        )
+
+    @property
+    def quick(self) -> Quick | None:
+        """The recipe “quick”; None if it is not for this job."""
+        return self.situation.quick if self.probe.vectors == FINE_TUNED else None
+
+    @cached_property
     def recommended(self) -> Recommendation:
         """The recommended settings, each with its reason."""
-        spec = self.spec
-        return recommend(
-            Situation(
-                task=type(self.current_goal.task).info,
-                from_scratch=self.from_scratch,
-                network=self.network,
-                rows=spec.rows.get("train", 0) if spec else 0,
-                typical_length=self.typical_length,
-                lora=bool(self.set_by_user.get("lora_rank")),
-            )
-        )
+        situation = self.situation
+        return recommend(situation if self.quick else replace(situation, recipe="paper"))
 
     @property
     def defaults(self) -> TrainingSpec:
@@ -402,6 +422,11 @@ class Choices:
     def with_set_by_user(self, values: Mapping[str, Any]) -> "Choices":
         """A copy with exactly these settings of the current task changed by the user."""
         return replace(self, overrides={**self.overrides, self.current_goal: values})
+
+    def with_recipe(self, recipe: Recipe) -> "Choices":
+        """A copy with a recipe, which replaces what the user set for its fields."""
+        kept = {name: v for name, v in self.set_by_user.items() if name not in RECIPE_FIELDS}
+        return replace(self, recipe=recipe).with_set_by_user(kept)
 
     def with_quick_trial(self, on: bool) -> "Choices":
         fraction = QUICK_TRIAL_FRACTION if on else 1.0

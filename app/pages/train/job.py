@@ -8,6 +8,7 @@ from app.pages.train.choices import (
     BASE_MODEL,
     CUSTOM_SIZE,
     DATA,
+    RECIPE_FIELDS,
     Choices,
     Data,
     Goal,
@@ -91,6 +92,11 @@ def choices_from_job(job: JobSpec, datasets: list[Data], models: list[Model]) ->
         choices = replace(choices, scratch=_scratch_choices(job.base_model, models))
     else:
         choices = replace(choices, model=_model_at(job.base_model.path, models))
+    quick = choices.with_recipe("quick")
+    if quick.quick and all(
+        getattr(quick.defaults, n) == getattr(job.training, n) for n in RECIPE_FIELDS
+    ):
+        choices = quick
     return choices.with_set_by_user(dict(job.training))
 
 

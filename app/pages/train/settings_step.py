@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import BaseModel, create_model
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QWidget
+from PySide6.QtWidgets import QGridLayout, QWidget
 
 from app.pages.train.choices import Choices, Goal, Step
 from app.pages.train.state import TrainState
@@ -24,7 +24,7 @@ from app.widgets.text.labels import Text
 from app.widgets.text.spec_texts import value_text
 from engine.config.features import FINE_TUNED, Features
 from engine.config.fields import fields_at, get_extra
-from engine.config.recommended import RECOMMENDED
+from engine.config.recommended import RECIPES, RECOMMENDED
 from engine.config.task import TaskSpec
 from engine.config.training import HardwareSpec, TrainingSpec
 
@@ -91,19 +91,19 @@ class SettingsStep(QWidget):
 
     def _simple_card(self) -> Card:
         card = self.simple_card = Card(self.tr("Training"))
-        layouts.extend(card.body, self.fine_tuning, self.pre_training)
+        self.recipe = buttons.Segments([self.tr("Paper"), self.tr("Quick")], self.tr("Recipe"))
+        self.recipe.chosen.connect(self._on_recipe)
+        self.recipe_text = Text("", "small")
+        self.recipe_row = QWidget()
+        self.recipe_row.setContentsMargins(0, 0, 0, 2 * SPACE)  # as between fields
+        _titled_row(self.tr("Recipe"), self.recipe, self.recipe_text, self.recipe_row)
+        layouts.extend(card.body, self.recipe_row, self.fine_tuning, self.pre_training)
         self.quick_trial = Switch(self.tr("Quick trial"))
         self.quick_trial.toggled.connect(self._on_quick)
         explanation = Text(
             self.tr("Train on 10 % of the rows to check that everything works."), "small"
         )
-        right = layouts.column(self.quick_trial, explanation, spacing=SPACE)
-        row = layouts.grid(h_spacing=6 * SPACE)  # aligned with the form above
-        row.setColumnMinimumWidth(0, LABEL_WIDTH)
-        row.setColumnStretch(1, 1)
-        name = Text(self.tr("Quick trial"), "strong")
-        row.addWidget(name, 0, 0, Qt.AlignmentFlag.AlignTop)
-        row.addLayout(right, 0, 1)
+        row = _titled_row(self.tr("Quick trial"), self.quick_trial, explanation)
         layouts.extend(card.body, row, self.length)
         self.changes = Text("", "warn")
         self.reset = buttons.quiet(self.tr("&Reset"), self._state.reset_advanced, "undo-2")
@@ -171,6 +171,9 @@ class SettingsStep(QWidget):
         )
         self._state.set_invalid(Step.SETTINGS, "")
 
+    def _on_recipe(self, index: int) -> None:
+        self._state.set(self._state.choices.with_recipe(RECIPES[index]))
+
     def _on_quick(self, on: bool) -> None:
         if not self._is_updating:
             self._state.set(self._state.choices.with_quick_trial(on))
@@ -184,6 +187,7 @@ class SettingsStep(QWidget):
         is_new = choices.goal != self._shown_goal  # what was typed for another task is dropped
         self._shown_goal = choices.goal
         self._recommend(choices)
+        self._show_recipe(choices)
         self._offer_metrics(choices.task)
         for form in (self.fine_tuning, self.pre_training, self.more):
             _fill(form, choices.training, choices.varied_in("training"), is_new)
@@ -250,6 +254,21 @@ class SettingsStep(QWidget):
         for form in (self._simple_form(), self.more):
             form.recommend(values, reasons)
 
+    def _show_recipe(self, choices: Choices) -> None:
+        quick = choices.quick
+        set_shown(self.recipe_row, quick is not None)
+        if quick is None:
+            return
+        self.recipe.choose(RECIPES.index(choices.recipe))
+        template = self.tr(
+            "Quick trains only the upper layers, for fewer epochs: {speed} times as fast on {sets} "
+            "data sets, with scores {low} to {high} points from those of Paper."
+        )
+        low, high = (f"{points:+.1f}".replace("-", "−") for points in quick.points)
+        self.recipe_text.setText(
+            template.format(sets=quick.sets, speed=value_text(quick.speed), low=low, high=high)
+        )
+
     def _length_text(self) -> str:
         """A sentence about truncation or splitting of long inputs."""
         choices = self._state.choices
@@ -268,6 +287,18 @@ class SettingsStep(QWidget):
             return template.format(max_length)
         template = self.tr("Inputs longer than {0} tokens are truncated (about {1} % of them).")
         return template.format(max_length, value_text(max(0.1, round(100 * fraction, 1))))
+
+
+def _titled_row(
+    title: str, control: QWidget, explanation: Text, parent: QWidget | None = None
+) -> QGridLayout:
+    """A control with its title and explanation, aligned with the fields of a form."""
+    row = layouts.grid(parent=parent, h_spacing=6 * SPACE)
+    row.setColumnMinimumWidth(0, LABEL_WIDTH)
+    row.setColumnStretch(1, 1)
+    row.addWidget(Text(title, "strong"), 0, 0, Qt.AlignmentFlag.AlignTop)
+    row.addLayout(layouts.column(control, explanation, spacing=SPACE), 0, 1)
+    return row
 
 
 def _unused_fields(features: Features) -> set[str]:

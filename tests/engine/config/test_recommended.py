@@ -1,6 +1,7 @@
 """Recommended settings and their reasons."""
 
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -10,6 +11,7 @@ from engine.config.recommended import (
     EPOCHS,
     LARGEST,
     PROBE_RATES,
+    QUICK_FIELDS,
     RATES,
     Situation,
     layer_weights,
@@ -17,6 +19,7 @@ from engine.config.recommended import (
     with_probe_rate,
 )
 from engine.config.tasks import TASKS
+from engine.config.training import TrainingSpec
 
 TEXT = TASKS["text_classification"].info
 TINY, SMALL, BASE = bert(2, 128), bert(4, 256), bert(12, 768)
@@ -64,6 +67,27 @@ def test_an_unmeasured_rate_is_described_as_such():
     ]
     assert reasons[0].startswith("Measured")
     assert reasons[1].startswith("Between the measured rate")
+
+
+@pytest.mark.parametrize("kind", TASKS)
+def test_the_quick_recipe_changes_named_fields_where_it_was_measured(kind):
+    """Its settings are valid for every task; layers that share weights cannot be frozen."""
+    info, changed = TASKS[kind].info, {"learning_rate", "epochs", *QUICK_FIELDS}
+    for network in (None, SMALL, bert(6, 384), BASE):
+        for lora, shares in ((False, False), (False, True), (True, False)):
+            paper = Situation(info, network=network, rows=3_000, lora=lora, shares_layers=shares)
+            quick = replace(paper, recipe="quick")
+            values = recommend(quick).training
+            before = recommend(paper).training
+            if quick.quick is None:
+                assert values == before
+                continue
+            assert network == bert(6, 384) and not lora and not shares
+            assert info.head is not None
+            different = {name for name, value in values if value != getattr(before, name)}
+            assert different <= changed and values.epochs < before.epochs
+            assert values.cache_frozen_layers and 0 < values.frozen_layers < network.layers
+            TrainingSpec.model_validate(values.model_dump())
 
 
 def test_another_probe_gets_its_rate_unless_the_user_set_one():

@@ -5,6 +5,7 @@ from dataclasses import replace
 from app.pages.train.choices import CUSTOM_SIZE, Scratch
 from app.pages.train.job import choices_from_job, compose_job
 from engine.config.families.bert import PRESETS
+from engine.config.features import Features
 from tests.app.pages.train.examples import (
     INFO,
     MODEL,
@@ -45,6 +46,25 @@ def test_a_job_started_again_keeps_every_setting():
     restored = choices_from_job(spec, [data()], [MODEL])
     larger = replace(MODEL, info=INFO.model_copy(update={"layers": 6, "hidden_size": 384}))
     assert replace(restored, model=larger).training == spec.training
+
+
+def test_a_recipe_replaces_only_its_fields_and_is_known_again_from_the_job():
+    size = INFO.model_copy(update={"layers": 6, "hidden_size": 384, "intermediate_size": 1536})
+    minilm = replace(MODEL, info=size)
+    paper = with_training(replace(choose(SENTENCE), model=minilm), learning_rate=7e-5, seed=3)
+    quick = paper.with_recipe("quick")
+    assert quick.set_by_user == {"seed": 3} and quick.training.learning_rate > 7e-5
+    assert 0 < quick.training.frozen_layers < 6 and quick.training.cache_frozen_layers
+    spec = compose_job(quick)
+    assert spec.training == quick.training, "the job contains every value"
+    restored = choices_from_job(spec, [data()], [minilm])
+    assert restored.recipe == "quick" and restored.training == quick.training
+    assert choices_from_job(compose_job(paper), [data()], [minilm]).recipe == "paper"
+
+    for other in (replace(quick, model=MODEL), with_training(quick, lora_rank=8)):
+        assert other.quick is None and other.training.frozen_layers == 0
+    probe = replace(quick, features=Features(vectors="last"))
+    assert probe.quick is None and not probe.training.cache_frozen_layers
 
 
 def test_quick_trials_and_adapters_change_the_defaults():

@@ -21,7 +21,7 @@ from engine.config.fields import branch_fields, fields_at, get_settings
 from engine.config.tasks import TASKS
 from engine.config.training import HardwareSpec, TrainingSpec
 from tests.app.pages.train.conftest import go_to_review, pick, press
-from tests.app.pages.train.examples import SCRATCH, with_training
+from tests.app.pages.train.examples import INFO, MODEL, SCRATCH, SENTENCE, data, with_training
 
 
 @pytest.fixture
@@ -68,6 +68,30 @@ def test_the_step_is_built_when_first_opened_with_a_control_for_every_setting(wi
     form = SpecForm(TrainingSpec, branch_fields(TrainingSpec))
     qtbot.addWidget(form)
     assert set(form.fields) == set(branch_fields(TrainingSpec))
+
+
+def test_quick_is_offered_with_its_figures_where_it_was_measured(wizard, qtbot):
+    size = INFO.model_copy(update={"layers": 6, "hidden_size": 384, "intermediate_size": 1536})
+    chosen = replace(wizard.state.choices, goal=SENTENCE, data=data())
+    wizard.state.set(replace(chosen, model=replace(MODEL, info=size)))
+    wizard._open_step(Step.SETTINGS)
+    step, state = wizard.settings, wizard.state
+    assert step.recipe.choice() == 0 and not step.recipe_row.isHidden()
+    quick = state.choices.quick
+    assert f"{number_text(quick.speed)} times as fast" in step.recipe_text.text()
+    step.recipe.group.button(1).click()
+    assert state.choices.recipe == "quick"
+    rate = step.fine_tuning.fields["learning_rate"]
+    assert rate.get() == quick.rate and rate.segments.choice() == 0, "it is the recommended one"
+    assert step.more.fields["frozen_layers"].get() == round(6 * quick.frozen)
+    assert step.changes.isHidden(), "they are values of the recipe"
+    step.more.fields["frozen_layers"].put(1)
+    step.more.fields["frozen_layers"].changed.emit()
+    assert "Frozen layers 1" in step.changes.text()
+    step.reset.click()
+    assert state.choices.training.frozen_layers == round(6 * quick.frozen)
+    state.set(replace(state.choices, model=MODEL))
+    assert step.recipe_row.isHidden() and state.choices.training.frozen_layers == 0
 
 
 def read_texts(section: QWidget) -> set[str]:
