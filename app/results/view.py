@@ -36,7 +36,7 @@ from app.widgets.text.labels import Text
 from engine.checkpoints.prediction_settings import prediction_settings, save_settings
 from engine.config.prediction import PredictionSettings
 from engine.config.tasks import TASKS
-from engine.data.columns.lists import parse_texts
+from engine.data.columns.choices import split_choices
 from engine.data.columns.words import split_words
 from engine.errors import StudioError
 from engine.results.comparing import (
@@ -402,7 +402,7 @@ def explore_inputs(predictions: Predictions, row: int) -> dict[str, Any]:
     texts: dict[str, Any] = {"text": text, "pair": cell(second)}
     if mapping.endings:
         choices = tuple(cell(name) or "" for name in mapping.endings)
-        texts["choices"] = (parse_texts(choices[0]) or ()) if len(choices) == 1 else choices
+        texts["choices"] = (split_choices(choices[0]) or ()) if len(choices) == 1 else choices
     return texts
 
 

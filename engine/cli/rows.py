@@ -181,6 +181,8 @@ def require_mapping(file: Path, recognition: Recognition, chosen: dict[str, Any]
     """
     mapping = choose_mapping(recognition, chosen)
     if mapping is None:
+        for note in recognition.notes:
+            echo_error(f"note: {note}")
         advice = phrase(
             "Choose it with --text; the columns are {columns}. Lists of objects are no texts: "
             "write each text in a column of its own.",

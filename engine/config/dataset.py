@@ -45,6 +45,11 @@ class Reading(Spec):
         title="First row is the header",
         description="The first row contains the column names.",
     )
+    hidden: bool = Field(
+        True,
+        title="Hidden rows and columns",
+        description="Rows and columns of a sheet that are hidden, also by a filter, are read, too.",
+    )
 
 
 class Mapping(Spec):

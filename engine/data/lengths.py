@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.config.dataset import Mapping, Reading
-from engine.data.columns.lists import parse_texts
+from engine.data.columns.choices import split_choices
 from engine.data.coverage import scripts_note
 from engine.data.datasets.store import Dataset
 from engine.data.formats.reading import read
@@ -62,7 +62,7 @@ def row_texts(cells: Cells[str, Any], mapping: Mapping) -> Texts:
     if not mapping.endings:
         return text, None if mapping.pair is None else str(cells[mapping.pair])
     endings = [str(cells[name]) for name in mapping.endings]
-    choices = endings if len(endings) > 1 else parse_texts(endings[0]) or endings
+    choices = endings if len(endings) > 1 else split_choices(endings[0]) or endings
     beginning = "" if mapping.beginning is None else str(cells[mapping.beginning])
     return text, f"{beginning} {max(choices, key=len)}".strip()
 

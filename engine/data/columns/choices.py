@@ -30,6 +30,7 @@ LABELS = (
 )
 MIN_UNNAMED_CHOICES = 3  # endings of a table without column names
 MAX_LENGTH_RATIO = 3.0  # between the text lengths of its columns
+BETWEEN = "|"  # choices in one cell
 NUMBER = re.compile(r"[0-9]{1,2}", re.ASCII)
 CORRECT_ROW = phrase("Correct this row, or remove it.")
 
@@ -44,11 +45,12 @@ def parse_endings(
     """
     choices: list[tuple[str, ...]] = []
     for index, row in enumerate(cells):
-        endings = row if len(row) > 1 else parse_texts(row[0])
+        endings = row if len(row) > 1 else split_choices(row[0])
         if endings is None:
             raise StudioError(
                 "The choices in {place} are not a list of texts.",
-                "Write [“…”, “…”], in straight quotes, or use one column per choice.",
+                "Write [“…”, “…”], in straight quotes, or “|” between the choices, or use one "
+                "column per choice.",
                 place=row_name(index, lines),
             )
         if len(endings) < 2:
@@ -78,6 +80,14 @@ def parse_endings(
             )
         choices.append(endings)
     return choices
+
+
+def split_choices(cell: str) -> tuple[str, ...] | None:
+    """The choices in one cell: a list of texts, or texts with “|” between them; else None."""
+    texts = parse_texts(cell)
+    if texts is None and BETWEEN in cell:
+        return tuple(text.strip() for text in cell.split(BETWEEN))
+    return texts
 
 
 def parse_choice_labels(
@@ -154,7 +164,7 @@ def _from_names(columns: tuple[str, ...], cells: Columns[str, tuple[str, ...]]) 
     )
     if beginning is None and passage and question:
         context, beginning = passage, question  # RACE, CosmosQA: the passage, then the question
-    endings = _named_endings(names) or _list_column(names, cells)
+    endings = named_endings(names) or _list_column(names, cells)
     if context is None or not endings:
         return None
     return Mapping(
@@ -165,7 +175,7 @@ def _from_names(columns: tuple[str, ...], cells: Columns[str, tuple[str, ...]]) 
     )
 
 
-def _named_endings(names: dict[str, str]) -> tuple[str, ...]:
+def named_endings(names: dict[str, str]) -> tuple[str, ...]:
     """The largest family of columns such as ending0, ending1, …, in order."""
     families: dict[str, list[tuple[int, str]]] = {}
     for name, column in names.items():
@@ -181,7 +191,9 @@ def _named_endings(names: dict[str, str]) -> tuple[str, ...]:
 def _list_column(names: dict[str, str], cells: Columns[str, tuple[str, ...]]) -> tuple[str, ...]:
     """A column with a known name whose first cell is a list of at least two texts."""
     named = (names[name] for name in LISTS if name in names)
-    return next(((c,) for c in named if c in cells and len(parse_texts(cells[c][0]) or ()) > 1), ())
+    return next(
+        ((c,) for c in named if c in cells and len(split_choices(cells[c][0]) or ()) > 1), ()
+    )
 
 
 def _from_numbers(columns: tuple[str, ...], cells: Columns[str, tuple[str, ...]]) -> Mapping | None:

@@ -18,7 +18,7 @@ from engine.data.columns.label_sets import (
     other_separator,
     parse_flag,
 )
-from engine.data.columns.lists import parse_texts
+from engine.data.columns.lists import parse_list, parse_texts
 from engine.data.columns.names import plain_name
 from engine.data.columns.numbers import parse_number
 from engine.data.columns.tags import are_spans, split_tags
@@ -80,7 +80,8 @@ MIN_FLAGS = 3  # fewer yes/no columns are labels only by name
 MAX_LABEL_CHARACTERS = 60  # per cell
 MAX_LABELS = 250
 MAX_SET = 300  # characters of a cell with several labels
-STRUCTURED = re.compile(r"\{|\[[\[{]")  # the start of an object, or of a list of them
+STRUCTURED = re.compile(r"\{|\[[\[({]")  # the start of an object, or of a list of them
+POSITIONS = ("span", "offset", "position", "charspan", "toxicspan", "characteroffset", "charoffset")
 MAX_DIGITS = 0.3  # fraction of the characters of a text; “Mon Apr 06 22:19:45 2009” has more
 
 
@@ -285,6 +286,7 @@ def _column_statistics(
             labels = min(labels, single, {*(sets or labels)}, key=len)
         numbers = [number for number in map(parse_number, cells) if number is not None]
         fractions = [number for number in numbers if not number.is_integer()]
+        has_positions = are_positions(name, cells)
         statistics.append(
             _Statistics(
                 name=name,
@@ -296,14 +298,35 @@ def _column_statistics(
                 with_space=sum(" " in cell.strip() for cell in cells) / count,
                 max_length=max(map(len, cells), default=0),
                 is_scale=len(numbers) == sum(map(bool, map(str.strip, cells))) and bool(fractions),
-                is_structured=any(map(STRUCTURED.match, cells))
-                and all(STRUCTURED.match(cell) or cell in ("", "[]") for cell in cells),
-                are_names=any(map(STRUCTURED.match, cells))
+                is_structured=has_positions
+                or (
+                    any(map(STRUCTURED.match, cells))
+                    and all(STRUCTURED.match(cell) or cell in ("", "[]") for cell in cells)
+                ),
+                are_names=not has_positions
+                and any(map(STRUCTURED.match, cells))
                 and all(parse_texts(cell) is not None for cell in cells if cell),
                 digit_share=sum(map(str.isdigit, "".join(cells))) / max(characters, 1),
             )
         )
     return statistics
+
+
+def are_positions(name: str, cells: Sequence[str]) -> bool:
+    """True for positions in a text: pairs of numbers, or numbers in a column named like spans."""
+    filled = [cell for cell in cells if cell.strip(" []")]
+    is_named = plain_name(name).removesuffix("s") in POSITIONS
+    lists = [parse_list(cell) if cell.startswith("[") else None for cell in filled]
+    return bool(filled) and all(_are_positions(items, is_named) for items in lists)
+
+
+def _are_positions(items: object, is_named: bool) -> bool:
+    if not isinstance(items, list):
+        return False
+    pairs = [item for item in items if isinstance(item, list | tuple) and len(item) == 2]
+    numbers = [*items] if is_named and not pairs else [end for pair in pairs for end in pair]
+    is_whole = len(pairs) in (0, len(items)) and bool(numbers)
+    return is_whole and all(str(number).isdecimal() for number in numbers)
 
 
 def _find_tags(

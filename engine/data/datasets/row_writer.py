@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from engine.config.dataset import SPLITS, Cleaning, Mapping, Split
 from engine.data.columns.answers import AnswerMismatch, parse_answers
+from engine.data.columns.choices import split_choices
 from engine.data.columns.label_sets import allows_blanks, parse_flag
-from engine.data.columns.lists import parse_texts
 from engine.data.columns.names import split_from_name
 from engine.data.columns.plain_texts import grouping_columns, plain_cells
 from engine.data.columns.words import LIST_STARTS, join_list
@@ -202,7 +202,7 @@ class RowWriter:
         self._note_missing_answers(batch, remarks)
         if self._choice_list is not None:
             cells = batch.cells[self._choice_list].to_pylist()
-            counts = [len(parse_texts(cell or "") or ()) for cell in cells]
+            counts = [len(split_choices(cell or "") or ()) for cell in cells]
             self._choices = counts[0] if self._choices is None else self._choices
             self._uneven_choices += len(counts) - counts.count(self._choices)
         for name, index in self._flags.items():

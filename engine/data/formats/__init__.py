@@ -20,12 +20,14 @@ from engine.data.formats.lighttag import LIGHTTAG
 from engine.data.formats.plain import PLAIN
 from engine.data.formats.prodigy import PRODIGY
 from engine.data.formats.pubtator import PUBTATOR
+from engine.data.formats.race import RACE
 from engine.data.formats.rasa import RASA, RASA_JSON
 from engine.data.formats.rows import Format
 from engine.data.formats.spacy_json import SPACY
 from engine.data.formats.spans import SPANS
 from engine.data.formats.squad import SQUAD
 from engine.data.formats.table import CSV, TSV
+from engine.data.formats.tagged_text import TAGGED_TEXT
 from engine.data.formats.transcript import SUBTITLES
 from engine.data.formats.webanno import WEBANNO
 from engine.data.formats.workbook import WORKBOOK
@@ -36,6 +38,6 @@ FORMATS: dict[str, Format] = {  # in the order of recognition; plain text accept
         *(DOCX, WORKBOOK, PARQUET, ARROW),
         *(ARGILLA, DOCCANO, GROUND_TRUTH, LABEL_STUDIO, LIGHTTAG, PRODIGY, RASA_JSON, SPACY),
         *(CAS, PUBTATOR, RASA, SUBTITLES, WEBANNO),
-        *(SQUAD, SPANS, DOCUMENT, JSONL, CONLL, CSV, TSV, PLAIN, FOLDER, BRAT),
+        *(SQUAD, RACE, SPANS, DOCUMENT, JSONL, CONLL, TAGGED_TEXT, CSV, TSV, PLAIN, FOLDER, BRAT),
     )
 }

@@ -146,13 +146,18 @@ def annotated_content(
 
 
 def _read(tool: Tool, lines: Lines, remarks: Remarks) -> Entries:
+    return read_values(tool, lines.path, read_objects(lines, remarks), remarks)
+
+
+def read_objects(lines: Lines, remarks: Remarks) -> Iterable[tuple[int, Any]]:
+    """The objects of a file, one in each line or all in one value, with their numbers.
+
+    Raises BadFile if the file is no JSON.
+    """
     filled = (line for line in lines.look_ahead(split=True) if line.strip())
-    values = (
-        parse_lines(lines.path, lines, remarks)
-        if _is_line(next(filled, "")) and next(filled, None) is not None
-        else enumerate(get_objects(read_document(lines, ADVICE)), start=1)
-    )
-    return read_values(tool, lines.path, values, remarks)
+    if _is_line(next(filled, "")) and next(filled, None) is not None:
+        return parse_lines(lines.path, lines, remarks)
+    return enumerate(get_objects(read_document(lines, ADVICE)), start=1)
 
 
 def read_values(

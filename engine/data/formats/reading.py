@@ -16,6 +16,7 @@ from engine.data.formats import FORMATS
 from engine.data.formats.archives import locate, logical_name
 from engine.data.formats.batches import Batch, rows_to_batches
 from engine.data.formats.brat import BRAT
+from engine.data.formats.choice_rows import join_choice_labels
 from engine.data.formats.columnar import ARROW, PARQUET
 from engine.data.formats.encodings import first_bytes, recognise_encoding
 from engine.data.formats.folder import FOLDER, TextFolder, check_texts, has_annotations
@@ -25,7 +26,7 @@ from engine.data.formats.lines import MAX_LINE_CHARACTERS, Lines
 from engine.data.formats.plain import PLAIN
 from engine.data.formats.rows import Content, Format, Remarks, Row
 from engine.data.formats.sources import check_no_splits
-from engine.data.formats.spans import note_spans, read_cells
+from engine.data.formats.spans import note_spans, position_notes, read_cells
 from engine.data.formats.table import CSV, TSV
 from engine.data.formats.unread import check_unread
 from engine.data.formats.word_rows import join_sentences
@@ -119,7 +120,8 @@ def read(
         content = read_cells(format_.open, content, lines, reading, remarks)
     if "tags" not in content.columns and format_ in (DOCUMENT, JSONL):
         content = note_spans(content, remarks)
-    return TableReader(join_sentences(content, remarks), remarks)
+    content = join_choice_labels(join_sentences(content, remarks), remarks)
+    return TableReader(content, remarks)
 
 
 def get_format(reading: Reading) -> Format:
@@ -154,6 +156,7 @@ def recognise(
     table = read(path, reading, head_only=True)
     rows = [row.cells for row in islice(table, MAPPED_ROWS)]
     mapping, guessed = guess_mapping(table.columns, rows, text)
+    notes = (*notes, *position_notes(table.columns, rows, has_text=mapping is not None))
     if mapping is not None and task is not None:
         mapping = mapping_for(task, mapping, table.columns, rows)
         target_role = target(mapping) or ""

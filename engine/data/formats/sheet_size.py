@@ -28,6 +28,13 @@ CELL = rb'<c r="([A-Z]{1,3}\d+)"([^>]*)>'
 FORMULAS = re.compile(CELL + rb"<f\b[^>]*(?:/>|>[^<]*</f>)(?:<v>(0?)</v>|<v ?/>)?</c>")
 ERRORS = re.compile(rb'<c r="([A-Z]{1,3}\d+)"[^>]* t="e"')
 STYLED = re.compile(rb'<c r="([A-Z]{1,3})\d+" s="(\d+)"')
+HIDDEN = (b'hidden="1"', b'hidden="true"')
+HIDDEN_ROW = re.compile(rb'<row\b(?=[^>]*\bhidden="(?:1|true)")[^>]*\br="(\d{1,7})"[^>]*(?<!/)>')
+HIDDEN_COLUMNS = re.compile(
+    rb'<col\b(?=[^>]*\bhidden="(?:1|true)")(?=[^>]*\bmin="(\d{1,5})")[^>]*\bmax="(\d{1,5})"'
+)
+MAX_COLUMN = 16_384  # of a sheet
+INVISIBLE = ("collapse", "filter")  # rows and columns of OpenDocument
 PERCENT_FORMATS = {"9", "10"}
 SHEETS = "xl/worksheets/"
 RECORD = struct.Struct("<HH")  # kind and bytes
@@ -46,11 +53,15 @@ class Facts(NamedTuple):
         uncalculated: name of a cell with a formula without a value; empty for none.
         error: name of a cell with an error, such as #N/A.
         percents: letters of the columns with per cents.
+        hidden_rows: numbers of rows with cells, from 1.
+        hidden_columns: numbers of columns, from 1.
     """
 
     uncalculated: str = ""
     error: str = ""
     percents: tuple[str, ...] = ()
+    hidden_rows: frozenset[int] = frozenset()
+    hidden_columns: frozenset[int] = frozenset()
 
 
 class Sizes(NamedTuple):
@@ -122,6 +133,8 @@ class _Sheet:
         self._rest, self._columns, self._rows = b"", NEAR_COLUMNS, 1
         self.empty_formula = self.zero_formula = self.error = b""  # names of first cells
         self.styles: set[tuple[bytes, bytes]] = set()  # letters of columns, numbers of styles
+        self.hidden_rows: set[int] = set()
+        self.hidden_columns: set[int] = set()
 
     def feed(self, chunk: bytes) -> None:
         text = self._rest + chunk
@@ -138,6 +151,10 @@ class _Sheet:
         if not self.error and (error := ERRORS.search(text)) is not None:
             self.error = error[1]
         self.styles.update(STYLED.findall(text))
+        if any(mark in text for mark in HIDDEN):
+            self.hidden_rows.update(map(int, HIDDEN_ROW.findall(text)))
+            for first, last in HIDDEN_COLUMNS.findall(text):
+                self.hidden_columns.update(range(int(first), min(int(last), MAX_COLUMN) + 1))
         self._rest = text[-OVERLAP:]
 
     @property
@@ -168,6 +185,8 @@ def _key_by_name(archive: zipfile.ZipFile, sheets: dict[str, _Sheet]) -> Sizes:
             (sheet.empty_formula or (sheet.zero_formula if has_zeros else b"")).decode(),
             sheet.error.decode(),
             tuple(sorted({column.decode() for column, s in sheet.styles if s in percent_styles})),
+            frozenset(sheet.hidden_rows),
+            frozenset(sheet.hidden_columns),
         )
         for name, sheet in by_name.items()
         if sheet is not None
@@ -216,7 +235,8 @@ class _OpenDocumentSheets:
         self.facts: dict[str, Facts] = {}
         self._name = ""
         self._row = self._column = self._last_row = self._last_column = 0
-        self._repeats, self._is_used = 1, False
+        self._repeats, self._is_used, self._is_hidden = 1, False, False
+        self._described = 0  # columns described before the rows
         self._parser = expat.ParserCreate()
         self._parser.StartElementHandler = self._begin
         self._parser.EndElementHandler = self._end
@@ -231,8 +251,14 @@ class _OpenDocumentSheets:
         match element:
             case "table:table":
                 self._name = attributes.get("table:name", "")
-                self._row = self._last_row = self._last_column = 0
+                self._row = self._last_row = self._last_column = self._described = 0
+            case "table:table-column":
+                first = self._described
+                self._described += int(attributes.get("table:number-columns-repeated", "1"))
+                if attributes.get("table:visibility") in INVISIBLE:
+                    self._hide("hidden_columns", first, min(self._described, MAX_COLUMN))
             case "table:table-row":
+                self._is_hidden = attributes.get("table:visibility") in INVISIBLE
                 self._repeats = int(attributes.get("table:number-rows-repeated", "1"))
                 self._column, self._is_used = 0, False
             case "table:table-cell" | "table:covered-table-cell":
@@ -247,8 +273,9 @@ class _OpenDocumentSheets:
         is_uncalculated = "table:formula" in attributes and kind is None
         if kind not in ("percentage", "error") and not is_uncalculated:
             return
-        uncalculated, error, percents = self.facts.get(self._name, Facts())
-        column = _column_letters(self._column + 1)
+        facts = self.facts.get(self._name, Facts())
+        uncalculated, error, percents = facts[:3]
+        column = column_letters(self._column + 1)
         cell = f"{column}{self._row + 1}"
         if kind == "percentage":
             percents = tuple(dict.fromkeys((*percents, column)))
@@ -256,13 +283,23 @@ class _OpenDocumentSheets:
             uncalculated = uncalculated or cell
         else:
             error = error or cell
-        self.facts[self._name] = Facts(uncalculated, error, percents)
+        self.facts[self._name] = facts._replace(
+            uncalculated=uncalculated, error=error, percents=percents
+        )
+
+    def _hide(self, field: str, first: int, last: int) -> None:
+        """Add numbers from `first`, not included, to `last` to the hidden rows or columns."""
+        facts = self.facts.get(self._name, Facts())
+        numbers = getattr(facts, field) | {*range(first + 1, last + 1)}
+        self.facts[self._name] = facts._replace(**{field: numbers})
 
     def _end(self, element: str) -> None:
         if element == "table:table-row":
             self._row += self._repeats
             if self._is_used:
                 self._last_row = self._row
+                if self._is_hidden:
+                    self._hide("hidden_rows", self._row - self._repeats, self._row)
         elif element == "table:table":
             self.sizes[self._name] = self._last_row * self._last_column
 
@@ -284,7 +321,7 @@ def uncalculated_cells(content: bytes) -> list[str]:
             are_empty.append(True)
         elif kind == FORMULA and cells and size >= 14:
             row, column = struct.unpack_from("<HH", content, position)
-            cells[-1] = cells[-1] or f"{_column_letters(column + 1)}{row + 1}"
+            cells[-1] = cells[-1] or f"{column_letters(column + 1)}{row + 1}"
             are_empty[-1] &= content[position + 6 : position + 14] == EMPTY_RESULT
         elif not kind:
             break
@@ -292,7 +329,7 @@ def uncalculated_cells(content: bytes) -> list[str]:
     return [cell if is_empty else "" for cell, is_empty in zip(cells, are_empty, strict=True)]
 
 
-def _column_letters(number: int) -> str:
+def column_letters(number: int) -> str:
     letters = ""
     while number:
         number, rest = divmod(number - 1, 26)

@@ -5,13 +5,13 @@ sets of the hub have such columns.
 """
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import accumulate, islice
 from typing import Any
 
 from engine.config.dataset import Reading
 from engine.data.columns.lists import parse_list
-from engine.data.columns.mapping import TEXTS
+from engine.data.columns.mapping import TEXTS, are_positions
 from engine.data.columns.text_spans import TextSpan
 from engine.data.formats.annotated import (
     SAMPLE_OBJECTS,
@@ -226,6 +226,30 @@ def _note_spans(columns: tuple[str, ...], items: list[Object], remarks: Remarks)
                     name=name[:60],
                 )
             )
+
+
+def position_notes(
+    columns: tuple[str, ...], rows: Sequence[tuple[str, ...]], has_text: bool
+) -> tuple[str, ...]:
+    """Notes on columns of spans without the text that they count in, or without their types."""
+    notes = []
+    for name, cells in zip(columns, zip(*rows[:SAMPLE_OBJECTS], strict=True), strict=False):
+        spans = [_spans(_value(cell)) for cell in cells if cell.strip(" []")]
+        if not has_text and (are_positions(name, cells) or (spans and None not in spans)):
+            note = phrase(
+                "“{name}” has the positions of spans, but no column has the text that they count"
+                " in: add it in a column of its own.",
+                name=name[:60],
+            )
+            notes.append(note)
+        elif are_positions(name, cells):
+            note = phrase(
+                "“{name}” has positions without the types of the spans, and is not read: write the"
+                " start, the end and the type of each span.",
+                name=name[:60],
+            )
+            notes.append(note)
+    return tuple(notes)
 
 
 def _object(columns: tuple[str, ...], row: Row) -> Object:

@@ -18,7 +18,13 @@ from engine.config.dataset import Reading
 from engine.data.formats.archives import file_on_disk, locate, unpacked
 from engine.data.formats.lines import Lines
 from engine.data.formats.rows import Content, Format, Remarks, Row, numbered_columns, unique_names
-from engine.data.formats.sheet_size import Facts, Sizes, sheet_sizes, uncalculated_cells
+from engine.data.formats.sheet_size import (
+    Facts,
+    Sizes,
+    column_letters,
+    sheet_sizes,
+    uncalculated_cells,
+)
 from engine.data.formats.survey_header import HEADER_SAMPLE, survey_header
 from engine.data.formats.table import ABOVE_HEADER, has_header
 from engine.errors import BadFile
@@ -49,10 +55,15 @@ def open_workbook(lines: Lines, reading: Reading, remarks: Remarks) -> Content:
             phrase(
                 "The sheet “{name}” was read; there is also {others}.",
                 name=name,
-                others=join(", ", [f"“{other[:60]}”" for other in others[:MAX_LISTED_SHEETS]]),
+                others=_names(others),
             )
         )
-    rows = _rows(lines, name, remarks)
+    if hidden := _hidden_sheets(lines.path):
+        n = len(hidden)
+        remarks.add_note(
+            phrase("{n} sheet(s) of the workbook are hidden: {names}.", n=n, names=_names(hidden))
+        )
+    rows = _rows(lines, name, remarks, reading.hidden)
     if not reading.header:
         first = next(rows, None)
         width = 0 if first is None else len(first.cells)
@@ -66,9 +77,13 @@ def open_workbook(lines: Lines, reading: Reading, remarks: Remarks) -> Content:
         header = Row(header.line, survey.names)
         remarks.add_note(survey.note(header.line))
     rows = chain(top[1 if survey is None else survey.rows :], rows)
-    indices, names = _named_columns(header, lines, name)
+    indices, names = _named_columns(header, lines, name, reading.hidden)
     columns = unique_names(names, lines, remarks)
     return Content(columns, (Row(row.line, tuple(row.cells[n] for n in indices)) for row in rows))
+
+
+def _names(sheets: list[str]) -> str:
+    return join(", ", [f"“{name[:60]}”" for name in sheets[:MAX_LISTED_SHEETS]])
 
 
 def _find_header(rows: Iterator[Row], remarks: Remarks) -> Row | None:
@@ -83,12 +98,14 @@ def _find_header(rows: Iterator[Row], remarks: Remarks) -> Row | None:
     return skipped[0] if skipped else None
 
 
-def _named_columns(header: Row, lines: Lines, sheet: str) -> tuple[list[int], list[str]]:
+def _named_columns(
+    header: Row, lines: Lines, sheet: str, hidden: bool
+) -> tuple[list[int], list[str]]:
     """Indices and names of the columns that have a name or a cell."""
     if all(header.cells):
         return list(range(len(header.cells))), list(header.cells)
     used = [bool(cell) for cell in header.cells]
-    body = (row for row in _rows(lines, sheet, Remarks()) if row.line > header.line)
+    body = (row for row in _rows(lines, sheet, Remarks(), hidden) if row.line > header.line)
     for row in body:
         used = [is_used or bool(cell) for is_used, cell in zip(used, row.cells, strict=True)]
         if all(used):
@@ -103,13 +120,20 @@ def sheets_with_rows(path: Path) -> list[str]:
     Raises BadFile as `open_workbook` does.
     """
     with _workbook(path) as (book, (sizes, *_)):
-        is_visible = {
-            item.name: str(item.visible).endswith("Visible") for item in book.sheets_metadata
-        }
+        is_visible = {item.name: _is_visible(item) for item in book.sheets_metadata}
         names = [name for name in book.sheet_names if _has_rows(book, name, sizes)]
         names.sort(key=lambda name: not is_visible.get(name, True))
         visible = [name for name in names if is_visible.get(name, True)]
         return sorted(names, key=_largest_sheet(book, visible or names, sizes).__ne__)
+
+
+def _hidden_sheets(path: Path) -> list[str]:
+    with _workbook(path) as (book, _):
+        return [sheet.name for sheet in book.sheets_metadata if not _is_visible(sheet)]
+
+
+def _is_visible(sheet: Any) -> bool:
+    return str(sheet.visible).endswith(".Visible")
 
 
 def sheet_shapes(path: Path) -> dict[str, tuple[int, int]]:
@@ -236,26 +260,33 @@ def _check_ole(path: Path, file: Any) -> list[str]:
     return uncalculated_cells(content)
 
 
-def _rows(lines: Lines, name: str, remarks: Remarks) -> Iterator[Row]:
-    """Non-empty rows of a sheet, from its first column on."""
+def _rows(lines: Lines, name: str, remarks: Remarks, hidden: bool = True) -> Iterator[Row]:
+    """Non-empty rows of a sheet, from its first column on; `hidden` includes hidden ones."""
     with _workbook(lines.path) as (book, sizes):
         if sizes.cells.get(name, 0) > MAX_CELLS:
             raise _too_large_error(lines.path, name, sizes.cells[name])
-        _note_facts(lines.path, name, sizes.facts.get(name, Facts()), remarks)
+        facts = sizes.facts.get(name, Facts())
+        _note_facts(lines.path, name, facts, remarks)
+        _note_hidden(facts, remarks, hidden)
         lines.tick(0)
         sheet = book.get_sheet_by_name(name)
         if sheet.start is None:
             return
         height = max(sheet.total_height, 1)
-        merged = _merged_cells(sheet)
+        merged, first = _merged_cells(sheet), sheet.start[1]
         for number, values in enumerate(sheet.iter_rows(), start=1):
             if number % TICK_ROWS == 0:
                 lines.tick(lines.size * min(number, height) // height)
+            if not hidden and number in facts.hidden_rows:
+                continue
             cells = [_cell(value) for value in values]
             for index, value in merged.get(number, {}).items():
                 if index < len(cells) and not cells[index]:
                     remarks.count(phrase("Merged cells, each read with their value"), number)
                     cells[index] = _cell(value)
+            if not hidden:
+                skipped = facts.hidden_columns
+                cells = [c for n, c in enumerate(cells, start=first + 1) if n not in skipped]
             if any(cells):
                 yield Row(number, tuple(cells))
         lines.tick(lines.size)
@@ -283,6 +314,32 @@ def _note_facts(path: Path, name: str, facts: Facts, remarks: Remarks) -> None:
             phrase(
                 "Percentages were read as fractions: 0.5 for 50 %, in {columns}.", columns=columns
             )
+        )
+
+
+def _note_hidden(facts: Facts, remarks: Remarks, hidden: bool) -> None:
+    """Note the hidden rows and columns, and how the others are chosen alone."""
+    columns = ", ".join(map(column_letters, sorted(facts.hidden_columns)[:MAX_LISTED_SHEETS]))
+    if n := len(facts.hidden_rows):
+        remarks.add_note(
+            phrase(
+                "{n:,} hidden row(s) are read. Turn off “Hidden rows and columns” (--no-hidden) to"
+                " read visible ones alone.",
+                n=n,
+            )
+            if hidden
+            else phrase("{n:,} hidden row(s) are left out.", n=n)
+        )
+    if n := len(facts.hidden_columns):
+        remarks.add_note(
+            phrase(
+                "{n:,} hidden column(s) are read: {columns}. Turn off “Hidden rows and columns” "
+                "(--no-hidden) to read visible ones alone.",
+                n=n,
+                columns=columns,
+            )
+            if hidden
+            else phrase("{n:,} hidden column(s) are left out: {columns}.", n=n, columns=columns)
         )
 
 
@@ -351,5 +408,5 @@ WORKBOOK = Format(
     (".xlsx", ".xlsm", ".xls", ".ods"),
     open_workbook,
     recognise=recognise_workbook,
-    options=("header",),
+    options=("header", "hidden"),
 )

@@ -15,6 +15,7 @@ from engine.data.columns.placeholders import find_placeholders
 from engine.data.coverage import scripts_note, unknown_note
 from engine.data.formats.reading import FirstRows, find_split_column, preview, read
 from engine.data.formats.rows import Row
+from engine.data.formats.spans import position_notes
 from engine.messages.explore.text import Token
 from engine.tokenizers.tokenizer import Tokenizer
 
@@ -44,6 +45,7 @@ class FilePreview(NamedTuple):
     facts: tuple[ColumnFacts, ...] = ()
     split_column: str | None = None  # whose cells are names of splits
     coders: tuple[str, ...] = ()  # columns that seem to hold the labels of several coders
+    notes: tuple[str, ...] = ()  # on columns that are not read
 
 
 class Example(NamedTuple):
@@ -72,7 +74,7 @@ def preview_file(path: Path, reading: Reading) -> FilePreview:
     coders = () if mapping is None else find_coders(columns, cells, mapping)
     return FilePreview(
         *(reading, columns, preview(path, reading), first_rows, mapping, guessed, facts),
-        *(split_column, coders),
+        *(split_column, coders, position_notes(columns, cells, mapping is not None)),
     )
 
 

@@ -87,23 +87,25 @@ class FormatSection(Section):
             (self.tr("First space, after the label"), AFTER_LABEL),
         ):
             self.delimiter.addItem(text, sign)
-        self.quoted, self.header = QCheckBox(), QCheckBox()
+        self.quoted, self.header, self.hidden = QCheckBox(), QCheckBox(), QCheckBox()
         self._options: dict[str, QWidget] = {
             "encoding": self.encoding,
             "delimiter": self.delimiter,
             "quoted": self.quoted,
             "header": self.header,
+            "hidden": self.hidden,
         }
         fields = Reading.model_fields
         self.add(self.tr("Format"), self.format, help_of(fields["format"]))
         for field, control in (("encoding", self.encoding), ("delimiter", self.delimiter)):
             self.add(title_of(field, fields[field]), control, help_of(fields[field]))
-        for field, box in (("quoted", self.quoted), ("header", self.header)):
+        boxes = {"quoted": self.quoted, "header": self.header, "hidden": self.hidden}
+        for field, box in boxes.items():
             self.add_box(title_of(field, fields[field]), box, help_of(fields[field]))
         self._pause = debounced(self, TYPING_PAUSE_MS, self._on_changed)
         for combo in (self.format, self.encoding, self.delimiter):
             combo.activated.connect(lambda _: self._on_changed())
-        for box in (self.quoted, self.header):
+        for box in boxes.values():
             box.clicked.connect(lambda _: self._on_changed())
         line_edit = self.encoding.lineEdit()
         assert line_edit is not None
@@ -128,6 +130,7 @@ class FormatSection(Section):
         self.delimiter.setCurrentIndex(self.delimiter.findData(reading.delimiter))
         self.quoted.setChecked(reading.quoted)
         self.header.setChecked(reading.header)
+        self.hidden.setChecked(reading.hidden)
         info = FORMATS[reading.format]
         for field, control in self._options.items():
             self.show_row(control, field in info.options)
@@ -149,6 +152,7 @@ class FormatSection(Section):
             delimiter=sign or old.delimiter,
             quoted=self.quoted.isChecked(),
             header=self.header.isChecked(),
+            hidden=self.hidden.isChecked(),
         )
         self._state.set_reading(reading)
         self.show_reading()

@@ -299,6 +299,7 @@ class ImportState(QObject):
             self.findings.chosen_fixes.clear()
             guessed = [role for role in preview.guessed_roles if getattr(self.roles, role)]
             notes = [self._changed_note() if had_roles else "", guess_note(guessed)]
+            notes += preview.notes
             if preview.mapping is None:
                 notes.append(self.tr("No column looks like text. Please choose one."))
             self.columns_note = join("\n", filter(None, notes))

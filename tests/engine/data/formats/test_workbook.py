@@ -9,6 +9,7 @@ import pytest
 import xlsxwriter
 import xlwt
 
+from engine.cli import main
 from engine.config.dataset import Mapping, Reading
 from engine.data.formats.reading import preview, read, recognise
 from engine.data.formats.sources import list_parts
@@ -284,3 +285,49 @@ def test_formulas_of_an_old_workbook_without_values_are_refused(tmp_path):
     assert len(cells(path / "S")) == 2, "another formula has a value"
     path.write_bytes(content + "\x05SummaryInformation".encode("utf-16-le"))
     assert len(cells(path / "S")) == 2, "the formulas were calculated"
+
+
+def hide(sheet: xlsxwriter.worksheet.Worksheet) -> None:
+    """Fill a sheet and hide its third column and its rows 3 and 4, as a filter does."""
+    writer(["", *NAMES], *(["", *row] for row in ROWS))(sheet)
+    for row in (2, 3):
+        sheet.set_row(row, None, None, {"hidden": True})
+    sheet.set_column(3, 3, None, None, {"hidden": True})
+
+
+def test_hidden_parts_of_a_workbook_are_said_and_can_be_left_out(tmp_path):
+    def leave(sheet: xlsxwriter.worksheet.Worksheet) -> None:
+        writer(["text", "label"], ["old", "pos"])(sheet)
+        sheet.hide()
+
+    def cell(text: object) -> str:
+        text = f"<text:p>{text}</text:p>"
+        return f'<table:table-cell office:value-type="string">{text}</table:table-cell>'
+
+    column = '<table:table-column{}table:number-columns-repeated="2"/>'
+    rows = [f"<table:table-row{{}}>{''.join(map(cell, row))}</table:table-row>" for row in ROWS]
+    collapsed, filtered = (f' table:visibility="{kind}" ' for kind in ("collapse", "filter"))
+    names = f"<table:table-row>{''.join(map(cell, NAMES))}</table:table-row>"
+    document = (
+        column.format(" "),
+        column.format(collapsed).replace('"2"', '"1"'),
+        names,
+        rows[0].format(""),
+        *(row.format(filtered) for row in rows[1:]),
+    )
+    books = {
+        xlsx(tmp_path / "a.xlsx", {"Data": hide, "Old": leave}): "D",
+        open_document(tmp_path / "a.ods", "".join(document)): "C",
+    }
+    for path, letter in books.items():
+        for hidden, expected in ((True, 3), (False, 1)):
+            table = read(path, Reading(format="excel", hidden=hidden))
+            cells = [row.cells for row in table]
+            assert len(cells) == expected and ("count" in table.columns) is hidden, path
+            assert len(cells[0]) == len(table.columns) == (4 if hidden else 3)
+            verb = "read" if hidden else "left out"
+            notes = " ".join(table.notes)
+            assert f"2 hidden rows are {verb}." in notes
+            assert f"1 hidden column is {verb}: {letter}." in notes
+            assert ("1 sheet of the workbook is hidden: “Old”." in notes) is (letter == "D")
+    assert main(["check", str(tmp_path / "a.xlsx"), "--no-hidden"]) == 1, "one label is left"
