@@ -315,12 +315,14 @@ def ask_for_file(
     """Ask for a file to save, in the folder of the last one, without blocking; `save` gets it.
 
     `suffixes` such as “.csv” are offered, the default first; the chosen one is added to the name.
+    A new folder has none: “”.
     """
     folder = _last_folder(SAVED) or _last_folder(OPENED)
     dialog = QFileDialog(owner.window(), title, str(Path(folder) / name) if folder else name)
     dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
     dialog.setDefaultSuffix(suffixes[0].removeprefix("."))
-    dialog.setNameFilters([f"{end.removeprefix('.').upper()} (*{end})" for end in suffixes])
+    names = {end: end.removeprefix(".").upper() or tr("Folder") for end in suffixes}
+    dialog.setNameFilters([f"{name} (*{end})" for end, name in names.items()])
     dialog.filterSelected.connect(
         lambda chosen: dialog.setDefaultSuffix(chosen.rpartition("*.")[2].removesuffix(")"))
     )

@@ -49,12 +49,9 @@ def copy_rows(view: QAbstractItemView) -> None:
 
 
 def export_table(view: QAbstractItemView, path: Path) -> None:
-    """Write all rows of a table as shown, in the format of the suffix."""
-    write_rows(view, _reader(view, None), path)
-
-
-def write_rows(view: QAbstractItemView, read: Read, path: Path) -> None:
-    """Write rows outside the GUI thread, in the format of the suffix; a notice says it is done."""
+    """Write all rows of a table as shown outside the GUI thread, in the format of the suffix; a
+    notice says that it is done."""
+    read = _reader(view, None)
 
     def work() -> None:
         schema, tables = read()

@@ -110,7 +110,9 @@ JOURNEYS = {
         window "BERT Studio"
         expect "Unsure predictions of*" 900
         click "push button:Export…"
-        window "Export all rows"
+        window "Export the data set"
+        key Return
+        window "Export rows"
         key Return
         window "BERT Studio"
         wait 2

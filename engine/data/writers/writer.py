@@ -38,7 +38,7 @@ class Writer(NamedTuple):
 
     def note(self, export: Export, per_split: bool = False) -> str:
         """The sentences on what is left out; "" if nothing is."""
-        return " ".join(self.losses(export.without_split() if per_split else export))
+        return join(" ", self.losses(export.without_split() if per_split else export))
 
 
 def write_export(export: Export, writer: Writer, path: Path, per_split: bool = False) -> None:

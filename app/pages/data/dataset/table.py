@@ -4,9 +4,7 @@ from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 from PySide6.QtCore import QAbstractTableModel, QObject, Qt
 from PySide6.QtGui import QFont
 
@@ -118,15 +116,8 @@ class RowsModel(QAbstractTableModel):
 
         Rows deleted by an edit are left out; columns that the table has no room for follow.
         """
-        return self._read_later(self._state.indices[list(positions)], columns)
-
-    def read_all(self) -> Read:
-        """A function that reads all rows of the version with their edits, as `reader` does."""
-        rows = np.arange(sum(self._state.spec.rows.values()))
-        return self._read_later(rows, range(self.suggestion_column))
-
-    def _read_later(self, indices: NDArray[np.int64], columns: Sequence[int]) -> Read:
-        state, edits = self._state, dict(self._edits.rows) if self._edits is not None else {}
+        state, indices = self._state, self._state.indices[list(positions)]
+        edits = dict(self._edits.rows) if self._edits is not None else {}
         dataset = state.dataset
         assert dataset is not None
         chosen = [self._keys[n] for n in columns if n < self.suggestion_column]

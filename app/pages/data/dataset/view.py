@@ -17,6 +17,7 @@ from app.pages.data.dataset.cards import DetailsCard, LabelsCard, LengthsCard
 from app.pages.data.dataset.checks.card import ChecksCard
 from app.pages.data.dataset.checks.state import ChecksState
 from app.pages.data.dataset.editing.part import SUGGESTION_WIDTH, EditingPart
+from app.pages.data.dataset.exporting import ExportRows, ask_to_export
 from app.pages.data.dataset.splitting import ask_for_split
 from app.pages.data.dataset.state import DatasetState, Order, Query
 from app.pages.data.dataset.table import LEAD_COLUMNS, RowsModel
@@ -34,7 +35,7 @@ from app.widgets.dialogs import Choice
 from app.widgets.forms.controls import ComboBox, SearchField
 from app.widgets.help import HelpButton, set_help
 from app.widgets.page import EmptyState, Page, scrolling
-from app.widgets.table_menu import write_rows
+from app.widgets.table_menu import selected_rows
 from app.widgets.tables import apply_style
 from app.widgets.text import numbers
 from app.widgets.text.data_texts import split_title
@@ -44,8 +45,6 @@ from engine.config.dataset import SPLITS, Mapping
 from engine.data.checks import CHECKS
 from engine.data.checks.check import Finding, Fix
 from engine.data.columns.fit import likely_task
-from engine.files.home import folder_name
-from engine.files.table_files import TABLE_WRITERS
 from engine.runs.lineage import data_key
 
 SEARCH_PAUSE_MS = 250  # from the last keystroke to the search
@@ -127,10 +126,12 @@ class DatasetView(Page):
             self.details.show_spec(self.state.spec, self.state.folder, state)
 
     def _on_export(self) -> None:
-        """Write all rows, with their edits, to a file that the user chooses."""
-        write = partial(write_rows, self.table, self.model.read_all())
-        name = f"{folder_name(self.state.spec.name)}.csv"
-        dialogs.ask_for_file(self, self.tr("Export all rows"), name, list(TABLE_WRITERS), write)
+        """Ask for a format, rows and a file, and write them with their edits."""
+        state, dataset = self.state, self.state.dataset
+        if dataset is not None and self.table.model() is not None:
+            selected = state.indices[selected_rows(self.table)]
+            rows = ExportRows(dataset, state.indices, selected, dict(self.editing.state.rows))
+            ask_to_export(self, self._studio.notices, rows)
 
     # ── parts, each added to the page before it is filled, which is faster ───────────────────
 

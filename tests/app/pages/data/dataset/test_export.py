@@ -6,7 +6,9 @@ import pyarrow.parquet as pq
 import pytest
 from PySide6.QtGui import QGuiApplication
 
+from app.pages.data.dataset.exporting import ExportFields
 from app.widgets import dialogs
+from app.widgets.dialogs import Question
 from app.widgets.table_menu import copy_rows, export_table, selected_rows
 from app.widgets.tables import Column, ColumnsModel, make_table
 from tests.app.pages.data.dataset.test_view import PATIENCE, open_view
@@ -55,12 +57,46 @@ def test_all_of_a_million_selected_rows_are_counted_at_once(qtbot):
     assert len(selected_rows(table)) == 1_000_000  # the watchdog fails what takes too long
 
 
-def test_all_rows_leave_whatever_is_listed(qtbot, view, tmp_path, monkeypatch):
-    file = tmp_path / "whole.csv"
-    monkeypatch.setattr(dialogs, "ask_for_file", lambda *asked: asked[-1](file))
+def export_with(qtbot, view, **chosen: str):
+    """Open the question, choose in its boxes by text, and return its fields and its button."""
+    view.export.click()
+    question = view.findChild(Question) or view.window().findChild(Question)
+    fields = question.findChild(ExportFields)
+    qtbot.waitUntil(lambda: bool(fields.columns.chosen()), timeout=PATIENCE)
+    for name, text in chosen.items():
+        box = getattr(fields, name)
+        box.setCurrentIndex(next(n for n in range(box.count()) if box.itemText(n).startswith(text)))
+    return fields, question.buttons["export"]
+
+
+def test_all_rows_are_exported_whatever_is_listed(qtbot, view, tmp_path, monkeypatch):
+    file, asked = tmp_path / "whole.csv", []
+    monkeypatch.setattr(dialogs, "ask_for_file", lambda *args: (asked.append(args), args[-1](file)))
     view.editing.state.set_cells([1], "label", ["new"])
     view.search.setText("bad 1")
     qtbot.waitUntil(lambda: 0 < view.model.rowCount() < 120, timeout=PATIENCE)
-    view.export.click()
+    _, button = export_with(qtbot, view)
+    button.click()
     qtbot.waitUntil(file.is_file, timeout=PATIENCE)
     assert len(file.read_text("utf-8").splitlines()) == 121 and ",new" in file.read_text("utf-8")
+    assert asked[0][3] == [".csv"] and asked[0][2].endswith(".csv")
+    fields, button = export_with(qtbot, view, format="Parquet", rows="Listed rows")
+    fields.columns.show_columns(("row", "sentence"), ("row", "sentence"))
+    button.click()
+    qtbot.waitUntil(lambda: file.read_bytes()[:4] == b"PAR1", timeout=PATIENCE)
+    table = pq.read_table(file)
+    assert table.column_names == ["row", "sentence"] and 0 < len(table) < 120
+    assert all("bad 1" in text for text in table["sentence"].to_pylist())
+
+
+def test_what_a_format_cannot_hold_is_said_before_it_is_written(qtbot, view, monkeypatch, tmp_path):
+    monkeypatch.setattr(dialogs, "ask_for_file", lambda *args: args[-1](tmp_path / "out"))
+    fields, button = export_with(qtbot, view, format="CoNLL")
+    shown = fields.losses.text
+    qtbot.waitUntil(lambda: "this data set has no tags" in shown(), timeout=PATIENCE)
+    assert fields.per_split.isEnabled() and fields.help.text().endswith(".")
+    fields.format.setCurrentIndex(fields.format.findData("hf"))
+    qtbot.waitUntil(lambda: not shown(), timeout=PATIENCE)
+    assert not fields.per_split.isEnabled() and fields.suffix == ""
+    button.click()
+    qtbot.waitUntil((tmp_path / "out" / "dataset_dict.json").is_file, timeout=PATIENCE)

@@ -1,0 +1,156 @@
+"""The question for the export of rows: format, rows, columns, one file or one for each split."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from PySide6.QtWidgets import QCheckBox, QWidget
+
+from app import background
+from app.notices import Notices
+from app.theme import SPACE
+from app.translation import in_language, tr, translated
+from app.widgets import dialogs, layouts
+from app.widgets.dialogs import Choice, Question
+from app.widgets.forms.controls import ColumnsBox, ComboBox
+from app.widgets.opening import notify_saved
+from app.widgets.text import numbers
+from app.widgets.text.labels import Text
+from engine.data.datasets.coding import read_coding
+from engine.data.datasets.editing import RowEdit
+from engine.data.datasets.store import Dataset
+from engine.data.writers import WRITERS
+from engine.data.writers.export import Export, all_columns
+from engine.data.writers.writer import Writer, write_export
+from engine.files.home import folder_name
+
+BOX_CHARACTERS = 36
+
+
+@dataclass(frozen=True)
+class ExportRows:
+    """The rows of a data set that can be exported, with edits that are not saved yet."""
+
+    dataset: Dataset
+    listed: NDArray[np.int64]  # in the order of the table
+    selected: NDArray[np.int64]
+    edits: Mapping[int, RowEdit]
+
+
+class ExportFields(QWidget):
+    """The controls of an export, and what the chosen format leaves out."""
+
+    def __init__(self, given: ExportRows) -> None:
+        super().__init__()
+        self._given = given
+        self.format = ComboBox(tr("Format"), BOX_CHARACTERS)
+        for writer in WRITERS.values():
+            self.format.addItem(in_language(writer.title), writer.name)
+        self.rows = ComboBox(tr("Rows"), BOX_CHARACTERS)
+        total = len(given.dataset)
+        choices = [(tr("All rows ({0})"), np.arange(total))]
+        if len(given.listed) < total:
+            choices.append((tr("Listed rows ({0})"), given.listed))
+        if len(given.selected) > 1:
+            choices.append((tr("Selected rows ({0})"), given.selected))
+        self._choices = [rows for _, rows in choices]
+        self.rows.addItems([name.format(numbers.count(len(rows))) for name, rows in choices])
+        self.columns = ColumnsBox(tr("Columns"), BOX_CHARACTERS)
+        self.per_split = QCheckBox(tr("A folder with a &file for each split"))
+        self.help = Text("", "muted")
+        self.losses = Text("", "warn")
+        grid = layouts.grid(parent=self, h_spacing=4 * SPACE, v_spacing=2 * SPACE, stretch=1)
+        controls = (
+            (tr("Format"), self.format),
+            ("", self.help),
+            (tr("Rows"), self.rows),
+            (tr("Columns"), self.columns),
+            ("", self.per_split),
+            ("", self.losses),
+        )
+        for index, (name, control) in enumerate(controls):
+            grid.addWidget(Text(name, "strong", wraps=False), index, 0)
+            grid.addWidget(control, index, 1)
+        self._checking = background.LatestJob(self)
+        self.format.currentIndexChanged.connect(self.show_losses)
+        self.rows.currentIndexChanged.connect(self.show_losses)
+        self.columns.changed.connect(self.show_losses)
+        self.per_split.toggled.connect(self.show_losses)
+        self._read_columns()
+
+    @property
+    def writer(self) -> Writer:
+        return WRITERS[self.format.currentData()]
+
+    @property
+    def suffix(self) -> str:
+        """The suffix of the file; “” for a folder."""
+        return "" if self.per_split.isChecked() else self.writer.suffix
+
+    def chosen(self) -> Callable[[], Export]:
+        """A function that reads what was chosen. It raises StudioError if no row is left."""
+        given, columns = self._given, self.columns.chosen() or None
+        rows = self._choices[self.rows.currentIndex()]
+        return partial(Export.choose, given.dataset, rows.tolist(), columns, given.edits)
+
+    def show_losses(self) -> None:
+        """Show the sentence of the format, and find out what it leaves out."""
+        writer = self.writer
+        self.help.setText(translated(writer.help))
+        self.per_split.setEnabled(bool(writer.suffix))
+        if not writer.suffix:
+            self.per_split.setChecked(False)
+        read, per_split = self.chosen(), self.per_split.isChecked()
+
+        def check() -> str:
+            export = read()
+            return writer.problem(export) or writer.note(export, per_split)
+
+        self._checking.run(check, self._show_sentence, self._show_problem)
+
+    def _show_sentence(self, sentence: str) -> None:
+        self.losses.setText(translated(sentence))
+
+    def _show_problem(self, error: BaseException) -> None:
+        self.losses.setText(str(background.as_studio_error(error).phrase))
+
+    def _read_columns(self) -> None:
+        """Offer all columns once it is known whether rows were coded."""
+        given = self._given
+
+        def read() -> tuple[str, ...]:
+            coding = read_coding(given.dataset.folder)
+            return tuple(all_columns(given.dataset, coding, given.edits))
+
+        def show(columns: tuple[str, ...]) -> None:
+            self.columns.show_columns(columns, columns)
+            self.show_losses()
+
+        background.run(self, read, show, self._show_problem)
+
+
+def ask_to_export(owner: QWidget, notices: Notices, given: ExportRows) -> Question:
+    """Ask for the format and the rows, then for a file or folder, and write it."""
+    fields = ExportFields(given)
+
+    def chosen() -> None:
+        read, writer, per_split = fields.chosen(), fields.writer, fields.per_split.isChecked()
+        name = f"{folder_name(given.dataset.spec.name)}{fields.suffix}"
+
+        def write(path: Path) -> None:
+            """Write outside the GUI thread; a notice says that it is done."""
+            background.run(
+                owner,
+                lambda: write_export(read(), writer, path, per_split),
+                lambda _: notify_saved(notices, path),
+                notices.show,
+            )
+
+        dialogs.ask_for_file(owner, tr("Export rows"), name, [fields.suffix], write)
+
+    choice = Choice("export", tr("&Export…"), "primary")
+    text = tr("Unsaved edits of the rows are exported, too.") if given.edits else ""
+    return dialogs.confirm(owner, tr("Export the data set"), text, choice, chosen, [fields])
