@@ -1,5 +1,6 @@
 """Commands that apply a model every night, for cron and the Windows Task Scheduler."""
 
+import re
 import shlex
 import subprocess
 import sys
@@ -11,6 +12,8 @@ from engine.phrases import phrase
 
 INPUT_ROLES = ("text", "pair", "beginning", "endings")  # options of `predict`
 CODE = Path(__file__).resolve().parents[2]
+QUOTES = re.compile("['‘’‚‛]")
+NOT_IN_NAMES = re.compile(r'[\\/:*?"<>|\s]+')  # of tasks, which are files
 EXIT_CODES = {
     0: phrase("all rows are written"),
     1: phrase("the file, the model or the disk has a problem, which the last line names"),
@@ -68,12 +71,14 @@ def scheduled_task(nightly: Nightly, name: str) -> str:
         f"{_quote(str(CODE))}"
     )
     trigger = f"New-ScheduledTaskTrigger -Daily -At {nightly.hour:02}:{nightly.minute:02}"
+    task = NOT_IN_NAMES.sub(" ", name).strip()
     return (
-        f"Register-ScheduledTask -TaskName {_quote(name)} `\n"
+        f"Register-ScheduledTask -TaskName {_quote(task)} `\n"
         f"  -Trigger ({trigger}) `\n  -Action ({action})"
     )
 
 
 def _quote(text: str) -> str:
-    """A literal string of PowerShell."""
-    return "'" + text.replace("'", "''") + "'"
+    """A verbatim string of PowerShell, which any of its five single quotes would end ([MS-PSLS]
+    2.3.5.2)."""
+    return "'" + QUOTES.sub(r"\g<0>\g<0>", text) + "'"
