@@ -76,7 +76,7 @@ def sides(family: str) -> tuple[Side, Side]:
     heads = Heads(outputs=2)
     torch.manual_seed(0)
     network = Network(spec, heads).train()
-    network.reuse_token_gradient()  # as in a run
+    network.use_sparse_token_gradient()  # as in a run
     config = build_config(spec, heads, ("bad", "good"), "float32")
     classes = FAMILIES[family].classes
     read = getattr(transformers, f"{classes}Config")(**{"pad_token_id": 1, **config})

@@ -180,13 +180,13 @@ class Network(nn.Module):
         logits: Tensor = self.task(vectors)
         return logits.float()
 
-    def reuse_token_gradient(self) -> None:
-        """Reuse the gradient memory of the token embedding, unless it is tied to a decoder.
+    def use_sparse_token_gradient(self) -> None:
+        """Give the token embedding sparse gradients, unless it is tied to a decoder.
 
         For training in one process; see `fast.token_embedding`.
         """
         if self.mlm is None or self.mlm.own_decoder:
-            self.encoder.embeddings.token.reuse_gradient()
+            self.encoder.embeddings.token.has_sparse_gradient = True
 
     def tie(self) -> None:
         """Tie the MLM decoder to the token embedding after the latter was replaced."""

@@ -50,6 +50,7 @@ from engine.training.device.machine import Machine, choose_machine, peak_memory
 from engine.training.gradients import GradientAccumulator
 from engine.training.network import cache_frozen_weights, configure, count_parameters, heads_for
 from engine.training.optimiser import adamw
+from engine.training.row_moments import MOMENTS
 from engine.training.snapshots import snapshot_size
 
 MAX_MEASURED = 4  # combinations of base model and data set of a search
@@ -132,6 +133,7 @@ def _estimate(job: JobSpec, on_stage: Callable[[str], None], scratch: Path) -> E
     bench.measure(heaviest)  # creates the optimiser state
     bench.measure(heaviest)
     memory = peak_memory().network_memory  # before the timed steps, which use dummy batches
+    memory += bench.later_moments(plan)
     width = min(plan.mean_width, bench.length)
     seconds_per_step = min(bench.time_step(plan.rank_batch, width) for _ in range(3))
     save_every = save_interval(settings, plan.order.steps_per_epoch)
@@ -232,6 +234,26 @@ class _Plan:
         tokens = sum(int(self.sample.lengths[indices].sum()) for indices in self.batches)
         return padded_width(math.ceil(tokens / sum(map(len, self.batches))))
 
+    def count_distinct_tokens(self, vocabulary: int) -> int:
+        """Expected number of distinct tokens in the examples of the run."""
+        counts = self.sample.examples.tokenized.counts(vocabulary)
+        examples = min(len(self.order), self.steps * self.rank_batch * self.processes)
+        return extrapolate_distinct(counts, examples / len(self.sample.examples))
+
+
+def extrapolate_distinct(counts: np.ndarray, size: float) -> int:
+    """Expected number of distinct tokens in a text `size` times as long.
+
+    It grows as a power of the length (Heaps 1978, §7.5), with the exponent at the end of the text:
+    a token that occurs c times is expected in half of it with probability 1 - 2^-c.
+
+    Args:
+        counts: occurrences of each token of the vocabulary, int64 [V].
+    """
+    distinct, in_half = int((counts > 0).sum()), float((1 - 0.5**counts).sum())
+    growth = math.pow(size, math.log2(distinct / in_half))
+    return min(len(counts), math.ceil(distinct * growth))
+
 
 def _make_plan(source: TrainingRows, sample: Sample) -> _Plan:
     settings, processes = source.job.training, source.job.hardware.processes
@@ -269,7 +291,7 @@ class _Bench:
         cache_frozen_weights(self.network, self.machine)
         choose_attention(self.network.encoder, self.machine)
         if source.job.hardware.processes == 1:
-            self.network.reuse_token_gradient()
+            self.network.use_sparse_token_gradient()
         self._optimiser = adamw(self.network, self.settings)
         limit = self.network.spec.max_positions
         self.length = min(self.settings.max_length, limit)
@@ -330,6 +352,14 @@ class _Bench:
         tokens = float(lengths.sum() + lengths.mean() * plan.validation_rows)
         token_bytes = 4 * self.vectors_per_token * self.network.spec.hidden_size
         return round(tokens * plan.sample.examples.inputs_per_example * token_bytes)
+
+    def later_moments(self, plan: _Plan) -> int:
+        """Bytes of Adam moments of the token rows that a run reads after the measured batch."""
+        size = 0
+        for table, moments in self._optimiser.row_moments.items():
+            later = plan.count_distinct_tokens(len(table)) - len(moments.rows)
+            size += len(MOMENTS) * table.element_size() * table.size(1) * max(0, later)
+        return size
 
     def time_extraction(self, width: int) -> float:
         """Seconds to extract the features of a batch."""

@@ -10,6 +10,7 @@ from engine.errors import StudioError
 from engine.phrases import join, phrase
 from engine.tasks.learner import Batch, Examples, total
 from engine.training.device.sharding import full_tensor
+from engine.training.optimiser import gradients
 from engine.training.training_run import TrainingRun
 
 MAX_CHARACTERS = 80  # per example
@@ -89,8 +90,8 @@ def _causes(run: TrainingRun, step: FailedStep) -> list[int]:
 
 
 def gradient_norm(network: torch.nn.Module) -> float:
-    gradients = [p.grad for p in network.parameters() if p.grad is not None]
-    return float(full_tensor(torch.nn.utils.get_total_norm(gradients)))
+    total_norm = torch.nn.utils.get_total_norm(gradients(network.parameters()))
+    return float(full_tensor(total_norm))
 
 
 def _describe_examples(run: TrainingRun, step: FailedStep, indices: list[int]) -> list[str]:

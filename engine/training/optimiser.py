@@ -6,7 +6,7 @@ and Ruder 2018, §3.2.
 
 import inspect
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 import torch
@@ -17,6 +17,7 @@ from engine.config.training import TrainingSpec
 from engine.errors import StudioError
 from engine.models.network import Network
 from engine.training.device.sharding import full_tensor, shard_like
+from engine.training.row_moments import STEP, RowMoments, dense_moments
 
 
 class AdamW(torch.optim.AdamW):
@@ -28,7 +29,18 @@ class AdamW(torch.optim.AdamW):
     zero_grad = inspect.unwrap(torch.optim.Optimizer.zero_grad)
     state_dict = inspect.unwrap(torch.optim.Optimizer.state_dict)
     load_state_dict = inspect.unwrap(torch.optim.Optimizer.load_state_dict)
-    step = torch.no_grad()(inspect.unwrap(torch.optim.Adam.step))
+    _step_dense = torch.no_grad()(inspect.unwrap(torch.optim.Adam.step))
+
+    row_moments: dict[Tensor, RowMoments]  # of tables with sparse gradients
+
+    def step(self) -> None:  # type: ignore[override]
+        """Update the weights."""
+        for group in self.param_groups:
+            for table in self.row_moments.keys() & set(group["params"]):
+                if table.grad is not None:
+                    self.row_moments[table].update(table.grad, group, self.grad_scale)
+                    table.grad = None
+        self._step_dense()
 
 
 def adamw(network: Network, training: TrainingSpec) -> AdamW:
@@ -40,7 +52,7 @@ def adamw(network: Network, training: TrainingSpec) -> AdamW:
             scale = training.layer_lr_decay ** (layers + 1 - layer_index(name, network.spec))
             decay = training.weight_decay if parameter.dim() > 1 else 0.0
             groups.setdefault((scale, decay), []).append(parameter)
-    return AdamW(
+    optimiser = AdamW(
         [
             {"params": parameters, "weight_decay": decay, "lr_scale": scale}
             for (scale, decay), parameters in groups.items()
@@ -50,6 +62,17 @@ def adamw(network: Network, training: TrainingSpec) -> AdamW:
         eps=training.epsilon,
         fused=True,
     )
+    token = network.encoder.embeddings.token
+    is_sparse = token.has_sparse_gradient and token.weight.device.type == "cpu"
+    tables = [token.weight] if is_sparse and token.weight.requires_grad else []
+    optimiser.row_moments = {table: RowMoments(table) for table in tables}
+    return optimiser
+
+
+def gradients(parameters: Iterable[Tensor]) -> list[Tensor]:
+    """Gradients of the parameters that have one; the values of sparse ones."""
+    found = [parameter.grad for parameter in parameters if parameter.grad is not None]
+    return [gradient.values() if gradient.is_sparse else gradient for gradient in found]
 
 
 def layer_index(name: str, spec: EncoderSpec) -> int:
@@ -111,25 +134,25 @@ def set_learning_rate(optimiser: torch.optim.Optimizer, rate: float) -> None:
         group["lr"] = rate * group["lr_scale"]
 
 
-def optimiser_tensors(
-    optimiser: torch.optim.Optimizer, network: nn.Module, keep: bool = True
-) -> dict[str, Tensor]:
+def optimiser_tensors(optimiser: AdamW, network: nn.Module, keep: bool = True) -> dict[str, Tensor]:
     """Optimiser state as named tensors, to be saved.
 
     Collective if the network is sharded; ranks without `keep` get an empty dict.
     """
     tensors = {}
     for name, parameter in network.named_parameters():
-        for key, value in optimiser.state.get(parameter, {}).items():
+        if parameter in optimiser.row_moments:
+            state = optimiser.row_moments[parameter].tensors()
+        else:
+            state = optimiser.state.get(parameter, {})
+        for key, value in state.items():
             tensor = full_tensor(value.detach())
             if keep:
                 tensors[f"{name}|{key}"] = tensor.cpu().contiguous()
     return tensors
 
 
-def load_state(
-    optimiser: torch.optim.Optimizer, network: nn.Module, tensors: dict[str, Tensor]
-) -> None:
+def load_state(optimiser: AdamW, network: nn.Module, tensors: dict[str, Tensor]) -> None:
     """Load the state saved by `optimiser_tensors`.
 
     Raises StudioError for the state of another network.
@@ -144,13 +167,20 @@ def load_state(
             name=min(unexpected),
         )
     for name, parameter in network.named_parameters():
+        saved = {
+            key.removeprefix(f"{name}|"): value
+            for key, value in tensors.items()
+            if key.startswith(f"{name}|")
+        }
+        if parameter in optimiser.row_moments:
+            optimiser.row_moments[parameter].load(saved)
+            continue
         state = optimiser.state[parameter]
-        for key in ("step", "exp_avg", "exp_avg_sq"):
-            if (value := tensors.get(f"{name}|{key}")) is not None:
-                if key == "step":  # a scalar, read by the fused kernel on the device
-                    state[key] = value.to(parameter.device, copy=True)
-                else:
-                    state[key] = shard_like(value, parameter)
+        for key, value in dense_moments(saved, parameter).items():
+            if key == STEP:  # a scalar, read by the fused kernel on the device
+                state[key] = value.to(parameter.device, copy=True)
+            else:
+                state[key] = shard_like(value, parameter)
 
 
 class WeightAverage:

@@ -55,7 +55,7 @@ def start(
     current = environment(machine, setup.data, attention, initial, ranks.description, mode)
     ranks.shard(setup.network)
     if ranks.world == 1:
-        setup.network.reuse_token_gradient()
+        setup.network.use_sparse_token_gradient()
     optimiser = adamw(setup.network, context.job.training)
     average = WeightAverage(setup.network, context.job.training.ema_decay)
     run = TrainingRun(context, setup, machine, ranks, optimiser, average, progress, graphs)

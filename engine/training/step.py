@@ -24,7 +24,7 @@ from engine.training.device.machine import Machine
 from engine.training.device.ranks import balance
 from engine.training.device.sharding import full_tensor, is_sharded
 from engine.training.not_finite import FailedStep, not_finite_error
-from engine.training.optimiser import AdamW, learning_rate_at, set_learning_rate
+from engine.training.optimiser import AdamW, gradients, learning_rate_at, set_learning_rate
 from engine.training.training_run import TrainingRun
 
 MIN_PARALLEL = 2**23  # gradient elements from which a second thread pays off
@@ -79,22 +79,16 @@ def update(run: TrainingRun, inputs: StepInput) -> StepResult:
 def total_gradient_norm(network: Network, optimiser: AdamW, threads: int = 1) -> Tensor:
     """Norm of all gradients, [].
 
-    Reads only the non-zero rows of a reused embedding gradient. On a CPU, two threads compute half
-    each, as torch reduces a gradient in one thread.
+    On a CPU, two threads compute half each, as torch reduces a gradient in one thread.
     """
-    token_gradient = network.encoder.embeddings.token.reused_gradient
-    rest = [p for group in optimiser.param_groups for p in group["params"] if p.grad is not None]
-    rows = list[Tensor]()
-    if token_gradient is not None and token_gradient.is_current:
-        rest = [p for p in rest if p is not token_gradient.weight]
-        rows.append(token_gradient.read())
-    gradients = rows + [p.grad for p in rest if p.grad is not None]
-    sizes = np.array([gradient.numel() for gradient in gradients])
+    parameters = (p for group in optimiser.param_groups for p in group["params"])
+    found = gradients(parameters)
+    sizes = np.array([gradient.numel() for gradient in found])
     total_norm = torch.nn.utils.get_total_norm
     is_large = threads > 1 and sizes.sum() >= MIN_PARALLEL
-    if not is_large or not _is_on_cpu(network, gradients[0]):
-        return total_norm(gradients)
-    halves = [[gradients[index] for index in indices] for indices in balance(sizes, 2)]
+    if not is_large or not _is_on_cpu(network, found[0]):
+        return total_norm(found)
+    halves = [[found[index] for index in indices] for indices in balance(sizes, 2)]
     with ThreadPoolExecutor(1) as executor:
         other = executor.submit(total_norm, halves[1])
         norms = torch.stack([total_norm(halves[0]), other.result()])
@@ -219,8 +213,7 @@ class LossScaler:
     def unscale(self, network: nn.Module) -> None:
         """Divide the gradients by the scale."""
         if self._applies:
-            gradients = [p.grad for p in network.parameters() if p.grad is not None]
-            torch._foreach_mul_(gradients, 1 / self.scale)
+            torch._foreach_mul_(gradients(network.parameters()), 1 / self.scale)
 
     def overflowed(self, loss: float, norm: float) -> bool:
         """True if the step should be skipped and retried with a lower scale."""

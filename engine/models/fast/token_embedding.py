@@ -1,9 +1,8 @@
-"""Token embedding with a reused sparse gradient on a CPU.
+"""Token embedding with a sparse gradient on a CPU.
 
-A batch reads a few hundred of some 30,000 rows. torch allocates and zeroes a gradient of all rows
-each time, once per thread. Here the rows of a batch are summed and added to a gradient that is zero
-elsewhere; the next step zeroes only those rows, and clipping reads only them. All numbers equal
-torch's, except for the last bits of the norm.
+A batch reads a few hundred of some 30,000 rows (250,000 of a multilingual vocabulary). torch
+allocates and zeroes a gradient of all rows each time, once per thread. Here the gradient of a batch
+is a sparse tensor of its rows. All numbers equal torch's, except for the last bits of the norm.
 
 Shapes: N tokens, R distinct ones, V vocabulary, D size of a vector; … any leading dimensions.
 """
@@ -23,17 +22,13 @@ _add_lock = Lock()  # two threads may add their halves of a batch
 
 
 class TokenEmbedding(nn.Embedding):
-    """torch's embedding with a reused gradient."""
+    """torch's embedding with a sparse gradient, if `has_sparse_gradient`.
 
-    reused_gradient: "ReusedGradient | None" = None
+    Only this module may then add to the gradient, which excludes a tied MLM decoder and several
+    processes.
+    """
 
-    def reuse_gradient(self) -> None:
-        """Reuse the gradient memory while training on a CPU.
-
-        Only this module may add to its gradient, once per pass. This excludes a tied MLM decoder
-        and several processes.
-        """
-        self.reused_gradient = ReusedGradient(self.weight)
+    has_sparse_gradient = False
 
     def forward(self, tokens: Tensor) -> Tensor:
         """int64 […] → float […, D]"""
@@ -48,53 +43,24 @@ class TokenEmbedding(nn.Embedding):
         learns = self.training and self.weight.requires_grad and torch.is_grad_enabled()
         if not learns or self.weight.device.type != "cpu":
             return None
-        if self.reused_gradient is not None:
-            return self.reused_gradient.add
+        if self.has_sparse_gradient:
+            return partial(_add_sparse, self.weight)
         half = current_half()
         return None if half is None else partial(_add_rows, half, self.weight)
 
 
-class ReusedGradient:
-    """Gradient of a table [V, D], and its possibly non-zero rows."""
-
-    def __init__(self, weight: Tensor) -> None:
-        self.weight = weight
-        self._memory: Tensor | None = None  # [V, D]; set as gradient of the weight
-        self._written = list[Tensor]()  # int64 [R] per pass, distinct
-
-    @torch.no_grad()
-    def add(self, tokens: Tensor, gradient: Tensor) -> None:
-        """Add the gradient of the tokens of a pass: int64 […], float […, D]."""
-        rows, sums = _sum_rows(tokens, gradient)
-        with _add_lock:
-            if self.weight.grad is None:
-                self.weight.grad = self._clear()
-            self._written.append(rows)
-            self.weight.grad.index_add_(0, rows, sums)
-
-    @property
-    def is_current(self) -> bool:
-        """True if the weight's gradient is this one, not one of autograd."""
-        return self._memory is not None and self.weight.grad is self._memory
-
-    @torch.no_grad()
-    def read(self) -> Tensor:
-        """Possibly non-zero rows of the gradient, [R, D]."""
-        assert self._memory is not None
-        return self._memory.index_select(0, self._rows())
-
-    def _clear(self) -> Tensor:
-        if self._memory is None:
-            self._memory = torch.zeros_like(self.weight)
-        elif self._written:
-            self._memory.index_fill_(0, self._rows(), 0)
-        self._written.clear()
-        return self._memory
-
-    def _rows(self) -> Tensor:
-        if len(self._written) > 1:
-            self._written = [torch.cat(self._written).unique()]
-        return self._written[0]
+@torch.no_grad()
+def _add_sparse(weight: Tensor, tokens: Tensor, gradient: Tensor) -> None:
+    """Add the gradient of the tokens of a pass: int64 […], float […, D]."""
+    rows, sums = _sum_rows(tokens, gradient)
+    with _add_lock:
+        if weight.grad is not None:
+            before = weight.grad
+            both = torch.cat([before.indices()[0], rows]), torch.cat([before.values(), sums])
+            rows, sums = _sum_rows(*both)
+        weight.grad = torch.sparse_coo_tensor(
+            rows[None], sums, weight.shape, is_coalesced=True, check_invariants=False
+        )
 
 
 def _sum_rows(tokens: Tensor, gradient: Tensor) -> tuple[Tensor, Tensor]:

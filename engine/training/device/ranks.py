@@ -18,7 +18,7 @@ from engine.models.network import Network
 from engine.runs.ranks import Rank, RankLost, this_rank
 from engine.tasks.learner import Batch
 from engine.training.device.sharding import gather, shard
-from engine.training.optimiser import optimiser_tensors
+from engine.training.optimiser import AdamW, optimiser_tensors
 
 RANK_TIMEOUT = timedelta(days=30)  # rank 0 may wait for a full disk; the worker notices dead ranks
 GPU_TIMEOUT = timedelta(minutes=10)  # GPU reductions never wait for a disk
@@ -138,9 +138,7 @@ class Ranks:
             assert group is not None
             shard(network, group, self._device)
 
-    def gather(
-        self, network: Network, optimiser: torch.optim.Optimizer
-    ) -> tuple[Network, dict[str, Tensor]]:
+    def gather(self, network: Network, optimiser: AdamW) -> tuple[Network, dict[str, Tensor]]:
         """Network and optimiser state, to be saved by rank 0; collective."""
         if not self.is_sharded:
             return network, optimiser_tensors(optimiser, network) if self.is_writer else {}

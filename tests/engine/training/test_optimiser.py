@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 import transformers
+from torch import nn
 
 from engine.config.families.bert import BertSpec
 from engine.config.training import TrainingSpec
@@ -20,6 +21,7 @@ from engine.training.optimiser import (
     load_state,
     set_learning_rate,
 )
+from engine.training.row_moments import MOMENTS, RowMoments, dense_moments
 from engine.training.step import clip_gradients, total_gradient_norm
 from tests.engine.training.small import NETWORK
 
@@ -81,29 +83,27 @@ def test_schedules_match_transformers(ours, theirs, warmup_ratio):
         schedule.step()
 
 
-def tiny_with_gradients(reuses: bool) -> Network:
+def tiny_with_gradients(is_sparse: bool) -> Network:
     torch.manual_seed(0)
     spec = BertSpec(
         vocab_size=60, hidden_size=16, layers=1, heads=2, intermediate_size=32, max_positions=32
     )
     network = Network(spec, Heads(outputs=2)).train()
-    if reuses:
-        network.reuse_token_gradient()
+    if is_sparse:
+        network.use_sparse_token_gradient()
     torch.manual_seed(1)
-    for _ in range(2):  # the rows of the first batch must be zeroed
-        network.zero_grad(set_to_none=True)
-        tokens = torch.randint(0, 60, (3, 8))
-        network.logits(tokens, torch.zeros_like(tokens)).pow(2).sum().backward()
+    tokens = torch.randint(0, 60, (3, 8))
+    network.logits(tokens, torch.zeros_like(tokens)).pow(2).sum().backward()
     return network
 
 
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("limit", [0.0, 1e-3, 1e3])
-@pytest.mark.parametrize("reuses", [False, True])
-def test_clipping_matches_torch(reuses, limit, threads, monkeypatch):
+@pytest.mark.parametrize("is_sparse", [False, True])
+def test_clipping_matches_torch(is_sparse, limit, threads, monkeypatch):
     monkeypatch.setattr(step, "MIN_PARALLEL", 0)
     training = TrainingSpec(learning_rate=1e-2, max_grad_norm=limit)
-    ours, theirs = tiny_with_gradients(reuses), tiny_with_gradients(False)
+    ours, theirs = tiny_with_gradients(is_sparse), tiny_with_gradients(False)
     before = [parameter.detach().clone() for parameter in theirs.parameters()]
     optimiser = adamw(ours, training)
     norm = total_gradient_norm(ours, optimiser, threads)
@@ -114,9 +114,48 @@ def test_clipping_matches_torch(reuses, limit, threads, monkeypatch):
     adamw(theirs, training).step()
     for own, other, old in zip(ours.parameters(), theirs.parameters(), before, strict=True):
         torch.testing.assert_close(own, other, rtol=1e-6, atol=1e-7)
+        if own in optimiser.row_moments:
+            continue
         state = optimiser.state[own]["exp_avg"]
         torch.testing.assert_close(state, 0.1 * other.grad, rtol=1e-5, atol=0)
         assert not torch.equal(own, old) or not other.grad.any()
+
+
+@pytest.mark.parametrize("decay", [0.0, 0.1])
+def test_row_moments_equal_dense_adamw_to_the_last_bit(decay):
+    """Also after a save, which may be loaded as rows or as a dense table."""
+    torch.manual_seed(0)
+    tables = [nn.Embedding(3000, 16) for _ in range(3)]
+    for table in tables[1:]:
+        table.load_state_dict(tables[0].state_dict())
+    sparse, reloaded, dense = (table.weight for table in tables)
+    options = {"lr": 1e-3, "weight_decay": decay}
+    theirs = torch.optim.AdamW([dense], **options, fused=True)
+    group = {**theirs.defaults}
+    moments, divisor = RowMoments(sparse), torch.tensor(1.7)
+    for number in range(6):
+        rows = torch.randperm(2000)[:700].sort().values
+        values = torch.randn(len(rows), 16)
+        gradient = torch.sparse_coo_tensor(
+            rows[None], values, sparse.shape, is_coalesced=True, check_invariants=True
+        )
+        moments.update(gradient, group, divisor)
+        dense.grad, theirs.grad_scale = gradient.to_dense(), divisor
+        theirs.step()
+        assert torch.equal(sparse, dense)
+        if number == 3:
+            saved = {name: tensor.clone() for name, tensor in moments.tensors().items()}
+            reloaded.data.copy_(sparse)
+            continued = RowMoments(reloaded)
+            continued.load(dense_moments(saved, sparse))
+            moments = RowMoments(sparse)
+            moments.load(saved)
+        if number > 3:
+            continued.update(gradient, group, divisor)
+            assert torch.equal(reloaded, dense)
+    state = dense_moments(moments.tensors(), sparse)
+    assert all(torch.equal(state[name], theirs.state[dense][name]) for name in MOMENTS)
+    assert 1500 < len(moments.rows) <= 2000  # not those of rows that were never read
 
 
 def test_sharded_networks_are_clipped_by_torch(monkeypatch):
