@@ -13,7 +13,7 @@ from app.pages.train.choices import BASE_MODEL, DATA, SearchPlan
 from app.pages.train.estimate_box import EstimateBox
 from app.pages.train.job import suggested_name
 from app.pages.train.state import TrainState
-from app.pages.train.summary import command, list_changes, summary
+from app.pages.train.summary import Caution, command, list_changes, summary
 from app.resources import icon, mono_font
 from app.theme import SPACE, Role, px
 from app.translation import tr
@@ -158,12 +158,13 @@ class ReviewStep(QWidget):
         for part in (self.changes_title, self.changes):
             part.setVisible(bool(texts))
 
-    def _show_warnings(self, warnings: list[str]) -> None:
+    def _show_warnings(self, warnings: list[Caution]) -> None:
         clear(self._warnings)
-        for warning in warnings:
+        for text, is_serious in warnings:
+            picture = ("triangle-alert", 18, Role.WARN) if is_serious else ("info", 18, Role.MUTED)
             row = layouts.row(
-                Picture("triangle-alert", 18, Role.WARN),
-                (Text(warning, "warn"), 1),
+                Picture(*picture),
+                (Text(text, "warn" if is_serious else "muted"), 1),
                 spacing=2 * SPACE,
             )
             self._warnings.addLayout(row)

@@ -13,7 +13,7 @@ from app.pages.train.choices import NO_PROBE, Choices, Data, Goal, Model, Step
 from app.pages.train.estimate import EstimateState
 from app.pages.train.obstacles import Edit, Fix, validate
 from app.pages.train.preview import PreviewRequest, PreviewState
-from app.pages.train.summary import SIMPLE_FIELDS, warnings
+from app.pages.train.summary import SIMPLE_FIELDS, Caution, warnings
 from app.studio import Studio
 from app.translation import tr
 from engine.config.dataset import StoredData
@@ -271,7 +271,7 @@ class TrainState(QObject):
         """The first step that is not complete, with the reason."""
         return next(((step, reason) for step in Step if (reason := self.obstacle(step))), None)
 
-    def warnings(self) -> list[str]:
+    def warnings(self) -> list[Caution]:
         lengths = self.preview.result.lengths if self.preview.result else None
         return warnings(self.choices, lengths, self.estimate.result)
 

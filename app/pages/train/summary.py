@@ -1,7 +1,9 @@
 """Texts of the review: what the run will do, changed settings, warnings, and the commands."""
 
 import shlex
+from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 from pydantic import BaseModel
 
@@ -181,12 +183,20 @@ def _differences(
 
 FEW_EXAMPLES = 50  # a label with fewer is rare
 LONG_TRAINING = 12 * 3600  # s
+SOME_TRUNCATED, MANY_TRUNCATED = 0.01, 0.25  # of the inputs
+
+
+class Caution(NamedTuple):
+    """A warning, or a remark that lets one start without a second thought."""
+
+    text: str
+    is_serious: bool = True
 
 
 def warnings(
     choices: Choices, lengths: Lengths | None = None, estimate: Estimated | None = None
-) -> list[str]:
-    """Warnings about the data, the model, time, memory and disk."""
+) -> list[Caution]:
+    """Warnings and remarks about the data, the model, time, memory and disk."""
     return [
         *_data_warnings(choices),
         *_length_warnings(choices, lengths),
@@ -195,50 +205,47 @@ def warnings(
     ]
 
 
-def _data_warnings(choices: Choices) -> list[str]:
+def _data_warnings(choices: Choices) -> Iterator[Caution]:
     spec = choices.spec
-    result = []
     if spec is not None and not spec.rows.get("validation"):
-        result.append(
+        yield Caution(
             tr("The data set has no validation rows, so the best checkpoint cannot be chosen.")
         )
     rare = [label for label, rows in choices.label_rows.items() if rows < FEW_EXAMPLES]
     if rare:
         shown = ", ".join(f"“{label}”" for label in rare[:3]) + (", …" if rare[3:] else "")
-        result.append(
-            tr("Few rows with the label {labels}: expect poor predictions.").format(labels=shown)
+        template = tr("Few rows with the label {labels}: expect poor predictions.")
+        yield Caution(template.format(labels=shown), is_serious=False)
+
+
+def _length_warnings(choices: Choices, lengths: Lengths | None) -> Iterator[Caution]:
+    if lengths is None:
+        return
+    if unknown := unknown_note(lengths.unknown):
+        yield Caution(translated(unknown))
+    fraction = lengths.fraction_above(choices.training.max_length)
+    if fraction > SOME_TRUNCATED and choices.task.info.cuts_long_texts:
+        template = tr(
+            "About {share} % of the inputs are longer than {length} tokens and are truncated."
         )
-    return result
+        shown = template.format(share=round(100 * fraction), length=choices.training.max_length)
+        yield Caution(shown, is_serious=fraction > MANY_TRUNCATED)
 
 
-def _length_warnings(choices: Choices, lengths: Lengths | None) -> list[str]:
-    unknown = unknown_note(lengths.unknown) if lengths else ""
-    result = [translated(unknown)] if unknown else []
-    fraction = lengths.fraction_above(choices.training.max_length) if lengths else 0
-    if fraction <= 0.01 or not choices.task.info.cuts_long_texts:
-        return result
-    template = tr(
-        "About {share} % of the inputs are longer than {length} tokens and are truncated."
-    )
-    shown = template.format(share=round(100 * fraction), length=choices.training.max_length)
-    return [*result, shown]
-
-
-def _model_warnings(choices: Choices) -> list[str]:
+def _model_warnings(choices: Choices) -> Iterator[Caution]:
     info = choices.model.info if choices.model else None
     if choices.continues_pretraining and info is not None and "mlm" not in info.task_heads:
-        return [
-            tr("The model has no head for masked language modelling (MLM); a new one is trained.")
-        ]
-    return []
+        text = tr(
+            "The model has no head for masked language modelling (MLM); a new one is trained."
+        )
+        yield Caution(text, is_serious=False)
 
 
-def _estimate_warnings(estimate: Estimated) -> list[str]:
-    return [
-        text
-        for text in (_memory_warning(estimate), _disk_warning(estimate), _time_warning(estimate))
-        if text
-    ]
+def _estimate_warnings(estimate: Estimated) -> Iterator[Caution]:
+    for text in filter(None, (_memory_warning(estimate), _disk_warning(estimate))):
+        yield Caution(text)
+    if text := _time_warning(estimate):
+        yield Caution(text, is_serious=False)
 
 
 def _memory_warning(estimate: Estimated) -> str:

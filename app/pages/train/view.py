@@ -273,7 +273,7 @@ class TrainPage(Page):
     def _next_text(self, step: Step, blocked: bool) -> str:
         if step is not Step.REVIEW:
             return self.tr("&Next")
-        has_warnings = self.state.warnings() and not blocked
+        has_warnings = not blocked and any(item.is_serious for item in self.state.warnings())
         return self.tr("&Start anyway") if has_warnings else self.tr("&Start")
 
     def _chosen(self) -> dict[Step, str]:

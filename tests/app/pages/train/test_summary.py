@@ -85,18 +85,25 @@ def test_only_doubtful_choices_cause_warnings():
     assert warnings(choose(SENTENCE), Lengths((10, 20)), estimate()) == []
     spec = dataset().model_copy(update={"rows": {"train": 9}, "labels": {"a": 3, "b": 900}})
     doubtful = replace(choose(SENTENCE), data=replace(data(), spec=spec))
-    texts = warnings(doubtful, Lengths((10, 500)), estimate(9 * GB, 1e6))
+    cautions = warnings(doubtful, Lengths((10, 500)), estimate(9 * GB, 1e6))
+    texts = [caution.text for caution in cautions]
+    mild = [caution.text.split()[0] for caution in cautions if not caution.is_serious]
+    assert mild == ["Few", "This"], "remarks; one starts without a second thought"
     for word in ("no validation", "“a”", "50 %", "memory", "long time"):
         assert any(word in text for text in texts)
     assert "“b”" not in " ".join(texts)
     assert warnings(choose(CONTINUE)) == []
     bare = MODEL.info.model_copy(update={"task_heads": ("pooler",)})
     headless = replace(choose(CONTINUE), model=replace(MODEL, info=bare))
-    assert "no head" in warnings(headless)[0]
+    (remark,) = warnings(headless)
+    assert "no head" in remark.text and not remark.is_serious
+    (few,) = warnings(choose(SENTENCE), Lengths((500, *[10] * 19)))
+    assert "5 %" in few.text and not few.is_serious
     enough = estimate().model_copy(update={"checkpoint": GB, "checkpoints": 4, "disk_free": 4 * GB})
-    assert not any("checkpoints" in text for text in warnings(choose(SENTENCE), None, enough))
+    assert not any("checkpoints" in text for text, _ in warnings(choose(SENTENCE), None, enough))
     scarce = enough.model_copy(update={"disk_free": 3 * GB})
-    (text,) = [text for text in warnings(choose(SENTENCE), None, scarce) if "checkpoints" in text]
+    found = warnings(choose(SENTENCE), None, scarce)
+    (text,) = [text for text, _ in found if "checkpoints" in text]
     assert "need up to 4.0 GB, but this disk has only 3.0 GB free" in text
 
 
