@@ -13,6 +13,7 @@ from app.widgets.text.labels import visible
 from engine.config.task import RowFigure
 from engine.config.tasks import TASKS
 from engine.evaluation.measures import Side
+from engine.results.coders import coder_codes
 from engine.results.conditions import (
     FIGURE_NAMES,
     Between,
@@ -21,6 +22,7 @@ from engine.results.conditions import (
     CellHasWord,
     CellIs,
     CellMatches,
+    CodersDisagree,
     Condition,
     HasSpan,
     LabelIs,
@@ -78,6 +80,8 @@ def subjects(predictions: Predictions, current: Form) -> list[Subject]:
     info, task = predictions.info, TASKS[predictions.info.task].info
     head = task.head
     offered = [outcome_subject()]
+    if coder_codes(predictions) is not None:
+        offered.append(coders_subject())
     if head is not None and (head.labels_inputs or head.scores_choices):
         sides: tuple[Side, ...] = ("gold", "predicted")
         offered += [label_subject(side, labels(predictions)) for side in sides]
@@ -99,6 +103,8 @@ def as_form(condition: Condition) -> Form | None:
             return Form(("label", condition.side), 1 - condition.holds, (condition.label,))
         case Outcome():
             return Form(("outcome",), 1 - condition.right)
+        case CodersDisagree():
+            return Form(("coders",), 1 - condition.holds)
         case Between():
             return _typed_range(("figure", condition.figure), 0, condition)
         case ScoreBetween():
@@ -123,6 +129,14 @@ def outcome_subject() -> Subject:
         Operator(tr("is wrong"), lambda: Outcome(right=False)),
     )
     return Subject(("outcome",), tr("the prediction"), operators)
+
+
+def coders_subject() -> Subject:
+    operators = (
+        Operator(tr("disagree"), CodersDisagree),
+        Operator(tr("do not disagree"), lambda: CodersDisagree(holds=False)),
+    )
+    return Subject(("coders",), tr("the coders"), operators)
 
 
 def label_subject(side: Side, names: Sequence[str]) -> Subject:

@@ -11,7 +11,7 @@ from app.results.state import ResultsState
 from app.theme import SPACE
 from app.translation import in_language, translated
 from app.widgets import buttons, layouts
-from app.widgets.results.intervals import format_ends
+from app.widgets.results.intervals import format_ends, with_ends
 from app.widgets.screen import set_shown
 from app.widgets.text import numbers
 from app.widgets.text.data_texts import split_title
@@ -19,6 +19,8 @@ from app.widgets.text.labels import OneLine, Text, tooltip
 from app.widgets.text.run_texts import metric_value
 from engine.config.task import F1_MACRO, Metric
 from engine.config.tasks import TASKS
+from engine.results.ceiling import ceiling, ceiling_note
+from engine.results.conditions import CodersDisagree, Outcome
 from engine.results.intervals import Interval
 from engine.results.masked_tokens import baseline_note
 from engine.results.measures import main_metric, main_score
@@ -47,6 +49,10 @@ class Headline(QWidget):
         self.remedy = buttons.plain("", self._on_remedy, "graduation-cap")
         self._remedy: Remedy | None = None
         self.baseline = Text("", "muted", selectable=True)
+        self.ceiling = Text("", "muted", selectable=True)
+        self.in_dispute = buttons.quiet("", partial(self._list_mistakes, True))
+        self.agreed = buttons.quiet("", partial(self._list_mistakes, False))
+        coders = layouts.row(self.in_dispute, self.agreed, layouts.STRETCH, spacing=2 * SPACE)
         self.seeds = Text("", "muted", selectable=True)
         self.seeds.hide()
         classes = layouts.row((self.neglected, 10), self.remedy, layouts.STRETCH, spacing=3 * SPACE)
@@ -55,6 +61,8 @@ class Headline(QWidget):
             self.about,
             classes,
             self.baseline,
+            self.ceiling,
+            coders,
             self.seeds,
             parent=self,
             spacing=SPACE,
@@ -97,9 +105,33 @@ class Headline(QWidget):
     def _on_remedy(self) -> None:
         self.remedy_requested.emit(self._remedy)
 
+    def _list_mistakes(self, in_dispute: bool) -> None:
+        """List the mistakes on rows in dispute, or those on other rows."""
+        wrong = (Outcome(right=False), CodersDisagree(holds=in_dispute))
+        self._state.choose("ceiling", wrong)
+
+    def _show_ceiling(self, predictions: Predictions | None) -> None:
+        """Show how well coders agree on the same rows, and how many mistakes are in dispute."""
+        found = None if predictions is None else ceiling(predictions)
+        is_split = found is not None and found.disputed > 0 and found.mistakes > 0
+        set_shown(self.ceiling, found is not None)
+        set_shown(self.in_dispute, is_split)
+        set_shown(self.agreed, is_split)
+        shared = 0 if found is None else found.shared
+        text = self.tr("%Ln mistake(s) in dispute among coders", "", shared)
+        buttons.set_text(self.in_dispute, text)
+        others = 0 if found is None else found.mistakes - shared
+        buttons.set_text(self.agreed, self.tr("%Ln other mistake(s)", "", others))
+        if found is None or predictions is None:
+            return
+        value = partial(value_text, main_metric(predictions))
+        human, model = (with_ends(score, value) for score in (found.human, found.model))
+        self.ceiling.setText(translated(ceiling_note(found, human, model)))
+
     def _show(self) -> None:
         predictions = self._state.predictions
         self.offer(None)
+        self._show_ceiling(predictions)
         set_shown(self.neglected, False)
         set_shown(self.baseline, False)
         if predictions is None:

@@ -13,6 +13,7 @@ from app.notices import Notices
 from engine.config.tasks import TASKS
 from engine.files.table_files import write_table
 from engine.results import conditions
+from engine.results.ceiling import ceiling
 from engine.results.conditions import Condition, Conditions
 from engine.results.masked_tokens import unigram_scores
 from engine.results.measures import main_score
@@ -213,6 +214,7 @@ def load_predictions(path: Path) -> Predictions:
     mistakes_first(combined)
     main_score(combined)
     neglect(combined)
+    ceiling(combined)
     if TASKS[combined.info.task].info.is_pretraining:
         unigram_scores(combined)
     if TASKS[combined.info.task].info.has_partial_scores:

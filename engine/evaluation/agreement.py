@@ -7,7 +7,7 @@ agreement of Fleiss' kappa and AC1 every row that one coded, Cohen's kappa the r
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
 from typing import Self
@@ -185,16 +185,24 @@ def interval_alpha(codes: Codes, values: Floats) -> Measure:
 
 
 def mean_of_pairs(name: str, measures: Sequence[Measure]) -> Measure:
-    """The mean of measures that have the same kinds of rows, without those that are undefined."""
-    ends = np.cumsum([measure.parts.shape[1] for measure in measures])[:-1]
+    """The mean of measures over the same rows, without those that are undefined."""
+    if len(measures) == 1:
+        return replace(measures[0], name=name)
+    kinds = np.column_stack([measure.kinds for measure in measures])
+    used, joint = np.unique(kinds, axis=0, return_inverse=True)
+    parts = [  # 0 in the rows that a measure leaves out
+        np.where(rows[:, None] < 0, 0.0, measure.parts[rows])
+        for measure, rows in zip(measures, used.T, strict=True)
+    ]
+    ends = np.cumsum([part.shape[1] for part in parts])[:-1]
 
     def compute(sums: Sums) -> Floats:
         columns = np.split(sums, ends, axis=1)
-        values = [item.compute(part) for item, part in zip(measures, columns, strict=True)]
+        values = np.array([m.compute(part) for m, part in zip(measures, columns, strict=True)])
         known = ~np.isnan(values)
-        return _quotient(np.nansum(values, axis=0), known.sum(axis=0))
+        return _quotient(np.nansum(values, axis=0), known.sum(axis=0).astype(np.float64))
 
-    return Measure(name, measures[0].kinds, np.hstack([m.parts for m in measures]), compute)
+    return Measure(name, joint.reshape(-1), np.hstack(parts), compute)
 
 
 def _agreeing(codes: Codes) -> tuple[Floats, Floats]:

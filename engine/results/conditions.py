@@ -18,6 +18,7 @@ from engine.config.task import RowFigure
 from engine.errors import StudioError
 from engine.evaluation.measures import Side
 from engine.phrases import Phrase, phrase
+from engine.results.coders import disputed_rows
 from engine.results.labels import has_label, labels
 from engine.results.predictions import Predictions
 from engine.results.row_figures import Floats, figure, parse_numbers
@@ -72,6 +73,21 @@ class Outcome(Spec):
         return (
             phrase("the prediction is correct") if self.right else phrase("the prediction is wrong")
         )
+
+
+class CodersDisagree(Spec):
+    """Rows to which coders gave different labels, or else all other rows."""
+
+    kind: Literal["coders"] = "coders"
+    holds: bool = True
+
+    def mask(self, predictions: Predictions) -> NDArray[np.bool_]:
+        disputed = disputed_rows(predictions)
+        return disputed if self.holds else ~disputed
+
+    @property
+    def sentence(self) -> Phrase:
+        return phrase("coders disagree") if self.holds else phrase("coders do not disagree")
 
 
 class Between(Spec):
@@ -256,6 +272,7 @@ class HasSpan(Spec):
 Condition = Annotated[
     LabelIs
     | Outcome
+    | CodersDisagree
     | Between
     | ScoreBetween
     | CellIs

@@ -532,3 +532,29 @@ def test_row_text_has_spans_answers_and_rounded_numbers():
     record = {"row": [0], "gold": ["2.75"], "predicted": ["3.1415927"], "scores": [[3.1415927]]}
     predictions = Predictions.from_columns(new_info("regression"), record, {"text": ["Where?"]})
     assert lines(predictions) == ["text: Where?", "True number: 2.75", "Predicted: 3.142"]
+
+
+def test_the_human_ceiling_is_next_to_the_score_and_splits_the_mistakes(studio, qtbot, tmp_path):
+    """Coders disagree on the second and the third row, both of them mistakes of the model."""
+    columns = {"Anna": GOLD, "Ben": ["good", "bad", "good", "bad", "bad"]}
+    rows = class_rows(GOLD, PREDICTED, text=TEXTS, label=GOLD, **columns)
+    mapping = Mapping(text="text", label="label", coders=("Anna", "Ben"))
+    info = rows.info.model_copy(update={"mapping": mapping})
+    Predictions(info, rows.table).write(tmp_path / "results" / "validation.parquet")
+    view = open_results(studio, qtbot, results_source(tmp_path))
+    headline = view.headline
+    qtbot.waitUntil(lambda: view.rows.model.rowCount() == 5)
+    assert headline.ceiling.text().startswith("Human ceiling: one coder against another 60.0 % (")
+    assert "this model 40.0 % (" in headline.ceiling.text()
+    assert headline.in_dispute.text() == "2 mistake(s) in dispute among coders"
+    assert headline.agreed.text() == "1 other mistake(s)" and headline.agreed.isVisibleTo(view)
+    assert_accessible(view)
+    headline.in_dispute.click()
+    qtbot.waitUntil(lambda: sorted(texts(view)) == ["poor", "so so"])
+    chips = [chip.text() for chip in view.rows.filters.chips]
+    assert chips == ["the prediction is wrong", "coders disagree"]
+    headline.agreed.click()
+    qtbot.waitUntil(lambda: texts(view) == ["awful & <b>bad</b>"])
+    view.rows.filters.chips[1].click()  # the condition has a form
+    qtbot.waitUntil(view.rows.filters.editor.isVisible)
+    assert view.rows.filters.editor.operator.currentText() == "do not disagree"

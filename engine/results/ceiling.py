@@ -1,0 +1,121 @@
+"""The human ceiling: the score of one coder against another on the rows of a model.
+
+N rows, R coders.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from engine.config.tasks import TASKS
+from engine.data.columns.coders import Codings
+from engine.data.columns.label_sets import parse_label_sets
+from engine.data.columns.numbers import parse_number
+from engine.data.columns.tags import split_tags
+from engine.evaluation.agreement import mean_of_pairs
+from engine.evaluation.measures import Measure
+from engine.phrases import Phrase, phrase
+from engine.results.coders import coder_codes
+from engine.results.intervals import Interval
+from engine.results.measures import interval, main_metric, measures
+from engine.results.predictions import Predictions
+from engine.results.row_figures import cached_per_table, figure
+
+
+@dataclass(frozen=True)
+class Ceiling:
+    """The main metric of the model and of the coders, on rows with gold that two coders coded."""
+
+    metric: str
+    coders: tuple[str, ...]
+    rows: int
+    human: Interval  # of one coder against another; of more the mean over the pairs
+    model: Interval
+    disputed: int  # rows on which coders disagree
+    mistakes: int  # of the model, on any of its rows; not counted for numbers
+    shared: int  # of these, on rows in dispute
+
+
+@cached_per_table
+def ceiling(predictions: Predictions) -> Ceiling | None:
+    """Compare the model with the coders; None if no row with gold was coded by two."""
+    codings = coder_codes(predictions)
+    if codings is None or not predictions.is_labelled:
+        return None
+    metric = main_metric(predictions).name
+    own = _measure(predictions, metric)
+    pairs = combinations(range(len(codings.coders)), 2)
+    coded = (codings.coded >= 2) & (own.kinds >= 0)
+    rows = np.flatnonzero(coded)
+    if not len(rows):
+        return None
+    human = [_measure(_as_predictions(predictions, codings, *pair), metric) for pair in pairs]
+    is_wrong = figure(predictions, "score") < 1
+    return Ceiling(
+        metric=metric,
+        coders=codings.coders,
+        rows=len(rows),
+        human=interval(mean_of_pairs(metric, [measure.over(rows) for measure in human])),
+        model=interval(own.over(rows)),
+        disputed=int((codings.disputed & coded).sum()),
+        mistakes=int(is_wrong.sum()),
+        shared=int((is_wrong & codings.disputed).sum()),
+    )
+
+
+def ceiling_note(found: Ceiling, human: str, model: str) -> Phrase:
+    """The comparison in words; `human` and `model` are scores with their intervals."""
+    if not found.disputed:
+        return phrase(
+            "Human ceiling unknown: on these {n:,} row(s) all coders agree. Rows in dispute have "
+            "no label, so no score counts them, until you decide them on the page of the data.",
+            n=found.rows,
+        )
+    return phrase(
+        "Human ceiling: one coder against another {human}; this model {model} (on {n:,} row(s) "
+        "that two coded).",
+        n=found.rows,
+        human=human,
+        model=model,
+    )
+
+
+def _measure(predictions: Predictions, name: str) -> Measure:
+    return next(measure for measure in measures(predictions) if measure.name == name)
+
+
+def _as_predictions(
+    predictions: Predictions, codings: Codings, first: int, second: int
+) -> Predictions:
+    """The codes of one coder as gold and those of another one as predictions of the same task."""
+    codes, task = codings.codes[:, [first, second]], TASKS[predictions.info.task]
+    head, lists = task.info.head, list[list[str]]()
+    if head is not None and head.tags_tokens:
+        lists = [split_tags(cell) for cell in codings.cells]
+        words = np.array([*map(len, lists), 0])[codes]
+        codes[words[:, 0] != words[:, 1]] = -1  # one of them tagged other words
+    elif head is not None and head.is_multi_label:
+        lists = [[*labels] for labels in parse_label_sets(codings.cells)]
+    codes[(codes < 0).any(axis=1)] = -1
+    cells = pa.array([*codings.cells, None], pa.string())
+    gold, predicted = (cells.take(pa.array(side % len(cells))) for side in codes.T)
+    details = [_details(lists[a], lists[b]) if lists and a >= 0 else "" for a, b in codes.tolist()]
+    record: dict[str, Any] = {
+        "row": predictions.table["row"],
+        "gold": gold,
+        "predicted": predicted,
+        "score": np.where(codes[:, 0] < 0, np.nan, codes[:, 0] == codes[:, 1]),
+        "details": details,
+    }
+    if task.predicts_numbers(predictions.info.metrics):
+        record["scores"] = [[parse_number(cell or "") or 0.0] for cell in predicted.to_pylist()]
+    return Predictions.from_columns(predictions.info, record, {})
+
+
+def _details(gold: Sequence[str], predicted: Sequence[str]) -> str:
+    return json.dumps({"gold": gold, "predicted": predicted})
