@@ -68,6 +68,26 @@ def _renderer(name: str, colour: str) -> QSvgRenderer:
     return QSvgRenderer(QByteArray(svg.encode("utf-8")))
 
 
+def help_picture(name: str, ratio: float) -> QPixmap:
+    """A picture of the help, drawn for this pixel ratio in the colours of the theme.
+
+    Its file has those of the light theme. Raises FileNotFoundError if there is none.
+    """
+    svg = (resources() / "help" / name).read_text(encoding="utf-8")
+    svg = svg.replace('"Inter, sans-serif"', f'"{FAMILY}"')  # Qt reads no list
+    for role in Role:
+        svg = svg.replace(f'"{role.light}"', f'"{theme.colour(role).name()}"')
+    renderer = QSvgRenderer(QByteArray(svg.encode("utf-8")))
+    size = renderer.defaultSize() * theme.text_scale()
+    picture = QPixmap(size * ratio)
+    picture.fill(Qt.GlobalColor.transparent)
+    painter = QPainter(picture)
+    renderer.render(painter)
+    painter.end()
+    picture.setDevicePixelRatio(ratio)
+    return picture
+
+
 class DrawnIcon(QIconEngine):
     """Icon that `paint` draws at any size."""
 

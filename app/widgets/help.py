@@ -3,10 +3,11 @@
 from functools import partial
 
 from PySide6.QtCore import QEvent, QObject, Qt, QUrl
-from PySide6.QtGui import QDesktopServices, QPalette, QShowEvent
+from PySide6.QtGui import QDesktopServices, QPalette, QShowEvent, QTextDocument
 from PySide6.QtWidgets import QListWidget, QListWidgetItem, QTextBrowser, QToolButton, QWidget
 
 from app import theme
+from app.resources import help_picture
 from app.theme import SPACE, Role, px
 from app.timers import debounced
 from app.translation import tr
@@ -76,7 +77,7 @@ class HelpView(QWidget):
         self.titles.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.empty = Text(self.tr("No results."), "muted")
         self.empty.hide()
-        self.page = QTextBrowser()
+        self.page = _Page()
         self.page.setTabChangesFocus(True)
         self.page.setAccessibleName(self.tr("Page"))
         self.page.setOpenLinks(False)
@@ -154,6 +155,15 @@ class HelpView(QWidget):
             QDesktopServices.openUrl(link)
         else:
             self.show_page(link.path().removesuffix(".md"))
+
+
+class _Page(QTextBrowser):
+    """A page of the help with its pictures in the colours of the theme."""
+
+    def loadResource(self, kind: int, name: QUrl | str) -> object:
+        if kind == QTextDocument.ResourceType.ImageResource.value:
+            return help_picture(QUrl(name).fileName(), self.devicePixelRatioF())
+        return super().loadResource(kind, name)
 
 
 class HelpWindow(Dialog):

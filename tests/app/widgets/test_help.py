@@ -4,10 +4,11 @@ import re
 
 import pytest
 from PySide6.QtCore import Qt, QUrl
-from PySide6.QtGui import QDesktopServices
+from PySide6.QtGui import QDesktopServices, QTextDocument
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from app.palette import score, window_commands
+from app.theme import Role
 from app.widgets.forms.form import SpecForm
 from app.widgets.help import HelpButton, HelpView, HelpWindow, help_for
 from app.widgets.help_topics import (
@@ -24,6 +25,7 @@ from app.window import LOWER_PAGES, PAGES
 from engine.config.fields import get_settings
 from engine.config.tasks import TASKS
 from engine.config.training import TrainingSpec
+from engine.files.shipped import resources
 from tests.app.accessible import assert_accessible
 
 GLOSSARY = "glossary"
@@ -125,11 +127,43 @@ def test_settings_and_metrics_have_pages_that_explain_them():
 def test_links_and_lists_refer_to_pages():
     for page in topics():
         for link in re.findall(r"\]\(([^)]+)\)", page.text):
-            assert link.startswith("https://") or concept(link.removesuffix(".md"))
+            is_page = not link.startswith("https://") and not link.endswith(".svg")
+            assert not is_page or concept(link.removesuffix(".md"))
     listed = concept("settings").text + concept("metrics").text
     for page in topics()[len(concepts()) :]:
         assert f"({page.key})" in listed, page.key
     assert all(concept(entry.help).title for entry in (*PAGES, *LOWER_PAGES))
+
+
+def test_pictures_of_the_help_are_shown_in_the_colours_of_the_theme(qtbot, set_theme):
+    pages = {page.key: re.findall(r"!\[([^]]+)\]\((.+?)\)", page.text) for page in concepts()}
+    shown = {key: found for key, found in pages.items() if found}
+    files = {file.name for file in (resources() / "help").glob("*.svg")}
+    assert {name for found in shown.values() for _, name in found} == files
+    assert all(len(meaning) > 20 for found in shown.values() for meaning, _ in found)
+    view = HelpView()
+    qtbot.addWidget(view)
+    light, dark = colour_names("light"), colour_names("dark")
+    for key, found in shown.items():
+        for mode, others in (("light", dark - light), ("dark", light - dark)):
+            set_theme(mode)
+            view.show_page(key)
+            document = view.page.document()
+            ((_, name),) = found
+            picture = document.resource(QTextDocument.ResourceType.ImageResource.value, QUrl(name))
+            image = picture.toImage()
+            assert image.width() >= 500, key
+            colours = {
+                image.pixelColor(x, y).name()
+                for x in range(0, image.width(), 2)
+                for y in range(0, image.height(), 2)
+                if image.pixelColor(x, y).alpha() == 255
+            }
+            assert len(colours) > 3 and not colours & others, (key, mode)
+
+
+def colour_names(mode: str) -> set[str]:
+    return {getattr(role, mode) for role in Role}
 
 
 def test_the_search_and_the_palette_find_common_topics(qtbot, studio):
