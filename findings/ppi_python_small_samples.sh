@@ -37,4 +37,4 @@ assert alpha == 0.1 and np.isnan([low[0], high[0]]).all()
 assert rates[0.3, 10] < 0.8 and rates[0.1, 50] < 0.92 and rates[0.3, 200] > 0.93
 PYTHON
 # Output seen:
-# WARNING: Location 'file:///opt/pypi-more/simple/pysocks/' is ignored: it is neither a file nor a directory.
+# alpha: 0.1 | one row: (nan, nan) | coverage: {(0.3, 10): 0.7455, (0.1, 50): 0.8955, (0.3, 200): 0.9425}

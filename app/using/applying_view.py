@@ -24,7 +24,9 @@ from app.library import DataEntry
 from app.studio import Studio
 from app.theme import SPACE, Role, colour, px
 from app.translation import tr, translated
+from app.using import estimating_view
 from app.using.applying_state import DATASET, EDITS, ApplyingState, StoredRows
+from app.using.estimating_state import EstimatingState
 from app.using.nightly import NightlyDialog
 from app.widgets import buttons, layouts
 from app.widgets.context_menu import context_menu, menu_action
@@ -398,6 +400,7 @@ class Outcome(QWidget):
         )
         self.nightly = buttons.plain(self.tr("Every &night…"), self._on_nightly, "moon")
         self.review = buttons.plain(self.tr("&Review the unsure rows"), self._on_review, "pencil")
+        self.estimate = buttons.plain(self.tr("&Estimate…"), self._on_estimate, "chart-line")
         self.open = buttons.primary(self.tr("&Open file"), self._on_open, "file-text")
         parts = layouts.row((self.predictions, 2), (self.least, 3), spacing=5 * SPACE)
         layouts.column(
@@ -407,7 +410,7 @@ class Outcome(QWidget):
             (parts, 1),
             footer(
                 *(self.close_button, self.back, self.nightly),
-                *(self.folder, self.review, self.open),
+                *(self.folder, self.estimate, self.review, self.open),
             ),
             parent=self,
             spacing=2 * SPACE,
@@ -428,6 +431,9 @@ class Outcome(QWidget):
         self.folder.setVisible(is_file)
         self.nightly.setVisible(is_file and state.file is not None)
         self.review.setVisible(not is_file and bool(state.review))
+        head = get_head(state.task)
+        is_code = head.labels_inputs or (head.predicts_numbers and not head.pools)
+        self.estimate.setVisible(is_code and state.format != EDITS)
         unsure = applied.unsure
         self.unsure.setVisible(unsure is not None)
         if unsure is not None:
@@ -482,6 +488,13 @@ class Outcome(QWidget):
         dialog.threshold.setValue(state.threshold)
         dialog.format.setCurrentIndex(max(0, dialog.format.findData(self._out.suffix)))
         dialog.show()
+
+    def _on_estimate(self) -> None:
+        """Estimate from the predictions and the hand codes of the same rows."""
+        assert self._state.applied is not None
+        path = self._state.dataset or self._out
+        state = EstimatingState(path, self._state.applied.prediction)
+        self.estimating = estimating_view.open_dialog(state, self._studio.notices, self)
 
     def _on_review(self) -> None:
         title = self.tr("Unsure predictions of “{0}”").format(self._state.name)

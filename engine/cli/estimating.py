@@ -1,24 +1,19 @@
 """`bert-studio estimate`: corrected proportions and means over machine-coded rows."""
 
 import math
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
-import numpy as np
 import pyarrow as pa
 import typer
-from numpy.typing import NDArray
 
 from engine.cli.options import AsJson, choice_option, with_options
 from engine.cli.rows import READING, recognise_file, single_file
 from engine.cli.stored import find_version
 from engine.config.task import score_text
 from engine.data.columns.periods import PERIODS
-from engine.data.datasets.coding import read_coding
-from engine.data.datasets.store import open_dataset
-from engine.data.formats.reading import read
-from engine.errors import MissingColumn, StudioError
+from engine.data.table_columns import TableColumns
+from engine.errors import StudioError
 from engine.files.table_files import TABLE_WRITERS, check_suffix, write_table
 from engine.phrases import phrase
 from engine.results.estimate_table import (
@@ -80,7 +75,14 @@ def estimate(
     if out is not None:
         check_suffix(out, TABLE_WRITERS)
     request = EstimateRequest(predicted, hand, share_of, mean, by, extra["period"], compare, chance)
-    cells, is_random = _read(file, request, READING.select(extra))
+    version = find_version(file)
+    reading = None
+    if version is None:
+        file = single_file(file)
+        reading = recognise_file(file, READING.select(extra), {}).reading
+    given = TableColumns.open(version or file, reading)
+    cells = given.read(request.columns, lambda: False)
+    is_random = random_rows(given.coding, request.hand, len(cells[request.hand]))
     table = estimate_table(cells, request, is_random)
     lines = estimate_lines(table)
     if out is not None:
@@ -95,40 +97,6 @@ def estimate(
         echo(_sentence(row, table.is_share))
     if out is not None:
         echo(f"Written to {out}")
-
-
-def _read(
-    path: Path, request: EstimateRequest, options: dict[str, Any]
-) -> tuple[dict[str, Sequence[str]], NDArray[np.bool_] | None]:
-    """The needed columns, and which hand-coded rows are known to be drawn at random.
-
-    Raises MissingColumn.
-    """
-    version = find_version(path)
-    if version is not None:
-        dataset = open_dataset(version)
-        _check(request, dataset.spec.columns)
-        cells: dict[str, Sequence[str]] = {
-            name: [cell or "" for cell in dataset.column(name).to_pylist()]
-            for name in request.columns
-        }
-        return cells, random_rows(read_coding(version), request.hand, len(dataset))
-    file = single_file(path)
-    recognition = recognise_file(file, options, {})
-    _check(request, recognition.columns)
-    table = read(file, recognition.reading)
-    places = {name: table.columns.index(name) for name in request.columns}
-    found: dict[str, list[str]] = {name: [] for name in places}
-    for row in table:
-        for name, place in places.items():
-            found[name].append(row.cells[place])
-    return dict(found), None
-
-
-def _check(request: EstimateRequest, columns: Sequence[str]) -> None:
-    for name in request.columns:
-        if name not in columns:
-            raise MissingColumn(name, list(columns))
 
 
 def _sentence(row: EstimateRow, is_share: bool) -> str:

@@ -215,6 +215,7 @@ TESTED_ELSEWHERE = {
     "app/pages/settings/elsewhere.py _ask_for_token": "app/pages/test_settings.py",
     "app/using/tab.py CodeDialog": "app/using/test_tab.py",
     "app/using/applying_view.py ApplyingDialog": "app/using/test_tab.py",
+    "app/using/estimating_view.py EstimateDialog": "app/using/test_estimating.py",
     "app/pages/data/dataset/exporting.py ask_to_export": "app/pages/data/dataset/test_export.py",
     "app/pages/data/dataset/view.py _ask_to_fix": "app/pages/data/dataset/test_checks.py",
     "app/pages/data/dataset/agreement/part.py _ask_for_majority": (

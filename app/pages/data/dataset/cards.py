@@ -11,6 +11,7 @@ from app.pages.data.dataset.histogram import LengthHistogram, NumberHistogram
 from app.pages.data.dataset.state import DatasetState
 from app.pages.data.texts import dataset_facts
 from app.theme import SPACE
+from app.using.estimating_state import is_machine
 from app.widgets import buttons, layouts
 from app.widgets.buttons import Segments
 from app.widgets.facts import Facts
@@ -34,9 +35,15 @@ MAX_SPELLINGS = 5
 
 
 class LabelsCard(Card):
-    """Label counts. `chosen` emits the label whose rows to show, None for all."""
+    """Label counts.
+
+    Signals:
+        chosen: the label whose rows to show, None for all.
+        estimate_requested: estimate proportions from predictions and hand codes.
+    """
 
     chosen = Signal(object)
+    estimate_requested = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__("", parent)
@@ -47,12 +54,15 @@ class LabelsCard(Card):
         self.bars = LabelBarsView()
         self.show_all = buttons.quiet(self.tr("Sh&ow all labels"), self.bars.clearSelection)
         self.show_all.hide()
+        self.estimate = buttons.quiet(
+            self.tr("Corrected estimates…"), self.estimate_requested.emit, "chart-line"
+        )
         self.scale = NumberHistogram()
         self.scale.hide()
         self.spellings = Text("", "warn")
         self.spellings.hide()
         layouts.extend(self.body, self.title, self.target, self.balance, self.spellings)
-        layouts.extend(self.body, self.bars, self.scale, self.show_all)
+        layouts.extend(self.body, self.bars, self.scale, self.show_all, self.estimate)
         self.bars.chosen.connect(self._on_chosen)
 
     def show_spans(self, spans: dict[str, int], column: str, unlabelled: int) -> None:
@@ -77,6 +87,7 @@ class LabelsCard(Card):
         mapping, rows = spec.mapping, sum(spec.rows.values())
         unlabelled = sum(unlabelled_rows(spec).values())
         self.scale.hide()
+        self.estimate.setVisible(any(map(is_machine, spec.columns)))
         if mapping.tags is not None:
             self.show_spans(spec.spans, mapping.tags, unlabelled)
         elif mapping.flags:

@@ -26,8 +26,9 @@ from app.studio import Studio
 from app.theme import SPACE, px
 from app.timers import debounced
 from app.translation import in_language, translated
-from app.using import applying_view
+from app.using import applying_view, estimating_view
 from app.using.applying_state import ApplyingState
+from app.using.estimating_state import EstimatingState
 from app.widgets import buttons, dialogs, layouts
 from app.widgets.buttons import Segments
 from app.widgets.context_menu import context_menu, menu_action
@@ -132,6 +133,10 @@ class DatasetView(Page):
             selected = state.indices[selected_rows(self.table)]
             rows = ExportRows(dataset, state.indices, selected, dict(self.editing.state.rows))
             ask_to_export(self, self._studio.notices, rows)
+
+    def _on_estimate(self) -> None:
+        state = EstimatingState(self.state.folder)
+        self.estimating = estimating_view.open_dialog(state, self._studio.notices, self)
 
     # ── parts, each added to the page before it is filled, which is faster ───────────────────
 
@@ -250,6 +255,7 @@ class DatasetView(Page):
             margins=(0, 0, 3 * SPACE, 0),
         )
         self.labels.chosen.connect(lambda _: self._search())
+        self.labels.estimate_requested.connect(self._on_estimate)
         self.labels.target.picked.connect(self.state.choose_target)
         self.state.target_chosen.connect(self._on_target)
 

@@ -328,3 +328,20 @@ def test_a_version_is_split_again_from_its_page_and_the_split_is_undone(qtbot, p
     qtbot.waitUntil(lambda: page.dataset.state.folder == folder, timeout=PATIENCE)
     assert (open_dataset(folder).splits == first).all()
     qtbot.waitUntil(lambda: not (folder.parent / "2").exists(), timeout=PATIENCE)
+
+
+def test_estimates_are_offered_for_predictions(qtbot, page, write):
+    """Only if a column has them; they are those of the rows of the version."""
+    rows = [f"row {n},{'x' if n % 4 == 0 else ''},{'xy'[n % 2]}" for n in range(80)]
+    view = open_view(
+        qtbot, page, write("coded.csv", "\n".join(["text,label,predicted_label", *rows]))
+    )
+    assert view.labels.estimate.isVisibleTo(view)
+    columns = {"columns": ("text", "label")}
+    view.labels.show_spec(view.state.spec.model_copy(update=columns))
+    assert not view.labels.estimate.isVisibleTo(view)
+    view.labels.estimate.click()
+    state = view.estimating.state
+    qtbot.waitUntil(lambda: state.table is not None, timeout=PATIENCE)
+    assert state.table.rows[0].estimate.rows == 80
+    view.estimating.close()
