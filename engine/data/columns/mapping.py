@@ -316,7 +316,7 @@ def are_positions(name: str, cells: Sequence[str]) -> bool:
     """True for positions in a text: pairs of numbers, or numbers in a column named like spans."""
     filled = [cell for cell in cells if cell.strip(" []")]
     is_named = plain_name(name).removesuffix("s") in POSITIONS
-    lists = [parse_list(cell) if cell.startswith("[") else None for cell in filled]
+    lists = (parse_list(cell) if cell.startswith("[") else None for cell in filled)
     return bool(filled) and all(_are_positions(items, is_named) for items in lists)
 
 

@@ -39,6 +39,7 @@ PERCENT_FORMATS = {"9", "10"}
 SHEETS = "xl/worksheets/"
 RECORD = struct.Struct("<HH")  # kind and bytes
 FORMULA, BEGIN, SHEET = 0x0006, 0x0809, b"\x10\x00"
+ROW, COLUMNS, ROW_HIDDEN, COLUMN_HIDDEN = 0x0208, 0x007D, 0x20, 0x01
 BIFF_BEGIN = b"\x09\x08\x10\x00\x00\x06\x05\x00"  # of a workbook
 SUMMARY = "\x05SummaryInformation".encode("utf-16-le")
 EMPTY_RESULT = b"\x03\x00\x00\x00\x00\x00\xff\xff"
@@ -304,29 +305,53 @@ class _OpenDocumentSheets:
             self.sizes[self._name] = self._last_row * self._last_column
 
 
-def uncalculated_cells(content: bytes) -> list[str]:
-    """The first formula of each sheet of an .xls file if none of the sheet has a value, else “”.
+def old_facts(content: bytes) -> list[Facts]:
+    """The facts of each sheet of an .xls file: hidden rows and columns, and the first formula if
+    none of the sheet has a value.
 
     Reads the records of BIFF8 (MS-XLS, 2.1.4) in one piece. Programs that calculate write a
     summary, too; in their files, a formula without a value is an empty text.
     """
-    cells: list[str] = []
-    are_empty: list[bool] = []
-    position = -1 if SUMMARY in content else content.find(BIFF_BEGIN)
+    sheets: list[_OldSheet] = []
+    is_calculated, position = SUMMARY in content, content.find(BIFF_BEGIN)
     while 0 <= position < len(content) - RECORD.size:
         kind, size = RECORD.unpack_from(content, position)
         position += RECORD.size
         if kind == BEGIN and content[position + 2 : position + 4] == SHEET:
-            cells.append("")
-            are_empty.append(True)
-        elif kind == FORMULA and cells and size >= 14:
-            row, column = struct.unpack_from("<HH", content, position)
-            cells[-1] = cells[-1] or f"{column_letters(column + 1)}{row + 1}"
-            are_empty[-1] &= content[position + 6 : position + 14] == EMPTY_RESULT
+            sheets.append(_OldSheet())
         elif not kind:
             break
+        elif sheets and position + size <= len(content):
+            sheets[-1].read(kind, content[position : position + size])
         position += size
-    return [cell if is_empty else "" for cell, is_empty in zip(cells, are_empty, strict=True)]
+    return [sheet.facts(is_calculated) for sheet in sheets]
+
+
+class _OldSheet:
+    """What the records of a sheet say."""
+
+    def __init__(self) -> None:
+        self._formula, self._are_empty = "", True
+        self._rows, self._columns = set[int](), set[int]()
+
+    def read(self, kind: int, record: bytes) -> None:
+        if kind == FORMULA and len(record) >= 14:
+            row, column = struct.unpack_from("<HH", record)
+            self._formula = self._formula or f"{column_letters(column + 1)}{row + 1}"
+            self._are_empty &= record[6:14] == EMPTY_RESULT
+        elif kind == ROW and len(record) >= 14:
+            row, first, last = struct.unpack_from("<HHH", record)
+            if record[12] & ROW_HIDDEN and last > first:
+                self._rows.add(row + 1)
+        elif kind == COLUMNS and len(record) >= 10:
+            first, last = struct.unpack_from("<HH", record)
+            if record[8] & COLUMN_HIDDEN:
+                self._columns.update(range(first + 1, min(last + 1, MAX_COLUMN) + 1))
+
+    def facts(self, is_calculated: bool) -> Facts:
+        formula = self._formula if self._are_empty and not is_calculated else ""
+        rows, columns = frozenset(self._rows), frozenset(self._columns)
+        return Facts(formula, hidden_rows=rows, hidden_columns=columns)
 
 
 def column_letters(number: int) -> str:

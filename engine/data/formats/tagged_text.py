@@ -24,7 +24,7 @@ from engine.phrases import phrase
 
 SIGNS = ("|||", "/", "_", "|")  # between a word and its tag
 HALVES = "|||"  # also between words and tags
-SAMPLE_LINES = 2_000
+SAMPLE_LINES, FIRST_LINES = 2_000, 20
 MIN_WORDS = 2  # of a line, in the mean
 MAX_TAG_CHARACTERS = 12
 ADVICE = phrase("Each line needs a tag for each word, as in the other lines.")
@@ -86,12 +86,15 @@ def _rows(lines: Lines, layout: _Layout, remarks: Remarks) -> Iterator[Row]:
 def _find_layout(lines: list[str]) -> _Layout | None:
     """The layout that almost all lines have, with tags that are spans or few."""
     filled = [line for line in lines if line.strip()]
+    first = filled[:FIRST_LINES]
     for layout in (_Layout(HALVES, 2, True), *(_Layout(sign, 2, False) for sign in SIGNS)):
         if layout.sign == "|":
-            counts = Counter(word.count("|") + 1 for line in filled[:20] for word in line.split())
+            counts = Counter(word.count("|") + 1 for line in first for word in line.split())
             layout = layout._replace(width=max(2, counts.most_common(1)[0][0] if counts else 2))
+        if not any(map(layout.split, first)):
+            continue
         read = [words for words in map(layout.split, filled) if words is not None]
-        if len(read) >= MIN_AGREEMENT * len(filled) > 0 and _are_tagged(read):
+        if len(read) >= MIN_AGREEMENT * len(filled) and _are_tagged(read):
             return layout
     return None
 

@@ -22,8 +22,8 @@ from engine.data.formats.sheet_size import (
     Facts,
     Sizes,
     column_letters,
+    old_facts,
     sheet_sizes,
-    uncalculated_cells,
 )
 from engine.data.formats.survey_header import HEADER_SAMPLE, survey_header
 from engine.data.formats.table import ABOVE_HEADER, has_header
@@ -188,7 +188,7 @@ def _workbook(path: Path) -> Iterator[tuple[CalamineWorkbook, Sizes]]:
     with unpacked(path) as local_path, open_regular(local_path) as file:
         start = file.read(1 << 16)
         file.seek(0)
-        formulas = _check_ole(path, file) if start.startswith(OLE) else []
+        found = _check_ole(path, file) if start.startswith(OLE) else []
         sizes = sheet_sizes(path, file) if start.startswith(ZIP) else Sizes({})
         if sizes.is_open_document:
             for name, cells in sizes.cells.items():
@@ -196,8 +196,7 @@ def _workbook(path: Path) -> Iterator[tuple[CalamineWorkbook, Sizes]]:
                     raise _too_large_error(path, name, cells)
         file.seek(0)
         with _convert_errors(path), CalamineWorkbook.from_filelike(file) as book:
-            sheets = zip(book.sheet_names, formulas, strict=False)
-            facts = {name: Facts(cell) for name, cell in sheets if cell}
+            facts = dict(zip(book.sheet_names, found, strict=False))
             yield book, sizes._replace(facts=sizes.facts | facts)
 
 
@@ -245,8 +244,8 @@ def _encrypted_error(path: Path) -> BadFile:
     )
 
 
-def _check_ole(path: Path, file: Any) -> list[str]:
-    """The formulas of `uncalculated_cells`. Raises BadFile for other documents."""
+def _check_ole(path: Path, file: Any) -> list[Facts]:
+    """The facts of each sheet. Raises BadFile for other documents."""
     content = file.read(1 << 26)
     file.seek(0)
     if ENCRYPTED in content:
@@ -257,7 +256,7 @@ def _check_ole(path: Path, file: Any) -> list[str]:
             phrase("this is a Word document, not a table."),
             phrase("Save it as plain text first."),
         )
-    return uncalculated_cells(content)
+    return old_facts(content)
 
 
 def _rows(lines: Lines, name: str, remarks: Remarks, hidden: bool = True) -> Iterator[Row]:

@@ -315,7 +315,16 @@ def test_hidden_parts_of_a_workbook_are_said_and_can_be_left_out(tmp_path):
         rows[0].format(""),
         *(row.format(filtered) for row in rows[1:]),
     )
+    old = xlwt.Workbook()
+    sheet = old.add_sheet("Data")
+    for number, row in enumerate([NAMES, *ROWS]):
+        for place, value in enumerate(row):
+            sheet.write(number, place, value)
+        sheet.row(number).hidden = number > 1
+    sheet.col(2).hidden = True
+    old.save(str(tmp_path / "a.xls"))
     books = {
+        tmp_path / "a.xls": "C",
         xlsx(tmp_path / "a.xlsx", {"Data": hide, "Old": leave}): "D",
         open_document(tmp_path / "a.ods", "".join(document)): "C",
     }
