@@ -13,8 +13,8 @@ best checkpoint. Each run is a line of the results, and runs that are there are 
 this may be stopped at any time. `--arm NAME:field=value,…` adds an arm with changed settings of the
 recipe “paper”.
 
-A model of the size of BERT-Base is any folder that `bert-studio` can train. Needs
-`pip install -e ".[benchmarks]"`.
+“quick” exists for models of MiniLM's size; for others, such as a published BERT-Base, give
+`--arms paper Trainer` and an `--arm`. Needs `pip install -e ".[benchmarks]"`.
 """
 
 import argparse

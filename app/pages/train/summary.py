@@ -154,8 +154,10 @@ def list_advanced_changes(choices: Choices) -> list[str]:
 
 
 def list_changes(choices: Choices) -> list[str]:
-    """List all changed fields in the same form."""
-    return _changed(choices, set())
+    """List all changed fields in the same form, after the recipe if it is not the default."""
+    is_quick = choices.recipe == "quick" and choices.quick is not None
+    recipe = [tr("Recipe Quick (default Paper)")] if is_quick else []
+    return recipe + _changed(choices, set())
 
 
 def _changed(choices: Choices, excluded: set[str]) -> list[str]:

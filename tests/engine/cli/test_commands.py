@@ -142,6 +142,22 @@ def test_a_job_has_the_recommended_settings_by_default(output, capsys, tmp_path)
     assert recommend_for(spec).training == TrainingSpec(), "a model on another machine"
 
 
+def test_the_quick_recipe_writes_its_values_into_the_job(output, capsys, tmp_path):
+    data = small.sentences(tmp_path / "reviews.csv")
+    quick, paper = (
+        JobSpec.model_validate_json(output("job", "--data", data, "--recipe", recipe, "--seed=7"))
+        for recipe in ("quick", "paper")
+    )
+    assert quick.training == recommend_for(paper, "quick").training.model_copy(update={"seed": 7})
+    assert quick.training.frozen_layers and not paper.training.frozen_layers
+    printed = output("job", "--data", data, "--recipe", "quick", "--frozen-layers=0")
+    training = JobSpec.model_validate_json(printed).training
+    assert not training.cache_frozen_layers and training.epochs == quick.training.epochs
+    for option in ("--lora-rank=8", "--set=features.vectors=last", "--task=pretraining"):
+        assert main(["job", "--data", str(data), "--recipe", "quick", option]) == 1
+        assert "Leave out --recipe quick." in capsys.readouterr().err
+
+
 def test_paths_in_a_job_file_are_relative_to_its_folder(output, tmp_path, monkeypatch):
     job = small.pretraining(tmp_path, steps=2).model_dump(mode="json")
     job["data"]["path"] = "text.txt"

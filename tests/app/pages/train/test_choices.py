@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from app.pages.train.choices import CUSTOM_SIZE, Scratch
 from app.pages.train.job import choices_from_job, compose_job
+from app.pages.train.summary import list_changes
 from engine.config.families.bert import PRESETS
 from engine.config.features import Features
 from tests.app.pages.train.examples import (
@@ -60,6 +61,7 @@ def test_a_recipe_replaces_only_its_fields_and_is_known_again_from_the_job():
     restored = choices_from_job(spec, [data()], [minilm])
     assert restored.recipe == "quick" and restored.training == quick.training
     assert choices_from_job(compose_job(paper), [data()], [minilm]).recipe == "paper"
+    assert list_changes(quick) == ["Recipe Quick (default Paper)", "Random seed 3 (default 42)"]
 
     for other in (replace(quick, model=MODEL), with_training(quick, lora_rank=8)):
         assert other.quick is None and other.training.frozen_layers == 0
