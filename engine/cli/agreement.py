@@ -1,7 +1,10 @@
 """`bert-studio agreement`: agreement between the coders of a stored data set."""
 
+import getpass
 import math
 from collections.abc import Iterator
+from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -9,10 +12,11 @@ import pyarrow as pa
 import typer
 
 from engine.cli.options import AsJson, StoredPath, Target
-from engine.cli.stored import require_dataset
+from engine.cli.stored import make_version, print_version, require_dataset
 from engine.data.columns.coders import Codings
-from engine.data.datasets.coding import read_coding
-from engine.data.datasets.decisions import dataset_codings
+from engine.data.datasets.coding import RowCoding, read_coding
+from engine.data.datasets.decisions import dataset_codings, majority_decisions
+from engine.data.datasets.deriving import Edits, derive
 from engine.data.datasets.store import Dataset
 from engine.files.table_files import TABLE_WRITERS, check_suffix, write_table
 from engine.phrases import join, phrase
@@ -21,6 +25,7 @@ from engine.results.intervals import Interval
 from engine.system.terminal import echo, echo_json
 
 MAX_LABELS = 20  # printed
+BY_MAJORITY = "by majority"  # note on a decision
 
 
 def agreement_command(
@@ -48,6 +53,14 @@ def agreement_command(
         Path | None,
         typer.Option(help="Write the rows on which coders disagree, with their notes."),
     ] = None,
+    by_majority: Annotated[
+        bool,
+        typer.Option(
+            "--by-majority",
+            help="Make a version in which rows in dispute have the label of most coders, or the "
+            "mean of numbers.",
+        ),
+    ] = False,
     seed: Annotated[int, typer.Option(min=0, help="Random seed of the intervals.")] = 0,
     target: Target = None,
     as_json: AsJson = False,
@@ -59,6 +72,9 @@ def agreement_command(
     for file in filter(None, (out, disputed)):
         check_suffix(file, TABLE_WRITERS)
     dataset = require_dataset(data).with_target(target)
+    if by_majority:
+        print_version(_decide(dataset), as_json)
+        return
     codings = dataset_codings(dataset, tuple(coders.split(",")) if coders else ())
     if order is not None:
         codings = codings.in_order(order.split(","))
@@ -89,6 +105,16 @@ def agreement_command(
         echo(*_texts(join(", ", list(row.coders)), row))
     for file in filter(None, (out, disputed)):
         echo(f"Written to {file}")
+
+
+def _decide(dataset: Dataset) -> Dataset:
+    """Make a version with the decisions of the majority in the name of the user."""
+    (column,) = dataset.spec.mapping.label_columns or ("",)
+    cells = {row: {column: cell} for row, cell in majority_decisions(dataset).items()}
+    entry = RowCoding(coder=getpass.getuser(), at=datetime.now(UTC), note=BY_MAJORITY)
+    coding = {row: {column: entry} for row in cells}
+    edits = Edits(cells=cells, coding=coding)
+    return make_version(dataset, partial(derive, dataset.folder, edits=edits))
 
 
 FIELDS: dict[str, pa.DataType] = {

@@ -4,6 +4,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from engine.config.dataset import Mapping
 from engine.data.columns.coders import Codings, read_codings
 from engine.data.datasets.store import Dataset
@@ -36,6 +38,23 @@ def dataset_codings(dataset: Dataset, coders: Sequence[str] = ()) -> Codings:
         )
     mapping = Mapping(text=spec.mapping.text, tags=spec.mapping.tags, coders=chosen)
     return read_codings(dataset.column, mapping, spec.cleaning.no_label, spec.cleaning.spellings)
+
+
+def majority_decisions(dataset: Dataset) -> dict[int, str]:
+    """The label that most coders gave, or the mean of numbers, by row in dispute without a label.
+
+    Raises StudioError without coders, or if no such row has a majority.
+    """
+    codings = dataset_codings(dataset)
+    majority = codings.majority()
+    rows = np.intersect1d(np.flatnonzero(codings.disputed), dataset.unlabelled()).tolist()
+    decided = {row: majority[row] for row in rows if majority[row]}
+    if not decided or len(dataset.spec.mapping.label_columns) != 1:
+        raise StudioError(
+            "No row in dispute without a label has a majority.",
+            "Decide such rows one by one on the page of the data set.",
+        )
+    return decided
 
 
 def decision_changes(old: Dataset, edits: "Edits") -> tuple[Phrase, ...]:

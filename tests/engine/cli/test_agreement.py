@@ -1,11 +1,13 @@
 """`bert-studio agreement` on data with a column for each coder."""
 
 import csv
+import getpass
 
 import pytest
 
 from engine.cli import main
 from engine.cli.agreement import FIELDS
+from engine.data.datasets.coding import read_coding
 from engine.data.datasets.store import open_dataset
 
 
@@ -60,6 +62,23 @@ def test_the_label_is_what_coders_agree_on(answers, output, refusal, home):
     output("import", answers, "--name", "plain", "--label", "Anna")
     assert "import the data again and choose its coders" in refusal("agreement", "plain")
     assert "60 rows, 4 disputed" in output("agreement", "plain", "--coders", "Anna,Ben")
+
+
+def test_the_majority_decides_in_a_version_that_says_so(tmp_path, output, refusal, home, answers):
+    output("import", answers, "--name", "two", "--coders", "Anna,Ben")
+    assert "No row in dispute without a label has a majority" in refusal(
+        "agreement", "two", "--by-majority"
+    )
+    file = tmp_path / "three.csv"
+    rows = [f"answer {n} of many,{a},{b},{c}" for n, (a, b, c) in enumerate(("xxy", "xyz", "yyy"))]
+    file.write_text("\n".join(["text,A,B,C", *rows * 5]) + "\n")
+    output("import", file, "--name", "three", "--coders", "A,B,C")
+    text = output("agreement", "three", "--by-majority")
+    user = getpass.getuser()
+    assert f"5 rows in dispute decided by {user}; with the label of: “A” 5, “B” 5." in text
+    version = open_dataset(home.datasets / "three" / "2")
+    assert version.column("label").to_pylist() == ["x", "", "y"] * 5
+    assert read_coding(version.folder)[0]["label"].note == "by majority"
 
 
 def test_tags_of_coders_are_converted_to_bio(tmp_path, output, json_output, home):
