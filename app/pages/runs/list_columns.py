@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QAbstractItemView, QFrame, QHeaderView, QMenu, QTa
 
 from app import theme
 from app.pages.runs.columns import DEFAULT_COLUMNS, Column, column_info
-from app.pages.runs.list_menus import Layout
+from app.pages.runs.list_menus import Layout, differing_settings
 from app.pages.runs.table import RunsTable
 from app.theme import Role, px, text_scale
 from app.translation import tr
@@ -148,6 +148,7 @@ class ListColumns(QObject):
         menu = QMenu(self._table)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         sort = self._table.sortByColumn
+        differing = (tr("Add settings that di&ffer"), self._add_differing)
         entries = [
             (tr("Sort &ascending"), lambda: sort(column, order.AscendingOrder)),
             (tr("Sort &descending"), lambda: sort(column, order.DescendingOrder)),
@@ -157,6 +158,7 @@ class ListColumns(QObject):
             *([(tr("&Unpin"), lambda: self.pin(0))] if self.pinned else []),
             (tr("&Hide this column"), lambda: self.hide(key)),
             None,
+            *([differing] if self._differing() else []),
             (tr("&Columns…"), self.columns_requested.emit),
         ]
         for entry in entries:
@@ -166,6 +168,15 @@ class ListColumns(QObject):
                 text, action = entry
                 menu.addAction(text).triggered.connect(lambda _=False, action=action: action())
         return menu
+
+    def _differing(self) -> list[str]:
+        """Settings in which the listed runs differ, such as those of a search, without a column."""
+        keys = differing_settings(self._model.passing_rows())
+        return [key for key in keys if key not in self._model.keys]
+
+    def _add_differing(self) -> None:
+        self.show_columns([*self._model.keys, *self._differing()])
+        self.changed.emit()
 
     def _on_menu(self, position: QPoint) -> None:
         header = self._table.horizontalHeader()

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from PySide6.QtCore import Qt
+from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QApplication, QLabel, QLineEdit, QMenu, QWidget
 
 from app.pages.runs.columns import DEFAULT_COLUMNS, Column
@@ -11,6 +12,7 @@ from app.pages.runs.list_menus import Layout, read_layout
 from app.theme import SPACE
 from tests.app.asking import question
 from tests.app.pages.runs.pages import HOSTILE, PATIENCE, change_run, names, read_run
+from tests.engine.runs import fake_worker
 
 
 def test_without_runs_the_first_action_is_offered(make_page, studio, qtbot):
@@ -77,6 +79,31 @@ def test_widths_are_saved_and_columns_groups_and_filter_as_a_view(make_page, mak
         replace(Layout(), columns=("name",))
     )
     reopened.apply(Layout())
+
+
+def test_settings_that_differ_become_columns(make_page, make_run):
+    """As those of a search, of the listed runs alone."""
+    for name, change in (
+        ("slow", {"learning_rate": 1e-5}),
+        ("fast", {"learning_rate": 1e-4}),
+        ("other", {"seed": 7}),
+    ):
+        job = fake_worker.job(name)
+        training = job.training.model_copy(update=change)
+        make_run(name, job=job.model_copy(update={"training": training}))
+    run_list = make_page().list
+
+    def find() -> list[QAction]:
+        actions = run_list.columns.menu(0).actions()
+        return [action for action in actions if "di&ffer" in action.text()]
+
+    run_list.filter.field.setText("name is not other")
+    before = run_list.model.keys
+    (action,) = find()
+    action.trigger()
+    assert run_list.model.keys == (*before, "training.learning_rate")
+    assert not find(), "all have a column"
+    run_list.apply(Layout())
 
 
 def test_columns_share_the_width_and_are_hidden_in_small_windows(make_page, make_run, qtbot):
