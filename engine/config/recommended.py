@@ -61,6 +61,7 @@ class Quick(NamedTuple):
     """
 
     rate: float
+    batch_size: int
     epochs: float  # fraction of those of “paper”
     frozen: float  # fraction of the layers, the lowest, whose output is cached
     speed: float  # times as fast as “paper”
@@ -69,7 +70,7 @@ class Quick(NamedTuple):
 
 
 QUICK: dict[float, Quick] = {  # by `Rate.max_weights`
-    LARGEST: Quick(3e-4, 0.6, 1 / 3, speed=2.7, points=(-1.0, 2.9), sets=2)
+    LARGEST: Quick(2e-4, 16, 0.6, 1 / 3, speed=2.3, points=(-0.2, -0.2), sets=2)
 }
 DEFAULT_ROWS = 1000  # for unknown numbers of rows
 QUICK_EVALUATIONS = 2  # of a run
@@ -77,6 +78,7 @@ PROBE_RATES: dict[str, float] = {"bilstm": 1e-3, "linear": 1e-2}
 BATCH_SIZE, WARMUP = 32, 0.1
 RECOMMENDED = ("learning_rate", "epochs", "batch_size", "warmup_ratio", "max_length")
 QUICK_FIELDS = ("frozen_layers", "cache_frozen_layers", "evaluate_every")  # set by “quick” as well
+RECIPE_FIELDS = ("learning_rate", "epochs", "batch_size", *QUICK_FIELDS)  # differ between recipes
 MIN_LENGTH = 16  # tokens
 
 
@@ -154,11 +156,13 @@ def recommend(situation: Situation) -> Recommendation:
     length, why_length = _length(situation)
     values: dict[str, float] = {"max_length": length}
     reasons = {"max_length": why_length}
-    quick = situation.quick if situation.recipe == "quick" else None
     if situation.rate is not None:
+        quick = situation.quick if situation.recipe == "quick" else None
+        batch_size = quick.batch_size if quick else BATCH_SIZE
         values["learning_rate"], reasons["learning_rate"] = _rate(situation, situation.rate)
-        values["epochs"], reasons["epochs"] = _epochs(situation, quick.epochs if quick else 1)
-        values |= {"batch_size": BATCH_SIZE, "warmup_ratio": WARMUP}
+        fraction = quick.epochs if quick else 1
+        values["epochs"], reasons["epochs"] = _epochs(situation, batch_size, fraction)
+        values |= {"batch_size": batch_size, "warmup_ratio": WARMUP}
         if quick is not None:
             values |= _quick_values(situation, quick, values["epochs"])
     elif situation.network is not None and situation.regime in RATES:
@@ -207,9 +211,9 @@ def get_regime(task: TaskInfo, from_scratch: bool, lora: bool) -> Regime:
 
 
 def _quick_values(situation: Situation, quick: Quick, epochs: float) -> dict[str, float]:
-    """Fields that “quick” sets besides the epochs."""
+    """Fields that “quick” sets besides batch size and epochs."""
     assert situation.network is not None
-    steps = math.ceil(situation.rows / BATCH_SIZE) * epochs
+    steps = math.ceil(situation.rows / quick.batch_size) * epochs
     return {
         "learning_rate": quick.rate,
         "frozen_layers": max(1, round(quick.frozen * situation.network.layers)),
@@ -232,7 +236,7 @@ def _rate(situation: Situation, row: Rate) -> tuple[float, str]:
     )
 
 
-def _epochs(situation: Situation, fraction: float) -> tuple[int, str]:
+def _epochs(situation: Situation, batch_size: int, fraction: float) -> tuple[int, str]:
     rows = situation.rows or DEFAULT_ROWS
     full = next(row.epochs for row in EPOCHS[situation.regime] if rows <= row.max_rows)
     epochs = math.ceil(fraction * full)
@@ -242,7 +246,7 @@ def _epochs(situation: Situation, fraction: float) -> tuple[int, str]:
         "{n} epoch(s) over {rows:,} rows are {updates:,} updates.",
         n=epochs,
         rows=rows,
-        updates=math.ceil(rows / BATCH_SIZE) * epochs,
+        updates=math.ceil(rows / batch_size) * epochs,
     )
 
 

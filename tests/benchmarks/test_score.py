@@ -9,7 +9,7 @@ from benchmarks import harness
 from benchmarks.__main__ import main
 from benchmarks.score import compare
 from engine.config.families.bert import bert
-from engine.config.recommended import LARGEST, QUICK, QUICK_FIELDS, Situation, recommend
+from engine.config.recommended import LARGEST, QUICK, RECIPE_FIELDS, Situation, recommend
 from engine.config.tasks import TASKS
 from engine.config.training import TrainingSpec
 from engine.files.shipped import default_base_model
@@ -68,5 +68,4 @@ def test_the_figures_of_the_quick_recipe_are_those_of_the_stored_runs():
             network = Situation(TASKS["regression"].info, network=bert(6, 384), rows=line["rows"])
             expected = recommend(replace(network, recipe="quick")).training
             used = TrainingSpec.model_validate(line["settings"])
-            names = ("learning_rate", "epochs", *QUICK_FIELDS)
-            assert all(getattr(used, name) == getattr(expected, name) for name in names)
+            assert all(getattr(used, name) == getattr(expected, name) for name in RECIPE_FIELDS)

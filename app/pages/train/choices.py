@@ -15,7 +15,7 @@ from engine.config.families.bert import PRESETS, BertSpec
 from engine.config.features import FINE_TUNED, Features
 from engine.config.job import FromCheckpoint
 from engine.config.recommended import (
-    QUICK_FIELDS,
+    RECIPE_FIELDS,
     Quick,
     Recipe,
     Recommendation,
@@ -30,7 +30,6 @@ from engine.data.columns.fit import CountedLabels, labelled_spec, likely_task
 from engine.messages.reports import CheckpointInfo
 
 CUSTOM_SIZE = "custom"
-RECIPE_FIELDS = ("learning_rate", "epochs", *QUICK_FIELDS)  # the fields in which recipes differ
 QUICK_TRIAL_FRACTION = 0.1  # of the training data
 BASE_MODEL, DATA = "base_model", "data"  # paths of the job that can be varied as a whole
 

@@ -8,7 +8,6 @@ from app.pages.train.choices import (
     BASE_MODEL,
     CUSTOM_SIZE,
     DATA,
-    RECIPE_FIELDS,
     Choices,
     Data,
     Goal,
@@ -19,6 +18,7 @@ from app.pages.train.choices import (
 from engine.config.dataset import DataSource, StoredData
 from engine.config.families.bert import PRESETS
 from engine.config.job import RUN_NAME_LENGTH, BaseModelSource, FromCheckpoint, FromScratch, JobSpec
+from engine.config.recommended import RECIPE_FIELDS
 from engine.config.search import Range, SearchField
 
 

@@ -11,8 +11,8 @@ from engine.config.recommended import (
     EPOCHS,
     LARGEST,
     PROBE_RATES,
-    QUICK_FIELDS,
     RATES,
+    RECIPE_FIELDS,
     Situation,
     layer_weights,
     recommend,
@@ -72,7 +72,7 @@ def test_an_unmeasured_rate_is_described_as_such():
 @pytest.mark.parametrize("kind", TASKS)
 def test_the_quick_recipe_changes_named_fields_where_it_was_measured(kind):
     """Its settings are valid for every task; layers that share weights cannot be frozen."""
-    info, changed = TASKS[kind].info, {"learning_rate", "epochs", *QUICK_FIELDS}
+    info, changed = TASKS[kind].info, set(RECIPE_FIELDS)
     for network in (None, SMALL, bert(6, 384), BASE):
         for lora, shares in ((False, False), (False, True), (True, False)):
             paper = Situation(info, network=network, rows=3_000, lora=lora, shares_layers=shares)
