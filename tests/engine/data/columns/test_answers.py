@@ -47,3 +47,10 @@ def test_several_answers_are_found_all_or_none():
     assert answers == (("rome", 11), ("Little Italy", 43))
     cell = json.dumps({"text": ["rome", "Paris"], "answer_start": [11, 0]})
     assert respell_answers(cell, PASSAGE) is None
+
+
+@pytest.mark.parametrize("cell", ['["rome", "Little Italy"]', "['rome', 'Little Italy']"])
+def test_a_list_of_answers_is_read_as_printed(cell):
+    """Where each first occurs; an answer with brackets of its own stays one."""
+    assert parse_answers(cell, PASSAGE) == (("rome", 11), ("Little Italy", 43))
+    assert parse_answers("[sic] in", "a [sic] in it") == (("[sic] in", 2),)

@@ -48,6 +48,7 @@ class EditingPart(QObject):
         self.words_area.setFixedHeight(px(WORDS_HEIGHT))
         self.words_area.hide()
         self.answers = AnswerEditor()
+        self.answers.passage.setFixedHeight(px(WORDS_HEIGHT))
         self.answers.hide()
         self.answers.edited.connect(self._set_answers)
         self.review = ReviewState(studio, data, self.state)
