@@ -68,6 +68,7 @@ class Encoder(nn.Module):
         self.activation_checkpointing = False  # recompute activations in the backward pass
         self.nested = False  # use kernels for nested tensors on unpadded batches
         self.token_multiple = 1  # see `engine.models.fast.unpadded`
+        self.fixed_widths = False  # see `engine.models.fast.padded_blocks`
         self.computes_padding = False  # for CUDA graphs: never skip padding
         self.cached_layers = 0  # number of lowest layers whose output a batch may contain
 

@@ -134,7 +134,7 @@ def pack_layer_by_layer(network: Network, kind: Kind) -> Generator[None, None, N
             part.__dict__ |= part._modules | part._parameters
         layers.append(packed)
         yield
-    encoder.layers = layers
+    encoder.layers, encoder.fixed_widths = layers, True
     quick.encoder = encoder
     if network.mlm is not None and kind != "float32":
         quick.mlm = ShortlistHead(network.mlm, kind)

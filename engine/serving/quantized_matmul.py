@@ -30,6 +30,8 @@ MANY_ROWS = 384  # from here, plain weights are as fast as oneDNN's blocked ones
 CLEARLY_FASTER = 1.3  # of oneDNN than MKL; below, the choice might vary from process to process
 FREE_ROWS = 64  # up to here, every row count has its own shape
 BF16_INSTRUCTIONS = ("amx_bf16", "avx512_bf16")
+INT8_INSTRUCTIONS = ("amx_int8", "avx512_vnni", "avx_vnni")
+ZERO = 128  # unsigned byte that stands for 0
 
 
 def matmul(kind: Kind, weight: Tensor, bias: Tensor, plain: Matmul | None = None) -> Matmul:
@@ -111,7 +113,7 @@ def onednn_is_faster() -> bool:
     weight, bias = torch.randn((512, 512), generator=random), torch.zeros(512)
     x = torch.randn((128, 512), generator=random)
     try:
-        products = {True: _onednn_blocks(weight, bias), False: _mkl(weight, bias, F.linear)}
+        products = {True: _onednn_blocks(weight, bias), False: _mkl(weight, bias, F.relu)}
         seconds: dict[bool, list[float]] = {True: [], False: []}
         for _ in range(6):  # the first is for warming up
             for is_onednn, multiply in products.items():
@@ -187,35 +189,51 @@ def _float16(weight: Tensor, bias: Tensor, plain: Matmul) -> Matmul:
 
 
 def _int8(weight: Tensor, bias: Tensor, _: Matmul) -> Matmul:
-    """One scale per output; inputs are quantised to 256 levels.
-
-    FBGEMM is faster for few rows, oneDNN for many.
-    """
-    scales = weight.abs().amax(1).clamp(min=torch.finfo(torch.float32).tiny) / 127  # [O]
-    with warnings.catch_warnings():  # deprecated in torch; `is_available` notices its removal
-        warnings.simplefilter("ignore", UserWarning)
-        zero_points = torch.zeros(len(scales), dtype=torch.long)
-        signed = torch.quantize_per_channel(weight, scales.double(), zero_points, 0, torch.qint8)
-    small, large = _prepack(signed, bias, "x86"), _prepack(signed, bias, "onednn")
+    """One scale per output and one per row of the input, so that no row changes another."""
+    levels = 127 if multiplies_bytes() else 63
+    tiny = torch.finfo(torch.float32).tiny
+    scales = weight.abs().amax(1).clamp(min=tiny) / 127  # [O]
+    zeros = torch.zeros(len(scales), dtype=torch.int32)
+    signed = (weight / scales[:, None]).round().to(torch.int8)
+    packed = torch.ops.onednn.qlinear_prepack(signed, None)
+    width, step = weight.size(1), 1 / levels
+    product = torch.ops.onednn.qlinear_pointwise.default
+    _hide_warning()
 
     def multiply(x: Tensor) -> Tensor:
-        packed = small if x.numel() <= MEMORY_BOUND_ROWS * x.size(-1) else large
-        y: Tensor = torch.ops.quantized.linear_dynamic(x, packed)
-        return y
+        rows = x.numel() // width
+        flat = x.reshape(rows, width)
+        size = flat.abs().amax(1, keepdim=True).clamp_min_(tiny)  # [N, 1]; a norm is slow
+        scaled = x.new_empty((padded_rows(rows), width))
+        scaled[rows:] = 0
+        torch.div(flat, size, out=scaled[:rows])  # from -1 to 1
+        numbers = torch.quantize_per_tensor(scaled, step, ZERO, torch.quint8)
+        quantized = torch.empty(0, dtype=torch.uint8).set_(  # `int_repr` would copy
+            numbers.untyped_storage(), 0, scaled.size(), scaled.stride()
+        )
+        y = product(
+            *(quantized, step, ZERO, packed, scales, zeros, None, 1.0, 0),
+            *(torch.float32, "none", [], ""),
+        )
+        result: Tensor = torch.addcmul(bias, y[:rows], size)
+        return result.view(*x.shape[:-1], len(scales))
 
-    return limit_shapes(multiply)
+    return multiply
 
 
-def _prepack(weight: Tensor, bias: Tensor, library: str) -> object:
-    """Pack the weights for a backend, or for the current one if it is missing."""
-    engines = torch.backends.quantized
-    before = engines.engine
-    if library in engines.supported_engines:
-        engines.engine = library
-    try:
-        return torch.ops.quantized.linear_prepack(weight, bias)
-    finally:
-        engines.engine = before
+@cache
+def _hide_warning() -> None:
+    """Let torch warn, once, that it will drop the function; `is_available` notices that."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        torch.quantize_per_tensor(torch.zeros(1), 1.0, 0, torch.quint8)
+
+
+def multiplies_bytes() -> bool:
+    """False if the CPU sums pairs of products in 16 bits, which only 7 bits of an input fit."""
+    capabilities = torch.cpu.get_capabilities()
+    is_x86 = capabilities.get("architecture") == "x86_64"
+    return not is_x86 or any(capabilities.get(name) for name in INT8_INSTRUCTIONS)
 
 
 MAKERS: dict[Kind, Callable[[Tensor, Tensor, Matmul], Matmul]] = {

@@ -128,6 +128,7 @@ def attention_shape(encoder: Encoder, device: torch.device) -> AttentionShape:
         max_weights=CPU_CACHE if on_cpu else 0,
         nested=encoder.nested and encoder.relative is None,
         multiple=encoder.token_multiple,
+        fixed_widths=encoder.fixed_widths,
     )
 
 

@@ -81,6 +81,9 @@ class AttentionShape:
     max_weights: int = 0  # maximum attention weights of a block; 0: no limit
     nested: bool = False  # use kernels for nested tensors if possible
     multiple: int = 1  # token counts are padded to a multiple of this
+    # the width of a block follows from its sequences alone, so that none changes the rounding of
+    # another
+    fixed_widths: bool = False
 
 
 def plan_blocks(lengths: Ints, positions: Ints, shape: AttentionShape) -> PaddedBlocks:
@@ -90,10 +93,11 @@ def plan_blocks(lengths: Ints, positions: Ints, shape: AttentionShape) -> Padded
         lengths: tokens of each sequence, int64 [B], ascending.
         positions: position of each token in its sequence, int64 [N].
     """
-    groups = group_lengths(lengths, shape.heads, shape.max_weights, shape.cost)
-    cells = _cells(lengths, groups, shape.heads)
+    cost, step = (0, WIDTH_STEP) if shape.fixed_widths else (shape.cost, 1)
+    groups = group_lengths(lengths, shape.heads, shape.max_weights, cost)
+    cells = _cells(lengths, groups, shape.heads, step)
     biases = {
-        window: _biases(lengths, lengths, positions, groups, shape.causal, window)
+        window: _biases(lengths, lengths, positions, groups, shape.causal, window, step)
         for window in shape.windows
     }
     return PaddedBlocks(shape.heads, cells, cells, biases)
@@ -104,13 +108,13 @@ def select_queries(
 ) -> PaddedBlocks:
     """The same blocks with only the tokens `rows` as queries: int64 [M] of N, ascending."""
     ends = np.cumsum([count for count, _ in blocks.keys.shapes]).tolist()
-    groups = list(pairwise([0, *ends]))
+    groups, step = list(pairwise([0, *ends])), WIDTH_STEP if shape.fixed_widths else 1
     sequences = np.repeat(np.arange(len(lengths)), lengths)  # [N]
     counts = np.bincount(sequences[rows], minlength=len(lengths))
     biases = {  # bidirectional without window: the same for all queries
         window: biases
         if window is None and not shape.causal
-        else _biases(lengths, counts, positions[rows], groups, shape.causal, window)
+        else _biases(lengths, counts, positions[rows], groups, shape.causal, window, step)
         for window, biases in blocks.biases.items()
     }
     return PaddedBlocks(shape.heads, _cells(counts, groups, shape.heads), blocks.keys, biases)
@@ -151,14 +155,14 @@ def cumulative_lengths(lengths: Ints) -> Ints:
     return np.concatenate([[0], np.cumsum(lengths)])
 
 
-def _cells(counts: Ints, groups: Groups, heads: int) -> Cells:
-    """Blocks of sequences with `counts` tokens each."""
+def _cells(counts: Ints, groups: Groups, heads: int, step: int = 1) -> Cells:
+    """Blocks of sequences with `counts` tokens each, as wide as a multiple of `step`."""
     cu_seqlens = cumulative_lengths(counts)
     head = np.arange(heads)
     shapes, source, back, padding, before = [], [], [], [], 0
     for first, last in groups:
         block_counts = counts[first:last, None]  # [n, 1]
-        n, max_seqlen = last - first, max(1, int(block_counts.max()))
+        n, max_seqlen = last - first, -(-max(1, int(block_counts.max())) // step) * step
         column = np.arange(max_seqlen)  # [w]
         token = cu_seqlens[first:last, None] + np.minimum(
             column, np.maximum(block_counts - 1, 0)
@@ -177,7 +181,13 @@ def _cells(counts: Ints, groups: Groups, heads: int) -> Cells:
 
 
 def _biases(
-    lengths: Ints, counts: Ints, positions: Ints, groups: Groups, causal: bool, window: int | None
+    lengths: Ints,
+    counts: Ints,
+    positions: Ints,
+    groups: Groups,
+    causal: bool,
+    window: int | None,
+    step: int = 1,
 ) -> tuple[Tensor | None, ...]:
     """Score bias of each block: -inf if masked.
 
@@ -188,7 +198,8 @@ def _biases(
     biases: list[Tensor | None] = []
     for first, last in groups:
         block_lengths, query_counts = lengths[first:last, None], counts[first:last, None]  # [n, 1]
-        w, m = int(block_lengths.max()), max(1, int(query_counts.max()))
+        w = -(-int(block_lengths.max()) // step) * step
+        m = w if counts is lengths else max(1, int(query_counts.max()))
         masked = (np.arange(w) >= block_lengths)[:, None]  # [n, 1, w]
         if causal or window is not None:
             row = cu_seqlens[first:last, None] + np.minimum(

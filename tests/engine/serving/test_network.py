@@ -147,6 +147,24 @@ def test_a_product_takes_any_number_of_rows(kind, rows):
     assert torch.allclose(result, F.linear(x, weight, bias), atol=TOLERANCE[kind])
 
 
+@pytest.mark.parametrize("kind", [kind for kind in AVAILABLE if kind != "float16"])
+@torch.no_grad()
+def test_the_answer_to_a_text_does_not_depend_on_its_batch(kind):
+    packed = pack_network(network(Heads(outputs=3)), kind)
+    random = torch.Generator().manual_seed(0)
+    lengths = [3, 7, 9, 12, 16, 2]
+    texts = [torch.randint(5, SPEC.vocab_size, (n,), generator=random) for n in lengths]
+
+    def answers(chosen):
+        ids = torch.nn.utils.rnn.pad_sequence([texts[n] for n in chosen], batch_first=True)
+        real = torch.arange(ids.size(1)) < torch.tensor([lengths[n] for n in chosen])[:, None]
+        return packed.logits(ids, torch.zeros_like(ids), real)
+
+    together = answers(range(len(texts)))
+    for chosen in ([0, 3], [5, 1, 4], [2, 5], [4, 0, 1]):
+        assert torch.allclose(answers(chosen), together[chosen], rtol=0, atol=1e-6)
+
+
 def test_weights_that_are_too_large_for_float16_stay_in_float32():
     weight = torch.tensor([[1e6, 1.0]])
     result = matmul("float16", weight, torch.zeros(1))(torch.tensor([[1.0, 2.0]]))
