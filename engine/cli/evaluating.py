@@ -31,7 +31,7 @@ from engine.files.table_files import TABLE_WRITERS, check_suffix, write_table
 from engine.messages.evaluating import Evaluate, FitBaselines
 from engine.phrases import join, phrase
 from engine.results import store
-from engine.results.ceiling import ceiling, ceiling_note
+from engine.results.ceiling import ceiling, ceiling_sentence
 from engine.results.comparing import baseline_advice, compare_with_baseline
 from engine.results.intervals import Interval
 from engine.results.masked_tokens import baseline_note
@@ -298,12 +298,8 @@ def _print_report(
         echo(note)
     if neglected := neglect(scored.predictions):
         echo(join(" ", filter(None, (neglected, weights_advice(scored.predictions)))))
-    if (found := ceiling(scored.predictions)) is not None:
-        texts = (_format_interval(found.metric, score) for score in (found.human, found.model))
-        echo(ceiling_note(found, *texts))
-        if found.disputed and found.mistakes:
-            n, shared = found.mistakes, found.shared
-            echo(phrase("Of {n:,} mistake(s), {shared:,} are in dispute.", n=n, shared=shared))
+    if human := ceiling_sentence(scored.predictions):
+        echo(human)
     if mean_text := mean_over_seeds(scored.predictions, seeds):
         echo(mean_text)
     for item in comparisons:

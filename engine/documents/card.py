@@ -21,6 +21,7 @@ from engine.config.tasks import TASKS, get_head
 from engine.documents.code import onnx_code, transformers_code
 from engine.messages.reports import CheckpointInfo
 from engine.phrases import Phrase, join, phrase
+from engine.results.ceiling import ceiling_sentence
 from engine.results.comparing import BaselineComparison, baseline_advice, compare_with_baseline
 from engine.results.intervals import Interval
 from engine.results.measures import interval, main_metric, main_score
@@ -170,6 +171,7 @@ def _scores(run: RunFolder | None, results: dict[SplitName, Predictions]) -> str
             _table(("", main_metric(result).title, INTERVAL), score_rows(result, comparisons)),
             baseline_advice(comparisons),
             classes_note(result),
+            ceiling_sentence(result),
             mean_over_seeds(result, scores_by_seed(run, result)),
             other_metrics(result),
             precision_note(result),

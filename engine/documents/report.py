@@ -35,6 +35,7 @@ from engine.files.shipped import resources
 from engine.messages.events import Prepared
 from engine.messages.reports import CheckpointInfo
 from engine.phrases import Phrase, phrase
+from engine.results.ceiling import ceiling_sentence
 from engine.results.comparing import baseline_advice
 from engine.results.intervals import Interval
 from engine.results.masked_tokens import baseline_note
@@ -189,6 +190,7 @@ def _part(run: RunFolder, part: SplitName, predictions: Predictions) -> Iterator
         score_note(predictions),
         classes_note(predictions),
         baseline_note(predictions),
+        ceiling_sentence(predictions),
         other_metrics(predictions),
         counted,
         baseline_advice(comparisons) or phrase("No baselines were fitted for these rows."),

@@ -19,7 +19,7 @@ from engine.data.columns.numbers import parse_number
 from engine.data.columns.tags import split_tags
 from engine.evaluation.agreement import mean_of_pairs
 from engine.evaluation.measures import Measure
-from engine.phrases import Phrase, phrase
+from engine.phrases import Phrase, join, phrase
 from engine.results.coders import coder_codes
 from engine.results.intervals import Interval
 from engine.results.measures import interval, main_metric, measures
@@ -66,6 +66,26 @@ def ceiling(predictions: Predictions) -> Ceiling | None:
         mistakes=int(is_wrong.sum()),
         shared=int((is_wrong & codings.disputed).sum()),
     )
+
+
+def ceiling_sentence(predictions: Predictions) -> str:
+    """The comparison, and the mistakes in dispute, for documents and the terminal; "" for none."""
+    found, text = ceiling(predictions), main_metric(predictions).text
+    if found is None:
+        return ""
+    human, model = (
+        phrase("{value} ({low} to {high})", value=text(value), low=text(low), high=text(high))
+        for value, low, high in (found.human, found.model)
+    )
+    note = ceiling_note(found, human, model)
+    if not (found.disputed and found.mistakes):
+        return note
+    mistakes = phrase(
+        "{shared:,} of its {n:,} mistake(s) are on rows in dispute.",
+        n=found.mistakes,
+        shared=found.shared,
+    )
+    return join(" ", [note, mistakes])
 
 
 def ceiling_note(found: Ceiling, human: str, model: str) -> Phrase:

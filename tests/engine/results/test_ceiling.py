@@ -11,7 +11,7 @@ from sklearn.metrics import accuracy_score, f1_score
 from sklearn.preprocessing import MultiLabelBinarizer
 
 from engine.config.dataset import Mapping
-from engine.results.ceiling import ceiling, ceiling_note
+from engine.results.ceiling import ceiling, ceiling_note, ceiling_sentence
 from engine.results.coders import coder_codes
 from engine.results.conditions import CodersDisagree, Outcome, mask
 from engine.results.predictions import CELL, Predictions
@@ -53,6 +53,9 @@ def test_coders_are_scored_as_the_model_is_on_the_same_rows():
     wrong = np.array(gold) != np.array(model)
     disputed = np.array([b not in ("", a) for a, b in zip(anna, ben, strict=True)])
     assert found.mistakes == wrong.sum() and found.shared == (wrong & disputed).sum()
+    sentence = str(ceiling_sentence(predictions))
+    assert f"; this model {100 * found.model.value:.1f} % (" in sentence and "80 rows" in sentence
+    assert f"{found.shared} of its {found.mistakes} mistakes are on rows in dispute" in sentence
     both = mask(predictions, (Outcome(right=False), CodersDisagree()))
     assert both.tolist() == (wrong & disputed).tolist()
     assert mask(predictions, (CodersDisagree(holds=False),)).tolist() == (~disputed).tolist()

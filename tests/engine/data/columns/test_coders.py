@@ -54,6 +54,16 @@ def test_columns_of_coders_are_found_and_others_are_not():
         assert found == (names if names in FOUND else ()), names
 
 
+def test_coders_next_to_a_gold_label_are_those_with_numbers():
+    """As in SNLI: the first coder saw every row, the others few."""
+    cells = columns_like("labels", 4)
+    cells[2:] = [[cell if n % 3 else "" for n, cell in enumerate(column)] for column in cells[2:]]
+    texts = [f"a text with number {n} and some words" for n in range(60)]
+    names = ("text", "gold_label", "label1", "label2", "label3")
+    rows = list(zip(texts, *cells, strict=True))
+    assert find_coders(names, rows, Mapping(text="text", label="gold_label")) == names[2:]
+
+
 def test_the_label_of_coders_is_a_column_that_none_of_them_has():
     assert Mapping(text="t", coders=("a", "b")).label == "label"
     assert Mapping(text="t", coders=("label", "label 2")).label == "label 3"

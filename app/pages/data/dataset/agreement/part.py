@@ -48,11 +48,12 @@ class AgreementPart(QObject):
             key.activated.connect(partial(self._use_code_of, coder))
 
     def _show_open(self) -> None:
-        rows = self.state.open_rows(self._editing.state.rows)
-        can_edit = self._editing.state.can_edit
-        majority = self.state.measured.majority if self.state.measured is not None else []
-        decided = sum(bool(majority[row]) for row in rows)
-        self.card.show_open(*((len(rows), decided) if can_edit else (0, 0)))
+        measured, edits = self.state.measured, self._editing.state
+        if measured is None or not edits.can_edit:
+            self.card.show_open(0, 0)
+            return
+        rows = self.state.open_rows(edits.rows)
+        self.card.show_open(len(rows), int(measured.has_majority[rows].sum()))
 
     def _list_open_rows(self) -> None:
         keys = [

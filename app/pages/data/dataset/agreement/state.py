@@ -24,6 +24,7 @@ class Measured(NamedTuple):
     codings: Codings
     table: AgreementTable
     majority: list[str]  # of each row; "" without one
+    has_majority: NDArray[np.bool_]
     unlabelled: NDArray[np.int64]  # rows in dispute without a label
     coding: dict[int, dict[str, RowCoding]]  # notes of the coders
 
@@ -101,5 +102,6 @@ def _measure(dataset: Dataset, progress: background.Progress) -> Measured:
     codings = dataset_codings(dataset)
     table = agreement(codings, check=check)
     unlabelled = np.intersect1d(table.overall.disputed, dataset.unlabelled())
-    coding = read_coding(dataset.folder)
-    return Measured(codings, table, codings.majority(), unlabelled, coding)
+    coding, majority = read_coding(dataset.folder), codings.majority()
+    has_majority = np.array([bool(cell) for cell in majority], dtype=bool)
+    return Measured(codings, table, majority, has_majority, unlabelled, coding)
