@@ -382,4 +382,4 @@ def memory(bench: Bench) -> None:
     import psutil
 
     taken = psutil.Process().memory_info().rss
-    bench.row("memory of the window", f"{taken / 1e6:.0f} MB", "< 450 MB")
+    bench.row("memory of the window", f"{taken / 1e6:.0f} MB", "< 400 MB")

@@ -21,6 +21,7 @@ from app.pages.explore.state import ExploreState
 from app.theme import Palette, Role, colour, shade
 from engine.messages.explore.attention import Attend, Attended, Measure
 from engine.messages.explore.text import Token
+from engine.system.memory import trim_memory
 
 T = TypeVar("T")
 MAX_LEVEL = 254
@@ -195,7 +196,13 @@ class AttentionMaps(QObject):
             self._show_thumbnails()
             return
         more = weights[done:]
-        self._pooling = background.run(self, lambda: read_mapped(max_pool, more), self._on_pooled)
+
+        def pool() -> np.ndarray:
+            pooled = read_mapped(max_pool, more)
+            trim_memory()  # 20 MB at 512 tokens
+            return pooled
+
+        self._pooling = background.run(self, pool, self._on_pooled)
 
     def _on_pooled(self, more: np.ndarray) -> None:
         self._pooling = None
@@ -226,9 +233,13 @@ def levels(weights: np.ndarray, vmax: float = 1.0) -> np.ndarray:
 def max_pool(weights: np.ndarray, side: int = MAX_POOLED_SIDE) -> np.ndarray:
     """Max-pool float32 [L, H, T, T] to [L, H, P, P].
 
-    Reads the mapped file one layer at a time, to limit memory.
+    Reads the mapped file one head at a time, which limits memory and fits into the cache.
     """
-    return np.stack([_block_max(np.array(layer), side) for layer in weights])
+    pooled_side = min(side, weights.shape[-1])
+    pooled = np.empty((*weights.shape[:2], pooled_side, pooled_side), weights.dtype)
+    for index in np.ndindex(weights.shape[:2]):
+        pooled[index] = _block_max(np.array(weights[index]), side)
+    return pooled
 
 
 def resize_levels(image: np.ndarray, side: int) -> np.ndarray:

@@ -1,5 +1,7 @@
 """From attention to pixels, and which links are drawn."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from PySide6.QtGui import QColor
@@ -43,6 +45,17 @@ def test_pooling_keeps_the_strongest_link_of_each_block():
         for row, column in np.ndindex(side, side):
             block = weights[..., edges[row] : edges[row + 1], edges[column] : edges[column + 1]]
             assert np.array_equal(blocks[..., row, column], block.max(axis=(-2, -1)))
+
+
+def test_pooling_reads_one_head_at_a_time():
+    weights = np.ones((2, 12, 256, 256), np.float32)
+    head = weights[0, 0].nbytes
+    tracemalloc.start()
+    pooled = max_pool(weights)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert pooled.shape == (2, 12, 64, 64)
+    assert peak < pooled.nbytes + 3 * head
 
 
 def test_scaling_repeats_squares_and_the_mosaic_has_gaps():
