@@ -59,6 +59,7 @@ class WorkerProcess(QObject):
         self._process.finished.connect(self._on_finished)
         self._question: Question | None = None  # newest question; decides how answers are parsed
         self._is_active = True
+        self.lacked_memory = False  # probably: it was killed by signal 9
 
     def start(self) -> None:
         """Start the process unless it is running."""
@@ -126,6 +127,7 @@ class WorkerProcess(QObject):
             reason = self.tr("exit code {0}").format(code)
         elif code == OUT_OF_MEMORY_SIGNAL:
             reason = self.tr("killed by signal 9, possibly out of memory")
+            self.lacked_memory = True
         else:
             reason = self.tr("killed by signal {0}").format(code)
         self.ended.emit(reason, self._tail)
@@ -397,6 +399,7 @@ class OneTimeWorker(QObject):
                 ),
                 advice=self.tr("Close other programs and try again. See the details."),
                 details=last_output,
+                lacks_memory=self._process is not None and self._process.lacked_memory,
             )
         )
 

@@ -49,6 +49,7 @@ class Refused(Answer):
     advice: PhraseField = ""
     details: str = ""
     bug: bool = False
+    lacks_memory: bool = False
 
     @property
     def phrase(self) -> Phrase:

@@ -139,6 +139,7 @@ def refusal(number: int, error: BaseException, details: str) -> Refused:
             problem=phrase("There is not enough memory for this."),
             advice=phrase("Close other programs, stop a training run, or choose a smaller model."),
             details=details,
+            lacks_memory=True,
         )
     problem = phrase(
         "Something went wrong in BERT Studio: {name}: {error}",

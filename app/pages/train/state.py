@@ -10,7 +10,7 @@ from PySide6.QtCore import QObject, Signal
 from app import background
 from app.library import DataEntry, ModelEntry, datasets
 from app.pages.train.choices import NO_PROBE, Choices, Data, Goal, Model, Step
-from app.pages.train.estimate import EstimateState
+from app.pages.train.estimate import EstimateState, Saving
 from app.pages.train.obstacles import Edit, Fix, validate
 from app.pages.train.preview import PreviewRequest, PreviewState
 from app.pages.train.summary import SIMPLE_FIELDS, Caution, warnings
@@ -132,6 +132,15 @@ class TrainState(QObject):
         self.adjust(
             replace(choices, goal=goal),
             Adjustment(sentence, lambda current: replace(current, goal=before)),
+        )
+
+    def save_memory(self, saving: Saving) -> None:
+        """Use settings that need less memory."""
+        before = self.choices.training
+        sentence = self.tr("To need less memory: {0}.").format(saving.title)
+        self.adjust(
+            self.choices.with_training(saving.training),
+            Adjustment(sentence, lambda current: current.with_training(before)),
         )
 
     def undo_adjustment(self) -> None:

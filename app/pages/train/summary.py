@@ -255,7 +255,7 @@ def _memory_warning(estimate: Estimated) -> str:
         case "too large":
             return tr(
                 "This needs more memory than is free and will probably fail."
-                " Reduce the micro-batch size or the max. length."
+                " Use settings that need less memory, or reduce the max. length."
             )
         case "tight":
             return tr("This needs nearly all of the free memory. Close other programs.")

@@ -69,6 +69,11 @@ def test_an_estimate_can_be_cancelled(page, qtbot, one_time_workers, monkeypatch
     assert box.verdict.text() == "Barely fits in memory. Takes about 1 min 30 s."
     assert "4.4 M parameters on CPU, fp32, 2 thread(s)." in box.facts.text()
     assert page.next.text() == "&Start anyway"  # tight memory is worth a warning
+    less = ESTIMATED.model_copy(update={"memory": ESTIMATED.memory // 2})
+    one_time_workers[2].done(less)
+    (use,) = box.savings.buttons
+    assert use.accessibleName() == "Use: Micro-batches of 8"
+    press(qtbot, box.cancel)
     press(qtbot, page.bar.steps[Step.BASE_MODEL])
     assert "tight" in [p.verdict for p in page.base_model.list.cards.rows]
     press(qtbot, page.bar.steps[Step.REVIEW])
