@@ -13,11 +13,12 @@ from app.widgets import buttons, layouts
 from app.widgets.dialogs import Choice, confirm
 from app.widgets.forms.answer_editor import AnswerEditor
 from app.widgets.forms.controls import ComboBox
-from app.widgets.forms.label_keys import LabelKeys
+from app.widgets.forms.label_keys import LabelKeys, assign_keys
 from app.widgets.forms.tag_view import TagView
 from app.widgets.page import scrolling
 from app.widgets.screen import set_shown
 from app.widgets.text.labels import one_line
+from engine.config.codebook import Code
 from engine.data.columns.answers import Answer
 from engine.data.columns.words import join_words, split_words
 from engine.data.datasets.editing import with_tag
@@ -112,7 +113,8 @@ def _tag_editor(stored: StoredRows, record: Record, predicted: Sequence[str]) ->
     area.setFixedHeight(px(WORDS_HEIGHT))
     use = buttons.quiet(tr("Use &predicted tags"), lambda: show(predicted))
     set_shown(use, len(predicted) == len(words))
-    keys.show_labels(stored.labels, tr("outside (O)"))
+    codes = assign_keys([Code(label=label) for label in stored.labels])
+    keys.show_labels(codes, stored.labels, tr("outside (O)"))
     keys.watch(view)
 
     def show(new: Sequence[str]) -> None:

@@ -134,6 +134,8 @@ def balance_text(labels: dict[str, int]) -> str:
     """A sentence about the balance of the labels; unlabelled rows do not count."""
     labels = {label: count for label, count in labels.items() if label and count}
     counts = list(labels.values())
+    if not counts:
+        return tr("No row has a label yet.")
     if len(counts) < 2:
         return tr("Only one class: nothing to learn.")
     maximum, minimum, total = max(counts), min(counts), sum(counts)

@@ -11,6 +11,9 @@ from engine.phrases import phrase
 CodingKind = Literal["label", "labels", "number"]
 """What is coded in a row: one label, several labels, or a number on a scale."""
 
+Drawn = Literal["file", "random", "search", "uncertain", "diverse", "likely"]
+"""The order in which a row came up; likely: most probable rows of one label first."""
+
 MAX_COLOUR = 8
 Colour = Annotated[int, Field(ge=1, le=MAX_COLOUR)]
 

@@ -330,6 +330,12 @@ class DatasetSpec(Target):
     )
     fingerprint: str = Field(description="SHA-256 over the rows, their splits and the mapping.")
 
+    @property
+    def sets_are_coded(self) -> bool:
+        """True if the label column has sets by its codebook: a row coded with none has “[]”."""
+        codebook = self.codebooks.get(self.mapping.label or "")
+        return codebook is not None and codebook.kind == "labels"
+
     def with_target(self, column: str) -> Self:
         """The same version with another of its `targets` as the label column."""
         if column == self.mapping.label:

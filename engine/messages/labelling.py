@@ -5,6 +5,7 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
+from engine.config.codebook import Codebook, Drawn
 from engine.messages import Message
 from engine.messages.question import Answer, Question
 
@@ -32,7 +33,10 @@ class LabelErrorsFound(Suggested):
 
 
 class LabelsSuggested(Suggested):
+    """`from_codebook` is true if no labelled row was needed: from names and definitions."""
+
     kind: Literal["labels suggested"] = "labels suggested"
+    from_codebook: bool = False
 
 
 class FindLabelErrors(Question):
@@ -54,8 +58,10 @@ class FindLabelErrors(Question):
 class SuggestLabels(Question):
     """Suggest labels for the unlabelled rows.
 
-    A model that is not fine-tuned encodes the rows for quick models of the labelled rows. The most
-    uncertain rows come first, or those that differ most from all others.
+    A model that is not fine-tuned encodes the rows for quick models of the labelled rows. Before
+    there are rows with two labels, it compares them with the names and definitions of the codebook.
+    The most uncertain rows come first, those that differ most from all others, or the most probable
+    ones of a label; in other orders, the rows are as given.
     """
 
     answered_by: ClassVar[type[Answer]] = LabelsSuggested
@@ -63,4 +69,10 @@ class SuggestLabels(Question):
     data: Path
     target: str | None = Field(None, description="The column of labels; None: as imported.")
     checkpoint: Path
-    order: Literal["uncertain", "diverse"] = "uncertain"
+    order: Drawn = "uncertain"
+    label: str = Field("", description="The label whose likely rows come first.")
+    rows: tuple[int, ...] = Field((), description="Only these rows; empty: all unlabelled ones.")
+    labels: dict[int, str] = Field(
+        default_factory=dict, description="Labels given since the version; “” removes one."
+    )
+    codebook: Codebook | None = Field(None, description="None: that of the version.")

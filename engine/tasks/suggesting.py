@@ -17,13 +17,20 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.config.codebook import Code, Codebook
 from engine.config.dataset import SPLITS
 from engine.config.tasks.text_classification import TextClassification
+from engine.data.datasets.codebooks import codebook_of
 from engine.data.datasets.rows import Rows
 from engine.data.datasets.store import Dataset
 from engine.data.tokenized.dataset import tokenize_examples
 from engine.errors import StudioError
-from engine.messages.labelling import LabelErrorsFound, LabelsSuggested, Suggestion
+from engine.messages.labelling import (
+    LabelErrorsFound,
+    LabelsSuggested,
+    Suggestion,
+    SuggestLabels,
+)
 from engine.models.checkpoint import Checkpoint
 from engine.phrases import phrase
 from engine.progress import ProgressCallback, no_progress
@@ -43,6 +50,9 @@ MAX_LAYERS = 6  # for leave-one-out models
 LAYER_ROWS = 100_000  # above this, vectors of several layers may not fit into memory
 MAX_LENGTH = 128  # tokens of a row
 BATCH = 32  # rows
+SHARPNESS = 14.0
+"""Of probabilities from the codebook: with MiniLM on trec-qc, subj and sst2, their mean over 800
+rows is then within 6 points of the accuracy (53, 79, 65 %)."""
 TOLERANCE = 1e-6  # of a threshold of confidence, as in cleanlab
 
 Report = Callable[[str, int, int], None]
@@ -99,34 +109,111 @@ def vectors_for_errors(loaded: Checkpoint, rows: Rows, report: Report) -> NDArra
 
 
 def suggest_labels(
-    dataset: Dataset, loaded: Checkpoint, order: str, report: Report
+    dataset: Dataset, loaded: Checkpoint, question: SuggestLabels, report: Report
 ) -> LabelsSuggested:
     """Predict the rows without a label, in the order to label them.
 
     Fine-tuned classifiers predict directly; for other models, quick models are fitted on the
-    labelled rows, with their words and the vectors of the model.
+    labelled rows, with their words and the vectors of the model. Before rows have two labels, the
+    vectors are compared with those of the names and definitions in the codebook.
 
-    Raises StudioError if no row lacks its label, or if the model is no classifier and the rows have
-    fewer than two labels.
+    Raises StudioError if no row lacks its label, or if the model is no classifier, and neither the
+    rows nor the codebook have two labels.
     """
-    indices = _select_rows(dataset, labelled=False)
-    head = loaded.network.heads.task
+    labels = _known_labels(dataset, question.labels)
+    unlabelled = np.setdiff1d(_select_rows(dataset, labelled=False), [*labels])
+    removed = [row for row, label in question.labels.items() if not label]
+    unlabelled = np.union1d(unlabelled, np.array(removed, dtype=np.int64))
+    indices = np.array(question.rows, dtype=np.int64) if question.rows else unlabelled
     if not len(indices):
         raise StudioError("Every row has a label.", "Import rows without labels to label them.")
+    rows, stage = _rows(dataset, indices), phrase("Reading the rows with the model")
+    head, names = loaded.network.heads.task, sorted(set(labels.values()))
+    from_codebook = False
     if head is not None and head.classifies:
-        p, names = _classify(loaded, _rows(dataset, indices), report), list(loaded.labels)
+        p, names = _classify(loaded, rows, report), list(loaded.labels)
+    elif len(names) > 1:
+        p = _predict_from_labelled(dataset, indices, labels, loaded, report)
     else:
-        p, names = _predict_from_labelled(dataset, indices, loaded, report)
-    if order == "diverse":
-        reading = phrase("Reading the rows with the model")
-        rows = _rows(dataset, indices)
-        vectors = mean_vectors(loaded, rows, lambda d, t: report(reading, d, t))
-        chosen = most_diverse(vectors, MAX_SUGGESTIONS)
-    else:
-        chosen = most_uncertain(p)[:MAX_SUGGESTIONS]
+        codes = _codes(dataset, question.codebook)
+        names, from_codebook = [code.label for code in codes], True
+        vectors = mean_vectors(loaded, rows, lambda d, t: report(stage, d, t))
+        p = compare_with_codes(loaded, vectors, codes)
+    match question.order:
+        case "uncertain":
+            chosen = most_uncertain(p)
+        case "diverse":
+            vectors = mean_vectors(loaded, rows, lambda d, t: report(stage, d, t))
+            chosen = most_diverse(vectors, MAX_SUGGESTIONS)
+        case "likely":
+            if question.label not in names:
+                raise StudioError(
+                    "The model does not know the label “{label}” yet.",
+                    "Label some rows with it first, or choose another label.",
+                    label=question.label[:60],
+                )
+            chosen = np.argsort(-p[:, names.index(question.label)], kind="stable")
+        case _:
+            chosen = np.arange(len(indices))
     return LabelsSuggested(
-        suggestions=_suggestions(chosen, indices, p.argmax(axis=1), names, p), rows=len(indices)
+        suggestions=_suggestions(chosen[:MAX_SUGGESTIONS], indices, p.argmax(axis=1), names, p),
+        rows=len(unlabelled),
+        from_codebook=from_codebook,
     )
+
+
+def _known_labels(dataset: Dataset, given: dict[int, str]) -> dict[int, str]:
+    """The labels of rows outside the test part, by row: those given, else those stored."""
+    stored = _select_rows(dataset, labelled=True)
+    known = dict(zip(stored.tolist(), _labels(dataset, stored), strict=True)) | given
+    return {row: label for row, label in known.items() if label}
+
+
+def _codes(dataset: Dataset, codebook: Codebook | None) -> tuple[Code, ...]:
+    """The labels of the codebook that rows can get.
+
+    Raises StudioError if there are fewer than two.
+    """
+    known = codebook or codebook_of(dataset.spec)
+    codes = () if known is None else known.active
+    if len(codes) < 2:
+        raise StudioError(
+            "This model does not classify texts, and there are fewer than two labels yet.",
+            "Name at least two labels in the codebook, or choose a fine-tuned model.",
+        )
+    return codes
+
+
+def compare_with_codes(
+    loaded: Checkpoint, vectors: NDArray[np.float32], codes: Sequence[Code]
+) -> NDArray[np.float64]:
+    """Probabilities of labels from their names, definitions and examples, float64 [N, C].
+
+    The softmax of the cosine between a row and the mean of the vectors of “name: definition” and
+    of the examples, times `SHARPNESS`.
+
+    Args:
+        vectors: float32 [N, D], `mean_vectors` of the rows.
+    """
+    texts = [
+        [f"{code.label}: {code.definition}" if code.definition else code.label, *code.examples]
+        for code in codes
+    ]
+    encoded = unit_vectors(mean_vectors(loaded, Rows([text for part in texts for text in part])))
+    ends = np.cumsum([len(part) for part in texts])
+    means = np.stack([part.mean(axis=0) for part in np.split(encoded, ends[:-1])])  # [C, D]
+    cosines = unit_vectors(vectors) @ unit_vectors(means).T  # [N, C]
+    scores = SHARPNESS * cosines.astype(np.float64)
+    exponentials = np.exp(scores - scores.max(axis=1, keepdims=True))
+    p: NDArray[np.float64] = exponentials / exponentials.sum(axis=1, keepdims=True)
+    return p
+
+
+def unit_vectors(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Vectors of length 1, float32 [N, D]."""
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    unit: NDArray[np.float32] = vectors / np.maximum(lengths, 1e-12)
+    return unit
 
 
 def _suggestions(
@@ -163,23 +250,21 @@ def _classify(loaded: Checkpoint, rows: Rows, report: Report) -> NDArray[np.floa
 
 
 def _predict_from_labelled(
-    dataset: Dataset, indices: NDArray[np.int64], loaded: Checkpoint, report: Report
-) -> tuple[NDArray[np.float64], list[str]]:
-    """Probabilities of these rows by models of the labelled ones, float64 [N, C]; label names."""
-    labelled_rows = _select_rows(dataset, labelled=True)
-    labels = _labels(dataset, labelled_rows)
-    names = sorted(set(labels))
-    if len(names) < 2:
-        raise StudioError(
-            "This model does not classify texts, and fewer than two labels are given yet.",
-            "Label some rows of each kind first, or choose a fine-tuned model.",
-        )
-    rows = _rows(dataset, np.concatenate([labelled_rows, indices]))
+    dataset: Dataset,
+    indices: NDArray[np.int64],
+    labels: dict[int, str],
+    loaded: Checkpoint,
+    report: Report,
+) -> NDArray[np.float64]:
+    """Probabilities of these rows by models of the labelled ones, float64 [N, C], sorted by
+    label."""
+    ids = {name: index for index, name in enumerate(sorted(set(labels.values())))}
+    rows = _rows(dataset, np.concatenate([np.array([*labels], dtype=np.int64), indices]))
     classes = np.full(len(rows), -1, dtype=np.int64)
-    classes[: len(labelled_rows)] = [names.index(label) for label in labels]
+    classes[: len(labels)] = [ids[label] for label in labels.values()]
     stage = phrase("Reading the rows with the model")
     vectors = layer_vectors(loaded, rows, _layers(loaded, rows), lambda d, t: report(stage, d, t))
-    return predict_other_rows(_texts(rows), classes, classes >= 0, len(names), vectors), names
+    return predict_other_rows(_texts(rows), classes, classes >= 0, len(ids), vectors)
 
 
 def _layers(loaded: Checkpoint, rows: Rows) -> tuple[int, ...]:
@@ -361,8 +446,7 @@ def most_diverse(vectors: NDArray[np.float32], count: int) -> NDArray[np.int64]:
     Args:
         vectors: float32 [N, D].
     """
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    unit = vectors / np.maximum(lengths, 1e-12)  # [N, D]
+    unit = unit_vectors(vectors)
     chosen = [int((unit @ unit.mean(axis=0)).argmax())]
     nearest = unit @ unit[chosen[0]]  # float32 [N], cosine to the nearest chosen row
     for _ in range(1, min(count, len(unit))):

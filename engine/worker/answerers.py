@@ -284,7 +284,7 @@ def _suggest_labels(question: SuggestLabels, context: WorkerContext) -> Answer:
     suggested = suggest_labels(
         open_dataset(question.data).with_target(question.target),
         context.models.take(question.checkpoint),
-        question.order,
+        question,
         partial(_emit, context, question),
     )
     return suggested.model_copy(update={"to": question.number})

@@ -1,62 +1,93 @@
-"""Keys for labels: shown as buttons, pressed in the table, applied to all selected rows."""
+"""Keys for labels and marks: shown as buttons, pressed in the table, applied to selected rows."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from PySide6.QtCore import QEvent, QObject, QRect, QRectF, Qt, Signal
-from PySide6.QtGui import QFont, QIcon, QIconEngine, QKeyEvent, QPainter
-from PySide6.QtWidgets import QApplication, QPushButton, QWidget
+from PySide6.QtGui import QFont, QIcon, QIconEngine, QKeyEvent, QPainter, QPen
+from PySide6.QtWidgets import QApplication, QLineEdit, QPushButton, QWidget
 
 from app import theme
 from app.resources import DrawnIcon
-from app.theme import SPACE, Role
+from app.theme import CHART, SPACE, Role, px
 from app.widgets import buttons, layouts
+from app.widgets.forms.controls import Completer
 from app.widgets.page import clear
 from app.widgets.text.labels import plain_menu_text, tooltip
 from app.widgets.text.wrapping import WrapArea
+from engine.config.codebook import Code
+from engine.data.datasets.codebooks import free_keys
 
-KEYS = "123456789qwertyuiop"  # of the most frequent labels
+KEYS = "123456789qwertyuiop"  # of the first labels
 MAX_KEYS = len(KEYS)
-DIGITS, MINUS = "0123456789", "-"
+DIGITS = "0123456789"
+MINUS, FIND = "-", "/"
+FIND_WIDTH = 180  # px
 FIRST_SPECIAL_KEY = Qt.Key.Key_Escape  # keys before it are characters
 MAX_LABEL_CHARACTERS = 18  # on a button
 
 
 class LabelKeys(QWidget):
-    """Buttons for the first labels with their keys: 1 to 9, then q to p, or the label itself.
+    """Buttons for the labels that have a key, and a field to find the others by typing.
 
-    Key 0 removes the label; if 0 is a label, minus does.
+    Key 0 removes the label; if 0 is a label, minus does. The slash begins to find a label.
 
     Signals:
         pressed: the chosen label, "" for none.
+        hovered: the label under the mouse or with the focus, "" when it is left.
     """
 
     pressed = Signal(str)
+    hovered = Signal(str)
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.labels: tuple[str, ...] = ()
+        self.extras: tuple[QWidget, ...] = ()  # shown after the labels
         self._keys: dict[str, str] = {}  # label of each key, "" for none
         self._rows = layouts.column(parent=self)
+        self.finder = QLineEdit()
+        self.finder.setPlaceholderText(self.tr("Find a label ({0})").format(FIND))
+        self.finder.setAccessibleName(self.tr("Find a label by typing"))
+        self.finder.setFixedWidth(px(FIND_WIDTH))
+        self.finder.returnPressed.connect(self._on_found)
+        KeyFilter(self.finder, self._on_find_key)
+        self._find_part: QWidget = self.finder
+        self._table: QWidget | None = None
         self.hide()
 
-    def show_labels(self, labels: Sequence[str], none: str) -> None:
-        """Show labels; `none` is the text for no label, "" if each row needs one."""
-        self.labels = tuple(labels[:MAX_KEYS])
-        are_keys = set(self.labels) <= set(DIGITS)
-        self._keys = dict(zip(self.labels if are_keys else KEYS, self.labels, strict=False))
-        no_label = MINUS if "0" in self._keys else "0"
+    def show_labels(self, keys: Mapping[str, Code], labels: Sequence[str], none: str) -> None:
+        """Show labels with their keys; `none` is the text for no label, "" if each row needs one.
+
+        All `labels`, also those without a key, are found by typing.
+        """
+        self.labels = tuple(labels)
+        self._keys = {key: code.label for key, code in keys.items()}
+        no_label = MINUS if "0" in self._keys or not self._keys else "0"
+        for widget in (self.finder, *self.extras):
+            widget.setParent(None)
         clear(self._rows)
         row = WrapArea(gap=2 * SPACE)
         self._rows.addWidget(row)
-        for key, label in self._keys.items():
-            row.add(self._button(key, label, label))
+        for key, code in keys.items():
+            place = self.labels.index(code.label) if code.label in self.labels else 0
+            row.add(self._button(key, code.label, code.label, code_role(code, place)))
         if none:
             row.add(self._button(no_label, none, ""))
         self._keys[no_label] = ""
+        self._find_part = row.add(self.finder)
+        for widget in self.extras:
+            row.add(widget)
+            widget.show()
+        completer = Completer([*self.labels], self.finder)
+        completer.setFilterMode(Qt.MatchFlag.MatchContains)
+        completer.setCaseSensitivity(Qt.CaseSensitivity.CaseInsensitive)
+        self.finder.setCompleter(completer)
+        self._find_part.setVisible(len(self.labels) > len(keys))
         self.setVisible(bool(self.labels))
 
     def watch(self, table: QWidget) -> None:
         """Enable the keys while `table` has the focus."""
+        self._table = table
         KeyFilter(table, self._on_key)
 
     def find_label(self, key: int) -> str | None:
@@ -65,27 +96,98 @@ class LabelKeys(QWidget):
 
     def _on_key(self, event: QKeyEvent) -> bool:
         modifiers = event.modifiers() & ~Qt.KeyboardModifier.KeypadModifier
+        if event.text() == FIND and self.labels:
+            self.begin_finding("")
+            return True
         if modifiers != Qt.KeyboardModifier.NoModifier or not self.labels:
             return False
         label = self.find_label(event.key())
+        if label is None and self._begins_number(event.text()):
+            self.begin_finding(event.text())
+            return True
         if label is None:
             return False
         self.pressed.emit(label)
         return True
 
-    def _button(self, key: str, title: str, label: str) -> QPushButton:
+    def _begins_number(self, text: str) -> bool:
+        """True for a digit of a scale with more numbers than keys."""
+        return text.isdecimal() and all(label.lstrip("-").isdecimal() for label in self.labels)
+
+    def begin_finding(self, text: str) -> None:
+        """Show the field with the first characters of a label."""
+        self.finder.setText(text)
+        self._find_part.show()
+        self.finder.setFocus()
+
+    def _on_found(self) -> None:
+        """Choose the label typed or completed, or the only one that has the text in it."""
+        completer = self.finder.completer()
+        popup = completer.popup() if completer is not None else None
+        typed = self.finder.text().strip().casefold()
+        if popup is not None and popup.isVisible() and popup.currentIndex().isValid():
+            typed = str(popup.currentIndex().data()).casefold()
+        exact = [label for label in self.labels if label.casefold() == typed]
+        found = exact or [label for label in self.labels if typed in label.casefold()]
+        if typed and (exact or len(found) == 1):
+            self._end_finding()
+            self.pressed.emit(found[0])
+
+    def _on_find_key(self, event: QKeyEvent) -> bool:
+        if event.key() != Qt.Key.Key_Escape:
+            return False
+        self._end_finding()
+        return True
+
+    def _end_finding(self) -> None:
+        self.finder.clear()
+        self._find_part.setVisible(len(self.labels) > len(self._keys) - 1)
+        if self._table is not None:
+            self._table.setFocus()
+
+    def _button(self, key: str, title: str, label: str, role: Role = Role.MUTED) -> QPushButton:
         is_long = len(title) > MAX_LABEL_CHARACTERS
         text = f"{title[:MAX_LABEL_CHARACTERS]}…" if is_long else title
         button = buttons.plain(plain_menu_text(text))
         if key != label:
-            button.setIcon(QIcon(_KeyIconEngine(key)))
+            button.setIcon(QIcon(KeyIconEngine(key, role)))
             button.setIconSize(buttons.text_icon_size())
         button.setAccessibleName(
             self.tr("Label selected rows “{0}” (key {1})").format(title[:100], key)
         )
         button.setToolTip(tooltip(button.accessibleName()))
         button.clicked.connect(lambda _=False: self.pressed.emit(label))
+        HoverFilter(button, lambda on: self.hovered.emit(label if on else ""))
         return button
+
+
+def assign_keys(codes: Sequence[Code], are_numbers: bool = False) -> dict[str, Code]:
+    """The labels that have a key, by key: digits are their own; long scales are typed."""
+    if {code.label for code in codes} <= {*DIGITS} and not any(code.key for code in codes):
+        return {code.label: code for code in codes}
+    return free_keys(codes, "" if are_numbers and len(codes) > len(DIGITS) else KEYS)
+
+
+def code_role(code: Code, place: int) -> Role:
+    """The colour of a label: its own, or by its place among all."""
+    return CHART[(place if code.colour is None else code.colour - 1) % len(CHART)]
+
+
+class HoverFilter(QObject):
+    """Calls `handle` with True when the mouse or the focus enters a widget, with False after."""
+
+    ENTERS = (QEvent.Type.Enter, QEvent.Type.FocusIn)
+    LEAVES = (QEvent.Type.Leave, QEvent.Type.FocusOut)
+
+    def __init__(self, widget: QWidget, handle: Callable[[bool], None]) -> None:
+        super().__init__(widget)
+        self._handle = handle
+        widget.installEventFilter(self)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() in self.ENTERS + self.LEAVES:
+            self._handle(event.type() in self.ENTERS)
+        return False
 
 
 class KeyFilter(QObject):
@@ -101,12 +203,12 @@ class KeyFilter(QObject):
         return is_key and self._handle(event)  # type: ignore[arg-type]
 
 
-class _KeyIconEngine(DrawnIcon):
+class KeyIconEngine(DrawnIcon):
     """Draws the key at any size, left-aligned in a wider rectangle."""
 
-    def __init__(self, character: str) -> None:
+    def __init__(self, character: str, role: Role = Role.MUTED) -> None:
         super().__init__()
-        self._character = character
+        self._character, self._role = character, role
 
     def paint(self, painter: QPainter, rect: QRect, mode: QIcon.Mode, _: QIcon.State) -> None:
         is_off = mode == QIcon.Mode.Disabled
@@ -115,7 +217,9 @@ class _KeyIconEngine(DrawnIcon):
         key = QRectF(rect.left(), top, side, side).adjusted(0.5, 0.5, -0.5, -0.5)
         painter.save()
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        painter.setPen(theme.colour(Role.DISABLED if is_off else Role.EDGE))
+        has_colour = self._role != Role.MUTED and not is_off
+        edge = self._role if has_colour else Role.DISABLED if is_off else Role.EDGE
+        painter.setPen(QPen(theme.colour(edge), 2 if has_colour else 1))
         painter.drawRoundedRect(key, side / 5, side / 5)
         font = QFont(QApplication.font())
         font.setPixelSize(max(round(side * 0.7), 1))
@@ -125,4 +229,4 @@ class _KeyIconEngine(DrawnIcon):
         painter.restore()
 
     def clone(self) -> QIconEngine:
-        return _KeyIconEngine(self._character)
+        return KeyIconEngine(self._character, self._role)

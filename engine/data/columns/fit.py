@@ -128,8 +128,15 @@ def dataset_problems(spec: DatasetSpec, task: TaskSpec) -> list[StudioError]:
 def unlabelled_rows(spec: DatasetSpec, task: TaskSpec | None = None) -> dict[SplitName, int]:
     """Rows without a label in each split that has any, for a task, by default the likely one."""
     task = task or likely_task(spec.mapping, spec.labels)
-    is_read = task.label_columns(spec.mapping) == spec.mapping.label_columns
+    is_read = blank_columns(spec, task) == spec.mapping.label_columns
     return spec.unlabelled if is_read else {}
+
+
+def blank_columns(spec: DatasetSpec, task: TaskSpec) -> tuple[str, ...]:
+    """The columns that are all empty in a row without a label for a task."""
+    if spec.sets_are_coded and not task.info.is_pretraining:
+        return spec.mapping.label_columns
+    return task.label_columns(spec.mapping)
 
 
 def unlabelled_notes(spec: DatasetSpec, task: TaskSpec) -> list[str]:

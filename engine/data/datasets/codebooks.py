@@ -52,8 +52,8 @@ TITLES = ("code", "label", "definition", "example", "counter-example", "colour",
 def codebook_of(spec: DatasetSpec, column: str | None = None) -> Codebook | None:
     """The codebook of the label column, with all labels that its rows have; None without one."""
     column = column or spec.mapping.label
-    if column is None or spec.mapping.endings:
-        return None
+    if column is None or column != spec.mapping.label or spec.mapping.endings:
+        return spec.codebooks.get(column or "")
     stored = spec.codebooks.get(column)
     sets = count_label_sets(spec.labels)
     if stored is None:

@@ -7,20 +7,17 @@ the rows. A row has one entry for each coded column.
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from pathlib import Path
-from typing import Literal
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pydantic import Field, ValidationError
 
 from engine.config import Spec
+from engine.config.codebook import Drawn
 from engine.errors import StudioError
 from engine.files.regular_file import check_regular
 
 CODING = "coding.parquet"
-
-Drawn = Literal["file", "random", "search", "uncertain", "diverse", "likely"]
-"""The order in which a row came up; likely: most probable rows of one label first."""
 
 
 class RowCoding(Spec):
@@ -44,6 +41,11 @@ class RowCoding(Spec):
     unsure: bool = False
     flagged: bool = False
     note: str = ""
+
+    @property
+    def is_marked(self) -> bool:
+        """True if the row has more than a label."""
+        return self.skipped or self.unsure or self.flagged or self.control or bool(self.note)
 
 
 Coding = Mapping[int, Mapping[str, RowCoding]]

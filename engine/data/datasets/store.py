@@ -29,7 +29,7 @@ from engine.config.dataset import (
 )
 from engine.config.task import TaskSpec
 from engine.config.validation import describe_validation
-from engine.data.columns.fit import likely_task
+from engine.data.columns.fit import blank_columns, likely_task
 from engine.data.columns.label_sets import (
     MARKS,
     YES,
@@ -140,7 +140,7 @@ class Dataset:
         """Rows without a label for a task, by default the likely one; int64 [N], ascending."""
         spec = self.spec
         task = task or likely_task(spec.mapping, spec.labels)
-        columns = task.label_columns(spec.mapping)
+        columns = blank_columns(spec, task)
         if not columns or (columns == spec.mapping.label_columns and not spec.unlabelled):
             return np.zeros(0, dtype=np.int64)
         is_blank = np.ones(len(self), dtype=bool)
@@ -209,7 +209,7 @@ class Dataset:
         view = copy(self)
         view._splits = self._splits.copy()
         view._splits[rows] = UNASSIGNED
-        view._view = f"{self._view}+{','.join(task.label_columns(self.spec.mapping))}"
+        view._view = f"{self._view}+{','.join(blank_columns(self.spec, task))}"
         counts = {name: int(self._mask(view._splits, name).sum()) for name in SPLITS}
         view.spec = self.spec.model_copy(update={"rows": counts, "unlabelled": {}})
         return view

@@ -155,7 +155,9 @@ class LabelsCard(Card):
             self.bars.show_labels(labels)
             self.show_spellings(labels)
         else:
-            self.balance.setText(self.tr("The rows have no labels. Use them for pre-training."))
+            self.balance.setText(
+                self.tr("The rows have no labels. Label them, or use them for pre-training.")
+            )
 
     def show_spellings(self, labels: dict[str, int]) -> None:
         """Name labels that seem to be one label in several spellings."""

@@ -16,6 +16,7 @@ from app.pages.data.dataset.lengths import Lengths, count_lengths
 from app.studio import Studio
 from engine.config.dataset import DatasetSpec, SplitName
 from engine.data.checks.check import Finding
+from engine.data.datasets.coding import Coding, read_coding
 from engine.data.datasets.sorting import Ranks, column_ranks, sort_rows
 from engine.data.datasets.store import Dataset, open_dataset
 from engine.errors import StudioError
@@ -88,6 +89,7 @@ class DatasetState(QObject):
         self.indices: Rows = np.zeros(0, dtype=np.int64)
         self.orders: tuple[Order, ...] = ()  # requested order of `indices`, primary first
         self.columns: tuple[str, ...] = ()  # shown in the table
+        self.coding: Coding = {}  # stored with the version
         self.tokenizer: Path | None = None
         self.lengths: Lengths | None = None
         self.lengths_problem = ""
@@ -121,7 +123,7 @@ class DatasetState(QObject):
 
     def start(self) -> None:
         folder = self.folder
-        background.run(self, lambda: _open(folder), self._on_opened, self._on_open_failed)
+        background.run(self, lambda: _open(folder), self._on_read, self._on_open_failed)
 
     def close(self) -> None:
         """Cancel all jobs."""
@@ -227,7 +229,8 @@ class DatasetState(QObject):
         self._waiting.clear()
         self._unreadable.clear()
 
-    def _on_opened(self, dataset: Dataset) -> None:
+    def _on_read(self, read: tuple[Dataset, Coding]) -> None:
+        dataset, self.coding = read
         self.dataset = self.stored = dataset
         columns = (*dataset.spec.mapping.columns, *dataset.spec.columns)
         self.columns = tuple(dict.fromkeys(columns))[:MAX_COLUMNS]
@@ -331,11 +334,11 @@ def _match(dataset: Dataset, query: Query, cancelled: Callable[[], bool]) -> Row
     return matches
 
 
-def _open(folder: Path) -> Dataset:
+def _open(folder: Path) -> tuple[Dataset, Coding]:
     """Open a data set and read its first row, so that a damaged file raises StudioError here."""
     dataset = open_dataset(folder)
     dataset.take(np.arange(min(1, len(dataset))), max_characters=MAX_CELL_CHARACTERS)
-    return dataset
+    return dataset, read_coding(folder)
 
 
 def take_in_order(

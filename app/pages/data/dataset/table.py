@@ -9,6 +9,7 @@ from PySide6.QtCore import QAbstractTableModel, QObject, Qt
 from PySide6.QtGui import QFont
 
 from app.pages.data.cells import column_roles, header_data, one_line
+from app.pages.data.dataset.editing.mark_texts import mark_text, origin_text
 from app.pages.data.dataset.editing.review_state import ReviewState
 from app.pages.data.dataset.editing.state import NOT_EDITED, EditsState
 from app.pages.data.dataset.state import (
@@ -49,6 +50,9 @@ class RowsModel(QAbstractTableModel):
         self._pages: OrderedDict[int, list[tuple[str, ...]]] = OrderedDict()
         self._edits: EditsState | None = None
         self._review: ReviewState | None = None
+        self._has_marks = False  # there is a codebook
+        # index of the column after those of the source: marks and notes of coded rows, if any
+        self.mark_column = LEAD_COLUMNS + len(state.columns)
         state.rows_changed.connect(self._on_rows_changed)
         state.page_read.connect(self._on_page_read)
         self._on_rows_changed()
@@ -62,7 +66,7 @@ class RowsModel(QAbstractTableModel):
     @property
     def suggestion_column(self) -> int:
         """Index of the last column, which shows suggestions during a review."""
-        return LEAD_COLUMNS + len(self._state.columns)
+        return self.mark_column + self._has_marks
 
     @property
     def _has_suggestions(self) -> bool:
@@ -73,6 +77,8 @@ class RowsModel(QAbstractTableModel):
             return None
         if index.column() == self.suggestion_column:
             return self._suggestion(index, role)
+        if index.column() == self.mark_column:
+            return self._marks(index, role)
         match role:
             case Qt.ItemDataRole.DisplayRole if index.column() == SPLIT_COLUMN:
                 return self._split_text(self._cell(index))
@@ -120,7 +126,7 @@ class RowsModel(QAbstractTableModel):
         edits = dict(self._edits.rows) if self._edits is not None else {}
         dataset = state.dataset
         assert dataset is not None
-        chosen = [self._keys[n] for n in columns if n < self.suggestion_column]
+        chosen = [self._keys[n] for n in columns if n < self.mark_column]
         names = [*chosen, *(name for name in state.spec.columns if name not in state.columns)]
         titles = {"_line": self.tr("Line"), "_split": self.tr("Split")}
         schema = pa.schema(
@@ -145,7 +151,7 @@ class RowsModel(QAbstractTableModel):
 
     def flags(self, index: Index) -> Qt.ItemFlag:
         flags = super().flags(index)
-        is_inside = 0 < index.column() < self.suggestion_column
+        is_inside = 0 < index.column() < self.mark_column
         is_read = index.row() // PAGE_ROWS in self._pages
         can_edit = self._edits is not None and is_inside and is_read
         return flags | Qt.ItemFlag.ItemIsEditable if can_edit else flags
@@ -163,8 +169,20 @@ class RowsModel(QAbstractTableModel):
     def show_edits(self, edits: EditsState, review: ReviewState) -> None:
         """Show edits and accept more; show suggestions of a review."""
         self._edits, self._review = edits, review
+        self._on_edited()
         edits.changed.connect(self._on_edited)
         review.changed.connect(self._on_edited)
+
+    def _marks(self, index: Index, role: int) -> Any:
+        """Marks and note of a row; the tooltip also has who coded it, when, and how it came up."""
+        if self._edits is None or role not in (
+            Qt.ItemDataRole.DisplayRole,
+            Qt.ItemDataRole.ToolTipRole,
+        ):
+            return None
+        coding = self._edits.coding(int(self._state.indices[index.row()]))
+        text = one_line(mark_text(coding))
+        return tooltip(origin_text(coding)) if role == Qt.ItemDataRole.ToolTipRole else text
 
     def _suggestion(self, index: Index, role: int) -> Any:
         """Data of the suggestion column: a suggestion, or the row's previous content."""
@@ -193,6 +211,8 @@ class RowsModel(QAbstractTableModel):
     ) -> Any:
         if orientation != Qt.Orientation.Horizontal:
             return None
+        if section == self.mark_column and self._has_marks:
+            return self.tr("Marks") if role == Qt.ItemDataRole.DisplayRole else None
         if section == self.suggestion_column:
             if role != Qt.ItemDataRole.DisplayRole or self._review is None:
                 return None
@@ -211,7 +231,7 @@ class RowsModel(QAbstractTableModel):
 
     def order_key(self, section: int) -> str:
         """Column that a click on a header sorts by; "" for none."""
-        return self._keys[section] if section < self.suggestion_column else ""
+        return self._keys[section] if section < self.mark_column else ""
 
     def find_section(self, key: str) -> int:
         """Header of a sort column; -1 if it is not shown."""
@@ -290,6 +310,11 @@ class RowsModel(QAbstractTableModel):
         self.endResetModel()
 
     def _on_edited(self) -> None:
+        has_marks = self._edits is not None and self._edits.codebook is not None
+        if has_marks != self._has_marks:
+            self.beginResetModel()
+            self._has_marks = has_marks
+            self.endResetModel()
         if self._rows:
             last = self.index(self._rows - 1, self.columnCount() - 1)
             self.dataChanged.emit(self.index(0, 0), last)

@@ -16,7 +16,7 @@ from app.pages.data.dataset.agreement.part import AgreementPart
 from app.pages.data.dataset.cards import DetailsCard, LabelsCard, LengthsCard
 from app.pages.data.dataset.checks.card import ChecksCard
 from app.pages.data.dataset.checks.state import ChecksState
-from app.pages.data.dataset.editing.part import SUGGESTION_WIDTH, EditingPart
+from app.pages.data.dataset.editing.part import MARK_WIDTH, SUGGESTION_WIDTH, EditingPart
 from app.pages.data.dataset.exporting import ExportRows, ask_to_export
 from app.pages.data.dataset.splitting import ask_for_split
 from app.pages.data.dataset.state import DatasetState, Order, Query
@@ -84,11 +84,13 @@ class DatasetView(Page):
         self.export = buttons.plain(self.tr("Exp&ort…"), self._on_export, "save")
         self.delete = buttons.plain(self.tr("De&lete…"), self.delete_requested.emit, "trash-2")
         self.train = buttons.primary("", self._on_train, "play")
+        self.code = buttons.plain(self.tr("Label these te&xts…"), icon="tag")
         layouts.extend(
             self.action_row,
-            *(self.lineage, self.changes, self.undo, self.export, self.delete, self.train),
+            *(self.lineage, self.changes, self.undo, self.export, self.delete),
+            *(self.code, self.train),
         )
-        for button in (self.changes, self.undo, self.export, self.train):
+        for button in (self.changes, self.undo, self.export, self.code, self.train):
             button.hide()
         self.set_title(folder.parent.name, self.tr("Opening…"))
         self.splitter = QSplitter()
@@ -173,6 +175,9 @@ class DatasetView(Page):
         self._make_sortable()
         self.editing = EditingPart(self._studio, self.state, self.table, self)
         self.editing.review.changed.connect(self._on_review)
+        self.editing.rows_requested.connect(self.show_listed)
+        self.editing.target_shown.connect(self._order_cards)
+        self.code.clicked.connect(self.editing.code_texts)
         self.changes.clicked.connect(self.editing.review.show_changes)
         self.editing.state.changed.connect(self._show_row)
         self.empty = EmptyState(
@@ -241,10 +246,11 @@ class DatasetView(Page):
         )
         self.agreement = AgreementPart(self._studio, self.state, self.editing, self.table)
         self.agreement.rows_requested.connect(self.show_listed)
-        layouts.column(
+        self._cards = layouts.column(
             self.checks,
             self.labels,
             self.agreement.card,
+            self.editing.codebook,
             self.editing.card,
             self.editing.curve,
             self.lengths,
@@ -258,6 +264,17 @@ class DatasetView(Page):
         self.labels.estimate_requested.connect(self._on_estimate)
         self.labels.target.picked.connect(self.state.choose_target)
         self.state.target_chosen.connect(self._on_target)
+
+    def _order_cards(self) -> None:
+        """Show the codebook first while its rows are coded, else after the labels."""
+        editing, is_coded = self.editing, self.editing.state.codebook is not None
+        for card in (editing.card, editing.codebook):
+            self._cards.removeWidget(card)
+            place = 0 if is_coded else self._cards.indexOf(self.labels) + 1
+            self._cards.insertWidget(place, card)
+        has_labels = bool(self.state.spec.mapping.label_columns)
+        self.code.setVisible(not has_labels and editing.state.can_edit)
+        editing.codebook.setVisible(has_labels and editing.state.can_edit)
 
     # ── state ────────────────────────────────────────────────────────────────────────────────
 
@@ -319,6 +336,9 @@ class DatasetView(Page):
         self.table.setColumnWidth(1, px(22 * SPACE))
         has_suggestions = self.model.columnCount() > self.model.suggestion_column
         used_width = 40 * SPACE + (SUGGESTION_WIDTH if has_suggestions else 0)
+        if self.model.suggestion_column > self.model.mark_column:
+            self.table.setColumnWidth(self.model.mark_column, px(MARK_WIDTH))
+            used_width += MARK_WIDTH
         texts = (mapping.text, mapping.pair, mapping.tags)
         size_columns(self.table, self.state.columns, texts, LEAD_COLUMNS, used_width)
 
@@ -461,7 +481,7 @@ class DatasetView(Page):
 
     def _has_edits(self) -> bool:
         """True, with a notice, if edits would be missing in a version made now."""
-        if self.editing.state.rows:
+        if self.editing.state.is_edited:
             self._studio.notices.info(
                 self.tr("Save or discard your changes to the rows first."),
                 self.tr("Save as a new version"),

@@ -4,15 +4,20 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-from PySide6.QtCore import QItemSelectionModel, QModelIndex, QObject, Qt
+from PySide6.QtCore import QItemSelectionModel, QModelIndex, QObject, Qt, Signal
 from PySide6.QtGui import QKeyEvent, QKeySequence
 from PySide6.QtWidgets import QAbstractItemView, QFrame, QLayout, QTableView, QVBoxLayout, QWidget
 
 from app.pages.data.dataset.editing.cells import LabelDelegate, SplitDelegate, TextDelegate
+from app.pages.data.dataset.editing.codebook_card import UNLABELLED, CodebookCard
+from app.pages.data.dataset.editing.codebook_dialog import CodebookDialog
+from app.pages.data.dataset.editing.codebook_draft import CodebookDraft
 from app.pages.data.dataset.editing.learning_curve import LearningCurveCard
+from app.pages.data.dataset.editing.mark_texts import mark_titles
+from app.pages.data.dataset.editing.marks import MarkKeys
 from app.pages.data.dataset.editing.review_card import ReviewCard
 from app.pages.data.dataset.editing.review_state import ReviewState
-from app.pages.data.dataset.editing.state import EditsState
+from app.pages.data.dataset.editing.state import NOT_CODED, EditsState
 from app.pages.data.dataset.state import DatasetState
 from app.pages.data.dataset.table import LEAD_COLUMNS, SPLIT_COLUMN, RowsModel
 from app.studio import Studio
@@ -24,15 +29,28 @@ from app.widgets.forms.tag_view import TagView
 from app.widgets.page import Picture, scrolling
 from app.widgets.table_menu import selected_rows
 from app.widgets.text.labels import Text
+from engine.config.codebook import Codebook
+from engine.data.columns.label_sets import parse_label_sets
+from engine.data.columns.numbers import is_scale
 from engine.data.columns.words import split_words
+from engine.data.datasets.codebooks import add_labels, codebook_of
 from engine.data.datasets.editing import with_tag
 
 WORDS_HEIGHT = 104  # px
+MARK_WIDTH = 120  # px
 SUGGESTION_WIDTH = 190  # px, with “label kept” after a short label
 
 
 class EditingPart(QObject):
-    """Makes the table of a data set editable; owns `bar`, `keys`, `words` and `answers`."""
+    """Makes the table of a data set editable; owns `bar`, `keys`, `words` and `answers`.
+
+    Signals:
+        rows_requested: indices of rows to list, and their title.
+        target_shown: labels and codebook of the label column are shown.
+    """
+
+    rows_requested = Signal(object, str)
+    target_shown = Signal()
 
     def __init__(
         self, studio: Studio, data: DatasetState, table: QTableView, parent: QWidget
@@ -40,9 +58,11 @@ class EditingPart(QObject):
         super().__init__(parent)
         self._data, self._table = data, table
         self._details: QWidget = parent
+        self._shown_codebook: Codebook | None = None
         self.state = EditsState(studio, data)
         self.bar = EditBar(self.state, parent)
         self.keys = LabelKeys(parent)
+        self.marks = MarkKeys(table, self)
         self.words = TagView()
         self.words_area = scrolling(self.words)
         self.words_area.setFixedHeight(px(WORDS_HEIGHT))
@@ -54,8 +74,17 @@ class EditingPart(QObject):
         self.review = ReviewState(studio, data, self.state)
         self.card = ReviewCard(self.review)
         self.curve = LearningCurveCard(studio)
+        self.codebook = CodebookCard()
+        self._studio = studio
         self.card.train_requested.connect(lambda: self._train(studio))
         self.keys.pressed.connect(self._on_label)
+        self.keys.hovered.connect(self.codebook.show_hovered)
+        self.marks.toggled.connect(self._on_mark)
+        self.marks.noted.connect(self._on_note)
+        self.codebook.rows_requested.connect(self._on_list)
+        self.codebook.menu.aboutToShow.connect(self._count_lists)
+        self.codebook.edit_requested.connect(self._edit_codebook)
+        self.codebook.new_requested.connect(self.code_texts)
         self.state.restored.connect(self._go_to)
         KeyFilter(table, self._on_key)
 
@@ -77,10 +106,10 @@ class EditingPart(QObject):
             | QAbstractItemView.EditTrigger.EditKeyPressed
         )
         table.setItemDelegateForColumn(SPLIT_COLUMN, SplitDelegate(table))
-        table.selectionModel().currentRowChanged.connect(lambda *_: self._show_parts())
+        table.selectionModel().currentRowChanged.connect(lambda *_: self._on_row())
         # a reset clears the current row without a signal
         model.modelReset.connect(self._show_parts)
-        self.state.changed.connect(self._show_parts)
+        self.state.changed.connect(self._on_changed)
         self.show_target()
         if mapping.tags is not None:
             self.keys.watch(self.words)
@@ -98,8 +127,8 @@ class EditingPart(QObject):
         """Show the labels of the column to label: keys, completions and reviews."""
         if not self.state.can_edit:
             return
-        table, spec = self._table, self._data.spec
-        mapping, labels = spec.mapping, self.state.labels
+        table, spec, state = self._table, self._data.spec, self.state
+        mapping, labels = spec.mapping, state.labels
         texts = {*mapping.texts, mapping.beginning, mapping.negative, *mapping.endings}
         completions = () if mapping.flags or mapping.tags else labels
         for index, column in enumerate(self._data.columns, start=LEAD_COLUMNS):
@@ -108,10 +137,11 @@ class EditingPart(QObject):
             table.setItemDelegateForColumn(index, delegate)
         none = self.tr("outside (O)") if mapping.tags is not None else self.tr("no label")
         has_none = mapping.tags is not None or mapping.label is not None
-        self.keys.show_labels(labels, none if has_none else "")
+        self.keys.extras = self.marks.widgets if state.codebook is not None else ()
+        self.keys.show_labels(state.keys, labels, none if has_none else "")
         self.review.clear()
         self.curve.read(self._data.folder.parent, self._data.target)
-        self.card.show_spec(spec, labels, self.state.has_sets)
+        self._show_codebook()
 
     def close(self) -> None:
         """Save pending edits to their file and cancel jobs."""
@@ -137,8 +167,106 @@ class EditingPart(QObject):
 
     def continue_after(self, rows: list[int]) -> None:
         """Select the next row after the only one of `rows` was labelled."""
-        if len(rows) == 1:
+        if len(rows) == 1 and not self._stays:
             self._select_next()
+
+    @property
+    def _stays(self) -> bool:
+        """True if a row may get more labels of its codebook: Enter shows the next row."""
+        return self.state.codebook is not None and self.state.has_sets
+
+    # ── coding ───────────────────────────────────────────────────────────────────────────────
+
+    def _on_row(self) -> None:
+        self._show_parts()
+        self._show_marks()
+
+    def _on_changed(self) -> None:
+        self._show_parts()
+        if self.state.codebook != self._shown_codebook:
+            self.show_target()
+        self._show_marks()
+
+    def _show_codebook(self) -> None:
+        state, spec = self.state, self._data.spec
+        self._shown_codebook = state.codebook
+        is_number = state.codebook is not None and state.codebook.kind == "number"
+        is_number = is_number or is_scale(spec.labels)
+        self.card.show_spec(spec, state.labels, state.has_sets, is_number)
+        has_labels = spec.mapping.label is not None and not spec.mapping.endings
+        self.codebook.show_codebook(state.codebook, has_labels and codebook_of(spec) is not None)
+        self._show_marks()
+        self.target_shown.emit()
+
+    def _show_marks(self) -> None:
+        row, state = self._current_row(), self.state
+        if state.codebook is None:
+            return
+        self.marks.show_row(NOT_CODED if row is None else state.coding(row))
+        column = self._data.spec.mapping.label
+        label = state.full_cell(row, column) if row is not None and column else ""
+        self.codebook.show_current(next(iter(parse_label_sets([label])[0]), label))
+
+    def _edit_codebook(self) -> None:
+        """Edit the codebook of the label column; the rows follow its changes at once."""
+        state = self.state
+        book = state.codebook or codebook_of(self._data.spec)
+        if book is None:
+            return
+        draft = CodebookDraft(add_labels(book, state.count_labels()), state.count_labels())
+
+        def done(draft: CodebookDraft, _: str) -> None:
+            state.change_codebook(draft.result(), draft.renamed())
+            if draft.split_labels:
+                rows = state.rows_with(draft.split_labels)
+                title = self.tr("Label again: {0}").format(", ".join(draft.split_labels)[:100])
+                self.rows_requested.emit(rows, title)
+
+        self.dialog = CodebookDialog(self._table, draft, done)
+        self.dialog.open()
+
+    def code_texts(self) -> None:
+        """Name the labels of a new column, and open the version that has it."""
+        draft = CodebookDraft(Codebook())
+
+        def done(draft: CodebookDraft, column: str) -> None:
+            self.state.save(column, draft.result())
+
+        columns = self._data.spec.columns
+        self.dialog = CodebookDialog(self._table, draft, done, columns)
+        self.dialog.open()
+
+    def _on_mark(self, name: str, is_on: bool) -> None:
+        rows = self.selected()
+        if not rows:
+            return
+        text = self.tr("Mark rows: {0}").format(mark_titles()[name])
+        self.state.mark(rows, text, **{name: is_on})
+        if name == "skipped" and is_on and len(rows) == 1:
+            self._table.setFocus()
+            self._select_next()
+
+    def _on_note(self, text: str) -> None:
+        if rows := self.selected():
+            self.state.mark(rows, self.tr("Write a note"), note=text)
+
+    def _count_lists(self) -> None:
+        state = self.state
+        coding = [state.coding(row) for row in state.coded_rows]
+        counts = {name: sum(bool(getattr(c, name)) for c in coding) for name in mark_titles()}
+        self.codebook.show_counts(counts | {UNLABELLED: len(state.unlabelled())})
+
+    def _on_list(self, name: str) -> None:
+        """List the rows with a mark; all rows for “”."""
+        if not name:
+            self.review.end()
+            return
+        state = self.state
+        if name == UNLABELLED:
+            self.review.label_rows("file")
+            return
+        rows = sorted(row for row in state.coded_rows if getattr(state.coding(row), name))
+        self.rows_requested.emit(np.array(rows, dtype=np.int64), mark_titles()[name])
 
     def _select_next(self) -> None:
         """Select the next row, to label one after another."""
@@ -166,12 +294,14 @@ class EditingPart(QObject):
         match event.key():
             case Qt.Key.Key_Delete:
                 self.state.delete(rows)
+            case Qt.Key.Key_Return | Qt.Key.Key_Enter if self._stays:
+                self._decide(self.state.finish_set)
             case Qt.Key.Key_Return | Qt.Key.Key_Enter if self.review.suggestions:
                 self._decide(self.review.accept)
             case Qt.Key.Key_Space if self.review.kind == "errors":
                 self._decide(self.review.confirm)
             case _:
-                return False
+                return self.state.codebook is not None and self.marks.press(event.text())
         return True
 
     # ── reviews ──────────────────────────────────────────────────────────────────────────────
@@ -186,9 +316,10 @@ class EditingPart(QObject):
     def _on_rows_changed(self) -> None:
         """Start a list at its first row, and move labels and suggestions before the texts."""
         header, model = self._table.horizontalHeader(), self._table.model()
-        columns, last = self._data.columns, LEAD_COLUMNS + len(self._data.columns)
-        if model is None or self._data.is_searching:
+        columns = self._data.columns
+        if not isinstance(model, RowsModel) or self._data.is_searching:
             return
+        last = model.suggestion_column
         for index in range(last):  # restore the order
             header.moveSection(header.visualIndex(index), index)
         label = self._data.spec.mapping.label
@@ -291,15 +422,14 @@ class EditBar(QFrame):
 
     def _show(self) -> None:
         state = self._state
-        rows, stack = len(state.rows), state.stack
-        self.setVisible(bool(rows) or stack.canUndo() or stack.canRedo())
-        self.count.setText(
-            self.tr("%Ln row(s) changed", "", rows) if rows else self.tr("No changes")
-        )
+        rows, stack, is_edited = len(state.rows), state.stack, state.is_edited
+        self.setVisible(is_edited or stack.canUndo() or stack.canRedo())
+        text = self.tr("%Ln row(s) changed", "", rows) if rows else self.tr("No changes")
+        self.count.setText(self.tr("Codebook changed") if is_edited and not rows else text)
         self.undo.setEnabled(stack.canUndo() and not state.is_saving)
         self.redo.setEnabled(stack.canRedo() and not state.is_saving)
-        self.discard.setEnabled(bool(rows) and not state.is_saving)
-        self.save.setEnabled(bool(rows) and not state.is_saving)
+        self.discard.setEnabled(is_edited and not state.is_saving)
+        self.save.setEnabled(is_edited and not state.is_saving)
         text = (
             self.tr("Saving…")
             if state.is_saving

@@ -6,14 +6,16 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QCheckBox
 
 from app.library import ModelEntry
-from app.pages.data.dataset.editing.review_state import ReviewState
+from app.pages.data.dataset.editing.mark_texts import order_titles
+from app.pages.data.dataset.editing.review_state import MODEL_ORDERS, ReviewState
 from app.widgets import buttons, layouts
-from app.widgets.buttons import Segments
 from app.widgets.forms.checkpoint_box import CheckpointBox
+from app.widgets.forms.controls import ComboBox
 from app.widgets.page import Card
 from app.widgets.progress import ProgressLine
 from app.widgets.text import numbers
-from app.widgets.text.labels import Text, tooltip
+from app.widgets.text.labels import Text, one_line, tooltip
+from engine.config.codebook import Drawn
 from engine.config.dataset import DatasetSpec
 from engine.data.columns.fit import unlabelled_rows
 from engine.files.shipped import minilm
@@ -28,7 +30,8 @@ class ReviewCard(Card):
     def __init__(self, state: ReviewState) -> None:
         super().__init__("")
         self._state = state
-        self._can_find = self._can_suggest = False
+        self._can_find = self._can_suggest = self._has_models = False
+        self._labels: tuple[str, ...] = ()
         self.title = Text(self.tr("Correct and label"), "heading")
         self.introduction = Text("", "muted")
         self.model = CheckpointBox(self._why_not)
@@ -45,10 +48,29 @@ class ReviewCard(Card):
         self.find_errors = buttons.plain(
             self.tr("Find likely label &errors"), self._on_find, "scan-search"
         )
-        self.orders = Segments(
-            [self.tr("Most uncertain"), self.tr("Most diverse")], self.tr("Rows to label first")
+        self.orders = ComboBox(self.tr("Rows to label first"))
+        self.likely = ComboBox(self.tr("Label that the rows are likely to have"))
+        self.suggests = QCheckBox(self.tr("Show suggest&ions"))
+        self.suggests.toggled.connect(lambda _: self.show_state())
+        self.suggests.setToolTip(
+            tooltip(
+                self.tr(
+                    "The model suggests a label for each row; before two labels are given, from "
+                    "the names and definitions in the codebook. Suggestions save time, and may "
+                    "lead you to agree with them."
+                )
+            )
         )
-        self.orders.choose(0)
+        self.control = QCheckBox(self.tr("Each &fifth row at random, for the test set"))
+        self.control.setToolTip(
+            tooltip(
+                self.tr(
+                    "These rows are a random sample of all rows, in any order of the other "
+                    "ones. They come up without a suggestion and move to the test set, so that a "
+                    "score on them holds for all rows."
+                )
+            )
+        )
         self.suggest = buttons.plain(self.tr("La&bel rows…"), self._on_suggest, "tag")
         self.progress = ProgressLine(self.tr("Checking the labels"))
         self.progress.cancelled.connect(state.cancel)
@@ -60,19 +82,35 @@ class ReviewCard(Card):
         layouts.extend(
             self.body, self.title, self.introduction, self.model, self.fine_tune, self.find_errors
         )
-        layouts.extend(self.body, self.orders, self.suggest, self.progress, self.result)
+        layouts.extend(self.body, self.orders, self.likely, self.suggests, self.control)
+        layouts.extend(self.body, self.suggest, self.progress, self.result)
         layouts.extend(self.body, self.keys, self.decisions, self.train, self.end)
+        self.orders.currentIndexChanged.connect(lambda _: self.show_state())
         state.changed.connect(self.show_state)
         state.working.connect(self._on_working)
         self.hide()
 
-    def show_spec(self, spec: DatasetSpec, labels: Sequence[str], has_sets: bool) -> None:
-        """Show what these rows allow; nothing unless each row has one label."""
+    def show_spec(
+        self, spec: DatasetSpec, labels: Sequence[str], has_sets: bool, is_number: bool
+    ) -> None:
+        """Show what these rows allow: models know one label of each row, which is no number."""
         mapping = spec.mapping
         is_class = mapping.label is not None and not mapping.endings and not has_sets
         unlabelled = sum(unlabelled_rows(spec).values())
-        self._can_find = is_class and len(labels) > 1
-        self._can_suggest = is_class and bool(unlabelled)
+        self._has_models = is_class and not is_number
+        self._can_find = self._has_models and len(set(spec.labels) - {""}) > 1
+        self._can_suggest = bool(unlabelled) and mapping.tags is None and not mapping.endings
+        chosen = self.orders.currentData() or ("uncertain" if self._has_models else "file")
+        self.orders.clear()
+        for name, title in order_titles().items():
+            if self._has_models or name not in MODEL_ORDERS:
+                self.orders.addItem(title, name)
+        self.orders.setCurrentIndex(max(self.orders.findData(chosen), 0))
+        label = self.likely.currentText()
+        self.likely.clear()
+        self.likely.addItems([one_line(name) for name in labels])
+        self.likely.setCurrentIndex(max(self.likely.findText(label), 0))
+        self._labels = tuple(labels)
         self.introduction.setText(
             self.tr("%Ln row(s) have no label.", "", unlabelled)
             if unlabelled
@@ -94,7 +132,16 @@ class ReviewCard(Card):
         state, is_on = self._state, self._state.kind in ("errors", "labels")
         can_review, is_free = self._can_find or self._can_suggest, not is_on and not state.is_busy
         self.introduction.setVisible(can_review and not is_on)
-        self.model.setVisible(can_review and is_free)
+        is_ordered = self._order in MODEL_ORDERS
+        uses_model = self._can_find or (
+            self._has_models and (is_ordered or self.suggests.isChecked())
+        )
+        self.model.setVisible(can_review and is_free and uses_model)
+        self.likely.setVisible(self._can_suggest and is_free and self._order == "likely")
+        self.suggests.setVisible(
+            self._can_suggest and is_free and self._has_models and not is_ordered
+        )
+        self.control.setVisible(self._can_suggest and is_free)
         self.fine_tune.setVisible(self._can_find and is_free)
         self.find_errors.setVisible(self._can_find and is_free)
         self.orders.setVisible(self._can_suggest and is_free)
@@ -134,10 +181,17 @@ class ReviewCard(Card):
             return
         self.result.setText(
             self.tr("{0} rows have no label; {1} are listed.").format(
-                numbers.count(state.row_count), numbers.count(len(state.suggestions))
+                numbers.count(state.row_count), numbers.count(state.listed)
             )
         )
-        self.keys.setText(self.tr("Enter: accept the suggestion · 1–9: another label · ↓: skip"))
+        if state.from_codebook and state.suggestions:
+            note = self.tr("Suggestions from the names and definitions of the labels.")
+            self.result.setText(f"{self.result.text()} {note}")
+        self.keys.setText(
+            self.tr("Enter: accept the suggestion · 1–9: another label · ↓: skip")
+            if state.suggestions
+            else self.tr("A key labels a row and shows the next one.")
+        )
         agreement = state.agreement
         self.decisions.setText(
             self.tr("{0} labelled").format(numbers.count(labelled))
@@ -154,11 +208,18 @@ class ReviewCard(Card):
         entry = self.model.chosen()
         self._state.find_errors(None if entry is None else entry.path, self.fine_tune.isChecked())
 
+    @property
+    def _order(self) -> Drawn:
+        order: Drawn = self.orders.currentData() or "file"
+        return order
+
     def _on_suggest(self) -> None:
-        entry = self.model.chosen()
-        if entry is not None:
-            order = ("uncertain", "diverse")[max(self.orders.choice(), 0)]
-            self._state.suggest_labels(entry.path, order)  # type: ignore[arg-type]
+        entry, is_ordered = self.model.chosen(), self._order in MODEL_ORDERS
+        label = self._labels[self.likely.currentIndex()] if self._order == "likely" else ""
+        if not is_ordered and not (self._has_models and self.suggests.isChecked()):
+            self._state.label_rows(self._order, None, "", self.control.isChecked())
+        elif entry is not None:
+            self._state.label_rows(self._order, entry.path, label, self.control.isChecked())
 
     def _on_working(self, working: Working) -> None:
         self.progress.show_progress(working.done, working.total, working.stage)

@@ -13,11 +13,14 @@ from app.explorer import OneTimeWorker
 from app.pages.data.dataset.editing.state import EditsState
 from app.pages.data.dataset.state import DatasetState
 from app.studio import Studio
+from engine.config.codebook import Drawn
 from engine.data.datasets.differences import Counts, RowDifference, count_differences, differences
+from engine.data.datasets.drawing import draw_rows
 from engine.data.datasets.store import open_dataset
 from engine.messages.labelling import (
     FindLabelErrors,
     LabelErrorsFound,
+    LabelsSuggested,
     Suggested,
     Suggestion,
     SuggestLabels,
@@ -25,6 +28,9 @@ from engine.messages.labelling import (
 from engine.messages.question import Answer, Question, Refused
 
 Kind = Literal["", "errors", "labels", "changes"]
+MODEL_ORDERS = ("uncertain", "diverse", "likely")
+SEED = 42
+SUGGESTED = 1_000  # rows in a given order that get a suggestion
 
 
 class ReviewState(QObject):
@@ -43,6 +49,8 @@ class ReviewState(QObject):
         self._studio, self._data, self._edits = studio, data, edits
         self.kind: Kind = ""
         self.suggestions: dict[int, Suggestion] = {}  # by row index, in order
+        self.from_codebook = False  # the suggestions are from names and definitions
+        self.order: Drawn = "file"  # of the rows to label
         self.confirmed: set[int] = set()  # indices of rows
         self.likely_errors = self.row_count = 0
         self.changes: dict[int, RowDifference] = {}  # by row index in this version
@@ -50,6 +58,8 @@ class ReviewState(QObject):
         self.old_version: Path | None = None  # version compared with
         self.deleted_rows: NDArray[np.int64] = np.zeros(0, dtype=np.int64)  # of `old_version`
         self._comparing = background.LatestJob(self)
+        self._with_control = False
+        self._candidates: NDArray[np.int64] = np.zeros(0, dtype=np.int64)  # rows without a label
         self._worker: OneTimeWorker | None = None
 
     @property
@@ -76,15 +86,89 @@ class ReviewState(QObject):
         )
         self._ask(question, "errors")
 
-    def suggest_labels(self, checkpoint: Path, order: Literal["uncertain", "diverse"]) -> None:
-        """Let a fine-tuned model suggest labels for unlabelled rows."""
-        question = SuggestLabels(
-            data=self._data.folder,
-            target=self._edits.spec.mapping.label,
-            checkpoint=checkpoint,
-            order=order,
-        )
-        self._ask(question, "labels")
+    def label_rows(
+        self,
+        order: Drawn,
+        checkpoint: Path | None = None,
+        label: str = "",
+        with_control: bool = False,
+    ) -> None:
+        """List the rows without a label to label them, in an order.
+
+        Args:
+            checkpoint: the model that orders the rows or suggests labels; None: no suggestions.
+            label: that of the likely rows.
+            with_control: each fifth row is drawn at random for the control sample.
+        """
+        if self.is_busy:
+            return
+        edits, found = self._edits, self._data.indices if order == "search" else None
+        dataset, rows = edits.dataset, edits.label_changes()
+        self.order, self._with_control = order, with_control
+
+        def work() -> NDArray[np.int64]:
+            unlabelled = np.union1d(dataset.unlabelled(), rows.removed)
+            candidates = np.setdiff1d(unlabelled, np.union1d(rows.labelled, rows.skipped))
+            match order:
+                case "random":
+                    return np.random.default_rng(SEED).permutation(candidates)
+                case "search" if found is not None:
+                    return found[np.isin(found, candidates)]
+                case _:
+                    return candidates
+
+        def done(candidates: NDArray[np.int64]) -> None:
+            if checkpoint is None or not len(candidates):
+                self._list_rows(candidates, candidates, ())
+                return
+            is_ordered = order in MODEL_ORDERS
+            question = SuggestLabels(
+                data=self._data.folder,
+                target=edits.spec.mapping.label,
+                checkpoint=checkpoint,
+                order=order,
+                label=label,
+                rows=() if is_ordered else tuple(candidates[:SUGGESTED].tolist()),
+                labels=rows.training,
+                codebook=edits.codebook,
+            )
+            self._candidates = candidates
+            self._ask(question, "labels")
+
+        self._comparing.run(lambda _: work(), done, self._on_compare_failed, lambda *_: None)
+        self.changed.emit()
+
+    def _list_rows(
+        self,
+        order: NDArray[np.int64],
+        candidates: NDArray[np.int64],
+        suggestions: tuple[Suggestion, ...],
+    ) -> None:
+        """List rows to label, with the random ones of the control sample, which have no suggestion.
+
+        Args:
+            order: int64 [N], some of the candidates.
+            candidates: int64 [M], all rows without a label.
+        """
+        edits = self._edits
+        pool, labelled = set[int](), set[int]()
+        if self._with_control:
+            pool = {*candidates.tolist(), *edits.coded_rows}
+            pool = {row for row in pool if not edits.coding(row).control}
+            labelled = pool - {*candidates.tolist()}
+        seed = SEED + len(edits.coded_rows)
+        edits.draws = {
+            draw.row: draw for draw in draw_rows(order.tolist(), self.order, pool, labelled, seed)
+        }
+        self.suggestions = {
+            suggestion.row: suggestion
+            for suggestion in suggestions
+            if suggestion.row in edits.draws and not edits.draws[suggestion.row].control
+        }
+        self.kind, self.row_count = "labels", len(candidates)
+        self.confirmed.clear()
+        self.changed.emit()
+        self._data.show_rows(np.array(list(edits.draws), dtype=np.int64))
 
     @property
     def parent_version(self) -> Path | None:
@@ -136,6 +220,7 @@ class ReviewState(QObject):
     def clear(self) -> None:
         """End the list; the shown rows stay."""
         self.kind, self.suggestions, self.changes = "", {}, {}
+        self._edits.draws = {}
         self.confirmed.clear()
         self.changed.emit()
 
@@ -155,16 +240,23 @@ class ReviewState(QObject):
             self.changed.emit()
 
     @property
+    def listed(self) -> int:
+        """Number of rows listed."""
+        return len(self._edits.draws) if self.kind == "labels" else len(self.suggestions)
+
+    @property
     def labelled_rows(self) -> list[int]:
         """Listed rows whose label was changed."""
-        column = self._edits.spec.mapping.label
-        rows = self._edits.rows
-        return [n for n in self.suggestions if n in rows and column in rows[n].cells]
+        columns = {*self._edits.spec.mapping.label_columns}
+        listed = self.suggestions if self.kind == "errors" else self._edits.draws
+        rows = self._edits.rows.items()
+        return [n for n, edit in rows if n in listed and not columns.isdisjoint(edit.cells)]
 
     @property
     def agreement(self) -> float | None:
         """Fraction of labelled rows that got the suggested label."""
-        column, labelled = self._edits.spec.mapping.label, self.labelled_rows
+        column = self._edits.spec.mapping.label
+        labelled = [row for row in self.labelled_rows if row in self.suggestions]
         if column is None or not labelled:
             return None
         rows = self._edits.rows
@@ -185,6 +277,13 @@ class ReviewState(QObject):
     def _on_done(self, answer: Answer, kind: Kind) -> None:
         self._worker = None
         assert isinstance(answer, Suggested)
+        if isinstance(answer, LabelsSuggested):
+            self.from_codebook = answer.from_codebook
+            rows = np.array([suggestion.row for suggestion in answer.suggestions], dtype=np.int64)
+            is_ordered = self.order in MODEL_ORDERS
+            order = rows[np.isin(rows, self._candidates)] if is_ordered else self._candidates
+            self._list_rows(order, self._candidates, answer.suggestions)
+            return
         self.kind, self.row_count = kind, answer.rows
         self.likely_errors = answer.likely if isinstance(answer, LabelErrorsFound) else 0
         self.suggestions = {suggestion.row: suggestion for suggestion in answer.suggestions}

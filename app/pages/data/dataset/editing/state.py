@@ -1,17 +1,23 @@
 """Unsaved edits of one version, with undo. No widgets."""
 
+import getpass
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from PySide6.QtCore import QCoreApplication, QObject, Signal
 from PySide6.QtGui import QUndoCommand, QUndoStack
 
 from app import background
 from app.pages.data.dataset.state import DatasetState
 from app.studio import RowEdits, Studio
-from app.widgets.forms.label_keys import MAX_KEYS
+from app.widgets.forms.label_keys import MAX_KEYS, assign_keys
+from engine.config.codebook import Code, Codebook
 from engine.config.dataset import SPLITS, DatasetSpec, SplitName
 from engine.data.columns.label_sets import (
     count_label_sets,
@@ -20,7 +26,10 @@ from engine.data.columns.label_sets import (
     parse_label_sets,
 )
 from engine.data.columns.numbers import is_scale
+from engine.data.datasets.codebooks import codebook_of, recode
+from engine.data.datasets.coding import RowCoding
 from engine.data.datasets.deriving import derive
+from engine.data.datasets.drawing import Draw
 from engine.data.datasets.editing import (
     PendingEdits,
     RowEdit,
@@ -33,9 +42,27 @@ from engine.data.datasets.store import Dataset
 from engine.errors import StudioError
 from engine.files.home import next_version
 
-NOT_EDITED = RowEdit()
+NOT_EDITED, NOT_CODED = RowEdit(), RowCoding()
+TEST = SPLITS.index("test")
 
 Rows = Mapping[int, RowEdit]
+Codebooks = Mapping[str, Codebook]
+
+
+class Change(NamedTuple):
+    """New edits of some rows, and changed codebooks."""
+
+    rows: dict[int, RowEdit]
+    codebooks: dict[str, Codebook]
+
+
+class LabelChanges(NamedTuple):
+    """Rows labelled, without their label, and skipped; and labels to train with, by row."""
+
+    labelled: NDArray[np.int64]
+    removed: NDArray[np.int64]
+    skipped: NDArray[np.int64]
+    training: dict[int, str]
 
 
 class EditsState(QObject):
@@ -57,6 +84,8 @@ class EditsState(QObject):
         super().__init__(data)
         self._studio, self._data = studio, data
         self.rows: dict[int, RowEdit] = {}  # edited rows, by index
+        self.codebooks: dict[str, Codebook] = {}  # changed ones, by column
+        self.draws: dict[int, Draw] = {}  # rows listed to be coded
         self.stack = QUndoStack(self)
         self.stack.indexChanged.connect(self._on_command)
         self.is_saving = False
@@ -97,9 +126,9 @@ class EditsState(QObject):
             self._studio.notices.show(error)
             return
         self._can_write = True
-        self.rows = dict(edits.rows)
+        self.rows, self.codebooks = dict(edits.rows), self._changed(edits.codebooks)
         self.write()  # without a line that was not written whole
-        if self.rows:
+        if not edits.is_empty:
             self.changed.emit()
 
     def write(self) -> None:
@@ -111,7 +140,16 @@ class EditsState(QObject):
                 self._studio.notices.show(error)
 
     def pending(self) -> PendingEdits:
-        return PendingEdits(fingerprint=self.spec.fingerprint, rows=dict(sorted(self.rows.items())))
+        return PendingEdits(
+            fingerprint=self.spec.fingerprint,
+            rows=dict(sorted(self.rows.items())),
+            codebooks=self.codebooks,
+        )
+
+    @property
+    def is_edited(self) -> bool:
+        """True if there is anything to save."""
+        return bool(self.rows or self.codebooks)
 
     def cell(self, row: int, column: str, stored: str) -> str:
         """Current content of a cell; `stored` is its content in the version."""
@@ -131,6 +169,14 @@ class EditsState(QObject):
             others = {name: text for name, text in before.cells.items() if name != column}
             new = others if cell == old else others | {column: cell}
             after[row] = before.model_copy(update={"cells": new})
+            if column in self.spec.mapping.label_columns:
+                is_restored = cell == old and row not in self.draws
+                if is_restored and not self.coding(row).is_marked:
+                    kept = {name: e for name, e in before.coding.items() if name != self.column}
+                    after[row] = after[row].model_copy(update={"coding": kept})
+                else:
+                    after[row] = self._coded(row, after[row], skipped=False)
+                after |= self._met_rows(row)
         self._do(after, self.tr("Edit “{0}”").format(column[:60]))
 
     def set_label(self, rows: Sequence[int], label: str) -> None:
@@ -149,7 +195,8 @@ class EditsState(QObject):
             has_all = all(label in labels for labels in sets)
             without = [[name for name in labels if name != label] for labels in sets]
             new = [labels if has_all else [*labels, label] for labels in without]
-            self.set_cells(rows, column, [join_labels(labels) for labels in new])
+            as_list = self.codebook is not None
+            self.set_cells(rows, column, [join_labels(labels, as_list) for labels in new])
         elif mapping.label is not None:
             self.set_cells(rows, mapping.label, [label] * len(rows))
 
@@ -187,12 +234,156 @@ class EditsState(QObject):
 
     def discard(self) -> None:
         """Discard all edits; this can be undone."""
-        self._do(dict.fromkeys(self.rows, NOT_EDITED), self.tr("Discard edits"))
+        stored = {name: codebook_of(self.spec, name) for name in self.codebooks}
+        before = {name: book for name, book in stored.items() if book is not None}
+        self._do(dict.fromkeys(self.rows, NOT_EDITED), self.tr("Discard edits"), before)
+
+    # ── coding ───────────────────────────────────────────────────────────────────────────────
+
+    @property
+    def column(self) -> str:
+        """The column whose coding is kept; “” if rows have no labels."""
+        return next(iter(self.spec.mapping.label_columns), "")
+
+    @property
+    def codebook(self) -> Codebook | None:
+        """The codebook of the label column; None if none was written."""
+        return self.codebooks.get(self.column) or self.spec.codebooks.get(self.column)
+
+    def coding(self, row: int) -> RowCoding:
+        """How a row was coded in the label column."""
+        edit = self.rows.get(row, NOT_EDITED).coding.get(self.column)
+        return edit or self._data.coding.get(row, {}).get(self.column, NOT_CODED)
+
+    @property
+    def coded_rows(self) -> set[int]:
+        """Rows with coding in the label column."""
+        new = {row for row, edit in self.rows.items() if self.column in edit.coding}
+        return new | {row for row, columns in self._data.coding.items() if self.column in columns}
+
+    def label_changes(self) -> "LabelChanges":
+        """What changed for the lists of rows to label since the version."""
+        columns, column = self.spec.mapping.label_columns, self.spec.mapping.label
+        new = {row: edit.cells for row, edit in self.rows.items()}
+        labelled = [row for row, cells in new.items() if any(cells.get(name) for name in columns)]
+        removed = [row for row, cells in new.items() if column and cells.get(column) == ""]
+        skipped = [row for row in self.coded_rows if self.coding(row).skipped]
+        training = {
+            row: cells[column]
+            for row, cells in new.items()
+            if column in cells and not self.coding(row).control
+        }
+        arrays = [np.array(rows, dtype=np.int64) for rows in (labelled, removed, skipped)]
+        return LabelChanges(arrays[0], arrays[1], arrays[2], training)
+
+    def rows_with(self, labels: Sequence[str]) -> NDArray[np.int64]:
+        """Rows that have one of the labels now, int64 [N], ascending."""
+        column = self.spec.mapping.label
+        assert column is not None  # only such columns have codebooks
+        kept = recode(
+            self.dataset, column, dict.fromkeys(labels, ""), self.pending(), self.has_sets
+        )
+        return np.array([*kept], dtype=np.int64)
+
+    def unlabelled(self) -> NDArray[np.int64]:
+        """Rows without a label now, int64 [N], ascending."""
+        changes = self.label_changes()
+        stored = np.union1d(self.dataset.unlabelled(), changes.removed)
+        return np.setdiff1d(stored, changes.labelled)
+
+    def mark(self, rows: Sequence[int], text: str, **marks: object) -> None:
+        """Skip, flag or annotate rows: fields of `RowCoding`; `text` names it for Undo."""
+        after = dict[int, RowEdit]()
+        for row in rows:
+            after[row] = self._coded(row, self.rows.get(row, NOT_EDITED), **marks)
+            after |= self._met_rows(row)
+        self._do(after, text)
+
+    def finish_set(self, row: int) -> None:
+        """Store that no label applies to a row that has none yet."""
+        column = self.spec.mapping.label
+        if column is not None and self.codebook is not None and not self.full_cell(row, column):
+            self.set_cells([row], column, [join_labels([], as_list=True)])
+
+    def change_codebook(self, codebook: Codebook, renamed: Mapping[str, str]) -> None:
+        """Replace the codebook, and rename labels in all rows; “” removes a label."""
+        column, after = self.column, dict[int, RowEdit]()
+        if renamed and self.spec.mapping.label is not None:
+            cells = recode(self.dataset, column, renamed, self.pending(), self.has_sets)
+            rows = sorted(cells)
+            for row, old in zip(rows, self._stored(rows, column), strict=True):
+                before = self.rows.get(row, NOT_EDITED)
+                others = {name: text for name, text in before.cells.items() if name != column}
+                new = others if cells[row] == old else others | {column: cells[row]}
+                after[row] = before.model_copy(update={"cells": new})
+        self._do(after, self.tr("Change the codebook"), {column: codebook})
+
+    def count_labels(self) -> dict[str, int]:
+        """Number of rows with each label now, edits included."""
+        column = self.spec.mapping.label
+        if column is None:
+            return {}
+        counts = dict(self.spec.labels)
+        edited = [row for row, edit in self.rows.items() if column in edit.cells]
+        for row, old in zip(edited, self._stored(edited, column) if edited else (), strict=True):
+            new = self.rows[row].cells[column]
+            counts[old.strip()] = counts.get(old.strip(), 0) - 1
+            counts[new] = counts.get(new, 0) + 1
+        counts = {label: rows for label, rows in counts.items() if rows > 0}
+        if not self.has_sets:
+            return counts
+        totals = dict[str, int]()
+        for labels, rows in zip(parse_label_sets(counts), counts.values(), strict=True):
+            totals |= {label: totals.get(label, 0) + rows for label in labels}
+        return totals
+
+    def _coded(self, row: int, edit: RowEdit, **marks: object) -> RowEdit:
+        """The edit with who coded the row, when, and how it came up."""
+        before, draw = self.coding(row), self.draws.get(row)
+        coder = self._studio.settings.preferences.coder or getpass.getuser()
+        marks |= {"coder": coder, "at": datetime.now(UTC)}
+        if draw is not None and before.at is None:
+            marks |= {"drawn": draw.drawn, "chance": draw.chance}
+        elif before.at is None and self._data.query is not None and self._data.query.text:
+            marks |= {"drawn": "search"}
+        if draw is not None and draw.control:
+            marks |= {"control": True}
+        after = before.model_copy(update=marks)
+        update: dict[str, object] = {"coding": {**edit.coding, self.column: after}}
+        if after.control and self.dataset.splits[row] != TEST:
+            update |= {"split": "test"}
+        return edit.model_copy(update=update)
+
+    def _met_rows(self, row: int) -> dict[int, RowEdit]:
+        """The rows that join the control sample with this one."""
+        after = dict[int, RowEdit]()
+        for other in self.draws[row].also if row in self.draws else ():
+            edit, before = self.rows.get(other, NOT_EDITED), self.coding(other)
+            control = before.model_copy(update={"control": True})
+            is_test = self.dataset.splits[other] == TEST
+            after[other] = edit.model_copy(
+                update={
+                    "coding": {**edit.coding, self.column: control},
+                    "split": edit.split if is_test else "test",
+                }
+            )
+        return after
+
+    @property
+    def keys(self) -> dict[str, Code]:
+        """The labels that have a key, by key."""
+        codebook = self.codebook
+        codes = (
+            [Code(label=label) for label in self.labels] if codebook is None else codebook.active
+        )
+        return assign_keys(codes, codebook is not None and codebook.kind == "number")
 
     @property
     def labels(self) -> tuple[str, ...]:
         """Labels to choose from, those with a key first; none if labels are numbers."""
         spec = self.spec
+        if self.codebook is not None:
+            return tuple(code.label for code in self.codebook.active)
         if spec.mapping.tags is not None:
             return tuple(name for name in spec.spans if name != "O")
         if spec.mapping.flags:
@@ -211,6 +402,8 @@ class EditsState(QObject):
     @property
     def has_sets(self) -> bool:
         """True if a cell may hold several labels."""
+        if self.codebook is not None:
+            return self.codebook.kind == "labels"
         return count_label_sets(self.spec.labels) is not None
 
     # ── the next version ─────────────────────────────────────────────────────────────────────
@@ -219,12 +412,18 @@ class EditsState(QObject):
     def next_number(self) -> int:
         return next_version(self._data.folder.parent)
 
-    def save(self) -> None:
-        """Create the next version from the edits; `saved` emits its folder."""
-        if self.is_saving or not self.rows:
+    def save(self, column: str | None = None, codebook: Codebook | None = None) -> None:
+        """Create the next version from the edits; `saved` emits its folder.
+
+        With a name, it has a new, empty column to code with this codebook.
+        """
+        if self.is_saving or not (self.is_edited or column):
             return
         folder, number = self._data.folder, self.next_number
         target, edits = folder.parent / str(number), self.pending().edits()
+        if column is not None and codebook is not None:
+            codebooks = {**edits.codebooks, column: codebook}
+            edits = replace(edits, coded_column=column, codebooks=codebooks)
 
         def work() -> Path:
             derive(folder, target, number, edits=edits)
@@ -236,7 +435,7 @@ class EditsState(QObject):
     def _on_saved(self, folder: Path) -> None:
         self._set_saving(False)
         self.last_saved = self.pending()
-        self.rows = {}
+        self.rows, self.codebooks = {}, {}
         self.stack.clear()
         self.write()
         self.changed.emit()
@@ -253,28 +452,44 @@ class EditsState(QObject):
 
     # ── undo ─────────────────────────────────────────────────────────────────────────────────
 
-    def apply(self, rows: Rows) -> None:
-        """Replace the edits of rows, also in the file; called by the commands of the undo stack."""
+    def apply(self, rows: Rows, codebooks: Codebooks) -> None:
+        """Replace edits, also in the file; called by the commands of the undo stack."""
         if self._can_write:
+            edits = PendingEdits(
+                fingerprint=self.spec.fingerprint, rows=dict(rows), codebooks=dict(codebooks)
+            )
             try:
-                PendingEdits(fingerprint=self.spec.fingerprint, rows=dict(rows)).append(self.file)
+                edits.append(self.file)
             except StudioError as error:
                 self._studio.notices.show(error)
+        self.codebooks = self._changed({**self.codebooks, **codebooks})
         for row, edit in rows.items():
             if edit.is_empty:
                 self.rows.pop(row, None)
             else:
                 self.rows[row] = edit
 
+    def _changed(self, codebooks: Codebooks) -> dict[str, Codebook]:
+        """Those that differ from the version."""
+        return {
+            column: codebook
+            for column, codebook in codebooks.items()
+            if codebook != codebook_of(self.spec, column)
+        }
+
     def _on_command(self, _: int) -> None:
         self.changed.emit()
 
-    def _do(self, after: Rows, text: str) -> None:
+    def _do(self, after: Rows, text: str, codebooks: Codebooks | None = None) -> None:
         if self.is_saving:
             return
-        before = {row: self.rows.get(row, NOT_EDITED) for row in after}
-        if before != dict(after):
-            self.stack.push(_Edit(self, before, after, text))
+        before = Change({row: self.rows.get(row, NOT_EDITED) for row in after}, {})
+        if codebooks:
+            old = self.codebook or codebook_of(self.spec, self.column) or Codebook()
+            before.codebooks.update(dict.fromkeys(codebooks, old))
+        change = Change(dict(after), dict(codebooks or {}))
+        if before != change:
+            self.stack.push(_Edit(self, before, change, text))
 
     def _pairs(self, rows: Sequence[int], column: str) -> list[tuple[int, str]]:
         return list(zip(rows, self._stored(rows, column), strict=True))
@@ -287,15 +502,16 @@ class EditsState(QObject):
 
 
 class _Edit(QUndoCommand):
-    """Undo command: edits of some rows and their previous edits."""
+    """Undo command: a change and what was before."""
 
-    def __init__(self, state: EditsState, before: Rows, after: Rows, text: str) -> None:
+    def __init__(self, state: EditsState, before: Change, after: Change, text: str) -> None:
         super().__init__(text)
         self._state, self._before, self._after = state, before, after
 
     def redo(self) -> None:
-        self._state.apply(self._after)
+        self._state.apply(*self._after)
 
     def undo(self) -> None:
-        self._state.apply(self._before)
-        self._state.restored.emit(min(self._before))
+        self._state.apply(*self._before)
+        if self._before.rows:
+            self._state.restored.emit(min(self._before.rows))

@@ -10,9 +10,10 @@ from app import theme
 from app.pages.data.dataset.cards import LabelsCard
 from app.pages.data.dataset.histogram import LengthHistogram, length_bars
 from app.pages.data.dataset.lengths import Lengths
-from app.widgets.forms.label_keys import LabelKeys
+from app.widgets.forms.label_keys import LabelKeys, assign_keys
 from app.widgets.forms.target_box import TargetBox
 from app.widgets.label_bars import LabelBarsView, balance_text
+from engine.config.codebook import Code
 from engine.config.dataset import DatasetSpec, Mapping, Reading, Split, Target
 from tests.engine.data.importing import import_files, write_lines
 
@@ -137,7 +138,7 @@ def test_ten_labels_fit_on_their_buttons(qtbot):
     outer.resize(500, 400)
     outer.show()
     for labels in (("a", "b"), tuple(f"animals and plants {n}" for n in range(9))):
-        keys.show_labels(labels, "no label")
+        keys.show_labels(assign_keys([Code(label=x) for x in labels]), labels, "no label")
         qtbot.waitUntil(lambda: len(keys.findChildren(QPushButton)) == len(keys.labels) + 1)
         buttons = keys.findChildren(QPushButton)
         qtbot.waitUntil(lambda items=buttons: all(b.width() >= b.sizeHint().width() for b in items))
@@ -154,7 +155,8 @@ def test_a_label_that_is_a_digit_is_its_own_key(qtbot):
         outer = QWidget()
         qtbot.addWidget(outer)
         label_keys = LabelKeys(outer)
-        label_keys.show_labels(labels, "no label")
+        codes = assign_keys([Code(label=label) for label in labels])
+        label_keys.show_labels(codes, labels, "no label")
         for key in "-0123456789":
             assert label_keys.find_label(ord(key)) == keys.get(key)
         buttons = [(b.text(), b.icon().isNull()) for b in label_keys.findChildren(QPushButton)]

@@ -20,7 +20,8 @@ from app.pages.data.dataset.editing.cells import LabelDelegate
 from app.pages.data.dataset.table import LEAD_COLUMNS
 from app.pages.data.dataset.view import DatasetView
 from app.pages.data.view import DataPage
-from app.widgets.forms.label_keys import LabelKeys
+from app.widgets.forms.label_keys import LabelKeys, assign_keys
+from engine.config.codebook import Code
 from engine.data.columns.words import split_words
 from engine.data.datasets.differences import differences
 from engine.data.datasets.store import open_dataset
@@ -244,7 +245,7 @@ def test_more_than_nine_labels_have_keys(qtbot):
     qtbot.addWidget(window)
     keys = LabelKeys(window)
     labels = [f"code {n}" for n in range(1, 25)]
-    keys.show_labels(labels, "no label")
+    keys.show_labels(assign_keys([Code(label=x) for x in labels]), labels, "no label")
     for key, label in (
         (Qt.Key.Key_9, labels[8]),
         (Qt.Key.Key_Q, labels[9]),

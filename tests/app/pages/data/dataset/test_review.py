@@ -125,8 +125,9 @@ def test_rows_without_a_label_are_labelled_and_used(qtbot, page, one_time_worker
     view = open_view(qtbot, page, write("films.csv", "text,label\n" + "\n".join(rows) + "\n"))
     card = view.editing.card
     qtbot.waitUntil(card.suggest.isVisible, timeout=PATIENCE)
-    qtbot.mouseClick(card.orders.group.button(1), Qt.MouseButton.LeftButton)
+    card.orders.setCurrentIndex(card.orders.findData("diverse"))
     qtbot.mouseClick(card.suggest, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: bool(one_time_workers), timeout=PATIENCE)
     question = one_time_workers[-1].question
     assert isinstance(question, SuggestLabels) and question.order == "diverse"
     labels = tuple(Suggestion(row=row, label="good", probability=0.5) for row in (9, 0, 21))

@@ -1,0 +1,112 @@
+"""The codebook next to the rows: the meaning of a label, and lists of marked rows."""
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QMenu
+
+from app.pages.data.dataset.editing.mark_texts import mark_titles
+from app.theme import SPACE
+from app.widgets import buttons, layouts
+from app.widgets.page import Card
+from app.widgets.text import numbers
+from app.widgets.text.labels import Text, visible
+from app.widgets.text.wrapping import WrapArea
+from engine.config.codebook import Code, Codebook
+
+MAX_EXAMPLES = 5
+MAX_CHARACTERS = 600  # of a definition
+UNLABELLED = "unlabelled"
+
+
+class CodebookCard(Card):
+    """Shows a label of the codebook while rows are coded.
+
+    Signals:
+        edit_requested: the codebook shall be edited.
+        new_requested: a new column shall be coded.
+        rows_requested: name of a mark, or `UNLABELLED`; “” for all rows.
+    """
+
+    edit_requested = Signal()
+    new_requested = Signal()
+    rows_requested = Signal(str)
+
+    def __init__(self) -> None:
+        super().__init__("")
+        self.title = Text(self.tr("Codebook"), "heading")
+        self.introduction = Text("", "muted")
+        self.label = Text("", "strong")
+        self.definition = Text("", "body", selectable=True)
+        self.examples = Text("", "muted", selectable=True)
+        self.lists = buttons.plain(self.tr("Sho&w rows"))
+        self.menu = QMenu(self.lists)
+        self.lists.setMenu(self.menu)
+        self.edit = buttons.plain(self.tr("Codeboo&k…"), self.edit_requested.emit, "book-open")
+        self.new = buttons.plain(self.tr("Label these te&xts…"), self.new_requested.emit, "tag")
+        self._codebook: Codebook | None = None
+        self._current = self._hovered = ""
+        layouts.extend(self.body, self.title, self.introduction)
+        layouts.extend(self.body, self.label, self.definition, self.examples)
+        actions = WrapArea(gap=2 * SPACE)
+        for button in (self.edit, self.lists, self.new):
+            actions.add(button)
+        self.body.addWidget(actions)
+
+    def show_codebook(self, codebook: Codebook | None, has_labels: bool) -> None:
+        """Show the codebook of the label column; None if no codebook was written for it."""
+        self._codebook = codebook
+        self.edit.setVisible(has_labels)
+        self.introduction.setText(
+            self.tr("Say what the labels mean, and read it while you label rows.")
+            if has_labels
+            else self.tr("Name labels, say what they mean, and label a row with each key.")
+        )
+        self.introduction.setVisible(codebook is None)
+        self.lists.setVisible(codebook is not None)
+        self._show_label()
+
+    def show_counts(self, counts: dict[str, int]) -> None:
+        """Offer the lists of rows with their numbers, by mark."""
+        titles = {UNLABELLED: self.tr("Without a label"), **mark_titles()}
+        self.menu.clear()
+        self.menu.addAction(self.tr("All rows")).triggered.connect(
+            lambda _: self.rows_requested.emit("")
+        )
+        for name, title in titles.items():
+            text = self.tr("{0} ({1})").format(title, numbers.count(counts.get(name, 0)))
+            action = self.menu.addAction(text)
+            action.setEnabled(bool(counts.get(name)))
+            action.triggered.connect(lambda _, name=name: self.rows_requested.emit(name))
+
+    def show_current(self, label: str) -> None:
+        """Show the label of the current row."""
+        self._current = label
+        self._show_label()
+
+    def show_hovered(self, label: str) -> None:
+        """Show the label of a button while the mouse is over it; “” for that of the row."""
+        self._hovered = label
+        self._show_label()
+
+    def _show_label(self) -> None:
+        codes = () if self._codebook is None else self._codebook.codes
+        code = self._find(self._hovered, codes) or self._find(self._current, codes)
+        for part in (self.label, self.definition, self.examples):
+            part.setVisible(code is not None)
+        if code is None:
+            return
+        self.label.setText(visible(code.label))
+        none = self.tr("The codebook has no definition of it.")
+        self.definition.setText(visible(code.definition[:MAX_CHARACTERS]) or none)
+        lines = [
+            *(self.tr("“{0}”").format(visible(text)) for text in code.examples[:MAX_EXAMPLES]),
+            *(
+                self.tr("not: “{0}”").format(visible(text))
+                for text in code.counterexamples[:MAX_EXAMPLES]
+            ),
+        ]
+        self.examples.setText("\n".join(lines))
+        self.examples.setVisible(bool(lines))
+
+    @staticmethod
+    def _find(label: str, codes: tuple[Code, ...]) -> Code | None:
+        return next((code for code in codes if code.label == label), None)

@@ -1,0 +1,430 @@
+"""Edit a codebook: labels with keys, colours, definitions and examples; new, merged, split."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+
+from pydantic import ValidationError
+from PySide6.QtCore import QSize, Qt
+from PySide6.QtGui import QIcon, QKeyEvent
+from PySide6.QtWidgets import (
+    QLineEdit,
+    QListWidget,
+    QListWidgetItem,
+    QMenu,
+    QPlainTextEdit,
+    QWidget,
+)
+
+from app import resources
+from app.pages.data.dataset.editing.codebook_draft import CodebookDraft
+from app.theme import CHART, SPACE, px
+from app.widgets import buttons, dialogs, layouts
+from app.widgets.buttons import Segments
+from app.widgets.dialogs import Choice
+from app.widgets.forms.controls import ComboBox, SpinBox
+from app.widgets.forms.label_keys import KeyFilter, KeyIconEngine, assign_keys, code_role
+from app.widgets.help import HelpButton
+from app.widgets.screen import EDGE, set_shown
+from app.widgets.text.labels import Text, one_line, tooltip
+from engine.config.codebook import Code, CodingKind
+from engine.config.validation import list_problems
+from engine.data.datasets.codebooks import read_codebook, write_codebook
+from engine.errors import StudioError
+from engine.files.home import folder_name
+from engine.files.table_files import TABLE_WRITERS
+from engine.phrases import join
+
+KINDS: tuple[CodingKind, ...] = ("label", "labels", "number")
+WIDTH, HEIGHT = 840, 580  # px
+LIST_WIDTH, FORM_WIDTH, TEXT_HEIGHT = 320, 400, 64
+MAX_COLUMN_CHARACTERS = 60
+MAX_DEFINITION = 5_000  # characters
+MAX_SCALE = 1_000
+SUFFIXES = [".xlsx", *(suffix for suffix in TABLE_WRITERS if suffix != ".xlsx")]
+
+
+class CodebookDialog(dialogs.Dialog):
+    """Edits a draft; `on_done` gets it with the name of the new column, “” for an old one."""
+
+    def __init__(
+        self,
+        owner: QWidget,
+        draft: CodebookDraft,
+        on_done: Callable[[CodebookDraft, str], object],
+        columns: Sequence[str] = (),
+    ) -> None:
+        """`columns` are the names that a new column cannot have; empty: the column exists."""
+        self._is_new = bool(columns)
+        title = self.tr("Label these texts") if self._is_new else self.tr("Codebook")
+        super().__init__(owner.window(), title)
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.setWindowModality(Qt.WindowModality.WindowModal)
+        self.draft, self._on_done, self._columns = draft, on_done, {*columns}
+        self._is_showing = False
+        self.problem = Text("", "warn")
+        self.consequences = Text("", "strong")
+        self.accept_button = buttons.primary(
+            self.tr("Start &labelling") if self._is_new else self.tr("&Apply"), self._on_accept
+        )
+        self.accept_button.setDefault(True)
+        upper = layouts.row((self._make_list(), 2), (self._make_form(), 3), spacing=5 * SPACE)
+        read = buttons.plain(self.tr("&Import…"), self._on_import)
+        write = buttons.plain(self.tr("E&xport…"), self._on_export)
+        foot = layouts.row(
+            *(read, write, HelpButton("coding"), layouts.STRETCH),
+            *(buttons.plain(self.tr("Cancel"), self.reject), self.accept_button),
+            spacing=2 * SPACE,
+        )
+        layouts.column(
+            *(Text(title, "heading"), self._make_head(), (upper, 1)),
+            *(self.consequences, self.problem, foot),
+            parent=self,
+            spacing=3 * SPACE,
+            margins=(EDGE, EDGE, EDGE, 5 * SPACE),
+        )
+        self.resize(px(WIDTH), px(HEIGHT))
+        self._show_kind()
+        self._show_list(0)
+
+    # ── parts ────────────────────────────────────────────────────────────────────────────────
+
+    def _make_head(self) -> QWidget:
+        """The name of the column and what is coded; for a new column only."""
+        head = QWidget()
+        self.column = QLineEdit(self._free_name())
+        self.column.setMaxLength(MAX_COLUMN_CHARACTERS)
+        self.column.setAccessibleName(self.tr("Name of the new column"))
+        self.column.textChanged.connect(lambda _: self._show_changes())
+        self.kinds = Segments(
+            [self.tr("One label"), self.tr("Several labels"), self.tr("A number on a scale")],
+            self.tr("Labels of a row"),
+        )
+        self.kinds.choose(KINDS.index(self.draft.codebook.kind))
+        self.kinds.chosen.connect(lambda _: self._on_kind())
+        self.lowest, self.highest = (SpinBox(name) for name in (self.tr("From"), self.tr("To")))
+        for box, value in (
+            (self.lowest, self.draft.codebook.lowest),
+            (self.highest, self.draft.codebook.highest),
+        ):
+            box.setRange(-MAX_SCALE, MAX_SCALE)
+            box.setValue(value)
+            box.valueChanged.connect(lambda _: self._on_kind())
+        self.scale = QWidget()
+        layouts.row(
+            *(Text(self.tr("from"), "muted", wraps=False), self.lowest),
+            *(Text(self.tr("to"), "muted", wraps=False), self.highest),
+            parent=self.scale,
+            spacing=2 * SPACE,
+        )
+        layouts.row(
+            *(Text(self.tr("New column"), "muted", wraps=False), self.column, 3 * SPACE),
+            *(self.kinds, self.scale, layouts.STRETCH),
+            parent=head,
+            spacing=2 * SPACE,
+        )
+        set_shown(head, self._is_new)
+        return head
+
+    def _make_list(self) -> QWidget:
+        self.list = QListWidget()
+        self.list.setAccessibleName(self.tr("Labels"))
+        self.list.setIconSize(QSize(px(22), px(16)))
+        self.list.setMinimumWidth(px(LIST_WIDTH))
+        self.list.currentRowChanged.connect(lambda _: self._show_code())
+        KeyFilter(self.list, self._on_list_key)
+        self.new = QLineEdit()
+        self.new.setPlaceholderText(self.tr("New labels, separated by commas"))
+        self.new.setAccessibleName(self.tr("New labels, separated by commas"))
+        KeyFilter(self.new, self._on_new_key)
+        self.add = buttons.plain(self.tr("A&dd"), self._on_add, "plus")
+        self.adding = QWidget()
+        layouts.row((self.new, 1), self.add, parent=self.adding, spacing=2 * SPACE)
+        self.merge = buttons.plain(self.tr("&Merge into"))
+        self.merging = QMenu(self.merge)
+        self.merge.setMenu(self.merging)
+        self.merging.aboutToShow.connect(self._fill_merging)
+        self.split = buttons.plain(self.tr("&Split…"), self._on_split)
+        self.remove = buttons.plain(self.tr("Remo&ve"), self._on_remove)
+        self.actions_row = QWidget()
+        layouts.row(
+            *(self.merge, self.split, self.remove, layouts.STRETCH),
+            parent=self.actions_row,
+            spacing=2 * SPACE,
+        )
+        return layouts.page(self.adding, (self.list, 1), self.actions_row, spacing=2 * SPACE)
+
+    def _make_form(self) -> QWidget:
+        self.label, self.key = QLineEdit(), QLineEdit()
+        self.label.setMaxLength(200)
+        self.key.setMaxLength(20)
+        self.key.setFixedWidth(px(70))
+        self.key.setToolTip(
+            tooltip(
+                self.tr(
+                    "A letter or digit labels a row at once. Empty: the next free key. A longer "
+                    "code is kept for your own use."
+                )
+            )
+        )
+        self.colour = ComboBox(self.tr("Colour"))
+        self.colour.addItem(self.tr("By its place"), None)
+        for number, role in enumerate(CHART, start=1):
+            icon = resources.icon("circle", role)
+            self.colour.addItem(icon, self.tr("Colour {0}").format(number), number)
+        self.definition, self.examples, self.counterexamples = (QPlainTextEdit() for _ in range(3))
+        self.deprecated = buttons.plain(self.tr("De&precated"))
+        self.deprecated.setCheckable(True)
+        self.deprecated.setToolTip(tooltip(self.tr("Rows keep the label; it has no key any more.")))
+        self.form = QWidget()
+        self.form.setMinimumWidth(px(FORM_WIDTH))
+        rows = layouts.column(parent=self.form, spacing=SPACE)
+        for title, widget in (
+            (self.tr("Label"), self.label),
+            (self.tr("Definition"), self.definition),
+            (self.tr("Examples, one in each line"), self.examples),
+            (self.tr("Counter-examples, one in each line"), self.counterexamples),
+        ):
+            text = Text(title, "muted")
+            text.setBuddy(widget)
+            widget.setAccessibleName(title)
+            rows.addWidget(text)
+            rows.addWidget(widget)
+            if isinstance(widget, QPlainTextEdit):
+                widget.setTabChangesFocus(True)
+                widget.setMinimumHeight(px(TEXT_HEIGHT))
+                widget.textChanged.connect(self._on_edited)
+        key_title = Text(self.tr("Key"), "muted", wraps=False)
+        key_title.setBuddy(self.key)
+        self.key.setAccessibleName(self.tr("Key"))
+        row = layouts.row(
+            *(key_title, self.key, 2 * SPACE, self.colour, layouts.STRETCH, self.deprecated),
+            spacing=2 * SPACE,
+        )
+        rows.insertLayout(2, row)
+        self.label.textEdited.connect(lambda _: self._on_edited())
+        self.key.textEdited.connect(lambda _: self._on_edited())
+        self.colour.activated.connect(lambda _: self._on_edited())
+        self.deprecated.toggled.connect(lambda _: self._on_edited())
+        return self.form
+
+    # ── shown ────────────────────────────────────────────────────────────────────────────────
+
+    @property
+    def _place(self) -> int:
+        return self.list.currentRow()
+
+    def _show_kind(self) -> None:
+        is_number = self.draft.codebook.kind == "number"
+        self.scale.setVisible(is_number)
+        self.adding.setVisible(not is_number)
+        self.actions_row.setVisible(not is_number)
+        for widget in (self.merge, self.split, self.deprecated):  # of labels that rows have
+            widget.setVisible(not is_number and not self._is_new)
+        self.label.setReadOnly(is_number)
+
+    def _show_list(self, place: int) -> None:
+        self._is_showing = True
+        self.list.clear()
+        for index, entry in enumerate(self.draft.entries):
+            item = QListWidgetItem(self.list)
+            self._show_item(item, index, entry.code)
+        self._is_showing = False
+        self.list.setCurrentRow(min(place, len(self.draft.entries) - 1))
+        self._show_code()
+        self._show_changes()
+
+    def _show_item(self, item: QListWidgetItem, place: int, code: Code) -> None:
+        rows = self.draft.rows(place)
+        text = one_line(code.label)
+        if rows:
+            text = self.tr("{0}  ({1})").format(text, self.tr("%Ln row(s)", "", rows))
+        item.setText(self.tr("{0}, deprecated").format(text) if code.deprecated else text)
+        key = next((key for key, own in self._keys().items() if own == code), "")
+        item.setIcon(QIcon(KeyIconEngine(key, code_role(code, place))))
+
+    def _keys(self) -> dict[str, Code]:
+        """The label of each key as rows will be labelled."""
+        codes = [entry.code for entry in self.draft.entries if not entry.code.deprecated]
+        return assign_keys(codes, self.draft.codebook.kind == "number")
+
+    def _show_code(self) -> None:
+        """Show the current label in the form."""
+        if self._is_showing:
+            return
+        entries, place = self.draft.entries, self._place
+        has_code = 0 <= place < len(entries)
+        for widget in (self.form, self.merge, self.split, self.remove):
+            widget.setEnabled(has_code)
+        self.merge.setEnabled(has_code and len(entries) > 1)
+        code = entries[place].code if has_code else Code(label="-")
+        self._is_showing = True
+        self.label.setText(code.label if has_code else "")
+        self.key.setText(code.key)
+        free = next((key for key, own in self._keys().items() if own == code), "")
+        self.key.setPlaceholderText("" if code.key else free)
+        self.colour.setCurrentIndex(max(self.colour.findData(code.colour), 0))
+        self.definition.setPlainText(code.definition)
+        self.examples.setPlainText("\n".join(code.examples))
+        self.counterexamples.setPlainText("\n".join(code.counterexamples))
+        self.deprecated.setChecked(code.deprecated)
+        self._is_showing = False
+
+    def _show_changes(self) -> None:
+        """Say what happens to the rows, and why the changes cannot be applied."""
+        self.consequences.setText(" ".join(self.draft.consequences()))
+        problem = self._problem()
+        self.problem.setText(problem)
+        self.problem.setVisible(bool(problem))
+        self.accept_button.setEnabled(not problem)
+
+    def _problem(self) -> str:
+        name = self.column.text().strip()
+        if self._is_new and (not name or name in self._columns or name.startswith("_")):
+            return self.tr("Choose another name for the column: this one is taken or empty.")
+        try:
+            result = self.draft.result()
+        except ValidationError as error:
+            return join("; ", [problem.text for problem in list_problems(error)])
+        if self._is_new and len(result.active) < 2:
+            return self.tr("Name at least two labels.")
+        return ""
+
+    def _free_name(self) -> str:
+        label = self.tr("label")
+        names = [label, *(f"{label} {n}" for n in range(2, len(self._columns) + 3))]
+        return next(name for name in names if name not in self._columns)
+
+    # ── edited ───────────────────────────────────────────────────────────────────────────────
+
+    def _on_kind(self) -> None:
+        book = self.draft.codebook
+        update = {
+            "kind": KINDS[max(self.kinds.choice(), 0)],
+            "lowest": self.lowest.value(),
+            "highest": max(self.highest.value(), self.lowest.value() + 1),
+        }
+        self.draft.codebook = book.model_copy(update=update)
+        if update["kind"] == "number":
+            numbers_ = self.draft.codebook.model_copy(update={"codes": ()}).active
+            self.draft.entries = CodebookDraft(
+                self.draft.codebook.model_copy(update={"codes": numbers_})
+            ).entries
+        elif book.kind == "number":
+            self.draft.entries = []
+        self._show_kind()
+        self._show_list(0)
+
+    def _on_edited(self) -> None:
+        if self._is_showing or not 0 <= self._place < len(self.draft.entries):
+            return
+        lines = (
+            tuple(line.strip() for line in box.toPlainText().splitlines() if line.strip())
+            for box in (self.examples, self.counterexamples)
+        )
+        examples, counterexamples = lines
+        try:
+            self.draft.update(
+                self._place,
+                label=self.label.text().strip(),
+                key=self.key.text().strip(),
+                colour=self.colour.currentData(),
+                definition=self.definition.toPlainText().strip()[:MAX_DEFINITION],
+                examples=examples,
+                counterexamples=counterexamples,
+                deprecated=self.deprecated.isChecked(),
+            )
+        except ValidationError as error:  # an empty label while it is typed
+            self.problem.setText(join("; ", [p.text for p in list_problems(error)]))
+            self.problem.show()
+            self.accept_button.setEnabled(False)
+            return
+        for place, entry in enumerate(self.draft.entries):  # the free keys may change
+            self._show_item(self.list.item(place), place, entry.code)
+        self._show_changes()
+
+    def _on_add(self) -> None:
+        count = len(self.draft.entries)
+        self.draft.add(self.new.text().replace("\n", ",").split(","))
+        self.new.clear()
+        self._show_list(count)
+        self.new.setFocus()
+
+    def _on_new_key(self, event: QKeyEvent) -> bool:
+        """Enter adds the labels; in an empty field it accepts the dialog."""
+        is_enter = event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter)
+        if is_enter and self.new.text().strip():
+            self._on_add()
+            return True
+        return False
+
+    def _on_list_key(self, event: QKeyEvent) -> bool:
+        if event.key() == Qt.Key.Key_Delete and self.remove.isEnabled():
+            self._on_remove()
+            return True
+        return False
+
+    def _fill_merging(self) -> None:
+        self.merging.clear()
+        for index, entry in enumerate(self.draft.entries):
+            if index != self._place:
+                action = self.merging.addAction(one_line(entry.code.label).replace("&", "&&"))
+                action.triggered.connect(partial(self._on_merge, index))
+
+    def _on_merge(self, into: int) -> None:
+        place = self._place
+        self.draft.merge(place, into)
+        self._show_list(into - (into > place))
+
+    def _on_split(self) -> None:
+        place = self._place
+        label = self.draft.entries[place].code.label
+
+        def named(text: str) -> None:
+            self.draft.split(place, text.split(","))
+            self._show_list(place)
+
+        texts = (
+            self.tr("Split “{0}”").format(one_line(label[:60])),
+            self.tr("Names of the new labels, separated by commas:"),
+        )
+        choice = Choice("split", self.tr("Split"), "primary")
+        dialogs.ask_for_name(self, texts, "", 1_000, choice, named)
+
+    def _on_remove(self) -> None:
+        place = self._place
+        self.draft.remove(place)
+        self._show_list(place)
+
+    # ── files and end ────────────────────────────────────────────────────────────────────────
+
+    def _on_import(self) -> None:
+        filters = [self.tr("Tables ({0})").format("*.xlsx *.xls *.ods *.csv *.tsv *.txt *.jsonl")]
+        dialogs.choose_file(self, self.tr("Import a codebook"), self.read, filters)
+
+    def read(self, file: Path) -> None:
+        """Take over the codebook of a file."""
+        try:
+            self.draft.read(read_codebook(file, self.draft.codebook))
+        except StudioError as error:
+            self.problem.setText(error.phrase)
+            self.problem.show()
+            return
+        self._show_list(0)
+
+    def _on_export(self) -> None:
+        title, name = self.tr("Export the codebook"), self.tr("codebook")
+        dialogs.ask_for_file(self, title, f"{folder_name(name)}.xlsx", SUFFIXES, self.write)
+
+    def write(self, file: Path) -> None:
+        """Write the codebook as it is shown."""
+        try:
+            write_codebook(self.draft.result(), file)
+        except StudioError as error:
+            self.problem.setText(error.phrase)
+            self.problem.show()
+
+    def _on_accept(self) -> None:
+        if not self._problem():
+            self._on_done(self.draft, self.column.text().strip() if self._is_new else "")
+            self.accept()

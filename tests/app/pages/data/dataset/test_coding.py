@@ -1,0 +1,305 @@
+"""Texts without labels are coded: codebook, one key a row, marks, orders, and later changes."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+
+from app.pages.data.dataset.editing.codebook_dialog import CodebookDialog
+from app.pages.data.dataset.editing.codebook_draft import CodebookDraft
+from app.pages.data.dataset.view import DatasetView
+from app.pages.data.view import DataPage
+from app.widgets.forms.label_keys import LabelKeys
+from engine.config.codebook import Code, Codebook
+from engine.data.datasets.codebooks import read_codebook
+from engine.data.datasets.coding import read_coding
+from engine.data.datasets.deriving import Edits, derive
+from engine.data.datasets.editing import PendingEdits, read_edits
+from engine.data.datasets.store import open_dataset
+from engine.messages.labelling import LabelsSuggested, Suggestion, SuggestLabels
+from tests.app.accessible import assert_accessible
+from tests.app.alt_keys import assert_distinct_keys
+from tests.app.conftest import StubWorker
+from tests.app.pages.data.dataset.test_view import PATIENCE, open_view, store
+
+BOOK = Codebook(
+    codes=(
+        Code(label="price", definition="What it costs", examples=("far too dear",)),
+        Code(label="staff", key="s", counterexamples=("a staff room",)),
+        Code(label="food", deprecated=True),
+    )
+)
+
+
+def open_coded(qtbot, page: DataPage, file: Path, book: Codebook = BOOK) -> DatasetView:
+    """The page of texts with an empty column to code."""
+    first = store(page, file)
+    edits = Edits(coded_column="topic", codebooks={"topic": book})
+    derive(first, first.parent / "2", 2, edits=edits)
+    page.arrive(first.parent / "2")
+    qtbot.waitUntil(lambda: _is_open(page, first.parent / "2"), timeout=PATIENCE)
+    view = page.dataset
+    qtbot.waitUntil(view.editing.keys.isVisible, timeout=PATIENCE)
+    qtbot.waitUntil(lambda: view.model.index(0, 2).data() not in (None, "…"), timeout=PATIENCE)
+    view.table.setFocus()
+    view.table.selectRow(0)
+    return view
+
+
+def _is_open(page: DataPage, folder: Path) -> bool:
+    return page.dataset is not None and page.dataset.state.folder == folder
+
+
+@pytest.fixture
+def answers(write) -> Path:
+    return write("answers.txt", "".join(f"the answer of person {n}\n" for n in range(60)))
+
+
+def on_disk(view: DatasetView) -> PendingEdits:
+    state = view.editing.state
+    return read_edits(state.file, state.spec.fingerprint)
+
+
+def test_texts_without_labels_get_a_codebook_and_a_version_to_code(qtbot, page, answers):
+    view = open_view(qtbot, page, answers)
+    assert "no labels" in view.labels.balance.text() and not view.editing.codebook.isVisible()
+    qtbot.waitUntil(view.code.isVisible, timeout=PATIENCE)
+    qtbot.mouseClick(view.code, Qt.MouseButton.LeftButton)
+    dialog = view.editing.dialog
+    qtbot.waitExposed(dialog)
+    assert not dialog.accept_button.isEnabled() and "two labels" in dialog.problem.text()
+    qtbot.keyClicks(dialog.new, "price, staff,price")
+    qtbot.keyClick(dialog.new, Qt.Key.Key_Return)
+    assert [dialog.list.item(n).text() for n in range(dialog.list.count())] == ["price", "staff"]
+    dialog.list.setCurrentRow(1)
+    dialog.key.clear()
+    qtbot.keyClicks(dialog.key, "s")
+    dialog.definition.setPlainText("How people served us")
+    dialog.examples.setPlainText("rude\n\nslow")
+    dialog.column.setText("text")
+    assert "another name" in dialog.problem.text() and not dialog.accept_button.isEnabled()
+    dialog.column.setText("topic")
+    assert_accessible(dialog)
+    assert_distinct_keys(dialog)
+    qtbot.mouseClick(dialog.accept_button, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: page.dataset.state.folder.name == "2", timeout=PATIENCE)
+    spec = open_dataset(page.dataset.state.folder).spec
+    meaning = "How people served us"
+    staff = Code(label="staff", key="s", definition=meaning, examples=("rude", "slow"))
+    assert spec.codebooks == {"topic": Codebook(codes=(Code(label="price"), staff))}
+    assert spec.mapping.label == "topic" and sum(spec.unlabelled.values()) == 60
+
+
+def test_a_row_takes_one_key_and_is_in_the_file_before_the_next_one_shows(qtbot, page, answers):
+    view = open_coded(qtbot, page, answers)
+    page._studio.settings.set("coder", "Ada")
+    rows: list[int] = []
+    view.table.selectionModel().currentRowChanged.connect(
+        lambda *_: rows.append(len(on_disk(view).rows))  # as the next row shows
+    )
+    for key in ("1", "s", "1"):
+        QTest.keyClicks(view.table, key)
+    assert rows == [1, 2, 3]
+    edits = on_disk(view).rows
+    assert [edits[n].cells["topic"] for n in range(3)] == ["price", "staff", "price"]
+    coding = edits[1].coding["topic"]
+    assert (coding.coder, coding.drawn, coding.chance) == ("Ada", "file", 1) and coding.at
+    assert len(view.editing.state.file.read_text().splitlines()) == 3, "a line for each decision"
+    assert view.editing.codebook.label.isHidden(), "the next row has no label"
+    view.table.selectRow(0)
+    assert view.editing.codebook.definition.text() == "What it costs"
+    view.editing.keys.hovered.emit("staff")
+    assert view.editing.codebook.examples.text() == "not: “a staff room”"
+
+    # marks
+    view.table.selectRow(3)
+    QTest.keyClicks(view.table, "?!")
+    QTest.keyClicks(view.table, "#")
+    assert view.editing.marks.field.hasFocus()
+    QTest.keyClicks(view.editing.marks.field, "What is meant?")
+    QTest.keyClick(view.editing.marks.field, Qt.Key.Key_Return)
+    assert view.table.hasFocus() and view.table.currentIndex().row() == 3
+    coding = on_disk(view).rows[3].coding["topic"]
+    assert (coding.unsure, coding.flagged, coding.note) == (True, True, "What is meant?")
+    marks = view.model.index(3, view.model.mark_column).data()
+    assert marks == "Unsure · Flagged · What is meant?"
+    QTest.keyClicks(view.table, "!")
+    assert not on_disk(view).rows[3].coding["topic"].flagged
+    QTest.keyClicks(view.table, " ")
+    assert on_disk(view).rows[3].coding["topic"].skipped and view.table.currentIndex().row() == 4
+    view.editing.state.stack.undo()
+    assert not on_disk(view).rows[3].coding["topic"].skipped
+    assert_accessible(view)
+    assert_distinct_keys(view, LabelKeys)
+
+    # the version keeps them, and its table lists them
+    view.editing.state.save()
+    qtbot.waitUntil(lambda: page.dataset.state.folder.name == "3", timeout=PATIENCE)
+    again = page.dataset
+    assert read_coding(again.state.folder)[3]["topic"].note == "What is meant?"
+    qtbot.waitUntil(again.editing.codebook.lists.isVisible, timeout=PATIENCE)
+    menu = again.editing.codebook.menu
+    menu.aboutToShow.emit()
+    texts = [action.text() for action in menu.actions()]
+    assert texts[1:4] == ["Without a label (57)", "Skipped (0)", "Unsure (1)"]
+    menu.actions()[3].trigger()
+    qtbot.waitUntil(lambda: again.model.rowCount() == 1, timeout=PATIENCE)
+    assert again.finding_text.text() == "Unsure" and again.state.indices.tolist() == [3]
+
+
+def test_a_label_without_a_key_is_found_by_typing(qtbot, page, answers):
+    labels = [f"code {n:02}" for n in range(30)]
+    view = open_coded(qtbot, page, answers, Codebook(codes=tuple(Code(label=x) for x in labels)))
+    QTest.keyClicks(view.table, "/")
+    finder = view.editing.keys.finder
+    assert finder.hasFocus()
+    QTest.keyClicks(finder, "27")
+    QTest.keyClick(finder, Qt.Key.Key_Return)
+    assert on_disk(view).rows[0].cells["topic"] == "code 27"
+    assert view.table.hasFocus() and view.table.currentIndex().row() == 1
+    QTest.keyClicks(view.table, "/")
+    QTest.keyClick(finder, Qt.Key.Key_Escape)
+    assert view.table.hasFocus() and len(on_disk(view).rows) == 1
+    QTest.keyClicks(view.table, "p")  # the last of 19 keys
+    assert on_disk(view).rows[1].cells["topic"] == "code 18"
+
+
+def test_several_labels_and_numbers_of_a_long_scale_are_coded(qtbot, page, answers, write):
+    view = open_coded(qtbot, page, answers, BOOK.model_copy(update={"kind": "labels"}))
+    QTest.keyClicks(view.table, "1s")
+    assert view.table.currentIndex().row() == 0, "until Enter"
+    QTest.keyClick(view.table, Qt.Key.Key_Return)
+    QTest.keyClick(view.table, Qt.Key.Key_Return)  # none
+    edits = on_disk(view).rows
+    assert [json.loads(edits[n].cells["topic"]) for n in (0, 1)] == [["price", "staff"], []]
+    view.editing.state.save()
+    qtbot.waitUntil(lambda: page.dataset.state.folder.name == "3", timeout=PATIENCE)
+    dataset = open_dataset(page.dataset.state.folder)
+    assert len(dataset.unlabelled()) == 58 and dataset.spec.sets_are_coded
+
+    other = write("others.txt", "".join(f"the answer of person {n}\n" for n in range(20)))
+    view = open_coded(qtbot, page, other, Codebook(kind="number", lowest=0, highest=100))
+    QTest.keyClicks(view.table, "7")
+    assert view.editing.keys.finder.text() == "7"
+    QTest.keyClicks(view.editing.keys.finder, "5")
+    QTest.keyClick(view.editing.keys.finder, Qt.Key.Key_Return)
+    assert on_disk(view).rows[0].cells["topic"] == "75"
+
+
+def test_rows_come_up_at_random_with_a_control_sample(qtbot, page, answers, one_time_workers):
+    view = open_coded(qtbot, page, answers)
+    card = view.editing.card
+    card.orders.setCurrentIndex(card.orders.findData("random"))
+    assert not card.model.isVisible(), "no model is needed"
+    card.control.setChecked(True)
+    qtbot.mouseClick(card.suggest, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: len(view.editing.state.draws) == 60, timeout=PATIENCE)
+    rows = [int(row) for row in view.state.indices]
+    assert sorted(rows) == list(range(60)) and rows != sorted(rows) and not one_time_workers
+    qtbot.waitUntil(lambda: view.model.index(0, 2).data() not in (None, "…"), timeout=PATIENCE)
+    qtbot.waitUntil(view.table.hasFocus, timeout=PATIENCE)
+    for _ in range(5):
+        QTest.keyClicks(view.table, "1")
+    edits = on_disk(view).rows
+    coding = [edits[row].coding["topic"] for row in rows[:5]]
+    assert [c.drawn for c in coding] == ["random"] * 5 and coding[0].chance == 1 / 60
+    control = {row for row, edit in edits.items() if edit.coding["topic"].control}
+    assert rows[4] in control and coding[4].chance == 1 / 56
+    assert {row for row, edit in edits.items() if edit.split == "test"} == control - {
+        row for row in control if view.state.dataset.splits[row] == 2
+    }
+    assert card.decisions.text() == "5 labelled"
+
+
+def test_the_model_suggests_from_the_codebook_and_what_was_labelled_since(
+    qtbot, page, answers, one_time_workers: list[StubWorker]
+):
+    view = open_coded(qtbot, page, answers)
+    card = view.editing.card
+    QTest.keyClicks(view.table, "1")
+    card.orders.setCurrentIndex(card.orders.findData("likely"))
+    assert card.likely.isVisible() and card.model.isVisible()
+    card.likely.setCurrentIndex(1)
+    qtbot.mouseClick(card.suggest, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: bool(one_time_workers), timeout=PATIENCE)
+    question = one_time_workers[-1].question
+    assert isinstance(question, SuggestLabels)
+    assert (question.order, question.label, question.labels) == ("likely", "staff", {0: "price"})
+    assert question.codebook == BOOK and question.target == "topic"
+    found = tuple(Suggestion(row=row, label="staff", probability=0.7) for row in (9, 4, 0))
+    answer = LabelsSuggested(suggestions=found, rows=59, from_codebook=True)
+    one_time_workers[-1].done(answer)
+    assert view.state.indices.tolist() == [9, 4] and "names and definitions" in card.result.text()
+    qtbot.waitUntil(lambda: view.model.index(0, 2).data() not in (None, "…"), timeout=PATIENCE)
+    qtbot.waitUntil(view.table.hasFocus, timeout=PATIENCE)
+    QTest.keyClick(view.table, Qt.Key.Key_Return)
+    edit = on_disk(view).rows[9]
+    assert edit.cells == {"topic": "staff"} and edit.coding["topic"].drawn == "likely"
+
+
+def test_changes_of_the_codebook_say_what_happens_to_the_rows_and_are_undone(qtbot, page, answers):
+    view = open_coded(qtbot, page, answers)
+    QTest.keyClicks(view.table, "111s")
+    state = view.editing.state
+    qtbot.mouseClick(view.editing.codebook.edit, Qt.MouseButton.LeftButton)
+    dialog = view.editing.dialog
+    assert dialog.list.item(0).text() == "price  (3 row(s))"
+    dialog.label.setText("")
+    qtbot.keyClicks(dialog.label, "cost")
+    assert dialog.consequences.text() == "3 row(s) become “cost”."
+    dialog._on_merge(1)
+    assert dialog.consequences.text() == "3 row(s) become “staff”."
+    qtbot.mouseClick(dialog.accept_button, Qt.MouseButton.LeftButton)
+    assert {edit.cells["topic"] for edit in state.rows.values()} == {"staff"}
+    assert [code.label for code in on_disk(view).codebooks["topic"].codes] == ["staff", "food"]
+    state.stack.undo()
+    assert [edit.cells["topic"] for edit in state.rows.values()] == ["price"] * 3 + ["staff"]
+    assert state.codebook == BOOK and view.editing.keys.find_label(ord("1")) == "price"
+    assert on_disk(view).codebooks.get("topic", BOOK) == BOOK
+
+    # a split label: its rows are listed to be labelled again
+    qtbot.mouseClick(view.editing.codebook.edit, Qt.MouseButton.LeftButton)
+    dialog = view.editing.dialog
+    dialog.draft.split(0, ["too dear", "cheap"])
+    dialog._show_list(0)
+    assert "3 row(s) keep “price” until you label them again" in dialog.consequences.text()
+    qtbot.mouseClick(dialog.accept_button, Qt.MouseButton.LeftButton)
+    assert view.state.indices.tolist() == [0, 1, 2]
+    assert [c.label for c in state.codebook.active] == ["staff", "too dear", "cheap"]
+
+
+def test_a_draft_removes_imports_and_deprecates(page):
+    book = Codebook(codes=(Code(label="1"), Code(label="2"), Code(label="old")))
+    draft = CodebookDraft(book, {"1": 4, "2": 3, "old": 2})
+    new = Codebook(codes=(Code(label="price", key="1"), Code(label="staff", key="2")))
+    assert draft.counts.keys() == {"1", "2", "old"}
+    draft.read(new)
+    assert draft.renamed() == {}, "one of the labels has no key in the file"
+    assert [entry.code.label for entry in draft.entries] == ["price", "staff", "1", "2", "old"]
+    draft = CodebookDraft(Codebook(codes=book.codes[:2]), {"1": 4, "2": 3})
+    draft.read(new)
+    assert draft.renamed() == {"1": "price", "2": "staff"}
+    draft.remove(1)
+    draft.update(0, deprecated=True)
+    assert draft.consequences() == [
+        "4 row(s) become “price”.",
+        "3 row(s) lose the label “2”.",
+        "4 row(s) keep “price”, which has no key any more.",
+    ]
+
+
+def test_the_dialog_exports_and_imports_files(qtbot, page, tmp_path):
+    dialog = CodebookDialog(page, CodebookDraft(BOOK, {"price": 2}), lambda *_: None)
+    qtbot.addWidget(dialog)
+    dialog.write(tmp_path / "book.xlsx")
+    assert read_codebook(tmp_path / "book.xlsx") == BOOK
+    (tmp_path / "other.csv").write_text("label,definition\nprice,cost\nnew,\n")
+    dialog.read(tmp_path / "other.csv")
+    assert [entry.code.label for entry in dialog.draft.entries] == ["price", "new", "staff", "food"]
+    (tmp_path / "bad.csv").write_text("a,b\n1,2\n")
+    dialog.read(tmp_path / "bad.csv")
+    assert "no column has the labels" in dialog.problem.text()
+    assert np.isfinite(dialog.sizeHint().width())
