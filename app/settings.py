@@ -40,7 +40,7 @@ class Preferences(RunPreferences):
     stand_by: bool = True  # keep a standby worker while a run or an import is planned
     hub_allowed: bool = False  # the user agreed to contact the Hugging Face Hub
     model_folder: str = Field("", max_length=1_000)  # folder of models used in place; empty: none
-    coder: str = Field("", max_length=60)  # who labels rows; empty: the user of the system
+    coder: str = Field("", max_length=500)  # who labels rows; empty: the user of the system
     ask_on_close: bool = True  # only while runs are unfinished
 
 

@@ -11,10 +11,12 @@ import numpy as np
 from engine.checkpoints.info import checkpoint_info
 from engine.checkpoints.prediction_settings import prediction_settings
 from engine.config.changes import as_text, non_defaults
-from engine.config.dataset import SplitName
+from engine.config.dataset import SplitName, StoredData
 from engine.config.job import FromCheckpoint, JobSpec
 from engine.config.task import percent, score_text
 from engine.config.tasks import TASKS
+from engine.data.datasets.importing import SPEC
+from engine.data.datasets.store import open_dataset
 from engine.desktop.preferences import RunPreferences
 from engine.documents.card import (
     INTERVAL,
@@ -132,6 +134,7 @@ def run_report(run: RunFolder) -> tuple[Report, dict[SplitName, Predictions]]:
         _training_section(run, job, info, checkpoint_step(checkpoint)),
         _settings(job),
         *_prediction_section(settings_rows(prediction_settings(checkpoint))),
+        *_codebook(job),
         Section("limits", phrase("Limits"), tuple(limits(info, job, results))),
         _repetition(history),
     ]
@@ -176,6 +179,30 @@ def _settings(job: JobSpec) -> Section:
         return Section("settings", phrase("Settings"), sentences)
     header = (phrase("Setting"), phrase("Value"), phrase("Default"))
     return Section("settings", phrase("Settings other than the defaults"), (), header, rows)
+
+
+def _codebook(job: JobSpec) -> Iterator[Section]:
+    """The codebook of the learned column, if its data set is still stored and has one."""
+    if not isinstance(job.data, StoredData) or not (job.data.folder / SPEC).is_file():
+        return
+    spec = open_dataset(job.data.folder).with_target(job.data.target).spec
+    codebook = spec.codebooks.get(spec.mapping.label or "")
+    if codebook is None:
+        return
+    header = (phrase("Label"), phrase("Definition"), phrase("Examples"), phrase("Counter-examples"))
+    rows = tuple(
+        tuple(
+            visible(cell[:MAX_CELL_CHARACTERS])
+            for cell in (
+                code.label,
+                code.definition,
+                " · ".join(code.examples),
+                " · ".join(code.counterexamples),
+            )
+        )
+        for code in codebook.codes
+    )
+    yield Section("codebook", phrase("Codebook"), (), header, rows)
 
 
 def _part(run: RunFolder, part: SplitName, predictions: Predictions) -> Iterator[Section]:

@@ -1,5 +1,7 @@
 """Appearance, training, closing, and About; changes take effect immediately."""
 
+import getpass
+
 from PySide6.QtCore import QObject, Qt
 from PySide6.QtWidgets import QLineEdit, QWidget
 
@@ -90,7 +92,20 @@ class SettingsPage(Page):
         )
         self.runs = RunSettings(studio)
         self._add(self.tr("Runs"), self.runs.rows())
-        self.author, self.project = (text_line(settings, key) for key in ("author", "project"))
+        self.author, self.project, self.coder = (
+            text_line(settings, key) for key in ("author", "project", "coder")
+        )
+        self.coder.setPlaceholderText(getpass.getuser())
+        self._add(
+            self.tr("Labels"),
+            [
+                (
+                    self.tr("Coder"),
+                    self.coder,
+                    self.tr("Your name, stored with each row that you label."),
+                )
+            ],
+        )
         self._add(
             self.tr("Reports"),
             [

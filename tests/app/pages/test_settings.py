@@ -126,8 +126,8 @@ def test_models_are_used_in_place_and_the_token_is_in_the_keyring(qtbot, page, s
     assert_accessible(page)
 
 
-def test_author_and_project_of_reports_are_kept(qtbot, page, studio):
-    for line, name in ((page.author, "author"), (page.project, "project")):
+def test_author_and_project_of_reports_and_the_coder_are_kept(qtbot, page, studio):
+    for line, name in ((page.author, "author"), (page.project, "project"), (page.coder, "coder")):
         qtbot.keyClicks(line, f" My {name} ")
         line.editingFinished.emit()
         assert getattr(studio.settings.preferences, name) == f"My {name}"

@@ -6,7 +6,10 @@ import pytest
 from huggingface_hub import ModelCard
 
 from engine.checkpoints.info import checkpoint_info
+from engine.config.codebook import Code, Codebook
+from engine.config.dataset import StoredData
 from engine.config.job import RunGroup
+from engine.data.datasets.deriving import Edits, derive
 from engine.documents.card import model_card
 from engine.documents.report import (
     MAX_CELL_CHARACTERS,
@@ -24,6 +27,7 @@ from engine.results.measures import main_score
 from engine.results.predictions import Predictions, read_predictions
 from engine.results.store import log_evaluation, predictions_file
 from engine.runs.folder import RunFolder
+from tests.engine.data.importing import import_files, write_lines
 from tests.engine.fine_tuned import KINDS, copy_model
 from tests.engine.models.small import folder
 from tests.engine.results.rows import class_rows
@@ -170,6 +174,22 @@ def test_a_run_names_its_group(model):
     model.run.spec_file.write_text(job.model_dump_json(), encoding="utf-8")
     rows = sections(run_report(model.run)[0])[TRAINED].rows
     assert ("group", "one of 3 runs of “Seeds”") in rows
+
+
+def test_the_codebook_of_the_learned_column_is_in_the_report(model, tmp_path):
+    lines = [f"film {n},{n % 2}" for n in range(9)]
+    file = write_lines(tmp_path / "films.csv", "text,label", *lines)
+    import_files(file, tmp_path / "films" / "1")
+    code = Code(label="1", definition="a good film", examples=("a joy", "fine"))
+    edits = Edits(codebooks={"label": Codebook(codes=(code, Code(label="0")))})
+    derive(tmp_path / "films" / "1", tmp_path / "films" / "2", 2, edits=edits)
+    shown = (("1", "a good film", "a joy · fine", ""), ("0", "", "", ""))
+    for version, rows in (("2", shown), ("1", ())):
+        data = StoredData(folder=tmp_path / "films" / version)
+        job = model.run.job().model_copy(update={"data": data})
+        model.run.spec_file.write_text(job.model_dump_json(), encoding="utf-8")
+        section = sections(run_report(model.run)[0]).get("codebook")
+        assert (() if section is None else section.rows) == rows
 
 
 def test_a_run_without_results_is_refused(model, tmp_path):
