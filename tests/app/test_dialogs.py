@@ -221,6 +221,9 @@ TESTED_ELSEWHERE = {
     "app/pages/data/dataset/agreement/part.py _ask_for_majority": (
         "app/pages/data/dataset/test_agreement.py"
     ),
+    "app/pages/data/dataset/editing/codebook_dialog.py _on_split": (
+        "app/pages/data/dataset/test_coding.py"
+    ),
     "app/pages/data/dataset/splitting.py ask_for_split": "app/pages/data/dataset/test_view.py",
 }
 OPEN_AFTER_ENTER = {"app/widgets/help.py HelpWindow", "app/exporting/view.py ExportDialog",

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QLineEdit
 
 from app.pages.data.dataset.editing.codebook_dialog import CodebookDialog
 from app.pages.data.dataset.editing.codebook_draft import CodebookDraft
@@ -22,6 +23,7 @@ from engine.data.datasets.store import open_dataset
 from engine.messages.labelling import LabelsSuggested, Suggestion, SuggestLabels
 from tests.app.accessible import assert_accessible
 from tests.app.alt_keys import assert_distinct_keys
+from tests.app.asking import question
 from tests.app.conftest import StubWorker
 from tests.app.pages.data.dataset.test_view import PATIENCE, open_view, store
 
@@ -225,10 +227,10 @@ def test_the_model_suggests_from_the_codebook_and_what_was_labelled_since(
     card.likely.setCurrentIndex(1)
     qtbot.mouseClick(card.suggest, Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: bool(one_time_workers), timeout=PATIENCE)
-    question = one_time_workers[-1].question
-    assert isinstance(question, SuggestLabels)
-    assert (question.order, question.label, question.labels) == ("likely", "staff", {0: "price"})
-    assert question.codebook == BOOK and question.target == "topic"
+    asked = one_time_workers[-1].question
+    assert isinstance(asked, SuggestLabels)
+    assert (asked.order, asked.label, asked.labels) == ("likely", "staff", {0: "price"})
+    assert asked.codebook == BOOK and asked.target == "topic"
     found = tuple(Suggestion(row=row, label="staff", probability=0.7) for row in (9, 4, 0))
     answer = LabelsSuggested(suggestions=found, rows=59, from_codebook=True)
     one_time_workers[-1].done(answer)
@@ -263,8 +265,10 @@ def test_changes_of_the_codebook_say_what_happens_to_the_rows_and_are_undone(qtb
     # a split label: its rows are listed to be labelled again
     qtbot.mouseClick(view.editing.codebook.edit, Qt.MouseButton.LeftButton)
     dialog = view.editing.dialog
-    dialog.draft.split(0, ["too dear", "cheap"])
-    dialog._show_list(0)
+    qtbot.mouseClick(dialog.split, Qt.MouseButton.LeftButton)
+    asked = question(qtbot, "Split")
+    asked.findChild(QLineEdit).setText("too dear, cheap")
+    qtbot.mouseClick(asked.buttons["split"], Qt.MouseButton.LeftButton)
     assert "3 row(s) keep “price” until you label them again" in dialog.consequences.text()
     qtbot.mouseClick(dialog.accept_button, Qt.MouseButton.LeftButton)
     assert view.state.indices.tolist() == [0, 1, 2]
