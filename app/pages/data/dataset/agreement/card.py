@@ -66,6 +66,7 @@ class AgreementCard(Card):
         self.figures = ColumnsModel[tuple[str, Interval]](_figure_columns(), self)
         self.figures_table = _table(self.figures, self.tr("Coefficients of agreement"))
         self.matrix = CoderMatrix()
+        self.save.offer_on(self.matrix)
         self.matrix.pressed.connect(self._on_cell)
         self.rows = ColumnsModel[AgreementRow](_row_columns("alpha"), self)
         self.rows_table = _table(self.rows, self.tr("Agreement by label"))
