@@ -20,26 +20,27 @@ from app.widgets.text import numbers
 
 Floats = NDArray[np.floating[Any]]
 TICKS = 6
+DIGITS, MAX_DIGITS = 4, 15  # of the label of a tick
 FACTOR = 16  # points of one level of detail that become two of the next
 MAX_EXACT_POINTS = 4096  # the range of a longer line is read from its levels
 SCIENTIFIC_BELOW, GROUPED_FROM, SHORT_FROM = 1e-3, 1e4, 1e6  # labels 5e-5, 12,000, 4.4 M
 
 
-def tick_text(value: float) -> str:
+def tick_text(value: float, digits: int = DIGITS) -> str:
     """Short text in the user's notation: 0.25, 3e-5, 12,000, 4.4 M."""
-    if abs(value) >= SHORT_FROM:
+    if digits == DIGITS and abs(value) >= SHORT_FROM:
         return numbers.large_count(value)
-    if abs(value) >= GROUPED_FROM:
+    if digits < 2 * DIGITS and abs(value) >= GROUPED_FROM:
         return numbers.count(round(value))
     if value and abs(value) < SCIENTIFIC_BELOW:
         power = math.floor(math.log10(abs(value)) + 1e-9)
-        return f"{QLocale().toString(value / 10.0**power, 'g', 4)}e{power}"
-    return QLocale().toString(value, "g", 4)
+        return f"{QLocale().toString(value / 10.0**power, 'g', digits)}e{power}"
+    return QLocale().toString(value, "g", digits)
 
 
-def percent_text(value: float) -> str:
+def percent_text(value: float, digits: int = DIGITS) -> str:
     """Short text of a proportion: 97.5 %."""
-    return f"{QLocale().toString(round(100 * value, 6), 'g', 4)} %"
+    return f"{QLocale().toString(round(100 * value, MAX_DIGITS - 3), 'g', digits)} %"
 
 
 @dataclass(frozen=True)
@@ -53,17 +54,23 @@ class Axis:
     log: bool = False
     integer: bool = False
     hidden: bool = False
-    text: Callable[[float], str] = field(default=tick_text, compare=False)
+    text: Callable[[float, int], str] = field(default=tick_text, compare=False)
 
     def ticks(self, low: float, high: float, count: int = TICKS) -> list[float]:
         """Positions of ticks between two positions; positions of a logarithmic axis are decades."""
         if self.hidden:
             return []
-        positions = log_ticks(low, high, count) if self.log else ticks(low, high, count)
-        return [tick for tick in positions if not self.integer or float(tick).is_integer()]
+        return log_ticks(low, high, count) if self.log else ticks(low, high, count, self.integer)
 
-    def label(self, position: float) -> str:
-        return self.text(10**position if self.log else position)
+    def labels(self, ticks: Sequence[float]) -> list[str]:
+        """The texts of ticks, with as many digits as make them differ."""
+        values = [10**tick if self.log else tick for tick in ticks]
+        texts: list[str] = []
+        for digits in range(DIGITS, MAX_DIGITS):
+            texts = [self.text(value, digits) for value in values]
+            if len(set(texts)) == len(texts):
+                break
+        return texts
 
 
 @dataclass(frozen=True)
@@ -244,25 +251,41 @@ def peaks(x: Floats, y: Floats, factor: int) -> tuple[Floats, Floats]:
     return np.concatenate([new_x, x[full:]]), np.concatenate([new_y, y[full:]])
 
 
-def ticks(low: float, high: float, count: int = TICKS) -> list[float]:
-    """Round numbers in a range: 1, 2 or 5 times a power of ten apart."""
+def ticks(low: float, high: float, count: int = TICKS, integer: bool = False) -> list[float]:
+    """Round numbers in a range: 1, 2 or 5 times a power of ten apart.
+
+    At most `count` steps, but at least two numbers, if there are two integers with `integer`.
+    """
     raw = (high - low) / max(1, count)
     if not math.isfinite(raw) or raw <= 0:
         return []
-    power = 10.0 ** math.floor(math.log10(raw))
-    step = next(power * times for times in (1, 2, 5, 10) if power * times >= raw)
-    first = math.ceil(low / step - 1e-9)
-    return [(first + n) * step for n in range(int((high - first * step) / step + 1e-9) + 1)]
+    raw = max(raw, float(integer))
+    power = math.floor(math.log10(raw))
+    steps = [times * 10.0**n for n in (power - 1, power, power + 1) for times in (1, 2, 5)]
+    first = next(n for n, step in enumerate(steps) if step >= raw * (1 - 1e-9))
+    marks: list[float] = []
+    for step in reversed(steps[: first + 1]):
+        if integer and step < 1:
+            break
+        start, end = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
+        marks = [n * step for n in range(start, end + 1)]
+        if len(marks) > 1:
+            break
+    return marks
 
 
 def log_ticks(low: float, high: float, count: int = TICKS) -> list[float]:
-    """Decades in a range of decades; in a short one also 2 and 5 times a power of ten."""
+    """Decades in a range of decades; in a short one also 2 and 5 times a power of ten.
+
+    At least two positions.
+    """
+    count = max(2, count)
     for digits in ((1,), (1, 2, 5)):
         powers = range(math.floor(low), math.ceil(high) + 1)
         candidates = (power + math.log10(digit) for power in powers for digit in digits)
         positions = [position for position in candidates if low <= position <= high]
         if len(positions) >= 3:
-            return positions[:: -(-len(positions) // max(1, count))]
+            return positions[:: -(-len(positions) // count)]
     return [math.log10(value) for value in ticks(10**low, 10**high, count) if value > 0]
 
 

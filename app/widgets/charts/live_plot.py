@@ -210,4 +210,4 @@ class _Axis(pyqtgraph.AxisItem):  # type: ignore[misc]  # it has no types
         return [(1.0, self.shown.ticks(low, high, count))]
 
     def tickStrings(self, values: list[float], scale: float, spacing: float) -> list[str]:
-        return [self.shown.label(value) for value in values]
+        return self.shown.labels(values)

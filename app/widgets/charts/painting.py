@@ -7,7 +7,7 @@ from PySide6.QtCore import QPointF, QRectF, QSize, QSizeF, Qt
 from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPen, QPolygonF
 
 from app.theme import CHART, Palette, Role, chart_pen, print_color
-from app.widgets.charts.chart import Bars, Chart, Floats, Line, Marker, Points, Series, Span
+from app.widgets.charts.chart import Axis, Bars, Chart, Floats, Line, Marker, Points, Series, Span
 from app.widgets.charts.figure import Figure, Table, print_font
 from app.widgets.text.labels import visible
 
@@ -37,8 +37,8 @@ class Frame:
         above = height + 4 if any(marker.label for marker in chart.markers) else TOP
         bottom = rect.bottom() - below
         count = min(6, int((bottom - rect.top() - above) / (1.6 * height)))
-        self.y_ticks = chart.y.ticks(self.span.low, self.span.high, max(1, count))
-        widths = [self.metrics.horizontalAdvance(chart.y.label(tick)) for tick in self.y_ticks]
+        self.y_ticks = _labelled(chart.y, self.span.low, self.span.high, count)
+        widths = [self.metrics.horizontalAdvance(text) for _, text in self.y_ticks]
         left = 1.0 if chart.y.hidden else max(LEFT, max(widths, default=0.0) + height + 12)
         right = 1.0 if chart.y.hidden else RIGHT
         self.box = QRectF(
@@ -46,14 +46,14 @@ class Frame:
         )
         self.x_ticks = self._x_ticks()
 
-    def _x_ticks(self) -> list[float]:
-        axis, span, ticks = self.chart.x, self.span, list[float]()
-        for count in range(min(6, int(self.box.width() / 40)), 0, -1):
-            ticks = axis.ticks(span.left, span.right, count)
-            widths = [self.metrics.horizontalAdvance(axis.label(tick)) + 12 for tick in ticks]
+    def _x_ticks(self) -> list[tuple[float, str]]:
+        span, ticks = self.span, list[tuple[float, str]]()
+        for count in range(max(2, min(6, int(self.box.width() / 40))), 0, -1):
+            ticks = _labelled(self.chart.x, span.left, span.right, count)
+            widths = [self.metrics.horizontalAdvance(text) + 12 for _, text in ticks]
             if max(widths, default=0.0) * (len(ticks) - 1) <= self.box.width():
-                break
-        return ticks
+                return ticks
+        return ticks[:: max(1, len(ticks) - 1)]
 
     def x(self, values: Floats | float) -> Floats:
         fractions = (values - self.span.left) / (self.span.right - self.span.left)
@@ -77,6 +77,12 @@ class Frame:
         """The value of x under a pixel, within the view."""
         fraction = min(1.0, max(0.0, (x - self.box.left()) / max(1.0, self.box.width())))
         return self.span.left + fraction * (self.span.right - self.span.left)
+
+
+def _labelled(axis: Axis, low: float, high: float, count: int) -> list[tuple[float, str]]:
+    """Ticks with their labels."""
+    ticks = axis.ticks(low, high, count)
+    return list(zip(ticks, axis.labels(ticks), strict=True))
 
 
 def paint(
@@ -131,7 +137,7 @@ def marker_pen(marker: Marker, palette: Palette) -> QPen:
 
 def _paint_axes(painter: QPainter, frame: Frame, palette: Palette) -> None:
     chart, box, height = frame.chart, frame.box, frame.line_height
-    for tick in frame.y_ticks:
+    for tick, text in frame.y_ticks:
         fraction = (tick - frame.span.low) / (frame.span.high - frame.span.low)
         y = box.bottom() - fraction * box.height()
         painter.setPen(QPen(palette(Role.BORDER, 1.0), 1))
@@ -140,13 +146,12 @@ def _paint_axes(painter: QPainter, frame: Frame, palette: Palette) -> None:
         label = QRectF(
             frame.rect.left(), y - height / 2, box.left() - frame.rect.left() - 6, height
         )
-        painter.drawText(label, AT_RIGHT, chart.y.label(tick))
+        painter.drawText(label, AT_RIGHT, text)
     if chart.y.hidden:
         painter.setPen(QPen(palette(Role.EDGE, 1.0), 1))
         painter.drawLine(box.bottomLeft(), box.bottomRight())
     painter.setPen(palette(Role.MUTED, 1.0))
-    for tick in frame.x_ticks:
-        text = chart.x.label(tick)
+    for tick, text in frame.x_ticks:
         width = frame.metrics.horizontalAdvance(text) + 4
         left = min(frame.x_at(tick) - width / 2, frame.rect.right() - width)
         left = max(left, frame.rect.left())

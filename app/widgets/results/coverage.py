@@ -1,7 +1,6 @@
 """Coverage–accuracy curve: accuracy of the answered rows, and the threshold of unsure ones."""
 
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -10,7 +9,7 @@ from numpy.typing import NDArray
 from app.theme import SPACE
 from app.translation import in_language, marked
 from app.widgets import buttons, layouts
-from app.widgets.charts.chart import Axis, Chart, Line
+from app.widgets.charts.chart import Axis, Chart, Line, percent_text
 from app.widgets.results.picture import ChartPicture
 from app.widgets.text import numbers
 from engine.config.prediction import PredictionSettings
@@ -69,12 +68,11 @@ class CoveragePicture(ChartPicture):
     def show_measured(self, measured: Coverage) -> None:
         self.measured, curve = measured, measured.curve
         drawn = curve.downsample()
-        percent = partial(numbers.percent, places=0)
         accuracy = drawn.precision
         low = float(accuracy.min(initial=1.0))
         chart = Chart(
-            Axis(self.tr("Coverage: fraction of rows answered"), (0, 1), text=percent),
-            Axis(self.tr("Accuracy of these rows"), (max(0, low - 0.05), 1), text=percent),
+            Axis(self.tr("Coverage: fraction of rows answered"), (0, 1), text=percent_text),
+            Axis(self.tr("Accuracy of these rows"), (max(0, low - 0.05), 1), text=percent_text),
             (Line("", coverage(drawn), accuracy),) if len(drawn.thresholds) else (),
         )
         self.show_chart(chart, "")

@@ -1,7 +1,6 @@
 """Calibration: the accuracy of predictions by probability, and temperature scaling."""
 
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -9,7 +8,7 @@ import numpy as np
 from app.theme import SPACE, Role
 from app.translation import marked
 from app.widgets import buttons, layouts
-from app.widgets.charts.chart import Axis, Bars, Chart, Line, Zone
+from app.widgets.charts.chart import Axis, Bars, Chart, Line, Zone, percent_text
 from app.widgets.results.picture import ChartPicture
 from app.widgets.text import numbers
 from engine.config.prediction import PredictionSettings
@@ -91,10 +90,9 @@ class ReliabilityPicture(ChartPicture):
             high=accuracy[:, 2],
             widths=np.array([item.high - item.low for item in bins]),
         )
-        percent = partial(numbers.percent, places=0)
         chart = Chart(
-            Axis(self.tr("Probability of the prediction"), (0, 1), text=percent),
-            Axis(self.tr("Fraction correct"), (0, 1), text=percent),
+            Axis(self.tr("Probability of the prediction"), (0, 1), text=percent_text),
+            Axis(self.tr("Fraction correct"), (0, 1), text=percent_text),
             (bars, Line("", ends, ends, role=Role.MUTED)),
             zones=tuple(
                 Zone(item.low, item.high, item.conditions, self._sentence(item)) for item in bins

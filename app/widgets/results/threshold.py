@@ -13,7 +13,7 @@ from app.theme import SPACE, Role
 from app.translation import in_language, marked
 from app.widgets import buttons, layouts
 from app.widgets.buttons import Segments
-from app.widgets.charts.chart import Axis, Chart, Line
+from app.widgets.charts.chart import Axis, Chart, Line, percent_text
 from app.widgets.forms.controls import ComboBox
 from app.widgets.results.picture import DRAG, ChartPicture
 from app.widgets.text import numbers
@@ -140,8 +140,7 @@ class ThresholdPicture(ChartPicture):
                 Line(self.tr("F1"), drawn.thresholds, drawn.f1, 2),
             )
             titles = self.tr("Threshold of the probability"), self.tr("Fraction")
-        percent = partial(numbers.percent, places=0)
-        x, y = (Axis(title, (0, 1), text=percent) for title in titles)
+        x, y = (Axis(title, (0, 1), text=percent_text) for title in titles)
         self.show_chart(Chart(x, y, series), self._note(curve), in_language(DRAG))
         self.view.set_threshold(self._threshold_x(curve))
         self._show_use()

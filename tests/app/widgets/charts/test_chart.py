@@ -3,7 +3,7 @@
 import numpy as np
 import pyqtgraph
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QRectF, Qt
 
 from app.widgets.charts.chart import (
     Axis,
@@ -16,7 +16,9 @@ from app.widgets.charts.chart import (
     tick_text,
     ticks,
 )
+from app.widgets.charts.painting import Frame
 from app.widgets.charts.view import ZoomChart
+from app.widgets.text.labels import font as theme_font
 
 
 def test_peaks_and_levels_of_detail_keep_the_extremes():
@@ -104,26 +106,37 @@ def test_long_curves_are_drawn_from_few_points(qtbot, monkeypatch):
     assert max(point_counts) <= 6 * 900  # per curve, for 900 columns of pixels
 
 
-def test_every_tick_is_a_round_number_with_a_short_text():
-    rng = np.random.default_rng(0)
+def test_every_axis_has_round_ticks_whose_texts_differ(qtbot):
+    """Whatever the range, the kind of axis, and the size of the chart."""
+    rng, font = np.random.default_rng(0), theme_font("small")
     for _ in range(500):
-        low = float(rng.choice([0.0, 0.95, 1e-9, -3.0]))
-        high = low + float(10 ** rng.uniform(-6, 5))
-        marks = ticks(low, high)
-        assert 2 <= len(marks) <= 8 and low - 1e-6 * (high - low) <= marks[0]
-        assert marks[-1] <= high + 1e-6 * (high - low)
-        step = marks[1] - marks[0]
-        digit = step / 10.0 ** np.floor(np.log10(step) + 1e-6)
-        assert min(abs(digit - n) for n in (1, 2, 5)) < 1e-3
-        assert all(abs(mark / step - round(mark / step)) < 0.1 for mark in marks)
+        low = float(rng.choice([0.0, 0.95, 1e-9, -3.0, 4_400_000.0]))
+        high = low + float(10 ** rng.uniform(-3 if low < 0 else 0 if low > 1 else -6, 5))
+        decades = float(np.log10(max(low, 1e-9))), float(np.log10(abs(high)))
+        for count in range(1, 9):
+            marks = ticks(low, high, count)
+            assert 2 <= len(marks) <= max(6, count + 1), (low, high, count)
+            assert low - 1e-6 * (high - low) <= marks[0]
+            assert marks[-1] <= high + 1e-6 * (high - low)
+            step = marks[1] - marks[0]
+            digit = step / 10.0 ** np.floor(np.log10(step) + 1e-6)
+            assert min(abs(digit - n) for n in (1, 2, 5)) < 1e-2
+            assert all(abs(mark / step - round(mark / step)) < 0.1 for mark in marks)
+            whole = ticks(low, high, count, integer=True)
+            assert all(mark == round(mark) for mark in whole)
+            assert low < 0 or len(log_ticks(*decades, count)) > 1, (low, high, count)
+            assert len(whole) >= min(2, np.floor(high) - np.ceil(low) + 1)
+            assert (
+                high < 1e-3 or len(log_ticks(np.log10(max(low, 1e-3)), np.log10(high), count)) > 1
+            )
+        text = percent_text if low in (0.0, 0.95) and high < 2 else tick_text
+        x, y = Axis("x", (low, high), text=text), Axis("y", (low, high), text=text)
+        for axis in (x, y):
+            texts = axis.labels(axis.ticks(low, high))
+            assert len(set(texts)) == len(texts), texts
+        for width, height in ((200, 120), (420, 180), (900, 400)):
+            frame = Frame(QRectF(0, 0, width, height), Chart(x, y), font)
+            assert len(frame.x_ticks) > 1 < len(frame.y_ticks), (low, high, width, height)
     assert [percent_text(n) for n in (0.0, 0.2, 0.975, 1.0)] == ["0 %", "20 %", "97.5 %", "100 %"]
     assert [tick_text(n) for n in (0.0, 0.25, 12_000.0)] == ["0", "0.25", "12,000"]
-
-
-def test_an_axis_of_values_from_zero_begins_at_zero():
-    x = np.arange(5.0)
-    for values in ([0, 2e-8, 1e-8, 0, 0], [0.0, 0.5, 1.0, 0.5, 0.2]):
-        chart = Chart(Axis(), Axis(), (Line("a", x, np.array(values)),))
-        assert chart.span().low == 0 and chart.span().high > max(values)
-    below = Chart(Axis(), Axis(), (Line("a", x, -x),))
-    assert below.span().low < -4
+    assert Axis().labels([4_405_000.0, 4_410_000.0]) == ["4,405,000", "4,410,000"]

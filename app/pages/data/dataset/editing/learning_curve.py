@@ -9,7 +9,15 @@ from app import background
 from app.library import DataEntry
 from app.studio import Studio
 from app.theme import SPACE, px
-from app.widgets.charts.chart import Axis, Chart, Line, value_range, widen
+from app.widgets.charts.chart import (
+    Axis,
+    Chart,
+    Line,
+    percent_text,
+    tick_text,
+    value_range,
+    widen,
+)
 from app.widgets.charts.figure_menu import offer_chart
 from app.widgets.charts.view import ChartView
 from app.widgets.page import Card
@@ -97,20 +105,21 @@ class LearningCurveCard(Card):
         if self.isHidden():
             return
         title = run_texts.metric_title(scores[0].metric)
+        text = percent_text if run_texts.is_share(scores[0].metric) else tick_text
         self.chart.show_chart(
             Chart(
                 Axis(self.tr("Labelled rows"), (0.0, float(rows.max()) * 1.05), integer=True),
-                Axis(title, widen(*value_range([values]), 0.1)),
+                Axis(title, widen(*value_range([values]), 0.1), text=text),
                 (Line("", rows, values, dots=True),),
             )
         )
         first, last = scores[0], scores[-1]
-        text = self.tr("{0}: {1} with {2} labelled rows, {3} with {4}.").format(
+        summary = self.tr("{0}: {1} with {2} labelled rows, {3} with {4}.").format(
             title,
             run_texts.metric_value(first.metric, first.score),
             numbers.count(first.labelled_rows),
             run_texts.metric_value(last.metric, last.score),
             numbers.count(last.labelled_rows),
         )
-        self.summary.setText(text)
-        self.chart.setAccessibleDescription(text)
+        self.summary.setText(summary)
+        self.chart.setAccessibleDescription(summary)
