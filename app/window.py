@@ -40,7 +40,7 @@ from app.widgets.drop_overlay import DropOverlay, dropped_paths
 from app.widgets.help import help_for, open_help
 from app.widgets.help_topics import FIRST
 from app.widgets.marks import Restorer, read_marks
-from app.widgets.navigation import Navigation, PageStack
+from app.widgets.navigation import Navigation, PageArea, PageStack
 from app.widgets.screen import available_area, move_onto_screen, resize_within
 from app.widgets.status_bar import StatusBar
 from app.widgets.text.run_texts import metric_title, metric_value
@@ -143,7 +143,8 @@ class MainWindow(QMainWindow):
         )
         self.navigation.requested.connect(self.go)
         self.stack = PageStack()
-        self._area = BannerArea(self.stack, studio.notices)
+        self.scroll = PageArea(self.stack)
+        self._area = BannerArea(self.scroll, studio.notices)
         self.banners = self._area.banners
         self._run_notices = RunNotices(studio, self)
         self.preloader = Preloader(self._modules(), self._page_tasks(), self)

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 from PySide6.QtCore import QEvent, QObject, Qt, Signal
 from PySide6.QtGui import QAction, QKeyEvent
 from PySide6.QtWidgets import (
-    QHBoxLayout,
     QHeaderView,
+    QLayout,
     QLineEdit,
     QMenu,
     QSplitter,
@@ -100,13 +100,13 @@ class RowsView(QWidget):
 
     # ── parts ────────────────────────────────────────────────────────────────────────────────
 
-    def _head(self) -> QHBoxLayout:
+    def _head(self) -> QLayout:
         self.mistakes = buttons.quiet(self.tr("Mistakes &first"), self._on_mistakes)
         self.mistakes.setToolTip(self.tr("Sort by the most confident mistakes"))
         self.explore = buttons.plain(self.tr("&Open in Explore"), self._on_explore, "microscope")
         self.export = buttons.icon_button("save", self.tr("Export these rows…"), self._on_export)
         actions = self.mistakes, self.explore, self.export
-        return layouts.row((self.search, 1), *actions, spacing=2 * SPACE)
+        return layouts.wrap((self.search, 1), *actions)
 
     def _search_field(self) -> QLineEdit:
         search = SearchField(self.tr("Search rows"))

@@ -212,7 +212,10 @@ class ResultsView(QWidget):
         self._parts.setMinimumHeight(px(MIN_HEIGHT + MIN_TAGS_HEIGHT * has_tags))
         error = self.state.problem
         if error is None:
+            was_score = self.score.hasFocus()
             self.stack.setCurrentIndex(CONTENT)
+            if was_score:
+                self.rows.table.setFocus()
             self._find_seeds()
             self._find_remedy()
             other, self._other = self._other, None

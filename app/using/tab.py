@@ -63,14 +63,13 @@ class UseTab(QWidget):
         self.report_saver = ReportSaver(studio, self)
         self.report_saver.changed.connect(self._show_saving)
         self.report_button = buttons.plain("", self._on_report, "save")
-        head = layouts.row(
+        head = layouts.wrap(
             self.apply_button,
             layouts.STRETCH,
             self.report_button,
             self.nightly_button,
             self.code_button,
             HelpButton("using"),
-            spacing=2 * SPACE,
         )
         set_help(self, "using")
         inner = QWidget()

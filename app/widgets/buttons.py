@@ -103,7 +103,7 @@ class _Segment(QPushButton):
 
 
 class Segments(QWidget):
-    """A row of joined buttons of which one is chosen; arrow keys move the choice.
+    """Joined buttons of which one is chosen, in several rows if necessary; arrow keys move it.
 
     Signals:
         chosen: index chosen by the user.
@@ -115,7 +115,7 @@ class Segments(QWidget):
         super().__init__()
         self.setAccessibleName(name)
         self.group = QButtonGroup(self)
-        row = layouts.row(parent=self, spacing=0)
+        row = layouts.wrap(parent=self, spacing=0)
         for index, text in enumerate(texts):
             button = _Segment(text)
             _apply_style(button, text, "plain", "", None)
@@ -126,7 +126,6 @@ class Segments(QWidget):
             button.setProperty("last", index == len(texts) - 1)
             self.group.addButton(button, index)
             row.addWidget(button)
-        row.addStretch()
         self.group.idClicked.connect(self.chosen)
 
     def choose(self, index: int) -> None:

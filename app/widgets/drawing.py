@@ -2,10 +2,11 @@
 
 from collections.abc import Iterable
 
-from PySide6.QtCore import QRect, QRectF, Qt
+from PySide6.QtCore import QRect, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QFont, QPainter
+from PySide6.QtWidgets import QSizePolicy, QWidget
 
-from app.theme import Role, colour
+from app.theme import SPACE, Role, colour, px
 from app.widgets.tables import AT_LEFT
 
 
@@ -32,6 +33,32 @@ def write(
     shown = metrics.elidedText(text, elide, max(0, round(rect.width())))
     painter.drawText(rect, flags, shown)
     return float(metrics.horizontalAdvance(shown))
+
+
+class FlowWidget(QWidget):
+    """Paints boxes in as many rows as its width needs."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self.setAccessibleName(name)
+        policy = QSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Minimum)
+        policy.setHeightForWidth(True)
+        self.setSizePolicy(policy)
+
+    def boxes_at(self, width: int) -> list[QRectF]:
+        """The boxes in a width in px, by `flow`."""
+        raise NotImplementedError
+
+    def sizeHint(self) -> QSize:
+        width = max(self.width(), 80 * SPACE)
+        return QSize(width, self.heightForWidth(width))
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(px(30 * SPACE), 0)
+
+    def heightForWidth(self, width: int) -> int:
+        boxes = self.boxes_at(width)
+        return round(boxes[-1].bottom()) + 1 if boxes else 0
 
 
 def flow(

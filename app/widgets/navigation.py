@@ -2,20 +2,29 @@
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QEvent, QRect, QRectF, QSize, Qt, Signal
+from PySide6.QtCore import QEvent, QObject, QRect, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QFocusEvent, QFont, QKeyEvent, QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QAbstractButton, QButtonGroup, QStackedWidget, QWidget
+from PySide6.QtWidgets import (
+    QAbstractButton,
+    QButtonGroup,
+    QFrame,
+    QScrollArea,
+    QStackedWidget,
+    QWidget,
+)
 
 from app import resources, theme
 from app.theme import SPACE, Role, px
 from app.widgets import layouts
 from app.widgets.dialogs import focus_chain
 from app.widgets.drawing import fill, write
+from app.widgets.help import HelpButton
 from app.widgets.keys import vertical_step
 from app.widgets.text.labels import font, tooltip
 
 WIDTH = 84
-HEIGHT, MIN_HEIGHT = 60, 44  # px; lower if the window is not high enough
+HEIGHT, MIN_HEIGHT = 60, 22  # px; lower if the window is not high enough
+ICON, WORD = 20, 18  # px: heights of the parts; words alone if there is no space for both
 
 
 class NavigationButton(QAbstractButton):
@@ -65,12 +74,17 @@ class NavigationButton(QAbstractButton):
             bar = QRectF(0, inset, 3, self.height() - 2 * inset)
             fill(painter, bar, theme.colour(Role.ACCENT), 1.5)
         role = Role.ACCENT if shown else Role.MUTED
-        side, top = px(20), (self.height() - px(HEIGHT)) // 2
-        square = QRect((self.width() - side) // 2, top + px(11), side, side)
-        resources.icon(self._icon, role).paint(painter, square)
+        side, word = px(ICON), px(WORD)
+        gap = min(px(4), self.height() - side - word)
+        has_icon = gap >= 0
+        top = (self.height() - word - (side + gap) * has_icon) // 2
+        if has_icon:
+            square = QRect((self.width() - side) // 2, top, side, side)
+            resources.icon(self._icon, role).paint(painter, square)
+            top += side + gap
         small = font("small")
         small.setWeight(QFont.Weight.DemiBold if shown else QFont.Weight.Medium)
-        label = QRectF(2, top + px(34), self.width() - 4, px(20))
+        label = QRectF(2, top, self.width() - 4, word)
         role = Role.TEXT if shown else Role.MUTED
         write(painter, label, self.text(), small, role, Qt.AlignmentFlag.AlignCenter)
 
@@ -128,14 +142,59 @@ class PageStack(QStackedWidget):
     """Keeps the focus in the page when the focused widget is hidden or disabled.
 
     Qt would give it to the next widget of the window, possibly a navigation button: Enter would
-    then switch pages.
+    then switch pages. A widget that is enabled again has the focus again, as a button after the
+    work that it started, unless the user has moved it.
     """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._disabled: QWidget | None = None  # had the focus
+        self._substitute: QWidget | None = None  # has it meanwhile
+        self.currentChanged.connect(lambda _: self.updateGeometry())
 
     def focusNextPrevChild(self, forward: bool) -> bool:
         focused, page = self.focusWidget(), self.currentWidget()
         is_lost = focused is None or not (focused.isVisible() and focused.isEnabled())
         if is_lost and page is not None:
-            following = (w for w in focus_chain(focused or page) if page.isAncestorOf(w))
-            next(following, self).setFocus()
+            following = (
+                widget
+                for widget in focus_chain(focused or page)
+                if page.isAncestorOf(widget) and not isinstance(widget, HelpButton)
+            )
+            substitute = next(following, self)
+            substitute.setFocus()
+            if focused is not None and not focused.isEnabled():
+                focused.installEventFilter(self)
+                self._disabled, self._substitute = focused, substitute
             return True
         return super().focusNextPrevChild(forward)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        is_change = event.type() == QEvent.Type.EnabledChange and watched is self._disabled
+        if is_change and (widget := self._disabled) is not None and widget.isEnabled():
+            widget.removeEventFilter(self)
+            if self.focusWidget() is self._substitute:
+                widget.setFocus()
+            self._disabled = self._substitute = None
+        return False
+
+    def minimumSizeHint(self) -> QSize:
+        page = self.currentWidget()
+        return QSize() if page is None else page.minimumSizeHint().expandedTo(page.minimumSize())
+
+    def heightForWidth(self, width: int) -> int:
+        """The least height of the page, for the area that scrolls it; not the preferred one."""
+        return self.minimumSizeHint().height()
+
+
+class PageArea(QScrollArea):
+    """Scrolls the page if the window is too small for it, as with large texts."""
+
+    def __init__(self, stack: PageStack) -> None:
+        super().__init__()
+        self.setWidgetResizable(True)
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.viewport().setAutoFillBackground(False)
+        self.setWidget(stack)
+        stack.setAutoFillBackground(False)

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
-from PySide6.QtCore import QEvent, QSize, Qt, QTimer, Signal
+from PySide6.QtCore import QEvent, QRect, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import (
     QHideEvent,
     QKeyEvent,
@@ -19,7 +19,10 @@ from PySide6.QtWidgets import (
     QLayout,
     QPushButton,
     QScrollArea,
+    QSizePolicy,
     QStackedLayout,
+    QStackedWidget,
+    QTabWidget,
     QToolButton,
     QVBoxLayout,
     QWidget,
@@ -56,14 +59,14 @@ class Page(QWidget):
         super().__init__(parent)
         self.title = Text(title, "title")
         self.subtitle = Text(subtitle, "muted")
-        self.action_row = layouts.row(spacing=2 * SPACE)
+        self.action_row = layouts.wrap()
         texts = layouts.column(self.title, self.subtitle, spacing=SPACE)
         set_shown(self.subtitle, bool(subtitle))
         self._title_row = layouts.row((texts, 1), spacing=4 * SPACE)
         self.head = layouts.row((self._title_row, 1), self.action_row, spacing=4 * SPACE)
         self.head.setAlignment(self.action_row, Qt.AlignmentFlag.AlignTop)
-        self.body = layouts.column(spacing=4 * SPACE)
-        self.body.setAlignment(Qt.AlignmentFlag.AlignTop)  # unless something in it expands
+        self.body = _AtTop()
+        self.body.setSpacing(4 * SPACE)
         column = layouts.column(parent=self)
         if not scrolls:
             column.setContentsMargins(MARGIN, MARGIN - SPACE, MARGIN, MARGIN - SPACE)
@@ -99,18 +102,35 @@ class Page(QWidget):
 
     def _place_buttons(self) -> None:
         """Place the buttons below the title if there is no space next to it."""
-        needed = px(TITLE_WIDTH) + self.action_row.minimumSize().width() + 2 * MARGIN
+        needed = px(TITLE_WIDTH) + self.action_row.row_width() + 2 * MARGIN
         is_wide = needed <= self.width()
         way = QBoxLayout.Direction.LeftToRight if is_wide else QBoxLayout.Direction.TopToBottom
         if self.head.direction() != way:
             self.head.setDirection(way)
             side = Qt.AlignmentFlag(0) if is_wide else Qt.AlignmentFlag.AlignLeft
             self.head.setAlignment(self.action_row, Qt.AlignmentFlag.AlignTop | side)
+        for text in (self.title, self.subtitle):  # a body with much content must not cut them
+            text.setMinimumHeight(text.heightForWidth(text.width()))
 
     def set_title(self, title: str, subtitle: str = "") -> None:
         self.title.setText(title)
         self.subtitle.setText(subtitle)
         self.subtitle.setVisible(bool(subtitle))
+
+
+class _AtTop(QVBoxLayout):
+    """A column at the top of its space, unless something in it expands.
+
+    With an alignment, Qt would give it its preferred height, which cuts texts off that need more
+    lines in a narrow window.
+    """
+
+    def setGeometry(self, rect: QRect) -> None:
+        if not self.expandingDirections() & Qt.Orientation.Vertical:
+            has_height = self.hasHeightForWidth()
+            needed = self.heightForWidth(rect.width()) if has_height else self.sizeHint().height()
+            rect = QRect(rect.left(), rect.top(), rect.width(), min(rect.height(), needed))
+        super().setGeometry(rect)
 
 
 class LazyArea(QScrollArea):
@@ -127,6 +147,19 @@ class LazyArea(QScrollArea):
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.viewport().setAutoFillBackground(False)
         self._content: QWidget | None = None
+
+    def minimumSizeHint(self) -> QSize:
+        """At least as wide as the content if that is not scrolled horizontally."""
+        hint, content = super().minimumSizeHint(), self.widget()
+        if self.horizontalScrollBarPolicy() == Qt.ScrollBarPolicy.ScrollBarAlwaysOff and content:
+            bar = self.verticalScrollBar().sizeHint().width()
+            hint.setWidth(content.minimumSizeHint().width() + bar)
+        return hint
+
+    def event(self, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.LayoutRequest:
+            self.updateGeometry()
+        return super().event(event)
 
     def set_content(self, widget: QWidget) -> None:
         """Set the content, once."""
@@ -185,8 +218,9 @@ class Card(QFrame):
     ) -> None:
         super().__init__(parent)
         self.setProperty("look", "card")
-        self.body = layouts.column(parent=self, spacing=3 * SPACE, margins=padding)
-        self.body.setAlignment(Qt.AlignmentFlag.AlignTop)  # unless something in it expands
+        self.body = _AtTop(self)
+        self.body.setSpacing(3 * SPACE)
+        self.body.setContentsMargins(*(padding,) * 4)
         self.heading = Text(title, "heading") if title else None
         if self.heading is not None:
             self.body.addWidget(self.heading)
@@ -304,6 +338,23 @@ class Stack(QWidget):
 
     def setCurrentWidget(self, page: QWidget) -> None:
         self._pages.setCurrentWidget(page)
+
+
+def size_by_shown(pages: QStackedWidget | QTabWidget) -> None:
+    """Let the shown page alone decide the least size; called once all tabs are added."""
+
+    def follow(_: int) -> None:
+        policy = QSizePolicy.Policy
+        for index in range(pages.count()):
+            size = policy.Preferred if index == pages.currentIndex() else policy.Ignored
+            page = pages.widget(index)
+            assert page is not None
+            page.setSizePolicy(size, size)
+
+    pages.currentChanged.connect(follow)
+    if isinstance(pages, QStackedWidget):
+        pages.widgetAdded.connect(follow)
+    follow(0)
 
 
 class _ShownPageLayout(QStackedLayout):

@@ -15,7 +15,7 @@ from app.pages.runs.actions import run_actions
 from app.running import RunningRun
 from app.studio import Studio
 from app.widgets.dialogs import Question
-from app.widgets.help import HelpWindow, set_help
+from app.widgets.help import HelpButton, HelpWindow, set_help
 from app.widgets.screen import available_area
 from app.window import MainWindow, PageEntry
 from tests.app.accessible import assert_accessible
@@ -393,6 +393,33 @@ def test_the_page_keeps_the_focus_when_its_button_is_removed(qtbot, window):
             button.hide()
         assert next_button is None or window.focusWidget() is next_button
     assert not window.navigation.isAncestorOf(window.focusWidget() or window)
+
+
+def test_a_button_has_the_focus_again_after_its_work_unless_it_was_moved(qtbot, window):
+    """No help button has it meanwhile."""
+    start, help_button, other = QPushButton("start"), HelpButton("charts"), QLineEdit()
+    for widget in (start, help_button, other):
+        page(window, window.current).layout().addWidget(widget)
+    qtbot.waitUntil(other.isVisible)
+    start.setFocus()
+    start.setEnabled(False)
+    assert window.focusWidget() is other
+    start.setEnabled(True)
+    assert window.focusWidget() is start
+    start.setEnabled(False)
+    help_button.setFocus()
+    start.setEnabled(True)
+    assert window.focusWidget() is help_button, "the user's choice"
+
+
+def test_a_page_that_needs_more_than_the_window_scrolls(qtbot, window):
+    shown = page(window, window.current)
+    bars = window.scroll.horizontalScrollBar(), window.scroll.verticalScrollBar()
+    assert [bar.maximum() for bar in bars] == [0, 0]
+    shown.setMinimumSize(window.stack.width() + 100, window.stack.height() + 200)
+    qtbot.waitUntil(lambda: bars[0].maximum() >= 100 and bars[1].maximum() >= 200)
+    window.go("data")
+    qtbot.waitUntil(lambda: [bar.maximum() for bar in bars] == [0, 0])
 
 
 def test_pages_are_created_while_idle(qtbot, window, monkeypatch):

@@ -27,7 +27,7 @@ from app.uses import Uses
 from app.widgets import buttons, dialogs, layouts
 from app.widgets.dialogs import Choice
 from app.widgets.entries import EntryList
-from app.widgets.page import EmptyState, Page
+from app.widgets.page import EmptyState, Page, size_by_shown
 from engine.data.formats.sources import data_files, data_suffixes
 from engine.errors import StudioError
 from engine.files.atomic_write import write_file
@@ -56,6 +56,7 @@ class DataPage(QWidget):
         self._models: list[ModelEntry] = []
         self._reading_models = background.LatestJob(self)
         self.stack = QStackedWidget()
+        size_by_shown(self.stack)
         layouts.column(self.stack, parent=self)
         self.getting = DataDownload(studio, self)
         self.list = DataList(self)

@@ -109,8 +109,8 @@ class ExplorePage(Page):
         self.arrange = buttons.plain(self.tr("La&yout"), icon="layout-panel-left")
         self.arrange.setMenu(self.bench.menu())
         parts = (label, self.picker, self.comparison, self.compare)
-        for part in (*parts, *self.toggles.values(), self.arrange):
-            self.action_row.addWidget(part)
+        row = layouts.row(*parts, *self.toggles.values(), self.arrange, spacing=2 * SPACE)
+        self.action_row.addLayout(row)
 
     def _make_toggle(self, description: PanelDescription) -> QPushButton:
         return buttons.plain(

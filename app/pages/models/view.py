@@ -27,7 +27,7 @@ from app.widgets.dialogs import Choice
 from app.widgets.entries import Entry, EntryList
 from app.widgets.forms.controls import SearchField, Switch
 from app.widgets.opening import open_address
-from app.widgets.page import EmptyState, Page
+from app.widgets.page import EmptyState, Page, size_by_shown
 from app.widgets.text import numbers
 from app.widgets.text.labels import Text, without_key
 from app.widgets.text.run_texts import provenance
@@ -48,6 +48,7 @@ class ModelsPage(QWidget):
         self._pending: Path | None = None  # to open once the list is read
         self._deed = ""  # key of MODEL_ACTIONS, to do then
         self.stack = QStackedWidget()
+        size_by_shown(self.stack)
         layouts.column(self.stack, parent=self)
         self.list = ModelList(self)
         self.importing = ImportPage(self.state, self.stack)

@@ -111,7 +111,7 @@ class RunsList(QWidget):
         columns = buttons.quiet(self.tr("Co&lumns…"), self.choose_columns, "columns-2")
         tools = (columns, self.view_menu, self.group_menu, self.compare)
         at_top = ((widget, 0, Qt.AlignmentFlag.AlignTop) for widget in tools)
-        first = layouts.row((self.filter, 1), *at_top, spacing=2 * SPACE)
+        first = layouts.wrap((self.filter, 1), *at_top)
         second = layouts.row(self._filters(), (self.count_label, 1), spacing=2 * SPACE)
         return layouts.page(first, second, (self.table, 1), spacing=3 * SPACE)
 

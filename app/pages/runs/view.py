@@ -24,7 +24,7 @@ from app.results.comparison import ResultFile
 from app.studio import Studio
 from app.widgets import buttons, layouts
 from app.widgets.dialogs import choose_file
-from app.widgets.page import MARGIN, Page
+from app.widgets.page import MARGIN, Page, size_by_shown
 from app.widgets.text.labels import without_key
 from engine.results.several import RunScore
 from engine.runs.bundle import is_bundle
@@ -63,6 +63,7 @@ class RunsPage(QWidget):
         )
         layouts.extend(self._list_page.action_row, *self._list_buttons)
         self._stack = QStackedWidget()
+        size_by_shown(self._stack)
         self._stack.addWidget(self._list_page)
         self.run: RunView | None = None
         self.lineage: LineageView | None = None

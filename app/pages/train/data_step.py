@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QStackedWidget, QWidget
 
 from app.library import DataEntry
 from app.pages.train.pickers import Pick, PickList, more_data
-from app.pages.train.preview import Example
+from app.pages.train.preview import Example, Preview
 from app.pages.train.requests import Requests
 from app.pages.train.state import TrainState
 from app.theme import SPACE
@@ -124,7 +124,7 @@ class DataStep(QWidget):
         self._note.set_style("bad" if self._state.preview.problem else "muted")
         result = self._state.preview.result
         for example in result.examples if result else ():
-            self._rows.addWidget(self._example(example, result.unknown if result else -1))
+            self._rows.addWidget(self._example(example, result or Preview((), None)))
 
     def _note_text(self) -> str:
         preview, choices = self._state.preview, self._state.choices
@@ -143,12 +143,12 @@ class DataStep(QWidget):
             return self.tr("Plain text: a new vocabulary is trained when the run starts.")
         return self.tr("Plain text: import a model to see the rows as tokens.")
 
-    def _example(self, example: Example, unknown: int) -> QWidget:
+    def _example(self, example: Example, preview: Preview) -> QWidget:
         widget = QWidget()
         column = layouts.column(parent=widget, spacing=SPACE)
         if example.tokens:
             tokens = TokenRow()
-            tokens.show_tokens(example.tokens, unknown)
+            tokens.show_tokens(example.tokens, preview.unknown, example.spans, preview.types)
             column.addWidget(tokens)
         else:
             column.addWidget(Text(example.text))

@@ -10,10 +10,13 @@ from PySide6.QtCore import QObject, Signal
 from app import background
 from app.notices import Notices
 from app.timers import debounced
+from app.widgets.text.tagged import token_spans
 from engine.config.dataset import Mapping, StoredData
 from engine.config.task import TaskSpec
 from engine.config.tasks.pretraining import Pretraining
 from engine.data.columns.label_sets import join_labels, parse_flag
+from engine.data.columns.tags import Span
+from engine.data.columns.words import split_words
 from engine.data.datasets.store import open_dataset
 from engine.data.lengths import Lengths, lengths_in_dataset, row_texts
 from engine.data.tokenized.sentences import sentences
@@ -33,6 +36,7 @@ class Example:
     tokens: tuple[Token, ...]
     label: str | None
     truncated: bool
+    spans: tuple[Span, ...] = ()  # of the tokens
 
 
 @dataclass(frozen=True)
@@ -42,6 +46,7 @@ class Preview:
     examples: tuple[Example, ...]
     lengths: Lengths | None
     unknown: int = -1  # id of [UNK]
+    types: tuple[str, ...] = ()  # of the spans, in the order of their colours
 
 
 def read_preview(data: StoredData, vocabulary: Path | None, task: TaskSpec) -> Preview:
@@ -61,7 +66,9 @@ def read_preview(data: StoredData, vocabulary: Path | None, task: TaskSpec) -> P
     examples = tuple(_example(row, mapping, tokenizer, masking, n) for n, row in enumerate(rows))
     if tokenizer is None:
         return Preview(examples, None)
-    return Preview(examples, lengths_in_dataset(dataset, tokenizer), tokenizer.unknown)
+    lengths = lengths_in_dataset(dataset, tokenizer)
+    types = tuple(name for name in dataset.spec.spans if name != "O")
+    return Preview(examples, lengths, tokenizer.unknown, types)
 
 
 def _label(mapping: Mapping, cells: dict[str, Any]) -> str | None:
@@ -88,8 +95,13 @@ def _example(
         masking = None  # a causal model has no masks and no pairs
     elif masking and masking.nsp:
         first, second = _spans(first)
-    encoded = tokenizer.encode(first, second, MAX_TOKENS)
+    words, tags = split_words(first), split_words(str(row.get(mapping.tags or "") or ""))
+    is_tagged = not masking and bool(tags) and len(words) == len(tags)
+    encoded = tokenizer.encode(" ".join(words) if is_tagged else first, second, MAX_TOKENS)
     tokens = encoded.tokens
+    if is_tagged:
+        spans = token_spans(words, tags, tokens)
+        return Example(text[:400], tokens, label, encoded.truncated, spans)
     if masking:
         tokens = _mask_some(tokens, tokenizer, masking, random.Random(number))
     return Example(text[:400], tokens, label, encoded.truncated)

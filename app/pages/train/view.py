@@ -33,7 +33,7 @@ from app.timers import debounced
 from app.translation import tr
 from app.widgets import buttons, layouts
 from app.widgets.dialogs import Choice, ask
-from app.widgets.page import Page, Picture, clear, rule, scrolling
+from app.widgets.page import Page, Picture, clear, rule, scrolling, size_by_shown
 from app.widgets.screen import set_shown
 from app.widgets.text import numbers, run_texts
 from app.widgets.text.labels import Text, font, plain_menu_text, tooltip, visible
@@ -58,6 +58,7 @@ class TrainPage(Page):
         self.bar.step_clicked.connect(lambda number: self._open_step(Step(number)))
         # a parent from the start: moving large widgets later is slow
         self.steps = QStackedWidget(self)
+        size_by_shown(self.steps)
         self.data = DataStep(self.state, self.requests)
         self.base_model = BaseModelStep(self.state)
         self.data.import_requested.connect(lambda: studio.navigate.emit("data", {"import": True}))

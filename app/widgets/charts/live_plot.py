@@ -17,6 +17,7 @@ from app.widgets.text.labels import font
 LEFT_AXIS, BOTTOM_AXIS = 72, 40  # px: width and height of the axes with labels and titles
 MAX_SMOOTH_POINTS = 3000  # lines with more are not antialiased
 SAMPLES = 2  # pairs of points per pixel of a long line
+END = 20  # px from the end of an axis to that of its last label, at most
 FAR = 10  # times the height of the view: Qt takes seconds to stroke a line beyond it
 
 
@@ -204,9 +205,14 @@ class _Axis(pyqtgraph.AxisItem):  # type: ignore[misc]  # it has no types
         self.shown = Axis()
         self.enableAutoSIPrefix(False)
 
+    def boundingRect(self) -> QRectF:
+        """With space for the labels at both ends, which pyqtgraph leaves out beyond it."""
+        return QRectF(super().boundingRect()).adjusted(-END, -END, END, END)
+
     def tickValues(self, low: float, high: float, size: float) -> list[tuple[float, list[float]]]:
         label_size = 60 if self.orientation == "bottom" else 18  # px of a label
         count = max(1, min(TICKS, int(size / label_size)))
+        high -= (high - low) * label_size / 2 / max(size, label_size)  # no label reaches over it
         return [(1.0, self.shown.ticks(low, high, count))]
 
     def tickStrings(self, values: list[float], scale: float, spacing: float) -> list[str]:

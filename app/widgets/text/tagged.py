@@ -1,23 +1,20 @@
 """Tags in colour: spans over the words of a row, and spans alone in the cell of a table."""
 
+from bisect import bisect_right
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import NamedTuple
 
-from PySide6.QtCore import QRectF, QSize, Qt
+from PySide6.QtCore import QRectF, Qt
 from PySide6.QtGui import QColor, QFontMetricsF, QPainter, QPaintEvent
-from PySide6.QtWidgets import (
-    QSizePolicy,
-    QStyle,
-    QStyledItemDelegate,
-    QStyleOptionViewItem,
-    QWidget,
-)
+from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem
 
-from app.theme import CHART, SPACE, Role, colour, px
-from app.widgets.drawing import fill, flow, write
+from app.theme import CHART, SPACE, Role, colour
+from app.widgets.drawing import FlowWidget, fill, flow, write
 from app.widgets.tables import Index
 from app.widgets.text.labels import font, one_line
 from engine.data.columns.tags import Span, are_spans, spans_from_tags
+from engine.messages.explore.text import Token
 
 MAX_WORDS = 512
 MAX_CHIPS = 20  # in a cell
@@ -43,6 +40,20 @@ def word_spans(tags: Sequence[str]) -> list[Span]:
     return [Span(tag, n, n + 1) for n, tag in enumerate(tags)]
 
 
+def token_spans(
+    words: Sequence[str], tags: Sequence[str], tokens: Sequence[Token]
+) -> tuple[Span, ...]:
+    """The spans of tags over the tokens of their words, joined by blanks."""
+    ends = list(accumulate(len(word) + 1 for word in words))  # of each word and its blank
+    owners = [-1 if token.special else bisect_right(ends, token.start) for token in tokens]
+    spans = []
+    for span in word_spans(tags):
+        inside = [n for n, word in enumerate(owners) if span.start <= word < span.end]
+        if inside:
+            spans.append(Span(span.type, inside[0], inside[-1] + 1))
+    return tuple(spans)
+
+
 def tag_types(labels: Sequence[str]) -> list[str]:
     """The types of spans that these tags name, or the tags themselves, in the order of colours."""
     names = [tag[2:] for tag in labels] if are_spans(labels) else labels
@@ -61,19 +72,15 @@ def _color_index(type_: str, types: Sequence[str]) -> int:
     return types.index(type_) % len(CHART) if type_ in types else 0
 
 
-class TaggedWords(QWidget):
+class TaggedWords(FlowWidget):
     """Words in lines with the names of their spans: true ones above, predicted ones below."""
 
     def __init__(self, name: str) -> None:
-        super().__init__()
+        super().__init__(name)
         self.words: tuple[str, ...] = ()
         self.above: tuple[Span, ...] = ()
         self.below: tuple[Span, ...] = ()
         self._types: tuple[str, ...] = ()
-        self.setAccessibleName(name)
-        policy = QSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Minimum)
-        policy.setHeightForWidth(True)
-        self.setSizePolicy(policy)
 
     def show_words(
         self,
@@ -106,24 +113,13 @@ class TaggedWords(QWidget):
             f"{chip.text} {chip.type}" for chip in chips(self.words, spans, self._types)
         )
 
-    def sizeHint(self) -> QSize:
-        width = max(self.width(), 80 * SPACE)
-        return QSize(width, self.heightForWidth(width))
-
-    def minimumSizeHint(self) -> QSize:
-        return QSize(px(40 * SPACE), 0)
-
-    def heightForWidth(self, width: int) -> int:
-        boxes = self._boxes(width)
-        return round(boxes[-1].bottom()) + 1 if boxes else 0
-
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        boxes, small = self._boxes(self.width()), QFontMetricsF(font("small")).height()
+        boxes, small = self.boxes_at(self.width()), QFontMetricsF(font("small")).height()
         for spans, is_above in ((self.above, True), (self.below, False)):
             for span in spans:
-                for part in _lines(boxes[span.start : span.end]):
+                for part in lines(boxes[span.start : span.end]):
                     self._paint_span(painter, span.type, part, small, is_above)
         for word, box in zip(self.words, boxes, strict=True):
             write(painter, box, word, self.font(), Role.TEXT, CENTRE)
@@ -144,7 +140,7 @@ class TaggedWords(QWidget):
         fill(painter, band, color, 4)
         write(painter, label, type_, font("small"), Role.TEXT, CENTRE)
 
-    def _boxes(self, width: int) -> list[QRectF]:
+    def boxes_at(self, width: int) -> list[QRectF]:
         """A box for each word, with room for names above and below, in lines."""
         words, names = QFontMetricsF(self.font()), QFontMetricsF(font("small"))
         widths = [words.horizontalAdvance(word) + 2 for word in self.words]
@@ -163,7 +159,7 @@ def span_color(type_: str, types: Sequence[str]) -> QColor:
     return colour(CHART[_color_index(type_, types)])
 
 
-def _lines(boxes: Sequence[QRectF]) -> list[QRectF]:
+def lines(boxes: Sequence[QRectF]) -> list[QRectF]:
     """The part of a span in each line of words."""
     parts: list[QRectF] = []
     for box in boxes:

@@ -2,29 +2,24 @@
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QRectF, QSize, Qt
+from PySide6.QtCore import QRectF, Qt
 from PySide6.QtGui import QFontMetricsF, QPainter, QPaintEvent
-from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app import theme
-from app.theme import SPACE, Role, px
-from app.widgets.drawing import fill, flow, write
+from app.theme import SPACE, Role
+from app.widgets.drawing import FlowWidget, fill, flow, write
 from app.widgets.text.labels import font, one_line, tooltip
 
 PADDING = 2.5 * SPACE  # px on either side of the text
 GAP = 1.5 * SPACE
 
 
-class Tags(QWidget):
+class Tags(FlowWidget):
     """Paints all tags as one widget, which a screen reader reads as one line."""
 
     def __init__(self, name: str) -> None:
-        super().__init__()
+        super().__init__(name)
         self._texts: list[str] = []
-        self.setAccessibleName(name)
-        policy = QSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Minimum)
-        policy.setHeightForWidth(True)
-        self.setSizePolicy(policy)
 
     def show_texts(self, texts: Sequence[str]) -> None:
         """Show facts in this order."""
@@ -37,26 +32,16 @@ class Tags(QWidget):
     def shown(self) -> list[str]:
         return list(self._texts)
 
-    def sizeHint(self) -> QSize:
-        return QSize(80 * SPACE, self.heightForWidth(max(self.width(), 80 * SPACE)))
-
-    def minimumSizeHint(self) -> QSize:
-        return QSize(px(30 * SPACE), 0)
-
-    def heightForWidth(self, width: int) -> int:
-        boxes = self._boxes(width)
-        return round(boxes[-1].bottom()) + 1 if boxes else 0
-
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         small, middle = font("small"), Qt.TextElideMode.ElideMiddle
-        for text, box in zip(self._texts, self._boxes(self.width()), strict=True):
+        for text, box in zip(self._texts, self.boxes_at(self.width()), strict=True):
             fill(painter, box, theme.colour(Role.ACCENT_SOFT), box.height() / 2)
             inner = box.adjusted(PADDING, 0, 1 - PADDING, 0)
             write(painter, inner, text, small, Role.TEXT, elide=middle)
 
-    def _boxes(self, width: int) -> list[QRectF]:
+    def boxes_at(self, width: int) -> list[QRectF]:
         metrics = QFontMetricsF(font("small"))
         widths = (metrics.horizontalAdvance(text) + 2 * PADDING for text in self._texts)
         clipped = (min(text_width, float(width)) for text_width in widths)

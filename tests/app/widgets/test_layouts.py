@@ -1,5 +1,5 @@
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QLabel, QWidget
+from PySide6.QtWidgets import QLabel, QLineEdit, QPushButton, QSplitter, QWidget
 
 from app.widgets import layouts
 from app.widgets.drawing import flow
@@ -44,3 +44,38 @@ def test_a_grid_has_its_spacing_and_boxes_flow_into_rows(qtbot):
         (45, 0, 50),
         (0, 12, 30),
     ]
+
+
+def test_buttons_wrap_into_rows_that_are_never_squeezed(qtbot):
+    """Also in a splitter, which does not ask for the height at a width."""
+    field, hidden = QLineEdit(), QPushButton("hidden")
+    parts = [QPushButton(f"a button {n}") for n in range(4)]
+    row = layouts.wrap((field, 1), *parts[:2], layouts.STRETCH, hidden, *parts[2:], spacing=8)
+    pane = layouts.page(row, QWidget())
+    hidden.hide()
+    outer = QSplitter(Qt.Orientation.Vertical)
+    outer.addWidget(pane)
+    outer.addWidget(QWidget())
+    qtbot.addWidget(outer)
+    outer.show()
+    width = parts[0].sizeHint().width()
+    assert 4 * width < row.row_width() < 5 * width + 4 * 8, "without the hidden one"
+
+    def tops(pixels: int) -> list[int]:
+        outer.resize(pixels, 400)
+        outer.setSizes([1, 1_000])
+        shown = [field, *parts]
+        qtbot.waitUntil(lambda: pane.minimumSizeHint().height() <= pane.height())
+        for widget in shown:
+            assert widget.width() >= widget.minimumSizeHint().width(), widget
+            assert pane.rect().contains(widget.geometry()), "nothing is cut"
+        return [widget.geometry().center().y() // 10 for widget in shown]
+
+    assert len(set(tops(900))) == 1 and parts[3].geometry().right() == pane.rect().right()
+    assert field.width() > 2 * field.sizeHint().width(), "it takes half of the rest"
+    narrow = tops(2 * width + 8)
+    assert narrow == sorted(narrow) and len(set(narrow)) == 3
+    hidden.show()
+    qtbot.waitUntil(lambda: parts[3].geometry().center().y() // 10 > narrow[-1])
+    hidden.hide()
+    assert len(set(tops(900))) == 1, "and back"

@@ -44,7 +44,7 @@ def view(qtbot, width=600) -> TaggedWords:
 def test_true_spans_are_above_and_predicted_ones_below_their_words(qtbot):
     words = view(qtbot)
     picture = words.grab().toImage()
-    boxes = words._boxes(words.width())
+    boxes = words.boxes_at(words.width())
 
     def tint(box, is_above: bool) -> str:
         edge = box.top() + 2 if is_above else box.bottom() - 3
@@ -61,10 +61,10 @@ def test_true_spans_are_above_and_predicted_ones_below_their_words(qtbot):
 
 def test_names_fit_over_their_words_and_lines_wrap(qtbot):
     words = view(qtbot)
-    boxes = words._boxes(600)
+    boxes = words.boxes_at(600)
     assert boxes[3].width() >= words.fontMetrics().horizontalAdvance("ORGANISATION") * 0.85
     assert words.heightForWidth(100) > words.heightForWidth(600)
-    assert all(box.right() <= 120 for box in words._boxes(120))
+    assert all(box.right() <= 120 for box in words.boxes_at(120))
     words.show_words((), (), (), ())
     assert words.heightForWidth(600) == 0
 

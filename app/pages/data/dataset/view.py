@@ -49,7 +49,7 @@ from engine.data.columns.fit import likely_task
 from engine.runs.lineage import data_key
 
 SEARCH_PAUSE_MS = 250  # from the last keystroke to the search
-SIDE_WIDTH, MIN_SIDE_WIDTH = 92 * SPACE, 80 * SPACE  # px
+SIDE_WIDTH = 92 * SPACE  # px
 MAX_ROW_CHARACTERS = 20_000  # of the selected row
 SORT_KEYS = "Ctrl+Shift+S"
 
@@ -105,7 +105,7 @@ class DatasetView(Page):
         self._add_side()
         self.splitter.setStretchFactor(0, 1)
         self.splitter.setStretchFactor(1, 0)
-        self.splitter.setSizes([10_000, SIDE_WIDTH])
+        self.splitter.setSizes([1, SIDE_WIDTH])  # the rows get the rest
         self.splitter.setHandleWidth(5 * SPACE)
         self.splitter.setChildrenCollapsible(False)
         self.splitter.hide()
@@ -145,7 +145,7 @@ class DatasetView(Page):
     def _add_rows(self) -> None:
         widget = QWidget()
         self.splitter.addWidget(widget)
-        head = layouts.row(spacing=3 * SPACE)
+        head = layouts.wrap(spacing=3 * SPACE)
         column = layouts.column(
             head, self._make_finding_line(widget), parent=widget, spacing=3 * SPACE
         )
@@ -162,9 +162,7 @@ class DatasetView(Page):
             head,
             (self.search, 1),
             self.splits,
-            self.count,
-            self.stop_sorting,
-            HelpButton("editing"),
+            layouts.row(self.count, self.stop_sorting, HelpButton("editing"), spacing=2 * SPACE),
         )
         set_help(widget, "editing")
         self.table = QTableView(widget)
@@ -231,7 +229,6 @@ class DatasetView(Page):
     def _add_side(self) -> None:
         inner = QWidget()
         area = scrolling(inner)
-        area.setMinimumWidth(max(SIDE_WIDTH, px(MIN_SIDE_WIDTH)))  # its cards wrap
         area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.splitter.addWidget(area)
         self.checks = ChecksCard(self.checks_state, inner)

@@ -7,11 +7,14 @@ from typing import NamedTuple
 from PySide6.QtCore import QObject, Signal
 
 from app import background
+from app.widgets.text.tagged import token_spans
 from engine.config.dataset import Mapping, Reading
 from engine.data.columns.coders import agreed_cells, find_coders
 from engine.data.columns.facts import ColumnFacts, describe_columns
 from engine.data.columns.mapping import guess_mapping
 from engine.data.columns.placeholders import find_placeholders
+from engine.data.columns.tags import Span
+from engine.data.columns.words import split_words
 from engine.data.coverage import scripts_note, unknown_note
 from engine.data.formats.reading import FirstRows, find_split_column, preview, read
 from engine.data.formats.rows import Row
@@ -55,6 +58,7 @@ class Example(NamedTuple):
     tokens: tuple[Token, ...]
     truncated: bool
     label: str | None
+    spans: tuple[Span, ...] = ()  # of the tokens
 
 
 def preview_file(path: Path, reading: Reading) -> FilePreview:
@@ -90,12 +94,17 @@ def make_examples(file: FilePreview, mapping: Mapping, tokenizer: Tokenizer) -> 
             coded = [[cells[name]] for name in mapping.coders]
             (cells[agreed],) = agreed_cells(coded, mapping.tags is not None)
         text, pair = cells[mapping.text], None if mapping.pair is None else cells[mapping.pair]
+        words, tags = split_words(text), split_words(cells.get(mapping.tags or "", ""))
+        is_tagged = bool(tags) and len(words) == len(tags)
+        text = " ".join(words) if is_tagged else text
         encoding = tokenizer.encode(
             text[:EXAMPLE_CHARACTERS], pair and pair[:EXAMPLE_CHARACTERS], EXAMPLE_LENGTH
         )
         label = None if mapping.label is None else cells[mapping.label].strip()[:MAX_LABEL]
         label = "" if label in none else label
-        examples.append(Example(row.line, encoding.tokens, encoding.truncated, label))
+        tokens = encoding.tokens
+        spans = token_spans(words, tags, tokens) if is_tagged else ()
+        examples.append(Example(row.line, tokens, encoding.truncated, label, spans))
     return examples
 
 

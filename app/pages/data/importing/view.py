@@ -309,11 +309,10 @@ class ImportView(Page):
         elif not problem and not examples.examples and state.preview is not None:
             problem = self.tr("Choose the text column first.")
         lines = map(translated, filter(None, examples.coverage))
-        self.examples.show_examples(
-            examples.examples, examples.unknown, problem or "\n".join(lines)
-        )
-        self.examples.multilingual.setVisible(not problem and bool(examples.coverage.warning))
         self._show_roles()
+        note = problem or "\n".join(lines)
+        self.examples.show_examples(examples.examples, examples.unknown, note, self.rows.tag_types)
+        self.examples.multilingual.setVisible(not problem and bool(examples.coverage.warning))
         self.split.show_split()
 
     def _show_below(self, index: int) -> None:
@@ -409,8 +408,10 @@ class ExamplesView(QWidget):
         )
         layouts.column(scrolling(inner), parent=self)
 
-    def show_examples(self, examples: list[Example], unknown: int, note: str) -> None:
-        """Show examples below a note, or the problem if there are none."""
+    def show_examples(
+        self, examples: list[Example], unknown: int, note: str, types: list[str]
+    ) -> None:
+        """Show examples below a note, or the problem if there are none; `types` are of tags."""
         self.note.setText(note)
         self.note.setVisible(bool(note))
         while len(self.rows) < len(examples):
@@ -420,7 +421,8 @@ class ExamplesView(QWidget):
             for widget in (line, tokens, label):
                 widget.setVisible(is_used)
             if is_used:
-                self._show(examples[index], unknown, line, tokens, label)
+                tokens.show_tokens(examples[index].tokens, unknown, examples[index].spans, types)
+                self._describe(examples[index], line, label)
 
     def _add_row(self) -> None:
         row = len(self.rows)
@@ -430,11 +432,8 @@ class ExamplesView(QWidget):
             self._grid.addWidget(widget, row, column, Qt.AlignmentFlag.AlignTop)
         self.rows.append(widgets)
 
-    def _show(
-        self, example: Example, unknown: int, line: Text, tokens: TokenRow, label: Text
-    ) -> None:
+    def _describe(self, example: Example, line: Text, label: Text) -> None:
         line.setText(self.tr("line {0}").format(example.line))
-        tokens.show_tokens(example.tokens, unknown)
         lines = []
         if example.label is not None:
             name = one_line(example.label)
@@ -450,7 +449,7 @@ class PreviewModel(ColumnsModel[Row]):
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent=parent, row_title=lambda row: str(self.rows[row].line))
         self._roles: dict[str, str] = {}
-        self._types: list[str] = []  # of tags, in the order of their colours
+        self.tag_types: list[str] = []  # of tags, in the order of their colours
 
     def show_preview(self, preview: FirstRows) -> None:
         columns = [self._column(index, name) for index, name in enumerate(preview.columns)]
@@ -474,7 +473,7 @@ class PreviewModel(ColumnsModel[Row]):
     def _chips(self, row: Row) -> tuple[Chip, ...] | None:
         """The spans of a row; None if it has not as many tags as words."""
         words, tags = self._words_and_tags(row)
-        return chips(words, word_spans(tags), self._types) if len(words) == len(tags) else None
+        return chips(words, word_spans(tags), self.tag_types) if len(words) == len(tags) else None
 
     def _words_and_tags(self, row: Row) -> list[list[str]]:
         places = {self._roles.get(column.title): n for n, column in enumerate(self.columns)}
@@ -485,7 +484,7 @@ class PreviewModel(ColumnsModel[Row]):
         self._roles = roles.columns
         has_tags = "tags" in self._roles.values()
         tags = (self._words_and_tags(row)[1] for row in (self.rows if has_tags else ()))
-        self._types = tag_types(sorted({tag for found in tags for tag in found if tag != "O"}))
+        self.tag_types = tag_types(sorted({tag for found in tags for tag in found if tag != "O"}))
         last = self.columnCount() - 1
         if last >= 0:
             self.headerDataChanged.emit(Qt.Orientation.Horizontal, 0, last)

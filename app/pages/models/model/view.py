@@ -32,7 +32,7 @@ from app.using.tab import UseTab
 from app.widgets import buttons, layouts
 from app.widgets.facts import Facts
 from app.widgets.forms.controls import SearchField
-from app.widgets.page import Card, LazyWidget, Page, scrolling
+from app.widgets.page import Card, LazyWidget, Page, scrolling, size_by_shown
 from app.widgets.tables import Index, add_table_menu, apply_style
 from app.widgets.text.labels import Text, TextView
 from app.widgets.text.token_row import TokenRow
@@ -106,6 +106,7 @@ class ModelView(Page):
             self.tabs.addTab(self.results, self.tr("Re&sults"))
             self.use = LazyWidget(lambda: self._use_tab(studio))
             self.tabs.addTab(self.use, self.tr("Use &it"))
+        size_by_shown(self.tabs)
         self.state.read.connect(self._on_read)
         self.state.start()
 

@@ -89,7 +89,7 @@ class CurvesTab(QWidget):
         state.read_names()
 
     def _lay_out(self) -> None:
-        first, second = layouts.row(spacing=2 * SPACE), layouts.row(spacing=2 * SPACE)
+        first, second = layouts.wrap(), layouts.wrap()
         for row, name, control in (
             (first, tr("Metric"), self.metric_box),
             (first, tr("over"), self.axis_box),
@@ -97,11 +97,11 @@ class CurvesTab(QWidget):
             (second, tr("Colour by"), self.colour_box),
             (second, tr("Dashes by"), self.dash_box),
         ):
-            layouts.extend(row, Text(name, "muted", wraps=False), control)
+            row.addLayout(layouts.row(Text(name, "muted", wraps=False), control, spacing=2 * SPACE))
         layouts.extend(first, layouts.STRETCH, self.figure_button)
         for switch in (self.means, self.log):
-            layouts.extend(second, switch, Text(switch.accessibleName(), wraps=False))
-        second.addStretch()
+            text = Text(switch.accessibleName(), wraps=False)
+            second.addLayout(layouts.row(switch, text, spacing=2 * SPACE))
         card = Card(padding=3 * SPACE)
         layouts.extend(card.body, (self.view, 1), self.readout, self.legend)
         layouts.tab(self, first, second, (card, 1), self.note, spacing=2 * SPACE)

@@ -15,7 +15,7 @@ from app.using.report import WRITERS, gather_comparison
 from app.using.report_saver import ReportSaver, update_report_button
 from app.widgets import buttons, layouts
 from app.widgets.dialogs import ask_for_file
-from app.widgets.page import LazyWidget
+from app.widgets.page import LazyWidget, size_by_shown
 from app.widgets.text.labels import OneLine, Text, visible
 
 
@@ -57,6 +57,7 @@ class CompareView(QWidget):
         self.tabs.addTab(self.scores, self.tr("&Scores"))
         self.tabs.addTab(self.parallel, self.tr("&Parallel coordinates"))
         self.tabs.addTab(self.scatter, self.tr("Sc&atter plot"))
+        size_by_shown(self.tabs)
         layouts.column(head, (self.tabs, 1), parent=self, spacing=2 * SPACE)
 
     def _on_report(self) -> None:

@@ -15,7 +15,7 @@ from PySide6.QtGui import (
     QResizeEvent,
     QShowEvent,
 )
-from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QStackedWidget, QToolTip, QWidget
+from PySide6.QtWidgets import QSizePolicy, QStackedWidget, QToolTip, QWidget
 
 from app.explorer import Explorer
 from app.pages.runs.run.state import RunState
@@ -141,7 +141,7 @@ class BatchTab(QWidget):
 
     # ── parts ────────────────────────────────────────────────────────────────────────────────
 
-    def _toolbar(self) -> QHBoxLayout:
+    def _toolbar(self) -> layouts.Wrap:
         self.step = SpinBox(self.tr("Step"))
         self.step.setRange(1, 1)
         self.step.setGroupSeparatorShown(True)
@@ -158,18 +158,17 @@ class BatchTab(QWidget):
         self.next = buttons.icon_button(
             "arrow-right", self.tr("Next inputs"), lambda: self._turn_page(PAGE_SIZE)
         )
-        return layouts.row(
+        follow = Text(self.tr("Follow the run"), "body", wraps=False)
+        return layouts.wrap(
             Text(self.tr("Step"), "strong", wraps=False),
             self.step,
             self.total,
             4 * SPACE,
-            self.follow,
-            Text(self.tr("Follow the run"), "body", wraps=False),
+            layouts.row(self.follow, follow, spacing=2 * SPACE),
             layouts.STRETCH,
             self.page,
             self.previous,
             self.next,
-            spacing=2 * SPACE,
         )
 
     # ── display ──────────────────────────────────────────────────────────────────────────────

@@ -298,15 +298,14 @@ class ChartOptions(Card):
         )
         self.log = Switch(self.tr("Log scale"))
         self.clip = Switch(self.tr("Ignore outliers"))
-        row = layouts.row(spacing=3 * SPACE)
+        row = layouts.wrap(spacing=3 * SPACE)
         for name, control in (
             (self.tr("Smoothing (steps)"), self.smoothing),
             (self.tr("Last steps"), self.window_),
             (self.tr("Log scale"), self.log),
             (self.tr("Ignore outliers"), self.clip),
         ):
-            layouts.extend(row, Text(name, "muted", wraps=False), control)
-        row.addStretch()
+            row.addLayout(layouts.row(Text(name, "muted", wraps=False), control, spacing=3 * SPACE))
         self.body.addLayout(row)
         self._restore()
         self.smoothing.chosen.connect(self._on_changed)

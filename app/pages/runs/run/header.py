@@ -20,11 +20,11 @@ from app.pages.runs.delegate import StateBadge
 from app.pages.runs.rows import RunRow
 from app.pages.runs.run.state import RunState
 from app.running_texts import stage_text, step_text
-from app.theme import SPACE, Role
+from app.theme import SPACE, Role, px
 from app.timers import repeated
 from app.translation import translated
 from app.widgets import buttons, layouts
-from app.widgets.page import Card, Picture
+from app.widgets.page import TITLE_WIDTH, Card, Picture
 from app.widgets.text import numbers, run_texts
 from app.widgets.text.labels import OneLine, Text, TextView, one_line, tooltip, visible
 from app.widgets.text.spec_texts import value_text
@@ -68,8 +68,9 @@ class RunHeader(QWidget):
         self.name = OneLine("", "title")
         self.subtitle, self.origin = OneLine("", "muted"), OneLine("", "muted")
         self.origin.hide()
+        self.name.setMinimumWidth(px(TITLE_WIDTH))
         names = layouts.column(self.name, self.subtitle, self.origin, spacing=0)
-        row = layouts.row((names, 1), *self._buttons(), spacing=2 * SPACE)
+        row = layouts.wrap((names, 1), *self._buttons())
         top = layouts.row(self.back, layouts.STRETCH)
         return layouts.column(top, row, spacing=SPACE)
 
@@ -247,14 +248,9 @@ class ProblemBanner(Card):
         self.details_button.toggled.connect(self.details.setVisible)
         self.copy = buttons.plain(self.tr("&Copy"), self._on_copy, "copy")
         texts = layouts.column(self.problem, self.advice, spacing=SPACE)
-        row = layouts.row(
-            Picture("triangle-alert", 22, Role.BAD),
-            (texts, 1),
-            self.copy,
-            self.details_button,
-            self.resume,
-            spacing=3 * SPACE,
-        )
+        said = layouts.row(Picture("triangle-alert", 22, Role.BAD), (texts, 1), spacing=3 * SPACE)
+        controls = self.copy, self.details_button, self.resume
+        row = layouts.wrap((said, 1), *controls, spacing=3 * SPACE)
         layouts.extend(self.body, row, self.details)
         self.hide()
 

@@ -28,7 +28,7 @@ from app.studio import Studio
 from app.theme import SPACE
 from app.using.tab import UseTab
 from app.widgets import layouts
-from app.widgets.page import LazyWidget
+from app.widgets.page import LazyWidget, size_by_shown
 from engine.data.formats.sources import is_data_file
 
 
@@ -93,6 +93,7 @@ class RunView(QWidget):
         tabs.addTab(self.seeds, self.tr("S&eeds"))
         tabs.setTabVisible(0, False)
         tabs.setCurrentWidget(self.charts)
+        size_by_shown(tabs)
         return tabs
 
     def _create_use_tab(self, studio: Studio) -> UseTab:

@@ -1,8 +1,11 @@
 from app.pages.train.preview import EXAMPLE_COUNT, read_preview
-from engine.config.dataset import StoredData
+from engine.config.dataset import Mapping, Reading, Split, StoredData
 from engine.config.tasks.pair_classification import PairClassification
 from engine.config.tasks.pretraining import Pretraining
 from engine.config.tasks.text_classification import TextClassification
+from engine.config.tasks.token_classification import TokenClassification
+from engine.data.columns.tags import Span
+from engine.data.datasets.importing import import_dataset
 from engine.tokenizers.tokenizer import Tokenizer
 from tests.app.pages.train.conftest import make_text
 
@@ -48,3 +51,19 @@ def test_rows_without_a_label_are_not_among_the_examples(make_data, model):
     examples = read_preview(data, model, TextClassification()).examples
     assert len(examples) <= 2 and all(example.label for example in examples)
     assert len(read_preview(data, model, Pretraining()).examples) == EXAMPLE_COUNT
+
+
+def test_tokens_of_tagged_words_have_spans(home, tmp_path, model):
+    file, folder = tmp_path / "names.tsv", home.datasets / "names" / "1"
+    lines = "".join("a very film was\tB-a I-a O B-b\n" for _ in range(40))
+    file.write_text("words\ttags\n" + lines)
+    mapping, reading = Mapping(text="words", tags="tags"), Reading(format="tsv", delimiter="\t")
+    import_dataset("names", {"all": file}, reading, mapping, Split(validation=0.2), folder)
+    data = StoredData(folder=folder)
+    result = read_preview(data, model, TokenClassification())
+    assert result.types == ("a", "b")
+    for example in result.examples:
+        words = [token.word for token in example.tokens]
+        last = len(words) - 1  # [SEP]
+        assert example.spans == (Span("a", 1, words.index(2)), Span("b", words.index(3), last))
+    assert not any(example.spans for example in read_preview(data, model, Pretraining()).examples)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pyqtgraph import AxisItem
 from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QImage, QPainter
 
@@ -261,3 +262,24 @@ def test_a_sparkline_takes_any_values(qapp, values):
     painter.end()
     finite = [v for v in values if v is not None and math.isfinite(v)]
     assert (image != blank) == bool(finite)
+
+
+def test_a_small_chart_shows_two_labels_or_more_of_each_axis(curve, monkeypatch):
+    """pyqtgraph leaves out those that reach beyond the axis."""
+    drawn: dict[str, list[str]] = {}
+
+    def note(axis: AxisItem, painter: QPainter, line: object, ticks: object, texts: list) -> None:
+        drawn[axis.orientation] = [text for *_, text in texts]
+
+    monkeypatch.setattr(AxisItem, "drawPicture", note)
+    for values in ([1e-4, 5e-5, 7e-7], [1.0, 56.0, 3.0], [0.4, 0.68, 0.65], [4.0, 4.0, 4.0]):
+        for size in ((260, 170), (300, 200), (800, 500)):
+            curve.set_series("rate", [1, 76, 150], values)
+            curve.draw_now()
+            curve.resize(*size)
+            curve.plot.grab()
+            for side in ("left", "bottom"):
+                curve.plot.getAxis(side).picture = None
+                drawn[side] = []
+            curve.plot.grab()
+            assert len(drawn["left"]) > 1 < len(drawn["bottom"]), (values, size, drawn)

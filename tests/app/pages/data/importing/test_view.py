@@ -11,6 +11,7 @@ from app.pages.data.importing.roles import Roles
 from app.pages.data.importing.view import ImportView, PreviewModel
 from app.pages.data.texts import dataset_facts
 from app.pages.data.view import DataPage
+from app.theme import CHART, colour
 from app.widgets.forms.controls import ColumnsBox
 from engine.data.datasets.store import open_dataset
 from engine.data.formats.reading import FirstRows
@@ -495,3 +496,29 @@ def test_columns_of_coders_are_asked_about_and_imported_as_such(qtbot, page, stu
     qtbot.waitUntil(lambda: page.dataset is not None, timeout=PATIENCE)
     spec = open_dataset(studio.datasets()[0].folder).spec
     assert spec.mapping.coders == ("Anna", "Ben") and spec.labels == {"": 20, "bad": 60, "good": 20}
+
+
+def test_tokens_of_tagged_words_have_their_spans_in_colour(qtbot, page, tagged):
+    view = load(qtbot, page, tagged)
+    qtbot.waitUntil(lambda: len(view.examples.rows) == 5)
+    examples = view.state.examples.examples
+    for example, (_, row, _) in zip(examples, view.examples.rows, strict=False):
+        texts = [token.text for token in example.tokens]
+        named = {
+            span.type: "".join(texts[span.start : span.end]).replace("##", "")
+            for span in example.spans
+        }
+        assert set(named) == {"person", "place"} and named["place"] in ("paris", "[UNK]")
+        assert view.rows.tag_types == ["person", "place"]
+        picture = row.grab().toImage()
+        boxes = row._boxes
+        below = [
+            picture.pixelColor(
+                round(boxes[span.start].center().x()),
+                round(boxes[span.start].top() + row._chip_height() + 2),
+            )
+            for span in example.spans
+        ]
+        hues = [shown.hue() for shown in below]
+        assert hues == pytest.approx([colour(role).hue() for role in CHART[:2]], abs=9)
+        assert "person" in row.accessibleDescription()
