@@ -110,7 +110,7 @@ class Page(QWidget):
             side = Qt.AlignmentFlag(0) if is_wide else Qt.AlignmentFlag.AlignLeft
             self.head.setAlignment(self.action_row, Qt.AlignmentFlag.AlignTop | side)
         for text in (self.title, self.subtitle):  # a body with much content must not cut them
-            text.setMinimumHeight(text.heightForWidth(text.width()))
+            text.setMinimumHeight(max(0, text.heightForWidth(text.width())))
 
     def set_title(self, title: str, subtitle: str = "") -> None:
         self.title.setText(title)

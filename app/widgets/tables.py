@@ -254,7 +254,7 @@ def make_table(
 
     With `fitted`, these columns are as wide as their content, and the others share the rest.
     """
-    table = QTableView()
+    table = Table()
     table.setModel(model)
     apply_style(table, name)
     table.verticalHeader().setVisible(numbered)
@@ -264,6 +264,24 @@ def make_table(
             mode = QHeaderView.ResizeMode.ResizeToContents
             table.horizontalHeader().setSectionResizeMode(column, mode)
     return table
+
+
+class Table(QTableView):
+    """A table that does not scroll to the side while the current cell stays in its column."""
+
+    _column = -1  # to which it scrolled last
+
+    def scrollTo(
+        self,
+        index: QModelIndex | QPersistentModelIndex,
+        hint: QAbstractItemView.ScrollHint = QAbstractItemView.ScrollHint.EnsureVisible,
+    ) -> None:
+        bar = self.horizontalScrollBar()
+        position = bar.value()
+        super().scrollTo(index, hint)
+        if index.column() == self._column:
+            bar.setValue(position)
+        self._column = index.column()
 
 
 class NumbersTable(QTableView):

@@ -114,7 +114,7 @@ class BaseModelStep(QWidget):
         if entry.info is None:
             return Pick(entry.path, entry.name, "", reason=entry.problem)
         info = entry.info
-        facts = [  # elided in the middle, so what differs comes first and last
+        facts = [
             self._origin(entry),
             checkpoint_score(entry),
             self.tr("{0} layers × {1}").format(info.layers, info.hidden_size),

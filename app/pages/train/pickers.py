@@ -9,6 +9,7 @@ from PySide6.QtGui import QFont, QFontMetricsF, QKeyEvent, QPainter, QPen
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QCheckBox,
+    QListView,
     QStyle,
     QStyledItemDelegate,
     QStyleOptionViewItem,
@@ -23,13 +24,14 @@ from app.theme import SPACE, Role, px
 from app.translation import tr
 from app.widgets import buttons, layouts
 from app.widgets.card_list import ITEM, CardItem, CardList
-from app.widgets.drawing import write
 from app.widgets.forms.controls import CheckableMenu
 from app.widgets.screen import set_shown
 from app.widgets.tables import Index
 from app.widgets.text.labels import Text, font, one_line, plain_menu_text
 from engine.config.dataset import StoredData
 from engine.data.columns.fit import dataset_problems
+
+WRAPS = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop | Qt.TextFlag.TextWordWrap
 
 
 @dataclass(frozen=True)
@@ -65,6 +67,7 @@ class PickList(CardList):
     def __init__(self, name: str) -> None:
         super().__init__(name)
         self.setItemDelegate(_CardDelegate(self))
+        self.setResizeMode(QListView.ResizeMode.Adjust)  # its lines depend on the width
         self.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
         self.selectionModel().selectionChanged.connect(self._on_selected)
         self._is_updating = False
@@ -106,17 +109,52 @@ class PickList(CardList):
 
 
 class _CardDelegate(QStyledItemDelegate):
-    """Paints an entry as a card: title, details, and reason or warning."""
+    """Paints an entry as a card: title, details, and reason or warning, in as many lines as they
+    need: entries may differ in any word."""
 
     GAP = 2 * SPACE
     PADDING = 3 * SPACE
+    MARK = 6 * SPACE  # px at the right of a chosen card; left free on all, which keeps their lines
+
+    def __init__(self, picks: PickList) -> None:
+        super().__init__(picks)
+        self._list = picks
 
     def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
-        lines = QFontMetricsF(font("strong")).height() + QFontMetricsF(font()).height()
         pick: Pick = index.data(ITEM)
-        if pick.remark and pick.facts:
-            lines += QFontMetricsF(font()).height() + SPACE / 2
-        return QSize(px(60 * SPACE), round(lines) + SPACE + 2 * self.PADDING + self.GAP)
+        width = max(self._list.viewport().width(), px(60 * SPACE))
+        lines = self._lines(pick, self._inner(QRectF(0, 0, width, 0)))
+        height = round(lines[-1][0].bottom()) + self.PADDING + self.GAP + 2
+        return QSize(px(60 * SPACE), height)
+
+    def _inner(self, item: QRectF) -> QRectF:
+        """The space for the texts of an item."""
+        return item.adjusted(
+            2 + 4 * SPACE,
+            2 + self.PADDING,
+            -2 - 4 * SPACE - self.MARK,
+            -2 - self.GAP - self.PADDING,
+        )
+
+    def _lines(self, pick: Pick, inner: QRectF) -> list[tuple[QRectF, QFont, Role, str]]:
+        """Every text with its box, font and colour."""
+        title_role = Role.MUTED if pick.reason else Role.TEXT
+        parts = (
+            (pick.title, font("strong"), title_role),
+            (pick.facts, font(), Role.MUTED),
+            (pick.remark, font(), Role.WARN),
+        )
+        lines, top = [], inner.top()
+        for text, text_font, role in parts:
+            shown, width = one_line(text), inner.width()
+            if text == pick.title and pick.verdict:
+                width -= self._verdict_width(pick) + self.GAP
+            if shown:
+                box = QRectF(inner.left(), top, width, 10_000)
+                box.setHeight(QFontMetricsF(text_font).boundingRect(box, WRAPS, shown).height())
+                lines.append((box, text_font, role, shown))
+                top = box.bottom() + SPACE / 2
+        return lines
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         pick: Pick = index.data(ITEM)
@@ -125,11 +163,15 @@ class _CardDelegate(QStyledItemDelegate):
         card = QRectF(option.rect).adjusted(2, 2, -2, -2 - self.GAP)
         chosen = bool(option.state & QStyle.StateFlag.State_Selected)
         self._paint_card(painter, option, card, chosen, bool(pick.reason))
-        inner = card.adjusted(4 * SPACE, self.PADDING, -4 * SPACE, -self.PADDING)
+        inner = self._inner(QRectF(option.rect))
         if chosen:
             paint_mark(painter, card)
-            inner.setRight(inner.right() - 6 * SPACE)
-        self._paint_text(painter, inner, pick)
+        if pick.verdict:
+            self._paint_verdict(painter, inner, pick)
+        for box, text_font, role, text in self._lines(pick, inner):
+            painter.setFont(text_font)
+            painter.setPen(theme.colour(role))
+            painter.drawText(box, WRAPS, text)
         painter.restore()
 
     def _paint_card(
@@ -152,53 +194,20 @@ class _CardDelegate(QStyledItemDelegate):
             painter.setBrush(Qt.BrushStyle.NoBrush)
             painter.drawRoundedRect(card.adjusted(4, 4, -4, -4), 7, 7)
 
-    def _paint_text(self, painter: QPainter, inner: QRectF, pick: Pick) -> None:
-        strong, regular = font("strong"), font()
-        top = inner.top()
-        right = inner.right()
-        if pick.verdict:
-            right = self._paint_verdict(painter, inner, pick)
-        title_role = Role.MUTED if pick.reason else Role.TEXT
-        _text(
-            painter,
-            strong,
-            title_role,
-            QRectF(inner.left(), top, right - inner.left(), 0),
-            pick.title,
-        )
-        top += QFontMetricsF(strong).height() + SPACE
-        if pick.facts:
-            box = QRectF(inner.left(), top, inner.width(), 0)
-            _text(painter, regular, Role.MUTED, box, pick.facts)
-            top += QFontMetricsF(regular).height() + SPACE / 2
-        if pick.remark:
-            _text(
-                painter,
-                regular,
-                Role.WARN,
-                QRectF(inner.left(), top, inner.width(), 0),
-                pick.remark,
-            )
+    def _verdict_width(self, pick: Pick) -> float:
+        return QFontMetricsF(font("small")).horizontalAdvance(pick.verdict) + 3 * SPACE
 
-    def _paint_verdict(self, painter: QPainter, inner: QRectF, pick: Pick) -> float:
-        """Paint the verdict on the right; return the right edge of the space for the title."""
-        small = font("small")
-        metrics = QFontMetricsF(small)
-        width = metrics.horizontalAdvance(pick.verdict) + 3 * SPACE
-        frame = QRectF(inner.right() - width, inner.top(), width, metrics.height() + 2)
+    def _paint_verdict(self, painter: QPainter, inner: QRectF, pick: Pick) -> None:
+        """Paint the verdict on the right."""
+        small, width = font("small"), self._verdict_width(pick)
+        height = QFontMetricsF(small).height() + 2
+        frame = QRectF(inner.right() - width, inner.top(), width, height)
         role = Role.WARN if pick.warns else Role.GOOD
         painter.setPen(QPen(theme.colour(role), 1))
         painter.setBrush(Qt.BrushStyle.NoBrush)
         painter.drawRoundedRect(frame, 4, 4)
         painter.setFont(small)
         painter.drawText(frame, Qt.AlignmentFlag.AlignCenter, pick.verdict)
-        return frame.left() - self.GAP
-
-
-def _text(painter: QPainter, text_font: QFont, role: Role, box: QRectF, text: str) -> None:
-    """Paint one elided line at the top left of `box`."""
-    box.setHeight(QFontMetricsF(text_font).height())
-    write(painter, box, one_line(text), text_font, role, elide=Qt.TextElideMode.ElideMiddle)
 
 
 class Candidate(NamedTuple):

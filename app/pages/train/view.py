@@ -461,6 +461,7 @@ class _StepButton(QAbstractButton):
             self.tr("Step {0}: {1}, {2}").format(self._number, self.text(), state)
         )
         self.setAccessibleDescription(self._choice)
+        self.setToolTip(tooltip(self._choice))  # it may be elided
 
     def sizeHint(self) -> QSize:
         width = QFontMetricsF(font("strong")).horizontalAdvance(self.text())
@@ -478,7 +479,8 @@ class _StepButton(QAbstractButton):
         strong, small = QFontMetricsF(font("strong")), QFontMetricsF(font("small"))
         room = self.width() - left - 2 * SPACE
         line = 0 if self._last else 10 * SPACE  # to the next step, if there is space for it
-        text_width = max(room - line, min(room, strong.horizontalAdvance(self.text()) + 1))
+        widest = max(strong.horizontalAdvance(self.text()), small.horizontalAdvance(self._choice))
+        text_width = max(room - line, min(room, widest + 1))
         height = strong.height() + (small.height() if self._choice else 0)
         top = (self.height() - height) / 2
         painter.setFont(font("strong"))
@@ -487,7 +489,7 @@ class _StepButton(QAbstractButton):
         painter.drawText(title, Qt.AlignmentFlag.AlignLeft, self.text())
         painter.setFont(font("small"))
         painter.setPen(theme.colour(Role.MUTED))
-        choice = small.elidedText(self._choice, Qt.TextElideMode.ElideMiddle, text_width)
+        choice = small.elidedText(self._choice, Qt.TextElideMode.ElideRight, text_width)
         choice_rect = QRectF(left, title.bottom(), text_width, small.height())
         painter.drawText(choice_rect, Qt.AlignmentFlag.AlignLeft, choice)
         used = max(strong.horizontalAdvance(self.text()), small.horizontalAdvance(choice))
