@@ -143,8 +143,8 @@ class MainWindow(QMainWindow):
         )
         self.navigation.requested.connect(self.go)
         self.stack = PageStack()
-        self.scroll = PageArea(self.stack)
-        self._area = BannerArea(self.scroll, studio.notices)
+        self.page_area = PageArea(self.stack)
+        self._area = BannerArea(self.page_area, studio.notices)
         self.banners = self._area.banners
         self._run_notices = RunNotices(studio, self)
         self.preloader = Preloader(self._modules(), self._page_tasks(), self)

@@ -91,9 +91,19 @@ class Page(QWidget):
         self._title_row.insertWidget(0, button, 0, Qt.AlignmentFlag.AlignTop)
         return button
 
+    def minimumSizeHint(self) -> QSize:
+        """High enough for all lines of the title and the text below it."""
+        hint = super().minimumSizeHint()
+        for text in (self.title, self.subtitle):
+            if not text.isHidden():
+                lines = text.heightForWidth(text.width()) - text.minimumSizeHint().height()
+                hint.setHeight(hint.height() + max(0, lines))
+        return hint
+
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self._place_buttons()
+        self.updateGeometry()
 
     def event(self, event: QEvent) -> bool:
         if event.type() == QEvent.Type.LayoutRequest:  # a button was shown or has a longer text
@@ -109,8 +119,6 @@ class Page(QWidget):
             self.head.setDirection(way)
             side = Qt.AlignmentFlag(0) if is_wide else Qt.AlignmentFlag.AlignLeft
             self.head.setAlignment(self.action_row, Qt.AlignmentFlag.AlignTop | side)
-        for text in (self.title, self.subtitle):  # a body with much content must not cut them
-            text.setMinimumHeight(max(0, text.heightForWidth(text.width())))
 
     def set_title(self, title: str, subtitle: str = "") -> None:
         self.title.setText(title)

@@ -254,7 +254,7 @@ def make_table(
 
     With `fitted`, these columns are as wide as their content, and the others share the rest.
     """
-    table = Table()
+    table = RowsTable()
     table.setModel(model)
     apply_style(table, name)
     table.verticalHeader().setVisible(numbered)
@@ -266,7 +266,7 @@ def make_table(
     return table
 
 
-class Table(QTableView):
+class RowsTable(QTableView):
     """A table that does not scroll to the side while the current cell stays in its column."""
 
     _column = -1  # to which it scrolled last

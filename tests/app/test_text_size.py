@@ -70,7 +70,7 @@ def test_fonts_limits_icons_and_rows_follow_and_return(parts, resize_text, perce
 
 def assert_nothing_is_cut(qtbot: Any, window: MainWindow, name: object, percent: int) -> None:
     """What does not fit is reached by scrolling, down alone up to 150 %."""
-    scroll = window.scroll.horizontalScrollBar(), window.scroll.verticalScrollBar()
+    scroll = window.page_area.horizontalScrollBar(), window.page_area.verticalScrollBar()
     for size in SIZES:
         window.resize(*size)
         for _ in range(5):
@@ -83,7 +83,7 @@ def assert_nothing_is_cut(qtbot: Any, window: MainWindow, name: object, percent:
 
 
 @pytest.mark.parametrize("percent", [100, 150, 200])
-def test_views_with_content_cut_no_texts(qtbot, studio, resize_text, percent):
+def test_views_with_content_cut_no_texts(qtbot, studio, one_time_workers, resize_text, percent):
     """Of a model, of the wizard, of a data set and of files to import."""
     resize_text(percent)
     window = MainWindow(studio)
@@ -105,7 +105,9 @@ def test_views_with_content_cut_no_texts(qtbot, studio, resize_text, percent):
     assert_nothing_is_cut(qtbot, window, "data set", percent)
     window.open_paths([sample_data()])
     qtbot.waitUntil(lambda: page.stack.currentWidget() is page.importing)
-    qtbot.waitUntil(lambda: bool(page.importing.state.count.split_rows))
+    findings = page.importing.state.findings
+    qtbot.waitUntil(lambda: bool(page.importing.state.count.split_rows), timeout=20_000)
+    qtbot.waitUntil(lambda: not findings.is_examining, timeout=20_000)
     assert_nothing_is_cut(qtbot, window, "import", percent)
 
 

@@ -414,7 +414,7 @@ def test_a_button_has_the_focus_again_after_its_work_unless_it_was_moved(qtbot, 
 
 def test_a_page_that_needs_more_than_the_window_scrolls(qtbot, window):
     shown = page(window, window.current)
-    bars = window.scroll.horizontalScrollBar(), window.scroll.verticalScrollBar()
+    bars = window.page_area.horizontalScrollBar(), window.page_area.verticalScrollBar()
     assert [bar.maximum() for bar in bars] == [0, 0]
     shown.setMinimumSize(window.stack.width() + 100, window.stack.height() + 200)
     qtbot.waitUntil(lambda: bars[0].maximum() >= 100 and bars[1].maximum() >= 200)

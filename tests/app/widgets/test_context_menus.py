@@ -21,7 +21,7 @@ from app.widgets.tables import Column, ColumnsModel, add_table_menu, make_table
 from engine.data.formats.reading import read, recognise
 
 APP = Path(app.__file__).parent
-TABLES = {"QTableView", "QTreeView", "QTableWidget", "QTreeWidget"}
+TABLES = {"QTableView", "RowsTable", "QTreeView", "QTableWidget", "QTreeWidget"}
 CHARTS = {"ChartView", "ZoneChart", "ZoomChart", "LiveChart", "FigureButton"}
 GIVES_MENU = {"apply_style", "add_table_menu", "make_table"}
 OFFERS = {"offer_on", "offer_chart", "offer_figure"}

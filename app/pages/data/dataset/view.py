@@ -37,7 +37,7 @@ from app.widgets.forms.controls import ComboBox, SearchField
 from app.widgets.help import HelpButton, set_help
 from app.widgets.page import EmptyState, Page, scrolling
 from app.widgets.table_menu import selected_rows
-from app.widgets.tables import Table, apply_style
+from app.widgets.tables import RowsTable, apply_style
 from app.widgets.text import numbers
 from app.widgets.text.data_texts import split_title
 from app.widgets.text.labels import Text, TextView, one_line, tooltip, visible
@@ -165,7 +165,7 @@ class DatasetView(Page):
             layouts.row(self.count, self.stop_sorting, HelpButton("editing"), spacing=2 * SPACE),
         )
         set_help(widget, "editing")
-        self.table = Table(widget)
+        self.table = RowsTable(widget)
         apply_style(self.table, self.tr("Rows of the data set"))
         self.table.setItemDelegate(ChipDelegate(self.table))
         context_menu(self.table).add(self._row_actions)

@@ -102,7 +102,7 @@ class ImportView(Page):
         self._fill_examples(_column(self.examples_panel))
 
     def _fill_rows(self, column: QVBoxLayout) -> None:
-        head = layouts.row(spacing=3 * SPACE)
+        head = layouts.wrap(spacing=3 * SPACE)
         column.addLayout(head)
         self.file_tabs = QTabBar()
         self.file_tabs.setAccessibleName(self.tr("File shown"))
@@ -117,7 +117,7 @@ class ImportView(Page):
         self.shown.chosen.connect(lambda _: self._show_table())
         head.addWidget(self.shown)
         column.addWidget(self.file_tabs)
-        head.addWidget(self.count, 1, Qt.AlignmentFlag.AlignRight)
+        layouts.extend(head, layouts.STRETCH, self.count)
         self.check = buttons.quiet(self.tr("C&heck rows"), self.state.findings.examine)
         self.check.setToolTip(
             tooltip(self.tr("Finds duplicates, leakage, conflicting labels and more."))
@@ -148,15 +148,14 @@ class ImportView(Page):
         self.table_stack.addWidget(self.unreadable)
 
     def _fill_examples(self, column: QVBoxLayout) -> None:
-        head = layouts.row(spacing=3 * SPACE)
+        head = layouts.wrap(spacing=3 * SPACE)
         column.addLayout(head)
         self.below = buttons.Segments(
             (self.tr("Tokenised preview"), self.tr("Findings")), self.tr("Preview and findings")
         )
         self.below.choose(0)
         self.below.chosen.connect(self._show_below)
-        head.addWidget(self.below)
-        head.addStretch(1)
+        layouts.extend(head, self.below, layouts.STRETCH)
         self.tokenizer = CheckpointBox()
         self.tokenizer.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         self.tokenizer.setAccessibleName(self.tr("Model whose tokenizer is used"))
