@@ -1,6 +1,6 @@
 """Scores of several runs on the same rows: intervals, tests, and the rows that flipped."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 from PySide6.QtCore import QModelIndex
@@ -8,7 +8,7 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QWidget
 
 from app import background
-from app.pages.runs.compare.state import CompareState
+from app.pages.runs.compare.state import CompareState, distinct_names
 from app.theme import SPACE
 from app.translation import tr, translated
 from app.widgets import buttons, layouts
@@ -26,8 +26,8 @@ from engine.results.intervals import Interval
 from engine.results.several import RunScore, score_runs, stored_parts
 
 
-def score_columns() -> list[Column[RunScore]]:
-    """Columns for the score of a run and its comparison with the first run."""
+def score_columns(names: Mapping[str, str]) -> list[Column[RunScore]]:
+    """Columns for the score of a run and its comparison with the first run; `names` are by id."""
 
     def metric(row: RunScore) -> str:
         return f"{VALIDATION}{row.metric}"
@@ -47,7 +47,7 @@ def score_columns() -> list[Column[RunScore]]:
         return translated(row.problem or row.claim) or visible(row.run.name)
 
     texts: dict[str, Callable[[RunScore], str]] = {
-        tr("Run"): lambda row: visible(row.run.name).replace("\n", " "),
+        tr("Run"): lambda row: visible(names[row.run.key]).replace("\n", " "),
         tr("Score"): score,
         tr("95 % interval"): lambda row: interval_text(metric(row), row.score),
         tr("Difference"): difference,
@@ -70,8 +70,9 @@ class ScoresTab(QWidget):
         self._job: background.Job | None = None
         self.split_box = ComboBox(tr("Rows to score"))
         self.split_box.activated.connect(self.measure)
-        self.model = ColumnsModel(score_columns(), self)
-        fitting = range(1, self.model.columnCount())
+        names = dict(zip((row.id for row in state.rows), distinct_names(state.rows), strict=True))
+        self.model = ColumnsModel(score_columns(names), self)
+        fitting = range(self.model.columnCount() - 1)  # the names are whole, it may scroll
         self.table = make_table(tr("Scores of the compared runs"), self.model, fitted=fitting)
         self.flips = buttons.plain(tr("Show the rows that &flipped"), self._on_flips)
         self.table.selectionModel().selectionChanged.connect(self._enable)

@@ -5,7 +5,7 @@ import sys
 from dataclasses import replace
 from types import FrameType
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QRectF, Qt
 from PySide6.QtWidgets import QLabel, QPushButton
 
 from app import drops
@@ -260,6 +260,20 @@ def test_a_pick_list_is_a_valid_model(qtbot, qtmodeltester):
     with qtbot.assertNotEmitted(picks.picked):
         picks.show_picks(entries, chosen=2)  # it cannot be chosen
     assert picks.chosen() is None
+
+
+def test_a_pick_shows_all_its_words_in_as_many_lines_as_they_need(qtbot):
+    picks = PickList("Things")
+    qtbot.addWidget(picks)
+    facts = " · ".join(["best checkpoint", *(f"a long fact {n}" for n in range(9))])
+    picks.show_picks([Pick(1, "one", "1 row"), Pick(2, "two", facts, verdict="fits")])
+    picks.show()
+    heights = []
+    for width in (2_000, 600, 300):
+        picks.resize(width, 400)
+        qtbot.wait(1)
+        heights.append(picks.sizeHintForRow(1) - picks.sizeHintForRow(0))
+    assert 0 == heights[0] < heights[1] < heights[2]
 
 
 def test_steps_are_drawn_and_requests_loaded(page, qtbot, set_theme, screen, sentences, model):

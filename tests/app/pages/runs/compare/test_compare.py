@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -16,11 +18,13 @@ from app.pages.runs.columns import column_info
 from app.pages.runs.compare.curves_tab import CurveStyle, chart_lines
 from app.pages.runs.compare.parallel import Parallel, make_axis
 from app.pages.runs.compare.scatter import make_scatter
+from app.pages.runs.compare.scores_tab import score_columns
 from app.pages.runs.compare.state import Curves, differing_paths, distinct_names, x_values
 from app.pages.runs.compare.view import CompareView
 from app.pages.runs.rows import RunRow, read_rows
 from app.widgets.charts import figure
 from engine.config.job import JobSpec
+from engine.results.several import ComparedRun
 from engine.runs.folder import RunFolder
 from engine.runs.pace import read_pace
 from tests.app.pages.runs.pages import HOSTILE
@@ -228,3 +232,10 @@ def test_runs_are_compared_by_a_report_axes_curves_settings_and_figures(
     with qtbot.waitSignal(comparison.state.runs.open_requested) as opened:
         qtbot.keyClick(view, Qt.Key.Key_Return)
     assert opened.args == [view.scatter.rows[0].id] if view.scatter else False
+
+
+def test_scores_name_the_runs_by_what_differs():
+    run = ComparedRun("a", "people · MiniLM · seed 44", Path("a"))
+    name = score_columns({"a": "seed 44"})[0]
+    assert name.text(SimpleNamespace(run=run)) == "seed 44"
+    assert "MiniLM" in name.tooltip(SimpleNamespace(run=run, problem="", claim=""))
