@@ -5,7 +5,7 @@ import sys
 from dataclasses import replace
 from types import FrameType
 
-from PySide6.QtCore import QRectF, Qt
+from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLabel, QPushButton
 
 from app import drops
