@@ -20,8 +20,6 @@ from engine.results.store import best_checkpoint, predictions_file, results_fold
 from engine.runs.folder import RunFolder
 from engine.system.terminal import echo, echo_json
 
-MOST_CERTAIN = 0.999999
-
 
 def calibrate(
     model: Annotated[
@@ -49,7 +47,7 @@ def calibrate(
     ] = None,
     threshold: Annotated[
         float | None,
-        probability_option("Minimum probability to predict --label, such as 60 %.", MOST_CERTAIN),
+        probability_option("Minimum probability to predict --label, such as 60 %."),
     ] = None,
     label: Annotated[
         str | None,
@@ -64,8 +62,7 @@ def calibrate(
     unsure_below: Annotated[
         float | None,
         probability_option(
-            "Mark predictions with a lower probability as unsure, such as 80 %; 0: none.",
-            MOST_CERTAIN,
+            "Mark predictions with a lower probability as unsure, such as 80 %; 0: none."
         ),
     ] = None,
     reset: Annotated[
@@ -93,6 +90,10 @@ def calibrate(
     if no_answer_threshold is not None:
         change = {"no_answer_threshold": no_answer_threshold}
         settings = PredictionSettings.model_validate(settings.model_dump() | change)
+    if unsure_below == 1:
+        raise StudioError(
+            "Below 100 %, almost every prediction would be unsure.", "Choose less, such as 80 %."
+        )
     if unsure_below is not None:
         settings = settings.model_copy(update={"unsure_below": unsure_below})
     if best_f1 or fit_temperature:
@@ -147,8 +148,10 @@ def _with_threshold(
             "This model predicts no label by a threshold.",
             "Thresholds are for two classes and for several labels.",
         )
-    if threshold == 0:
-        raise StudioError("A threshold is more than 0.", "Choose a probability such as 50 %.")
+    if not 0 < threshold < 1:
+        raise StudioError(
+            "A threshold is a probability between 0 and 1.", "Choose a number such as 0.5."
+        )
     chosen = info.labels[-1] if label is None and not several else label
     if chosen not in info.labels:
         raise StudioError(

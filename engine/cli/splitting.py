@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from engine.cli.options import AsJson, StoredPath, probability_option
 from engine.cli.stored import make_version, print_version, require_dataset
-from engine.config.dataset import DatasetSpec, Split, SplitBy
+from engine.config.dataset import MAX_FRACTION, DatasetSpec, Split, SplitBy
 from engine.config.validation import describe_validation
 from engine.data.datasets.deriving import derive
 from engine.errors import StudioError
@@ -16,9 +16,11 @@ from engine.errors import StudioError
 SPLIT = Split.model_fields
 
 ValidationFraction = Annotated[
-    float | None, probability_option(SPLIT["validation"].description or "")
+    float | None, probability_option(SPLIT["validation"].description or "", MAX_FRACTION)
 ]
-TestFraction = Annotated[float | None, probability_option(SPLIT["test"].description or "")]
+TestFraction = Annotated[
+    float | None, probability_option(SPLIT["test"].description or "", MAX_FRACTION)
+]
 SplitColumn = Annotated[str | None, typer.Option(help=SPLIT["column"].description)]
 SplitMeaning = Annotated[SplitBy | None, typer.Option(help=SPLIT["by"].description)]
 Seed = Annotated[int | None, typer.Option(help=SPLIT["seed"].description)]

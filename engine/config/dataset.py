@@ -170,6 +170,9 @@ class Mapping(Spec):
         return self.model_dump_json(exclude_defaults=True)
 
 
+MAX_FRACTION = 0.95  # of a split, as it is typed; 1 is 1 %
+
+
 class Split(Spec):
     """Fractions of the validation and test rows; the rest is for training."""
 

@@ -18,11 +18,10 @@ from app.widgets.forms.controls import (
 )
 from app.widgets.text.labels import Text, tooltip
 from app.widgets.text.spec_texts import help_of, title_of, value_text
-from engine.config.dataset import Split, SplitBy, SplitName
+from engine.config.dataset import MAX_FRACTION, Split, SplitBy, SplitName
 from engine.data.columns.times import guess_split_by
 
 BY_CHARACTERS = 16  # width of the box
-MAX_FRACTION = 0.95  # of a split
 
 
 class Section(QWidget):

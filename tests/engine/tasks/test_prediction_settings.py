@@ -218,14 +218,16 @@ def test_calibrate_sets_fits_prints_and_resets(tuned_models, capsys):
     assert expected is not None and fitted == expected.model_dump(mode="json")
     assert prediction_settings(model.checkpoint) == expected
     assert calibrate("--reset") == "temperature 1\nthreshold 0.5\n"
-    assert "between 0 and 1" in calibrate("--threshold", "1.5", code=1)
+    assert "between 0 and 1" in calibrate("--threshold", "1", code=1)
+    assert "write a number from 0 to 1" in calibrate("--threshold", "150", code=2)
+    assert "would be unsure" in calibrate("--unsure-below", "100 %", code=1)
     assert "which label" in calibrate("--threshold", "0.5", "--label", "none such", code=1)
     answers = str(tuned_models["question_answering"].run.path)
     assert main(["calibrate", answers, "--threshold", "0.3"]) == 1
     assert main(["calibrate", answers, "--no-answer-threshold", "2.5"]) == 0
     stored = prediction_settings(tuned_models["question_answering"].checkpoint)
     assert stored.no_answer_threshold == 2.5
-    assert "unsure below 0.8" in calibrate("--unsure-below", "0.8")
+    assert "unsure below 0.8" in calibrate("--unsure-below", "80 %")
 
 
 UNSURE_INPUTS: dict[str, tuple[Rows, dict[str, object]]] = {
