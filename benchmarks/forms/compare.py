@@ -2,7 +2,7 @@
 
 Datasets, pandas, polars, pyarrow, csv, openpyxl, spaCy, Label Studio, Argilla, python-docx and
 dkpro-cassis write the files in a virtual environment of their own in WORK, made by the first run;
-the program reads them as an import does.
+the program reads them as an import does. Then it exports data sets, and the tools read these.
 """
 
 import json
@@ -30,8 +30,10 @@ PEERS = (
     *("datasets==5.2.0", "pandas==3.1.1", "polars==2.1.0", "pyarrow==26.0.1", "openpyxl==3.1.5"),
     *("xlsxwriter==3.3.1", "spacy==3.8.18", "label-studio-sdk==2.1.2", "argilla==2.8.0"),
     *("python-docx==1.2.0", "dkpro-cassis==0.12.0", "requests"),
+    *("python-calamine", "platformdirs", "psutil", "tokenizers"),  # of the program's exports
 )
-WRITER = Path(__file__).with_name("write.py")
+WRITER, EXPORTER = (Path(__file__).with_name(name) for name in ("write.py", "exported.py"))
+ROOT = Path(__file__).parents[2]
 
 
 def main(arguments: list[str]) -> None:
@@ -41,13 +43,20 @@ def main(arguments: list[str]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         written = write(options.work.absolute(), Path(folder) / "files")
         outcomes = [(file, outcome(file, written["rows"])) for file in written["files"]]
+        exported = read_exports(options.work.absolute(), Path(folder) / "exported")
     counts = Counter((file["tool"], kind_of(result)) for file, result in outcomes)
     kinds = ("right", "refused by name", "wrong")
     print(table_head("tool", *kinds))
     for tool in dict.fromkeys(tool for tool, _ in counts):
         print_row(tool, *(counts[tool, kind] for kind in kinds))
     print_row("all", *(sum(counts[t, k] for t, k in counts if k == kind) for kind in kinds))
+    kinds = tuple(next(iter(exported.values())))
+    print(table_head("export", *kinds))
+    for name, results in exported.items():
+        print_row(name, *(kind_of(results[kind]) for kind in kinds))
     wrong = [f"{file['file']}: {result}" for file, result in outcomes if kind_of(result) == "wrong"]
+    wrong += [f"{n} of {k}: {r}" for n, found in exported.items() for k, r in found.items()
+              if r != "right"]  # fmt: skip
     sys.exit("\n".join(wrong) or None)
 
 
@@ -68,6 +77,18 @@ def write(work: Path, folder: Path) -> dict[str, Any]:
     for file in written["files"]:
         file["path"] = folder / file["file"]
     return written
+
+
+def read_exports(work: Path, folder: Path) -> dict[str, dict[str, str]]:
+    """Export data sets in every format and let the tools read them; results by format and kind."""
+    folder.mkdir()
+    python = work / "peers" / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "HF_DATASETS_DISABLE_PROGRESS_BARS": "1"}
+    run = subprocess.run(
+        [python, EXPORTER, folder], check=True, env=environment, capture_output=True, text=True
+    )
+    results: dict[str, dict[str, str]] = json.loads(run.stdout.splitlines()[-1])
+    return results
 
 
 def outcome(file: dict[str, Any], rows: dict[str, dict[str, list[Any]]]) -> str:
