@@ -17,7 +17,13 @@ import torch
 import transformers
 from scipy.stats import pearsonr
 from seqeval.metrics import f1_score
-from transformers import EvalPrediction, Trainer, TrainingArguments
+from transformers import (
+    DataCollatorForTokenClassification,
+    DataCollatorWithPadding,
+    EvalPrediction,
+    Trainer,
+    TrainingArguments,
+)
 
 from benchmarks.fidelity.reference_tasks import NO_TAG, Classes, ReferenceTask, Scores, Tags
 from benchmarks.fidelity.settings import Setting
@@ -42,6 +48,9 @@ def main(work: Work) -> None:
     model: Any = task.model
     model.set_attn_implementation(work.attention)
     every = evaluation_interval(settings, -(-len(task.examples) // settings.batch_size))
+    collate = (
+        DataCollatorForTokenClassification if isinstance(task, Tags) else DataCollatorWithPadding
+    )
     watch = Watch()
 
     def measure(predictions: EvalPrediction) -> dict[str, float]:
@@ -77,7 +86,7 @@ def main(work: Work) -> None:
             ),
             train_dataset=task.examples,
             eval_dataset=task.read(data.validation),
-            data_collator=task.collate,
+            data_collator=collate(task.tokenizer, pad_to_multiple_of=8),
             compute_metrics=measure,
         )
         watch.begin()

@@ -70,7 +70,7 @@ class Quick(NamedTuple):
 
 
 QUICK: dict[float, Quick] = {  # by `Rate.max_weights`
-    LARGEST: Quick(2e-4, 16, 0.6, 1 / 3, speed=2.3, points=(-0.2, -0.2), sets=2)
+    LARGEST: Quick(2e-4, 16, 0.6, 1 / 3, speed=2.3, points=(-0.5, 4.0), sets=4)
 }
 DEFAULT_ROWS = 1000  # for unknown numbers of rows
 QUICK_EVALUATIONS = 2  # of a run
