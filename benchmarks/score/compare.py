@@ -152,15 +152,17 @@ def table(lines: list[Line]) -> Iterator[str]:
 def figures(lines: list[Line], arm: str) -> tuple[float, list[float], int]:
     """An arm against “paper”: median of how many times as fast, lowest and highest mean difference
     of the scores in points, and number of data sets."""
-    full = {(line["data"], line["seed"]): line for line in lines if line["arm"] == FULL}
-    runs = {(line["data"], line["seed"]): line for line in lines if line["arm"] == arm}
+    full, runs = (
+        {(line["data"], line["rows"], line["seed"]): line for line in lines if line["arm"] == name}
+        for name in (FULL, arm)
+    )
     shared = full.keys() & runs.keys()
     speed = median(full[key]["cpu"] / runs[key]["cpu"] for key in shared)
-    gains: dict[str, list[float]] = defaultdict(list)
+    gains: dict[tuple[str, int], list[float]] = defaultdict(list)
     for key in shared:
-        gains[key[0]].append((best(runs[key]) - best(full[key])) / POINT)
+        gains[key[:2]].append((best(runs[key]) - best(full[key])) / POINT)
     means = [fmean(values) for values in gains.values()]
-    return speed, [min(means), max(means)], len(gains)
+    return speed, [min(means), max(means)], len({data for data, _ in gains})
 
 
 def _keep_faster(runs: dict[int, Line], line: Line) -> None:
