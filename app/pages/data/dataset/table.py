@@ -28,6 +28,7 @@ from app.widgets.text.data_texts import split_title
 from app.widgets.text.labels import font, tooltip, visible
 from app.widgets.text.tagged import CHIPS, Chip, chips, word_spans
 from engine.config.dataset import SPLITS
+from engine.data.columns.label_sets import parse_label_sets
 from engine.data.columns.words import split_words
 from engine.data.datasets.differences import RowDifference
 from engine.data.datasets.editing import RowEdit
@@ -64,6 +65,12 @@ class RowsModel(QAbstractTableModel):
         return 0 if parent.isValid() else self.suggestion_column + self._has_suggestions
 
     @property
+    def _set_column(self) -> int:
+        """Index of the column with coded sets of labels, which are shown without brackets."""
+        spec = self._state.spec
+        return self.find_section(spec.mapping.label or "") if spec.sets_are_coded else -1
+
+    @property
     def suggestion_column(self) -> int:
         """Index of the last column, which shows suggestions during a review."""
         return self.mark_column + self._has_marks
@@ -82,6 +89,8 @@ class RowsModel(QAbstractTableModel):
         match role:
             case Qt.ItemDataRole.DisplayRole if index.column() == SPLIT_COLUMN:
                 return self._split_text(self._cell(index))
+            case Qt.ItemDataRole.DisplayRole if index.column() == self._set_column:
+                return ", ".join(map(one_line, parse_label_sets([self._cell(index)])[0]))
             case Qt.ItemDataRole.DisplayRole:
                 return one_line(self._cell(index))
             case Qt.ItemDataRole.EditRole:

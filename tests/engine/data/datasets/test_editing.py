@@ -8,6 +8,7 @@ from pydantic import ValidationError
 
 from engine.config.codebook import Code, Codebook
 from engine.config.dataset import Mapping, Split, SplitName
+from engine.data.columns.fit import likely_task
 from engine.data.datasets.coding import CODING, RowCoding, read_coding
 from engine.data.datasets.deriving import Edits, derive
 from engine.data.datasets.differences import RowDifference, differences
@@ -204,6 +205,17 @@ def test_a_version_gets_an_empty_column_for_coding(films):
         "good": 6,
     }
     assert new.changes == ("Column “tone” added for coding.",)
+
+
+def test_pairs_without_labels_are_coded_as_pairs(tmp_path):
+    lines = [f"question {n}\tanswer {n}" for n in range(12)]
+    file = write_lines(tmp_path / "pairs.tsv", "text\tother", *lines)
+    mapping = Mapping(text="text", pair="other")
+    import_files(file, tmp_path / "x" / "1", mapping=mapping)
+    derive(tmp_path / "x" / "1", tmp_path / "x" / "2", 2, edits=Edits(coded_column="fits"))
+    new = open_dataset(tmp_path / "x" / "2")
+    assert new.spec.mapping == Mapping(text="text", pair="other", label="fits")
+    assert likely_task(new.spec.mapping).kind == "pair_classification"
 
 
 def test_a_codebook_names_each_label_and_key_once():

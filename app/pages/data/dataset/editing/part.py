@@ -4,10 +4,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 from PySide6.QtCore import QItemSelectionModel, QModelIndex, QObject, Qt, Signal
 from PySide6.QtGui import QKeyEvent, QKeySequence
 from PySide6.QtWidgets import QAbstractItemView, QFrame, QLayout, QTableView, QVBoxLayout, QWidget
 
+from app import background
 from app.pages.data.dataset.editing.cells import LabelDelegate, SplitDelegate, TextDelegate
 from app.pages.data.dataset.editing.codebook_card import UNLABELLED, CodebookCard
 from app.pages.data.dataset.editing.codebook_dialog import CodebookDialog
@@ -122,6 +124,9 @@ class EditingPart(QObject):
         self._data.rows_changed.connect(self._on_rows_changed)
         self.state.open()
         self.state.changed.connect(self.card.show_state)
+        if self.state.codebook is not None:
+            work = self.state.dataset.unlabelled
+            background.run(self, work, self._begin_coding)
 
     def show_target(self) -> None:
         """Show the labels of the column to label: keys, completions and reviews."""
@@ -176,6 +181,13 @@ class EditingPart(QObject):
         return self.state.codebook is not None and self.state.has_sets
 
     # ── coding ───────────────────────────────────────────────────────────────────────────────
+
+    def _begin_coding(self, unlabelled: NDArray[np.int64]) -> None:
+        """Select the first row without a label for the keys, unless a row is selected already."""
+        rest = np.setdiff1d(unlabelled, self.state.label_changes().labelled)
+        if len(rest) and not self._table.selectionModel().hasSelection():
+            self._go_to(int(rest[0]))
+            self._table.setFocus()
 
     def _on_row(self) -> None:
         self._show_parts()

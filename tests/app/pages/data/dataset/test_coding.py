@@ -88,6 +88,10 @@ def test_texts_without_labels_get_a_codebook_and_a_version_to_code(qtbot, page, 
     assert_distinct_keys(dialog)
     qtbot.mouseClick(dialog.accept_button, Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: page.dataset.state.folder.name == "2", timeout=PATIENCE)
+    page.activateWindow()  # a window manager does it after a dialog
+    qtbot.waitUntil(page.dataset.table.hasFocus, timeout=PATIENCE)
+    QTest.keyClicks(page.dataset.table, "1")
+    assert on_disk(page.dataset).rows[0].cells == {"topic": "price"}, "from the first key on"
     spec = open_dataset(page.dataset.state.folder).spec
     meaning = "How people served us"
     staff = Code(label="staff", key="s", definition=meaning, examples=("rude", "slow"))
@@ -177,6 +181,7 @@ def test_several_labels_and_numbers_of_a_long_scale_are_coded(qtbot, page, answe
     QTest.keyClick(view.table, Qt.Key.Key_Return)  # none
     edits = on_disk(view).rows
     assert [json.loads(edits[n].cells["topic"]) for n in (0, 1)] == [["price", "staff"], []]
+    assert view.model.index(0, 3).data() == "price, staff"
     view.editing.state.save()
     qtbot.waitUntil(lambda: page.dataset.state.folder.name == "3", timeout=PATIENCE)
     dataset = open_dataset(page.dataset.state.folder)
