@@ -66,8 +66,8 @@ class ReviewCard(Card):
             tooltip(
                 self.tr(
                     "These rows are a random sample of all rows, in any order of the other "
-                    "ones. They come up without a suggestion and move to the test set, so that a "
-                    "score on them holds for all rows."
+                    "ones. They come up without a suggestion and move to the test set, which other "
+                    "rows leave when you label them, so that a score on it holds for all rows."
                 )
             )
         )
@@ -188,7 +188,11 @@ class ReviewCard(Card):
             note = self.tr("Suggestions from the names and definitions of the labels.")
             self.result.setText(f"{self.result.text()} {note}")
         self.keys.setText(
-            self.tr("Enter: accept the suggestion · 1–9: another label · ↓: skip")
+            (
+                self.tr("Enter: accept the suggestion · 1–9: another label · Space: skip")
+                if state.is_coding
+                else self.tr("Enter: accept the suggestion · 1–9: another label · ↓: skip")
+            )
             if state.suggestions
             else self.tr("A key labels a row and shows the next one.")
         )

@@ -58,7 +58,6 @@ class ReviewState(QObject):
         self.old_version: Path | None = None  # version compared with
         self.deleted_rows: NDArray[np.int64] = np.zeros(0, dtype=np.int64)  # of `old_version`
         self._comparing = background.LatestJob(self)
-        self._with_control = False
         self._candidates: NDArray[np.int64] = np.zeros(0, dtype=np.int64)  # rows without a label
         self._worker: OneTimeWorker | None = None
 
@@ -104,7 +103,7 @@ class ReviewState(QObject):
             return
         edits, found = self._edits, self._data.indices if order == "search" else None
         dataset, rows = edits.dataset, edits.label_changes()
-        self.order, self._with_control = order, with_control
+        self.order, edits.has_control = order, with_control
 
         def work() -> NDArray[np.int64]:
             unlabelled = np.union1d(dataset.unlabelled(), rows.removed)
@@ -152,7 +151,7 @@ class ReviewState(QObject):
         """
         edits = self._edits
         pool, labelled = set[int](), set[int]()
-        if self._with_control:
+        if edits.has_control:
             pool = {*candidates.tolist(), *edits.coded_rows}
             pool = {row for row in pool if not edits.coding(row).control}
             labelled = pool - {*candidates.tolist()}
@@ -220,7 +219,7 @@ class ReviewState(QObject):
     def clear(self) -> None:
         """End the list; the shown rows stay."""
         self.kind, self.suggestions, self.changes = "", {}, {}
-        self._edits.draws = {}
+        self._edits.draws, self._edits.has_control = {}, False
         self.confirmed.clear()
         self.changed.emit()
 
@@ -238,6 +237,11 @@ class ReviewState(QObject):
             self._edits.restore_label(row)
             self.confirmed.add(row)
             self.changed.emit()
+
+    @property
+    def is_coding(self) -> bool:
+        """True if there is a codebook."""
+        return self._edits.codebook is not None
 
     @property
     def listed(self) -> int:

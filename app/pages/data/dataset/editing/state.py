@@ -43,7 +43,6 @@ from engine.errors import StudioError
 from engine.files.home import next_version
 
 NOT_EDITED, NOT_CODED = RowEdit(), RowCoding()
-TEST = SPLITS.index("test")
 
 Rows = Mapping[int, RowEdit]
 Codebooks = Mapping[str, Codebook]
@@ -86,6 +85,7 @@ class EditsState(QObject):
         self.rows: dict[int, RowEdit] = {}  # edited rows, by index
         self.codebooks: dict[str, Codebook] = {}  # changed ones, by column
         self.draws: dict[int, Draw] = {}  # rows listed to be coded
+        self.has_control = False  # the control sample is the test set; other rows leave it
         self.stack = QUndoStack(self)
         self.stack.indexChanged.connect(self._on_command)
         self.is_saving = False
@@ -227,9 +227,8 @@ class EditsState(QObject):
         """Move rows to another split."""
         after = {}
         for row in rows:
-            is_same = SPLITS[self.dataset.splits[row]] == split
             before = self.rows.get(row, NOT_EDITED)
-            after[row] = before.model_copy(update={"split": None if is_same else split})
+            after[row] = before.model_copy(update={"split": self._split_edit(row, split)})
         self._do(after, self.tr("Move rows"))
 
     def discard(self) -> None:
@@ -349,10 +348,16 @@ class EditsState(QObject):
         if draw is not None and draw.control:
             marks |= {"control": True}
         after = before.model_copy(update=marks)
-        update: dict[str, object] = {"coding": {**edit.coding, self.column: after}}
-        if after.control and self.dataset.splits[row] != TEST:
-            update |= {"split": "test"}
+        update = {"coding": {**edit.coding, self.column: after}, "split": edit.split}
+        if after.control:
+            update["split"] = self._split_edit(row, "test")
+        elif self.has_control and SPLITS[self.dataset.splits[row]] == "test":
+            update["split"] = "train"
         return edit.model_copy(update=update)
+
+    def _split_edit(self, row: int, split: SplitName) -> SplitName | None:
+        """The edit that moves a row to a split; None if it is in this one already."""
+        return None if SPLITS[self.dataset.splits[row]] == split else split
 
     def _met_rows(self, row: int) -> dict[int, RowEdit]:
         """The rows that join the control sample with this one."""
@@ -360,13 +365,9 @@ class EditsState(QObject):
         for other in self.draws[row].also if row in self.draws else ():
             edit, before = self.rows.get(other, NOT_EDITED), self.coding(other)
             control = before.model_copy(update={"control": True})
-            is_test = self.dataset.splits[other] == TEST
-            after[other] = edit.model_copy(
-                update={
-                    "coding": {**edit.coding, self.column: control},
-                    "split": edit.split if is_test else "test",
-                }
-            )
+            coding = {**edit.coding, self.column: control}
+            update = {"coding": coding, "split": self._split_edit(other, "test")}
+            after[other] = edit.model_copy(update=update)
         return after
 
     @property
