@@ -2,9 +2,17 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
-from PySide6.QtCore import QEvent, QObject, QRect, QRectF, Qt, Signal
+from PySide6.QtCore import QEvent, QObject, QRect, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QFont, QIcon, QIconEngine, QKeyEvent, QPainter, QPen
-from PySide6.QtWidgets import QApplication, QLineEdit, QPushButton, QWidget
+from PySide6.QtWidgets import (
+    QApplication,
+    QFrame,
+    QLineEdit,
+    QPushButton,
+    QScrollArea,
+    QSizePolicy,
+    QWidget,
+)
 
 from app import theme
 from app.resources import DrawnIcon
@@ -21,7 +29,8 @@ KEYS = "123456789qwertyuiop"  # of the first labels
 MAX_KEYS = len(KEYS)
 DIGITS = "0123456789"
 MINUS, FIND = "-", "/"
-FIND_WIDTH = 180  # px
+FIND_WIDTH = 140  # px
+MAX_SHOWN, MAX_HEIGHT = 12, 68  # labels without scrolling, and px of more
 FIRST_SPECIAL_KEY = Qt.Key.Key_Escape  # keys before it are characters
 MAX_LABEL_CHARACTERS = 18  # on a button
 
@@ -66,13 +75,16 @@ class LabelKeys(QWidget):
         for widget in (self.finder, *self.extras):
             widget.setParent(None)
         clear(self._rows)
-        row = WrapArea(gap=2 * SPACE)
-        self._rows.addWidget(row)
+        row, is_long = WrapArea(gap=2 * SPACE), len(keys) > MAX_SHOWN
+        self._rows.addWidget(_LimitedArea(row) if is_long else row)
         for key, code in keys.items():
             place = self.labels.index(code.label) if code.label in self.labels else 0
             row.add(self._button(key, code.label, code.label, code_role(code, place)))
         if none:
             row.add(self._button(no_label, none, ""))
+        if is_long:
+            row = WrapArea(gap=2 * SPACE)
+            self._rows.addWidget(row)
         self._keys[no_label] = ""
         self._find_part = row.add(self.finder)
         for widget in self.extras:
@@ -171,6 +183,23 @@ def assign_keys(codes: Sequence[Code], are_numbers: bool = False) -> dict[str, C
 def code_role(code: Code, place: int) -> Role:
     """The colour of a label: its own, or by its place among all."""
     return CHART[(place if code.colour is None else code.colour - 1) % len(CHART)]
+
+
+class _LimitedArea(QScrollArea):
+    """Scrolls buttons that take more than `MAX_HEIGHT`."""
+
+    def __init__(self, row: WrapArea) -> None:
+        super().__init__()
+        self._row = row
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setWidgetResizable(True)
+        self.setWidget(row)
+        self.setMaximumHeight(px(MAX_HEIGHT))
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+
+    def sizeHint(self) -> QSize:
+        return QSize(0, min(self._row.height(), px(MAX_HEIGHT)))
 
 
 class HoverFilter(QObject):

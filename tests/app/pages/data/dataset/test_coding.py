@@ -170,6 +170,10 @@ def test_a_label_without_a_key_is_found_by_typing(qtbot, page, answers):
     QTest.keyClicks(view.table, "/")
     QTest.keyClick(finder, Qt.Key.Key_Escape)
     assert view.table.hasFocus() and len(on_disk(view).rows) == 1
+    page.resize(1016, 636)  # in the smallest window
+    marks = view.editing.marks.widgets[:-1]
+    whole = lambda: all(b.visibleRegion().boundingRect() == b.rect() for b in marks)  # noqa: E731
+    qtbot.waitUntil(lambda: whole() and view.table.viewport().height() > 80, timeout=PATIENCE)
     QTest.keyClicks(view.table, "p")  # the last of 19 keys
     assert on_disk(view).rows[1].cells["topic"] == "code 18"
 
